@@ -50,14 +50,13 @@ static outcome_t simulate(const load_t *load, unsigned skip_s)
     gp_duty_t duty = {0};
     gp_duty_phase_t before = GP_DUTY_RECORDS;
     outcome_t out = {0};
-    double credit_ns = -load->debt_s * MAY * load->base * 1e9, used_ns = 0, cost_ns = 0, base_ns = 0;
+    double credit_ns = -load->debt_s * MAY * load->base * 1e9, cost_ns = 0, base_ns = 0;
     uint64_t begin_ns = 1000000000u, since_ns = begin_ns, look_ns = 0;
     for (uint64_t now_ns = begin_ns; now_ns < begin_ns + (60 + skip_s) * 1000000000ull; now_ns += STEP_NS) {
         bool rests = duty.phase == GP_DUTY_RESTS;
         double took_ns = load->base * (rests ? load->resting : load->hooks + load->other) * STEP_NS;
         double program_ns = load->base * STEP_NS;
         credit_ns += MAY * program_ns - took_ns;
-        used_ns += program_ns;
         if (now_ns >= begin_ns + skip_s * 1000000000ull) {
             cost_ns += took_ns;
             base_ns += program_ns;
@@ -68,13 +67,10 @@ static outcome_t simulate(const load_t *load, unsigned skip_s)
             .now_ns = now_ns,
             .is_last_resort = true,
             .credit_ns = credit_ns,
-            .base = load->base * 1e9,
             .cost = load->base * (load->hooks + load->other) * 1e9,
             .hooks = load->base * load->hooks * 1e9,
             .may = load->base * MAY * 1e9,
-            .used_ns = used_ns,
         };
-        used_ns = 0;
         gp_duty_next(&duty, &look);
         look_ns = gp_duty_look_by(&duty, &look);
         look_ns = look_ns != 0 ? look_ns : now_ns + 500000000u;
@@ -125,7 +121,7 @@ static void nothing_rests_while_other_means_are_left(void **state)
 {
     (void)state;
     gp_duty_t duty = {0};
-    gp_duty_look_t look = {.now_ns = 1, .credit_ns = -1e12, .base = 1e9, .cost = 1e8, .hooks = 1e8, .may = 1e7};
+    gp_duty_look_t look = {.now_ns = 1, .credit_ns = -1e12, .cost = 1e8, .hooks = 1e8, .may = 1e7};
     assert_int_equal(gp_duty_next(&duty, &look), GP_DUTY_RECORDS);
     look.now_ns += 10000000000ull;
     assert_int_equal(gp_duty_next(&duty, &look), GP_DUTY_RECORDS);
@@ -136,18 +132,22 @@ static void nothing_rests_while_other_means_are_left(void **state)
     assert_int_equal(gp_duty_next(&duty, &look), GP_DUTY_RESTS);
 }
 
-static void an_idle_program_is_not_left_alone_for_ever(void **state)
+static void a_rest_that_saves_little_ends(void **state)
 {
     (void)state;
-    gp_duty_t duty = {.phase = GP_DUTY_RESTS, .since_ns = 1, .goal_ns = 0};
-    gp_duty_look_t look = {.now_ns = 1, .credit_ns = -1e9, .base = 1e9, .cost = 3e7, .hooks = 3e7, .may = 1e7};
+    gp_duty_t duty = {.phase = GP_DUTY_RESTS, .since_ns = 1, .from_ns = -1e9};
+    gp_duty_look_t look = {.now_ns = 1, .credit_ns = -1e9, .cost = 3e7, .hooks = 3e7, .may = 1e7};
     for (int i = 0; i < 19; i++) {
         look.now_ns += 500000000;
-        look.used_ns = 1e7; // a fiftieth
+        look.credit_ns += 1e6; // a fifth of the budget: the program is idle, or hooks go on
         assert_int_equal(gp_duty_next(&duty, &look), GP_DUTY_RESTS);
     }
     look.now_ns += 600000000;
     assert_int_equal(gp_duty_next(&duty, &look), GP_DUTY_RECORDS);
+    duty = (gp_duty_t){.phase = GP_DUTY_RESTS, .since_ns = 1, .from_ns = -1e9};
+    look.now_ns = 20000000001;
+    look.credit_ns = -1e9 + 15e7; // it goes on saving
+    assert_int_equal(gp_duty_next(&duty, &look), GP_DUTY_RESTS);
 }
 
 int main(void)
@@ -158,7 +158,7 @@ int main(void)
         cmocka_unit_test(debt_is_saved_bit_by_bit),
         cmocka_unit_test(what_others_take_is_no_reason),
         cmocka_unit_test(nothing_rests_while_other_means_are_left),
-        cmocka_unit_test(an_idle_program_is_not_left_alone_for_ever),
+        cmocka_unit_test(a_rest_that_saves_little_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

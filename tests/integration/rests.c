@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Coroutines that do little but switch, each as much as the others. For each line that it reads there is one more; the
-// first one is at work for one request after the other. Ends with its input.
-//   rests
+// first one is at work for one request after the other. With "forks" there is a child in its place, which does some
+// work and ends. Ends with its input.
+//   rests [forks]
 #include "truth.h"
 
 #include <poll.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <greenprof/coro.h>
 #include <greenprof/trace.h>
 
-enum { MOST = 64, STACK_BYTES = 65536, SPINS = 100, TURNS = 400, REQUEST_TURNS = 1000 };
+enum { CHILD_ROUNDS = 500, MOST = 64, STACK_BYTES = 65536, SPINS = 100, TURNS = 400, REQUEST_TURNS = 1000 };
 
 static ucontext_t loop, contexts[MOST];
-static int count;
+static int count, forks;
 
 static TRUTH_OUT_OF_LINE void work(void)
 {
@@ -52,6 +54,24 @@ static void add(void)
     makecontext(context, (void (*)(void))(uintptr_t)run, 1, count++);
 }
 
+static void switch_about(int rounds)
+{
+    for (int i = 0; i < rounds; i++)
+        for (int id = 0; id < count; id++)
+            swapcontext(&loop, &contexts[id]);
+}
+
+static void fork_one(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        switch_about(CHILD_ROUNDS * TURNS);
+        exit(0);
+    }
+    if (child < 0 || waitpid(child, NULL, 0) != child)
+        exit(3);
+}
+
 // Returns false once there is no more to read.
 static int take_lines(void)
 {
@@ -61,18 +81,20 @@ static int take_lines(void)
         return 1;
     ssize_t length = read(STDIN_FILENO, text, sizeof(text));
     for (ssize_t i = 0; i < length && count < MOST; i++)
-        if (text[i] == '\n')
+        if (text[i] == '\n' && forks)
+            fork_one();
+        else if (text[i] == '\n')
             add();
     return length > 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argv;
+    forks = argc > 1;
     add();
     add();
     while (take_lines())
-        for (int i = 0; i < TURNS; i++)
-            for (int id = 0; id < count; id++)
-                swapcontext(&loop, &contexts[id]);
+        switch_about(TURNS);
     return 0;
 }

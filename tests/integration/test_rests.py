@@ -3,6 +3,7 @@
 
 Programs that do little but switch, until their input ends; states are waited for, no time is asserted.
 """
+import glob
 import json
 import os
 import subprocess
@@ -35,7 +36,7 @@ while True:
             worker.switch()
 """
 RESTED, NO_TIMES = 128, 32
-BORN = 12
+BORN, CHILDREN = 12, 6
 
 
 class Rests(check.Case):
@@ -145,6 +146,23 @@ class Rests(check.Case):
         workers = [coro for coro in capture.coros.values() if coro.parent != 0 and capture.ledger[coro.id][1] > 1]
         self.assertEqual(len(workers), 1 + BORN)
         self.look_at(capture, workers)
+
+    def test_children(self):
+        """Forked in a rest as in a window, a child is recorded from its start."""
+        process = self.start(check.program("rests"), "forks")
+        self.wait_for_rests(process, 1)
+        for _ in range(CHILDREN):
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            time.sleep(0.5)
+        self.end(process)
+        children = [Capture(path) for path in glob.glob(self.output + ".*")]
+        self.assertEqual(len(children), CHILDREN)
+        for capture in children:
+            self.assertTrue(capture.whole)
+            self.assertGreater(len(capture.samples), 0)
+            recorded_ns = capture.process_cpu_ns - capture.counters["rest_cpu_ns"]
+            self.near("ledger", sum(cpu for cpu, _ in capture.ledger.values()), recorded_ns, 0.05)
 
     def test_profiles_do_not_rest(self):
         """Exact mode counts calls, which no window has all of."""

@@ -179,7 +179,9 @@ static void print_hooks_beyond(const gp_dataset_t *dataset, const char *budget)
     uint64_t rested = dataset->counters[GP_COUNTER_REST_CPU_NS]; // they take it while it is recorded
     uint32_t ppm;
     program = program > rested ? program - rested : 0;
-    double hooks = program > own ? (double)dataset->counters[GP_COUNTER_HOOK_NS] / (double)(program - own) : 0;
+    uint64_t hooks_ns = dataset->counters[GP_COUNTER_HOOK_NS], at_rest_ns = dataset->counters[GP_COUNTER_REST_HOOK_NS];
+    hooks_ns -= at_rest_ns < hooks_ns ? at_rest_ns : hooks_ns;
+    double hooks = program > own ? (double)hooks_ns / (double)(program - own) : 0;
     if (gp_budget_parse(budget, &ppm) && hooks * 1e6 > ppm)
         printf("; the hooks of %.0f switches a second alone cost %.2g%%",
                (double)dataset->counters[GP_COUNTER_SWITCHES] * 1e9 / (double)program, hooks * 100);

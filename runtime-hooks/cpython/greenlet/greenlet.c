@@ -17,6 +17,7 @@
 #include "interpreter/spawn_site.h"
 #include "settings.h"
 #include "signal/rest.h"
+#include "trace/context.h"
 
 enum { // of the array behind greenlet._C_API; source: greenlet.h
     API_TYPE = 0,
@@ -417,10 +418,16 @@ void gp_greenlet_give_back(const gp_greenlet_t *before)
     run_as(before, 0);
 }
 
+// One that is made while a recording rests gets its record where it is met, unless it inherits anything.
+static bool is_left_for_later(void)
+{
+    return gp_rest_is_now() && !atomic_load_explicit(&gp_trace_is_used, memory_order_relaxed);
+}
+
 static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *greenlet = real_new(type, args, keywords);
-    if (greenlet == NULL || atomic_load_explicit(&gp_language_is_left, memory_order_relaxed))
+    if (greenlet == NULL || atomic_load_explicit(&gp_language_is_left, memory_order_relaxed) || is_left_for_later())
         return greenlet;
     uint64_t begun = gp_hook_time_begin();
     static gp_py_t *last_type;

@@ -490,6 +490,7 @@ bool gp_sampler_rest(void)
     if (may) { // first: what happens from here on is told to the collector all the same
         gp_rest_begin(gp_sampler_process_cpu_ns());
         stop_locked();
+        gp_collector_kick(); // what is in the rings names modules, which may go from here on
     }
     gp_sampler_leave();
     return may;

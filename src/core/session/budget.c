@@ -72,6 +72,11 @@ unsigned gp_budget_slowness(void)
     return atomic_load_explicit(&slowness, memory_order_relaxed);
 }
 
+static double since(uint64_t now, uint64_t before)
+{
+    return now > before ? (double)(now - before) : 0;
+}
+
 bool gp_budget_spent_by_hooks(double *percent, double *switches_per_s)
 {
     gp_cost_t cost;
@@ -81,24 +86,26 @@ bool gp_budget_spent_by_hooks(double *percent, double *switches_per_s)
     double base_ns = (double)gp_cost_base_ns(&cost), program_ns = (double)cost.program_ns;
     base_ns -= (double)cost.rest_ns; // they take it while it is recorded
     program_ns -= (double)cost.rest_ns;
-    *percent = base_ns > 0 ? (double)cost.hook_ns * 100 / base_ns : 0;
+    double hooks_ns = since(
+        cost.hook_ns, atomic_load_explicit(&gp_thread_orphan_counters[GP_COUNTER_REST_HOOK_NS], memory_order_relaxed));
+    *percent = base_ns > 0 ? hooks_ns * 100 / base_ns : 0;
     *switches_per_s = program_ns > 0 ? (double)cost.switches * 1e9 / program_ns : 0;
     return *percent * 1e4 > gp_budget_ppm();
 }
 
+static void count_more(enum gp_counter counter, uint64_t more)
+{
+    atomic_fetch_add_explicit(&gp_thread_orphan_counters[counter], more, memory_order_relaxed);
+}
+
 static void count(enum gp_counter counter)
 {
-    atomic_fetch_add_explicit(&gp_thread_orphan_counters[counter], 1, memory_order_relaxed);
+    count_more(counter, 1);
 }
 
 static double clamp(double value, double low, double high)
 {
     return value < low ? low : value > high ? high : value;
-}
-
-static double since(uint64_t now, uint64_t before)
-{
-    return now > before ? (double)(now - before) : 0;
 }
 
 static void slow_down(double times)
@@ -133,20 +140,22 @@ static void begin_anew(uint64_t now_ns)
         state.hz = BLIND_HZ;
 }
 
-// What it costs to record: the means do not change while that rests. Returns the CPU time of the program.
-static double take_means(double seconds)
+// What it costs to record: the means do not change while that rests.
+static void take_means(double seconds)
 {
     double share = state.duty.phase == GP_DUTY_RESTS ? 0 : clamp(seconds / MEAN_S, 0, 1);
     double base_ns = since(gp_cost_base_ns(&state.now), gp_cost_base_ns(&state.before));
     double cost_ns = since(gp_cost_sum(&state.now), gp_cost_sum(&state.before));
+    double hooks_ns = since(state.now.hook_ns, state.before.hook_ns);
     double may = (double)gp_budget_ppm() / 1e6;
     state.base += (base_ns / seconds - state.base) * share;
     state.cost += (cost_ns / seconds - state.cost) * share;
-    state.hooks += (since(state.now.hook_ns, state.before.hook_ns) / seconds - state.hooks) * share;
+    state.hooks += (hooks_ns / seconds - state.hooks) * share;
     state.credit_ns =
         clamp(state.credit_ns + may * base_ns - cost_ns, -may * state.base * DEBT_S, may * state.base * CREDIT_S);
+    if (state.duty.phase == GP_DUTY_RESTS)
+        count_more(GP_COUNTER_REST_HOOK_NS, (uint64_t)hooks_ns);
     state.before = state.now;
-    return base_ns;
 }
 
 static void note(unsigned wanted)
@@ -218,22 +227,22 @@ static void enter(gp_duty_phase_t phase, uint64_t now_ns)
         state.duty = (gp_duty_t){.phase = GP_DUTY_RESTS, .since_ns = now_ns};
 }
 
-// may: ns a second, as the others leave it. used_ns: by the program, since the last look.
-static void rest_or_not(double may, double used_ns, uint64_t now_ns)
+// may: ns a second, as the others leave it.
+static void rest_or_not(double may, uint64_t now_ns)
 {
     gp_duty_look_t look = {
         .now_ns = now_ns,
         .is_last_resort = state.duty.phase == GP_DUTY_RECORDS && is_last_resort(),
         .credit_ns = state.credit_ns,
-        .base = state.base,
         .cost = state.cost,
         .hooks = state.hooks,
         .may = may,
-        .used_ns = used_ns,
     };
     if (state.duty.phase == GP_DUTY_RESTS && !gp_rest_is_now()) // a profile was started, or the recording is over
         state.duty = (gp_duty_t){.since_ns = now_ns};
     gp_duty_phase_t before = state.duty.phase, phase = gp_duty_next(&state.duty, &look);
+    if (before == GP_DUTY_RESTS && phase == GP_DUTY_RECORDS && state.credit_ns < state.duty.goal_ns)
+        count(GP_COUNTER_BUDGET_MISSED); // it saved little
     if (phase != before)
         enter(phase, now_ns);
     state.look_by_ns = gp_duty_look_by(&state.duty, &look);
@@ -246,7 +255,7 @@ static void look(uint64_t now_ns)
         begin_anew(now_ns);
         return;
     }
-    double used_ns = take_means((double)(now_ns - state.looked_ns) / 1e9);
+    take_means((double)(now_ns - state.looked_ns) / 1e9);
     state.looked_ns = now_ns;
     if (gp_cost_delivery_ns() == 0)
         gp_cost_set_delivery(gp_budget_share_delivery(gp_sampler_engine()));
@@ -264,7 +273,7 @@ static void look(uint64_t now_ns)
         part.cost = part.may;
     double may = (double)gp_budget_share(&part, now_ns, gp_sampler_engine());
     adapt(may);
-    rest_or_not(may, used_ns, now_ns);
+    rest_or_not(may, now_ns);
 }
 
 static void in_round(void)

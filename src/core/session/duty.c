@@ -8,8 +8,8 @@ enum {
     REST_LEAST_MS = 500, // a shorter one costs more than it saves
     DEBT_PART = 4,       // of older debt, what one rest saves
     HOOKS_PART = 2,      // of the budget, what hooks take at least: else rests save little
-    IDLE_MS = 10000,     // of a rest, after which it ends if the program does little
-    IDLE_PART = 4,       // of what it does while it is recorded
+    LONG_MS = 10000,     // of a rest, after which it ends if it saves little:
+    SAVES_PART = 4,      // of what it would if nothing cost anything and the program did as much as in windows
     ENDS_MS = 8,         // some samples (GP_SAMPLER_SOON_NS)
     LOOK_LEAST_MS = 20,  // between two looks
     LOOK_MOST_MS = 500,
@@ -52,29 +52,29 @@ static double goal_of(const gp_duty_t *duty, const gp_duty_look_t *look)
 static bool is_rested(const gp_duty_t *duty, const gp_duty_look_t *look)
 {
     double lasted_ns = (double)(look->now_ns - duty->since_ns);
-    bool is_idle = lasted_ns >= IDLE_MS * MS && duty->used_ns * 1e9 / lasted_ns * IDLE_PART < look->base;
-    return look->credit_ns >= duty->goal_ns || is_idle;
+    double saved_ns = look->credit_ns - duty->from_ns;
+    bool saves_little = saved_ns * SAVES_PART < look->may * lasted_ns / 1e9;
+    return look->credit_ns >= duty->goal_ns || (lasted_ns >= LONG_MS * MS && saves_little);
 }
 
-static void begin(gp_duty_t *duty, gp_duty_phase_t phase, uint64_t now_ns)
+static void begin(gp_duty_t *duty, gp_duty_phase_t phase, const gp_duty_look_t *look)
 {
     duty->phase = phase;
-    duty->since_ns = now_ns;
-    duty->used_ns = 0;
+    duty->since_ns = look->now_ns;
+    duty->from_ns = look->credit_ns;
 }
 
 gp_duty_phase_t gp_duty_next(gp_duty_t *duty, const gp_duty_look_t *look)
 {
     if (duty->since_ns == 0)
         duty->since_ns = look->now_ns;
-    duty->used_ns += look->used_ns;
     if (duty->phase == GP_DUTY_ENDS) {
-        begin(duty, GP_DUTY_RESTS, look->now_ns);
+        begin(duty, GP_DUTY_RESTS, look);
     } else if (duty->phase == GP_DUTY_RECORDS && is_to_rest(duty, look)) {
         duty->goal_ns = goal_of(duty, look);
-        begin(duty, GP_DUTY_ENDS, look->now_ns);
+        begin(duty, GP_DUTY_ENDS, look);
     } else if (duty->phase == GP_DUTY_RESTS && is_rested(duty, look)) {
-        begin(duty, GP_DUTY_RECORDS, look->now_ns);
+        begin(duty, GP_DUTY_RECORDS, look);
     }
     return duty->phase;
 }

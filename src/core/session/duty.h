@@ -4,7 +4,7 @@
 // Model: a cycle is a window that is recorded, its end, in which accounts are settled, and a rest (signal/rest.h) until
 // what the window took too much is saved. A window lasts as long a part of WINDOW_CYCLE_S as the budget is of what
 // recording takes, within bounds; older debt is saved bit by bit, so that no rest is long. A program that has become
-// idle has nothing to save with: its rest ends all the same.
+// idle has nothing to save with, and what hooks take at rest may be too much as well: such a rest ends all the same.
 //
 // No clock is read and nothing is changed here. Threads: the collector. Signals: not safe.
 #pragma once
@@ -21,16 +21,15 @@ typedef enum gp_duty_phase {
 typedef struct gp_duty { // zeros: a window begins with the first look
     gp_duty_phase_t phase;
     uint64_t since_ns;       // of the phase, CLOCK_MONOTONIC
-    double goal_ns, used_ns; // of a rest: credit with which it ends; CPU time of the program so far
+    double goal_ns, from_ns; // of a rest: credit with which it ends, and began
 } gp_duty_t;
 
 typedef struct gp_duty_look {
-    uint64_t now_ns;          // CLOCK_MONOTONIC
-    bool is_last_resort;      // nothing else is left to save with, and sampling may rest
-    double credit_ns;         // what may be taken; below 0: what was taken too much
-    double base, cost, hooks; // of the program, of greenprof, and of that its hooks: ns a second while recorded
-    double may;               // of these, what greenprof may take
-    double used_ns;           // CPU time of the program since the look before
+    uint64_t now_ns;     // CLOCK_MONOTONIC
+    bool is_last_resort; // nothing else is left to save with, and sampling may rest
+    double credit_ns;    // what may be taken; below 0: what was taken too much
+    double cost, hooks;  // of greenprof, and of that its hooks: ns a second while recorded
+    double may;          // of these, what greenprof may take
 } gp_duty_look_t;
 
 // The phase that begins now, or goes on.

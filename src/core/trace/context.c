@@ -25,6 +25,8 @@ static void end_part(gp_thread_t *thread, prof_coro_t *coro)
     gp_slice_leave(thread);
 }
 
+_Atomic bool gp_trace_is_used;
+
 // Tell the collector, so that the ledger of the old trace ends here, and its part of the timeline.
 static void mark(prof_coro_t *coro, const uint64_t trace[2])
 {
@@ -46,6 +48,8 @@ static void mark(prof_coro_t *coro, const uint64_t trace[2])
 // Source: the sequence lock of coro_record.h; the readers are this thread's own handler and coroutines being born here.
 static void change(prof_coro_t *coro, const uint64_t trace[2])
 {
+    if (!atomic_load_explicit(&gp_trace_is_used, memory_order_relaxed))
+        atomic_store_explicit(&gp_trace_is_used, true, memory_order_relaxed);
     uint32_t sequence = atomic_load_explicit(&gp_coro_context(coro)->trace_seq, memory_order_relaxed);
     atomic_store_explicit(&gp_coro_context(coro)->trace_seq, sequence + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
