@@ -446,6 +446,10 @@ static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
 static void on_dealloc(gp_py_t *greenlet)
 {
     uint64_t references = 0;
+    if (is_left_for_later() && gp_greenlet_find(greenlet) == NULL) {
+        real_dealloc(greenlet);
+        return;
+    }
     if (!is_active(greenlet)) {
         uint64_t begun = gp_hook_time_begin();
         gp_coro_retire(gp_greenlet_take(greenlet));

@@ -342,7 +342,8 @@ static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
     uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed) * slow / 100;
     uint64_t look_ns = until_look_ns();
     all = all < most_ns ? all : most_ns;
-    all = all < look_ns ? all : look_ns;
+    if (look_ns < all || (!sampling && slow > 100 && look_ns != UINT64_MAX)) // a rest has little to take
+        all = look_ns;
     for (uint64_t waited = 0, step; waited < all; waited += step) {
         step = looks ? gp_sleepers_next_ns() * atomic_load_explicit(&stretch, memory_order_relaxed) * slow / 100 : all;
         step = step < all ? step : all;

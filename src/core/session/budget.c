@@ -279,8 +279,8 @@ static void look(uint64_t now_ns)
 static void in_round(void)
 {
     uint64_t now_ns = gp_clock_ns(CLOCK_MONOTONIC);
-    state.is_due = state.pid != getpid() || now_ns - state.looked_ns >= LOOK_MS * 1000000ull ||
-                   (state.look_by_ns != 0 && now_ns >= state.look_by_ns);
+    bool is_late = now_ns - state.looked_ns >= LOOK_MS * 1000000ull && state.duty.phase != GP_DUTY_RESTS;
+    state.is_due = state.pid != getpid() || is_late || (state.look_by_ns != 0 && now_ns >= state.look_by_ns);
     if (state.is_due)
         gp_cost_read(&state.now);
 }

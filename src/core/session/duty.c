@@ -13,6 +13,7 @@ enum {
     ENDS_MS = 8,         // some samples (GP_SAMPLER_SOON_NS)
     LOOK_LEAST_MS = 20,  // between two looks
     LOOK_MOST_MS = 500,
+    REST_LOOK_MS = 900, // at most, in a rest
 };
 
 #define MS 1000000ull
@@ -81,7 +82,7 @@ gp_duty_phase_t gp_duty_next(gp_duty_t *duty, const gp_duty_look_t *look)
 
 uint64_t gp_duty_look_by(const gp_duty_t *duty, const gp_duty_look_t *look)
 {
-    double left_ns = LOOK_MOST_MS * MS, lasted_ns = (double)(look->now_ns - duty->since_ns);
+    double left_ns = REST_LOOK_MS * MS, lasted_ns = (double)(look->now_ns - duty->since_ns);
     if (duty->phase == GP_DUTY_ENDS)
         return look->now_ns + ENDS_MS * MS;
     if (duty->phase == GP_DUTY_RECORDS && (!look->is_last_resort || look->cost <= look->may))
@@ -90,5 +91,6 @@ uint64_t gp_duty_look_by(const gp_duty_t *duty, const gp_duty_look_t *look)
         left_ns = window_ns(look) - lasted_ns;
     else if (duty->phase == GP_DUTY_RESTS && look->may > 0)
         left_ns = (duty->goal_ns - look->credit_ns) / look->may * 1e9;
-    return look->now_ns + (uint64_t)clamp(left_ns, LOOK_LEAST_MS * MS, LOOK_MOST_MS * MS);
+    double most_ms = duty->phase == GP_DUTY_RESTS ? REST_LOOK_MS : LOOK_MOST_MS;
+    return look->now_ns + (uint64_t)clamp(left_ns, LOOK_LEAST_MS * MS, most_ms * MS);
 }
