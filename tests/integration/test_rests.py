@@ -143,7 +143,7 @@ class Rests(check.Case):
         self.bear(process)
         self.end(process)
         capture = Capture(self.output)
-        workers = [coro for coro in capture.coros.values() if coro.parent != 0 and capture.ledger[coro.id][1] > 1]
+        workers = [coro for coro in capture.coros.values() if coro.thread == 0]  # those that were made in rests have no parent
         self.assertEqual(len(workers), 1 + BORN)
         self.look_at(capture, workers)
 
@@ -160,8 +160,8 @@ class Rests(check.Case):
         self.assertEqual(len(children), CHILDREN)
         for capture in children:
             self.assertTrue(capture.whole)
-            self.assertGreater(len(capture.samples), 0)
             recorded_ns = capture.process_cpu_ns - capture.counters["rest_cpu_ns"]
+            self.assertGreater(recorded_ns, 0)
             self.near("ledger", sum(cpu for cpu, _ in capture.ledger.values()), recorded_ns, 0.05)
 
     def test_profiles_do_not_rest(self):
