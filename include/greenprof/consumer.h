@@ -25,7 +25,8 @@ enum prof_span_record_flag {
     PROF_SPAN_RECORD_IMPLICIT = 8,      // of prof_trace_set()
     PROF_SPAN_RECORD_FAILED = 16,       // prof_span_fail()
     PROF_SPAN_RECORD_NO_TIMES = 32,     // cpu_ns to switches are not known, and 0
-    PROF_SPAN_RECORD_ASKED = 64         // a request with PROF_SPAN_PROFILE
+    PROF_SPAN_RECORD_ASKED = 64,        // a request with PROF_SPAN_PROFILE
+    PROF_SPAN_RECORD_RESTED = 128 // recording rested during a part of it, by budget: cpu_ns to switches lack that part
 };
 
 // A span that is over. What it points to holds until the call that it is given to returns.

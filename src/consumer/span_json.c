@@ -53,11 +53,9 @@ static void put_flags(gp_bytes_t *into, uint32_t flags)
     static const struct {
         uint32_t flag;
         const char *text;
-    } names[] = {{PROF_SPAN_RECORD_OPEN, "\"open\""},
-                 {PROF_SPAN_RECORD_REPAIRED, "\"repaired\""},
-                 {PROF_SPAN_RECORD_FAILED, "\"failed\""},
-                 {PROF_SPAN_RECORD_IMPLICIT, "\"implicit\""},
-                 {PROF_SPAN_RECORD_NO_TIMES, "\"no_times\""}};
+    } names[] = {{PROF_SPAN_RECORD_OPEN, "\"open\""},         {PROF_SPAN_RECORD_REPAIRED, "\"repaired\""},
+                 {PROF_SPAN_RECORD_FAILED, "\"failed\""},     {PROF_SPAN_RECORD_IMPLICIT, "\"implicit\""},
+                 {PROF_SPAN_RECORD_NO_TIMES, "\"no_times\""}, {PROF_SPAN_RECORD_RESTED, "\"rested\""}};
     const char *between = "";
     gp_bytes_text(into, ",\"flags\":[");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -71,6 +71,7 @@ static int read_span(gp_cursor_t *cursor, gp_arena_t *arena, gp_ask_span_t *span
     row->is_open = flags & GP_STORED_OPEN;
     row->has_times = !(flags & GP_STORED_NO_TIMES);
     row->has_failed = flags & GP_STORED_FAILED;
+    row->has_rest = flags & GP_STORED_RESTED;
     row->has_remote_parent = flags & GP_STORED_REMOTE_PARENT;
     row->name = gp_ask_keep(arena, gp_ask_read_text(cursor));
     span->service = gp_ask_keep(arena, gp_ask_read_text(cursor));

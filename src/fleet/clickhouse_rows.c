@@ -148,7 +148,7 @@ static uint8_t stored_flags(const gp_row_span_t *span)
 {
     return (uint8_t)((span->is_open ? GP_STORED_OPEN : 0) | (span->has_times ? 0 : GP_STORED_NO_TIMES) |
                      (span->has_failed ? GP_STORED_FAILED : 0) |
-                     (span->has_remote_parent ? GP_STORED_REMOTE_PARENT : 0));
+                     (span->has_remote_parent ? GP_STORED_REMOTE_PARENT : 0) | (span->has_rest ? GP_STORED_RESTED : 0));
 }
 
 static void write_spans(gp_native_t *block, const gp_rows_t *rows)

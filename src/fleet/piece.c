@@ -156,6 +156,7 @@ static int on_span(void *context, const gp_span_record_t *span, const char *name
         .times = times_of(span),
         .has_times = !(span->flags & GP_SPAN_NO_TIMES),
         .is_open = span->flags & GP_SPAN_OPEN,
+        .has_rest = span->flags & GP_SPAN_RESTED,
         .has_failed = span->flags & GP_SPAN_FAILED,
         .has_remote_parent = span->flags & GP_SPAN_REMOTE_PARENT,
     };

@@ -79,6 +79,7 @@ enum gp_stored_flag { // of a span, in a store: these never change
     GP_STORED_NO_TIMES = 2,
     GP_STORED_FAILED = 4,
     GP_STORED_REMOTE_PARENT = 8,
+    GP_STORED_RESTED = 16,
 };
 
 typedef struct gp_row_span {
@@ -91,7 +92,8 @@ typedef struct gp_row_span {
     size_t info_count;
     gp_row_times_t times;
     bool has_times;
-    bool is_open; // it had not ended when the capture did
+    bool is_open;  // it had not ended when the capture did
+    bool has_rest; // as GP_SPAN_RESTED
     bool has_failed;
     bool has_remote_parent;
 } gp_row_span_t;

@@ -181,7 +181,10 @@ static void put_request(gp_json_t *json, const capture_t *capture, const gp_slow
     gp_json_bool(json, request != GP_INDEX_NONE);
     if (request == GP_INDEX_NONE)
         return;
-    gp_json_key_uint(json, "coroutines", capture->requests->items[request].coros);
+    const gp_request_t *item = &capture->requests->items[request];
+    gp_json_key(json, "rested"); // then a part of the latency is in none of the times
+    gp_json_bool(json, item->span != GP_INDEX_NONE && capture->dataset->spans[item->span].flags & GP_SPAN_RESTED);
+    gp_json_key_uint(json, "coroutines", item->coros);
     put_times(json, &capture->requests->items[request].ledger);
 }
 

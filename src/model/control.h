@@ -16,7 +16,7 @@
 
 enum {
     GP_CONTROL_MAGIC = 0x43475052,
-    GP_CONTROL_VERSION = 4,
+    GP_CONTROL_VERSION = 5,
     GP_CONTROL_PATH_SIZE = 3024,
     GP_CONTROL_NAME_SIZE = 48,
     GP_CONTROL_NONCE_BYTES = 32,
@@ -86,6 +86,7 @@ enum gp_control_row_state {
     GP_CONTROL_ROW_WAITING,
     GP_CONTROL_ROW_NEW,
     GP_CONTROL_ROW_IDLE,
+    GP_CONTROL_ROW_UNKNOWN, // recording rests
 };
 
 typedef struct gp_control_row { // a live coroutine, or a thread's own stack

@@ -69,7 +69,11 @@
     X(50, INTERNED_ANEW, interned_anew, 0,                                                                             \
       "times that a full table of stacks or traces was begun anew: those seen again are in the capture twice")                      \
     X(51, SPAWNS_LEFT_OUT, spawns_left_out, 0,                                                                         \
-      "coroutines whose place of creation was left out, to stay within the budget: --stitch cannot show it")
+      "coroutines whose place of creation was left out, to stay within the budget: --stitch cannot show it")           \
+    X(52, RESTS, rests, 0, "times that recording rested, to stay within the budget: what went on then is not known")    \
+    X(53, REST_NS, rest_ns, 0, NULL)         /* how long it did, together */                                           \
+    X(54, REST_CPU_NS, rest_cpu_ns, 0, NULL) /* CPU time of the process meanwhile, in no profile */ \
+    X(55, REST_HOOK_NS, rest_hook_ns, 0, NULL) /* of HOOK_NS, what hooks took meanwhile */
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

@@ -27,6 +27,8 @@ enum gp_span_flag {
     GP_SPAN_FAILED = 16,
     GP_SPAN_NO_TIMES = 32, // it ended on another coroutine: where its time went is not known
     GP_SPAN_ASKED = 64,    // a request that was to be recorded whatever the policy says (PROF_SPAN_PROFILE)
+    GP_SPAN_RESTED = 128,  // recording rested during a part of it, by budget: where that part went is not known, and
+                           // in none of its times
 };
 
 // The word for a kind; "unknown" for a number that is none.

@@ -61,6 +61,7 @@ static void preempted_on_the_way_back(void **state)
     gp_thread_t *thread = gp_thread_attach();
     assert_non_null(thread);
     prof_coro_t *coro = thread->root;
+    gp_slice_new_epoch();
     gp_slice_begin(thread, (uintptr_t)__builtin_frame_address(0));
     gp_exact_stack_t *stack = gp_exact_stack_of(coro, thread->root_id, thread);
     gp_exact_gap_ticks = gp_ticks_from_ns(GAP_NS);

@@ -19,6 +19,7 @@
 #include "message.h"
 #include "model/budget.h"
 #include "model/engines.h"
+#include "model/rested_words.h"
 #include "output_guard.h"
 #include "print.h"
 #include "slow.h"
@@ -217,6 +218,10 @@ static void print_budget(const gp_control_reply_t *reply)
     printf("  budget   %.4g %% of the CPU time", reply->budget_ppm / 1e4);
     if (reply->lowered_hz != 0)
         printf(", rate lowered to %u Hz to stay within it", reply->lowered_hz);
+    char words[GP_RESTED_WORDS_SIZE];
+    if (reply->state == GP_CONTROL_RECORDING &&
+        gp_rested_words(reply->counters, reply->now_ns - reply->start_ns, words))
+        printf(", %s", words);
     if (reply->slowed_percent > 100)
         printf(", looked and written %.1f times as seldom", reply->slowed_percent / 100.0);
     if (reply->budget_processes > 1)
@@ -294,6 +299,9 @@ static void print_status_json(const gp_control_reply_t *reply, pid_t pid)
         gp_json_key_uint(&json, "budget_processes", reply->budget_processes);
         gp_json_key_uint(&json, "lowered_to_hz", reply->lowered_hz);
         gp_json_key_uint(&json, "slowed_percent", reply->slowed_percent);
+        gp_json_key_uint(&json, "rests", reply->counters[GP_COUNTER_RESTS]);
+        gp_json_key(&json, "rested_seconds");
+        gp_json_seconds(&json, reply->counters[GP_COUNTER_REST_NS]);
         gp_json_key_uint(&json, "signal_ns", reply->delivery_ns);
     }
     gp_json_close(&json, '}');

@@ -140,12 +140,19 @@ static void print_difference(uint64_t is, uint64_t should)
 // The self-audit: the kernel's clocks, the switch ledger and the samples, each on its own.
 static void print_audit(const gp_dataset_t *dataset)
 {
-    uint64_t exact = dataset->totals.process_cpu_ns, ledger = 0;
+    uint64_t all = dataset->totals.process_cpu_ns, rested = dataset->counters[GP_COUNTER_REST_CPU_NS], ledger = 0;
+    uint64_t exact = all > rested ? all - rested : 0;
     for (size_t i = 0; i < dataset->share_count; i++)
         ledger += dataset->shares[i].ledger.cpu_ns;
     print_label("CPU time");
-    gp_print_seconds(exact, 0);
-    printf(" s exact; ledger ");
+    gp_print_seconds(all, 0);
+    printf(" s exact");
+    if (rested > 0) {
+        printf(", of it ");
+        gp_print_seconds(exact, 0);
+        printf(" s while recorded");
+    }
+    printf("; ledger ");
     gp_print_seconds(ledger, 0);
     printf(" s");
     print_difference(ledger, exact);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "model/budget.h"
+#include "model/rested_words.h"
 #include "nameless.h"
 #include "print.h"
 #include "report/report_words.h"
@@ -175,11 +176,31 @@ double gp_report_own_share(const gp_dataset_t *dataset)
 static void print_hooks_beyond(const gp_dataset_t *dataset, const char *budget)
 {
     uint64_t own = own_in_threads(dataset), program = dataset->totals.process_cpu_ns;
+    uint64_t rested = dataset->counters[GP_COUNTER_REST_CPU_NS]; // they take it while it is recorded
     uint32_t ppm;
-    double hooks = program > own ? (double)dataset->counters[GP_COUNTER_HOOK_NS] / (double)(program - own) : 0;
+    program = program > rested ? program - rested : 0;
+    uint64_t hooks_ns = dataset->counters[GP_COUNTER_HOOK_NS], at_rest_ns = dataset->counters[GP_COUNTER_REST_HOOK_NS];
+    hooks_ns -= at_rest_ns < hooks_ns ? at_rest_ns : hooks_ns;
+    double hooks = program > own ? (double)hooks_ns / (double)(program - own) : 0;
     if (gp_budget_parse(budget, &ppm) && hooks * 1e6 > ppm)
         printf("; the hooks of %.0f switches a second alone cost %.2g%%",
                (double)dataset->counters[GP_COUNTER_SWITCHES] * 1e9 / (double)program, hooks * 100);
+}
+
+// Several processes have several ends: how often, and for how long.
+static void print_rests(const gp_dataset_t *dataset)
+{
+    const uint64_t *counters = dataset->counters;
+    char words[GP_RESTED_WORDS_SIZE];
+    if (!gp_rested_words(counters, dataset->end_ns, words))
+        return;
+    printf("  rested     ");
+    if (dataset->captures.count == 1 && dataset->header.pid != 0)
+        printf("%s: ", words);
+    gp_print_seconds(counters[GP_COUNTER_REST_NS], 0);
+    printf(" s, with ");
+    gp_print_seconds(counters[GP_COUNTER_REST_CPU_NS], 0);
+    printf(" s of CPU time, are in no figure but those of processes and threads\n");
 }
 
 void gp_report_print_budget(const gp_dataset_t *dataset)
@@ -195,6 +216,7 @@ void gp_report_print_budget(const gp_dataset_t *dataset)
                (double)dataset->samples * 1e9 / (double)dataset->sampled_ns, dataset->header.frequency_hz);
     print_hooks_beyond(dataset, budget->value);
     printf("\n");
+    print_rests(dataset);
 }
 
 // Losses are counted for the whole process.

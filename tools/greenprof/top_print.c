@@ -7,6 +7,7 @@
 
 #include "control.h"
 #include "export/json_text.h"
+#include "model/rested_words.h"
 #include "print.h"
 
 #define HOG_NS 10000000ull // as GREENPROF_HOG_MS has it
@@ -14,6 +15,7 @@
 static const char *const states[] = {
     [GP_CONTROL_ROW_RUNNING] = "running", [GP_CONTROL_ROW_READY] = "ready", [GP_CONTROL_ROW_PARKED] = "parked",
     [GP_CONTROL_ROW_WAITING] = "waiting", [GP_CONTROL_ROW_NEW] = "new",     [GP_CONTROL_ROW_IDLE] = "idle",
+    [GP_CONTROL_ROW_UNKNOWN] = "unknown",
 };
 enum { STATES = sizeof(states) / sizeof(states[0]) };
 
@@ -36,9 +38,29 @@ static const char *state_of(const gp_top_row_t *row)
     return row->is_blocked ? "blocked" : row->now.state < STATES ? states[row->now.state] : "unknown";
 }
 
-static double share(const gp_top_t *top, uint64_t ns)
+static double share(uint64_t ns, uint64_t of_ns)
 {
-    return top->interval_ns > 0 ? 100.0 * (double)ns / (double)top->interval_ns : 0;
+    return of_ns > 0 ? 100.0 * (double)ns / (double)of_ns : 0;
+}
+
+static bool is_unknown(const gp_top_t *top)
+{
+    return top->interval_ns > 0 && top->recorded_ns == 0;
+}
+
+// A number, or that it is not known.
+static void put(bool is_known, int width, int decimals, double value)
+{
+    if (is_known)
+        printf("%*.*f ", width, decimals, value);
+    else
+        printf("%*s ", width, "-");
+}
+
+// Of the time that is recorded.
+static void put_share(const gp_top_t *top, uint64_t ns)
+{
+    put(!is_unknown(top), 6, 1, share(ns, top->recorded_ns));
 }
 
 typedef struct sums {
@@ -98,6 +120,14 @@ static void print_losses(const gp_top_t *top, const char *end)
     printf("%s%s\n", count == 0 ? " none" : count > 3 ? "; and more: greenprof info" : "", end);
 }
 
+static void print_rests(const gp_top_t *top, const char *end)
+{
+    char words[GP_RESTED_WORDS_SIZE];
+    if (gp_rested_words(top->reply.counters, top->reply.now_ns - top->reply.start_ns, words))
+        printf("%s: %.0f %% of these %.1f s, of which the columns are%s\n", words,
+               share(top->recorded_ns, top->interval_ns), (double)top->interval_ns / 1e9, end);
+}
+
 static void print_head(const gp_top_t *top, const char *subject, gp_top_order_t order, const char *end)
 {
     const gp_control_reply_t *reply = &top->reply;
@@ -105,12 +135,16 @@ static void print_head(const gp_top_t *top, const char *subject, gp_top_order_t 
     add_up(top, &sums);
     printf("%s: %s, %" PRIu64 " samples; %.1f s, %u threads, CPU %.1f %%, greenprof's own %.2f %%; by %s%s\n", subject,
            gp_control_state_name(reply->state), reply->counters[GP_COUNTER_SAMPLES], (double)top->interval_ns / 1e9,
-           reply->threads, share(top, top->process_cpu_ns), share(top, top->own_cpu_ns), gp_top_orders[order], end);
-    printf("%" PRIu64
-           " coroutines: %zu running, %zu blocked, %zu ready, %zu parked, %zu waiting, %zu new, %zu idle%s\n",
+           reply->threads, share(top->process_cpu_ns, top->interval_ns), share(top->own_cpu_ns, top->interval_ns),
+           gp_top_orders[order], end);
+    printf("%" PRIu64 " coroutines: %zu running, %zu blocked, %zu ready, %zu parked, %zu waiting, %zu new, %zu idle",
            reply->coroutines, sums.by_state[GP_CONTROL_ROW_RUNNING], sums.blocked, sums.by_state[GP_CONTROL_ROW_READY],
            sums.by_state[GP_CONTROL_ROW_PARKED], sums.by_state[GP_CONTROL_ROW_WAITING],
-           sums.by_state[GP_CONTROL_ROW_NEW], sums.by_state[GP_CONTROL_ROW_IDLE], end);
+           sums.by_state[GP_CONTROL_ROW_NEW], sums.by_state[GP_CONTROL_ROW_IDLE]);
+    if (sums.by_state[GP_CONTROL_ROW_UNKNOWN] > 0)
+        printf(", %zu unknown: recording rests", sums.by_state[GP_CONTROL_ROW_UNKNOWN]);
+    printf("%s\n", end);
+    print_rests(top, end);
     print_hogs(&sums, end);
     print_losses(top, end);
     printf("%s\n%10s %-8s %9s %6s %6s %6s %6s %9s %9s %9s  %s%s\n", end, "ID", "STATE", "FOR s", "CPU%", "READY%",
@@ -122,12 +156,15 @@ enum { NAME_COLUMN = 89 };
 static void print_row(const gp_top_t *top, const gp_top_row_t *row, size_t columns, const char *end)
 {
     const gp_control_row_t *change = &row->change;
-    double seconds = (double)top->interval_ns / 1e9;
-    printf("%10" PRIu64 " %-8s %9.3f %6.1f %6.1f %6.1f %6.1f %9.0f %9.2f %9.3f  ", row->now.id, state_of(row),
-           (double)row->now.state_ns / 1e9, share(top, change->cpu_ns), share(top, change->ready_ns),
-           share(top, change->parked_ns + change->waiting_ns), share(top, change->blocked_ns),
-           seconds > 0 ? (double)change->switches / seconds : 0, (double)row->now.longest_ns / 1e6,
-           (double)row->now.cpu_ns / 1e9);
+    double seconds = (double)top->recorded_ns / 1e9;
+    printf("%10" PRIu64 " %-8s ", row->now.id, state_of(row));
+    put(row->now.state != GP_CONTROL_ROW_UNKNOWN, 9, 3, (double)row->now.state_ns / 1e9);
+    put_share(top, change->cpu_ns);
+    put_share(top, change->ready_ns);
+    put_share(top, change->parked_ns + change->waiting_ns);
+    put_share(top, change->blocked_ns);
+    put(!is_unknown(top), 9, 0, seconds > 0 ? (double)change->switches / seconds : 0);
+    printf("%9.2f %9.3f  ", (double)row->now.longest_ns / 1e6, (double)row->now.cpu_ns / 1e9);
     print_name(row, columns == 0 ? 0 : columns > NAME_COLUMN + 1 ? columns - NAME_COLUMN : 1);
     printf("%s\n", end);
 }
@@ -217,6 +254,8 @@ void gp_top_print_json(const gp_top_t *top, pid_t pid, size_t rows)
     gp_control_json_state(&json, &top->reply);
     gp_json_key(&json, "interval_seconds");
     gp_json_seconds(&json, top->interval_ns);
+    gp_json_key(&json, "recorded_seconds");
+    gp_json_seconds(&json, top->recorded_ns);
     gp_json_key(&json, "process_cpu_seconds");
     gp_json_seconds(&json, top->process_cpu_ns);
     gp_json_key(&json, "own_cpu_seconds");

@@ -74,6 +74,8 @@ static void compare(gp_top_t *top, const gp_top_t *before)
 {
     size_t at = 0;
     top->interval_ns = less(top->reply.now_ns, before->reply.now_ns);
+    top->recorded_ns = less(top->interval_ns,
+                            less(top->reply.counters[GP_COUNTER_REST_NS], before->reply.counters[GP_COUNTER_REST_NS]));
     top->process_cpu_ns = less(top->reply.process_cpu_ns, before->reply.process_cpu_ns);
     top->own_cpu_ns = less(top->reply.own_cpu_ns, before->reply.own_cpu_ns);
     for (size_t i = 0; i < top->count; i++) {

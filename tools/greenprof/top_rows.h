@@ -20,6 +20,7 @@ typedef struct gp_top {
     gp_top_row_t *rows; // [count], in the order asked for
     size_t count;
     uint64_t interval_ns; // since the moment before; 0 = this is the first
+    uint64_t recorded_ns; // of that, what recording did not rest
     uint64_t process_cpu_ns, own_cpu_ns;
 } gp_top_t;
 

@@ -20,7 +20,8 @@ static uint64_t be64(const uint8_t *bytes)
 static uint32_t flags_of(const gp_row_span_t *row)
 {
     return (row->is_open ? GP_TREE_OPEN : 0u) | (row->has_times ? 0u : GP_TREE_NO_TIMES) |
-           (row->has_failed ? GP_TREE_FAILED : 0u) | (row->has_remote_parent ? GP_TREE_REMOTE_PARENT : 0u);
+           (row->has_rest ? GP_TREE_RESTED : 0u) | (row->has_failed ? GP_TREE_FAILED : 0u) |
+           (row->has_remote_parent ? GP_TREE_REMOTE_PARENT : 0u);
 }
 
 static const gp_tree_field_t *copy_info(gp_spans_t *set, const gp_row_span_t *row)

@@ -16,6 +16,8 @@
 #include "interpreter/peek_text.h"
 #include "interpreter/spawn_site.h"
 #include "settings.h"
+#include "signal/rest.h"
+#include "trace/context.h"
 
 enum { // of the array behind greenlet._C_API; source: greenlet.h
     API_TYPE = 0,
@@ -155,7 +157,7 @@ static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
         end_if_over(gp_py.tuple_item(pair, 0));
         gp_hook_time_end(begun, 1);
     }
-    if (!sampling && tracing)
+    if (!sampling && tracing && !gp_rest_is_now())
         stop_tracing();
     return result;
 }
@@ -416,10 +418,16 @@ void gp_greenlet_give_back(const gp_greenlet_t *before)
     run_as(before, 0);
 }
 
+// One that is made while a recording rests gets its record where it is met, unless it inherits anything.
+static bool is_left_for_later(void)
+{
+    return gp_rest_is_now() && !atomic_load_explicit(&gp_trace_is_used, memory_order_relaxed);
+}
+
 static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *greenlet = real_new(type, args, keywords);
-    if (greenlet == NULL || atomic_load_explicit(&gp_language_is_left, memory_order_relaxed))
+    if (greenlet == NULL || atomic_load_explicit(&gp_language_is_left, memory_order_relaxed) || is_left_for_later())
         return greenlet;
     uint64_t begun = gp_hook_time_begin();
     static gp_py_t *last_type;
@@ -438,6 +446,10 @@ static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
 static void on_dealloc(gp_py_t *greenlet)
 {
     uint64_t references = 0;
+    if (is_left_for_later() && gp_greenlet_find(greenlet) == NULL) {
+        real_dealloc(greenlet);
+        return;
+    }
     if (!is_active(greenlet)) {
         uint64_t begun = gp_hook_time_begin();
         gp_coro_retire(gp_greenlet_take(greenlet));

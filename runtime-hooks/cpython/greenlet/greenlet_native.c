@@ -13,6 +13,7 @@
 #include "greenlet/greenlet_map.h"
 #include "interpreter/awaits.h"
 #include "interpreter/peek_text.h"
+#include "signal/rest.h"
 #include "unwind/unwind.h"
 
 enum {
@@ -121,7 +122,7 @@ static void put_back(void)
 
 __attribute__((noinline)) static void not_wanted(void)
 {
-    if (++unwanted < UNWANTED_MAX || !replaced)
+    if (gp_rest_is_now() || ++unwanted < UNWANTED_MAX || !replaced) // a rest is over soon
         return;
     int error = errno;
     put_back();

@@ -14,6 +14,7 @@
 #include "interpreter/lines.h"
 #include "interpreter/peek_text.h"
 #include "signal/handler.h"
+#include "signal/rest.h"
 
 enum {
     LIMBO_MAX = 1 << 15, // deaths between two rounds: 650,000 a second
@@ -199,7 +200,8 @@ void gp_cpython_code_before_drain(void)
 {
     uint32_t now = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
     bool was_lost = atomic_exchange_explicit(&lost, false, memory_order_acq_rel);
-    if (now != epoch || was_lost) // deaths were not counted while nothing was sampled
+    bool was_resting = atomic_load_explicit(&resting, memory_order_relaxed);
+    if ((now != epoch && was_resting) || was_lost) // deaths were not counted while nothing was sampled
         forget_all();
     epoch = now;
     draining_up_to = atomic_load_explicit(&put, memory_order_acquire);
@@ -226,7 +228,7 @@ void gp_cpython_code_after_drain(void)
         memset(cache, 0, sizeof(cache));
     // Release: partner of the acquire in free_waiting().
     atomic_store_explicit(&scanned, draining_up_to, memory_order_release);
-    if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire))
+    if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire) && !gp_rest_is_now())
         atomic_store_explicit(&resting, true, memory_order_release);
 }
 

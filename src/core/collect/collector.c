@@ -28,6 +28,7 @@
 #include "coro/threads.h"
 #include "signal/handler.h"
 #include "signal/language.h"
+#include "signal/rest.h"
 #include "signal/ticks.h"
 #include "unwind/unwind.h"
 
@@ -52,6 +53,7 @@ static _Atomic bool running;     // changed under the sampler lock
 static _Atomic uint64_t round_ns = GP_COLLECTOR_ROUND_NS;
 static _Atomic unsigned stretch = 1; // of the time between two looks at sleepers
 static _Atomic unsigned slowness = 100;
+static _Atomic uint64_t look_by; // CLOCK_MONOTONIC; 0 = there is nothing to be in time for
 // `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
@@ -110,7 +112,7 @@ static uint64_t unsampled_ns(gp_thread_t *thread)
 
 static void end_thread(gp_thread_t *thread)
 {
-    gone_counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
+    gone_counters[GP_COUNTER_UNSAMPLED_NS] += gp_rest_is_now() ? 0 : unsampled_ns(thread);
     gp_thread_sleeps_close(thread);
     GP_SINKS_CALL(thread_over, thread);
     gp_hog_forget(thread);
@@ -321,18 +323,27 @@ static bool wants_waits(void)
     return false;
 }
 
+static uint64_t until_look_ns(void)
+{
+    uint64_t by = atomic_load_explicit(&look_by, memory_order_relaxed), now = gp_clock_ns(CLOCK_MONOTONIC);
+    return by == 0 ? UINT64_MAX : by > now ? by - now : 1;
+}
+
 // Until a kick, or for a round, `most_ns` at most; with looks at sleepers where a sink wants to know of them.
 static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
 {
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed);
     bool looks = sampling && wants_waits();
-    if (!sampling) {
+    if (!sampling && !gp_rest_is_now()) {
         gp_futex(&kicks, FUTEX_WAIT, seen_kicks, NULL);
         return;
     }
     uint64_t slow = atomic_load_explicit(&slowness, memory_order_relaxed);
     uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed) * slow / 100;
+    uint64_t look_ns = until_look_ns();
     all = all < most_ns ? all : most_ns;
+    if (look_ns < all || (!sampling && slow > 100 && look_ns != UINT64_MAX)) // a rest has little to take
+        all = look_ns;
     for (uint64_t waited = 0, step; waited < all; waited += step) {
         step = looks ? gp_sleepers_next_ns() * atomic_load_explicit(&stretch, memory_order_relaxed) * slow / 100 : all;
         step = step < all ? step : all;
@@ -344,9 +355,10 @@ static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
     }
 }
 
+// Or does it rest? What ends meanwhile is told all the same.
 static int is_sampling(void)
 {
-    return atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
+    return atomic_load_explicit(&gp_handler_sampling, memory_order_acquire) || gp_rest_is_now();
 }
 
 // A daemon closes all descriptors right after its fork and counts on the lowest ones for those that it opens next: the
@@ -386,7 +398,7 @@ static void *collect(void *unused)
         round_of_all();
         round_over(answered);
         gp_sampler_stop_if_idle();
-        if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire)) {
+        if (!is_sampling()) {
             round_of_all(); // what was still in the rings
             gp_coro_set_draining(is_sampling);
         }
@@ -466,6 +478,20 @@ void gp_collector_slow_down(unsigned percent)
     atomic_store_explicit(&slowness, percent, memory_order_relaxed);
 }
 
+void gp_collector_look_by(uint64_t monotonic_ns)
+{
+    atomic_store_explicit(&look_by, monotonic_ns, memory_order_relaxed);
+}
+
+static void add_rests(uint64_t counters[GP_COUNTER_COUNT])
+{
+    gp_rest_sums_t rests;
+    gp_rest_read(gp_sampler_process_cpu_ns(), &rests);
+    counters[GP_COUNTER_RESTS] = rests.count;
+    counters[GP_COUNTER_REST_NS] = rests.ns;
+    counters[GP_COUNTER_REST_CPU_NS] = rests.cpu_ns;
+}
+
 void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
@@ -479,9 +505,10 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
     }
     counters[GP_COUNTER_OTHER_FUNCTIONS] += gp_functions_unnamed();
     counters[GP_COUNTER_LOST_MODULES] += gp_modules_lost();
+    add_rests(counters);
     counters[GP_COUNTER_HOOK_NS] =
         gp_cost_hooks_ns(counters[GP_COUNTER_HOOK_NS], counters[GP_COUNTER_SWITCHES], gp_hook_time_more_ns(),
-                         counters[GP_COUNTER_SAMPLES], gp_sampler_process_cpu_ns());
+                         counters[GP_COUNTER_SAMPLES], gp_sampler_process_cpu_ns() - counters[GP_COUNTER_REST_CPU_NS]);
     counters[GP_COUNTER_DELIVERY_NS] = counters[GP_COUNTER_SIGNALS] * gp_cost_delivery_ns();
     counters[GP_COUNTER_UNPROFILED_CHILDREN] = gp_left_children();
     void (*add)(uint64_t counters[GP_COUNTER_COUNT]) = atomic_load_explicit(&others_counters, memory_order_acquire);
@@ -515,6 +542,7 @@ void gp_collector_after_fork(void)
     memset(gone_counters, 0, sizeof(gone_counters));
     gp_hook_time_in_child();
     atomic_store_explicit(&waiting, 0, memory_order_relaxed);
+    atomic_store_explicit(&look_by, 0, memory_order_relaxed);
     gp_news_forget();
     gp_thread_sleeps_after_fork();
     gp_samples_after_fork();

@@ -56,6 +56,9 @@ void gp_collector_stretch_looks(unsigned times);
 // Rounds come so much later, hundredths (100 = as they were set), unless a caller waits for one or a ring is pressed.
 void gp_collector_slow_down(unsigned percent);
 
+// A round begins at `monotonic_ns` at the latest, which is less than a second away; 0 = when it is due.
+void gp_collector_look_by(uint64_t monotonic_ns);
+
 // Let `add` put in what others count; with the drain lock held.
 void gp_collector_add_counters(void (*add)(uint64_t counters[GP_COUNTER_COUNT]));
 

@@ -9,6 +9,7 @@
 #include "coro/hook_time.h"
 #include "coro/threads.h"
 #include "signal/handler.h"
+#include "signal/rest.h"
 
 // As in modules.c: there in libgreenprof.a only.
 extern const char __start_gp_own_code[] __attribute__((weak, visibility("hidden")));
@@ -68,13 +69,16 @@ void gp_cost_read(gp_cost_t *cost)
     static const enum gp_counter which[] = {GP_COUNTER_HANDLER_NS, GP_COUNTER_HOOK_NS, GP_COUNTER_SIGNALS,
                                             GP_COUNTER_SWITCHES, GP_COUNTER_SAMPLES};
     uint64_t sums[sizeof(which) / sizeof(which[0])], program_ns = gp_sampler_process_cpu_ns();
+    gp_rest_sums_t rests;
+    gp_rest_read(program_ns, &rests);
     gp_collector_sum(which, sums, sizeof(which) / sizeof(which[0]));
     *cost = (gp_cost_t){
         .handler_ns = sums[0],
-        .hook_ns = gp_cost_hooks_ns(sums[1], sums[3], gp_hook_time_more_ns(), sums[4], program_ns),
+        .hook_ns = gp_cost_hooks_ns(sums[1], sums[3], gp_hook_time_more_ns(), sums[4], program_ns - rests.cpu_ns),
         .delivery_ns = sums[2] * gp_cost_delivery_ns(),
         .own_ns = gp_thread_own_cpu_ns(),
         .program_ns = program_ns,
+        .rest_ns = rests.cpu_ns,
         .switches = sums[3],
     };
 }

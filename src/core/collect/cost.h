@@ -15,6 +15,7 @@
 typedef struct gp_cost { // ns of CPU time since the process began
     uint64_t handler_ns, delivery_ns, hook_ns, own_ns;
     uint64_t program_ns; // of the program's threads: with the first three, without the last
+    uint64_t rest_ns;    // of that: while recording rested
     uint64_t switches;
 } gp_cost_t;
 

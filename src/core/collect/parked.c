@@ -35,8 +35,7 @@ static bool find_wait(prof_coro_t *coro, wait_t *wait)
         .sp = atomic_load_explicit(&coro->park_sp, memory_order_relaxed),
         .fp = atomic_load_explicit(&coro->park_fp, memory_order_relaxed),
     };
-    bool current = atomic_load_explicit(&coro->epoch, memory_order_relaxed) ==
-                   atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    bool current = gp_edge_is_current(coro);
     if (!current)
         wait->regs.pc = 0; // left there while nothing sampled
     return wait->id != 0 && !(running && current) && !gp_edge_is_over(coro);
@@ -174,8 +173,8 @@ void gp_parked_take(prof_coro_t *coro, uint64_t least_ticks)
     static gp_sample_buffer_t buffer; // guarded by the drain lock
     wait_t wait;
     unsigned flags;
-    if (coro->kind == GP_CORO_THREAD || !find_wait(coro, &wait))
-        return;
+    if (coro->kind == GP_CORO_THREAD || gp_edge_load(&gp_edge_epoch_over) != UINT64_MAX || !find_wait(coro, &wait))
+        return; // what it does while nothing samples is not known
     uint64_t now = gp_ticks(), from = gp_edge_load(&coro->unsampled_from), start = gp_edge_load(&gp_edge_epoch_ticks);
     uint64_t begin = from > start ? from : start;
     if (from == UINT64_MAX || now <= begin || now - begin < least_ticks)

@@ -21,9 +21,11 @@
 #include "coro/threads.h"
 #include "greenprof/coro.h"
 #include "settings.h"
+#include "signal/edge.h"
 #include "signal/handler.h"
 #include "signal/hog.h"
 #include "signal/mask.h"
+#include "signal/rest.h"
 #include "signal/slice.h"
 #include "signal/wait.h"
 #include "unwind/unwind.h"
@@ -36,7 +38,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t users[PROF_FREQUENCY_MAX_HZ + 1]; // by frequency
-static unsigned user_count, frequency;            // frequency 0 = resting
+static unsigned user_count, frequency;            // frequency 0 = nothing is sampled
+static unsigned patient_count;                    // users that let sampling rest
 static unsigned limit = PROF_FREQUENCY_MAX_HZ;    // what the budget leaves
 static uint64_t idle_since_ns;
 static const gp_clock_engine_t *engine; // chosen, or NULL
@@ -267,6 +270,7 @@ static void stop_locked(void)
 {
     __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELEASE);
     atomic_store_explicit(&gp_handler_sampling, false, memory_order_release);
+    gp_edge_end_epoch(gp_ticks());
     gp_shown_pause();
     disarm_all();
 }
@@ -380,19 +384,34 @@ static gp_thread_t *find_one_of_program(void)
     return found;
 }
 
+// Before the lock: a still unknown thread is announced to arm_if_sampling().
+static gp_thread_t *find_self(void)
+{
+    gp_thread_t *self = gp_thread_attach();
+    return self == NULL && gp_thread_is_own((pid_t)syscall(SYS_gettid)) ? find_one_of_program() : self;
+}
+
+static void end_rest(void)
+{
+    if (!gp_rest_is_now())
+        return;
+    gp_rest_end(gp_sampler_process_cpu_ns());
+    gp_collector_kick(); // it waits for no end of a rest that is over, or else for good
+}
+
 int gp_sampler_acquire(unsigned hz)
 {
     int error = 0;
-    gp_thread_t *self = gp_thread_attach(); // before the lock: a still unknown thread is announced to arm_if_sampling()
-    if (self == NULL && gp_thread_is_own((pid_t)syscall(SYS_gettid)))
-        self = find_one_of_program();
+    gp_thread_t *self = find_self();
     if (self == NULL)
         return -ENOMEM;
     gp_sampler_enter();
     gp_left_children_begin();
     if (frequency == 0)
-        error = start_locked(self, limited(hz));
-    else if (limited(hz) > frequency || user_count == 0)
+        error = start_locked(self, limited(hz > highest_wanted() ? hz : highest_wanted()));
+    if (error == 0)
+        end_rest();
+    if (error == 0 && (limited(hz) > frequency || user_count == 0))
         change_frequency(limited(hz), true);
     if (error == 0) {
         users[hz]++;
@@ -408,10 +427,88 @@ void gp_sampler_release(unsigned hz)
     users[hz]--;
     user_count--;
     if (user_count == 0)
+        end_rest(); // for good
+    if (user_count == 0)
         idle_since_ns = gp_clock_ns(CLOCK_MONOTONIC);
     else if (hz >= frequency && users[hz] == 0)
         change_frequency(limited(highest_wanted()), true);
     gp_sampler_leave();
+}
+
+int gp_sampler_acquire_patiently(unsigned hz)
+{
+    gp_sampler_enter();
+    bool rests = gp_rest_is_now();
+    users[hz] += rests;
+    user_count += rests;
+    patient_count += rests;
+    gp_sampler_leave();
+    int error = rests ? 0 : gp_sampler_acquire(hz);
+    if (rests || error != 0)
+        return error;
+    gp_sampler_enter();
+    patient_count++;
+    gp_sampler_leave();
+    return 0;
+}
+
+void gp_sampler_release_patiently(unsigned hz)
+{
+    gp_sampler_enter();
+    patient_count--;
+    gp_sampler_leave();
+    gp_sampler_release(hz);
+}
+
+bool gp_sampler_may_rest(void)
+{
+    gp_sampler_enter();
+    bool may = frequency != 0 && user_count > 0 && patient_count == user_count;
+    gp_sampler_leave();
+    return may;
+}
+
+void gp_sampler_sample_soon(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    gp_lock(&timer_lock);
+    for (; thread != NULL && frequency != 0; thread = thread->next) {
+        if (!thread->timer.armed)
+            continue;
+        thread->timer.period_ns = GP_SAMPLER_SOON_NS;
+        thread->timer.block_left = 0;
+        atomic_load_explicit(&thread->timer.engine, memory_order_relaxed)
+            ->set_interval(&thread->timer, GP_SAMPLER_SOON_NS);
+    }
+    gp_unlock(&timer_lock);
+}
+
+bool gp_sampler_rest(void)
+{
+    gp_sampler_enter();
+    bool may = frequency != 0 && user_count > 0 && patient_count == user_count;
+    if (may) { // first: what happens from here on is told to the collector all the same
+        gp_rest_begin(gp_sampler_process_cpu_ns());
+        stop_locked();
+        gp_collector_kick(); // what is in the rings names modules, which may go from here on
+    }
+    gp_sampler_leave();
+    return may;
+}
+
+int gp_sampler_resume(void)
+{
+    gp_thread_t *self = find_self();
+    if (self == NULL)
+        return -EAGAIN;
+    gp_sampler_enter();
+    bool rests = gp_rest_is_now();
+    int error = rests ? start_locked(self, limited(highest_wanted())) : 0;
+    if (error != 0) // the host has taken the signal meanwhile: as gp_sampler_yield()
+        atomic_store_explicit(&yielded_ns, gp_sampler_process_cpu_ns(), memory_order_relaxed);
+    end_rest();
+    gp_sampler_leave();
+    return error;
 }
 
 void gp_sampler_limit(unsigned hz)
@@ -476,6 +573,7 @@ void gp_sampler_begin_here(void)
     if (self == NULL)
         return;
     self->start_cpu_ns = self->sample_cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    gp_edge_end_epoch(0); // nor did anything wait
     gp_slice_new_epoch();
 }
 
@@ -539,7 +637,12 @@ bool gp_sampler_follows_forks(void)
 static void restart_locked(void)
 {
     gp_thread_t *self = gp_thread_self;
-    if (frequency == 0)
+    bool rests = gp_rest_is_now();
+    gp_rest_in_child();
+    bool goes_on = rests && !leave_children && self != NULL && start_locked(self, limited(highest_wanted())) == 0;
+    if (rests && !goes_on && gp_sampler_follows_forks())
+        gp_left_child_count(true);
+    if (frequency == 0 || rests)
         return;
     if (leave_children || gp_collector_start() != 0 || (self != NULL && arm_first(self) != 0)) {
         if (gp_sampler_follows_forks())

@@ -14,6 +14,7 @@
 #include "signal/thread.h"
 
 #define GP_SAMPLER_LINGER_NS 500000000ull
+#define GP_SAMPLER_SOON_NS   1000000u
 
 // Take the sampler lock, and give it back.
 void gp_sampler_enter(void);
@@ -38,6 +39,23 @@ bool gp_sampler_follows_forks(void);
 // Returns 0; -EBUSY (the host handles every signal that would do), -ENOSYS (no engine works), -EAGAIN, -ENOMEM.
 int gp_sampler_acquire(unsigned frequency_hz);
 void gp_sampler_release(unsigned frequency_hz);
+
+// The same for a user that lets sampling rest, and joins a rest. `release` belongs to it.
+int gp_sampler_acquire_patiently(unsigned frequency_hz);
+void gp_sampler_release_patiently(unsigned frequency_hz);
+
+// May sampling rest (signal/rest.h)? Not where a user is impatient, or nothing is sampled.
+bool gp_sampler_may_rest(void);
+
+// Have each thread that works sampled each GP_SAMPLER_SOON_NS: its accounts are settled when a rest begins. Until then.
+void gp_sampler_sample_soon(void);
+
+// Begin a rest: from here on it is as if nothing were profiled, but for what rest.h says. Returns whether it has begun.
+bool gp_sampler_rest(void);
+
+// End it, unless that was done: by gp_sampler_acquire(), or the last release. Returns 0, or an error as of
+// gp_sampler_acquire(): the recording then stays without samples; -EAGAIN: try again.
+int gp_sampler_resume(void);
 
 // Samples are taken at `hz` at most from now on, whatever is wanted: what the budget leaves. Weights stay right. The
 // interval under way is not cut short: no system call for each thread.

@@ -86,6 +86,8 @@ static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
     begin_at_slice(thread, since);
     uint64_t cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
     uint64_t from = thread->look.ticks > since ? thread->look.ticks : since;
+    uint64_t start = gp_edge_load(&gp_edge_epoch_ticks); // before it, recording may have rested
+    from = from > start ? from : start;
     uint64_t wall = now > from ? gp_ticks_to_ns(now - from) : 0, used = cpu_ns - thread->look.cpu_ns;
     bool first = thread->look.ticks == 0;
     thread->look.ticks = now;

@@ -119,7 +119,9 @@ static void walk(gp_thread_t *thread, gp_thread_sleep_t *sleep)
 // The time since the last look; `is_same`: the thread slept all the while.
 static uint64_t since_last_ns(gp_thread_sleep_t *sleep, uint64_t now, uint64_t cpu_ns, bool *is_same)
 {
-    uint64_t ns = now > sleep->ticks ? gp_ticks_to_ns(now - sleep->ticks) : 0;
+    uint64_t start = gp_edge_load(&gp_edge_epoch_ticks); // before it, recording may have rested
+    uint64_t from = sleep->ticks > start ? sleep->ticks : start;
+    uint64_t ns = now > from ? gp_ticks_to_ns(now - from) : 0;
     *is_same = cpu_ns == sleep->cpu_ns;
     sleep->ticks = now;
     sleep->cpu_ns = cpu_ns;

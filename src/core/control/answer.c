@@ -32,7 +32,7 @@ static uint64_t lease_until_ns; // 0 = there is none
 
 static int take_lease(uint32_t ms)
 {
-    int error = lease_until_ns == 0 ? gp_sampler_acquire(LOOK_HZ) : 0;
+    int error = lease_until_ns == 0 ? gp_sampler_acquire_patiently(LOOK_HZ) : 0;
     if (error == 0)
         lease_until_ns = gp_clock_ns(CLOCK_MONOTONIC) + (uint64_t)(ms < LEASE_MAX_MS ? ms : LEASE_MAX_MS) * 1000000;
     return error;
@@ -51,7 +51,7 @@ void gp_control_lease_look(void)
     if (gp_control_lease_ms() != 0)
         return;
     lease_until_ns = 0;
-    gp_sampler_release(LOOK_HZ);
+    gp_sampler_release_patiently(LOOK_HZ);
 }
 
 static uint32_t count_threads(void)
@@ -180,7 +180,7 @@ static int detach(void)
     if (error != 0 && error != -EALREADY)
         return error;
     if (lease_until_ns != 0)
-        gp_sampler_release(LOOK_HZ);
+        gp_sampler_release_patiently(LOOK_HZ);
     lease_until_ns = 0;
     gp_control_end_attachment();
     is_to_detach = true;

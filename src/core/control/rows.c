@@ -17,6 +17,7 @@
 #include "model/control.h"
 #include "session/recording.h"
 #include "signal/edge.h"
+#include "signal/rest.h"
 
 _Static_assert((int)GP_CORO_NAME_SIZE <= (int)GP_CONTROL_NAME_SIZE, "a name fits into a row");
 
@@ -35,6 +36,10 @@ static uint64_t since_ticks(prof_coro_t *coro)
 static enum gp_control_row_state find_state(prof_coro_t *coro, uint64_t now, uint64_t *since)
 {
     uint64_t ready = gp_edge_ready(coro);
+    if (gp_rest_is_now()) {
+        *since = now;
+        return GP_CONTROL_ROW_UNKNOWN;
+    }
     // Acquire: partner of the release in gp_edge_leave().
     if (gp_edge_is_current(coro) && atomic_load_explicit(&coro->running, memory_order_acquire) != 0)
         return GP_CONTROL_ROW_RUNNING;

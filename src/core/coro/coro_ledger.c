@@ -33,12 +33,25 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
                           memory_order_relaxed);
 }
 
+// As far as it was recorded.
 static uint64_t since_edge(prof_coro_t *coro, uint64_t now)
 {
-    uint64_t since = gp_edge_load(&coro->since);
-    if (!gp_edge_is_current(coro))
-        since = gp_edge_load(&gp_edge_epoch_ticks); // it has done nothing since sampling started
-    return now > since ? now - since : 0;
+    uint64_t since = gp_edge_load(&coro->since), over = gp_edge_load(&gp_edge_epoch_over), before = 0;
+    if (!gp_edge_is_of_epoch(coro)) { // it has done nothing since sampling started
+        bool ran = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
+        before =
+            gp_edge_recorded_since(atomic_load_explicit(&coro->epoch, memory_order_relaxed), ran ? UINT64_MAX : since);
+        since = gp_edge_load(&gp_edge_epoch_ticks);
+    }
+    now = now < over ? now : over;
+    return before + (now > since ? now - since : 0);
+}
+
+// Of a slice that sampling has ended amid: as far as it was settled.
+static uint64_t left_slice(prof_coro_t *coro)
+{
+    bool is_left = !gp_edge_is_of_epoch(coro) && atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
+    return is_left ? gp_edge_load(&coro->settled) - gp_edge_load(&coro->since) : 0;
 }
 
 static bool is_running(prof_coro_t *coro)
@@ -70,14 +83,15 @@ static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64
 
 static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t *ledger)
 {
-    uint64_t slice = gp_edge_load(&coro->slice_ticks), waited = gp_edge_waited(coro);
+    uint64_t slice = gp_edge_load(&coro->slice_ticks) + left_slice(coro), waited = gp_edge_waited(coro);
     uint64_t told = gp_edge_load(&coro->told_ticks), ready = gp_edge_load(&coro->ready_wait_ticks);
     uint64_t blind = waited > told ? waited - told : 0;
     uint64_t open = since_edge(coro, now), since_ready = gp_edge_ready(coro);
     if (is_running(coro)) {
         slice += open;
     } else if (with_wait && !gp_edge_is_over(coro)) {
-        uint64_t runnable = since_ready != 0 && now > since_ready ? now - since_ready : 0;
+        uint64_t over = gp_edge_load(&gp_edge_epoch_over), upto = now < over ? now : over;
+        uint64_t runnable = since_ready != 0 && upto > since_ready ? upto - since_ready : 0;
         waited += open;
         ready += runnable < open ? runnable : open;
         blind += since_ready == 0 && !gp_edge_is_reported(coro) ? open : 0;

@@ -18,6 +18,7 @@
 #include "coro/shown.h"
 #include "coro/thread_rings.h"
 #include "signal/host_stack.h"
+#include "signal/rest.h"
 #include "signal/spare_stack.h"
 #include "signal/ticks.h"
 #include "unwind/memo.h"
@@ -348,7 +349,7 @@ void gp_thread_detach(void)
     prof_coro_t *root = thread->root;
     note_end((pid_t)syscall(SYS_gettid));
     // The block may be reused from here on. The root goes after it: the collector still reads it through the block.
-    if (prof_coro_active || gp_ring_unread(&thread->ring) > 0) {
+    if (prof_coro_active || gp_rest_is_now() || gp_ring_unread(&thread->ring) > 0) {
         // Release: partner of the acquire in the collector, which drains the ring one last time.
         atomic_store_explicit(&thread->state, GP_THREAD_EXITED, memory_order_release);
         gp_thread_tell(thread);

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "session/budget.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "collect/collector.h"
 #include "collect/cost.h"
 #include "collect/sampler.h"
 #include "coro/spawn.h"
+#include "exact/recorder.h"
 #include "model/budget.h"
 #include "session/budget_share.h"
+#include "session/duty.h"
+#include "session/session.h"
 #include "settings.h"
 #include "signal/activity.h"
+#include "signal/rest.h"
 #include "signal/slice.h"
 #include "signal/ticks.h"
 
@@ -43,6 +48,8 @@ static struct {
     double base, cost, hooks; // ns a second, means
     double credit_ns;
     double hz, slow; // rounds come so many times later
+    gp_duty_t duty;
+    uint64_t look_by_ns; // on CLOCK_MONOTONIC; 0 = when it is due
 } state = {.slow = 1};
 
 uint32_t gp_budget_ppm(void)
@@ -65,6 +72,11 @@ unsigned gp_budget_slowness(void)
     return atomic_load_explicit(&slowness, memory_order_relaxed);
 }
 
+static double since(uint64_t now, uint64_t before)
+{
+    return now > before ? (double)(now - before) : 0;
+}
+
 bool gp_budget_spent_by_hooks(double *percent, double *switches_per_s)
 {
     gp_cost_t cost;
@@ -72,24 +84,28 @@ bool gp_budget_spent_by_hooks(double *percent, double *switches_per_s)
         return false;
     gp_cost_read(&cost);
     double base_ns = (double)gp_cost_base_ns(&cost), program_ns = (double)cost.program_ns;
-    *percent = base_ns > 0 ? (double)cost.hook_ns * 100 / base_ns : 0;
+    base_ns -= (double)cost.rest_ns; // they take it while it is recorded
+    program_ns -= (double)cost.rest_ns;
+    double hooks_ns = since(
+        cost.hook_ns, atomic_load_explicit(&gp_thread_orphan_counters[GP_COUNTER_REST_HOOK_NS], memory_order_relaxed));
+    *percent = base_ns > 0 ? hooks_ns * 100 / base_ns : 0;
     *switches_per_s = program_ns > 0 ? (double)cost.switches * 1e9 / program_ns : 0;
     return *percent * 1e4 > gp_budget_ppm();
 }
 
+static void count_more(enum gp_counter counter, uint64_t more)
+{
+    atomic_fetch_add_explicit(&gp_thread_orphan_counters[counter], more, memory_order_relaxed);
+}
+
 static void count(enum gp_counter counter)
 {
-    atomic_fetch_add_explicit(&gp_thread_orphan_counters[counter], 1, memory_order_relaxed);
+    count_more(counter, 1);
 }
 
 static double clamp(double value, double low, double high)
 {
     return value < low ? low : value > high ? high : value;
-}
-
-static double since(uint64_t now, uint64_t before)
-{
-    return now > before ? (double)(now - before) : 0;
 }
 
 static void slow_down(double times)
@@ -117,22 +133,28 @@ static void begin_anew(uint64_t now_ns)
     state.looked_ns = now_ns;
     state.before = state.now;
     state.base = state.cost = state.hooks = state.credit_ns = 0;
+    state.duty = (gp_duty_t){.phase = gp_rest_is_now() ? GP_DUTY_RESTS : GP_DUTY_RECORDS, .since_ns = now_ns};
+    state.look_by_ns = 0;
     slow_down(1);
     if (gp_cost_delivery_ns() == 0)
         state.hz = BLIND_HZ;
 }
 
+// What it costs to record: the means do not change while that rests.
 static void take_means(double seconds)
 {
-    double share = clamp(seconds / MEAN_S, 0, 1);
+    double share = state.duty.phase == GP_DUTY_RESTS ? 0 : clamp(seconds / MEAN_S, 0, 1);
     double base_ns = since(gp_cost_base_ns(&state.now), gp_cost_base_ns(&state.before));
     double cost_ns = since(gp_cost_sum(&state.now), gp_cost_sum(&state.before));
+    double hooks_ns = since(state.now.hook_ns, state.before.hook_ns);
     double may = (double)gp_budget_ppm() / 1e6;
     state.base += (base_ns / seconds - state.base) * share;
     state.cost += (cost_ns / seconds - state.cost) * share;
-    state.hooks += (since(state.now.hook_ns, state.before.hook_ns) / seconds - state.hooks) * share;
+    state.hooks += (hooks_ns / seconds - state.hooks) * share;
     state.credit_ns =
         clamp(state.credit_ns + may * base_ns - cost_ns, -may * state.base * DEBT_S, may * state.base * CREDIT_S);
+    if (state.duty.phase == GP_DUTY_RESTS)
+        count_more(GP_COUNTER_REST_HOOK_NS, (uint64_t)hooks_ns);
     state.before = state.now;
 }
 
@@ -163,6 +185,13 @@ static void adapt_hooks(double may)
         set_sparing(every / 2);
 }
 
+// Is there nothing left to save with but that recording rests?
+static bool is_last_resort(void)
+{
+    return has_no_means_left(GP_BUDGET_LEAST_HZ) && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0 &&
+           gp_sampler_may_rest();
+}
+
 // may: ns a second, as the others leave it.
 static void adapt(double may)
 {
@@ -180,8 +209,44 @@ static void adapt(double may)
     gp_sampler_limit((unsigned)(state.hz + 0.5));
     gp_collector_stretch_looks((unsigned)clamp(wanted / state.hz, 1, STRETCH_MAX));
     note(wanted);
-    if (has_no_means_left(least) && state.cost > may && state.credit_ns < 0)
+    if (has_no_means_left(least) && state.cost > may && state.credit_ns < 0 && !is_last_resort())
         count(GP_COUNTER_BUDGET_MISSED);
+}
+
+// The phase that begins.
+static void enter(gp_duty_phase_t phase, uint64_t now_ns)
+{
+    if (phase == GP_DUTY_ENDS)
+        gp_sampler_sample_soon();
+    if (phase == GP_DUTY_RESTS) {
+        gp_session_before_rest();
+        if (!gp_sampler_rest()) // a profile has been started meanwhile
+            state.duty = (gp_duty_t){.since_ns = now_ns};
+    }
+    if (phase == GP_DUTY_RECORDS && gp_sampler_resume() == -EAGAIN)
+        state.duty = (gp_duty_t){.phase = GP_DUTY_RESTS, .since_ns = now_ns};
+}
+
+// may: ns a second, as the others leave it.
+static void rest_or_not(double may, uint64_t now_ns)
+{
+    gp_duty_look_t look = {
+        .now_ns = now_ns,
+        .is_last_resort = state.duty.phase == GP_DUTY_RECORDS && is_last_resort(),
+        .credit_ns = state.credit_ns,
+        .cost = state.cost,
+        .hooks = state.hooks,
+        .may = may,
+    };
+    if (state.duty.phase == GP_DUTY_RESTS && !gp_rest_is_now()) // a profile was started, or the recording is over
+        state.duty = (gp_duty_t){.since_ns = now_ns};
+    gp_duty_phase_t before = state.duty.phase, phase = gp_duty_next(&state.duty, &look);
+    if (before == GP_DUTY_RESTS && phase == GP_DUTY_RECORDS && state.credit_ns < state.duty.goal_ns)
+        count(GP_COUNTER_BUDGET_MISSED); // it saved little
+    if (phase != before)
+        enter(phase, now_ns);
+    state.look_by_ns = gp_duty_look_by(&state.duty, &look);
+    gp_collector_look_by(state.look_by_ns);
 }
 
 static void look(uint64_t now_ns)
@@ -204,13 +269,18 @@ static void look(uint64_t now_ns)
         .may = (uint64_t)(state.base * gp_budget_ppm() / 1e6),
         .is_at_least = has_no_means_left(GP_BUDGET_LEAST_HZ),
     };
-    adapt((double)gp_budget_share(&part, now_ns, gp_sampler_engine()));
+    if (part.cost > part.may && (gp_rest_is_now() || is_last_resort())) // it rests for what it takes too much
+        part.cost = part.may;
+    double may = (double)gp_budget_share(&part, now_ns, gp_sampler_engine());
+    adapt(may);
+    rest_or_not(may, now_ns);
 }
 
 static void in_round(void)
 {
     uint64_t now_ns = gp_clock_ns(CLOCK_MONOTONIC);
-    state.is_due = state.pid != getpid() || now_ns - state.looked_ns >= LOOK_MS * 1000000ull;
+    bool is_late = now_ns - state.looked_ns >= LOOK_MS * 1000000ull && state.duty.phase != GP_DUTY_RESTS;
+    state.is_due = state.pid != getpid() || is_late || (state.look_by_ns != 0 && now_ns >= state.look_by_ns);
     if (state.is_due)
         gp_cost_read(&state.now);
 }
@@ -229,11 +299,13 @@ static void keep_to(uint32_t ppm)
 {
     static bool is_there;
     uint32_t before = atomic_exchange_explicit(&budget_ppm, ppm, memory_order_relaxed);
+    gp_collector_look_by(0);
     if (ppm == 0 && before != 0) {
         gp_sampler_limit(PROF_FREQUENCY_MAX_HZ);
         gp_collector_stretch_looks(1);
         slow_down(1);
         set_sparing(1);
+        gp_sampler_resume();
     }
     if (ppm == 0 || before != 0)
         return;

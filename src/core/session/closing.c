@@ -79,7 +79,7 @@ static const char *trouble(const gp_recording_t *recording, const gp_closing_t *
 }
 
 // What the budget did: the rate that it came to, and what no rate changes.
-static int budget_note(char *text, size_t size)
+static int budget_note(const gp_closing_t *closing, char *text, size_t size)
 {
     unsigned hz = gp_budget_lowered_to();
     double percent, switches, may = gp_budget_ppm() / 1e4;
@@ -87,6 +87,8 @@ static int budget_note(char *text, size_t size)
     text[0] = '\0';
     if (hz != 0)
         used = snprintf(text, size, "rate lowered to %u Hz to stay within %.4g %%", hz, may);
+    if (closing->rested[0] != '\0')
+        used += snprintf(text + used, size - (size_t)used, "%s%s", used > 0 ? ", " : "", closing->rested);
     if (gp_budget_spent_by_hooks(&percent, &switches))
         used += snprintf(text + used, size - (size_t)used,
                          "%sthe hooks of %.0f switches a second alone cost %.2g %%, more than the budget of %.4g %%",
@@ -100,7 +102,7 @@ static const char *note(const gp_closing_t *closing, char *text, size_t size)
     struct rusage usage;
     bool worked =
         getrusage(RUSAGE_CHILDREN, &usage) == 0 && (usage.ru_utime.tv_sec > 0 || usage.ru_utime.tv_usec >= 1000);
-    size_t used = (size_t)budget_note(text, size);
+    size_t used = (size_t)budget_note(closing, text, size);
     if (used > 0)
         used += (size_t)snprintf(text + used, size - used, ", ");
     if (closing->unprofiled > 0)
@@ -119,7 +121,7 @@ static const char *note(const gp_closing_t *closing, char *text, size_t size)
 void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing)
 {
     static bool is_said;
-    char line[GP_CLOSING_LINE_SIZE], text[256];
+    char line[GP_CLOSING_LINE_SIZE], text[384];
     asked_t asked;
     if (is_said || !read_asked(&asked))
         return;

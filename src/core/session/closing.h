@@ -11,15 +11,17 @@
 #pragma once
 
 #include "capture/closing_line.h"
+#include "model/rested_words.h"
 #include "session/recording.h"
 
 typedef struct gp_closing {
     uint64_t samples;
     gp_losses_t lost;
-    uint64_t unprofiled; // children by fork
-    unsigned parts;      // of the recording, before this one
-    bool is_whole;       // all of it is written
-    bool is_full;        // as far as it may be: the program went on
+    uint64_t unprofiled;               // children by fork
+    unsigned parts;                    // of the recording, before this one
+    char rested[GP_RESTED_WORDS_SIZE]; // how much of it was recorded, "" = all
+    bool is_whole;                     // all of it is written
+    bool is_full;                      // as far as it may be: the program went on
 } gp_closing_t;
 
 // Say it, once; the collector's thread, which blocks all signals. Caller holds the drain lock.

@@ -70,7 +70,7 @@ static const char *start(void)
     if (source.pointer == NULL || publish_context == NULL)
         return "another version of " GP_OTEL_LIBRARY;
     gp_shown_begin(&source);
-    int error = gp_sampler_acquire(SHOWING_HZ);
+    int error = gp_sampler_acquire_patiently(SHOWING_HZ);
     if (error == 0)
         error = publish();
     if (error != 0)

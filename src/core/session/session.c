@@ -91,13 +91,15 @@ static gp_closing_t last_word(void)
     uint64_t counters[GP_COUNTER_COUNT];
     gp_session_counters(counters);
     gp_session_count_refused(counters);
-    return (gp_closing_t){
+    gp_closing_t last = {
         .samples = counters[GP_COUNTER_SAMPLES],
         .lost = gp_losses_of(counters, GP_COUNTER_COUNT),
         .parts = gp_rotation_count(),
         .unprofiled = counters[GP_COUNTER_UNPROFILED_CHILDREN],
         .is_whole = is_out && atomic_load_explicit(&is_kept, memory_order_acquire),
     };
+    gp_rested_words(counters, gp_recording_since(&gp_session_recording, gp_ticks()), last.rested);
+    return last;
 }
 
 static void say_last_word(void)
@@ -295,7 +297,7 @@ static void after_round(void)
     gp_drain_leave();
     gp_wait_want(-1);
     gp_session_calls_stop();
-    gp_sampler_release(frequency);
+    gp_sampler_release_patiently(frequency);
     gp_session_rings_leave(is_left);
     atomic_store_explicit(&is_leaving, false, memory_order_release);
 }
@@ -379,6 +381,14 @@ void gp_session_ending(void)
     gp_census_service_end();
 }
 
+void gp_session_before_rest(void)
+{
+    gp_drain_enter();
+    if (atomic_load_explicit(&started, memory_order_relaxed) && !is_over)
+        gp_session_report_before_rest();
+    gp_drain_leave();
+}
+
 void gp_session_wake(void)
 {
     gp_futex_wake_all(&gp_session_recording.writer.busy);
@@ -442,12 +452,12 @@ static void take_part(bool is_late)
 
 static int open_and_sample(void)
 {
-    int error = gp_sampler_acquire(frequency);
+    int error = gp_sampler_acquire_patiently(frequency);
     if (error != 0)
         return error;
     error = gp_session_open_now(frequency);
     if (error != 0)
-        gp_sampler_release(frequency);
+        gp_sampler_release_patiently(frequency);
     return error;
 }
 

@@ -38,5 +38,8 @@ void gp_session_in_child(void);
 void gp_session_before_exec(void);
 void gp_session_ending(void);
 
+// Recording is about to rest, to stay within its budget. Collector only, without the drain lock.
+void gp_session_before_rest(void);
+
 // Wake the writing thread.
 void gp_session_wake(void);

@@ -8,6 +8,7 @@
 #include "session/span_listen.h"
 #include "signal/activity.h"
 #include "signal/edge.h"
+#include "signal/rest.h"
 #include "signal/ticks.h"
 
 enum { NAME_EVERY = 5 }; // records of a thread between two looks at its name
@@ -238,12 +239,21 @@ void gp_session_take_open_span(const gp_span_mark_t *mark)
     write_span(mark, GP_CHUNK_OPEN_SPANS);
 }
 
+// It lived while recording rested: nothing is known of it but that.
+static bool is_unknown(const gp_ledger_t *ledger)
+{
+    return (ledger->switches | ledger->slice_ns | ledger->cpu_ns | ledger->ready_ns | ledger->parked_ns |
+            ledger->waiting_ns) == 0;
+}
+
 void gp_session_take_coro_over(prof_coro_t *coro)
 {
     gp_ledger_t ledger;
     uint64_t id = gp_edge_load(&coro->final_id), ticks = gp_edge_load(&coro->final_ticks);
     gp_span_tell_coro_over(coro);
     gp_ledger_read(coro, ticks, &ledger);
+    if (is_unknown(&ledger) && gp_rest_overlaps(coro->birth_ticks))
+        return;
     gp_session_report_name(coro, id);
     gp_session_report_last_ledger(coro, id, &ledger);
     gp_session_take_last_activity(coro, id, ticks);

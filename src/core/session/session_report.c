@@ -18,6 +18,7 @@
 #include "session/session_calls.h"
 #include "session/session_records.h"
 #include "session/writing.h"
+#include "signal/activity.h"
 #include "signal/edge.h"
 #include "trace/span.h"
 
@@ -35,8 +36,11 @@ enum {
 #define LONG_WAIT_NS 5000000000ull
 #define CENSUS_NS    5000000000ull // least time between two censuses
 
-static uint64_t next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, next_spans_ns, start_process_ns,
-    start_own_ns;
+// A wait in progress when a rest begins is written if it has lasted this long.
+#define SHORT_WAIT_NS 5000000ull
+
+static uint64_t next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, next_spans_ns, next_rest_ns,
+    start_process_ns, start_own_ns;
 static uint64_t least_ns = LEAST_NS;
 static uint64_t spans_looked;             // ticks
 static uint64_t before[GP_COUNTER_COUNT]; // what was counted when the capture began
@@ -196,6 +200,33 @@ static void take_open_activity(prof_coro_t *coro, void *now)
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
     if (id != 0)
         gp_session_take_last_activity(coro, id, *(const uint64_t *)now);
+}
+
+// Up to where a rest begins; the timeline, of what works for a request.
+static void take_before_rest(prof_coro_t *coro, void *now)
+{
+    gp_activity_mark_t mark;
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire), trace[2];
+    gp_parked_trace(coro, trace);
+    gp_parked_take(coro, gp_ticks_from_ns(SHORT_WAIT_NS));
+    if (id == 0 || (trace[0] | trace[1]) == 0 || !gp_activity_last(coro, id, *(const uint64_t *)now, &mark))
+        return;
+    mark.is_open = false;
+    gp_session_take_activity(&mark, NULL);
+}
+
+void gp_session_report_before_rest(void)
+{
+    uint64_t now = gp_clock_ns(CLOCK_MONOTONIC), ticks = gp_ticks();
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    if (now < next_rest_ns)
+        return;
+    for (; thread != NULL; thread = thread->next)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+            gp_thread_sleeps_close(thread);
+    scan(take_before_rest, &ticks);
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
+    next_rest_ns = now + took * PARKED_SHARE;
 }
 
 // Four steps from each power of two to the next.

@@ -43,6 +43,9 @@ void gp_session_report_turn(void);
 // What is looked at is looked at so often, where its price allows; at most every 200 ms, which is what it begins with.
 void gp_session_report_within(uint64_t ns);
 
+// Recording is about to rest: what goes on now is reported as far as it went, where its price allows.
+void gp_session_report_before_rest(void);
+
 // Let the next report have everything, whatever it costs.
 void gp_session_report_all(void);
 

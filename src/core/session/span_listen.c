@@ -135,12 +135,12 @@ int gp_span_listen(gp_span_listener_t *listener, void *context)
     static bool is_added;
     if (listener == NULL) {
         set(NULL, NULL);
-        gp_sampler_release(LISTENING_HZ);
+        gp_sampler_release_patiently(LISTENING_HZ);
         return 0;
     }
     if (heard_by != NULL)
         return -EBUSY;
-    int error = gp_sampler_acquire(LISTENING_HZ);
+    int error = gp_sampler_acquire_patiently(LISTENING_HZ);
     if (error != 0)
         return error;
     set(listener, context);

@@ -110,9 +110,8 @@ void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
 
 bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark)
 {
-    if (atomic_load_explicit(&coro->epoch, memory_order_acquire) !=
-        atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed))
-        return false; // it has done nothing since sampling started
+    if (!gp_edge_is_current(coro))
+        return false; // it has done nothing since sampling started, or that is over
     fill(mark, coro, id);
     mark->ready = gp_edge_ready(coro);
     mark->ready = mark->ready < now ? mark->ready : now; // a timer to come

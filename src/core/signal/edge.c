@@ -7,19 +7,83 @@
 
 _Atomic uint32_t gp_edge_epoch;
 _Atomic uint64_t gp_edge_epoch_ticks;
+_Atomic uint64_t gp_edge_epoch_over; // 0: nothing has sampled yet
 _Atomic bool gp_edge_left_returns;
+
+enum { EPOCHS = 1024 }; // that are remembered: half an hour of rests (rest.h)
+
+static struct {
+    _Atomic uint64_t end, recorded; // ticks; the latter of it and of all before
+} past[EPOCHS];
+
+static uint64_t recorded_up_to(uint32_t epoch)
+{
+    return gp_edge_load(&past[epoch % EPOCHS].recorded);
+}
+
+void gp_edge_end_epoch(uint64_t now)
+{
+    if (gp_edge_load(&gp_edge_epoch_over) == UINT64_MAX)
+        gp_edge_store(&gp_edge_epoch_over, now);
+}
+
+void gp_edge_keep_epoch(uint64_t now)
+{
+    uint32_t epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    uint64_t start = gp_edge_load(&gp_edge_epoch_ticks), over = gp_edge_load(&gp_edge_epoch_over);
+    uint64_t end = over < now ? over : now;
+    gp_edge_store(&past[epoch % EPOCHS].end, end);
+    gp_edge_store(&past[epoch % EPOCHS].recorded, recorded_up_to(epoch - 1) + (end > start ? end - start : 0));
+}
+
+// Of an epoch that is over: its end; 0 = not known any more.
+static uint64_t end_of(uint32_t epoch)
+{
+    uint32_t now = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
+    return now - epoch < EPOCHS ? gp_edge_load(&past[epoch % EPOCHS].end) : 0;
+}
+
+uint64_t gp_edge_recorded_since(uint32_t epoch, uint64_t since)
+{
+    uint32_t now = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
+    uint64_t end = end_of(epoch);
+    if (now == epoch)
+        return 0;
+    if (now - epoch >= EPOCHS)
+        epoch = now - EPOCHS + 1;
+    return (end > since ? end - since : 0) + recorded_up_to(now - 1) - recorded_up_to(epoch);
+}
+
+// The wait that was left when its epoch ended, as far as it was recorded. Ready, if it was reported: up to that end.
+static uint64_t end_old_wait(prof_coro_t *coro, bool ran, uint64_t ready)
+{
+    uint32_t epoch = atomic_load_explicit(&coro->epoch, memory_order_relaxed);
+    uint64_t since = ran ? UINT64_MAX : gp_edge_load(&coro->since), end = end_of(epoch);
+    uint64_t waited = ready < GP_EDGE_IDLE ? gp_edge_recorded_since(epoch, since) : 0;
+    bool was_ready = ready != 0 && ready < end && since < end;
+    if (waited == 0)
+        return 0;
+    if (was_ready)
+        gp_coro_add(&coro->ready_wait_ticks, end - (ready > since ? ready : since));
+    if (was_ready || gp_edge_is_reported(coro))
+        gp_coro_add(&coro->told_ticks, was_ready && !gp_edge_is_reported(coro) ? end - since : waited);
+    return waited;
+}
 
 void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
 {
     uint64_t start = gp_edge_load(&gp_edge_epoch_ticks), waited = gp_edge_waited(coro);
-    if (atomic_load_explicit(&coro->running, memory_order_relaxed)) // what the account has of a slice without an end
+    uint64_t ready = gp_edge_load(&coro->ready_ticks);
+    bool ran = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
+    waited += end_old_wait(coro, ran, ready);
+    if (ran) // what the account has of a slice without an end
         gp_coro_add(&coro->slice_ticks, gp_edge_load(&coro->settled) - gp_edge_load(&coro->since));
     gp_edge_store(&coro->begun, start - waited - gp_edge_load(&coro->slice_ticks));
     gp_edge_store(&coro->since, start);
     gp_edge_store(&coro->settled, start);
     gp_edge_store(&coro->unsampled_from, start);
-    gp_edge_store(&coro->ready_ticks, 0);
-    gp_coro_change(&gp_coro_timeline(coro)->start, 0); // with the epoch
+    gp_edge_store(&coro->ready_ticks, ready > start && ready < GP_EDGE_IDLE ? ready : 0); // reported in this one
+    gp_coro_change(&gp_coro_timeline(coro)->start, 0);                                    // with the epoch
     gp_coro_change(&gp_coro_timeline(coro)->slice, atomic_load_explicit(&gp_activity_wanted, memory_order_relaxed)
                                                        ? gp_edge_load(&coro->slice_ticks)
                                                        : 0);

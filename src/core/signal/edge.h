@@ -7,7 +7,8 @@
 // which prof_coro_ready() was called is parked up to then and ready from then on; one called while it still runs (a
 // yield) makes all of it ready. Where it is not called, the wait stays undivided. A coroutine that was never switched
 // to has never parked: it is ready from its birth on. What existed before sampling started is taken to have been
-// waiting since then. One that is over does not wait: the time after its last edge belongs to nothing.
+// waiting since then; what was waiting when sampling ended, up to then. One that is over does not wait: the time after
+// its last edge belongs to nothing.
 //
 // So `ready_ticks` is one of: 0, not known; birth_ticks, never switched to, and one more where prof_coro_ready() was
 // called; ticks of prof_coro_ready(); GP_EDGE_OVER; GP_EDGE_LEFT; GP_EDGE_IDLE.
@@ -22,6 +23,17 @@
 // Sampling epoch: raised whenever sampling starts, so that threads and coroutines begin their accounts anew.
 extern _Atomic uint32_t gp_edge_epoch __attribute__((visibility("hidden")));
 extern _Atomic uint64_t gp_edge_epoch_ticks; // when it began
+extern _Atomic uint64_t gp_edge_epoch_over;  // when it ended, and sampling with it; UINT64_MAX = it goes on
+
+// The present epoch is over, at `now`. Caller holds the sampler's lock.
+void gp_edge_end_epoch(uint64_t now);
+
+// Another epoch begins: keep of the one before what coroutines that were left in it need. The same.
+void gp_edge_keep_epoch(uint64_t now);
+
+// What was recorded, ticks, of the epochs before the present one since `since` in `epoch`; of one long ago, and
+// UINT64_MAX, the epochs after it.
+uint64_t gp_edge_recorded_since(uint32_t epoch, uint64_t since);
 
 // A slice at least this long is kept (see hog.h). Ticks.
 extern _Atomic uint64_t gp_edge_hog_ticks __attribute__((visibility("hidden")));
@@ -64,11 +76,17 @@ static inline bool gp_edge_is_over(prof_coro_t *coro)
     return gp_edge_load(&coro->ready_ticks) >= GP_EDGE_IDLE;
 }
 
-// Do its edges hold? Not where it had none since sampling started.
-static inline bool gp_edge_is_current(prof_coro_t *coro)
+// Are its edges of this epoch? Not where it had none since sampling started.
+static inline bool gp_edge_is_of_epoch(prof_coro_t *coro)
 {
     return atomic_load_explicit(&coro->epoch, memory_order_acquire) ==
            atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+}
+
+// And do they still? Not once sampling has ended.
+static inline bool gp_edge_is_current(prof_coro_t *coro)
+{
+    return gp_edge_is_of_epoch(coro) && gp_edge_load(&gp_edge_epoch_over) == UINT64_MAX;
 }
 
 // Since when it is runnable, ticks; 0 = not known.
@@ -77,7 +95,7 @@ static inline uint64_t gp_edge_ready(prof_coro_t *coro)
     uint64_t ready = gp_edge_load(&coro->ready_ticks);
     if (ready == coro->birth_ticks + 1)
         ready = coro->birth_ticks;
-    return ready < GP_EDGE_IDLE && gp_edge_is_current(coro) ? ready : 0;
+    return ready < GP_EDGE_IDLE && gp_edge_is_of_epoch(coro) ? ready : 0;
 }
 
 // Was it never switched to? For one that does not run.

@@ -31,8 +31,12 @@ void gp_slice_set_root_pending(uint64_t ns)
 
 void gp_slice_new_epoch(void)
 {
-    gp_edge_store(&gp_edge_epoch_ticks, gp_ticks());
+    uint64_t now = gp_ticks();
+    gp_edge_keep_epoch(now);
+    gp_edge_store(&gp_edge_epoch_ticks, now);
     atomic_fetch_add_explicit(&gp_edge_epoch, 1, memory_order_release);
+    // In this order: what is of the epoch before sees that it is over until it sees that there is another.
+    atomic_store_explicit(&gp_edge_epoch_over, UINT64_MAX, memory_order_release);
 }
 
 // A coroutine destroyed by others while the hint still names it: the thread stands in for it from when it began on.
@@ -189,6 +193,8 @@ prof_coro_t *gp_slice_prepare(gp_thread_t *thread, uintptr_t sp, uint64_t now)
 
 void gp_slice_settle_now(gp_thread_t *thread)
 {
+    if (gp_edge_load(&gp_edge_epoch_over) != UINT64_MAX)
+        return; // what has passed since then is not recorded
     gp_slice_enter(thread);
     uint64_t now = gp_ticks();
     uintptr_t sp = (uintptr_t)__builtin_frame_address(0);

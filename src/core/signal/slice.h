@@ -45,7 +45,7 @@ void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
 // coarse point before, in the same slice, ns; 0 where it was short.
 uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns);
 
-// Settle at the present moment, from the thread.
+// Settle at the present moment, from the thread; not once sampling has ended.
 void gp_slice_settle_now(gp_thread_t *thread);
 
 // For another thread to ask: time of the slice in progress that is not charged yet, ns, and its coroutine.

@@ -11,19 +11,28 @@
 #include "greenprof/coro.h"
 #include "greenprof/trace.h"
 #include "signal/activity.h"
+#include "signal/rest.h"
 #include "signal/sample.h"
 #include "signal/slice.h"
 #include "signal/slice_switch.h"
 #include "trace/span.h"
 
-// Tell the collector, so that the ledger of the old trace ends here, and its part of the timeline.
-static void mark(prof_coro_t *coro, const uint64_t trace[2])
+static void end_part(gp_thread_t *thread, prof_coro_t *coro)
 {
-    gp_thread_t *thread = gp_thread_self;
     gp_slice_settle_now(thread);
     gp_slice_enter(thread);
     gp_activity_cut(thread, coro, gp_ticks());
     gp_slice_leave(thread);
+}
+
+_Atomic bool gp_trace_is_used;
+
+// Tell the collector, so that the ledger of the old trace ends here, and its part of the timeline.
+static void mark(prof_coro_t *coro, const uint64_t trace[2])
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+        end_part(thread, coro);
     gp_trace_mark_t *record = gp_ring_reserve(&thread->ring, sizeof(*record));
     if (record == NULL) {
         gp_thread_count(thread, GP_COUNTER_LOST_MARKS);
@@ -39,6 +48,8 @@ static void mark(prof_coro_t *coro, const uint64_t trace[2])
 // Source: the sequence lock of coro_record.h; the readers are this thread's own handler and coroutines being born here.
 static void change(prof_coro_t *coro, const uint64_t trace[2])
 {
+    if (!atomic_load_explicit(&gp_trace_is_used, memory_order_relaxed))
+        atomic_store_explicit(&gp_trace_is_used, true, memory_order_relaxed);
     uint32_t sequence = atomic_load_explicit(&gp_coro_context(coro)->trace_seq, memory_order_relaxed);
     atomic_store_explicit(&gp_coro_context(coro)->trace_seq, sequence + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
@@ -53,7 +64,7 @@ void gp_trace_change(prof_coro_t *coro, const uint64_t trace[2])
     gp_trace_of(coro, before);
     if (before[0] == trace[0] && before[1] == trace[1])
         return;
-    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) || gp_rest_is_now())
         mark(coro, trace);
     change(coro, trace);
 }

@@ -8,6 +8,7 @@
 #include "coro/shown.h"
 #include "coro/spawn.h"
 #include "signal/edge.h"
+#include "signal/rest.h"
 #include "trace/context.h"
 #include "trace/span_id.h"
 #include "trace/span_mark.h"
@@ -32,6 +33,12 @@ void gp_spans_want(enum gp_span_taker taker, bool is_wanted)
 bool gp_spans_are_wanted(unsigned takers)
 {
     return atomic_load_explicit(&wanted, memory_order_relaxed) & takers;
+}
+
+// While a recording rests they are recorded as well, but for where their time went.
+static bool are_recorded(void)
+{
+    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) || gp_rest_is_now();
 }
 
 static uint64_t start_of(uint64_t unix_ns, uint64_t now)
@@ -217,7 +224,7 @@ __attribute__((noinline)) static prof_span_t *begin_wanted(prof_span_kind_t kind
 prof_span_t *prof_span_begin(prof_span_kind_t kind, const char *name, const prof_span_options_t *options)
 {
     uint32_t takers = atomic_load_explicit(&wanted, memory_order_relaxed);
-    if (__builtin_expect(takers == 0 || !__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED), 1))
+    if (__builtin_expect(takers == 0 || !are_recorded(), 1))
         return NULL;
     gp_park_t caller = gp_spawn_caller();
     return begin_wanted(kind, name, options, takers, &caller, NULL);
@@ -257,7 +264,7 @@ void gp_span_begin_implicit(prof_coro_t *coro)
 {
     prof_span_options_t options = PROF_SPAN_OPTIONS_INIT;
     uint32_t takers = atomic_load_explicit(&wanted, memory_order_relaxed);
-    if (takers == 0 || !__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) || current(coro) != NULL ||
+    if (takers == 0 || !are_recorded() || current(coro) != NULL ||
         gp_span_is_unrecorded(gp_edge_load(&gp_coro_context(coro)->span)))
         return;
     beginning_t what = {.options = &options, .coro = coro};

@@ -6,6 +6,7 @@
 #include "coro/coro_ledger.h"
 #include "signal/edge.h"
 #include "signal/handler.h"
+#include "signal/rest.h"
 
 void gp_span_mark_times(prof_coro_t *coro, uint64_t now, gp_ledger_t *times)
 {
@@ -32,6 +33,11 @@ static void subtract(gp_ledger_t *now, const gp_ledger_t *before)
         now->cpu_ns = now->slice_ns;
 }
 
+static bool is_nothing(const gp_ledger_t *times)
+{
+    return (times->slice_ns | times->ready_ns | times->parked_ns | times->waiting_ns) == 0;
+}
+
 bool gp_span_is_known(const gp_span_slot_t *slot)
 {
     uint64_t id = atomic_load_explicit(&slot->coro->id, memory_order_relaxed);
@@ -56,9 +62,13 @@ void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_
     mark->name_len = slot->name_len;
     mark->field_count = slot->field_count;
     mark->times = (gp_ledger_t){0};
+    if (gp_rest_overlaps(slot->start))
+        mark->flags |= GP_SPAN_RESTED;
     if (gp_span_is_known(slot)) {
         gp_span_mark_times(slot->coro, now, &mark->times);
         subtract(&mark->times, &slot->times);
+        if (mark->flags & GP_SPAN_RESTED && is_nothing(&mark->times)) // a rest is around it
+            mark->flags |= GP_SPAN_NO_TIMES;
     } else {
         mark->flags |= GP_SPAN_NO_TIMES;
     }

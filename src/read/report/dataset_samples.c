@@ -294,7 +294,7 @@ void gp_dataset_sum_up(gp_dataset_t *dataset)
 uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset)
 {
     uint64_t all = dataset->totals.process_cpu_ns;
-    uint64_t unsampled = dataset->counters[GP_COUNTER_UNSAMPLED_NS];
+    uint64_t unsampled = dataset->counters[GP_COUNTER_UNSAMPLED_NS] + dataset->counters[GP_COUNTER_REST_CPU_NS];
     return !dataset->windowed && all > unsampled ? all - unsampled : 0;
 }
 

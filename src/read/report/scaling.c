@@ -6,12 +6,14 @@
 
 #include "report/strata.h"
 
-// Exact CPU time of the process, or of threads.
+// Exact CPU time of the process, or of threads; 0 = not known: what threads did in rests is in their time.
 static uint64_t exact_of_threads(const gp_dataset_t *dataset, const bool *threads)
 {
     uint64_t total = 0;
     if (threads == NULL)
         return gp_dataset_exact_ns(dataset);
+    if (dataset->counters[GP_COUNTER_RESTS] > 0)
+        return 0;
     for (size_t i = 0; i < dataset->thread_count; i++)
         total += threads[i] ? dataset->threads[i].cpu_ns : 0;
     return total;

@@ -44,7 +44,7 @@ static uint32_t flags_of(uint16_t flags)
     return (flags & GP_SPAN_OPEN ? GP_TREE_OPEN : 0u) | (flags & GP_SPAN_REPAIRED ? GP_TREE_REPAIRED : 0u) |
            (flags & GP_SPAN_FAILED ? GP_TREE_FAILED : 0u) | (flags & GP_SPAN_IMPLICIT ? GP_TREE_IMPLICIT : 0u) |
            (flags & GP_SPAN_REMOTE_PARENT ? GP_TREE_REMOTE_PARENT : 0u) |
-           (flags & GP_SPAN_NO_TIMES ? GP_TREE_NO_TIMES : 0u);
+           (flags & GP_SPAN_NO_TIMES ? GP_TREE_NO_TIMES : 0u) | (flags & GP_SPAN_RESTED ? GP_TREE_RESTED : 0u);
 }
 
 // A damaged capture may say any time.

@@ -173,11 +173,8 @@ static uint32_t read_flags(const json_t *flags)
     static const struct {
         const char *name;
         uint32_t flag;
-    } known[] = {{"open", GP_TREE_OPEN},
-                 {"repaired", GP_TREE_REPAIRED},
-                 {"failed", GP_TREE_FAILED},
-                 {"implicit", GP_TREE_IMPLICIT},
-                 {"no_times", GP_TREE_NO_TIMES}};
+    } known[] = {{"open", GP_TREE_OPEN},         {"repaired", GP_TREE_REPAIRED}, {"failed", GP_TREE_FAILED},
+                 {"implicit", GP_TREE_IMPLICIT}, {"no_times", GP_TREE_NO_TIMES}, {"rested", GP_TREE_RESTED}};
     uint32_t result = 0;
     size_t number;
     json_t *flag;

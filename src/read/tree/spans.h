@@ -28,11 +28,12 @@ enum gp_tree_flag {
     GP_TREE_REMOTE_PARENT = 16,
     GP_TREE_NO_TIMES = 32, // cpu_ns and what follows it are not known
     // What gp_spans_link() finds out:
-    GP_TREE_CRITICAL = 64,   // on the critical path of its root
-    GP_TREE_LOST = 128,      // its parent is in no source
-    GP_TREE_CIRCLE = 256,    // it was its own parent, or an ancestor of it: cut here
-    GP_TREE_TWICE = 512,     // another span has its id
-    GP_TREE_BACKWARDS = 1024 // it ended before it began: shown as without duration
+    GP_TREE_CRITICAL = 64,    // on the critical path of its root
+    GP_TREE_LOST = 128,       // its parent is in no source
+    GP_TREE_CIRCLE = 256,     // it was its own parent, or an ancestor of it: cut here
+    GP_TREE_TWICE = 512,      // another span has its id
+    GP_TREE_BACKWARDS = 1024, // it ended before it began: shown as without duration
+    GP_TREE_RESTED = 2048     // recording rested during a part of it, which is in none of its times but its own
 };
 
 typedef struct gp_tree_field {

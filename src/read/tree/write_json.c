@@ -11,7 +11,7 @@ static void put_flags(gp_json_t *json, const gp_tree_span_t *span)
     } names[] = {{GP_TREE_OPEN, "open"},           {GP_TREE_REPAIRED, "repaired"}, {GP_TREE_FAILED, "failed"},
                  {GP_TREE_IMPLICIT, "implicit"},   {GP_TREE_NO_TIMES, "no_times"}, {GP_TREE_CRITICAL, "critical"},
                  {GP_TREE_LOST, "parent_missing"}, {GP_TREE_CIRCLE, "circle"},     {GP_TREE_TWICE, "id_used_twice"},
-                 {GP_TREE_BACKWARDS, "backwards"}};
+                 {GP_TREE_BACKWARDS, "backwards"}, {GP_TREE_RESTED, "rested"}};
     gp_json_key(json, "flags");
     gp_json_open(json, '[');
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

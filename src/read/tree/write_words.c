@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,6 +15,22 @@ const char *gp_tree_field(const gp_tree_span_t *span, const char *key)
     return "";
 }
 
+// Of how much of it is not known where it went.
+static void put_rested(const gp_tree_span_t *span, void (*put)(void *context, const char *remark), void *context)
+{
+    uint64_t known =
+        span->cpu_ns + span->ready_ns + span->parked_ns + span->blocked_ns + span->preempted_ns + span->waiting_ns;
+    uint64_t lasted = gp_tree_span_ns(span), unknown = lasted > known ? lasted - known : 0;
+    char ms[32], remark[96];
+    if (span->flags & GP_TREE_NO_TIMES) {
+        put(context, "not recorded, by budget");
+        return;
+    }
+    gp_text_decimal(ms, unknown, 1000000, 3);
+    snprintf(remark, sizeof(remark), "%s ms of it not recorded, by budget", ms);
+    put(context, remark);
+}
+
 void gp_tree_each_remark(const gp_tree_span_t *span, void (*put)(void *context, const char *remark), void *context)
 {
     static const struct {
@@ -26,6 +43,8 @@ void gp_tree_each_remark(const gp_tree_span_t *span, void (*put)(void *context, 
     for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++)
         if (span->flags & remarks[i].flag)
             put(context, remarks[i].text);
+    if (span->flags & GP_TREE_RESTED)
+        put_rested(span, put, context);
 }
 
 bool gp_tree_clock_words(const gp_tree_process_t *process, char *text, size_t size)

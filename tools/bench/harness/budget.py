@@ -9,7 +9,8 @@ from . import table
 from .rounds import Estimate, amount_for
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-GENERATIONS, ROUNDS, BLOCK_MS, SETTLE_S = 3, 14, 400, 8
+GENERATIONS, PIECES, BLOCK_MS, SETTLE_S = 3, 5, 400, 15
+TURNS = 15  # of a piece: longer than recording and resting take turns
 BUDGET, TOLERANCE = 1.0, 0.2
 PYTHON = "/usr/bin/python3"
 
@@ -25,8 +26,8 @@ def loads(bench):
             "Python: eventlet's green threads": python if has_eventlet else None}
 
 
-def generation(bench, command, rounds, shuffle):
-    """Percent beyond the plain program, by rounds; and what greenprof says that it took."""
+def generation(bench, command, turns, shuffle):
+    """Percent beyond the plain program, by pieces; and what greenprof says that it took."""
     capture = bench.capture_path()
     greenprof = os.path.join(bench.build, "tools/greenprof/greenprof")
     plain = bench.bare(command)
@@ -42,16 +43,19 @@ def generation(bench, command, rounds, shuffle):
     for _ in range(int(SETTLE_S * 1000 / BLOCK_MS)):
         process_ns(budgeted)
     extra = []
-    for turn in range(rounds + 1):
-        order = [plain, budgeted]
-        shuffle(order)
-        took = {worker: process_ns(worker) for worker in order}
-        if turn > 0:
-            extra.append(100.0 * took[budgeted] / took[plain] - 100)
+    process_ns(plain)
+    for _ in range(PIECES):
+        took = {plain: 0, budgeted: 0}
+        for _ in range(turns):
+            order = [plain, budgeted]
+            shuffle(order)
+            for worker in order:
+                took[worker] += process_ns(worker)
+        extra.append(100.0 * took[budgeted] / took[plain] - 100)
     plain.close()
     budgeted.close()
     said = subprocess.run([greenprof, "info", capture], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return extra, [line.strip() for line in said.splitlines() if line.strip().startswith(("own cost", "budget"))]
+    return extra, [line.strip() for line in said.splitlines() if line.strip().startswith(("own cost", "budget", "rested"))]
 
 
 def run(bench):
@@ -61,7 +65,7 @@ def run(bench):
         if command is None:
             table.line(f"{name}: not installed")
             continue
-        generations = [generation(bench, command, bench.rounds(ROUNDS), shuffle) for _ in range(GENERATIONS)]
+        generations = [generation(bench, command, bench.rounds(TURNS), shuffle) for _ in range(GENERATIONS)]
         table.figure(name, Estimate.of_generations([extra for extra, _ in generations]), "%",
                      bound=(BUDGET + TOLERANCE, f"must hold <= {BUDGET + TOLERANCE:g} %"))
         for line in generations[-1][1]:
