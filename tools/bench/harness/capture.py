@@ -138,7 +138,7 @@ def read(bench, capture, raw, frames):
                           own: (["zstdcat", frames], None)}, TURNS)
     for name, cost in costs.items():
         table.line(f"{name:<40} {cost}")
-    for name, bound in ((bare, (2.0, "<= 2")), (own, None)):
+    for name, bound in ((bare, (1.2, "<= 1.2")), (own, None)):
         for what, of in (("time", "wall"), ("CPU", "cpu")):
             ratios = [a / b for a, b in zip(getattr(costs[ours], of), getattr(costs[name], of))]
             table.figure(f"{what}, beside {name}", Estimate.of_values(ratios), "times", bound=bound)
