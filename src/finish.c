@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -172,7 +171,7 @@ static finish_t *make(const char *path)
     size_t prefix = directory != NULL ? strlen(directory) + 1 : 0;
     finish_t *one = calloc(1, sizeof(*one) + prefix + strlen(path) + 1);
     if (one != NULL && directory != NULL)
-        sprintf(one->path, "%s/", directory);
+        strcpy(stpcpy(one->path, directory), "/");
     if (one != NULL)
         strcpy(one->path + prefix, path);
     free(directory);
