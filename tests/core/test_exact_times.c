@@ -91,7 +91,8 @@ static void changes_of_the_account_are_noticed(void **state)
     prof_coro_t *coro = gp_coro_new(&birth);
     assert_non_null(coro);
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
-    gp_slice_switch(thread, &park, coro, coro->id);
+    gp_slice_enter(thread);
+    gp_slice_switch(thread, &park, coro, coro->id, gp_ticks());
     assert_null(thread->exact_ready);
     gp_coro_retire(coro);
 }
