@@ -13,6 +13,7 @@
 #include "cmocka_all.h"
 #include "collect/sampler.h"
 #include "collect/sampling_signal.h"
+#include "collect/thread_timers.h"
 #include "greenprof/prof.h"
 #include "signal/thread.h"
 #include "work.h"
@@ -51,7 +52,7 @@ static inline prof_t *sample_at_start(void)
     prof_options_t options = PROF_OPTIONS_INIT;
     options.frequency_hz = SAMPLE_AT_HZ;
     options.scope = PROF_SCOPE_PROCESS;
-    gp_sampler_choose_engine("cpu");
+    gp_timers_choose_engine("cpu");
     return prof_start(&options);
 }
 

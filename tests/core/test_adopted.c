@@ -26,7 +26,7 @@ static void *start_profile(void *unused)
     prof_options_t options = PROF_OPTIONS_INIT;
     options.frequency_hz = SLOW_HZ;
     options.scope = PROF_SCOPE_PROCESS;
-    gp_sampler_choose_engine("cpu");
+    gp_timers_choose_engine("cpu");
     return prof_start(&options);
 }
 

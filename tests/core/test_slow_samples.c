@@ -10,6 +10,7 @@
 #include "cmocka_all.h"
 #include "collect/collector.h"
 #include "collect/sampler.h"
+#include "collect/thread_timers.h"
 #include "greenprof/prof.h"
 #include "signal/clock_engine.h"
 #include "signal/language.h"
@@ -139,7 +140,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(program_goes_on),
         cmocka_unit_test(intervals_follow_the_cost),
     };
-    if (argc != 2 || gp_sampler_choose_engine(argv[1]) != 0)
+    if (argc != 2 || gp_timers_choose_engine(argv[1]) != 0)
         return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,7 @@
 #include "collect/pace_queue.h"
 #include "collect/sampler.h"
 #include "collect/sleepers.h"
+#include "collect/thread_timers.h"
 #include "coro/registry.h"
 #include "coro/thread_rings.h"
 #include "coro/threads.h"
@@ -369,7 +370,7 @@ static void threads_without_a_descriptor_get_a_timer(void **state)
     few.rlim_cur = SOFT_LIMIT;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     assert_int_equal(gp_sampler_acquire(100), 0);
-    bool is_perf = gp_sampler_engine() == GP_ENGINE_PERF;
+    bool is_perf = gp_timers_engine() == GP_ENGINE_PERF;
     for (int i = 0; i < WAITING; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, wait_to_leave, NULL), 0);
     for (int i = 0; i < WAITING; i++)

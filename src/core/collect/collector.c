@@ -21,6 +21,7 @@
 #include "collect/samples.h"
 #include "collect/sleepers.h"
 #include "collect/thread_sleeps.h"
+#include "collect/thread_timers.h"
 #include "coro/hook_time.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
@@ -107,7 +108,7 @@ static uint64_t unsampled_ns(gp_thread_t *thread)
     if (cpu_ns == 0)
         cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
     uint64_t sampled = thread->sample_cpu_ns;
-    return cpu_ns > sampled + gp_sampler_longest_gap_ns(thread) ? cpu_ns - sampled : 0;
+    return cpu_ns > sampled + gp_timers_longest_gap_ns(thread) ? cpu_ns - sampled : 0;
 }
 
 static void end_thread(gp_thread_t *thread)
@@ -149,7 +150,7 @@ static void find_exited(void)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && is_gone(thread) &&
             take_from_gone(thread)) {
             prof_coro_t *root = thread->root; // the block is this thread's until it is drained
-            gp_sampler_disarm(thread);
+            gp_timers_disarm(thread);
             gp_thread_tell(thread);
             gp_coro_retire(root);
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sampler: installs the handler, gives every thread a timer, and takes it all back when no profile runs any more.
+// The sampler: installs the handler, gives every thread a timer (thread_timers.h), and takes it all back when no
+// profile runs any more.
 //
 // Users acquire and release it; it goes on for GP_SAMPLER_LINGER_NS after the last release, because requests come one
 // after the other. The collector ends it. Lock order: src/core/signal/SIGNALS.md.
@@ -14,7 +15,6 @@
 #include "signal/thread.h"
 
 #define GP_SAMPLER_LINGER_NS 500000000ull
-#define GP_SAMPLER_SOON_NS   1000000u
 
 // Take the sampler lock, and give it back.
 void gp_sampler_enter(void);
@@ -47,9 +47,6 @@ void gp_sampler_release_patiently(unsigned frequency_hz);
 // May sampling rest (signal/rest.h)? Not where a user is impatient, or nothing is sampled.
 bool gp_sampler_may_rest(void);
 
-// Have each thread that works sampled each GP_SAMPLER_SOON_NS: its accounts are settled when a rest begins. Until then.
-void gp_sampler_sample_soon(void);
-
 // Begin a rest: from here on it is as if nothing were profiled, but for what rest.h says. Returns whether it has begun.
 bool gp_sampler_rest(void);
 
@@ -64,14 +61,6 @@ void gp_sampler_limit(unsigned hz);
 // The present rate, 0 = nothing is sampled. wanted: what it would be without the limit.
 unsigned gp_sampler_frequency(unsigned *wanted);
 
-// Use only this engine (by name); before the first acquire. Returns 0 or -EINVAL.
-int gp_sampler_choose_engine(const char *name);
-
-enum gp_engine gp_sampler_engine(void);
-
-// CPU time, ns, after which a thread that was not sampled is not reached by the signal.
-uint64_t gp_sampler_longest_gap_ns(const gp_thread_t *thread);
-
 // Stop if it was not used for a while. Collector only.
 void gp_sampler_stop_if_idle(void);
 
@@ -82,9 +71,6 @@ bool gp_sampler_end_unused(void);
 // thread.
 void gp_sampler_look_for_threads(void);
 
-// Take the timer of a thread that is gone away. Collector only.
-void gp_sampler_disarm(gp_thread_t *thread);
-
 // CPU time of this process, greenprof's own threads left out, ns.
 uint64_t gp_sampler_process_cpu_ns(void);
 
@@ -94,14 +80,10 @@ uint64_t gp_sampler_thread_cpu_ns(int tid);
 // Let the calling thread's time count from now: what it did so far was greenprof's start.
 void gp_sampler_begin_here(void);
 
-// Around exec of this process' image: take the calling thread's timer away, give it back when exec failed.
+// Before exec of this process' image: see gp_timers_before_exec().
 void gp_sampler_before_exec(void);
-void gp_sampler_after_failed_exec(void);
 
 // Around fork, on the forking thread (see process.c).
 //   until: on CLOCK_MONOTONIC. Returns false where the lock was not to be had until then.
 bool gp_sampler_enter_until(const struct timespec *until);
-void gp_sampler_hold_timers(void); // and no sampling signal from here on
-void gp_sampler_abandon_timers(void);
-void gp_sampler_let_timers_go(void);
 void gp_sampler_restart_in_child(void);

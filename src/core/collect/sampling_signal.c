@@ -123,3 +123,13 @@ int gp_sampling_signal_choose(const char *text)
     atomic_store_explicit(&present, number, memory_order_release);
     return 0;
 }
+
+void gp_sampling_signal_take_off(int number)
+{
+    sigset_t signals;
+    struct timespec now = {0};
+    sigemptyset(&signals);
+    sigaddset(&signals, number);
+    while (syscall(SYS_rt_sigtimedwait, &signals, NULL, &now, sizeof(uint64_t)) > 0)
+        ;
+}

@@ -22,6 +22,9 @@ void gp_sampling_signal_set(sigset_t *set);
 // Is gp_handler() installed for it?
 bool gp_sampling_signal_is_ours(void);
 
+// Where the calling thread blocks that signal one may be pending, and would stay so: take it off.
+void gp_sampling_signal_take_off(int number);
+
 // Install gp_handler() for the present one, or for another where the host handles that.
 //   not_this: do not take this one, 0 = any will do.
 // Returns 0, -EBUSY where all are taken, or another negative errno value. Caller holds the sampler's lock.

@@ -7,6 +7,7 @@
 
 #include "collect/cost.h"
 #include "collect/sampler.h"
+#include "collect/thread_timers.h"
 #include "control/control.h"
 #include "control/place.h"
 #include "control/rows.h"
@@ -78,7 +79,7 @@ static void describe(gp_control_reply_t *reply)
     reply->frequency_hz = latest.frequency_hz;
     reply->clock = latest.clock;
     reply->rings_error = gp_session_rings_error();
-    reply->engine = (uint32_t)gp_sampler_engine();
+    reply->engine = (uint32_t)gp_timers_engine();
     reply->threads = count_threads();
     reply->budget_ppm = gp_budget_ppm();
     reply->lowered_hz = gp_budget_lowered_to();

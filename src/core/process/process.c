@@ -13,6 +13,7 @@
 #include "collect/collector.h"
 #include "collect/left_children.h"
 #include "collect/sampler.h"
+#include "collect/thread_timers.h"
 #include "control/control.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
@@ -137,14 +138,14 @@ static void prepare_inner(void)
     gp_lock(&gp_registry_lock);
     gp_exact_before_fork();
     gp_threads_hold_starts();
-    gp_sampler_hold_timers();
+    gp_timers_hold();
 }
 
 static void begin_child(void)
 {
     gp_process_claim();
     gp_spans_after_fork();
-    gp_sampler_abandon_timers();
+    gp_timers_abandon();
     gp_thread_after_fork();
     gp_thread_forget_own();
     gp_collector_after_fork();
@@ -183,7 +184,7 @@ static void finish_inner(bool is_child)
         begin_child();
     else if (is_child)
         leave_child();
-    gp_sampler_let_timers_go();
+    gp_timers_let_go();
     gp_threads_let_starts_go();
     gp_exact_after_fork(is_child);
     gp_unlock(&gp_registry_lock);
@@ -314,7 +315,7 @@ void gp_process_after_failed_exec(void)
     gp_left_child_after_failed_exec();
     if (gp_process_is_mine()) {
         gp_host_mask_after_failed_exec();
-        gp_sampler_after_failed_exec();
+        gp_timers_after_failed_exec();
         gp_control_after_failed_exec();
     }
     errno = saved_errno;

@@ -7,6 +7,7 @@
 #include "collect/collector.h"
 #include "collect/cost.h"
 #include "collect/sampler.h"
+#include "collect/thread_timers.h"
 #include "coro/spawn.h"
 #include "exact/recorder.h"
 #include "model/budget.h"
@@ -217,7 +218,7 @@ static void adapt(double may)
 static void enter(gp_duty_phase_t phase, uint64_t now_ns)
 {
     if (phase == GP_DUTY_ENDS)
-        gp_sampler_sample_soon();
+        gp_timers_sample_soon();
     if (phase == GP_DUTY_RESTS) {
         gp_session_before_rest();
         if (!gp_sampler_rest()) // a profile has been started meanwhile
@@ -258,11 +259,11 @@ static void look(uint64_t now_ns)
     take_means((double)(now_ns - state.looked_ns) / 1e9);
     state.looked_ns = now_ns;
     if (gp_cost_delivery_ns() == 0)
-        gp_cost_set_delivery(gp_budget_share_delivery(gp_sampler_engine()));
+        gp_cost_set_delivery(gp_budget_share_delivery(gp_timers_engine()));
     if (gp_cost_delivery_ns() == 0 && state.now.program_ns < BLIND_MS * 1000000ull)
         return;
     if (gp_cost_delivery_ns() == 0)
-        gp_cost_calibrate(gp_sampler_engine());
+        gp_cost_calibrate(gp_timers_engine());
     gp_budget_part_t part = {
         .base = (uint64_t)state.base,
         .cost = (uint64_t)state.cost,
@@ -271,7 +272,7 @@ static void look(uint64_t now_ns)
     };
     if (part.cost > part.may && (gp_rest_is_now() || is_last_resort())) // it rests for what it takes too much
         part.cost = part.may;
-    double may = (double)gp_budget_share(&part, now_ns, gp_sampler_engine());
+    double may = (double)gp_budget_share(&part, now_ns, gp_timers_engine());
     adapt(may);
     rest_or_not(may, now_ns);
 }

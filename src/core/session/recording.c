@@ -12,6 +12,7 @@
 #include "collect/functions.h"
 #include "collect/sampler.h"
 #include "collect/spawn_locate.h"
+#include "collect/thread_timers.h"
 #include "coro/coro_name.h"
 #include "coro/spawn.h"
 #include "model/size_limit.h"
@@ -61,7 +62,7 @@ void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
     header->ppid = (uint32_t)getppid();
     header->frequency_hz = frequency_hz;
     header->clock = gp_setting_is(GP_SETTING_CLOCK, "wall") ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
-    header->engine = (uint32_t)gp_sampler_engine();
+    header->engine = (uint32_t)gp_timers_engine();
     header->tick_hz = gp_ticks_hz();
 #if defined(__x86_64__)
     header->elf_machine = EM_X86_64;

@@ -10,6 +10,7 @@
 #include "collect/sampler.h"
 #include "collect/samples.h"
 #include "collect/sampling_signal.h"
+#include "collect/thread_timers.h"
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/spawn.h"
@@ -419,7 +420,7 @@ static int choose(void)
     const char *engine = gp_setting(GP_SETTING_ENGINE), *signal_text = gp_setting(GP_SETTING_SIGNAL);
     if (is_chosen)
         return 0;
-    if ((engine != NULL && gp_sampler_choose_engine(engine) != 0) ||
+    if ((engine != NULL && gp_timers_choose_engine(engine) != 0) ||
         (signal_text != NULL && gp_sampling_signal_choose(signal_text) != 0))
         return -EINVAL;
     is_chosen = true;
