@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "may_trace.h"
 #include "thread_stop.h"
 
 enum { COMPUTING = 6, PAST_LIMIT_MS = 600 };
@@ -247,19 +248,6 @@ static void test_that_ends_meanwhile(void **state)
     fclose(program.out);
 }
 
-static bool may_trace(void)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        pause();
-        _exit(0);
-    }
-    bool may = ptrace(PTRACE_SEIZE, child, 0, 0) == 0;
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    return may;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,7 +260,7 @@ int main(void)
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_that_ends_meanwhile),
     };
-    if (!may_trace()) {
+    if (!gp_may_trace()) {
         puts("no process may be traced here");
         return 77;
     }
