@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "asyncio/asyncio.h"
+#include "base/loaded.h"
 #include "calls.h"
 #include "collect/collector.h"
 #include "exact/recorder.h"
@@ -144,8 +145,11 @@ static int look_at_modules(void *unused)
     return 0;
 }
 
+// While others load libraries, each dlsym() may take long: none is called where there is no interpreter.
 static void attach_soon(void)
 {
+    if (!gp_loaded_defines("Py_AddPendingCall"))
+        return;
     int (*add_call)(int (*)(void *), void *) =
         (int (*)(int (*)(void *), void *))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
     if (look() && has_api && add_call != NULL && is_initialized != NULL && is_initialized())

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Threads that are attached to: each of its kind, N times: those that allocate, compute, wait in epoll_wait() without
-// expecting EINTR, load and unload a library. Says "ready", and for each line of standard input "rounds N failures N".
+// Threads that are attached to: busy [N], each of its kind, N times; or busy N N N N [N]: those that allocate, compute,
+// wait in epoll_wait() without expecting EINTR, load and unload a library; and those that compute with a lock of the
+// loader's held. Says "ready", and for each line of standard input "rounds N failures N".
+#define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -71,15 +74,38 @@ static void *load(void *unused)
     return NULL;
 }
 
+static int compute_locked(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)info;
+    (void)size;
+    compute(unused);
+    return 1;
+}
+
+static void *hold(void *unused)
+{
+    dl_iterate_phdr(compute_locked, unused);
+    return NULL;
+}
+
+enum { KINDS = 5, USUAL_KINDS = 4 };
+
+static int number_of(int kind, int argc, char **argv)
+{
+    if (argc > 2)
+        return kind + 1 < argc ? (int)strtol(argv[kind + 1], NULL, 10) : 0;
+    return kind >= USUAL_KINDS ? 0 : argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1;
+}
+
 int main(int argc, char **argv)
 {
-    static void *(*const kinds[])(void *) = {allocate, compute, wait_for_nothing, load};
-    enum { KINDS = sizeof(kinds) / sizeof(kinds[0]), MOST = 1000 };
+    static void *(*const kinds[KINDS])(void *) = {allocate, compute, wait_for_nothing, load, hold};
+    enum { MOST = 1000 };
     static pthread_t threads[MOST];
-    int count = 0, each = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1;
+    int count = 0;
     char line[64];
     for (int i = 0; i < KINDS; i++)
-        for (int j = 0; j < each && count < MOST; j++)
+        for (int j = 0; j < number_of(i, argc, argv) && count < MOST; j++)
             count += pthread_create(&threads[count], NULL, kinds[i], NULL) == 0;
     puts("ready");
     fflush(stdout);

@@ -81,8 +81,9 @@ def wait_for(condition, seconds=SETTLE_SECONDS):
 
 
 def begin(program, directory, command):
+    # In a session of its own, as services are: the kernel shares the processors among sessions (autogroup).
     process = subprocess.Popen(command, cwd=directory, stdin=program.stdin, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL)
+                               stderr=subprocess.DEVNULL, start_new_session=True)
 
     def works():
         try:

@@ -286,6 +286,34 @@ class Attach(Attaching):
         self.wait_until(lambda: busy_numbers(busy)[0] > rounds, "they go on")
         self.assertEqual(busy.end(), 0)
 
+    def test_crowd(self):
+        """Many more threads than processors: they are stopped meanwhile, and none of them is afterwards."""
+        cpu = min(os.sched_getaffinity(0))
+        busy = Bare(self, ["taskset", "-c", str(cpu), BUSY, "4", "40", "4", "4"])
+        first = threads_of(busy.pid)
+        for i in range(5):
+            self.do("attach", busy.pid, "-o", "capture")
+            self.assertEqual([names for names in tracers_of(busy.pid) if names != "0"], [])
+            self.do("detach", busy.pid)
+        self.wait_until(lambda: threads_of(busy.pid) == first, f"{threads_of(busy.pid)} as {first}")
+        self.assertEqual(set(tracers_of(busy.pid)), {"0"})
+        rounds, failures = busy_numbers(busy)
+        self.assertEqual(failures, 0)
+        self.wait_until(lambda: busy_numbers(busy)[0] > rounds, "they go on")
+        self.assertEqual(busy.end(), 0)
+
+    def test_own_threads_are_named(self):
+        """So the command knows them; and they have the rank of the others when it is done."""
+        cpu = min(os.sched_getaffinity(0))
+        busy = Bare(self, ["taskset", "-c", str(cpu), BUSY, "0", "20", "0", "0"])
+        self.do("attach", busy.pid, "-o", "capture")
+        own = [nice for name, nice in threads_of(busy.pid) if name == "greenprof"]
+        self.assertGreater(len(own), 0)
+        self.assertEqual(set(own), {os.getpriority(os.PRIO_PROCESS, busy.pid)})
+        self.do("detach", busy.pid)
+        self.wait_until(lambda: "greenprof" not in dict(threads_of(busy.pid)), "they are gone")
+        self.assertEqual(busy.end(), 0)
+
     def test_what_is_refused(self):
         service = Bare(self, SERVICE)
         self.refused("no such process", "attach", 4194303)
@@ -331,6 +359,23 @@ class Attach(Attaching):
         self.assertIn("another user", done.stderr)
         self.assertEqual(self.sockets(), [])
         service.burn(10)
+
+
+def threads_of(pid):
+    """Name and rank (nice) of each. Source: proc_pid_stat(5)."""
+    found = []
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{tid}/stat") as file:
+                name, rest = re.fullmatch(r"\d+ \((.*)\) (.*)\n", file.read(), re.DOTALL).groups()
+            found.append((name, int(rest.split()[16])))
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has ended
+    return sorted(found)
+
+
+def tracers_of(pid):
+    return [status_line(tid, "TracerPid") for tid in os.listdir(f"/proc/{pid}/task")]
 
 
 def busy_numbers(busy):

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The ring: order, wrap-around, a full ring, records committed out of order; what is kept; turns from one memory to
-// another while records come.
+// another, and back to its begin, while records come.
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "cmocka_all.h"
 #include "signal/ring.h"
 
-enum { CAPACITY = 1024 };
+enum { CAPACITY = 1024, LARGE = 8 * GP_RING_REWIND_BYTES };
 
 typedef struct record {
     gp_ring_header_t header;
@@ -15,12 +16,17 @@ typedef struct record {
     uint64_t fill[];
 } record_t;
 
-static gp_ring_t *make_ring(void)
+static gp_ring_t *make_ring_of(uint64_t capacity)
 {
     gp_ring_t *ring = calloc(1, sizeof(*ring));
-    ring->data = calloc(1, CAPACITY);
-    ring->capacity = CAPACITY;
+    ring->data = calloc(1, capacity);
+    ring->capacity = capacity;
     return ring;
+}
+
+static gp_ring_t *make_ring(void)
+{
+    return make_ring_of(CAPACITY);
 }
 
 static void free_ring(gp_ring_t *ring)
@@ -163,12 +169,71 @@ static void keeps_what_was_read_until_it_is_released(void **state)
     free_kept(ring);
 }
 
+static uint64_t offset(gp_ring_t *ring)
+{
+    return atomic_load(&ring->head) % ring->capacity;
+}
+
+static void goes_back_to_its_begin_when_empty(void **state)
+{
+    (void)state;
+    enum { COUNT = 10, RECORD = 128 };
+    gp_ring_t *ring = make_ring_of(LARGE);
+    for (uint64_t round = 0, value = 0; round < 1000; round++) {
+        value = put_and_get(ring, value, COUNT);
+        assert_in_range(offset(ring), 1, GP_RING_REWIND_BYTES + COUNT * RECORD);
+        gp_ring_rewind(ring);
+        assert_in_range(offset(ring), 0, GP_RING_REWIND_BYTES - 1);
+        assert_int_equal(gp_ring_fill(ring), 0);
+        assert_int_equal(gp_ring_unread(ring), 0);
+    }
+    put_and_get(ring, 0, LARGE / RECORD); // there is room for as much as ever
+    free_ring(ring);
+}
+
+static void goes_on_where_it_is(gp_ring_t *ring)
+{
+    uint64_t head = atomic_load(&ring->head);
+    gp_ring_rewind(ring);
+    assert_int_equal(atomic_load(&ring->head), head);
+}
+
+static void goes_on_where_a_record_is_or_a_turn(void **state)
+{
+    (void)state;
+    gp_ring_t *ring = make_ring_of(LARGE);
+    unsigned char *memory = calloc(1, GP_RING_OWNER_BYTES + LARGE);
+    put_and_get(ring, 0, GP_RING_REWIND_BYTES / 128);
+    record_t *begun = put(ring, 1, 2);
+    goes_on_where_it_is(ring);
+    gp_ring_commit(begun, GP_RING_SAMPLE);
+    goes_on_where_it_is(ring);
+    assert_int_equal(get(ring), 1);
+    gp_ring_turn(ring, memory + GP_RING_OWNER_BYTES);
+    goes_on_where_it_is(ring);
+    while (!gp_ring_has_turned(ring)) {
+        gp_ring_hasten(ring);
+        assert_int_equal(get(ring), UINT64_MAX);
+    }
+    put_and_get(ring, 0, GP_RING_REWIND_BYTES / 128);
+    goes_on_where_it_is(ring); // kept
+    free(memory);
+    free_ring(ring);
+}
+
 typedef struct turned {
     gp_ring_t *ring;
     _Atomic bool is_over;
+    unsigned batch;        // the producer waits for an empty ring after so many records; 0 = never
     uint64_t put, refused; // by the producer
     uint64_t got;          // by the collector
 } turned_t;
+
+static void await_empty(const turned_t *turned)
+{
+    while (turned->batch > 0 && turned->put % turned->batch == 0 && gp_ring_fill(turned->ring) > 0)
+        sched_yield();
+}
 
 static void *produce(void *argument)
 {
@@ -179,6 +244,7 @@ static void *produce(void *argument)
         if (record != NULL) {
             gp_ring_commit(record, GP_RING_SAMPLE);
             turned->put++;
+            await_empty(turned);
         } else {
             turned->refused++;
         }
@@ -251,6 +317,28 @@ static void turns_while_records_come(void **state)
     free_ring(turned.ring);
 }
 
+static void goes_back_while_records_come(void **state)
+{
+    (void)state;
+    turned_t turned = {.ring = make_ring_of(LARGE), .batch = 64};
+    pthread_t producer;
+    assert_int_equal(pthread_create(&producer, NULL, produce, &turned), 0);
+    for (uint64_t times = 0; times < 2000;) {
+        take_all(&turned);
+        uint64_t tail = atomic_load(&turned.ring->tail);
+        gp_ring_rewind(turned.ring);
+        times += atomic_load(&turned.ring->tail) > tail;
+    }
+    atomic_store(&turned.is_over, true);
+    while (pthread_tryjoin_np(producer, NULL) != 0)
+        take_all(&turned);
+    take_all(&turned);
+    assert_int_equal(turned.got, turned.put);
+    for (uint64_t i = 0; i < LARGE; i++)
+        assert_int_equal(turned.ring->data[i], 0);
+    free_ring(turned.ring);
+}
+
 // A record that was begun before a turn and is not complete holds it up; there is room behind it all the while.
 static void turns_after_what_is_not_committed(void **state)
 {
@@ -298,10 +386,16 @@ static void stops_at_what_is_no_record(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_order_over_many_wraps),       cmocka_unit_test(refuses_when_full_and_recovers),
-        cmocka_unit_test(holds_back_what_is_not_committed),  cmocka_unit_test(keeps_what_was_read_until_it_is_released),
-        cmocka_unit_test(stops_at_what_is_no_record),        cmocka_unit_test(turns_while_records_come),
+        cmocka_unit_test(keeps_order_over_many_wraps),
+        cmocka_unit_test(refuses_when_full_and_recovers),
+        cmocka_unit_test(holds_back_what_is_not_committed),
+        cmocka_unit_test(keeps_what_was_read_until_it_is_released),
+        cmocka_unit_test(stops_at_what_is_no_record),
+        cmocka_unit_test(turns_while_records_come),
         cmocka_unit_test(turns_after_what_is_not_committed),
+        cmocka_unit_test(goes_back_to_its_begin_when_empty),
+        cmocka_unit_test(goes_on_where_a_record_is_or_a_turn),
+        cmocka_unit_test(goes_back_while_records_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -266,6 +266,24 @@ static void rings_are_given_back_after_a_peak(void **state)
     assert_true(kept <= WARM);
 }
 
+// However much of it comes: what the collector has read makes room for what is next.
+static void ring_of_a_thread_that_goes_on_stays_small(void **state)
+{
+    (void)state;
+    enum { BYTES = 1024, LAPS = 4, PAGES = 8 };
+    assert_int_equal(gp_sampler_acquire(100), 0);
+    gp_ring_t *ring = &gp_thread_self->ring;
+    for (int i = 0; i < LAPS * GP_RING_BYTES / BYTES; i++) {
+        void *record = gp_ring_reserve(ring, BYTES);
+        assert_non_null(record);
+        gp_thread_commit(gp_thread_self, record, GP_RING_PAD);
+        gp_collector_sync();
+    }
+    size_t pages = resident_pages(ring);
+    gp_sampler_release(100);
+    assert_in_range(pages, 1, PAGES);
+}
+
 static void take_all(gp_thread_t *thread)
 {
     for (gp_ring_header_t *header; (header = gp_ring_peek(&thread->ring)) != NULL;)
@@ -447,6 +465,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rings_come_to_a_file_and_back, make_blocks, drop_blocks),
         cmocka_unit_test(threads_without_a_descriptor_get_a_timer),
         cmocka_unit_test(thread_that_has_ended_is_no_new_one),
+        cmocka_unit_test(ring_of_a_thread_that_goes_on_stays_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

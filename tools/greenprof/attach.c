@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,11 +23,22 @@
 #include "live_target.h"
 #include "message.h"
 #include "print.h"
+#include "quiet.h"
 #include "run.h"
 #include "target_modules.h"
 #include "target_root.h"
+#include "thread_stop.h"
 
-enum { TEXT_SIZE = 4096, STATUS_SIZE = 16384, RTLD_NOW_GLOBAL = 0x102, SAY_MS = 10000, SOCKET_MS = 60000, STEP_MS = 2 };
+enum {
+    TEXT_SIZE = 4096,
+    STATUS_SIZE = 16384,
+    RTLD_NOW_GLOBAL = 0x102,
+    SAY_MS = 10000,
+    SOCKET_MS = 60000,
+    STEP_MS = 2,
+    FIRST = -20,
+    LEAVE_TRIES = 3
+};
 
 static volatile sig_atomic_t is_interrupted;
 
@@ -34,6 +46,15 @@ static void on_signal(int number)
 {
     (void)number;
     is_interrupted = 1;
+}
+
+// Where more threads want to run than there are processors, this process goes first, where that is permitted.
+static void hurry(bool is_urgent)
+{
+    static int before;
+    if (is_urgent)
+        before = getpriority(PRIO_PROCESS, 0);
+    setpriority(PRIO_PROCESS, 0, is_urgent ? FIRST : before);
 }
 
 // Refuse what cannot be attached to, each with its sentence: first what is no running process of its own.
@@ -207,18 +228,18 @@ static int inject(pid_t pid, const gp_target_modules_t *modules, const char *cor
 {
     bool is_loaded = present_core(modules) != NULL;
     bool is_carried = !is_loaded && !gp_target_root_has_copy(modules->pid, core);
-    sigset_t all, before;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before);
+    gp_thread_stop_hold_signals();
+    gp_quiet_begin(pid);
     gp_borrowed_t *borrowed = gp_borrow(modules, is_carried, subject);
     int status = borrowed != NULL ? 0 : EXIT_FAILED;
     if (status == 0 && !is_loaded)
         status = load(borrowed, modules, is_carried, core, subject);
+    gp_quiet_is_loaded();
     if (status == 0)
         status = begin(borrowed, pid, core, settings, subject);
     if (borrowed != NULL)
         gp_borrowed_return(borrowed);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    gp_thread_stop_let_signals_go();
     return status;
 }
 
@@ -253,6 +274,7 @@ static int wait_for_socket(const gp_target_t *target, const char *subject)
     for (int waited = 0; waited < SOCKET_MS; waited += STEP_MS) {
         if (gp_control_is_there(target))
             return 0;
+        gp_quiet_look();
         if (!gp_target_is_there(target))
             return gp_fail(subject, "the process has ended");
         if (waited == SAY_MS)
@@ -266,20 +288,38 @@ static int wait_for_socket(const gp_target_t *target, const char *subject)
                    "$XDG_RUNTIME_DIR or /tmp");
 }
 
-static int detach(pid_t pid, const char *subject, gp_control_reply_t *reply)
+// Its socket is gone when it has left.
+static int ask_to_leave(const gp_target_t *target, const char *subject, gp_control_reply_t *reply)
 {
     gp_control_request_t request = gp_control_request(GP_CONTROL_DETACH);
-    gp_target_t target;
-    int status = gp_target_find(&target, pid, subject);
-    if (status == 0)
-        status = gp_control_ask(pid, subject, &request, reply, NULL);
+    int status = 0;
+    reply->error = -ETIMEDOUT; // where its threads get little of the processors, the capture's end takes its time
+    for (int i = 0; i < LEAVE_TRIES && status == 0 && reply->error == -ETIMEDOUT; i++)
+        status = gp_control_ask(target->pid, subject, &request, reply, NULL);
     if (status == 0 && reply->error == -EPERM)
         return gp_fail(subject, "it was started with greenprof: 'greenprof stop PID' stops the recording");
     if (status != 0 || reply->error != 0)
         return status != 0 ? status : gp_control_refused(subject, &request, reply);
-    for (int waited = 0; waited < SOCKET_MS && gp_control_is_there(&target); waited += STEP_MS)
+    for (int waited = 0; waited < SOCKET_MS && gp_control_is_there(target); waited += STEP_MS) {
+        gp_quiet_look();
         nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+    }
     return 0;
+}
+
+static int detach(pid_t pid, const char *subject, gp_control_reply_t *reply)
+{
+    gp_target_t target;
+    hurry(true);
+    int status = gp_target_find(&target, pid, subject);
+    if (status != 0)
+        return status;
+    gp_thread_stop_drop_samples();
+    if (gp_control_is_there(&target))
+        gp_quiet_begin(pid);
+    status = ask_to_leave(&target, subject, reply);
+    gp_quiet_end();
+    return status;
 }
 
 // Until then, the process' end, or the user's.
@@ -304,6 +344,7 @@ int gp_command_attach(const gp_arguments_t *arguments)
     gp_target_t target;
     pid_t pid = 0;
     const char *subject = arguments->operands[0];
+    hurry(true);
     int status = gp_control_parse_pid(arguments, &pid);
     if (status == 0)
         status = gp_control_start_request(arguments, pid, &request);
@@ -320,6 +361,8 @@ int gp_command_attach(const gp_arguments_t *arguments)
     }
     if (status == 0)
         status = gp_control_ask(pid, subject, &request, &reply, NULL);
+    gp_quiet_end();
+    hurry(false);
     if (status == 0 && reply.error != 0)
         status = gp_control_refused(subject, &request, &reply);
     if (status != 0)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "borrowed.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -19,15 +18,16 @@
 
 #include "filter.h"
 #include "message.h"
+#include "quiet.h"
 #include "safe_place.h"
+#include "thread_stop.h"
 
 enum {
     STACK_BYTES = 1 << 20,        // pages that are not touched cost nothing
     TEXT_BYTES = 32768,           // at its upper end
     STATE_BYTES = 65536,          // of the extended registers, at most
-    STEP_NS = 200000,             // between two looks
+    LOOK_NS = 10000000,           // between two looks at others, while a call is waited for
     PAUSE_NS = 5000000,           // between two rounds through the threads
-    EVENT_STOP = 128,             // PTRACE_EVENT_STOP, which glibc has not
     SYSCALL_STOP = SIGTRAP | 128, // PTRACE_O_TRACESYSGOOD
     TRAP_FLAG = 0x100,
     DIRECTION_FLAG = 0x400,
@@ -63,36 +63,6 @@ static void pause_ns(long ns)
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
-// Wait until the thread stops. Returns 0 and the status, -ETIMEDOUT, or -ESRCH where it has ended.
-static int wait_for_stop(pid_t tid, uint64_t limit_ns, int *status)
-{
-    uint64_t end = now_ns() + limit_ns;
-    for (;;) {
-        pid_t got = waitpid(tid, status, __WALL | WNOHANG);
-        if (got == tid)
-            return WIFSTOPPED(*status) ? 0 : -ESRCH;
-        if (got < 0 && errno != EINTR)
-            return -ESRCH;
-        if (now_ns() > end)
-            return -ETIMEDOUT;
-        pause_ns(STEP_NS);
-    }
-}
-
-static bool is_interrupt_stop(int status)
-{
-    return status >> 16 == EVENT_STOP;
-}
-
-// Signals that come before the stop are delivered as they are without us. Returns as wait_for_stop().
-static int wait_for_interrupt(pid_t tid, uint64_t limit_ns)
-{
-    int status, error;
-    while ((error = wait_for_stop(tid, limit_ns, &status)) == 0 && !is_interrupt_stop(status))
-        ptrace(PTRACE_CONT, tid, 0, status >> 16 == 0 ? WSTOPSIG(status) : 0);
-    return error;
-}
-
 static bool save(gp_borrowed_t *borrowed)
 {
     struct iovec state = {borrowed->state, sizeof(borrowed->state)};
@@ -104,30 +74,11 @@ static bool save(gp_borrowed_t *borrowed)
     return true;
 }
 
-// The kernel begins most interrupted calls again by itself; these end with EINTR even where no handler ran, and not
-// every program expects that.
-static void restart_call(struct user_regs_struct *registers)
-{
-    static const long calls[] = {SYS_epoll_wait,   SYS_epoll_pwait,  SYS_epoll_pwait2, SYS_rt_sigtimedwait,
-                                 SYS_semtimedop,   SYS_semop,        SYS_msgrcv,       SYS_msgsnd,
-                                 SYS_io_getevents, SYS_io_pgetevents};
-    enum { INSTRUCTION_BYTES = 2 };
-    if ((long)registers->rax != -EINTR)
-        return;
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        if ((long)registers->orig_rax == calls[i]) {
-            registers->rax = registers->orig_rax;
-            registers->rip -= INSTRUCTION_BYTES;
-            registers->orig_rax = (unsigned long long)-1;
-            return;
-        }
-}
-
 static void restore(gp_borrowed_t *borrowed)
 {
     struct user_regs_struct registers = borrowed->saved;
     struct iovec state = {borrowed->state, borrowed->state_size};
-    restart_call(&registers);
+    gp_thread_stop_restart_call(&registers);
     ptrace(PTRACE_SETREGSET, borrowed->tid, NT_STATE, &state);
     ptrace(PTRACE_SETREGS, borrowed->tid, 0, &registers);
     ptrace(PTRACE_SETSIGMASK, borrowed->tid, sizeof(borrowed->mask), &borrowed->mask);
@@ -142,14 +93,26 @@ static struct user_regs_struct fresh(const gp_borrowed_t *borrowed)
     return registers;
 }
 
+// As gp_thread_stop_wait(). What the call needs may be held by a thread that is stopped.
+static int wait_for_call(const gp_borrowed_t *borrowed, int *status)
+{
+    uint64_t end = now_ns() + CALL_LIMIT_NS;
+    int error;
+    do {
+        error = gp_thread_stop_wait(borrowed->tid, LOOK_NS, status);
+        gp_quiet_look();
+    } while (error == -ETIMEDOUT && now_ns() < end);
+    return error;
+}
+
 static int run_to_syscall_stop(const gp_borrowed_t *borrowed)
 {
     int status, error;
     do {
         if (ptrace(PTRACE_SYSCALL, borrowed->tid, 0, 0) != 0)
             return -ESRCH;
-        error = wait_for_stop(borrowed->tid, CALL_LIMIT_NS, &status);
-    } while (error == 0 && is_interrupt_stop(status));
+        error = wait_for_call(borrowed, &status);
+    } while (error == 0 && gp_thread_stop_is_asked(status));
     return error != 0 || WSTOPSIG(status) == SYSCALL_STOP ? error : -EFAULT;
 }
 
@@ -192,7 +155,7 @@ static int try_thread(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
         return errno == ESRCH ? -EAGAIN : -errno;
     if (ptrace(PTRACE_INTERRUPT, borrowed->tid, 0, 0) != 0)
         return -EAGAIN;
-    int error = wait_for_interrupt(borrowed->tid, STOP_NS);
+    int error = gp_thread_stop_wait_asked(borrowed->tid, STOP_NS);
     if (error != 0) // one that does not stop goes on when this process ends
         return error == -ESRCH ? -EAGAIN : error;
     if (!save(borrowed)) {
@@ -205,36 +168,36 @@ static int try_thread(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
     return -EAGAIN;
 }
 
-// Of proc_pid_stat(5): '?' = it is gone.
-static char state_of(pid_t pid, pid_t tid)
+// One that is stopped already, and stays so where it may not be borrowed. Returns as try_thread().
+static int try_held(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    FILE *file = fopen(path, "re");
-    size_t got = file != NULL ? fread(text, 1, sizeof(text) - 1, file) : 0;
-    if (file != NULL)
-        fclose(file);
-    text[got] = '\0';
-    const char *name_end = strrchr(text, ')');
-    return name_end != NULL && name_end[1] == ' ' ? name_end[2] : '?';
+    if (!save(borrowed) || !gp_is_safe_place(places, borrowed->tid, (long)borrowed->saved.orig_rax) ||
+        ptrace(PTRACE_SETOPTIONS, borrowed->tid, 0, PTRACE_O_TRACESYSGOOD) != 0)
+        return -EAGAIN;
+    gp_quiet_give(borrowed->tid);
+    return 0;
+}
+
+typedef struct search {
+    gp_borrowed_t *borrowed;
+    const gp_safe_places_t *places;
+} search_t;
+
+static int visit(pid_t tid, void *argument)
+{
+    const search_t *search = argument;
+    search->borrowed->tid = tid;
+    if (gp_quiet_holds(tid))
+        return try_held(search->borrowed, search->places);
+    char state = gp_thread_stop_state(search->borrowed->pid, tid, NULL);
+    return state == 'S' || state == 'R' ? try_thread(search->borrowed, search->places) : -EAGAIN;
 }
 
 // One round through the threads. Returns as try_thread().
 static int try_all(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)borrowed->pid);
-    DIR *tasks = opendir(path);
-    int error = tasks != NULL ? -EAGAIN : -ESRCH;
-    for (struct dirent *entry; tasks != NULL && error == -EAGAIN && (entry = readdir(tasks)) != NULL;) {
-        borrowed->tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        char state = borrowed->tid > 0 ? state_of(borrowed->pid, borrowed->tid) : '?';
-        if (state == 'S' || state == 'R')
-            error = try_thread(borrowed, places);
-    }
-    if (tasks != NULL)
-        closedir(tasks);
-    return error;
+    search_t search = {borrowed, places};
+    return gp_thread_stop_each(borrowed->pid, visit, &search);
 }
 
 static int get_stack(gp_borrowed_t *borrowed)
@@ -268,6 +231,7 @@ static int find_thread(gp_borrowed_t *borrowed, const gp_target_modules_t *modul
         error = try_all(borrowed, &places);
     while (error == -EAGAIN && now_ns() < end) {
         pause_ns(PAUSE_NS);
+        gp_quiet_look();
         error = try_all(borrowed, &places);
     }
     gp_safe_places_free(&places);
@@ -335,7 +299,7 @@ int gp_borrowed_return(gp_borrowed_t *borrowed)
     int error = borrowed->stack != 0 ? gp_borrowed_system_call(borrowed, SYS_munmap, arguments, &result) : 0;
     // Only at a stop like the first one does the kernel look whether a system call is to be begun again.
     if (ptrace(PTRACE_INTERRUPT, borrowed->tid, 0, 0) == 0 && ptrace(PTRACE_CONT, borrowed->tid, 0, 0) == 0)
-        error = wait_for_interrupt(borrowed->tid, CALL_LIMIT_NS); // it cannot be let go as it is
+        error = gp_thread_stop_wait_asked(borrowed->tid, CALL_LIMIT_NS); // it cannot be let go as it is
     let_go(borrowed);
     free(borrowed);
     return error;
@@ -380,10 +344,10 @@ static int wait_for_return(const gp_borrowed_t *borrowed, uint64_t *result)
     do {
         if (ptrace(PTRACE_CONT, borrowed->tid, 0, 0) != 0)
             return -ESRCH;
-        error = wait_for_stop(borrowed->tid, CALL_LIMIT_NS, &status);
-    } while (error == 0 && is_interrupt_stop(status));
+        error = wait_for_call(borrowed, &status);
+    } while (error == 0 && gp_thread_stop_is_asked(status));
     if (error == -ETIMEDOUT && ptrace(PTRACE_INTERRUPT, borrowed->tid, 0, 0) == 0)
-        wait_for_interrupt(borrowed->tid, STOP_NS);
+        gp_thread_stop_wait_asked(borrowed->tid, STOP_NS);
     if (error != 0)
         return error;
     if (ptrace(PTRACE_GETREGS, borrowed->tid, 0, &registers) != 0)

@@ -15,6 +15,7 @@
 #include "live_keys.h"
 #include "live_target.h"
 #include "message.h"
+#include "quiet.h"
 
 enum { TIMEOUT_MS = 20000, LOOK_MS = 200, RETRY_MS = 10, RETRIES_MS = 2000, TRIES = 5 };
 
@@ -101,8 +102,9 @@ static int wait_for_reply(const meeting_t *meeting, gp_control_reply_t *reply, i
 {
     struct pollfd event = {.fd = meeting->socket, .events = POLLIN};
     int waited = 0;
-    while (poll(&event, 1, LOOK_MS) <= 0) {
-        waited += LOOK_MS;
+    for (int step; poll(&event, 1, step = gp_quiet_look_ms(LOOK_MS)) <= 0;) {
+        waited += step;
+        gp_quiet_look();
         if (!gp_target_is_there(meeting->target))
             return gp_fail(subject, "the process ended before it answered");
         if (gp_target_is_stopped(meeting->target))

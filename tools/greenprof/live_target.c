@@ -13,6 +13,7 @@
 #include "capture/census_place.h"
 #include "capture/control_place.h"
 #include "message.h"
+#include "quiet.h"
 #include "target_root.h"
 
 enum { TEXT_SIZE = 16384, ENVIRONMENT_SIZE = 1 << 20 };
@@ -94,7 +95,9 @@ bool gp_target_is_stopped(const gp_target_t *target)
 {
     char text[TEXT_SIZE];
     const char *name_end = gp_target_read(target->pid, "stat", text, sizeof(text), NULL) ? strrchr(text, ')') : NULL;
-    return name_end != NULL && (strncmp(name_end, ") T", 3) == 0 || strncmp(name_end, ") t", 3) == 0);
+    // By us it is for a moment only.
+    return !gp_quiet_holds(target->pid) && name_end != NULL &&
+           (strncmp(name_end, ") T", 3) == 0 || strncmp(name_end, ") t", 3) == 0);
 }
 
 static bool differ(pid_t pid, const char *name)

@@ -5,13 +5,19 @@
 #include <libunwind-ptrace.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+
+#define CORE_NAME "libgreenprof" // it has locks of its own
 
 typedef struct gp_unsafe_range {
     uint64_t lo, hi;
+    enum gp_lock_guess lock;
 } gp_unsafe_range_t;
 
-enum { FRAMES_MAX = 1024, UNKNOWN_BYTES = 64 };
+enum { FRAMES_MAX = 1024, UNKNOWN_BYTES = 64, GLANCE_BYTES = 2048 };
 
 // Of any module: what has the allocator's locks.
 static const char *const allocators[] = {
@@ -51,31 +57,41 @@ static const char *const holders[] = {
     "__nptl_deallocate_tsd",
 };
 
-static int add_range(gp_safe_places_t *places, uint64_t lo, uint64_t hi)
+static int add_range(gp_safe_places_t *places, uint64_t lo, uint64_t hi, enum gp_lock_guess lock)
 {
     gp_unsafe_range_t *grown = realloc(places->unsafe, (places->count + 1) * sizeof(*grown));
     if (grown == NULL)
         return -ENOMEM;
     places->unsafe = grown;
-    grown[places->count++] = (gp_unsafe_range_t){lo, hi};
+    grown[places->count++] = (gp_unsafe_range_t){lo, hi, lock};
     return 0;
 }
 
 static int add_functions(gp_safe_places_t *places, const gp_target_modules_t *modules, const gp_target_module_t *module,
-                         const char *const *names, size_t count)
+                         const char *const *names, size_t count, enum gp_lock_guess lock)
 {
     gp_target_function_t functions[sizeof(holders) / sizeof(holders[0])];
     int error = gp_target_functions(modules, module, names, count, functions);
     for (size_t i = 0; i < count && error == 0; i++)
         if (functions[i].address != 0)
             error = add_range(places, functions[i].address,
-                              functions[i].address + (functions[i].size > 0 ? functions[i].size : UNKNOWN_BYTES));
+                              functions[i].address + (functions[i].size > 0 ? functions[i].size : UNKNOWN_BYTES), lock);
     return error;
 }
 
 static bool is_named(const gp_target_module_t *module, const char *beginning)
 {
     return strncmp(strrchr(module->path, '/') + 1, beginning, strlen(beginning)) == 0;
+}
+
+static void measure(gp_safe_places_t *places)
+{
+    places->lo = UINT64_MAX;
+    places->hi = 0;
+    for (size_t i = 0; i < places->count; i++) {
+        places->lo = places->unsafe[i].lo < places->lo ? places->unsafe[i].lo : places->lo;
+        places->hi = places->unsafe[i].hi > places->hi ? places->unsafe[i].hi : places->hi;
+    }
 }
 
 int gp_safe_places_read(gp_safe_places_t *places, const gp_target_modules_t *modules)
@@ -85,16 +101,20 @@ int gp_safe_places_read(gp_safe_places_t *places, const gp_target_modules_t *mod
     for (size_t i = 0; i < modules->count && error == 0; i++) {
         const gp_target_module_t *module = &modules->items[i];
         bool is_libc = is_named(module, "libc.so.6");
-        if (is_named(module, "ld-")) {
-            error = add_range(places, module->lo, module->hi);
+        bool is_loader = is_named(module, "ld-");
+        if (is_loader || is_named(module, CORE_NAME)) {
+            error = add_range(places, module->code_lo, module->code_hi, is_loader ? GP_LOCK_LONG : GP_LOCK_BRIEF);
             continue;
         }
-        int unread = add_functions(places, modules, module, allocators, sizeof(allocators) / sizeof(allocators[0]));
+        int unread = add_functions(places, modules, module, allocators, sizeof(allocators) / sizeof(allocators[0]),
+                                   GP_LOCK_BRIEF);
         if (is_libc)
             error = unread != 0 ? unread
-                                : add_functions(places, modules, module, holders, sizeof(holders) / sizeof(holders[0]));
+                                : add_functions(places, modules, module, holders, sizeof(holders) / sizeof(holders[0]),
+                                                GP_LOCK_LONG);
         // Of what is no ELF file, or gone from the disk, nothing is known: data mostly.
     }
+    measure(places);
     return places->space != NULL ? error : -ENOMEM;
 }
 
@@ -122,12 +142,14 @@ static bool is_waiting(long call)
     return false;
 }
 
-static bool is_unsafe(const gp_safe_places_t *places, uint64_t pc)
+static const gp_unsafe_range_t *range_of(const gp_safe_places_t *places, uint64_t pc)
 {
+    if (pc < places->lo || pc >= places->hi)
+        return NULL;
     for (size_t i = 0; i < places->count; i++)
         if (pc >= places->unsafe[i].lo && pc < places->unsafe[i].hi)
-            return true;
-    return false;
+            return &places->unsafe[i];
+    return NULL;
 }
 
 // Returns 0 at the stack's end, 1 where the walk did not come there, -1 where a frame speaks against the place.
@@ -141,7 +163,7 @@ static int walk(const gp_safe_places_t *places, void *thread)
         if (unw_get_reg(&cursor, UNW_REG_IP, &pc) != 0)
             return 1;
         // A return address may be that behind a function's last call.
-        if (is_unsafe(places, i > 0 ? pc - 1 : pc) || unw_is_signal_frame(&cursor) > 0)
+        if (range_of(places, i > 0 ? pc - 1 : pc) != NULL || unw_is_signal_frame(&cursor) > 0)
             return -1;
         int step = unw_step(&cursor);
         if (step <= 0)
@@ -158,4 +180,26 @@ bool gp_is_safe_place(const gp_safe_places_t *places, pid_t tid, long call)
     int result = walk(places, thread);
     _UPT_destroy(thread);
     return result == 0 || (result > 0 && is_waiting(call));
+}
+
+static enum gp_lock_guess guess(const gp_safe_places_t *places, uint64_t pc)
+{
+    const gp_unsafe_range_t *range = range_of(places, pc);
+    return range == NULL ? GP_LOCK_NONE : range->lock;
+}
+
+enum gp_lock_guess gp_may_hold_lock(const gp_safe_places_t *places, pid_t tid)
+{
+    struct user_regs_struct registers;
+    uint64_t words[GLANCE_BYTES / sizeof(uint64_t)];
+    if (ptrace(PTRACE_GETREGS, tid, 0, &registers) != 0)
+        return GP_LOCK_LONG;
+    struct iovec mine = {words, sizeof(words)}, theirs = {(void *)(uintptr_t)registers.rsp, sizeof(words)};
+    ssize_t got = process_vm_readv(tid, &mine, 1, &theirs, 1, 0);
+    enum gp_lock_guess worst = got > 0 ? guess(places, registers.rip) : GP_LOCK_LONG;
+    for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(words[0]) && worst != GP_LOCK_LONG; i++) {
+        enum gp_lock_guess next = guess(places, words[i]);
+        worst = next > worst ? next : worst;
+    }
+    return worst;
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "target_modules.h"
@@ -16,12 +17,23 @@
 typedef struct gp_safe_places {
     struct gp_unsafe_range *unsafe;
     size_t count;
-    void *space; // libunwind's
+    uint64_t lo, hi; // of all of them
+    void *space;     // libunwind's
 } gp_safe_places_t;
 
 // Returns 0 or a negative errno value; free it in either case.
 int gp_safe_places_read(gp_safe_places_t *places, const gp_target_modules_t *modules);
 void gp_safe_places_free(gp_safe_places_t *places);
+
+enum gp_lock_guess {
+    GP_LOCK_NONE,
+    GP_LOCK_BRIEF, // an allocator's, or greenprof's own: it is given back after some microseconds
+    GP_LOCK_LONG,  // the loader's, for one
+};
+
+// May a stopped thread hold such a lock? At a glance: it may where any word at its stack's end could be an address in
+// what takes them.
+enum gp_lock_guess gp_may_hold_lock(const gp_safe_places_t *places, pid_t tid);
 
 // Is a stopped thread at one?
 //   call: the number of the system call that it is in; negative = none.

@@ -23,7 +23,7 @@ static gp_target_module_t *module_of(gp_target_modules_t *modules, const char *p
         return NULL;
     modules->items = grown;
     gp_target_module_t *module = &grown[modules->count];
-    *module = (gp_target_module_t){.path = strdup(path), .lo = UINT64_MAX};
+    *module = (gp_target_module_t){.path = strdup(path), .lo = UINT64_MAX, .code_lo = UINT64_MAX};
     modules->count += module->path != NULL;
     return module->path != NULL ? module : NULL;
 }
@@ -42,9 +42,10 @@ static void read_root(pid_t pid, char root[GP_TARGET_PATH_SIZE])
 static int add_line(gp_target_modules_t *modules, const char *root, char *line)
 {
     uint64_t lo, hi;
+    char access[5] = "";
     int path_at = 0;
     line[strcspn(line, "\n")] = '\0';
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %n", &lo, &hi, &path_at) < 2 || path_at == 0 ||
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %n", &lo, &hi, access, &path_at) < 3 || path_at == 0 ||
         line[path_at] != '/')
         return 0;
     size_t above = strlen(root);
@@ -55,6 +56,10 @@ static int add_line(gp_target_modules_t *modules, const char *root, char *line)
         return -ENOMEM;
     module->lo = lo < module->lo ? lo : module->lo;
     module->hi = hi > module->hi ? hi : module->hi;
+    if (access[2] != 'x')
+        return 0;
+    module->code_lo = lo < module->code_lo ? lo : module->code_lo;
+    module->code_hi = hi > module->code_hi ? hi : module->code_hi;
     return 0;
 }
 

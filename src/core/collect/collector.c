@@ -26,6 +26,7 @@
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
+#include "coro/thread_rings.h"
 #include "coro/threads.h"
 #include "signal/handler.h"
 #include "signal/language.h"
@@ -169,8 +170,9 @@ static void look_up_unknown(gp_thread_t *thread)
 // Touch the part of the ring that the next rounds fill if they are as full as this one, before a handler has to.
 static void warm_ring(gp_ring_t *ring)
 {
-    uint64_t start = gp_ring_start(ring), used = atomic_load_explicit(&ring->head, memory_order_relaxed) - start;
-    if (used == 0 || !gp_ring_has_turned(ring))
+    uint64_t start = gp_ring_start(ring), head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    uint64_t used = head & (ring->capacity - 1);
+    if (head == start || !gp_ring_has_turned(ring))
         return;
     uint64_t want = (used + 2 * gp_ring_fill(ring) + PAGE - 1) & ~(uint64_t)(PAGE - 1);
     want = want < ring->capacity ? want : ring->capacity;
@@ -196,6 +198,7 @@ static void drain(gp_thread_t *thread)
     warm_ring(&thread->ring);
     gp_samples_drain(thread);
     relieve(thread);
+    gp_thread_ring_rewind(thread);
     look_up_unknown(thread);
     if (state == GP_THREAD_EXITED)
         end_thread(thread);

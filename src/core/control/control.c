@@ -110,6 +110,7 @@ static void detach(void)
     gp_control_bell_forget();
     gp_control_keys_forget();
     gp_control_detached();
+    gp_thread_own_be_named(false);
     attached = NULL;
     atomic_store_explicit(&is_running, false, memory_order_release);
 }
@@ -174,6 +175,7 @@ int gp_control_attach(const gp_control_attachment_t *attachment)
     is_child = false;
     atomic_store_explicit(&is_leaving, false, memory_order_release);
     attached = attachment;
+    gp_thread_own_be_named(true);
     begin();
     if (!is_running)
         attached = NULL;

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/futex.h"
 #include "coro/checker.h"
 #include "coro/threads.h"
+#include "model/own_name.h"
 #include "signal/mask.h"
 #include "signal/ticks.h"
 
@@ -159,6 +161,13 @@ static void ask_for_short_turns(void)
     }
 }
 
+static _Atomic bool is_named;
+
+void gp_thread_own_be_named(bool are_named)
+{
+    atomic_store_explicit(&is_named, are_named, memory_order_relaxed);
+}
+
 // A program's AddressSanitizer is to know of these threads: it gives each a heap of its own, and a stack without the
 // marks of a thread that fork() left behind.
 extern void __asan_init(void) __attribute__((weak));
@@ -178,6 +187,8 @@ static void *run_own(void *argument)
     // Release: partner of the acquire in gp_thread_own_count(), which finds the id then.
     atomic_fetch_sub_explicit(&beginning, 1, memory_order_release);
     sem_post(&start->started);
+    if (atomic_load_explicit(&is_named, memory_order_relaxed))
+        syscall(SYS_prctl, PR_SET_NAME, GP_OWN_NAME, 0, 0, 0);
     ask_for_short_turns();
     gp_thread_hides_what_it_creates(); // a library that looks up a host's name, for one
     void *result = run_unchecked(mine.run, mine.argument);

@@ -119,6 +119,16 @@ void gp_thread_ring_give_back(gp_thread_t *thread)
     *ring = (gp_ring_t){.data = ring->data, .capacity = ring->capacity};
 }
 
+// The lock: a thread that ends may give its block back meanwhile.
+void gp_thread_ring_rewind(gp_thread_t *thread)
+{
+    if (!gp_ring_may_rewind(&thread->ring))
+        return;
+    gp_lock(&gp_registry_lock);
+    gp_ring_rewind(&thread->ring);
+    gp_unlock(&gp_registry_lock);
+}
+
 // Where nothing is left to do but wait for a running thread's ring, or nothing at all: false.
 static bool begin_turn(gp_thread_t *thread)
 {

@@ -27,6 +27,9 @@ void gp_thread_ring_make(gp_thread_t *thread);
 void gp_thread_ring_begin(gp_thread_t *thread);
 void gp_thread_ring_give_back(gp_thread_t *thread);
 
+// Let it begin anew where it is empty and has come far: of threads that run for long, too, little is in use.
+void gp_thread_ring_rewind(gp_thread_t *thread);
+
 // In a forked child: the file is the parent's. No lock.
 void gp_thread_rings_after_fork(void);
 

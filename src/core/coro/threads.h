@@ -56,10 +56,13 @@ void gp_thread_hides_what_it_creates(void);
 // Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
 //   staying: it does not end when it is asked to (gp_thread_end_own()).
 int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out);
+int gp_thread_start_staying(void *(*run)(void *), void *argument, void *pthread_out);
 
 // Whether threads that begin from now on are to have the processor as soon as they want it, where others want it, too.
 void gp_thread_own_hurry(bool is_urgent);
-int gp_thread_start_staying(void *(*run)(void *), void *argument, void *pthread_out);
+
+// Whether threads that begin from now on are named GP_OWN_NAME (model/own_name.h).
+void gp_thread_own_be_named(bool are_named);
 
 // How many the kernel counts, those that begin or leave just now included; one that begins may be counted twice.
 int gp_thread_own_count(void);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/loaded.h"
 #include "model/counters.h"
 #include "signal/thread.h"
 
@@ -63,35 +64,21 @@ static uintptr_t address_of(const char *text)
     return found != NULL ? found->address : 0;
 }
 
-// glibc has relocated the pointers of loaded modules' dynamic sections; those of the vDSO it has not.
-static uintptr_t pointer(const struct dl_phdr_info *info, uintptr_t value)
-{
-    return value >= info->dlpi_addr ? value : info->dlpi_addr + value;
-}
-
-static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *info)
-{
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            return (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    return NULL;
-}
-
 static bool read_table(const struct dl_phdr_info *info, table_t *table)
 {
-    const ElfW(Dyn) *entry = dynamic_of(info);
+    const ElfW(Dyn) *entry = gp_loaded_dynamic(info);
     *table = (table_t){0};
     for (; entry != NULL && entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == DT_SYMTAB)
-            table->symbols = (const ElfW(Sym) *)pointer(info, entry->d_un.d_ptr);
+            table->symbols = (const ElfW(Sym) *)gp_loaded_pointer(info, entry->d_un.d_ptr);
         else if (entry->d_tag == DT_STRTAB)
-            table->strings = (const char *)pointer(info, entry->d_un.d_ptr);
+            table->strings = (const char *)gp_loaded_pointer(info, entry->d_un.d_ptr);
         else if (entry->d_tag == DT_JMPREL)
-            table->relocations[0] = (const ElfW(Rela) *)pointer(info, entry->d_un.d_ptr);
+            table->relocations[0] = (const ElfW(Rela) *)gp_loaded_pointer(info, entry->d_un.d_ptr);
         else if (entry->d_tag == DT_PLTRELSZ)
             table->counts[0] = entry->d_un.d_val / sizeof(ElfW(Rela));
         else if (entry->d_tag == DT_RELA)
-            table->relocations[1] = (const ElfW(Rela) *)pointer(info, entry->d_un.d_ptr);
+            table->relocations[1] = (const ElfW(Rela) *)gp_loaded_pointer(info, entry->d_un.d_ptr);
         else if (entry->d_tag == DT_RELASZ)
             table->counts[1] = entry->d_un.d_val / sizeof(ElfW(Rela));
     for (int i = 0; i < info->dlpi_phnum; i++)
@@ -105,11 +92,11 @@ static bool read_table(const struct dl_phdr_info *info, table_t *table)
 // How many symbols there are is nowhere said: the last one of the hash table's last chain.
 static size_t count_symbols(const struct dl_phdr_info *info)
 {
-    const ElfW(Dyn) *entry = dynamic_of(info);
+    const ElfW(Dyn) *entry = gp_loaded_dynamic(info);
     const uint32_t *hash = NULL;
     for (; entry != NULL && entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == DT_GNU_HASH)
-            hash = (const uint32_t *)pointer(info, entry->d_un.d_ptr);
+            hash = (const uint32_t *)gp_loaded_pointer(info, entry->d_un.d_ptr);
     if (hash == NULL)
         return 0;
     uint32_t buckets = hash[0], first = hash[1], last = 0;

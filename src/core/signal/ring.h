@@ -13,6 +13,9 @@
 // begins, and which is so far ahead that a producer gets there only when the tail has moved (gp_ring_turn()). So what
 // sees that tail sees where the memory is, too. The collector fills what is in between with padding, as a producer of
 // its own (src/core/coro/thread_rings.h).
+//
+// An empty ring goes back to where its memory begins (gp_ring_rewind()), so that no more of it comes into use than what
+// waits at a time.
 #pragma once
 
 #include <stdatomic.h>
@@ -56,7 +59,8 @@ typedef struct gp_ring_owner {
     uint32_t index[2], tids[2]; // 0 = there is none
 } gp_ring_owner_t;
 
-enum { GP_RING_OWNER_BYTES = 4096 }; // whole pages: the ring's data is as other rings' is
+enum { GP_RING_REWIND_BYTES = 4096 }; // so much is written before a ring goes back to its memory's begin
+enum { GP_RING_OWNER_BYTES = 4096 };  // whole pages: the ring's data is as other rings' is
 
 static inline gp_ring_owner_t *gp_ring_owner(const gp_ring_t *ring)
 {
@@ -212,6 +216,29 @@ static inline uint64_t gp_ring_start(const gp_ring_t *ring)
 static inline bool gp_ring_has_turned(const gp_ring_t *ring)
 {
     return atomic_load_explicit(&ring->tail, memory_order_relaxed) >= gp_ring_start(ring);
+}
+
+// Is it worth while to rewind it? Not where what was read is kept, or a turn is under way. Collector only.
+static inline bool gp_ring_may_rewind(const gp_ring_t *ring)
+{
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    return (tail & (ring->capacity - 1)) >= GP_RING_REWIND_BYTES && gp_ring_has_turned(ring) &&
+           tail == atomic_load_explicit(&ring->head, memory_order_relaxed) && !gp_ring_is_file(ring, tail);
+}
+
+// Go on where the memory begins, unless there is a record again. What is passed over is zero, and stays so. Collector
+// only, and nothing else may give the ring's memory back meanwhile.
+static inline void gp_ring_rewind(gp_ring_t *ring)
+{
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed), head = tail;
+    uint64_t next = (tail | (ring->capacity - 1)) + 1;
+    // The thread, and its handler, compete. Until the tail follows they have as much room as there was written.
+    if (!gp_ring_may_rewind(ring) ||
+        !atomic_compare_exchange_strong_explicit(&ring->head, &head, next, memory_order_relaxed, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&ring->read, next, memory_order_relaxed);
+    // Release: partner of the acquire in gp_ring_reserve().
+    atomic_store_explicit(&ring->tail, next, memory_order_release);
 }
 
 // Bring the head nearer to the turn, by padding, none of which is behind it: half of the ring at most, where there is
