@@ -59,7 +59,7 @@ typedef struct gp_ring_owner {
     uint32_t index[2], tids[2]; // 0 = there is none
 } gp_ring_owner_t;
 
-enum { GP_RING_REWIND_BYTES = 4096 }; // so much is written before a ring goes back to its memory's begin
+enum { GP_RING_REWIND_BYTES = 2048 }; // so much is written before a ring goes back to its memory's begin
 enum { GP_RING_OWNER_BYTES = 4096 };  // whole pages: the ring's data is as other rings' is
 
 static inline gp_ring_owner_t *gp_ring_owner(const gp_ring_t *ring)
