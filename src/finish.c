@@ -32,7 +32,7 @@ typedef struct finish {
 } finish_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // no other is taken under it
-static finish_t *first, **last = &first;
+static finish_t *first, *last;
 static unsigned count; // that wait, or are being written; without orphans
 static bool has_thread;
 static int first_error;
@@ -51,8 +51,8 @@ static finish_t *take(void)
 {
     pthread_mutex_lock(&lock);
     finish_t *one = first;
-    if (one != NULL && (first = one->next) == NULL)
-        last = &first;
+    if (one != NULL)
+        first = one->next;
     pthread_mutex_unlock(&lock);
     return one;
 }
@@ -185,8 +185,11 @@ static bool put(finish_t *one)
     bool has_room = count < WAITING_MAX;
     if (has_room) {
         count++;
-        *last = one;
-        last = &one->next;
+        if (first == NULL)
+            first = one;
+        else
+            last->next = one;
+        last = one;
     }
     pthread_mutex_unlock(&lock);
     return has_room;

@@ -51,15 +51,13 @@ static void copy(const gp_reader_kept_t *kept, const uint8_t *payload, const gp_
     uint8_t *columns = out + sizeof(*header), *to = columns + words * sizeof(gp_packed_column_t);
     memcpy(out, header, sizeof(*header));
     for (size_t word = 0; word < words; word++) {
-        gp_packed_column_t column = column_at(payload, word);
-        size_t len = (size_t)column.width * header->count;
+        size_t at = word * sizeof(gp_packed_column_t), len = (size_t)column_at(payload, word).width * header->count;
+        memset(columns + at, 0, sizeof(gp_packed_column_t));
         if (is_kept(kept, word)) {
+            memcpy(columns + at, payload + sizeof(*header) + at, sizeof(gp_packed_column_t));
             memcpy(to, from, len);
             to += len;
-        } else {
-            column = (gp_packed_column_t){0};
         }
-        memcpy(columns + word * sizeof(column), &column, sizeof(column));
         from += len;
     }
 }

@@ -3,7 +3,9 @@
 // another, and back to its begin, while records come.
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "cmocka_all.h"
 #include "signal/ring.h"
@@ -369,6 +371,34 @@ static void turns_after_what_is_not_committed(void **state)
     free_ring(ring);
 }
 
+static struct {
+    gp_ring_t *ring;
+    unsigned char *memory;
+} met;
+
+// As a page that a file is slow to give: the thread records meanwhile.
+static void record_before_page(int number)
+{
+    (void)number;
+    gp_ring_commit(put(met.ring, 7, 2), GP_RING_SAMPLE);
+    mprotect(met.memory, GP_RING_OWNER_BYTES + CAPACITY, PROT_READ | PROT_WRITE);
+}
+
+static void records_where_it_was_amid_the_first_turn(void **state)
+{
+    (void)state;
+    void (*before)(int) = signal(SIGSEGV, record_before_page);
+    met.ring = make_ring();
+    met.memory = mmap(NULL, GP_RING_OWNER_BYTES + CAPACITY, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(met.memory, MAP_FAILED);
+    gp_ring_turn(met.ring, met.memory + GP_RING_OWNER_BYTES);
+    signal(SIGSEGV, before);
+    assert_int_equal(gp_ring_unread(met.ring), sizeof(record_t) + 16);
+    assert_int_equal(get(met.ring), 7);
+    munmap(met.memory, GP_RING_OWNER_BYTES + CAPACITY);
+    free_ring(met.ring);
+}
+
 static void stops_at_what_is_no_record(void **state)
 {
     (void)state;
@@ -392,6 +422,7 @@ int main(void)
         cmocka_unit_test(keeps_what_was_read_until_it_is_released),
         cmocka_unit_test(stops_at_what_is_no_record),
         cmocka_unit_test(turns_while_records_come),
+        cmocka_unit_test(records_where_it_was_amid_the_first_turn),
         cmocka_unit_test(turns_after_what_is_not_committed),
         cmocka_unit_test(goes_back_to_its_begin_when_empty),
         cmocka_unit_test(goes_on_where_a_record_is_or_a_turn),

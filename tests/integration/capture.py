@@ -109,7 +109,7 @@ class Capture:
         elif kind == ORIGINS:
             self.origins.update((coro, stack) for coro, stack, _ in struct.iter_unpack("<QII", data))
         elif kind == LEDGER:
-            for coro, _, _, cpu_ns, switches, _, *_ in struct.iter_unpack("<QIIQQQQQQQQQQ", data):
+            for coro, _, _, cpu_ns, switches, _, *_ in struct.iter_unpack("<QIIqQQQQQQQQQ", data):  # CPU: a difference
                 self.ledger[coro][0] += cpu_ns
                 self.ledger[coro][1] += switches
         elif kind == COUNTERS:

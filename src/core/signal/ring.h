@@ -62,18 +62,24 @@ typedef struct gp_ring_owner {
 enum { GP_RING_REWIND_BYTES = 2048 }; // so much is written before a ring goes back to its memory's begin
 enum { GP_RING_OWNER_BYTES = 4096 };  // whole pages: the ring's data is as other rings' is
 
+static inline gp_ring_owner_t *gp_ring_owner_of(unsigned char *file)
+{
+    return (gp_ring_owner_t *)(void *)(file - GP_RING_OWNER_BYTES);
+}
+
 static inline gp_ring_owner_t *gp_ring_owner(const gp_ring_t *ring)
 {
-    return (gp_ring_owner_t *)(void *)(atomic_load_explicit(&ring->file, memory_order_relaxed) - GP_RING_OWNER_BYTES);
+    return gp_ring_owner_of(atomic_load_explicit(&ring->file, memory_order_relaxed));
 }
 
 // Is position `at` in the file? The latest turn may be ahead of it: then it is as before. Signals: safe.
 static inline bool gp_ring_is_file(const gp_ring_t *ring, uint64_t at)
 {
+    // Acquire: partner of the release in gp_ring_turn(): a file is nothing without where it begins.
+    bool is_there = atomic_load_explicit(&ring->file, memory_order_acquire) != NULL;
     // Relaxed: a reader behind a turn has read a tail that was moved after it.
     uint64_t file_from = atomic_load_explicit(&ring->file_from, memory_order_relaxed);
     uint64_t own_from = atomic_load_explicit(&ring->own_from, memory_order_relaxed);
-    bool is_there = atomic_load_explicit(&ring->file, memory_order_relaxed) != NULL;
     return is_there && at >= file_from && (own_from <= file_from || at < own_from);
 }
 
@@ -196,11 +202,12 @@ static inline uint64_t gp_ring_turn(gp_ring_t *ring, unsigned char *file)
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     uint64_t from = (tail + 2 * ring->capacity - 1) & ~(ring->capacity - 1); // no producer is so far yet
     ring->keeps = file != NULL;
-    if (file != NULL) {
-        atomic_store_explicit(&ring->file, file, memory_order_relaxed);
-        gp_ring_owner(ring)->tail = from;
-    }
+    if (file != NULL)
+        gp_ring_owner_of(file)->tail = from; // which may take a while: it is a file's
     atomic_store_explicit(file != NULL ? &ring->file_from : &ring->own_from, from, memory_order_relaxed);
+    // Release: partner of the acquire in gp_ring_is_file(). What finds no file is not behind the turn.
+    if (file != NULL)
+        atomic_store_explicit(&ring->file, file, memory_order_release);
     return from;
 }
 
