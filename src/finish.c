@@ -235,6 +235,7 @@ PROF_API int prof_finish(prof_t *profile, const char *format, const char *path)
     } else if (error == 0) {
         error = -ENOMEM;
     }
+    // -Wanalyzer-malloc-leak: it is in the queue.
     errno = saved;
     return error;
 }
