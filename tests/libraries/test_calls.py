@@ -6,7 +6,9 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../integration"))
+for folder in ("..", "../integration"):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), folder))
+import measured  # noqa: E402
 from capture import Capture  # noqa: E402
 
 GREENPROF, PROGRAM = os.environ["GREENPROF"], os.environ["LIBRARY_CALLS"]
@@ -22,7 +24,7 @@ with greenprof.span("request", "request"):
 """
 
 
-class Calls(unittest.TestCase):
+class Calls(measured.Case):
     def record(self, *arguments, expected=b"0 0\n", **environment):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "capture")
@@ -73,7 +75,8 @@ class Calls(unittest.TestCase):
         self.assertGreaterEqual(slow.start_ns, first.end_ns)
         self.assertLessEqual(slow.end_ns, request.end_ns)
         self.assertGreaterEqual(slow.end_ns - slow.start_ns, 20000000)
-        self.assertAlmostEqual(slow.cpu_ns, 20000000, delta=2000000)
+        # A span's edges are not settled: a preemption right before one may be in it, or missing.
+        self.near("CPU of the slow row, s", slow.cpu_ns / 1e9, 0.02, 0.5)
 
     def test_chosen_by_name(self):
         names = {span.name.split()[0] for span in self.record(GREENPROF_SPANS="hiredis,libpq")}
