@@ -18,10 +18,17 @@ enum { BLOCKS = 64, WAIT_MS = 20 };
 
 static _Atomic bool is_over;
 static _Atomic unsigned long rounds, failures;
+static _Atomic int begun; // threads that are where they stay
+
+static void pause_a_little(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
 
 static void *allocate(void *unused)
 {
     (void)unused;
+    begun++;
     for (unsigned round = 0; !is_over; round++, rounds++) {
         unsigned char *blocks[BLOCKS];
         for (unsigned i = 0; i < BLOCKS; i++) {
@@ -41,6 +48,7 @@ static void *allocate(void *unused)
 static void *compute(void *unused)
 {
     (void)unused;
+    begun++;
     for (; !is_over; rounds++) {
         double sums[8] = {0};
         for (int i = 0; i < 10000; i++)
@@ -57,6 +65,7 @@ static void *wait_for_nothing(void *unused)
     struct epoll_event event;
     int fd = epoll_create1(EPOLL_CLOEXEC);
     (void)unused;
+    begun++;
     for (; !is_over; rounds++)
         failures += epoll_wait(fd, &event, 1, WAIT_MS) != 0;
     return NULL;
@@ -64,12 +73,12 @@ static void *wait_for_nothing(void *unused)
 
 static void *load(void *unused)
 {
-    const struct timespec pause = {.tv_nsec = 1000000};
     (void)unused;
+    begun++;
     for (; !is_over; rounds++) {
         void *library = dlopen("libz.so.1", RTLD_NOW);
         failures += library == NULL || dlsym(library, "zlibVersion") == NULL || dlclose(library) != 0;
-        nanosleep(&pause, NULL);
+        pause_a_little();
     }
     return NULL;
 }
@@ -107,6 +116,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < KINDS; i++)
         for (int j = 0; j < number_of(i, argc, argv) && count < MOST; j++)
             count += pthread_create(&threads[count], NULL, kinds[i], NULL) == 0;
+    while (begun < count)
+        pause_a_little();
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof(line), stdin) != NULL) {
