@@ -77,17 +77,25 @@ static void forget(held_t *held)
     *held = quiet.threads[--quiet.count];
 }
 
+// Room for one more in a list that has `count`. Returns the list, which may be elsewhere now, or NULL.
+static void *with_room(void *list, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return list;
+    size_t more = *room > 0 ? 2 * *room : 64;
+    void *grown = realloc(list, more * size);
+    if (grown != NULL)
+        *room = more;
+    return grown;
+}
+
 static int note(pid_t tid, void *unused)
 {
     (void)unused;
-    if (quiet.known_count == quiet.known_room) {
-        size_t room = quiet.known_room > 0 ? 2 * quiet.known_room : 256;
-        known_t *grown = realloc(quiet.known, room * sizeof(*grown));
-        if (grown == NULL)
-            return -ENOMEM;
-        quiet.known = grown;
-        quiet.known_room = room;
-    }
+    known_t *list = with_room(quiet.known, quiet.known_count, &quiet.known_room, sizeof(*list));
+    if (list == NULL)
+        return -ENOMEM;
+    quiet.known = list;
     quiet.known[quiet.known_count++] = (known_t){.tid = tid};
     return -EAGAIN;
 }
@@ -114,14 +122,10 @@ static int add(pid_t tid, void *unused)
     const known_t *self = known(tid);
     if (state != 'R' || is_own || self == NULL || self->is_left)
         return -EAGAIN;
-    if (quiet.count == quiet.room) {
-        size_t room = quiet.room > 0 ? 2 * quiet.room : 64;
-        held_t *grown = realloc(quiet.threads, room * sizeof(*grown));
-        if (grown == NULL)
-            return -ENOMEM;
-        quiet.threads = grown;
-        quiet.room = room;
-    }
+    held_t *list = with_room(quiet.threads, quiet.count, &quiet.room, sizeof(*list));
+    if (list == NULL)
+        return -ENOMEM;
+    quiet.threads = list;
     quiet.threads[quiet.count++] = (held_t){.tid = tid};
     return -EAGAIN;
 }
@@ -184,9 +188,9 @@ static void let_come_out(held_t *held, uint64_t until_ns)
     held->is_judged = held->is_stopped;
 }
 
-// Those that have stopped and may hold a lock. First, while all others are stopped, those whose lock is a brief one
-// give it back, one after the other; what does not, goes on, and is looked at again later. Those in the loader go on
-// for good: others queue up for its lock.
+// Threads that have stopped and may hold a lock. First, while all others are stopped, those with a lock that is held
+// briefly give it back, one after the other; what does not, goes on, and is looked at again later. Those in the loader
+// go on for good: others queue up for its lock.
 static void judge_all(void)
 {
     uint64_t until = now_ns() + COME_OUT_NS;

@@ -21,7 +21,7 @@
 // Stop those that compute, if there are many.
 void gp_quiet_begin(pid_t pid);
 
-// The core is loaded now, whose locks count, too.
+// The core is loaded now: its locks count, too.
 void gp_quiet_is_loaded(void);
 
 // To be called while something is waited for.

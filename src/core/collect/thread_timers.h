@@ -27,7 +27,7 @@ uint64_t gp_timers_longest_gap_ns(const gp_thread_t *thread);
 // Give the calling thread its timer, with the chosen engine or the first that works; threads that begin from here on
 // get theirs as well. Returns 0 or why there is none; then nothing is sampled.
 int gp_timers_start(gp_thread_t *self, unsigned hz);
-int gp_timers_start_again(gp_thread_t *self); // in a forked child, whose timers the parent has kept
+int gp_timers_start_again(gp_thread_t *self); // in a forked child: timers stay with the parent
 
 // Give every thread one: all of them; or those that have none (host closed descriptors, threads created past the hook).
 void gp_timers_give_all(void);

@@ -425,7 +425,7 @@ int gp_profile_cut(prof_t *profile, enum gp_cut from)
         error = from == GP_CUT_HERE      ? cut_here(profile)
                 : from == GP_CUT_OUTSIDE ? cut_outside(profile)
                                          : cut_locked(profile, NULL);
-    if (error == 0 && profile->exact != NULL && from != GP_CUT_COLLECTOR) // whose profiles are of samples
+    if (error == 0 && profile->exact != NULL && from != GP_CUT_COLLECTOR) // its own profiles are of samples
         gp_exact_stop(profile->exact);
     errno = saved_errno;
     return error;

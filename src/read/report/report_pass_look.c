@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known of one sample: whose it is, whether it is chosen, and the path of its stack.
+// What is known of one sample: its coroutine, whether it is chosen, and the path of its stack.
 #include <errno.h>
 
 #include "report/report_pass.h"
