@@ -277,6 +277,7 @@ void gp_collector_between_pieces(void)
 static void round_of_all(void)
 {
     take_lock();
+    GP_SINKS_CALL(round_begins);
     refresh();
     prof_coro_t *retired = gp_coro_take_retired();
     drain_all();

@@ -34,6 +34,8 @@ typedef struct gp_sink {
     bool (*wants_waits)(void);
     // Is it to know where threads sleep that have no coroutines, too? NULL: never. No lock is held.
     bool (*wants_threads)(void);
+    // A round begins: it takes all that has ended and was recorded up to here.
+    void (*round_begins)(void);
     // The modules of the process are up to date and the rings are about to be emptied.
     //   changed: some were loaded or unloaded since the last time.
     void (*refresh)(bool changed);

@@ -64,8 +64,10 @@ static gp_session_latest_t latest;  // what the latest recording came to
 static unsigned frequency;          // of the present one
 static _Atomic int ending;
 static _Atomic bool flushing; // what there is, is to be written
-static _Atomic bool closing;  // the last word is to be said
-static _Atomic bool is_kept;  // what ended the capture is in the file
+static int round_ending;      // as they were when the round began
+static bool round_flushes;
+static _Atomic bool closing; // the last word is to be said
+static _Atomic bool is_kept; // what ended the capture is in the file
 
 static bool wants_waits(void)
 {
@@ -163,8 +165,23 @@ static bool is_done(int end)
 
 static void ends_no_more(void)
 {
+    round_ending = ENDING_NOT;
+    round_flushes = false;
     atomic_store_explicit(&flushing, false, memory_order_release);
     atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
+}
+
+// What was asked for since the round began is the next one's, where there is anything left to tell.
+static void answer_round(void)
+{
+    if (is_over) {
+        ends_no_more();
+        return;
+    }
+    if (round_flushes)
+        atomic_store_explicit(&flushing, false, memory_order_release);
+    if (round_ending != ENDING_NOT)
+        atomic_store_explicit(&ending, ENDING_NOT, memory_order_release);
 }
 
 static uint64_t earliest; // ticks
@@ -206,25 +223,32 @@ static bool is_time_to_turn(uint64_t now)
     return writer->is_regular && !gp_writer_is_turning(writer) && gp_rotation_is_due(expected_bytes(), now);
 }
 
+// What is asked for while a round is on its way is the next one's: this one has taken some of what came before already.
+static void round_begins(void)
+{
+    round_ending = atomic_load_explicit(&ending, memory_order_acquire);
+    round_flushes = atomic_load_explicit(&flushing, memory_order_acquire);
+}
+
 static void end_of_round(void)
 {
     say_last_word();
     gp_ring_file_round();
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
-    int end = atomic_load_explicit(&ending, memory_order_acquire);
-    bool flushes = atomic_load_explicit(&flushing, memory_order_acquire);
+    int end = round_ending;
+    bool flushes = round_flushes;
     if (end == ENDING_NOT && !flushes && !is_over && now - last_flush_ns < gp_session_flush_every_ns() &&
         gp_writer_pending(&gp_session_recording.writer) < FLUSH_BYTES)
         return;
     if (is_done(end)) {
-        ends_no_more();
+        answer_round();
         return;
     }
     if (gp_writer_is_busy(&gp_session_recording.writer))
         return; // the disk is slow: records wait where they are
     if (gp_writer_has_failed(&gp_session_recording.writer)) {
         is_over = is_out = end <= ENDING_ASKED;
-        ends_no_more();
+        answer_round();
         return;
     }
     if (!opened)
@@ -321,6 +345,7 @@ static const gp_sink_t finished_sink = {.round = finished_round};
 static const gp_sink_t session_sink = {
     .wants_waits = wants_waits,
     .wants_threads = wants_threads,
+    .round_begins = round_begins,
     .sample = gp_session_take_sample,
     .hog = gp_session_take_hog,
     .delay = gp_session_take_delay,
