@@ -50,15 +50,16 @@ typedef struct machine { // the line number program's registers, and what it mad
     const gp_dwarf_line_header_t *header;
     gp_cursor_t cursor;
     gp_dwarf_line_t *rows;
-    size_t count, capacity; // of rows
-    size_t sequence;        // the row that it starts with
+    size_t count;    // of rows
+    size_t sequence; // the row that it starts with
     uint64_t address;
     uint64_t file, line;
     bool sorted;
-    int error;
 } machine_t;
 
-// What follows is inlined into run(), so that the registers are registers.
+enum { OPCODES_AT_ONCE = 1024 }; // each makes at most one row, for which there is room before
+
+// What follows is inlined into run_some(), so that the registers are registers: nothing there leads outside.
 
 static inline void reset(machine_t *machine)
 {
@@ -82,10 +83,6 @@ static inline void emit(machine_t *machine, uint32_t file, uint32_t line)
         machine->count = --count;
     if (count > machine->sequence && machine->rows[count - 1].file == file && machine->rows[count - 1].line == line)
         return;
-    if (count == machine->capacity && gp_grow(&machine->rows, &machine->capacity, count, sizeof(*machine->rows)) < 0) {
-        machine->error = -ENOMEM;
-        return;
-    }
     machine->sorted = machine->sorted & (count == 0 || machine->rows[count - 1].address < machine->address);
     machine->rows[count] = (gp_dwarf_line_t){machine->address, file, line};
     machine->count = count + 1;
@@ -172,17 +169,15 @@ static void make_advances(advances_t *advances, const gp_dwarf_line_header_t *he
     }
 }
 
-static machine_t run(machine_t machine)
+// Run so many opcodes, or up to the end.
+static machine_t run_some(machine_t machine, const advances_t *advances)
 {
     unsigned opcode_base = machine.header->opcode_base;
-    advances_t advances;
-    make_advances(&advances, machine.header);
-    reset(&machine);
-    while (machine.error == 0 && !machine.cursor.bad && gp_cursor_left(&machine.cursor) > 0) {
+    for (int i = 0; i < OPCODES_AT_ONCE && !machine.cursor.bad && gp_cursor_left(&machine.cursor) > 0; i++) {
         uint8_t opcode = *machine.cursor.pos++;
         if (opcode >= opcode_base) {
-            machine.address += advances.address[opcode];
-            machine.line += (uint64_t)(int64_t)advances.line[opcode];
+            machine.address += advances->address[opcode];
+            machine.line += (uint64_t)(int64_t)advances->line[opcode];
             emit_row(&machine);
         } else if (opcode == 0) {
             run_extended(&machine);
@@ -190,8 +185,26 @@ static machine_t run(machine_t machine)
             run_standard(&machine, opcode);
         }
     }
-    machine.count = machine.sequence; // a sequence without an end is not to be believed
     return machine;
+}
+
+// Run all of it; the rows are in dwarf->rows. Returns 0 or -ENOMEM.
+static int run(machine_t *machine, gp_dwarf_t *dwarf)
+{
+    advances_t advances;
+    make_advances(&advances, machine->header);
+    reset(machine);
+    while (!machine->cursor.bad && gp_cursor_left(&machine->cursor) > 0) {
+        size_t count = machine->count;
+        if (dwarf->row_capacity - count < OPCODES_AT_ONCE &&
+            gp_reserve(&dwarf->rows, &dwarf->row_capacity, count + count / 2 + OPCODES_AT_ONCE, sizeof(*dwarf->rows)) <
+                0)
+            return -ENOMEM;
+        machine->rows = dwarf->rows;
+        *machine = run_some(*machine, &advances);
+    }
+    machine->count = machine->sequence; // a sequence without an end is not to be believed
+    return 0;
 }
 
 typedef struct sequence { // rows of ascending addresses, the last one ends it
@@ -275,18 +288,11 @@ int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
     gp_dwarf_line_header_t header;
     if (!gp_dwarf_line_header(dwarf, unit, &header))
         return 0;
-    machine_t machine = run((machine_t){
-        .header = &header,
-        .cursor = header.program,
-        .rows = dwarf->rows,
-        .capacity = dwarf->row_capacity,
-        .sorted = true,
-    });
-    dwarf->rows = machine.rows;
-    dwarf->row_capacity = machine.capacity;
-    if (machine.error != 0 || machine.count == 0)
-        return machine.error;
-    int result = keep_rows(&machine, dwarf, unit);
+    machine_t machine = {.header = &header, .cursor = header.program, .sorted = true};
+    int result = run(&machine, dwarf);
+    if (result < 0 || machine.count == 0)
+        return result;
+    result = keep_rows(&machine, dwarf, unit);
     gp_buckets_make(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines));
     return result;
 }
