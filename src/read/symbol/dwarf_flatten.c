@@ -16,14 +16,55 @@ int gp_dwarf_ranges_add(gp_dwarf_ranges_t *ranges, const gp_dwarf_range_t *range
 }
 
 // By start, then the larger first (it is the outer one), then by nesting.
-static int compare_ranges(const void *left, const void *right)
+static inline bool comes_before(const gp_dwarf_range_t *a, const gp_dwarf_range_t *b)
 {
-    const gp_dwarf_range_t *a = left, *b = right;
     if (a->lo != b->lo)
-        return a->lo < b->lo ? -1 : 1;
+        return a->lo < b->lo;
     if (a->hi != b->hi)
-        return a->hi > b->hi ? -1 : 1;
-    return a->depth < b->depth ? -1 : a->depth > b->depth;
+        return a->hi > b->hi;
+    return a->depth < b->depth;
+}
+
+// Where the elements from `first` on stop to be in order.
+static size_t run_end(const gp_dwarf_range_t *ranges, size_t count, size_t first)
+{
+    size_t end = first < count ? first + 1 : count;
+    while (end < count && !comes_before(&ranges[end], &ranges[end - 1]))
+        end++;
+    return end;
+}
+
+// Merge [lo, middle) and [middle, hi) of `from`. Equal ones stay in order.
+static void merge(gp_dwarf_range_t *to, const gp_dwarf_range_t *from, size_t lo, size_t middle, size_t hi)
+{
+    size_t left = lo, right = middle;
+    for (size_t at = lo; left < middle && right < hi; at++) {
+        bool second = comes_before(&from[right], &from[left]);
+        to[at] = from[second ? right : left];
+        right += second;
+        left += !second;
+    }
+    if (left < middle)
+        memcpy(&to[left + right - middle], &from[left], (middle - left) * sizeof(*to));
+    else
+        memcpy(&to[right], &from[right], (hi - right) * sizeof(*to));
+}
+
+// Sort, with room for as many: they are read as runs that are in order, two of which make one until one is left.
+// Returns which of both arrays has them.
+static gp_dwarf_range_t *sort_ranges(gp_dwarf_range_t *ranges, gp_dwarf_range_t *other, size_t count)
+{
+    while (run_end(ranges, count, 0) < count) {
+        for (size_t lo = 0, hi; lo < count; lo = hi) {
+            size_t middle = run_end(ranges, count, lo);
+            hi = run_end(ranges, count, middle);
+            merge(other, ranges, lo, middle, hi);
+        }
+        gp_dwarf_range_t *sorted = other;
+        other = ranges;
+        ranges = sorted;
+    }
+    return ranges;
 }
 
 typedef struct sweep {
@@ -56,16 +97,28 @@ static int advance(sweep_t *sweep, const gp_dwarf_range_t *ranges, uint64_t upto
     return result;
 }
 
+// Room for what is made, which serves for sorting before. Returns 0 or -ENOMEM.
+static int prepare(sweep_t *sweep, gp_dwarf_ranges_t *ranges)
+{
+    gp_dwarf_ranges_t *made = &sweep->made;
+    sweep->open = gp_memory_had(malloc(ranges->count * sizeof(*sweep->open)));
+    if (sweep->open == NULL || gp_reserve(&made->items, &made->capacity, ranges->count, sizeof(*made->items)) < 0)
+        return -ENOMEM;
+    if (sort_ranges(ranges->items, made->items, ranges->count) == made->items) {
+        gp_dwarf_ranges_t unsorted = {.items = ranges->items, .capacity = ranges->capacity};
+        ranges->items = made->items;
+        ranges->capacity = made->capacity;
+        *made = unsorted;
+    }
+    return 0;
+}
+
 int gp_dwarf_flatten(gp_dwarf_ranges_t *ranges)
 {
     sweep_t sweep = {0};
-    int result = 0;
     if (ranges->count <= 1)
         return 0;
-    sweep.open = gp_memory_had(calloc(ranges->count, sizeof(size_t)));
-    if (sweep.open == NULL)
-        return -ENOMEM;
-    gp_sort(ranges->items, ranges->count, sizeof(*ranges->items), compare_ranges);
+    int result = prepare(&sweep, ranges);
     for (size_t i = 0; i < ranges->count && result == 0; i++) {
         const gp_dwarf_range_t *range = &ranges->items[i];
         result = advance(&sweep, ranges->items, range->lo);
@@ -77,6 +130,6 @@ int gp_dwarf_flatten(gp_dwarf_ranges_t *ranges)
         result = advance(&sweep, ranges->items, UINT64_MAX);
     free(sweep.open);
     free(ranges->items);
-    *ranges = sweep.made;
+    *ranges = sweep.made; // without memory what was made till then, which is in order
     return result;
 }
