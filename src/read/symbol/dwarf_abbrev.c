@@ -8,6 +8,13 @@ enum { SCAN_BYTES = 2048 }; // of a table, for the first DIE's abbreviation: mos
 // Inlined below, where all attributes of all units pass.
 static inline bool next(gp_cursor_t *attributes, gp_dwarf_attribute_t *attribute)
 {
+    const uint8_t *at = attributes->pos;
+    if (!attributes->bad && attributes->end - at >= 2 && at[0] < 0x80 && at[1] < 0x80 &&
+        at[1] != DW_FORM_implicit_const) { // most of them
+        attributes->pos += 2;
+        *attribute = (gp_dwarf_attribute_t){.name = at[0], .form = at[1]};
+        return (at[0] | at[1]) != 0;
+    }
     uint64_t name = gp_read_uleb(attributes), form = gp_read_uleb(attributes);
     attribute->name = (uint16_t)name;
     attribute->form = (uint16_t)form;
