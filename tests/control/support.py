@@ -106,19 +106,19 @@ class Case(measured.Case):
     def socket_of(self, pid):
         return [name for name in self.sockets() if name.startswith(f"control-{pid}-")]
 
-    def functions(self, path):
+    def functions(self, path, *options):
         """Seconds by function, with what it calls; and in all."""
         sums = collections.Counter()
-        for line in self.do("export", path, "--format", "folded").splitlines():
+        for line in self.do("export", path, "--format", "folded", *options).splitlines():
             stack, _, weight = line.rpartition(" ")
             sums[""] += int(weight) / 1e6
             for name in {frame.split(" ")[0].split("(")[0].split(":")[-1] for frame in stack.split(";")}:
                 sums[name] += int(weight) / 1e6
         return sums
 
-    def check_capture(self, path, burned):
+    def check_capture(self, path, burned, *options):
         """A capture has this, and next to nothing else."""
-        sums, total = self.functions(path), sum(burned)
+        sums, total = self.functions(path, *options), sum(burned)
         self.near("in all", sums[""], total, TOTAL_TOLERANCE, 0.06)
         for name, seconds in zip(("burn_a", "burn_b"), burned):
             self.near(name, sums[name], seconds, SHARE_TOLERANCE, 0.01)

@@ -227,15 +227,36 @@ class Containers(Case):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         service.burn(10)
 
-    @unittest.skipUnless(shutil.which("bwrap"), "bubblewrap is not installed")
-    def test_another_root(self):
-        """With numbers of its own, too, and a /tmp."""
+    def sandbox(self):
         places = [word for name in ("/usr", "/lib", "/lib64", "/bin") if os.path.exists(name)
                   for word in ("--ro-bind", name, name)]
         sandbox = ["bwrap", *places, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--unshare-pid"]
         if not works(*sandbox, "true"):
             self.skipTest("bubblewrap may not make a container here")
-        service = Contained(self, *sandbox, "--ro-bind", *SERVICE, *SERVICE, *SERVICE)
+        return sandbox
+
+    @unittest.skipUnless(shutil.which("bwrap"), "bubblewrap is not installed")
+    def test_files_that_only_it_has(self):
+        """Their functions have names where it is said what stands for its root, as long as the builds are the same."""
+        service = Contained(self, *self.sandbox(), "--ro-bind", *SERVICE, "/opt/inner/service", "/opt/inner/service")
+        capture, image, other = (os.path.join(self.dir, name) for name in ("capture", "image", "other"))
+        self.do("attach", service.pid, "-o", capture)
+        burned = service.burn(600)
+        self.do("detach", service.pid)
+        self.assertEqual(self.functions(capture)["burn_a"], 0)
+        self.check_capture(capture, burned, "--symfs", f"/proc/{service.pid}/root")
+        for directory, program in ((image, SERVICE[0]), (other, GREENPROF)):
+            os.makedirs(os.path.join(directory, "opt/inner"))
+            shutil.copy(program, os.path.join(directory, "opt/inner/service"))
+        self.check_capture(capture, burned, "--symfs", other, "--symfs", image)
+        self.assertEqual(self.functions(capture, "--symfs", other)["burn_a"], 0)
+        self.refused("Not a directory", "report", capture, "--symfs", SERVICE[0])
+        self.refused("No such file or directory", "report", capture, "--symfs", os.path.join(self.dir, "none"))
+
+    @unittest.skipUnless(shutil.which("bwrap"), "bubblewrap is not installed")
+    def test_another_root(self):
+        """With numbers of its own, too, and a /tmp."""
+        service = Contained(self, *self.sandbox(), "--ro-bind", *SERVICE, *SERVICE, *SERVICE)
         with open(f"/proc/{service.pid}/status") as file:
             numbers = next(line.split()[1:] for line in file if line.startswith("NSpid:"))
         self.assertEqual(int(numbers[0]), service.pid)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <greenprof/prof.h>
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "nearest.h"
 #include "output_guard.h"
 #include "progress.h"
+#include "symbol/symfs.h"
 
 static const char *nearest_command(const char *word)
 {
@@ -69,12 +71,26 @@ static void name_standard_input(const gp_arguments_t *arguments)
             arguments->operands[i] = name;
 }
 
+static int use_symfs(const gp_texts_t *directories)
+{
+    for (size_t i = 0; i < directories->count; i++) {
+        int error = gp_symfs_add(directories->items[i]);
+        if (error == -ENOSPC)
+            return gp_fail("--symfs", "more than %d", GP_SYMFS_MAX);
+        if (error < 0)
+            return gp_fail(directories->items[i], "%s", strerror(-error));
+    }
+    return 0;
+}
+
 static int run(const gp_command_t *command, int argc, char **argv)
 {
     gp_arguments_t arguments;
     int status = gp_options_parse(&arguments, command, argc, argv);
     if (status == 0)
         name_standard_input(&arguments);
+    if (status == 0 && !arguments.help)
+        status = use_symfs(&arguments.symfs);
     if (status == 0 && !arguments.help && arguments.output != NULL && command->hint == GP_HINT_CAPTURE)
         status =
             gp_output_check(arguments.output, (const char *const *)arguments.operands, (size_t)arguments.operand_count);

@@ -92,6 +92,7 @@ typedef struct gp_arguments {
     gp_choice_t choice;
     gp_texts_t service, host, version, endpoint, label; // of a store
     gp_texts_t focus, ignore;
+    gp_texts_t symfs;
     bool stitch, source;
     const char *clock, *by;
     // report

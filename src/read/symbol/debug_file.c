@@ -11,6 +11,7 @@
 #include <libdeflate.h>
 
 #include "base/hex.h"
+#include "symbol/symfs.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 
@@ -80,12 +81,16 @@ static int open_cached(const wanted_t *wanted, const char *hex, gp_elf_t *found,
 
 static int open_by_build_id(const wanted_t *wanted, gp_elf_t *found, char path[GP_DEBUG_PATH_SIZE])
 {
-    char hex[2 * GP_BUILD_ID_MAX + 1];
+    char hex[2 * GP_BUILD_ID_MAX + 1], usual[sizeof(DEBUG_ROOT "/.build-id//.debug") + sizeof(hex)];
     if (wanted->build_id_len < 2)
         return -ENOENT;
     gp_hex_write(hex, wanted->build_id, wanted->build_id_len);
-    snprintf(path, GP_DEBUG_PATH_SIZE, DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
+    snprintf(usual, sizeof(usual), DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
+    snprintf(path, GP_DEBUG_PATH_SIZE, "%s", usual);
     int result = open_if_right(path, wanted, found);
+    for (size_t i = 0; i < gp_symfs_count() && result != 0; i++)
+        if (gp_symfs_path(i, usual, path, GP_DEBUG_PATH_SIZE) > 0)
+            result = open_if_right(path, wanted, found);
     return result == 0 ? 0 : open_cached(wanted, hex, found, path);
 }
 

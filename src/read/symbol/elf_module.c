@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 
 #include "symbol/debug_file.h"
+#include "symbol/symfs.h"
 
 static bool is_the_one(const gp_elf_t *elf, const gp_elf_module_t *module)
 {
@@ -82,36 +83,59 @@ static void load_debug_only(gp_elf_module_t *module)
     module->error = 0;
 }
 
-void gp_elf_module_load(gp_elf_module_t *module)
+// The file by the module's name below a directory that stands for the process' root.
+static bool open_below(const gp_elf_module_t *module, gp_elf_t *elf, char path[GP_DEBUG_PATH_SIZE])
+{
+    for (size_t i = 0; i < gp_symfs_count(); i++) {
+        if (gp_symfs_path(i, module->path, path, GP_DEBUG_PATH_SIZE) == 0 || gp_elf_open(elf, path) < 0)
+            continue;
+        if (is_the_one(elf, module))
+            return true;
+        gp_elf_close(elf);
+    }
+    return false;
+}
+
+static void load_file(gp_elf_module_t *module, const gp_elf_t *elf, const char *path)
 {
     char debug_path[GP_DEBUG_PATH_SIZE];
-    gp_elf_t elf, debug;
+    gp_elf_t debug;
+    bool separate = gp_debug_file_open(elf, path, &debug, debug_path) == 0;
+    module->loaded = module->most_bytes == 0 || elf->size + (separate ? debug.size : 0) <= module->most_bytes;
+    if (module->loaded)
+        load_tables(module, elf, path, separate ? &debug : NULL, debug_path);
+    if (separate)
+        gp_elf_close(&debug);
+}
+
+void gp_elf_module_load(gp_elf_module_t *module)
+{
+    char below[GP_DEBUG_PATH_SIZE];
+    gp_elf_t elf;
     module->loaded = true;
     if (strcmp(module->path, "[vdso]") == 0) {
         load_vdso(module);
         return;
     }
     int error = module->path[0] == '/' ? gp_elf_open(&elf, module->path) : -ENOEXEC;
-    if (error < 0) {
-        // What is no ELF file has no names to lose; what is gone is another matter than what cannot be read.
-        module->error = error != -ENOEXEC && error != -ENOENT ? -error : 0;
-        load_debug_only(module);
+    bool is_other = error == 0 && !is_the_one(&elf, module);
+    if (error == 0 && !is_other) {
+        load_file(module, &elf, module->path);
+        gp_elf_close(&elf);
         return;
     }
-    bool is_other = !is_the_one(&elf, module);
+    if (error == 0)
+        gp_elf_close(&elf);
+    if (open_below(module, &elf, below)) {
+        load_file(module, &elf, below);
+        gp_elf_close(&elf);
+        return;
+    }
     module->changed = is_other && module->build_id_len > 0;
     module->unsure = is_other && module->build_id_len == 0;
-    if (!is_other) {
-        bool separate = gp_debug_file_open(&elf, module->path, &debug, debug_path) == 0;
-        module->loaded = module->most_bytes == 0 || elf.size + (separate ? debug.size : 0) <= module->most_bytes;
-        if (module->loaded)
-            load_tables(module, &elf, module->path, separate ? &debug : NULL, debug_path);
-        if (separate)
-            gp_elf_close(&debug);
-    } else {
-        load_debug_only(module);
-    }
-    gp_elf_close(&elf);
+    // What is no ELF file has no names to lose; what is gone is another matter than what cannot be read.
+    module->error = error != 0 && error != -ENOEXEC && error != -ENOENT ? -error : 0;
+    load_debug_only(module);
 }
 
 void gp_elf_module_free(gp_elf_module_t *module)
