@@ -77,6 +77,23 @@ eventlet.sleep(0.1)
 print("ready", flush=True)
 eventlet.sleep(3600)
 """
+# A greenlet that was started amid calls which have returned since: where their frames were, other things are now.
+GREENLET_ABOVE_NOTHING = """
+import ctypes, greenlet
+def amid_calls(depth, then):
+    return max([depth], key=lambda _: amid_calls(depth - 1, then) if depth else then() and 0)
+def compute():
+    main.switch()
+    print("ready", flush=True)
+    while True: sum(range(100))
+main = greenlet.getcurrent()
+busy = greenlet.greenlet(compute)
+amid_calls(8, busy.switch)
+realpath = ctypes.CDLL(None).realpath
+for depth in range(20, 0, -1):
+    amid_calls(depth, lambda: realpath(b"/" + b"A" * 800, None))
+busy.switch()
+"""
 GLIBC_SIGNAL = 33  # which it handles from a program's first thread on
 
 
@@ -195,6 +212,14 @@ class Attach(Attaching):
             self.assertGreater(rows["one"][1], 5)
             self.assertLessEqual(abs(rows["one"][1] + rows["two"][1] - rows["[hub]"][1]), 1)
             self.assertIsNone(service.process.poll())
+
+    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
+    def test_greenlet_that_never_waits(self):
+        """A thread may be borrowed where a greenlet computes, as in a server that is always busy."""
+        service = Bare(self, ["/usr/bin/python3", "-c", GREENLET_ABOVE_NOTHING])
+        self.do("attach", service.pid, "-d", "1", "-o", "capture")
+        self.assertIn("compute", self.do("report", "capture"))
+        self.assertIsNone(service.process.poll())
 
     @unittest.skipUnless(shutil.which("ruby"), "ruby is not installed")
     def test_fibers_of_ruby(self):

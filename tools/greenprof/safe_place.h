@@ -4,7 +4,8 @@
 //
 // Model: the stack is walked (libunwind, by the process' own unwind tables). A thread that sleeps in a system call by
 // which something is waited for is at such a place where no frame speaks against it; one that runs, only where the walk
-// came to its end besides. In a signal handler it never is: that may have interrupted anything.
+// came to its end besides, or to where a greenlet begins. In a signal handler it never is: that may have interrupted
+// anything.
 #pragma once
 
 #include <stdbool.h>
@@ -17,8 +18,9 @@
 typedef struct gp_safe_places {
     struct gp_unsafe_range *unsafe;
     size_t count;
-    uint64_t lo, hi; // of all of them
-    void *space;     // libunwind's
+    uint64_t lo, hi;             // of all of them
+    uint64_t begin_lo, begin_hi; // of the function in which a greenlet's stack begins; 0 = none is known
+    void *space;                 // libunwind's
 } gp_safe_places_t;
 
 // Returns 0 or a negative errno value; free it in either case.
