@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 from . import table
 from .rounds import Comparison, Estimate, take_turns
@@ -39,6 +40,25 @@ def variants(bench):
             "imported, at rest": (mine, AT_REST), PROFILED[0]: (mine, FINISHED), PROFILED[1]: (mine, DUMPED)}
 
 
+class Progress:
+    """Says what is done, as each round takes many seconds, and what is measured is printed at the end."""
+
+    def __init__(self, rounds):
+        self.begun, self.rounds, self.done = time.monotonic(), rounds, 0
+
+    def warm(self, name):
+        table.progress(f"{self.seconds()} s: warm: {name}")
+
+    def round(self, blocks):
+        self.done += 1
+        base, *others = blocks
+        found = "; ".join(f"{name}: {blocks[name].cpu / blocks[base].cpu:.2f}" for name in others)
+        table.progress(f"{self.seconds()} s: round {self.done} of {self.rounds}, times {base}: {found}")
+
+    def seconds(self):
+        return round(time.monotonic() - self.begun)
+
+
 def others_percent(comparison, name):
     """Of a turn's CPU time, what threads but the program's took."""
     return Estimate.of_generations([[100 * block.figures[0] / block.cpu for block in blocks] for blocks in comparison.blocks[name]])
@@ -60,9 +80,11 @@ def show(comparison):
 
 def show_references(bench):
     rounds = max(1, int(3 * bench.effort))
+    table.progress("others' profilers")
     for name, which in REFERENCES.items():
         process = worker(bench)
-        blocks = take_turns({"alone": (process, AT_REST), name: (process, which)}, REQUESTS, rounds + 1, reversed_in_turns())
+        blocks = take_turns({"alone": (process, AT_REST), name: (process, which)}, REQUESTS, rounds + 1,
+                            reversed_in_turns(), Progress(rounds + 1).round)
         ratios = [mine.cpu / alone.cpu for mine, alone in zip(blocks[name][1:], blocks["alone"][1:])]
         failed = f"{blocks[name][-1].figures[1]:.0f} of {(rounds + 1) * REQUESTS} requests failed"
         table.figure(name, Estimate.of_values(ratios), "times", note=failed)
@@ -78,5 +100,7 @@ def run(bench):
     if not is_there():
         return table.line("left out: python3-nova, nova-common, python3-placement, python3-oslotest or python3-wsgi-intercept is missing")
     generations = max(1, min(GENERATIONS, round(GENERATIONS * bench.effort)))
-    show(Comparison(lambda: variants(bench), REQUESTS_MS, bench.rounds(ROUNDS), 2 * REQUESTS_MS, generations, REQUESTS))
+    rounds = max(3, bench.rounds(ROUNDS) // generations)
+    show(Comparison(lambda: variants(bench), REQUESTS_MS, rounds * generations, 2 * REQUESTS_MS, generations, REQUESTS,
+                    Progress(rounds * generations)))
     show_references(bench)

@@ -54,8 +54,9 @@ def amount_for(worker, milliseconds, which=0):
         amount *= 4
 
 
-def take_turns(variants, amount, rounds, shuffle):
+def take_turns(variants, amount, rounds, shuffle, tell=None):
     """Run each variant once per round, in an order drawn anew. variants: name -> (worker, which).
+    tell: called after each round with {name: Block} of it; None = nobody wants to know.
     Returns name -> [Block]."""
     blocks = {name: [] for name in variants}
     order = list(variants)
@@ -64,6 +65,8 @@ def take_turns(variants, amount, rounds, shuffle):
         for name in order:
             worker, which = variants[name]
             blocks[name].append(worker.block(amount, which))
+        if tell is not None:
+            tell({name: of_one[-1] for name, of_one in blocks.items()})
     return blocks
 
 
@@ -72,11 +75,13 @@ class Comparison:
 
     make: a function that starts them: name -> (worker, which). The first name is what the others are compared with.
     amount: of a turn's work; None = what takes about so many milliseconds
+    progress: told of each variant that is warm, and of each round of all generations; None = nobody wants to know
     blocks[name]: [[Block]], by generation and round; gathered[name]: [figures], by generation.
     """
 
-    def __init__(self, make, milliseconds, rounds, warm_up_ms=WARM_UP_MS, generations=GENERATIONS, amount=None):
-        self.warm_up_ms = warm_up_ms
+    def __init__(self, make, milliseconds, rounds, warm_up_ms=WARM_UP_MS, generations=GENERATIONS, amount=None,
+                 progress=None):
+        self.warm_up_ms, self.progress = warm_up_ms, progress
         self.blocks, self.gathered, self.amount = {}, {}, amount
         shuffle = random.Random(1).shuffle
         for _ in range(generations):
@@ -90,11 +95,14 @@ class Comparison:
         if self.amount is None:
             worker, which = next(iter(variants.values()))
             self.amount = amount_for(worker, milliseconds, which)
-        for worker, which in variants.values():
+        for name, (worker, which) in variants.items():
             for _ in range(max(1, int(self.warm_up_ms / milliseconds))):
                 worker.block(self.amount, which)
             worker.gathered()
-        for name, blocks in take_turns(variants, self.amount, rounds, shuffle).items():
+            if self.progress is not None:
+                self.progress.warm(name)
+        tell = self.progress.round if self.progress is not None else None
+        for name, blocks in take_turns(variants, self.amount, rounds, shuffle, tell).items():
             self.blocks.setdefault(name, []).append(blocks)
             self.gathered.setdefault(name, []).append(variants[name][0].gathered())
 

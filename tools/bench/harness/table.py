@@ -50,3 +50,8 @@ def verdict(estimate, limit):
 
 def line(text):
     _say("  " + text)
+
+
+def progress(text):
+    """Something to look at meanwhile: no figure, and not among them."""
+    print("  " + text, flush=True, file=sys.stderr)
