@@ -3,7 +3,7 @@
 
 usage: test_parts.py MAKE_MANY GREENPROF
 """
-import collections, gzip, json, os, pstats, re, subprocess, sys, tempfile, unittest
+import collections, gzip, itertools, json, os, pstats, re, subprocess, sys, tempfile, unittest
 
 MAKE_MANY, GREENPROF = (os.path.abspath(path) for path in sys.argv[1:3])
 COROUTINES, STACKS = 800, 300  # 240,000 rows by coroutine
@@ -111,6 +111,8 @@ class Parts(unittest.TestCase):
             count += samples_of
             total += varint(value, at)[0]
         self.assertEqual((len(samples), count, total), (COROUTINES * STACKS, COROUTINES * STACKS, TOTAL * 1000))
+        stacks = [next(value for number, value in fields(sample) if number == 1) for sample in samples]
+        self.assertEqual(len(list(itertools.groupby(stacks))), STACKS, "the rows of a stack are together")
 
     def test_otlp(self):
         with open(self.export("otlp"), "rb") as file:

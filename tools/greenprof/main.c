@@ -15,6 +15,7 @@
 #include "output_guard.h"
 #include "progress.h"
 #include "symbol/symfs.h"
+#include "threads.h"
 
 static const char *nearest_command(const char *word)
 {
@@ -115,6 +116,7 @@ static void give_memory_back(void)
 int main(int argc, char **argv)
 {
     give_memory_back();
+    gp_threads_allow();
     gp_command_line_set(argc, argv);
     if (argc < 2) {
         fputs("usage: greenprof COMMAND [ARGUMENT...]\nTry 'greenprof --help'.\n", stderr);

@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "threads.h"
 
 enum { FIRST_MS = 500, NEXT_MS = 100, CELLS = 24, LINE_SIZE = 512 };
 
@@ -122,17 +123,6 @@ static void *draw_on(void *unused)
     return NULL;
 }
 
-// Signals are for the thread that works.
-static bool start_drawer(void)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&drawer, NULL, draw_on, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return error == 0;
-}
-
 // Control characters of a name do not steer the terminal.
 static void set_step(const char *what, const char *path)
 {
@@ -154,7 +144,7 @@ void gp_progress_begin(const char *what, const char *path, int fd)
     step_size = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : 0;
     if (!is_running) {
         is_over = false;
-        is_running = start_drawer();
+        is_running = gp_thread_start(&drawer, draw_on, NULL) == 0;
     }
     pthread_mutex_unlock(&lock);
 }

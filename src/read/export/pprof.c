@@ -366,7 +366,8 @@ int gp_pprof_write(const gp_report_t *report, FILE *out)
     int result = -ENOMEM;
     if (pprof.functions != NULL && pprof.located != NULL && pprof.labels != NULL && pprof.out != NULL)
         result = write_all(&pprof);
-    gp_gzip_close(pprof.out);
+    int packed = gp_gzip_close(pprof.out);
+    result = result == 0 ? packed : result;
     gp_function_table_free(pprof.functions);
     gp_string_table_free(&pprof.strings);
     gp_text_free(&pprof.whole);

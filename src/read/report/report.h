@@ -206,7 +206,7 @@ typedef struct gp_report {
 
 // Hand out all rows, in one part or several: those that have the same label and the same root are
 // in one part, and where the report is `rooted`, all those that have the same root. In it the heaviest come first; it
-// is gone when the call returns.
+// is gone when the call returns. GP_WANT_TOGETHER has another order.
 //   take: rows gp_row_t[count]; returns 0, or a negative errno value that ends it and is returned.
 // Returns 0 or a negative errno value: what `take` returned, -ENOMEM, or that of a temporary file.
 typedef int gp_rows_taker_t(void *context, const gp_row_t *rows, size_t count);
@@ -224,6 +224,7 @@ enum gp_want {
     GP_WANT_HEAVIEST = 8,  // rows of the GP_HEAVIEST_MAX heaviest coroutines apart, with labels that
                            // have no thread and no trace
     GP_WANT_PAGE = 16,     // GP_WANT_LABELS and GP_WANT_TIMELINE of the wall clock, and a page, where there can be one
+    GP_WANT_TOGETHER = 32, // where rows come in parts without roots: those of a stack together, not by label
 };
 
 enum { GP_HEAVIEST_MAX = 50 }; // more make too long a menu

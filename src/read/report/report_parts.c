@@ -96,33 +96,56 @@ static void scale_row(part_t *part, gp_row_t *row, double ns)
 }
 
 typedef struct order_key { // of a row, where rows are put in order: they are four times as large
-    uint64_t weight_ns;
+    uint64_t value;
     size_t number;
 } order_key_t;
 
-static int compare_keys(const void *left, const void *right)
+// Put keys in order, equal ones as they were: a byte of the value at a time, the lowest first.
+//   spare: order_key_t[count].
+// Returns where they are then: `keys` or `spare`.
+static order_key_t *put_in_order(order_key_t *keys, order_key_t *spare, size_t count)
 {
-    const order_key_t *a = left, *b = right;
-    if (a->weight_ns != b->weight_ns)
-        return a->weight_ns > b->weight_ns ? -1 : 1;
-    return a->number < b->number ? -1 : 1;
+    uint64_t differ = 0;
+    for (size_t i = 1; i < count; i++)
+        differ |= keys[i].value ^ keys[0].value;
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        size_t places[256] = {0}, place = 0;
+        if ((differ >> shift & 0xff) == 0)
+            continue;
+        for (size_t i = 0; i < count; i++)
+            places[keys[i].value >> shift & 0xff]++;
+        for (size_t i = 0; i < 256; i++) {
+            size_t as_many = places[i];
+            places[i] = place;
+            place += as_many;
+        }
+        for (size_t i = 0; i < count; i++)
+            spare[places[keys[i].value >> shift & 0xff]++] = keys[i];
+        order_key_t *sorted = spare;
+        spare = keys;
+        keys = sorted;
+    }
+    return keys;
 }
 
-// The heaviest first; those that weigh the same as they were.
+// The heaviest first, or those of a stack together; those that are equal in that as they were.
 static int sort_rows(part_t *part, size_t count)
 {
-    order_key_t *keys = malloc((count + 1) * sizeof(*keys));
+    bool is_together = gp_pass_is_together(part->pass);
+    order_key_t *keys = malloc((2 * count + 1) * sizeof(*keys));
     gp_row_t *rows = malloc((count + 1) * sizeof(*rows));
     if (keys == NULL || rows == NULL) {
         free(keys);
         free(rows);
         return -ENOMEM;
     }
+    for (size_t i = 0; i < count; i++) {
+        const gp_row_t *row = &part->rows[i];
+        keys[i] = (order_key_t){is_together ? (uint64_t)row->path << 32 | row->label : ~row->weight_ns, i};
+    }
+    const order_key_t *sorted = put_in_order(keys, keys + count, count);
     for (size_t i = 0; i < count; i++)
-        keys[i] = (order_key_t){part->rows[i].weight_ns, i};
-    qsort(keys, count, sizeof(*keys), compare_keys);
-    for (size_t i = 0; i < count; i++)
-        rows[i] = part->rows[keys[i].number];
+        rows[i] = part->rows[sorted[i].number];
     free(keys);
     free(part->rows);
     part->rows = rows;

@@ -11,7 +11,7 @@
 
 // More weights than this are put by; they take 16 MiB with their index. What is then made part by part
 // is more than weights: parts are smaller.
-enum { WEIGHTS_MAX = 200000, PART_SAMPLES = 25000, PARTS_MAX = 1024 };
+enum { WEIGHTS_MAX = 200000, PART_SAMPLES = 25000, PARTS_MAX = 1024, PART_GROUPS = 1 << 14 };
 
 static bool same_weight(const void *owner, uint32_t number, const void *key)
 {
@@ -48,10 +48,13 @@ void gp_pass_weights_free(gp_pass_weights_t *weights)
     *weights = (gp_pass_weights_t){0};
 }
 
-// The same stack is in one part: there are more of them than should be kept, with a root.
+// The same stack is in one part: there are more of them than should be kept, with a root. Where stacks are together
+// every so many groups are a part of their own: there may be more groups than a part should have rows.
 static size_t part_of(const gp_pass_t *pass, const gp_pass_weight_t *weight)
 {
     uint32_t root = pass->groups[weight->group].root;
+    if (gp_pass_is_together(pass))
+        return (size_t)(gp_hash_u64((uint64_t)(weight->group / PART_GROUPS) << 32 | weight->path) % pass->spill.count);
     return (size_t)(gp_hash_u64(root != GP_INDEX_NONE ? root : weight->group) % pass->spill.count);
 }
 

@@ -92,6 +92,12 @@ static inline uint32_t gp_pass_tick(const gp_pass_t *pass, uint64_t time_ns)
     return pass->options.tick_ns > 0 ? (uint32_t)(time_ns / pass->options.tick_ns + 1) : 0;
 }
 
+// Are the rows of a stack together, where they are in parts?
+static inline bool gp_pass_is_together(const gp_pass_t *pass)
+{
+    return pass->options.wants & GP_WANT_TOGETHER && pass->options.by == GP_BY_NONE;
+}
+
 // What is known of a sample that is chosen.
 typedef struct gp_pass_sample {
     uint32_t coro, trace; // numbers; trace is 0 where it is not needed

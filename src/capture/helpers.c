@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "capture/helpers.h"
+
+#include <stdlib.h>
+
+struct gp_helpers {
+    pthread_mutex_t lock;
+    pthread_cond_t given, done;
+    // All of it under the lock.
+    gp_job_t *first, *last; // given, and not begun
+    bool is_over;
+    // The owner's.
+    unsigned count;
+    pthread_t threads[GP_HELPERS_MAX];
+};
+
+static unsigned allowed;
+static gp_helper_start_t *start_thread;
+
+void gp_helpers_use(unsigned count, gp_helper_start_t *start)
+{
+    allowed = count < GP_HELPERS_MAX ? count : GP_HELPERS_MAX;
+    start_thread = start;
+}
+
+// The job begins: it is in the queue no more.
+static void begin(gp_helpers_t *helpers, gp_job_t *job)
+{
+    gp_job_t *before = NULL;
+    for (gp_job_t *at = helpers->first; at != job; at = at->next)
+        before = at;
+    *(before != NULL ? &before->next : &helpers->first) = job->next;
+    if (helpers->last == job)
+        helpers->last = before;
+    job->next = NULL;
+    job->state = GP_JOB_BEGUN;
+}
+
+static void *help(void *argument)
+{
+    gp_helpers_t *helpers = argument;
+    pthread_mutex_lock(&helpers->lock);
+    while (!helpers->is_over) {
+        gp_job_t *job = helpers->first;
+        if (job == NULL) {
+            pthread_cond_wait(&helpers->given, &helpers->lock);
+            continue;
+        }
+        begin(helpers, job);
+        pthread_mutex_unlock(&helpers->lock);
+        job->work(job);
+        pthread_mutex_lock(&helpers->lock);
+        job->state = GP_JOB_DONE;
+        pthread_cond_signal(&helpers->done);
+    }
+    pthread_mutex_unlock(&helpers->lock);
+    return NULL;
+}
+
+gp_helpers_t *gp_helpers_open(void)
+{
+    gp_helpers_t *helpers = allowed > 0 ? calloc(1, sizeof(*helpers)) : NULL;
+    if (helpers == NULL)
+        return NULL;
+    pthread_mutex_init(&helpers->lock, NULL);
+    pthread_cond_init(&helpers->given, NULL);
+    pthread_cond_init(&helpers->done, NULL);
+    while (helpers->count < allowed && start_thread(&helpers->threads[helpers->count], help, helpers) == 0)
+        helpers->count++;
+    if (helpers->count > 0)
+        return helpers;
+    gp_helpers_close(helpers);
+    return NULL;
+}
+
+void gp_helpers_give(gp_helpers_t *helpers, gp_job_t *job)
+{
+    job->next = NULL;
+    job->state = GP_JOB_GIVEN;
+    if (helpers == NULL)
+        return;
+    pthread_mutex_lock(&helpers->lock);
+    *(helpers->last != NULL ? &helpers->last->next : &helpers->first) = job;
+    helpers->last = job;
+    pthread_cond_signal(&helpers->given);
+    pthread_mutex_unlock(&helpers->lock);
+}
+
+// Returns whether the caller is to do it.
+static bool wait_for(gp_helpers_t *helpers, gp_job_t *job)
+{
+    pthread_mutex_lock(&helpers->lock);
+    bool is_ours = job->state == GP_JOB_GIVEN;
+    if (is_ours)
+        begin(helpers, job);
+    while (job->state == GP_JOB_BEGUN && !is_ours)
+        pthread_cond_wait(&helpers->done, &helpers->lock);
+    pthread_mutex_unlock(&helpers->lock);
+    return is_ours;
+}
+
+void gp_helpers_take(gp_helpers_t *helpers, gp_job_t *job)
+{
+    if (helpers != NULL ? wait_for(helpers, job) : job->state == GP_JOB_GIVEN)
+        job->work(job);
+    job->state = GP_JOB_IDLE;
+}
+
+void gp_helpers_close(gp_helpers_t *helpers)
+{
+    if (helpers == NULL)
+        return;
+    pthread_mutex_lock(&helpers->lock);
+    helpers->is_over = true;
+    pthread_cond_broadcast(&helpers->given);
+    pthread_mutex_unlock(&helpers->lock);
+    for (unsigned i = 0; i < helpers->count; i++)
+        pthread_join(helpers->threads[i], NULL);
+    pthread_cond_destroy(&helpers->given);
+    pthread_cond_destroy(&helpers->done);
+    pthread_mutex_destroy(&helpers->lock);
+    free(helpers);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Jobs that threads of the program do ahead of the caller, who takes them in the order in which he needs them.
+//
+// Model: a job is given, then taken. Taking waits until it is done; one that nobody has begun is done by the taker, so
+// that there need not be any thread. There are threads only where a program has said how to start them: in a profiled
+// process nothing does.
+//
+// Order of calls: use -> open -> (give -> take)... -> close. A job that was given is taken before close.
+// Threads: helpers belong to one thread at a time; a job's work runs in any. Signals: not safe.
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+enum { GP_HELPERS_MAX = 3 };
+
+// Start a thread, as pthread_create() does. Returns 0 or a positive errno value.
+typedef int gp_helper_start_t(pthread_t *thread, void *(*run)(void *), void *argument);
+
+// Allow threads in this process, to all that is opened from then on.
+//   count: for each that is opened; at most GP_HELPERS_MAX are started. 0 = none.
+void gp_helpers_use(unsigned count, gp_helper_start_t *start);
+
+typedef struct gp_job { // the first member of what the work needs; zero-initialized but for `work`
+    void (*work)(struct gp_job *job);
+    struct gp_job *next; // in the queue
+    enum { GP_JOB_IDLE, GP_JOB_GIVEN, GP_JOB_BEGUN, GP_JOB_DONE } state;
+} gp_job_t;
+
+typedef struct gp_helpers gp_helpers_t;
+
+// Start the threads. Returns NULL where none are allowed, or none can be had: all below take that, too.
+gp_helpers_t *gp_helpers_open(void);
+
+// Have a job done. It and what it points to are the helpers' until it is taken.
+void gp_helpers_give(gp_helpers_t *helpers, gp_job_t *job);
+
+// Return when the job is done; one that was not given, or taken before, is.
+void gp_helpers_take(gp_helpers_t *helpers, gp_job_t *job);
+
+// End the threads, and free.
+void gp_helpers_close(gp_helpers_t *helpers);

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// The threads that the command has beside its first one: where it may use several processors, what is read and written
+// is unpacked and packed on them (capture/helpers.h).
+#pragma once
+
+#include <pthread.h>
+
+// Start a thread that no signal goes to: they are for the one that works. Returns as pthread_create().
+int gp_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
+
+// Allow one for each further processor.
+void gp_threads_allow(void);
