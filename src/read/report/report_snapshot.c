@@ -11,7 +11,10 @@ enum {
 };
 
 typedef struct module_map { // module ids of a snapshot to the symbolizer's numbers
-    uint32_t *numbers;
+    const gp_snapshot_t *snapshot;
+    gp_symbolizer_t *symbolizer;
+    uint32_t *infos;   // by id: number in the snapshot plus 1; 0 = none
+    uint32_t *numbers; // by id; GP_SYMBOLIZER_NO_MODULE = not asked for: few of a process' modules are on stacks
     uint32_t count;
 } module_map_t;
 
@@ -20,34 +23,46 @@ static bool has_code(const gp_module_info_t *module)
     return module->id > 0 && module->id < GP_MODULE_LANGUAGE;
 }
 
-static int map_modules(module_map_t *map, const gp_snapshot_t *snapshot, gp_symbolizer_t *symbolizer)
+static int map_modules(module_map_t *map)
 {
+    const gp_snapshot_t *snapshot = map->snapshot;
     for (uint32_t i = 0; i < snapshot->module_count; i++)
         if (has_code(&snapshot->modules[i]) && snapshot->modules[i].id >= map->count)
             map->count = snapshot->modules[i].id + 1;
-    map->numbers = malloc((map->count + 1) * sizeof(*map->numbers));
-    if (map->numbers == NULL)
+    map->infos = calloc((size_t)map->count + 1, sizeof(*map->infos));
+    map->numbers = malloc(((size_t)map->count + 1) * sizeof(*map->numbers));
+    if (map->infos == NULL || map->numbers == NULL)
         return -ENOMEM;
     for (uint32_t id = 0; id < map->count; id++)
         map->numbers[id] = GP_SYMBOLIZER_NO_MODULE;
-    for (uint32_t i = 0; i < snapshot->module_count; i++) {
-        const gp_module_info_t *module = &snapshot->modules[i];
-        if (has_code(module))
-            map->numbers[module->id] = gp_symbolizer_module(symbolizer, module->path, strlen(module->path),
-                                                            module->build_id, module->build_id_len);
-    }
+    for (uint32_t i = 0; i < snapshot->module_count; i++)
+        if (has_code(&snapshot->modules[i]))
+            map->infos[snapshot->modules[i].id] = i + 1;
     return 0;
+}
+
+static void free_map(module_map_t *map)
+{
+    free(map->infos);
+    free(map->numbers);
 }
 
 static uint32_t module_number(const module_map_t *map, uint32_t id)
 {
-    return id < map->count ? map->numbers[id] : GP_SYMBOLIZER_NO_MODULE;
+    if (id >= map->count || map->infos[id] == 0)
+        return GP_SYMBOLIZER_NO_MODULE;
+    const gp_module_info_t *module = &map->snapshot->modules[map->infos[id] - 1];
+    if (map->numbers[id] == GP_SYMBOLIZER_NO_MODULE)
+        map->numbers[id] = gp_symbolizer_module(map->symbolizer, module->path, strlen(module->path), module->build_id,
+                                                module->build_id_len);
+    return map->numbers[id];
 }
 
 static int add_mappings(gp_builder_t *builder, const gp_snapshot_t *snapshot, const module_map_t *modules)
 {
+    bool are_wanted = builder->wants & GP_WANT_ADDRESSES;
     int result = 0;
-    for (uint32_t i = 0; i < snapshot->module_count && result == 0; i++) {
+    for (uint32_t i = 0; i < snapshot->module_count && are_wanted && result == 0; i++) {
         const gp_module_info_t *module = &snapshot->modules[i];
         gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
         if (has_code(module))
@@ -198,7 +213,7 @@ static int add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot, const
 gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wants, gp_symbolizer_t *symbolizer)
 {
     gp_builder_t *builder = gp_builder_create(symbolizer, wants);
-    module_map_t modules = {0};
+    module_map_t modules = {.snapshot = snapshot, .symbolizer = symbolizer};
     gp_report_t *report = NULL;
     uint32_t frames = snapshot->node_count < FRAMES_MAX ? snapshot->node_count : FRAMES_MAX;
     kinds_t kinds;
@@ -207,7 +222,7 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
         builder->symbols_stay = true;
         builder->report.exact_rows = snapshot->exact;
     }
-    if (builder == NULL || gp_builder_reserve(builder, frames) < 0 || map_modules(&modules, snapshot, symbolizer) < 0 ||
+    if (builder == NULL || gp_builder_reserve(builder, frames) < 0 || map_modules(&modules) < 0 ||
         add_mappings(builder, snapshot, &modules) < 0 || add_nodes(builder, snapshot, &modules, &kinds) < 0 ||
         add_calls(builder, snapshot, &modules) < 0)
         goto out;
@@ -235,6 +250,6 @@ out:
         gp_builder_free(builder);
         errno = ENOMEM;
     }
-    free(modules.numbers);
+    free_map(&modules);
     return report;
 }

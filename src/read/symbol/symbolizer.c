@@ -35,6 +35,7 @@ struct gp_symbolizer {
     gp_arena_t arena;
     gp_elf_module_t *modules;
     size_t module_count, module_capacity;
+    gp_index_t module_index;
     answer_t **answers; // blocks of them, in the arena
     size_t answer_count, answer_capacity;
     gp_index_t answer_index;
@@ -54,47 +55,52 @@ gp_symbolizer_t *gp_symbolizer_create(void)
     return symbolizer;
 }
 
-static uint32_t module_find(const gp_symbolizer_t *symbolizer, const char *path, size_t path_len,
-                            const uint8_t *build_id, size_t build_id_len)
+typedef struct module_key {
+    const char *path;
+    size_t path_len;
+    const uint8_t *build_id;
+    size_t build_id_len;
+} module_key_t;
+
+static bool same_module(const void *owner, uint32_t number, const void *key)
 {
-    for (size_t i = 0; i < symbolizer->module_count; i++) {
-        const gp_elf_module_t *module = &symbolizer->modules[i];
-        if (module->build_id_len == build_id_len && memcmp(module->build_id, build_id, build_id_len) == 0 &&
-            strlen(module->path) == path_len && memcmp(module->path, path, path_len) == 0)
-            return (uint32_t)i;
-    }
-    return GP_SYMBOLIZER_NO_MODULE;
+    const gp_elf_module_t *module = &((const gp_symbolizer_t *)owner)->modules[number];
+    const module_key_t *wanted = key;
+    return module->build_id_len == wanted->build_id_len &&
+           memcmp(module->build_id, wanted->build_id, wanted->build_id_len) == 0 &&
+           strlen(module->path) == wanted->path_len && memcmp(module->path, wanted->path, wanted->path_len) == 0;
 }
 
-static uint32_t module_add(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
-                           size_t build_id_len)
+static uint32_t module_add(gp_symbolizer_t *symbolizer, const module_key_t *key, uint64_t hash)
 {
-    char *copy = gp_arena_text(&symbolizer->arena, path, path_len);
-    if (copy == NULL || gp_grow(&symbolizer->modules, &symbolizer->module_capacity, symbolizer->module_count,
-                                sizeof(*symbolizer->modules)) < 0)
+    char *copy = gp_arena_text(&symbolizer->arena, key->path, key->path_len);
+    if (copy == NULL ||
+        gp_grow(&symbolizer->modules, &symbolizer->module_capacity, symbolizer->module_count,
+                sizeof(*symbolizer->modules)) < 0 ||
+        gp_index_add(&symbolizer->module_index, hash, (uint32_t)symbolizer->module_count) < 0)
         return GP_SYMBOLIZER_NO_MODULE;
     gp_elf_module_t *module = &symbolizer->modules[symbolizer->module_count];
     char *slash = strrchr(copy, '/');
     *module = (gp_elf_module_t){
         .path = copy,
         .basename = slash ? slash + 1 : copy,
-        .build_id_len = build_id_len,
+        .build_id_len = key->build_id_len,
     };
-    memcpy(module->build_id, build_id, build_id_len);
+    memcpy(module->build_id, key->build_id, key->build_id_len);
     return (uint32_t)symbolizer->module_count++;
 }
 
 uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
                               size_t build_id_len)
 {
-    if (build_id_len > GP_BUILD_ID_MAX)
-        build_id_len = GP_BUILD_ID_MAX;
+    module_key_t key = {path, path_len, build_id, build_id_len < GP_BUILD_ID_MAX ? build_id_len : GP_BUILD_ID_MAX};
     if (build_id_len == 0) // it may be NULL
-        build_id = (const uint8_t *)"";
+        key.build_id = (const uint8_t *)"";
+    uint64_t hash = gp_hash_more(gp_hash_bytes(path, path_len), gp_hash_bytes(key.build_id, key.build_id_len));
     pthread_mutex_lock(&symbolizer->lock);
-    uint32_t module = module_find(symbolizer, path, path_len, build_id, build_id_len);
-    if (module == GP_SYMBOLIZER_NO_MODULE)
-        module = module_add(symbolizer, path, path_len, build_id, build_id_len);
+    uint32_t module = gp_index_find(&symbolizer->module_index, hash, same_module, symbolizer, &key);
+    if (module == GP_INDEX_NONE)
+        module = module_add(symbolizer, &key, hash);
     pthread_mutex_unlock(&symbolizer->lock);
     return module;
 }
@@ -451,6 +457,7 @@ void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer)
     for (size_t i = 0; i < symbolizer->perf_map_count; i++)
         gp_perf_map_clear(&symbolizer->perf_maps[i]);
     gp_index_free(&symbolizer->answer_index);
+    gp_index_free(&symbolizer->module_index);
     gp_index_free(&symbolizer->function_index);
     gp_arena_free(&symbolizer->arena);
     pthread_mutex_destroy(&symbolizer->lock);

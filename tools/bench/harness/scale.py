@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What an event costs while very many coroutines live, or requests are in flight, beside a thousand of them."""
+import os
+import shutil
+
 from . import table
 from .rounds import Estimate
 
 FEW, MANY, REQUESTS, THREADS = 1000, 1000000, 100000, 10000
+FEW_MODULES, MANY_MODULES, WORK_US = 8, 1000, 100000
 SWITCHES, PAIRS, SLEEP_MS = 20000, 2000, 500
 WARM_UP = 20000000  # switches: what does not grow with the coroutines is there then
 MEMORY = 6  # of register_many's kinds
@@ -15,6 +19,7 @@ def run(bench):
     for sampling in (0, 1000):
         coroutines(bench, sampling)
     requests(bench)
+    modules(bench)
 
 
 def coroutines(bench, sampling):
@@ -77,3 +82,53 @@ def beside(bench, what, option, few, many):
                  bound=(small.value * BOUND[0], "<= 1.5 times"))
     for worker in workers:
         worker.close()
+
+
+def modules(bench):
+    """The same work in the same eight modules, beside others that are loaded; and work in all of them."""
+    directory = os.path.join(bench.scratch, "modules")
+    os.mkdir(directory)
+    for number in range(MANY_MODULES):
+        shutil.copyfile(bench.program("small_module"), os.path.join(directory, f"{number}.so"))
+    few, many = (bench.plain("many_modules", "--sample", 1000, "--modules", count, preload=[bench.probe()],
+                             env={"BENCH_MODULES": directory}) for count in (FEW_MODULES, MANY_MODULES))
+    samples(bench, "a sample, inside the handler", few, many, 0)
+    samples(bench, "a sample, work in all modules", few, many, 1)
+    for label, amount, which, index in (("a switch, sampling at 1000 Hz", SWITCHES, 2, None),
+                                        ("start + stop + free", 100, 3, (0, 1, 3)), ("start", 100, 3, (0,)),
+                                        ("a dump", 10, 4, (2,))):
+        beside_modules(bench, label, few, many, amount, which, index)
+    few.close()
+    many.close()
+    shutil.rmtree(directory)
+
+
+def samples(bench, label, few, many, which):
+    costs = ([], [])
+    for worker in (few, many):
+        worker.block(10 * WORK_US, which)  # rows that are new are a cost of the first second
+        worker.gathered()
+    for _ in range(bench.rounds(20)):
+        for worker, found in zip((few, many), costs):
+            worker.block(WORK_US, which)
+            found.append(worker.gathered()[0])
+    of_modules(label, costs, "ns")
+
+
+def beside_modules(bench, label, few, many, amount, which, index):
+    """index: of the figures whose sum counts; None: the thread's CPU time."""
+    costs = ([], [])
+    for worker in (few, many):
+        worker.block(amount, which)
+    for _ in range(bench.rounds(20)):
+        for worker, found in zip((few, many), costs):
+            block = worker.block(amount, which)
+            found.append(block.cpu / amount if index is None else sum(block.figures[i] for i in index))
+    of_modules(label, costs, "ns" if index is None else "us of CPU")
+
+
+def of_modules(label, costs, unit):
+    small, large = (Estimate.of_values(found) for found in costs)
+    table.figure(f"{label}, {FEW_MODULES} modules", small, unit, digits=1)
+    table.figure(f"{label}, {MANY_MODULES} modules", large, unit, digits=1, ratio=large.value / small.value,
+                 bound=(small.value * BOUND[0], "<= 1.5 times"))
