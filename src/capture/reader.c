@@ -10,6 +10,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "capture/reader_ahead.h"
 #include "capture/reader_kept.h"
 #include "capture/reader_payload.h"
 #include "capture/reader_records.h"
@@ -27,7 +28,7 @@ enum { WASTE_FACTOR = 16, WASTE_FREE = 4 * (int)GP_CHUNK_MAX };
 // all, may be this many times the file; beyond that chunks count as bad.
 enum { GROWTH_FACTOR = 2000, GROWTH_FREE = 16 * (int)GP_CHUNK_MAX };
 
-enum { HEADER_SEARCH = 4096 };
+enum { HEADER_SEARCH = 4096, AHEAD_FROM = 1 << 20 }; // bytes; a smaller capture is not worth a thread
 
 typedef struct reader {
     gp_reader_window_t window;
@@ -39,11 +40,13 @@ typedef struct reader {
     uint64_t wasted; // bytes checksummed for nothing
     uint64_t grown;  // bytes of records in compressed or packed chunks
     gp_reader_payload_t payload;
-    bool searching;         // the bytes before here were no chunk
-    bool cut;               // the search began with a chunk that would reach beyond the end of the file
-    gp_reader_part_t *part; // NULL = all of the file
-    uint64_t base;          // where in the file the window's first byte was
-    bool first_of_part;     // no chunk was read yet
+    bool is_large;
+    gp_reader_ahead_t *ahead; // of a large one, where there are threads
+    bool searching;           // the bytes before here were no chunk
+    bool cut;                 // the search began with a chunk that would reach beyond the end of the file
+    gp_reader_part_t *part;   // NULL = all of the file
+    uint64_t base;            // where in the file the window's first byte was
+    bool first_of_part;       // no chunk was read yet
 } reader_t;
 
 static int fail(reader_t *reader, int result, const char *what)
@@ -151,43 +154,69 @@ static uint64_t position(const reader_t *reader)
     return reader->base + reader->window.total - (reader->window.end - reader->window.start);
 }
 
-static int handle_records(reader_t *reader, const gp_chunk_header_t *chunk, const uint8_t *payload, bool *known)
+static int handle_records(reader_t *reader, const gp_reader_chunk_t *chunk, bool *known)
 {
-    size_t len = chunk->payload_len;
-    bool is_packed = chunk->flags & GP_CHUNK_PACKED;
-    int result = gp_reader_decompress(&reader->payload, chunk->flags, &payload, &len);
-    if (result < 0)
-        return result;
-    reader->grown += chunk->flags & GP_CHUNK_ZSTD ? len : 0;
-    reader->grown += is_packed ? unpacked_len(payload, len) : 0;
-    if (reader->grown > GROWTH_FACTOR * reader->window.total + GROWTH_FREE)
+    uint16_t flags = chunk->header.flags, type = chunk->header.type;
+    bool is_packed = flags & GP_CHUNK_PACKED;
+    if (chunk->error < 0)
+        return chunk->error;
+    reader->grown += flags & GP_CHUNK_ZSTD ? chunk->len : 0;
+    reader->grown += is_packed ? unpacked_len(chunk->payload, chunk->len) : 0;
+    if (reader->grown > GROWTH_FACTOR * chunk->read + GROWTH_FREE)
         return -EBADMSG;
-    result = (is_packed ? gp_reader_packed_records : gp_reader_records)(chunk->type, payload, len, reader->handlers,
-                                                                        reader->context, known);
-    if (result == 0 && chunk->type == GP_CHUNK_SAMPLES && reader->handlers->kept != NULL)
-        gp_reader_keep(reader->handlers->kept, is_packed ? payload : NULL, position(reader));
+    int result = (is_packed ? gp_reader_packed_records : gp_reader_records)(type, chunk->payload, chunk->len,
+                                                                            reader->handlers, reader->context, known);
+    if (result == 0 && type == GP_CHUNK_SAMPLES && reader->handlers->kept != NULL)
+        gp_reader_keep(reader->handlers->kept, is_packed ? chunk->payload : NULL, chunk->at);
     return result;
 }
 
-static int handle_chunk(reader_t *reader, const gp_chunk_header_t *chunk, const uint8_t *payload)
+static bool has_known_flags(const gp_chunk_header_t *chunk)
 {
-    bool known = !(chunk->flags & ~(GP_CHUNK_ZSTD | GP_CHUNK_PACKED));
+    return !(chunk->flags & ~(GP_CHUNK_ZSTD | GP_CHUNK_PACKED));
+}
+
+static int handle_chunk(void *context, const gp_reader_chunk_t *chunk)
+{
+    reader_t *reader = context;
+    bool known = has_known_flags(&chunk->header);
     int result = 0;
     reader->summary->chunks++;
-    count_sequence(reader, chunk->sequence);
+    count_sequence(reader, chunk->header.sequence);
     if (reader->handlers->chunk != NULL)
-        result = reader->handlers->chunk(reader->context, chunk);
-    if (result == 0 && known && gp_reader_is_wanted(chunk->type, reader->handlers))
-        result = handle_records(reader, chunk, payload, &known);
+        result = reader->handlers->chunk(reader->context, &chunk->header);
+    if (result == 0 && chunk->is_wanted)
+        result = handle_records(reader, chunk, &known);
     if (!known)
         reader->summary->chunks_unknown++;
-    if (known && chunk->type == GP_CHUNK_END)
+    if (known && chunk->header.type == GP_CHUNK_END)
         reader->summary->ended = true;
     if (result == -EBADMSG) {
         reader->summary->records_bad++;
         result = 0;
     }
     return result;
+}
+
+// Handle a chunk that is at the window's start, here or, of a large capture, ahead of it what comes behind.
+static int take_chunk(reader_t *reader, const gp_chunk_header_t *header)
+{
+    gp_reader_chunk_t chunk = {
+        .header = *header,
+        .at = position(reader),
+        .read = reader->window.total,
+        .is_wanted = has_known_flags(header) && gp_reader_is_wanted(header->type, reader->handlers),
+        .payload = gp_reader_window_data(&reader->window) + sizeof(*header),
+        .len = header->payload_len,
+    };
+    if (!reader->is_large && reader->part == NULL && chunk.at >= AHEAD_FROM) {
+        reader->is_large = true;
+        reader->ahead = gp_reader_ahead_open(handle_chunk, reader);
+    }
+    if (reader->ahead != NULL)
+        return gp_reader_ahead_give(reader->ahead, &chunk);
+    gp_reader_chunk_decompress(&reader->payload, &chunk);
+    return handle_chunk(reader, &chunk);
 }
 
 enum candidate { CANDIDATE_NONE, CANDIDATE_CUT, CANDIDATE_GOOD };
@@ -258,13 +287,15 @@ static int read_chunks(reader_t *reader)
             continue;
         }
         search_over(reader, false);
-        result = handle_chunk(reader, &chunk, gp_reader_window_data(&reader->window) + sizeof(chunk));
+        result = take_chunk(reader, &chunk);
         gp_reader_window_skip(&reader->window, (sizeof(chunk) + chunk.payload_len + 7) & ~(size_t)7);
         if (reader->part != NULL) {
             reader->part->to = position(reader);
             reader->part->sequence = (uint32_t)reader->next_sequence;
         }
     }
+    if (result == 0 && reader->ahead != NULL)
+        result = gp_reader_ahead_end(reader->ahead);
     if (result == 0 && reader->part == NULL)
         search_over(reader, true);
     return result;
@@ -311,6 +342,7 @@ static int read_all(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *
         fail(&reader, result, strerror(-result));
     summary->bytes = reader.window.total;
     gp_reader_window_free(&reader.window);
+    gp_reader_ahead_close(reader.ahead);
     gp_reader_payload_free(&reader.payload);
     return result;
 }

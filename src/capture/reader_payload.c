@@ -29,7 +29,7 @@ void gp_reader_payload_free(gp_reader_payload_t *payload)
     *payload = (gp_reader_payload_t){0};
 }
 
-static int make_room(gp_reader_payload_t *payload, size_t len)
+int gp_reader_payload_room(gp_reader_payload_t *payload, size_t len)
 {
     if (payload->context == NULL && (payload->context = ZSTD_createDCtx()) == NULL)
         return -ENOMEM;
@@ -44,22 +44,34 @@ static int make_room(gp_reader_payload_t *payload, size_t len)
     return 0;
 }
 
+size_t gp_reader_content_len(const uint8_t *data, size_t len)
+{
+    unsigned long long content = ZSTD_getFrameContentSize(data, len); // two error values above any size
+    return content <= GP_CHUNK_MAX && ZSTD_findFrameCompressedSize(data, len) == len ? (size_t)content : SIZE_MAX;
+}
+
+int gp_reader_decompress_at(gp_reader_payload_t *payload, size_t at, const uint8_t **data, size_t *len)
+{
+    size_t content = gp_reader_content_len(*data, *len);
+    if (content > payload->room || at > payload->room - content)
+        return -EBADMSG;
+    size_t got = ZSTD_decompressDCtx(payload->context, payload->bytes + at, content, *data, *len);
+    if (ZSTD_isError(got) || got != content)
+        return -EBADMSG;
+    *data = payload->bytes + at;
+    *len = got;
+    return 0;
+}
+
 int gp_reader_decompress(gp_reader_payload_t *payload, uint16_t flags, const uint8_t **data, size_t *len)
 {
     if (!(flags & GP_CHUNK_ZSTD))
         return 0;
-    unsigned long long content = ZSTD_getFrameContentSize(*data, *len); // two error values above any size
-    if (content > GP_CHUNK_MAX || ZSTD_findFrameCompressedSize(*data, *len) != *len)
+    size_t content = gp_reader_content_len(*data, *len);
+    if (content == SIZE_MAX)
         return -EBADMSG;
-    int error = make_room(payload, (size_t)content + 8);
-    if (error != 0)
-        return error;
-    size_t got = ZSTD_decompressDCtx(payload->context, payload->bytes, (size_t)content, *data, *len);
-    if (ZSTD_isError(got) || got != content)
-        return -EBADMSG;
-    *data = payload->bytes;
-    *len = got;
-    return 0;
+    int error = gp_reader_payload_room(payload, content + 8);
+    return error < 0 ? error : gp_reader_decompress_at(payload, 0, data, len);
 }
 
 static gp_packed_column_t column_at(const gp_unpacker_t *unpacker, size_t word)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A capture that is read twice: what the first reading keeps of the samples is what the second one would find.
+// A capture that is read twice: what the first reading keeps of the samples is what the second one would find. And
+// threads that decompress ahead make no difference to what is read, also of a damaged capture.
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +15,11 @@
 
 #include <cmocka.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "capture/captures.h"
+#include "capture/helpers.h"
 #include "capture/writer.h"
 #include "capture_script.h"
 
@@ -192,6 +199,162 @@ static void plain_records(void **state)
     close(fd);
 }
 
+static unsigned started;
+
+static int start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    started++;
+    return pthread_create(thread, NULL, run, argument);
+}
+
+static int no_thread(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    (void)thread;
+    (void)run;
+    (void)argument;
+    return EAGAIN;
+}
+
+typedef struct reading { // all that comes of one
+    seen_t seen;
+    uint64_t chunks;
+    uint64_t stop_at; // chunk at which the handler fails
+    gp_reader_summary_t summary;
+    int result;
+    uint64_t kept_to;
+} reading_t;
+
+static int see_in(void *context, const gp_sample_record_t *samples, size_t count)
+{
+    return see(&((reading_t *)context)->seen, samples, count);
+}
+
+static int see_chunk(void *context, const gp_chunk_header_t *chunk)
+{
+    reading_t *reading = context;
+    reading->seen.sum = (reading->seen.sum ^ chunk->sequence) * 0x100000001b3;
+    return ++reading->chunks == reading->stop_at ? -ENOTRECOVERABLE : 0;
+}
+
+static reading_t read_with(unsigned threads, gp_helper_start_t *start, int fd, uint64_t stop_at)
+{
+    gp_reader_kept_t kept = {0};
+    gp_reader_handlers_t handlers = {.samples = see_in, .chunk = see_chunk, .kept = &kept};
+    char error[GP_READER_ERROR_SIZE];
+    reading_t reading = {.stop_at = stop_at};
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    gp_helpers_use(threads, start);
+    gp_reader_kept_begin(&kept, WORDS, 2 * MEBIBYTE);
+    reading.result = gp_reader_read(fd, &handlers, &reading, &reading.summary, error);
+    reading.kept_to = kept.to;
+    gp_reader_kept_free(&kept);
+    gp_helpers_use(0, NULL);
+    return reading;
+}
+
+static void assert_same_with_threads(int fd)
+{
+    reading_t alone = read_with(0, NULL, fd, 0);
+    for (unsigned threads = 1; threads <= GP_HELPERS_MAX; threads++) {
+        started = 0;
+        reading_t beside = read_with(threads, start_thread, fd, 0);
+        assert_int_equal(started, alone.summary.bytes > 2 * MEBIBYTE ? threads : started);
+        assert_memory_equal(&alone, &beside, sizeof(alone));
+    }
+    reading_t without = read_with(1, no_thread, fd, 0);
+    assert_memory_equal(&alone, &without, sizeof(alone));
+}
+
+static int copy_of_capture(off_t *len)
+{
+    int copy = memfd_create("capture", MFD_CLOEXEC);
+    *len = lseek(capture_fd, 0, SEEK_END);
+    assert_int_equal(rewound(), capture_fd);
+    uint8_t *bytes = malloc((size_t)*len);
+    assert_true(pread(capture_fd, bytes, (size_t)*len, 0) == *len && write(copy, bytes, (size_t)*len) == *len);
+    free(bytes);
+    return copy;
+}
+
+// Change a byte of the payload of a chunk, and its checksum accordingly.
+static void spoil_chunk(int fd, unsigned number)
+{
+    static uint8_t payload[MEBIBYTE];
+    gp_chunk_header_t chunk;
+    off_t at = sizeof(gp_file_header_t);
+    for (unsigned i = 0;; i++) {
+        assert_int_equal(pread(fd, &chunk, sizeof(chunk), at), sizeof(chunk));
+        if (i == number)
+            break;
+        at += (off_t)(sizeof(chunk) + ((chunk.payload_len + 7) & ~7u));
+    }
+    assert_true(chunk.payload_len > 0 && chunk.payload_len <= sizeof(payload));
+    assert_int_equal(pread(fd, payload, chunk.payload_len, at + (off_t)sizeof(chunk)), chunk.payload_len);
+    payload[random_bits() % chunk.payload_len] ^= (uint8_t)(1 + random_bits() % 255);
+    chunk.checksum = XXH64(payload, chunk.payload_len, GP_CHUNK_SEED(chunk.type, chunk.flags, chunk.sequence));
+    assert_int_equal(pwrite(fd, &chunk, sizeof(chunk), at), sizeof(chunk));
+    assert_int_equal(pwrite(fd, payload, chunk.payload_len, at + (off_t)sizeof(chunk)), chunk.payload_len);
+}
+
+// The checksum is right, what it is of is not.
+static void same_with_threads_where_made_to_mislead(void **state)
+{
+    off_t len;
+    int copy = copy_of_capture(&len);
+    (void)state;
+    for (unsigned chunk = 40; chunk < 90; chunk += 5)
+        spoil_chunk(copy, chunk);
+    assert_same_with_threads(copy);
+    assert_true(read_with(0, NULL, copy, 0).summary.records_bad > 0);
+    close(copy);
+}
+
+static void same_with_threads(void **state)
+{
+    (void)state;
+    assert_same_with_threads(capture_fd);
+    reading_t alone = read_with(0, NULL, capture_fd, 0);
+    assert_int_equal(alone.result, 0);
+    assert_int_equal(alone.seen.samples, SAMPLES);
+    assert_true(alone.summary.bytes > 2 * MEBIBYTE);
+}
+
+// Bytes that are wrong, and an end too early.
+static void same_with_threads_where_damaged(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 12; round++) {
+        off_t len;
+        int copy = copy_of_capture(&len);
+        for (uint64_t i = 0; i < 1 + round; i++) {
+            uint64_t noise = random_bits();
+            assert_int_equal(pwrite(copy, &noise, 1 + noise % 7, 128 + (off_t)(random_bits() % (uint64_t)(len - 256))),
+                             1 + noise % 7);
+        }
+        if (round % 3 == 0)
+            assert_int_equal(ftruncate(copy, len - (off_t)(random_bits() % (uint64_t)(len / 2))), 0);
+        assert_same_with_threads(copy);
+        close(copy);
+    }
+}
+
+// A handler's error ends it at the same chunk; what was decompressed ahead is dropped.
+static void same_error_with_threads(void **state)
+{
+    static const uint64_t chunks[] = {1, 30, 60, 90, 99};
+    (void)state;
+    for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
+        reading_t alone = read_with(0, NULL, capture_fd, chunks[i]);
+        reading_t beside = read_with(2, start_thread, capture_fd, chunks[i]);
+        assert_int_equal(alone.result, -ENOTRECOVERABLE);
+        assert_int_equal(beside.result, -ENOTRECOVERABLE);
+        assert_int_equal(alone.chunks, chunks[i]);
+        assert_int_equal(beside.chunks, chunks[i]);
+        assert_memory_equal(&alone.seen, &beside.seen, sizeof(alone.seen));
+        assert_int_equal(alone.kept_to, beside.kept_to);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +362,10 @@ int main(void)
         cmocka_unit_test(without_the_file),
         cmocka_unit_test(other_words),
         cmocka_unit_test(plain_records),
+        cmocka_unit_test(same_with_threads),
+        cmocka_unit_test(same_with_threads_where_damaged),
+        cmocka_unit_test(same_with_threads_where_made_to_mislead),
+        cmocka_unit_test(same_error_with_threads),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
