@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Coroutines that do little but switch, each as much as the others. For each line that it reads there is one more; the
 // first one is at work for one request after the other. With "forks" there is a child in its place, which does some
-// work and ends. Ends with its input.
+// work and ends. Other letters are commands (take_letter()). Ends with its input.
 //   rests [forks]
 #include "truth.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -17,6 +21,7 @@ enum { CHILD_ROUNDS = 500, MOST = 64, STACK_BYTES = 65536, SPINS = 100, TURNS = 
 
 static ucontext_t loop, contexts[MOST];
 static int count, forks;
+static volatile sig_atomic_t handled;
 
 static TRUTH_OUT_OF_LINE void work(void)
 {
@@ -72,19 +77,123 @@ static void fork_one(void)
         exit(3);
 }
 
+static void handle(int number)
+{
+    (void)number;
+    handled++;
+}
+
+// The program takes a signal that it has not used so far, and gets it.
+static void take_signal(int number)
+{
+    struct sigaction action = {.sa_handler = handle}, before;
+    int handled_before = handled;
+    if (sigaction(number, &action, &before) != 0 || before.sa_handler != SIG_DFL || raise(number) != 0 ||
+        handled != handled_before + 1)
+        exit(4);
+}
+
+static void take_all_signals(void)
+{
+    take_signal(SIGPROF);
+    take_signal(SIGSTKFLT);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        take_signal(number);
+}
+
+// Past the interposed functions.
+static void take_signal_unseen(int number)
+{
+    struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        uint64_t mask;
+    } action;
+    struct sigaction other = {.sa_handler = handle};
+    int handled_before = handled;
+    if (sigaction(SIGUSR2, &other, NULL) != 0 ||
+        syscall(SYS_rt_sigaction, SIGUSR2, NULL, &action, sizeof(action.mask)) != 0 ||
+        syscall(SYS_rt_sigaction, number, &action, NULL, sizeof(action.mask)) != 0 || raise(number) != 0 ||
+        handled != handled_before + 1)
+        exit(5);
+}
+
+static volatile int is_over;
+
+static ucontext_t keeper, hog;
+
+static void hog_thread(void)
+{
+    prof_coro_name(prof_coro_current(), "hog");
+    while (!is_over)
+        work();
+    swapcontext(&hog, &keeper);
+}
+
+// Its coroutine keeps it for one slice.
+static void *keep(void *stack)
+{
+    getcontext(&hog);
+    hog.uc_stack.ss_sp = stack;
+    hog.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&hog, hog_thread, 0);
+    swapcontext(&keeper, &hog);
+    return stack;
+}
+
+static void hog_or_not(int is_to_begin)
+{
+    static pthread_t thread;
+    is_over = !is_to_begin;
+    if (is_to_begin ? pthread_create(&thread, NULL, keep, malloc(STACK_BYTES)) : pthread_join(thread, NULL))
+        exit(6);
+}
+
+static void take_letter(char letter)
+{
+    switch (letter) {
+    case '\n':
+        if (forks)
+            fork_one();
+        else if (count < MOST)
+            add();
+        break;
+    case 'e': // it becomes itself again
+        execl("/proc/self/exe", "rests", (char *)NULL);
+        exit(7);
+    case 'n': // or nothing
+        if (execl("/nonexistent", "nonexistent", (char *)NULL) != -1 || errno != ENOENT)
+            exit(8);
+        break;
+    case 's':
+        take_signal(SIGPROF);
+        break;
+    case 'u':
+        take_signal_unseen(SIGPROF);
+        break;
+    case 'a':
+        take_all_signals();
+        break;
+    case 'h':
+    case 'o':
+        hog_or_not(letter == 'h');
+        break;
+    default:
+        exit(2);
+    }
+}
+
 // Returns false once there is no more to read.
-static int take_lines(void)
+static int take_letters(void)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     char text[MOST];
     if (poll(&input, 1, 0) <= 0)
         return 1;
     ssize_t length = read(STDIN_FILENO, text, sizeof(text));
-    for (ssize_t i = 0; i < length && count < MOST; i++)
-        if (text[i] == '\n' && forks)
-            fork_one();
-        else if (text[i] == '\n')
-            add();
+    for (ssize_t i = 0; i < length; i++)
+        take_letter(text[i]);
     return length > 0;
 }
 
@@ -94,7 +203,7 @@ int main(int argc, char **argv)
     forks = argc > 1;
     add();
     add();
-    while (take_lines())
+    while (take_letters())
         switch_about(TURNS);
     return 0;
 }

@@ -6,6 +6,7 @@ Programs that do little but switch, until their input ends; states are waited fo
 import glob
 import json
 import os
+import signal
 import subprocess
 import time
 
@@ -36,7 +37,9 @@ while True:
             worker.switch()
 """
 RESTED, NO_TIMES = 128, 32
-BORN, CHILDREN = 12, 6
+BORN, CHILDREN, PARTS = 12, 6, 3
+OFTEN = ("--budget", "4%", "--flush", "400")  # rests of a few seconds
+EXIT, STOPPED, EXEC, TURNED = 0, 1, 2, 7  # capture/format.h
 
 
 class Rests(check.Case):
@@ -73,6 +76,27 @@ class Rests(check.Case):
         self.wait_for_rests(process, rests + 2)
         return rests
 
+    def has_rest(self, process):
+        """Was it in a rest, from before this was asked until then?"""
+        rested, asked = [], []
+        for _ in range(2):
+            asked.append(time.monotonic())
+            done = self.ask("status", process, "--json")
+            rested.append(json.loads(done.stdout).get("rested_seconds", 0) if done.returncode == 0 else 0)
+            asked.append(time.monotonic())
+        return rested[1] - rested[0] >= 0.9 * (asked[2] - asked[1]) > 0 and rested[0] > 0
+
+    def wait_for_a_rest(self, process):
+        start = time.monotonic()
+        while not self.has_rest(process):
+            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+            self.assertIsNone(process.poll())
+
+    def tell_in_a_rest(self, process, letters):
+        self.wait_for_a_rest(process)
+        process.stdin.write(letters)
+        process.stdin.flush()
+
     def end(self, process):
         process.stdin.close()
         said = process.stderr.read().decode()
@@ -80,15 +104,28 @@ class Rests(check.Case):
         self.assertEqual(process.wait(check.LIMIT_SECONDS), 0)
         return said
 
-    def look_at(self, capture, workers):
-        """What is true whatever switches: of the windows all is known, and of the rests that they were."""
-        self.assertTrue(capture.whole)
-        counters = capture.counters
-        recorded_ns = capture.process_cpu_ns - counters["rest_cpu_ns"]
+    def look_at_sums(self, *captures):
+        """Of the windows all is known, and of the rests that they were."""
+        for capture in captures:
+            self.assertTrue(capture.whole)
+            self.assertEqual(capture.counters["rests"] > 0, capture.counters["rest_ns"] > 0)
+        counters = {name: sum(capture.counters[name] for capture in captures) for name in ("rests", "rest_ns", "rest_cpu_ns")}
+        process_ns = sum(capture.process_cpu_ns for capture in captures)
+        recorded_ns = process_ns - counters["rest_cpu_ns"]
         self.assertGreater(counters["rest_ns"], counters["rests"] * 10**8)
-        self.assertLess(recorded_ns, capture.process_cpu_ns * 0.95)
-        self.near("ledger", sum(cpu for cpu, _ in capture.ledger.values()), recorded_ns, 0.03)
-        self.near("samples", capture.sampled_ns, recorded_ns, 0.05)
+        self.assertLess(recorded_ns, process_ns * 0.95)
+        self.near("ledger", sum(cpu for capture in captures for cpu, _ in capture.ledger.values()), recorded_ns, 0.03)
+        self.near("samples", sum(capture.sampled_ns for capture in captures), recorded_ns, 0.05, 5e7)
+
+    def look_at_words(self, path):
+        """What the commands say of a capture that rested."""
+        for command in ("info", "report") if Capture(path).samples else ("info",):
+            text = check.greenprof(command, path).stdout.decode()
+            self.assertRegex(text, r"rested +recorded \d+ % of the time, by budget \(\d+ rests?\): \d+\.\d+ s, with \d+\.\d+ s of CPU time")
+
+    def look_at(self, capture, workers):
+        """What is true whatever switches."""
+        self.look_at_sums(capture)
         for coro in workers:
             self.assertGreater(capture.ledger[coro.id][1], 100, coro)
         per_switch = [cpu / switches for cpu, switches in (capture.ledger[coro.id] for coro in workers)]
@@ -109,10 +146,9 @@ class Rests(check.Case):
         self.assertEqual(sorted(coro.name for coro in workers), sorted(f"worker {i}" for i in range(2 + BORN)))
         self.look_at(capture, workers)
         self.look_at_requests(capture)
-        for command in ("info", "report"):
-            text = check.greenprof(command, self.output).stdout.decode()
-            self.assertRegex(text, r"rested +recorded \d+ % of the time, by budget \(\d+ rests\): \d+\.\d+ s, with \d+\.\d+ s of CPU time")
-            self.assertRegex(text, r"\d+ times that recording rested, to stay within the budget")
+        self.look_at_words(self.output)
+        self.assertRegex(check.greenprof("info", self.output).stdout.decode(),
+                         r"\d+ times that recording rested, to stay within the budget")
 
     def look_at_requests(self, capture):
         """Those of windows are known in full; of those across a rest a part is not, and of those within one nothing is."""
@@ -163,6 +199,114 @@ class Rests(check.Case):
             recorded_ns = capture.process_cpu_ns - capture.counters["rest_cpu_ns"]
             self.assertGreater(recorded_ns, 0)
             self.near("ledger", sum(cpu for cpu, _ in capture.ledger.values()), recorded_ns, 0.05)
+
+    def rotate_in_a_rest(self, process):
+        """Returns whether it was one: no part begins a rest as early as this."""
+        before = len(self.aside())
+        self.wait_for_a_rest(process)
+        process.send_signal(signal.SIGUSR1)
+        start = time.monotonic()
+        while len(self.aside()) == before:
+            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+            time.sleep(0.01)
+        status = json.loads(self.ask("status", process, "--json").stdout)
+        return status["seconds"] < 0.4 and status["rested_seconds"] > 0
+
+    def aside(self):
+        return sorted(glob.glob(os.path.join(self.directory, "capture-[0-9][0-9][0-9][0-9].greenprof")))
+
+    def test_parts(self):
+        """A recording is rotated during rests: each part says how much of it was recorded, and
+        requests that began parts ago that they were."""
+        process = self.start(check.program("rests"), options=(*OFTEN, "--rotate-signal", "USR1"))
+        self.wait_for_rests(process, 1)
+        start = time.monotonic()
+        turns = 0
+        while turns < PARTS:
+            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+            turns += self.rotate_in_a_rest(process)
+        self.wait_for_rests(process, 2)  # that in which it was rotated, and another one
+        said = self.end(process)
+        paths = [*self.aside(), self.output]
+        self.assertRegex(said, rf"recorded \d+ % of the time, by budget \(\d+ rests?\).* the last of {len(paths)} parts")
+        captures = [Capture(path) for path in paths]
+        self.assertEqual([capture.end for capture in captures], [TURNED] * (len(paths) - 1) + [EXIT])
+        self.look_at_sums(*captures)
+        for path, capture in zip(paths, captures):
+            if capture.counters["rests"] > 0:
+                self.look_at_words(path)
+            self.assertLess(capture.counters["rest_cpu_ns"], capture.process_cpu_ns + 10**6)  # two clocks, read in turn
+        folded = self.look_at_folded(paths)
+        self.near("folded", folded.total, sum(capture.sampled_ns for capture in captures) / 1e9, 0.001)
+        blocks = [(path, span) for path, capture in zip(paths, captures) for span in capture.spans if span.flags & RESTED]
+        self.assertGreater(len(blocks), PARTS)
+        for path, span in blocks:
+            self.assertEqual(check.greenprof("trace", "show", span.trace, path).returncode, 0)
+
+    def look_at_folded(self, paths):
+        folded = check.greenprof("export", *paths, "--format", "folded")
+        self.assertEqual(folded.returncode, 0, folded.stderr)
+        return check.Folded(folded.stdout.decode())
+
+    def test_exec(self):
+        """In a rest the program becomes another one, and fails to: each has its own capture."""
+        process = self.start(check.program("rests"), options=OFTEN)
+        self.tell_in_a_rest(process, b"n")
+        rests = self.wait_for_rests(process, 1)
+        self.wait_for_rests(process, rests + 1)
+        self.tell_in_a_rest(process, b"e")
+        self.wait_for_file(process, self.output + ".1")
+        self.wait_for_rests(process, 2)
+        self.tell_in_a_rest(process, b"e")
+        self.wait_for_file(process, self.output + ".2")
+        self.wait_for_rests(process, 2)
+        said = self.end(process)
+        self.assertRegex(said, r"recorded \d+ % of the time, by budget \(\d+ rests\)")
+        for path, end in ((self.output + ".1", EXEC), (self.output + ".2", EXEC), (self.output, EXIT)):
+            capture = Capture(path)
+            self.assertEqual(capture.end, end, path)
+            self.assertGreater(capture.counters["rests"], 0)
+            self.look_at_sums(capture)
+            self.look_at_words(path)
+            span = next(span for span in capture.spans if span.flags & RESTED)
+            self.assertIn("not recorded, by budget", check.greenprof("trace", "show", span.trace, path).stdout.decode())
+
+    def wait_for_file(self, process, path):
+        start = time.monotonic()
+        while not os.path.exists(path):
+            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+
+    def test_signal_of_the_program(self):
+        """In a rest the program takes the sampling signal, by sigaction() or without: recording goes on by another."""
+        for letter in b"s", b"u":
+            with self.subTest(letter):
+                process = self.start(check.program("rests"), options=OFTEN)
+                self.wait_for_rests(process, 1)
+                self.tell_in_a_rest(process, letter)
+                rests = self.wait_for_rests(process, 1)
+                self.wait_for_rests(process, rests + 2)
+                self.end(process)
+                capture = Capture(self.output)
+                self.assertEqual((capture.end, capture.counters["signal_moved"]), (EXIT, 1))
+                self.look_at_sums(capture)
+                self.look_at_words(self.output)
+
+    def test_all_signals_of_the_program(self):
+        """In a rest the program takes each signal that there is: recording ends with that rest, and says so."""
+        process = self.start(check.program("rests"), options=OFTEN)
+        self.wait_for_rests(process, 2)
+        self.tell_in_a_rest(process, b"a")
+        rests = self.wait_for_rests(process, 1)
+        start = time.monotonic()
+        while self.has_rest(process):
+            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+        self.end(process)
+        capture = Capture(self.output)
+        self.assertEqual((capture.end, capture.counters["rests"]), (STOPPED, rests))
+        self.look_at_sums(capture)
+        self.look_at_words(self.output)
 
     def test_profiles_do_not_rest(self):
         """Exact mode counts calls, which no window has all of."""

@@ -191,7 +191,6 @@ static void print_own_cost(const gp_dataset_t *dataset)
     } else {
         printf("; without what signals take to arrive, which is measured with --budget\n");
     }
-    gp_report_print_budget(dataset);
 }
 
 static void print_count(uint64_t count, const char *what, const char *separator)
@@ -330,6 +329,7 @@ static void print_dataset(const gp_dataset_t *dataset, const gp_arguments_t *arg
     print_sampling(dataset);
     print_audit(dataset);
     print_own_cost(dataset);
+    gp_report_print_budget(dataset);
     print_contents(dataset);
     print_polled(dataset);
     print_found(dataset);

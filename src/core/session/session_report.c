@@ -20,6 +20,7 @@
 #include "session/writing.h"
 #include "signal/activity.h"
 #include "signal/edge.h"
+#include "signal/rest.h"
 #include "trace/span.h"
 
 enum {
@@ -355,6 +356,13 @@ void gp_session_report_in_child(void)
     start_process_ns = start_own_ns = 0;
 }
 
+// What has been counted so far is of an earlier part or capture; but a rest that goes on is of this one, too.
+static void count_from(const uint64_t counters[GP_COUNTER_COUNT])
+{
+    memcpy(before, counters, sizeof(before));
+    before[GP_COUNTER_RESTS] -= gp_rest_is_now() && before[GP_COUNTER_RESTS] > 0;
+}
+
 void gp_session_report_turn(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
@@ -367,7 +375,7 @@ void gp_session_report_turn(void)
     is_last = false;
     handed_over_bytes = 0;
     next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = spans_looked = 0;
-    memcpy(before, reached.counters, sizeof(before));
+    count_from(reached.counters);
     start_process_ns = reached.process_ns;
     start_own_ns = reached.own_ns;
     atomic_fetch_sub_explicit(&gp_spawn_lost, reached.spawns_lost, memory_order_relaxed);
@@ -383,14 +391,16 @@ static void forget_thread(gp_thread_t *thread)
 
 void gp_session_report_anew(void)
 {
+    uint64_t counters[GP_COUNTER_COUNT];
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
             forget_thread(thread);
     begin();
     next_waits_ns = next_census_ns = 0;
-    gp_collector_counters(before);
-    gp_samples_leave_late(before);
+    gp_collector_counters(counters);
+    gp_samples_leave_late(counters);
+    count_from(counters);
     start_process_ns = gp_sampler_process_cpu_ns();
     start_own_ns = gp_thread_own_cpu_ns();
 }
