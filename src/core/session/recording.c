@@ -20,7 +20,11 @@
 #include "settings.h"
 #include "signal/ticks.h"
 
-enum { PART_SHIFT = 48 };
+enum {
+    PART_SHIFT = 48,
+    START_TRIES = 8,
+    START_WITHIN_NS = 2000,
+};
 
 enum {
     STANDARD_BYTES = 64 << 20,
@@ -48,16 +52,31 @@ static void set_bounds(gp_recording_t *recording)
     recording->writer.max_waiting = bytes / 32 * WAITING_PARTS;
 }
 
+// The present moment on all three clocks: again where the thread was kept from reading them one right after the other.
+static void read_start(gp_recording_t *recording)
+{
+    uint64_t narrowest = UINT64_MAX;
+    for (int i = 0; i < START_TRIES && narrowest > gp_ticks_from_ns(START_WITHIN_NS); i++) {
+        uint64_t before = gp_ticks();
+        uint64_t realtime_ns = gp_clock_ns(CLOCK_REALTIME), monotonic_ns = gp_clock_ns(CLOCK_MONOTONIC);
+        uint64_t took = gp_ticks() - before;
+        if (took >= narrowest)
+            continue;
+        narrowest = took;
+        recording->start_ticks = before + took / 2;
+        recording->header.start_realtime_ns = realtime_ns;
+        recording->header.start_monotonic_ns = monotonic_ns;
+    }
+}
+
 void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
 {
     gp_file_header_t *header = &recording->header;
     set_bounds(recording);
-    recording->start_ticks = gp_ticks();
+    read_start(recording);
     memcpy(header->magic, GP_FILE_MAGIC, sizeof(header->magic));
     header->version = GP_FILE_VERSION;
     header->header_bytes = sizeof(*header);
-    header->start_realtime_ns = gp_clock_ns(CLOCK_REALTIME);
-    header->start_monotonic_ns = gp_clock_ns(CLOCK_MONOTONIC);
     header->pid = (uint32_t)getpid();
     header->ppid = (uint32_t)getppid();
     header->frequency_hz = frequency_hz;

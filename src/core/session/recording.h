@@ -14,7 +14,7 @@ typedef struct gp_recording {
     gp_writer_t writer;
     gp_file_header_t header;
     gp_intern_t traces, stacks;
-    uint64_t start_ticks;
+    uint64_t start_ticks; // the moment that the header has
     size_t modules_written;
     uint32_t functions_written;
     uint32_t *site_stacks; // by number of a creation site (coro/spawn.h): its stack, 0 = not written

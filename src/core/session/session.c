@@ -466,7 +466,6 @@ static void take_part(bool is_late)
     last_flush_ns = gp_clock_ns(CLOCK_MONOTONIC);
     gp_rotation_begin(last_flush_ns);
     if (is_late) {
-        gp_session_recording.start_ticks = gp_ticks();
         gp_session_report_anew();
         gp_ring_file_note(&gp_session_recording);
     }
@@ -519,7 +518,6 @@ int gp_session_start(void)
     pthread_sigmask(SIG_BLOCK, &signals, &old);
     int error = start(false);
     gp_sampler_begin_here();
-    gp_session_recording.start_ticks = gp_ticks();
     gp_session_report_start();
     gp_drain_enter();
     if (error == 0 && !gp_writer_is_busy(&gp_session_recording.writer)) // else that has been said

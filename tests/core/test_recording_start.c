@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// The start of a recording is one moment on all of its clocks, however long it takes until it is under way: what the
+// file says of a time is that time.
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/writer.h"
+#include "cmocka_all.h"
+#include "session/recording.h"
+#include "session/session.h"
+#include "session/session_file.h"
+#include "session/session_records.h"
+#include "signal/ticks.h"
+
+enum { SLOW_NS = 100000000, NEAR_NS = 5000000 };
+
+static void dawdle(void)
+{
+    struct timespec pause = {.tv_nsec = SLOW_NS};
+    nanosleep(&pause, NULL);
+}
+
+// The file takes long to open.
+int __real_gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
+int __wrap_gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
+int __wrap_gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
+{
+    int error = __real_gp_writer_open(writer, path, header);
+    dawdle();
+    return error;
+}
+
+// Between the clocks, once: so it does as this program is loaded, which begins the first recording.
+static int dawdles = 1;
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+    va_list list;
+    long a[6];
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_clock_gettime && a[0] == CLOCK_REALTIME && dawdles > 0) {
+        dawdles--;
+        dawdle();
+    }
+    return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+// The file's present moment, less the clock's, ns.
+static int64_t error_of(clockid_t clock, uint64_t start_ns)
+{
+    uint64_t before = gp_clock_ns(clock), told = start_ns + gp_recording_since(&gp_session_recording, gp_ticks());
+    uint64_t after = gp_clock_ns(clock);
+    return told < before ? (int64_t)(told - before) : told > after ? (int64_t)(told - after) : 0;
+}
+
+static void check(const gp_file_header_t *header)
+{
+    assert_in_range(error_of(CLOCK_MONOTONIC, header->start_monotonic_ns) + NEAR_NS, 0, 2 * NEAR_NS);
+    assert_in_range(error_of(CLOCK_REALTIME, header->start_realtime_ns) + NEAR_NS, 0, 2 * NEAR_NS);
+}
+
+static void a_recording_begins_at_one_moment(void **state)
+{
+    (void)state;
+    assert_int_equal(dawdles, 0);
+    check(&gp_session_recording.writer.header);
+    assert_int_equal(gp_session_finish(UINT64_MAX / 2), 0);
+}
+
+static void so_does_one_that_is_asked_for(void **state)
+{
+    const gp_session_wish_t wish = {.clock = -1, .is_asked = true};
+    (void)state;
+    dawdles = 1;
+    assert_int_equal(gp_session_begin(&wish), 0);
+    assert_int_equal(dawdles, 0);
+    check(&gp_session_recording.writer.header);
+    assert_int_equal(gp_session_finish(UINT64_MAX / 2), 0);
+}
+
+// And a part that begins with a request that is open.
+static void so_does_a_part(void **state)
+{
+    (void)state;
+    dawdles = 1;
+    gp_recording_turn(&gp_session_recording, 1000, gp_ticks() - gp_ticks_from_ns(SLOW_NS));
+    check(&gp_session_recording.header);
+    assert_true(gp_recording_since(&gp_session_recording, gp_ticks()) >= SLOW_NS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_recording_begins_at_one_moment),
+        cmocka_unit_test(so_does_one_that_is_asked_for),
+        cmocka_unit_test(so_does_a_part),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
