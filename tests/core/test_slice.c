@@ -4,11 +4,15 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 
 #include "cmocka_all.h"
+#include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "signal/handler.h"
+#include "signal/hog.h"
+#include "signal/sample.h"
 #include "signal/slice.h"
 #include "signal/wait.h"
 
@@ -227,6 +231,109 @@ static void resting_time_is_not_counted(void **state)
     assert_int_equal(root_cpu_ns(), before);
 }
 
+static ucontext_t outside, inside;
+static prof_coro_t *keeper;
+
+static void rest(uint64_t ns)
+{
+    gp_edge_end_epoch(gp_ticks());
+    run(ns);
+    gp_slice_new_epoch();
+    thread->start_cpu_ns = cpu_ns;
+}
+
+static void keep_thread_across_a_rest(void)
+{
+    run(300000000);
+    gp_slice_settle_now(thread); // the end of a window
+    rest(5000000000);
+    run(400000000);
+    to(NULL);
+    setcontext(&outside);
+}
+
+// Delays of `victim` so far, ticks; the records are gone.
+static uint64_t take_delays(prof_coro_t *victim)
+{
+    uint64_t ticks = 0;
+    for (gp_ring_header_t *header; (header = gp_ring_peek(&thread->ring)) != NULL;) {
+        const gp_delay_mark_t *mark = (const gp_delay_mark_t *)(const void *)header;
+        ticks += header->committed == GP_RING_DELAY && mark->coro == victim ? mark->delay_ticks : 0;
+        gp_ring_consume(&thread->ring, header);
+    }
+    return ticks;
+}
+
+// What kept the thread from before a rest until after it is a hog for as long as was recorded since, and so is what had
+// to wait for it.
+static void a_hog_is_no_longer_than_was_recorded(void **state)
+{
+    static char stack[256 << 10];
+    gp_ledger_t ledger;
+    (void)state;
+    gp_hog_set_threshold(10000000);
+    gp_slice_init();
+    keeper = prof_coro_create(stack, sizeof(stack), "keeper");
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = stack;
+    inside.uc_stack.ss_size = sizeof(stack);
+    makecontext(&inside, keep_thread_across_a_rest, 0);
+    __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELAXED);
+    to(b); // it has run before
+    to(NULL);
+    take_delays(b);
+    prof_coro_ready(b);
+    to(keeper);
+    swapcontext(&outside, &inside);
+    gp_hog_t *hog = &thread->hogs[(thread->hog_count - 1) % GP_HOGS];
+    assert_ptr_equal(hog->coro, keeper);
+    assert_int_equal(hog->end - hog->start, 400000000);
+    to(b);
+    to(NULL);
+    __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELAXED);
+    assert_int_equal(take_delays(b), 0); // whether it was ready after the rest is not known
+    gp_ledger_read(keeper, wall_ns, &ledger);
+    assert_int_equal(ledger.longest_ns, 400000000);
+    assert_int_equal(ledger.slice_ns, 700000000);
+    assert_int_equal(ledger.cpu_ns, 700000000);
+    prof_coro_destroy(keeper);
+}
+
+// Where a span begins or ends: what is open is settled once it may hide a preemption.
+static void an_edge_settles_what_is_open(void **state)
+{
+    (void)state;
+    to(a);
+    run(GP_SLICE_LONG_NS - 2);
+    assert_int_equal(gp_slice_settle_open(thread, wall_ns), wall_ns);
+    assert_int_equal(gp_edge_settled_cpu_ns(a), 0); // not yet
+    sleep_for(4000000);
+    assert_int_equal(gp_slice_settle_open(thread, wall_ns), wall_ns);
+    assert_int_equal(gp_edge_settled_cpu_ns(a), GP_SLICE_LONG_NS - 2);
+    run(1000);
+    assert_int_equal(gp_edge_cpu_ns(a, wall_ns), GP_SLICE_LONG_NS - 2 + 1000);
+    thread->busy = true; // amid a switch
+    sleep_for(4000000);
+    assert_int_equal(gp_slice_settle_open(thread, wall_ns), wall_ns);
+    thread->busy = false;
+    assert_int_equal(gp_edge_settled_cpu_ns(a), GP_SLICE_LONG_NS - 2);
+    to(NULL);
+    assert_int_equal(gp_edge_settled_cpu_ns(a), GP_SLICE_LONG_NS - 2 + 1000);
+}
+
+static void an_edge_begins_the_accounts_of_a_thread(void **state)
+{
+    (void)state;
+    to(a);
+    run(5000);
+    gp_slice_new_epoch();
+    thread->start_cpu_ns = cpu_ns;
+    run(300);
+    gp_slice_settle_open(thread, wall_ns);
+    assert_int_equal(thread->epoch, gp_edge_epoch);
+    assert_int_equal(root_cpu_ns(), 300); // no hook has said since then who runs
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +344,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(unseen_switch_is_charged_by_the_cpu_clock, setup, teardown),
         cmocka_unit_test_setup_teardown(thread_stands_in_for_who_is_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(resting_time_is_not_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_hog_is_no_longer_than_was_recorded, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_edge_settles_what_is_open, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_edge_begins_the_accounts_of_a_thread, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

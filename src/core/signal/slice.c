@@ -6,6 +6,8 @@
 #include "signal/activity.h"
 #include "signal/wait.h"
 
+enum { SETTLE_TRIES = 3 };
+
 uint64_t gp_slice_window_ticks;
 int64_t gp_slice_long_ticks, gp_slice_long_root_ticks, gp_slice_root_pending_ticks;
 
@@ -202,6 +204,28 @@ void gp_slice_settle_now(gp_thread_t *thread)
     correct_current(thread, sp, now);
     gp_slice_settle(thread, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
     gp_slice_leave(thread);
+}
+
+// Are fewer than `ticks` open at `now`?
+static bool is_settled(gp_thread_t *thread, uint64_t now, int64_t ticks)
+{
+    prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    return thread->epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) &&
+           gp_slice_is_live(thread, current) && (int64_t)(now - gp_edge_load(&current->settled)) < ticks;
+}
+
+uint64_t gp_slice_settle_open(gp_thread_t *thread, uint64_t now)
+{
+    if (__builtin_expect(is_settled(thread, now, gp_slice_long_ticks), 1) ||
+        atomic_load_explicit(&thread->busy, memory_order_relaxed)) // a handler of the program's, amid a switch
+        return now;
+    for (int i = 0; i < SETTLE_TRIES; i++) {
+        gp_slice_settle_now(thread);
+        now = gp_ticks();
+        if (is_settled(thread, now, (int64_t)gp_slice_window_ticks))
+            break; // else it was preempted meanwhile
+    }
+    return now;
 }
 
 uint64_t gp_slice_open_ns(gp_thread_t *thread, prof_coro_t **coro)

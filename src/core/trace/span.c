@@ -134,7 +134,7 @@ static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *
 
 static void mark_start(gp_span_slot_t *slot, const beginning_t *what)
 {
-    slot->begun = gp_ticks();
+    slot->begun = gp_span_edge_now();
     slot->start = what->since != NULL ? what->since->ticks : start_of(what->options->start_unix_ns, slot->begun);
     if (what->since != NULL)
         slot->times = what->since->times;
@@ -233,7 +233,7 @@ prof_span_t *prof_span_begin(prof_span_kind_t kind, const char *name, const prof
 void gp_span_note(gp_span_since_t *since)
 {
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    *since = (gp_span_since_t){.ticks = gp_ticks()};
+    *since = (gp_span_since_t){.ticks = gp_span_edge_now()};
     if (coro != NULL)
         gp_span_mark_times(coro, since->ticks, &since->times);
 }

@@ -87,11 +87,11 @@ static void drop_stale(prof_coro_t *coro)
 
 __attribute__((noinline)) static int end_recorded(uint64_t handle)
 {
-    uint64_t now = gp_ticks();
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     if (coro != NULL)
         drop_stale(coro);
     bool is_on_it = coro != NULL && is_around(coro, handle);
+    uint64_t now = gp_span_edge_now();
     if (is_on_it ? end_on(coro, handle, now) : end_one(handle, coro, false, 0, now))
         return 0;
     gp_span_count(GP_COUNTER_UNBALANCED_SPANS);
@@ -117,5 +117,5 @@ void gp_span_end_implicit(prof_coro_t *coro)
     uint64_t at = gp_edge_load(&gp_coro_context(coro)->span);
     const gp_span_slot_t *slot = gp_span_slot_open(at);
     if (slot != NULL && gp_span_is_own(slot, coro) && gp_span_is_implicit(slot))
-        end_on(coro, at, gp_ticks());
+        end_on(coro, at, gp_span_edge_now());
 }

@@ -7,6 +7,15 @@
 #include "signal/edge.h"
 #include "signal/handler.h"
 #include "signal/rest.h"
+#include "signal/slice.h"
+
+uint64_t gp_span_edge_now(void)
+{
+    gp_thread_t *thread = gp_thread_self;
+    uint64_t now = gp_ticks();
+    bool is_recorded = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
+    return thread != NULL && is_recorded ? gp_slice_settle_open(thread, now) : now;
+}
 
 void gp_span_mark_times(prof_coro_t *coro, uint64_t now, gp_ledger_t *times)
 {

@@ -6,8 +6,12 @@
 
 #include "trace/span_slot.h"
 
-// Where the time of a coroutine went so far, as one that runs knows without asking the kernel. Preemption in the last
-// milliseconds may not be known yet.
+// The present moment, where a span of the calling coroutine begins or ends: its account is settled up to here, as far
+// as it may hide a preemption (gp_slice_settle_open()). Ticks.
+uint64_t gp_span_edge_now(void);
+
+// Where the time of a coroutine went so far, as one that runs knows without asking the kernel. Preemption since the
+// latest edge may not be known yet.
 void gp_span_mark_times(prof_coro_t *coro, uint64_t now, gp_ledger_t *times);
 
 // Is the record of its coroutine still that of this one? It is for the collector when it is over.
