@@ -115,6 +115,37 @@ static void a_slice_counts_as_far_as_it_was_settled(void **state)
     check_after(0, 65, 10, 0, 30);
 }
 
+static uint64_t longest_after(uint64_t ns)
+{
+    gp_ledger_t ledger;
+    now += ns;
+    gp_ledger_read(coro, now, &ledger);
+    assert_int_equal(ledger.longest_ns, gp_ledger_longest_since_entry(coro, now));
+    return ledger.longest_ns;
+}
+
+// What is known of it is two slices, each as long as it was recorded.
+static void a_slice_across_a_rest_is_no_longer_than_was_recorded(void **state)
+{
+    (void)state;
+    enter_after(10);
+    gp_edge_store(&coro->settled, now + 300);
+    rest_after(300);
+    assert_int_equal(longest_after(5000), 300);
+    resume();
+    assert_int_equal(longest_after(20), 300); // before its thread is met again, and after
+    enter_after(0);
+    assert_int_equal(longest_after(100), 300);
+    assert_int_equal(longest_after(250), 350);
+    gp_edge_store(&coro->settled, now + 50);
+    rest_after(50);
+    assert_int_equal(longest_after(5000), 400);
+    resume();
+    enter_after(0);
+    leave_after(70);
+    assert_int_equal(longest_after(1000), 400);
+}
+
 static void what_was_reported_stays_divided(void **state)
 {
     (void)state;
@@ -276,6 +307,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_wait_counts_as_far_as_it_was_recorded),
         TEST(a_slice_counts_as_far_as_it_was_settled),
+        TEST(a_slice_across_a_rest_is_no_longer_than_was_recorded),
         TEST(what_was_reported_stays_divided),
         TEST(what_is_over_does_not_wait),
         TEST(many_rests_add_up),

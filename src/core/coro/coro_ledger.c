@@ -51,7 +51,7 @@ static uint64_t since_edge(prof_coro_t *coro, uint64_t now)
 static uint64_t left_slice(prof_coro_t *coro)
 {
     bool is_left = !gp_edge_is_of_epoch(coro) && atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
-    return is_left ? gp_edge_load(&coro->settled) - gp_edge_load(&coro->since) : 0;
+    return is_left ? gp_edge_settled_ticks(coro) : 0;
 }
 
 static bool is_running(prof_coro_t *coro)
@@ -60,6 +60,12 @@ static bool is_running(prof_coro_t *coro)
     return atomic_load_explicit(&coro->running, memory_order_acquire) != 0 &&
            atomic_load_explicit(&coro->epoch, memory_order_relaxed) ==
                atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+}
+
+// The slice that it is in, or was in when sampling ended.
+static uint64_t open_slice(prof_coro_t *coro, uint64_t now)
+{
+    return is_running(coro) ? since_edge(coro, now) : left_slice(coro);
 }
 
 static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64_t ready, uint64_t blind,
@@ -83,13 +89,12 @@ static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64
 
 static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t *ledger)
 {
-    uint64_t slice = gp_edge_load(&coro->slice_ticks) + left_slice(coro), waited = gp_edge_waited(coro);
+    uint64_t open_ticks = open_slice(coro, now), slice = gp_edge_load(&coro->slice_ticks) + open_ticks;
+    uint64_t waited = gp_edge_waited(coro);
     uint64_t told = gp_edge_load(&coro->told_ticks), ready = gp_edge_load(&coro->ready_wait_ticks);
     uint64_t blind = waited > told ? waited - told : 0;
     uint64_t open = since_edge(coro, now), since_ready = gp_edge_ready(coro);
-    if (is_running(coro)) {
-        slice += open;
-    } else if (with_wait && !gp_edge_is_over(coro)) {
+    if (!is_running(coro) && with_wait && !gp_edge_is_over(coro)) {
         uint64_t over = gp_edge_load(&gp_edge_epoch_over), upto = now < over ? now : over;
         uint64_t runnable = since_ready != 0 && upto > since_ready ? upto - since_ready : 0;
         waited += open;
@@ -99,8 +104,8 @@ static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t
     if (coro->kind == GP_CORO_THREAD || coro->kind == GP_CORO_POLLED)
         waited = ready = blind = 0;
     to_ledger(coro, slice, waited, ready, blind, ledger);
-    if (is_running(coro) && gp_ticks_to_ns(open) > ledger->longest_ns)
-        ledger->longest_ns = gp_ticks_to_ns(open);
+    if (gp_ticks_to_ns(open_ticks) > ledger->longest_ns)
+        ledger->longest_ns = gp_ticks_to_ns(open_ticks);
 }
 
 void gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
@@ -142,7 +147,6 @@ int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out)
 
 uint64_t gp_ledger_longest_since_entry(prof_coro_t *coro, uint64_t now)
 {
-    uint64_t longest = gp_edge_load(&coro->longest_ticks);
-    uint64_t open = is_running(coro) ? since_edge(coro, now) : 0;
+    uint64_t longest = gp_edge_load(&coro->longest_ticks), open = open_slice(coro, now);
     return gp_ticks_to_ns(open > longest ? open : longest);
 }

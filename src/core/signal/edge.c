@@ -76,8 +76,8 @@ void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
     uint64_t ready = gp_edge_load(&coro->ready_ticks);
     bool ran = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
     waited += end_old_wait(coro, ran, ready);
-    if (ran) // what the account has of a slice without an end
-        gp_coro_add(&coro->slice_ticks, gp_edge_load(&coro->settled) - gp_edge_load(&coro->since));
+    if (ran) // what the account has of a slice without an end: what comes from here on is another one
+        gp_edge_end_slice(coro, gp_edge_settled_ticks(coro));
     gp_edge_store(&coro->begun, start - waited - gp_edge_load(&coro->slice_ticks));
     gp_edge_store(&coro->since, start);
     gp_edge_store(&coro->settled, start);

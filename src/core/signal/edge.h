@@ -125,6 +125,13 @@ static inline uint64_t gp_edge_settled_cpu_ns(prof_coro_t *coro)
     return gp_edge_cpu_ns(coro, runs ? gp_edge_load(&coro->settled) : gp_edge_load(&coro->since));
 }
 
+// Ticks of the slice that it is in, as far as they are accounted for.
+static inline uint64_t gp_edge_settled_ticks(prof_coro_t *coro)
+{
+    uint64_t since = gp_edge_load(&coro->since), settled = gp_edge_load(&coro->settled);
+    return settled > since ? settled - since : 0; // or read amid a change
+}
+
 void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch) __attribute__((cold));
 
 // Accounts of an earlier epoch say nothing about where the coroutine is now.
