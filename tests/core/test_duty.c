@@ -132,6 +132,24 @@ static void nothing_rests_while_other_means_are_left(void **state)
     assert_int_equal(gp_duty_next(&duty, &look), GP_DUTY_RESTS);
 }
 
+static void a_window_ends_once_threads_have_been_sampled(void **state)
+{
+    (void)state;
+    for (int are_late = 0; are_late < 2; are_late++) {
+        gp_duty_t duty = {.phase = GP_DUTY_ENDS, .since_ns = 1};
+        gp_duty_look_t look = {
+            .now_ns = 1, .credit_ns = -1e9, .cost = 3e7, .hooks = 3e7, .may = 1e7, .is_unsettled = true};
+        for (int ms = 8; ms < 96; ms += 8) {
+            look.now_ns += 8000000;
+            assert_int_equal(gp_duty_next(&duty, &look), GP_DUTY_ENDS);
+            assert_int_equal(gp_duty_look_by(&duty, &look) - look.now_ns, 8000000);
+        }
+        look.is_unsettled = are_late;
+        look.now_ns += are_late ? 20000000 : 0;
+        assert_int_equal(gp_duty_next(&duty, &look), GP_DUTY_RESTS); // or do not come to run
+    }
+}
+
 static void a_rest_that_saves_little_ends(void **state)
 {
     (void)state;
@@ -158,6 +176,7 @@ int main(void)
         cmocka_unit_test(debt_is_saved_bit_by_bit),
         cmocka_unit_test(what_others_take_is_no_reason),
         cmocka_unit_test(nothing_rests_while_other_means_are_left),
+        cmocka_unit_test(a_window_ends_once_threads_have_been_sampled),
         cmocka_unit_test(a_rest_that_saves_little_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

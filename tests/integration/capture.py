@@ -9,7 +9,7 @@ import struct
 MAGIC = b"GRNPROF\n"
 CHUNK_MAGIC = 0x4B435047
 META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = range(1, 11)
-ORIGINS, SPANS = 18, 19
+HOGS, ORIGINS, SPANS = 12, 18, 19
 # The list that the program is made of: number, ID, key, is it a drop.
 with open(os.path.join(os.path.dirname(__file__), "../../src/model/counters.h")) as counters_list:
     LISTED = re.findall(r"X\( ?(\d+), \w+, (?:drop_)?(\w+), ([01]),", counters_list.read())
@@ -23,6 +23,7 @@ Sample = collections.namedtuple("Sample", "time_ns weight_ns coro thread stack t
 Thread = collections.namedtuple("Thread", "index tid start_ns end_ns cpu_ns coro name")
 Span = collections.namedtuple("Span", "id parent coro end_coro start_ns end_ns cpu_ns slice_ns blocked_ns ready_ns parked_ns"
                               " waiting_ns switches trace thread stack kind flags name fields")
+Hog = collections.namedtuple("Hog", "id coro start_ns duration_ns trace thread")
 Coro = collections.namedtuple("Coro", "id parent entry stack_lo stack_bytes birth_ns kind thread name")
 
 
@@ -74,7 +75,9 @@ class Capture:
         self.traces, self.spans = {0: ""}, []  # trace ids in hex by number
         self.stack_flags, self.samples, self.waits = {}, [], []
         self.ledger = collections.defaultdict(lambda: [0, 0])  # coroutine -> CPU ns, switches
-        self.counters, self.process_cpu_ns, self.own_cpu_ns, self.end = {}, 0, 0, None
+        self.longest_ns = collections.defaultdict(int)  # coroutine -> its longest slice
+        self.hogs = []
+        self.counters, self.process_cpu_ns, self.own_cpu_ns, self.end, self.end_ns = {}, 0, 0, None, 0
         self.whole = True  # every chunk intact and in sequence
         self._read_chunks(data, header_bytes)
 
@@ -109,7 +112,8 @@ class Capture:
         elif kind == ORIGINS:
             self.origins.update((coro, stack) for coro, stack, _ in struct.iter_unpack("<QII", data))
         elif kind == LEDGER:
-            for coro, _, _, cpu_ns, switches, _, *_ in struct.iter_unpack("<QIIqQQQQQQQQQ", data):  # CPU: a difference
+            for coro, _, _, cpu_ns, switches, *_, longest_ns in struct.iter_unpack("<QIIqQQQQQQQQQ", data):  # CPU: a difference
+                self.longest_ns[coro] = max(self.longest_ns[coro], longest_ns)
                 self.ledger[coro][0] += cpu_ns
                 self.ledger[coro][1] += switches
         elif kind == COUNTERS:
@@ -117,12 +121,14 @@ class Capture:
             values = struct.unpack_from(f"<{count}Q", data, 32)
             self.counters = {COUNTER_NAMES[i]: value for i, value in enumerate(values)}
         elif kind == END:
-            self.end = struct.unpack_from("<QI", data)[1]
+            self.end_ns, self.end = struct.unpack_from("<QI", data)
         elif kind == TRACES:
             for number, _, trace in struct.iter_unpack("<II16s", data):
                 self.traces[number] = trace.hex()
         elif kind == SPANS:
             self._read_spans(data)
+        elif kind == HOGS:
+            self._read_hogs(data)
         elif kind == STACKS:
             self._read_stacks(data)
         elif kind == META:
@@ -134,6 +140,13 @@ class Capture:
             number, depth, flags = struct.unpack_from("<IHH", data, at)
             self.stack_flags[number] = flags
             at += 8 + 8 * depth
+
+    def _read_hogs(self, data):
+        at = 0
+        while at < len(data):
+            *item, stacks, _ = struct.unpack_from("<QQQQIIII", data, at)
+            self.hogs.append(Hog(*item))
+            at += 48 + 16 * stacks
 
     def _read_spans(self, data):
         at = 0

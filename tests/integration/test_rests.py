@@ -38,6 +38,7 @@ while True:
 """
 RESTED, NO_TIMES = 128, 32
 BORN, CHILDREN, PARTS = 12, 6, 3
+RESTS, LEAST_WINDOW_MS = 3, 400
 OFTEN = ("--budget", "4%", "--flush", "400")  # rests of a few seconds
 EXIT, STOPPED, EXEC, TURNED = 0, 1, 2, 7  # capture/format.h
 
@@ -76,24 +77,33 @@ class Rests(check.Case):
         self.wait_for_rests(process, rests + 2)
         return rests
 
-    def has_rest(self, process):
-        """Was it in a rest, from before this was asked until then?"""
+    def rested_meanwhile(self, process):
+        """How long it rested between two questions, the least time that lay between them, seconds, and is that known?"""
         rested, asked = [], []
         for _ in range(2):
             asked.append(time.monotonic())
             done = self.ask("status", process, "--json")
             rested.append(json.loads(done.stdout).get("rested_seconds", 0) if done.returncode == 0 else 0)
             asked.append(time.monotonic())
-        return rested[1] - rested[0] >= 0.9 * (asked[2] - asked[1]) > 0 and rested[0] > 0
+        return rested[1] - rested[0], asked[2] - asked[1], rested[0] > 0
 
-    def wait_for_a_rest(self, process):
+    def has_rest(self, process):
+        """Was it in a rest all the while?"""
+        rested, asked, is_known = self.rested_meanwhile(process)
+        return is_known and rested >= 0.9 * asked
+
+    def has_window(self, process):
+        rested, _, is_known = self.rested_meanwhile(process)
+        return is_known and rested == 0
+
+    def wait_for_a(self, process, has):
         start = time.monotonic()
-        while not self.has_rest(process):
+        while not has(process):
             self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
             self.assertIsNone(process.poll())
 
     def tell_in_a_rest(self, process, letters):
-        self.wait_for_a_rest(process)
+        self.wait_for_a(process, self.has_rest)
         process.stdin.write(letters)
         process.stdin.flush()
 
@@ -203,7 +213,7 @@ class Rests(check.Case):
     def rotate_in_a_rest(self, process):
         """Returns whether it was one: no part begins a rest as early as this."""
         before = len(self.aside())
-        self.wait_for_a_rest(process)
+        self.wait_for_a(process, self.has_rest)
         process.send_signal(signal.SIGUSR1)
         start = time.monotonic()
         while len(self.aside()) == before:
@@ -277,6 +287,27 @@ class Rests(check.Case):
             self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
             self.assertIsNone(process.poll())
             time.sleep(0.02)
+
+    def test_slice_across_rests(self):
+        """A coroutine keeps its thread from one window into others: no slice, and no hog, is longer than was recorded."""
+        process = self.start(check.program("rests"), options=OFTEN)
+        self.wait_for_rests(process, 1)
+        process.stdin.write(b"h")
+        process.stdin.flush()
+        rests = self.wait_for_rests(process, 1)
+        self.wait_for_rests(process, rests + RESTS)
+        self.wait_for_a(process, self.has_window)
+        process.stdin.write(b"o")
+        self.end(process)
+        capture = Capture(self.output)
+        self.look_at_sums(capture)
+        hog, = (coro for coro in capture.coros.values() if coro.name == "hog")
+        recorded_ns = capture.end_ns - capture.counters["rest_ns"]
+        self.at_least("longest slice of one that keeps its thread, ms", capture.longest_ns[hog.id] / 1e6, LEAST_WINDOW_MS)
+        self.at_most("the same", capture.longest_ns[hog.id] / 1e6, recorded_ns / 1e6)
+        self.at_least("hogs", sum(each.coro == hog.id for each in capture.hogs), 1)
+        self.at_most("hogs, ms", sum(each.duration_ns for each in capture.hogs if each.coro == hog.id) / 1e6, recorded_ns / 1e6)
+        self.at_most("the longest hog", max((each.duration_ns for each in capture.hogs), default=0) / 1e6, recorded_ns / 1e6)
 
     def test_signal_of_the_program(self):
         """In a rest the program takes the sampling signal, by sigaction() or without: recording goes on by another."""

@@ -245,6 +245,17 @@ void gp_timers_sample_soon(void)
     gp_unlock(&timer_lock);
 }
 
+bool gp_timers_any_is_unsettled(uint64_t ns)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    prof_coro_t *coro;
+    for (; thread != NULL; thread = thread->next)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE &&
+            gp_slice_open_ns(thread, &coro) > ns)
+            return true;
+    return false;
+}
+
 void gp_timers_give_missing(void)
 {
     if (engine->start != NULL && gp_thread_own_may_stay())

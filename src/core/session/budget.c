@@ -31,7 +31,8 @@ enum {
     SPAWNS_MAX = 64, // where hooks take too much, of so many places of creation one is kept, at most; and then:
     SPARING_ACTIVITIES = 500, // of the timeline, a second and thread
     SPARING_PENDING_NS = 2000000,
-    STRETCH_MAX = 10,    // of looks at sleeping threads, which become fewer as samples do
+    STRETCH_MAX = 10, // of looks at sleeping threads, which become fewer as samples do
+    UNSETTLED_NS = 3 * GP_TIMERS_SOON_NS,
     LONG_LOOK_MS = 5000, // after which rates are begun anew
 };
 
@@ -234,6 +235,7 @@ static void rest_or_not(double may, uint64_t now_ns)
     gp_duty_look_t look = {
         .now_ns = now_ns,
         .is_last_resort = state.duty.phase == GP_DUTY_RECORDS && is_last_resort(),
+        .is_unsettled = state.duty.phase == GP_DUTY_ENDS && gp_timers_any_is_unsettled(UNSETTLED_NS),
         .credit_ns = state.credit_ns,
         .cost = state.cost,
         .hooks = state.hooks,

@@ -10,8 +10,9 @@ enum {
     HOOKS_PART = 2,      // of the budget, what hooks take at least: else rests save little
     LONG_MS = 10000,     // of a rest, after which it ends if it saves little:
     SAVES_PART = 4,      // of what it would if nothing cost anything and the program did as much as in windows
-    ENDS_MS = 8,         // some samples (GP_TIMERS_SOON_NS)
-    LOOK_LEAST_MS = 20,  // between two looks
+    ENDS_MS = 8,         // some samples (GP_TIMERS_SOON_NS), and again while they are waited for:
+    ENDS_MOST_MS = 100,
+    LOOK_LEAST_MS = 20, // between two looks
     LOOK_MOST_MS = 500,
     REST_LOOK_MS = 900, // at most, in a rest
 };
@@ -58,6 +59,12 @@ static bool is_rested(const gp_duty_t *duty, const gp_duty_look_t *look)
     return look->credit_ns >= duty->goal_ns || (lasted_ns >= LONG_MS * MS && saves_little);
 }
 
+// Do threads that had to wait for a processor lack the sample that settles their accounts?
+static bool ends_on(const gp_duty_t *duty, const gp_duty_look_t *look)
+{
+    return look->is_unsettled && look->now_ns - duty->since_ns < ENDS_MOST_MS * MS;
+}
+
 static void begin(gp_duty_t *duty, gp_duty_phase_t phase, const gp_duty_look_t *look)
 {
     duty->phase = phase;
@@ -69,7 +76,7 @@ gp_duty_phase_t gp_duty_next(gp_duty_t *duty, const gp_duty_look_t *look)
 {
     if (duty->since_ns == 0)
         duty->since_ns = look->now_ns;
-    if (duty->phase == GP_DUTY_ENDS) {
+    if (duty->phase == GP_DUTY_ENDS && !ends_on(duty, look)) {
         begin(duty, GP_DUTY_RESTS, look);
     } else if (duty->phase == GP_DUTY_RECORDS && is_to_rest(duty, look)) {
         duty->goal_ns = goal_of(duty, look);

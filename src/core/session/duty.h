@@ -14,7 +14,7 @@
 
 typedef enum gp_duty_phase {
     GP_DUTY_RECORDS,
-    GP_DUTY_ENDS, // a window: threads are sampled once more
+    GP_DUTY_ENDS, // a window: threads are sampled once more, as far as they come to run soon
     GP_DUTY_RESTS,
 } gp_duty_phase_t;
 
@@ -27,6 +27,7 @@ typedef struct gp_duty { // zeros: a window begins with the first look
 typedef struct gp_duty_look {
     uint64_t now_ns;     // CLOCK_MONOTONIC
     bool is_last_resort; // nothing else is left to save with, and sampling may rest
+    bool is_unsettled;   // a thread has used more than it was sampled since; asked for in GP_DUTY_ENDS only
     double credit_ns;    // what may be taken; below 0: what was taken too much
     double cost, hooks;  // of greenprof, and of that its hooks: ns a second while recorded
     double may;          // of these, what greenprof may take
