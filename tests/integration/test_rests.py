@@ -126,6 +126,7 @@ class Rests(check.Case):
         self.assertLess(recorded_ns, process_ns * 0.95)
         self.near("ledger", sum(cpu for capture in captures for cpu, _ in capture.ledger.values()), recorded_ns, 0.03)
         self.near("samples", sum(capture.sampled_ns for capture in captures), recorded_ns, 0.05, 5e7)
+        return recorded_ns
 
     def look_at_words(self, path):
         """What the commands say of a capture that rested."""
@@ -241,13 +242,13 @@ class Rests(check.Case):
         self.assertRegex(said, rf"recorded \d+ % of the time, by budget \(\d+ rests?\).* the last of {len(paths)} parts")
         captures = [Capture(path) for path in paths]
         self.assertEqual([capture.end for capture in captures], [TURNED] * (len(paths) - 1) + [EXIT])
-        self.look_at_sums(*captures)
+        recorded_ns = self.look_at_sums(*captures)
         for path, capture in zip(paths, captures):
             if capture.counters["rests"] > 0:
                 self.look_at_words(path)
             self.assertLess(capture.counters["rest_cpu_ns"], capture.process_cpu_ns + 10**6)  # two clocks, read in turn
         folded = self.look_at_folded(paths)
-        self.near("folded", folded.total, sum(capture.sampled_ns for capture in captures) / 1e9, 0.001)
+        self.near("folded", folded.total, recorded_ns / 1e9, 0.05, 0.05)
         blocks = [(path, span) for path, capture in zip(paths, captures) for span in capture.spans if span.flags & RESTED]
         self.assertGreater(len(blocks), PARTS)
         for path, span in blocks:
