@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What threads cost that do nothing: blocks are found and reused without a look at any other, clocks are read of those
 // that run coroutines only, the collector comes to those that called it, and the memory of rings is given back. And
-// threads that no descriptor is left for are sampled all the same.
+// threads that no descriptor is left for are sampled all the same. Timers are set no more often than they need be.
 //
 // Costs are counted, not measured: of blocks that nothing may look at, the memory is taken away meanwhile.
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +24,13 @@
 #include "collect/news.h"
 #include "collect/pace_queue.h"
 #include "collect/sampler.h"
+#include "collect/sampling_signal.h"
 #include "collect/sleepers.h"
 #include "collect/thread_timers.h"
 #include "coro/registry.h"
 #include "coro/thread_rings.h"
 #include "coro/threads.h"
+#include "signal/mask.h"
 #include "signal/ticks.h"
 
 enum {
@@ -451,6 +455,49 @@ static void thread_that_has_ended_is_no_new_one(void **state)
     assert_false(is_known);
 }
 
+static int intervals_set; // by others than a handler
+
+int __real_ioctl(int fd, unsigned long request, unsigned long argument);
+int __wrap_ioctl(int fd, unsigned long request, unsigned long argument);
+
+int __wrap_ioctl(int fd, unsigned long request, unsigned long argument)
+{
+    intervals_set += request == PERF_EVENT_IOC_PERIOD && !gp_thread_self->in_handler;
+    return __real_ioctl(fd, request, argument);
+}
+
+// A fast profile's start beside a slow one sets the timers; its end leaves that to the next sample, and another start
+// before that finds them set.
+static void profiles_one_after_the_other_set_timers_once(void **state)
+{
+    (void)state;
+    enum { PROFILES = 10, SLOW_HZ = 10, FAST_HZ = 1000 };
+    sigset_t signals;
+    assert_int_equal(gp_sampler_acquire(SLOW_HZ), 0);
+    bool is_perf = gp_timers_engine() == GP_ENGINE_PERF;
+    gp_sampling_signal_set(&signals);
+    gp_mask_change(SIG_BLOCK, &signals, NULL);
+    intervals_set = 0;
+    assert_int_equal(gp_sampler_acquire(FAST_HZ), 0);
+    int at_first = intervals_set;
+    for (int i = 0; i < PROFILES; i++) {
+        gp_sampler_release(FAST_HZ);
+        assert_int_equal(gp_thread_self->timer.period_ns, 1000000000 / SLOW_HZ);
+        assert_int_equal(gp_sampler_acquire(FAST_HZ), 0);
+        assert_int_equal(gp_thread_self->timer.period_ns, 1000000000 / FAST_HZ);
+    }
+    int later = intervals_set;
+    gp_sampler_release(FAST_HZ);
+    gp_mask_change(SIG_UNBLOCK, &signals, NULL);
+    while (atomic_load(&gp_thread_self->timer.set_ns) != 1000000000 / SLOW_HZ)
+        ; // the next sample draws a long interval by itself
+    gp_sampler_release(SLOW_HZ);
+    if (!is_perf)
+        skip(); // other timers are set in other ways
+    assert_true(at_first >= 1);
+    assert_int_equal(later, at_first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -465,6 +512,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rings_come_to_a_file_and_back, make_blocks, drop_blocks),
         cmocka_unit_test(threads_without_a_descriptor_get_a_timer),
         cmocka_unit_test(thread_that_has_ended_is_no_new_one),
+        cmocka_unit_test(profiles_one_after_the_other_set_timers_once),
         cmocka_unit_test(ring_of_a_thread_that_goes_on_stays_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,6 +211,17 @@ void gp_timers_renew(void)
     gp_unlock(&timer_lock);
 }
 
+// The next sample draws another interval. Which of two is set that a handler draws meanwhile is left to chance: it is
+// for one sample.
+static void end_interval(gp_timer_t *timer)
+{
+    timer->block_left = 0;
+    if (atomic_load_explicit(&timer->set_ns, memory_order_relaxed) <= timer->period_ns)
+        return;
+    atomic_store_explicit(&timer->set_ns, timer->period_ns, memory_order_relaxed);
+    atomic_load_explicit(&timer->engine, memory_order_relaxed)->set_interval(timer, timer->period_ns);
+}
+
 void gp_timers_change(unsigned hz, bool at_once)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
@@ -221,11 +232,8 @@ void gp_timers_change(unsigned hz, bool at_once)
             continue;
         // The period alone: the handler draws the next interval from it; the accounts go on.
         thread->timer.period_ns = 1000000000u / hz;
-        if (!at_once)
-            continue;
-        thread->timer.block_left = 0;
-        atomic_load_explicit(&thread->timer.engine, memory_order_relaxed)
-            ->set_interval(&thread->timer, thread->timer.period_ns);
+        if (at_once)
+            end_interval(&thread->timer);
     }
     gp_unlock(&timer_lock);
 }
@@ -238,9 +246,7 @@ void gp_timers_sample_soon(void)
         if (!thread->timer.armed)
             continue;
         thread->timer.period_ns = GP_TIMERS_SOON_NS;
-        thread->timer.block_left = 0;
-        atomic_load_explicit(&thread->timer.engine, memory_order_relaxed)
-            ->set_interval(&thread->timer, GP_TIMERS_SOON_NS);
+        end_interval(&thread->timer);
     }
     gp_unlock(&timer_lock);
 }

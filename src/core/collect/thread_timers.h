@@ -39,7 +39,8 @@ void gp_timers_stop(void);
 // The sampling signal is another one.
 void gp_timers_renew(void);
 
-//   at_once: the interval under way ends as well, at the cost of a system call for each thread.
+//   at_once: an interval under way that is longer ends as well, at the cost of a system call for each thread that has
+//            one. A shorter one ends by itself: profiles that start and stop one after the other cost none.
 void gp_timers_change(unsigned hz, bool at_once);
 
 // Have each thread that works sampled each GP_TIMERS_SOON_NS, until that is changed: its accounts are settled when a

@@ -96,6 +96,7 @@ uint64_t gp_timer_draw(gp_timer_t *timer)
     x ^= x << 5;
     timer->random = x;
     atomic_store_explicit(&timer->drawn_ns, timer->period_ns, memory_order_relaxed);
+    atomic_store_explicit(&timer->set_ns, timer->period_ns, memory_order_relaxed);
     uint64_t slowed_ns = atomic_load_explicit(&timer->slowed_ns, memory_order_relaxed);
     timer->block_left = slowed_ns != 0 ? 0 : block_samples(timer->period_ns) - 1;
     uint64_t least_ns = slowed_ns != 0 ? slowed_ns : timer->period_ns / 2;

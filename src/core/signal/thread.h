@@ -31,6 +31,7 @@ typedef struct gp_timer {
     uint64_t period_ns;         // mean period asked for
     uint64_t cost_ns;           // running mean of what a sample takes
     _Atomic uint64_t drawn_ns;  // the period that the present interval was drawn from
+    _Atomic uint64_t set_ns;    // the same, or the interval itself where it was set by others
     _Atomic uint64_t slowed_ns; // shortest interval that bears that, where it is longer than the period; else 0
     uint32_t random;            // state of the generator that draws it
     uint64_t state[10];         // the engine's own; zero before the first arm(), and kept when it is prepared anew
