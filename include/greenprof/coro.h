@@ -49,7 +49,11 @@ PROF_API int prof_coro_entry(const void *code_low, const void *code_high);
 PROF_API extern int prof_coro_active;
 
 // The part of prof_coro_switch() that runs while a profile does. Do not call it directly.
-PROF_API void prof_coro_switch_hook(prof_coro_t *to);
+#if defined(__x86_64__)
+__attribute__((noplt))
+#endif
+PROF_API void
+prof_coro_switch_hook(prof_coro_t *to);
 
 // Say that the calling thread is about to switch to `to`: call it right before the stack switch.
 //   to: NULL = the thread's own stack.

@@ -14,6 +14,7 @@
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/shown.h"
+#include "coro/switch.h"
 #include "coro/threads.h"
 #include "greenprof/coro.h"
 #include "settings.h"
@@ -91,6 +92,8 @@ static int start_locked(gp_thread_t *self, unsigned hz)
     gp_coro_set_draining(NULL); // again: the collector may just have found that nothing samples
     gp_timers_give_all();
     atomic_store_explicit(&yielded_ns, 0, memory_order_relaxed);
+    if (gp_ticks_scale.counter)
+        atomic_fetch_and_explicit(&gp_switch_special, ~(uint32_t)GP_SWITCH_RESTS, memory_order_relaxed);
     __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELEASE);
     return 0;
 }
@@ -98,6 +101,7 @@ static int start_locked(gp_thread_t *self, unsigned hz)
 static void stop_locked(void)
 {
     __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELEASE);
+    atomic_fetch_or_explicit(&gp_switch_special, GP_SWITCH_RESTS, memory_order_relaxed);
     atomic_store_explicit(&gp_handler_sampling, false, memory_order_release);
     gp_edge_end_epoch(gp_ticks());
     gp_shown_pause();

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "coro/switch.h"
 #include "coro/threads.h"
 #include "signal/handler.h"
 
@@ -23,14 +24,17 @@ void gp_shown_begin(const gp_shown_source_t *from)
 
 void gp_shown_resume(void)
 {
-    if (source != NULL)
+    if (source != NULL) {
+        atomic_fetch_or_explicit(&gp_switch_special, GP_SWITCH_SHOWN, memory_order_relaxed);
         atomic_store_explicit(&gp_shown_is_on, true, memory_order_release);
+    }
 }
 
 void gp_shown_pause(void)
 {
     if (!atomic_exchange_explicit(&gp_shown_is_on, false, memory_order_seq_cst))
         return;
+    atomic_fetch_and_explicit(&gp_switch_special, ~(uint32_t)GP_SWITCH_SHOWN, memory_order_relaxed);
     // Partner of the fence in gp_shown_write(): a thread that still finds it on has set `valid` before the store below.
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);

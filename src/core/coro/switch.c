@@ -16,6 +16,7 @@
 
 int prof_coro_active;
 _Atomic bool gp_switch_meets_early;
+_Atomic uint32_t gp_switch_special = GP_SWITCH_RESTS;
 
 static inline gp_thread_t *self(void)
 {
@@ -24,8 +25,8 @@ static inline gp_thread_t *self(void)
 }
 
 // Any switch. now: what the clock said; 0 = it is not read yet. The rest is a gp_park_t, which would be in memory.
-__attribute__((noinline)) static void switch_any(prof_coro_t *to, uint64_t to_id, uint64_t now, uintptr_t pc,
-                                                 uintptr_t sp, uintptr_t fp)
+__attribute__((noinline, cold)) static void switch_any(prof_coro_t *to, uint64_t to_id, uint64_t now, uintptr_t pc,
+                                                       uintptr_t sp, uintptr_t fp)
 {
     gp_park_t park = {.pc = pc, .sp = sp, .fp = fp};
     gp_thread_t *thread = self();
@@ -40,15 +41,68 @@ __attribute__((noinline)) static void switch_any(prof_coro_t *to, uint64_t to_id
     gp_shown_update(thread, to);
 }
 
-// The common case calls nothing, and jumps to what is for the others: no register need be saved.
-__attribute__((always_inline)) static inline void switch_on(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
+// Where the caller goes on: a park, or the frame of the function that it has called, which is read only once it is
+// needed: until then it takes no registers.
+typedef struct place {
+    bool is_frame;
+    const gp_park_t *park;
+    const volatile uintptr_t *frame;
+} place_t;
+
+#if defined(__x86_64__)
+enum { FRAME_WORDS = 2 }; // from where the frame pointer points, up to where the caller's stack pointer will be
+#else
+enum { FRAME_WORDS = 0 };
+#endif
+
+__attribute__((always_inline)) static inline uintptr_t sp_of(place_t place)
+{
+    return place.is_frame ? (uintptr_t)(place.frame + FRAME_WORDS) : place.park->sp;
+}
+
+__attribute__((always_inline)) static inline gp_park_t park_of(place_t place)
+{
+    if (!place.is_frame)
+        return *place.park;
+    return (gp_park_t){.pc = place.frame[1], .sp = sp_of(place), .fp = place.frame[0]};
+}
+
+// Where contexts are shown, nothing samples, or the clock is another one.
+__attribute__((noinline, cold)) static void switch_specially(prof_coro_t *to, uint64_t to_id, uintptr_t pc,
+                                                             uintptr_t sp, uintptr_t fp)
 {
     gp_thread_t *thread = gp_thread_self;
+    gp_slice_plain_t plain;
+    gp_park_t park = {.pc = pc, .sp = sp, .fp = fp};
     // Where the preloaded core and the host's library are both in the process, both hook; one of them samples.
-    if (__builtin_expect(!atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed), 0))
+    if (!atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
         return;
-    if (__builtin_expect(thread == NULL || !gp_ticks_scale.counter, 0)) {
-        switch_any(to_id != 0 ? to : NULL, to_id, 0, park->pc, park->sp, park->fp);
+    if (thread == NULL || !gp_ticks_scale.counter) {
+        switch_any(to_id != 0 ? to : NULL, to_id, 0, pc, sp, fp);
+        return;
+    }
+    if (to == NULL || to_id == 0) {
+        to = thread->root;
+        to_id = thread->root_id;
+    }
+    gp_slice_enter(thread);
+    uint64_t now = gp_ticks_counter();
+    if (!gp_slice_is_plain(thread, sp, to, now, &plain)) {
+        switch_any(to, to_id, now, pc, sp, fp);
+        return;
+    }
+    gp_slice_switch_plainly(thread, &plain, &park, to, to_id, now);
+    gp_shown_update(thread, to);
+}
+
+// The common case calls nothing, and jumps to what is for the others: no register need be saved.
+__attribute__((always_inline)) static inline void switch_on(prof_coro_t *to, uint64_t to_id, place_t place)
+{
+    gp_thread_t *thread = gp_thread_self;
+    gp_slice_plain_t plain;
+    if (__builtin_expect(!gp_word32_is(&gp_switch_special, 0) || thread == NULL, 0)) {
+        gp_park_t park = park_of(place);
+        switch_specially(to, to_id, park.pc, park.sp, park.fp);
         return;
     }
     if (to == NULL || to_id == 0) { // no coroutine, or one destroyed before it was switched to
@@ -57,15 +111,18 @@ __attribute__((always_inline)) static inline void switch_on(prof_coro_t *to, uin
     }
     gp_slice_enter(thread);
     uint64_t now = gp_ticks_counter();
-    if (__builtin_expect(gp_slice_switch_plainly(thread, park, to, to_id, now), 1))
-        gp_shown_update(thread, to);
-    else
-        switch_any(to, to_id, now, park->pc, park->sp, park->fp);
+    if (__builtin_expect(gp_slice_is_plain(thread, sp_of(place), to, now, &plain), 1)) {
+        gp_park_t park = park_of(place);
+        gp_slice_switch_plainly(thread, &plain, &park, to, to_id, now);
+    } else {
+        gp_park_t park = park_of(place);
+        switch_any(to, to_id, now, park.pc, park.sp, park.fp);
+    }
 }
 
 void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 {
-    switch_on(to, to_id, park);
+    switch_on(to, to_id, (place_t){.park = park});
 }
 
 enum { PIECE_LOG2 = 12 };
@@ -112,7 +169,7 @@ void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park)
     if (__builtin_expect(entry != NULL && target_sp >= entry->lo && target_sp < entry->hi &&
                              entry->version == atomic_load_explicit(&gp_region_version, memory_order_acquire),
                          1))
-        switch_on(entry->coro, entry->id, park);
+        switch_on(entry->coro, entry->id, (place_t){.park = park});
     else
         switch_to_found(target_sp, park);
 }
@@ -165,17 +222,14 @@ __attribute__((noinline, cold)) static void switch_with_sharers(prof_coro_t *to,
 
 void prof_coro_switch_hook(prof_coro_t *to)
 {
-    const uintptr_t *frame = __builtin_frame_address(0);
-#if defined(__x86_64__)
-    gp_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
-#else
-    gp_park_t park = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)frame, .fp = frame[0]};
-#endif
+    place_t place = {.is_frame = true, .frame = __builtin_frame_address(0)};
     uint64_t to_id = to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0;
-    if (__builtin_expect(atomic_load_explicit(&gp_coro_any_shared, memory_order_relaxed), 0))
+    if (__builtin_expect(gp_word_is_true(&gp_coro_any_shared), 0)) {
+        gp_park_t park = park_of(place);
         switch_with_sharers(to, to_id, park.pc, park.sp, park.fp);
-    else
-        switch_on(to, to_id, &park);
+    } else {
+        switch_on(to, to_id, place);
+    }
 }
 
 void prof_coro_ready(prof_coro_t *coro)

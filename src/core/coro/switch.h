@@ -16,6 +16,13 @@ void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park);
 // nothing. Hooks that see where their stacks are announce them then.
 extern _Atomic bool gp_switch_meets_early __attribute__((visibility("hidden")));
 
+// Why a switch is not what most are; 0 = nothing of that. Each bit is written by one that knows.
+enum {
+    GP_SWITCH_RESTS = 1, // nothing is sampled, or the processor's counter is not the clock: by the sampler
+    GP_SWITCH_SHOWN = 2, // to readers outside of the process: coro/shown.c
+};
+extern _Atomic uint32_t gp_switch_special __attribute__((visibility("hidden")));
+
 // Switch to whichever stack holds `target_sp`: the youngest coroutine there, else the thread's own stack.
 void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park);
 

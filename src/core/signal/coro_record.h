@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/word.h"
 #include "greenprof/coro.h"
 #include "model/kinds.h"
 #include "model/ledger.h"
@@ -232,6 +233,5 @@ static inline void gp_coro_change(_Atomic uint64_t *word, uint64_t value)
 // Add on-CPU time to a record; slice.c says which thread may call it.
 static inline void gp_coro_add(_Atomic uint64_t *counter, uint64_t amount)
 {
-    // Single writer at a time: no locked instruction needed.
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount, memory_order_relaxed);
+    gp_word_add(counter, amount); // single writer at a time: no locked instruction needed
 }

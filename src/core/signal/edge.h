@@ -146,7 +146,7 @@ static inline void gp_edge_touch(prof_coro_t *coro)
 static inline void gp_edge_end_slice(prof_coro_t *coro, uint64_t ticks)
 {
     gp_coro_add(&coro->slice_ticks, ticks);
-    if (ticks > gp_edge_load(&coro->longest_ticks))
+    if (__builtin_expect(gp_word_is_below(&coro->longest_ticks, ticks), 0))
         gp_edge_store(&coro->longest_ticks, ticks);
 }
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Words that are compared, and added to, in one instruction where the processor has one: compilers make two or three
+// of them where the word is atomic.
+//
+// Order: relaxed. Threads: an addition is whole for a signal handler of the same thread, not for other threads.
+// Signals: safe.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#define GP_WORD_COMPARE(instruction, condition, word, value)                                                           \
+    ({                                                                                                                 \
+        bool is_so;                                                                                                    \
+        __asm__(instruction " %2, %1" : "=@cc" condition(is_so) : "m"(*(word)), "qe"(value) : "cc");                   \
+        is_so;                                                                                                         \
+    })
+#endif
+
+static inline bool gp_word_is(const _Atomic uint64_t *word, uint64_t value)
+{
+#ifdef GP_WORD_COMPARE
+    return GP_WORD_COMPARE("cmpq", "e", word, value);
+#else
+    return atomic_load_explicit(word, memory_order_relaxed) == value;
+#endif
+}
+
+static inline bool gp_word_is_below(const _Atomic uint64_t *word, uint64_t value)
+{
+#ifdef GP_WORD_COMPARE
+    return GP_WORD_COMPARE("cmpq", "b", word, value);
+#else
+    return atomic_load_explicit(word, memory_order_relaxed) < value;
+#endif
+}
+
+static inline bool gp_word32_is(const _Atomic uint32_t *word, uint32_t value)
+{
+#ifdef GP_WORD_COMPARE
+    return GP_WORD_COMPARE("cmpl", "e", word, value);
+#else
+    return atomic_load_explicit(word, memory_order_relaxed) == value;
+#endif
+}
+
+static inline bool gp_word8_is(const _Atomic uint8_t *word, uint8_t value)
+{
+#ifdef GP_WORD_COMPARE
+    return GP_WORD_COMPARE("cmpb", "e", word, value);
+#else
+    return atomic_load_explicit(word, memory_order_relaxed) == value;
+#endif
+}
+
+static inline bool gp_word_is_true(const _Atomic bool *word)
+{
+#ifdef GP_WORD_COMPARE
+    return GP_WORD_COMPARE("cmpb", "ne", word, (uint8_t)0);
+#else
+    return atomic_load_explicit(word, memory_order_relaxed);
+#endif
+}
+
+// Add to a word that this thread alone writes to.
+static inline void gp_word_add(_Atomic uint64_t *word, uint64_t amount)
+{
+#ifdef GP_WORD_COMPARE
+    __asm__("addq %1, %0" : "+m"(*word) : "re"(amount) : "cc");
+#else
+    atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + amount, memory_order_relaxed);
+#endif
+}
