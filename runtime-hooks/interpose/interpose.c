@@ -5,6 +5,7 @@
 #include <link.h>
 #include <stddef.h>
 
+#include "coro/stubs.h"
 #include "process/loader_hook.h"
 
 enum { PLACES = 256 };
@@ -97,7 +98,7 @@ void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)
         return original;
     original = dlsym(RTLD_NEXT, name);
     if (original != NULL) {
-        __atomic_store_n(slot, original, __ATOMIC_RELEASE);
+        gp_stubs_found(slot, original);
         return original;
     }
     original = in_scope_of(caller, name);

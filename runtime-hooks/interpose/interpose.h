@@ -2,9 +2,9 @@
 // What the hooks share: stubs that stand in for a runtime's functions, and some knowledge of stacks.
 //
 // A stub has the name of the runtime's function, is found before it by the dynamic linker, and jumps on to it with
-// every argument register as it was; while profiles run it calls its hook first. It never returns by itself, so that
-// functions which return twice, or never, or on another stack, are as good as any. greenprof_runtime()
-// (cmake/runtime.cmake) makes the stubs; stub_x86_64.inc is what they consist of.
+// every argument register as it was; while profiles run it calls its hook first (coro/stubs.h says which). It never
+// returns by itself, so that functions which return twice, or never, or on another stack, are as good as any.
+// greenprof_runtime() (cmake/runtime.cmake) makes the stubs; stub_x86_64.inc is what they consist of.
 //
 // The original is what the dynamic linker would have bound without us: the next one in the global scope, else the one
 // in the scope of the caller's object (plugins that were loaded RTLD_LOCAL). The first is looked up once; the second

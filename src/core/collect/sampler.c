@@ -14,6 +14,7 @@
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/shown.h"
+#include "coro/stubs.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
 #include "greenprof/coro.h"
@@ -95,12 +96,14 @@ static int start_locked(gp_thread_t *self, unsigned hz)
     if (gp_ticks_scale.counter)
         atomic_fetch_and_explicit(&gp_switch_special, ~(uint32_t)GP_SWITCH_RESTS, memory_order_relaxed);
     __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELEASE);
+    gp_stubs_hook(true);
     return 0;
 }
 
 static void stop_locked(void)
 {
     __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELEASE);
+    gp_stubs_hook(false);
     atomic_fetch_or_explicit(&gp_switch_special, GP_SWITCH_RESTS, memory_order_relaxed);
     atomic_store_explicit(&gp_handler_sampling, false, memory_order_release);
     gp_edge_end_epoch(gp_ticks());
