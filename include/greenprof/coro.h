@@ -21,6 +21,13 @@
 extern "C" {
 #endif
 
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+// A call of it goes past the procedure linkage table.
+#define PROF_DIRECT __attribute__((noplt))
+#else
+#define PROF_DIRECT
+#endif
+
 typedef struct prof_coro prof_coro_t;
 
 // Announce a coroutine. It inherits trace id and request profiles of the coroutine that calls this.
@@ -49,11 +56,7 @@ PROF_API int prof_coro_entry(const void *code_low, const void *code_high);
 PROF_API extern int prof_coro_active;
 
 // The part of prof_coro_switch() that runs while a profile does. Do not call it directly.
-#if defined(__x86_64__)
-__attribute__((noplt))
-#endif
-PROF_API void
-prof_coro_switch_hook(prof_coro_t *to);
+PROF_API void prof_coro_switch_hook(prof_coro_t *to) PROF_DIRECT;
 
 // Say that the calling thread is about to switch to `to`: call it right before the stack switch.
 //   to: NULL = the thread's own stack.

@@ -107,7 +107,7 @@ class Header:
 
     def add_functions(self, comment, declarations):
         text = re.sub(r"\{.*", "", " ".join(declarations), flags=re.DOTALL)
-        text = re.sub(r"__attribute__\(\(\w+\)\) ", "", text)
+        text = re.sub(r"__attribute__\(\(\w+\)\) | PROF_DIRECT\b", "", text)
         prototypes = [re.sub(r"\s+", " ", part).strip() + ";" for part in text.split(";") if NAME.search(part + ";")]
         if not prototypes:
             return
