@@ -158,7 +158,7 @@ def memory(bench, capture):
         label = " ".join(options)[:40]
         table.line(f"{label:<40} {peak:4.0f} MiB at most, {wall:6.2f} s, {cpu:6.2f} s of CPU")
         if options[0] == "--format":
-            table.figure(label, Estimate.of_values([cpu]), "s of CPU", bound=(10, "<= 10") if options[1] == "pprof" else None)
+            table.figure(label, Estimate.of_values([wall]), "s", bound=(10, "<= 10") if options[1] == "pprof" else None)
 
 
 def fold(bench, part, script, samples):
