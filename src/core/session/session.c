@@ -26,6 +26,7 @@
 #include "session/session_flush.h"
 #include "session/session_records.h"
 #include "session/session_report.h"
+#include "session/session_size.h"
 #include "session/span_listen.h"
 #include "session/writing.h"
 #include "settings.h"
@@ -38,15 +39,7 @@ enum {
     FLUSH_BYTES = 1 << 20,
     WAITS_AT_END = 200, // for the writing thread, where it writes to a pipe
     FILE_WAITS_AT_END = 600,
-    LAST_BYTES = 4096, // of what is written at the end; and for each live coroutine:
-    LAST_CORO_BYTES = 64,
-    LEAVE_TRIES = 100,       // to leave the ring file, 1 ms each
-    KNOWN_BYTES = 256 << 10, // of records after which it is known how small they become in the file
 };
-
-// Traces and stacks have numbers of 32 bits: after days of 10,000 traces a second there are only as many left as two
-// flushes may need.
-#define LAST_NUMBER (UINT32_MAX - (1u << 22))
 
 enum ending { ENDING_NOT, ENDING_ASKED, ENDING_EXIT, ENDING_EXEC };
 
@@ -111,28 +104,6 @@ static void say_last_word(void)
         return;
     const gp_closing_t last = last_word();
     gp_closing_say(&gp_session_recording, &last);
-}
-
-// Bytes that the file has with what waits, and with what is written at its end.
-static uint64_t expected_bytes(void)
-{
-    const gp_writer_t *writer = &gp_session_recording.writer;
-    uint64_t pending = gp_writer_pending(writer), packed = pending / 4;
-    if (gp_session_handed_over_bytes() > KNOWN_BYTES && 2 * writer->bytes < gp_session_handed_over_bytes() / 2)
-        packed = (uint64_t)((unsigned __int128)pending * 2 * writer->bytes / gp_session_handed_over_bytes());
-    return writer->bytes + packed + LAST_BYTES + gp_session_live_coros() * LAST_CORO_BYTES;
-}
-
-// Is there just room, in the file or among the numbers, for what is written at the end? The writer itself sees to it
-// that the file is never larger.
-static bool is_nearly_full(void)
-{
-    const gp_writer_t *writer = &gp_session_recording.writer;
-    uint32_t numbers = gp_session_recording.traces.last > gp_session_recording.stacks.last
-                           ? gp_session_recording.traces.last
-                           : gp_session_recording.stacks.last;
-    return numbers > LAST_NUMBER ||
-           (writer->max_bytes != 0 && !gp_writer_is_turning(writer) && expected_bytes() > writer->max_bytes);
 }
 
 static uint32_t end_reason(int end)
@@ -217,12 +188,6 @@ static void finish_part(uint64_t now)
         is_over = true;
 }
 
-static bool is_time_to_turn(uint64_t now)
-{
-    const gp_writer_t *writer = &gp_session_recording.writer;
-    return writer->is_regular && !gp_writer_is_turning(writer) && gp_rotation_is_due(expected_bytes(), now);
-}
-
 // What is asked for while a round is on its way is the next one's: this one has taken some of what came before already.
 static void round_begins(void)
 {
@@ -262,8 +227,8 @@ static void end_of_round(void)
     }
     is_turning = false;
     gp_recording_definitions(&gp_session_recording);
-    bool turns = end == ENDING_NOT && !flushes && is_time_to_turn(now);
-    bool is_last = !turns && (end != ENDING_NOT || is_nearly_full());
+    bool turns = end == ENDING_NOT && !flushes && gp_session_is_time_to_turn(now);
+    bool is_last = !turns && (end != ENDING_NOT || gp_session_is_nearly_full());
     gp_session_report(now, turns ? GP_REPORT_TURN : is_last ? GP_REPORT_LAST : GP_REPORT_NEWS);
     if (is_last || turns)
         write_end(turns ? GP_END_TURNED : end_reason(end));
