@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Jobs that threads of the program do ahead of the caller, who takes them in the order in which it needs them.
+// Jobs that threads of the program do ahead of their caller, which takes them in the order of its needs.
 //
 // Model: a job is given, then taken. Taking waits until it is done; one that is not begun yet is done by the taker, so
 // that there need not be any thread. There are threads only where a program has said how to start them: in a profiled

@@ -331,7 +331,7 @@ static void an_edge_begins_the_accounts_of_a_thread(void **state)
     run(300);
     gp_slice_settle_open(thread, wall_ns);
     assert_int_equal(thread->epoch, gp_edge_epoch);
-    assert_int_equal(root_cpu_ns(), 300); // no hook has said since then who runs
+    assert_int_equal(root_cpu_ns(), 300); // no hook has said since then which one runs
 }
 
 int main(void)
