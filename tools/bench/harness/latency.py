@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""14. What a client sees: latencies of the demo service's requests, under `greenprof run` and without, in turns."""
+"""14. What a client sees: latencies of the demo service's requests, under `greenprof run` and without, in turns.
+
+Turns are short: what else the machine does lasts for seconds, and meets them all. A process' percentile is that of all
+its requests; its CPU time is that of all its threads, the collector too."""
 import os
 import random
 import signal
@@ -9,10 +12,12 @@ import time
 from . import table
 from .rounds import Estimate
 
-GENERATIONS, ROUNDS, REQUESTS, CLIENTS = 8, 4, 500, 2
+GENERATIONS, TURNS, REQUESTS, CLIENTS = 12, 40, 50, 2
 PATHS = ("/report", "/search?q=fragile", "/mixed?delay=2", "/search?q=wrapping", "/health")
 PERCENTILES = (50, 99)
+WARM_UP = 500
 BOUND = 2.0
+CPU = "CPU time of a request"
 VARIANTS = (("-F", "100"), ("--budget", "1%"), (), ("--clock", "wall", "-F", "100"))
 
 
@@ -23,7 +28,8 @@ class Service:
         if os.path.exists(port):
             os.unlink(port)
         program = os.path.join(bench.build, "tools/demo-service/demo-service")
-        self.process = subprocess.Popen([*wrapper, program, "--rows", "2000", "--port", "0", "--port-file", port], stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([*wrapper, program, "--rows", "2000", "--port", "0", "--port-file", port],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not (os.path.exists(port) and os.path.getsize(port)):
             if self.process.poll() is not None:
                 raise RuntimeError(f"demo-service ended with status {self.process.returncode}")
@@ -32,13 +38,21 @@ class Service:
             self.port = file.read().strip()
 
     def latencies_ms(self, requests):
-        """Of so many requests, in order of size."""
+        """Of so many requests."""
         asked = "".join(PATHS[i % len(PATHS)] + "\n" for i in range(requests))
         done = subprocess.run([self.load, self.port, str(CLIENTS)], input=asked, capture_output=True, text=True, check=True)
         rows = [line.split("\t") for line in done.stdout.splitlines()]
         if len(rows) != requests or any(row[1] != "200" for row in rows):
             raise RuntimeError("the demo service did not answer each request")
-        return sorted(float(row[0]) * 1e3 for row in rows)
+        return [float(row[0]) * 1e3 for row in rows]
+
+    def cpu_ms(self):
+        """Of all its threads: none ends while it answers."""
+        spent = 0
+        for thread in os.listdir(f"/proc/{self.process.pid}/task"):
+            with open(f"/proc/{self.process.pid}/task/{thread}/schedstat", encoding="ascii") as file:
+                spent += int(file.read().split()[0])
+        return spent / 1e6
 
     def close(self):
         self.process.send_signal(signal.SIGTERM)
@@ -46,36 +60,38 @@ class Service:
             raise RuntimeError(f"demo-service ended with status {self.process.returncode}")
 
 
-def generation(bench, rounds, shuffle):
-    """percentile: [[alone, alone again, of each variant]], by rounds."""
+def generation(bench, turns, shuffle):
+    """figure: [alone, alone again, of each variant]."""
     greenprof = os.path.join(bench.build, "tools/greenprof/greenprof")
     services = [Service(bench, "alone"), Service(bench, "control")]
     services += [Service(bench, "profiled", [greenprof, "run", "-q", "-o", bench.capture_path(), *words, "--"]) for words in VARIANTS]
-    found = {percent: [] for percent in PERCENTILES}
-    for turn in range(rounds + 1):
-        order = list(range(len(services)))
+    for service in services:
+        service.latencies_ms(WARM_UP)
+    took, before = [[] for _ in services], [service.cpu_ms() for service in services]
+    order = list(range(len(services)))
+    for _ in range(turns):
         shuffle(order)
-        took = {which: services[which].latencies_ms(REQUESTS) for which in order}
-        if turn > 0:
-            for percent, rows in found.items():
-                rows.append([took[which][len(took[which]) * percent // 100] for which in range(len(services))])
+        for which in order:
+            took[which] += services[which].latencies_ms(REQUESTS)
+    spent = [service.cpu_ms() - start for service, start in zip(services, before)]
     for service in services:
         service.close()
-    return found
+    found = {f"{percent}th percentile": [sorted(one)[len(one) * percent // 100] for one in took] for percent in PERCENTILES}
+    return {**found, CPU: [ms / (turns * REQUESTS) for ms in spent]}
 
 
 def run(bench):
-    table.heading(f"14. latency: {REQUESTS} requests to the demo service by {CLIENTS} clients")
+    table.heading(f"14. latency: {CLIENTS} clients ask the demo service, {REQUESTS} requests a turn")
     if not os.path.exists(os.path.join(bench.build, "tools/demo-service/demo-load")):
         table.line("the demo service is not built here (-DGREENPROF_DEMO=ON)")
         return
     shuffle = random.Random(1).shuffle
-    generations = [generation(bench, bench.rounds(ROUNDS), shuffle) for _ in range(bench.rounds(GENERATIONS))]
-    for percent in PERCENTILES:
-        blocks = [found[percent] for found in generations]
-        table.figure(f"alone, {percent}th percentile", Estimate.of_generations([[row[0] for row in rows] for rows in blocks]), "ms")
+    generations = [generation(bench, bench.rounds(TURNS), shuffle) for _ in range(bench.rounds(GENERATIONS))]
+    for name in generations[0]:
+        rows = [found[name] for found in generations]
+        table.figure(f"alone, {name}", Estimate.of_generations([[row[0]] for row in rows]), "ms")
         for number, words in enumerate((None, *VARIANTS), 1):
             label = "alone again" if words is None else " ".join(("greenprof run", *words))
-            later = Estimate.of_generations([[100 * (row[number] / row[0] - 1) for row in rows] for rows in blocks])
-            bound = None if words is None else (BOUND, f"<= {BOUND:g} %")
-            table.figure(f"{label}, {percent}th percentile later by", later, "%", bound=bound)
+            more = Estimate.of_generations([[100 * (row[number] / row[0] - 1)] for row in rows])
+            bound = None if words is None or name == CPU else (BOUND, f"<= {BOUND:g} %")
+            table.figure(f"{label}, {name} {'more' if name == CPU else 'later'} by", more, "%", bound=bound)
