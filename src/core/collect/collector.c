@@ -48,6 +48,7 @@ enum {
     PAGE = 4096,
     EARLY_ROUNDS = 10, // short, as what the program does has only begun to show: handlers wait for its memory
     EARLY_NS = 10000000,
+    LOOKS_FOR_NOTHING = 8, // 40 ms: what wakes the collector up costs a thread a system call
 };
 
 static _Atomic unsigned waiting; // threads that wait for the lock
@@ -59,7 +60,9 @@ static _Atomic uint64_t look_by; // CLOCK_MONOTONIC; 0 = there is nothing to be 
 // `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
-static bool is_forked; // the process is a fork of one that was profiled
+static bool is_drained;            // since the present look began. Guarded by the drain lock
+static unsigned looks_for_nothing; // in a row, that left no thread to be looked at
+static bool is_forked;             // the process is a fork of one that was profiled
 
 void gp_collector_kick(void)
 {
@@ -291,23 +294,39 @@ static void round_of_all(void)
     gp_unlock(&gp_drain_lock);
 }
 
+void gp_collector_drain_for_look(void)
+{
+    if (!is_drained) {
+        refresh();
+        drain_all();
+    }
+    is_drained = true;
+}
+
 static void look_at_sleepers(bool with_threads)
 {
     take_lock();
     gp_news_take();
     gp_thread_sleeps_begin_round(with_threads);
     gp_thread_t *thread;
-    bool any = false;
-    for (uint32_t slot = 0; !any && (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL;)
-        any = gp_sleepers_wants(thread);
-    if (any) { // a slice's samples in the order in which they were taken
-        refresh();
-        drain_all();
-    }
+    is_drained = false;
     for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL;)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE || !gp_sleepers_look(thread))
             gp_thread_set_remove(&gp_news_lookers, thread);
+    uint32_t first = 0;
+    looks_for_nothing = gp_thread_set_next(&gp_news_lookers, &first) != NULL ? 0 : looks_for_nothing + 1;
     gp_unlock(&gp_drain_lock);
+}
+
+// Have all threads been at rest for a while? Then one that no longer is wakes the collector up.
+static bool doze(void)
+{
+    if (looks_for_nothing < LOOKS_FOR_NOTHING)
+        return false;
+    take_lock();
+    bool dozes = gp_news_doze();
+    gp_unlock(&gp_drain_lock);
+    return dozes;
 }
 
 static bool wants_threads(void)
@@ -350,10 +369,16 @@ static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
     if (look_ns < all || (!sampling && slow > 100 && look_ns != UINT64_MAX)) // a rest has little to take
         all = look_ns;
     for (uint64_t waited = 0, step; waited < all; waited += step) {
-        step = looks ? gp_sleepers_next_ns() * atomic_load_explicit(&stretch, memory_order_relaxed) * slow / 100 : all;
-        step = step < all ? step : all;
+        bool dozes = looks && doze();
+        step = all - waited;
+        if (looks && !dozes) {
+            uint64_t next = gp_sleepers_next_ns() * atomic_load_explicit(&stretch, memory_order_relaxed) * slow / 100;
+            step = next < all ? next : all;
+        }
         struct timespec time = {.tv_nsec = (long)step};
-        if (gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT)
+        bool is_woken = gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT;
+        gp_news_wake();
+        if (is_woken)
             return;
         if (looks)
             look_at_sleepers(wants_threads());

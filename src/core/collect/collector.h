@@ -27,6 +27,10 @@ void gp_drain_pass(void);
 // wait for their samples. Records that are retired meanwhile stay as they are. Collector only, which has the lock.
 void gp_collector_between_pieces(void);
 
+// Hand on what is in the rings, once in a look at sleeping threads: a slice's samples come in the order in which they
+// were taken. Collector only, which has the lock.
+void gp_collector_drain_for_look(void);
+
 // Start the thread. Idempotent; called under the sampler lock. Returns 0 or a negative errno value.
 int gp_collector_start(void);
 

@@ -23,7 +23,7 @@ void gp_news_take(void)
            atomic_load_explicit(&gp_thread_blocks[used_words * 64], memory_order_acquire) != NULL)
         used_words++;
     for (uint32_t i = 0; i < used_words; i++) {
-        if (atomic_load_explicit(&gp_thread_told[i], memory_order_relaxed) == 0)
+        if (atomic_load(&gp_thread_told[i]) == 0)
             continue;
         // Acquire: partner of the release in gp_thread_tell().
         uint64_t told = atomic_exchange_explicit(&gp_thread_told[i], 0, memory_order_acquire);
@@ -60,8 +60,24 @@ void gp_news_look_at_all(void)
             gp_news_lookers.words[thread->slot / 64] |= 1ull << thread->slot % 64;
 }
 
+bool gp_news_doze(void)
+{
+    uint32_t slot = 0;
+    atomic_store(&gp_thread_wakes, true); // in one order with what gp_thread_tell_first() does
+    gp_news_take();
+    if (gp_thread_set_next(&gp_news_lookers, &slot) != NULL)
+        gp_news_wake();
+    return atomic_load_explicit(&gp_thread_wakes, memory_order_relaxed);
+}
+
+void gp_news_wake(void)
+{
+    atomic_store_explicit(&gp_thread_wakes, false, memory_order_relaxed);
+}
+
 void gp_news_forget(void)
 {
+    gp_news_wake();
     memset(&gp_news, 0, used_words * sizeof(gp_news.words[0]));
     memset(&gp_news_lookers, 0, used_words * sizeof(gp_news.words[0]));
 }

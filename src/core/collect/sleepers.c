@@ -49,21 +49,13 @@ static bool read_task_file(pid_t tid, const char *name, char *text, size_t size)
     return length > 0;
 }
 
-// Source: proc_pid_stat(5): the state follows the name, which may have parentheses itself.
-static bool is_asleep(pid_t tid)
-{
-    char text[256];
-    const char *end = read_task_file(tid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
-    return end != NULL && (end[2] == 'S' || end[2] == 'D');
-}
-
-// Source: proc_pid_syscall(5): "running", or the number, six arguments, the stack pointer and the program counter.
+// Source: proc_pid_syscall(5): "running" also where it waits for a processor, or the number, six arguments, the stack
+// pointer and the program counter.
 static bool find_sleep(pid_t tid, sleep_t *sleep)
 {
     char text[256];
-    if (!is_asleep(tid) || !read_task_file(tid, "syscall", text, sizeof(text)))
-        return false;
-    return sscanf(text, "%ld %*s %*s %*s %*s %*s %*s %lx %lx", &sleep->call, &sleep->sp, &sleep->pc) == 3 &&
+    return read_task_file(tid, "syscall", text, sizeof(text)) &&
+           sscanf(text, "%ld %*s %*s %*s %*s %*s %*s %lx %lx", &sleep->call, &sleep->sp, &sleep->pc) == 3 &&
            sleep->call >= 0;
 }
 
@@ -80,11 +72,22 @@ static void begin_at_slice(gp_thread_t *thread, uint64_t since)
     }
 }
 
+static uint64_t cpu_ns_of(gp_thread_t *thread)
+{
+    return gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+}
+
+// Has it a processor at this moment? To ask the kernel where it sleeps costs ten times as much.
+static bool runs_on(gp_thread_t *thread)
+{
+    return cpu_ns_of(thread) != thread->look.cpu_ns;
+}
+
 // The time since the look before, as far as the present slice goes; 0 where the thread hardly slept.
 static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
 {
     begin_at_slice(thread, since);
-    uint64_t cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    uint64_t cpu_ns = cpu_ns_of(thread);
     uint64_t from = thread->look.ticks > since ? thread->look.ticks : since;
     uint64_t start = gp_edge_load(&gp_edge_epoch_ticks); // before it, recording may have rested
     from = from > start ? from : start;
@@ -102,37 +105,61 @@ static size_t walk_language(gp_thread_t *thread, uintptr_t *frames, size_t max, 
     return language != NULL ? language->walk_asleep(thread, frames, max, flags) : 0;
 }
 
-int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
-                     unsigned *flags)
+// Does it still sleep as it did?
+static bool sleeps_on(gp_thread_t *thread, const sleep_t *sleep)
 {
-    sleep_t sleep, after;
-    pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
+    sleep_t now;
+    return find_sleep(atomic_load_explicit(&thread->tid, memory_order_relaxed), &now) && now.sp == sleep->sp &&
+           now.pc == sleep->pc;
+}
+
+static int walk_from(gp_thread_t *thread, const sleep_t *sleep, prof_coro_t *coro, uint64_t since, uintptr_t *frames,
+                     size_t max, unsigned *flags)
+{
     *flags = 0;
-    if (!find_sleep(tid, &sleep))
-        return -EAGAIN;
     uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
     uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
     if (lo == hi) { // shares the thread's stack
         lo = atomic_load_explicit(&thread->root->lo, memory_order_relaxed);
         hi = atomic_load_explicit(&thread->root->hi, memory_order_relaxed);
     }
-    gp_unwind_regs_t regs = {.pc = sleep.pc, .sp = sleep.sp};
-    if (sleep.sp < lo || sleep.sp >= hi)
+    gp_unwind_regs_t regs = {.pc = sleep->pc, .sp = sleep->sp};
+    if (sleep->sp < lo || sleep->sp >= hi)
         return 0;
     size_t depth = walk_language(thread, frames, max, flags);
     if (depth == 0)
         depth = gp_parked_walk_from(&regs, true, hi, frames, max, flags);
-    if (!find_sleep(tid, &after) || after.sp != sleep.sp || after.pc != sleep.pc || gp_edge_load(&coro->since) != since)
+    return sleeps_on(thread, sleep) && gp_edge_load(&coro->since) == since ? (int)depth : -EAGAIN;
+}
+
+int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
+                     unsigned *flags)
+{
+    sleep_t sleep;
+    *flags = 0;
+    if (!find_sleep(atomic_load_explicit(&thread->tid, memory_order_relaxed), &sleep))
         return -EAGAIN;
-    return (int)depth;
+    return walk_from(thread, &sleep, coro, since, frames, max, flags);
+}
+
+// What it was sampled in since its sleep was looked for is not handed on yet: then it was awake.
+static bool was_sampled(gp_thread_t *thread)
+{
+    return gp_ring_unread(&thread->ring) != 0;
 }
 
 static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t since, uint64_t weight_ns)
 {
     static gp_sample_buffer_t buffer; // guarded by the drain lock
     unsigned flags;
-    int depth = gp_sleepers_walk(thread, coro, since, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
-    if (depth <= 0)
+    sleep_t sleep;
+    if (!find_sleep(atomic_load_explicit(&thread->tid, memory_order_relaxed), &sleep))
+        return;
+    gp_collector_drain_for_look();
+    if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
+        return;
+    int depth = walk_from(thread, &sleep, coro, since, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
+    if (depth <= 0 || was_sampled(thread))
         return;
     buffer.sample = (gp_sample_t){
         .coro = coro,
@@ -146,13 +173,6 @@ static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_
     };
     gp_parked_trace(coro, buffer.sample.trace);
     gp_samples_take_sleep(thread, &buffer.sample);
-}
-
-bool gp_sleepers_wants(gp_thread_t *thread)
-{
-    return atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE &&
-           (atomic_load_explicit(&thread->current, memory_order_relaxed) != thread->root ||
-            gp_thread_sleeps_is_due(thread, gp_ticks()));
 }
 
 static bool is_at_home(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
@@ -172,7 +192,7 @@ bool gp_sleepers_look(gp_thread_t *thread)
     if (gp_edge_load(&coro->id) != id)
         return true;
     uint64_t since = gp_edge_load(&coro->since), unseen = unseen_ns(thread, since, now);
-    if (unseen > 0 && coro != thread->root)
+    if (unseen > 0 && coro != thread->root && !runs_on(thread))
         hand_on(thread, coro, id, since, unseen);
     return true;
 }

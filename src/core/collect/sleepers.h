@@ -23,11 +23,7 @@ uint64_t gp_sleepers_next_ns(void);
 int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
                      unsigned *flags);
 
-// Does a coroutine have the thread, or is it an ordinary one that is to be looked at now? Rings are to be drained then
-// before it is looked at.
-bool gp_sleepers_wants(gp_thread_t *thread);
-
-// Look at one thread, after its ring was drained. Caller holds the drain lock. Collector only.
+// Look at one thread; rings are drained where it sleeps. Caller holds the drain lock. Collector only.
 // Returns whether it is to be looked at again. false: it has been on its own stack for so long that it will tell when
 // it leaves that (gp_slice_prepare()); its clock was not read. Cost: ~5 ns for a thread on its own stack, else ~1 us;
 // ~10 us for one that sleeps.

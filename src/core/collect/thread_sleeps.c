@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "collect/collector.h"
 #include "collect/news.h"
 #include "collect/parked.h"
 #include "collect/sampler.h"
@@ -149,6 +150,9 @@ bool gp_thread_sleeps_look(gp_thread_t *thread, uint64_t now)
     if (!is_ordinary(thread))
         return false;
     if (!gp_thread_sleeps_is_due(thread, now))
+        return true;
+    gp_collector_drain_for_look();
+    if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
         return true;
     if (--looks_left == 0)
         first_slot = thread->slot + 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "signal/thread.h"
 
+#include "signal/handler.h"
 #include "signal/mask.h"
 #include "signal/region.h"
 
@@ -13,6 +14,15 @@ _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 _Atomic(gp_thread_t *) gp_thread_blocks[GP_THREADS_MAX];
 _Atomic uint64_t gp_thread_told[GP_THREADS_MAX / 64];
 _Atomic bool gp_thread_tells_birth;
+_Atomic bool gp_thread_wakes;
+
+void gp_thread_tell_first(gp_thread_t *thread)
+{
+    // In one order with what gp_news_doze() does: either that one sees what is told, or this one wakes it up.
+    atomic_fetch_or(&gp_thread_told[thread->slot / 64], 1ull << thread->slot % 64);
+    if (atomic_load(&gp_thread_wakes) && gp_handler_kick != NULL)
+        gp_handler_kick();
+}
 
 // Blocks by thread id, live or not. One thread at a time changes a chain; readers take no lock: they look again where
 // a chain was changed meanwhile, as a block that is taken over by another thread moves to that one's chain.

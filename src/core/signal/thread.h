@@ -187,6 +187,7 @@ extern _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 extern _Atomic(gp_thread_t *) gp_thread_blocks[GP_THREADS_MAX];
 extern _Atomic uint64_t gp_thread_told[GP_THREADS_MAX / 64];
 extern _Atomic bool gp_thread_tells_birth; // threads call gp_thread_tell() as they begin
+extern _Atomic bool gp_thread_wakes;       // what is told wakes the collector up: it looks at no thread meanwhile
 
 // Find a live block by thread id. Signals: safe. Cost: ~5 ns, however many threads there are. A block that
 // another thread puts into the table at this moment may be missed, but not with the registry's lock held.
@@ -195,14 +196,18 @@ gp_thread_t *gp_thread_find(pid_t tid);
 // Give a block the id under which it is found. Caller holds the registry's lock.
 void gp_thread_set_tid(gp_thread_t *thread, pid_t tid);
 
+// What gp_thread_tell() does where the collector does not know yet.
+void gp_thread_tell_first(gp_thread_t *thread);
+
 // Let the collector come to this thread in its next round: there is something in its ring, it may run coroutines, or it
-// has ended. Threads that have not told it anything cost the collector nothing. Signals: safe. Cost: ~6 ns.
+// has ended. Threads that have not told it anything cost the collector nothing. Signals: safe. Cost: ~6 ns; a system
+// call where the collector looks at no thread, as all are at rest.
 static inline void gp_thread_tell(gp_thread_t *thread)
 {
     // Acquire and release: partner of the exchange in src/core/collect/news.c. Either that one sees what is told, or
     // this one sees that it was there.
     if (!atomic_exchange_explicit(&thread->has_news, true, memory_order_acq_rel))
-        atomic_fetch_or_explicit(&gp_thread_told[thread->slot / 64], 1ull << thread->slot % 64, memory_order_release);
+        gp_thread_tell_first(thread);
 }
 
 // A record of the thread's ring is complete. Signals: safe.
