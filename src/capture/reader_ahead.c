@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/helpers.h"
+#include "base/helpers.h"
 
 enum {
     BATCHES = 4,

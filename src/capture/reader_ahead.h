@@ -2,7 +2,7 @@
 // Chunks of a large capture, decompressed by a thread of the program before they are handled, in the order of the file.
 //
 // Model: chunks are gathered in batches, with copies of their bytes; a full batch is given to a helper
-// (capture/helpers.h), and handled when as many batches as there are came after it. What does not fit into a batch is
+// (base/helpers.h), and handled when as many batches as there are came after it. What does not fit into a batch is
 // decompressed where it is handled. Nothing else is done ahead: what handlers see, and what errors they meet, is as
 // without.
 //

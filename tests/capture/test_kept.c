@@ -18,8 +18,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/helpers.h"
 #include "capture/captures.h"
-#include "capture/helpers.h"
 #include "capture/writer.h"
 #include "capture_script.h"
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "capture/helpers.h"
+#include "base/helpers.h"
 #include "export/gzip.h"
 
 enum { BLOCK = 256 * 1024, MOST = 20 * BLOCK, WITH_GZIP_HEADER = 16 };

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 
-#include "capture/helpers.h"
+#include "base/helpers.h"
 
 int gp_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The threads that the command has beside its first one: where it may use several processors, what is read and written
-// is unpacked and packed on them (capture/helpers.h).
+// is unpacked and packed on them (base/helpers.h).
 #pragma once
 
 #include <pthread.h>

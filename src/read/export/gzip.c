@@ -11,7 +11,7 @@
 #include <libdeflate.h> // a sum in a third of zlib's time
 #include <zlib.h>
 
-#include "capture/helpers.h"
+#include "base/helpers.h"
 
 enum {
     LEVEL = 1, // a third of level 6's time for 10 % more bytes

@@ -2,7 +2,7 @@
 // A gzip stream of one member into a FILE. The same bytes in give the same bytes out: no time, no name.
 //
 // Model: blocks are compressed one after the other, each with the end of the one before as its dictionary; of a large
-// stream side by side, where the program allows threads (capture/helpers.h). Memory: 0.7 MB a block, one or, with
+// stream side by side, where the program allows threads (base/helpers.h). Memory: 0.7 MB a block, one or, with
 // threads, at most GP_GZIP_BLOCKS. Threads: one at a time. Signals: not safe.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "capture/helpers.h"
+#include "base/helpers.h"
 
 #include <stdlib.h>
 
@@ -23,6 +23,11 @@ void gp_helpers_use(unsigned count, gp_helper_start_t *start)
     start_thread = start;
 }
 
+bool gp_helpers_are_allowed(void)
+{
+    return allowed > 0;
+}
+
 // The job begins: it is in the queue no more.
 static void begin(gp_helpers_t *helpers, gp_job_t *job)
 {
@@ -36,6 +41,16 @@ static void begin(gp_helpers_t *helpers, gp_job_t *job)
     job->state = GP_JOB_BEGUN;
 }
 
+// The lock is held, but while it is done.
+static void do_begun(gp_helpers_t *helpers, gp_job_t *job)
+{
+    pthread_mutex_unlock(&helpers->lock);
+    job->work(job);
+    pthread_mutex_lock(&helpers->lock);
+    job->state = GP_JOB_DONE;
+    pthread_cond_broadcast(&helpers->done);
+}
+
 static void *help(void *argument)
 {
     gp_helpers_t *helpers = argument;
@@ -47,11 +62,7 @@ static void *help(void *argument)
             continue;
         }
         begin(helpers, job);
-        pthread_mutex_unlock(&helpers->lock);
-        job->work(job);
-        pthread_mutex_lock(&helpers->lock);
-        job->state = GP_JOB_DONE;
-        pthread_cond_signal(&helpers->done);
+        do_begun(helpers, job);
     }
     pthread_mutex_unlock(&helpers->lock);
     return NULL;
@@ -104,6 +115,27 @@ void gp_helpers_take(gp_helpers_t *helpers, gp_job_t *job)
     if (helpers != NULL ? wait_for(helpers, job) : job->state == GP_JOB_GIVEN)
         job->work(job);
     job->state = GP_JOB_IDLE;
+}
+
+void gp_helpers_withdraw(gp_helpers_t *helpers, gp_job_t *job)
+{
+    if (helpers != NULL)
+        wait_for(helpers, job);
+    job->state = GP_JOB_IDLE;
+}
+
+bool gp_helpers_help(gp_helpers_t *helpers, const gp_job_t *wanted)
+{
+    if (helpers == NULL)
+        return false;
+    pthread_mutex_lock(&helpers->lock);
+    gp_job_t *job = wanted->state == GP_JOB_BEGUN ? helpers->first : NULL;
+    if (job != NULL) {
+        begin(helpers, job);
+        do_begun(helpers, job);
+    }
+    pthread_mutex_unlock(&helpers->lock);
+    return job != NULL;
 }
 
 void gp_helpers_close(gp_helpers_t *helpers)

@@ -6,7 +6,8 @@
 // process nothing does.
 //
 // Order of calls: use -> open -> (give -> take)... -> close. A job that was given is taken before close.
-// Threads: helpers belong to one thread at a time; a job's work runs in any. Signals: not safe.
+// Threads: helpers belong to one thread at a time, but jobs may give and take others; a job's work runs in any thread.
+// Signals: not safe.
 #pragma once
 
 #include <pthread.h>
@@ -20,6 +21,8 @@ typedef int gp_helper_start_t(pthread_t *thread, void *(*run)(void *), void *arg
 // Allow threads in this process, to all that is opened from then on.
 //   count: for each that is opened; at most GP_HELPERS_MAX are started. 0 = none.
 void gp_helpers_use(unsigned count, gp_helper_start_t *start);
+
+bool gp_helpers_are_allowed(void);
 
 typedef struct gp_job { // the first member of what the work needs; zero-initialized but for `work`
     void (*work)(struct gp_job *job);
@@ -37,6 +40,12 @@ void gp_helpers_give(gp_helpers_t *helpers, gp_job_t *job);
 
 // Return when the job is done; one that was not given, or taken before, is.
 void gp_helpers_take(gp_helpers_t *helpers, gp_job_t *job);
+
+// While another thread is at a job, do one that waits. Returns whether there was one.
+bool gp_helpers_help(gp_helpers_t *helpers, const gp_job_t *wanted);
+
+// The same as take for a job that nobody needs any more: it is not done if it has not begun.
+void gp_helpers_withdraw(gp_helpers_t *helpers, gp_job_t *job);
 
 // End the threads, and free.
 void gp_helpers_close(gp_helpers_t *helpers);
