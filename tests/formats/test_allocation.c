@@ -11,72 +11,20 @@
 #include <cmocka.h>
 
 #include "example_report.h"
+#include "failing_memory.h"
 #include "labelled_report.h"
-
-static long until_failure; // allocations that still work; negative = all do
-static long held;          // allocations that were not freed
-
-static bool fails(void)
-{
-    return until_failure >= 0 && until_failure-- == 0;
-}
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__real_reallocarray(void *memory, size_t count, size_t bytes);
-void __real_free(void *memory);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void *__wrap_reallocarray(void *memory, size_t count, size_t bytes);
-void __wrap_free(void *memory);
-
-void *__wrap_malloc(size_t bytes)
-{
-    void *memory = fails() ? NULL : __real_malloc(bytes);
-    held += memory != NULL;
-    return memory;
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    void *memory = fails() ? NULL : __real_calloc(count, bytes);
-    held += memory != NULL;
-    return memory;
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    void *moved = fails() ? NULL : __real_realloc(memory, bytes);
-    held += moved != NULL && memory == NULL;
-    return moved;
-}
-
-void *__wrap_reallocarray(void *memory, size_t count, size_t bytes)
-{
-    void *moved = fails() ? NULL : __real_reallocarray(memory, count, bytes);
-    held += moved != NULL && memory == NULL;
-    return moved;
-}
-
-void __wrap_free(void *memory)
-{
-    held -= memory != NULL;
-    __real_free(memory);
-}
 
 // Returns how many allocations it takes.
 static long fail_each(const gp_exporter_t *exporter, const gp_report_t *report, FILE *out)
 {
     for (long n = 0;; n++) {
-        held = 0;
-        until_failure = n;
+        memory_held = 0;
+        memory_until_failure = n;
         int result = exporter->write(report, out);
-        bool failed = until_failure < 0;
-        until_failure = -1;
-        if (held != 0)
-            fail_msg("%s: allocation %ld: %ld are not freed", exporter->name, n, held);
+        bool failed = memory_until_failure < 0;
+        memory_until_failure = -1;
+        if (memory_held != 0)
+            fail_msg("%s: allocation %ld: %ld are not freed", exporter->name, n, memory_held);
         if (result != (failed ? -ENOMEM : 0))
             fail_msg("%s: allocation %ld: result %d", exporter->name, n, result);
         if (!failed)
@@ -103,6 +51,5 @@ static void test_each(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_each)};
-    until_failure = -1;
     return cmocka_run_group_tests_name("allocation", tests, NULL, NULL);
 }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+// Allocations that fail, one at a time; and those that are not freed. A test that has failing_memory.c is linked with
+// -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free.
+#pragma once
+
+extern long memory_until_failure; // allocations that still work; negative = all do
+extern long memory_held;          // allocations that were not freed
