@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// resolve FILE [BUILD-ID] < ADDRESSES: what the symbolizer says about ELF addresses (hex, one a
+// resolve [--threads N] FILE [BUILD-ID] < ADDRESSES: what the symbolizer says about ELF addresses (hex, one a
 // line), for tests and benchmarks. Output: FUNCTION <tab> FILE <tab> LINE <tab> FIRST-LINE, of the
 // innermost function first, then, behind more tabs, of those that it is inlined into.
+// N: threads that read ahead, beside the first one (0).
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/helpers.h"
 #include "base/memory.h"
 #include "symbol/elf_file.h"
 #include "symbol/symbolizer.h"
@@ -190,6 +193,17 @@ static void sort_questions(questions_t *questions)
     free(other);
 }
 
+static void expect(gp_symbolizer_t *symbolizer, uint32_t module, const questions_t *questions)
+{
+    uint64_t *addresses = gp_memory_whole((questions->count + 1) * sizeof(*addresses));
+    if (addresses == NULL)
+        exit(1);
+    for (size_t i = 0; i < questions->count; i++)
+        addresses[i] = questions->items[i].address;
+    gp_symbolizer_expect(symbolizer, module, addresses, questions->count);
+    free(addresses);
+}
+
 // In the order of the addresses, in which tables are read through, not jumped about in: for very
 // many of them that takes half the time. The answers are in the order of the questions.
 static void answer(gp_symbolizer_t *symbolizer, uint32_t module, questions_t *questions)
@@ -198,6 +212,7 @@ static void answer(gp_symbolizer_t *symbolizer, uint32_t module, questions_t *qu
     if (symbols == NULL)
         exit(1);
     sort_questions(questions);
+    expect(symbolizer, module, questions);
     for (size_t i = 0; i < questions->count; i++) {
         const gp_symbol_t *symbol = gp_symbolizer_resolve(symbolizer, module, questions->items[i].address);
         if (symbol == NULL)
@@ -208,8 +223,18 @@ static void answer(gp_symbolizer_t *symbolizer, uint32_t module, questions_t *qu
     free(symbols);
 }
 
+static int start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    return pthread_create(thread, NULL, run, argument);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 2 && strcmp(argv[1], "--threads") == 0) {
+        gp_helpers_use((unsigned)atoi(argv[2]), start_thread);
+        argc -= 2;
+        argv += 2;
+    }
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
     questions_t questions = {0};
     uint8_t id[GP_BUILD_ID_MAX];
@@ -217,6 +242,7 @@ int main(int argc, char **argv)
         return 2;
     size_t id_len = read_build_id(argv[1], argc > 2 ? argv[2] : NULL, id);
     uint32_t module = gp_symbolizer_module(symbolizer, argv[1], strlen(argv[1]), id, id_len);
+    gp_symbolizer_begin(symbolizer, module);
     read_questions(&questions);
     answer(symbolizer, module, &questions);
     free(questions.items);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The symbolizer in the process: the vDSO, its own code, caching, threads.
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/helpers.h"
 #include "symbol/demangle.h"
 #include "symbol/elf_file.h"
 #include "symbol/symbol_table.h"
@@ -186,6 +189,122 @@ static void test_threads(void **state)
     gp_symbolizer_destroy(crowd.symbolizer);
 }
 
+// --- threads that read ahead
+
+static atomic_uint started;
+
+static int start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    started++;
+    return pthread_create(thread, NULL, run, argument);
+}
+
+static int no_thread(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    (void)thread, (void)run, (void)argument;
+    return EAGAIN;
+}
+
+enum { STEP = 56, AHEAD_MAX = 1 << 17 };
+
+typedef struct code { // of a file: addresses in all of its text
+    const char *path;
+    uint64_t *addresses;
+    size_t count;
+} code_t;
+
+static code_t code_of(const char *path)
+{
+    code_t code = {path, malloc(AHEAD_MAX * sizeof(*code.addresses)), 0};
+    gp_elf_t elf;
+    assert_int_equal(gp_elf_open(&elf, path), 0);
+    const Elf64_Shdr *text = gp_elf_section(&elf, ".text");
+    for (uint64_t at = 0; at < text->sh_size && code.count < AHEAD_MAX; at += STEP)
+        code.addresses[code.count++] = text->sh_addr + at;
+    gp_elf_close(&elf);
+    return code;
+}
+
+static void print_chain(FILE *out, const gp_symbol_t *symbol)
+{
+    for (; symbol != NULL; symbol = symbol->outer)
+        fprintf(out, "%s %s:%u (%u) ", symbol->function, symbol->file, symbol->line, symbol->first_line);
+    fputc('\n', out);
+}
+
+// All answers, each as a line; asked for in order or jumping about, where only a part of them is expected.
+static char *answers_of(const code_t *code, unsigned threads, gp_helper_start_t *start, bool in_order)
+{
+    size_t len, part = in_order ? code->count : code->count / 3, stride = in_order ? 1 : 7919;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &len);
+    gp_helpers_use(threads, start);
+    gp_symbolizer_t *symbolizer = gp_symbolizer_create();
+    uint32_t module = add_file(symbolizer, code->path);
+    if (in_order)
+        gp_symbolizer_begin(symbolizer, module);
+    gp_symbolizer_expect(symbolizer, module, code->addresses, part / 2);
+    gp_symbolizer_resolve(symbolizer, module, code->addresses[0]);
+    gp_symbolizer_expect(symbolizer, module, code->addresses, part); // some for the second time
+    for (size_t i = 0; i < code->count; i++)
+        print_chain(out, gp_symbolizer_resolve(symbolizer, module, code->addresses[i * stride % code->count]));
+    gp_symbolizer_destroy(symbolizer);
+    gp_helpers_use(0, NULL);
+    fclose(out);
+    return text;
+}
+
+static void assert_same_answers(const code_t *code, bool in_order)
+{
+    char *alone = answers_of(code, 0, NULL, in_order);
+    for (unsigned threads = 1; threads <= GP_HELPERS_MAX; threads++) {
+        started = 0;
+        char *beside = answers_of(code, threads, start_thread, in_order);
+        assert_int_equal(started, threads);
+        assert_string_equal(alone, beside);
+        free(beside);
+    }
+    char *without = answers_of(code, 1, no_thread, in_order);
+    assert_string_equal(alone, without);
+    free(without);
+    free(alone);
+}
+
+static void test_ahead(void **state)
+{
+    (void)state;
+    const char *const paths[] = {"/proc/self/exe", LIBC};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        if (access(paths[i], R_OK) != 0)
+            continue;
+        code_t code = code_of(paths[i]);
+        assert_true(code.count > 1000);
+        assert_same_answers(&code, true);
+        assert_same_answers(&code, false);
+        free(code.addresses);
+    }
+}
+
+// What was expected and never asked about, or only once.
+static void test_ahead_for_nothing(void **state)
+{
+    (void)state;
+    code_t code = code_of("/proc/self/exe");
+    gp_helpers_use(1, start_thread);
+    for (int asked = 0; asked < 2; asked++) {
+        gp_symbolizer_t *symbolizer = gp_symbolizer_create();
+        uint32_t module = add_file(symbolizer, code.path), other = add_file(symbolizer, LIBC);
+        gp_symbolizer_expect(symbolizer, module, code.addresses, code.count);
+        gp_symbolizer_begin(symbolizer, other);
+        gp_symbolizer_expect(symbolizer, GP_SYMBOLIZER_NO_MODULE, code.addresses, code.count);
+        if (asked)
+            assert_non_null(gp_symbolizer_resolve(symbolizer, module, code.addresses[code.count / 2]));
+        gp_symbolizer_destroy(symbolizer);
+    }
+    gp_helpers_use(0, NULL);
+    free(code.addresses);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +314,8 @@ int main(void)
         cmocka_unit_test(test_vdso),
         cmocka_unit_test(test_demangle),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_ahead_for_nothing),
     };
     return cmocka_run_group_tests_name("symbolizer", tests, NULL, NULL);
 }

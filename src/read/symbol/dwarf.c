@@ -6,35 +6,26 @@
 #include "symbol/debug_file.h"
 #include "symbol/dwarf_unit.h"
 
-static const char *const section_names[GP_DEBUG_SECTIONS] = {
-    [GP_DEBUG_INFO] = ".debug_info",
-    [GP_DEBUG_ABBREV] = ".debug_abbrev",
-    [GP_DEBUG_LINE] = ".debug_line",
-    [GP_DEBUG_STR] = ".debug_str",
-    [GP_DEBUG_LINE_STR] = ".debug_line_str",
-    [GP_DEBUG_RANGES] = ".debug_ranges",
-    [GP_DEBUG_RNGLISTS] = ".debug_rnglists",
-    [GP_DEBUG_ADDR] = ".debug_addr",
-    [GP_DEBUG_STR_OFFSETS] = ".debug_str_offsets",
-};
-
-static void read_sections(gp_dwarf_t *dwarf, const gp_elf_t *elf)
-{
-    for (size_t i = 0; i < GP_DEBUG_SECTIONS; i++) {
-        const Elf64_Shdr *section = gp_elf_section(elf, section_names[i]);
-        size_t len = 0;
-        uint8_t *bytes = section ? gp_elf_section_read(elf, section, &len) : NULL;
-        dwarf->sections[i] = (gp_bytes_t){bytes, bytes ? len : 0};
-    }
-}
-
-static gp_dwarf_t *open_one(const gp_elf_t *elf)
+static gp_dwarf_t *begin(const gp_elf_t *elf, gp_helpers_t *helpers, bool much)
 {
     gp_dwarf_t *dwarf = gp_memory_had(calloc(1, sizeof(*dwarf)));
+    if (dwarf == NULL)
+        return NULL;
+    dwarf->helpers = helpers;
+    dwarf->is_asked_much = much;
+    dwarf->room.dwarf = dwarf;
+    for (size_t i = 0; i < GP_DWARF_JOB_ROOMS; i++)
+        dwarf->job_rooms[i].dwarf = dwarf;
+    gp_dwarf_sections_begin(dwarf, elf);
+    return dwarf;
+}
+
+gp_dwarf_t *gp_dwarf_end(gp_dwarf_t *dwarf)
+{
     int result = 0;
     if (dwarf == NULL)
         return NULL;
-    read_sections(dwarf, elf);
+    gp_dwarf_sections_end(dwarf);
     if (dwarf->sections[GP_DEBUG_INFO].len == 0)
         result = -ENOENT;
     if (result == 0)
@@ -46,18 +37,23 @@ static gp_dwarf_t *open_one(const gp_elf_t *elf)
     return NULL;
 }
 
-gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path)
+gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, gp_helpers_t *helpers, bool much)
 {
-    gp_dwarf_t *dwarf = open_one(elf);
+    gp_dwarf_t *dwarf = begin(elf, helpers, much);
     gp_elf_t supplement;
     if (dwarf != NULL && gp_debug_supplement_open(elf, elf_path, &supplement) == 0) {
-        dwarf->supplement = open_one(&supplement);
+        dwarf->supplement = gp_dwarf_end(begin(&supplement, helpers, false));
         gp_elf_close(&supplement);
     }
     return dwarf;
 }
 
-static gp_dwarf_unit_t *find_unit(gp_dwarf_t *dwarf, uint64_t address)
+gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path)
+{
+    return gp_dwarf_end(gp_dwarf_begin(elf, elf_path, NULL, false));
+}
+
+gp_dwarf_unit_t *gp_dwarf_unit_of(gp_dwarf_t *dwarf, uint64_t address)
 {
     size_t upto = gp_buckets_upto_near(&dwarf->span_buckets, dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans),
                                        address, &dwarf->last_span);
@@ -90,32 +86,30 @@ static uint32_t find_instance(gp_dwarf_function_t *function, uint64_t address)
     return find_range(&function->ranges, &none, address, &function->last_range);
 }
 
-// The function that has the code at the address, with what is inlined into it; NULL = none.
-static gp_dwarf_function_t *find_function(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t address)
+gp_dwarf_function_t *gp_dwarf_function_at(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, uint64_t address)
 {
     uint32_t number = find_function_number(unit, address);
     if (number == GP_DWARF_NONE && !unit->searched) {
-        gp_dwarf_functions_load(dwarf, unit, true);
+        gp_dwarf_functions_load(room, unit, true);
         number = find_function_number(unit, address);
     }
     if (number == GP_DWARF_NONE)
         return NULL;
     gp_dwarf_function_t *function = &unit->functions[number];
     if (!function->loaded)
-        gp_dwarf_inlined_load(dwarf, unit, function);
+        gp_dwarf_inlined_load(room, unit, function);
     return function->ranges.count > 0 ? function : NULL;
 }
 
-// What cannot be read is left out; it is not tried again.
-static void load_code(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
+void gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
 {
     if (unit->code_loaded)
         return;
     unit->code_loaded = true;
-    gp_dwarf_files_load(dwarf, unit);
-    gp_dwarf_lines_load(dwarf, unit);
-    if (gp_dwarf_abbrevs_load(dwarf, unit))
-        gp_dwarf_functions_load(dwarf, unit, false);
+    gp_dwarf_files_load(room->dwarf, unit);
+    gp_dwarf_lines_load(room, unit);
+    if (gp_dwarf_abbrevs_load(room, unit))
+        gp_dwarf_functions_load(room, unit, false);
     else
         unit->searched = true;
 }
@@ -136,14 +130,15 @@ static void name_place(gp_dwarf_t *dwarf, gp_dwarf_instance_t *instance, gp_dwar
 
 size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address, gp_dwarf_place_t places[GP_DWARF_PLACES_MAX])
 {
-    gp_dwarf_unit_t *unit = find_unit(dwarf, address);
+    gp_dwarf_unit_t *unit = gp_dwarf_unit_of(dwarf, address);
     size_t count = 0;
     if (unit == NULL)
         return 0;
-    load_code(dwarf, unit);
+    gp_dwarf_settle(dwarf, unit);
+    gp_dwarf_code_load(&dwarf->room, unit);
     const gp_dwarf_line_t *row = find_line(unit, address);
     uint32_t file = row ? row->file : GP_DWARF_NONE, line = row ? row->line : 0;
-    gp_dwarf_function_t *function = find_function(dwarf, unit, address);
+    gp_dwarf_function_t *function = gp_dwarf_function_at(&dwarf->room, unit, address);
     uint32_t number = function ? find_instance(function, address) : GP_DWARF_NONE;
     gp_dwarf_memo_t *memo = NULL;
     do {
@@ -163,20 +158,28 @@ size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address, gp_dwarf_place_t place
     return count;
 }
 
+static void free_room(gp_dwarf_room_t *room)
+{
+    gp_dwarf_abbrevs_free(room);
+    gp_arena_free(&room->memory);
+    free(room->rows);
+    free(room->instances);
+    free(room->ranges.items);
+}
+
 void gp_dwarf_free_read(gp_dwarf_t *dwarf)
 {
     for (size_t i = 0; i < dwarf->unit_count; i++)
         gp_dwarf_unit_free(&dwarf->units[i]);
     free(dwarf->units);
     free(dwarf->spans);
+    free(dwarf->line_tables);
     gp_buckets_free(&dwarf->span_buckets);
-    gp_dwarf_abbrevs_free(dwarf);
     free(dwarf->titles);
     gp_index_free(&dwarf->title_index);
-    gp_arena_free(&dwarf->memory);
-    free(dwarf->rows);
-    free(dwarf->instances);
-    free(dwarf->ranges.items);
+    free_room(&dwarf->room);
+    for (size_t i = 0; i < GP_DWARF_JOB_ROOMS; i++)
+        free_room(&dwarf->job_rooms[i]);
     gp_dwarf_names_free(&dwarf->names);
 }
 
@@ -185,6 +188,7 @@ void gp_dwarf_close(gp_dwarf_t *dwarf)
     if (dwarf == NULL)
         return;
     gp_dwarf_close(dwarf->supplement);
+    gp_dwarf_expected_free(dwarf);
     gp_dwarf_free_read(dwarf);
     for (size_t i = 0; i < GP_DEBUG_SECTIONS; i++)
         free((void *)(uintptr_t)dwarf->sections[i].data);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/helpers.h"
 #include "symbol/elf_file.h"
 
 typedef struct gp_dwarf gp_dwarf_t;
@@ -41,6 +42,19 @@ typedef struct gp_dwarf_place {
 //   elf_path: the file's path; a supplementary file (dwz) is looked for beside it.
 // Returns NULL and errno (ENOENT: no DWARF there).
 gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path);
+
+// The same in two steps, which read the sections on helpers meanwhile. In between, nothing else is called, and the file
+// stays open.
+//   helpers: live as long as the gp_dwarf_t; NULL = there are none.
+//   much:    is going to be looked up: what may be needed is read while nothing else can be done.
+// Returns what the second step takes, which frees it where it returns NULL; NULL and errno.
+gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, gp_helpers_t *helpers, bool much);
+gp_dwarf_t *gp_dwarf_end(gp_dwarf_t *dwarf); // NULL is allowed
+
+// Say which addresses are going to be looked up: helpers begin to read what is needed for that. What is found is the
+// same as without.
+//   addresses: uint64_t[count], ascending; not needed afterwards.
+void gp_dwarf_expect(gp_dwarf_t *dwarf, const uint64_t *addresses, size_t count);
 
 // Look up an address as in the ELF file.
 //   places: the innermost inlined function first; the last one is the function that has the code.

@@ -30,7 +30,7 @@ bool gp_dwarf_attribute_next(gp_cursor_t *attributes, gp_dwarf_attribute_t *attr
 }
 
 typedef struct reading { // of a table
-    gp_dwarf_t *dwarf;   // which has the room
+    gp_dwarf_room_t *room;
     const gp_dwarf_unit_t *unit;
     gp_cursor_t cursor;
     size_t count, step_count;
@@ -52,10 +52,10 @@ static inline uint8_t slot_of(uint16_t tag, uint16_t name)
 
 static gp_dwarf_step_t *next_step(reading_t *reading)
 {
-    gp_dwarf_t *dwarf = reading->dwarf;
-    if (gp_grow(&dwarf->steps, &dwarf->step_capacity, reading->step_count, sizeof(*dwarf->steps)) < 0)
+    gp_dwarf_room_t *room = reading->room;
+    if (gp_grow(&room->steps, &room->step_capacity, reading->step_count, sizeof(*room->steps)) < 0)
         return NULL;
-    gp_dwarf_step_t *step = &dwarf->steps[reading->step_count++];
+    gp_dwarf_step_t *step = &room->steps[reading->step_count++];
     *step = (gp_dwarf_step_t){0};
     return step;
 }
@@ -104,17 +104,17 @@ static int compare_codes(const void *left, const void *right)
 // Copy what was read to where it stays.
 static void keep(const reading_t *reading, gp_dwarf_abbrevs_t *table)
 {
-    gp_dwarf_t *dwarf = reading->dwarf;
-    table->items = gp_arena_copy(&dwarf->memory, dwarf->abbrev_items, reading->count * sizeof(*table->items));
-    table->steps = gp_arena_copy(&dwarf->memory, dwarf->steps, reading->step_count * sizeof(*table->steps));
+    gp_dwarf_room_t *room = reading->room;
+    table->items = gp_arena_copy(&room->memory, room->abbrev_items, reading->count * sizeof(*table->items));
+    table->steps = gp_arena_copy(&room->memory, room->steps, reading->step_count * sizeof(*table->steps));
     table->count = table->items != NULL && table->steps != NULL ? reading->count : 0;
 }
 
 // What is read before something cannot be read counts.
-static void read_table(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_abbrevs_t *table)
+static void read_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp_dwarf_abbrevs_t *table)
 {
-    reading_t reading = {.dwarf = dwarf, .unit = unit};
-    reading.cursor = gp_cursor(dwarf->sections[GP_DEBUG_ABBREV], table->offset);
+    reading_t reading = {.room = room, .unit = unit};
+    reading.cursor = gp_cursor(room->dwarf->sections[GP_DEBUG_ABBREV], table->offset);
     const uint8_t *start = reading.cursor.pos;
     for (;;) {
         gp_dwarf_abbrev_t abbrev = {.code = gp_read_uleb(&reading.cursor)};
@@ -124,13 +124,12 @@ static void read_table(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_
         abbrev.children = gp_read_u8(&reading.cursor) != 0;
         uint64_t at = (uint64_t)(reading.cursor.pos - start);
         if (at > UINT32_MAX || !read_attributes(&reading, &abbrev) ||
-            gp_grow(&dwarf->abbrev_items, &dwarf->abbrev_item_capacity, reading.count, sizeof(*dwarf->abbrev_items)) <
-                0)
+            gp_grow(&room->abbrev_items, &room->abbrev_item_capacity, reading.count, sizeof(*room->abbrev_items)) < 0)
             break;
         abbrev.attributes = (uint32_t)at;
-        dwarf->abbrev_items[reading.count++] = abbrev;
+        room->abbrev_items[reading.count++] = abbrev;
     }
-    gp_sort(dwarf->abbrev_items, reading.count, sizeof(*dwarf->abbrev_items), compare_codes);
+    gp_sort(room->abbrev_items, reading.count, sizeof(*room->abbrev_items), compare_codes);
     keep(&reading, table);
 }
 
@@ -144,36 +143,36 @@ const gp_dwarf_abbrev_t *gp_dwarf_abbrev_search(const gp_dwarf_abbrevs_t *table,
 
 static bool same_table(const void *owner, uint32_t number, const void *key)
 {
-    const gp_dwarf_abbrevs_t *a = ((const gp_dwarf_t *)owner)->abbrevs[number], *b = key;
+    const gp_dwarf_abbrevs_t *a = ((const gp_dwarf_room_t *)owner)->abbrevs[number], *b = key;
     return a->offset == b->offset && a->format == b->format;
 }
 
-static const gp_dwarf_abbrevs_t *find_table(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit)
+static const gp_dwarf_abbrevs_t *find_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit)
 {
     const gp_dwarf_abbrevs_t key = {
         .offset = unit->abbrev_offset,
         .format = (uint32_t)unit->version << 16 | (uint32_t)unit->address_bytes << 8 | unit->offset_bytes,
     };
     uint64_t hash = gp_hash_more(gp_hash_u64(key.offset), key.format);
-    uint32_t number = gp_index_find(&dwarf->abbrev_index, hash, same_table, dwarf, &key);
+    uint32_t number = gp_index_find(&room->abbrev_index, hash, same_table, room, &key);
     if (number != GP_INDEX_NONE)
-        return dwarf->abbrevs[number];
-    if (key.offset >= dwarf->sections[GP_DEBUG_ABBREV].len ||
-        gp_grow(&dwarf->abbrevs, &dwarf->abbrev_capacity, dwarf->abbrev_count, sizeof(gp_dwarf_abbrevs_t *)) < 0)
+        return room->abbrevs[number];
+    if (key.offset >= room->dwarf->sections[GP_DEBUG_ABBREV].len ||
+        gp_grow(&room->abbrevs, &room->abbrev_capacity, room->abbrev_count, sizeof(gp_dwarf_abbrevs_t *)) < 0)
         return NULL;
-    gp_dwarf_abbrevs_t *table = gp_arena_alloc(&dwarf->memory, sizeof(*table));
-    if (table == NULL || gp_index_add(&dwarf->abbrev_index, hash, (uint32_t)dwarf->abbrev_count))
+    gp_dwarf_abbrevs_t *table = gp_arena_alloc(&room->memory, sizeof(*table));
+    if (table == NULL || gp_index_add(&room->abbrev_index, hash, (uint32_t)room->abbrev_count))
         return NULL;
     *table = key;
-    dwarf->abbrevs[dwarf->abbrev_count++] = table;
-    read_table(dwarf, unit, table);
+    room->abbrevs[room->abbrev_count++] = table;
+    read_table(room, unit, table);
     return table;
 }
 
-bool gp_dwarf_abbrevs_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
+bool gp_dwarf_abbrevs_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
 {
     if (unit->abbrevs == NULL)
-        unit->abbrevs = find_table(dwarf, unit);
+        unit->abbrevs = find_table(room, unit);
     return unit->abbrevs != NULL;
 }
 
@@ -182,9 +181,9 @@ gp_cursor_t gp_dwarf_attributes(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *
     return gp_cursor(dwarf->sections[GP_DEBUG_ABBREV], unit->abbrev_offset + abbrev->attributes);
 }
 
-bool gp_dwarf_attributes_find(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t code, gp_cursor_t *attributes)
+bool gp_dwarf_attributes_find(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, uint64_t code, gp_cursor_t *attributes)
 {
-    gp_cursor_t cursor = gp_cursor(dwarf->sections[GP_DEBUG_ABBREV], unit->abbrev_offset);
+    gp_cursor_t cursor = gp_cursor(room->dwarf->sections[GP_DEBUG_ABBREV], unit->abbrev_offset);
     const uint8_t *start = cursor.pos;
     gp_dwarf_attribute_t attribute;
     while (unit->abbrevs == NULL && !cursor.bad && cursor.pos - start < SCAN_BYTES) {
@@ -197,16 +196,16 @@ bool gp_dwarf_attributes_find(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t
         while (next(&cursor, &attribute))
             ;
     }
-    const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrevs_load(dwarf, unit) ? gp_dwarf_abbrev(unit->abbrevs, code) : NULL;
+    const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrevs_load(room, unit) ? gp_dwarf_abbrev(unit->abbrevs, code) : NULL;
     if (abbrev != NULL)
-        *attributes = gp_dwarf_attributes(dwarf, unit, abbrev);
+        *attributes = gp_dwarf_attributes(room->dwarf, unit, abbrev);
     return abbrev != NULL;
 }
 
-void gp_dwarf_abbrevs_free(gp_dwarf_t *dwarf)
+void gp_dwarf_abbrevs_free(gp_dwarf_room_t *room)
 {
-    free(dwarf->abbrevs);
-    free(dwarf->abbrev_items);
-    free(dwarf->steps);
-    gp_index_free(&dwarf->abbrev_index);
+    free(room->abbrevs);
+    free(room->abbrev_items);
+    free(room->steps);
+    gp_index_free(&room->abbrev_index);
 }

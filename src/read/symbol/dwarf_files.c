@@ -191,7 +191,7 @@ static int read_new_tables(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, const
     return result;
 }
 
-int gp_dwarf_files_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
+int gp_dwarf_files_load(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
 {
     directories_t directories = {0};
     gp_dwarf_line_header_t header;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 typedef struct search {
-    gp_dwarf_t *dwarf;
+    const gp_dwarf_t *dwarf;
     gp_dwarf_unit_t *unit;
     bool everywhere;
     bool complete; // nothing was left out that may have functions
@@ -76,10 +76,10 @@ static int visit(search_t *search, gp_dwarf_walk_t *walk)
     return result;
 }
 
-int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, bool everywhere)
+int gp_dwarf_functions_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, bool everywhere)
 {
-    search_t search = {dwarf, unit, everywhere, true};
-    gp_dwarf_walk_t walk = gp_dwarf_walk(dwarf, unit, unit->die);
+    search_t search = {room->dwarf, unit, everywhere, true};
+    gp_dwarf_walk_t walk = gp_dwarf_walk(room->dwarf, unit, unit->die);
     int result = 0;
     unit->function_count = unit->ranges.count = unit->last_range = 0;
     while (result == 0 && gp_dwarf_walk_next(&walk))

@@ -8,7 +8,7 @@
 enum { NESTING_MAX = 512 }; // of DIEs
 
 typedef struct reading {
-    gp_dwarf_t *dwarf; // which has the room
+    gp_dwarf_room_t *room;
     const gp_dwarf_unit_t *unit;
     uint32_t count;              // of instances
     uint32_t scope[NESTING_MAX]; // the instance around the DIEs of each level
@@ -18,8 +18,8 @@ static int add_range(void *context, uint64_t lo, uint64_t hi)
 {
     reading_t *reading = context;
     uint32_t number = reading->count - 1;
-    return gp_dwarf_ranges_add(&reading->dwarf->ranges,
-                               &(gp_dwarf_range_t){lo, hi, number, reading->dwarf->instances[number].depth});
+    return gp_dwarf_ranges_add(&reading->room->ranges,
+                               &(gp_dwarf_range_t){lo, hi, number, reading->room->instances[number].depth});
 }
 
 static uint32_t number_of(const gp_dwarf_value_t *value, uint32_t otherwise)
@@ -30,21 +30,21 @@ static uint32_t number_of(const gp_dwarf_value_t *value, uint32_t otherwise)
 
 static int add_instance(reading_t *reading, uint64_t offset, const gp_dwarf_die_t *die, uint32_t outer)
 {
-    gp_dwarf_t *dwarf = reading->dwarf;
+    gp_dwarf_room_t *room = reading->room;
     uint64_t origin = GP_DWARF_NO_DIE;
-    if (gp_grow(&dwarf->instances, &dwarf->instance_capacity, reading->count, sizeof(*dwarf->instances)) < 0)
+    if (gp_grow(&room->instances, &room->instance_capacity, reading->count, sizeof(*room->instances)) < 0)
         return -ENOMEM;
     if (outer != GP_DWARF_NONE) // its own DIE says nothing but this
         origin = gp_dwarf_reference(reading->unit, &die->values[GP_DWARF_ORIGIN]);
-    dwarf->instances[reading->count++] = (gp_dwarf_instance_t){
+    room->instances[reading->count++] = (gp_dwarf_instance_t){
         .die = origin != GP_DWARF_NO_DIE ? origin : offset,
         .outer = outer,
         .call_file = number_of(&die->values[GP_DWARF_CALL_FILE], GP_DWARF_NONE),
         .call_line = number_of(&die->values[GP_DWARF_CALL_LINE], 0),
-        .depth = outer != GP_DWARF_NONE ? dwarf->instances[outer].depth + 1 : 0,
+        .depth = outer != GP_DWARF_NONE ? room->instances[outer].depth + 1 : 0,
     };
     const gp_dwarf_extent_t extent = gp_dwarf_die_extent(die);
-    return gp_dwarf_ranges(dwarf, reading->unit, &extent, add_range, reading);
+    return gp_dwarf_ranges(room->dwarf, reading->unit, &extent, add_range, reading);
 }
 
 // Nothing that is inlined here is below such a DIE.
@@ -83,7 +83,7 @@ static int visit(reading_t *reading, gp_dwarf_walk_t *walk)
             return 0;
     }
     if (first ||
-        (inlined && scope != GP_DWARF_NONE && reading->dwarf->instances[scope].depth + 1 < GP_DWARF_PLACES_MAX)) {
+        (inlined && scope != GP_DWARF_NONE && reading->room->instances[scope].depth + 1 < GP_DWARF_PLACES_MAX)) {
         result = add_instance(reading, walk->die, &die, scope);
         scope = reading->count - 1;
     } else if (abbrev->tag == DW_TAG_subprogram) {
@@ -97,30 +97,30 @@ static int visit(reading_t *reading, gp_dwarf_walk_t *walk)
 }
 
 // Copy what was read to where it stays.
-static int keep(gp_dwarf_t *dwarf, gp_dwarf_function_t *function, size_t instances)
+static int keep(gp_dwarf_room_t *room, gp_dwarf_function_t *function, size_t instances)
 {
-    gp_dwarf_ranges_t *ranges = &dwarf->ranges;
-    function->instances = gp_arena_copy(&dwarf->memory, dwarf->instances, instances * sizeof(*dwarf->instances));
-    function->ranges.items = gp_arena_copy(&dwarf->memory, ranges->items, ranges->count * sizeof(*ranges->items));
+    gp_dwarf_ranges_t *ranges = &room->ranges;
+    function->instances = gp_arena_copy(&room->memory, room->instances, instances * sizeof(*room->instances));
+    function->ranges.items = gp_arena_copy(&room->memory, ranges->items, ranges->count * sizeof(*ranges->items));
     if (function->instances == NULL || function->ranges.items == NULL)
         return -ENOMEM;
     function->ranges.count = ranges->count;
     return 0;
 }
 
-int gp_dwarf_inlined_load(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_function_t *function)
+int gp_dwarf_inlined_load(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp_dwarf_function_t *function)
 {
     reading_t reading;
-    gp_dwarf_walk_t walk = gp_dwarf_walk(dwarf, unit, function->die);
+    gp_dwarf_walk_t walk = gp_dwarf_walk(room->dwarf, unit, function->die);
     int result = 0;
-    reading.dwarf = dwarf;
+    reading.room = room;
     reading.unit = unit;
     reading.count = 0; // the scopes are set as they are entered
     function->loaded = true;
-    dwarf->ranges.count = 0;
+    room->ranges.count = 0;
     while (result == 0 && gp_dwarf_walk_next(&walk))
         result = visit(&reading, &walk);
     if (result == 0)
-        result = gp_dwarf_flatten(&dwarf->ranges);
-    return result == 0 ? keep(dwarf, function, reading.count) : result;
+        result = gp_dwarf_flatten(&room->ranges);
+    return result == 0 ? keep(room, function, reading.count) : result;
 }

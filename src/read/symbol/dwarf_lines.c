@@ -188,19 +188,18 @@ static machine_t run_some(machine_t machine, const advances_t *advances)
     return machine;
 }
 
-// Run all of it; the rows are in dwarf->rows. Returns 0 or -ENOMEM.
-static int run(machine_t *machine, gp_dwarf_t *dwarf)
+// Run all of it; the rows are in room->rows. Returns 0 or -ENOMEM.
+static int run(machine_t *machine, gp_dwarf_room_t *room)
 {
     advances_t advances;
     make_advances(&advances, machine->header);
     reset(machine);
     while (!machine->cursor.bad && gp_cursor_left(&machine->cursor) > 0) {
         size_t count = machine->count;
-        if (dwarf->row_capacity - count < OPCODES_AT_ONCE &&
-            gp_reserve(&dwarf->rows, &dwarf->row_capacity, count + count / 2 + OPCODES_AT_ONCE, sizeof(*dwarf->rows)) <
-                0)
+        if (room->row_capacity - count < OPCODES_AT_ONCE &&
+            gp_reserve(&room->rows, &room->row_capacity, count + count / 2 + OPCODES_AT_ONCE, sizeof(*room->rows)) < 0)
             return -ENOMEM;
-        machine->rows = dwarf->rows;
+        machine->rows = room->rows;
         *machine = run_some(*machine, &advances);
     }
     machine->count = machine->sequence; // a sequence without an end is not to be believed
@@ -263,16 +262,16 @@ static size_t merge(gp_dwarf_line_t *sorted, const gp_dwarf_line_t *rows, const 
 }
 
 // Copy the rows to where they stay.
-static int keep_rows(const machine_t *machine, gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
+static int keep_rows(const machine_t *machine, gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
 {
     size_t bytes = machine->count * sizeof(*unit->lines), count = 0;
     if (machine->sorted) {
-        unit->lines = gp_arena_copy(&dwarf->memory, machine->rows, bytes);
+        unit->lines = gp_arena_copy(&room->memory, machine->rows, bytes);
         unit->line_count = unit->lines ? machine->count : 0;
         return unit->lines ? 0 : -ENOMEM;
     }
     sequence_t *sequences = find_sequences(machine->rows, machine->count, &count);
-    unit->lines = gp_arena_alloc(&dwarf->memory, bytes);
+    unit->lines = gp_arena_alloc(&room->memory, bytes);
     if (sequences == NULL || unit->lines == NULL) {
         free(sequences);
         return -ENOMEM;
@@ -283,16 +282,61 @@ static int keep_rows(const machine_t *machine, gp_dwarf_t *dwarf, gp_dwarf_unit_
     return 0;
 }
 
-int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
+static int read_rows(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
 {
     gp_dwarf_line_header_t header;
-    if (!gp_dwarf_line_header(dwarf, unit, &header))
+    if (!gp_dwarf_line_header(room->dwarf, unit, &header))
         return 0;
     machine_t machine = {.header = &header, .cursor = header.program, .sorted = true};
-    int result = run(&machine, dwarf);
-    if (result < 0 || machine.count == 0)
-        return result;
-    result = keep_rows(&machine, dwarf, unit);
+    int result = run(&machine, room);
+    return result < 0 || machine.count == 0 ? result : keep_rows(&machine, room, unit);
+}
+
+bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, uint64_t *offset)
+{
+    gp_cursor_t cursor = gp_cursor(dwarf->sections[GP_DEBUG_LINE], *offset);
+    uint64_t length = gp_cursor_u32(&cursor);
+    if (length == UINT32_MAX)
+        length = gp_read_uint(&cursor, 8);
+    gp_cursor_skip(&cursor, length);
+    // What the rows are depends on no unit.
+    gp_dwarf_unit_t unit = {.line_table = {.form = DW_FORM_sec_offset, .number = *offset}};
+    if (cursor.bad ||
+        gp_grow(&dwarf->line_tables, &dwarf->line_table_capacity, dwarf->line_table_count,
+                sizeof(*dwarf->line_tables)) < 0 ||
+        read_rows(room, &unit) < 0)
+        return false;
+    dwarf->line_tables[dwarf->line_table_count++] = (gp_dwarf_line_table_t){*offset, unit.lines, unit.line_count};
+    *offset = (uint64_t)(cursor.pos - dwarf->sections[GP_DEBUG_LINE].data);
+    return true;
+}
+
+static int compare_offset(const void *key, const void *element)
+{
+    const uint64_t *offset = key;
+    const gp_dwarf_line_table_t *table = element;
+    return *offset < table->offset ? -1 : *offset > table->offset;
+}
+
+// One that was read already; NULL = it was not.
+static const gp_dwarf_line_table_t *find_table(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit)
+{
+    uint64_t offset;
+    if (dwarf->line_table_count == 0 || !gp_dwarf_value_constant(&unit->line_table, &offset))
+        return NULL;
+    return bsearch(&offset, dwarf->line_tables, dwarf->line_table_count, sizeof(*dwarf->line_tables), compare_offset);
+}
+
+int gp_dwarf_lines_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
+{
+    const gp_dwarf_line_table_t *table = find_table(room->dwarf, unit);
+    int result = 0;
+    if (table != NULL) {
+        unit->lines = table->lines;
+        unit->line_count = table->count;
+    } else {
+        result = read_rows(room, unit);
+    }
     gp_buckets_make(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines));
     return result;
 }

@@ -104,7 +104,9 @@ static void read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
             from = from->supplement;
         die &= ~GP_DWARF_SUPPLEMENT;
         gp_dwarf_unit_t *unit = from ? gp_dwarf_unit_at(from, die) : NULL;
-        if (unit == NULL || !gp_dwarf_abbrevs_load(from, unit) || !read_die(from, unit, die, &description))
+        if (unit != NULL)
+            gp_dwarf_settle(from, unit);
+        if (unit == NULL || !gp_dwarf_abbrevs_load(&from->room, unit) || !read_die(from, unit, die, &description))
             break;
         complete(dwarf, title, from, unit, &description, &linked);
         if (linked && title->first_line != 0 && title->first_file != NULL)
@@ -124,7 +126,7 @@ gp_dwarf_title_t *gp_dwarf_title(gp_dwarf_t *dwarf, uint64_t die)
     uint32_t number = gp_index_find(&dwarf->title_index, hash, same_title, dwarf, &die);
     if (number != GP_INDEX_NONE)
         return dwarf->titles[number];
-    gp_dwarf_title_t *title = gp_arena_alloc(&dwarf->memory, sizeof(*title));
+    gp_dwarf_title_t *title = gp_arena_alloc(&dwarf->room.memory, sizeof(*title));
     if (title == NULL ||
         gp_grow(&dwarf->titles, &dwarf->title_capacity, dwarf->title_count, sizeof(gp_dwarf_title_t *)) < 0 ||
         gp_index_add(&dwarf->title_index, hash, (uint32_t)dwarf->title_count) < 0)

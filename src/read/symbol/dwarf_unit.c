@@ -80,7 +80,7 @@ static bool read_root(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, root_t *root)
     uint64_t code = gp_read_uleb(&cursor);
     gp_dwarf_attribute_t attribute;
     gp_cursor_t attributes;
-    if (!gp_dwarf_attributes_find(dwarf, unit, code, &attributes))
+    if (!gp_dwarf_attributes_find(&dwarf->room, unit, code, &attributes))
         return false;
     while (!cursor.bad && gp_dwarf_attribute_next(&attributes, &attribute)) {
         gp_dwarf_value_t value = gp_dwarf_value(&cursor, unit, &attribute);

@@ -3,8 +3,11 @@
 // functions. Private to src/read/symbol/dwarf*.c.
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/buckets.h"
 #include "base/cursor.h"
+#include "base/helpers.h"
 #include "base/index.h"
 #include "base/memory.h"
 #include "symbol/dwarf.h"
@@ -71,11 +74,12 @@ typedef struct gp_dwarf_abbrevs { // of one or more units
 } gp_dwarf_abbrevs_t;
 
 typedef struct gp_dwarf_unit gp_dwarf_unit_t;
+typedef struct gp_dwarf_room gp_dwarf_room_t;
 
 // Find or read the abbreviations of a unit, before any of its DIEs but the first is read. Returns
 // false when there are none.
-bool gp_dwarf_abbrevs_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
-void gp_dwarf_abbrevs_free(gp_dwarf_t *dwarf);
+bool gp_dwarf_abbrevs_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
+void gp_dwarf_abbrevs_free(gp_dwarf_room_t *room);
 
 const gp_dwarf_abbrev_t *gp_dwarf_abbrev_search(const gp_dwarf_abbrevs_t *table, uint64_t code);
 
@@ -89,7 +93,7 @@ static inline const gp_dwarf_abbrev_t *gp_dwarf_abbrev(const gp_dwarf_abbrevs_t 
 // The attributes of an abbreviation, to be read one by one; of the first DIE, which has this code,
 // if possible without reading all of them.
 gp_cursor_t gp_dwarf_attributes(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_abbrev_t *abbrev);
-bool gp_dwarf_attributes_find(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t code, gp_cursor_t *attributes);
+bool gp_dwarf_attributes_find(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, uint64_t code, gp_cursor_t *attributes);
 
 // Returns false at the end.
 bool gp_dwarf_attribute_next(gp_cursor_t *attributes, gp_dwarf_attribute_t *attribute);
@@ -205,6 +209,7 @@ struct gp_dwarf_unit {
     gp_dwarf_ranges_t ranges; // of functions
     gp_buckets_t range_buckets;
     size_t last_range;
+    struct gp_dwarf_ahead *ahead; // the job that reads it; NULL = none does
 };
 
 typedef struct gp_dwarf_span { // code of a unit
@@ -212,12 +217,47 @@ typedef struct gp_dwarf_span { // code of a unit
     uint32_t unit;
 } gp_dwarf_span_t;
 
+typedef struct gp_dwarf_line_table { // that was read before any unit was
+    uint64_t offset;                 // in .debug_line
+    gp_dwarf_line_t *lines;
+    size_t count;
+} gp_dwarf_line_table_t;
+
 typedef struct gp_dwarf_names { // interned file names
     gp_arena_t texts;
     const char **files;
     size_t count, capacity;
     gp_index_t index;
 } gp_dwarf_names_t;
+
+// Where what is read of units is put together, and where it stays. Several threads read, each into a room of its own.
+struct gp_dwarf_room {
+    const gp_dwarf_t *dwarf;
+    _Atomic bool is_taken; // of those for jobs
+    gp_arena_t memory;     // of abbreviations, lines, functions and titles
+    gp_dwarf_abbrevs_t **abbrevs;
+    size_t abbrev_count, abbrev_capacity;
+    gp_index_t abbrev_index;
+    // Where such are put together before they are copied:
+    gp_dwarf_abbrev_t *abbrev_items;
+    size_t abbrev_item_capacity;
+    gp_dwarf_step_t *steps;
+    size_t step_capacity;
+    gp_dwarf_line_t *rows;
+    size_t row_capacity;
+    gp_dwarf_instance_t *instances;
+    size_t instance_capacity;
+    gp_dwarf_ranges_t ranges;
+};
+
+enum { GP_DWARF_JOB_ROOMS = GP_HELPERS_MAX + 1 }; // as many jobs are done at once: the caller's thread does some
+
+typedef struct gp_dwarf_section_job { // to read and unpack a section
+    gp_job_t job;
+    gp_dwarf_t *dwarf;
+    const gp_elf_t *elf;
+    enum gp_dwarf_section number;
+} gp_dwarf_section_job_t;
 
 struct gp_dwarf {
     gp_bytes_t sections[GP_DEBUG_SECTIONS]; // malloc()ed, a NUL behind each
@@ -229,23 +269,19 @@ struct gp_dwarf {
     size_t span_count, span_capacity;
     gp_buckets_t span_buckets;
     size_t last_span;
-    gp_dwarf_abbrevs_t **abbrevs;
-    size_t abbrev_count, abbrev_capacity;
-    gp_index_t abbrev_index;
     gp_dwarf_title_t **titles;
     size_t title_count, title_capacity;
     gp_index_t title_index;
-    gp_arena_t memory; // of abbreviations, lines, functions and titles
-    // Where such are put together before they are copied:
-    gp_dwarf_abbrev_t *abbrev_items;
-    size_t abbrev_item_capacity;
-    gp_dwarf_step_t *steps;
-    size_t step_capacity;
-    gp_dwarf_line_t *rows;
-    size_t row_capacity;
-    gp_dwarf_instance_t *instances;
-    size_t instance_capacity;
-    gp_dwarf_ranges_t ranges;
+    gp_dwarf_room_t room; // of the caller's thread
+    // What helpers do:
+    gp_helpers_t *helpers;
+    bool is_asked_much;
+    _Atomic bool has_info; // .debug_info is read
+    gp_dwarf_section_job_t section_jobs[GP_DEBUG_SECTIONS];
+    gp_dwarf_line_table_t *line_tables; // by offset
+    size_t line_table_count, line_table_capacity;
+    struct gp_dwarf_expected *expected;
+    gp_dwarf_room_t job_rooms[GP_DWARF_JOB_ROOMS];
 };
 
 // Free all that was made of the sections, but not them (dwarf.c).
@@ -286,15 +322,40 @@ typedef struct gp_dwarf_line_header { // of a unit's line table (dwarf_lines.c)
 bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_line_header_t *header);
 
 // The file names of a unit's line table (dwarf_files.c). Returns 0 or -ENOMEM.
-int gp_dwarf_files_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
+int gp_dwarf_files_load(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 
 // The name of file `number` of a unit, as all units have it; NULL when there is none.
 //   names: where it is interned, which may be another gp_dwarf_t's.
 const char *gp_dwarf_file_name(gp_dwarf_names_t *names, gp_dwarf_unit_t *unit, uint64_t number);
 void gp_dwarf_names_free(gp_dwarf_names_t *names);
 
+// Read the line table at a place in .debug_line. Returns false at the end; `*offset` becomes that of the next one.
+bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, uint64_t *offset);
+
 // The rows of a unit's line table (dwarf_lines.c). Returns 0 or -ENOMEM.
-int gp_dwarf_lines_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
+int gp_dwarf_lines_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
+
+// All that says where the code of a unit comes from, but what is inlined, is read once; what cannot be read is left out
+// (dwarf.c).
+void gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
+
+// The function of such a unit that has the code at the address, with what is inlined into it; NULL = none.
+gp_dwarf_function_t *gp_dwarf_function_at(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, uint64_t address);
+
+// The unit that has the code at an address, or NULL. Only the caller's thread asks.
+gp_dwarf_unit_t *gp_dwarf_unit_of(gp_dwarf_t *dwarf, uint64_t address);
+
+// --- what is done ahead (dwarf_ahead.c)
+
+// Begin to read and unpack the sections; have them all. Between the two the file stays as it is.
+void gp_dwarf_sections_begin(gp_dwarf_t *dwarf, const gp_elf_t *elf);
+void gp_dwarf_sections_end(gp_dwarf_t *dwarf);
+
+// Have a unit for the caller's thread, which reads it or has what a job read of it. No other thread has it from then
+// on.
+void gp_dwarf_settle(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
+
+void gp_dwarf_expected_free(gp_dwarf_t *dwarf);
 
 // --- walking through DIEs (dwarf_walk.c)
 
@@ -333,10 +394,10 @@ bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling)
 
 // Find the functions of a unit: those that are not within others, or types; all of them with
 // `everywhere` (dwarf_functions.c). Returns 0 or -ENOMEM.
-int gp_dwarf_functions_load(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, bool everywhere);
+int gp_dwarf_functions_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, bool everywhere);
 
 // Read what is inlined into a function (dwarf_inlined.c). Returns 0 or -ENOMEM.
-int gp_dwarf_inlined_load(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_function_t *function);
+int gp_dwarf_inlined_load(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp_dwarf_function_t *function);
 
 // Cut nested ranges into disjoint ones (dwarf_flatten.c): the innermost one counts, of equal ones
 // the later. Returns 0 or -ENOMEM.

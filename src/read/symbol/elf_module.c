@@ -2,11 +2,14 @@
 #include "symbol/elf_module.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
 #include "symbol/debug_file.h"
 #include "symbol/symfs.h"
+
+enum { MUCH = 2000 }; // addresses
 
 static bool is_the_one(const gp_elf_t *elf, const gp_elf_module_t *module)
 {
@@ -50,11 +53,18 @@ static void load_small_tables(gp_elf_module_t *module, const gp_elf_t *elf)
         gp_elf_close(&inner);
 }
 
-// Symbols come from the best table there is; lines from whichever file has them.
-static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char *path, const gp_elf_t *debug,
-                        const char *debug_path)
+typedef struct symbols_job {
+    gp_job_t job;
+    gp_elf_module_t *module;
+    const gp_elf_t *elf, *debug; // `debug` may be NULL
+} symbols_job_t;
+
+// They come from the best table there is.
+static void load_symbols(gp_job_t *job)
 {
-    const gp_symbol_source_t sources[] = {{elf, false}, {debug, false}};
+    gp_elf_module_t *module = ((symbols_job_t *)job)->module;
+    const gp_elf_t *elf = ((symbols_job_t *)job)->elf;
+    const gp_symbol_source_t sources[] = {{elf, false}, {((symbols_job_t *)job)->debug, false}};
     int result = -ENOENT;
     gp_eh_functions_load(&module->functions, elf);
     for (size_t i = 0; i < 2 && result == -ENOENT; i++)
@@ -63,11 +73,23 @@ static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char
     if (result == -ENOENT)
         load_small_tables(module, elf);
     gp_symbol_table_add_plt(&module->symbols, elf);
+}
 
+// Lines come from whichever file has them, while a helper loads the symbols.
+static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char *path, const gp_elf_t *debug,
+                        const char *debug_path)
+{
+    symbols_job_t symbols = {{.work = load_symbols}, module, elf, debug};
+    gp_dwarf_t *dwarf = NULL;
+    gp_helpers_give(module->helpers, &symbols.job);
     if (gp_elf_section(elf, ".debug_info") != NULL)
-        module->dwarf = gp_dwarf_open(elf, path);
+        dwarf = gp_dwarf_begin(elf, path, module->helpers, module->is_asked_much);
     else if (debug != NULL)
-        module->dwarf = gp_dwarf_open(debug, debug_path);
+        dwarf = gp_dwarf_begin(debug, debug_path, module->helpers, module->is_asked_much);
+    module->dwarf = gp_dwarf_end(dwarf);
+    gp_helpers_take(module->helpers, &symbols.job);
+    if (module->dwarf != NULL)
+        gp_dwarf_expect(module->dwarf, module->expected, module->expected_count);
 }
 
 // Without the module's own file its debug file says nearly as much.
@@ -108,7 +130,7 @@ static void load_file(gp_elf_module_t *module, const gp_elf_t *elf, const char *
         gp_elf_close(&debug);
 }
 
-void gp_elf_module_load(gp_elf_module_t *module)
+static void load(gp_elf_module_t *module)
 {
     char below[GP_DEBUG_PATH_SIZE];
     gp_elf_t elf;
@@ -138,8 +160,80 @@ void gp_elf_module_load(gp_elf_module_t *module)
     load_debug_only(module);
 }
 
+static void keep_expected(gp_elf_module_t *module, const uint64_t *addresses, size_t count)
+{
+    free(module->expected);
+    module->expected = malloc((count + 1) * sizeof(*addresses));
+    module->expected_count = module->expected != NULL ? count : 0;
+    module->is_asked_much = module->is_asked_much || count >= MUCH;
+    for (size_t i = 0; i < module->expected_count; i++)
+        module->expected[i] = addresses[i];
+}
+
+void gp_elf_module_expect(gp_elf_module_t *module, const uint64_t *addresses, size_t count)
+{
+    if (!module->loaded)
+        keep_expected(module, addresses, count);
+    else if (module->dwarf != NULL)
+        gp_dwarf_expect(module->dwarf, addresses, count);
+}
+
+typedef struct loading {
+    gp_job_t job;
+    gp_elf_module_t module;
+} loading_t;
+
+static void load_ahead(gp_job_t *job)
+{
+    load(&((loading_t *)job)->module);
+}
+
+void gp_elf_module_begin(gp_elf_module_t *module, gp_helpers_t *helpers)
+{
+    loading_t *loading = !module->loaded && module->loading == NULL ? calloc(1, sizeof(*loading)) : NULL;
+    if (loading == NULL)
+        return;
+    module->helpers = helpers;
+    loading->job.work = load_ahead;
+    loading->module = *module;
+    module->expected = NULL; // the other one's now
+    module->loading = loading;
+    // -Wanalyzer-malloc-leak: end(), gp_elf_module_free()
+    gp_helpers_give(helpers, &loading->job);
+}
+
+// Have what a helper loads.
+static void end(gp_elf_module_t *module)
+{
+    loading_t *loading = module->loading;
+    uint64_t *expected = module->expected; // since then
+    size_t expected_count = module->expected_count;
+    while (gp_helpers_help(module->helpers, &loading->job))
+        ;
+    gp_helpers_take(module->helpers, &loading->job);
+    *module = loading->module;
+    if (expected != NULL)
+        gp_elf_module_expect(module, expected, expected_count);
+    free(expected);
+    free(loading);
+}
+
+void gp_elf_module_load(gp_elf_module_t *module)
+{
+    if (module->loading != NULL)
+        end(module);
+    else
+        load(module);
+}
+
 void gp_elf_module_free(gp_elf_module_t *module)
 {
+    if (module->loading != NULL) {
+        gp_helpers_withdraw(module->helpers, &module->loading->job);
+        gp_elf_module_free(&module->loading->module);
+        free(module->loading);
+    }
+    free(module->expected);
     gp_symbol_table_free(&module->symbols);
     gp_eh_functions_free(&module->functions);
     gp_dwarf_close(module->dwarf);

@@ -15,6 +15,8 @@ typedef struct gp_elf_module {
     const char *basename; // in path
     uint8_t build_id[GP_BUILD_ID_MAX];
     size_t build_id_len;
+    struct loading *loading; // by a helper; NULL = it has not begun, or has been taken
+    gp_helpers_t *helpers;   // which read it beside the caller's thread; NULL = none
     bool loaded;
     uint64_t most_bytes; // larger files are not read, and `loaded` stays false; 0 = all are
     bool changed;        // there is a file of that name, but it is another build
@@ -23,10 +25,20 @@ typedef struct gp_elf_module {
     gp_symbol_table_t symbols;
     gp_eh_functions_t functions; // for code without a symbol
     gp_dwarf_t *dwarf;           // NULL = none
+    bool is_asked_much;
+    uint64_t *expected; // addresses that will be asked about, once it is loaded
+    size_t expected_count;
 } gp_elf_module_t;
 
 // Read the module's symbols and find its DWARF. A file with another build-id than the module's is another file: nothing
 // of it is used. What cannot be read leaves the module without names.
 void gp_elf_module_load(gp_elf_module_t *module);
+
+// Have a helper begin with that, unless it has begun; gp_elf_module_load() then ends it. The module may move meanwhile.
+void gp_elf_module_begin(gp_elf_module_t *module, gp_helpers_t *helpers);
+
+// Say which addresses are going to be asked about, as gp_dwarf_expect() has them; before it is loaded, they are kept,
+// those of the last call.
+void gp_elf_module_expect(gp_elf_module_t *module, const uint64_t *addresses, size_t count);
 
 void gp_elf_module_free(gp_elf_module_t *module);

@@ -45,6 +45,8 @@ struct gp_symbolizer {
     gp_perf_map_t perf_maps[PERF_MAPS_MAX];
     size_t perf_map_count;
     bool perf_maps_stale; // to be looked at before the next use
+    bool helpers_asked_for;
+    gp_helpers_t *helpers; // NULL = none
 };
 
 gp_symbolizer_t *gp_symbolizer_create(void)
@@ -292,9 +294,8 @@ static const gp_symbol_t *make_outer(const question_t *question, size_t number)
 }
 
 // One symbol for each place, the innermost first, each leading to the next.
-static bool make_chain(gp_symbolizer_t *symbolizer, place_t place, gp_symbol_t *symbol)
+static bool make_chain(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, place_t place, gp_symbol_t *symbol)
 {
-    const gp_elf_module_t *module = &symbolizer->modules[place.module];
     question_t question; // what is known is filled in as far as it is
     question.symbolizer = symbolizer;
     question.module = module;
@@ -316,13 +317,30 @@ static bool make_unknown(gp_symbolizer_t *symbolizer, uint64_t address, gp_symbo
     return symbol->function != NULL;
 }
 
+// Of what is done under the lock.
+static gp_helpers_t *helpers_of(gp_symbolizer_t *symbolizer)
+{
+    if (!symbolizer->helpers_asked_for)
+        symbolizer->helpers = gp_helpers_open();
+    symbolizer->helpers_asked_for = true;
+    return symbolizer->helpers;
+}
+
+static gp_elf_module_t *loaded_module(gp_symbolizer_t *symbolizer, uint32_t number)
+{
+    gp_elf_module_t *module = &symbolizer->modules[number];
+    if (module->loaded)
+        return module;
+    module->helpers = helpers_of(symbolizer);
+    gp_elf_module_load(module);
+    return module;
+}
+
 static bool make_symbol(gp_symbolizer_t *symbolizer, place_t place, gp_symbol_t *symbol)
 {
     if (place.module >= symbolizer->module_count)
         return make_unknown(symbolizer, place.address, symbol);
-    if (!symbolizer->modules[place.module].loaded)
-        gp_elf_module_load(&symbolizer->modules[place.module]);
-    return make_chain(symbolizer, place, symbol);
+    return make_chain(symbolizer, loaded_module(symbolizer, place.module), place, symbol);
 }
 
 static const gp_symbol_t *piece_symbol(gp_symbolizer_t *symbolizer, gp_perf_piece_t *piece)
@@ -397,6 +415,27 @@ const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t m
     return symbol;
 }
 
+void gp_symbolizer_begin(gp_symbolizer_t *symbolizer, uint32_t module)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    if (module < symbolizer->module_count && helpers_of(symbolizer) != NULL) {
+        symbolizer->modules[module].is_asked_much = true;
+        gp_elf_module_begin(&symbolizer->modules[module], symbolizer->helpers);
+    }
+    pthread_mutex_unlock(&symbolizer->lock);
+}
+
+void gp_symbolizer_expect(gp_symbolizer_t *symbolizer, uint32_t module, const uint64_t *addresses, size_t count)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    gp_index_reserve(&symbolizer->answer_index, symbolizer->answer_count + count); // else it grows
+    if (module < symbolizer->module_count && helpers_of(symbolizer) != NULL) {
+        gp_elf_module_expect(&symbolizer->modules[module], addresses, count);
+        gp_elf_module_begin(&symbolizer->modules[module], symbolizer->helpers);
+    }
+    pthread_mutex_unlock(&symbolizer->lock);
+}
+
 void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns, uint64_t to_ns)
 {
     size_t i = 0;
@@ -451,6 +490,7 @@ void gp_symbolizer_destroy(gp_symbolizer_t *symbolizer)
         return;
     for (size_t i = 0; i < symbolizer->module_count; i++)
         gp_elf_module_free(&symbolizer->modules[i]);
+    gp_helpers_close(symbolizer->helpers);
     free(symbolizer->modules);
     free(symbolizer->answers);
     free(symbolizer->functions);

@@ -63,6 +63,14 @@ bool gp_symbolizer_is_prepared(gp_symbolizer_t *symbolizer, uint32_t module);
 // Resolve an address as in the module's ELF file. Returns NULL when memory is short.
 const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module, uint64_t address);
 
+// Say that a module is going to be asked about much: where the program allows threads (base/helpers.h), one begins to
+// read it. Answers are the same as without.
+void gp_symbolizer_begin(gp_symbolizer_t *symbolizer, uint32_t module);
+
+// Say which addresses of a module are going to be asked about: likewise, and what is needed for these is read as well.
+//   addresses: uint64_t[count], ascending; not needed afterwards.
+void gp_symbolizer_expect(gp_symbolizer_t *symbolizer, uint32_t module, const uint64_t *addresses, size_t count);
+
 // Say where a just-in-time compiler may write the names of its code (perf-PID.map); code without a module has names
 // from there. The first two paths count; of those that name an address, the one that was given first.
 //   from_ns, to_ns: when the process lived (CLOCK_REALTIME); a file that was last changed before,

@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .sections[GP_DEBUG_LINE_STR] = {texts, sizeof(texts) - 1},
         .sections[GP_DEBUG_STR] = {texts, sizeof(texts) - 1},
     };
+    dwarf.room.dwarf = &dwarf;
     gp_dwarf_unit_t unit = {
         .version = 5,
         .address_bytes = 8,
@@ -21,13 +22,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .line_table = {.form = DW_FORM_sec_offset},
     };
     gp_dwarf_files_load(&dwarf, &unit);
-    gp_dwarf_lines_load(&dwarf, &unit);
+    gp_dwarf_lines_load(&dwarf.room, &unit);
     for (size_t i = 0; i < unit.line_count; i++) {
         if (i > 0 && unit.lines[i - 1].address > unit.lines[i].address)
             abort();
         if (i < 1000)
             gp_dwarf_file_name(&dwarf.names, &unit, unit.lines[i].file);
     }
+    for (uint64_t offset = 0; gp_dwarf_line_table_read(&dwarf, &dwarf.room, &offset);)
+        if (offset > size)
+            abort();
     gp_dwarf_unit_free(&unit);
     gp_dwarf_free_read(&dwarf);
     return 0;
