@@ -3,10 +3,10 @@
 
 usage: test_report.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
 """
-import io, pstats, unittest
+import io, os, pstats, random, re, subprocess, unittest
 
 import pstats_case
-from support import Command, SCRIPT, main
+from support import Command, GREENPROF, SCRIPT, main, run
 
 
 class Tables(Command):
@@ -63,6 +63,27 @@ end 9000000000 0
             weights = dict(line.rsplit(" ", 1) for line in folded.splitlines())
             self.assertEqual({stack: round(int(weight) / 1e6) for stack, weight in weights.items() if int(weight) > 0},
                              {"0x10;[waiting]": 1, "0x30;[waiting]": 5})
+
+    def test_names_are_the_same_on_one_processor(self):
+        """On several, the command's threads read ahead what names need: here, those of its own code."""
+        processors = os.sched_getaffinity(0)
+        if len(processors) < 2:
+            self.skipTest("there is one processor")
+        sections, notes = (subprocess.run(["readelf", what, "-W", GREENPROF], capture_output=True, text=True, check=True).stdout
+                           for what in ("-S", "-n"))
+        start, size = (int(number, 16) for number in re.search(r"\.text +PROGBITS +(\w+) \w+ (\w+)", sections).groups())
+        build_id = re.search("Build ID: ([0-9a-f]+)", notes)
+        pick = random.Random(1)
+        script = [f"module 1 {GREENPROF} {build_id[1] if build_id else '-'} 0 0 0"]
+        for stack in range(1, 1000):
+            frames = " ".join(f"1:{start + pick.randrange(size):x}" for _ in range(5))
+            script.append(f"stack {stack} 0 {frames}\nsample {stack} 1000000 1 1 {stack} 0")
+        capture = self.make("own", "\n".join(script) + "\n")
+        few, many = (run("export", capture, "-f", "folded", preexec_fn=lambda: os.sched_setaffinity(0, those))
+                     for those in ({min(processors)}, processors))
+        self.assertEqual((few.returncode, few.stderr), (many.returncode, many.stderr))
+        self.assertEqual(few.stdout, many.stdout)
+        self.assertGreater(len(set(re.findall(r"\bgp_\w+", many.stdout))), 300)
 
     def test_sorted_and_restricted(self):
         for sort in (["time"], ["calls"], ["name", "line"], ["pcalls", "filename"], ["stdname"]):

@@ -110,6 +110,9 @@ typedef struct gp_pass_sample {
 // report. Returns NULL and errno.
 gp_pass_t *gp_pass_create(gp_builder_t *builder, const gp_dataset_t *dataset, const gp_report_options_t *options);
 
+// Tell the symbolizer what all stacks are going to be asked about, where threads may read ahead and all are.
+void gp_pass_expect(const gp_pass_t *pass);
+
 // Read all samples. Returns 0 or a negative errno value.
 int gp_pass_read(gp_pass_t *pass);
 

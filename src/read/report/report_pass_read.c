@@ -141,6 +141,7 @@ int gp_pass_read(gp_pass_t *pass)
     static const gp_reader_handlers_t any = {.samples = take_samples};
     const gp_reader_handlers_t *handlers = is_plain(pass) ? &plain : &any;
     char error[GP_READER_ERROR_SIZE];
+    gp_pass_expect(pass);
     int result = gp_dataset_read_again(pass->dataset, handlers, pass, error);
     if (result == 0 && pass->spill.count > 0)
         result = gp_pass_spill(pass);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+
+#include "base/helpers.h"
+#include "report/report_pass.h"
+
+enum { SEEN = 1 << 14 }; // what was met lately: most frames are those of other stacks
+
+typedef struct locs {
+    gp_loc_t *items;
+    size_t count, capacity;
+    gp_loc_t seen[SEEN];
+} locs_t;
+
+// Where memory is short, less is read ahead.
+static void add_stack(locs_t *locs, const gp_dataset_stack_t *stack)
+{
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        gp_loc_t loc = stack->frames[i], *seen = &locs->seen[gp_hash_u64(loc) % SEEN];
+        if (loc == *seen || GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO || GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE ||
+            gp_grow(&locs->items, &locs->capacity, locs->count, sizeof(*locs->items)) < 0)
+            continue;
+        *seen = locs->items[locs->count++] = loc;
+    }
+}
+
+static int compare_locs(const void *left, const void *right)
+{
+    const gp_loc_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+// Hand over the addresses of the module that the first location is in. Returns how many locations have it.
+static size_t expect_module(const gp_pass_t *pass, gp_loc_t *locs, size_t count)
+{
+    uint32_t module = GP_LOC_MODULE(locs[0]), number = gp_dataset_module_find(pass->dataset, module);
+    size_t upto = 0, kept = 0;
+    for (; upto < count && GP_LOC_MODULE(locs[upto]) == module; upto++)
+        if (kept == 0 || GP_LOC_OFFSET(locs[upto]) != locs[kept - 1])
+            locs[kept++] = GP_LOC_OFFSET(locs[upto]);
+    if (number != GP_INDEX_NONE)
+        gp_symbolizer_expect(pass->builder->symbolizer, pass->modules[number], locs, kept);
+    return upto;
+}
+
+void gp_pass_expect(const gp_pass_t *pass)
+{
+    const gp_dataset_t *dataset = pass->dataset;
+    const gp_selection_t *chosen = &pass->options.selection;
+    bool all = chosen->coros == NULL && chosen->traces == NULL && chosen->threads == NULL && !dataset->windowed;
+    locs_t *locs = all && gp_helpers_are_allowed() ? calloc(1, sizeof(*locs)) : NULL;
+    if (locs == NULL)
+        return;
+    for (size_t i = 0; i < dataset->stack_count; i++)
+        add_stack(locs, &dataset->stacks[i]);
+    if (locs->count > 0)
+        qsort(locs->items, locs->count, sizeof(*locs->items), compare_locs);
+    for (size_t done = 0; done < locs->count;)
+        done += expect_module(pass, locs->items + done, locs->count - done);
+    free(locs->items);
+    free(locs);
+}
