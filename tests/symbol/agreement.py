@@ -6,31 +6,36 @@ Neither of the first two reads the names that dwz moved to a file that several b
 gdb do. All are asked about the same addresses. Names are compared as c++filt writes them, without the suffixes of copies
 that a compiler made of a function (".constprop.0"), which some show and others do not.
 """
-import bisect, collections, os, random, re, resource, shutil, subprocess, tempfile
+import bisect, collections, os, random, re, resource, shutil, subprocess, tempfile, time
 
 CLONE = re.compile(r"\.(cold|constprop|isra|lto_priv|llvm)(\.\d+)?(?=[.@]|$)|@@?[A-Z]\w*_[\d.]+$")  # and symbols' versions
-Tool = collections.namedtuple("Tool", "chains seconds")  # chains: one tuple of names an address, innermost first; CPU time
+Time = collections.namedtuple("Time", "clock cpu")  # seconds, from a process's start to its end
+Tool = collections.namedtuple("Tool", "chains time")  # chains: one tuple of names an address, innermost first
 
 
 def run(command, addresses):
-    """Standard output, and the CPU time that the process took from its start to its end."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, text=True, check=True, capture_output=True, errors="replace",
-                          input="".join(f"{address:#x}\n" for address in addresses))
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return done.stdout, (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+    """Standard output, and the time that the process took. It reads and writes files: nobody waits for this program."""
+    with tempfile.TemporaryFile("w+") as questions, tempfile.TemporaryFile("w+", errors="replace") as answers:
+        questions.writelines(f"{address:#x}\n" for address in addresses)
+        questions.seek(0)
+        before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        subprocess.run(command, check=True, stdin=questions, stdout=answers, stderr=subprocess.DEVNULL)
+        end, after = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        answers.seek(0)
+        cpu = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+        return answers.read(), Time(end - begin, cpu)
 
 
-def greenprof(resolve, path, addresses):
-    out, seconds = run([resolve, path], addresses)
-    return Tool([tuple(line.split("\t")[0::4]) for line in out.splitlines()], seconds)
+def greenprof(resolve, path, addresses, threads=0):
+    out, taken = run([resolve, "--threads", str(threads), path], addresses)
+    return Tool([tuple(line.split("\t")[0::4]) for line in out.splitlines()], taken)
 
 
 def addr2line(path, addresses, program="addr2line"):
     """binutils' (libbfd); or elfutils' eu-addr2line (libdw), which prints the same."""
     if shutil.which(program) is None:
         return None
-    out, seconds = run([program, "-a", "-i", "-f", "-e", path], addresses)
+    out, taken = run([program, "-a", "-i", "-f", "-e", path], addresses)
     chains = []
     for line in out.splitlines():
         if re.fullmatch(r"0x[0-9a-f]{16}", line):
@@ -40,23 +45,23 @@ def addr2line(path, addresses, program="addr2line"):
             if name:
                 chains[-1].append(line.split(" inlined at ")[0])  # which elfutils adds
             name = not name
-    return Tool([tuple(chain) for chain in chains], seconds)
+    return Tool([tuple(chain) for chain in chains], taken)
 
 
 def llvm_symbolizer(path, addresses):
     program = next((name for name in ("llvm-symbolizer", "llvm-symbolizer-14") if shutil.which(name)), None)
     if program is None:
         return None
-    out, seconds = run([program, "-e", path, "-f", "-i", "--no-demangle"], addresses)
-    return Tool([tuple(block.split("\n")[0::2]) for block in out.rstrip("\n").split("\n\n")], seconds)
+    out, taken = run([program, "-e", path, "-f", "-i", "--no-demangle"], addresses)
+    return Tool([tuple(block.split("\n")[0::2]) for block in out.rstrip("\n").split("\n\n")], taken)
 
 
 def libdwarf(ask, path, addresses):
     """Functions of their own or inlined, as DWARF names them; symbols are not asked."""
     if not os.path.exists(ask) or is_shared_by_dwz(path):
         return None
-    out, seconds = run([ask, debug_file(path) or path], addresses)
-    return Tool([tuple(line.split("\t")) for line in out.splitlines()], seconds)
+    out, taken = run([ask, debug_file(path) or path], addresses)
+    return Tool([tuple(line.split("\t")) for line in out.splitlines()], taken)
 
 
 # What gdb is to do: for each address, the function of each block around it.
@@ -82,9 +87,9 @@ def gdb(path, addresses):
             file.writelines(f"{address:#x}\n" for address in addresses)
         with open(script, "w") as file:
             file.write(GDB_SCRIPT.format(addresses=questions, answers=answers))
-        _, seconds = run(["gdb", "-nx", "-batch", "-x", script, path], [])
+        _, taken = run(["gdb", "-nx", "-batch", "-x", script, path], [])
         with open(answers) as file:
-            return Tool([tuple(line.rstrip("\n").split("\t")) for line in file], seconds)
+            return Tool([tuple(line.rstrip("\n").split("\t")) for line in file], taken)
 
 
 class Demangler:
