@@ -242,7 +242,6 @@ int main(int argc, char **argv)
         return 2;
     size_t id_len = read_build_id(argv[1], argc > 2 ? argv[2] : NULL, id);
     uint32_t module = gp_symbolizer_module(symbolizer, argv[1], strlen(argv[1]), id, id_len);
-    gp_symbolizer_begin(symbolizer, module);
     read_questions(&questions);
     answer(symbolizer, module, &questions);
     free(questions.items);

@@ -241,8 +241,6 @@ static char *answers_of(const code_t *code, unsigned threads, gp_helper_start_t 
     gp_helpers_use(threads, start);
     gp_symbolizer_t *symbolizer = gp_symbolizer_create();
     uint32_t module = add_file(symbolizer, code->path);
-    if (in_order)
-        gp_symbolizer_begin(symbolizer, module);
     gp_symbolizer_expect(symbolizer, module, code->addresses, part / 2);
     gp_symbolizer_resolve(symbolizer, module, code->addresses[0]);
     gp_symbolizer_expect(symbolizer, module, code->addresses, part); // some for the second time
@@ -295,7 +293,7 @@ static void test_ahead_for_nothing(void **state)
         gp_symbolizer_t *symbolizer = gp_symbolizer_create();
         uint32_t module = add_file(symbolizer, code.path), other = add_file(symbolizer, LIBC);
         gp_symbolizer_expect(symbolizer, module, code.addresses, code.count);
-        gp_symbolizer_begin(symbolizer, other);
+        gp_symbolizer_expect(symbolizer, other, code.addresses, 1);
         gp_symbolizer_expect(symbolizer, GP_SYMBOLIZER_NO_MODULE, code.addresses, code.count);
         if (asked)
             assert_non_null(gp_symbolizer_resolve(symbolizer, module, code.addresses[code.count / 2]));

@@ -63,11 +63,8 @@ bool gp_symbolizer_is_prepared(gp_symbolizer_t *symbolizer, uint32_t module);
 // Resolve an address as in the module's ELF file. Returns NULL when memory is short.
 const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module, uint64_t address);
 
-// Say that a module is going to be asked about much: where the program allows threads (base/helpers.h), one begins to
-// read it. Answers are the same as without.
-void gp_symbolizer_begin(gp_symbolizer_t *symbolizer, uint32_t module);
-
-// Say which addresses of a module are going to be asked about: likewise, and what is needed for these is read as well.
+// Say which addresses of a module are going to be asked about: where the program allows threads (base/helpers.h), they
+// begin to read what is needed for these. Answers are the same as without.
 //   addresses: uint64_t[count], ascending; not needed afterwards.
 void gp_symbolizer_expect(gp_symbolizer_t *symbolizer, uint32_t module, const uint64_t *addresses, size_t count);
 
