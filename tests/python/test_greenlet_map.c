@@ -119,6 +119,31 @@ static void test_lent_while_it_is_read(void **unused)
     take(0);
 }
 
+// Between its end, which takes its record, and the switch away from it, which has been reported before.
+static void test_one_that_is_over_is_what_was_reported(void **unused)
+{
+    (void)unused;
+    gp_thread_t self = {.root = record(9).coro, .root_id = 1};
+    const void *state[2] = {record(1).greenlet, record(0).greenlet}; // the main one, and the one that runs
+    const void *const *place = state;
+    uint64_t id = UINT64_MAX;
+    gp_thread_self = &self;
+    gp_greenlet_here.state = &place;
+    gp_greenlet_here.last = record(2).greenlet;
+    put(0);
+    assert_ptr_equal(gp_greenlet_unreported(&id), record(0).coro);
+    assert_int_equal(id, record(0).coro_id);
+    take(0);
+    id = UINT64_MAX;
+    assert_null(gp_greenlet_unreported(&id));
+    assert_true(id == UINT64_MAX);
+    state[1] = state[0];
+    assert_ptr_equal(gp_greenlet_unreported(&id), self.root);
+    assert_int_equal(id, self.root_id);
+    gp_greenlet_here = (gp_greenlet_here_t){0};
+    gp_thread_self = NULL;
+}
+
 static void test_outgrown_tables_stay(void **unused)
 {
     (void)unused;
@@ -137,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moved_while_it_is_read),
         cmocka_unit_test(test_lent_while_it_is_read),
+        cmocka_unit_test(test_one_that_is_over_is_what_was_reported),
         cmocka_unit_test(test_outgrown_tables_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,13 @@ class Programs(measured.Case):
             if caller in allowed and not re.search(r"[^a-z]", callee):
                 self.assertIn(callee, allowed[caller] | {"pause"}, (caller, callee))
 
+    def test_there_is_one_hub(self):
+        """Nothing that is sampled as it ends, or amid a switch from the hub or to it, is taken for the hub, or for another one."""
+        for kind in ("eventlet", "gevent"):
+            with self.subTest(kind):
+                folded = support.Run("short_lives.py", kind, hz=20000).folded("--by", "coroutine")
+                self.assertEqual(len({stack[0] for stack, _ in folded.stacks if "[hub]" in stack[0]}), 1)
+
     def test_a_tracer_of_the_programs_own_sees_what_it_would_alone(self):
         alone = subprocess.run([support.PYTHON, os.path.join(support.PROGRAMS, "tracers.py")], capture_output=True,
                                text=True)

@@ -60,7 +60,7 @@ static inline const void *gp_greenlet_main(void)
 }
 
 // The coroutine that runs on the calling thread, where the switch to it has not been reported yet; NULL = the one that
-// was reported last. Signals: safe. Cost: two loads.
+// was reported last, and `*id` is left alone. Signals: safe. Cost: two loads.
 prof_coro_t *gp_greenlet_unreported(uint64_t *id);
 
 // NULL = not known. Valid until the next change.

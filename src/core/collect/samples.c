@@ -105,7 +105,8 @@ static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
     if (sample->depth > 0)
         gp_unwind_prepare_leaf(sample->frames[0]); // no code where it is a frame of a language
     gp_samples_locate(sample, sample_locs, &stack);
-    gp_samples_name(sample->coro, sample->coro_id, &stack);
+    if (!(sample->flags & GP_SAMPLE_UNREPORTED))
+        gp_samples_name(sample->coro, sample->coro_id, &stack);
     gp_hog_keep_sample(thread, sample, &stack);
     hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_CPU, sample->weight_ns},
             (gp_share_t){GP_KIND_PREEMPTED, sample->off_ns});

@@ -228,6 +228,8 @@ static size_t walk(gp_thread_t *thread, found_t *found, unsigned *flags)
         *flags |= GP_SAMPLE_OUTSIDE | (found->misfit ? GP_SAMPLE_MISFIT : 0u);
     if (found->polled.poll != NULL)
         *flags |= GP_SAMPLE_POLLED;
+    if (found->unreported)
+        *flags |= GP_SAMPLE_UNREPORTED;
     return depth;
 }
 

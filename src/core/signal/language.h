@@ -52,7 +52,7 @@ typedef struct gp_language {
     // Is this program counter in the interpreter's loop? Signals: safe.
     bool (*is_loop)(uintptr_t pc);
     // The coroutine that runs on the calling thread, with its id, where the switch to it has not been reported yet;
-    // NULL = the one that was reported last. Signals: safe.
+    // NULL = the one that was reported last, and `*id` is left alone. Signals: safe.
     struct prof_coro *(*unreported)(uint64_t *id);
 
     // The calling thread, which the registry knows, is about to use its current coroutine. Signals: not safe.
