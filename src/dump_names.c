@@ -123,11 +123,19 @@ void gp_dump_give_way(void)
     setpriority(PRIO_PROCESS, 0, NICE); // of the calling thread: Linux has a priority for each
 }
 
+// Modules are by id.
 static uint32_t number_of(const gp_snapshot_t *snapshot, const uint32_t *numbers, uint32_t id)
 {
-    for (uint32_t i = 0; i < snapshot->module_count; i++)
-        if (snapshot->modules[i].id == id)
-            return numbers[i];
+    uint32_t lo = 0, hi = snapshot->module_count;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (snapshot->modules[mid].id == id)
+            return numbers[mid];
+        if (snapshot->modules[mid].id < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
     return GP_SYMBOLIZER_NO_MODULE;
 }
 

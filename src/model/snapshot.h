@@ -24,11 +24,11 @@ typedef struct gp_snapshot { // owned by the caller, freed by release()
     const gp_snapshot_node_t *nodes;
     uint32_t node_count;
     uint32_t module_count;
-    const gp_module_info_t *modules;
-    uint64_t total_ns;   // exact CPU time of the scope
-    gp_ledger_t ledger;  // where its time went, exactly
-    prof_clock_t clock;  // PROF_CLOCK_WALL: nodes of waits end in GP_PSEUDO_PARKED, ...
-    uint64_t sampled_ns; // sum of all nodes' weight_ns
+    const gp_module_info_t *modules; // those that locations are in, by id
+    uint64_t total_ns;               // exact CPU time of the scope
+    gp_ledger_t ledger;              // where its time went, exactly
+    prof_clock_t clock;              // PROF_CLOCK_WALL: nodes of waits end in GP_PSEUDO_PARKED, ...
+    uint64_t sampled_ns;             // sum of all nodes' weight_ns
     uint64_t samples;
     uint64_t duration_ns; // wall time while it ran
     uint64_t start_realtime_ns;

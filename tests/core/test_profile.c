@@ -18,6 +18,7 @@
 #include "../measured.h"
 #include "cmocka_all.h"
 #include "greenprof/prof.h"
+#include "interface.h"
 #include "work.h"
 
 static void total_is_the_cpu_time_between(void **state)
@@ -126,6 +127,44 @@ static void failed_dump_leaves_nothing(void **state)
     assert_int_equal(prof_dump_stats(profile, "dump-target/x.prof"), 0);
     assert_int_equal(unlink("dump-target/x.prof"), 0);
     assert_int_equal(rmdir("dump-target"), 0); // fails if anything else was left in it
+    prof_free(profile);
+}
+
+static bool is_met(const gp_snapshot_t *snapshot, const gp_module_info_t *module)
+{
+    for (uint32_t i = 0; i < snapshot->node_count; i++)
+        if (GP_LOC_MODULE(snapshot->nodes[i].loc) == module->id)
+            return true;
+    return false;
+}
+
+static bool is_there(const gp_snapshot_t *snapshot, uint32_t module)
+{
+    for (uint32_t i = 0; i < snapshot->module_count; i++)
+        if (snapshot->modules[i].id == module)
+            return true;
+    return false;
+}
+
+// A process may have a thousand others.
+static void a_snapshot_has_the_modules_of_its_stacks(void **state)
+{
+    (void)state;
+    prof_t *profile = prof_start(NULL);
+    burn(50000000);
+    assert_int_equal(prof_stop(profile), 0);
+    gp_snapshot_t *snapshot = prof_core_interface()->snapshot(profile);
+    assert_non_null(snapshot);
+    assert_true(snapshot->module_count > 0);
+    for (uint32_t i = 0; i < snapshot->module_count; i++)
+        assert_true(snapshot->modules[i].id == 1 || is_met(snapshot, &snapshot->modules[i]));
+    for (uint32_t i = 0; i < snapshot->node_count; i++) {
+        uint32_t module = GP_LOC_MODULE(snapshot->nodes[i].loc);
+        assert_true(module == 0 || module >= GP_MODULE_LANGUAGE || is_there(snapshot, module));
+    }
+    for (uint32_t i = 1; i < snapshot->module_count; i++)
+        assert_true(snapshot->modules[i - 1].id < snapshot->modules[i].id);
+    prof_core_interface()->release(snapshot);
     prof_free(profile);
 }
 
@@ -333,6 +372,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(resume_adds),
         cmocka_unit_test(wrong_order_is_an_error),
         cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(a_snapshot_has_the_modules_of_its_stacks),
         cmocka_unit_test(failed_dump_leaves_nothing),
         cmocka_unit_test(a_running_one_is_dumped),
         cmocka_unit_test(scopes_see_their_own),

@@ -29,33 +29,68 @@ void gp_profile_snapshot_free(gp_snapshot_t *snapshot)
     free(snapshot);
 }
 
-static int copy_modules(gp_snapshot_t *snapshot, bool only_used)
+// Where in modules_met() a location counts.
+static size_t place_of(gp_loc_t loc, size_t count)
 {
-    size_t count;
-    const gp_module_t *all = gp_modules_all(&count);
-    gp_module_info_t *copies = calloc(count > 0 ? count : 1, sizeof(*copies));
-    if (copies == NULL)
-        return -ENOMEM;
-    snapshot->modules = copies;
-    for (size_t i = 0; i < count; i++) {
-        if (only_used && !all[i].used)
-            continue;
-        gp_module_info_t *copy = &copies[snapshot->module_count];
-        *copy = (gp_module_info_t){
-            .id = all[i].id,
-            .build_id_len = all[i].build_id_len,
-            .start = all[i].start,
-            .end = all[i].end,
-            .bias = all[i].bias,
-            .path = strdup(all[i].path),
-        };
-        // -Wanalyzer-malloc-leak: the snapshot keeps it.
-        memcpy(copy->build_id, all[i].build_id, sizeof(copy->build_id));
-        if (copy->path == NULL)
-            return -ENOMEM;
-        snapshot->module_count++;
+    return GP_LOC_MODULE(loc) <= count ? GP_LOC_MODULE(loc) : 0;
+}
+
+// By id: is a node or a call of the snapshot in it? The caller frees it. The program itself always counts: readers of
+// pprof take the first module for it.
+static bool *modules_met(const gp_snapshot_t *snapshot, size_t count)
+{
+    enum { PROGRAM = 1 };
+    bool *met = calloc(count + 2, sizeof(*met)); // 0: what is in none
+    if (met == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < snapshot->node_count; i++)
+        met[place_of(snapshot->nodes[i].loc, count)] = true;
+    for (size_t i = 0; i < snapshot->call_count; i++) {
+        met[place_of(snapshot->calls[i].caller_loc, count)] = true;
+        met[place_of(snapshot->calls[i].callee_loc, count)] = true;
     }
+    met[PROGRAM] = true;
+    return met;
+}
+
+static int copy_module(gp_snapshot_t *snapshot, gp_module_info_t *copy, const gp_module_t *module)
+{
+    *copy = (gp_module_info_t){
+        .id = module->id,
+        .build_id_len = module->build_id_len,
+        .start = module->start,
+        .end = module->end,
+        .bias = module->bias,
+        .path = strdup(module->path),
+    };
+    // -Wanalyzer-malloc-leak: the snapshot keeps it.
+    memcpy(copy->build_id, module->build_id, sizeof(copy->build_id));
+    if (copy->path == NULL)
+        return -ENOMEM;
+    snapshot->module_count++;
     return 0;
+}
+
+// Those that the snapshot's locations are in, by id. A process may have very many others.
+//   all_used: those that any location was ever in.
+static int copy_modules(gp_snapshot_t *snapshot, bool all_used)
+{
+    size_t count, wanted = 0;
+    const gp_module_t *all = gp_modules_all(&count);
+    bool *met = modules_met(snapshot, count);
+    for (size_t i = 0; met != NULL && i < count; i++) {
+        if (all_used)
+            met[i + 1] = all[i].used;
+        wanted += met[i + 1];
+    }
+    gp_module_info_t *copies = met != NULL ? calloc(wanted + 1, sizeof(*copies)) : NULL;
+    int error = copies != NULL ? 0 : -ENOMEM;
+    snapshot->modules = copies;
+    for (size_t i = 0; i < count && error == 0; i++)
+        if (met[i + 1])
+            error = copy_module(snapshot, &copies[snapshot->module_count], &all[i]);
+    free(met);
+    return error;
 }
 
 static int copy_nodes(gp_snapshot_t *snapshot, const gp_call_tree_t *tree)

@@ -92,8 +92,8 @@ def modules(bench):
         shutil.copyfile(bench.program("small_module"), os.path.join(directory, f"{number}.so"))
     few, many = (bench.plain("many_modules", "--sample", 1000, "--modules", count, preload=[bench.probe()],
                              env={"BENCH_MODULES": directory}) for count in (FEW_MODULES, MANY_MODULES))
-    samples(bench, "a sample, inside the handler", few, many, 0)
-    samples(bench, "a sample, work in all modules", few, many, 1)
+    samples(bench, "a sample, inside the handler", few, many, 0, 10)
+    samples(bench, "a sample, work in all modules", few, many, 1, 100)  # a thousand are met by 7,000 samples
     for label, amount, which, index in (("a switch, sampling at 1000 Hz", SWITCHES, 2, None),
                                         ("start + stop + free", 100, 3, (0, 1, 3)), ("start", 100, 3, (0,)),
                                         ("a dump", 10, 4, (2,))):
@@ -103,10 +103,10 @@ def modules(bench):
     shutil.rmtree(directory)
 
 
-def samples(bench, label, few, many, which):
+def samples(bench, label, few, many, which, warm_up):
     costs = ([], [])
     for worker in (few, many):
-        worker.block(10 * WORK_US, which)  # rows that are new are a cost of the first second
+        worker.block(warm_up * WORK_US, which)  # the first sample of a module, and of new code in it, costs more
         worker.gathered()
     for _ in range(bench.rounds(20)):
         for worker, found in zip((few, many), costs):
