@@ -27,6 +27,12 @@ void gp_greenlet_look(void);
 // nothing. Returns whether greenlets are hooked.
 bool gp_greenlet_enter(void);
 
+// Is that so already, for as long as anything samples or watches?
+bool gp_greenlet_is_entered(void);
+
+// Tell the core that the calling thread runs `greenlet`.
+void gp_greenlet_switch_to(gp_py_t *greenlet);
+
 // The greenlet that runs on the calling thread; NULL = there are none.
 const void *gp_greenlet_current(void);
 

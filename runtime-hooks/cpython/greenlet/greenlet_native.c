@@ -11,6 +11,7 @@
 #include "coro/registry.h"
 #include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
+#include "greenlet/greenlet_records.h"
 #include "interpreter/awaits.h"
 #include "interpreter/peek_text.h"
 #include "signal/rest.h"
@@ -94,11 +95,6 @@ static size_t greenlet_word, main_word, // in a C++ object: its greenlet, and th
     start_word; // where its stack starts, NULL = it does not run; and behind it where that ends, NULL = it has not
                 // begun
 
-static bool are_wanted(void)
-{
-    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
-}
-
 // Tables are read-only to the process, but not to the kernel. The interpreter lock is held: no switch happens
 // meanwhile.
 static bool write_slots(const uintptr_t values[FUNCTIONS])
@@ -135,7 +131,7 @@ __attribute__((used)) static int on_unwind(int version, int actions, uint64_t cl
 {
     enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
     (void)version, (void)class, (void)exception, (void)context;
-    if ((actions & CLEANUP_PHASE) && are_wanted())
+    if ((actions & CLEANUP_PHASE) && gp_greenlet_is_sampling())
         gp_greenlet_switched();
     return CONTINUE_UNWIND;
 }
@@ -184,7 +180,7 @@ __attribute__((noinline, cold)) static gp_py_t *find_current(void)
 __attribute__((always_inline)) static inline void before_switch(gp_py_t *to)
 {
     gp_py_t *from = current();
-    if (__builtin_expect(!are_wanted(), 0)) {
+    if (__builtin_expect(!gp_greenlet_is_sampling(), 0)) {
         not_wanted();
         return;
     }
@@ -212,10 +208,10 @@ static void *on_other_switch(void *result, void *native)
 __attribute__((noinline)) static void *on_initialstub(void *result, void *native, void *mark)
 {
     UNWOUND_BY_ON_UNWIND();
-    if (are_wanted())
+    if (gp_greenlet_is_sampling())
         gp_greenlet_starting(((gp_py_t **)native)[greenlet_word]);
     result = initialstub(result, native, mark);
-    if (are_wanted())
+    if (gp_greenlet_is_sampling())
         gp_greenlet_switched();
     return result;
 }

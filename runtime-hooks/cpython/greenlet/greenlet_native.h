@@ -28,7 +28,7 @@ bool gp_greenlet_find_switch(const void *in_module, gp_py_t *main, gp_py_t *othe
 // switches that nothing watches.
 bool gp_greenlet_see_switches(void);
 
-// Called by what replaces them, while profiles run (greenlet.c).
+// Called by what replaces them, while profiles run (greenlet_switch.c).
 // `from`, which runs, is about to switch to `to`, which has begun; NULL: to what begins, or to nothing.
 void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to);
 void gp_greenlet_starting(gp_py_t *to); // `to` is about to begin

@@ -7,6 +7,7 @@
 #include "coro/hook_time.h"
 #include "coro/switch.h"
 #include "greenlet/greenlet.h"
+#include "greenlet/greenlet_records.h"
 #include "interpreter/api.h"
 #include "signal/ticks.h"
 
@@ -21,11 +22,6 @@ static gp_py_t *timer_type; // eventlet's
 static gp_py_t *self_name, *name_name, *at_name;
 
 __thread gp_hub_here_t gp_hub_here __attribute__((tls_model("initial-exec")));
-
-static bool is_sampling(void)
-{
-    return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) != 0;
-}
 
 // A moment at which both clocks were read, of each thread: until it is old, the distance to it tells the ticks of
 // others.
@@ -82,7 +78,7 @@ static double number(gp_py_t *object)
 static gp_py_t *on_pop(gp_py_t *self, gp_py_t *heap)
 {
     gp_py_t *item = real_pop(self, heap);
-    if (item == NULL || !is_sampling() || gp_py_type(item) != gp_py.tuple_type)
+    if (item == NULL || !gp_greenlet_is_sampling() || gp_py_type(item) != gp_py.tuple_type)
         return item;
     gp_py_t *const *pair = gp_py_pair(item);
     if (pair == NULL || gp_py_type(pair[1]) != timer_type)
@@ -97,7 +93,7 @@ static gp_py_t *on_pop(gp_py_t *self, gp_py_t *heap)
 static gp_py_t *on_poll(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
 {
     gp_py_t *events = real_poll(self, args, count, names);
-    if (gp_hub_here.hub != NULL && is_sampling() && gp_hub_here.hub == running())
+    if (gp_hub_here.hub != NULL && gp_greenlet_is_sampling() && gp_hub_here.hub == running())
         gp_hub_here.ready_ticks = gp_ticks();
     return events;
 }
@@ -201,7 +197,7 @@ static prof_coro_t *woken_by_first(gp_py_t *args)
 static gp_py_t *on_run_callback(gp_py_t *loop, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *result = real_run_callback(loop, args, keywords);
-    if (result == NULL || !is_sampling())
+    if (result == NULL || !gp_greenlet_is_sampling())
         return result;
     uint64_t begun = gp_hook_time_begin();
     prof_coro_ready(woken_by_first(args));
@@ -212,7 +208,7 @@ static gp_py_t *on_run_callback(gp_py_t *loop, gp_py_t *args, gp_py_t *keywords)
 static gp_py_t *on_timer_start(gp_py_t *timer, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *result = real_timer_start(timer, args, keywords);
-    if (result == NULL || !is_sampling())
+    if (result == NULL || !gp_greenlet_is_sampling())
         return result;
     uint64_t begun = gp_hook_time_begin();
     prof_coro_t *coro = woken_by_first(args);

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// Switches of greenlets, however they are seen, as the core is told of them; and whose the running greenlet is.
+#include "coro/hook_time.h"
+#include "coro/registry.h"
+#include "coro/switch.h"
+#include "coro/threads.h"
+#include "greenlet/greenlet.h"
+#include "greenlet/greenlet_native.h"
+#include "greenlet/greenlet_records.h"
+#include "greenlet/greenlet_trace.h"
+#include "greenlet/hubs.h"
+#include "greenlet/walk_parked.h"
+
+static inline void switch_as(gp_py_t *greenlet, prof_coro_t *coro, uint64_t coro_id)
+{
+    // No place to go on: its native stack is saved elsewhere while it is parked.
+    gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
+    gp_hub_before_switch(gp_greenlet_here.last, coro);
+    gp_switch_to(coro, coro_id, &park);
+    atomic_signal_fence(memory_order_seq_cst);
+    // From here on the handler believes what was just reported.
+    gp_greenlet_here.last = gp_greenlet_is_read() ? NULL : greenlet;
+}
+
+void gp_greenlet_switch_to(gp_py_t *greenlet)
+{
+    gp_greenlet_t to = gp_greenlet_record_here(greenlet);
+    switch_as(greenlet, to.coro, to.coro_id);
+}
+
+// The hint is what the last switch left, or nothing where sampling has begun anew.
+static void sync_hint(void)
+{
+    gp_thread_t *thread = gp_thread_attach();
+    gp_py_t *current = gp_greenlet_api.current();
+    if (current == NULL)
+        return;
+    prof_coro_t *coro = gp_greenlet_record_here(current).coro;
+    if (thread != NULL &&
+        (thread->epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) ||
+         (coro != NULL ? coro : thread->root) != atomic_load_explicit(&thread->current, memory_order_relaxed)))
+        gp_greenlet_switch_to(current);
+    else if (!gp_greenlet_is_read())
+        gp_greenlet_here.last = current;
+    gp_py.decref(current);
+}
+
+bool gp_greenlet_is_entered(void)
+{
+    bool is_new = gp_greenlet_here.epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    return gp_greenlet_api.sees ? gp_greenlet_here.state != NULL && !(is_new && gp_greenlet_is_sampling())
+                                : gp_greenlet_is_traced();
+}
+
+// Stacks are asked for while nothing samples: any greenlet that is suspended shows where its frames are.
+static void learn_from_any(void)
+{
+    const gp_greenlet_table_t *table = atomic_load_explicit(&gp_greenlet_table, memory_order_relaxed);
+    for (size_t i = 0; table != NULL && i <= table->mask && !gp_cpython_parked_is_known(); i++) {
+        const gp_greenlet_t *slot = &table->slots[i];
+        if (slot->greenlet != NULL && !(gp_coro_rare(slot->coro)->object & GP_CPYTHON_IS_TASK) &&
+            gp_greenlet_api.is_active((gp_py_t *)slot->greenlet))
+            gp_cpython_parked_learn((gp_py_t *)slot->greenlet);
+    }
+}
+
+bool gp_greenlet_enter(void)
+{
+    if (!gp_greenlet_api.is_hooked)
+        return false;
+    if (!gp_py_has_lock())
+        return true;
+    gp_py_t *error[3];
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    if (!gp_cpython_parked_is_known())
+        learn_from_any();
+    gp_greenlet_api.sees = gp_greenlet_api.sees && (gp_greenlet_is_read() || gp_greenlet_see_switches());
+    if (gp_greenlet_api.sees)
+        gp_greenlet_find_state((gp_py_t *)(uintptr_t)gp_greenlet_current());
+    else if (!gp_greenlet_is_traced())
+        gp_greenlet_trace();
+    if (gp_greenlet_is_sampling()) {
+        gp_greenlet_here.epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+        sync_hint();
+    }
+    gp_py.error_restore(error[0], error[1], error[2]);
+    return true;
+}
+
+static bool is_booked(void)
+{
+    return gp_greenlet_is_sampling() && !gp_greenlet_is_read();
+}
+
+// The thread on which a greenlet runs is in its record's `hook_mark`: the number of its block, and one. Of what began
+// before that was kept, and of main greenlets, it is told by the main one that its line of parents leads to.
+__attribute__((noinline, cold)) static bool leads_here(gp_py_t *greenlet, prof_coro_t *coro)
+{
+    gp_py_t *error[3], *at = greenlet;
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    while (at != NULL && at != gp_py.none && !gp_greenlet_api.is_main(at)) {
+        at = gp_py.get_attr(at, "parent");
+        gp_py.drop(at); // its child keeps it
+    }
+    gp_py.error_restore(error[0], error[1], error[2]);
+    bool is_here = at != NULL && at == gp_greenlet_main();
+    if (is_here && coro != NULL && gp_thread_self != NULL)
+        coro->hook_mark = gp_thread_self->index + 1;
+    return is_here;
+}
+
+// Who runs has not been reported: sampling has begun since, or greenlet refused the last switch.
+//   suspended: NULL = none is known.
+__attribute__((noinline, cold)) static void catch_up(gp_py_t *suspended)
+{
+    if (!gp_greenlet_is_entered())
+        gp_greenlet_enter();
+    else
+        sync_hint();
+    if (!gp_cpython_parked_is_known() && suspended != NULL)
+        gp_cpython_parked_learn(suspended);
+}
+
+// What is not in every switch: it is a task's greenlet, or not known yet, or another thread's, which will be refused.
+__attribute__((noinline, cold)) static bool find_slowly(gp_py_t *to, gp_greenlet_t *record)
+{
+    *record = gp_greenlet_record_here(to);
+    bool is_own =
+        record->coro != NULL && gp_thread_self != NULL && record->coro->hook_mark == gp_thread_self->index + 1;
+    return is_own || leads_here(to, record->coro);
+}
+
+static inline bool find_next(gp_py_t *to, prof_coro_t **coro, uint64_t *id)
+{
+    const gp_thread_t *thread = gp_thread_self;
+    bool is_plain = gp_step_here.task == NULL && thread != NULL;
+    *coro = NULL;
+    *id = 0;
+    if (is_plain && to == gp_greenlet_main())
+        return true;
+    const gp_greenlet_t *found = is_plain ? gp_greenlet_find_fast(to) : NULL;
+    if (__builtin_expect(found == NULL || found->coro == NULL || found->coro->hook_mark != thread->index + 1, 0)) {
+        gp_greenlet_t record;
+        bool is_own = find_slowly(to, &record);
+        *coro = record.coro;
+        *id = record.coro_id;
+        return is_own;
+    }
+    *coro = found->coro;
+    *id = found->coro_id;
+    return true;
+}
+
+// The frames of what is about to go on are with its greenlet still.
+static inline void go_on(gp_py_t *to)
+{
+    prof_coro_t *coro;
+    uint64_t id;
+    if (!find_next(to, &coro, &id))
+        return;
+    gp_step_here.waiting = (uintptr_t)to | GP_STEP_IS_GREENLET;
+    atomic_signal_fence(memory_order_seq_cst);
+    switch_as(to, coro, id);
+    gp_step_here.waiting = 0;
+}
+
+// One that is over waits for nothing any more, however long its object is kept.
+static void end(gp_py_t *greenlet, bool has_left)
+{
+    const gp_greenlet_t *found = gp_greenlet_find(greenlet);
+    if (found != NULL && !has_left) // what goes on has not begun yet
+        gp_coro_ends(found->coro, found->coro_id);
+    else if (found != NULL)
+        gp_coro_retire(gp_greenlet_take(greenlet));
+}
+
+void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
+{
+    if (gp_greenlet_is_read())
+        return;
+    uint64_t begun = gp_hook_time_begin();
+    bool is_known = from == gp_greenlet_here.last &&
+                    gp_greenlet_here.epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    if (__builtin_expect(!is_known || !gp_cpython_parked_is_known(), 0))
+        catch_up(to != from ? to : NULL);
+    if (to != NULL && to != from)
+        go_on(to);
+    if (is_over)
+        end(from, to != NULL);
+    gp_hook_time_end(begun, 1);
+}
+
+void gp_greenlet_starting(gp_py_t *to)
+{
+    if (!is_booked())
+        return;
+    uint64_t begun = gp_hook_time_begin();
+    gp_greenlet_t record = gp_greenlet_record_here(to);
+    if (record.coro != NULL && gp_thread_self != NULL)
+        record.coro->hook_mark = gp_thread_self->index + 1;
+    gp_step_here.waiting = GP_STEP_HAS_NOT_BEGUN; // the frames that are there belong to its starter
+    atomic_signal_fence(memory_order_seq_cst);
+    switch_as(to, record.coro, record.coro_id);
+    gp_step_here.waiting = 0;
+    gp_hook_time_end(begun, 1);
+}
+
+void gp_greenlet_switched(void)
+{
+    if (!gp_greenlet_is_entered())
+        gp_greenlet_enter();
+    gp_py_t *now = (gp_py_t *)(uintptr_t)gp_language_running(gp_greenlet_here.state);
+    if (now != NULL && now != gp_greenlet_here.last && is_booked())
+        gp_greenlet_switch_to(now);
+}
+
+static void run_as(const gp_greenlet_t *record, uintptr_t waiting)
+{
+    gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
+    gp_greenlet_put(record);
+    gp_step_here.waiting = waiting;
+    if (is_booked())
+        gp_switch_to(record->coro, record->coro_id, &park);
+    gp_step_here.waiting = 0;
+}
+
+bool gp_greenlet_lend(const gp_greenlet_t *record, gp_greenlet_t *before)
+{
+    gp_py_t *current = (gp_py_t *)(uintptr_t)gp_greenlet_current();
+    if (current == NULL || gp_greenlet_api.is_main(current) ||
+        (gp_step_here.task != NULL && gp_step_here.greenlet == current))
+        return false;
+    *before = gp_greenlet_record_here(current);
+    gp_greenlet_t lent = *record;
+    lent.greenlet = before->greenlet = current;
+    gp_coro_rare(lent.coro)->object = (uintptr_t)current; // for a census while it waits
+    run_as(&lent, GP_STEP_HAS_NOT_BEGUN);
+    return true;
+}
+
+void gp_greenlet_give_back(const gp_greenlet_t *before)
+{
+    run_as(before, 0);
+}

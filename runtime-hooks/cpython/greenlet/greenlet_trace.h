@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Switches as greenlet tells a callable of them that is set with greenlet.settrace(): where they cannot be seen in
+// greenlet's own functions, or GREENPROF_GREENLETS=trace is set.
+//
+// Model: the callable is one a thread. It calls the program's own tracer, which is hidden from that: settrace() and
+// gettrace() of the program show its own only.
+//
+// Order of calls: gp_greenlet_trace_hook() once. Caller holds the interpreter lock everywhere.
+#pragma once
+
+#include "interpreter/api.h"
+
+// Put our settrace() and gettrace() in the place of the module's. Returns whether switches can be told.
+bool gp_greenlet_trace_hook(gp_py_t *module);
+
+// Have the calling thread's switches told, until nothing samples any more.
+void gp_greenlet_trace(void);
+
+// Are they?
+bool gp_greenlet_is_traced(void);
