@@ -12,6 +12,7 @@
 #include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
 #include "greenlet/greenlet_records.h"
+#include "greenlet/plain_switch.h"
 #include "interpreter/awaits.h"
 #include "interpreter/peek_text.h"
 #include "signal/rest.h"
@@ -177,31 +178,73 @@ __attribute__((noinline, cold)) static gp_py_t *find_current(void)
     return current();
 }
 
-__attribute__((always_inline)) static inline void before_switch(gp_py_t *to)
+static void before_switch(gp_py_t *to)
 {
     gp_py_t *from = current();
-    if (__builtin_expect(!gp_greenlet_is_sampling(), 0)) {
+    if (!gp_greenlet_is_sampling()) {
         not_wanted();
         return;
     }
-    if (__builtin_expect(from == NULL, 0) && (from = find_current()) == NULL)
+    if (from == NULL && (from = find_current()) == NULL)
         return;
     bool is_over = word_of(from, start_word) == NULL;
-    if (__builtin_expect(word_of(to, start_word) == NULL, 0))
+    if (word_of(to, start_word) == NULL)
         to = instead_of(to);
     gp_greenlet_leaving(from, is_over, to);
 }
 
-// Nothing is left to do after a switch: no frame of these stays on the stack of what is suspended.
-static void *on_main_switch(void *result, void *native)
+__attribute__((noinline)) static void *switch_anyhow(void *result, void *native, gp_py_t *to, g_switch_t *theirs)
 {
-    before_switch(((gp_py_t **)native)[main_word]);
+    before_switch(to);
+    return theirs(result, native);
+}
+
+static uint64_t timed_since; // ticks: of the call in progress, where it is timed
+
+__attribute__((noinline, cold)) static void *switch_timed(void *result, void *native, g_switch_t *theirs)
+{
+    gp_hook_time_end(timed_since, 1);
+    return theirs(result, native);
+}
+
+static inline uintptr_t stack_pointer(void)
+{
+    uintptr_t sp;
+    __asm__("movq %%rsp, %0" : "=r"(sp));
+    return sp;
+}
+
+static inline bool switch_plainly(void **native, gp_py_t *to)
+{
+    if (!gp_word32_is(&gp_switch_special, 0) || native[start_word] == NULL || current() == NULL)
+        return false;
+    const void *const *state = *gp_greenlet_here.state;
+    if (word_of(state[1], start_word) == NULL)
+        return false;
+    if (__builtin_expect(gp_hook_time_is_next(), 0))
+        timed_since = gp_ticks_counter();
+    return gp_plain_switch(state, to, stack_pointer());
+}
+
+// Nothing is left to do after a switch: no frame of these stays on the stack of what is suspended. All that most need
+// is in them, so that what they were called with stays in its registers.
+__attribute__((flatten)) static void *on_main_switch(void *result, void *native)
+{
+    gp_py_t *to = ((gp_py_t **)native)[main_word];
+    if (__builtin_expect(!switch_plainly(native, to), 0))
+        return switch_anyhow(result, native, to, main_switch);
+    if (__builtin_expect(gp_hook_time_count(), 0))
+        return switch_timed(result, native, main_switch);
     return main_switch(result, native);
 }
 
-static void *on_other_switch(void *result, void *native)
+__attribute__((flatten)) static void *on_other_switch(void *result, void *native)
 {
-    before_switch(((gp_py_t **)native)[greenlet_word]);
+    gp_py_t *to = ((gp_py_t **)native)[greenlet_word];
+    if (__builtin_expect(!switch_plainly(native, to), 0))
+        return switch_anyhow(result, native, to, other_switch);
+    if (__builtin_expect(gp_hook_time_count(), 0))
+        return switch_timed(result, native, other_switch);
     return other_switch(result, native);
 }
 

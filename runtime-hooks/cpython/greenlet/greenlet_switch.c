@@ -11,21 +11,38 @@
 #include "greenlet/hubs.h"
 #include "greenlet/walk_parked.h"
 
-static inline void switch_as(gp_py_t *greenlet, prof_coro_t *coro, uint64_t coro_id)
+static void tell(prof_coro_t *coro, uint64_t coro_id)
 {
     // No place to go on: its native stack is saved elsewhere while it is parked.
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
-    gp_hub_before_switch(gp_greenlet_here.last, coro);
     gp_switch_to(coro, coro_id, &park);
+}
+
+// From here on the handler believes what was reported last where this one runs, and what it finds where another one
+// does.
+static inline void note(gp_py_t *greenlet)
+{
     atomic_signal_fence(memory_order_seq_cst);
-    // From here on the handler believes what was just reported.
     gp_greenlet_here.last = gp_greenlet_is_read() ? NULL : greenlet;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+// `greenlet` will go on, its frames are not there yet: see gp_step_t.waiting.
+static inline void tell_ahead(gp_py_t *greenlet, prof_coro_t *coro, uint64_t coro_id, uintptr_t waiting)
+{
+    gp_hub_before_switch(gp_greenlet_here.last, coro);
+    gp_step_here.waiting = waiting;
+    note(greenlet);
+    tell(coro, coro_id);
+    gp_step_here.waiting = 0;
 }
 
 void gp_greenlet_switch_to(gp_py_t *greenlet)
 {
     gp_greenlet_t to = gp_greenlet_record_here(greenlet);
-    switch_as(greenlet, to.coro, to.coro_id);
+    gp_hub_before_switch(gp_greenlet_here.last, to.coro);
+    tell(to.coro, to.coro_id);
+    note(greenlet);
 }
 
 // The hint is what the last switch left, or nothing where sampling has begun anew.
@@ -158,10 +175,7 @@ static inline void go_on(gp_py_t *to)
     uint64_t id;
     if (!find_next(to, &coro, &id))
         return;
-    gp_step_here.waiting = (uintptr_t)to | GP_STEP_IS_GREENLET;
-    atomic_signal_fence(memory_order_seq_cst);
-    switch_as(to, coro, id);
-    gp_step_here.waiting = 0;
+    tell_ahead(to, coro, id, (uintptr_t)to | GP_STEP_IS_GREENLET);
 }
 
 // One that is over waits for nothing any more, however long its object is kept.
@@ -198,10 +212,8 @@ void gp_greenlet_starting(gp_py_t *to)
     gp_greenlet_t record = gp_greenlet_record_here(to);
     if (record.coro != NULL && gp_thread_self != NULL)
         record.coro->hook_mark = gp_thread_self->index + 1;
-    gp_step_here.waiting = GP_STEP_HAS_NOT_BEGUN; // the frames that are there belong to its starter
-    atomic_signal_fence(memory_order_seq_cst);
-    switch_as(to, record.coro, record.coro_id);
-    gp_step_here.waiting = 0;
+    // The frames that are there belong to its starter.
+    tell_ahead(to, record.coro, record.coro_id, GP_STEP_HAS_NOT_BEGUN);
     gp_hook_time_end(begun, 1);
 }
 

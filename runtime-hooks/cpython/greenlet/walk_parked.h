@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/word.h"
 #include "interpreter/api.h"
 #include "interpreter/awaits.h"
 #include "signal/thread.h"
@@ -24,5 +25,5 @@ size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size
 void gp_cpython_parked_learn(gp_py_t *greenlet);
 static inline bool gp_cpython_parked_is_known(void)
 {
-    return atomic_load_explicit(&gp_cpython_frame_object_at, memory_order_relaxed) != 0;
+    return !gp_word_is(&gp_cpython_frame_object_at, 0);
 }

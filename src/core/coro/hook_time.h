@@ -9,6 +9,7 @@
 // each with its own count. Signals: not safe.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "signal/ticks.h"
@@ -21,13 +22,25 @@ enum {
 
 extern __thread uint32_t gp_hook_time_left __attribute__((tls_model("initial-exec"))); // calls until the next timed one
 
+// Another call: is it timed?
+static inline bool gp_hook_time_count(void)
+{
+    if (__builtin_expect(gp_hook_time_left-- != 0, 1))
+        return false;
+    gp_hook_time_left = GP_HOOK_TIMED_EVERY - 1;
+    return true;
+}
+
+// Will it be? For what may turn out to be a call of another kind, which counts itself.
+static inline bool gp_hook_time_is_next(void)
+{
+    return gp_hook_time_left == 0;
+}
+
 // Ticks; 0 = this call is not timed. Cost: a decrement.
 static inline uint64_t gp_hook_time_begin(void)
 {
-    if (__builtin_expect(gp_hook_time_left-- != 0, 1))
-        return 0;
-    gp_hook_time_left = GP_HOOK_TIMED_EVERY - 1;
-    return gp_ticks();
+    return gp_hook_time_count() ? gp_ticks() : 0;
 }
 
 void gp_hook_time_note(uint64_t took_ticks, unsigned switches);
