@@ -6,7 +6,7 @@ find_program(QEMU_AARCH64 qemu-aarch64)
 if(AARCH64_CC AND QEMU_AARCH64 AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64")
   file(GLOB aarch64_walker ${walker_dir}/*.c)
   list(FILTER aarch64_walker EXCLUDE REGEX "x86_64|snapshot")
-  foreach(case cfi cache walk blocks)
+  foreach(case cfi cache walk blocks table_room)
     set(exe ${CMAKE_CURRENT_BINARY_DIR}/unwind_aarch64_${case})
     add_custom_command(OUTPUT ${exe}
       COMMAND ${AARCH64_CC} -std=gnu11 -O2 -g -fPIC -Wall -Wextra -Wconversion -Wshadow

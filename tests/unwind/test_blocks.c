@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows by block of code: whatever the cache gives for an interrupted pc is the row that is computed for it.
+// Rows by block of code, and by range of code: whatever the cache or a table gives is the row that is computed.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 
 #include "unwind/resolve.h"
 #include "unwind/row_cache.h"
+#include "unwind/row_table.h"
 #include "unwind/unwind.h"
 
 enum { BYTES = 2048 };
@@ -94,6 +95,87 @@ static void test_no_code(void **state)
         gp_unwind_prepare_leaf(words[i]);
 }
 
+enum { STRIDE = 13 };
+
+typedef struct rows {
+    gp_packed_row_t interrupted, returned_to;
+} rows_t;
+
+static rows_t rows_at(uintptr_t pc)
+{
+    uint32_t slot, module;
+    return (rows_t){gp_resolve(pc, false, &slot, &module), gp_resolve(pc, true, &slot, &module)};
+}
+
+// Of the C library's code, once it has a table: how many places are in there. Each one must have the rows from before.
+static size_t compare_with_table(const gp_module_t *module, const rows_t *before)
+{
+    size_t found = 0;
+    gp_row_range_t range;
+    for (uintptr_t pc = module->text_lo; pc < module->text_hi; pc += STRIDE, before++) {
+        rows_t now = rows_at(pc);
+        uint32_t slot;
+        gp_packed_row_t prepared = gp_resolve_prepared(pc, &slot);
+        assert_true(prepared == GP_ROW_NONE || prepared == before->interrupted);
+        assert_int_equal(now.interrupted, before->interrupted);
+        assert_int_equal(now.returned_to, before->returned_to);
+        found += gp_row_table_find(pc, &range) != 0;
+    }
+    return found;
+}
+
+static void test_a_table_says_what_the_module_says(void **state)
+{
+    gp_module_t module;
+    gp_row_range_t range;
+    (void)state;
+    assert_true(gp_module_find((uintptr_t)qsort, &module) >= 0);
+    size_t count = (module.text_hi - module.text_lo) / STRIDE + 1;
+    rows_t *before = calloc(count, sizeof(*before)), *at = before;
+    assert_non_null(before);
+    assert_int_equal(gp_row_table_find((uintptr_t)qsort, &range), 0);
+    for (uintptr_t pc = module.text_lo; pc < module.text_hi; pc += STRIDE)
+        *at++ = rows_at(pc);
+    gp_cache_flush(); // what was prepared, too, is new then
+    gp_unwind_prepare_leaf((uintptr_t)qsort);
+    gp_unwind_warm();
+    assert_true(compare_with_table(&module, before) > count / 2);
+    free(before);
+}
+
+// Rows of one range, and what surrounds it.
+static void test_a_range_ends_where_another_row_begins(void **state)
+{
+    gp_row_range_t range, next;
+    gp_packed_row_t row = gp_row_table_find((uintptr_t)qsort, &range);
+    (void)state;
+    assert_int_not_equal(row, 0);
+    assert_true(range.lo <= (uintptr_t)qsort && (uintptr_t)qsort < range.hi);
+    for (uintptr_t pc = range.lo; pc < range.hi; pc++) {
+        assert_int_equal(gp_row_table_find(pc, &next), row);
+        assert_int_equal(next.lo, range.lo);
+        assert_int_equal(next.hi, range.hi);
+    }
+    gp_row_table_find(range.hi, &next);
+    assert_int_equal(next.lo, range.hi);
+    gp_row_table_find(range.lo - 1, &next);
+    assert_int_equal(next.hi, range.lo);
+}
+
+// A place where coroutines start, once its module has a table.
+static void test_an_entry_is_not_taken_from_a_table(void **state)
+{
+    gp_row_range_t range;
+    uintptr_t pc = (uintptr_t)realloc + 4;
+    (void)state;
+    assert_int_not_equal(gp_row_table_find(pc, &range), 0);
+    assert_int_equal(gp_unwind_entry_add(pc, pc + 4), 0);
+    uint32_t slot;
+    assert_int_equal(gp_resolve_prepared(pc, &slot), GP_ROW_NONE);
+    assert_int_equal(compute(pc), gp_row_special(GP_SPECIAL_END, 0));
+    assert_int_not_equal(compute(pc + 4), gp_row_special(GP_SPECIAL_END, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +183,9 @@ int main(void)
         cmocka_unit_test(test_prepared_functions),
         cmocka_unit_test(test_an_entry_is_in_no_block),
         cmocka_unit_test(test_no_code),
+        cmocka_unit_test(test_a_table_says_what_the_module_says),
+        cmocka_unit_test(test_a_range_ends_where_another_row_begins),
+        cmocka_unit_test(test_an_entry_is_not_taken_from_a_table),
     };
     gp_unwind_init();
     return cmocka_run_group_tests(tests, NULL, NULL);

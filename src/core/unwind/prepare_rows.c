@@ -6,6 +6,7 @@
 // once, from end to end, and each block of code that a single row holds for gets its row.
 #include <string.h>
 
+#include "unwind/prepare_tables.h"
 #include "unwind/resolve.h"
 #include "unwind/row_cache.h"
 #include "unwind/unwind.h"
@@ -63,5 +64,6 @@ void gp_unwind_prepare_leaf(uintptr_t pc)
         gp_module_find(pc, &module) == GP_MODULE_NONE || !module.fixed ||
         !gp_fde_find(&module.eh, pc, &section, &fde) || note(seen_functions, fde.start))
         return;
+    gp_row_table_want(&module);
     gp_cfi_each_row(&section, &fde, store_blocks, &preparation);
 }

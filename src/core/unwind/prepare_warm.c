@@ -7,6 +7,7 @@
 
 #include "unwind/memo.h"
 #include "unwind/module.h"
+#include "unwind/prepare_tables.h"
 #include "unwind/unwind.h"
 
 #ifndef MADV_POPULATE_READ
@@ -90,4 +91,5 @@ void gp_unwind_warm(void)
         memos = true;
         gp_unwind_warm_memory(memory, bytes);
     }
+    gp_row_tables_make();
 }

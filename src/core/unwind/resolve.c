@@ -7,6 +7,7 @@
 
 #include "base/peek.h"
 #include "unwind/row_cache.h"
+#include "unwind/row_table.h"
 #include "unwind/switch_rules.h"
 
 // A return address follows a call. Where it does not, the word was put there:
@@ -30,11 +31,11 @@ static gp_packed_row_t without_row(const gp_module_t *module, uintptr_t pc, bool
     return rule != 0 ? rule : gp_row_special(GP_SPECIAL_NO_CFI, 0);
 }
 
-// Does the row, and nothing else, hold for each interrupted pc in the block of `pc`?
-static bool holds_for_block(const gp_row_t *row, uintptr_t pc)
+// Does the row that holds for [lo, hi), and nothing else, hold for each interrupted pc in the block of `pc`?
+static bool holds_for_block(uintptr_t lo, uintptr_t hi, uintptr_t pc)
 {
     uintptr_t first = pc & ~(uintptr_t)(GP_CACHE_BLOCK - 1), end = first + GP_CACHE_BLOCK;
-    return row->lo <= first && end <= row->hi && !row->cfa_is_expr && !gp_entry_meets(first, end);
+    return lo <= first && end <= hi && !gp_entry_meets(first, end);
 }
 
 static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_return, bool *by_block)
@@ -52,8 +53,21 @@ static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_
     gp_row_t next;
     if (is_return && pc == row.end && gp_fde_row(module, pc, &next) && next.start == pc)
         return gp_row_special(GP_SPECIAL_LAST_CALL, 0);
-    *by_block = !is_return && holds_for_block(&row, pc);
+    *by_block = !is_return && !row.cfa_is_expr && holds_for_block(row.lo, row.hi, pc);
     return gp_row_pack(&row, pc);
+}
+
+// What compute() finds, where it was put down and is that plain. Returns 0 where it is not: at a place that coroutines
+// start at, for a return address with no call before it, or with another row behind it.
+static gp_packed_row_t find_prepared(uintptr_t pc, bool is_return, bool *by_block)
+{
+    gp_row_range_t range;
+    uintptr_t lookup = pc - is_return;
+    if (gp_row_table_find(lookup, &range) == 0 || gp_entry_meets(lookup, lookup + 1) ||
+        (is_return && (pc == range.hi || !gp_arch_follows_call(pc, range.text_lo))))
+        return 0;
+    *by_block = !is_return && holds_for_block(range.lo, range.hi, pc);
+    return range.row;
 }
 
 // Where the row of `pc` belongs in the cache. Returns false where that place is a block's that has more than one row.
@@ -64,24 +78,45 @@ static bool find_place(uintptr_t pc, bool is_return, bool by_block, uint64_t *ha
     return by_block || is_return || *hash != of_block;
 }
 
+// Returns the slot, GP_CACHE_SLOTS where there is none.
+static uint32_t keep(uintptr_t pc, bool is_return, bool by_block, gp_packed_row_t row, uint32_t module, unsigned epoch)
+{
+    uint64_t hash;
+    return find_place(pc, is_return, by_block, &hash) ? gp_cache_store(hash, row, module, epoch) : GP_CACHE_SLOTS;
+}
+
+gp_packed_row_t gp_resolve_prepared(uintptr_t pc, uint32_t *slot)
+{
+    bool by_block;
+    unsigned epoch = gp_cache_epoch();
+    gp_packed_row_t row = find_prepared(pc, false, &by_block);
+    if (row != 0 && by_block)
+        *slot = gp_cache_store(gp_cache_hash_of_block(pc), row, UINT32_MAX, epoch);
+    return row;
+}
+
 gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_t *module)
 {
     gp_module_t found;
+    bool by_block;
     *slot = GP_CACHE_SLOTS;
     *module = UINT32_MAX;
     if (!gp_addr_plausible(pc))
         return gp_row_special(GP_SPECIAL_NO_CODE, 0);
     unsigned epoch = gp_cache_epoch();
+    gp_packed_row_t row = find_prepared(pc, is_return, &by_block);
+    if (row != 0) {
+        *slot = keep(pc, is_return, by_block, row, *module, epoch);
+        return row;
+    }
     int number = gp_module_find(pc - is_return, &found);
     if (number == GP_MODULE_NONE)
         return gp_row_special(GP_SPECIAL_NO_CODE, 0);
-    bool by_block;
-    uint64_t hash;
-    gp_packed_row_t row = compute(&found, pc, is_return, &by_block) | (found.fixed ? 0 : GP_ROW_VOLATILE);
+    row = compute(&found, pc, is_return, &by_block) | (found.fixed ? 0 : GP_ROW_VOLATILE);
     if (number >= 0)
         *module = (uint32_t)number;
-    if ((number >= 0 || found.fixed) && find_place(pc, is_return, by_block, &hash))
-        *slot = gp_cache_store(hash, row, *module, epoch);
+    if (number >= 0 || found.fixed)
+        *slot = keep(pc, is_return, by_block, row, *module, epoch);
     return row;
 }
 
