@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "unwind/memo.h"
 #include "unwind/unwind.h"
 #include "walk_helper.h"
 
@@ -325,7 +326,8 @@ static void test_signal_frames(void **state)
 // A memo must never show: walk random stacks, each also as one that was never seen (other bounds).
 static void walk_twice(void)
 {
-    walk_here(&result, lo, hi, WALK_MAX);
+    static unsigned walks;
+    walk_here(&result, lo + walks++ % 32 * 64, hi, WALK_MAX); // a handler's lower bound moves with the stack pointer
     sink++;
 }
 
@@ -397,6 +399,41 @@ static void test_memo_is_invisible(void **state)
     }
 }
 
+// A memo with a frame at `words[32]` of a parked stack, and one that is reached by a word at `words[at]`.
+static void record_two(uintptr_t words[64], size_t at, const gp_unwind_regs_t *regs)
+{
+    gp_stack_t stack = gp_stack_of((uintptr_t)words, (uintptr_t)(words + 64));
+    gp_memo_use_t use;
+    gp_memo_take(&use, &stack);
+    assert_non_null(use.memo);
+    uintptr_t word = (uintptr_t)&words[at];
+    *use.record = (gp_memo_frame_t){.ra = regs->pc, .sp = regs->sp, .fp = regs->fp};
+    gp_memo_unlink(use.record++);
+    *use.record++ = (gp_memo_frame_t){word, words[at], word, words[at], (uintptr_t)&words[40], regs->fp};
+    *use.record = (gp_memo_frame_t){.sp = (uintptr_t)&words[48]};
+    gp_memo_unlink(use.record++);
+    gp_memo_release(&use);
+}
+
+// A walk that begins elsewhere on the stack than the one before finds its memo, but reads nothing below its own bounds.
+static void test_a_memo_is_its_stacks(void **state)
+{
+    static _Alignas(64) uintptr_t words[64];
+    uintptr_t end = (uintptr_t)(words + 64);
+    (void)state;
+    recurse(2, walk_whole);
+    const gp_unwind_regs_t regs = {.pc = truth[0] + 1, .sp = (uintptr_t)&words[32]};
+    words[8] = words[36] = truth[1] + 1;
+    record_two(words, 36, &regs);
+    result.count = gp_unwind_walk_parked(&regs, (uintptr_t)&words[16], end, result.frames, WALK_MAX, &result.flags);
+    assert_int_equal(result.count, 2);
+    assert_int_equal(result.frames[1], truth[1]);
+    record_two(words, 8, &regs);
+    result.count = gp_unwind_walk_parked(&regs, (uintptr_t)&words[16], end, result.frames, WALK_MAX, &result.flags);
+    assert_int_equal(result.count, 1); // what its own row says: the words there are 0
+    assert_int_equal(result.frames[0], truth[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_no_cfi),
         cmocka_unit_test(test_signal_frames),
         cmocka_unit_test(test_memo_is_invisible),
+        cmocka_unit_test(test_a_memo_is_its_stacks),
     };
     walk_find_stack(&lo, &hi);
     gp_unwind_init();

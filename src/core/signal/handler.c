@@ -26,7 +26,7 @@ void (*gp_handler_kick)(void);
 enum {
     HANDLER_BYTES_MAX = 2048, // above the walk, which is limited by its own test
     PAGE = 4096,
-    POPPED_BYTES = 256,            // more than an epilogue pops
+    POPPED_BYTES = 512,            // more than an epilogue pops, and than a row reaches below where its frame ends
     GUESSED_STACK_BYTES = 8 << 20, // of a thread that was found, not created under our eyes: glibc's default
     DOUBTED_NS = 50000,            // a handler that takes longer was preempted, as a rule
 };
@@ -298,10 +298,29 @@ static void count_own(gp_thread_t *thread, uintptr_t pc, uint64_t weight_ns)
         gp_coro_add(&thread->counters[GP_COUNTER_HOOK_NS], weight_ns);
 }
 
+// Ask for what the sample will need while the kernel reads the clock: after a millisecond of the program's own work
+// most of it is in no near cache.
+static void prefetch(gp_thread_t *thread, const gp_unwind_regs_t *registers)
+{
+    prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    unsigned char *record =
+        (unsigned char *)gp_ring_at(&thread->ring, atomic_load_explicit(&thread->ring.head, memory_order_relaxed));
+    __builtin_prefetch(record, 1);
+    if (coro == NULL)
+        return;
+    for (size_t i = 0; i < 3; i++)
+        __builtin_prefetch((unsigned char *)coro + i * 64, 1);
+    __builtin_prefetch(gp_coro_context(coro));
+    gp_unwind_prefetch(registers->pc, atomic_load_explicit(&coro->hi, memory_order_relaxed));
+}
+
 // begun: ticks as the handler began. Returns the thread's CPU clock then.
 static uint64_t take_sample(gp_thread_t *thread, ucontext_t *context, uint64_t begun)
 {
-    found_t found = {.entry = thread->handler_entry, .now = begun, .cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+    found_t found = {.entry = thread->handler_entry, .now = begun};
+    gp_unwind_regs_from_ucontext(&found.registers, thread->registers, context);
+    prefetch(thread, &found.registers);
+    found.cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t weight_ns = found.cpu_ns - thread->sample_cpu_ns;
     gp_host_stack_come_back(thread, context, found.cpu_ns);
     if (found.cpu_ns <= thread->sample_cpu_ns || weight_ns * 16 < thread->timer.period_ns) {
@@ -310,7 +329,6 @@ static uint64_t take_sample(gp_thread_t *thread, ucontext_t *context, uint64_t b
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE);
         return found.cpu_ns;
     }
-    gp_unwind_regs_from_ucontext(&found.registers, thread->registers, context);
     found.at = found.registers.sp - 1;
     find_stack(thread, &found);
     account(thread, &found);

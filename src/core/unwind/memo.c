@@ -18,19 +18,26 @@ static uintptr_t self(void)
     return (uintptr_t)__builtin_thread_pointer();
 }
 
-static gp_memo_t *memo_of(const gp_stack_t *stack)
+static gp_memo_t *memo_of(uintptr_t stack_end)
 {
-    return &memos[(stack->lo >> 4) * 0x9e3779b97f4a7c15u >> 56];
+    return &memos[(stack_end >> 4) * 0x9e3779b97f4a7c15u >> 56];
+}
+
+void gp_memo_prefetch(uintptr_t stack_end)
+{
+    const gp_memo_t *memo = memo_of(stack_end);
+    __builtin_prefetch(&owners[memo - memos], 1);
+    __builtin_prefetch(memo, 1);
 }
 
 static bool can_trust(const gp_memo_t *memo, const gp_stack_t *stack, unsigned epoch)
 {
-    return memo->epoch == epoch && memo->stack.lo == stack->lo && memo->stack.hi == stack->hi;
+    return memo->epoch == epoch && memo->stack_end == stack->hi;
 }
 
 void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
 {
-    gp_memo_t *memo = memo_of(stack);
+    gp_memo_t *memo = memo_of(stack->hi);
     use->memo = NULL;
     use->record = use->record_end = NULL;
     use->next = NULL;
@@ -44,10 +51,10 @@ void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
     use->memo = memo;
     unsigned epoch = gp_cache_epoch();
     if (!can_trust(memo, stack, epoch)) {
-        if (memo->stack.hi == 0)
+        if (memo->stack_end == 0)
             atomic_fetch_add_explicit(&first_uses, 1, memory_order_relaxed);
         memo->epoch = epoch;
-        memo->stack = *stack;
+        memo->stack_end = stack->hi;
         memo->start = memo->end = GP_MEMO_HEADROOM;
     }
     use->next = memo->chain[memo->current] + memo->start;
@@ -125,7 +132,7 @@ static void forget(bool own)
     for (size_t i = 0; i < GP_MEMO_COUNT; i++) {
         uintptr_t owner = atomic_load_explicit(&owners[i], memory_order_relaxed);
         if (owner != 0 && (owner == self()) == own) {
-            memos[i].stack.hi = memos[i].stack.lo; // what is in it may be half written
+            memos[i].stack_end = 0; // what is in it may be half written
             give_back(&memos[i]);
         }
     }

@@ -11,9 +11,9 @@
 // that was reached by the row of a module that may be unloaded is unlinked: it can be met, never
 // proven, so that row is looked up, and its module checked, on every walk.
 //
-// Memos live in a fixed pool, chosen by the stack's address and owned by try-lock for the time of a
-// walk: a walk that does not get it (a handler that interrupted a walk, two stacks with one memo) does
-// without. Signals: safe.
+// Memos live in a fixed pool, chosen by where the stack ends (a walk's lower bound moves with the stack pointer) and
+// owned by try-lock for the time of a walk: a walk that does not get it (a handler that interrupted a walk, two stacks
+// with one memo) does without. Signals: safe.
 #pragma once
 
 #include <stdatomic.h>
@@ -41,7 +41,7 @@ typedef struct gp_memo_frame {
 
 typedef struct gp_memo {
     unsigned epoch;
-    gp_stack_t stack;
+    uintptr_t stack_end; // 0 = none's
     unsigned start, end; // valid frames: chain[current][start..end)
     unsigned current;    // which chain is read; the other one is written
     gp_memo_frame_t chain[2][GP_MEMO_FRAMES];
@@ -58,6 +58,9 @@ typedef struct gp_memo_use {
     gp_memo_frame_t *record_end; // one past the last place for it
     bool gap;                    // a frame was not recorded: what was is not adjacent to what comes
 } gp_memo_use_t;
+
+// Ask for the cache lines of the memo of the stack that ends at `stack_end`.
+void gp_memo_prefetch(uintptr_t stack_end);
 
 // Take the memo of `stack`, if it is free. Old frames that are no longer to be trusted are not offered.
 void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack);

@@ -14,6 +14,8 @@
 #include "unwind/row_cache.h"
 #include "unwind/unwind.h"
 
+enum { OWN_FRAMES = 32, OWN_STACK_BYTES = 64 << 10 };
+
 static _Atomic unsigned refreshing;
 
 int gp_unwind_init(void)
@@ -23,6 +25,20 @@ int gp_unwind_init(void)
     return 0;
 }
 
+// The walk's own code and tables are there before a handler needs them.
+static void walk_own_stack(void)
+{
+    uintptr_t words[33], frames[OWN_FRAMES];
+    gp_unwind_regs_t registers;
+    ucontext_t context;
+    unsigned flags;
+    if (getcontext(&context) != 0)
+        return;
+    gp_unwind_regs_from_ucontext(&registers, words, &context);
+    registers.doubt = GP_UNWIND_DOUBTS; // where it ends is not known here
+    gp_unwind_walk(&registers, registers.sp, registers.sp + OWN_STACK_BYTES, frames, OWN_FRAMES, &flags);
+}
+
 void gp_unwind_populate(void)
 {
     static const uintptr_t page = 4096;
@@ -30,6 +46,7 @@ void gp_unwind_populate(void)
     int error = errno;
     madvise((void *)lo, hi - lo, MADV_POPULATE_WRITE);
     errno = error;
+    walk_own_stack();
 }
 
 void gp_unwind_refresh(void)

@@ -84,6 +84,13 @@ static size_t walk(const gp_unwind_regs_t *regs, bool exact, gp_stack_t stack, u
     return unroll(&w);
 }
 
+void gp_unwind_prefetch(uintptr_t pc, uintptr_t hi)
+{
+    gp_memo_prefetch(hi);
+    __builtin_prefetch(&gp_row_cache[gp_cache_bucket(gp_cache_hash_of_block(pc)) * GP_CACHE_WAYS]);
+    __builtin_prefetch(&gp_row_cache[gp_cache_bucket(gp_cache_hash_of(pc, false)) * GP_CACHE_WAYS]);
+}
+
 size_t gp_unwind_walk(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
                       unsigned *flags)
 {

@@ -16,18 +16,24 @@ static bool module_in_place(gp_walk_t *w, uint32_t module, uintptr_t pc)
     return true;
 }
 
-// The slot of `pc`, or GP_CACHE_SLOTS; `*hash` is what the slot was found by.
-static inline uint32_t find(uintptr_t pc, bool is_return, uint64_t *hash, gp_packed_row_t *row)
+// Find the row of `pc` where it is kept. Returns GP_ROW_NONE where it is not; `*hash` is what the slot was found by.
+static inline gp_packed_row_t find(uintptr_t pc, bool is_return, uint64_t *hash, uint32_t *slot)
 {
-    uint32_t slot = GP_CACHE_SLOTS;
+    gp_packed_row_t row = GP_ROW_NONE;
+    *slot = GP_CACHE_SLOTS;
+    if (!gp_addr_plausible(pc))
+        return row;
     if (!is_return) {
         *hash = gp_cache_hash_of_block(pc);
-        slot = gp_cache_find(*hash, row);
+        *slot = gp_cache_find(*hash, &row);
+        if (*slot == GP_CACHE_SLOTS)
+            row = gp_resolve_prepared(pc, slot);
     }
-    if (slot != GP_CACHE_SLOTS)
-        return slot;
+    if (row != GP_ROW_NONE)
+        return row;
     *hash = gp_cache_hash_of(pc, is_return);
-    return gp_cache_find(*hash, row);
+    *slot = gp_cache_find(*hash, &row);
+    return row;
 }
 
 void gp_walk_look_up(gp_walk_t *w)
@@ -37,15 +43,15 @@ void gp_walk_look_up(gp_walk_t *w)
     uint32_t module = UINT32_MAX;
     uint64_t hash = 0;
     w->row_volatile = false;
-    w->slot = gp_addr_plausible(pc) ? find(pc, is_return, &hash, &w->row) : GP_CACHE_SLOTS;
-    if (GP_LIKELY(w->slot != GP_CACHE_SLOTS)) {
+    w->row = find(pc, is_return, &hash, &w->slot);
+    if (GP_LIKELY(w->row != GP_ROW_NONE)) {
         if (GP_LIKELY(!(w->row & GP_ROW_VOLATILE)))
             return;
         module = gp_cache_module(w->slot, hash, w->row);
         if (!module_in_place(w, module, pc - is_return))
-            w->slot = GP_CACHE_SLOTS;
+            w->row = GP_ROW_NONE;
     }
-    if (w->slot == GP_CACHE_SLOTS)
+    if (w->row == GP_ROW_NONE)
         w->row = gp_resolve(pc, is_return, &w->slot, &module);
     w->row_volatile = (w->row & GP_ROW_VOLATILE) != 0;
     w->row &= ~GP_ROW_VOLATILE;
@@ -73,17 +79,26 @@ GP_UNSANITIZED static inline bool unchanged(const gp_memo_frame_t *frame)
     return ((gp_stack_word(frame->ra_at) ^ frame->ra) | (gp_stack_word(frame->fp_at) ^ frame->fp_word)) == 0;
 }
 
+// Are the words that led to a frame in the part of the stack that begins at `lo`? The walk that found it may have begun
+// further down.
+static inline bool is_above(const gp_memo_frame_t *frame, uintptr_t lo)
+{
+    return frame->ra_at >= lo && frame->fp_at >= lo;
+}
+
 // Store old frames from `frame` on as long as the next one's words are there, in a stack in doubt, and the same, at
 // most `room` of them. Returns the last frame that is proven; it is not stored.
-__attribute__((always_inline)) static inline const gp_memo_frame_t *
-prove(gp_stack_t *doubted, const gp_memo_frame_t *frame, const gp_memo_frame_t *last, uintptr_t *out, size_t room)
+__attribute__((always_inline)) static inline const gp_memo_frame_t *prove(gp_stack_t *doubted, uintptr_t lo,
+                                                                          const gp_memo_frame_t *frame,
+                                                                          const gp_memo_frame_t *last, uintptr_t *out,
+                                                                          size_t room)
 {
     size_t left = (size_t)(last - frame) - 1;
     const gp_memo_frame_t *stop = frame + (left < room ? left : room);
     for (; frame != stop; frame++) {
         if (doubted != NULL && !(gp_stack_holds(doubted, frame[1].ra_at) && gp_stack_holds(doubted, frame[1].fp_at)))
             break;
-        if (!unchanged(frame + 1))
+        if (!is_above(frame + 1, lo) || !unchanged(frame + 1))
             break;
         *out++ = gp_arch_strip(frame->ra) - 1;
     }
@@ -106,8 +121,8 @@ static void follow_memo(gp_walk_t *w, const gp_memo_frame_t *at)
     for (;;) {
         size_t room = (size_t)(w->end - w->out);
         const gp_memo_frame_t *proven = GP_LIKELY(is_seen(&w->stack))
-                                            ? prove(NULL, frame, use->last, w->out, room)
-                                            : prove(&w->stack, frame, use->last, w->out, room);
+                                            ? prove(NULL, w->stack.lo, frame, use->last, w->out, room)
+                                            : prove(&w->stack, w->stack.lo, frame, use->last, w->out, room);
         size_t count = (size_t)(proven - frame);
         w->out += count;
         w->steps += (unsigned)count;
@@ -188,17 +203,20 @@ static inline bool is_plain(gp_stack_t stack, gp_packed_row_t row, uintptr_t sp,
            !(GP_RA_IN_REGISTER && gp_row_ra(row) == 0);
 }
 
-static uintptr_t next_meeting(const gp_memo_use_t *use)
+// The stack pointer of the next old frame above the present one, which has not met any.
+static uintptr_t next_meeting(const gp_memo_use_t *use, uintptr_t sp)
 {
-    return use->next != use->last ? use->next->sp : UINTPTR_MAX;
+    const gp_memo_frame_t *next = use->next;
+    next += next != use->last && next->sp <= sp; // the same stack pointer, but another call
+    return next != use->last ? next->sp : UINTPTR_MAX;
 }
 
-// Step by rows from w->frame and its row w->row, until a row is special, an old frame may be met
-// (w->row is then not valid) or the output is full. `*at` is the memo's view of w->frame.
+// Step by rows from w->frame and its row w->row, until a row is special, an old frame may be met or the output is full.
+// `*at` is the memo's view of w->frame. Where a step was taken, w->row is that of the frame that was reached.
 static void run_rows(gp_walk_t *w, gp_memo_frame_t *at)
 {
     const gp_stack_t stack = w->stack;
-    const uintptr_t meeting = next_meeting(&w->memo);
+    const uintptr_t meeting = next_meeting(&w->memo, w->frame.sp);
     uintptr_t pc = w->frame.pc, sp = w->frame.sp, fp = w->frame.fp;
     uintptr_t *out = w->out, *const end = w->end;
     gp_packed_row_t row = w->row;
@@ -234,6 +252,7 @@ static void run_rows(gp_walk_t *w, gp_memo_frame_t *at)
     w->out = out;
     w->frame = (gp_frame_t){.pc = pc, .sp = sp, .fp = fp};
     w->row = row;
+    w->row_volatile = unlink;
     w->slot = slot;
     *at = *rec.at;
     recorder_close(&rec, &w->memo);
@@ -269,6 +288,7 @@ enum gp_step gp_walk_fast(gp_walk_t *w)
 {
     gp_memo_frame_t at;
     enum gp_step status = GP_STEP_OK;
+    bool is_looked_up = false;
     set_unlinked(&at, &w->frame);
     while (status == GP_STEP_OK && w->steps < GP_UNWIND_STEPS_MAX) {
         bool on_chain = gp_memo_meets(&w->memo, at.ra, at.sp, at.fp);
@@ -276,13 +296,15 @@ enum gp_step gp_walk_fast(gp_walk_t *w)
             follow_memo(w, &at);
             at = w->memo.next[-1];
         }
-        gp_walk_look_up(w);
+        if (on_chain || !is_looked_up)
+            gp_walk_look_up(w);
         if (!is_simple(w->row))
             break;
         unsigned before = w->steps;
         if (!on_chain)
             run_rows(w, &at);
-        if (w->steps == before)
+        is_looked_up = w->steps != before;
+        if (!is_looked_up)
             status = step_careful(w, &at, on_chain);
         w->out = w->out == w->end ? w->frames + 1 : w->out;
     }
