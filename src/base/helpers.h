@@ -44,7 +44,7 @@ void gp_helpers_take(gp_helpers_t *helpers, gp_job_t *job);
 // While another thread is at a job, do one that waits. Returns whether there was one.
 bool gp_helpers_help(gp_helpers_t *helpers, const gp_job_t *wanted);
 
-// The same as take for a job that nobody needs any more: it is not done if it has not begun.
+// The same as take for a job whose result is not needed any more: it is not done if it has not begun.
 void gp_helpers_withdraw(gp_helpers_t *helpers, gp_job_t *job);
 
 // End the threads, and free.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Switches of greenlets, however they are seen, as the core is told of them; and whose the running greenlet is.
+// Reports switches of greenlets to the core, however they are seen, and which coroutine the running greenlet is.
 #include "coro/hook_time.h"
 #include "coro/registry.h"
 #include "coro/switch.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What helpers do before the caller's thread needs it: sections are unpacked side by side, and units that are going to
-// be asked about are read. A job that has not begun is done by whoever needs it, so that all is the same without
-// helpers.
+// be asked about are read. A job that has not begun is done where its result is needed, so that all is the same
+// without helpers.
 //
 // Of a unit, a job reads all but names, which are found in other units, too: these are the caller's thread's. Jobs
 // touch no unit but their own; the caller's thread settles a unit, by taking its job, before it looks at what changes
@@ -64,7 +64,7 @@ static void read_lines(gp_job_t *job)
     leave_room(room);
 }
 
-// .debug_info, the largest, is left for who needs it.
+// .debug_info, the largest, is read by gp_dwarf_sections_end().
 void gp_dwarf_sections_begin(gp_dwarf_t *dwarf, const gp_elf_t *elf)
 {
     for (unsigned i = GP_DEBUG_SECTIONS; i-- > 0;) {
@@ -89,7 +89,7 @@ void gp_dwarf_sections_end(gp_dwarf_t *dwarf)
 // Of .debug_info, for a job: a millisecond at most, unless a unit is large.
 enum { JOB_BYTES = 64 * 1024 };
 
-typedef struct gp_dwarf_expected { // addresses that somebody is going to ask about
+typedef struct gp_dwarf_expected { // addresses whose names will be asked for
     struct gp_dwarf_expected *next;
     uint64_t *addresses; // by unit
     uint32_t *starts;    // by number of the unit: where its addresses begin, which those of the next one end
