@@ -18,6 +18,7 @@
 
 enum {
     PREDECESSORS_MAX = 1000,
+    DIRECTORY_TRIES = 10, // it may be removed once more
     LAST_WORDS_BYTES = 1024,
     PUT_BYTES = 4 << 20,
     KEPT_ROOM = 2 << 20, // of a buffer; what it needed once beyond that, while the disk was slow, is given back
@@ -66,13 +67,31 @@ static void remove_if_made(const char *path, off_t most)
         unlink(path);
 }
 
-// For its user alone: the program's arguments and paths are in it.
-static int create(gp_writer_t *writer)
+static int open_new(const gp_writer_t *writer)
 {
     // O_APPEND: should a host close the descriptor, it is reopened by path and goes on where it was.
     // O_NONBLOCK: the program does not wait for a reader of a pipe; without one there is no capture (ENXIO).
     int flags = writer->has_made_name ? O_NOFOLLOW : O_TRUNC;
-    int fd = open(writer->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | flags, 0600);
+    return open(writer->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | flags, 0600);
+}
+
+static int make_directory(const char *path)
+{
+    char directory[sizeof(((gp_writer_t *)0)->path)];
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL || slash == path)
+        return -1;
+    memcpy(directory, path, (size_t)(slash - path));
+    directory[slash - path] = '\0';
+    return mkdir(directory, 0700) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+// For its user alone: the program's arguments and paths are in it.
+static int create(gp_writer_t *writer)
+{
+    int fd = open_new(writer);
+    for (int i = 0; fd < 0 && errno == ENOENT && writer->makes_directory && i < DIRECTORY_TRIES; i++)
+        fd = make_directory(writer->path) == 0 ? open_new(writer) : -1;
     if (fd < 0)
         return -errno;
     fcntl(fd, F_SETFL, O_APPEND); // what is read slowly is written slowly

@@ -49,10 +49,13 @@ typedef struct gp_writer {
     gp_file_header_t header;
     bool is_regular;    // a file that can be put aside, not a pipe or a device
     bool has_made_name; // there is a process id in the file's name; set before it is opened
-    bool to_open;       // by the writing thread, with `header`, before it writes
-    bool has_next;      // what is handed over next goes to a file of its own:
-    bool to_turn;       // by the writing thread, before it writes
-    char aside[4096];   // what the present file is to be called then
+    // Its directory is made again, for its user alone, where it is gone: another process may remove what it takes to be
+    // the last of it. Set before it is opened.
+    bool makes_directory;
+    bool to_open;     // by the writing thread, with `header`, before it writes
+    bool has_next;    // what is handed over next goes to a file of its own:
+    bool to_turn;     // by the writing thread, before it writes
+    char aside[4096]; // what the present file is to be called then
     gp_file_header_t next_header;
     // 1: there is something to be written. Set by gp_writer_hand_over() (release), cleared by gp_writer_write()
     // (release); a futex.

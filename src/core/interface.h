@@ -89,7 +89,7 @@ typedef struct gp_core_interface {
     void (*at_end)(void (*call)(void), void (*last)(void));
     // The capture of this process. Begin one where there is none, in parts of about `part_bytes` of which the latest
     // `keep` that were put aside stay; end it; have all so far written. One thread at a time.
-    //   path: absolute; children by fork append their process ids.
+    //   path: absolute; children by fork append their process ids, and make its directory again where it is gone.
     // Returns 0, -EALREADY where there is one (or none), or what gp_session_begin() and its like return.
     int (*capture_begin)(const char *path, uint64_t part_bytes, unsigned keep);
     int (*capture_end)(uint64_t limit_ns);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture/reader.h"
@@ -20,8 +21,14 @@
 #include "fleet/http.h"
 #include "greenprof/prof.h"
 
-enum { URL_SIZE = 2048 };
+enum {
+    URL_SIZE = 2048,
+    LAST_LOOKS = 3,
+    FILE_TIME_NS = 10000000, // by as much a file's times may be behind the clock
+};
+
 #define SECOND_NS UINT64_C(1000000000)
+#define BEGUN_NS  (10 * SECOND_NS)
 
 typedef struct plan {   // what the URL says
     char url[URL_SIZE]; // without the options of a consumer
@@ -174,40 +181,53 @@ static int see_end(void *context, const gp_end_record_t *end)
     return 0;
 }
 
-// Does no process write to it any more?
-static bool is_left(int folder, const char *name)
+enum fate {
+    GROWS,  // a process may write to it; or has just begun it, and has its header still to write
+    UNSEEN, // it is over, but was written to since it was looked at last
+    LEFT,
+};
+
+static enum fate fate_of(int fd, uint64_t last_look_ns)
 {
     static const gp_reader_handlers_t handlers = {.header = see_header, .end = see_end};
     char error[GP_READER_ERROR_SIZE];
     gp_reader_summary_t summary;
     gp_reader_part_t part = {.from = 0};
     life_t life = {0};
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    int result = fd >= 0 ? gp_reader_read_part(fd, &part, &handlers, &life, &summary, error) : -errno;
-    if (fd >= 0)
-        close(fd);
-    return result < 0 || life.has_ended || (kill((pid_t)life.pid, 0) < 0 && errno == ESRCH);
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return LEFT;
+    uint64_t written_ns = (uint64_t)status.st_mtim.tv_sec * SECOND_NS + (uint64_t)status.st_mtim.tv_nsec;
+    if (gp_reader_read_part(fd, &part, &handlers, &life, &summary, error) < 0)
+        return written_ns + BEGUN_NS < last_look_ns ? LEFT : GROWS;
+    if (!life.has_ended && (kill((pid_t)life.pid, 0) == 0 || errno != ESRCH))
+        return GROWS;
+    // This process' own ends before it is looked at last.
+    return written_ns < last_look_ns || life.pid == (uint32_t)getpid() ? LEFT : UNSEEN;
 }
 
-// Go through a folder's captures. Returns how many are not left.
-static size_t each_capture(int folder, bool removes)
+// Of all captures in a folder, the fate that keeps it. Those that are left are removed, if they are to be.
+static enum fate each_capture(int folder, bool removes, uint64_t last_look_ns)
 {
-    size_t count = 0;
+    enum fate worst = LEFT;
     int copy = dup(folder);
     DIR *entries = copy >= 0 ? fdopendir(copy) : NULL;
     if (entries == NULL)
-        return 1;
+        return GROWS;
     rewinddir(entries);
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
         if (!gp_following_is_capture(entry->d_name))
             continue;
-        if (removes)
+        int fd = openat(folder, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        enum fate fate = fd >= 0 ? fate_of(fd, last_look_ns) : LEFT;
+        if (fd >= 0)
+            close(fd);
+        if (fate == LEFT && removes)
             unlinkat(folder, entry->d_name, 0);
-        else
-            count += !is_left(folder, entry->d_name);
+        worst = fate < worst ? fate : worst;
     }
     closedir(entries);
-    return count;
+    return worst;
 }
 
 static void remove_journal(const char *path)
@@ -232,20 +252,23 @@ static bool has_journals(const char *folder)
     return found;
 }
 
-// All of it has arrived at this destination. The last one to have all of it removes the captures.
-static void clean_up(const char *folder, const char *journal)
+// All that was seen has arrived at this destination. The last one to have all of it removes the captures. Returns
+// whether it is worth looking once more.
+static bool clean_up(const char *folder, const char *journal, uint64_t last_look_ns)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return;
-    if (each_capture(fd, false) == 0) {
+        return false;
+    enum fate fate = each_capture(fd, false, last_look_ns);
+    if (fate == LEFT) {
         remove_journal(journal);
         if (!has_journals(folder)) {
-            each_capture(fd, true);
+            each_capture(fd, true, last_look_ns);
             rmdir(folder);
         }
     }
     close(fd);
+    return fate == UNSEEN;
 }
 
 // --- shipping
@@ -255,9 +278,10 @@ static int ship(const gp_here_t *here, const plan_t *plan, uint64_t id, const ch
     char journal[PATH_MAX];
     const char *url = plan->url, *path = capture != NULL ? capture : folder;
     bool is_own_folder = folder == here->folder;
+    uint64_t last_look_ns = 0;
     if (journal_folder(journal, folder, id) < 0)
         return -ENAMETOOLONG;
-    const gp_ship_options_t options = {
+    gp_ship_options_t options = {
         .paths = &path,
         .path_count = 1,
         .urls = &url,
@@ -273,12 +297,17 @@ static int ship(const gp_here_t *here, const plan_t *plan, uint64_t id, const ch
         .drops_removed = true,
         .say = say,
         .state_now = here->state,
+        .last_look_ns = &last_look_ns,
     };
     int status = gp_ship(&options);
     if (status == GP_SHIP_BUSY)
         return -EBUSY;
-    if (status == 0)
-        clean_up(folder, journal);
+    for (int i = 0; status == 0 && clean_up(folder, journal, last_look_ns) && i < LAST_LOOKS; i++) {
+        const struct timespec tick = {.tv_nsec = FILE_TIME_NS};
+        nanosleep(&tick, NULL);
+        options.once = true;
+        status = gp_ship(&options);
+    }
     return status == 0 ? 0 : -EAGAIN;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/futex.h"
 #include "fleet/shipment.h"
@@ -145,9 +146,19 @@ static void ship_once(gp_shipper_t *shipper)
     }
 }
 
+// What is written from now on, it may not have seen when it is over.
+static void note_last_look(const gp_ship_options_t *options)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now); // as a file's times
+    if (options->last_look_ns != NULL)
+        *options->last_look_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 // The last round of one that was told to finish.
 static void finish(gp_shipper_t *shipper)
 {
+    note_last_look(shipper->options);
     for (size_t i = 0; i < shipper->count; i++) {
         gp_shipment_t *shipment = &shipper->shipments[i];
         gp_shipment_look_around(shipment);
@@ -294,6 +305,7 @@ int gp_ship(const gp_ship_options_t *options)
                           .with_info = options->with_info},
     };
     int status = open_all(&shipper);
+    note_last_look(options);
     for (size_t i = 0; status == 0 && (options->once || options->dry_run) && i < shipper.count; i++)
         gp_shipment_look_around(&shipper.shipments[i]);
     if (status == 0 && options->dry_run)

@@ -49,8 +49,9 @@ typedef struct gp_ship_options {
     // does not answer, what the capture has. Returns whether there is anything. NULL = there is no such.
     bool (*coroutines)(uint32_t pid, const char *capture, const char *trace, int folder, const char *name);
     gp_ship_state_t *state_now;
-    bool never_asks;    // the journal is in the captures' own folder, and cannot be lost without them
-    bool drops_removed; // a capture that was removed is read no further, so that it takes no room on the disk
+    bool never_asks;        // the journal is in the captures' own folder, and cannot be lost without them
+    uint64_t *last_look_ns; // out: when it began to look for the last time, since 1970; NULL = nothing is told
+    bool drops_removed;     // a capture that was removed is read no further, so that it takes no room on the disk
 } gp_ship_options_t;
 
 // Ship until it is told to finish or to stop, or, with `once`, until all that is there has arrived. Returns 0; 1 when

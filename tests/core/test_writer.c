@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The capture writer: whole chunks, a full disk at every possible write, a descriptor closed by the host.
+// The capture writer: whole chunks, a full disk at every possible write, a descriptor closed by the host, a folder that
+// is gone.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -312,6 +313,40 @@ static void is_never_larger_than_it_may_be(void **state)
     }
 }
 
+// The folder goes before the file is begun. Returns what became of it.
+static int write_without_folder(bool makes_directory, char folder[32], char file[48])
+{
+    static gp_writer_t writer;
+    gp_file_header_t header = make_header(1);
+    strcpy(folder, "writer-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(file, 48, "%s/a.greenprof", folder);
+    writer = (gp_writer_t)GP_WRITER_INIT;
+    writer.makes_directory = makes_directory;
+    gp_writer_open_later(&writer, file, &header);
+    assert_int_equal(rmdir(folder), 0);
+    assert_non_null(gp_writer_add(&writer, GP_CHUNK_END, sizeof(gp_end_record_t)));
+    int error = gp_writer_flush(&writer);
+    gp_writer_close(&writer);
+    return error;
+}
+
+static void makes_its_folder_again(void **unused)
+{
+    (void)unused;
+    char folder[32], file[48];
+    struct stat status;
+    assert_int_equal(write_without_folder(true, folder, file), 0);
+    assert_int_equal(stat(folder, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0700);
+    assert_int_equal(stat(file, &status), 0);
+    assert_true(status.st_size > START);
+    unlink(file);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(write_without_folder(false, folder, file), -ENOENT);
+    assert_int_equal(access(folder, F_OK), -1);
+}
+
 int main(void)
 {
     close(mkstemps(path, 10));
@@ -326,6 +361,7 @@ int main(void)
         cmocka_unit_test(leaves_a_device_where_it_is),
         cmocka_unit_test(is_never_larger_than_it_may_be),
         cmocka_unit_test(gives_large_buffers_back),
+        cmocka_unit_test(makes_its_folder_again),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);

@@ -103,7 +103,7 @@ static int start_helper(void *(*run)(void *), void *argument, void *pthread_out)
 
 static int begin_capture(const char *path, uint64_t part_bytes, unsigned keep)
 {
-    gp_session_wish_t wish = {.pid = (int)getpid(), .clock = -1};
+    gp_session_wish_t wish = {.pid = (int)getpid(), .clock = -1, .makes_directory = true};
     if (strlen(path) >= sizeof(wish.path))
         return -ENAMETOOLONG;
     strcpy(wish.path, path);

@@ -51,6 +51,7 @@ static bool find_path(char *path, size_t size, bool is_own)
     bool found = gp_recording_path(wanted, owner, path, size);
     if (found && is_own && wish.is_asked && wish.path[0] == '\0')
         found = find_free_name(path, size);
+    gp_session_recording.writer.makes_directory = wish.makes_directory;
     gp_session_recording.writer.has_made_name = found && strcmp(path, wanted) != 0;
     return found;
 }

@@ -13,6 +13,7 @@ typedef struct gp_session_wish {     // beyond the environment; all zero = nothi
     unsigned frequency_hz;           // 0 = as the environment says
     unsigned flush_ms;               // 0 = as the environment says
     int clock;                       // enum prof_clock, -1 = as the environment says
+    bool makes_directory;            // again, where it is gone as a child begins its file
     char path[GP_CONTROL_PATH_SIZE]; // "" = GREENPROF_OUTPUT; no file that is there is replaced then
 } gp_session_wish_t;
 
