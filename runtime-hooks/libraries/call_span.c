@@ -63,12 +63,9 @@ static void *find_beside(const void *original, const char *name)
     return found;
 }
 
-void *gp_call_sibling(gp_sibling_t *known, const void *original, const char *name)
+void *gp_call_find_sibling(gp_sibling_t *known, const void *original, const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    // Acquire: partner of the release below.
-    if (__atomic_load_n(&known->original, __ATOMIC_ACQUIRE) == original)
-        return known->found;
     void *found = find_beside(original, name);
     pthread_mutex_lock(&lock);
     if (known->original == NULL) { // of two copies of a library, that of the first call is kept

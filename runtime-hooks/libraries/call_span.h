@@ -24,12 +24,19 @@ bool gp_call_is_on(gp_library_t library);
 bool gp_call_is_wanted(gp_library_t library);
 
 // A function of the library that `original` belongs to, which may have been loaded for a plugin alone; NULL = it has
-// none of that name. Cost: ~5 ns from the second time on.
+// none of that name. Cost: ~1 ns from the second time on.
 typedef struct gp_sibling {
     void *original, *found;
 } gp_sibling_t;
 
-void *gp_call_sibling(gp_sibling_t *known, const void *original, const char *name);
+void *gp_call_find_sibling(gp_sibling_t *known, const void *original, const char *name);
+
+static inline void *gp_call_sibling(gp_sibling_t *known, const void *original, const char *name)
+{
+    // Acquire: partner of the release where it was found.
+    bool is_known = __atomic_load_n(&known->original, __ATOMIC_ACQUIRE) == original;
+    return __builtin_expect(is_known, 1) ? known->found : gp_call_find_sibling(known, original, name);
+}
 
 // Begin a span for a call. verb: what it does, as "SELECT"; the span is called "LIBRARY VERB".
 prof_span_t *gp_call_begin(gp_library_t library, prof_span_kind_t kind, const char *verb);

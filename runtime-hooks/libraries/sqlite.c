@@ -28,6 +28,21 @@ static bool is_wanted(void)
     return __builtin_expect(span != 0, 0) && span != exec_span && gp_call_is_on(GP_LIBRARY_SQLITE);
 }
 
+static const char *sql_of(step_t *real, void *statement)
+{
+    static gp_sibling_t function;
+    sql_t *get = (sql_t *)(uintptr_t)gp_call_sibling(&function, (void *)(uintptr_t)real, "sqlite3_sql");
+    return get != NULL && statement != NULL ? get(statement) : NULL;
+}
+
+// Has it had a step since it was reset? Of what cannot be asked, each step may be one of many.
+static bool is_later(step_t *real, void *statement)
+{
+    static gp_sibling_t function;
+    step_t *is_busy = (step_t *)(uintptr_t)gp_call_sibling(&function, (void *)(uintptr_t)real, "sqlite3_stmt_busy");
+    return is_busy == NULL || statement == NULL || is_busy(statement);
+}
+
 static void add_statement(prof_span_t *span, const char *sql)
 {
     char plain[STATEMENT_MAX];
@@ -54,38 +69,38 @@ static int end(prof_span_t *span, const char *sql, int result)
     return result;
 }
 
-// Of a hundred nanoseconds, often: it becomes a span when it has turned out to take long.
-static int later_step(step_t *real, void *statement, sql_t *sql_of)
+static int first_step(step_t *real, void *statement)
 {
-    gp_span_since_t since;
-    char verb[16];
-    gp_span_note(&since);
-    int result = real(statement);
-    if (gp_ticks_to_ns(gp_ticks() - since.ticks) < SLOW_NS)
-        return result;
-    const char *sql = sql_of != NULL && statement != NULL ? sql_of(statement) : NULL;
-    return end(gp_call_begin_since(GP_LIBRARY_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "step", verb), &since), sql,
-               result);
-}
-
-static int step(step_t *real, void *statement)
-{
-    static gp_sibling_t sql_function, busy_function;
-    sql_t *sql_of = (sql_t *)(uintptr_t)gp_call_sibling(&sql_function, (void *)(uintptr_t)real, "sqlite3_sql");
-    step_t *is_busy =
-        (step_t *)(uintptr_t)gp_call_sibling(&busy_function, (void *)(uintptr_t)real, "sqlite3_stmt_busy");
-    if (is_busy == NULL || statement == NULL || is_busy(statement))
-        return later_step(real, statement, sql_of);
-    const char *sql = sql_of != NULL ? sql_of(statement) : NULL;
+    const char *sql = sql_of(real, statement);
     char verb[16];
     prof_span_t *span = gp_call_begin(GP_LIBRARY_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "step", verb));
     return end(span, sql, real(statement));
 }
 
+// Of fifty nanoseconds, often: it becomes a span when it has turned out to take long. Only then it is looked whether a
+// request is open, which was open before as well.
+static int later_step(step_t *real, void *statement)
+{
+    gp_span_since_t since;
+    char verb[16];
+    gp_span_note(&since);
+    int result = real(statement);
+    if (__builtin_expect(gp_ticks_to_ns(gp_ticks() - since.ticks) < SLOW_NS, 1) || !is_wanted())
+        return result;
+    const char *sql = sql_of(real, statement);
+    return end(gp_call_begin_since(GP_LIBRARY_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "step", verb), &since), sql,
+               result);
+}
+
 int sqlite3_step(void *statement)
 {
     step_t *real = GP_ORIGINAL(step_t, "sqlite3_step");
-    return is_wanted() ? step(real, statement) : real(statement);
+    if (__builtin_expect(!gp_spans_are_wanted(GP_SPANS_BY_ANY), 1) || !gp_call_is_on(GP_LIBRARY_SQLITE))
+        return real(statement);
+    bool is_first = !is_later(real, statement);
+    if ((is_first || exec_span != 0) && !is_wanted())
+        return real(statement);
+    return is_first ? first_step(real, statement) : later_step(real, statement);
 }
 
 int sqlite3_exec(void *database, const char *sql, int (*callback)(void *, int, char **, char **), void *argument,

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "signal/ticks.h"
+#include "work.h"
 
 static void test_nothing_is_recorded_unless_wanted(void **state)
 {
@@ -225,6 +226,64 @@ static void test_idle(void **state)
     assert_int_equal(listen(), 1);
 }
 
+static void near(uint64_t ns, uint64_t expected_ns)
+{
+    assert_true(ns + 1000 > expected_ns && ns < expected_ns + 1000); // counters of two processors differ a little
+}
+
+// Noted before, begun after: its times are those since it was noted.
+static void test_noted_first(void **state)
+{
+    (void)state;
+    gp_span_since_t since;
+    burn(2000000);
+    gp_span_note(&since);
+    burn(3000000);
+    prof_span_end(gp_span_begin_since(PROF_SPAN_DATABASE, "noted", &since));
+    const gp_span_mark_t *mark = &find("noted")->mark;
+    assert_int_equal(mark->flags & GP_SPAN_NO_TIMES, 0);
+    assert_true(mark->start == since.ticks);
+    near(mark->times.slice_ns, gp_ticks_to_ns(mark->end - mark->start));
+    assert_true(mark->times.cpu_ns >= 3000000 && mark->times.cpu_ns <= mark->times.slice_ns);
+    assert_int_equal(mark->times.switches, 0);
+}
+
+// Another coroutine ran in between: that time is not the span's.
+static void test_noted_before_a_switch(void **state)
+{
+    (void)state;
+    gp_span_since_t since;
+    prof_coro_t *self = prof_coro_current(), *other = prof_coro_create(NULL, 0, "other");
+    gp_span_note(&since);
+    uint64_t from = gp_ticks();
+    prof_coro_switch_hook(other);
+    burn(2000000);
+    prof_coro_switch_hook(self);
+    uint64_t away_ns = gp_ticks_to_ns(gp_ticks() - from);
+    prof_span_end(gp_span_begin_since(PROF_SPAN_DATABASE, "noted", &since));
+    const gp_span_mark_t *mark = &find("noted")->mark;
+    uint64_t wall_ns = gp_ticks_to_ns(mark->end - mark->start);
+    assert_int_equal(mark->flags & GP_SPAN_NO_TIMES, 0);
+    assert_int_equal(mark->times.switches, 1);
+    assert_true(mark->times.slice_ns >= wall_ns - away_ns && mark->times.slice_ns <= wall_ns - 2000000);
+    prof_coro_destroy(other);
+}
+
+static void test_noted_on_another(void **state)
+{
+    (void)state;
+    gp_span_since_t since;
+    prof_coro_t *self = prof_coro_current(), *other = prof_coro_create(NULL, 0, "other");
+    prof_coro_switch_hook(other);
+    gp_span_note(&since);
+    prof_coro_switch_hook(self);
+    prof_span_end(gp_span_begin_since(PROF_SPAN_DATABASE, "noted", &since));
+    const gp_span_mark_t *mark = &find("noted")->mark;
+    assert_true(mark->flags & GP_SPAN_NO_TIMES && mark->start == since.ticks);
+    assert_true((mark->times.slice_ns | mark->times.cpu_ns | mark->times.switches) == 0);
+    prof_coro_destroy(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +298,9 @@ int main(void)
         cmocka_unit_test_setup(test_policy, set_up),
         cmocka_unit_test_setup(test_beginning_in_the_past, set_up),
         cmocka_unit_test_setup(test_bad_kinds_and_sizes, set_up),
+        cmocka_unit_test_setup(test_noted_first, set_up),
+        cmocka_unit_test_setup(test_noted_before_a_switch, set_up),
+        cmocka_unit_test_setup(test_noted_on_another, set_up),
         cmocka_unit_test_setup(test_idle, set_up),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -68,32 +68,43 @@ static uint64_t open_slice(prof_coro_t *coro, uint64_t now)
     return is_running(coro) ? since_edge(coro, now) : left_slice(coro);
 }
 
-static void to_ledger(prof_coro_t *coro, uint64_t slice, uint64_t waited, uint64_t ready, uint64_t blind,
+// ticks: of its slices, of its waits, of those that it was ready in, and of those of which that is not known.
+static void to_ledger(const gp_ledger_words_t *words, uint64_t slice, uint64_t waited, uint64_t ready, uint64_t blind,
                       gp_ledger_t *ledger)
 {
-    uint64_t longest = gp_ticks_to_ns(gp_edge_load(&coro->longest_ticks));
-    uint64_t longest_before = gp_coro_member(coro)->longest_before;
-    gp_coro_rare_t *rare = gp_coro_rare(coro);
     *ledger = (gp_ledger_t){
-        .cpu_ns = gp_edge_settled_cpu_ns(coro) + gp_edge_load(&rare->polled_cpu_ns),
-        .blocked_ns = gp_edge_load(gp_coro_blocked_ns(coro)),
-        .slice_ns = gp_ticks_to_ns(slice) + gp_edge_load(&rare->polled_slice_ns),
+        .blocked_ns = words->blocked_ns,
+        .slice_ns = gp_ticks_to_ns(slice) + words->polled_slice_ns,
         .ready_ns = gp_ticks_to_ns(ready),
         .waiting_ns = gp_ticks_to_ns(blind),
         .parked_ns = gp_ticks_to_ns(waited > ready + blind ? waited - ready - blind : 0),
-        .switches = gp_edge_load(&coro->switches),
-        .spawned = gp_edge_load(&rare->spawned),
-        .longest_ns = longest > longest_before ? longest : longest_before,
+        .switches = words->switches,
     };
+}
+
+static uint64_t blind_of(const gp_ledger_words_t *words, uint64_t waited)
+{
+    return waited > words->told_ticks ? waited - words->told_ticks : 0;
+}
+
+void gp_ledger_of_words(const prof_coro_t *coro, const gp_ledger_words_t *words, uint64_t ticks, gp_ledger_t *ledger)
+{
+    uint64_t slice = words->slice_ticks + (ticks > words->since ? ticks - words->since : 0);
+    uint64_t waited = gp_edge_waited_until(words->since, words->begun, words->slice_ticks);
+    bool has_waits = coro->kind != GP_CORO_THREAD && coro->kind != GP_CORO_POLLED;
+    to_ledger(words, slice, has_waits ? waited : 0, has_waits ? words->ready_wait_ticks : 0,
+              has_waits ? blind_of(words, waited) : 0, ledger);
+    ledger->cpu_ns = gp_ticks_to_ns(slice) - words->off_ns;
 }
 
 static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t *ledger)
 {
-    uint64_t open_ticks = open_slice(coro, now), slice = gp_edge_load(&coro->slice_ticks) + open_ticks;
-    uint64_t waited = gp_edge_waited(coro);
-    uint64_t told = gp_edge_load(&coro->told_ticks), ready = gp_edge_load(&coro->ready_wait_ticks);
-    uint64_t blind = waited > told ? waited - told : 0;
-    uint64_t open = since_edge(coro, now), since_ready = gp_edge_ready(coro);
+    gp_ledger_words_t words;
+    gp_ledger_read_words(coro, &words);
+    gp_coro_rare_t *rare = gp_coro_rare(coro);
+    uint64_t open_ticks = open_slice(coro, now), open = since_edge(coro, now), since_ready = gp_edge_ready(coro);
+    uint64_t waited = gp_edge_waited_until(words.since, words.begun, words.slice_ticks);
+    uint64_t blind = blind_of(&words, waited), ready = words.ready_wait_ticks;
     if (!is_running(coro) && with_wait && !gp_edge_is_over(coro)) {
         uint64_t over = gp_edge_load(&gp_edge_epoch_over), upto = now < over ? now : over;
         uint64_t runnable = since_ready != 0 && upto > since_ready ? upto - since_ready : 0;
@@ -103,9 +114,14 @@ static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t
     }
     if (coro->kind == GP_CORO_THREAD || coro->kind == GP_CORO_POLLED)
         waited = ready = blind = 0;
-    to_ledger(coro, slice, waited, ready, blind, ledger);
-    if (gp_ticks_to_ns(open_ticks) > ledger->longest_ns)
-        ledger->longest_ns = gp_ticks_to_ns(open_ticks);
+    to_ledger(&words, words.slice_ticks + open_ticks, waited, ready, blind, ledger);
+    uint64_t longest = gp_ticks_to_ns(gp_edge_load(&coro->longest_ticks)), open_ns = gp_ticks_to_ns(open_ticks);
+    uint64_t longest_before = gp_coro_member(coro)->longest_before;
+    ledger->cpu_ns = gp_edge_settled_cpu_ns(coro) + gp_edge_load(&rare->polled_cpu_ns);
+    ledger->spawned = gp_edge_load(&rare->spawned);
+    ledger->longest_ns = longest > longest_before ? longest : longest_before;
+    if (open_ns > ledger->longest_ns)
+        ledger->longest_ns = open_ns;
 }
 
 void gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)

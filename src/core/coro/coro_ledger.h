@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "signal/coro_record.h"
+#include "signal/edge.h"
 
 // A new record: it waits from `now` (ticks) on.
 void gp_ledger_begin(prof_coro_t *coro, uint64_t now);
@@ -18,6 +18,31 @@ void gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger);
 
 // Without a wait in progress: changes only when the coroutine is switched.
 void gp_ledger_read_closed(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger);
+
+// What a reading is made of, for later: a reading that is hardly ever wanted costs a few loads.
+typedef struct gp_ledger_words {
+    uint64_t since, begun, slice_ticks, off_ns, told_ticks, ready_wait_ticks, switches; // as in prof_coro_t
+    uint64_t blocked_ns, polled_slice_ns;                                               // as beside it
+} gp_ledger_words_t;
+
+static inline void gp_ledger_read_words(prof_coro_t *coro, gp_ledger_words_t *words)
+{
+    *words = (gp_ledger_words_t){
+        .since = gp_edge_load(&coro->since),
+        .begun = gp_edge_load(&coro->begun),
+        .slice_ticks = gp_edge_load(&coro->slice_ticks),
+        .off_ns = gp_edge_load(&coro->off_ns),
+        .told_ticks = gp_edge_load(&coro->told_ticks),
+        .ready_wait_ticks = gp_edge_load(&coro->ready_wait_ticks),
+        .switches = gp_edge_load(&coro->switches),
+        .blocked_ns = gp_edge_load(gp_coro_blocked_ns(coro)),
+        .polled_slice_ns = gp_edge_load(&gp_coro_rare(coro)->polled_slice_ns),
+    };
+}
+
+// The ledger as it was at `ticks`, of a coroutine that ran then, in an epoch that was not over, when its words were
+// read; on the CPU since its account was settled. Without `longest_ns` and `spawned`.
+void gp_ledger_of_words(const prof_coro_t *coro, const gp_ledger_words_t *words, uint64_t ticks, gp_ledger_t *ledger);
 
 // Hand a ledger out, as far as out->size goes. Returns 0 or -EINVAL.
 int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out);

@@ -54,12 +54,17 @@ static inline void gp_edge_store(_Atomic uint64_t *word, uint64_t value)
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
 
+static inline uint64_t gp_edge_waited_until(uint64_t since, uint64_t begun, uint64_t slice_ticks)
+{
+    int64_t waited = (int64_t)(since - begun - slice_ticks);
+    return waited > 0 ? (uint64_t)waited : 0; // read amidst a switch, or processors' counters differ by a few ticks
+}
+
 // Ticks that it waited, up to its last edge.
 static inline uint64_t gp_edge_waited(prof_coro_t *coro)
 {
-    int64_t waited =
-        (int64_t)(gp_edge_load(&coro->since) - gp_edge_load(&coro->begun) - gp_edge_load(&coro->slice_ticks));
-    return waited > 0 ? (uint64_t)waited : 0; // read amidst a switch, or processors' counters differ by a few ticks
+    return gp_edge_waited_until(gp_edge_load(&coro->since), gp_edge_load(&coro->begun),
+                                gp_edge_load(&coro->slice_ticks));
 }
 
 #define GP_EDGE_OVER UINT64_MAX // it is over: its last wait, and one that it is woken from after all, do not count

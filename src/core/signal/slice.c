@@ -206,23 +206,15 @@ void gp_slice_settle_now(gp_thread_t *thread)
     gp_slice_leave(thread);
 }
 
-// Are fewer than `ticks` open at `now`?
-static bool is_settled(gp_thread_t *thread, uint64_t now, int64_t ticks)
-{
-    prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    return thread->epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) &&
-           gp_slice_is_live(thread, current) && (int64_t)(now - gp_edge_load(&current->settled)) < ticks;
-}
-
 uint64_t gp_slice_settle_open(gp_thread_t *thread, uint64_t now)
 {
-    if (__builtin_expect(is_settled(thread, now, gp_slice_long_ticks), 1) ||
+    if (__builtin_expect(gp_slice_is_settled(thread, now, gp_slice_long_ticks), 1) ||
         atomic_load_explicit(&thread->busy, memory_order_relaxed)) // a handler of the program's, amid a switch
         return now;
     for (int i = 0; i < SETTLE_TRIES; i++) {
         gp_slice_settle_now(thread);
         now = gp_ticks();
-        if (is_settled(thread, now, (int64_t)gp_slice_window_ticks))
+        if (gp_slice_is_settled(thread, now, (int64_t)gp_slice_window_ticks))
             break; // else it was preempted meanwhile
     }
     return now;

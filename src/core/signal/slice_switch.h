@@ -42,6 +42,14 @@ static inline bool gp_slice_is_live(gp_thread_t *thread, prof_coro_t *current)
     return current != NULL && gp_word_is(&current->id, atomic_load_explicit(&thread->current_id, memory_order_relaxed));
 }
 
+// Are fewer than `ticks` open at `now`? Then the thread's accounts are of this epoch, and the hint is live.
+static inline bool gp_slice_is_settled(gp_thread_t *thread, uint64_t now, int64_t ticks)
+{
+    prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    return gp_word32_is(&gp_edge_epoch, thread->epoch) && gp_slice_is_live(thread, current) &&
+           (int64_t)(now - gp_edge_load(&current->settled)) < ticks;
+}
+
 // The common case of gp_thread_coro_at(): the hint names a live coroutine, and `sp` is on its stack or it has none.
 __attribute__((always_inline)) static inline bool gp_slice_is_hint_right(gp_thread_t *thread, prof_coro_t *current,
                                                                          uintptr_t sp)

@@ -9,6 +9,7 @@
 #include "coro/spawn.h"
 #include "signal/edge.h"
 #include "signal/rest.h"
+#include "signal/slice_switch.h"
 #include "trace/context.h"
 #include "trace/span_id.h"
 #include "trace/span_mark.h"
@@ -132,14 +133,25 @@ static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *
             gp_span_text_add_field(slot, options->fields[i].key, options->fields[i].value);
 }
 
+// As it was noted; unless it was another coroutine's, or none was known then.
+static void take_noted(gp_span_slot_t *slot, const beginning_t *what)
+{
+    slot->start = what->since->ticks;
+    if (what->since->coro == what->coro)
+        gp_ledger_of_words(what->coro, &what->since->words, slot->start, &slot->times);
+    else
+        atomic_fetch_or_explicit(&slot->flags, GP_SPAN_NO_TIMES, memory_order_relaxed);
+}
+
 static void mark_start(gp_span_slot_t *slot, const beginning_t *what)
 {
     slot->begun = gp_span_edge_now();
-    slot->start = what->since != NULL ? what->since->ticks : start_of(what->options->start_unix_ns, slot->begun);
-    if (what->since != NULL)
-        slot->times = what->since->times;
-    else
-        gp_span_mark_times(what->coro, slot->begun, &slot->times);
+    if (what->since != NULL) {
+        take_noted(slot, what);
+        return;
+    }
+    slot->start = start_of(what->options->start_unix_ns, slot->begun);
+    gp_span_mark_times(what->coro, slot->begun, &slot->times);
 }
 
 static uint64_t begin(const beginning_t *what, prof_span_kind_t kind, const char *name, const gp_park_t *caller)
@@ -230,12 +242,25 @@ prof_span_t *prof_span_begin(prof_span_kind_t kind, const char *name, const prof
     return begin_wanted(kind, name, options, takers, &caller, NULL);
 }
 
+// Where the account is not settled, or nothing is recorded.
+__attribute__((noinline)) static bool settle_noted(gp_thread_t *thread, gp_span_since_t *since)
+{
+    since->coro = NULL;
+    since->ticks = gp_span_edge_now();
+    return thread != NULL && gp_slice_is_settled(thread, since->ticks, gp_slice_long_ticks);
+}
+
 void gp_span_note(gp_span_since_t *since)
 {
-    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    *since = (gp_span_since_t){.ticks = gp_span_edge_now()};
-    if (coro != NULL)
-        gp_span_mark_times(coro, since->ticks, &since->times);
+    gp_thread_t *thread = gp_thread_self;
+    since->ticks = gp_ticks();
+    bool is_settled = thread != NULL && gp_slice_is_settled(thread, since->ticks, gp_slice_long_ticks);
+    if (__builtin_expect(!is_settled, 0) && !settle_noted(thread, since))
+        return;
+    prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
+    bool runs = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0 && gp_edge_is_current(coro);
+    since->coro = runs ? coro : NULL;
+    gp_ledger_read_words(coro, &since->words);
 }
 
 prof_span_t *gp_span_begin_since(prof_span_kind_t kind, const char *name, const gp_span_since_t *since)

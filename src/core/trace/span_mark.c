@@ -73,7 +73,7 @@ void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_
     mark->times = (gp_ledger_t){0};
     if (gp_rest_overlaps(slot->start))
         mark->flags |= GP_SPAN_RESTED;
-    if (gp_span_is_known(slot)) {
+    if (!(mark->flags & GP_SPAN_NO_TIMES) && gp_span_is_known(slot)) {
         gp_span_mark_times(slot->coro, now, &mark->times);
         subtract(&mark->times, &slot->times);
         if (mark->flags & GP_SPAN_RESTED && is_nothing(&mark->times)) // a rest is around it
