@@ -5,7 +5,8 @@ from .rounds import Estimate
 
 KINDS = (("nothing records spans", 0, (20, "<= 20 ns")), ("within a request that is not recorded", 1, (20, "<= 20 ns")),
          ("within a request", 2, (200, "<= 200 ns")), ("    with two fields", 3, None),
-         ("    while another thread does the same", 5, None), ("a request, with its trace", 4, None))
+         ("    while another thread does the same", 5, None), ("    that is too short to be one", 6, None),
+         ("a request, with its trace", 4, None))
 
 
 def run(bench):
