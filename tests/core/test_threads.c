@@ -21,6 +21,7 @@
 #include "capture/ring_file.h"
 #include "cmocka_all.h"
 #include "collect/collector.h"
+#include "collect/look_pace.h"
 #include "collect/news.h"
 #include "collect/pace_queue.h"
 #include "collect/sampler.h"
@@ -30,6 +31,7 @@
 #include "coro/registry.h"
 #include "coro/thread_rings.h"
 #include "coro/threads.h"
+#include "signal/handler.h"
 #include "signal/mask.h"
 #include "signal/ticks.h"
 
@@ -189,17 +191,95 @@ static void clocks_are_read_of_threads_with_coroutines(void **state)
     gp_thread_t *thread = blocks[0];
     gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED};
     prof_coro_t *coro = gp_coro_new(&birth);
+    bool found = false;
     thread->root->since = gp_ticks() - gp_ticks_from_ns(1000000000);
     clocks_read = 0;
-    assert_false(gp_sleepers_look(thread));
+    assert_false(gp_sleepers_look(thread, &found));
     assert_int_equal(clocks_read, 0);
     thread->current = coro;
     thread->current_id = coro->id;
-    assert_true(gp_sleepers_look(thread));
+    assert_true(gp_sleepers_look(thread, &found));
     assert_true(clocks_read > 0);
     thread->current = thread->root;
     thread->current_id = thread->root_id;
     gp_coro_retire(coro);
+}
+
+static int kicks;
+
+static void count_kick(void)
+{
+    kicks++;
+}
+
+static void a_thread_that_leaves_its_rest_wakes_the_collector(void **state)
+{
+    (void)state;
+    gp_thread_t *thread = blocks[BLOCKS / 3];
+    void (*kick)(void) = gp_handler_kick;
+    forget_news();
+    gp_handler_kick = count_kick;
+    kicks = 0;
+    gp_thread_tell_at_once(thread); // it does not rest
+    assert_int_equal(kicks, 0);
+    assert_false(gp_news_doze(false)); // as there is a thread to be looked at
+    gp_thread_set_remove(&gp_news_lookers, thread);
+    assert_true(gp_news_doze(false));
+    gp_thread_tell(thread); // of a sample: that can wait
+    assert_int_equal(kicks, 0);
+    gp_thread_tell_at_once(thread); // of which it told before
+    assert_int_equal(kicks, 1);
+    gp_thread_tell_at_once(thread);
+    assert_int_equal(kicks, 1);
+    assert_false(gp_news_doze(true));
+    gp_thread_set_remove(&gp_news_lookers, thread);
+    assert_true(gp_news_doze(true));
+    gp_thread_tell(thread); // its next round is far
+    assert_int_equal(kicks, 2);
+    gp_thread_tell(thread);
+    gp_thread_tell_at_once(thread);
+    assert_int_equal(kicks, 2);
+    gp_handler_kick = kick;
+    forget_news();
+}
+
+// Are so many intervals between half and one and a half of `mean_ns`, and that on average? The same ones each time.
+static void assert_pace(gp_look_pace_t *pace, uint64_t least_ns, uint64_t mean_ns)
+{
+    enum { COUNT = 10000 };
+    uint64_t sum = 0;
+    for (int i = 0; i < COUNT; i++) {
+        uint64_t next = gp_look_pace_next_ns(pace, least_ns);
+        assert_in_range(next, mean_ns / 2, mean_ns + mean_ns / 2);
+        sum += next;
+    }
+    assert_in_range(sum / COUNT, mean_ns * 98 / 100, mean_ns * 102 / 100);
+}
+
+static void looks_are_seldom_where_none_sleeps(void **state)
+{
+    (void)state;
+    gp_look_pace_t pace = {0};
+    uint64_t half_s = 500000000;
+    assert_pace(&pace, 0, GP_LOOK_NS);
+    gp_look_pace_note(&pace, half_s, false);
+    assert_pace(&pace, 0, GP_LOOK_NS);
+    gp_look_pace_note(&pace, half_s, false);
+    assert_pace(&pace, 0, 2 * GP_LOOK_NS);
+    gp_look_pace_note(&pace, 20 * half_s, false);
+    assert_pace(&pace, 0, GP_LOOK_SELDOM_NS);
+    assert_pace(&pace, 10 * GP_LOOK_NS, 10 * GP_LOOK_NS);
+    gp_look_pace_note(&pace, GP_LOOK_SELDOM_NS, true);
+    assert_pace(&pace, 0, GP_LOOK_NS);
+    gp_look_pace_note(&pace, 20 * half_s, false);
+    gp_look_pace_hasten(&pace);
+    for (int i = 0; i < GP_LOOK_QUICK_LOOKS; i++) {
+        assert_pace(&pace, 0, GP_LOOK_NS);
+        gp_look_pace_note(&pace, GP_LOOK_NS, false);
+    }
+    assert_pace(&pace, 0, GP_LOOK_SELDOM_NS);
+    gp_look_pace_reset(&pace);
+    assert_pace(&pace, 0, GP_LOOK_NS);
 }
 
 static void timers_are_due_in_order(void **state)
@@ -506,6 +586,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(ended_blocks_are_taken_first, make_blocks, drop_blocks),
         cmocka_unit_test_setup_teardown(chains_keep_all_their_blocks, make_blocks, drop_blocks),
         cmocka_unit_test_setup_teardown(the_collector_comes_to_threads_with_news, make_blocks, drop_blocks),
+        cmocka_unit_test_setup_teardown(a_thread_that_leaves_its_rest_wakes_the_collector, make_blocks, drop_blocks),
+        cmocka_unit_test(looks_are_seldom_where_none_sleeps),
         cmocka_unit_test_setup_teardown(clocks_are_read_of_threads_with_coroutines, make_blocks, drop_blocks),
         cmocka_unit_test(timers_are_due_in_order),
         cmocka_unit_test(looks_at_threads_that_sleep_are_bounded),

@@ -4,7 +4,7 @@ import check
 
 SHARE = 0.25        # half the time between two looks goes to what comes after a nap of 20 ms: 12 %
 LOOKS = 0.02
-WAKEUPS = 60        # a second: 20 rounds of the collector and 4 of what writes; 200 if it looked at threads all the time
+WAKEUPS = 15        # a second: 2 rounds of the collector and 2 of what writes, and some before it is known to be a rest
 
 
 class AtRest(check.Case):

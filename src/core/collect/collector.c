@@ -14,6 +14,7 @@
 #include "collect/functions.h"
 #include "collect/hog_samples.h"
 #include "collect/left_children.h"
+#include "collect/look_pace.h"
 #include "collect/modules.h"
 #include "collect/news.h"
 #include "collect/polled.h"
@@ -48,7 +49,9 @@ enum {
     PAGE = 4096,
     EARLY_ROUNDS = 10, // short, as what the program does has only begun to show: handlers wait for its memory
     EARLY_NS = 10000000,
-    LOOKS_FOR_NOTHING = 8, // 40 ms: what wakes the collector up costs a thread a system call
+    REST_NS = 40000000,  // from then on what leaves its rest wakes the collector up, which costs it a system call
+    IDLE_ROUNDS = 5,     // after which all that was recorded is written; as long as nothing follows, rounds come
+    IDLE_NS = 500000000, // so seldom
 };
 
 static _Atomic unsigned waiting; // threads that wait for the lock
@@ -60,9 +63,11 @@ static _Atomic uint64_t look_by; // CLOCK_MONOTONIC; 0 = there is nothing to be 
 // `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
-static bool is_drained;            // since the present look began. Guarded by the drain lock
-static unsigned looks_for_nothing; // in a row, that left no thread to be looked at
-static bool is_forked;             // the process is a fork of one that was profiled
+static bool is_drained;      // since the present look began. Guarded by the drain lock
+static uint64_t rest_ns;     // of looks in a row that left no thread to be looked at
+static unsigned idle_rounds; // in a row, in which nothing had been told, and that nobody asked for
+static gp_look_pace_t look_pace;
+static bool is_forked; // the process is a fork of one that was profiled
 
 void gp_collector_kick(void)
 {
@@ -207,8 +212,10 @@ static void drain(gp_thread_t *thread)
         end_thread(thread);
 }
 
-static void drain_all(void)
+// Returns whether there was anything told.
+static bool drain_all(void)
 {
+    bool is_any = false;
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (language != NULL)
         language->before_drain();
@@ -217,9 +224,11 @@ static void drain_all(void)
     for (gp_thread_t *thread; (thread = gp_thread_set_next(&gp_news, &slot)) != NULL;) {
         gp_thread_set_remove(&gp_news, thread);
         drain(thread);
+        is_any = true;
     }
     if (language != NULL)
         language->after_drain();
+    return is_any;
 }
 
 // What samples are located in, as it is now: before they are drained.
@@ -283,7 +292,8 @@ static void round_of_all(void)
     GP_SINKS_CALL(round_begins);
     refresh();
     prof_coro_t *retired = gp_coro_take_retired();
-    drain_all();
+    bool is_idle = !drain_all() && retired == NULL;
+    idle_rounds = is_idle ? idle_rounds + 1 : 0;
     for (prof_coro_t *coro = retired; coro != NULL; coro = gp_coro_next_retired(coro))
         GP_SINKS_CALL(coro_over, coro);
     gp_coro_recycle(retired);
@@ -303,28 +313,33 @@ void gp_collector_drain_for_look(void)
     is_drained = true;
 }
 
-static void look_at_sleepers(bool with_threads)
+// `after_ns` after the look before.
+static void look_at_sleepers(uint64_t after_ns, bool with_threads)
 {
+    bool found = false;
     take_lock();
     gp_news_take();
     gp_thread_sleeps_begin_round(with_threads);
     gp_thread_t *thread;
     is_drained = false;
     for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL;)
-        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE || !gp_sleepers_look(thread))
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE ||
+            !gp_sleepers_look(thread, &found))
             gp_thread_set_remove(&gp_news_lookers, thread);
     uint32_t first = 0;
-    looks_for_nothing = gp_thread_set_next(&gp_news_lookers, &first) != NULL ? 0 : looks_for_nothing + 1;
+    rest_ns = gp_thread_set_next(&gp_news_lookers, &first) != NULL ? 0 : rest_ns + after_ns;
+    gp_look_pace_note(&look_pace, after_ns, found);
     gp_unlock(&gp_drain_lock);
 }
 
-// Have all threads been at rest for a while? Then one that no longer is wakes the collector up.
-static bool doze(void)
+// Have all threads been at rest for a while? Then one that no longer is wakes the collector up; `for_long`: any that
+// does anything.
+static bool doze(bool for_long)
 {
-    if (looks_for_nothing < LOOKS_FOR_NOTHING)
+    if (rest_ns < REST_NS)
         return false;
     take_lock();
-    bool dozes = gp_news_doze();
+    bool dozes = gp_news_doze(for_long);
     gp_unlock(&gp_drain_lock);
     return dozes;
 }
@@ -353,6 +368,26 @@ static uint64_t until_look_ns(void)
     return by == 0 ? UINT64_MAX : by > now ? by - now : 1;
 }
 
+static uint64_t next_look_ns(uint64_t slow)
+{
+    uint64_t least_ns = GP_LOOK_NS * (uint64_t)atomic_load_explicit(&stretch, memory_order_relaxed);
+    return gp_look_pace_next_ns(&look_pace, least_ns) * slow / 100;
+}
+
+// Did somebody say how soon what happens is to be written? Then nothing here is put off.
+static bool is_hurried(void)
+{
+    return atomic_load_explicit(&round_ns, memory_order_relaxed) < GP_COLLECTOR_ROUND_NS;
+}
+
+// Until the next round of a process that has been at rest for long.
+static uint64_t idle_ns(uint64_t all, uint64_t look_ns)
+{
+    if (all < IDLE_NS)
+        all = IDLE_NS;
+    return all < look_ns ? all : look_ns;
+}
+
 // Until a kick, or for a round, `most_ns` at most; with looks at sleepers where a sink wants to know of them.
 static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
 {
@@ -369,19 +404,29 @@ static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
     if (look_ns < all || (!sampling && slow > 100 && look_ns != UINT64_MAX)) // a rest has little to take
         all = look_ns;
     for (uint64_t waited = 0, step; waited < all; waited += step) {
-        bool dozes = looks && doze();
+        bool with_threads = looks && wants_threads();
+        bool is_idle = waited == 0 && idle_rounds >= IDLE_ROUNDS && !is_hurried();
+        bool dozes = looks && doze(is_idle);
+        if (with_threads || is_hurried())
+            gp_look_pace_reset(&look_pace);
+        if (dozes && is_idle)
+            all = idle_ns(all, look_ns);
         step = all - waited;
         if (looks && !dozes) {
-            uint64_t next = gp_sleepers_next_ns() * atomic_load_explicit(&stretch, memory_order_relaxed) * slow / 100;
+            uint64_t next = next_look_ns(slow);
             step = next < all ? next : all;
         }
         struct timespec time = {.tv_nsec = (long)step};
         bool is_woken = gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT;
         gp_news_wake();
-        if (is_woken)
+        if (dozes && is_woken) // what has left its rest may sleep right after it
+            gp_look_pace_hasten(&look_pace);
+        if (is_woken) {
+            idle_rounds = 0;
             return;
+        }
         if (looks)
-            look_at_sleepers(wants_threads());
+            look_at_sleepers(step, with_threads);
     }
 }
 
@@ -577,5 +622,8 @@ void gp_collector_after_fork(void)
     gp_thread_sleeps_after_fork();
     gp_samples_after_fork();
     gp_left_children_in_child();
+    gp_look_pace_reset(&look_pace);
+    idle_rounds = 0;
+    rest_ns = 0;
     is_forked = true;
 }

@@ -60,19 +60,20 @@ void gp_news_look_at_all(void)
             gp_news_lookers.words[thread->slot / 64] |= 1ull << thread->slot % 64;
 }
 
-bool gp_news_doze(void)
+bool gp_news_doze(bool for_long)
 {
     uint32_t slot = 0;
-    atomic_store(&gp_thread_wakes, true); // in one order with what gp_thread_tell_first() does
+    // In one order with what gp_thread_tell_first() and gp_thread_tell_at_once() do.
+    atomic_store(&gp_thread_wakes, for_long ? GP_THREAD_WAKES_ANY : GP_THREAD_WAKES_AT_ONCE);
     gp_news_take();
     if (gp_thread_set_next(&gp_news_lookers, &slot) != NULL)
         gp_news_wake();
-    return atomic_load_explicit(&gp_thread_wakes, memory_order_relaxed);
+    return atomic_load_explicit(&gp_thread_wakes, memory_order_relaxed) != GP_THREAD_WAKES_NONE;
 }
 
 void gp_news_wake(void)
 {
-    atomic_store_explicit(&gp_thread_wakes, false, memory_order_relaxed);
+    atomic_store_explicit(&gp_thread_wakes, GP_THREAD_WAKES_NONE, memory_order_relaxed);
 }
 
 void gp_news_forget(void)

@@ -27,9 +27,9 @@ void gp_news_look_at_all(void);
 
 void gp_thread_set_remove(gp_thread_set_t *set, const gp_thread_t *thread);
 
-// Take what has been told. Is there no thread to be looked at then? What is told from here on, until gp_news_wake(),
-// wakes the collector up.
-bool gp_news_doze(void);
+// Take what has been told. Is there no thread to be looked at then? What is told at once from here on, until
+// gp_news_wake(), wakes the collector up; `for_long`: whatever is told does.
+bool gp_news_doze(bool for_long);
 void gp_news_wake(void);
 
 // In a forked child.

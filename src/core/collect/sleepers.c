@@ -28,15 +28,6 @@ typedef struct sleep { // of a thread, in a system call
     uintptr_t sp, pc;
 } sleep_t;
 
-uint64_t gp_sleepers_next_ns(void)
-{
-    static uint32_t random = 2463534242u; // xorshift32, the collector's own
-    random ^= random << 13;
-    random ^= random >> 17;
-    random ^= random << 5;
-    return GP_LOOK_NS / 2 + random % GP_LOOK_NS;
-}
-
 static bool read_task_file(pid_t tid, const char *name, char *text, size_t size)
 {
     snprintf(text, size, "/proc/self/task/%d/%s", (int)tid, name);
@@ -148,19 +139,19 @@ static bool was_sampled(gp_thread_t *thread)
     return gp_ring_unread(&thread->ring) != 0;
 }
 
-static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t since, uint64_t weight_ns)
+static bool hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t since, uint64_t weight_ns)
 {
     static gp_sample_buffer_t buffer; // guarded by the drain lock
     unsigned flags;
     sleep_t sleep;
     if (!find_sleep(atomic_load_explicit(&thread->tid, memory_order_relaxed), &sleep))
-        return;
+        return false;
     gp_collector_drain_for_look();
     if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
-        return;
+        return false;
     int depth = walk_from(thread, &sleep, coro, since, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
     if (depth <= 0 || was_sampled(thread))
-        return;
+        return false;
     buffer.sample = (gp_sample_t){
         .coro = coro,
         .coro_id = id,
@@ -173,6 +164,7 @@ static void hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_
     };
     gp_parked_trace(coro, buffer.sample.trace);
     gp_samples_take_sleep(thread, &buffer.sample);
+    return true;
 }
 
 static bool is_at_home(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
@@ -181,7 +173,7 @@ static bool is_at_home(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
     return coro == thread->root && now > since && gp_ticks_to_ns(now - since) > AT_HOME_NS;
 }
 
-bool gp_sleepers_look(gp_thread_t *thread)
+bool gp_sleepers_look(gp_thread_t *thread, bool *found)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
     uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed), now = gp_ticks();
@@ -192,7 +184,7 @@ bool gp_sleepers_look(gp_thread_t *thread)
     if (gp_edge_load(&coro->id) != id)
         return true;
     uint64_t since = gp_edge_load(&coro->since), unseen = unseen_ns(thread, since, now);
-    if (unseen > 0 && coro != thread->root && !runs_on(thread))
-        hand_on(thread, coro, id, since, unseen);
+    if (unseen > 0 && coro != thread->root && !runs_on(thread) && hand_on(thread, coro, id, since, unseen))
+        *found = true;
     return true;
 }

@@ -2,19 +2,15 @@
 // Where threads sleep while a coroutine has them: the stack of a system call that holds up a whole event loop.
 //
 // Model: on-CPU timers do not fire in a thread that sleeps, and a signal sent to it would cut its system call short. So
-// the collector looks at it from outside, every 5 ms on average, at irregular intervals: /proc says whether it sleeps
-// in a system call, and where its stack pointer is. A thread found asleep is charged with the time since the look
-// before, so that what a coroutine sleeps is charged to where it sleeps, on average. Nothing is done to the thread.
-// Threads that are on their own stack are left out: event loops sleep there. Those that have been there for a while are
-// not even looked at. For threads that have no coroutines see thread_sleeps.h.
+// the collector looks at it from outside, every 5 ms on average, or less often where none sleeps (look_pace.h), at
+// irregular intervals: /proc says whether it sleeps in a system call, and where its stack pointer is. A thread found
+// asleep is charged with the time since the look before, so that what a coroutine sleeps is charged to where it sleeps,
+// on average. Nothing is done to the thread. Threads that are on their own stack are left out: event loops sleep there.
+// Those that have been there for a while are not even looked at. For threads that have no coroutines see
+// thread_sleeps.h.
 #pragma once
 
 #include "collect/collector.h"
-
-enum { GP_LOOK_NS = 5000000 }; // mean time between two looks
-
-// How long to wait until the next look, ns: between half and one and a half of the mean.
-uint64_t gp_sleepers_next_ns(void);
 
 // Walk the stack of a thread that sleeps in a system call while it has `coro`, or its own stack, since `since` (ticks).
 //   frames: uintptr_t[max], innermost first. flags: enum gp_unwind_flag.
@@ -24,7 +20,8 @@ int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uin
                      unsigned *flags);
 
 // Look at one thread; rings are drained where it sleeps. Caller holds the drain lock. Collector only.
+//   found: set to true where it slept, and that has been handed on; else left as it is.
 // Returns whether it is to be looked at again. false: it has been on its own stack for so long that it will tell when
 // it leaves that (gp_slice_prepare()); its clock was not read. Cost: ~5 ns for a thread on its own stack, else ~1 us;
 // ~10 us for one that sleeps.
-bool gp_sleepers_look(gp_thread_t *thread);
+bool gp_sleepers_look(gp_thread_t *thread, bool *found);

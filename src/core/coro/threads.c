@@ -186,7 +186,7 @@ static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_gue
         // what follows sees what that asks for.
         atomic_store(&thread->state, GP_THREAD_LIVE);
         if (atomic_load(&gp_thread_tells_birth))
-            gp_thread_tell(thread);
+            gp_thread_tell_at_once(thread);
     }
     gp_unlock(&gp_registry_lock);
     if (thread == NULL || thread == known)

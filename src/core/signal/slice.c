@@ -189,7 +189,7 @@ prof_coro_t *gp_slice_prepare(gp_thread_t *thread, uintptr_t sp, uint64_t now)
     prof_coro_t *from = current_of(thread);
     if (!gp_slice_is_short(thread, from, (int64_t)(now - gp_edge_load(&from->since))))
         end_long_slice(thread, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
-    gp_thread_tell(thread); // that has been on its own stack for long may leave it
+    gp_thread_tell_at_once(thread); // that has been on its own stack for long may leave it
     return from;
 }
 

@@ -14,13 +14,20 @@ _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 _Atomic(gp_thread_t *) gp_thread_blocks[GP_THREADS_MAX];
 _Atomic uint64_t gp_thread_told[GP_THREADS_MAX / 64];
 _Atomic bool gp_thread_tells_birth;
-_Atomic bool gp_thread_wakes;
+_Atomic int gp_thread_wakes;
 
 void gp_thread_tell_first(gp_thread_t *thread)
 {
-    // In one order with what gp_news_doze() does: either that one sees what is told, or this one wakes it up.
+    // In one order with what gp_news_doze() does: either that one sees what is told, or this one, or
+    // gp_thread_tell_at_once(), that it is to be woken up.
     atomic_fetch_or(&gp_thread_told[thread->slot / 64], 1ull << thread->slot % 64);
-    if (atomic_load(&gp_thread_wakes) && gp_handler_kick != NULL)
+    if (atomic_load(&gp_thread_wakes) == GP_THREAD_WAKES_ANY)
+        gp_thread_wake_collector();
+}
+
+void gp_thread_wake_collector(void)
+{
+    if (atomic_exchange(&gp_thread_wakes, GP_THREAD_WAKES_NONE) != GP_THREAD_WAKES_NONE && gp_handler_kick != NULL)
         gp_handler_kick();
 }
 
