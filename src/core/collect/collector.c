@@ -65,7 +65,7 @@ static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
 static bool is_drained;      // since the present look began. Guarded by the drain lock
 static uint64_t rest_ns;     // of looks in a row that left no thread to be looked at
-static unsigned idle_rounds; // in a row, in which nothing had been told, and that nobody asked for
+static unsigned idle_rounds; // in a row, in which nothing had been told, and that nothing asked for
 static gp_look_pace_t look_pace;
 static bool is_forked; // the process is a fork of one that was profiled
 
@@ -374,7 +374,7 @@ static uint64_t next_look_ns(uint64_t slow)
     return gp_look_pace_next_ns(&look_pace, least_ns) * slow / 100;
 }
 
-// Did somebody say how soon what happens is to be written? Then nothing here is put off.
+// Is it said how soon what happens is to be written? Then nothing here is put off.
 static bool is_hurried(void)
 {
     return atomic_load_explicit(&round_ns, memory_order_relaxed) < GP_COLLECTOR_ROUND_NS;
