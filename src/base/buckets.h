@@ -16,8 +16,12 @@ typedef struct gp_buckets { // zero-initialized = none: searches are binary
     uint32_t *first; // uint32_t[count + 1]
 } gp_buckets_t;
 
-// Sort as qsort() does, unless the array is in order, as most are that are read from files.
-void gp_sort(void *elements, size_t count, size_t stride, int (*compare)(const void *left, const void *right));
+// Sort as qsort() does, unless the array is in order, as most are that are read from files. Many elements are sorted by
+// the digits of their addresses.
+//   elements: begin with their address (uint64_t), or another number.
+//   compare:  by that first, ascending, then by whatever else.
+typedef int gp_compare_t(const void *left, const void *right);
+void gp_sort(void *elements, size_t count, size_t stride, gp_compare_t *compare);
 
 // Make the table for an array of elements that begin with their address (uint64_t), ascending.
 // Without memory there is none.

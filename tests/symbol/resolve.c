@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buckets.h"
 #include "base/helpers.h"
 #include "base/memory.h"
 #include "symbol/elf_file.h"
@@ -158,39 +159,10 @@ static void read_questions(questions_t *questions)
     free(input);
 }
 
-// Sort by one digit of the address, the order of equal ones kept. Returns whether there was
-// anything to do.
-static bool sort_by_digit(question_t *to, const question_t *from, size_t count, unsigned shift)
+static int compare_questions(const void *left, const void *right)
 {
-    enum { DIGITS = 1 << 11 };
-    size_t starts[DIGITS] = {0}, next = 0;
-    for (size_t i = 0; i < count; i++)
-        starts[from[i].address >> shift & (DIGITS - 1)]++;
-    if (starts[from[0].address >> shift & (DIGITS - 1)] == count)
-        return false;
-    for (size_t digit = 0; digit < DIGITS; digit++) {
-        size_t of_digit = starts[digit];
-        starts[digit] = next;
-        next += of_digit;
-    }
-    for (size_t i = 0; i < count; i++)
-        to[starts[from[i].address >> shift & (DIGITS - 1)]++] = from[i];
-    return true;
-}
-
-static void sort_questions(questions_t *questions)
-{
-    question_t *other = gp_memory_whole((questions->count + 1) * sizeof(*other));
-    if (other == NULL)
-        exit(1);
-    for (unsigned shift = 0; shift < 64 && questions->count > 0; shift += 11) {
-        if (sort_by_digit(other, questions->items, questions->count, shift)) {
-            question_t *sorted = other;
-            other = questions->items;
-            questions->items = sorted;
-        }
-    }
-    free(other);
+    const question_t *a = left, *b = right;
+    return a->address < b->address ? -1 : a->address > b->address;
 }
 
 static void expect(gp_symbolizer_t *symbolizer, uint32_t module, const questions_t *questions)
@@ -211,7 +183,7 @@ static void answer(gp_symbolizer_t *symbolizer, uint32_t module, questions_t *qu
     const gp_symbol_t **symbols = calloc(questions->count + 1, sizeof(*symbols));
     if (symbols == NULL)
         exit(1);
-    sort_questions(questions);
+    gp_sort(questions->items, questions->count, sizeof(*questions->items), compare_questions);
     expect(symbolizer, module, questions);
     for (size_t i = 0; i < questions->count; i++) {
         const gp_symbol_t *symbol = gp_symbolizer_resolve(symbolizer, module, questions->items[i].address);
