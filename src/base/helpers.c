@@ -8,6 +8,7 @@ struct gp_helpers {
     pthread_cond_t given, done;
     // All of it under the lock.
     gp_job_t *first, *last; // given, and not begun
+    unsigned helping;       // takers that do other jobs meanwhile
     bool is_over;
     // The owner's.
     unsigned count;
@@ -94,48 +95,73 @@ void gp_helpers_give(gp_helpers_t *helpers, gp_job_t *job)
     *(helpers->last != NULL ? &helpers->last->next : &helpers->first) = job;
     helpers->last = job;
     pthread_cond_signal(&helpers->given);
+    if (helpers->helping > 0)
+        pthread_cond_broadcast(&helpers->done);
     pthread_mutex_unlock(&helpers->lock);
 }
 
+// What those do who wait for a job that another thread is at.
+typedef enum help { NO_HELP, HELP_SIMPLE, HELP_ANY } help_t;
+
+// Do a job that has not begun, or wait until there may be one.
+static void help_once(gp_helpers_t *helpers, help_t help)
+{
+    gp_job_t *other = helpers->first;
+    while (other != NULL && help == HELP_SIMPLE && other->takes_others)
+        other = other->next;
+    if (other != NULL) {
+        begin(helpers, other);
+        do_begun(helpers, other);
+        return;
+    }
+    helpers->helping++;
+    pthread_cond_wait(&helpers->done, &helpers->lock);
+    helpers->helping--;
+}
+
 // Returns whether the caller is to do it.
-static bool wait_for(gp_helpers_t *helpers, gp_job_t *job)
+static bool wait_for(gp_helpers_t *helpers, gp_job_t *job, help_t help)
 {
     pthread_mutex_lock(&helpers->lock);
     bool is_ours = job->state == GP_JOB_GIVEN;
     if (is_ours)
         begin(helpers, job);
     while (job->state == GP_JOB_BEGUN && !is_ours)
-        pthread_cond_wait(&helpers->done, &helpers->lock);
+        if (help != NO_HELP)
+            help_once(helpers, help);
+        else
+            pthread_cond_wait(&helpers->done, &helpers->lock);
     pthread_mutex_unlock(&helpers->lock);
     return is_ours;
 }
 
-void gp_helpers_take(gp_helpers_t *helpers, gp_job_t *job)
+static void take(gp_helpers_t *helpers, gp_job_t *job, help_t help)
 {
-    if (helpers != NULL ? wait_for(helpers, job) : job->state == GP_JOB_GIVEN)
+    if (helpers != NULL ? wait_for(helpers, job, help) : job->state == GP_JOB_GIVEN)
         job->work(job);
     job->state = GP_JOB_IDLE;
+}
+
+void gp_helpers_take(gp_helpers_t *helpers, gp_job_t *job)
+{
+    take(helpers, job, NO_HELP);
+}
+
+void gp_helpers_take_helping(gp_helpers_t *helpers, gp_job_t *job)
+{
+    take(helpers, job, HELP_ANY);
+}
+
+void gp_helpers_take_within(gp_helpers_t *helpers, gp_job_t *job)
+{
+    take(helpers, job, HELP_SIMPLE);
 }
 
 void gp_helpers_withdraw(gp_helpers_t *helpers, gp_job_t *job)
 {
     if (helpers != NULL)
-        wait_for(helpers, job);
+        wait_for(helpers, job, NO_HELP);
     job->state = GP_JOB_IDLE;
-}
-
-bool gp_helpers_help(gp_helpers_t *helpers, const gp_job_t *wanted)
-{
-    if (helpers == NULL)
-        return false;
-    pthread_mutex_lock(&helpers->lock);
-    gp_job_t *job = wanted->state == GP_JOB_BEGUN ? helpers->first : NULL;
-    if (job != NULL) {
-        begin(helpers, job);
-        do_begun(helpers, job);
-    }
-    pthread_mutex_unlock(&helpers->lock);
-    return job != NULL;
 }
 
 void gp_helpers_close(gp_helpers_t *helpers)

@@ -27,6 +27,7 @@ bool gp_helpers_are_allowed(void);
 typedef struct gp_job { // the first member of what the work needs; zero-initialized but for `work`
     void (*work)(struct gp_job *job);
     struct gp_job *next; // in the queue
+    bool takes_others;   // its work gives and takes others
     enum { GP_JOB_IDLE, GP_JOB_GIVEN, GP_JOB_BEGUN, GP_JOB_DONE } state;
 } gp_job_t;
 
@@ -41,8 +42,11 @@ void gp_helpers_give(gp_helpers_t *helpers, gp_job_t *job);
 // Return when the job is done; one that was not given, or taken before, is.
 void gp_helpers_take(gp_helpers_t *helpers, gp_job_t *job);
 
-// While another thread is at a job, do one that waits. Returns whether there was one.
-bool gp_helpers_help(gp_helpers_t *helpers, const gp_job_t *wanted);
+// The same; as long as another thread is at it, do jobs that have not begun, also those that are given meanwhile.
+void gp_helpers_take_helping(gp_helpers_t *helpers, gp_job_t *job);
+
+// The same within a job that takes others: it does none that does so, too, as they would all be on one stack.
+void gp_helpers_take_within(gp_helpers_t *helpers, gp_job_t *job);
 
 // The same as take for a job whose result is not needed any more: it is not done if it has not begun.
 void gp_helpers_withdraw(gp_helpers_t *helpers, gp_job_t *job);

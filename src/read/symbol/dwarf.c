@@ -30,6 +30,7 @@ gp_dwarf_t *gp_dwarf_end(gp_dwarf_t *dwarf)
         result = -ENOENT;
     if (result == 0)
         result = gp_dwarf_units_load(dwarf);
+    gp_dwarf_lines_end(dwarf);
     if (result == 0)
         return dwarf;
     gp_dwarf_close(dwarf);

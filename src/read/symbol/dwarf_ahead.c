@@ -49,7 +49,8 @@ static void read_section(gp_job_t *job)
     wanted->dwarf->sections[wanted->number] = (gp_bytes_t){bytes, bytes ? len : 0};
 }
 
-// Line tables need nothing of the other sections: they are read as long as all else waits for .debug_info.
+// Line tables need nothing of the other sections: they are read as long as all else waits for .debug_info and the list
+// of units.
 static void read_lines(gp_job_t *job)
 {
     gp_dwarf_t *dwarf = ((gp_dwarf_section_job_t *)job)->dwarf;
@@ -58,7 +59,7 @@ static void read_lines(gp_job_t *job)
     gp_dwarf_room_t *room = dwarf->is_asked_much ? take_room(dwarf) : NULL;
     if (room == NULL)
         return;
-    while (!atomic_load_explicit(&dwarf->has_info, memory_order_relaxed) &&
+    while (!atomic_load_explicit(&dwarf->has_units, memory_order_relaxed) &&
            gp_dwarf_line_table_read(dwarf, room, &offset))
         ;
     leave_room(room);
@@ -79,9 +80,15 @@ void gp_dwarf_sections_begin(gp_dwarf_t *dwarf, const gp_elf_t *elf)
 void gp_dwarf_sections_end(gp_dwarf_t *dwarf)
 {
     read_section(&dwarf->section_jobs[GP_DEBUG_INFO].job);
-    atomic_store_explicit(&dwarf->has_info, true, memory_order_relaxed); // for its own sake only
     for (size_t i = 0; i < GP_DEBUG_SECTIONS; i++)
-        gp_helpers_take(dwarf->helpers, &dwarf->section_jobs[i].job);
+        if (i != GP_DEBUG_LINE)
+            gp_helpers_take(dwarf->helpers, &dwarf->section_jobs[i].job);
+}
+
+void gp_dwarf_lines_end(gp_dwarf_t *dwarf)
+{
+    atomic_store_explicit(&dwarf->has_units, true, memory_order_relaxed); // for its own sake only
+    gp_helpers_take(dwarf->helpers, &dwarf->section_jobs[GP_DEBUG_LINE].job);
 }
 
 // --- units
@@ -213,9 +220,7 @@ void gp_dwarf_settle(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
     gp_dwarf_ahead_t *ahead = unit->ahead;
     if (ahead == NULL || ahead->is_taken)
         return;
-    while (gp_helpers_help(dwarf->helpers, &ahead->job))
-        ;
-    gp_helpers_take(dwarf->helpers, &ahead->job);
+    gp_helpers_take_helping(dwarf->helpers, &ahead->job);
     ahead->is_taken = true;
 }
 

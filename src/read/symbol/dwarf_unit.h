@@ -276,7 +276,7 @@ struct gp_dwarf {
     // What helpers do:
     gp_helpers_t *helpers;
     bool is_asked_much;
-    _Atomic bool has_info; // .debug_info is read
+    _Atomic bool has_units; // their list is read
     gp_dwarf_section_job_t section_jobs[GP_DEBUG_SECTIONS];
     gp_dwarf_line_table_t *line_tables; // by offset
     size_t line_table_count, line_table_capacity;
@@ -347,9 +347,11 @@ gp_dwarf_unit_t *gp_dwarf_unit_of(gp_dwarf_t *dwarf, uint64_t address);
 
 // --- what is done ahead (dwarf_ahead.c)
 
-// Begin to read and unpack the sections; have them all. Between the two the file stays as it is.
+// Begin to read and unpack the sections; have all but .debug_line; have that one, too, once the units are known.
+// Between these the file stays as it is.
 void gp_dwarf_sections_begin(gp_dwarf_t *dwarf, const gp_elf_t *elf);
 void gp_dwarf_sections_end(gp_dwarf_t *dwarf);
+void gp_dwarf_lines_end(gp_dwarf_t *dwarf);
 
 // Have a unit for the caller's thread, which reads it or has what a job read of it. No other thread has it from then
 // on.

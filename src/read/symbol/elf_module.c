@@ -75,6 +75,18 @@ static void load_symbols(gp_job_t *job)
     gp_symbol_table_add_plt(&module->symbols, elf);
 }
 
+static void expect_lines(const gp_elf_module_t *module, const uint64_t *addresses, size_t count)
+{
+    if (module->dwarf != NULL)
+        gp_dwarf_expect(module->dwarf, addresses, count);
+}
+
+static void expect_names(gp_elf_module_t *module, const uint64_t *addresses, size_t count)
+{
+    if (module->names == NULL)
+        module->names = gp_symbol_names_expect(&module->symbols, module->helpers, addresses, count);
+}
+
 // Lines come from whichever file has them, while a helper loads the symbols.
 static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char *path, const gp_elf_t *debug,
                         const char *debug_path)
@@ -87,9 +99,9 @@ static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char
     else if (debug != NULL)
         dwarf = gp_dwarf_begin(debug, debug_path, module->helpers, module->is_asked_much);
     module->dwarf = gp_dwarf_end(dwarf);
-    gp_helpers_take(module->helpers, &symbols.job);
-    if (module->dwarf != NULL)
-        gp_dwarf_expect(module->dwarf, module->expected, module->expected_count);
+    expect_lines(module, module->expected, module->expected_count);
+    gp_helpers_take_within(module->helpers, &symbols.job);
+    expect_names(module, module->expected, module->expected_count);
 }
 
 // Without the module's own file its debug file says nearly as much.
@@ -172,10 +184,12 @@ static void keep_expected(gp_elf_module_t *module, const uint64_t *addresses, si
 
 void gp_elf_module_expect(gp_elf_module_t *module, const uint64_t *addresses, size_t count)
 {
-    if (!module->loaded)
+    if (!module->loaded) {
         keep_expected(module, addresses, count);
-    else if (module->dwarf != NULL)
-        gp_dwarf_expect(module->dwarf, addresses, count);
+        return;
+    }
+    expect_lines(module, addresses, count);
+    expect_names(module, addresses, count);
 }
 
 typedef struct loading {
@@ -195,6 +209,7 @@ void gp_elf_module_begin(gp_elf_module_t *module, gp_helpers_t *helpers)
         return;
     module->helpers = helpers;
     loading->job.work = load_ahead;
+    loading->job.takes_others = true;
     loading->module = *module;
     module->expected = NULL; // the other one's now
     module->loading = loading;
@@ -208,9 +223,7 @@ static void end(gp_elf_module_t *module)
     loading_t *loading = module->loading;
     uint64_t *expected = module->expected; // since then
     size_t expected_count = module->expected_count;
-    while (gp_helpers_help(module->helpers, &loading->job))
-        ;
-    gp_helpers_take(module->helpers, &loading->job);
+    gp_helpers_take_helping(module->helpers, &loading->job);
     *module = loading->module;
     if (expected != NULL)
         gp_elf_module_expect(module, expected, expected_count);
@@ -234,6 +247,7 @@ void gp_elf_module_free(gp_elf_module_t *module)
         free(module->loading);
     }
     free(module->expected);
+    gp_symbol_names_free(module->names);
     gp_symbol_table_free(&module->symbols);
     gp_eh_functions_free(&module->functions);
     gp_dwarf_close(module->dwarf);

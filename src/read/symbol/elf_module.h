@@ -8,6 +8,7 @@
 
 #include "symbol/dwarf.h"
 #include "symbol/elf_file.h"
+#include "symbol/symbol_names.h"
 #include "symbol/symbol_table.h"
 
 typedef struct gp_elf_module {
@@ -23,6 +24,7 @@ typedef struct gp_elf_module {
     bool unsure;         // or may be: the module has no build-id, the file has one
     int error;           // why neither it nor its debug file can be read: an errno value; 0 = nothing is wrong
     gp_symbol_table_t symbols;
+    gp_symbol_names_t *names;    // that are made ahead, of what was expected first; NULL = none
     gp_eh_functions_t functions; // for code without a symbol
     gp_dwarf_t *dwarf;           // NULL = none
     bool is_asked_much;

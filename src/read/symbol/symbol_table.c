@@ -200,7 +200,7 @@ int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint
     const char *copy = gp_arena_text(&table->names, name, name_len);
     if (copy == NULL || gp_grow(&table->ranges, &table->capacity, table->count, sizeof(*table->ranges)) < 0)
         return -ENOMEM;
-    table->ranges[table->count++] = (gp_range_t){lo, hi, start, copy, NULL};
+    table->ranges[table->count++] = (gp_range_t){lo, hi, start, copy, NULL, NULL};
     gp_buckets_free(&table->buckets); // of fewer ranges
     return 0;
 }

@@ -170,13 +170,15 @@ static bool same_function(const void *owner, uint32_t number, const void *key)
 }
 
 // The name of the function that starts at place.address: made once.
-static const char *function_name(gp_symbolizer_t *symbolizer, place_t place, const char *name)
+//   made: ahead; NULL = it was not.
+static const char *function_name(gp_symbolizer_t *symbolizer, place_t place, const char *name, const char *made)
 {
     uint64_t hash = place_hash(place);
     uint32_t number = gp_index_find(&symbolizer->function_index, hash, same_function, symbolizer, &place);
     if (number != GP_INDEX_NONE)
         return symbolizer->functions[number].name;
-    const char *made = gp_demangle(&symbolizer->arena, name);
+    if (made == NULL)
+        made = gp_demangle(&symbolizer->arena, name);
     if (made == NULL ||
         gp_grow(&symbolizer->functions, &symbolizer->function_capacity, symbolizer->function_count,
                 sizeof(*symbolizer->functions)) < 0 ||
@@ -228,7 +230,8 @@ static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module, const
     if (known->name == NULL)
         return "[inlined]";
     if (*known->shown == NULL)
-        *known->shown = function_name(symbolizer, (place_t){module | TEXT_KEY, (uintptr_t)known->name}, known->name);
+        *known->shown =
+            function_name(symbolizer, (place_t){module | TEXT_KEY, (uintptr_t)known->name}, known->name, NULL);
     return *known->shown;
 }
 
@@ -237,8 +240,10 @@ static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module, const
 static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, place_t place,
                                   gp_range_t *range, const gp_dwarf_place_t *known)
 {
-    if (range != NULL && range->shown == NULL)
-        range->shown = function_name(symbolizer, (place_t){place.module, range->start}, range->name);
+    if (range != NULL && range->shown == NULL) {
+        gp_symbol_names_settle(module->names, range);
+        range->shown = function_name(symbolizer, (place_t){place.module, range->start}, range->name, range->made);
+    }
     if (range != NULL)
         return range->shown;
     if (known != NULL && known->name != NULL)
