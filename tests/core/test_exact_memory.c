@@ -80,12 +80,37 @@ static void a_deep_stack_is_not_kept_for_the_next_coroutine(void **state)
     gp_coro_retire(coro);
 }
 
+// What an event asks when its caller called another function before.
+static void all_children_are_met_one_after_the_other(void **state)
+{
+    (void)state;
+    enum { FUNCTIONS = 100 };
+    gp_exact_tree_t *tree = gp_exact_tree_new(NULL);
+    assert_non_null(tree);
+    gp_exact_node_t *parents[] = {&tree->root, gp_exact_tree_get(tree, &tree->root, 1)};
+    for (uint32_t function = 1; function <= FUNCTIONS; function++)
+        for (unsigned i = 0; i < 2; i++)
+            assert_non_null(gp_exact_tree_get(tree, parents[i], function));
+    for (unsigned i = 0; i < 2; i++) {
+        const gp_exact_node_t *node = parents[i]->last;
+        bool met[FUNCTIONS + 1] = {false};
+        for (uint32_t count = 1; count <= FUNCTIONS; count++, node = node->next) {
+            assert_ptr_equal(node->parent, parents[i]);
+            assert_false(met[node->function]);
+            met[node->function] = true;
+        }
+        assert_ptr_equal(node, parents[i]->last);
+    }
+    gp_exact_tree_free(tree);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unloaded_sites_leave_no_tables_behind),
         cmocka_unit_test(functions_have_a_bound),
         cmocka_unit_test(a_deep_stack_is_not_kept_for_the_next_coroutine),
+        cmocka_unit_test(all_children_are_met_one_after_the_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,16 +45,22 @@ static __thread unsigned calls_for_others __attribute__((tls_model("initial-exec
 static __thread bool was_installed __attribute__((tls_model("initial-exec"))); // before the first of those
 static __thread uint64_t entered __attribute__((tls_model("initial-exec")));   // gp_exact_epoch
 
-static event_t on_event;
+// What CPython calls: on a thread without greenlets, with them, and where another profiler is called as well.
+static event_t on_event, on_event_greenlets, on_event_beside;
 
 static void *this_thread(void)
 {
     return gp_cpython_runtime.thread_state();
 }
 
+static event_t **function_at(void *thread)
+{
+    return (event_t **)(void *)((char *)thread + gp_cpython_runtime.layout->state_profile);
+}
+
 static event_t *function_of(void *thread)
 {
-    return *(event_t **)(void *)((char *)thread + gp_cpython_runtime.layout->state_profile);
+    return *function_at(thread);
 }
 
 static gp_py_t *argument_of(void *thread)
@@ -91,9 +97,23 @@ static void free_other(other_t *other)
     free(other);
 }
 
+static bool is_ours(void *thread)
+{
+    event_t *function = function_of(thread);
+    return function == on_event || function == on_event_greenlets || function == on_event_beside;
+}
+
+// The calling thread may have got greenlets. Its first event since then goes the slow way.
+static void look_for_greenlets(void)
+{
+    event_t **function = function_at(this_thread());
+    if (*function == on_event && gp_greenlet_here.state != NULL)
+        *function = on_event_greenlets;
+}
+
 static void precede_on(void *thread)
 {
-    if (function_of(thread) == on_event)
+    if (is_ours(thread))
         return;
     free_other(take_other(thread)); // of another thread, with its state at this address
     other_t *other = function_of(thread) != NULL ? malloc(sizeof(*other)) : NULL;
@@ -103,12 +123,13 @@ static void precede_on(void *thread)
             gp_py.incref(other->object);
         others = other;
     }
-    set(thread, on_event, NULL);
+    set(thread, other != NULL ? on_event_beside : on_event, NULL);
 }
 
 static void precede(void)
 {
     precede_on(this_thread());
+    look_for_greenlets();
     installed = true;
 }
 
@@ -117,7 +138,7 @@ static void give_back(void)
     void *thread = this_thread();
     other_t *other = take_other(thread);
     installed = false;
-    if (function_of(thread) == on_event)
+    if (is_ours(thread))
         set(thread, other != NULL ? other->call : NULL, other != NULL ? other->object : NULL);
     free_other(other);
 }
@@ -134,7 +155,7 @@ static int call_other(void *frame, int what, gp_py_t *argument)
         gp_py.incref(object);
     int result = other->call(object, frame, what, argument);
     gp_py.drop(object);
-    if (result < 0 && function_of(thread) != on_event) {
+    if (result < 0 && !is_ours(thread)) {
         gp_py.error_fetch(&error[0], &error[1], &error[2]);
         free_other(take_other(thread));
         precede();
@@ -144,7 +165,7 @@ static int call_other(void *frame, int what, gp_py_t *argument)
 }
 
 // Does another greenlet run than was reported last?
-static inline bool is_unreported(void)
+static FAST bool is_unreported(void)
 {
     const void *now = gp_language_running(gp_greenlet_here.state);
     return now != gp_greenlet_here.last && now != NULL;
@@ -153,6 +174,7 @@ static inline bool is_unreported(void)
 static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *site, bool begins, uint64_t now)
 {
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
+    look_for_greenlets();
     if (epoch != entered || is_unreported())
         now = 0;          // what is done about it takes a while
     if (epoch != entered) // a recorder has started or stopped
@@ -183,9 +205,9 @@ static const void *object_of(void *frame, int what, gp_py_t *argument)
     return type == gp_py.builtin_type || gp_py.is_subtype(type, gp_py.builtin_type) ? gp_py_definition(argument) : NULL;
 }
 
-// The next ones have their parameters in the order in which on_event() has them in registers.
+// The next ones have their parameters in the registers in which on_event() has them.
 
-static __attribute__((noinline)) int take_slowly(void *frame, gp_py_t *argument, int what, uint64_t now)
+static __attribute__((noinline)) int take_slowly(uint64_t now, void *frame, int what, gp_py_t *argument)
 {
     if (UNLIKELY(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0)) {
         int result = others != NULL ? call_other(frame, what, argument) : 0;
@@ -205,44 +227,58 @@ static __attribute__((noinline)) int take_slowly(void *frame, gp_py_t *argument,
 }
 
 // Where the caller called another function before.
-static __attribute__((noinline)) int enter_begun(const void *object, void *frame, gp_exact_stack_t *stack,
-                                                 gp_py_t *argument, int what)
+static __attribute__((noinline)) int enter_begun(gp_exact_stack_t *stack, void *frame, int what, gp_py_t *argument,
+                                                 const void *object)
 {
-    return LIKELY(gp_exact_enter_begun(stack, gp_function_site_known(object))) ? 0
-                                                                               : take_slowly(frame, argument, what, 0);
+    return LIKELY(gp_exact_enter_begun(stack, object, gp_function_site_known)) ? 0
+                                                                               : take_slowly(0, frame, what, argument);
 }
 
-static int enter(const void *object, void *frame, uint64_t now, gp_py_t *argument, int what)
+static FAST int enter(uint64_t now, void *frame, int what, gp_py_t *argument, const void *object)
 {
     gp_exact_stack_t *begun = NULL;
-    if (UNLIKELY(is_unreported()))
-        return take_slowly(frame, argument, what, now);
     if (LIKELY(gp_exact_enter_fast(object, now, &begun)))
         return 0;
-    return begun != NULL ? enter_begun(object, frame, begun, argument, what) : take_slowly(frame, argument, what, now);
+    return begun != NULL ? enter_begun(begun, frame, what, argument, object) : take_slowly(now, frame, what, argument);
 }
 
-static int leave(const void *object, void *frame, uint64_t now, gp_py_t *argument, int what)
+static FAST int leave(uint64_t now, void *frame, int what, gp_py_t *argument, const void *object)
 {
-    return LIKELY(!is_unreported() && gp_exact_leave_fast(object, now)) ? 0 : take_slowly(frame, argument, what, now);
+    return LIKELY(gp_exact_leave_fast(object, now)) ? 0 : take_slowly(now, frame, what, argument);
 }
 
-// All calls of functions are the last thing that is done: it needs no room of its own.
+// All calls of functions are the last thing that is done: it needs no room of its own. What the argument of a call of a
+// built-in function is, is asked where it is none that was met before.
+static FAST int take(uint64_t now, void *frame, int what, gp_py_t *argument)
+{
+    if (what == CALL)
+        return enter(now, frame, CALL, argument, code_of(frame));
+    if (what == RETURN)
+        return leave(now, frame, RETURN, argument, code_of(frame));
+    if (what == C_CALL)
+        return enter(now, frame, C_CALL, argument, gp_py_definition(argument));
+    if (LIKELY(what == C_RETURN))
+        return leave(now, frame, C_RETURN, argument, gp_py_definition(argument));
+    return take_slowly(now, frame, what, argument);
+}
+
 static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
 {
     (void)object;
+    return take(gp_ticks_counter(), frame, what, argument);
+}
+
+static int on_event_greenlets(gp_py_t *object, void *frame, int what, gp_py_t *argument)
+{
+    (void)object;
     uint64_t now = gp_ticks_counter();
-    if (UNLIKELY(others != NULL))
-        return take_slowly(frame, argument, what, now);
-    if (what == CALL)
-        return enter(code_of(frame), frame, now, argument, what);
-    if (what == RETURN)
-        return leave(code_of(frame), frame, now, argument, what);
-    if (UNLIKELY(what < C_CALL || what > C_RETURN || gp_py_type(argument) != gp_py.builtin_type))
-        return take_slowly(frame, argument, what, now);
-    if (what == C_CALL)
-        return enter(gp_py_definition(argument), frame, now, argument, what);
-    return leave(gp_py_definition(argument), frame, now, argument, what);
+    return LIKELY(!is_unreported()) ? take(now, frame, what, argument) : take_slowly(now, frame, what, argument);
+}
+
+static int on_event_beside(gp_py_t *object, void *frame, int what, gp_py_t *argument)
+{
+    (void)object;
+    return take_slowly(gp_ticks_counter(), frame, what, argument);
 }
 
 // --- Other profilers' own calls
@@ -256,7 +292,7 @@ static call_t *real[WRAPPED];
 static gp_py_t *step_aside(int which, gp_py_t *self, gp_py_t *first, gp_py_t *second)
 {
     gp_py_t *error[3];
-    bool was_here = function_of(this_thread()) == on_event;
+    bool was_here = is_ours(this_thread());
     if (was_here)
         give_back();
     gp_py_t *result = real[which](self, first, second);
@@ -431,5 +467,5 @@ void gp_call_events_leave_call(void)
 
 bool gp_call_events_are_taken(void)
 {
-    return installed && function_of(this_thread()) != on_event;
+    return installed && !is_ours(this_thread());
 }

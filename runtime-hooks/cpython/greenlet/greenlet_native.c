@@ -16,6 +16,7 @@
 #include "interpreter/awaits.h"
 #include "interpreter/peek_text.h"
 #include "signal/rest.h"
+#include "signal/thread.h"
 #include "unwind/unwind.h"
 
 enum {
@@ -75,8 +76,11 @@ static int find_variable(struct dl_phdr_info *info, size_t size, void *current)
 
 void gp_greenlet_find_state(gp_py_t *current)
 {
-    if (gp_greenlet_here.state == NULL && current != NULL)
-        dl_iterate_phdr(find_variable, current);
+    if (gp_greenlet_here.state != NULL || current == NULL)
+        return;
+    dl_iterate_phdr(find_variable, current);
+    if (gp_thread_self != NULL) // an event of exact mode looks at the state from now on
+        atomic_store_explicit(&gp_thread_self->exact_ready, NULL, memory_order_relaxed);
 }
 
 #if defined(__x86_64__)

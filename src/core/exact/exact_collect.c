@@ -43,7 +43,7 @@ static void end_now(const gp_exact_stack_t *stack, const gp_exact_link_t *link, 
 {
     uint64_t ticks, cpu_ns;
     uint32_t depth = gp_exact_depth(stack);
-    gp_exact_node_t *node = depth >= link->base ? link->nodes[depth] : NULL;
+    gp_exact_node_t *node = depth >= link->base ? *gp_exact_node_at(stack, link, depth) : NULL;
     if (node == NULL || node->twin == NULL)
         return;
     read_clocks(stack, now, &ticks, &cpu_ns);

@@ -11,22 +11,32 @@
 // beside what the program does next. And nothing on the fast way is called, so that no register has to be saved.
 #pragma once
 
+#include <string.h>
+
+#include "base/word.h"
 #include "exact/exact_stack.h"
 #include "signal/slice.h"
+
+enum { GP_EXACT_BESIDE = 4 }; // calls that are looked at before the tree is asked
 
 #define LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define FAST                inline __attribute__((always_inline))
 #define SLOW                __attribute__((noinline, cold))
 
+static FAST void mark_busy(gp_exact_stack_t *stack)
+{
+    atomic_store_explicit(&stack->turn, GP_EXACT_BUSY, memory_order_relaxed);
+    // From here on gp_exact_stop() waits for this event, or this event sees the new epoch: see quiesce() in recorder.c.
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
 //   sp: of the reporting code
 static FAST void begin_event(gp_exact_stack_t *stack, uintptr_t sp)
 {
     stack->busy_sp = sp;
     atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&stack->turn, GP_EXACT_BUSY, memory_order_relaxed);
-    // From here on gp_exact_stop() waits for this event, or this event sees the new epoch: see quiesce() in recorder.c.
-    atomic_signal_fence(memory_order_seq_cst);
+    mark_busy(stack);
 }
 
 //   turn: what to leave to the next one.
@@ -40,7 +50,9 @@ static FAST void end_event(gp_exact_stack_t *stack, uint64_t turn)
 // What the fast way has found out.
 typedef struct fast {
     gp_exact_stack_t *stack;
-    gp_exact_node_t **node_at, *node; // of the top frame
+    gp_exact_frame_t *top;
+    gp_exact_node_t *node; // of `top`
+    uint64_t turn;         // to be left to the next event
 } fast_t;
 
 static FAST gp_exact_stack_t *ready_stack(gp_thread_t *thread)
@@ -48,56 +60,65 @@ static FAST gp_exact_stack_t *ready_stack(gp_thread_t *thread)
     return LIKELY(thread != NULL) ? atomic_load_explicit(&thread->exact_ready, memory_order_relaxed) : NULL;
 }
 
+// Is it the coroutine's still? It may have been destroyed.
+static FAST bool is_alive(gp_thread_t *thread, const gp_exact_stack_t *stack)
+{
+    return gp_word_is(&stack->coro->id, atomic_load_explicit(&thread->current_id, memory_order_relaxed));
+}
+
+static FAST void note_stack_pointer(gp_exact_stack_t *stack)
+{
+#if defined(__x86_64__)
+    __asm__("movq %%rsp, %0" : "=m"(stack->busy_sp));
+#else
+    stack->busy_sp = (uintptr_t)__builtin_frame_address(0);
+#endif
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
 // Begin an event at `now` on the thread's ready stack, and charge the time. Returns false where it is not for the fast
 // way. An event of a handler that comes before the stack is busy is on the stack as well: it is later than `now`, which
-// tells. So what was read of the stack before this call holds.
-static FAST bool begin_fast(fast_t *fast, gp_thread_t *thread, gp_exact_stack_t *stack, uintptr_t sp, uint64_t now)
+// tells. So what was read of the stack before this call holds. (A busy stack stays busy; and where a handler comes
+// between the turn and the stack pointer, it tells by that of an event before: it counts on this stack, or on another.)
+static FAST bool begin_fast(fast_t *fast, gp_thread_t *thread, gp_exact_stack_t *stack, uint64_t now)
 {
     uint64_t turn = atomic_load_explicit(&stack->turn, memory_order_relaxed);
-    if (UNLIKELY(turn == GP_EXACT_BUSY))
+    mark_busy(stack);
+    if (UNLIKELY(!gp_word_is(&gp_exact_epoch, turn))) {
+        if (turn != GP_EXACT_BUSY)
+            end_event(stack, GP_EXACT_SLOW);
         return false;
-    begin_event(stack, sp);
+    }
+    note_stack_pointer(stack);
     uint64_t ticks = now - stack->last_ticks;
-    if (UNLIKELY(turn != atomic_load_explicit(&gp_exact_epoch, memory_order_acquire) ||
-                 atomic_load_explicit(&thread->current_id, memory_order_relaxed) !=
-                     atomic_load_explicit(&stack->coro->id, memory_order_relaxed) ||
-                 ticks > gp_exact_gap_ticks)) {
+    if (UNLIKELY(ticks > gp_exact_gap_ticks || !is_alive(thread, stack))) {
         end_event(stack, GP_EXACT_SLOW);
         return false;
     }
     stack->last_ticks = now;
-    *fast = (fast_t){stack, stack->node_at, *stack->node_at};
+    *fast = (fast_t){stack, stack->top, stack->top->node, turn};
     gp_exact_add(&fast->node->own_ticks, ticks);
     return true;
 }
 
 static FAST void end_fast(const fast_t *fast)
 {
-    end_event(fast->stack, fast->stack->epoch);
+    end_event(fast->stack, fast->turn);
 }
 
 // Count a call, now that the frame above the top one has its other members. There is room.
 static FAST void push(const fast_t *fast, gp_exact_node_t *node, const gp_exact_site_t *site)
 {
-    gp_exact_stack_t *stack = fast->stack;
-    gp_exact_frame_t *frame = stack->top + 1;
+    gp_exact_frame_t *frame = fast->top + 1;
     frame->site = site;
+    frame->node = node;
     gp_exact_add(&node->calls, 1);
-    fast->node_at[1] = node;
-    stack->node_at = fast->node_at + 1;
-    __atomic_store_n(&stack->top, frame, __ATOMIC_RELEASE); // the holder of the lock reads along
-}
-
-// Is the top frame one that the recorder counts? Others are left the slow way.
-static FAST bool is_counted(const fast_t *fast)
-{
-    return fast->node_at != fast->stack->base;
+    __atomic_store_n(&fast->stack->top, frame, __ATOMIC_RELEASE); // the holder of the lock reads along
 }
 
 static FAST void pop(const fast_t *fast)
 {
-    fast->stack->node_at = fast->node_at - 1;
-    __atomic_store_n(&fast->stack->top, fast->stack->top - 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&fast->stack->top, fast->top - 1, __ATOMIC_RELEASE);
 }
 
 // Calls of functions of a language, which have no frame on the native stack, in the common case: where these return
@@ -105,12 +126,14 @@ static FAST void pop(const fast_t *fast)
 //   object: of the function, see gp_exact_site_t
 //   now:    gp_ticks_counter()
 
-static FAST void push_language(const fast_t *fast, gp_exact_node_t *node, const gp_exact_site_t *site)
+static FAST void push_language(const fast_t *fast, gp_exact_node_t *node, const void *object)
 {
-    gp_exact_frame_t *top = fast->stack->top;
-    top[1].cfa = top->cfa;
-    top[1].physical = top->physical;
-    push(fast, node, site);
+    // The end of the frame and its function: two words at once, as they were stored by the call before.
+    uintptr_t end[2];
+    memcpy(end, fast->top, sizeof(end));
+    memcpy(fast->top + 1, end, sizeof(end));
+    fast->top[1].object = object;
+    push(fast, node, node->site);
     end_fast(fast);
 }
 
@@ -120,32 +143,56 @@ static FAST bool gp_exact_enter_fast(const void *object, uint64_t now, gp_exact_
     gp_thread_t *thread = gp_thread_self;
     gp_exact_stack_t *stack = ready_stack(thread);
     fast_t fast;
-    if (UNLIKELY(stack == NULL || !begin_fast(&fast, thread, stack, (uintptr_t)__builtin_dwarf_cfa(), now)))
+    if (UNLIKELY(stack == NULL || !begin_fast(&fast, thread, stack, now)))
         return false;
     gp_exact_node_t *node = fast.node->last;
-    const gp_exact_site_t *site = node->site;
-    if (UNLIKELY(site->object != object || stack->top == stack->limit)) {
+    if (UNLIKELY(node->site->object != object || fast.top == stack->limit)) {
         *begun = stack;
         return false;
     }
-    push_language(&fast, node, site);
+    push_language(&fast, node, object);
     return true;
 }
 
-// The same where its caller called another function before.
-//   site: the function's, or NULL: not met before
-static FAST bool gp_exact_enter_begun(gp_exact_stack_t *stack, const gp_exact_site_t *site)
+// Another call of the same caller's that was of `object`, or NULL: it is not among the few that are looked at.
+static FAST gp_exact_node_t *find_beside(gp_exact_node_t *parent, const void *object)
 {
-    const fast_t fast = {stack, stack->node_at, *stack->node_at};
+    gp_exact_node_t *node = parent->last;
+    for (int i = 0; i < GP_EXACT_BESIDE; i++) {
+        node = node->next;
+        if (node->site->object == object)
+            return parent->last = node;
+    }
+    return NULL;
+}
+
+// The same by the function's site; NULL: it is not known there.
+static FAST gp_exact_node_t *find_language(const gp_exact_stack_t *stack, gp_exact_node_t *parent,
+                                           const gp_exact_site_t *site)
+{
+    gp_exact_node_t *node = site != NULL ? gp_exact_find(stack->links->tree, parent, site->function) : NULL;
+    if (node != NULL)
+        node->site = site;
+    return node;
+}
+
+// The same where its caller called another function before.
+//   site_of: the site of the function that is `object`, or NULL: it was not met before
+static FAST bool gp_exact_enter_begun(gp_exact_stack_t *stack, const void *object,
+                                      const gp_exact_site_t *(*site_of)(const void *object))
+{
+    const fast_t fast = {stack, stack->top, stack->top->node, stack->epoch};
     gp_exact_node_t *node = NULL;
-    if (LIKELY(site != NULL && stack->top != stack->limit))
-        node = gp_exact_find(stack->links->tree, fast.node, site->function);
+    if (LIKELY(fast.top != stack->limit)) {
+        node = find_beside(fast.node, object);
+        if (node == NULL)
+            node = find_language(stack, fast.node, site_of(object));
+    }
     if (UNLIKELY(node == NULL)) {
         end_fast(&fast);
         return false;
     }
-    node->site = site;
-    push_language(&fast, node, site);
+    push_language(&fast, node, object);
     return true;
 }
 
@@ -155,13 +202,11 @@ static FAST bool gp_exact_leave_fast(const void *object, uint64_t now)
     gp_thread_t *thread = gp_thread_self;
     gp_exact_stack_t *stack = ready_stack(thread);
     fast_t fast;
-    if (UNLIKELY(stack == NULL || !begin_fast(&fast, thread, stack, (uintptr_t)__builtin_dwarf_cfa(), now)))
+    if (UNLIKELY(stack == NULL || !begin_fast(&fast, thread, stack, now)))
         return false;
-    if (UNLIKELY(stack->top->site->object != object || !is_counted(&fast))) {
-        end_fast(&fast);
-        return false;
-    }
-    pop(&fast);
+    bool is_last = LIKELY(fast.top->object == object);
+    if (is_last)
+        pop(&fast);
     end_fast(&fast);
-    return true;
+    return is_last;
 }

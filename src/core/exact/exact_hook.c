@@ -226,14 +226,15 @@ static void pop_dead(const moment_t *moment, const gp_exact_site_t *site, uintpt
         pop_any(stack);
 }
 
-static void add_call(gp_exact_link_t *link, uint32_t index, uint32_t function)
+static void add_call(gp_exact_stack_t *stack, gp_exact_link_t *link, uint32_t index, uint32_t function)
 {
-    gp_exact_node_t *parent = link->nodes[index - 1], *node = gp_exact_find(link->tree, parent, function);
+    gp_exact_node_t *parent = *gp_exact_node_at(stack, link, index - 1);
+    gp_exact_node_t *node = gp_exact_find(link->tree, parent, function);
     if (node == NULL)
         node = gp_exact_stack_node(link->tree, parent, function);
     if (node != parent)
         gp_exact_add(&node->calls, 1);
-    link->nodes[index] = node;
+    *gp_exact_node_at(stack, link, index) = node;
 }
 
 static void enter(const event_t *event, const moment_t *moment, const gp_exact_site_t *site)
@@ -247,11 +248,13 @@ static void enter(const event_t *event, const moment_t *moment, const gp_exact_s
     }
     uint32_t index = gp_exact_depth(stack) + 1;
     const gp_exact_frame_t *top = stack->top;
-    stack->frames[index] =
-        (gp_exact_frame_t){site->manual_inline ? top->cfa : cfa, site->manual_inline ? top->physical : site->physical,
-                           site, moment->on_alternate_stack};
+    stack->frames[index] = (gp_exact_frame_t){.cfa = site->manual_inline ? top->cfa : cfa,
+                                              .physical = site->manual_inline ? top->physical : site->physical,
+                                              .site = site,
+                                              .object = site->object,
+                                              .on_alternate_stack = moment->on_alternate_stack};
     for (uint32_t i = 0; i < stack->link_count; i++)
-        add_call(&stack->links[i], index, site->function);
+        add_call(stack, &stack->links[i], index, site->function);
     gp_exact_stack_aim(stack, index);
 }
 
@@ -290,10 +293,11 @@ static FAST bool enter_fast(gp_thread_t *thread, gp_exact_stack_t *stack, const 
     if (beside ? is_gone(top, site, cfa) || is_entered(stack, site, cfa) : UNLIKELY(top->cfa <= cfa))
         return false;
     fast_t fast;
-    if (UNLIKELY(!begin_fast(&fast, thread, stack, sp, now)))
+    if (UNLIKELY(!begin_fast(&fast, thread, stack, now)))
         return false;
     top[1].cfa = site->manual_inline ? top->cfa : cfa;
     top[1].physical = site->manual_inline ? top->physical : site->physical;
+    top[1].object = NULL;
     gp_exact_node_t *node = gp_exact_find(stack->links->tree, fast.node, site->function);
     if (LIKELY(node != NULL))
         push(&fast, node, site);
@@ -377,13 +381,13 @@ static FAST bool leave_fast(uintptr_t function, uintptr_t sp, bool tail, uint64_
     const gp_exact_frame_t *top = stack->top;
     // After a jump the frame is gone, and those that it shared its end with are.
     bool is_last = tail ? top->cfa == sp && top[-1].cfa > sp : top->cfa > sp;
-    if (UNLIKELY(top->site->address != function || !is_last || !begin_fast(&fast, thread, stack, sp, now)))
+    if (UNLIKELY(top->site->address != function || !is_last || !begin_fast(&fast, thread, stack, now)))
         return false;
-    bool is_one = is_counted(&fast);
-    if (LIKELY(is_one))
+    bool is_counted = LIKELY(fast.node->parent != NULL); // by the recorder; others are left the slow way
+    if (is_counted)
         pop(&fast);
     end_fast(&fast);
-    return is_one;
+    return is_counted;
 }
 
 static FAST void take_exit(uintptr_t function, uintptr_t sp, bool tail)

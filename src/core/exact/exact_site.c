@@ -13,7 +13,7 @@ enum {
     SITES_PER_BLOCK = 256,
 };
 
-const gp_exact_site_t gp_exact_no_site;
+const gp_exact_site_t gp_exact_no_site = {.object = &gp_exact_no_site};
 gp_exact_sites_t *_Atomic gp_exact_sites;
 
 static gp_exact_function_t *_Atomic functions[CHUNKS_MAX];

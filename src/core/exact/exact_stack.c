@@ -26,6 +26,7 @@ static gp_exact_stack_t *new_stack(void)
     }
     frames[0].cfa = UINTPTR_MAX;
     frames[0].site = &gp_exact_no_site;
+    frames[0].object = gp_exact_no_site.object;
     stack->frames = stack->top = frames;
     stack->room = FIRST_ROOM;
     stack->turn = GP_EXACT_SLOW;
@@ -210,9 +211,30 @@ static bool find_cover(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thr
     return add_scopes(cover, stack, thread);
 }
 
+// The first link's nodes go from the frames to the link.
+static void take_nodes(gp_exact_stack_t *stack)
+{
+    gp_exact_link_t *link = stack->links;
+    for (uint32_t i = stack->link_count > 0 ? link->base - 1 : UINT32_MAX; i <= gp_exact_depth(stack); i++)
+        link->nodes[i] = stack->frames[i].node;
+}
+
+// And those of the link that is the first now, to the frames.
+static void give_nodes(gp_exact_stack_t *stack)
+{
+    gp_exact_link_t *link = stack->links;
+    for (uint32_t i = 0; i <= gp_exact_depth(stack) && stack->link_count > 0; i++) {
+        gp_exact_frame_t *frame = &stack->frames[i];
+        bool is_counted = i >= link->base;
+        frame->node = is_counted ? link->nodes[i] : &link->tree->root;
+        frame->object = is_counted ? frame->site->object : gp_exact_no_site.object;
+    }
+}
+
 static void refresh(gp_exact_stack_t *stack, gp_thread_t *thread)
 {
     cover_t cover = {0};
+    take_nodes(stack);
     if (stack->link_count == 0) // its calls have not been followed for a while
         forget_frames(stack);
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
@@ -226,6 +248,7 @@ static void refresh(gp_exact_stack_t *stack, gp_thread_t *thread)
         gp_exact_lose();
         forget_links(stack);
     }
+    give_nodes(stack);
     gp_exact_stack_aim(stack, gp_exact_depth(stack));
     set_bounds(stack, thread);
     stack->thread = thread;

@@ -17,6 +17,9 @@ typedef struct gp_exact_frame {
     // call, and of a language's: those of the frame below.
     uintptr_t cfa, physical;
     const gp_exact_site_t *site;
+    gp_exact_node_t *node; // where the first link counts it, from `base` on; the tree's root below that
+    const void
+        *object; // of a language's function, see gp_exact_site_t; where the first link does not count it, of none
     bool on_alternate_stack; // of a signal handler: its CFA says nothing. False above the top frame
 } gp_exact_frame_t;
 
@@ -26,33 +29,32 @@ typedef struct gp_exact_link { // a recorder that covers the coroutine
     uint64_t run;            // of the recorder
     uint32_t base;           // frames from here on began while it covered; depth + 1 at most
     uint32_t room;           // of `nodes`: the stack's at least
-    gp_exact_node_t **nodes; // [room]: where frames from `base` on are counted; the tree's root at base - 1
+    gp_exact_node_t **nodes; // [room]: where frames from `base` on are counted; the tree's root at base - 1. The first
+                             // link's are in the frames, see gp_exact_node_at()
 } gp_exact_link_t;
 
 #define GP_EXACT_BUSY 0          // an event is being taken in
 #define GP_EXACT_SLOW UINT64_MAX // events go the slow way
 
 typedef struct gp_exact_stack {
+    // One cache line: what the fast way looks at.
+    _Atomic uint64_t turn; // GP_EXACT_BUSY, GP_EXACT_SLOW, or `epoch`: events may go the fast way, see exact_event.h
+    uintptr_t busy_sp;     // stack pointer of the reporting code
+    uint64_t last_ticks;   // of the last event
     prof_coro_t *coro;
+    // Frames, 1 and up are in use, 0 is of no function. gp_exact_stack_aim() sets these.
+    gp_exact_frame_t *top, *limit; // limit: there is no room above
+    uintptr_t lo, hi;              // the stack region, of the thread's where it has none of its own
+
     uint64_t coro_id;
+    uint64_t lag_ns;     // what the coroutine's CPU time was behind the clock at the last event
     gp_thread_t *thread; // for which the links hold
     uint64_t epoch;      // and as of when
-
-    _Atomic uint64_t turn; // GP_EXACT_BUSY, GP_EXACT_SLOW, or `epoch`: events may go the fast way, see exact_event.h
-    uint64_t last_ticks;   // of the last event
-    uint64_t lag_ns;       // what the coroutine's CPU time was behind the clock then
-
-    // Frames, 1 and up are in use, 0 is of no function; and the first link's nodes of them. gp_exact_stack_aim() sets
-    // these.
-    gp_exact_frame_t *top, *limit;     // limit: there is no room above
-    gp_exact_node_t **node_at, **base; // of `top`; of the last frame that the link does not count
 
     gp_exact_frame_t *frames; // [room]
     gp_exact_link_t *links;   // [link_room]
     uint32_t room, link_count, link_room;
 
-    uintptr_t busy_sp; // stack pointer of the reporting code
-    uintptr_t lo, hi;  // the stack region, of the thread's where it has none of its own
     struct gp_exact_stack *interrupt;
     struct gp_exact_stack *next; // all there are, append-only
 } gp_exact_stack_t;
@@ -69,6 +71,13 @@ static inline bool gp_exact_is_busy(gp_exact_stack_t *stack)
     return atomic_load_explicit(&stack->turn, memory_order_acquire) == GP_EXACT_BUSY;
 }
 
+// Where the link has the node of a frame.
+static inline gp_exact_node_t **gp_exact_node_at(const gp_exact_stack_t *stack, const gp_exact_link_t *link,
+                                                 uint32_t index)
+{
+    return link == stack->links ? &stack->frames[index].node : &link->nodes[index];
+}
+
 // Make `depth` the number of frames. A link's frames begin where the recorder began to cover the coroutine, or where
 // what it was in then was left.
 static inline void gp_exact_stack_aim(gp_exact_stack_t *stack, uint32_t depth)
@@ -77,12 +86,10 @@ static inline void gp_exact_stack_aim(gp_exact_stack_t *stack, uint32_t depth)
         gp_exact_link_t *link = &stack->links[i];
         if (link->base > depth + 1) {
             link->base = depth + 1;
-            link->nodes[depth] = &link->tree->root;
+            *gp_exact_node_at(stack, link, depth) = &link->tree->root;
         }
     }
     stack->limit = stack->frames + stack->room - 1;
-    stack->node_at = stack->link_count > 0 ? &stack->links->nodes[depth] : NULL;
-    stack->base = stack->link_count > 0 ? &stack->links->nodes[stack->links->base - 1] : NULL;
     __atomic_store_n(&stack->top, stack->frames + depth, __ATOMIC_RELEASE);
 }
 

@@ -36,7 +36,7 @@ bool gp_exact_charge_time(gp_exact_stack_t *stack, gp_thread_t *thread, bool on_
     bool is_steady = !on_alternate_stack && (int64_t)(cpu_ns - gp_exact_stack_cpu_ns(stack)) >= 0;
     gp_exact_span_t span = gp_exact_stack_span(stack, now, cpu_ns);
     for (uint32_t i = 0, depth = gp_exact_depth(stack); i < stack->link_count; i++)
-        gp_exact_charge(stack->links[i].nodes[depth], &span);
+        gp_exact_charge(*gp_exact_node_at(stack, &stack->links[i], depth), &span);
     stack->last_ticks = from + span.ticks;
     stack->lag_ns += span.off_ns;
     return is_steady;

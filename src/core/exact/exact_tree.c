@@ -3,7 +3,7 @@
 
 #include "exact/exact_memory.h"
 
-gp_exact_node_t gp_exact_no_node = {.last = &gp_exact_no_node, .site = &gp_exact_no_site};
+gp_exact_node_t gp_exact_no_node = {.last = &gp_exact_no_node, .next = &gp_exact_no_node, .site = &gp_exact_no_site};
 
 static size_t index_bytes(uint32_t slots)
 {
@@ -90,6 +90,17 @@ static gp_exact_node_t *new_node(gp_exact_tree_t *tree)
     return node;
 }
 
+static void join(gp_exact_node_t *parent, gp_exact_node_t *node)
+{
+    gp_exact_node_t *last = parent->last;
+    bool is_first = last == &gp_exact_no_node;
+    node->parent = parent;
+    node->next = is_first ? node : last->next;
+    if (!is_first)
+        last->next = node;
+    parent->last = node;
+}
+
 gp_exact_node_t *gp_exact_tree_get(gp_exact_tree_t *tree, gp_exact_node_t *parent, uint32_t function)
 {
     gp_exact_node_t *node = gp_exact_find(tree, parent, function);
@@ -103,7 +114,7 @@ gp_exact_node_t *gp_exact_tree_get(gp_exact_tree_t *tree, gp_exact_node_t *paren
     if (node == NULL)
         return NULL;
     node->function = function;
-    node->parent = parent;
+    join(parent, node);
     place(tree->index, node);
     return node;
 }

@@ -21,19 +21,20 @@
 #include "signal/ticks.h"
 
 typedef struct gp_exact_node {
-    struct gp_exact_node *parent;
     struct gp_exact_node *last;  // the child that was called last, or gp_exact_no_node
-    struct gp_exact_node *twin;  // in the tree that this one was last added to; under the lock
     const gp_exact_site_t *site; // of a language: by which it was called last; else gp_exact_no_site
     uint64_t calls;
     uint64_t own_ticks, off_ns; // wall time in the function itself; and of that, what it was not on the CPU
+    struct gp_exact_node *next; // another child of the parent, round and round
+    struct gp_exact_node *parent;
+    struct gp_exact_node *twin; // in the tree that this one was last added to; under the lock
     uint32_t function;          // number, from 1
     uint32_t number;            // 1, 2, ... in the order in which they were made; the root's is 0
 } gp_exact_node_t;
 
 extern gp_exact_node_t gp_exact_no_node; // of no function
 
-enum { GP_EXACT_CHUNK = 31, GP_EXACT_FIRST_SLOTS = 32, GP_EXACT_NODES_MAX = 1 << 20 };
+enum { GP_EXACT_CHUNK = 28, GP_EXACT_FIRST_SLOTS = 32, GP_EXACT_NODES_MAX = 1 << 20 };
 
 typedef struct gp_exact_chunk {
     struct gp_exact_chunk *next;

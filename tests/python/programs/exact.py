@@ -2,6 +2,8 @@
 """Exact mode against known counts: alone, beside cProfile, across green threads, threads and overlapping profiles."""
 import contextlib
 import cProfile
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -269,6 +271,40 @@ if yappi is not None and sys.version_info < (3, 12):  # takes threads without as
     yappi.stop()
     assert any("another profiler" in str(warning.message) for warning in told), told
     assert calls(stats_of(profile), "leaf") == 2
+
+# Greenlets that come after the profile has begun, whatever tells which of them runs.
+LATE = """
+import greenprof
+profile = greenprof.Profile(mode="exact", scope="process")
+profile.start()
+
+def leaf():
+    pass
+
+def there():
+    while True:
+        for _ in range(3):
+            leaf()
+        main.switch()
+
+def here():
+    thread.switch()
+    leaf()
+
+for _ in range(20):
+    leaf()
+import greenlet
+main, thread = greenlet.getcurrent(), greenlet.greenlet(there)
+for _ in range(50):
+    here()
+profile.stop()
+profile.create_stats()
+row = next(row for key, row in profile.stats.items() if key[2] == "leaf")
+callers = {key[2]: counts[0] for key, counts in row[4].items()}
+assert row[0] == 220 and callers == {"there": 150, "here": 50}, (row, callers)
+"""
+for how in ("see", "trace", "read"):
+    subprocess.run([sys.executable, "-c", LATE], check=True, env={**os.environ, "GREENPROF_GREENLETS": how})
 
 try:
     exact().dump("/tmp/x.folded")
