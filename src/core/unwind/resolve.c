@@ -85,16 +85,6 @@ static uint32_t keep(uintptr_t pc, bool is_return, bool by_block, gp_packed_row_
     return find_place(pc, is_return, by_block, &hash) ? gp_cache_store(hash, row, module, epoch) : GP_CACHE_SLOTS;
 }
 
-gp_packed_row_t gp_resolve_prepared(uintptr_t pc, uint32_t *slot)
-{
-    bool by_block;
-    unsigned epoch = gp_cache_epoch();
-    gp_packed_row_t row = find_prepared(pc, false, &by_block);
-    if (row != 0 && by_block)
-        *slot = gp_cache_store(gp_cache_hash_of_block(pc), row, UINT32_MAX, epoch);
-    return row;
-}
-
 gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_t *module)
 {
     gp_module_t found;

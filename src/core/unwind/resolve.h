@@ -16,10 +16,6 @@ bool gp_entry_meets(uintptr_t lo, uintptr_t hi);
 // UINT32_MAX. Never GP_ROW_NONE; a volatile row is good for now. Signals: safe. Cost: 0.2-1 us.
 gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_t *module);
 
-// The same of the interrupted pc, where its row was prepared. Returns GP_ROW_NONE where it was not; `*slot` is changed
-// where the row is cached now: it is for a block of code. A single place is as soon found here the next time.
-gp_packed_row_t gp_resolve_prepared(uintptr_t pc, uint32_t *slot);
-
 // Could `pc` be a return address: code of a module, right after a call?
 bool gp_is_return_address(uintptr_t pc);
 

@@ -26,8 +26,6 @@ static inline gp_packed_row_t find(uintptr_t pc, bool is_return, uint64_t *hash,
     if (!is_return) {
         *hash = gp_cache_hash_of_block(pc);
         *slot = gp_cache_find(*hash, &row);
-        if (*slot == GP_CACHE_SLOTS)
-            row = gp_resolve_prepared(pc, slot);
     }
     if (row != GP_ROW_NONE)
         return row;
@@ -86,8 +84,15 @@ static inline bool is_above(const gp_memo_frame_t *frame, uintptr_t lo)
     return frame->ra_at >= lo && frame->fp_at >= lo;
 }
 
-// Store old frames from `frame` on as long as the next one's words are there, in a stack in doubt, and the same, at
-// most `room` of them. Returns the last frame that is proven; it is not stored.
+// Are those of all frames above `frame`, too? A row reaches so far below where its frame ends, which is further up with
+// each.
+static inline bool is_far_above(const gp_memo_frame_t *frame, uintptr_t lo)
+{
+    return frame->sp - lo >= GP_ROW_SLOT_MASK * WORD && frame->sp >= lo;
+}
+
+// Store old frames from `frame` on as long as the next one's words are there, in a stack in doubt, not below `lo`, and
+// the same, at most `room` of them. Returns the last frame that is proven; it is not stored.
 __attribute__((always_inline)) static inline const gp_memo_frame_t *prove(gp_stack_t *doubted, uintptr_t lo,
                                                                           const gp_memo_frame_t *frame,
                                                                           const gp_memo_frame_t *last, uintptr_t *out,
@@ -120,8 +125,8 @@ static void follow_memo(gp_walk_t *w, const gp_memo_frame_t *at)
     use->run = use->run != NULL ? use->run : frame;
     for (;;) {
         size_t room = (size_t)(w->end - w->out);
-        const gp_memo_frame_t *proven = GP_LIKELY(is_seen(&w->stack))
-                                            ? prove(NULL, w->stack.lo, frame, use->last, w->out, room)
+        const gp_memo_frame_t *proven = GP_LIKELY(is_seen(&w->stack) && is_far_above(frame, w->stack.lo))
+                                            ? prove(NULL, 0, frame, use->last, w->out, room)
                                             : prove(&w->stack, w->stack.lo, frame, use->last, w->out, room);
         size_t count = (size_t)(proven - frame);
         w->out += count;
