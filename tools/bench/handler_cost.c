@@ -11,7 +11,12 @@
 #include "signal/handler.h"
 #include "signal/ticks.h"
 
-enum { CALLS = 20000, CALLS_A_ROUND = 100, PAUSE_NS = 3000 };
+enum {
+    CALLS = 20000,
+    CALLS_A_ROUND = 100,
+    PAUSE_NS = 3000,
+    PERIOD_NS = 40000, // PAUSE_NS is weight enough for a sample, and no sample too costly
+};
 
 static uint64_t took[CALLS];
 static volatile int sink;
@@ -37,7 +42,8 @@ static void call_handler(void)
     for (int i = 0; i < CALLS; i++) {
         if (i % CALLS_A_ROUND == 0)
             gp_collector_sync();
-        gp_thread_self->timer.period_ns = 1000;      // every call has enough weight
+        gp_thread_self->timer.period_ns = PERIOD_NS;
+        gp_thread_self->timer.cost_ns = 0;
         gp_thread_self->timer.block_left = 1u << 30; // no new interval: its price is printed by itself
         pause_a_little();
         uint64_t start = gp_ticks();

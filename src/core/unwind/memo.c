@@ -49,6 +49,8 @@ void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
                                                  memory_order_relaxed))
         return;
     use->memo = memo;
+    atomic_store_explicit(&memo->taken, true, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
     unsigned epoch = gp_cache_epoch();
     if (!can_trust(memo, stack, epoch)) {
         if (memo->stack_end == 0)

@@ -44,6 +44,7 @@ typedef struct gp_memo {
     uintptr_t stack_end; // 0 = none's
     unsigned start, end; // valid frames: chain[current][start..end)
     unsigned current;    // which chain is read; the other one is written
+    _Atomic bool taken;  // written before anything is read: a page that is read first is found twice by the kernel
     gp_memo_frame_t chain[2][GP_MEMO_FRAMES];
 } gp_memo_t;
 
