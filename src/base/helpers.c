@@ -100,7 +100,7 @@ void gp_helpers_give(gp_helpers_t *helpers, gp_job_t *job)
     pthread_mutex_unlock(&helpers->lock);
 }
 
-// What those do who wait for a job that another thread is at.
+// What a thread does that waits for a job that another one is at.
 typedef enum help { NO_HELP, HELP_SIMPLE, HELP_ANY } help_t;
 
 // Do a job that has not begun, or wait until there may be one.

@@ -206,7 +206,7 @@ void gp_thread_set_tid(gp_thread_t *thread, pid_t tid);
 // What gp_thread_tell() does where the collector does not know yet.
 void gp_thread_tell_first(gp_thread_t *thread);
 
-// Wake the collector up, where nobody has done so since it began to look at no thread.
+// Wake the collector up, unless that was done since it began to look at no thread.
 void gp_thread_wake_collector(void);
 
 // Let the collector come to this thread in its next round: there is something in its ring, it may run coroutines, or it
