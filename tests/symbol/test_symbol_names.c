@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names of symbols that are made ahead: those that were expected, whoever makes them; and jobs that wait for one
-// another.
+// Names of symbols that are made ahead: those that were expected, whichever thread makes them; and jobs that wait for
+// one another.
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -178,7 +178,7 @@ static void work_noted(gp_job_t *job)
         sem_post(&given_done);
 }
 
-// Who waits within one that takes others does what is simple; and only who waits at the outside does any.
+// A wait within one that takes others does what is simple; only a wait at the outside does any.
 static void test_one_stack(void **state)
 {
     (void)state;
