@@ -212,7 +212,7 @@ class Rings(check.Case):
             self.wait_for(lambda: not self.is_mapped(".rings"))  # a thread may be in the middle of a record
             capture = Capture(self.path(f"{i}.greenprof"))
             self.assertTrue(capture.whole)
-            self.assertEqual(capture.drops, 0)
+            self.assertEqual(capture.drops - capture.counters["idle"], 0)  # idle: the timer's last signal, at stop
             self.assertGreater(len(capture.spans), 10)
         self.start_later("start", self.victim, "-o", self.path("later.greenprof"))
 
