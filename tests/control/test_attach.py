@@ -210,7 +210,7 @@ class Attach(Attaching):
             self.assertEqual(set(rows), {"one", "two", "[hub]"}, text)
             self.near("the first's share", rows["one"][0] / (rows["one"][0] + rows["two"][0]), 2 / 3, 0.1, 0.01)
             self.assertGreater(rows["one"][1], 5)
-            self.assertLessEqual(abs(rows["one"][1] + rows["two"][1] - rows["[hub]"][1]), 1)
+            self.assertLessEqual(abs(rows["one"][1] + rows["two"][1] - rows["[hub]"][1]), 2)  # one at each end
             self.assertIsNone(service.process.poll())
 
     @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
@@ -234,7 +234,7 @@ class Attach(Attaching):
             (one, other), (own,) = numbers["fiber at -e:6"], numbers["[thread ruby]"]
             self.assertGreater(one, 100)
             self.assertLessEqual(abs(one - other), 1)
-            self.assertLessEqual(abs(one + other - own), 1)
+            self.assertLessEqual(abs(one + other - own), 2)  # one at each end
         self.assertIsNone(service.process.poll())
 
     def named_switches(self, path):
