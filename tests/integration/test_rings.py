@@ -268,10 +268,11 @@ class Rings(check.Case):
         self.start("/usr/bin/python3", "-c", script)
         self.wait_for(lambda: os.path.exists(self.path("killed.greenprof")) and
                       os.path.getsize(self.path("killed.greenprof")) > 4000)
-        time.sleep(0.3)
-        stopped = self.stop_own_threads()
+        cpu_clock = ~self.victim << 3 | 2  # its process' CPU clock, CPUCLOCK_SCHED
+        self.wait_for(lambda: time.clock_gettime(cpu_clock) > 0.7)  # beside which what it loaded is little
+        stopped, stopped_at = self.stop_own_threads(), time.clock_gettime(cpu_clock)
         before = len(Capture(self.path("killed.greenprof")).samples)
-        time.sleep(0.3)
+        self.wait_for(lambda: time.clock_gettime(cpu_clock) > stopped_at + 0.3)
         self.kill(stopped)
         capture, _ = self.recover()
         self.at_least("samples", len(capture.samples), before + 20)
