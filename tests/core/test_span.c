@@ -269,6 +269,43 @@ static void test_noted_before_a_switch(void **state)
     prof_coro_destroy(other);
 }
 
+// Begun and ended in one slice: all of its time is its own, and no wait of before.
+static void test_in_one_slice(void **state)
+{
+    (void)state;
+    prof_span_t *span = prof_span_begin(PROF_SPAN_CACHE, "short", NULL);
+    burn(3000000);
+    prof_span_end(span);
+    const gp_span_mark_t *mark = &find("short")->mark;
+    assert_int_equal(mark->flags & GP_SPAN_NO_TIMES, 0);
+    near(mark->times.slice_ns, gp_ticks_to_ns(mark->end - mark->start));
+    assert_true(mark->times.cpu_ns >= 3000000 && mark->times.cpu_ns <= mark->times.slice_ns);
+    assert_true((mark->times.switches | mark->times.ready_ns | mark->times.parked_ns | mark->times.waiting_ns) == 0);
+}
+
+// Another coroutine ran in between: it waited for it.
+static void test_across_a_switch(void **state)
+{
+    (void)state;
+    prof_coro_t *one = prof_coro_create(NULL, 0, "one"), *other = prof_coro_create(NULL, 0, "other");
+    prof_coro_t *self = prof_coro_current();
+    prof_coro_switch_hook(one);
+    prof_span_t *span = prof_span_begin(PROF_SPAN_CACHE, "across", NULL);
+    prof_coro_switch_hook(other);
+    burn(2000000);
+    prof_coro_switch_hook(one);
+    prof_span_end(span);
+    prof_coro_switch_hook(self);
+    const gp_span_mark_t *mark = &find("across")->mark;
+    uint64_t waited_ns = mark->times.ready_ns + mark->times.parked_ns + mark->times.waiting_ns;
+    assert_int_equal(mark->flags & GP_SPAN_NO_TIMES, 0);
+    assert_int_equal(mark->times.switches, 1);
+    assert_true(waited_ns >= 2000000);
+    near(mark->times.slice_ns + waited_ns, gp_ticks_to_ns(mark->end - mark->start));
+    prof_coro_destroy(one);
+    prof_coro_destroy(other);
+}
+
 static void test_noted_on_another(void **state)
 {
     (void)state;
@@ -298,6 +335,8 @@ int main(void)
         cmocka_unit_test_setup(test_policy, set_up),
         cmocka_unit_test_setup(test_beginning_in_the_past, set_up),
         cmocka_unit_test_setup(test_bad_kinds_and_sizes, set_up),
+        cmocka_unit_test_setup(test_in_one_slice, set_up),
+        cmocka_unit_test_setup(test_across_a_switch, set_up),
         cmocka_unit_test_setup(test_noted_first, set_up),
         cmocka_unit_test_setup(test_noted_before_a_switch, set_up),
         cmocka_unit_test_setup(test_noted_on_another, set_up),

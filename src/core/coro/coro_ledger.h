@@ -44,6 +44,12 @@ static inline void gp_ledger_read_words(prof_coro_t *coro, gp_ledger_words_t *wo
 // read; on the CPU since its account was settled. Without `longest_ns` and `spawned`.
 void gp_ledger_of_words(const prof_coro_t *coro, const gp_ledger_words_t *words, uint64_t ticks, gp_ledger_t *ledger);
 
+// Were both read in one slice of a coroutine?
+static inline bool gp_ledger_is_one_slice(const gp_ledger_words_t *before, const gp_ledger_words_t *after)
+{
+    return before->since == after->since && before->begun == after->begun && before->slice_ticks == after->slice_ticks;
+}
+
 // Hand a ledger out, as far as out->size goes. Returns 0 or -EINVAL.
 int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out);
 

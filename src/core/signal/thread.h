@@ -140,6 +140,7 @@ typedef struct gp_thread {
 
     gp_shown_record_t shown;  // src/core/coro/shown.h
     void *volatile *shown_at; // the thread-local that points to it; NULL = not yet
+    uint32_t spare_span;      // number + 1 of a free slot for a span; its own, kept for the next thread. 0 = none
 
     _Atomic(struct gp_exact_stack *) exact_stack; // exact mode's: of the last event, a hint
     _Atomic(struct gp_exact_stack *) exact_busy;  // of an event that another one, or a slow one, is taken in beside

@@ -137,6 +137,7 @@ static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *
 static void take_noted(gp_span_slot_t *slot, const beginning_t *what)
 {
     slot->start = what->since->ticks;
+    slot->has_words = false;
     if (what->since->coro == what->coro)
         gp_ledger_of_words(what->coro, &what->since->words, slot->start, &slot->times);
     else
@@ -151,7 +152,7 @@ static void mark_start(gp_span_slot_t *slot, const beginning_t *what)
         return;
     }
     slot->start = start_of(what->options->start_unix_ns, slot->begun);
-    gp_span_mark_times(what->coro, slot->begun, &slot->times);
+    gp_span_mark_begin(slot);
 }
 
 static uint64_t begin(const beginning_t *what, prof_span_kind_t kind, const char *name, const gp_park_t *caller)
@@ -215,19 +216,28 @@ static void find_parent(beginning_t *what)
     what->sets_trace = !what->has_parent || handle != around;
 }
 
+// Of a caller that knows of fewer.
+static const prof_span_options_t *whole(const prof_span_options_t *options, prof_span_options_t *full)
+{
+    *full = (prof_span_options_t)PROF_SPAN_OPTIONS_INIT;
+    memcpy(full, options, options->size < sizeof(*full) ? options->size : sizeof(*full));
+    return full;
+}
+
 __attribute__((noinline)) static prof_span_t *begin_wanted(prof_span_kind_t kind, const char *name,
                                                            const prof_span_options_t *options, uint32_t takers,
                                                            const gp_park_t *caller, const gp_span_since_t *since)
 {
-    prof_span_options_t full = PROF_SPAN_OPTIONS_INIT;
-    if (options != NULL)
-        memcpy(&full, options, options->size < sizeof(full) ? options->size : sizeof(full));
-    beginning_t what = {
-        .options = &full, .coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)), .since = since};
-    if (what.coro == NULL || (unsigned)kind - 1 >= GP_SPAN_KIND_COUNT - 1 || is_skipped(what.coro, kind, full.flags))
+    static const prof_span_options_t plain = PROF_SPAN_OPTIONS_INIT;
+    prof_span_options_t full;
+    beginning_t what = {.options = options != NULL ? whole(options, &full) : &plain,
+                        .coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
+                        .since = since};
+    uint32_t flags = what.options->flags;
+    if (what.coro == NULL || (unsigned)kind - 1 >= GP_SPAN_KIND_COUNT - 1 || is_skipped(what.coro, kind, flags))
         return NULL;
     find_parent(&what);
-    what.is_chosen = what.has_parent ? what.parent.is_chosen : is_for_listeners(kind, name, full.flags);
+    what.is_chosen = what.has_parent ? what.parent.is_chosen : is_for_listeners(kind, name, flags);
     if (!(takers & FOR_ALL) && !what.is_chosen)
         return !what.has_parent ? skip_request(what.coro) : NULL;
     return (prof_span_t *)(uintptr_t)begin(&what, kind, name != NULL ? name : "", caller);

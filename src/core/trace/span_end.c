@@ -41,10 +41,10 @@ static void restore_from_outside(const gp_span_slot_t *slot, uint64_t handle)
 }
 
 // Returns false: another thread has just ended it.
-static bool end_one(uint64_t handle, prof_coro_t *coro, bool is_on_it, unsigned flags, uint64_t now)
+static bool end_slot(gp_span_slot_t *slot, uint64_t handle, prof_coro_t *coro, bool is_on_it, unsigned flags,
+                     uint64_t now)
 {
-    gp_span_slot_t *slot = gp_span_slot_open(handle);
-    if (slot == NULL || !gp_span_slot_claim(slot, handle))
+    if (!gp_span_slot_claim(slot, handle))
         return false;
     gp_span_watch_end(slot, (gp_request_end_t){0}, now);
     if (is_on_it)
@@ -55,6 +55,12 @@ static bool end_one(uint64_t handle, prof_coro_t *coro, bool is_on_it, unsigned 
         gp_span_mark_send(slot, coro, flags, now);
     gp_span_slot_give_back(handle);
     return true;
+}
+
+static bool end_one(uint64_t handle, prof_coro_t *coro, bool is_on_it, unsigned flags, uint64_t now)
+{
+    gp_span_slot_t *slot = gp_span_slot_open(handle);
+    return slot != NULL && end_slot(slot, handle, coro, is_on_it, flags, now);
 }
 
 // Is `handle` open on the coroutine, perhaps with others within it?
@@ -85,9 +91,21 @@ static void drop_stale(prof_coro_t *coro)
         gp_edge_store(&gp_coro_context(coro)->span, 0);
 }
 
+// The slot of what is open on the coroutine, and its own, with nothing within it: as most are that end. Else NULL.
+static gp_span_slot_t *innermost(prof_coro_t *coro, uint64_t handle)
+{
+    if (coro == NULL || gp_edge_load(&gp_coro_context(coro)->span) != handle)
+        return NULL;
+    gp_span_slot_t *slot = gp_span_slot_open(handle);
+    return slot != NULL && gp_span_is_own(slot, coro) ? slot : NULL;
+}
+
 __attribute__((noinline)) static int end_recorded(uint64_t handle)
 {
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    gp_span_slot_t *slot = innermost(coro, handle);
+    if (slot != NULL && end_slot(slot, handle, coro, true, 0, gp_span_edge_now()))
+        return 0;
     if (coro != NULL)
         drop_stale(coro);
     bool is_on_it = coro != NULL && is_around(coro, handle);

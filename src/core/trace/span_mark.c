@@ -17,11 +17,25 @@ uint64_t gp_span_edge_now(void)
     return thread != NULL && is_recorded ? gp_slice_settle_open(thread, now) : now;
 }
 
-void gp_span_mark_times(prof_coro_t *coro, uint64_t now, gp_ledger_t *times)
+static bool runs(prof_coro_t *coro)
+{
+    return atomic_load_explicit(&coro->running, memory_order_relaxed) != 0 && gp_edge_is_current(coro);
+}
+
+static void read_times(prof_coro_t *coro, uint64_t now, gp_ledger_t *times)
 {
     gp_ledger_read(coro, now, times);
-    if (atomic_load_explicit(&coro->running, memory_order_relaxed) != 0 && gp_edge_is_current(coro))
+    if (runs(coro))
         times->cpu_ns = gp_edge_cpu_ns(coro, now);
+}
+
+void gp_span_mark_begin(gp_span_slot_t *slot)
+{
+    slot->has_words = runs(slot->coro);
+    if (slot->has_words)
+        gp_ledger_read_words(slot->coro, &slot->words);
+    else
+        read_times(slot->coro, slot->begun, &slot->times);
 }
 
 static uint64_t not_below(uint64_t now, uint64_t before)
@@ -40,6 +54,37 @@ static void subtract(gp_ledger_t *now, const gp_ledger_t *before)
     now->switches = not_below(now->switches, before->switches);
     if (now->cpu_ns > now->slice_ns)
         now->cpu_ns = now->slice_ns;
+}
+
+// It began and ends in one slice: nothing waited. Returns false where it did not.
+static bool times_in_slice(const gp_span_slot_t *slot, uint64_t now, gp_ledger_t *times)
+{
+    gp_ledger_words_t words;
+    if (!slot->has_words || !runs(slot->coro))
+        return false;
+    gp_ledger_read_words(slot->coro, &words);
+    if (!gp_ledger_is_one_slice(&slot->words, &words))
+        return false;
+    uint64_t slice_ns = gp_ticks_to_ns(not_below(now, slot->begun));
+    times->slice_ns = slice_ns + not_below(words.polled_slice_ns, slot->words.polled_slice_ns);
+    times->cpu_ns = not_below(slice_ns, words.off_ns - slot->words.off_ns);
+    times->blocked_ns = not_below(words.blocked_ns, slot->words.blocked_ns);
+    if (times->cpu_ns > times->slice_ns)
+        times->cpu_ns = times->slice_ns;
+    return true;
+}
+
+static void times_of(const gp_span_slot_t *slot, uint64_t now, gp_ledger_t *times)
+{
+    gp_ledger_t before;
+    if (times_in_slice(slot, now, times))
+        return;
+    if (slot->has_words)
+        gp_ledger_of_words(slot->coro, &slot->words, slot->begun, &before);
+    else
+        before = slot->times;
+    read_times(slot->coro, now, times);
+    subtract(times, &before);
 }
 
 static bool is_nothing(const gp_ledger_t *times)
@@ -74,8 +119,7 @@ void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_
     if (gp_rest_overlaps(slot->start))
         mark->flags |= GP_SPAN_RESTED;
     if (!(mark->flags & GP_SPAN_NO_TIMES) && gp_span_is_known(slot)) {
-        gp_span_mark_times(slot->coro, now, &mark->times);
-        subtract(&mark->times, &slot->times);
+        times_of(slot, now, &mark->times);
         if (mark->flags & GP_SPAN_RESTED && is_nothing(&mark->times)) // a rest is around it
             mark->flags |= GP_SPAN_NO_TIMES;
     } else {

@@ -10,9 +10,10 @@
 // as it may hide a preemption (gp_slice_settle_open()). Ticks.
 uint64_t gp_span_edge_now(void);
 
-// Where the time of a coroutine went so far, as one that runs knows without asking the kernel. Preemption since the
-// latest edge may not be known yet.
-void gp_span_mark_times(prof_coro_t *coro, uint64_t now, gp_ledger_t *times);
+// Note in the slot, at its `begun`, where the time of its coroutine went so far, as one that runs knows without asking
+// the kernel: mostly what tells, which is evaluated at the end only. Preemption since the latest edge may not be known
+// yet.
+void gp_span_mark_begin(gp_span_slot_t *slot);
 
 // Is the record of its coroutine still that of this one? It is for the collector when it is over.
 bool gp_span_is_known(const gp_span_slot_t *slot);

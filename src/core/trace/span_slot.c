@@ -10,14 +10,15 @@ enum {
     CHUNKS_MAX = 1 << (GP_SPAN_SLOT_INDEX_BITS - CHUNK_LOG2),
 };
 
-static _Atomic(gp_span_slot_t *) chunks[CHUNKS_MAX];
+_Atomic(gp_span_slot_t *) gp_span_slot_chunks[CHUNKS_MAX];
 static _Atomic uint32_t slot_count;  // that have a chunk
 static _Atomic uint64_t free_slots;  // number + 1 of the first; a count above, which makes each state a new one
 static _Atomic uint32_t process = 1; // raised in a forked child
 
 static gp_span_slot_t *slot_at(uint32_t number)
 {
-    return &atomic_load_explicit(&chunks[number >> CHUNK_LOG2], memory_order_acquire)[number & (CHUNK - 1)];
+    return &atomic_load_explicit(&gp_span_slot_chunks[number >> CHUNK_LOG2],
+                                 memory_order_acquire)[number & (CHUNK - 1)];
 }
 
 static void put_slots(uint32_t first, uint32_t last)
@@ -58,28 +59,27 @@ static bool map_slots(void)
     if (chunk == NULL)
         return false; // these numbers stay without slots
     // Release: partner of the acquires in slot_at() and gp_span_slot_open().
-    atomic_store_explicit(&chunks[first >> CHUNK_LOG2], chunk, memory_order_release);
+    atomic_store_explicit(&gp_span_slot_chunks[first >> CHUNK_LOG2], chunk, memory_order_release);
     for (uint32_t i = 0; i + 1 < CHUNK; i++)
         atomic_store_explicit(&chunk[i].next, first + i + 2, memory_order_relaxed);
     put_slots(first, first + CHUNK - 1);
     return true;
 }
 
-gp_span_slot_t *gp_span_slot_open(uint64_t handle)
+// Mostly the one that the thread gave back last, which no other one may take.
+static bool take_spare(uint32_t *number)
 {
-    uint32_t number = gp_span_handle_number(handle);
-    if (handle == 0 || gp_span_is_unrecorded(handle) ||
-        number >= atomic_load_explicit(&slot_count, memory_order_relaxed) ||
-        atomic_load_explicit(&chunks[number >> CHUNK_LOG2], memory_order_acquire) == NULL)
-        return NULL;
-    gp_span_slot_t *slot = slot_at(number);
-    uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_acquire);
-    return generation == gp_span_handle_generation(handle) && (generation & 1) ? slot : NULL;
+    gp_thread_t *thread = gp_thread_self;
+    if (thread == NULL || thread->spare_span == 0)
+        return false;
+    *number = thread->spare_span - 1;
+    thread->spare_span = 0;
+    return true;
 }
 
 gp_span_slot_t *gp_span_slot_take(uint32_t *number)
 {
-    if (!pop_slot(number) && (!map_slots() || !pop_slot(number))) {
+    if (!take_spare(number) && !pop_slot(number) && (!map_slots() || !pop_slot(number))) {
         gp_span_count(GP_COUNTER_LOST_SPANS);
         return NULL;
     }
@@ -93,9 +93,15 @@ bool gp_span_slot_claim(gp_span_slot_t *slot, uint64_t handle)
                                                    memory_order_relaxed);
 }
 
+// Of a program's handler that ends a span amid this, one slot is lost.
 void gp_span_slot_give_back(uint64_t handle)
 {
-    put_slots(gp_span_handle_number(handle), gp_span_handle_number(handle));
+    gp_thread_t *thread = gp_thread_self;
+    uint32_t number = gp_span_handle_number(handle);
+    if (thread != NULL && thread->spare_span == 0)
+        thread->spare_span = number + 1;
+    else
+        put_slots(number, number);
 }
 
 uint32_t gp_span_slot_count(void)
@@ -105,7 +111,9 @@ uint32_t gp_span_slot_count(void)
 
 const gp_span_slot_t *gp_span_slot_nth(uint32_t number)
 {
-    return atomic_load_explicit(&chunks[number >> CHUNK_LOG2], memory_order_acquire) != NULL ? slot_at(number) : NULL;
+    return atomic_load_explicit(&gp_span_slot_chunks[number >> CHUNK_LOG2], memory_order_acquire) != NULL
+               ? slot_at(number)
+               : NULL;
 }
 
 uint32_t gp_span_slot_process(void)

@@ -31,6 +31,7 @@ typedef struct gp_span_slot {
     _Atomic uint64_t generation; // odd: the span is open
     _Atomic uint32_t next;       // of the free ones, its number + 1
     bool is_chosen, sets_trace;
+    bool has_words; // which of the two below
     uint16_t kind, name_len, field_count;
     _Atomic uint16_t flags, text_len; // of `text`; written with release
     uint32_t site, thread;
@@ -42,7 +43,10 @@ typedef struct gp_span_slot {
     uint64_t outer;        // what was open on the coroutine before
     uint64_t request;      // the handle of the root around it, or its own
     uint64_t start, begun; // ticks: when it began; when it was called
-    gp_ledger_t times;     // of the coroutine, as it began
+    union {                // of the coroutine: where its time had gone by `begun`, or what tells
+        gp_ledger_t times;
+        gp_ledger_words_t words; // it ran then, and was settled
+    };
     const gp_request_watch_t *watch;
     void *watched; // its token; NULL = none
     char text[GP_SPAN_TEXT_MAX];
@@ -78,8 +82,24 @@ static inline void gp_span_count(enum gp_counter counter)
 // there may be, and it is counted.
 gp_span_slot_t *gp_span_slot_take(uint32_t *number);
 
+// By their numbers / (1 << GP_SPAN_SLOT_CHUNK_LOG2); append-only, NULL = not mapped.
+extern _Atomic(gp_span_slot_t *) gp_span_slot_chunks[1 << (GP_SPAN_SLOT_INDEX_BITS - GP_SPAN_SLOT_CHUNK_LOG2)]
+    __attribute__((visibility("hidden")));
+
 // The slot of a span that is open; NULL: it is over, or never was.
-gp_span_slot_t *gp_span_slot_open(uint64_t handle);
+static inline gp_span_slot_t *gp_span_slot_open(uint64_t handle)
+{
+    uint32_t number = gp_span_handle_number(handle);
+    // Acquire: partner of the release where it was mapped.
+    gp_span_slot_t *chunk =
+        atomic_load_explicit(&gp_span_slot_chunks[number >> GP_SPAN_SLOT_CHUNK_LOG2], memory_order_acquire);
+    if (chunk == NULL || gp_span_is_unrecorded(handle))
+        return NULL;
+    gp_span_slot_t *slot = &chunk[number & ((1u << GP_SPAN_SLOT_CHUNK_LOG2) - 1)];
+    // Acquire: partner of the release where it began.
+    uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_acquire);
+    return generation == gp_span_handle_generation(handle) && (generation & 1) ? slot : NULL;
+}
 
 // Take a span: of all that end it, one does.
 bool gp_span_slot_claim(gp_span_slot_t *slot, uint64_t handle);
