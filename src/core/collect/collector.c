@@ -14,13 +14,12 @@
 #include "collect/functions.h"
 #include "collect/hog_samples.h"
 #include "collect/left_children.h"
-#include "collect/look_pace.h"
+#include "collect/looks.h"
 #include "collect/modules.h"
 #include "collect/news.h"
 #include "collect/polled.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
-#include "collect/sleepers.h"
 #include "collect/thread_sleeps.h"
 #include "collect/thread_timers.h"
 #include "coro/hook_time.h"
@@ -49,7 +48,6 @@ enum {
     PAGE = 4096,
     EARLY_ROUNDS = 10, // short, as what the program does has only begun to show: handlers wait for its memory
     EARLY_NS = 10000000,
-    REST_NS = 40000000,  // from then on what leaves its rest wakes the collector up, which costs it a system call
     IDLE_ROUNDS = 5,     // after which all that was recorded is written; as long as nothing follows, rounds come
     IDLE_NS = 500000000, // so seldom
 };
@@ -57,17 +55,13 @@ enum {
 static _Atomic unsigned waiting; // threads that wait for the lock
 static _Atomic bool running;     // changed under the sampler lock
 static _Atomic uint64_t round_ns = GP_COLLECTOR_ROUND_NS;
-static _Atomic unsigned stretch = 1; // of the time between two looks at sleepers
 static _Atomic unsigned slowness = 100;
 static _Atomic uint64_t look_by; // CLOCK_MONOTONIC; 0 = there is nothing to be in time for
 // `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
 static uint64_t gone_counters[GP_COUNTER_COUNT];
-static bool is_drained;      // since the present look began. Guarded by the drain lock
-static uint64_t rest_ns;     // of looks in a row that left no thread to be looked at
 static unsigned idle_rounds; // in a row, in which nothing had been told, and that nothing asked for
-static gp_look_pace_t look_pace;
-static bool is_forked; // the process is a fork of one that was profiled
+static bool is_forked;       // the process is a fork of one that was profiled
 
 void gp_collector_kick(void)
 {
@@ -238,7 +232,7 @@ static void refresh(void)
     GP_SINKS_CALL(refresh, changed);
 }
 
-static void take_lock(void)
+void gp_drain_take(void)
 {
     gp_process_let_forks_by();
     gp_lock(&gp_drain_lock);
@@ -247,7 +241,7 @@ static void take_lock(void)
 void gp_drain_enter(void)
 {
     atomic_fetch_add_explicit(&waiting, 1, memory_order_relaxed);
-    take_lock();
+    gp_drain_take();
     atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
 }
 
@@ -271,7 +265,13 @@ void gp_drain_pass(void)
     gp_unlock(&gp_drain_lock);
     for (int i = 0; i < PASSES && atomic_load_explicit(&waiting, memory_order_relaxed) > 0; i++)
         syscall(SYS_nanosleep, &pause, NULL);
-    take_lock();
+    gp_drain_take();
+}
+
+void gp_collector_drain(void)
+{
+    refresh();
+    drain_all();
 }
 
 void gp_collector_between_pieces(void)
@@ -281,14 +281,13 @@ void gp_collector_between_pieces(void)
     uint32_t answered = atomic_load_explicit(&wanted, memory_order_acquire);
     if (answered == atomic_load_explicit(&done, memory_order_relaxed))
         return;
-    refresh();
-    drain_all();
+    gp_collector_drain();
     round_over(answered);
 }
 
 static void round_of_all(void)
 {
-    take_lock();
+    gp_drain_take();
     GP_SINKS_CALL(round_begins);
     refresh();
     prof_coro_t *retired = gp_coro_take_retired();
@@ -304,74 +303,10 @@ static void round_of_all(void)
     gp_unlock(&gp_drain_lock);
 }
 
-void gp_collector_drain_for_look(void)
-{
-    if (!is_drained) {
-        refresh();
-        drain_all();
-    }
-    is_drained = true;
-}
-
-// `after_ns` after the look before.
-static void look_at_sleepers(uint64_t after_ns, bool with_threads)
-{
-    bool found = false;
-    take_lock();
-    gp_news_take();
-    gp_thread_sleeps_begin_round(with_threads);
-    gp_thread_t *thread;
-    is_drained = false;
-    for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL;)
-        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE ||
-            !gp_sleepers_look(thread, &found))
-            gp_thread_set_remove(&gp_news_lookers, thread);
-    uint32_t first = 0;
-    rest_ns = gp_thread_set_next(&gp_news_lookers, &first) != NULL ? 0 : rest_ns + after_ns;
-    gp_look_pace_note(&look_pace, after_ns, found);
-    gp_unlock(&gp_drain_lock);
-}
-
-// Have all threads been at rest for a while? Then one that no longer is wakes the collector up; `for_long`: any that
-// does anything.
-static bool doze(bool for_long)
-{
-    if (rest_ns < REST_NS)
-        return false;
-    take_lock();
-    bool dozes = gp_news_doze(for_long);
-    gp_unlock(&gp_drain_lock);
-    return dozes;
-}
-
-static bool wants_threads(void)
-{
-    unsigned count = atomic_load_explicit(&gp_sink_count, memory_order_acquire);
-    for (unsigned i = 0; i < count; i++)
-        if (gp_sinks[i]->wants_threads != NULL && gp_sinks[i]->wants_threads())
-            return true;
-    return false;
-}
-
-static bool wants_waits(void)
-{
-    unsigned count = atomic_load_explicit(&gp_sink_count, memory_order_acquire);
-    for (unsigned i = 0; i < count; i++)
-        if (gp_sinks[i]->wants_waits != NULL && gp_sinks[i]->wants_waits())
-            return true;
-    return false;
-}
-
 static uint64_t until_look_ns(void)
 {
     uint64_t by = atomic_load_explicit(&look_by, memory_order_relaxed), now = gp_clock_ns(CLOCK_MONOTONIC);
     return by == 0 ? UINT64_MAX : by > now ? by - now : 1;
-}
-
-static uint64_t next_look_ns(uint64_t slow)
-{
-    uint64_t least_ns = GP_LOOK_NS * (uint64_t)atomic_load_explicit(&stretch, memory_order_relaxed);
-    return gp_look_pace_next_ns(&look_pace, least_ns) * slow / 100;
 }
 
 // Is it said how soon what happens is to be written? Then nothing here is put off.
@@ -388,46 +323,64 @@ static uint64_t idle_ns(uint64_t all, uint64_t look_ns)
     return all < look_ns ? all : look_ns;
 }
 
+// Until the next round, `most_ns` at most.
+static uint64_t until_round_ns(bool sampling, uint64_t most_ns)
+{
+    uint64_t slow = atomic_load_explicit(&slowness, memory_order_relaxed), by_ns = until_look_ns();
+    uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed) * slow / 100;
+    all = all < most_ns ? all : most_ns;
+    bool has_little = !sampling && slow > 100 && by_ns != UINT64_MAX; // as a rest
+    return by_ns < all || has_little ? by_ns : all;
+}
+
+// Returns whether a kick came within `ns`.
+static bool is_kicked(uint32_t seen_kicks, uint64_t ns)
+{
+    struct timespec time = {.tv_nsec = (long)ns};
+    bool is_woken = gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT;
+    gp_news_wake();
+    return is_woken;
+}
+
+// Wait for the first part of `*all`, up to the next look if there is one, and look. Returns whether a kick came.
+static bool wait_for_look(uint32_t seen_kicks, bool is_idle, uint64_t *waited, uint64_t *all)
+{
+    gp_look_t look;
+    if (is_hurried())
+        gp_looks_hurry();
+    gp_looks_plan(is_idle, &look);
+    if (look.dozes && is_idle)
+        *all = idle_ns(*all, until_look_ns());
+    uint64_t left = *all - *waited, slow = atomic_load_explicit(&slowness, memory_order_relaxed);
+    uint64_t next = look.dozes ? left : gp_looks_next_ns(slow), step = next < left ? next : left;
+    if (is_kicked(seen_kicks, step)) {
+        if (look.dozes) // what has left its rest may sleep right after it
+            gp_looks_hasten();
+        return true;
+    }
+    gp_looks_look(&look, step);
+    *waited += step;
+    return false;
+}
+
 // Until a kick, or for a round, `most_ns` at most; with looks at sleepers where a sink wants to know of them.
 static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
 {
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed);
-    bool looks = sampling && wants_waits();
     if (!sampling && !gp_rest_is_now()) {
         gp_futex(&kicks, FUTEX_WAIT, seen_kicks, NULL);
         return;
     }
-    uint64_t slow = atomic_load_explicit(&slowness, memory_order_relaxed);
-    uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed) * slow / 100;
-    uint64_t look_ns = until_look_ns();
-    all = all < most_ns ? all : most_ns;
-    if (look_ns < all || (!sampling && slow > 100 && look_ns != UINT64_MAX)) // a rest has little to take
-        all = look_ns;
-    for (uint64_t waited = 0, step; waited < all; waited += step) {
-        bool with_threads = looks && wants_threads();
-        bool is_idle = waited == 0 && idle_rounds >= IDLE_ROUNDS && !is_hurried();
-        bool dozes = looks && doze(is_idle);
-        if (with_threads || is_hurried())
-            gp_look_pace_reset(&look_pace);
-        if (dozes && is_idle)
-            all = idle_ns(all, look_ns);
-        step = all - waited;
-        if (looks && !dozes) {
-            uint64_t next = next_look_ns(slow);
-            step = next < all ? next : all;
-        }
-        struct timespec time = {.tv_nsec = (long)step};
-        bool is_woken = gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT;
-        gp_news_wake();
-        if (dozes && is_woken) // what has left its rest may sleep right after it
-            gp_look_pace_hasten(&look_pace);
-        if (is_woken) {
-            idle_rounds = 0;
-            return;
-        }
-        if (looks)
-            look_at_sleepers(step, with_threads);
-    }
+    bool looks = sampling && gp_looks_are_wanted(), is_woken = false;
+    uint64_t all = until_round_ns(sampling, most_ns);
+    if (!looks && is_hurried())
+        gp_looks_hurry();
+    if (!looks)
+        is_woken = all > 0 && is_kicked(seen_kicks, all);
+    for (uint64_t waited = 0; looks && !is_woken && waited < all;)
+        is_woken = wait_for_look(seen_kicks, waited == 0 && idle_rounds >= IDLE_ROUNDS && !is_hurried(), &waited, &all);
+    if (is_woken)
+        idle_rounds = 0;
 }
 
 // Or does it rest? What ends meanwhile is told all the same.
@@ -543,11 +496,6 @@ void gp_collector_set_round(uint64_t ns)
     atomic_store_explicit(&round_ns, ns, memory_order_relaxed);
 }
 
-void gp_collector_stretch_looks(unsigned times)
-{
-    atomic_store_explicit(&stretch, times, memory_order_relaxed);
-}
-
 void gp_collector_slow_down(unsigned percent)
 {
     atomic_store_explicit(&slowness, percent, memory_order_relaxed);
@@ -622,8 +570,7 @@ void gp_collector_after_fork(void)
     gp_thread_sleeps_after_fork();
     gp_samples_after_fork();
     gp_left_children_in_child();
-    gp_look_pace_reset(&look_pace);
+    gp_looks_after_fork();
     idle_rounds = 0;
-    rest_ns = 0;
     is_forked = true;
 }

@@ -20,6 +20,9 @@ void gp_drain_enter(void);
 bool gp_drain_enter_until(const struct timespec *until);
 void gp_drain_leave(void);
 
+// Take it on the collector's own thread, which lets a fork by.
+void gp_drain_take(void);
+
 // Let a thread that waits for the drain lock have it, and take it again. Caller has it.
 void gp_drain_pass(void);
 
@@ -27,9 +30,8 @@ void gp_drain_pass(void);
 // wait for their samples. Records that are retired meanwhile stay as they are. Collector only, which has the lock.
 void gp_collector_between_pieces(void);
 
-// Hand on what is in the rings, once in a look at sleeping threads: a slice's samples come in the order in which they
-// were taken. Collector only, which has the lock.
-void gp_collector_drain_for_look(void);
+// Hand on what is in the rings. Collector only, which has the lock.
+void gp_collector_drain(void);
 
 // Start the thread. Idempotent; called under the sampler lock. Returns 0 or a negative errno value.
 int gp_collector_start(void);
@@ -53,9 +55,6 @@ enum { GP_COLLECTOR_ROUND_NS = 50000000 }; // a ring holds 100 ms at 10 kHz and 
 
 // How often it looks; at most twice GP_COLLECTOR_ROUND_NS; it begins with that.
 void gp_collector_set_round(uint64_t ns);
-
-// Look at sleeping threads so many times as seldom (sleepers.h): what is seen then stands for more. 1 = as usual.
-void gp_collector_stretch_looks(unsigned times);
 
 // Rounds come so much later, hundredths (100 = as they were set), unless a caller waits for one or a ring is pressed.
 void gp_collector_slow_down(unsigned percent);

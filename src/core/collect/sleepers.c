@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/looks.h"
 #include "collect/parked.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
@@ -146,7 +147,7 @@ static bool hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_
     sleep_t sleep;
     if (!find_sleep(atomic_load_explicit(&thread->tid, memory_order_relaxed), &sleep))
         return false;
-    gp_collector_drain_for_look();
+    gp_looks_drain();
     if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
         return false;
     int depth = walk_from(thread, &sleep, coro, since, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);

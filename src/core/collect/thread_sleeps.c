@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collect/collector.h"
+#include "collect/looks.h"
 #include "collect/news.h"
 #include "collect/parked.h"
 #include "collect/sampler.h"
@@ -151,7 +152,7 @@ bool gp_thread_sleeps_look(gp_thread_t *thread, uint64_t now)
         return false;
     if (!gp_thread_sleeps_is_due(thread, now))
         return true;
-    gp_collector_drain_for_look();
+    gp_looks_drain();
     if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
         return true;
     if (--looks_left == 0)

@@ -6,6 +6,7 @@
 
 #include "collect/collector.h"
 #include "collect/cost.h"
+#include "collect/looks.h"
 #include "collect/sampler.h"
 #include "collect/thread_timers.h"
 #include "coro/spawn.h"
@@ -209,7 +210,7 @@ static void adapt(double may)
     else
         state.hz = clamp((state.hz < wanted ? state.hz : wanted) * step, least, wanted);
     gp_sampler_limit((unsigned)(state.hz + 0.5));
-    gp_collector_stretch_looks((unsigned)clamp(wanted / state.hz, 1, STRETCH_MAX));
+    gp_looks_stretch((unsigned)clamp(wanted / state.hz, 1, STRETCH_MAX));
     note(wanted);
     if (has_no_means_left(least) && state.cost > may && state.credit_ns < 0 && !is_last_resort())
         count(GP_COUNTER_BUDGET_MISSED);
@@ -305,7 +306,7 @@ static void keep_to(uint32_t ppm)
     gp_collector_look_by(0);
     if (ppm == 0 && before != 0) {
         gp_sampler_limit(PROF_FREQUENCY_MAX_HZ);
-        gp_collector_stretch_looks(1);
+        gp_looks_stretch(1);
         slow_down(1);
         set_sparing(1);
         gp_sampler_resume();

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "collect/looks.h"
+
+#include "collect/collector.h"
+#include "collect/look_pace.h"
+#include "collect/news.h"
+#include "collect/sleepers.h"
+#include "collect/thread_sleeps.h"
+#include "coro/threads.h"
+
+enum { REST_NS = 40000000 }; // from then on what leaves its rest wakes the collector up, which costs it a system call
+
+static _Atomic unsigned stretch = 1; // of the time between two looks
+static bool is_drained;              // since the present look began. Guarded by the drain lock
+static uint64_t rest_ns;             // of looks in a row that left no thread to be looked at
+static gp_look_pace_t pace;
+
+void gp_looks_drain(void)
+{
+    if (!is_drained)
+        gp_collector_drain();
+    is_drained = true;
+}
+
+void gp_looks_look(const gp_look_t *look, uint64_t after_ns)
+{
+    bool found = false;
+    gp_drain_take();
+    gp_news_take();
+    gp_thread_sleeps_begin_round(look->with_threads);
+    gp_thread_t *thread;
+    is_drained = false;
+    for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL;)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE ||
+            !gp_sleepers_look(thread, &found))
+            gp_thread_set_remove(&gp_news_lookers, thread);
+    uint32_t first = 0;
+    rest_ns = gp_thread_set_next(&gp_news_lookers, &first) != NULL ? 0 : rest_ns + after_ns;
+    gp_look_pace_note(&pace, after_ns, found);
+    gp_drain_leave();
+}
+
+// Have all threads been at rest for a while? Then one that no longer is wakes the collector up; `for_long`: any that
+// does anything.
+static bool doze(bool for_long)
+{
+    if (rest_ns < REST_NS)
+        return false;
+    gp_drain_take();
+    bool dozes = gp_news_doze(for_long);
+    gp_drain_leave();
+    return dozes;
+}
+
+static bool wants_threads(void)
+{
+    unsigned count = atomic_load_explicit(&gp_sink_count, memory_order_acquire);
+    for (unsigned i = 0; i < count; i++)
+        if (gp_sinks[i]->wants_threads != NULL && gp_sinks[i]->wants_threads())
+            return true;
+    return false;
+}
+
+bool gp_looks_are_wanted(void)
+{
+    unsigned count = atomic_load_explicit(&gp_sink_count, memory_order_acquire);
+    for (unsigned i = 0; i < count; i++)
+        if (gp_sinks[i]->wants_waits != NULL && gp_sinks[i]->wants_waits())
+            return true;
+    return false;
+}
+
+void gp_looks_plan(bool for_long, gp_look_t *look)
+{
+    look->with_threads = wants_threads();
+    look->dozes = doze(for_long);
+    if (look->with_threads)
+        gp_look_pace_reset(&pace);
+}
+
+uint64_t gp_looks_next_ns(uint64_t slow)
+{
+    uint64_t least_ns = GP_LOOK_NS * (uint64_t)atomic_load_explicit(&stretch, memory_order_relaxed);
+    return gp_look_pace_next_ns(&pace, least_ns) * slow / 100;
+}
+
+void gp_looks_hurry(void)
+{
+    gp_look_pace_reset(&pace);
+}
+
+void gp_looks_hasten(void)
+{
+    gp_look_pace_hasten(&pace);
+}
+
+void gp_looks_stretch(unsigned times)
+{
+    atomic_store_explicit(&stretch, times, memory_order_relaxed);
+}
+
+void gp_looks_after_fork(void)
+{
+    gp_look_pace_reset(&pace);
+    rest_ns = 0;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The collector's looks at sleepers, and at threads that wait, between its rounds.
+//
+// Model: a look visits the threads that have told something since they were last at rest (news.h): sleepers.h says what
+// of a thread that a coroutine has, thread_sleeps.h what of the others; look_pace.h how often. One that is at rest is
+// left out from then on; once none has been left for a while the collector dozes: no looks, what leaves its rest wakes
+// it up.
+//
+// Order: gp_looks_are_wanted(); then for each look gp_looks_plan(), a wait of gp_looks_next_ns() unless it dozes, and
+// gp_looks_look().
+//
+// Threads: the collector's, without the drain lock, but where it is said. Signals: not safe.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct gp_look {
+    bool with_threads; // those without coroutines are looked at, too
+    bool dozes;        // until something leaves its rest
+} gp_look_t;
+
+// Does a sink want to know of waits? Else there are no looks.
+bool gp_looks_are_wanted(void);
+
+// What the next look is to be.
+//   for_long: where it dozes, anything that a thread does is to wake the collector up.
+void gp_looks_plan(bool for_long, gp_look_t *look);
+
+// How long to wait until the next look, ns.
+//   slow: hundredths of the usual time, as gp_collector_slow_down() has it.
+uint64_t gp_looks_next_ns(uint64_t slow);
+
+// Look, `after_ns` after the look before. Takes the drain lock. Cost: that of gp_sleepers_look() for each thread.
+void gp_looks_look(const gp_look_t *look, uint64_t after_ns);
+
+// Hand on what is in the rings, once in a look: a slice's samples come in the order in which they were taken. Caller
+// has the drain lock.
+void gp_looks_drain(void);
+
+// What happens is to be seen soon: the pace begins anew. And right after a rest: some looks are quick.
+void gp_looks_hurry(void);
+void gp_looks_hasten(void);
+
+// Look so many times as seldom (sleepers.h): what is seen then stands for more. 1 = as usual. Threads: any.
+void gp_looks_stretch(unsigned times);
+
+// In a forked child.
+void gp_looks_after_fork(void);
