@@ -29,6 +29,9 @@ class Exact(measured.Case):
         with tempfile.TemporaryDirectory() as directory:
             self.check(support.GREENPROF, "run", "--quiet", "-F", "5000", "-o", os.path.join(directory, "c.greenprof"), "--")
 
+    def test_callback_of_a_thread_with_greenlets(self):
+        self.check(program="exact_greenlets.py")
+
     def test_finalizers_while_it_is_read(self):
         with tempfile.TemporaryDirectory() as directory:
             self.check(program="exact_finalizers.py", arguments=[directory], says="end\n")
