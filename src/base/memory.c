@@ -113,12 +113,18 @@ void gp_arena_free(gp_arena_t *arena)
     memset(arena, 0, sizeof(*arena));
 }
 
-// Ask the kernel for all of it at once. What fails here changes nothing.
+// Ask the kernel for all of it, a large page at a time: other threads that map memory wait until one is done. What
+// fails here changes nothing.
 static void populate(char *memory, size_t bytes)
 {
     int error = errno;
-    char *first = memory + (size_t)(-(uintptr_t)memory & (PAGE - 1));
-    madvise(first, (bytes - (size_t)(first - memory)) & ~(size_t)(PAGE - 1), MADV_POPULATE_WRITE);
+    char *at = memory + (size_t)(-(uintptr_t)memory & (PAGE - 1));
+    char *end = at + ((bytes - (size_t)(at - memory)) & ~(size_t)(PAGE - 1));
+    for (size_t len; at < end; at += len) {
+        len = LARGE_PAGE - ((uintptr_t)at & (LARGE_PAGE - 1));
+        len = len < (size_t)(end - at) ? len : (size_t)(end - at);
+        madvise(at, len, MADV_POPULATE_WRITE);
+    }
     errno = error;
 }
 

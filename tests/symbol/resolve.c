@@ -4,10 +4,13 @@
 // innermost function first, then, behind more tabs, of those that it is inlined into.
 // N: threads that read ahead, beside the first one (0).
 #include <inttypes.h>
+#include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/buckets.h"
 #include "base/helpers.h"
@@ -28,13 +31,19 @@ static size_t read_build_id(const char *path, const char *given, uint8_t id[GP_B
     return len;
 }
 
+enum { MUCH = 2000, LINE_BYTES = 20 }; // questions, and how long one is at most
+
 // --- output, which is most of the work if it is left to stdio
 
 enum { OUTPUT_BYTES = 1 << 18, NUMBER_BYTES = 10 };
 
 typedef struct output {
-    size_t len;
-    char bytes[OUTPUT_BYTES];
+    gp_job_t job;
+    const gp_symbol_t *const *symbols;
+    size_t count;
+    bool is_kept; // until flush(); else it is flushed when it is full
+    size_t len, capacity;
+    char *bytes;
 } output_t;
 
 static void flush(output_t *output)
@@ -44,14 +53,21 @@ static void flush(output_t *output)
     output->len = 0;
 }
 
+static void make_room(output_t *output, size_t bytes)
+{
+    if (bytes <= output->capacity - output->len)
+        return;
+    if (!output->is_kept)
+        flush(output);
+    if (gp_reserve(&output->bytes, &output->capacity, output->len * 2 + bytes + OUTPUT_BYTES, 1) < 0)
+        exit(1);
+}
+
 // A text and a tab.
 static void put_text(output_t *output, const char *text)
 {
     size_t len = strlen(text);
-    if (len >= OUTPUT_BYTES - output->len)
-        flush(output);
-    if (len >= OUTPUT_BYTES)
-        exit(1);
+    make_room(output, len + 1);
     memcpy(output->bytes + output->len, text, len);
     output->len += len;
     output->bytes[output->len++] = '\t';
@@ -62,8 +78,7 @@ static void put_number(output_t *output, uint32_t number, char end)
 {
     char digits[2 * NUMBER_BYTES + 1];
     size_t at = NUMBER_BYTES;
-    if (sizeof(digits) > OUTPUT_BYTES - output->len)
-        flush(output);
+    make_room(output, sizeof(digits));
     digits[at] = end;
     do
         digits[--at] = (char)('0' + number % 10);
@@ -83,20 +98,36 @@ static void put_chain(output_t *output, const gp_symbol_t *symbol)
 }
 
 // The answers lie all over memory: they are asked for some way ahead.
-static void put_answers(const gp_symbol_t *const *symbols, size_t count)
+static void put_answers(gp_job_t *job)
 {
     enum { AHEAD = 16, CLOSER = 8 };
-    static output_t output;
-    for (size_t i = 0; i < count; i++) {
-        if (i + AHEAD < count)
+    output_t *output = (output_t *)job;
+    const gp_symbol_t *const *symbols = output->symbols;
+    for (size_t i = 0; i < output->count; i++) {
+        if (i + AHEAD < output->count)
             __builtin_prefetch(symbols[i + AHEAD]);
-        if (i + CLOSER < count) {
+        if (i + CLOSER < output->count) {
             __builtin_prefetch(symbols[i + CLOSER]->function);
             __builtin_prefetch(symbols[i + CLOSER]->file);
         }
-        put_chain(&output, symbols[i]);
+        put_chain(output, symbols[i]);
     }
-    flush(&output);
+}
+
+// A helper makes the text of the second half.
+static void put_all_answers(const gp_symbol_t *const *symbols, size_t count)
+{
+    gp_helpers_t *helpers = count >= MUCH ? gp_helpers_open() : NULL;
+    output_t first = {{.work = put_answers}, symbols, count / 2, false, 0, 0, NULL};
+    output_t second = {{.work = put_answers}, symbols + count / 2, count - count / 2, true, 0, 0, NULL};
+    gp_helpers_give(helpers, &second.job);
+    put_answers(&first.job);
+    flush(&first);
+    gp_helpers_take(helpers, &second.job);
+    flush(&second);
+    gp_helpers_close(helpers);
+    free(first.bytes);
+    free(second.bytes);
 }
 
 // --- questions
@@ -130,7 +161,7 @@ static const char *read_hex(const char *text, uint64_t *number)
 }
 
 // All of standard input, ended by a NUL.
-static char *read_input(void)
+static char *read_input(size_t *length)
 {
     char *text = NULL;
     size_t len = 0, capacity = 0, got;
@@ -141,12 +172,12 @@ static char *read_input(void)
         len += got;
     } while (got > 0);
     text[len] = '\0';
+    *length = len;
     return text;
 }
 
-static void read_questions(questions_t *questions)
+static void read_questions(questions_t *questions, const char *input)
 {
-    char *input = read_input();
     for (const char *text = input; *text != '\0'; text += *text == '\n') {
         if (gp_grow(&questions->items, &questions->capacity, questions->count, sizeof(*questions->items)) < 0)
             exit(1);
@@ -156,7 +187,6 @@ static void read_questions(questions_t *questions)
         while (*text != '\n' && *text != '\0')
             text++;
     }
-    free(input);
 }
 
 static int compare_questions(const void *left, const void *right)
@@ -165,34 +195,35 @@ static int compare_questions(const void *left, const void *right)
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static void expect(gp_symbolizer_t *symbolizer, uint32_t module, const questions_t *questions)
+static void *room_for(size_t count, size_t size)
 {
-    uint64_t *addresses = gp_memory_whole((questions->count + 1) * sizeof(*addresses));
-    if (addresses == NULL)
+    void *room = gp_memory_whole((count + 1) * size);
+    if (room == NULL)
         exit(1);
-    for (size_t i = 0; i < questions->count; i++)
-        addresses[i] = questions->items[i].address;
-    gp_symbolizer_expect(symbolizer, module, addresses, questions->count);
-    free(addresses);
+    return room;
 }
 
 // In the order of the addresses, in which tables are read through, not jumped about in: for very
 // many of them that takes half the time. The answers are in the order of the questions.
 static void answer(gp_symbolizer_t *symbolizer, uint32_t module, questions_t *questions)
 {
-    const gp_symbol_t **symbols = calloc(questions->count + 1, sizeof(*symbols));
-    if (symbols == NULL)
-        exit(1);
-    gp_sort(questions->items, questions->count, sizeof(*questions->items), compare_questions);
-    expect(symbolizer, module, questions);
-    for (size_t i = 0; i < questions->count; i++) {
-        const gp_symbol_t *symbol = gp_symbolizer_resolve(symbolizer, module, questions->items[i].address);
-        if (symbol == NULL)
+    size_t count = questions->count;
+    uint64_t *addresses = room_for(count, sizeof(*addresses));
+    const gp_symbol_t **found = room_for(count, sizeof(*found)), **symbols = room_for(count, sizeof(*symbols));
+    gp_sort(questions->items, count, sizeof(*questions->items), compare_questions);
+    for (size_t i = 0; i < count; i++)
+        addresses[i] = questions->items[i].address;
+    gp_symbolizer_expect(symbolizer, module, addresses, count);
+    gp_symbolizer_resolve_all(symbolizer, module, addresses, count, found);
+    for (size_t i = 0; i < count; i++) {
+        if (found[i] == NULL)
             exit(1);
-        symbols[questions->items[i].number] = symbol;
+        symbols[questions->items[i].number] = found[i];
     }
-    put_answers(symbols, questions->count);
+    put_all_answers(symbols, count);
     free(symbols);
+    free(found);
+    free(addresses);
 }
 
 static int start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
@@ -200,23 +231,42 @@ static int start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
     return pthread_create(thread, NULL, run, argument);
 }
 
+// The program is short: what it frees is taken again, and the kernel is not asked for it twice.
+static void keep_memory(void)
+{
+    enum { LARGE_PAGE = 2 << 20, BYTES = 8 * LARGE_PAGE };
+    mallopt(M_MMAP_THRESHOLD, BYTES);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    mallopt(M_TOP_PAD, BYTES);
+    char *heap = malloc(1);
+    if (heap != NULL)
+        madvise(heap + (size_t)(-(uintptr_t)heap & (LARGE_PAGE - 1)), BYTES - LARGE_PAGE, MADV_HUGEPAGE);
+    free(heap);
+}
+
 int main(int argc, char **argv)
 {
+    keep_memory();
     if (argc > 2 && strcmp(argv[1], "--threads") == 0) {
         gp_helpers_use((unsigned)atoi(argv[2]), start_thread);
         argc -= 2;
         argv += 2;
     }
-    gp_symbolizer_t *symbolizer = gp_symbolizer_create();
+    static gp_symbolizer_t *symbolizer; // what it keeps goes when the process ends
+    symbolizer = gp_symbolizer_create();
     questions_t questions = {0};
+    size_t len;
     uint8_t id[GP_BUILD_ID_MAX];
     if (argc < 2)
         return 2;
     size_t id_len = read_build_id(argv[1], argc > 2 ? argv[2] : NULL, id);
     uint32_t module = gp_symbolizer_module(symbolizer, argv[1], strlen(argv[1]), id, id_len);
-    read_questions(&questions);
+    char *input = read_input(&len);
+    if (len >= MUCH * LINE_BYTES) // while they are read
+        gp_symbolizer_begin(symbolizer, module);
+    read_questions(&questions, input);
+    free(input);
     answer(symbolizer, module, &questions);
     free(questions.items);
-    gp_symbolizer_destroy(symbolizer);
     return 0;
 }

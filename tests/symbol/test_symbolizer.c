@@ -232,6 +232,31 @@ static void print_chain(FILE *out, const gp_symbol_t *symbol)
     fputc('\n', out);
 }
 
+// All answers, each as a line: begun before it is said which addresses, and asked for all at once.
+static char *begun_answers_of(const code_t *code, unsigned threads, gp_helper_start_t *start)
+{
+    size_t len;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &len);
+    const gp_symbol_t **symbols = calloc(code->count, sizeof(*symbols));
+    gp_helpers_use(threads, start);
+    gp_symbolizer_t *symbolizer = gp_symbolizer_create();
+    uint32_t module = add_file(symbolizer, code->path);
+    gp_symbolizer_begin(symbolizer, module);
+    gp_symbolizer_begin(symbolizer, module);
+    gp_symbolizer_begin(symbolizer, GP_SYMBOLIZER_NO_MODULE);
+    gp_symbolizer_expect(symbolizer, module, code->addresses, 1);
+    gp_symbolizer_expect(symbolizer, module, code->addresses, code->count);
+    gp_symbolizer_resolve_all(symbolizer, module, code->addresses, code->count, symbols);
+    for (size_t i = 0; i < code->count; i++)
+        print_chain(out, symbols[i]);
+    gp_symbolizer_destroy(symbolizer);
+    gp_helpers_use(0, NULL);
+    fclose(out);
+    free(symbols);
+    return text;
+}
+
 // All answers, each as a line; asked for in order or jumping about, where only a part of them is expected.
 static char *answers_of(const code_t *code, unsigned threads, gp_helper_start_t *start, bool in_order)
 {
@@ -261,6 +286,10 @@ static void assert_same_answers(const code_t *code, bool in_order)
         assert_int_equal(started, threads);
         assert_string_equal(alone, beside);
         free(beside);
+        char *begun = in_order ? begun_answers_of(code, threads, start_thread) : NULL;
+        if (begun != NULL)
+            assert_string_equal(alone, begun);
+        free(begun);
     }
     char *without = answers_of(code, 1, no_thread, in_order);
     assert_string_equal(alone, without);
@@ -292,6 +321,7 @@ static void test_ahead_for_nothing(void **state)
     for (int asked = 0; asked < 2; asked++) {
         gp_symbolizer_t *symbolizer = gp_symbolizer_create();
         uint32_t module = add_file(symbolizer, code.path), other = add_file(symbolizer, LIBC);
+        gp_symbolizer_begin(symbolizer, asked ? module : other);
         gp_symbolizer_expect(symbolizer, module, code.addresses, code.count);
         gp_symbolizer_expect(symbolizer, other, code.addresses, 1);
         gp_symbolizer_expect(symbolizer, GP_SYMBOLIZER_NO_MODULE, code.addresses, code.count);

@@ -2,6 +2,7 @@
 #include "symbol/elf_module.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -10,6 +11,17 @@
 #include "symbol/symfs.h"
 
 enum { MUCH = 2000 }; // addresses
+
+typedef struct gp_expected {
+    size_t count;
+    uint64_t addresses[];
+} expected_t;
+
+typedef struct loading {
+    gp_job_t job;
+    gp_elf_module_t module;
+    expected_t *_Atomic late;
+} loading_t;
 
 static bool is_the_one(const gp_elf_t *elf, const gp_elf_module_t *module)
 {
@@ -75,16 +87,33 @@ static void load_symbols(gp_job_t *job)
     gp_symbol_table_add_plt(&module->symbols, elf);
 }
 
-static void expect_lines(const gp_elf_module_t *module, const uint64_t *addresses, size_t count)
+// Returns what is replaced.
+static expected_t *exchange_late(expected_t *_Atomic *late, expected_t *expected)
 {
-    if (module->dwarf != NULL)
-        gp_dwarf_expect(module->dwarf, addresses, count);
+    return atomic_exchange_explicit(late, expected, memory_order_acq_rel); // synchronizes with the other thread's
 }
 
-static void expect_names(gp_elf_module_t *module, const uint64_t *addresses, size_t count)
+// Those that were told last count.
+static void take_late(gp_elf_module_t *module)
 {
-    if (module->names == NULL)
-        module->names = gp_symbol_names_expect(&module->symbols, module->helpers, addresses, count);
+    expected_t *late = module->late != NULL ? exchange_late(module->late, NULL) : NULL;
+    if (late == NULL)
+        return;
+    free(module->expected);
+    module->expected = late;
+}
+
+static void expect_lines(const gp_elf_module_t *module)
+{
+    if (module->dwarf != NULL && module->expected != NULL)
+        gp_dwarf_expect(module->dwarf, module->expected->addresses, module->expected->count);
+}
+
+static void expect_names(gp_elf_module_t *module)
+{
+    const expected_t *expected = module->expected;
+    if (module->names == NULL && expected != NULL)
+        module->names = gp_symbol_names_expect(&module->symbols, module->helpers, expected->addresses, expected->count);
 }
 
 // Lines come from whichever file has them, while a helper loads the symbols.
@@ -99,9 +128,10 @@ static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char
     else if (debug != NULL)
         dwarf = gp_dwarf_begin(debug, debug_path, module->helpers, module->is_asked_much);
     module->dwarf = gp_dwarf_end(dwarf);
-    expect_lines(module, module->expected, module->expected_count);
+    take_late(module);
+    expect_lines(module);
     gp_helpers_take_within(module->helpers, &symbols.job);
-    expect_names(module, module->expected, module->expected_count);
+    expect_names(module);
 }
 
 // Without the module's own file its debug file says nearly as much.
@@ -172,30 +202,33 @@ static void load(gp_elf_module_t *module)
     load_debug_only(module);
 }
 
-static void keep_expected(gp_elf_module_t *module, const uint64_t *addresses, size_t count)
+// Returns NULL where memory is short: each address is read when it is asked about.
+static expected_t *make_expected(const uint64_t *addresses, size_t count)
 {
-    free(module->expected);
-    module->expected = malloc((count + 1) * sizeof(*addresses));
-    module->expected_count = module->expected != NULL ? count : 0;
-    module->is_asked_much = module->is_asked_much || count >= MUCH;
-    for (size_t i = 0; i < module->expected_count; i++)
-        module->expected[i] = addresses[i];
+    expected_t *expected = malloc(sizeof(*expected) + count * sizeof(*addresses));
+    if (expected == NULL)
+        return NULL;
+    expected->count = count;
+    for (size_t i = 0; i < count; i++)
+        expected->addresses[i] = addresses[i];
+    return expected;
 }
 
 void gp_elf_module_expect(gp_elf_module_t *module, const uint64_t *addresses, size_t count)
 {
-    if (!module->loaded) {
-        keep_expected(module, addresses, count);
+    expected_t *expected = make_expected(addresses, count);
+    if (module->loading != NULL) {
+        free(exchange_late(&module->loading->late, expected));
         return;
     }
-    expect_lines(module, addresses, count);
-    expect_names(module, addresses, count);
+    free(module->expected);
+    module->expected = expected;
+    module->is_asked_much = module->is_asked_much || count >= MUCH;
+    if (module->loaded) {
+        expect_lines(module);
+        expect_names(module);
+    }
 }
-
-typedef struct loading {
-    gp_job_t job;
-    gp_elf_module_t module;
-} loading_t;
 
 static void load_ahead(gp_job_t *job)
 {
@@ -211,6 +244,7 @@ void gp_elf_module_begin(gp_elf_module_t *module, gp_helpers_t *helpers)
     loading->job.work = load_ahead;
     loading->job.takes_others = true;
     loading->module = *module;
+    loading->module.late = &loading->late;
     module->expected = NULL; // the other one's now
     module->loading = loading;
     // -Wanalyzer-malloc-leak: end(), gp_elf_module_free()
@@ -221,14 +255,17 @@ void gp_elf_module_begin(gp_elf_module_t *module, gp_helpers_t *helpers)
 static void end(gp_elf_module_t *module)
 {
     loading_t *loading = module->loading;
-    uint64_t *expected = module->expected; // since then
-    size_t expected_count = module->expected_count;
     gp_helpers_take_helping(module->helpers, &loading->job);
     *module = loading->module;
-    if (expected != NULL)
-        gp_elf_module_expect(module, expected, expected_count);
-    free(expected);
+    expected_t *late = exchange_late(&loading->late, NULL);
+    module->late = NULL;
     free(loading);
+    if (late == NULL)
+        return;
+    free(module->expected);
+    module->expected = late;
+    expect_lines(module);
+    expect_names(module);
 }
 
 void gp_elf_module_load(gp_elf_module_t *module)
@@ -243,6 +280,7 @@ void gp_elf_module_free(gp_elf_module_t *module)
 {
     if (module->loading != NULL) {
         gp_helpers_withdraw(module->helpers, &module->loading->job);
+        free(exchange_late(&module->loading->late, NULL));
         gp_elf_module_free(&module->loading->module);
         free(module->loading);
     }

@@ -28,8 +28,8 @@ typedef struct gp_elf_module {
     gp_eh_functions_t functions; // for code without a symbol
     gp_dwarf_t *dwarf;           // NULL = none
     bool is_asked_much;
-    uint64_t *expected; // addresses that will be asked about, once it is loaded
-    size_t expected_count;
+    struct gp_expected *expected;      // addresses that will be asked about, once it is loaded
+    struct gp_expected *_Atomic *late; // those that are told while a helper loads it; NULL = none can be
 } gp_elf_module_t;
 
 // Read the module's symbols and find its DWARF. A file with another build-id than the module's is another file: nothing

@@ -420,6 +420,25 @@ const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t m
     return symbol;
 }
 
+void gp_symbolizer_resolve_all(gp_symbolizer_t *symbolizer, uint32_t module, const uint64_t *addresses, size_t count,
+                               const gp_symbol_t **symbols)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    for (size_t i = 0; i < count; i++)
+        symbols[i] = resolve_locked(symbolizer, (place_t){module, addresses[i]});
+    pthread_mutex_unlock(&symbolizer->lock);
+}
+
+void gp_symbolizer_begin(gp_symbolizer_t *symbolizer, uint32_t module)
+{
+    pthread_mutex_lock(&symbolizer->lock);
+    if (module < symbolizer->module_count && helpers_of(symbolizer) != NULL) {
+        symbolizer->modules[module].is_asked_much = true;
+        gp_elf_module_begin(&symbolizer->modules[module], symbolizer->helpers);
+    }
+    pthread_mutex_unlock(&symbolizer->lock);
+}
+
 void gp_symbolizer_expect(gp_symbolizer_t *symbolizer, uint32_t module, const uint64_t *addresses, size_t count)
 {
     pthread_mutex_lock(&symbolizer->lock);

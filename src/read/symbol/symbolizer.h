@@ -68,6 +68,15 @@ const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t m
 //   addresses: uint64_t[count], ascending; not needed afterwards.
 void gp_symbolizer_expect(gp_symbolizer_t *symbolizer, uint32_t module, const uint64_t *addresses, size_t count);
 
+// Say that very many addresses of a module are going to be asked about, before it is known which: the threads begin.
+void gp_symbolizer_begin(gp_symbolizer_t *symbolizer, uint32_t module);
+
+// Resolve so many addresses, as one after the other.
+//   addresses: uint64_t[count].
+//   symbols: filled in; NULL where memory is short.
+void gp_symbolizer_resolve_all(gp_symbolizer_t *symbolizer, uint32_t module, const uint64_t *addresses, size_t count,
+                               const gp_symbol_t **symbols);
+
 // Say where a just-in-time compiler may write the names of its code (perf-PID.map); code without a module has names
 // from there. The first two paths count; of those that name an address, the one that was given first.
 //   from_ns, to_ns: when the process lived (CLOCK_REALTIME); a file that was last changed before,
