@@ -31,7 +31,7 @@ static size_t read_build_id(const char *path, const char *given, uint8_t id[GP_B
     return len;
 }
 
-enum { MUCH = 2000, LINE_BYTES = 20 }; // questions, and how long one is at most
+enum { LINE_BYTES = 20 }; // of a question, at most
 
 // --- output, which is most of the work if it is left to stdio
 
@@ -117,7 +117,7 @@ static void put_answers(gp_job_t *job)
 // A helper makes the text of the second half.
 static void put_all_answers(const gp_symbol_t *const *symbols, size_t count)
 {
-    gp_helpers_t *helpers = count >= MUCH ? gp_helpers_open() : NULL;
+    gp_helpers_t *helpers = count >= GP_SYMBOLIZER_MANY ? gp_helpers_open() : NULL;
     output_t first = {{.work = put_answers}, symbols, count / 2, false, 0, 0, NULL};
     output_t second = {{.work = put_answers}, symbols + count / 2, count - count / 2, true, 0, 0, NULL};
     gp_helpers_give(helpers, &second.job);
@@ -262,7 +262,7 @@ int main(int argc, char **argv)
     size_t id_len = read_build_id(argv[1], argc > 2 ? argv[2] : NULL, id);
     uint32_t module = gp_symbolizer_module(symbolizer, argv[1], strlen(argv[1]), id, id_len);
     char *input = read_input(&len);
-    if (len >= MUCH * LINE_BYTES) // while they are read
+    if (len >= (size_t)GP_SYMBOLIZER_MANY * LINE_BYTES) // while they are read
         gp_symbolizer_begin(symbolizer, module);
     read_questions(&questions, input);
     free(input);

@@ -24,6 +24,19 @@ static void add_stack(locs_t *locs, const gp_dataset_stack_t *stack)
     }
 }
 
+// Modules with many of them are begun while these are put in order.
+static void begin_modules(const gp_pass_t *pass, const locs_t *locs)
+{
+    uint32_t *counts = calloc(pass->dataset->module_count + 1, sizeof(*counts)), number = GP_INDEX_NONE;
+    for (size_t i = 0; i < locs->count && counts != NULL; i++) {
+        if (i == 0 || GP_LOC_MODULE(locs->items[i]) != GP_LOC_MODULE(locs->items[i - 1]))
+            number = gp_dataset_module_find(pass->dataset, GP_LOC_MODULE(locs->items[i]));
+        if (number != GP_INDEX_NONE && ++counts[number] == GP_SYMBOLIZER_MANY)
+            gp_symbolizer_begin(pass->builder->symbolizer, pass->modules[number]);
+    }
+    free(counts);
+}
+
 static int compare_locs(const void *left, const void *right)
 {
     const gp_loc_t *a = left, *b = right;
@@ -53,6 +66,7 @@ void gp_pass_expect(const gp_pass_t *pass)
         return;
     for (size_t i = 0; i < dataset->stack_count; i++)
         add_stack(locs, &dataset->stacks[i]);
+    begin_modules(pass, locs);
     if (locs->count > 0)
         qsort(locs->items, locs->count, sizeof(*locs->items), compare_locs);
     for (size_t done = 0; done < locs->count;)

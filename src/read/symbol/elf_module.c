@@ -8,9 +8,8 @@
 #include <sys/auxv.h>
 
 #include "symbol/debug_file.h"
+#include "symbol/symbolizer.h"
 #include "symbol/symfs.h"
-
-enum { MUCH = 2000 }; // addresses
 
 typedef struct gp_expected {
     size_t count;
@@ -223,7 +222,7 @@ void gp_elf_module_expect(gp_elf_module_t *module, const uint64_t *addresses, si
     }
     free(module->expected);
     module->expected = expected;
-    module->is_asked_much = module->is_asked_much || count >= MUCH;
+    module->is_asked_much = module->is_asked_much || count >= GP_SYMBOLIZER_MANY;
     if (module->loaded) {
         expect_lines(module);
         expect_names(module);

@@ -68,7 +68,9 @@ const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t m
 //   addresses: uint64_t[count], ascending; not needed afterwards.
 void gp_symbolizer_expect(gp_symbolizer_t *symbolizer, uint32_t module, const uint64_t *addresses, size_t count);
 
-// Say that very many addresses of a module are going to be asked about, before it is known which: the threads begin.
+// Say that so many addresses of a module are going to be asked about, at least, before it is known which: the threads
+// begin with what all of them need.
+enum { GP_SYMBOLIZER_MANY = 2000 };
 void gp_symbolizer_begin(gp_symbolizer_t *symbolizer, uint32_t module);
 
 // Resolve so many addresses, as one after the other.
