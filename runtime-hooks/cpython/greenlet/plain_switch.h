@@ -67,14 +67,18 @@ __attribute__((always_inline)) static inline bool gp_plain_switch(const void *co
         return false;
     __asm__("" : "+r"(plain.to)); // addresses that were loaded from are not kept, at the cost of registers
     gp_slice_enter(thread);
+    if (!gp_slice_may_be_plain(thread, sp, plain.to, &plain.slice)) {
+        gp_slice_leave(thread);
+        return false;
+    }
     plain.now = gp_ticks_counter();
-    if (!gp_slice_is_plain(thread, sp, plain.to, plain.now, &plain.slice)) {
+    if (!gp_slice_is_plain(thread, plain.now, &plain.slice)) {
         gp_slice_leave(thread);
         return false;
     }
     gp_greenlet_here.last = to;
     atomic_signal_fence(memory_order_seq_cst);
     // No place to go on: its native stack is saved elsewhere while it is parked.
-    gp_slice_switch_plainly(thread, &plain.slice, &(gp_park_t){.sp = sp}, plain.to, plain.to_id, plain.now);
+    gp_slice_switch_plainly(thread, &plain.slice, &(gp_park_t){.sp = sp}, plain.to_id, plain.now);
     return true;
 }

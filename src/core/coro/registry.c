@@ -9,10 +9,12 @@
 #include "coro/own_memory.h"
 #include "coro/scope.h"
 #include "coro/spawn.h"
+#include "coro/switch.h"
 #include "coro/threads.h"
 #include "signal/edge.h"
 #include "signal/language.h"
 #include "signal/region.h"
+#include "signal/slice.h"
 #include "signal/ticks.h"
 #include "unwind/unwind.h"
 
@@ -22,7 +24,6 @@ pthread_mutex_t gp_registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic uint32_t chunk_count;
 static uint32_t free_records, retired_records; // numbers of the first ones
-_Atomic bool gp_coro_any_shared;
 static uint64_t last_id;
 static gp_ledger_t gone;      // of all that were retired
 static uint64_t totals_asked; // ticks up to which totals were given
@@ -157,7 +158,7 @@ static void note_nesting(const gp_coro_birth_t *birth)
     gp_thread_t *thread = gp_thread_self;
     if (thread != NULL && birth->lo < atomic_load_explicit(&thread->root->hi, memory_order_relaxed) &&
         birth->hi > atomic_load_explicit(&thread->root->lo, memory_order_relaxed))
-        atomic_store_explicit(&gp_thread_nested, true, memory_order_relaxed);
+        gp_slice_nest();
 }
 
 prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
@@ -362,7 +363,7 @@ prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stack_size, c
     gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
     gp_park_t caller = gp_spawn_caller();
     birth.keeps_stack = birth.shares_stack = true;
-    atomic_store_explicit(&gp_coro_any_shared, true, memory_order_relaxed);
+    atomic_fetch_or_explicit(&gp_switch_special, GP_SWITCH_SHARERS, memory_order_relaxed);
     return create(&birth, &caller);
 }
 

@@ -43,9 +43,6 @@ prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const
 prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name,
                                    const gp_park_t *caller);
 
-// Was there ever one that shares its stack? Then switches have more to keep.
-extern _Atomic bool gp_coro_any_shared __attribute__((visibility("hidden")));
-
 // The coroutine is over, or is as soon as it is switched away from; its record stays until its stack is used again.
 // Cost: ~1 ns. Signals: safe.
 void gp_coro_ends(prof_coro_t *coro, uint64_t id);

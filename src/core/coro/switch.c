@@ -16,7 +16,7 @@
 
 int prof_coro_active;
 _Atomic bool gp_switch_meets_early;
-_Atomic uint32_t gp_switch_special = GP_SWITCH_RESTS;
+_Atomic uint32_t gp_switch_special GP_SWITCH_WORD = GP_SWITCH_RESTS;
 
 static inline gp_thread_t *self(void)
 {
@@ -41,30 +41,25 @@ __attribute__((noinline, cold)) static void switch_any(prof_coro_t *to, uint64_t
     gp_shown_update(thread, to);
 }
 
-// Where the caller goes on: a park, or the frame of the function that it has called, which is read only once it is
-// needed: until then it takes no registers.
-typedef struct place {
-    bool is_frame;
-    const gp_park_t *park;
-    const volatile uintptr_t *frame;
-} place_t;
-
 #if defined(__x86_64__)
 enum { FRAME_WORDS = 2 }; // from where the frame pointer points, up to where the caller's stack pointer will be
 #else
 enum { FRAME_WORDS = 0 };
 #endif
 
-__attribute__((always_inline)) static inline uintptr_t sp_of(place_t place)
+// Where the caller goes on: `park`; NULL = where the function was called that this is inlined into. Its frame is read
+// only once it is needed: until then it takes no registers.
+__attribute__((always_inline)) static inline uintptr_t sp_of(const gp_park_t *park)
 {
-    return place.is_frame ? (uintptr_t)(place.frame + FRAME_WORDS) : place.park->sp;
+    return park != NULL ? park->sp : (uintptr_t)((uintptr_t *)__builtin_frame_address(0) + FRAME_WORDS);
 }
 
-__attribute__((always_inline)) static inline gp_park_t park_of(place_t place)
+__attribute__((always_inline)) static inline gp_park_t park_of(const gp_park_t *park)
 {
-    if (!place.is_frame)
-        return *place.park;
-    return (gp_park_t){.pc = place.frame[1], .sp = sp_of(place), .fp = place.frame[0]};
+    if (park != NULL)
+        return *park;
+    const volatile uintptr_t *frame = __builtin_frame_address(0);
+    return (gp_park_t){.pc = frame[1], .sp = sp_of(NULL), .fp = frame[0]};
 }
 
 // Where contexts are shown, nothing samples, or the clock is another one.
@@ -86,43 +81,49 @@ __attribute__((noinline, cold)) static void switch_specially(prof_coro_t *to, ui
         to_id = thread->root_id;
     }
     gp_slice_enter(thread);
+    bool may_be = gp_slice_may_be_plain(thread, sp, to, &plain);
     uint64_t now = gp_ticks_counter();
-    if (!gp_slice_is_plain(thread, sp, to, now, &plain)) {
+    if (!may_be || !gp_slice_is_plain(thread, now, &plain)) {
         switch_any(to, to_id, now, pc, sp, fp);
         return;
     }
-    gp_slice_switch_plainly(thread, &plain, &park, to, to_id, now);
+    gp_slice_switch_plainly(thread, &plain, &park, to_id, now);
     gp_shown_update(thread, to);
 }
 
-// The common case calls nothing, and jumps to what is for the others: no register need be saved.
-__attribute__((always_inline)) static inline void switch_on(prof_coro_t *to, uint64_t to_id, place_t place)
+// The common case calls nothing, and jumps to what is for the others: no register need be saved. `to` is a coroutine.
+__attribute__((always_inline)) static inline void switch_on(gp_thread_t *thread, prof_coro_t *to, uint64_t to_id,
+                                                            const gp_park_t *park)
+{
+    gp_slice_plain_t plain;
+    gp_slice_enter(thread);
+    if (__builtin_expect(!gp_slice_may_be_plain(thread, sp_of(park), to, &plain), 0)) {
+        gp_park_t place = park_of(park);
+        switch_any(to, to_id, 0, place.pc, place.sp, place.fp);
+        return;
+    }
+    uint64_t now = gp_ticks_counter();
+    if (__builtin_expect(gp_slice_is_plain(thread, now, &plain), 1)) {
+        gp_park_t place = park_of(park);
+        gp_slice_switch_plainly(thread, &plain, &place, to_id, now);
+    } else {
+        gp_park_t place = park_of(park);
+        switch_any(to, to_id, now, place.pc, place.sp, place.fp);
+    }
+}
+
+void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 {
     gp_thread_t *thread = gp_thread_self;
-    gp_slice_plain_t plain;
-    if (__builtin_expect(!gp_word32_is(&gp_switch_special, 0) || thread == NULL, 0)) {
-        gp_park_t park = park_of(place);
-        switch_specially(to, to_id, park.pc, park.sp, park.fp);
+    if (__builtin_expect(!gp_word32_is(&gp_switch_special, 0), 0) || __builtin_expect(thread == NULL, 0)) {
+        switch_specially(to, to_id, park->pc, park->sp, park->fp);
         return;
     }
     if (to == NULL || to_id == 0) { // no coroutine, or one destroyed before it was switched to
         to = thread->root;
         to_id = thread->root_id;
     }
-    gp_slice_enter(thread);
-    uint64_t now = gp_ticks_counter();
-    if (__builtin_expect(gp_slice_is_plain(thread, sp_of(place), to, now, &plain), 1)) {
-        gp_park_t park = park_of(place);
-        gp_slice_switch_plainly(thread, &plain, &park, to, to_id, now);
-    } else {
-        gp_park_t park = park_of(place);
-        switch_any(to, to_id, now, park.pc, park.sp, park.fp);
-    }
-}
-
-void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
-{
-    switch_on(to, to_id, (place_t){.park = park});
+    switch_on(thread, to, to_id, park);
 }
 
 enum { PIECE_LOG2 = 12 };
@@ -169,7 +170,7 @@ void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park)
     if (__builtin_expect(entry != NULL && target_sp >= entry->lo && target_sp < entry->hi &&
                              entry->version == atomic_load_explicit(&gp_region_version, memory_order_acquire),
                          1))
-        switch_on(entry->coro, entry->id, (place_t){.park = park});
+        gp_switch_to(entry->coro, entry->id, park);
     else
         switch_to_found(target_sp, park);
 }
@@ -203,8 +204,7 @@ void prof_coro_switch_ontop(uintptr_t target_sp, uintptr_t record, const prof_pa
 
 // Some coroutines share a stack: its resume address will be overwritten, and the previous coroutine must be remembered
 // until the stack pointer leaves the stack.
-__attribute__((noinline, cold)) static void switch_with_sharers(prof_coro_t *to, uint64_t to_id, uintptr_t pc,
-                                                                uintptr_t sp, uintptr_t fp)
+static void switch_with_sharers(prof_coro_t *to, uint64_t to_id, uintptr_t pc, uintptr_t sp, uintptr_t fp)
 {
     gp_thread_t *thread = self();
     if (thread == NULL)
@@ -220,16 +220,32 @@ __attribute__((noinline, cold)) static void switch_with_sharers(prof_coro_t *to,
     gp_switch_to(to, to_id, &place);
 }
 
+__attribute__((noinline, cold)) static void hook_specially(prof_coro_t *to, uintptr_t pc, uintptr_t sp, uintptr_t fp)
+{
+    uint64_t to_id = to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0;
+    if (atomic_load_explicit(&gp_switch_special, memory_order_relaxed) & GP_SWITCH_SHARERS)
+        switch_with_sharers(to, to_id, pc, sp, fp);
+    else
+        switch_specially(to, to_id, pc, sp, fp);
+}
+
 void prof_coro_switch_hook(prof_coro_t *to)
 {
-    place_t place = {.is_frame = true, .frame = __builtin_frame_address(0)};
-    uint64_t to_id = to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0;
-    if (__builtin_expect(gp_word_is_true(&gp_coro_any_shared), 0)) {
-        gp_park_t park = park_of(place);
-        switch_with_sharers(to, to_id, park.pc, park.sp, park.fp);
-    } else {
-        switch_on(to, to_id, place);
+    gp_thread_t *thread = gp_thread_self;
+    if (__builtin_expect(!gp_word32_is(&gp_switch_special, 0), 0) || __builtin_expect(thread == NULL, 0)) {
+        gp_park_t park = park_of(NULL);
+        hook_specially(to, park.pc, park.sp, park.fp);
+        return;
     }
+    prof_coro_t *root = thread->root;
+    to = to != NULL ? to : root;
+    uint64_t to_id = atomic_load_explicit(&to->id, memory_order_acquire);
+    if (__builtin_expect(to_id == 0, 0)) { // destroyed before it was switched to
+        gp_park_t park = park_of(NULL);
+        hook_specially(to, park.pc, park.sp, park.fp);
+        return;
+    }
+    switch_on(thread, to, to_id, NULL);
 }
 
 void prof_coro_ready(prof_coro_t *coro)

@@ -13,7 +13,7 @@ static uint64_t settle(gp_thread_t *thread, prof_coro_t *coro, bool on_alternate
     uint64_t now = gp_ticks();
     if (on_alternate_stack || atomic_load_explicit(&thread->busy, memory_order_relaxed))
         return now;
-    for (int i = 0; i < SETTLE_TRIES && now > gp_edge_load(&coro->settled) + gp_exact_gap_ticks; i++) {
+    for (int i = 0; i < SETTLE_TRIES && now > gp_edge_settled(coro) + gp_exact_gap_ticks; i++) {
         gp_slice_settle_now(thread);
         now = gp_ticks();
     }
@@ -23,7 +23,7 @@ static uint64_t settle(gp_thread_t *thread, prof_coro_t *coro, bool on_alternate
 bool gp_exact_charge_time(gp_exact_stack_t *stack, gp_thread_t *thread, bool on_alternate_stack, uint64_t now)
 {
     prof_coro_t *coro = stack->coro;
-    uint64_t settled = gp_edge_load(&coro->settled), from = stack->last_ticks;
+    uint64_t settled = gp_edge_settled(coro), from = stack->last_ticks;
     if (now == 0 || !gp_ticks_scale.counter)
         now = gp_ticks();
     if (now > (settled > from ? settled : from) + gp_exact_gap_ticks)

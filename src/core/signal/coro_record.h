@@ -52,7 +52,7 @@ struct prof_coro {
     _Atomic uint32_t epoch;          // sampling epoch for which those and `ready_ticks` hold
     _Atomic uint64_t ready_ticks;    // since when it could run, or that it is over: see edge.h; 0 = unknown
     _Atomic uint64_t slice_ticks;    // of slices that are over, in all
-    _Atomic uint64_t settled;        // ticks up to which `off_ns` has the slice in progress
+    _Atomic uint64_t settled;        // ticks up to which `off_ns` has the slice in progress, where that is later
     _Atomic uint64_t unsampled_from; // its present wait is in samples up to here
     _Atomic uint64_t longest_ticks;  // longest slice
     _Atomic uintptr_t park_pc;       // where it will go on, while it does not run; 0 = not known

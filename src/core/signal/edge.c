@@ -5,7 +5,7 @@
 #include "signal/hog.h"
 #include "signal/wait.h"
 
-_Atomic uint32_t gp_edge_epoch;
+_Atomic uint32_t gp_edge_epoch GP_SWITCH_WORD;
 _Atomic uint64_t gp_edge_epoch_ticks;
 _Atomic uint64_t gp_edge_epoch_over; // 0: nothing has sampled yet
 _Atomic bool gp_edge_left_returns;

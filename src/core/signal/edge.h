@@ -20,6 +20,9 @@
 #include "signal/thread.h"
 #include "signal/ticks.h"
 
+// What every switch reads of the process is in one place, which is one cache line, or two.
+#define GP_SWITCH_WORD __attribute__((section("gp_switch_words")))
+
 // Sampling epoch: raised whenever sampling starts, so that threads and coroutines begin their accounts anew.
 extern _Atomic uint32_t gp_edge_epoch __attribute__((visibility("hidden")));
 extern _Atomic uint64_t gp_edge_epoch_ticks; // when it began
@@ -122,12 +125,19 @@ static inline uint64_t gp_edge_cpu_ns(prof_coro_t *coro, uint64_t now)
     return gp_ticks_to_ns(ticks) - gp_edge_load(&coro->off_ns);
 }
 
+// Up to when its account has the slice that it is in: its beginning, where it was not settled since.
+static inline uint64_t gp_edge_settled(prof_coro_t *coro)
+{
+    uint64_t since = gp_edge_load(&coro->since), settled = gp_edge_load(&coro->settled);
+    return settled > since ? settled : since;
+}
+
 // On-CPU time as far as it is accounted for, ns.
 static inline uint64_t gp_edge_settled_cpu_ns(prof_coro_t *coro)
 {
     // Acquire: partner of the releases below.
     bool runs = atomic_load_explicit(&coro->running, memory_order_acquire) != 0;
-    return gp_edge_cpu_ns(coro, runs ? gp_edge_load(&coro->settled) : gp_edge_load(&coro->since));
+    return gp_edge_cpu_ns(coro, runs ? gp_edge_settled(coro) : gp_edge_load(&coro->since));
 }
 
 // Ticks of the slice that it is in, as far as they are accounted for.
@@ -180,11 +190,10 @@ __attribute__((always_inline)) static inline void gp_edge_leave(prof_coro_t *cor
 // or is sampled.
 void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now);
 
-// It runs from `now` on.
+// It runs from `now` on, which is not before it was settled last.
 static inline void gp_edge_run(prof_coro_t *coro, uint64_t now)
 {
     gp_edge_store(&coro->since, now);
-    gp_edge_store(&coro->settled, now);
     atomic_store_explicit(&coro->running, 1, memory_order_release);
 }
 
@@ -200,5 +209,6 @@ static inline void gp_edge_enter(gp_thread_t *thread, prof_coro_t *coro, uint64_
             (int64_t)(now - gp_edge_load(&coro->since)) >= (int64_t)thread->activity.least)
             gp_edge_end_wait(thread, coro, id, now);
     }
+    gp_edge_store(&coro->settled, now); // which may be past
     gp_edge_run(coro, now);
 }

@@ -67,7 +67,7 @@ static gp_thread_t *adopt(ucontext_t *context, bool *roomy)
         uintptr_t top = (uintptr_t)__builtin_thread_pointer();
         atomic_store_explicit(&thread->root->lo, top - GUESSED_STACK_BYTES, memory_order_relaxed);
         atomic_store_explicit(&thread->root->hi, top, memory_order_relaxed);
-        atomic_store_explicit(&gp_thread_nested, true, memory_order_relaxed);
+        gp_slice_nest();
     }
     thread->adopted = true;
     gp_thread_self = thread;

@@ -9,7 +9,8 @@
 enum { SETTLE_TRIES = 3 };
 
 uint64_t gp_slice_window_ticks;
-int64_t gp_slice_long_ticks, gp_slice_long_root_ticks, gp_slice_root_pending_ticks;
+int64_t gp_slice_long_ticks GP_SWITCH_WORD, gp_slice_long_root_ticks GP_SWITCH_WORD;
+static int64_t root_pending_ticks;
 
 // Every long slice for hog.h is one here.
 static int64_t ticks_below_hogs(uint64_t ns)
@@ -21,14 +22,23 @@ static int64_t ticks_below_hogs(uint64_t ns)
 void gp_slice_init(void)
 {
     gp_slice_long_ticks = ticks_below_hogs(GP_SLICE_LONG_NS);
-    gp_slice_long_root_ticks = ticks_below_hogs(GP_SLICE_LONG_ROOT_NS);
+    __atomic_store_n(&gp_slice_long_root_ticks, ticks_below_hogs(GP_SLICE_LONG_ROOT_NS), __ATOMIC_RELAXED);
+    atomic_thread_fence(memory_order_seq_cst); // whatever the order, gp_slice_nest() has the last word
+    if (atomic_load_explicit(&gp_thread_nested, memory_order_relaxed))
+        __atomic_store_n(&gp_slice_long_root_ticks, 0, __ATOMIC_RELAXED);
     gp_slice_set_root_pending(GP_SLICE_ROOT_PENDING_NS);
     gp_slice_window_ticks = gp_ticks_from_ns(GP_SLICE_WINDOW_NS);
 }
 
 void gp_slice_set_root_pending(uint64_t ns)
 {
-    __atomic_store_n(&gp_slice_root_pending_ticks, (int64_t)gp_ticks_from_ns(ns), __ATOMIC_RELAXED);
+    __atomic_store_n(&root_pending_ticks, (int64_t)gp_ticks_from_ns(ns), __ATOMIC_RELAXED);
+}
+
+void gp_slice_nest(void)
+{
+    atomic_store_explicit(&gp_thread_nested, true, memory_order_relaxed);
+    __atomic_store_n(&gp_slice_long_root_ticks, 0, __ATOMIC_RELEASE);
 }
 
 void gp_slice_new_epoch(void)
@@ -74,6 +84,8 @@ static void begin_interval(gp_thread_t *thread, prof_coro_t *current, uint64_t n
     thread->coarse_root_ticks = gp_edge_load(&thread->root->slice_ticks);
     if (current == thread->root) // will be added when the slice ends
         thread->coarse_root_ticks += now - gp_edge_load(&current->since);
+    thread->root_limit_ticks =
+        (int64_t)thread->coarse_root_ticks + __atomic_load_n(&root_pending_ticks, __ATOMIC_RELAXED);
 }
 
 void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
@@ -120,7 +132,7 @@ static int64_t unsettled_cpu_ns(gp_thread_t *thread, prof_coro_t *current, uint6
 {
     uint64_t coarse_cpu_ns = atomic_load_explicit(&thread->coarse_cpu_ns, memory_order_relaxed);
     int64_t before = ns_between(atomic_load_explicit(&thread->coarse_ticks, memory_order_relaxed),
-                                gp_edge_load(&current->settled)); // of slices since the last coarse point
+                                gp_edge_settled(current)); // of slices since the last coarse point
     return (int64_t)(cpu_ns - coarse_cpu_ns) - before - thread->debt_ns;
 }
 
@@ -136,7 +148,7 @@ static void take_back(gp_thread_t *thread, int64_t ns)
 uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
 {
     prof_coro_t *current = current_of(thread);
-    int64_t wall = ns_between(gp_edge_load(&current->settled), now), used = unsettled_cpu_ns(thread, current, cpu_ns);
+    int64_t wall = ns_between(gp_edge_settled(current), now), used = unsettled_cpu_ns(thread, current, cpu_ns);
     thread->debt_ns = 0;
     if (used < 0) {
         take_back(thread, -used);
@@ -163,7 +175,7 @@ void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
 {
     prof_coro_t *before = current_of(thread);
     int64_t used = unsettled_cpu_ns(thread, before, cpu_ns);
-    uint64_t settled = gp_edge_load(&before->settled), ran = used > 0 ? gp_ticks_from_ns((uint64_t)used) : 0;
+    uint64_t settled = gp_edge_settled(before), ran = used > 0 ? gp_ticks_from_ns((uint64_t)used) : 0;
     uint64_t at = now > settled + ran ? now - ran : settled;
     end_long_slice(thread, at, cpu_ns - (used > 0 ? (uint64_t)used : 0));
     gp_edge_leave(before, at, &(gp_park_t){0});
@@ -187,7 +199,8 @@ prof_coro_t *gp_slice_prepare(gp_thread_t *thread, uintptr_t sp, uint64_t now)
     gp_slice_begin(thread, sp);
     correct_current(thread, sp, now);
     prof_coro_t *from = current_of(thread);
-    if (!gp_slice_is_short(thread, from, (int64_t)(now - gp_edge_load(&from->since))))
+    if ((int64_t)(now - gp_edge_load(&from->since)) >= gp_slice_longest(thread, from) ||
+        gp_slice_is_pending(thread, from))
         end_long_slice(thread, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
     gp_thread_tell_at_once(thread); // that has been on its own stack for long may leave it
     return from;

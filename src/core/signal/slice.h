@@ -31,6 +31,10 @@ void gp_slice_init(void);
 // more where a budget asks for it. Signals: safe.
 void gp_slice_set_root_pending(uint64_t ns);
 
+// Some coroutine's stack may lie within a thread's own, from now on (gp_thread_nested): then slices of the thread's own
+// stack are never short. Signals: safe.
+void gp_slice_nest(void);
+
 // Start a sampling epoch. Caller holds the sampler's lock. Signals: not safe.
 void gp_slice_new_epoch(void);
 

@@ -7,10 +7,10 @@
 
 #include "signal/slice.h"
 
-// Limits below which a slice is short, ticks; set by gp_slice_init().
+// Limits below which a slice is short, ticks; set by gp_slice_init(), and 0 for a thread's own stack by
+// gp_slice_nest().
 extern int64_t gp_slice_long_ticks __attribute__((visibility("hidden")));
 extern int64_t gp_slice_long_root_ticks __attribute__((visibility("hidden")));
-extern int64_t gp_slice_root_pending_ticks __attribute__((visibility("hidden")));
 
 // What is not in every switch, before it: the thread's accounts are begun, the hint corrected, a long slice settled.
 // Returns the coroutine that is switched away from.
@@ -47,7 +47,7 @@ static inline bool gp_slice_is_settled(gp_thread_t *thread, uint64_t now, int64_
 {
     prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
     return gp_word32_is(&gp_edge_epoch, thread->epoch) && gp_slice_is_live(thread, current) &&
-           (int64_t)(now - gp_edge_load(&current->settled)) < ticks;
+           (int64_t)(now - gp_edge_settled(current)) < ticks;
 }
 
 // The common case of gp_thread_coro_at(): the hint names a live coroutine, and `sp` is on its stack or it has none.
@@ -61,46 +61,33 @@ __attribute__((always_inline)) static inline bool gp_slice_is_hint_right(gp_thre
     return sp - lo <= hi - lo - 1; // any, where lo == hi
 }
 
-// Is a slice of `coro` so short that no preemption can hide in it? The hint is right.
-__attribute__((always_inline)) static inline bool gp_slice_is_short(const gp_thread_t *thread, prof_coro_t *coro,
-                                                                    int64_t ticks)
+// The length below which a slice of `coro` is so short that no preemption can hide in it, ticks. The hint is right.
+__attribute__((always_inline)) static inline int64_t gp_slice_longest(const gp_thread_t *thread,
+                                                                      const prof_coro_t *coro)
 {
-    if (coro != thread->root)
-        return ticks < gp_slice_long_ticks;
-    int64_t pending = (int64_t)(gp_edge_load(&coro->slice_ticks) - thread->coarse_root_ticks);
-    return ticks < gp_slice_long_root_ticks &&
-           pending < __atomic_load_n(&gp_slice_root_pending_ticks, __ATOMIC_RELAXED) &&
-           !atomic_load_explicit(&gp_thread_nested, memory_order_relaxed);
+    return coro != thread->root ? gp_slice_long_ticks : __atomic_load_n(&gp_slice_long_root_ticks, __ATOMIC_RELAXED);
 }
 
-// Does the slice of `from`, the thread's current coroutine, end at `now` with nothing but its edge? `ticks`: its
-// length.
+// Or do short slices of the thread's own stack add up to what may hide one?
+__attribute__((always_inline)) static inline bool gp_slice_is_pending(const gp_thread_t *thread, prof_coro_t *coro)
+{
+    return coro == thread->root && (int64_t)gp_edge_load(&coro->slice_ticks) >= thread->root_limit_ticks;
+}
+
+// Does the slice of `from`, the thread's current coroutine, end with nothing but its edge, if it is short enough?
 __attribute__((always_inline)) static inline bool gp_slice_ends_plainly(gp_thread_t *thread, uintptr_t sp,
-                                                                        prof_coro_t *from, uint64_t now, int64_t *ticks)
+                                                                        prof_coro_t *from)
 {
-    if (!gp_word32_is(&gp_edge_epoch, thread->epoch))
-        return false;
-    if (!gp_slice_is_hint_right(thread, from, sp))
-        return false;
-    *ticks = (int64_t)(now - gp_edge_load(&from->since));
-    return *ticks >= 0 && gp_slice_is_short(thread, from, *ticks) && !gp_word8_is(&from->running, 0);
+    return gp_word32_is(&gp_edge_epoch, thread->epoch) && gp_slice_is_hint_right(thread, from, sp) &&
+           !gp_word8_is(&from->running, 0) && !gp_slice_is_pending(thread, from);
 }
 
-// Does the wait of `to` end with nothing but its edge? `left`: what is left of the thread's clock of waits after it.
-__attribute__((always_inline)) static inline bool gp_slice_begins_plainly(gp_thread_t *thread, prof_coro_t *to,
-                                                                          uint64_t now, int64_t *left)
+// Does the wait of `to`, since `since`, end with nothing but its edge, if it is short enough?
+__attribute__((always_inline)) static inline bool gp_slice_begins_plainly(const gp_thread_t *thread, prof_coro_t *to,
+                                                                          uint64_t since)
 {
-    uint64_t since = gp_edge_load(&to->since);
-    if (!gp_word32_is(&to->epoch, thread->epoch) || !gp_word8_is(&to->running, 0))
-        return false;
-    if (!gp_word_is(&to->ready_ticks, 0) || !gp_word_is(&to->unsampled_from, since))
-        return false;
-    uint64_t wait = now - since;
-    if (wait >= thread->activity.least)
-        return false;
-    // A thread's own stack waits while its coroutines run: that is their time.
-    *left = thread->wait.left - (to->kind != GP_CORO_THREAD ? (int64_t)wait : 0);
-    return *left >= 0;
+    return gp_word32_is(&to->epoch, thread->epoch) && gp_word8_is(&to->running, 0) && gp_word_is(&to->ready_ticks, 0) &&
+           gp_word_is(&to->unsampled_from, since);
 }
 
 static inline void gp_slice_go(gp_thread_t *thread, prof_coro_t *to, uint64_t to_id, uint64_t now)
@@ -112,30 +99,52 @@ static inline void gp_slice_go(gp_thread_t *thread, prof_coro_t *to, uint64_t to
     gp_slice_leave(thread);
 }
 
-typedef struct gp_slice_plain { // what a switch of most knows before it begins
-    prof_coro_t *from;
-    int64_t ticks, left;
+// The switch of most is two edges, and nothing else. What is known of it before the clock is read: nothing that comes
+// after that is begun by the processor until it is done, so what can come before does.
+typedef struct gp_slice_plain {
+    prof_coro_t *from, *to;
+    uint64_t since;  // when the wait of `to` began
+    int64_t longest; // the slice of `from`, ticks
+    uint64_t ticks;  // of that slice, once the clock is read; and then:
+    int64_t left;    // of the thread's clock of waits
 } gp_slice_plain_t;
 
-// Is this the switch of most, which is two edges? After gp_slice_enter(); `sp`: of its caller.
-__attribute__((always_inline)) static inline bool gp_slice_is_plain(gp_thread_t *thread, uintptr_t sp, prof_coro_t *to,
-                                                                    uint64_t now, gp_slice_plain_t *plain)
+// Can this be that switch? After gp_slice_enter(); `sp`: of its caller.
+__attribute__((always_inline)) static inline bool gp_slice_may_be_plain(gp_thread_t *thread, uintptr_t sp,
+                                                                        prof_coro_t *to, gp_slice_plain_t *plain)
 {
     plain->from = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    return gp_slice_ends_plainly(thread, sp, plain->from, now, &plain->ticks) &&
-           gp_slice_begins_plainly(thread, to, now, &plain->left);
+    plain->to = to;
+    plain->since = gp_edge_load(&to->since);
+    if (!gp_slice_begins_plainly(thread, to, plain->since) || !gp_slice_ends_plainly(thread, sp, plain->from))
+        return false;
+    plain->longest = gp_slice_longest(thread, plain->from);
+    return true;
+}
+
+// Then, is it that at `now`?
+__attribute__((always_inline)) static inline bool gp_slice_is_plain(gp_thread_t *thread, uint64_t now,
+                                                                    gp_slice_plain_t *plain)
+{
+    uint64_t wait = now - plain->since;
+    plain->ticks = now - gp_edge_load(&plain->from->since);
+    plain->left = thread->wait.left;
+    if (plain->to->kind != GP_CORO_THREAD) // which waits while its coroutines run: that is their time
+        plain->left -= (int64_t)wait;
+    return plain->ticks < (uint64_t)plain->longest && wait < thread->activity.least && plain->left >= 0;
 }
 
 // Then it is made so.
 __attribute__((always_inline)) static inline void gp_slice_switch_plainly(gp_thread_t *thread,
                                                                           const gp_slice_plain_t *plain,
-                                                                          const gp_park_t *park, prof_coro_t *to,
-                                                                          uint64_t to_id, uint64_t now)
+                                                                          const gp_park_t *park, uint64_t to_id,
+                                                                          uint64_t now)
 {
-    __asm__("" : "+r"(to)); // addresses that were loaded from are not kept for the stores, at the cost of registers
-    gp_edge_end_slice(plain->from, (uint64_t)plain->ticks);
-    gp_edge_wait(plain->from, now, park);
-    thread->wait.left = plain->left;
+    prof_coro_t *to = plain->to, *from = plain->from;
+    __asm__("" : "+r"(to), "+r"(from)); // addresses that were loaded from are not kept for the stores
+    gp_edge_end_slice(from, plain->ticks);
+    gp_edge_wait(from, now, park);
+    thread->wait.left = plain->left; // each time: what is loaded is found faster among stores that are always the same
     gp_edge_run(to, now);
     gp_slice_go(thread, to, to_id, now);
 }
@@ -145,8 +154,8 @@ static inline void gp_slice_switch(gp_thread_t *thread, const gp_park_t *park, p
                                    uint64_t now)
 {
     prof_coro_t *from = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    int64_t ticks;
-    if (!gp_slice_ends_plainly(thread, park->sp, from, now, &ticks))
+    if (!gp_slice_ends_plainly(thread, park->sp, from) ||
+        now - gp_edge_load(&from->since) >= (uint64_t)gp_slice_longest(thread, from))
         from = gp_slice_prepare(thread, park->sp, now);
     gp_edge_leave(from, now, park);
     gp_edge_enter(thread, to, to_id, now);

@@ -73,9 +73,9 @@ typedef struct gp_thread {
     bool adopted;          // the thread has set its own pointer to this block
     bool keyed;            // and will give it back when it ends
 
-    // Identity. `current` is a hint, see gp_thread_coro_at().
-    prof_coro_t *root; // record of the thread's own stack
-    uint64_t root_id;
+    // Identity. `current` is a hint, see gp_thread_coro_at(). From here on to `activity.least` is what every switch
+    // reads and writes: a cache line and two words.
+    _Alignas(64) prof_coro_t *root; // record of the thread's own stack
     _Atomic(prof_coro_t *) current;
     _Atomic uint64_t current_id;
     // Exact mode's stack of it; NULL since another one runs or its account changed, other than by the passing of time.
@@ -85,12 +85,8 @@ typedef struct gp_thread {
     _Atomic bool busy; // the thread is changing the fields below: its handler leaves them alone
     uint32_t epoch;    // sampling epoch for which they hold
     _Atomic uint64_t
-        slice_start; // ticks at which the current coroutine was switched to, or its account was settled last
-    _Atomic uint64_t coarse_cpu_ns; // thread CPU clock at the last coarse point
-    _Atomic uint64_t coarse_ticks;  // when that was; and then:
-    uint64_t coarse_root_ticks;     // slice_ticks of the thread's own stack
-    int64_t debt_ns;                // charged too much so far, to be taken off what comes
-    uint64_t voluntary_switches;    // context switches of the thread when it was last found off the CPU
+        slice_start;          // ticks at which the current coroutine was switched to, or its account was settled last
+    int64_t root_limit_ticks; // slice_ticks of the thread's own stack with which the CPU clock is read next
 
     // Waits in samples, see wait.c; by the thread itself.
     struct {
@@ -105,6 +101,14 @@ typedef struct gp_thread {
         uint64_t window;
         uint32_t count; // activities since `window`
     } activity;
+
+    uint64_t root_id;
+    _Atomic uint64_t coarse_cpu_ns; // thread CPU clock at the last coarse point
+    _Atomic uint64_t coarse_ticks;  // when that was; and then:
+    uint64_t coarse_root_ticks;     // slice_ticks of the thread's own stack
+    int64_t debt_ns;                // charged too much so far, to be taken off what comes
+    uint64_t voluntary_switches;    // context switches of the thread when it was last found off the CPU
+
     struct {                   // which creations of coroutines are looked at, see src/core/coro/spawn.h
         uint32_t left, random; // until the next one; generator
     } spawn;
