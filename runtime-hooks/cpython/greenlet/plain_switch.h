@@ -47,6 +47,7 @@ __attribute__((always_inline)) static inline bool gp_plain_switch_find(const gp_
     if (table == NULL)
         return false;
     const gp_greenlet_t *slot = &table->slots[gp_greenlet_home(table, to)];
+    __asm__("" : "+r"(slot)); // one address, not one for each member
     if (slot->greenlet != to || slot->coro == NULL || slot->coro->hook_mark != thread->index + 1)
         return false;
     plain->to = slot->coro;
@@ -62,8 +63,7 @@ __attribute__((always_inline)) static inline bool gp_plain_switch(const void *co
 {
     gp_thread_t *thread = gp_thread_self;
     gp_plain_switch_t plain;
-    if (thread == NULL || !gp_plain_switch_from(state[1]) || !gp_plain_switch_find(thread, state[0], to, &plain) ||
-        !gp_word_is(&plain.to->ready_ticks, 0))
+    if (thread == NULL || !gp_plain_switch_from(state[1]) || !gp_plain_switch_find(thread, state[0], to, &plain))
         return false;
     __asm__("" : "+r"(plain.to)); // addresses that were loaded from are not kept, at the cost of registers
     gp_slice_enter(thread);
