@@ -38,11 +38,14 @@ static void unloaded_sites_leave_no_tables_behind(void **state)
             assert_non_null(site);
             assert_ptr_equal(gp_exact_site_find(0x10000 * i, 0x10000 * i + 8), site);
         }
+        const gp_exact_site_t *site = gp_exact_site_find(0x10000, 0x10008);
+        assert_true(gp_exact_site_is(site, 0x10000, 0x10008));
         gp_exact_sink.refresh(false); // they are located
         loaded++;
         gp_exact_sink.refresh(true);
         loaded--;
         assert_null(gp_exact_site_find(0x10000, 0x10008));
+        assert_false(gp_exact_site_is(site, 0x10000, 0x10008)); // nor is it by what trees have kept
     }
     // 80 bytes a function and site; a table for each load would be 64 MiB.
     assert_in_range(mapped, 1, 4 << 20);

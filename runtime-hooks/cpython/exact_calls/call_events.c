@@ -234,45 +234,47 @@ static __attribute__((noinline)) int enter_begun(gp_exact_stack_t *stack, void *
                                                                                : take_slowly(0, frame, what, argument);
 }
 
-static FAST int enter(uint64_t now, void *frame, int what, gp_py_t *argument, const void *object)
+static FAST int enter(const arrival_t *at, void *frame, int what, gp_py_t *argument, const void *object)
 {
     gp_exact_stack_t *begun = NULL;
-    if (LIKELY(gp_exact_enter_fast(object, now, &begun)))
+    if (LIKELY(gp_exact_enter_fast(object, at, &begun)))
         return 0;
-    return begun != NULL ? enter_begun(begun, frame, what, argument, object) : take_slowly(now, frame, what, argument);
+    return begun != NULL ? enter_begun(begun, frame, what, argument, object)
+                         : take_slowly(at->now, frame, what, argument);
 }
 
-static FAST int leave(uint64_t now, void *frame, int what, gp_py_t *argument, const void *object)
+static FAST int leave(const arrival_t *at, void *frame, int what, gp_py_t *argument, const void *object)
 {
-    return LIKELY(gp_exact_leave_fast(object, now)) ? 0 : take_slowly(now, frame, what, argument);
+    return LIKELY(gp_exact_leave_fast(object, at)) ? 0 : take_slowly(at->now, frame, what, argument);
 }
 
 // All calls of functions are the last thing that is done: it needs no room of its own. What the argument of a call of a
 // built-in function is, is asked where it is none that was met before.
-static FAST int take(uint64_t now, void *frame, int what, gp_py_t *argument)
+static FAST int take(const arrival_t *at, void *frame, int what, gp_py_t *argument)
 {
     if (what == CALL)
-        return enter(now, frame, CALL, argument, code_of(frame));
+        return enter(at, frame, CALL, argument, code_of(frame));
     if (what == RETURN)
-        return leave(now, frame, RETURN, argument, code_of(frame));
+        return leave(at, frame, RETURN, argument, code_of(frame));
     if (what == C_CALL)
-        return enter(now, frame, C_CALL, argument, gp_py_definition(argument));
+        return enter(at, frame, C_CALL, argument, gp_py_definition(argument));
     if (LIKELY(what == C_RETURN))
-        return leave(now, frame, C_RETURN, argument, gp_py_definition(argument));
-    return take_slowly(now, frame, what, argument);
+        return leave(at, frame, C_RETURN, argument, gp_py_definition(argument));
+    return take_slowly(at->now, frame, what, argument);
 }
 
 static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
 {
     (void)object;
-    return take(gp_ticks_counter(), frame, what, argument);
+    const arrival_t at = arrive();
+    return take(&at, frame, what, argument);
 }
 
 static int on_event_greenlets(gp_py_t *object, void *frame, int what, gp_py_t *argument)
 {
     (void)object;
-    uint64_t now = gp_ticks_counter();
-    return LIKELY(!is_unreported()) ? take(now, frame, what, argument) : take_slowly(now, frame, what, argument);
+    const arrival_t at = arrive();
+    return LIKELY(!is_unreported()) ? take(&at, frame, what, argument) : take_slowly(at.now, frame, what, argument);
 }
 
 static int on_event_beside(gp_py_t *object, void *frame, int what, gp_py_t *argument)

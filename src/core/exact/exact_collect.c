@@ -59,7 +59,7 @@ void gp_exact_sum_run(gp_exact_tree_t *to, const gp_exact_t *recorder, uint64_t 
         complete = gp_exact_tree_sum(to, tree) && complete;
     if (!complete)
         gp_exact_lose();
-    for (const gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->next)
+    for (const gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->older)
         for (uint32_t i = 0; i < stack->link_count; i++)
             if (stack->links[i].recorder == recorder && stack->links[i].run == run)
                 end_now(stack, &stack->links[i], now);
@@ -67,7 +67,7 @@ void gp_exact_sum_run(gp_exact_tree_t *to, const gp_exact_t *recorder, uint64_t 
 
 void gp_exact_forget_others(void)
 {
-    for (gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->next)
+    for (gp_exact_stack_t *stack = gp_exact_stacks; stack != NULL; stack = stack->older)
         if (stack->thread != NULL && stack->thread != gp_thread_self && is_current(stack->thread, stack))
             stack->coro_id = 0; // begun anew if it is used
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);

@@ -7,8 +7,10 @@
 // one recorder counts, soon after it and without a change of the coroutine's account: the time between was on the CPU.
 // Whatever else there is goes the slow way, and makes the stack ready.
 //
-// The clock comes first: processors finish all that is before a read of the time-stamp counter, so what follows is done
-// beside what the program does next. And nothing on the fast way is called, so that no register has to be saved.
+// What runs between two reads of the clock takes as long as its longest chain of loads, each of which waits for the one
+// before: a read of the time-stamp counter ends only after all that is before it. So the way to the stack is gone
+// before the clock is read, beside what is left of the event before; what was found is looked at again, which nothing
+// waits for. And nothing on the fast way is called, so that no register has to be saved.
 #pragma once
 
 #include <string.h>
@@ -52,12 +54,29 @@ typedef struct fast {
     gp_exact_stack_t *stack;
     gp_exact_frame_t *top;
     gp_exact_node_t *node; // of `top`
+    gp_exact_node_t *next; // the call that is expected there
     uint64_t turn;         // to be left to the next event
 } fast_t;
 
 static FAST gp_exact_stack_t *ready_stack(gp_thread_t *thread)
 {
     return LIKELY(thread != NULL) ? atomic_load_explicit(&thread->exact_ready, memory_order_relaxed) : NULL;
+}
+
+// An event as it comes in: where it will be counted, if that is so still, and when it came.
+typedef struct arrival {
+    gp_thread_t *thread;     // NULL: not known yet
+    gp_exact_stack_t *stack; // ready before the clock was read; NULL: none
+    uint64_t now;            // gp_ticks_counter()
+} arrival_t;
+
+// A handler's event that comes meanwhile is told by begin_fast(): only the pointer is from before the clock.
+static FAST arrival_t arrive(void)
+{
+    gp_thread_t *thread = gp_thread_self;
+    gp_exact_stack_t *stack = ready_stack(thread);
+    __asm__ volatile("" : "+r"(thread), "+r"(stack)); // not later
+    return (arrival_t){thread, stack, gp_ticks_counter()};
 }
 
 // Is it the coroutine's still? It may have been destroyed.
@@ -76,12 +95,16 @@ static FAST void note_stack_pointer(gp_exact_stack_t *stack)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-// Begin an event at `now` on the thread's ready stack, and charge the time. Returns false where it is not for the fast
+// Begin an event on the stack, which is not NULL, and charge the time. Returns false where it is not for the fast
 // way. An event of a handler that comes before the stack is busy is on the stack as well: it is later than `now`, which
 // tells. So what was read of the stack before this call holds. (A busy stack stays busy; and where a handler comes
 // between the turn and the stack pointer, it tells by that of an event before: it counts on this stack, or on another.)
-static FAST bool begin_fast(fast_t *fast, gp_thread_t *thread, gp_exact_stack_t *stack, uint64_t now)
+static FAST bool begin_fast(fast_t *fast, const arrival_t *at)
 {
+    gp_exact_stack_t *stack = at->stack;
+    // A switch, or a sample, may have come before the clock was read.
+    if (UNLIKELY(atomic_load_explicit(&at->thread->exact_ready, memory_order_relaxed) != stack))
+        return false;
     uint64_t turn = atomic_load_explicit(&stack->turn, memory_order_relaxed);
     mark_busy(stack);
     if (UNLIKELY(!gp_word_is(&gp_exact_epoch, turn))) {
@@ -90,13 +113,13 @@ static FAST bool begin_fast(fast_t *fast, gp_thread_t *thread, gp_exact_stack_t 
         return false;
     }
     note_stack_pointer(stack);
-    uint64_t ticks = now - stack->last_ticks;
-    if (UNLIKELY(ticks > gp_exact_gap_ticks || !is_alive(thread, stack))) {
+    uint64_t ticks = at->now - stack->last_ticks;
+    if (UNLIKELY(ticks > gp_exact_gap_ticks || !is_alive(at->thread, stack))) {
         end_event(stack, GP_EXACT_SLOW);
         return false;
     }
-    stack->last_ticks = now;
-    *fast = (fast_t){stack, stack->top, stack->top->node, turn};
+    stack->last_ticks = at->now;
+    *fast = (fast_t){stack, stack->top, stack->node, stack->next, turn};
     gp_exact_add(&fast->node->own_ticks, ticks);
     return true;
 }
@@ -113,18 +136,23 @@ static FAST void push(const fast_t *fast, gp_exact_node_t *node, const gp_exact_
     frame->site = site;
     frame->node = node;
     gp_exact_add(&node->calls, 1);
+    fast->stack->node = node;
+    fast->stack->next = node->last;
     __atomic_store_n(&fast->stack->top, frame, __ATOMIC_RELEASE); // the holder of the lock reads along
 }
 
 static FAST void pop(const fast_t *fast)
 {
+    gp_exact_node_t *node = fast->top[-1].node;
+    fast->stack->node = node;
+    fast->stack->next = node->last;
     __atomic_store_n(&fast->stack->top, fast->top - 1, __ATOMIC_RELEASE);
 }
 
 // Calls of functions of a language, which have no frame on the native stack, in the common case: where these return
 // false nothing was counted, and it is for gp_exact_enter() and gp_exact_leave(). Cost: ~4 ns each, and the clock.
 //   object: of the function, see gp_exact_site_t
-//   now:    gp_ticks_counter()
+//   at:     arrive()
 
 static FAST void push_language(const fast_t *fast, gp_exact_node_t *node, const void *object)
 {
@@ -137,17 +165,25 @@ static FAST void push_language(const fast_t *fast, gp_exact_node_t *node, const 
     end_fast(fast);
 }
 
-// A call begins. *begun is set where only gp_exact_enter_begun() is left to be tried.
-static FAST bool gp_exact_enter_fast(const void *object, uint64_t now, gp_exact_stack_t **begun)
+// The call of `object`, where it is the one that the caller made last, or the one after that; else NULL.
+static FAST gp_exact_node_t *find_in_turn(const fast_t *fast, const void *object)
 {
-    gp_thread_t *thread = gp_thread_self;
-    gp_exact_stack_t *stack = ready_stack(thread);
+    gp_exact_node_t *node = fast->next;
+    if (LIKELY(node->site->object == object))
+        return node;
+    node = node->next;
+    return node->site->object == object ? fast->node->last = node : NULL;
+}
+
+// A call begins. *begun is set where only gp_exact_enter_begun() is left to be tried.
+static FAST bool gp_exact_enter_fast(const void *object, const arrival_t *at, gp_exact_stack_t **begun)
+{
     fast_t fast;
-    if (UNLIKELY(stack == NULL || !begin_fast(&fast, thread, stack, now)))
+    if (UNLIKELY(at->stack == NULL || !begin_fast(&fast, at)))
         return false;
-    gp_exact_node_t *node = fast.node->last;
-    if (UNLIKELY(node->site->object != object || fast.top == stack->limit)) {
-        *begun = stack;
+    gp_exact_node_t *node = find_in_turn(&fast, object);
+    if (UNLIKELY(node == NULL || fast.top == at->stack->limit)) {
+        *begun = at->stack;
         return false;
     }
     push_language(&fast, node, object);
@@ -157,8 +193,8 @@ static FAST bool gp_exact_enter_fast(const void *object, uint64_t now, gp_exact_
 // Another call of the same caller's that was of `object`, or NULL: it is not among the few that are looked at.
 static FAST gp_exact_node_t *find_beside(gp_exact_node_t *parent, const void *object)
 {
-    gp_exact_node_t *node = parent->last;
-    for (int i = 0; i < GP_EXACT_BESIDE; i++) {
+    gp_exact_node_t *node = parent->last->next;
+    for (int i = 1; i < GP_EXACT_BESIDE; i++) {
         node = node->next;
         if (node->site->object == object)
             return parent->last = node;
@@ -181,7 +217,7 @@ static FAST gp_exact_node_t *find_language(const gp_exact_stack_t *stack, gp_exa
 static FAST bool gp_exact_enter_begun(gp_exact_stack_t *stack, const void *object,
                                       const gp_exact_site_t *(*site_of)(const void *object))
 {
-    const fast_t fast = {stack, stack->top, stack->top->node, stack->epoch};
+    const fast_t fast = {stack, stack->top, stack->node, stack->next, stack->epoch};
     gp_exact_node_t *node = NULL;
     if (LIKELY(fast.top != stack->limit)) {
         node = find_beside(fast.node, object);
@@ -197,12 +233,10 @@ static FAST bool gp_exact_enter_begun(gp_exact_stack_t *stack, const void *objec
 }
 
 // A call ends.
-static FAST bool gp_exact_leave_fast(const void *object, uint64_t now)
+static FAST bool gp_exact_leave_fast(const void *object, const arrival_t *at)
 {
-    gp_thread_t *thread = gp_thread_self;
-    gp_exact_stack_t *stack = ready_stack(thread);
     fast_t fast;
-    if (UNLIKELY(stack == NULL || !begin_fast(&fast, thread, stack, now)))
+    if (UNLIKELY(at->stack == NULL || !begin_fast(&fast, at)))
         return false;
     bool is_last = LIKELY(fast.top->object == object);
     if (is_last)

@@ -284,47 +284,83 @@ static __attribute__((noinline)) void take_enter_slowly(uintptr_t function, uint
         gp_exact_lose();
 }
 
-// `beside`: another call in the same frame.
-static FAST bool enter_fast(gp_thread_t *thread, gp_exact_stack_t *stack, const gp_exact_site_t *site, uintptr_t sp,
-                            uintptr_t fp, uint64_t now, bool beside)
+// Put a frame on and count the call, where the stack is begun.
+static FAST void push_native(const fast_t *fast, gp_exact_node_t *node, const gp_exact_site_t *site, uintptr_t cfa,
+                             uintptr_t physical)
 {
-    gp_exact_frame_t *top = stack->top;
+    fast->top[1].cfa = cfa;
+    fast->top[1].physical = physical;
+    fast->top[1].object = site->object;
+    push(fast, node, site);
+    end_fast(fast);
+}
+
+// Is the frame's end told by one register? Such sites are kept in nodes, where the next call is looked for first.
+static bool is_plain(const gp_exact_site_t *site)
+{
+    return site->cfa != GP_EXACT_CFA_REALIGN && !site->manual_inline;
+}
+
+static bool enter_begun(const fast_t *fast, const gp_exact_site_t *site, uintptr_t sp, uintptr_t fp)
+{
+    const gp_exact_stack_t *stack = fast->stack;
+    const gp_exact_frame_t *top = fast->top;
     uintptr_t cfa = frame_end(site, sp, fp);
-    if (beside ? is_gone(top, site, cfa) || is_entered(stack, site, cfa) : UNLIKELY(top->cfa <= cfa))
+    if (top == stack->limit || is_gone(top, site, cfa) || is_entered(stack, site, cfa))
         return false;
-    fast_t fast;
-    if (UNLIKELY(!begin_fast(&fast, thread, stack, now)))
+    gp_exact_node_t *node = gp_exact_find(stack->links->tree, fast->node, site->function);
+    if (node == NULL)
         return false;
-    top[1].cfa = site->manual_inline ? top->cfa : cfa;
-    top[1].physical = site->manual_inline ? top->physical : site->physical;
-    top[1].object = NULL;
-    gp_exact_node_t *node = gp_exact_find(stack->links->tree, fast.node, site->function);
-    if (LIKELY(node != NULL))
-        push(&fast, node, site);
-    end_fast(&fast);
-    return node != NULL;
+    if (is_plain(site))
+        node->site = site;
+    push_native(fast, node, site, site->manual_inline ? top->cfa : cfa,
+                site->manual_inline ? top->physical : site->physical);
+    return true;
 }
 
-static __attribute__((noinline)) void take_enter_beside(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
-                                                        bool manual, uint64_t now)
+// The stack is begun and the time charged; the call is none that the caller made last.
+static __attribute__((noinline)) void take_enter_begun(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+                                                       bool manual, gp_exact_stack_t *stack)
 {
-    gp_thread_t *thread = gp_thread_self;
-    gp_exact_stack_t *stack = ready_stack(thread);
+    const fast_t fast = {stack, stack->top, stack->node, stack->next, stack->epoch};
     const gp_exact_site_t *site = gp_exact_site_find(function, pc);
-    if (site == NULL || stack == NULL || !enter_fast(thread, stack, site, sp, fp, now, true))
-        take_enter_slowly(function, pc, sp, fp, manual, now);
+    if (LIKELY(site != NULL && enter_begun(&fast, site, sp, fp)))
+        return;
+    end_fast(&fast);
+    take_enter_slowly(function, pc, sp, fp, manual, 0);
 }
 
+// The call, where it is the one that the caller made last, or the one after that; else NULL.
+static FAST gp_exact_node_t *find_called(const fast_t *fast, uintptr_t function, uintptr_t pc)
+{
+    gp_exact_node_t *node = fast->next;
+    if (LIKELY(gp_exact_site_is(node->site, function, pc)))
+        return node;
+    node = node->next;
+    return gp_exact_site_is(node->site, function, pc) ? fast->node->last = node : NULL;
+}
+
+// All calls of functions are the last thing that is done, with the parameters in the registers in which they are.
 static FAST void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp, bool manual)
 {
-    uint64_t now = gp_ticks_counter();
-    const gp_exact_site_t *site = gp_exact_site_find(function, pc);
-    gp_thread_t *thread = gp_thread_self;
-    gp_exact_stack_t *stack = ready_stack(thread);
-    if (UNLIKELY(site == NULL || stack == NULL || !holds(thread, stack, sp) || stack->top == stack->limit))
-        take_enter_slowly(function, pc, sp, fp, manual, now);
-    else if (UNLIKELY(!enter_fast(thread, stack, site, sp, fp, now, false)))
-        take_enter_beside(function, pc, sp, fp, manual, now);
+    const arrival_t at = arrive();
+    gp_exact_stack_t *stack = at.stack;
+    fast_t fast;
+    if (UNLIKELY(stack == NULL || !holds(at.thread, stack, sp) || !begin_fast(&fast, &at))) {
+        take_enter_slowly(function, pc, sp, fp, manual, at.now);
+        return;
+    }
+    gp_exact_node_t *node = find_called(&fast, function, pc);
+    if (UNLIKELY(node == NULL || fast.top == stack->limit)) {
+        take_enter_begun(function, pc, sp, fp, manual, stack);
+        return;
+    }
+    const gp_exact_site_t *site = node->site;
+    uintptr_t cfa = (site->cfa == GP_EXACT_CFA_SP ? sp : fp) + (uintptr_t)(intptr_t)site->offset;
+    if (UNLIKELY(fast.top->cfa <= cfa)) // another call in the same frame, or the top frame is gone
+        take_enter_begun(function, pc, sp, fp, manual, stack);
+    else
+        push_native(&fast, node, site, cfa, site->physical);
 }
 
 // The frame that an exit is about, or 0: it was entered before calls were counted.
@@ -371,30 +407,26 @@ static __attribute__((noinline)) void take_exit_slowly(uintptr_t function, uintp
     count_exit((event_t){.function = function, .sp = sp, .tail = tail, .now = now});
 }
 
-static FAST bool leave_fast(uintptr_t function, uintptr_t sp, bool tail, uint64_t now)
+static FAST bool leave_fast(uintptr_t function, uintptr_t sp, bool tail, const arrival_t *at)
 {
-    gp_thread_t *thread = gp_thread_self;
-    gp_exact_stack_t *stack = ready_stack(thread);
     fast_t fast;
-    if (UNLIKELY(stack == NULL || !holds(thread, stack, sp)))
+    if (UNLIKELY(at->stack == NULL || !holds(at->thread, at->stack, sp)))
         return false;
-    const gp_exact_frame_t *top = stack->top;
+    const gp_exact_frame_t *top = at->stack->top;
     // After a jump the frame is gone, and those that it shared its end with are.
     bool is_last = tail ? top->cfa == sp && top[-1].cfa > sp : top->cfa > sp;
-    if (UNLIKELY(top->site->address != function || !is_last || !begin_fast(&fast, thread, stack, now)))
+    if (UNLIKELY(top->object != (const void *)function || !is_last || !begin_fast(&fast, at)))
         return false;
-    bool is_counted = LIKELY(fast.node->parent != NULL); // by the recorder; others are left the slow way
-    if (is_counted)
-        pop(&fast);
+    pop(&fast);
     end_fast(&fast);
-    return is_counted;
+    return true;
 }
 
 static FAST void take_exit(uintptr_t function, uintptr_t sp, bool tail)
 {
-    uint64_t now = gp_ticks_counter();
-    if (UNLIKELY(!leave_fast(function, sp, tail, now)))
-        take_exit_slowly(function, sp, tail, now);
+    const arrival_t at = arrive();
+    if (UNLIKELY(!leave_fast(function, sp, tail, &at)))
+        take_exit_slowly(function, sp, tail, at.now);
 }
 
 static event_t event_at(const gp_exact_site_t *site, const void *frame, uint64_t now)

@@ -77,6 +77,12 @@ static gp_exact_sites_t *enlarge(const gp_exact_sites_t *old, uint32_t shift)
     return table;
 }
 
+// Trees may have it: no call is found by it any more, whatever is loaded at its address.
+static void take_out(const gp_exact_site_t *site)
+{
+    __atomic_store_n(&((gp_exact_site_t *)(uintptr_t)site)->pc, GP_EXACT_GONE, __ATOMIC_RELAXED);
+}
+
 // Leave out what is unloaded, in place. What a reader without the lock does not find meanwhile, it looks for again with
 // the lock. Where there is no memory, all are left out and met anew.
 static void clear_unloaded(gp_exact_sites_t *table)
@@ -88,6 +94,8 @@ static void clear_unloaded(gp_exact_sites_t *table)
         const gp_exact_site_t *site = atomic_load_explicit(&table->slots[i], memory_order_relaxed);
         if (site != NULL && kept != NULL && !is_unloaded(site))
             kept[count++] = site;
+        else if (site != NULL && site->pc != 0)
+            take_out(site);
         atomic_store_explicit(&table->slots[i], NULL, memory_order_relaxed);
     }
     table->count = 0;
@@ -179,6 +187,7 @@ static const gp_exact_site_t *add_locked(uintptr_t address, uintptr_t pc, bool m
     site->address = address;
     site->pc = pc;
     site->function = function;
+    site->object = (const void *)address;
     if (pc != 0)
         gp_exact_site_read_frame(site, manual);
     else

@@ -28,8 +28,10 @@ enum gp_exact_cfa {
 
 enum { GP_EXACT_FUNCTIONS_MAX = 1 << 19, GP_EXACT_SITES_MAX = 1 << 20 }; // 12 and 56 MiB
 
+#define GP_EXACT_GONE UINTPTR_MAX
+
 typedef struct gp_exact_site {
-    uintptr_t pc;       // where the hook returns to; 0: of a language
+    uintptr_t pc;       // where the hook returns to; 0: of a language; GP_EXACT_GONE: taken out of the table
     uintptr_t address;  // of the function, as passed to the hook; a language's: GP_LANGUAGE_FRAME | its number
     uintptr_t physical; // start of the function with the frame: another one where `address` was inlined; 0 = unknown
     uint32_t function;  // number
@@ -37,7 +39,7 @@ typedef struct gp_exact_site {
     bool first;         // the function's own frame: nothing can have entered it before
     bool manual_inline; // prof_enter() in some other function, a helper perhaps; a language's: no frame to compare
     int32_t offset;
-    const void *object; // of a language: the object that it was met as last, under the language's lock
+    const void *object; // of a language: the object that it was met as last, under the language's lock; else `address`
 } gp_exact_site_t;
 
 extern const gp_exact_site_t gp_exact_no_site; // of no function
@@ -60,6 +62,12 @@ static inline uint32_t gp_exact_site_slot(const gp_exact_sites_t *sites, uintptr
     return (uint32_t)(((pc + address * 2) * 0x9e3779b97f4a7c15ull) >> sites->shift);
 }
 
+// Is it the one from which `address` reports at `pc`?
+static inline bool gp_exact_site_is(const gp_exact_site_t *site, uintptr_t address, uintptr_t pc)
+{
+    return __atomic_load_n(&site->pc, __ATOMIC_RELAXED) == pc && site->address == address;
+}
+
 // A site seen before, or NULL. Threads: any. Signals: safe. Cost: ~2 ns.
 static inline const gp_exact_site_t *gp_exact_site_find(uintptr_t address, uintptr_t pc)
 {
@@ -69,7 +77,7 @@ static inline const gp_exact_site_t *gp_exact_site_find(uintptr_t address, uintp
         return NULL;
     for (uint32_t slot = gp_exact_site_slot(sites, address, pc);; slot = (slot + 1) & sites->mask) {
         const gp_exact_site_t *site = atomic_load_explicit(&sites->slots[slot], memory_order_acquire);
-        if (site == NULL || (site->pc == pc && site->address == address))
+        if (site == NULL || gp_exact_site_is(site, address, pc))
             return site;
     }
 }

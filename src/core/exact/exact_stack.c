@@ -30,7 +30,7 @@ static gp_exact_stack_t *new_stack(void)
     stack->frames = stack->top = frames;
     stack->room = FIRST_ROOM;
     stack->turn = GP_EXACT_SLOW;
-    stack->next = gp_exact_stacks;
+    stack->older = gp_exact_stacks;
     gp_exact_stacks = stack;
     return stack;
 }

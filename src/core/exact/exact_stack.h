@@ -17,9 +17,8 @@ typedef struct gp_exact_frame {
     // call, and of a language's: those of the frame below.
     uintptr_t cfa, physical;
     const gp_exact_site_t *site;
-    gp_exact_node_t *node; // where the first link counts it, from `base` on; the tree's root below that
-    const void
-        *object; // of a language's function, see gp_exact_site_t; where the first link does not count it, of none
+    gp_exact_node_t *node;   // where the first link counts it, from `base` on; the tree's root below that
+    const void *object;      // see gp_exact_site_t; where the first link does not count it, of none
     bool on_alternate_stack; // of a signal handler: its CFA says nothing. False above the top frame
 } gp_exact_frame_t;
 
@@ -44,8 +43,9 @@ typedef struct gp_exact_stack {
     prof_coro_t *coro;
     // Frames, 1 and up are in use, 0 is of no function. gp_exact_stack_aim() sets these.
     gp_exact_frame_t *top, *limit; // limit: there is no room above
-    uintptr_t lo, hi;              // the stack region, of the thread's where it has none of its own
+    gp_exact_node_t *node, *next;  // of `top`; and of the call that is expected there. What is counted is by these
 
+    uintptr_t lo, hi; // the stack region, of the thread's where it has none of its own
     uint64_t coro_id;
     uint64_t lag_ns;     // what the coroutine's CPU time was behind the clock at the last event
     gp_thread_t *thread; // for which the links hold
@@ -56,7 +56,7 @@ typedef struct gp_exact_stack {
     uint32_t room, link_count, link_room;
 
     struct gp_exact_stack *interrupt;
-    struct gp_exact_stack *next; // all there are, append-only
+    struct gp_exact_stack *older; // all there are, append-only
 } gp_exact_stack_t;
 
 // How many frames there are.
@@ -90,6 +90,8 @@ static inline void gp_exact_stack_aim(gp_exact_stack_t *stack, uint32_t depth)
         }
     }
     stack->limit = stack->frames + stack->room - 1;
+    stack->node = stack->frames[depth].node;
+    stack->next = stack->link_count > 0 ? stack->node->last : NULL;
     __atomic_store_n(&stack->top, stack->frames + depth, __ATOMIC_RELEASE);
 }
 

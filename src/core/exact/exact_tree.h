@@ -22,7 +22,7 @@
 
 typedef struct gp_exact_node {
     struct gp_exact_node *last;  // the child that was called last, or gp_exact_no_node
-    const gp_exact_site_t *site; // of a language: by which it was called last; else gp_exact_no_site
+    const gp_exact_site_t *site; // by which it was called last, or gp_exact_no_site
     uint64_t calls;
     uint64_t own_ticks, off_ns; // wall time in the function itself; and of that, what it was not on the CPU
     struct gp_exact_node *next; // another child of the parent, round and round
