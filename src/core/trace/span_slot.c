@@ -66,7 +66,7 @@ static bool map_slots(void)
     return true;
 }
 
-// Mostly the one that the thread gave back last, which no other one may take.
+// Mostly the one that the thread gave back last, which no other one may take. Spans are not for signal handlers.
 static bool take_spare(uint32_t *number)
 {
     gp_thread_t *thread = gp_thread_self;
@@ -93,7 +93,6 @@ bool gp_span_slot_claim(gp_span_slot_t *slot, uint64_t handle)
                                                    memory_order_relaxed);
 }
 
-// Of a program's handler that ends a span amid this, one slot is lost.
 void gp_span_slot_give_back(uint64_t handle)
 {
     gp_thread_t *thread = gp_thread_self;

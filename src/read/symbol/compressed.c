@@ -24,25 +24,12 @@ enum {
     XZ_BYTES_MAX = 256 * 1024 * 1024,  // of symbols only
 };
 
-enum { ZLIB_HEADER = 2, ZLIB_DEFLATE = 8, ZLIB_DICTIONARY = 0x20 };
-
-static bool is_zlib(const uint8_t *from, size_t from_len)
-{
-    return from_len > ZLIB_HEADER && (from[0] & 15) == ZLIB_DEFLATE && (from[0] << 8 | from[1]) % 31 == 0 &&
-           (from[1] & ZLIB_DICTIONARY) == 0;
-}
-
-// The checksum at the end is left alone: sections that are not packed have none, either, and to compute it is a
-// fifteenth of the time.
 static bool inflate_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t from_len)
 {
-    if (!is_zlib(from, from_len))
-        return false;
     struct libdeflate_decompressor *decompressor = gp_memory_had(libdeflate_alloc_decompressor());
     enum libdeflate_result result = LIBDEFLATE_BAD_DATA;
     if (decompressor != NULL) // without room for a length only that many bytes are right
-        result =
-            libdeflate_deflate_decompress(decompressor, from + ZLIB_HEADER, from_len - ZLIB_HEADER, to, to_len, NULL);
+        result = libdeflate_zlib_decompress(decompressor, from, from_len, to, to_len, NULL);
     libdeflate_free_decompressor(decompressor);
     return result == LIBDEFLATE_SUCCESS;
 }

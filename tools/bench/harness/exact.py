@@ -3,7 +3,7 @@
 from . import table
 from .rounds import Comparison
 
-BOUND = (60.0, "must hold <= 60 ns")
+BOUND = (36.0, "must hold <= 36 ns")
 KINDS = {"a tree of calls": (0, 1973), "one function in a loop": (1, 2000)}  # which, calls of one unit of work
 EMPTY, RESTING, EXACT, RUN = "empty hooks", "linked, resting", "linked, exact profile", "greenprof run --exact"
 
