@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The start of a recording is one moment on all of its clocks, however long it takes until it is under way: what the
 // file says of a time is that time.
-#include <stdarg.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "session/session_file.h"
 #include "session/session_records.h"
 #include "signal/ticks.h"
+#include "wrapped_syscall.h"
 
 enum { SLOW_NS = 100000000, NEAR_NS = 5000000 };
 
@@ -34,22 +34,12 @@ int __wrap_gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_h
 
 // Between the clocks, once: so it does as this program is loaded, which begins the first recording.
 static int dawdles = 1;
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-// Fewer arguments may have been given than are passed on.
-__attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
+static void before_syscall(long number, const long a[6])
 {
-    va_list list;
-    long a[6];
-    va_start(list, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(list, long);
-    va_end(list);
     if (number == SYS_clock_gettime && a[0] == CLOCK_REALTIME && dawdles > 0) {
         dawdles--;
         dawdle();
     }
-    return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 // The file's present moment, less the clock's, ns.

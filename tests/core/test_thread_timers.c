@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "collect/thread_timers.h"
 #include "coro/threads.h"
 #include "signal/mask.h"
+#include "wrapped_syscall.h"
 
 enum {
     WAITING = 40,
@@ -25,19 +25,10 @@ enum {
 
 static _Atomic int events_opened;
 
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-// Fewer arguments may have been given than are passed on.
-__attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
+static void before_syscall(long number, const long a[6])
 {
-    va_list list;
-    long a[6];
-    va_start(list, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(list, long);
-    va_end(list);
+    (void)a;
     events_opened += number == SYS_perf_event_open;
-    return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 static void timers_are_due_in_order(void **state)

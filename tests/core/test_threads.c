@@ -4,7 +4,6 @@
 //
 // Costs are counted, not measured: of blocks that nothing may look at, the memory is taken away meanwhile.
 #include <pthread.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,6 +20,7 @@
 #include "coro/threads.h"
 #include "signal/handler.h"
 #include "signal/ticks.h"
+#include "wrapped_syscall.h"
 
 enum {
     BLOCKS = 300,
@@ -30,19 +30,9 @@ enum {
 
 static _Atomic int clocks_read;
 
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-// Fewer arguments may have been given than are passed on.
-__attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
+static void before_syscall(long number, const long a[6])
 {
-    va_list list;
-    long a[6];
-    va_start(list, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(list, long);
-    va_end(list);
     clocks_read += number == SYS_clock_gettime && (clockid_t)a[0] < 0; // of another thread
-    return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 static gp_thread_t *blocks[BLOCKS];
