@@ -2,7 +2,7 @@
 // The switch itself, as far as it is in every switch: inline, so that a hook is one function without a call.
 //
 // Threads: the one that switches. Signals: not safe, but the handler may interrupt. Cost: the read of the time-stamp
-// counter (6 to 17 ns) and 5 to 7 ns.
+// counter (6 to 17 ns), which nothing overlaps, and 7 to 15 ns.
 #pragma once
 
 #include "signal/slice.h"
