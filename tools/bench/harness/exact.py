@@ -5,7 +5,8 @@ from .rounds import Comparison
 
 BOUND = (36.0, "must hold <= 36 ns")
 KINDS = {"a tree of calls": (0, 1973), "one function in a loop": (1, 2000)}  # which, calls of one unit of work
-EMPTY, RESTING, EXACT, RUN = "empty hooks", "linked, resting", "linked, exact profile", "greenprof run --exact"
+EMPTY, COUNTER, RESTING = "empty hooks", "hooks that read the time-stamp counter only", "linked, resting"
+EXACT, RUN = "linked, exact profile", "greenprof run --exact"
 
 
 def run(bench):
@@ -18,6 +19,7 @@ def run(bench):
 def variants(bench, which):
     return {
         EMPTY: (bench.plain("exact_calls"), which),
+        COUNTER: (bench.plain("exact_calls", preload=[bench.counter_hooks()]), which),
         RESTING: (bench.plain("exact_calls_greenprof"), which),
         EXACT: (bench.plain("exact_calls_greenprof", "--exact", 1), which),
         RUN: (bench.run("exact_calls", 1000, exact=True), which),
@@ -32,3 +34,5 @@ def show(comparison, calls):
         if name != EMPTY:
             bound = BOUND if name in (EXACT, RUN) else None
             table.figure("    beyond empty hooks", comparison.extra_ns(name, EMPTY).scaled(1 / calls), "ns", bound=bound)
+        if name in (EXACT, RUN):
+            table.figure("    beyond hooks that read the counter", comparison.extra_ns(name, COUNTER).scaled(1 / calls), "ns")

@@ -119,6 +119,12 @@ class Comparison:
         """CPU ns per unit of work beyond what `base` took in the same round."""
         return self._paired(name, base, lambda cpu, other: (cpu - other) / self.amount)
 
+    def extra_beyond_ns(self, name, base, floor, floor_base):
+        """The same beyond what `floor` took, in the same round, beyond a base of its own."""
+        return Estimate.of_generations(
+            [[(block.cpu - other.cpu - low.cpu + low_other.cpu) / self.amount for block, other, low, low_other in zip(*four)]
+             for four in zip(*(self.blocks[each] for each in (name, base, floor, floor_base)))])
+
     def extra_percent(self, name, base):
         """The same as a share of what `base` took."""
         return self._paired(name, base, lambda cpu, other: 100 * (cpu / other - 1))

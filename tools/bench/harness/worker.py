@@ -76,6 +76,10 @@ class Bench:
     def probe(self):
         return os.path.join(self.build, "tools/bench/libbench_probe.so")
 
+    def counter_hooks(self):
+        """To be preloaded: hooks that read the time-stamp counter only."""
+        return os.path.join(self.build, "tools/bench/libbench_counter_hooks.so")
+
     def empty(self, name, hz, *arguments, engine=None, errors=None):
         """The program with an empty handler, which the probe times. engine: None is the first that works."""
         env = {"BENCH_EMPTY_HZ": str(hz), **({"BENCH_EMPTY_ENGINE": engine} if engine else {})}
