@@ -28,6 +28,13 @@ static inline bool gp_word_is(const _Atomic uint64_t *word, uint64_t value)
 #endif
 }
 
+// The same for a word that is a pointer: gp_word_is_pointer(const _Atomic(T *) *word, T *value)
+#ifdef GP_WORD_COMPARE
+#define gp_word_is_pointer(word, value) GP_WORD_COMPARE("cmpq", "e", word, value)
+#else
+#define gp_word_is_pointer(word, value) (atomic_load_explicit(word, memory_order_relaxed) == (value))
+#endif
+
 static inline bool gp_word_is_below(const _Atomic uint64_t *word, uint64_t value)
 {
 #ifdef GP_WORD_COMPARE

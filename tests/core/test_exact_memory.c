@@ -107,6 +107,28 @@ static void all_children_are_met_one_after_the_other(void **state)
     gp_exact_tree_free(tree);
 }
 
+// Where a tree is full the next call of a function is counted by another's child. The fast way, which takes the node of
+// a call that ends for a child of its caller's, does not end it.
+static void what_is_counted_elsewhere_ends_slowly(void **state)
+{
+    (void)state;
+    gp_exact_tree_t *tree = gp_exact_tree_new(NULL);
+    assert_non_null(tree);
+    const gp_exact_site_t site = {.object = &site};
+    gp_exact_node_t *caller = gp_exact_tree_get(tree, &tree->root, 1);
+    gp_exact_frame_t frames[] = {{.node = caller}, {.node = gp_exact_tree_get(tree, caller, 2), .object = site.object}};
+    gp_exact_frame_check(&frames[1]);
+    assert_ptr_equal(frames[1].object, site.object);
+    uint32_t count = tree->count;
+    tree->count = GP_EXACT_NODES_MAX;
+    frames[1].node = gp_exact_tree_get(tree, caller, 1);
+    tree->count = count;
+    assert_ptr_equal(frames[1].node, caller); // as if it had no caller
+    gp_exact_frame_check(&frames[1]);
+    assert_ptr_equal(frames[1].object, gp_exact_no_site.object);
+    gp_exact_tree_free(tree);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +136,7 @@ int main(void)
         cmocka_unit_test(functions_have_a_bound),
         cmocka_unit_test(a_deep_stack_is_not_kept_for_the_next_coroutine),
         cmocka_unit_test(all_children_are_met_one_after_the_other),
+        cmocka_unit_test(what_is_counted_elsewhere_ends_slowly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,12 +8,10 @@
 // Whatever else there is goes the slow way, and makes the stack ready.
 //
 // What runs between two reads of the clock takes as long as its longest chain of loads, each of which waits for the one
-// before: a read of the time-stamp counter ends only after all that is before it. So the way to the stack is gone
-// before the clock is read, beside what is left of the event before; what was found is looked at again, which nothing
-// waits for. And nothing on the fast way is called, so that no register has to be saved.
+// before: a read of the time-stamp counter ends only after all that is before it. So the way to the stack, of two
+// loads, is gone before the clock is read, beside what is left of the event before; what was found is looked at again,
+// which nothing waits for. And nothing on the fast way is called, so that no register has to be saved.
 #pragma once
-
-#include <string.h>
 
 #include "base/word.h"
 #include "exact/exact_stack.h"
@@ -26,19 +24,12 @@ enum { GP_EXACT_BESIDE = 4 }; // calls that are looked at before the tree is ask
 #define FAST                inline __attribute__((always_inline))
 #define SLOW                __attribute__((noinline, cold))
 
-static FAST void mark_busy(gp_exact_stack_t *stack)
-{
-    atomic_store_explicit(&stack->turn, GP_EXACT_BUSY, memory_order_relaxed);
-    // From here on gp_exact_stop() waits for this event, or this event sees the new epoch: see quiesce() in recorder.c.
-    atomic_signal_fence(memory_order_seq_cst);
-}
-
 //   sp: of the reporting code
 static FAST void begin_event(gp_exact_stack_t *stack, uintptr_t sp)
 {
-    stack->busy_sp = sp;
+    atomic_store_explicit(&stack->turn, sp, memory_order_relaxed);
+    // From here on gp_exact_stop() waits for this event, or this event sees the new epoch: see quiesce() in recorder.c.
     atomic_signal_fence(memory_order_seq_cst);
-    mark_busy(stack);
 }
 
 //   turn: what to leave to the next one.
@@ -58,15 +49,10 @@ typedef struct fast {
     uint64_t turn;         // to be left to the next event
 } fast_t;
 
-static FAST gp_exact_stack_t *ready_stack(gp_thread_t *thread)
-{
-    return LIKELY(thread != NULL) ? atomic_load_explicit(&thread->exact_ready, memory_order_relaxed) : NULL;
-}
-
 // An event as it comes in: where it will be counted, if that is so still, and when it came.
 typedef struct arrival {
     gp_thread_t *thread;     // NULL: not known yet
-    gp_exact_stack_t *stack; // ready before the clock was read; NULL: none
+    gp_exact_stack_t *stack; // gp_exact_hint before the clock was read
     uint64_t now;            // gp_ticks_counter()
 } arrival_t;
 
@@ -74,7 +60,7 @@ typedef struct arrival {
 static FAST arrival_t arrive(void)
 {
     gp_thread_t *thread = gp_thread_self;
-    gp_exact_stack_t *stack = ready_stack(thread);
+    gp_exact_stack_t *stack = gp_exact_hint;
     __asm__ volatile("" : "+r"(thread), "+r"(stack)); // not later
     return (arrival_t){thread, stack, gp_ticks_counter()};
 }
@@ -85,36 +71,33 @@ static FAST bool is_alive(gp_thread_t *thread, const gp_exact_stack_t *stack)
     return gp_word_is(&stack->coro->id, atomic_load_explicit(&thread->current_id, memory_order_relaxed));
 }
 
-static FAST void note_stack_pointer(gp_exact_stack_t *stack)
+static FAST void begin_event_here(gp_exact_stack_t *stack)
 {
-#if defined(__x86_64__)
-    __asm__("movq %%rsp, %0" : "=m"(stack->busy_sp));
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    __asm__ volatile("movq %%rsp, %0" : "=m"(stack->turn) : : "memory");
 #else
-    stack->busy_sp = (uintptr_t)__builtin_frame_address(0);
+    begin_event(stack, (uintptr_t)__builtin_frame_address(0));
 #endif
-    atomic_signal_fence(memory_order_seq_cst);
 }
 
-// Begin an event on the stack, which is not NULL, and charge the time. Returns false where it is not for the fast
-// way. An event of a handler that comes before the stack is busy is on the stack as well: it is later than `now`, which
-// tells. So what was read of the stack before this call holds. (A busy stack stays busy; and where a handler comes
-// between the turn and the stack pointer, it tells by that of an event before: it counts on this stack, or on another.)
-static FAST bool begin_fast(fast_t *fast, const arrival_t *at)
+// Begin an event on the stack and charge the time. Returns false where it is not for the fast way. An event of a
+// handler that comes before the stack is busy is on the stack as well: it is later than `now`, which tells. So what was
+// read of the stack before this call holds.
+//   is_own: the code that reports is on the coroutine's stack and ends a call that was begun there: whether it was
+//           destroyed meanwhile does not matter
+static FAST bool begin_fast(fast_t *fast, const arrival_t *at, bool is_own)
 {
     gp_exact_stack_t *stack = at->stack;
     // A switch, or a sample, may have come before the clock was read.
-    if (UNLIKELY(atomic_load_explicit(&at->thread->exact_ready, memory_order_relaxed) != stack))
+    if (UNLIKELY(at->thread == NULL || !gp_word_is_pointer(&at->thread->exact_ready, stack)))
         return false;
     uint64_t turn = atomic_load_explicit(&stack->turn, memory_order_relaxed);
-    mark_busy(stack);
-    if (UNLIKELY(!gp_word_is(&gp_exact_epoch, turn))) {
-        if (turn != GP_EXACT_BUSY)
-            end_event(stack, GP_EXACT_SLOW);
+    if (UNLIKELY(gp_exact_turn_is_busy(turn))) // a busy stack stays busy
         return false;
-    }
-    note_stack_pointer(stack);
+    begin_event_here(stack);
     uint64_t ticks = at->now - stack->last_ticks;
-    if (UNLIKELY(ticks > gp_exact_gap_ticks || !is_alive(at->thread, stack))) {
+    if (UNLIKELY(!gp_word_is(&gp_exact_epoch, turn) || ticks > gp_exact_gap_ticks ||
+                 (!is_own && !is_alive(at->thread, stack)))) {
         end_event(stack, GP_EXACT_SLOW);
         return false;
     }
@@ -143,9 +126,8 @@ static FAST void push(const fast_t *fast, gp_exact_node_t *node, const gp_exact_
 
 static FAST void pop(const fast_t *fast)
 {
-    gp_exact_node_t *node = fast->top[-1].node;
-    fast->stack->node = node;
-    fast->stack->next = node->last;
+    fast->stack->next = fast->node; // what its caller called last; found without another load
+    fast->stack->node = fast->top[-1].node;
     __atomic_store_n(&fast->stack->top, fast->top - 1, __ATOMIC_RELEASE);
 }
 
@@ -156,10 +138,7 @@ static FAST void pop(const fast_t *fast)
 
 static FAST void push_language(const fast_t *fast, gp_exact_node_t *node, const void *object)
 {
-    // The end of the frame and its function: two words at once, as they were stored by the call before.
-    uintptr_t end[2];
-    memcpy(end, fast->top, sizeof(end));
-    memcpy(fast->top + 1, end, sizeof(end));
+    fast->top[1].cfa = fast->top->cfa;
     fast->top[1].object = object;
     push(fast, node, node->site);
     end_fast(fast);
@@ -179,7 +158,7 @@ static FAST gp_exact_node_t *find_in_turn(const fast_t *fast, const void *object
 static FAST bool gp_exact_enter_fast(const void *object, const arrival_t *at, gp_exact_stack_t **begun)
 {
     fast_t fast;
-    if (UNLIKELY(at->stack == NULL || !begin_fast(&fast, at)))
+    if (UNLIKELY(!begin_fast(&fast, at, false)))
         return false;
     gp_exact_node_t *node = find_in_turn(&fast, object);
     if (UNLIKELY(node == NULL || fast.top == at->stack->limit)) {
@@ -236,7 +215,7 @@ static FAST bool gp_exact_enter_begun(gp_exact_stack_t *stack, const void *objec
 static FAST bool gp_exact_leave_fast(const void *object, const arrival_t *at)
 {
     fast_t fast;
-    if (UNLIKELY(at->stack == NULL || !begin_fast(&fast, at)))
+    if (UNLIKELY(!begin_fast(&fast, at, false)))
         return false;
     bool is_last = LIKELY(fast.top->object == object);
     if (is_last)

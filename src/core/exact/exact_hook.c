@@ -51,10 +51,12 @@ static SLOW gp_thread_t *attach(void)
 // --- Which stack?
 
 // Is `sp` on the stack of the coroutine, which runs?
-static FAST bool holds(gp_thread_t *thread, const gp_exact_stack_t *stack, uintptr_t sp)
+//   thread: NULL: not known yet
+static FAST bool holds(const gp_thread_t *thread, const gp_exact_stack_t *stack, uintptr_t sp)
 {
     return sp >= stack->lo && sp < stack->hi &&
-           !(UNLIKELY(atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) && stack->coro == thread->root);
+           !(UNLIKELY(atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) &&
+             (thread == NULL || stack->coro == thread->root));
 }
 
 static bool is_current(gp_thread_t *thread, const gp_exact_stack_t *stack)
@@ -109,7 +111,8 @@ static SLOW gp_exact_stack_t *free_stack(gp_exact_stack_t *stack, uintptr_t sp, 
                                          bool on_alternate_stack, gp_exact_stack_t **previous)
 {
     while (stack != NULL && gp_exact_is_busy(stack)) {
-        if (!on_alternate_stack && sp >= stack->busy_sp) { // what it interrupted is not there any more
+        uintptr_t busy_sp = atomic_load_explicit(&stack->turn, memory_order_relaxed);
+        if (!on_alternate_stack && sp >= busy_sp) { // what it interrupted is not there any more
             *previous = NULL;
             return stack;
         }
@@ -186,10 +189,18 @@ static FAST uintptr_t frame_end(const gp_exact_site_t *site, uintptr_t sp, uintp
     }
 }
 
+// The function that the frame is.
+static uintptr_t physical_of(const gp_exact_frame_t *frame)
+{
+    while (frame->site->manual_inline)
+        frame--;
+    return frame->site->physical;
+}
+
 // Is the top frame of a function that cannot have called a new one with a frame that ends at `cfa`?
 static FAST bool is_gone(const gp_exact_frame_t *top, const gp_exact_site_t *site, uintptr_t cfa)
 {
-    return top->cfa < cfa || (top->cfa == cfa && (site->first || top->physical != site->physical));
+    return top->cfa < cfa || (top->cfa == cfa && (site->first || physical_of(top) != site->physical));
 }
 
 // Was the same entered before? Inlined functions and prof_enter() share one frame: what comes in by the same place
@@ -249,12 +260,12 @@ static void enter(const event_t *event, const moment_t *moment, const gp_exact_s
     uint32_t index = gp_exact_depth(stack) + 1;
     const gp_exact_frame_t *top = stack->top;
     stack->frames[index] = (gp_exact_frame_t){.cfa = site->manual_inline ? top->cfa : cfa,
-                                              .physical = site->manual_inline ? top->physical : site->physical,
                                               .site = site,
                                               .object = site->object,
                                               .on_alternate_stack = moment->on_alternate_stack};
     for (uint32_t i = 0; i < stack->link_count; i++)
         add_call(stack, &stack->links[i], index, site->function);
+    gp_exact_frame_check(&stack->frames[index]);
     gp_exact_stack_aim(stack, index);
 }
 
@@ -286,11 +297,10 @@ static __attribute__((noinline)) void take_enter_slowly(uintptr_t function, uint
 
 // Put a frame on and count the call, where the stack is begun.
 static FAST void push_native(const fast_t *fast, gp_exact_node_t *node, const gp_exact_site_t *site, uintptr_t cfa,
-                             uintptr_t physical)
+                             uintptr_t function)
 {
     fast->top[1].cfa = cfa;
-    fast->top[1].physical = physical;
-    fast->top[1].object = site->object;
+    fast->top[1].object = (const void *)function;
     push(fast, node, site);
     end_fast(fast);
 }
@@ -313,8 +323,7 @@ static bool enter_begun(const fast_t *fast, const gp_exact_site_t *site, uintptr
         return false;
     if (is_plain(site))
         node->site = site;
-    push_native(fast, node, site, site->manual_inline ? top->cfa : cfa,
-                site->manual_inline ? top->physical : site->physical);
+    push_native(fast, node, site, site->manual_inline ? top->cfa : cfa, site->address);
     return true;
 }
 
@@ -346,7 +355,7 @@ static FAST void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uint
     const arrival_t at = arrive();
     gp_exact_stack_t *stack = at.stack;
     fast_t fast;
-    if (UNLIKELY(stack == NULL || !holds(at.thread, stack, sp) || !begin_fast(&fast, &at))) {
+    if (UNLIKELY(!holds(at.thread, stack, sp) || !begin_fast(&fast, &at, false))) {
         take_enter_slowly(function, pc, sp, fp, manual, at.now);
         return;
     }
@@ -360,7 +369,7 @@ static FAST void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uint
     if (UNLIKELY(fast.top->cfa <= cfa)) // another call in the same frame, or the top frame is gone
         take_enter_begun(function, pc, sp, fp, manual, stack);
     else
-        push_native(&fast, node, site, cfa, site->physical);
+        push_native(&fast, node, site, cfa, function);
 }
 
 // The frame that an exit is about, or 0: it was entered before calls were counted.
@@ -410,12 +419,12 @@ static __attribute__((noinline)) void take_exit_slowly(uintptr_t function, uintp
 static FAST bool leave_fast(uintptr_t function, uintptr_t sp, bool tail, const arrival_t *at)
 {
     fast_t fast;
-    if (UNLIKELY(at->stack == NULL || !holds(at->thread, at->stack, sp)))
+    if (UNLIKELY(!holds(at->thread, at->stack, sp)))
         return false;
     const gp_exact_frame_t *top = at->stack->top;
     // After a jump the frame is gone, and those that it shared its end with are.
     bool is_last = tail ? top->cfa == sp && top[-1].cfa > sp : top->cfa > sp;
-    if (UNLIKELY(top->object != (const void *)function || !is_last || !begin_fast(&fast, at)))
+    if (UNLIKELY(top->object != (const void *)function || !is_last || !begin_fast(&fast, at, true)))
         return false;
     pop(&fast);
     end_fast(&fast);

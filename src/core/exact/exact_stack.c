@@ -13,6 +13,8 @@ enum {
 };
 
 gp_exact_stack_t *gp_exact_stacks;
+gp_exact_stack_t gp_exact_no_stack;
+__thread gp_exact_stack_t *gp_exact_hint __attribute__((tls_model("initial-exec"))) = &gp_exact_no_stack;
 
 // --- Everything up to the next such line: caller holds the lock.
 
@@ -228,6 +230,8 @@ static void give_nodes(gp_exact_stack_t *stack)
         bool is_counted = i >= link->base;
         frame->node = is_counted ? link->nodes[i] : &link->tree->root;
         frame->object = is_counted ? frame->site->object : gp_exact_no_site.object;
+        if (is_counted)
+            gp_exact_frame_check(frame);
     }
 }
 

@@ -7,18 +7,21 @@
 // signal handler of the host that interrupts an event finds the stack busy and works on another one (`interrupt`).
 //
 // gp_thread_t.exact_ready is the stack of the coroutine that runs, set by an event; switches and settlements reset it.
+//
+// A frame's node is a child of that of the frame below. Where there was no memory for one, or no room in the tree, it
+// is another, and the frame has an object of nothing: only an event that goes the slow way ends it.
 #pragma once
 
 #include "exact/exact_site.h"
 #include "exact/recorder.h"
 
 typedef struct gp_exact_frame {
-    // The canonical frame address of the function's frame, and the function that the frame is; of a manual_inline
-    // call, and of a language's: those of the frame below.
-    uintptr_t cfa, physical;
+    // The canonical frame address of the function's frame; of a manual_inline call, and of a language's: that of the
+    // frame below.
+    uintptr_t cfa;
     const gp_exact_site_t *site;
     gp_exact_node_t *node;   // where the first link counts it, from `base` on; the tree's root below that
-    const void *object;      // see gp_exact_site_t; where the first link does not count it, of none
+    const void *object;      // see gp_exact_site_t; of none where the first link does not count it, or not there
     bool on_alternate_stack; // of a signal handler: its CFA says nothing. False above the top frame
 } gp_exact_frame_t;
 
@@ -32,14 +35,14 @@ typedef struct gp_exact_link { // a recorder that covers the coroutine
                              // link's are in the frames, see gp_exact_node_at()
 } gp_exact_link_t;
 
-#define GP_EXACT_BUSY 0          // an event is being taken in
 #define GP_EXACT_SLOW UINT64_MAX // events go the slow way
 
 typedef struct gp_exact_stack {
     // One cache line: what the fast way looks at.
-    _Atomic uint64_t turn; // GP_EXACT_BUSY, GP_EXACT_SLOW, or `epoch`: events may go the fast way, see exact_event.h
-    uintptr_t busy_sp;     // stack pointer of the reporting code
-    uint64_t last_ticks;   // of the last event
+    // GP_EXACT_SLOW; `epoch`: events may go the fast way, see exact_event.h; or an address, the stack pointer of the
+    // reporting code: an event is being taken in.
+    _Atomic uint64_t turn;
+    uint64_t last_ticks; // of the last event
     prof_coro_t *coro;
     // Frames, 1 and up are in use, 0 is of no function. gp_exact_stack_aim() sets these.
     gp_exact_frame_t *top, *limit; // limit: there is no room above
@@ -65,10 +68,16 @@ static inline uint32_t gp_exact_depth(const gp_exact_stack_t *stack)
     return (uint32_t)(__atomic_load_n(&stack->top, __ATOMIC_ACQUIRE) - stack->frames);
 }
 
+// An address, and no epoch?
+static inline bool gp_exact_turn_is_busy(uint64_t turn)
+{
+    return turn < GP_EXACT_EPOCH_FIRST;
+}
+
 static inline bool gp_exact_is_busy(gp_exact_stack_t *stack)
 {
     // Acquire: partner of the release in end_event().
-    return atomic_load_explicit(&stack->turn, memory_order_acquire) == GP_EXACT_BUSY;
+    return gp_exact_turn_is_busy(atomic_load_explicit(&stack->turn, memory_order_acquire));
 }
 
 // Where the link has the node of a frame.
@@ -76,6 +85,13 @@ static inline gp_exact_node_t **gp_exact_node_at(const gp_exact_stack_t *stack, 
                                                  uint32_t index)
 {
     return link == stack->links ? &stack->frames[index].node : &link->nodes[index];
+}
+
+// Is its node that of another path? See above. There is a frame below.
+static inline void gp_exact_frame_check(gp_exact_frame_t *frame)
+{
+    if (frame->node->parent != frame[-1].node)
+        frame->object = gp_exact_no_site.object;
 }
 
 // Make `depth` the number of frames. A link's frames begin where the recorder began to cover the coroutine, or where
@@ -94,6 +110,11 @@ static inline void gp_exact_stack_aim(gp_exact_stack_t *stack, uint32_t depth)
     stack->next = stack->link_count > 0 ? stack->node->last : NULL;
     __atomic_store_n(&stack->top, stack->frames + depth, __ATOMIC_RELEASE);
 }
+
+extern gp_exact_stack_t gp_exact_no_stack; // of no coroutine; its region is empty, and it is never ready
+
+// What the calling thread's `exact_ready` was set to last, two loads away from any code; gp_exact_no_stack before.
+extern __thread gp_exact_stack_t *gp_exact_hint __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 // Latest first. Under the lock.
 extern gp_exact_stack_t *gp_exact_stacks;

@@ -13,7 +13,7 @@
 
 enum { GAP_NS = 20000, QUIET_SPINS = 64, QUIET_SLEEPS = 200, QUIET_SLEEP_NS = 50000 };
 
-_Atomic uint64_t gp_exact_epoch = 1;
+_Atomic uint64_t gp_exact_epoch = GP_EXACT_EPOCH_FIRST;
 uint64_t gp_exact_gap_ticks;
 gp_exact_t *gp_exact_broad;
 

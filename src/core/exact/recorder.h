@@ -35,7 +35,9 @@ typedef struct gp_exact_path { // a function as called by way of others
     uint64_t calls, own_cpu_ns, own_wait_ns;
 } gp_exact_path_t;
 
-// Raised whenever a recorder starts or stops; neither GP_EXACT_BUSY nor GP_EXACT_SLOW.
+#define GP_EXACT_EPOCH_FIRST ((uint64_t)1 << 63) // above all addresses
+
+// Raised whenever a recorder starts or stops; never GP_EXACT_SLOW.
 extern _Atomic uint64_t gp_exact_epoch __attribute__((visibility("hidden")));
 
 // Time without an event after which the thread's CPU clock is read (~0.6 us), in ticks; set by gp_exact_start().
