@@ -126,8 +126,11 @@ PROF_API int prof_finish(prof_t *profile, const char *format, const char *path);
 // Threads: any. Signals: not safe.
 PROF_API int prof_finish_flush(unsigned limit_ms);
 
-// Exact CPU time of a profile's scope so far, ns; 0 for NULL. Threads: any. Signals: not safe. Cost: ~1 us; of the
-// process, ~20 us and 1 us a thread: it first scans /proc/self/task for threads that bypassed pthread_create().
+// Exact CPU time of a profile's scope so far, ns; 0 for NULL. It is the kernel's figure, with what no sample has
+// reached yet. Of the process, what threads use while no signal can reach them is left out, as they block it by system
+// calls of their own or can have no timer: a dump has it as the counter unsampled_ns. Threads: any. Signals: not safe.
+// Cost: ~1 us; of the process, ~20 us and 1 us a thread: it first scans /proc/self/task for threads that bypassed
+// pthread_create().
 PROF_API uint64_t prof_total_ns(prof_t *profile);
 
 // Where time went, ns. wall_ns is the sum of all parts but longest_ns.

@@ -23,7 +23,7 @@
     X(10, OUTSIDE, outside, 0, "on an unknown stack")                                                                  \
     X(11, TIMER_FAILED, timer_failed, 0, "threads without a timer")                                                    \
     X(12, LOST_MARKS, lost_marks, 0, "trace changes lost: times per trace are approximate")                            \
-    X(13, UNSAMPLED_NS, unsampled_ns, 0, NULL) /* CPU time of threads that no signal reached, in no profile */         \
+    X(13, UNSAMPLED_NS, unsampled_ns, 0, NULL) /* CPU time of threads that no signal can reach, in no profile */       \
     X(14, UNWRITTEN, unwritten, 0, "not in the capture: it could not be written fast enough")                          \
     X(15, WAIT_SAMPLES, wait_samples, 0, NULL) /* put into a ring */                                                   \
     X(16, LOST_WAITS, lost_waits, 0, "samples of waiting lost, the collector could not keep up")                       \
@@ -73,7 +73,8 @@
     X(52, RESTS, rests, 0, "times that recording rested, to stay within the budget: what went on then is not known")    \
     X(53, REST_NS, rest_ns, 0, NULL)         /* how long it did, together */                                           \
     X(54, REST_CPU_NS, rest_cpu_ns, 0, NULL) /* CPU time of the process meanwhile, in no profile */ \
-    X(55, REST_HOOK_NS, rest_hook_ns, 0, NULL) /* of HOOK_NS, what hooks took meanwhile */
+    X(55, REST_HOOK_NS, rest_hook_ns, 0, NULL) /* of HOOK_NS, what hooks took meanwhile */ \
+    X(56, PENDING_NS, pending_ns, 0, NULL) /* CPU time since a thread's last sample: in totals, in no sample */
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Coroutines of known truth at every rate and with every engine; work in lock-step with the timer."""
+import os
+import subprocess
+import sys
+
 import check
 
 
@@ -63,6 +67,39 @@ class Coroutines(check.Case):
 
     def test_monotonic_engine(self):
         self.check(options=["--engine", "monotonic"])
+
+
+class LateSamples(check.Case):
+    """Where there is no perf event, a sample comes with a tick of the kernel that meets the thread at work."""
+
+    SECONDS = 0.06  # three times what is overdue
+
+    def check(self):
+        alone = subprocess.run([check.program("between_ticks"), "0"], capture_output=True, timeout=check.LIMIT_SECONDS)
+        check.need(alone.returncode != 3, "the timers of this kernel do not wait for its ticks")
+        run = self.profile(["between_ticks", self.SECONDS], options=["--engine", "cpu"])
+        truth, folded, capture = run.truth, run.folded(), run.capture()
+        hidden = float(truth.values["HIDDEN"][0][0])
+        self.at_least("after the last tick", hidden, self.SECONDS)
+        self.at_least("after the last sample", capture.counters["pending_ns"] / 1e9, hidden)
+        self.near("prof_total_ns()", float(truth.values["PROFILE"][0][0]), truth.total, check.TOTAL_TOLERANCE, 0.003)
+        self.near("total", folded.total, float(truth.values["ALL"][0][0]), check.TOTAL_TOLERANCE, 0.003)
+        self.assertEqual(capture.counters["unsampled_ns"], 0)
+        self.check_weights(capture, slack=0.003)
+
+    def test_no_tick_meets_the_work(self):
+        self.check()
+
+    def test_busy_processors(self):
+        """Several programs beside others that take all of the processors."""
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+        try:
+            for _ in range(4):
+                self.check()
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
 
 
 class LockStep(check.Case):

@@ -12,7 +12,11 @@
 #include "report/report_words.h"
 #include "tables.h"
 
-enum { FEW = 50 }; // samples, by chance as many more or less as not to tell
+enum {
+    FEW = 50,                   // samples, by chance as many more or less as not to tell
+    PENDING_SHARE = 100,        // of the CPU time, which is worth a line
+    PENDING_LEAST_NS = 10000000 // of a program that lasts
+};
 
 const char *gp_report_engine_name(uint32_t engine)
 {
@@ -147,14 +151,26 @@ static void print_slow_clock(const gp_dataset_t *dataset)
                "asked for\n");
 }
 
+// Where samples come late, and threads end before they do, what was sampled is less than what was used.
+static void print_pending(const gp_dataset_t *dataset)
+{
+    uint64_t pending_ns = dataset->counters[GP_COUNTER_PENDING_NS];
+    if (pending_ns < PENDING_LEAST_NS || pending_ns < dataset->totals.process_cpu_ns / PENDING_SHARE)
+        return;
+    printf("  pending    ");
+    gp_print_seconds(pending_ns, 0);
+    printf(" s of CPU time came after the last samples of threads: in the total, in no sample\n");
+}
+
 void gp_report_print_counters(const gp_dataset_t *dataset)
 {
     print_slow_clock(dataset);
     if (dataset->counters[GP_COUNTER_UNSAMPLED_NS] > 0) {
         printf("  not shown  ");
         gp_print_seconds(dataset->counters[GP_COUNTER_UNSAMPLED_NS], 0);
-        printf(" s of CPU time on threads that block the sampling signal\n");
+        printf(" s of CPU time on threads that no sampling signal can reach\n");
     }
+    print_pending(dataset);
     for (uint32_t i = 0; i < GP_COUNTER_COUNT; i++)
         if (gp_counter_sentence(i) != NULL && dataset->counters[i] > 0)
             printf("  %10" PRIu64 " %s\n", dataset->counters[i], gp_counter_sentence(i));

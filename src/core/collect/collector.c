@@ -22,6 +22,7 @@
 #include "collect/samples.h"
 #include "collect/thread_sleeps.h"
 #include "collect/thread_timers.h"
+#include "collect/unsampled.h"
 #include "coro/hook_time.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
@@ -103,20 +104,8 @@ static void round_over(uint32_t answered)
     gp_futex(&done, FUTEX_WAKE, INT_MAX, NULL);
 }
 
-// CPU time since the last sample of a thread. A few periods are the normal end of things; more means that no signal
-// reached it: the thread blocks it, or has no timer.
-static uint64_t unsampled_ns(gp_thread_t *thread)
-{
-    uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
-    if (cpu_ns == 0)
-        cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
-    uint64_t sampled = thread->sample_cpu_ns;
-    return cpu_ns > sampled + gp_timers_longest_gap_ns(thread) ? cpu_ns - sampled : 0;
-}
-
 static void end_thread(gp_thread_t *thread)
 {
-    gone_counters[GP_COUNTER_UNSAMPLED_NS] += gp_rest_is_now() ? 0 : unsampled_ns(thread);
     gp_thread_sleeps_close(thread);
     GP_SINKS_CALL(thread_over, thread);
     gp_hog_forget(thread);
@@ -522,9 +511,8 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
         counters[i] = gone_counters[i] + atomic_load_explicit(&gp_thread_orphan_counters[i], memory_order_relaxed);
     for (; thread != NULL; thread = thread->next) {
         add_counters(thread, counters);
-        if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed) &&
-            atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
-            counters[GP_COUNTER_UNSAMPLED_NS] += unsampled_ns(thread);
+        if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
+            gp_unsampled_add(thread, counters);
     }
     counters[GP_COUNTER_OTHER_FUNCTIONS] += gp_functions_unnamed();
     counters[GP_COUNTER_LOST_MODULES] += gp_modules_lost();
@@ -548,13 +536,6 @@ void gp_collector_sum(const enum gp_counter which[], uint64_t sums[], size_t cou
     for (; thread != NULL; thread = thread->next)
         for (size_t i = 0; i < count; i++)
             sums[i] += atomic_load_explicit(&thread->counters[which[i]], memory_order_relaxed);
-}
-
-uint64_t gp_collector_unsampled_ns(void)
-{
-    uint64_t counters[GP_COUNTER_COUNT];
-    gp_collector_counters(counters);
-    return counters[GP_COUNTER_UNSAMPLED_NS];
 }
 
 void gp_collector_after_fork(void)

@@ -65,9 +65,6 @@ void gp_collector_look_by(uint64_t monotonic_ns);
 // Let `add` put in what others count; with the drain lock held.
 void gp_collector_add_counters(void (*add)(uint64_t counters[GP_COUNTER_COUNT]));
 
-// CPU time so far of threads that no signal reached, ns.
-uint64_t gp_collector_unsampled_ns(void);
-
 // In a forked child: the thread is gone, what it had counted is the parent's.
 void gp_collector_after_fork(void);
 

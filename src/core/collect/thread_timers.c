@@ -6,6 +6,7 @@
 
 #include "collect/perf_probe.h"
 #include "collect/sampling_signal.h"
+#include "collect/unsampled.h"
 #include "coro/lock.h"
 #include "coro/task.h"
 #include "coro/threads.h"
@@ -32,11 +33,6 @@ unsigned gp_timers_frequency(void)
 enum gp_engine gp_timers_engine(void)
 {
     return engine != NULL ? engine->id : GP_ENGINE_NONE;
-}
-
-uint64_t gp_timers_longest_gap_ns(const gp_thread_t *thread)
-{
-    return gp_timer_longest_gap_ns(&thread->timer);
 }
 
 int gp_timers_choose_engine(const char *name)
@@ -101,6 +97,8 @@ static void on_exit_of(gp_thread_t *thread)
     gp_sampling_signal_set(&signals);
     gp_mask_change(SIG_BLOCK, &signals, NULL); // for good: the thread ends
     gp_lock(&timer_lock);
+    if (frequency != 0)
+        gp_unsampled_keep(thread);
     gp_timer_disarm(&thread->timer);
     if (frequency != 0)
         gp_slice_settle_now(thread);
@@ -135,6 +133,7 @@ void gp_timers_stop(void)
     gp_lock(&timer_lock);
     frequency = 0;
     for (; thread != NULL; thread = thread->next) {
+        gp_unsampled_keep(thread);
         gp_timer_disarm(&thread->timer);
         thread->timer.refused = false;
     }
@@ -284,6 +283,7 @@ void gp_timers_before_exec(void)
     gp_lock(&timer_lock);
     leaving = true;
     if (frequency != 0 && gp_thread_self != NULL) {
+        gp_unsampled_keep(gp_thread_self);
         gp_timer_disarm(&gp_thread_self->timer);
         gp_sampling_signal_take_off(gp_sampling_signal());
     }

@@ -21,9 +21,6 @@ int gp_timers_choose_engine(const char *name);
 
 enum gp_engine gp_timers_engine(void); // any thread
 
-// CPU time, ns, after which a thread that was not sampled is not reached by the signal. Any thread.
-uint64_t gp_timers_longest_gap_ns(const gp_thread_t *thread);
-
 // Give the calling thread its timer, with the chosen engine or the first that works; threads that begin from here on
 // get theirs as well. Returns 0 or why there is none; then nothing is sampled.
 int gp_timers_start(gp_thread_t *self, unsigned hz);

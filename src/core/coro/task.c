@@ -12,6 +12,8 @@
 
 #include "coro/threads.h"
 
+enum { STATUS_SIZE = 4096 };
+
 // A program that has changed its root or entered a mount namespace may find a /proc there that is another process id
 // namespace's: its numbers are of other threads.
 static bool is_proc_of_this_namespace(void)
@@ -57,11 +59,23 @@ char gp_task_state(pid_t tid)
     return end != NULL && end[1] != '\0' ? end[2] : 0;
 }
 
+// Is a signal in the set that follows `label`?
+static bool is_in_set(const char *status, const char *label, int signal_number)
+{
+    const char *set = strstr(status, label);
+    return set != NULL && (strtoull(set + strlen(label), NULL, 16) >> (signal_number - 1) & 1) != 0;
+}
+
 bool gp_task_blocks(pid_t tid, int signal_number)
 {
-    static const char label[] = "\nSigBlk:";
-    char text[4096];
+    char text[STATUS_SIZE];
     read_file(tid, "status", text, sizeof(text));
-    const char *mask = strstr(text, label);
-    return mask != NULL && (strtoull(mask + sizeof(label) - 1, NULL, 16) >> (signal_number - 1) & 1) != 0;
+    return is_in_set(text, "\nSigBlk:", signal_number);
+}
+
+bool gp_task_holds_back(pid_t tid, int signal_number)
+{
+    char text[STATUS_SIZE];
+    read_file(tid, "status", text, sizeof(text));
+    return is_in_set(text, "\nSigPnd:", signal_number) && is_in_set(text, "\nSigBlk:", signal_number);
 }

@@ -18,3 +18,7 @@ char gp_task_state(pid_t tid);
 // Signals: safe. Cost: three system calls.
 // Source: proc_pid_status(5): SigBlk is a bit mask in hexadecimal, signal 1 is bit 0.
 bool gp_task_blocks(pid_t tid, int signal_number);
+
+// Does it block one that was sent to it? As gp_task_blocks().
+// Source: proc_pid_status(5): SigPnd has the signals that wait for the thread itself.
+bool gp_task_holds_back(pid_t tid, int signal_number);

@@ -5,6 +5,7 @@
 
 #include "collect/collector.h"
 #include "collect/sampler.h"
+#include "collect/unsampled.h"
 #include "coro/coro_ledger.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
@@ -93,6 +94,12 @@ static void thread_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
     sum->blocked_ns = sum->slice_ns - sum->cpu_ns;
 }
 
+// Of the process, what no signal could reach. Caller holds the drain lock.
+static uint64_t unsampled_ns(const prof_t *profile)
+{
+    return profile->options.scope == PROF_SCOPE_PROCESS ? gp_unsampled_ns() : 0;
+}
+
 // Running total of a profile's scope. Caller has settled its own slice.
 static void scope_ledger(const prof_t *profile, gp_ledger_t *sum)
 {
@@ -102,7 +109,7 @@ static void scope_ledger(const prof_t *profile, gp_ledger_t *sum)
     case PROF_SCOPE_PROCESS:
         gp_coro_total(now, sum);
         // The ledger's own sum is this too, but for slices in progress.
-        sum->cpu_ns = gp_sampler_process_cpu_ns() - gp_collector_unsampled_ns();
+        sum->cpu_ns = gp_sampler_process_cpu_ns();
         break;
     case PROF_SCOPE_THREAD:
         thread_ledger(profile, now, sum);
@@ -201,6 +208,7 @@ static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
     profile->start_ticks = gp_ticks();
     profile->base = (gp_ledger_t){0};
     scope_ledger(profile, &profile->base);
+    profile->base_unsampled_ns = unsampled_ns(profile);
     profile->base.longest_ns = 0;
     if (profile->options.scope != PROF_SCOPE_REQUEST)
         gp_profile_list(profile);
@@ -305,11 +313,15 @@ int prof_resume(prof_t *profile)
     return error;
 }
 
-// Of the present run.
+// Of the present run. A thread that comes within reach while it lasts is sampled with what it used before: that makes
+// no time of it.
 static void running_ledger(prof_t *profile, gp_ledger_t *ledger)
 {
     scope_ledger(profile, ledger);
     gp_ledger_subtract(ledger, &profile->base);
+    uint64_t left_out_ns = unsampled_ns(profile);
+    if (left_out_ns > profile->base_unsampled_ns)
+        ledger->cpu_ns -= left_out_ns - profile->base_unsampled_ns;
     if ((int64_t)ledger->cpu_ns < 0)
         ledger->cpu_ns = 0;
 }
@@ -364,7 +376,7 @@ static void keep_in_child(prof_t *profile)
 {
     gp_ledger_add(&profile->total, &profile->before_fork);
     gp_ledger_add(&profile->base, &profile->before_fork);
-    profile->base.cpu_ns = 0; // that clock starts anew in a child
+    profile->base.cpu_ns = profile->base_unsampled_ns = 0; // that clock starts anew in a child
     if (profile->thread == gp_thread_self)
         profile->thread_tid = gp_thread_self != NULL ? (int)gp_thread_self->tid : 0;
 }

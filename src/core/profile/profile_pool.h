@@ -24,10 +24,11 @@ struct prof {
 
     uint64_t start_ticks, stop_ticks; // of the present or last run
     uint64_t start_realtime_ns;
-    uint64_t duration_ns;    // of earlier runs
-    gp_ledger_t total;       // exact, of earlier runs
-    gp_ledger_t before_fork; // of the present run, when the process was last forked
-    gp_ledger_t base;        // running total of the scope when the present run began
+    uint64_t duration_ns;       // of earlier runs
+    gp_ledger_t total;          // exact, of earlier runs
+    gp_ledger_t before_fork;    // of the present run, when the process was last forked
+    gp_ledger_t base;           // running total of the scope when the present run began
+    uint64_t base_unsampled_ns; // of the process, in no total then
 
     gp_scope_t *scopes; // PROF_SCOPE_REQUEST; under the registry's lock
     prof_coro_t *owner; // coroutine of the last start or resume

@@ -22,8 +22,8 @@
 typedef struct gp_clock_engine {
     const char *name;
     enum gp_engine id;
-    // A thread that the signal reaches is sampled after so many periods at the latest, or after so many ns where that
-    // is longer.
+    // A sample is overdue after so many periods, or after so many ns where that is longer. Collector: is it worth to
+    // ask why? See collect/unsampled.h.
     unsigned gap_periods, gap_min_ns;
     // Start what timers need beside themselves; NULL = nothing. Returns 0 or a negative errno value. Before arm(),
     // under the sampler's lock. Not in a handler. Idempotent.
@@ -67,7 +67,7 @@ void gp_timer_disarm(gp_timer_t *timer);
 void gp_timer_abandon(gp_timer_t *timer);
 bool gp_timer_is_alive(const gp_timer_t *timer);
 
-// The longest time, ns, between two samples of a thread that the signal reaches; 0 where it was never armed.
+// CPU time, ns, after which a sample is overdue; 0 where it was never armed.
 uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer);
 
 // Is this too much for one sample of the period? Signals: safe.

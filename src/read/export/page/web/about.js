@@ -19,7 +19,8 @@ const COUNTER_MEANINGS = {
     signals: "signals of the sampler that arrived: samples taken and dropped",
     samples: "samples taken on the CPU",
     wait_samples: "samples taken of what waited",
-    unsampled_ns: "nanoseconds of CPU time on threads that block the sampling signal: in no profile",
+    unsampled_ns: "nanoseconds of CPU time on threads that no sampling signal can reach: in no profile",
+    pending_ns: "nanoseconds of CPU time since each thread's last sample: in the totals, in no sample",
 };
 
 class AboutView {
