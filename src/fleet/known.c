@@ -213,11 +213,9 @@ static uint32_t module_number(gp_known_t *known, uint32_t id, const gp_module_in
 static const gp_symbol_t *resolve_jit(gp_known_t *known, uint64_t address)
 {
     if (known->jit == NULL) {
-        char path[64];
         known->jit = gp_symbolizer_create();
-        snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", known->header.pid);
         if (known->jit != NULL)
-            gp_symbolizer_perf_map(known->jit, path, known->header.start_realtime_ns, UINT64_MAX);
+            gp_symbolizer_process_perf_map(known->jit, known->header.pid, known->header.start_realtime_ns, UINT64_MAX);
     }
     return known->jit != NULL ? gp_symbolizer_resolve(known->jit, GP_SYMBOLIZER_NO_MODULE, address) : NULL;
 }

@@ -254,6 +254,28 @@ class Containers(Case):
         self.refused("No such file or directory", "report", capture, "--symfs", os.path.join(self.dir, "none"))
 
     @unittest.skipUnless(shutil.which("bwrap"), "bubblewrap is not installed")
+    def test_debug_files_that_only_it_has(self):
+        """Of a stripped program, by its .gnu_debuglink: in each place of its image that debuggers look in."""
+        service = Contained(self, *self.sandbox(), "--ro-bind", *SERVICE, "/opt/inner/service", "/opt/inner/service")
+        capture, image, debug = (os.path.join(self.dir, name) for name in ("capture", "image", "service.debug"))
+        self.do("attach", service.pid, "-o", capture)
+        burned = service.burn(600)
+        self.do("detach", service.pid)
+        program = os.path.join(image, "opt/inner/service")
+        os.makedirs(os.path.dirname(program))
+        for command in (["objcopy", "--only-keep-debug", *SERVICE, debug], ["strip", "-o", program, *SERVICE],
+                        ["objcopy", "--add-gnu-debuglink=" + debug, program]):
+            subprocess.run(command, check=True)
+        self.assertEqual(self.functions(capture, "--symfs", image)["burn_a"], 0)
+        for place in ("opt/inner", "opt/inner/.debug", "usr/lib/debug/opt/inner"):
+            os.makedirs(os.path.join(image, place), exist_ok=True)
+            there = shutil.copy(debug, os.path.join(image, place))
+            self.check_capture(capture, burned, "--symfs", image)
+            subprocess.run(["objcopy", "--only-keep-debug", GREENPROF, there], check=True)  # of another build
+            self.assertEqual(self.functions(capture, "--symfs", image)["burn_a"], 0, place)
+            os.unlink(there)
+
+    @unittest.skipUnless(shutil.which("bwrap"), "bubblewrap is not installed")
     def test_another_root(self):
         """With numbers of its own, too, and a /tmp."""
         service = Contained(self, *self.sandbox(), "--ro-bind", *SERVICE, *SERVICE, *SERVICE)

@@ -371,7 +371,7 @@ const gp_option_t gp_options[] = {
     {READING | TRACE | COROUTINES | SYMBOLIZE | SHIP, 0, "symfs", "DIR", TEXTS(symfs), .hint = GP_HINT_FILE,
      .what = "A directory that stands for the root directory of the profiled processes: of a container, /proc/PID/root "
              "or its unpacked image. Files that are not at their paths here, or are other builds, are looked for below "
-             "it."},
+             "it, and so are their debug files and /tmp/perf-PID.map."},
     {READING, 0, "stitch", NULL, FLAG(stitch),
      .what = "Put the stack at which a coroutine was created above its own, after it [spawned], and "
              "the one at which its creator was above that. --focus and --ignore look at all of it."},

@@ -185,7 +185,7 @@ static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
     return status;
 }
 
-// Just-in-time compiled code has its names in a file: beside the capture, else where it was written.
+// Just-in-time compiled code has its names in a file: beside the capture, else where the process wrote it.
 static void use_perf_maps(const gp_source_t *source)
 {
     const gp_file_header_t *header = &source->dataset->header;
@@ -200,8 +200,7 @@ static void use_perf_maps(const gp_source_t *source)
 
     if (len > 0 && len < (int)sizeof(path))
         gp_symbolizer_perf_map(source->symbolizer, path, 0, UINT64_MAX);
-    snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", header->pid);
-    gp_symbolizer_perf_map(source->symbolizer, path, header->start_realtime_ns, end_ns);
+    gp_symbolizer_process_perf_map(source->symbolizer, header->pid, header->start_realtime_ns, end_ns);
 }
 
 static int prepare(gp_source_t *source, const gp_arguments_t *arguments)

@@ -79,6 +79,17 @@ static int open_cached(const wanted_t *wanted, const char *hex, gp_elf_t *found,
     return open_if_right(path, wanted, found);
 }
 
+// A file at the path that the process has for it: here, else below what stands for its root directory.
+static int open_in_place(const char *place, const wanted_t *wanted, gp_elf_t *found, char path[GP_DEBUG_PATH_SIZE])
+{
+    snprintf(path, GP_DEBUG_PATH_SIZE, "%s", place);
+    int result = open_if_right(path, wanted, found);
+    for (size_t i = 0; i < gp_symfs_count() && result != 0; i++)
+        if (gp_symfs_path(i, place, path, GP_DEBUG_PATH_SIZE) > 0)
+            result = open_if_right(path, wanted, found);
+    return result;
+}
+
 static int open_by_build_id(const wanted_t *wanted, gp_elf_t *found, char path[GP_DEBUG_PATH_SIZE])
 {
     char hex[2 * GP_BUILD_ID_MAX + 1], usual[sizeof(DEBUG_ROOT "/.build-id//.debug") + sizeof(hex)];
@@ -86,12 +97,7 @@ static int open_by_build_id(const wanted_t *wanted, gp_elf_t *found, char path[G
         return -ENOENT;
     gp_hex_write(hex, wanted->build_id, wanted->build_id_len);
     snprintf(usual, sizeof(usual), DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
-    snprintf(path, GP_DEBUG_PATH_SIZE, "%s", usual);
-    int result = open_if_right(path, wanted, found);
-    for (size_t i = 0; i < gp_symfs_count() && result != 0; i++)
-        if (gp_symfs_path(i, usual, path, GP_DEBUG_PATH_SIZE) > 0)
-            result = open_if_right(path, wanted, found);
-    return result == 0 ? 0 : open_cached(wanted, hex, found, path);
+    return open_in_place(usual, wanted, found, path) == 0 ? 0 : open_cached(wanted, hex, found, path);
 }
 
 // .gnu_debuglink: a NUL-terminated name, padding to 4, the CRC of the debug file.
@@ -114,14 +120,15 @@ static char *read_debuglink(const gp_elf_t *elf, uint32_t *crc)
 static int open_by_debuglink(const gp_elf_t *elf, const char *of, wanted_t *wanted, gp_elf_t *found,
                              char path[GP_DEBUG_PATH_SIZE])
 {
-    static const char *const places[] = {"%.*s/%s", "%.*s/.debug/%s", DEBUG_ROOT "%.*s/%s"};
+    static const char *const forms[] = {"%.*s/%s", "%.*s/.debug/%s", DEBUG_ROOT "%.*s/%s"};
+    char place[GP_DEBUG_PATH_SIZE];
     const char *slash = strrchr(of, '/');
     char *name = read_debuglink(elf, &wanted->crc);
     int result = -ENOENT;
     for (size_t i = 0; name != NULL && slash != NULL && i < 3 && result < 0; i++) {
-        int len = snprintf(path, GP_DEBUG_PATH_SIZE, places[i], (int)(slash - of), of, name);
-        if (len > 0 && len < GP_DEBUG_PATH_SIZE && strcmp(path, of) != 0)
-            result = open_if_right(path, wanted, found);
+        int len = snprintf(place, sizeof(place), forms[i], (int)(slash - of), of, name);
+        if (len > 0 && len < GP_DEBUG_PATH_SIZE && strcmp(place, of) != 0)
+            result = open_in_place(place, wanted, found, path);
     }
     free(name);
     return result;
@@ -175,7 +182,7 @@ size_t gp_debug_supplement_id(const gp_elf_t *elf, uint8_t build_id[GP_BUILD_ID_
 
 int gp_debug_supplement_open(const gp_elf_t *elf, const char *path, gp_elf_t *found)
 {
-    char there[GP_DEBUG_PATH_SIZE];
+    char there[GP_DEBUG_PATH_SIZE], opened[GP_DEBUG_PATH_SIZE];
     const char *slash = strrchr(path, '/');
     wanted_t wanted = {0};
     char *name = read_altlink(elf, &wanted);
@@ -185,9 +192,9 @@ int gp_debug_supplement_open(const gp_elf_t *elf, const char *path, gp_elf_t *fo
     int directory_len = name[0] != '/' && slash != NULL ? (int)(slash - path) + 1 : 0;
     int len = snprintf(there, sizeof(there), "%.*s%s", directory_len, path, name);
     if (len > 0 && len < GP_DEBUG_PATH_SIZE)
-        result = open_if_right(there, &wanted, found);
+        result = open_in_place(there, &wanted, found, opened);
     if (result < 0)
-        result = open_by_build_id(&wanted, found, there);
+        result = open_by_build_id(&wanted, found, opened);
     free(name);
     return result;
 }

@@ -159,11 +159,12 @@ static bool open_below(const gp_elf_module_t *module, gp_elf_t *elf, char path[G
     return false;
 }
 
+//   path: where it was found.
 static void load_file(gp_elf_module_t *module, const gp_elf_t *elf, const char *path)
 {
     char debug_path[GP_DEBUG_PATH_SIZE];
     gp_elf_t debug;
-    bool separate = gp_debug_file_open(elf, path, &debug, debug_path) == 0;
+    bool separate = gp_debug_file_open(elf, module->path, &debug, debug_path) == 0;
     module->loaded = module->most_bytes == 0 || elf->size + (separate ? debug.size : 0) <= module->most_bytes;
     if (module->loaded)
         load_tables(module, elf, path, separate ? &debug : NULL, debug_path);

@@ -12,8 +12,9 @@
 #include "symbol/demangle.h"
 #include "symbol/elf_module.h"
 #include "symbol/perf_map.h"
+#include "symbol/symfs.h"
 
-enum { NAME_SIZE = 512, PERF_MAPS_MAX = 2, ANSWERS_IN_BLOCK = 256 };
+enum { NAME_SIZE = 512, PERF_MAPS_MAX = 2 + GP_SYMFS_MAX, ANSWERS_IN_BLOCK = 256 };
 
 // Modules' numbers are far below: says that a key is a text's address.
 #define TEXT_KEY 0x80000000u

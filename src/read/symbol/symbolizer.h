@@ -80,10 +80,16 @@ void gp_symbolizer_resolve_all(gp_symbolizer_t *symbolizer, uint32_t module, con
                                const gp_symbol_t **symbols);
 
 // Say where a just-in-time compiler may write the names of its code (perf-PID.map); code without a module has names
-// from there. The first two paths count; of those that name an address, the one that was given first.
+// from there. As many paths as there can be roots, and two more, count; of those that name an address, the one that was
+// given first.
 //   from_ns, to_ns: when the process lived (CLOCK_REALTIME); a file that was last changed before,
 //   or made after, is another's. 0 and UINT64_MAX = whenever.
 void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns, uint64_t to_ns);
+
+// The same for a process: /tmp/perf-PID.map below each directory that stands for its root (symfs.h), and here where
+// none of them has it. Below such a directory it may be a copy that was made later.
+//   pid: as the process itself has it, in its own name space of process ids.
+void gp_symbolizer_process_perf_map(gp_symbolizer_t *symbolizer, uint32_t pid, uint64_t from_ns, uint64_t to_ns);
 
 // The same for this very process.
 void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "symbol/symbolizer.h"
+#include "symbol/symfs.h"
 
 enum { START_FIELD = 22, NS = 1000000000 }; // proc(5), /proc/pid/stat: (22) starttime
 
@@ -35,6 +37,21 @@ static uint64_t process_start_ns(void)
         return 0;
     uint64_t since_boot_ns = strtoull(at, NULL, 10) * (NS / (uint64_t)ticks_hz);
     return clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) + since_boot_ns;
+}
+
+void gp_symbolizer_process_perf_map(gp_symbolizer_t *symbolizer, uint32_t pid, uint64_t from_ns, uint64_t to_ns)
+{
+    char path[64], below[PATH_MAX];
+    bool is_below = false;
+    snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", pid);
+    for (size_t i = 0; i < gp_symfs_count(); i++) {
+        if (gp_symfs_path(i, path, below, sizeof(below)) == 0)
+            continue;
+        gp_symbolizer_perf_map(symbolizer, below, from_ns, UINT64_MAX);
+        is_below |= access(below, F_OK) == 0;
+    }
+    if (!is_below) // else what is here is of another process, which has the same number
+        gp_symbolizer_perf_map(symbolizer, path, from_ns, to_ns);
 }
 
 void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer)
