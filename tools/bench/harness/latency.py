@@ -10,6 +10,7 @@ import subprocess
 import time
 
 from . import table
+from .progress import Progress
 from .rounds import Estimate
 
 GENERATIONS, TURNS, REQUESTS, CLIENTS = 12, 40, 50, 2
@@ -19,6 +20,7 @@ WARM_UP = 500
 BOUND = 2.0
 CPU = "CPU time of a request"
 VARIANTS = (("-F", "100"), ("--budget", "1%"), (), ("--clock", "wall", "-F", "100"))
+LABELS = ("alone again", *(" ".join(("greenprof run", *words)) for words in VARIANTS))  # beside one alone
 
 
 class Service:
@@ -60,13 +62,14 @@ class Service:
             raise RuntimeError(f"demo-service ended with status {self.process.returncode}")
 
 
-def generation(bench, turns, shuffle):
+def generation(bench, turns, shuffle, progress):
     """figure: [alone, alone again, of each variant]."""
     greenprof = os.path.join(bench.build, "tools/greenprof/greenprof")
     services = [Service(bench, "alone"), Service(bench, "control")]
     services += [Service(bench, "profiled", [greenprof, "run", "-q", "-o", bench.capture_path(), *words, "--"]) for words in VARIANTS]
-    for service in services:
+    for service, label in zip(services, ("alone", *LABELS)):
         service.latencies_ms(WARM_UP)
+        progress.warm(label)
     took, before = [[] for _ in services], [service.cpu_ms() for service in services]
     order = list(range(len(services)))
     for _ in range(turns):
@@ -77,7 +80,18 @@ def generation(bench, turns, shuffle):
     for service in services:
         service.close()
     found = {f"{percent}th percentile": [sorted(one)[len(one) * percent // 100] for one in took] for percent in PERCENTILES}
-    return {**found, CPU: [ms / (turns * REQUESTS) for ms in spent]}
+    found[CPU] = [ms / (turns * REQUESTS) for ms in spent]
+    progress.found("% more than alone:", *(sentence(*figure) for figure in found.items()))
+    return found
+
+
+def sentence(name, row):
+    others = "; ".join(f"{label.removeprefix('greenprof ')} {more_percent(row, number):+.1f}" for number, label in enumerate(LABELS, 1))
+    return f"{name}, {row[0]:.2f} ms: {others}"
+
+
+def more_percent(row, number):
+    return 100 * (row[number] / row[0] - 1)
 
 
 def run(bench):
@@ -85,13 +99,13 @@ def run(bench):
     if not os.path.exists(os.path.join(bench.build, "tools/demo-service/demo-load")):
         table.line("the demo service is not built here (-DGREENPROF_DEMO=ON)")
         return
-    shuffle = random.Random(1).shuffle
-    generations = [generation(bench, bench.rounds(TURNS), shuffle) for _ in range(bench.rounds(GENERATIONS))]
+    shuffle, rounds = random.Random(1).shuffle, bench.rounds(GENERATIONS)
+    progress = Progress(rounds)
+    generations = [generation(bench, bench.rounds(TURNS), shuffle, progress) for _ in range(rounds)]
     for name in generations[0]:
         rows = [found[name] for found in generations]
         table.figure(f"alone, {name}", Estimate.of_generations([[row[0]] for row in rows]), "ms")
-        for number, words in enumerate((None, *VARIANTS), 1):
-            label = "alone again" if words is None else " ".join(("greenprof run", *words))
-            more = Estimate.of_generations([[100 * (row[number] / row[0] - 1)] for row in rows])
-            bound = None if words is None or name == CPU else (BOUND, f"<= {BOUND:g} %")
+        for number, label in enumerate(LABELS, 1):
+            more = Estimate.of_generations([[more_percent(row, number)] for row in rows])
+            bound = None if number == 1 or name == CPU else (BOUND, f"<= {BOUND:g} %")
             table.figure(f"{label}, {name} {'more' if name == CPU else 'later'} by", more, "%", bound=bound)

@@ -3,9 +3,9 @@
 import os
 import subprocess
 import sys
-import time
 
 from . import table
+from .progress import Progress
 from .rounds import Comparison, Estimate, take_turns
 from .worker import Worker
 
@@ -40,23 +40,10 @@ def variants(bench):
             "imported, at rest": (mine, AT_REST), PROFILED[0]: (mine, FINISHED), PROFILED[1]: (mine, DUMPED)}
 
 
-class Progress:
-    """Says what is done, as each round takes many seconds, and what is measured is printed at the end."""
-
-    def __init__(self, rounds):
-        self.begun, self.rounds, self.done = time.monotonic(), rounds, 0
-
-    def warm(self, name):
-        table.progress(f"{self.seconds()} s: warm: {name}")
-
+class Times(Progress):
     def round(self, blocks):
-        self.done += 1
         base, *others = blocks
-        found = "; ".join(f"{name}: {blocks[name].cpu / blocks[base].cpu:.2f}" for name in others)
-        table.progress(f"{self.seconds()} s: round {self.done} of {self.rounds}, times {base}: {found}")
-
-    def seconds(self):
-        return round(time.monotonic() - self.begun)
+        self.found(f"times {base}: " + "; ".join(f"{name}: {blocks[name].cpu / blocks[base].cpu:.2f}" for name in others))
 
 
 def others_percent(comparison, name):
@@ -84,7 +71,7 @@ def show_references(bench):
     for name, which in REFERENCES.items():
         process = worker(bench)
         blocks = take_turns({"alone": (process, AT_REST), name: (process, which)}, REQUESTS, rounds + 1,
-                            reversed_in_turns(), Progress(rounds + 1).round)
+                            reversed_in_turns(), Times(rounds + 1).round)
         ratios = [mine.cpu / alone.cpu for mine, alone in zip(blocks[name][1:], blocks["alone"][1:])]
         failed = f"{blocks[name][-1].figures[1]:.0f} of {(rounds + 1) * REQUESTS} requests failed"
         table.figure(name, Estimate.of_values(ratios), "times", note=failed)
@@ -102,5 +89,5 @@ def run(bench):
     generations = max(1, min(GENERATIONS, round(GENERATIONS * bench.effort)))
     rounds = max(3, bench.rounds(ROUNDS) // generations)
     show(Comparison(lambda: variants(bench), REQUESTS_MS, rounds * generations, 2 * REQUESTS_MS, generations, REQUESTS,
-                    Progress(rounds * generations)))
+                    Times(rounds * generations)))
     show_references(bench)
