@@ -182,7 +182,8 @@ static void relieve(gp_thread_t *thread)
     gp_ring_relieve(&thread->ring);
 }
 
-static void drain(gp_thread_t *thread)
+// Returns whether a record is being written that the thread may not tell of: in one order with gp_thread_commit().
+static bool drain(gp_thread_t *thread)
 {
     // Acquire: partner of the release in gp_thread_detach(): what an exited thread left is complete.
     int state = atomic_load_explicit(&thread->state, memory_order_acquire);
@@ -193,6 +194,7 @@ static void drain(gp_thread_t *thread)
     look_up_unknown(thread);
     if (state == GP_THREAD_EXITED)
         end_thread(thread);
+    return state != GP_THREAD_EXITED && gp_ring_has_begun(&thread->ring);
 }
 
 // Returns whether there was anything told.
@@ -205,9 +207,10 @@ static bool drain_all(void)
     gp_news_take();
     uint32_t slot = 0;
     for (gp_thread_t *thread; (thread = gp_thread_set_next(&gp_news, &slot)) != NULL;) {
-        gp_thread_set_remove(&gp_news, thread);
-        drain(thread);
-        is_any = true;
+        bool is_held_up = drain(thread); // perhaps for ever: a signal handler may jump out of what writes
+        if (!is_held_up)
+            gp_thread_set_remove(&gp_news, thread);
+        is_any = is_any || !is_held_up;
     }
     if (language != NULL)
         language->after_drain();

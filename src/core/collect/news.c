@@ -12,8 +12,8 @@ static void listen(uint32_t word, uint64_t told)
     for (; told != 0; told &= told - 1) {
         gp_thread_t *thread =
             atomic_load_explicit(&gp_thread_blocks[word * 64 + (uint32_t)__builtin_ctzll(told)], memory_order_acquire);
-        // Acquire and release: partner of the exchange in gp_thread_tell().
-        atomic_exchange_explicit(&thread->has_news, false, memory_order_acq_rel);
+        // Acquire and release: partner of the exchange in gp_thread_tell(). In one order with gp_thread_commit().
+        atomic_exchange(&thread->has_news, false);
     }
 }
 

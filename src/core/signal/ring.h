@@ -60,6 +60,7 @@ typedef struct gp_ring_owner {
 } gp_ring_owner_t;
 
 enum { GP_RING_REWIND_BYTES = 2048 }; // so much is written before a ring goes back to its memory's begin
+enum { GP_RING_LINE = 64 };           // of a cache
 enum { GP_RING_OWNER_BYTES = 4096 };  // whole pages: the ring's data is as other rings' is
 
 static inline gp_ring_owner_t *gp_ring_owner_of(unsigned char *file)
@@ -103,8 +104,9 @@ static inline void *gp_ring_reserve(gp_ring_t *ring, uint32_t bytes)
         need = bytes <= room ? bytes : room + bytes;
         if (head + need - tail > ring->capacity)
             return NULL;
-        // This thread's own handler competes, which runs to completion in between; and the collector, in a turn.
-    } while (!atomic_compare_exchange_weak_explicit(&ring->head, &head, head + need, memory_order_relaxed,
+        // This thread's own handler competes, which runs to completion in between; and the collector, in a turn. In one
+        // order with what gp_thread_commit() reads, and with gp_ring_has_begun().
+    } while (!atomic_compare_exchange_weak_explicit(&ring->head, &head, head + need, memory_order_seq_cst,
                                                     memory_order_relaxed));
     gp_ring_header_t *header = gp_ring_at(ring, head);
     if (bytes > room) {
@@ -114,6 +116,20 @@ static inline void *gp_ring_reserve(gp_ring_t *ring, uint32_t bytes)
     }
     header->bytes = bytes;
     return header;
+}
+
+// Have the memory of the next record, of about `bytes`, brought to this processor: the collector, which has read and
+// cleared what was there before, may run on another one, and each line of its cache takes as long as ~60 ns to come,
+// for which an atomic exchange waits. Nothing waits for this, and it may be for nothing. Signals: safe. Cost: ~2 ns.
+static inline void gp_ring_expect(const gp_ring_t *ring, uint32_t bytes)
+{
+    unsigned char *at = (unsigned char *)gp_ring_at(ring, atomic_load_explicit(&ring->head, memory_order_relaxed));
+    for (uint32_t i = 0; i < bytes + GP_RING_LINE; i += GP_RING_LINE)
+#if defined(__x86_64__)
+        __asm__ volatile("prefetchw %0" : : "m"(at[i])); // the builtin is one for reading, unless told of the processor
+#else
+        __builtin_prefetch(at + i, 1);
+#endif
 }
 
 // Signals: safe.
@@ -181,6 +197,13 @@ static inline uint64_t gp_ring_unread(gp_ring_t *ring)
 {
     return atomic_load_explicit(&ring->head, memory_order_relaxed) -
            atomic_load_explicit(&ring->read, memory_order_relaxed);
+}
+
+// Is there a record that was not read yet, be it complete or only reserved? Collector only; in one order with
+// gp_ring_reserve().
+static inline bool gp_ring_has_begun(gp_ring_t *ring)
+{
+    return atomic_load(&ring->head) != atomic_load_explicit(&ring->read, memory_order_relaxed);
 }
 
 // Is there so much in it that the collector is to be woken? Signals: safe.

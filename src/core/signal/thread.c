@@ -102,19 +102,15 @@ prof_coro_t *gp_thread_coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id, 
     prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
     uint64_t current_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
     *outside = false;
+    *id = current_id;
+    prof_coro_t *at = gp_thread_current_at(thread, sp);
+    if (at != NULL)
+        return at;
     bool on_own_stack = gp_region_holds(thread->root, thread->root_id, sp);
-    if (current != NULL &&
-        (current != thread->root || !atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) &&
-        gp_region_holds(current, current_id, sp)) {
-        *id = current_id;
-        return current;
-    }
     // A coroutine that has no stack of its own runs on the thread's: there only the hint tells.
     bool current_is_live = current != NULL && atomic_load_explicit(&current->id, memory_order_acquire) == current_id;
-    if (on_own_stack && current_is_live && !has_region(current)) {
-        *id = current_id;
+    if (on_own_stack && current_is_live && !has_region(current))
         return current;
-    }
     if (!on_own_stack || atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) {
         prof_coro_t *found = gp_region_find(sp, id);
         if (found != NULL)
