@@ -316,7 +316,7 @@ void gp_coro_set_draining(int (*sampling)(void))
     gp_unlock(&gp_registry_lock);
 }
 
-prof_coro_t *gp_coro_of_caller(uintptr_t sp)
+prof_coro_t *gp_coro_look_for_caller(uintptr_t sp)
 {
     gp_thread_t *thread = gp_thread_attach();
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);

@@ -57,9 +57,16 @@ typedef struct parent { // what a span takes from the one in which it nests
     bool is_chosen;
 } parent_t;
 
+typedef struct origin {
+    prof_coro_t *coro;            // NULL = not known
+    gp_park_t caller;             // pc 0 = not known
+    const gp_span_since_t *since; // NULL = now
+    bool is_wanted;               // is_skipped() said no
+} origin_t;
+
 typedef struct beginning {
     const prof_span_options_t *options; // whole
-    const gp_span_since_t *since;       // NULL = now
+    const gp_span_since_t *since;       // as above
     prof_coro_t *coro;
     bool has_parent; // which is open in this process
     parent_t parent;
@@ -68,7 +75,7 @@ typedef struct beginning {
 } beginning_t;
 
 // Returns false: it is over.
-static bool read_parent(uint64_t handle, parent_t *parent)
+static inline bool read_parent(uint64_t handle, parent_t *parent)
 {
     const gp_span_slot_t *slot = gp_span_slot_open(handle);
     if (slot == NULL)
@@ -91,10 +98,14 @@ uint64_t gp_span_shown_id(prof_coro_t *coro)
 
 static void choose_trace(const beginning_t *what, gp_span_slot_t *slot)
 {
-    gp_trace_of(what->coro, slot->outer_trace);
     if (what->has_parent)
         memcpy(slot->trace, what->parent.trace, sizeof(slot->trace));
-    else if (what->options->trace != NULL)
+    if (what->has_parent && !what->sets_trace)
+        return; // the coroutine has it
+    gp_trace_of(what->coro, slot->outer_trace);
+    if (what->has_parent)
+        return;
+    if (what->options->trace != NULL)
         memcpy(slot->trace, what->options->trace->bytes, sizeof(slot->trace));
     else
         memcpy(slot->trace, slot->outer_trace, sizeof(slot->trace));
@@ -155,12 +166,15 @@ static void mark_start(gp_span_slot_t *slot, const beginning_t *what)
     gp_span_mark_begin(slot);
 }
 
-static uint64_t begin(const beginning_t *what, prof_span_kind_t kind, const char *name, const gp_park_t *caller)
+__attribute__((always_inline)) static inline uint64_t begin(const beginning_t *what, prof_span_kind_t kind,
+                                                            const char *name, const gp_park_t *caller)
 {
     uint32_t number;
     gp_span_slot_t *slot = gp_span_slot_take(&number);
     if (slot == NULL)
         return 0;
+    if (gp_thread_self != NULL)
+        gp_ring_expect(&gp_thread_self->ring, sizeof(gp_span_mark_t)); // for its end, or that of one within it
     uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_relaxed) + 1;
     uint64_t handle = gp_span_handle(number, generation);
     fill_slot(slot, handle, what, kind, name);
@@ -226,21 +240,21 @@ static const prof_span_options_t *whole(const prof_span_options_t *options, prof
 
 __attribute__((noinline)) static prof_span_t *begin_wanted(prof_span_kind_t kind, const char *name,
                                                            const prof_span_options_t *options, uint32_t takers,
-                                                           const gp_park_t *caller, const gp_span_since_t *since)
+                                                           const origin_t *origin)
 {
     static const prof_span_options_t plain = PROF_SPAN_OPTIONS_INIT;
     prof_span_options_t full;
-    beginning_t what = {.options = options != NULL ? whole(options, &full) : &plain,
-                        .coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)),
-                        .since = since};
+    beginning_t what = {
+        .options = options != NULL ? whole(options, &full) : &plain, .coro = origin->coro, .since = origin->since};
     uint32_t flags = what.options->flags;
-    if (what.coro == NULL || (unsigned)kind - 1 >= GP_SPAN_KIND_COUNT - 1 || is_skipped(what.coro, kind, flags))
+    if (what.coro == NULL || (unsigned)kind - 1 >= GP_SPAN_KIND_COUNT - 1 ||
+        (!origin->is_wanted && is_skipped(what.coro, kind, flags)))
         return NULL;
     find_parent(&what);
     what.is_chosen = what.has_parent ? what.parent.is_chosen : is_for_listeners(kind, name, flags);
     if (!(takers & FOR_ALL) && !what.is_chosen)
         return !what.has_parent ? skip_request(what.coro) : NULL;
-    return (prof_span_t *)(uintptr_t)begin(&what, kind, name != NULL ? name : "", caller);
+    return (prof_span_t *)(uintptr_t)begin(&what, kind, name != NULL ? name : "", &origin->caller);
 }
 
 prof_span_t *prof_span_begin(prof_span_kind_t kind, const char *name, const prof_span_options_t *options)
@@ -248,8 +262,11 @@ prof_span_t *prof_span_begin(prof_span_kind_t kind, const char *name, const prof
     uint32_t takers = atomic_load_explicit(&wanted, memory_order_relaxed);
     if (__builtin_expect(takers == 0 || !are_recorded(), 1))
         return NULL;
-    gp_park_t caller = gp_spawn_caller();
-    return begin_wanted(kind, name, options, takers, &caller, NULL);
+    prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
+    if (options == NULL && coro != NULL && is_skipped(coro, kind, 0))
+        return NULL;
+    origin_t origin = {.coro = coro, .caller = gp_spawn_caller(), .is_wanted = options == NULL};
+    return begin_wanted(kind, name, options, takers, &origin);
 }
 
 // Where the account is not settled, or nothing is recorded.
@@ -275,9 +292,11 @@ void gp_span_note(gp_span_since_t *since)
 
 prof_span_t *gp_span_begin_since(prof_span_kind_t kind, const char *name, const gp_span_since_t *since)
 {
-    const gp_park_t nowhere = {0};
     uint32_t takers = atomic_load_explicit(&wanted, memory_order_relaxed);
-    return takers != 0 ? begin_wanted(kind, name, NULL, takers, &nowhere, since) : NULL;
+    if (takers == 0)
+        return NULL;
+    origin_t origin = {.coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)), .since = since};
+    return begin_wanted(kind, name, NULL, takers, &origin);
 }
 
 uint64_t prof_span_id(const prof_span_t *span)

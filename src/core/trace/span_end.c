@@ -21,13 +21,19 @@ static uint64_t around(const gp_span_slot_t *slot)
     return request != NULL && request != slot ? slot->request : 0;
 }
 
-// What was open around a span that is taken goes on.
-static void restore(prof_coro_t *coro, const gp_span_slot_t *slot)
+static void restore_trace(prof_coro_t *coro, const gp_span_slot_t *slot)
 {
     uint64_t trace[2];
     gp_trace_of(coro, trace);
-    if (slot->sets_trace && memcmp(trace, slot->trace, sizeof(trace)) == 0)
+    if (memcmp(trace, slot->trace, sizeof(trace)) == 0)
         gp_trace_change(coro, slot->outer_trace);
+}
+
+// What was open around a span that is taken goes on.
+static void restore(prof_coro_t *coro, const gp_span_slot_t *slot)
+{
+    if (slot->sets_trace)
+        restore_trace(coro, slot);
     gp_edge_store(&gp_coro_context(coro)->span, around(slot));
     gp_shown_update(gp_thread_self, coro);
 }
@@ -41,8 +47,8 @@ static void restore_from_outside(const gp_span_slot_t *slot, uint64_t handle)
 }
 
 // Returns false: another thread has just ended it.
-static bool end_slot(gp_span_slot_t *slot, uint64_t handle, prof_coro_t *coro, bool is_on_it, unsigned flags,
-                     uint64_t now)
+__attribute__((always_inline)) static inline bool end_slot(gp_span_slot_t *slot, uint64_t handle, prof_coro_t *coro,
+                                                           bool is_on_it, unsigned flags, uint64_t now)
 {
     if (!gp_span_slot_claim(slot, handle))
         return false;

@@ -8,16 +8,19 @@
 #include "signal/handler.h"
 #include "signal/rest.h"
 #include "signal/slice.h"
+#include "signal/slice_switch.h"
 
 uint64_t gp_span_edge_now(void)
 {
     gp_thread_t *thread = gp_thread_self;
     uint64_t now = gp_ticks();
     bool is_recorded = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
-    return thread != NULL && is_recorded ? gp_slice_settle_open(thread, now) : now;
+    if (thread == NULL || !is_recorded || gp_slice_is_settled(thread, now, gp_slice_long_ticks))
+        return now;
+    return gp_slice_settle_open(thread, now);
 }
 
-static bool runs(prof_coro_t *coro)
+static inline bool runs(prof_coro_t *coro)
 {
     return atomic_load_explicit(&coro->running, memory_order_relaxed) != 0 && gp_edge_is_current(coro);
 }
@@ -98,7 +101,8 @@ bool gp_span_is_known(const gp_span_slot_t *slot)
     return id == slot->coro_id || (id == 0 && gp_edge_load(&slot->coro->final_id) == slot->coro_id);
 }
 
-void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_t now)
+// Within each of its callers, as nearly all that an end of a span does is in here.
+__attribute__((always_inline)) static inline void fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_t now)
 {
     mark->coro = slot->coro;
     mark->coro_id = slot->coro_id;
@@ -127,9 +131,21 @@ void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_
     }
 }
 
-bool gp_span_is_own(const gp_span_slot_t *slot, prof_coro_t *coro)
+void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_t now)
 {
-    return slot->coro == coro && slot->coro_id == atomic_load_explicit(&coro->id, memory_order_relaxed);
+    fill(mark, slot, now);
+}
+
+// By words, as most are short: both have room for whole ones.
+static void copy_text(char *to, const char *from, size_t len)
+{
+    enum { SHORT = 64 };
+    if (len > SHORT) {
+        memcpy(to, from, len);
+        return;
+    }
+    for (size_t i = 0; i < len; i += sizeof(uint64_t))
+        memcpy(to + i, from + i, sizeof(uint64_t));
 }
 
 void gp_span_mark_send(const gp_span_slot_t *slot, prof_coro_t *coro, unsigned more_flags, uint64_t now)
@@ -145,7 +161,7 @@ void gp_span_mark_send(const gp_span_slot_t *slot, prof_coro_t *coro, unsigned m
             gp_thread_count(thread, GP_COUNTER_LOST_SPANS);
         return;
     }
-    gp_span_mark_fill(mark, slot, now);
+    fill(mark, slot, now);
     mark->flags = (uint16_t)(mark->flags | more_flags);
     if (coro != NULL)
         mark->end_coro_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
@@ -154,7 +170,7 @@ void gp_span_mark_send(const gp_span_slot_t *slot, prof_coro_t *coro, unsigned m
         mark->times = (gp_ledger_t){0};
     }
     mark->fields_len = (uint16_t)(text_len - slot->name_len);
-    memcpy(mark->text, slot->text, text_len);
+    copy_text(mark->text, slot->text, text_len);
     gp_thread_commit(thread, mark, GP_RING_SPAN);
     if (gp_ring_is_pressed(&thread->ring))
         gp_handler_kick();

@@ -19,7 +19,10 @@ void gp_span_mark_begin(gp_span_slot_t *slot);
 bool gp_span_is_known(const gp_span_slot_t *slot);
 
 // Is `coro`, the calling coroutine, that of the span?
-bool gp_span_is_own(const gp_span_slot_t *slot, prof_coro_t *coro);
+static inline bool gp_span_is_own(const gp_span_slot_t *slot, prof_coro_t *coro)
+{
+    return slot->coro == coro && slot->coro_id == atomic_load_explicit(&coro->id, memory_order_relaxed);
+}
 
 // Fill in all but the header and the text.
 void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_t now);

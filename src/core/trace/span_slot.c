@@ -15,17 +15,11 @@ static _Atomic uint32_t slot_count;  // that have a chunk
 static _Atomic uint64_t free_slots;  // number + 1 of the first; a count above, which makes each state a new one
 static _Atomic uint32_t process = 1; // raised in a forked child
 
-static gp_span_slot_t *slot_at(uint32_t number)
-{
-    return &atomic_load_explicit(&gp_span_slot_chunks[number >> CHUNK_LOG2],
-                                 memory_order_acquire)[number & (CHUNK - 1)];
-}
-
 static void put_slots(uint32_t first, uint32_t last)
 {
     uint64_t head = atomic_load_explicit(&free_slots, memory_order_relaxed), now;
     do {
-        atomic_store_explicit(&slot_at(last)->next, (uint32_t)head, memory_order_relaxed);
+        atomic_store_explicit(&gp_span_slot_at(last)->next, (uint32_t)head, memory_order_relaxed);
         now = ((head >> 32) + 1) << 32 | (first + 1);
         // Release: partner of the acquire in pop_slot().
     } while (
@@ -40,7 +34,7 @@ static bool pop_slot(uint32_t *number)
             return false;
         *number = (uint32_t)head - 1;
         // Slots are never unmapped: one that another thread has taken meanwhile is read in vain.
-        now = ((head >> 32) + 1) << 32 | atomic_load_explicit(&slot_at(*number)->next, memory_order_relaxed);
+        now = ((head >> 32) + 1) << 32 | atomic_load_explicit(&gp_span_slot_at(*number)->next, memory_order_relaxed);
     } while (
         !atomic_compare_exchange_weak_explicit(&free_slots, &head, now, memory_order_acquire, memory_order_acquire));
     return true;
@@ -58,7 +52,7 @@ static bool map_slots(void)
     gp_span_slot_t *chunk = gp_own_map(CHUNK * sizeof(gp_span_slot_t));
     if (chunk == NULL)
         return false; // these numbers stay without slots
-    // Release: partner of the acquires in slot_at() and gp_span_slot_open().
+    // Release: partner of the acquires in gp_span_slot_at() and gp_span_slot_open().
     atomic_store_explicit(&gp_span_slot_chunks[first >> CHUNK_LOG2], chunk, memory_order_release);
     for (uint32_t i = 0; i + 1 < CHUNK; i++)
         atomic_store_explicit(&chunk[i].next, first + i + 2, memory_order_relaxed);
@@ -66,41 +60,18 @@ static bool map_slots(void)
     return true;
 }
 
-// Mostly the one that the thread gave back last, which no other one may take. Spans are not for signal handlers.
-static bool take_spare(uint32_t *number)
+gp_span_slot_t *gp_span_slot_take_shared(uint32_t *number)
 {
-    gp_thread_t *thread = gp_thread_self;
-    if (thread == NULL || thread->spare_span == 0)
-        return false;
-    *number = thread->spare_span - 1;
-    thread->spare_span = 0;
-    return true;
-}
-
-gp_span_slot_t *gp_span_slot_take(uint32_t *number)
-{
-    if (!take_spare(number) && !pop_slot(number) && (!map_slots() || !pop_slot(number))) {
+    if (!pop_slot(number) && (!map_slots() || !pop_slot(number))) {
         gp_span_count(GP_COUNTER_LOST_SPANS);
         return NULL;
     }
-    return slot_at(*number);
+    return gp_span_slot_at(*number);
 }
 
-bool gp_span_slot_claim(gp_span_slot_t *slot, uint64_t handle)
+void gp_span_slot_share(uint32_t number)
 {
-    uint64_t generation = gp_span_handle_generation(handle);
-    return atomic_compare_exchange_strong_explicit(&slot->generation, &generation, generation + 1, memory_order_acq_rel,
-                                                   memory_order_relaxed);
-}
-
-void gp_span_slot_give_back(uint64_t handle)
-{
-    gp_thread_t *thread = gp_thread_self;
-    uint32_t number = gp_span_handle_number(handle);
-    if (thread != NULL && thread->spare_span == 0)
-        thread->spare_span = number + 1;
-    else
-        put_slots(number, number);
+    put_slots(number, number);
 }
 
 uint32_t gp_span_slot_count(void)
@@ -111,7 +82,7 @@ uint32_t gp_span_slot_count(void)
 const gp_span_slot_t *gp_span_slot_nth(uint32_t number)
 {
     return atomic_load_explicit(&gp_span_slot_chunks[number >> CHUNK_LOG2], memory_order_acquire) != NULL
-               ? slot_at(number)
+               ? gp_span_slot_at(number)
                : NULL;
 }
 

@@ -78,13 +78,34 @@ static inline void gp_span_count(enum gp_counter counter)
         gp_thread_count(gp_thread_self, counter);
 }
 
-// Take a free slot, which is of no span until its generation is odd; NULL: memory is short, or there are as many as
-// there may be, and it is counted.
-gp_span_slot_t *gp_span_slot_take(uint32_t *number);
-
 // By their numbers / (1 << GP_SPAN_SLOT_CHUNK_LOG2); append-only, NULL = not mapped.
 extern _Atomic(gp_span_slot_t *) gp_span_slot_chunks[1 << (GP_SPAN_SLOT_INDEX_BITS - GP_SPAN_SLOT_CHUNK_LOG2)]
     __attribute__((visibility("hidden")));
+
+// A slot that is mapped.
+static inline gp_span_slot_t *gp_span_slot_at(uint32_t number)
+{
+    gp_span_slot_t *chunk =
+        atomic_load_explicit(&gp_span_slot_chunks[number >> GP_SPAN_SLOT_CHUNK_LOG2], memory_order_acquire);
+    return &chunk[number & ((1u << GP_SPAN_SLOT_CHUNK_LOG2) - 1)];
+}
+
+// From those that no thread keeps for itself, and back to them. NULL: memory is short, or there are as many as there
+// may be, and it is counted.
+gp_span_slot_t *gp_span_slot_take_shared(uint32_t *number);
+void gp_span_slot_share(uint32_t number);
+
+// Take a free slot, which is of no span until its generation is odd: mostly the one that the thread gave back last,
+// which no other one may take. Spans are not for signal handlers. NULL: as above.
+static inline gp_span_slot_t *gp_span_slot_take(uint32_t *number)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (thread == NULL || thread->spare_span == 0)
+        return gp_span_slot_take_shared(number);
+    *number = thread->spare_span - 1;
+    thread->spare_span = 0;
+    return gp_span_slot_at(*number);
+}
 
 // The slot of a span that is open; NULL: it is over, or never was.
 static inline gp_span_slot_t *gp_span_slot_open(uint64_t handle)
@@ -102,10 +123,23 @@ static inline gp_span_slot_t *gp_span_slot_open(uint64_t handle)
 }
 
 // Take a span: of all that end it, one does.
-bool gp_span_slot_claim(gp_span_slot_t *slot, uint64_t handle);
+static inline bool gp_span_slot_claim(gp_span_slot_t *slot, uint64_t handle)
+{
+    uint64_t generation = gp_span_handle_generation(handle);
+    return atomic_compare_exchange_strong_explicit(&slot->generation, &generation, generation + 1, memory_order_acq_rel,
+                                                   memory_order_relaxed);
+}
 
 // The slot of a span that was taken is free.
-void gp_span_slot_give_back(uint64_t handle);
+static inline void gp_span_slot_give_back(uint64_t handle)
+{
+    gp_thread_t *thread = gp_thread_self;
+    uint32_t number = gp_span_handle_number(handle);
+    if (thread != NULL && thread->spare_span == 0)
+        thread->spare_span = number + 1;
+    else
+        gp_span_slot_share(number);
+}
 
 // How many slots there may be, and one of them; NULL: it is not mapped.
 uint32_t gp_span_slot_count(void);

@@ -14,9 +14,9 @@ void gp_span_watch_begin(gp_span_slot_t *slot, bool has_parent)
     slot->watched = is_watched ? slot->watch->begins() : NULL;
 }
 
-void gp_span_watch_end(gp_span_slot_t *slot, gp_request_end_t end, uint64_t now)
+void gp_span_watch_end_watched(gp_span_slot_t *slot, gp_request_end_t end, uint64_t now)
 {
-    if (slot->watched == NULL || slot->process != gp_span_slot_process())
+    if (slot->process != gp_span_slot_process())
         return;
     memcpy(end.trace, slot->trace, sizeof(end.trace));
     end.id = slot->id;

@@ -11,4 +11,10 @@ void gp_span_watch_begin(gp_span_slot_t *slot, bool has_parent);
 
 // The slot is the caller's. In a forked child, the parent goes on with what began before.
 //   end: what is not known of the slot.
-void gp_span_watch_end(gp_span_slot_t *slot, gp_request_end_t end, uint64_t now);
+void gp_span_watch_end_watched(gp_span_slot_t *slot, gp_request_end_t end, uint64_t now);
+
+static inline void gp_span_watch_end(gp_span_slot_t *slot, gp_request_end_t end, uint64_t now)
+{
+    if (__builtin_expect(slot->watched != NULL, 0))
+        gp_span_watch_end_watched(slot, end, now);
+}
