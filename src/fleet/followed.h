@@ -24,6 +24,7 @@ typedef struct gp_followed {
     bool is_looked_at; // for its end, where nothing is new
     bool is_seen;      // in this round
     bool has_no_name;  // another file has the path
+    bool is_awaited;   // it was named, is not there, and that has been said
     bool is_in_group;  // of what is on its way
     bool is_asked_for; // the store was asked what it has of it
     gp_known_t known;

@@ -79,6 +79,9 @@ static void open_capture(gp_following_t *following, gp_followed_t *followed, boo
         if (is_named && following->options->once) {
             following->options->say(followed->path, "%s", error);
             following->has_failed = true;
+        } else if (is_named && result == -ENOENT && !followed->is_awaited) {
+            following->options->say(followed->path, "%s; waiting for it", error);
+            followed->is_awaited = true;
         }
         return;
     }

@@ -320,6 +320,23 @@ class Send(unittest.TestCase):
             finally:
                 process.terminate()
 
+    def test_named_and_not_there_yet(self):
+        """A folder that was named and is missing, by a typing error perhaps, is waited for, and that is said, once."""
+        out, late = os.path.join(self.folder, "out"), os.path.join(self.folder, "late")
+        os.mkdir(out)
+        log = os.path.join(self.folder, "log")
+        command = [GREENPROF, "ship", "--interval", "20ms", "--state", os.path.join(self.folder, "state"), late]
+        with open(log, "wb") as stderr, \
+                subprocess.Popen([*command, "--to", f"file://{out}"], stdin=subprocess.DEVNULL, stderr=stderr) as process:
+            try:
+                self.wait_for(lambda: read(log) != b"")
+                os.mkdir(late)
+                os.rename(self.capture, os.path.join(late, "api.greenprof"))
+                self.wait_for(lambda: glob.glob(out + "/**/*.greenprof", recursive=True))
+            finally:
+                process.terminate()
+        self.assertEqual(read(log).decode(), f"greenprof: {late}: No such file or directory; waiting for it\n")
+
     def test_s3(self):
         keys = os.path.join(self.folder, "keys")
         with open(keys, "w", encoding="ascii") as file:
