@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What service.c does, on eventlet: "burn MS" is done by two green threads.
 
-Besides: "switch N", switches between two greenlets; "types", address and size of types that greenprof knows.
+Besides: "rest MS", the loop runs for so long, then has nothing to do; "switch N", switches between two greenlets; "types", address and size of types that greenprof knows.
 """
 import asyncio
 import sys
@@ -52,6 +52,14 @@ print("ready", flush=True)
 for line in sys.stdin:
     if line.startswith("switch"):
         print("switched", switch(int(line.split()[1])), flush=True)
+        continue
+    if line.startswith("rest"):
+        seconds = int(line.split()[1]) / 1000
+        end = time.thread_time() + seconds
+        while time.thread_time() < end:
+            eventlet.sleep(0)
+        eventlet.sleep(seconds)
+        print("rested", flush=True)
         continue
     if line.startswith("types"):
         print("types", *types(), flush=True)

@@ -61,6 +61,17 @@ class Top(Case):
         burners = [row["interval"]["cpu_seconds"] for row in top["rows"] if "tid" not in row]
         self.near("green threads at work", sum(burners), top["process_cpu_seconds"], 0.2, 0.02)
 
+    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
+    def test_loop_at_rest(self):
+        """A hub that waits has its thread for long, and is no hog."""
+        service = Service(self, EVENTLET, "--control", "-o", "capture")
+        service.tell("rest 300", "rested")
+        top = self.top(service.pid, "-n", 0)
+        longest = [row["longest_seconds"] for row in top["rows"] if row["name"] == "[hub]"]
+        self.assertEqual(len(longest), 1, top["rows"])
+        self.at_least("the hub's slice", longest[0], 0.25)
+        self.assertEqual(top["hogs"], 0)
+
     def test_in_a_pipe(self):
         service = Service(self, SERVICE, "--control", "-o", "capture")
         top = subprocess.Popen([GREENPROF, "top", str(service.pid), "--interval", "50"], env=self.env, text=True,

@@ -68,6 +68,12 @@ typedef struct sums {
     const gp_top_row_t *longest;
 } sums_t;
 
+// A loop that waits for something to do keeps nobody from its thread.
+static bool is_hog(const gp_top_row_t *row)
+{
+    return row->now.longest_ns >= HOG_NS && strcmp(row->now.name, "[hub]") != 0;
+}
+
 static void add_up(const gp_top_t *top, sums_t *sums)
 {
     memset(sums, 0, sizeof(*sums));
@@ -79,7 +85,7 @@ static void add_up(const gp_top_t *top, sums_t *sums)
             sums->blocked++;
         else if (row->now.state < STATES)
             sums->by_state[row->now.state]++;
-        if (row->now.longest_ns < HOG_NS)
+        if (!is_hog(row))
             continue;
         sums->hogs++;
         if (sums->longest == NULL || row->now.longest_ns > sums->longest->now.longest_ns)
