@@ -233,6 +233,50 @@ static void scopes_see_their_own(void **state)
     prof_free(process);
 }
 
+static uint64_t wall_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static sem_t sleeper_began, sleeper_over;
+
+static void *sleep_in_profile(void *profile)
+{
+    *(prof_t **)profile = prof_start(NULL);
+    sem_post(&sleeper_began);
+    while (sem_wait(&sleeper_over) != 0)
+        continue;
+    prof_stop(*(prof_t **)profile);
+    return NULL;
+}
+
+// Asked while its thread sleeps: nothing took the processor from it, so that it is not preempted.
+static void a_sleeper_is_blocked_for_other_threads(void **state)
+{
+    (void)state;
+    prof_t *profile = NULL;
+    pthread_t thread;
+    prof_ledger_t ledger = PROF_LEDGER_INIT;
+    sem_init(&sleeper_began, 0, 0);
+    sem_init(&sleeper_over, 0, 0);
+    uint64_t before = wall_ns();
+    pthread_create(&thread, NULL, sleep_in_profile, &profile);
+    while (sem_wait(&sleeper_began) != 0)
+        continue;
+    uint64_t began = wall_ns();
+    usleep(300000);
+    work_bounds_t asleep = {.least_ns = wall_ns() - began};
+    assert_int_equal(prof_ledger(profile, &ledger), 0);
+    asleep.most_ns = wall_ns() - before;
+    assert_measured(work_within(ledger.blocked_ns, asleep, 0.05, 10000000));
+    assert_measured(work_within(ledger.wall_ns, asleep, 0.05, 10000000));
+    sem_post(&sleeper_over);
+    pthread_join(thread, NULL);
+    prof_free(profile);
+}
+
 static sem_t deaf_used, deaf_over;
 
 static void *deaf_worker(void *unused)
@@ -376,6 +420,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(failed_dump_leaves_nothing),
         cmocka_unit_test(a_running_one_is_dumped),
         cmocka_unit_test(scopes_see_their_own),
+        cmocka_unit_test(a_sleeper_is_blocked_for_other_threads),
         cmocka_unit_test(nobody_has_what_a_deaf_thread_did),
         cmocka_unit_test(a_thousand_at_once),
         cmocka_unit_test(host_that_owns_the_signal_keeps_it),

@@ -5,9 +5,14 @@
 //   ends MODE IDLE_SECONDS
 //     all    one coroutine of each shape, one after the other
 //     back   two coroutines that change places by getcontext() and setcontext()
+//     asleep the thread of a coroutine sleeps when the program ends
+//     killed the same, and the program is killed
 //
 //   LIFE function wall waiting    seconds, as booked: of these, those in which it was parked
 //   NEW function seconds          made, and never started
+//   SLEPT function seconds        asleep in a system call
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -208,6 +213,35 @@ static void back(void)
     life(over);
 }
 
+static void sleeps(void)
+{
+    live();
+    for (;;)
+        pause();
+}
+
+static void *sleep_on(void *green)
+{
+    enter(green);
+    rest(PARK_NS);
+    enter(green);
+    return NULL;
+}
+
+static void asleep(void)
+{
+    static green_t green;
+    pthread_t thread;
+    make(&green, "sleeps", sleeps, new_stack());
+    if (pthread_create(&thread, NULL, sleep_on, &green) != 0)
+        abort();
+    idle();
+    green.over_ns = now_ns();
+    life(&green);
+    printf("SLEPT sleeps %.6f\n", truth_seconds(green.over_ns - green.born_ns - green.waited_ns));
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     idle_seconds = argc > 2 ? atof(argv[2]) : 0.3;
@@ -215,7 +249,11 @@ int main(int argc, char **argv)
         all();
     else if (argc > 1 && strcmp(argv[1], "back") == 0)
         back();
+    else if (argc > 1 && (strcmp(argv[1], "asleep") == 0 || strcmp(argv[1], "killed") == 0))
+        asleep();
     else
         return 2;
+    if (strcmp(argv[1], "killed") == 0)
+        raise(SIGKILL);
     return 0;
 }

@@ -16,22 +16,22 @@ SLACK = 0.1  # seconds: a busy machine comes between two clocks
 
 
 class Ends(check.Case):
-    def run_mode(self, mode, idle=IDLE):
-        self.done = self.profile(["ends", mode, idle], options=("--clock", "wall"))
+    def run_mode(self, mode, idle=IDLE, **how):
+        self.done = self.profile(["ends", mode, idle], options=("--clock", "wall"), **how)
         self.lives = {words[0]: tuple(map(float, words[1:])) for words in self.done.truth.values["LIFE"]}
         self.folded = self.done.folded("--clock", "wall")
 
     def rows(self):
-        """What `report --by coroutine` has of each name: (rows, wall, ready, waiting)."""
+        """What `report --by coroutine` has of each name: (rows, wall, ready, waiting, blocked, preempted)."""
         done = check.greenprof("report", self.done.output, "--by", "coroutine", "-n", "0", "--clock", "wall")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = {}
         for line in done.stdout.decode().partition("longest  switches")[2].splitlines()[1:]:
             words = line.split()
             if words:
-                wall, _, _, _, ready, _, waiting, _ = (float(word) if word != "-" else 0 for word in words[:8])
-                before = rows.get(words[-1], (0, 0, 0, 0))
-                rows[words[-1]] = tuple(a + b for a, b in zip(before, (1, wall, ready, waiting)))
+                wall, _, blocked, preempted, ready, _, waiting = (float(word) if word != "-" else 0 for word in words[:7])
+                before, row = rows.get(words[-1], (0,) * 6), (1, wall, ready, waiting, blocked, preempted)
+                rows[words[-1]] = tuple(a + b for a, b in zip(before, row))
         return rows
 
     def census(self):
@@ -76,7 +76,7 @@ class Ends(check.Case):
         self.at_most("waits without a function", bare, SLACK)
         self.assertEqual({tuple(stack) for stack, _ in self.folded.stacks if "never" in stack}, {("never", "[not started]")})
         seconds = float(self.done.truth.values["NEW"][0][1])
-        count, wall, ready, waiting = self.rows()["never"]
+        count, wall, ready, waiting, *_ = self.rows()["never"]
         self.assertEqual((count, waiting), (2, 0))
         self.near("never: ready", ready, seconds, 0.01, SLACK)
         self.near("never: wall", wall, seconds, 0.01, SLACK)
@@ -87,6 +87,24 @@ class Ends(check.Case):
         self.run_mode("back")
         self.check_lives()
         self.check_census([("halves", "waiting")])
+
+    def test_asleep_at_the_end(self):
+        """What its thread slept in a slice that never ended is blocked, not preempted: nobody took its processor."""
+        self.run_mode("asleep", 2)
+        self.check_lives()
+        slept = float(self.done.truth.values["SLEPT"][0][1])
+        *_, blocked, preempted = self.rows()["sleeps"]
+        self.near("blocked", blocked, slept, 0.02, SLACK)
+        self.at_most("preempted", preempted, SLACK)
+        self.near("blocked in the graph", self.width("sleeps", "[blocked]"), slept, 0.02, SLACK)
+
+    def test_asleep_and_killed(self):
+        """The same, of which the capture has at least all but the last quarter."""
+        self.run_mode("killed", 3, status=-9, healthy=False)
+        slept = float(self.done.truth.values["SLEPT"][0][1])
+        *_, blocked, preempted = self.rows()["sleeps"]
+        self.at_least("blocked", blocked, 0.7 * slept - SLACK)
+        self.at_most("preempted", preempted, 0.1 * slept + SLACK)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -188,4 +189,30 @@ bool gp_sleepers_look(gp_thread_t *thread, bool *found)
     if (unseen > 0 && coro != thread->root && !runs_on(thread) && hand_on(thread, coro, id, since, unseen))
         *found = true;
     return true;
+}
+
+// Source: proc_pid_status(5). Counted as the thread falls asleep. Returns whether it is known.
+static bool read_voluntary_switches(pid_t tid, uint64_t *switches)
+{
+    char text[4096];
+    const char *line =
+        read_task_file(tid, "status", text, sizeof(text)) ? strstr(text, "\nvoluntary_ctxt_switches:") : NULL;
+    return line != NULL && sscanf(line, " voluntary_ctxt_switches: %" SCNu64, switches) == 1;
+}
+
+uint64_t gp_sleepers_open_ns(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
+{
+    // Acquire: the rest is of that coarse point, or of a later one, which is noticed.
+    uint64_t coarse = atomic_load_explicit(&thread->coarse_ticks, memory_order_acquire);
+    uint64_t before = atomic_load_explicit(&thread->voluntary_switches, memory_order_acquire), switches;
+    uint64_t over = gp_edge_load(&gp_edge_epoch_over), upto = now < over ? now : over, settled = gp_edge_settled(coro);
+    uint64_t wall = upto > settled ? gp_ticks_to_ns(upto - settled) : 0;
+    prof_coro_t *current;
+    uint64_t used = gp_slice_open_ns(thread, &current);
+    if (current != coro || wall < used + AWAKE_NS ||
+        !read_voluntary_switches(atomic_load_explicit(&thread->tid, memory_order_relaxed), &switches))
+        return 0;
+    bool is_steady =
+        atomic_load_explicit(&thread->coarse_ticks, memory_order_relaxed) == coarse && gp_edge_settled(coro) == settled;
+    return is_steady && switches != before ? wall - used : 0;
 }

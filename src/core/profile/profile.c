@@ -5,6 +5,7 @@
 
 #include "collect/collector.h"
 #include "collect/sampler.h"
+#include "collect/sleepers.h"
 #include "collect/unsampled.h"
 #include "coro/coro_ledger.h"
 #include "coro/process_id.h"
@@ -47,10 +48,9 @@ static int check_options(const prof_options_t *given, prof_options_t *options)
     return 0;
 }
 
-// Time of slices in progress on other threads that lie in `profile`, ns.
-static uint64_t open_slices_ns(const prof_t *profile)
+// Slices in progress on other threads that lie in `profile`: what is not in their coroutines' accounts yet, at `now`.
+static void add_open_slices(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
 {
-    uint64_t sum = 0;
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next) {
         prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
@@ -58,9 +58,9 @@ static uint64_t open_slices_ns(const prof_t *profile)
             atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE ||
             !gp_scope_covers(coro, profile))
             continue;
-        sum += gp_slice_open_ns(thread, &coro);
+        sum->cpu_ns += gp_slice_open_ns(thread, &coro);
+        sum->blocked_ns += gp_sleepers_open_ns(thread, coro, now);
     }
-    return sum;
 }
 
 static uint64_t thread_clock_ns(const prof_t *profile)
@@ -82,7 +82,7 @@ static void request_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum
     }
     gp_thread_t *self = gp_thread_self; // NULL: a dump's own thread
     if (shared || self == NULL || profile->owner != atomic_load_explicit(&self->current, memory_order_relaxed))
-        sum->cpu_ns += open_slices_ns(profile);
+        add_open_slices(profile, now, sum);
     gp_unlock(&gp_registry_lock);
 }
 

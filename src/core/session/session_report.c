@@ -8,6 +8,7 @@
 #include "collect/parked.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
+#include "collect/sleepers.h"
 #include "collect/thread_sleeps.h"
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
@@ -36,6 +37,9 @@ enum {
 // A wait in progress is written once it has lasted this long, and again each time that it has gone on for as long.
 #define LONG_WAIT_NS 5000000000ull
 #define CENSUS_NS    5000000000ull // least time between two censuses
+
+// So is a sleep in a slice that goes on: again with each quarter of its length so far, from this one on.
+#define SLEEP_NS 50000000ull
 
 // A wait in progress when a rest begins is written if it has lasted this long.
 #define SHORT_WAIT_NS 5000000ull
@@ -169,12 +173,43 @@ static void scan(void (*visit)(prof_coro_t *coro, void *argument), void *argumen
         more = gp_coro_piece(&cursor, visit, argument);
 }
 
+// A thread that sleeps while a coroutine has it: the ledger of that has what was so far as preempted, until it wakes
+// up.
+static void report_sleep(gp_thread_t *thread)
+{
+    prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_acquire);
+    uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed), now = gp_ticks();
+    if (coro == NULL || coro == thread->root || atomic_load_explicit(&coro->id, memory_order_acquire) != id)
+        return;
+    gp_ledger_t ledger;
+    gp_ledger_read(coro, now, &ledger);
+    uint64_t since = gp_edge_load(&coro->since), open_ns = now > since ? gp_ticks_to_ns(now - since) : 0;
+    uint64_t told_ns = gp_coro_told(coro)->ledger_id == id ? gp_coro_told(coro)->reported.slice_ns : 0;
+    uint64_t more_ns = ledger.slice_ns > told_ns ? ledger.slice_ns - told_ns : 0;
+    if (!is_last && more_ns < LONG_WAIT_NS && (more_ns < SLEEP_NS || more_ns < open_ns / 4))
+        return;
+    uint64_t slept_ns = gp_sleepers_open_ns(thread, coro, now);
+    if (slept_ns == 0 || atomic_load_explicit(&coro->id, memory_order_acquire) != id)
+        return;
+    ledger.blocked_ns += slept_ns;
+    gp_session_report_ledger(coro, id, &ledger);
+}
+
+static void report_sleeps(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next)
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
+            report_sleep(thread);
+}
+
 static void write_ledger(uint64_t now)
 {
     if (now < next_ledger_ns && !is_last)
         return;
     live_coros = 0;
     scan(report_live, NULL);
+    report_sleeps();
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
     next_ledger_ns = now + (took * LEDGER_SHARE > least_ns ? took * LEDGER_SHARE : least_ns);
 }

@@ -105,7 +105,7 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
     atomic_store_explicit(&gp_coro_timeline(coro)->thread, thread->index, memory_order_relaxed);
     atomic_store_explicit(&coro->running, 1, memory_order_release);
     begin_interval(thread, coro, since, thread->start_cpu_ns);
-    thread->voluntary_switches = voluntary_switches();
+    atomic_store_explicit(&thread->voluntary_switches, voluntary_switches(), memory_order_relaxed);
     gp_wait_begin(thread);
     gp_activity_begin(thread);
 }
@@ -114,9 +114,10 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
 // own stack is where event loops wait. Returns how much of it was preempted.
 static uint64_t charge_off_cpu(gp_thread_t *thread, prof_coro_t *coro, uint64_t off_ns)
 {
-    uint64_t before = thread->voluntary_switches;
-    thread->voluntary_switches = voluntary_switches();
-    if (thread->voluntary_switches == before)
+    uint64_t before = atomic_load_explicit(&thread->voluntary_switches, memory_order_relaxed);
+    uint64_t switches = voluntary_switches();
+    atomic_store_explicit(&thread->voluntary_switches, switches, memory_order_relaxed);
+    if (switches == before)
         return off_ns;
     gp_coro_add(gp_coro_blocked_ns(coro), off_ns);
     return 0;

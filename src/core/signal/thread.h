@@ -104,11 +104,11 @@ typedef struct gp_thread {
     } activity;
 
     uint64_t root_id;
-    _Atomic uint64_t coarse_cpu_ns; // thread CPU clock at the last coarse point
-    _Atomic uint64_t coarse_ticks;  // when that was; and then:
-    uint64_t coarse_root_ticks;     // slice_ticks of the thread's own stack
-    int64_t debt_ns;                // charged too much so far, to be taken off what comes
-    uint64_t voluntary_switches;    // context switches of the thread when it was last found off the CPU
+    _Atomic uint64_t coarse_cpu_ns;      // thread CPU clock at the last coarse point
+    _Atomic uint64_t coarse_ticks;       // when that was; and then:
+    uint64_t coarse_root_ticks;          // slice_ticks of the thread's own stack
+    int64_t debt_ns;                     // charged too much so far, to be taken off what comes
+    _Atomic uint64_t voluntary_switches; // context switches of the thread when it was last found off the CPU
 
     struct {                   // which creations of coroutines are looked at, see src/core/coro/spawn.h
         uint32_t left, random; // until the next one; generator
