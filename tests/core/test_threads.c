@@ -179,6 +179,41 @@ static void clocks_are_read_of_threads_with_coroutines(void **state)
     gp_coro_retire(coro);
 }
 
+// Looked at `ago` ms ago, when its coroutine had been asleep for `asleep` ms: is its clock read?
+static bool is_asked(gp_thread_t *thread, prof_coro_t *coro, uint64_t asleep, uint64_t ago)
+{
+    bool found = false;
+    uint64_t ms = gp_ticks_from_ns(1000000), look = gp_ticks() - ago * ms;
+    thread->look.slice = coro->since;
+    thread->look.ticks = look;
+    thread->look.asleep = look - asleep * ms;
+    clocks_read = 0;
+    assert_true(gp_sleepers_look(thread, &found));
+    return clocks_read > 0;
+}
+
+static void what_sleeps_on_is_left_alone(void **state)
+{
+    (void)state;
+    gp_thread_t *thread = blocks[0];
+    gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED};
+    prof_coro_t *coro = gp_coro_new(&birth);
+    bool found = false;
+    thread->current = coro;
+    thread->current_id = coro->id;
+    assert_false(is_asked(thread, coro, 3200000, 500)); // a second at most
+    assert_true(is_asked(thread, coro, 3200000, 1500));
+    assert_false(is_asked(thread, coro, 32000, 250)); // 1/64
+    assert_true(is_asked(thread, coro, 32000, 750));
+    assert_false(is_asked(thread, coro, 3200000, 500));
+    coro->since++; // another slice
+    assert_true(gp_sleepers_look(thread, &found));
+    assert_true(clocks_read > 0);
+    thread->current = thread->root;
+    thread->current_id = thread->root_id;
+    gp_coro_retire(coro);
+}
+
 static int kicks;
 
 static void count_kick(void)
@@ -386,6 +421,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_thread_that_leaves_its_rest_wakes_the_collector, make_blocks, drop_blocks),
         cmocka_unit_test(looks_are_seldom_where_none_sleeps),
         cmocka_unit_test_setup_teardown(clocks_are_read_of_threads_with_coroutines, make_blocks, drop_blocks),
+        cmocka_unit_test_setup_teardown(what_sleeps_on_is_left_alone, make_blocks, drop_blocks),
         cmocka_unit_test_setup_teardown(rings_are_given_back_after_a_peak, make_blocks, drop_blocks),
         cmocka_unit_test_setup_teardown(rings_come_to_a_file_and_back, make_blocks, drop_blocks),
         cmocka_unit_test(ring_of_a_thread_that_goes_on_stays_small),

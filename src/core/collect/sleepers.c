@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/look_pace.h"
 #include "collect/looks.h"
 #include "collect/parked.h"
 #include "collect/sampler.h"
@@ -23,6 +24,8 @@ enum {
     AWAKE_NS = 50000, // a thread that was off the CPU for less since the last look is not worth asking about
     // On its own stack for so long: leaving that is a long slice's end, which tells the collector.
     AT_HOME_NS = 4 * GP_SLICE_LONG_ROOT_NS,
+    PAUSE_MAX_NS = 1000000000, // between two looks at a sleep that goes on
+    PAUSE_SHARE = 64,          // and no longer than this part of it
 };
 
 typedef struct sleep { // of a thread, in a system call
@@ -175,6 +178,31 @@ static bool is_at_home(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
     return coro == thread->root && now > since && gp_ticks_to_ns(now - since) > AT_HOME_NS;
 }
 
+// How long it is left alone after the look before, ticks: the longer the longer it was asleep then.
+static uint64_t pause_of(const gp_thread_t *thread, uint64_t since)
+{
+    if (thread->look.asleep == 0 || thread->look.slice != since)
+        return 0;
+    uint64_t pause = (thread->look.ticks - thread->look.asleep) / PAUSE_SHARE, most = gp_ticks_from_ns(PAUSE_MAX_NS);
+    return pause < most ? pause : most;
+}
+
+// The time since the look before, as far as it is this sleep's. Where it woke up in a long pause, half of that was the
+// sleep before, on average.
+static uint64_t unseen_of_sleep_ns(gp_thread_t *thread, uint64_t since, uint64_t now, uint64_t pause)
+{
+    uint64_t cpu_ns = thread->look.cpu_ns, unseen = unseen_ns(thread, since, now);
+    return gp_ticks_to_ns(pause) > GP_LOOK_NS && thread->look.cpu_ns != cpu_ns ? unseen / 2 : unseen;
+}
+
+// A look has found it asleep, or not; `cpu_ns`: what it had used at the look before.
+static void note_sleep(gp_thread_t *thread, uint64_t since, uint64_t cpu_ns, bool sleeps)
+{
+    bool goes_on = thread->look.asleep != 0 && thread->look.slice == since && thread->look.cpu_ns == cpu_ns;
+    thread->look.slice = since;
+    thread->look.asleep = !sleeps ? 0 : goes_on ? thread->look.asleep : thread->look.ticks;
+}
+
 bool gp_sleepers_look(gp_thread_t *thread, bool *found)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
@@ -185,9 +213,13 @@ bool gp_sleepers_look(gp_thread_t *thread, bool *found)
         return false;
     if (gp_edge_load(&coro->id) != id)
         return true;
-    uint64_t since = gp_edge_load(&coro->since), unseen = unseen_ns(thread, since, now);
-    if (unseen > 0 && coro != thread->root && !runs_on(thread) && hand_on(thread, coro, id, since, unseen))
-        *found = true;
+    uint64_t since = gp_edge_load(&coro->since), cpu_ns = thread->look.cpu_ns, pause = pause_of(thread, since);
+    if (now - thread->look.ticks < pause)
+        return true;
+    uint64_t unseen = unseen_of_sleep_ns(thread, since, now, pause);
+    bool sleeps = unseen > 0 && coro != thread->root && !runs_on(thread) && hand_on(thread, coro, id, since, unseen);
+    note_sleep(thread, since, cpu_ns, sleeps);
+    *found = *found || sleeps;
     return true;
 }
 

@@ -5,9 +5,10 @@
 // the collector looks at it from outside, every 5 ms on average, or less often where none sleeps (look_pace.h), at
 // irregular intervals: /proc says whether it sleeps in a system call, and where its stack pointer is. A thread found
 // asleep is charged with the time since the look before, so that what a coroutine sleeps is charged to where it sleeps,
-// on average. Nothing is done to the thread. Threads that are on their own stack are left out: event loops sleep there.
-// Those that have been there for a while are not even looked at. For threads that have no coroutines see
-// thread_sleeps.h.
+// on average. One that sleeps on, without CPU time, is looked at less and less often, after 1/64 of its sleep so far
+// and once a second in the end. Nothing is done to the thread. Threads that are on their own stack are left out: event
+// loops sleep there. Those that have been there for a while are not even looked at. For threads that have no coroutines
+// see thread_sleeps.h.
 #pragma once
 
 #include "collect/collector.h"

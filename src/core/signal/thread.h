@@ -160,6 +160,7 @@ typedef struct gp_thread {
     char name[24];
     struct {
         uint64_t ticks, cpu_ns;       // when it was last looked at
+        uint64_t slice, asleep;       // the slice in which it was found asleep, and since when without CPU time; or 0
     } look;                           // src/core/collect/sleepers.c
     struct gp_thread_sleep *sleep;    // of an ordinary thread, see src/core/collect/thread_sleeps.c
     struct gp_hog_buffer *hog_buffer; // samples of its latest slice, see src/core/collect/hog_samples.c
