@@ -89,7 +89,7 @@ class Ends(check.Case):
         self.check_census([("halves", "waiting")])
 
     def test_asleep_at_the_end(self):
-        """What its thread slept in a slice that never ended is blocked, not preempted: nobody took its processor."""
+        """What its thread slept in a slice that never ended is blocked, not preempted: nothing took its processor."""
         self.run_mode("asleep", 2)
         self.check_lives()
         slept = float(self.done.truth.values["SLEPT"][0][1])

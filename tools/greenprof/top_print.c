@@ -68,7 +68,7 @@ typedef struct sums {
     const gp_top_row_t *longest;
 } sums_t;
 
-// A loop that waits for something to do keeps nobody from its thread.
+// A loop that waits for something to do keeps no other from its thread.
 static bool is_hog(const gp_top_row_t *row)
 {
     return row->now.longest_ns >= HOG_NS && strcmp(row->now.name, "[hub]") != 0;

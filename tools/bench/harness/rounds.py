@@ -56,7 +56,7 @@ def amount_for(worker, milliseconds, which=0):
 
 def take_turns(variants, amount, rounds, shuffle, tell=None):
     """Run each variant once per round, in an order drawn anew. variants: name -> (worker, which).
-    tell: called after each round with {name: Block} of it; None = nobody wants to know.
+    tell: called after each round with {name: Block} of it; None = not needed.
     Returns name -> [Block]."""
     blocks = {name: [] for name in variants}
     order = list(variants)
@@ -75,7 +75,7 @@ class Comparison:
 
     make: a function that starts them: name -> (worker, which). The first name is what the others are compared with.
     amount: of a turn's work; None = what takes about so many milliseconds
-    progress: told of each variant that is warm, and of each round of all generations; None = nobody wants to know
+    progress: told of each variant that is warm, and of each round of all generations; None = not needed
     blocks[name]: [[Block]], by generation and round; gathered[name]: [figures], by generation.
     """
 
