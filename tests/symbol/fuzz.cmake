@@ -4,8 +4,8 @@ foreach(part buckets helpers index maps memory)
   list(APPEND fuzz_parts ${PROJECT_SOURCE_DIR}/src/base/${part}.c)
 endforeach()
 foreach(part compressed debug_file demangle dwarf dwarf_abbrev dwarf_ahead dwarf_files dwarf_flatten dwarf_form dwarf_functions
-        dwarf_inlined dwarf_lines dwarf_origin dwarf_ranges dwarf_unit dwarf_walk eh_functions elf_file perf_map plt
-        symbol_table symfs)
+        dwarf_inlined dwarf_line_program dwarf_lines dwarf_origin dwarf_ranges dwarf_unit dwarf_walk eh_functions elf_file
+        perf_map plt symbol_table symfs)
   list(APPEND fuzz_parts ${PROJECT_SOURCE_DIR}/src/read/symbol/${part}.c)
 endforeach()
 file(GLOB fuzz_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/read/symbol/*.h ${PROJECT_SOURCE_DIR}/src/base/*.h)

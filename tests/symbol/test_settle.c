@@ -13,10 +13,10 @@
 
 #include "symbol/dwarf_unit.h"
 
-void __real_gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
+void __real_gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted);
 void __real_gp_dwarf_settle(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 bool __real_gp_dwarf_abbrevs_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
-void __wrap_gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
+void __wrap_gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted);
 void __wrap_gp_dwarf_settle(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 bool __wrap_gp_dwarf_abbrevs_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
 
@@ -35,14 +35,14 @@ static void wait_for(sem_t *semaphore)
 }
 
 // Of a job, as gp_dwarf_find() is in the same file: the helper has begun with the unit, and stays there.
-void __wrap_gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
+void __wrap_gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted)
 {
     is_amid = unit == led_to;
     if (unit == led_to) {
         sem_post(&has_begun);
         wait_for(&may_go_on);
     }
-    __real_gp_dwarf_code_load(room, unit);
+    __real_gp_dwarf_code_load(room, unit, wanted);
     is_amid = false;
 }
 
@@ -88,7 +88,7 @@ static void test_name_in_a_unit_that_is_read(void **state)
     gp_helpers_use(1, start_thread);
     gp_helpers_t *helpers = gp_helpers_open();
     assert_int_equal(gp_elf_open(&elf, UNITS_APART), 0);
-    gp_dwarf_t *dwarf = gp_dwarf_end(gp_dwarf_begin(&elf, UNITS_APART, helpers, false));
+    gp_dwarf_t *dwarf = gp_dwarf_end(gp_dwarf_begin(&elf, UNITS_APART, helpers, NULL));
     assert_non_null(dwarf);
     assert_int_equal(dwarf->unit_count, 2);
     led_to = &dwarf->units[1];

@@ -297,6 +297,42 @@ static void assert_same_answers(const code_t *code, bool in_order)
     free(alone);
 }
 
+// All answers, each as a line, where few of them are expected.
+static char *hardly_expected_answers_of(const code_t *code, unsigned threads)
+{
+    enum { OF = 11 };
+    size_t len, count = 0;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &len);
+    uint64_t *addresses = calloc(code->count, sizeof(*addresses));
+    for (size_t i = 0; i < code->count; i += OF)
+        addresses[count++] = code->addresses[i];
+    gp_helpers_use(threads, start_thread);
+    gp_symbolizer_t *symbolizer = gp_symbolizer_create();
+    uint32_t module = add_file(symbolizer, code->path);
+    gp_symbolizer_expect(symbolizer, module, addresses, count);
+    for (size_t i = 0; i < count; i++)
+        gp_symbolizer_resolve(symbolizer, module, addresses[i]);
+    for (size_t i = 0; i < code->count; i++)
+        print_chain(out, gp_symbolizer_resolve(symbolizer, module, code->addresses[i]));
+    gp_symbolizer_destroy(symbolizer);
+    gp_helpers_use(0, NULL);
+    fclose(out);
+    free(addresses);
+    return text;
+}
+
+static void assert_same_unexpected(const code_t *code)
+{
+    char *alone = hardly_expected_answers_of(code, 0);
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        char *beside = hardly_expected_answers_of(code, threads);
+        assert_string_equal(alone, beside);
+        free(beside);
+    }
+    free(alone);
+}
+
 static void test_ahead(void **state)
 {
     (void)state;
@@ -308,6 +344,7 @@ static void test_ahead(void **state)
         assert_true(code.count > 1000);
         assert_same_answers(&code, true);
         assert_same_answers(&code, false);
+        assert_same_unexpected(&code);
         free(code.addresses);
     }
 }

@@ -6,13 +6,14 @@
 #include "symbol/debug_file.h"
 #include "symbol/dwarf_unit.h"
 
-static gp_dwarf_t *begin(const gp_elf_t *elf, gp_helpers_t *helpers, bool much)
+static gp_dwarf_t *begin(const gp_elf_t *elf, gp_helpers_t *helpers, const gp_dwarf_asked_t *asked)
 {
     gp_dwarf_t *dwarf = gp_memory_had(calloc(1, sizeof(*dwarf)));
     if (dwarf == NULL)
         return NULL;
     dwarf->helpers = helpers;
-    dwarf->is_asked_much = much;
+    if (asked != NULL)
+        dwarf->asked = *asked;
     dwarf->room.dwarf = dwarf;
     for (size_t i = 0; i < GP_DWARF_JOB_ROOMS; i++)
         dwarf->job_rooms[i].dwarf = dwarf;
@@ -30,7 +31,7 @@ gp_dwarf_t *gp_dwarf_end(gp_dwarf_t *dwarf)
         result = -ENOENT;
     if (result == 0)
         result = gp_dwarf_units_load(dwarf);
-    gp_dwarf_lines_end(dwarf);
+    gp_dwarf_tables_end(dwarf);
     if (result == 0)
         return dwarf;
     gp_dwarf_close(dwarf);
@@ -38,12 +39,13 @@ gp_dwarf_t *gp_dwarf_end(gp_dwarf_t *dwarf)
     return NULL;
 }
 
-gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, gp_helpers_t *helpers, bool much)
+gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, gp_helpers_t *helpers,
+                           const gp_dwarf_asked_t *asked)
 {
-    gp_dwarf_t *dwarf = begin(elf, helpers, much);
+    gp_dwarf_t *dwarf = begin(elf, helpers, asked);
     gp_elf_t supplement;
     if (dwarf != NULL && gp_debug_supplement_open(elf, elf_path, &supplement) == 0) {
-        dwarf->supplement = gp_dwarf_end(begin(&supplement, helpers, false));
+        dwarf->supplement = gp_dwarf_end(begin(&supplement, helpers, NULL));
         gp_elf_close(&supplement);
     }
     return dwarf;
@@ -51,7 +53,7 @@ gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, gp_helpers
 
 gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path)
 {
-    return gp_dwarf_end(gp_dwarf_begin(elf, elf_path, NULL, false));
+    return gp_dwarf_end(gp_dwarf_begin(elf, elf_path, NULL, NULL));
 }
 
 gp_dwarf_unit_t *gp_dwarf_unit_of(gp_dwarf_t *dwarf, uint64_t address)
@@ -68,6 +70,16 @@ static const gp_dwarf_line_t *find_line(gp_dwarf_unit_t *unit, uint64_t address)
     size_t upto = gp_buckets_upto_near(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines),
                                        address, &unit->last_line);
     return upto > 0 ? &unit->lines[upto - 1] : NULL;
+}
+
+// The same where not all lines are read: nobody said that this one was going to be looked up.
+static const gp_dwarf_line_t *find_any_line(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t address)
+{
+    const gp_dwarf_line_t *row = find_line(unit, address);
+    if (row == NULL || row->file != GP_DWARF_UNREAD)
+        return row;
+    gp_dwarf_lines_load_all(&dwarf->room, unit);
+    return find_line(unit, address);
 }
 
 static uint32_t find_range(const gp_dwarf_ranges_t *ranges, const gp_buckets_t *buckets, uint64_t address, size_t *last)
@@ -102,13 +114,13 @@ gp_dwarf_function_t *gp_dwarf_function_at(gp_dwarf_room_t *room, gp_dwarf_unit_t
     return function->ranges.count > 0 ? function : NULL;
 }
 
-void gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
+void gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted)
 {
     if (unit->code_loaded)
         return;
     unit->code_loaded = true;
     gp_dwarf_files_load(room->dwarf, unit);
-    gp_dwarf_lines_load(room, unit);
+    gp_dwarf_lines_load(room, unit, wanted);
     if (gp_dwarf_abbrevs_load(room, unit))
         gp_dwarf_functions_load(room, unit, false);
     else
@@ -131,13 +143,14 @@ static void name_place(gp_dwarf_t *dwarf, gp_dwarf_instance_t *instance, gp_dwar
 
 size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address, gp_dwarf_place_t places[GP_DWARF_PLACES_MAX])
 {
+    static const gp_dwarf_wanted_t any;
     gp_dwarf_unit_t *unit = gp_dwarf_unit_of(dwarf, address);
     size_t count = 0;
     if (unit == NULL)
         return 0;
     gp_dwarf_settle(dwarf, unit);
-    gp_dwarf_code_load(&dwarf->room, unit);
-    const gp_dwarf_line_t *row = find_line(unit, address);
+    gp_dwarf_code_load(&dwarf->room, unit, &any);
+    const gp_dwarf_line_t *row = find_any_line(dwarf, unit, address);
     uint32_t file = row ? row->file : GP_DWARF_NONE, line = row ? row->line : 0;
     gp_dwarf_function_t *function = gp_dwarf_function_at(&dwarf->room, unit, address);
     uint32_t number = function ? find_instance(function, address) : GP_DWARF_NONE;
@@ -175,6 +188,7 @@ void gp_dwarf_free_read(gp_dwarf_t *dwarf)
     free(dwarf->units);
     free(dwarf->spans);
     free(dwarf->line_tables);
+    free(dwarf->abbrevs);
     gp_buckets_free(&dwarf->span_buckets);
     free(dwarf->titles);
     gp_index_free(&dwarf->title_index);

@@ -43,12 +43,22 @@ typedef struct gp_dwarf_place {
 // Returns NULL and errno (ENOENT: no DWARF there).
 gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path);
 
+typedef struct gp_dwarf_asked {
+    // Returns the addresses that are going to be looked up, as far as that is known, ascending; they stay until
+    // gp_dwarf_end() returns. `*count` becomes how many there are; 0 = it is not known. A helper calls it, at most
+    // once.
+    const uint64_t *(*addresses)(void *owner, size_t *count);
+    void *owner;
+} gp_dwarf_asked_t;
+
 // The same in two steps, which read the sections on helpers meanwhile. In between, nothing else is called, and the file
 // stays open.
 //   helpers: live as long as the gp_dwarf_t; NULL = there are none.
-//   much:    is going to be looked up: what may be needed is read while nothing else can be done.
+//   asked:   about much that is going to be looked up: what may be needed is read while nothing else can be done.
+//            NULL = about little.
 // Returns what the second step takes, which frees it where it returns NULL; NULL and errno.
-gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, gp_helpers_t *helpers, bool much);
+gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, gp_helpers_t *helpers,
+                           const gp_dwarf_asked_t *asked);
 gp_dwarf_t *gp_dwarf_end(gp_dwarf_t *dwarf); // NULL is allowed
 
 // Say which addresses are going to be looked up: helpers begin to read what is needed for that. What is found is the

@@ -32,22 +32,40 @@ bool gp_dwarf_attribute_next(gp_cursor_t *attributes, gp_dwarf_attribute_t *attr
 typedef struct reading { // of a table
     gp_dwarf_room_t *room;
     const gp_dwarf_unit_t *unit;
+    const uint8_t *sizes; // by form
     gp_cursor_t cursor;
     size_t count, step_count;
+    bool unsorted; // by code
 } reading_t;
 
-// Where a value of such a DIE goes in gp_dwarf_die_t.
-static inline uint8_t slot_of(uint16_t tag, uint16_t name)
+enum { SLOTS = 0x80 }; // by the attribute's name; GP_DWARF_UNWANTED for the others
+
+// Where the values of a DIE with this tag go in gp_dwarf_die_t.
+static const uint8_t *slots_of(uint16_t tag)
 {
-    static const uint8_t slots[] = {
+    static const uint8_t of_code[SLOTS] = {
         [DW_AT_sibling] = GP_DWARF_SIBLING,        [DW_AT_low_pc] = GP_DWARF_LOW,
         [DW_AT_high_pc] = GP_DWARF_HIGH,           [DW_AT_ranges] = GP_DWARF_RANGES,
         [DW_AT_abstract_origin] = GP_DWARF_ORIGIN, [DW_AT_call_file] = GP_DWARF_CALL_FILE,
         [DW_AT_call_line] = GP_DWARF_CALL_LINE,
     };
-    uint8_t slot = name < sizeof(slots) ? slots[name] : GP_DWARF_UNWANTED;
-    bool code = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
-    return code || slot == GP_DWARF_SIBLING ? slot : GP_DWARF_UNWANTED;
+    static const uint8_t of_others[SLOTS] = {[DW_AT_sibling] = GP_DWARF_SIBLING};
+    return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ? of_code : of_others;
+}
+
+// Sizes of the values of a unit's forms; OTHER_SIZE where it differs, and where the value is in the abbreviation.
+enum { OTHER_SIZE = 0xff };
+static const uint8_t *sizes_of(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, uint32_t format)
+{
+    if (room->sizes_format == format)
+        return room->form_sizes;
+    room->sizes_format = format;
+    for (unsigned form = 0; form < GP_DWARF_FORMS; form++) {
+        uint32_t bytes = gp_dwarf_form_bytes((uint16_t)form, unit);
+        room->form_sizes[form] =
+            bytes == GP_DWARF_VARIABLE || form == DW_FORM_implicit_const ? OTHER_SIZE : (uint8_t)bytes;
+    }
+    return room->form_sizes;
 }
 
 static gp_dwarf_step_t *next_step(reading_t *reading)
@@ -61,11 +79,11 @@ static gp_dwarf_step_t *next_step(reading_t *reading)
 }
 
 // What goes past one more value: more bytes in the last step, or its end. Returns the step that is open then, or NULL.
-static inline gp_dwarf_step_t *add_value(reading_t *reading, gp_dwarf_step_t *step, uint16_t tag,
-                                         const gp_dwarf_attribute_t *attribute)
+static gp_dwarf_step_t *add_value(reading_t *reading, gp_dwarf_step_t *step, const uint8_t slots[SLOTS],
+                                  const gp_dwarf_attribute_t *attribute)
 {
     uint32_t bytes = gp_dwarf_form_bytes(attribute->form, reading->unit);
-    uint8_t slot = slot_of(tag, attribute->name);
+    uint8_t slot = attribute->name < SLOTS ? slots[attribute->name] : GP_DWARF_UNWANTED;
     if (slot == GP_DWARF_UNWANTED && bytes != GP_DWARF_VARIABLE) {
         step->bytes += bytes;
         return step;
@@ -83,15 +101,55 @@ static inline gp_dwarf_step_t *add_value(reading_t *reading, gp_dwarf_step_t *st
     return next_step(reading);
 }
 
+// Of all values; implicit constants have none.
+static uint16_t fixed_bytes(const reading_t *reading, const gp_dwarf_abbrev_t *abbrev)
+{
+    uint64_t bytes = 0;
+    for (const gp_dwarf_step_t *step = reading->room->steps + abbrev->step;; step++) {
+        bytes += step->bytes + step->size;
+        if (step->form == 0)
+            return bytes < GP_DWARF_VARIABLE_BYTES ? (uint16_t)bytes : GP_DWARF_VARIABLE_BYTES;
+        if (step->form == DW_FORM_implicit_const)
+            step++;
+        else if (step->size == 0)
+            return GP_DWARF_VARIABLE_BYTES;
+    }
+}
+
+// Go past attributes whose values are of a fixed size and not wanted, which most are. Returns how many bytes these
+// values have together.
+static inline uint32_t past_fixed(reading_t *reading, const uint8_t slots[SLOTS])
+{
+    const uint8_t *at = reading->cursor.pos;
+    uint32_t bytes = 0;
+    for (; reading->cursor.end - at >= 2; at += 2) {
+        unsigned name = at[0], form = at[1];
+        if (name >= SLOTS || form >= GP_DWARF_FORMS || slots[name] != GP_DWARF_UNWANTED ||
+            reading->sizes[form] == OTHER_SIZE)
+            break;
+        bytes += reading->sizes[form];
+    }
+    reading->cursor.pos = at;
+    return bytes;
+}
+
 static bool read_attributes(reading_t *reading, gp_dwarf_abbrev_t *abbrev)
 {
+    const uint8_t *slots = slots_of(abbrev->tag);
     gp_dwarf_attribute_t attribute;
     abbrev->step = (uint32_t)reading->step_count;
     gp_dwarf_step_t *step = next_step(reading);
-    while (step != NULL && next(&reading->cursor, &attribute)) {
+    for (;;) {
+        if (step != NULL)
+            step->bytes += past_fixed(reading, slots);
+        if (step == NULL || !next(&reading->cursor, &attribute))
+            break;
         abbrev->sibling |= attribute.name == DW_AT_sibling;
-        step = add_value(reading, step, abbrev->tag, &attribute);
+        abbrev->placed |= attribute.name == DW_AT_low_pc || attribute.name == DW_AT_ranges;
+        step = add_value(reading, step, slots, &attribute);
     }
+    if (step != NULL)
+        abbrev->bytes = fixed_bytes(reading, abbrev);
     return step != NULL && !reading->cursor.bad;
 }
 
@@ -110,10 +168,10 @@ static void keep(const reading_t *reading, gp_dwarf_abbrevs_t *table)
     table->count = table->items != NULL && table->steps != NULL ? reading->count : 0;
 }
 
-// What is read before something cannot be read counts.
-static void read_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp_dwarf_abbrevs_t *table)
+// What is read before something cannot be read counts. Returns where what is read ends.
+static uint64_t read_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp_dwarf_abbrevs_t *table)
 {
-    reading_t reading = {.room = room, .unit = unit};
+    reading_t reading = {.room = room, .unit = unit, .sizes = sizes_of(room, unit, table->format)};
     reading.cursor = gp_cursor(room->dwarf->sections[GP_DEBUG_ABBREV], table->offset);
     const uint8_t *start = reading.cursor.pos;
     for (;;) {
@@ -127,10 +185,13 @@ static void read_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp_dw
             gp_grow(&room->abbrev_items, &room->abbrev_item_capacity, reading.count, sizeof(*room->abbrev_items)) < 0)
             break;
         abbrev.attributes = (uint32_t)at;
+        reading.unsorted |= reading.count > 0 && abbrev.code < room->abbrev_items[reading.count - 1].code;
         room->abbrev_items[reading.count++] = abbrev;
     }
-    gp_sort(room->abbrev_items, reading.count, sizeof(*room->abbrev_items), compare_codes);
+    if (reading.unsorted)
+        gp_sort(room->abbrev_items, reading.count, sizeof(*room->abbrev_items), compare_codes);
     keep(&reading, table);
+    return table->offset + (uint64_t)(reading.cursor.pos - start);
 }
 
 const gp_dwarf_abbrev_t *gp_dwarf_abbrev_search(const gp_dwarf_abbrevs_t *table, uint64_t code)
@@ -147,12 +208,46 @@ static bool same_table(const void *owner, uint32_t number, const void *key)
     return a->offset == b->offset && a->format == b->format;
 }
 
+// What sizes of values depend on.
+static uint32_t format_of(const gp_dwarf_unit_t *unit)
+{
+    return (uint32_t)(unit->version <= 2) << 16 | (uint32_t)unit->address_bytes << 8 | unit->offset_bytes;
+}
+
+bool gp_dwarf_abbrevs_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, uint64_t *offset)
+{
+    static const gp_dwarf_unit_t usual = {.version = 5, .address_bytes = 8, .offset_bytes = 4};
+    gp_dwarf_abbrevs_t table = {.offset = *offset, .format = format_of(&usual)};
+    if (*offset >= dwarf->sections[GP_DEBUG_ABBREV].len ||
+        gp_grow(&dwarf->abbrevs, &dwarf->abbrev_capacity, dwarf->abbrev_count, sizeof(*dwarf->abbrevs)) < 0)
+        return false;
+    *offset = read_table(room, &usual, &table);
+    if (table.count > 0)
+        dwarf->abbrevs[dwarf->abbrev_count++] = table;
+    return true;
+}
+
+static int compare_offset(const void *key, const void *element)
+{
+    const gp_dwarf_abbrevs_t *a = key, *b = element;
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+// One that was read before any unit was; NULL = none.
+static const gp_dwarf_abbrevs_t *find_read(const gp_dwarf_t *dwarf, const gp_dwarf_abbrevs_t *key)
+{
+    const gp_dwarf_abbrevs_t *table = NULL;
+    if (dwarf->has_tables && dwarf->abbrev_count > 0)
+        table = bsearch(key, dwarf->abbrevs, dwarf->abbrev_count, sizeof(*dwarf->abbrevs), compare_offset);
+    return table != NULL && table->format == key->format ? table : NULL;
+}
+
 static const gp_dwarf_abbrevs_t *find_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit)
 {
-    const gp_dwarf_abbrevs_t key = {
-        .offset = unit->abbrev_offset,
-        .format = (uint32_t)unit->version << 16 | (uint32_t)unit->address_bytes << 8 | unit->offset_bytes,
-    };
+    const gp_dwarf_abbrevs_t key = {.offset = unit->abbrev_offset, .format = format_of(unit)};
+    const gp_dwarf_abbrevs_t *read = find_read(room->dwarf, &key);
+    if (read != NULL)
+        return read;
     uint64_t hash = gp_hash_more(gp_hash_u64(key.offset), key.format);
     uint32_t number = gp_index_find(&room->abbrev_index, hash, same_table, room, &key);
     if (number != GP_INDEX_NONE)

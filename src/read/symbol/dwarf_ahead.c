@@ -47,21 +47,46 @@ static void read_section(gp_job_t *job)
     size_t len = 0;
     uint8_t *bytes = section ? gp_elf_section_read(wanted->elf, section, &len) : NULL;
     wanted->dwarf->sections[wanted->number] = (gp_bytes_t){bytes, bytes ? len : 0};
+    if (wanted->number == GP_DEBUG_ABBREV) // release: synchronizes with read_abbrevs()
+        atomic_store_explicit(&wanted->dwarf->has_abbrevs, true, memory_order_release);
 }
 
-// Line tables need nothing of the other sections: they are read as long as all else waits for .debug_info and the list
-// of units.
-static void read_lines(gp_job_t *job)
+// Are there no units yet, which all else waits for?
+static bool may_read(const gp_dwarf_t *dwarf)
+{
+    return !atomic_load_explicit(&dwarf->has_units, memory_order_relaxed);
+}
+
+static void read_line_tables(gp_dwarf_t *dwarf, gp_dwarf_room_t *room)
+{
+    gp_dwarf_wanted_t wanted = {0};
+    uint64_t offset = 0;
+    wanted.addresses = dwarf->asked.addresses(dwarf->asked.owner, &wanted.count);
+    gp_buckets_make(&wanted.buckets, wanted.addresses, wanted.count, sizeof(wanted.addresses[0]));
+    while (may_read(dwarf) && gp_dwarf_line_table_read(dwarf, room, &wanted, &offset))
+        ;
+    gp_buckets_free(&wanted.buckets);
+}
+
+static void read_abbrevs(gp_dwarf_t *dwarf, gp_dwarf_room_t *room)
+{
+    uint64_t offset = 0;
+    if (atomic_load_explicit(&dwarf->has_abbrevs, memory_order_acquire)) // synchronizes with read_section()
+        while (may_read(dwarf) && gp_dwarf_abbrevs_read(dwarf, room, &offset))
+            ;
+}
+
+// Line tables need nothing of the other sections, and abbreviations little of units: they are read as long as all else
+// waits for .debug_info and the list of units.
+static void read_tables(gp_job_t *job)
 {
     gp_dwarf_t *dwarf = ((gp_dwarf_section_job_t *)job)->dwarf;
-    uint64_t offset = 0;
     read_section(job);
-    gp_dwarf_room_t *room = dwarf->is_asked_much ? take_room(dwarf) : NULL;
-    if (room == NULL)
+    if (dwarf->asked.addresses == NULL)
         return;
-    while (!atomic_load_explicit(&dwarf->has_units, memory_order_relaxed) &&
-           gp_dwarf_line_table_read(dwarf, room, &offset))
-        ;
+    gp_dwarf_room_t *room = take_room(dwarf);
+    read_line_tables(dwarf, room);
+    read_abbrevs(dwarf, room);
     leave_room(room);
 }
 
@@ -70,7 +95,7 @@ void gp_dwarf_sections_begin(gp_dwarf_t *dwarf, const gp_elf_t *elf)
 {
     for (unsigned i = GP_DEBUG_SECTIONS; i-- > 0;) {
         gp_dwarf_section_job_t *wanted = &dwarf->section_jobs[i];
-        *wanted = (gp_dwarf_section_job_t){{.work = i == GP_DEBUG_LINE ? read_lines : read_section}, dwarf, elf, i};
+        *wanted = (gp_dwarf_section_job_t){{.work = i == GP_DEBUG_LINE ? read_tables : read_section}, dwarf, elf, i};
         if (i != GP_DEBUG_INFO && i != GP_DEBUG_LINE)
             gp_helpers_give(dwarf->helpers, &wanted->job);
     }
@@ -85,10 +110,11 @@ void gp_dwarf_sections_end(gp_dwarf_t *dwarf)
             gp_helpers_take(dwarf->helpers, &dwarf->section_jobs[i].job);
 }
 
-void gp_dwarf_lines_end(gp_dwarf_t *dwarf)
+void gp_dwarf_tables_end(gp_dwarf_t *dwarf)
 {
     atomic_store_explicit(&dwarf->has_units, true, memory_order_relaxed); // for its own sake only
     gp_helpers_take(dwarf->helpers, &dwarf->section_jobs[GP_DEBUG_LINE].job);
+    dwarf->has_tables = true;
 }
 
 // --- units
@@ -122,9 +148,11 @@ static void read_units(gp_job_t *job)
     for (uint32_t i = ahead->first; i < ahead->end; i++) {
         uint32_t number = expected->units[i];
         gp_dwarf_unit_t *unit = &ahead->dwarf->units[number];
-        gp_dwarf_code_load(room, unit);
-        for (uint32_t k = expected->starts[number]; k < expected->starts[number + 1]; k++)
-            gp_dwarf_function_at(room, unit, expected->addresses[k]);
+        const uint64_t *addresses = &expected->addresses[expected->starts[number]];
+        size_t count = expected->starts[number + 1] - expected->starts[number];
+        gp_dwarf_code_load(room, unit, &(gp_dwarf_wanted_t){.addresses = addresses, .count = count});
+        for (size_t k = 0; k < count; k++)
+            gp_dwarf_function_at(room, unit, addresses[k]);
     }
     leave_room(room);
 }

@@ -76,13 +76,35 @@ static int visit(search_t *search, gp_dwarf_walk_t *walk)
     return result;
 }
 
+// As visit() does it with those that are not functions with code.
+static const uint8_t ways[GP_DWARF_TAGS] = {
+    [DW_TAG_array_type] = GP_DWARF_LEAVE,      [DW_TAG_enumeration_type] = GP_DWARF_LEAVE,
+    [DW_TAG_subroutine_type] = GP_DWARF_LEAVE, [DW_TAG_call_site] = GP_DWARF_LEAVE,
+    [DW_TAG_class_type] = GP_DWARF_SELDOM,     [DW_TAG_structure_type] = GP_DWARF_SELDOM,
+    [DW_TAG_union_type] = GP_DWARF_SELDOM,     [DW_TAG_subprogram] = GP_DWARF_CODE,
+};
+static const uint8_t ways_everywhere[GP_DWARF_TAGS] = {
+    [DW_TAG_array_type] = GP_DWARF_LEAVE,      [DW_TAG_enumeration_type] = GP_DWARF_LEAVE,
+    [DW_TAG_subroutine_type] = GP_DWARF_LEAVE, [DW_TAG_call_site] = GP_DWARF_LEAVE,
+    [DW_TAG_subprogram] = GP_DWARF_STOP,
+};
+
+// Returns false at the end.
+static bool next(search_t *search, gp_dwarf_walk_t *walk)
+{
+    bool left = false;
+    gp_dwarf_walk_past(walk, search->everywhere ? ways_everywhere : ways, true, &left);
+    search->complete = search->complete && !left;
+    return gp_dwarf_walk_next(walk);
+}
+
 int gp_dwarf_functions_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, bool everywhere)
 {
     search_t search = {room->dwarf, unit, everywhere, true};
     gp_dwarf_walk_t walk = gp_dwarf_walk(room->dwarf, unit, unit->die);
     int result = 0;
     unit->function_count = unit->ranges.count = unit->last_range = 0;
-    while (result == 0 && gp_dwarf_walk_next(&walk))
+    while (result == 0 && next(&search, &walk))
         result = visit(&search, &walk);
     unit->searched = everywhere || search.complete;
     if (result == 0)

@@ -96,6 +96,23 @@ static int visit(reading_t *reading, gp_dwarf_walk_t *walk)
     return result;
 }
 
+// As visit() does it with those that have no children of interest.
+static const uint8_t ways[GP_DWARF_TAGS] = {
+    [DW_TAG_array_type] = GP_DWARF_LEAVE,        [DW_TAG_enumeration_type] = GP_DWARF_LEAVE,
+    [DW_TAG_subroutine_type] = GP_DWARF_LEAVE,   [DW_TAG_call_site] = GP_DWARF_LEAVE,
+    [DW_TAG_class_type] = GP_DWARF_LEAVE,        [DW_TAG_structure_type] = GP_DWARF_LEAVE,
+    [DW_TAG_union_type] = GP_DWARF_LEAVE,        [DW_TAG_subprogram] = GP_DWARF_STOP,
+    [DW_TAG_inlined_subroutine] = GP_DWARF_STOP,
+};
+
+// Returns false at the end.
+static bool next(gp_dwarf_walk_t *walk)
+{
+    bool left = false; // has no inlined functions
+    gp_dwarf_walk_past(walk, ways, false, &left);
+    return gp_dwarf_walk_next(walk);
+}
+
 // Copy what was read to where it stays.
 static int keep(gp_dwarf_room_t *room, gp_dwarf_function_t *function, size_t instances)
 {
@@ -118,7 +135,7 @@ int gp_dwarf_inlined_load(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp
     reading.count = 0; // the scopes are set as they are entered
     function->loaded = true;
     room->ranges.count = 0;
-    while (result == 0 && gp_dwarf_walk_next(&walk))
+    while (result == 0 && next(&walk))
         result = visit(&reading, &walk);
     if (result == 0)
         result = gp_dwarf_flatten(&room->ranges);

@@ -46,166 +46,6 @@ bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, 
            header->line_range > 0 && header->opcode_base > 0;
 }
 
-typedef struct machine { // the line number program's registers, and what it made
-    const gp_dwarf_line_header_t *header;
-    gp_cursor_t cursor;
-    gp_dwarf_line_t *rows;
-    size_t count;    // of rows
-    size_t sequence; // the row that it starts with
-    uint64_t address;
-    uint64_t file, line;
-    bool sorted;
-} machine_t;
-
-enum { OPCODES_AT_ONCE = 1024 }; // each makes at most one row, for which there is room before
-
-// What follows is inlined into run_some(), so that the registers are registers: nothing there leads outside.
-
-static inline void reset(machine_t *machine)
-{
-    machine->address = 0;
-    machine->file = 1;
-    machine->line = 1;
-    machine->sequence = machine->count;
-}
-
-static inline uint32_t upto_u32(uint64_t number, uint32_t otherwise)
-{
-    return number <= UINT32_MAX ? (uint32_t)number : otherwise;
-}
-
-// Of several rows at one address the last one counts. One that says what the row before says is
-// left out: columns and statements are not kept, so that is every third.
-static inline void emit(machine_t *machine, uint32_t file, uint32_t line)
-{
-    size_t count = machine->count;
-    if (count > machine->sequence && machine->rows[count - 1].address == machine->address)
-        machine->count = --count;
-    if (count > machine->sequence && machine->rows[count - 1].file == file && machine->rows[count - 1].line == line)
-        return;
-    machine->sorted = machine->sorted & (count == 0 || machine->rows[count - 1].address < machine->address);
-    machine->rows[count] = (gp_dwarf_line_t){machine->address, file, line};
-    machine->count = count + 1;
-}
-
-static inline void emit_row(machine_t *machine)
-{
-    emit(machine, upto_u32(machine->file, GP_DWARF_NONE), upto_u32(machine->line, 0));
-}
-
-static inline void end_sequence(machine_t *machine)
-{
-    emit(machine, GP_DWARF_NONE, 0);
-    // Code that the linker threw away was put at address 0 or 1.
-    if (machine->count > machine->sequence && machine->rows[machine->sequence].address <= 1)
-        machine->count = machine->sequence;
-    reset(machine);
-}
-
-static inline void run_extended(machine_t *machine)
-{
-    uint64_t len = gp_read_uleb(&machine->cursor);
-    gp_cursor_t body = machine->cursor;
-    gp_cursor_skip(&machine->cursor, len);
-    if (len == 0 || machine->cursor.bad)
-        return;
-    switch (gp_read_u8(&body)) {
-    case DW_LNE_end_sequence:
-        end_sequence(machine);
-        break;
-    case DW_LNE_set_address:
-        machine->address = gp_read_uint(&body, len - 1 <= 8 ? len - 1 : 8);
-        break;
-    default: // DW_LNE_define_file: no compiler writes it; discriminators: not shown
-        break;
-    }
-}
-
-static inline void run_standard(machine_t *machine, uint8_t opcode)
-{
-    const gp_dwarf_line_header_t *header = machine->header;
-    gp_cursor_t *cursor = &machine->cursor;
-    switch (opcode) {
-    case DW_LNS_copy:
-        emit_row(machine);
-        break;
-    case DW_LNS_advance_pc:
-        machine->address += gp_read_uleb(cursor) * header->instruction_bytes;
-        break;
-    case DW_LNS_advance_line:
-        machine->line += (uint64_t)gp_read_sleb(cursor);
-        break;
-    case DW_LNS_set_file:
-        machine->file = gp_read_uleb(cursor);
-        break;
-    case DW_LNS_const_add_pc:
-        machine->address += (uint64_t)((255 - header->opcode_base) / header->line_range) * header->instruction_bytes;
-        break;
-    case DW_LNS_fixed_advance_pc:
-        machine->address += gp_cursor_u16(cursor);
-        break;
-    case DW_LNS_set_column:
-        gp_read_uleb(cursor);
-        break;
-    case DW_LNS_negate_stmt:
-        break;
-    default: // other flags, and what is newer than this reader
-        for (unsigned i = 0; i < header->operands[opcode]; i++)
-            gp_read_uleb(cursor);
-    }
-}
-
-typedef struct advances { // how far each special opcode goes
-    uint16_t address[256];
-    int16_t line[256];
-} advances_t;
-
-static void make_advances(advances_t *advances, const gp_dwarf_line_header_t *header)
-{
-    for (unsigned opcode = header->opcode_base; opcode < 256; opcode++) {
-        unsigned step = opcode - header->opcode_base;
-        advances->address[opcode] = (uint16_t)(step / header->line_range * header->instruction_bytes);
-        advances->line[opcode] = (int16_t)(header->line_base + (int)(step % header->line_range));
-    }
-}
-
-// Run so many opcodes, or up to the end.
-static machine_t run_some(machine_t machine, const advances_t *advances)
-{
-    unsigned opcode_base = machine.header->opcode_base;
-    for (int i = 0; i < OPCODES_AT_ONCE && !machine.cursor.bad && gp_cursor_left(&machine.cursor) > 0; i++) {
-        uint8_t opcode = *machine.cursor.pos++;
-        if (opcode >= opcode_base) {
-            machine.address += advances->address[opcode];
-            machine.line += (uint64_t)(int64_t)advances->line[opcode];
-            emit_row(&machine);
-        } else if (opcode == 0) {
-            run_extended(&machine);
-        } else {
-            run_standard(&machine, opcode);
-        }
-    }
-    return machine;
-}
-
-// Run all of it; the rows are in room->rows. Returns 0 or -ENOMEM.
-static int run(machine_t *machine, gp_dwarf_room_t *room)
-{
-    advances_t advances;
-    make_advances(&advances, machine->header);
-    reset(machine);
-    while (!machine->cursor.bad && gp_cursor_left(&machine->cursor) > 0) {
-        size_t count = machine->count;
-        if (room->row_capacity - count < OPCODES_AT_ONCE &&
-            gp_reserve(&room->rows, &room->row_capacity, count + count / 2 + OPCODES_AT_ONCE, sizeof(*room->rows)) < 0)
-            return -ENOMEM;
-        machine->rows = room->rows;
-        *machine = run_some(*machine, &advances);
-    }
-    machine->count = machine->sequence; // a sequence without an end is not to be believed
-    return 0;
-}
-
 typedef struct sequence { // rows of ascending addresses, the last one ends it
     uint64_t lo;
     size_t first, count;
@@ -261,38 +101,58 @@ static size_t merge(gp_dwarf_line_t *sorted, const gp_dwarf_line_t *rows, const 
     return kept;
 }
 
-// Copy the rows to where they stay.
-static int keep_rows(const machine_t *machine, gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
+// Does one run into the next?
+static bool overlap(const gp_dwarf_line_t *rows, const sequence_t *sequences, size_t count)
 {
-    size_t bytes = machine->count * sizeof(*unit->lines), count = 0;
-    if (machine->sorted) {
-        unit->lines = gp_arena_copy(&room->memory, machine->rows, bytes);
-        unit->line_count = unit->lines ? machine->count : 0;
-        return unit->lines ? 0 : -ENOMEM;
-    }
-    sequence_t *sequences = find_sequences(machine->rows, machine->count, &count);
-    unit->lines = gp_arena_alloc(&room->memory, bytes);
-    if (sequences == NULL || unit->lines == NULL) {
-        free(sequences);
-        return -ENOMEM;
-    }
-    gp_sort(sequences, count, sizeof(*sequences), compare_sequences);
-    unit->line_count = merge(unit->lines, machine->rows, sequences, count);
-    free(sequences);
-    return 0;
+    for (size_t i = 1; i < count; i++)
+        if (rows[sequences[i - 1].first + sequences[i - 1].count - 1].address > sequences[i].lo)
+            return true;
+    return false;
 }
 
-static int read_rows(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
+// Copy the rows to where they stay.
+//   all: there are; else -EAGAIN is returned where they are needed for that.
+static int keep_rows(gp_dwarf_room_t *room, const gp_dwarf_rows_t *made, bool all, gp_dwarf_unit_t *unit)
+{
+    size_t bytes = made->count * sizeof(*unit->lines), count = 0;
+    if (made->sorted) {
+        unit->lines = gp_arena_copy(&room->memory, room->rows, bytes);
+        unit->line_count = unit->lines ? made->count : 0;
+        return unit->lines ? 0 : -ENOMEM;
+    }
+    sequence_t *sequences = find_sequences(room->rows, made->count, &count);
+    int result = sequences != NULL ? 0 : -ENOMEM;
+    gp_sort(sequences, count, sizeof(*sequences), compare_sequences);
+    if (!all && overlap(room->rows, sequences, count))
+        result = -EAGAIN;
+    unit->lines = result == 0 ? gp_arena_alloc(&room->memory, bytes) : NULL;
+    if (unit->lines != NULL)
+        unit->line_count = merge(unit->lines, room->rows, sequences, count);
+    else if (result == 0)
+        result = -ENOMEM;
+    free(sequences);
+    return result;
+}
+
+static int run_and_keep(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_line_header_t *header,
+                        const gp_dwarf_wanted_t *wanted)
+{
+    gp_dwarf_rows_t made;
+    int result = gp_dwarf_line_program(room, header, wanted, &made);
+    return result < 0 || made.count == 0 ? result : keep_rows(room, &made, wanted == NULL, unit);
+}
+
+static int read_rows(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted)
 {
     gp_dwarf_line_header_t header;
     if (!gp_dwarf_line_header(room->dwarf, unit, &header))
         return 0;
-    machine_t machine = {.header = &header, .cursor = header.program, .sorted = true};
-    int result = run(&machine, room);
-    return result < 0 || machine.count == 0 ? result : keep_rows(&machine, room, unit);
+    int result = wanted->count > 0 ? run_and_keep(room, unit, &header, wanted) : -EAGAIN;
+    return result == -EAGAIN ? run_and_keep(room, unit, &header, NULL) : result;
 }
 
-bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, uint64_t *offset)
+bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, const gp_dwarf_wanted_t *wanted,
+                              uint64_t *offset)
 {
     gp_cursor_t cursor = gp_cursor(dwarf->sections[GP_DEBUG_LINE], *offset);
     uint64_t length = gp_cursor_u32(&cursor);
@@ -304,7 +164,7 @@ bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, uint64_t
     if (cursor.bad ||
         gp_grow(&dwarf->line_tables, &dwarf->line_table_capacity, dwarf->line_table_count,
                 sizeof(*dwarf->line_tables)) < 0 ||
-        read_rows(room, &unit) < 0)
+        read_rows(room, &unit, wanted) < 0)
         return false;
     dwarf->line_tables[dwarf->line_table_count++] = (gp_dwarf_line_table_t){*offset, unit.lines, unit.line_count};
     *offset = (uint64_t)(cursor.pos - dwarf->sections[GP_DEBUG_LINE].data);
@@ -327,7 +187,7 @@ static const gp_dwarf_line_table_t *find_table(const gp_dwarf_t *dwarf, const gp
     return bsearch(&offset, dwarf->line_tables, dwarf->line_table_count, sizeof(*dwarf->line_tables), compare_offset);
 }
 
-int gp_dwarf_lines_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
+int gp_dwarf_lines_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted)
 {
     const gp_dwarf_line_table_t *table = find_table(room->dwarf, unit);
     int result = 0;
@@ -335,8 +195,18 @@ int gp_dwarf_lines_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
         unit->lines = table->lines;
         unit->line_count = table->count;
     } else {
-        result = read_rows(room, unit);
+        result = read_rows(room, unit, wanted);
     }
+    gp_buckets_make(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines));
+    return result;
+}
+
+int gp_dwarf_lines_load_all(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
+{
+    static const gp_dwarf_wanted_t any;
+    gp_buckets_free(&unit->line_buckets);
+    unit->line_count = unit->last_line = 0;
+    int result = read_rows(room, unit, &any);
     gp_buckets_make(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines));
     return result;
 }

@@ -13,7 +13,8 @@
 #include "symbol/dwarf.h"
 #include "symbol/dwarf_constants.h"
 
-#define GP_DWARF_NONE UINT32_MAX // no file, no function
+#define GP_DWARF_NONE   UINT32_MAX       // no file, no function
+#define GP_DWARF_UNREAD (UINT32_MAX - 1) // instead of a file: nobody was going to ask about this code
 
 enum gp_dwarf_section {
     GP_DEBUG_INFO,
@@ -35,13 +36,17 @@ typedef struct gp_dwarf_attribute {
     int64_t implicit; // value of DW_FORM_implicit_const
 } gp_dwarf_attribute_t;
 
+#define GP_DWARF_VARIABLE_BYTES UINT16_MAX // instead of a number of bytes: it differs, or is too large
+
 typedef struct gp_dwarf_abbrev {
     uint64_t code;
     uint32_t attributes; // where they are, from the start of the table
     uint32_t step;       // where in the table's steps those that go past all its values begin
     uint16_t tag;
     bool children;
-    bool sibling; // has DW_AT_sibling
+    bool sibling;   // has DW_AT_sibling
+    bool placed;    // has DW_AT_low_pc or DW_AT_ranges
+    uint16_t bytes; // of all its values; GP_DWARF_VARIABLE_BYTES
 } gp_dwarf_abbrev_t;
 
 typedef enum gp_dwarf_slot { // what is wanted of DIEs that are walked through
@@ -67,7 +72,7 @@ typedef struct gp_dwarf_step {
 
 typedef struct gp_dwarf_abbrevs { // of one or more units
     uint64_t offset;
-    uint32_t format; // of those units: sizes of addresses and offsets, version
+    uint32_t format; // of those units: sizes of addresses, offsets and references
     const gp_dwarf_abbrev_t *items;
     size_t count;
     const gp_dwarf_step_t *steps;
@@ -80,6 +85,10 @@ typedef struct gp_dwarf_room gp_dwarf_room_t;
 // false when there are none.
 bool gp_dwarf_abbrevs_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
 void gp_dwarf_abbrevs_free(gp_dwarf_room_t *room);
+
+// Read those at a place in .debug_abbrev before it is known of which unit they are. Returns false at the end; `*offset`
+// becomes that of the next ones.
+bool gp_dwarf_abbrevs_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, uint64_t *offset);
 
 const gp_dwarf_abbrev_t *gp_dwarf_abbrev_search(const gp_dwarf_abbrevs_t *table, uint64_t code);
 
@@ -136,7 +145,7 @@ bool gp_dwarf_indexed_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *un
 
 typedef struct gp_dwarf_line { // holds up to the next row's address
     uint64_t address;
-    uint32_t file; // number in the unit's files; GP_DWARF_NONE behind a sequence
+    uint32_t file; // number in the unit's files; GP_DWARF_NONE behind a sequence; GP_DWARF_UNREAD
     uint32_t line; // 0: no code of this unit from here on
 } gp_dwarf_line_t;
 
@@ -217,9 +226,15 @@ typedef struct gp_dwarf_span { // code of a unit
     uint32_t unit;
 } gp_dwarf_span_t;
 
+typedef struct gp_dwarf_wanted { // addresses that are going to be looked up
+    const uint64_t *addresses;   // ascending
+    size_t count;                // 0 = any may be
+    gp_buckets_t buckets;        // of them; may be none
+} gp_dwarf_wanted_t;
+
 typedef struct gp_dwarf_line_table { // that was read before any unit was
     uint64_t offset;                 // in .debug_line
-    gp_dwarf_line_t *lines;
+    gp_dwarf_line_t *lines;          // some are GP_DWARF_UNREAD
     size_t count;
 } gp_dwarf_line_table_t;
 
@@ -229,6 +244,12 @@ typedef struct gp_dwarf_names { // interned file names
     size_t count, capacity;
     gp_index_t index;
 } gp_dwarf_names_t;
+
+typedef struct gp_dwarf_advances { // how far each special opcode of a line table goes, and DW_LNS_copy
+    uint8_t kind[4];               // what says so in the table's header; zeroed: of none
+    uint16_t address[256];
+    int16_t line[256];
+} gp_dwarf_advances_t;
 
 // Where what is read of units is put together, and where it stays. Several threads read, each into a room of its own.
 struct gp_dwarf_room {
@@ -243,8 +264,11 @@ struct gp_dwarf_room {
     size_t abbrev_item_capacity;
     gp_dwarf_step_t *steps;
     size_t step_capacity;
+    uint32_t sizes_format; // of which these are; 0 = they are not known
+    uint8_t form_sizes[GP_DWARF_FORMS];
     gp_dwarf_line_t *rows;
     size_t row_capacity;
+    gp_dwarf_advances_t advances;
     gp_dwarf_instance_t *instances;
     size_t instance_capacity;
     gp_dwarf_ranges_t ranges;
@@ -275,11 +299,16 @@ struct gp_dwarf {
     gp_dwarf_room_t room; // of the caller's thread
     // What helpers do:
     gp_helpers_t *helpers;
-    bool is_asked_much;
-    _Atomic bool has_units; // their list is read
+    gp_dwarf_asked_t asked;   // zeroed: about little
+    _Atomic bool has_units;   // their list is read
+    _Atomic bool has_abbrevs; // their section is
     gp_dwarf_section_job_t section_jobs[GP_DEBUG_SECTIONS];
-    gp_dwarf_line_table_t *line_tables; // by offset
+    // What is read before the units are known, by offset:
+    gp_dwarf_line_table_t *line_tables;
     size_t line_table_count, line_table_capacity;
+    gp_dwarf_abbrevs_t *abbrevs;
+    size_t abbrev_count, abbrev_capacity;
+    bool has_tables; // these are not going to change
     struct gp_dwarf_expected *expected;
     gp_dwarf_room_t job_rooms[GP_DWARF_JOB_ROOMS];
 };
@@ -321,6 +350,17 @@ typedef struct gp_dwarf_line_header { // of a unit's line table (dwarf_lines.c)
 // Returns false when the unit has no line table that can be read.
 bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, gp_dwarf_line_header_t *header);
 
+typedef struct gp_dwarf_rows { // in room->rows
+    size_t count;
+    bool sorted; // by address, each of its own
+} gp_dwarf_rows_t;
+
+// Make the rows of a line table (dwarf_line_program.c).
+//   wanted: then a row is kept for each address that is, and GP_DWARF_UNREAD between; NULL = all are kept.
+// Returns 0, -ENOMEM, or -EAGAIN where it has to be asked for all.
+int gp_dwarf_line_program(gp_dwarf_room_t *room, const gp_dwarf_line_header_t *header, const gp_dwarf_wanted_t *wanted,
+                          gp_dwarf_rows_t *made);
+
 // The file names of a unit's line table (dwarf_files.c). Returns 0 or -ENOMEM.
 int gp_dwarf_files_load(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 
@@ -329,15 +369,19 @@ int gp_dwarf_files_load(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 const char *gp_dwarf_file_name(gp_dwarf_names_t *names, gp_dwarf_unit_t *unit, uint64_t number);
 void gp_dwarf_names_free(gp_dwarf_names_t *names);
 
-// Read the line table at a place in .debug_line. Returns false at the end; `*offset` becomes that of the next one.
-bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, uint64_t *offset);
+// Read the rows of the line table at a place in .debug_line that are wanted. Returns false at the end; `*offset`
+// becomes that of the next one.
+bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, const gp_dwarf_wanted_t *wanted,
+                              uint64_t *offset);
 
-// The rows of a unit's line table (dwarf_lines.c). Returns 0 or -ENOMEM.
-int gp_dwarf_lines_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
+// The rows of a unit's line table that are wanted, those between being GP_DWARF_UNREAD; or all of them, also when some
+// have been loaded (dwarf_lines.c). Returns 0 or -ENOMEM.
+int gp_dwarf_lines_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted);
+int gp_dwarf_lines_load_all(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
 
 // All that says where the code of a unit comes from, but what is inlined, is read once; what cannot be read is left out
-// (dwarf.c).
-void gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
+// (dwarf.c). Of lines, the rows that are wanted.
+void gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted);
 
 // The function of such a unit that has the code at the address, with what is inlined into it; NULL = none.
 gp_dwarf_function_t *gp_dwarf_function_at(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, uint64_t address);
@@ -347,11 +391,11 @@ gp_dwarf_unit_t *gp_dwarf_unit_of(gp_dwarf_t *dwarf, uint64_t address);
 
 // --- what is done ahead (dwarf_ahead.c)
 
-// Begin to read and unpack the sections; have all but .debug_line; have that one, too, once the units are known.
-// Between these the file stays as it is.
+// Begin to read and unpack the sections; have all but .debug_line; have that one, too, and tables that were read
+// meanwhile, once the units are known. Between these the file stays as it is.
 void gp_dwarf_sections_begin(gp_dwarf_t *dwarf, const gp_elf_t *elf);
 void gp_dwarf_sections_end(gp_dwarf_t *dwarf);
-void gp_dwarf_lines_end(gp_dwarf_t *dwarf);
+void gp_dwarf_tables_end(gp_dwarf_t *dwarf);
 
 // Have a unit for the caller's thread, which reads it or has what a job read of it. No other thread has it from then
 // on.
@@ -388,6 +432,21 @@ bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk);
 
 void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die);
 void gp_dwarf_walk_skip(gp_dwarf_walk_t *walk); // its values, not its children
+
+// What is done with a DIE that is come to; by its tag, 0 for those that are not below GP_DWARF_TAGS.
+typedef enum gp_dwarf_way {
+    GP_DWARF_PAST,   // it is gone past; into its children
+    GP_DWARF_LEAVE,  // its children are left out, too, where it says what comes behind them
+    GP_DWARF_SELDOM, // the same; they may have code
+    GP_DWARF_CODE,   // it is visited if it has code of its own, else as GP_DWARF_SELDOM
+    GP_DWARF_STOP,   // it is visited
+} gp_dwarf_way_t;
+enum { GP_DWARF_TAGS = DW_TAG_call_site + 1 };
+
+// Go past DIEs up to one that is to be visited, or that gp_dwarf_walk_next() and the others are needed for: quicker.
+//   into: children may be gone into, else a DIE with children is visited.
+//   left: becomes true if children were left out that may have code.
+void gp_dwarf_walk_past(gp_dwarf_walk_t *walk, const uint8_t ways[GP_DWARF_TAGS], bool into, bool *left);
 
 // Leave out the children, where the DIE says what comes behind them. Returns whether it does.
 bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling);

@@ -94,3 +94,81 @@ bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling)
     walk->level--;
     return true;
 }
+
+// --- past many
+
+// What is behind a value; NULL where that is not known.
+static const uint8_t *past_value(const gp_dwarf_walk_t *walk, const uint8_t *at, uint16_t form)
+{
+    gp_cursor_t cursor = {at, walk->cursor.end, form == DW_FORM_indirect};
+    if (!cursor.bad)
+        gp_dwarf_value_skip(&cursor, walk->unit, form);
+    return cursor.bad ? NULL : cursor.pos;
+}
+
+// What is behind all values, which begin at `at`, or at DW_AT_sibling with `sibling`; NULL where that is not known.
+static inline const uint8_t *past_values(const gp_dwarf_walk_t *walk, const uint8_t *at, const gp_dwarf_step_t **steps,
+                                         bool sibling)
+{
+    const gp_dwarf_step_t *step = *steps;
+    for (; at != NULL; step++) {
+        size_t left = (size_t)(walk->cursor.end - at);
+        if (sibling && step->slot == GP_DWARF_SIBLING) {
+            *steps = step;
+            return step->bytes <= left ? at + step->bytes : NULL;
+        }
+        if ((size_t)step->bytes + step->size > left)
+            return NULL;
+        at += step->bytes + step->size;
+        if (step->form == 0)
+            return sibling ? NULL : at;
+        if (step->form == DW_FORM_implicit_const)
+            step++;
+        else if (step->size == 0)
+            at = past_value(walk, at, step->form);
+    }
+    return NULL;
+}
+
+// What is behind the children; NULL where the DIE does not say so.
+static const uint8_t *past_children(const gp_dwarf_walk_t *walk, const uint8_t *at, const gp_dwarf_step_t *step)
+{
+    const uint8_t *unit = walk->dwarf->sections[GP_DEBUG_INFO].data + walk->unit->start;
+    uint32_t there;
+    at = past_values(walk, at, &step, true);
+    if (at == NULL || step->form != DW_FORM_ref4 || walk->cursor.end - at < (ptrdiff_t)sizeof(there))
+        return NULL;
+    memcpy(&there, at, sizeof(there));
+    return there >= (size_t)(at - unit) + sizeof(there) && there <= (size_t)(walk->cursor.end - unit) ? unit + there
+                                                                                                      : NULL;
+}
+
+void gp_dwarf_walk_past(gp_dwarf_walk_t *walk, const uint8_t ways[GP_DWARF_TAGS], bool into, bool *left)
+{
+    const gp_dwarf_abbrevs_t *table = walk->unit->abbrevs;
+    const uint8_t *pos = walk->cursor.pos, *end = walk->cursor.end;
+    if (walk->abbrev == NULL || walk->level == 0 || walk->cursor.bad)
+        return;
+    while (pos < end && *pos < 0x80 && *pos - 1u < table->count) {
+        const gp_dwarf_abbrev_t *abbrev = &table->items[*pos - 1];
+        unsigned way = ways[abbrev->tag < GP_DWARF_TAGS ? abbrev->tag : 0];
+        bool leave = way != GP_DWARF_PAST && abbrev->children;
+        if (abbrev->code != *pos || way == GP_DWARF_STOP || (way == GP_DWARF_CODE && abbrev->placed) ||
+            (abbrev->children && !leave && !into))
+            break;
+        const gp_dwarf_step_t *step = table->steps + abbrev->step;
+        const uint8_t *next = pos + 1;
+        if (leave)
+            next = past_children(walk, next, step);
+        else if (abbrev->bytes != GP_DWARF_VARIABLE_BYTES && abbrev->bytes <= end - next)
+            next += abbrev->bytes; // most of them
+        else
+            next = past_values(walk, next, &step, false);
+        if (next == NULL)
+            break;
+        walk->level += abbrev->children && !leave;
+        *left |= leave && way != GP_DWARF_LEAVE;
+        pos = next;
+    }
+    walk->cursor.pos = pos;
+}

@@ -115,17 +115,26 @@ static void expect_names(gp_elf_module_t *module)
         module->names = gp_symbol_names_expect(&module->symbols, module->helpers, expected->addresses, expected->count);
 }
 
+static const uint64_t *expected_addresses(void *owner, size_t *count)
+{
+    gp_elf_module_t *module = owner;
+    take_late(module);
+    *count = module->expected != NULL ? module->expected->count : 0;
+    return module->expected != NULL ? module->expected->addresses : NULL;
+}
+
 // Lines come from whichever file has them, while a helper loads the symbols.
 static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char *path, const gp_elf_t *debug,
                         const char *debug_path)
 {
     symbols_job_t symbols = {{.work = load_symbols}, module, elf, debug};
+    const gp_dwarf_asked_t much = {expected_addresses, module}, *asked = module->is_asked_much ? &much : NULL;
     gp_dwarf_t *dwarf = NULL;
     gp_helpers_give(module->helpers, &symbols.job);
     if (gp_elf_section(elf, ".debug_info") != NULL)
-        dwarf = gp_dwarf_begin(elf, path, module->helpers, module->is_asked_much);
+        dwarf = gp_dwarf_begin(elf, path, module->helpers, asked);
     else if (debug != NULL)
-        dwarf = gp_dwarf_begin(debug, debug_path, module->helpers, module->is_asked_much);
+        dwarf = gp_dwarf_begin(debug, debug_path, module->helpers, asked);
     module->dwarf = gp_dwarf_end(dwarf);
     take_late(module);
     expect_lines(module);
