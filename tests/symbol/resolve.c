@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/buckets.h"
 #include "base/helpers.h"
@@ -35,7 +36,7 @@ enum { LINE_BYTES = 20 }; // of a question, at most
 
 // --- output, which is most of the work if it is left to stdio
 
-enum { OUTPUT_BYTES = 1 << 18, NUMBER_BYTES = 10 };
+enum { OUTPUT_BYTES = 1 << 18 };
 
 typedef struct output {
     gp_job_t job;
@@ -48,7 +49,7 @@ typedef struct output {
 
 static void flush(output_t *output)
 {
-    if (fwrite_unlocked(output->bytes, 1, output->len, stdout) != output->len)
+    if (output->len > 0 && fwrite_unlocked(output->bytes, 1, output->len, stdout) != output->len)
         exit(1);
     output->len = 0;
 }
@@ -76,15 +77,20 @@ static void put_text(output_t *output, const char *text)
 // A number and what comes behind it.
 static void put_number(output_t *output, uint32_t number, char end)
 {
-    char digits[2 * NUMBER_BYTES + 1];
-    size_t at = NUMBER_BYTES;
-    make_room(output, sizeof(digits));
-    digits[at] = end;
-    do
-        digits[--at] = (char)('0' + number % 10);
-    while ((number /= 10) > 0);
-    memcpy(output->bytes + output->len, digits + at, NUMBER_BYTES + 1); // quicker than just enough
-    output->len += NUMBER_BYTES + 1 - at;
+    enum { IN_WORD = 10000000 };
+    uint64_t text = (uint8_t)end; // the first digit lowest
+    size_t len = 1;
+    make_room(output, 2 * sizeof(text));
+    if (number >= IN_WORD) {
+        put_number(output, number / IN_WORD, '\0');
+        output->len--;
+    }
+    for (uint32_t left = number % IN_WORD; len == 1 || left > 0 || (number >= IN_WORD && len < sizeof(text)); len++) {
+        text = text << 8 | ('0' + left % 10);
+        left /= 10;
+    }
+    memcpy(output->bytes + output->len, &text, sizeof(text)); // quicker than just enough
+    output->len += len;
 }
 
 static void put_chain(output_t *output, const gp_symbol_t *symbol)
@@ -231,13 +237,15 @@ static int start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
     return pthread_create(thread, NULL, run, argument);
 }
 
-// The program is short: what it frees is taken again, and the kernel is not asked for it twice.
+// The program is short: what it frees is taken again, and the kernel is not asked for it twice. The heap begins before
+// a large page: malloc() touches that part before the rest can be asked for in large pages.
 static void keep_memory(void)
 {
-    enum { LARGE_PAGE = 2 << 20, BYTES = 8 * LARGE_PAGE };
+    enum { BEFORE = 64 << 10, LARGE_PAGE = 2 << 20, BYTES = 8 * LARGE_PAGE };
     mallopt(M_MMAP_THRESHOLD, BYTES);
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
     mallopt(M_TOP_PAD, BYTES);
+    sbrk((intptr_t)((-(uintptr_t)sbrk(0) - BEFORE) & (LARGE_PAGE - 1)));
     char *heap = malloc(1);
     if (heap != NULL)
         madvise(heap + (size_t)(-(uintptr_t)heap & (LARGE_PAGE - 1)), BYTES - LARGE_PAGE, MADV_HUGEPAGE);
