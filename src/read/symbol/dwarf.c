@@ -72,7 +72,7 @@ static const gp_dwarf_line_t *find_line(gp_dwarf_unit_t *unit, uint64_t address)
     return upto > 0 ? &unit->lines[upto - 1] : NULL;
 }
 
-// The same where not all lines are read: nobody said that this one was going to be looked up.
+// The same where not all lines are read: it was not said that this one was going to be looked up.
 static const gp_dwarf_line_t *find_any_line(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t address)
 {
     const gp_dwarf_line_t *row = find_line(unit, address);

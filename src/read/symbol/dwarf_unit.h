@@ -14,7 +14,7 @@
 #include "symbol/dwarf_constants.h"
 
 #define GP_DWARF_NONE   UINT32_MAX       // no file, no function
-#define GP_DWARF_UNREAD (UINT32_MAX - 1) // instead of a file: nobody was going to ask about this code
+#define GP_DWARF_UNREAD (UINT32_MAX - 1) // instead of a file: this code was not going to be asked about
 
 enum gp_dwarf_section {
     GP_DEBUG_INFO,
