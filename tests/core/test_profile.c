@@ -284,14 +284,19 @@ static void *deaf_worker(void *unused)
     (void)unused;
     uint64_t all = ~0ull;
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
+    uint64_t pending = 0;
     burn(60000000);
+    while (!(pending >> (SIGPROF - 1) & 1)) { // until it is found, and a signal sent
+        burn(2000000);
+        syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+    }
     sem_post(&deaf_used);
     sem_wait(&deaf_over);
     return NULL;
 }
 
 // It bypasses pthread_create() and blocks every signal: what it does before it is found is in no profile, either.
-static void nobody_has_what_a_deaf_thread_did(void **state)
+static void no_profile_has_what_a_deaf_thread_did(void **state)
 {
     (void)state;
     pthread_t thread;
@@ -421,7 +426,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_running_one_is_dumped),
         cmocka_unit_test(scopes_see_their_own),
         cmocka_unit_test(a_sleeper_is_blocked_for_other_threads),
-        cmocka_unit_test(nobody_has_what_a_deaf_thread_did),
+        cmocka_unit_test(no_profile_has_what_a_deaf_thread_did),
         cmocka_unit_test(a_thousand_at_once),
         cmocka_unit_test(host_that_owns_the_signal_keeps_it),
         cmocka_unit_test(child_goes_on),
