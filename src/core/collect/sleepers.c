@@ -2,11 +2,8 @@
 #include "collect/sleepers.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collect/look_pace.h"
 #include "collect/looks.h"
@@ -15,6 +12,7 @@
 #include "collect/samples.h"
 #include "collect/thread_sleeps.h"
 #include "coro/registry.h"
+#include "coro/task.h"
 #include "signal/edge.h"
 #include "signal/language.h"
 #include "signal/scope_record.h"
@@ -33,24 +31,12 @@ typedef struct sleep { // of a thread, in a system call
     uintptr_t sp, pc;
 } sleep_t;
 
-static bool read_task_file(pid_t tid, const char *name, char *text, size_t size)
-{
-    snprintf(text, size, "/proc/self/task/%d/%s", (int)tid, name);
-    int fd = open(text, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t length = read(fd, text, size - 1);
-    close(fd);
-    text[length > 0 ? length : 0] = '\0';
-    return length > 0;
-}
-
 // Source: proc_pid_syscall(5): "running" also where it waits for a processor, or the number, six arguments, the stack
 // pointer and the program counter.
 static bool find_sleep(pid_t tid, sleep_t *sleep)
 {
     char text[256];
-    return read_task_file(tid, "syscall", text, sizeof(text)) &&
+    return gp_task_read(tid, "syscall", text, sizeof(text)) &&
            sscanf(text, "%ld %*s %*s %*s %*s %*s %*s %lx %lx", &sleep->call, &sleep->sp, &sleep->pc) == 3 &&
            sleep->call >= 0;
 }
@@ -223,15 +209,6 @@ bool gp_sleepers_look(gp_thread_t *thread, bool *found)
     return true;
 }
 
-// Source: proc_pid_status(5). Counted as the thread falls asleep. Returns whether it is known.
-static bool read_voluntary_switches(pid_t tid, uint64_t *switches)
-{
-    char text[4096];
-    const char *line =
-        read_task_file(tid, "status", text, sizeof(text)) ? strstr(text, "\nvoluntary_ctxt_switches:") : NULL;
-    return line != NULL && sscanf(line, " voluntary_ctxt_switches: %" SCNu64, switches) == 1;
-}
-
 uint64_t gp_sleepers_open_ns(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
 {
     // Acquire: the rest is of that coarse point, or of a later one, which is noticed.
@@ -242,7 +219,7 @@ uint64_t gp_sleepers_open_ns(gp_thread_t *thread, prof_coro_t *coro, uint64_t no
     prof_coro_t *current;
     uint64_t used = gp_slice_open_ns(thread, &current);
     if (current != coro || wall < used + AWAKE_NS ||
-        !read_voluntary_switches(atomic_load_explicit(&thread->tid, memory_order_relaxed), &switches))
+        !gp_task_voluntary_switches(atomic_load_explicit(&thread->tid, memory_order_relaxed), &switches))
         return 0;
     bool is_steady =
         atomic_load_explicit(&thread->coarse_ticks, memory_order_relaxed) == coarse && gp_edge_settled(coro) == settled;

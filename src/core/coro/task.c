@@ -40,8 +40,7 @@ int gp_task_each(void (*visit)(pid_t tid, void *argument), void *argument)
     return 0;
 }
 
-// The beginning of a file of a thread; nothing where it is gone.
-static void read_file(pid_t tid, const char *name, char *text, size_t size)
+bool gp_task_read(pid_t tid, const char *name, char *text, size_t size)
 {
     snprintf(text, size, "/proc/self/task/%d/%s", (int)tid, name);
     int fd = (int)syscall(SYS_openat, AT_FDCWD, text, O_RDONLY | O_CLOEXEC);
@@ -49,12 +48,13 @@ static void read_file(pid_t tid, const char *name, char *text, size_t size)
     text[length > 0 ? length : 0] = '\0';
     if (fd >= 0)
         syscall(SYS_close, fd);
+    return length > 0;
 }
 
 char gp_task_state(pid_t tid)
 {
     char text[128];
-    read_file(tid, "stat", text, sizeof(text));
+    gp_task_read(tid, "stat", text, sizeof(text));
     const char *end = strrchr(text, ')');
     return end != NULL && end[1] != '\0' ? end[2] : 0;
 }
@@ -69,13 +69,24 @@ static bool is_in_set(const char *status, const char *label, int signal_number)
 bool gp_task_blocks(pid_t tid, int signal_number)
 {
     char text[STATUS_SIZE];
-    read_file(tid, "status", text, sizeof(text));
+    gp_task_read(tid, "status", text, sizeof(text));
     return is_in_set(text, "\nSigBlk:", signal_number);
 }
 
 bool gp_task_holds_back(pid_t tid, int signal_number)
 {
     char text[STATUS_SIZE];
-    read_file(tid, "status", text, sizeof(text));
+    gp_task_read(tid, "status", text, sizeof(text));
     return is_in_set(text, "\nSigPnd:", signal_number) && is_in_set(text, "\nSigBlk:", signal_number);
+}
+
+bool gp_task_voluntary_switches(pid_t tid, uint64_t *switches)
+{
+    static const char label[] = "\nvoluntary_ctxt_switches:";
+    char text[STATUS_SIZE];
+    gp_task_read(tid, "status", text, sizeof(text));
+    const char *count = strstr(text, label);
+    if (count != NULL)
+        *switches = strtoull(count + strlen(label), NULL, 10);
+    return count != NULL;
 }

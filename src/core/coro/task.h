@@ -3,11 +3,17 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 // Call `visit` for each thread but greenprof's own. Returns 0, or a negative errno value where they cannot be listed.
 // Signals: not safe. Cost: a system call per few hundred threads, and memory for them.
 int gp_task_each(void (*visit)(pid_t tid, void *argument), void *argument);
+
+// The beginning of a file of a thread, "stat" for example, and a NUL; nothing where the thread is gone. `size` is that
+// of the text, 64 at least. Returns whether there is anything. Signals: safe. Cost: three system calls.
+bool gp_task_read(pid_t tid, const char *name, char *text, size_t size);
 
 // What a thread does: 'R' it runs or may run, 'S' it sleeps, 'Z' it has ended, ...; 0 = it is gone, or not known.
 // Signals: safe. Cost: three system calls.
@@ -22,3 +28,7 @@ bool gp_task_blocks(pid_t tid, int signal_number);
 // Does it block one that was sent to it? As gp_task_blocks().
 // Source: proc_pid_status(5): SigPnd has the signals that wait for the thread itself.
 bool gp_task_holds_back(pid_t tid, int signal_number);
+
+// How often it gave its processor away, as it does when it falls asleep. Returns whether that is known. As above.
+// Source: proc_pid_status(5).
+bool gp_task_voluntary_switches(pid_t tid, uint64_t *switches);
