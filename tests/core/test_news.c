@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The collector hears of every record, though a thread that it knows to have news tells it nothing more: whichever of
-// the two sees what the other does, none is left in a ring with nobody to come for it.
+// the two sees what the other does, none is left in a ring that nothing comes for.
 #include <pthread.h>
 #include <sched.h>
 
