@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A name that leads into a unit which a helper is reading: it is waited for before anything of that unit is looked at.
+// And a function within a type, which is gone past at first.
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -110,10 +111,33 @@ static void test_name_in_a_unit_that_is_read(void **state)
     gp_elf_close(&elf);
     gp_helpers_close(helpers);
     gp_helpers_use(0, NULL);
+    led_to = NULL;
+}
+
+static void test_function_in_a_type(void **state)
+{
+    (void)state;
+    enum { BEHIND_LED_TO = 4 };
+    gp_dwarf_place_t places[GP_DWARF_PLACES_MAX];
+    gp_elf_t elf;
+    assert_int_equal(gp_elf_open(&elf, UNITS_APART), 0);
+    gp_dwarf_t *dwarf = gp_dwarf_open(&elf, UNITS_APART);
+    assert_non_null(dwarf);
+    uint64_t led_to_address = address_in(dwarf, 1);
+    assert_int_equal(gp_dwarf_find(dwarf, led_to_address, places), 1);
+    assert_string_equal(places[0].name, "led_to");
+    assert_int_equal(gp_dwarf_find(dwarf, led_to_address + BEHIND_LED_TO, places), 1);
+    assert_string_equal(places[0].name, "method");
+    assert_int_equal(places[0].first_line, 43);
+    gp_dwarf_close(dwarf);
+    gp_elf_close(&elf);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_name_in_a_unit_that_is_read)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_name_in_a_unit_that_is_read),
+        cmocka_unit_test(test_function_in_a_type),
+    };
     return cmocka_run_group_tests_name("settle", tests, NULL, NULL);
 }

@@ -116,8 +116,8 @@ static uint16_t fixed_bytes(const reading_t *reading, const gp_dwarf_abbrev_t *a
     }
 }
 
-// Go past attributes whose values are of a fixed size and not wanted, which most are. Returns how many bytes these
-// values have together.
+// Go past attributes of a fixed size whose values are not needed, as most are not. Returns the bytes of their values in
+// all.
 static inline uint32_t past_fixed(reading_t *reading, const uint8_t slots[SLOTS])
 {
     const uint8_t *at = reading->cursor.pos;
