@@ -158,9 +158,10 @@ static void prepare_for(const gp_snapshot_t *snapshot, gp_symbolizer_t *symboliz
     }
 }
 
-static void prepare(void)
+// What was looked up after the first `since`.
+static void prepare(uint32_t since)
 {
-    gp_snapshot_t *snapshot = prof_core_interface()->latest();
+    gp_snapshot_t *snapshot = prof_core_interface()->latest(since);
     gp_dump_names_t *names = snapshot != NULL ? gp_dump_names_take() : NULL;
     uint32_t *numbers = names != NULL ? calloc(snapshot->module_count + 1, sizeof(*numbers)) : NULL;
     if (numbers != NULL)
@@ -180,7 +181,7 @@ static void *prepare_all(void *unused)
     for (int look = 0; look < LOOKS && core->may_stay(); look++) {
         uint32_t looked_up = core->looked_up();
         if (looked_up != prepared)
-            prepare();
+            prepare(prepared);
         prepared = looked_up;
         nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
     }

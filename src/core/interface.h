@@ -80,10 +80,10 @@ typedef struct gp_core_interface {
     // As thread_start, of one that ends soon after may_stay() has become false.
     int (*helper_start)(void *(*run)(void *), void *argument, void *pthread_out);
     bool (*may_stay)(void);
-    // How many locations of samples were looked up so far, and a snapshot with nothing but the latest: see
-    // gp_profile_latest().
+    // How many locations of samples were looked up so far, and a snapshot with nothing but those after the first
+    // `since`: see gp_profile_latest().
     uint32_t (*looked_up)(void);
-    gp_snapshot_t *(*latest)(void);
+    gp_snapshot_t *(*latest)(uint32_t since);
     // Call the first when the process ends by exit() or _exit(), perhaps in a handler; the other when its capture has
     // ended, too.
     void (*at_end)(void (*call)(void), void (*last)(void));

@@ -76,6 +76,36 @@ static void a_file_is_one_module_wherever_it_is_loaded(void **state)
     assert_int_equal(module_count(), 1);
 }
 
+// Names are prepared for what was met, whatever is loaded meanwhile.
+static void the_latest_outlive_what_is_loaded_since(void **state)
+{
+    gp_loc_t latest[GP_MODULES_LATEST];
+    (void)state;
+    load(0, 1, 77, 0x10000);
+    uint32_t since = gp_modules_looked_up();
+    gp_loc_t loc = gp_modules_locate(0x10200);
+    assert_int_equal(gp_modules_locate(0x10200), loc); // known by now
+    load(0, 2, 88, 0x10000);
+    gp_loc_t other = gp_modules_locate(0x10200);
+    gp_modules_locate(0x90000); // no module's
+    assert_int_equal(gp_modules_looked_up(), since + 2);
+    assert_int_equal(gp_modules_latest(since, latest), 2);
+    assert_int_equal(latest[0], loc);
+    assert_int_equal(latest[1], other);
+    assert_int_equal(gp_modules_latest(since + 1, latest), 1);
+    assert_int_equal(latest[0], other);
+    assert_int_equal(gp_modules_latest(since + 2, latest), 0);
+
+    for (int round = 0; round < 3; round++) { // more than there is room for
+        load(0, 2, 88, 0x10000);
+        for (uintptr_t at = 0; at < IMAGE_BYTES; at += 2)
+            gp_modules_locate(0x10000 + at);
+    }
+    gp_loc_t last = gp_modules_locate(0x10401);
+    assert_int_equal(gp_modules_latest(since, latest), GP_MODULES_LATEST);
+    assert_int_equal(latest[GP_MODULES_LATEST - 1], last);
+}
+
 static void what_may_be_another_file_is_another_module(void **state)
 {
     (void)state;
@@ -128,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_one_module_wherever_it_is_loaded),
+        cmocka_unit_test(the_latest_outlive_what_is_loaded_since),
         cmocka_unit_test(what_may_be_another_file_is_another_module),
         cmocka_unit_test(two_copies_at_a_time_are_two),
         cmocka_unit_test(those_without_room_are_counted),

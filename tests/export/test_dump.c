@@ -124,16 +124,19 @@ static bool may_stay(void)
     return atomic_load(&helper_may_stay);
 }
 
+static _Atomic uint32_t looked_up_so_far = 1, latest_since;
+
 static uint32_t looked_up(void)
 {
-    return 1;
+    return atomic_load(&looked_up_so_far);
 }
 
-static gp_snapshot_t *take_latest(void)
+static gp_snapshot_t *take_latest(uint32_t since)
 {
     static const gp_module_info_t module = {.id = 7, .path = "/proc/self/exe"};
     static const gp_snapshot_node_t nodes[] = {{.loc = GP_LOC(7, 0x10)}, {.loc = GP_LOC(8, 0x10)}};
     static gp_snapshot_t latest = {.nodes = nodes, .node_count = 2, .modules = &module, .module_count = 1};
+    atomic_store(&latest_since, since);
     atomic_fetch_add(&latest_taken, 1);
     __atomic_add_fetch(&snapshots, 1, __ATOMIC_SEQ_CST);
     return &latest;
@@ -337,18 +340,27 @@ static void test_names_are_not_kept_for_ever(void **state)
     assert_in_range(most, 0, 2 * GP_SYMBOLIZER_KEPT_MAX); // else more than 3 times as much
 }
 
-// A profile that begins has the names of what samples were in read, once; profiles right after it do nothing; and it
-// ends when it is asked to.
+static void wait_for_latest(int times)
+{
+    while (atomic_load(&latest_taken) < times || __atomic_load_n(&snapshots, __ATOMIC_SEQ_CST) > 0)
+        usleep(1000);
+}
+
+// A profile that begins has the names of what samples were in read, each once; profiles right after it do nothing; and
+// it ends when it is asked to.
 static void test_names_are_prepared(void **state)
 {
     (void)state;
     assert_non_null(begun);
     for (int i = 0; i < 100; i++)
         begun();
-    while (atomic_load(&latest_taken) == 0 || __atomic_load_n(&snapshots, __ATOMIC_SEQ_CST) > 0)
-        usleep(1000);
+    wait_for_latest(1);
     assert_int_equal(atomic_load(&helpers), 1);
     assert_int_equal(atomic_load(&latest_taken), 1);
+    assert_int_equal(atomic_load(&latest_since), 0);
+    atomic_store(&looked_up_so_far, 5);
+    wait_for_latest(2);
+    assert_int_equal(atomic_load(&latest_since), 1);
     assert_int_equal(prof_dump(profile(), "folded", path), 0);
     expect_folded(path);
     atomic_store(&helper_may_stay, false);

@@ -18,11 +18,12 @@ static gp_index_t by_image; // numbers of modules by image_hash()
 static unsigned long long seen_adds, seen_subs;
 static uint64_t new_loads, unlisted; // of the present look
 static _Atomic uint64_t lost;
-static _Atomic uint32_t looked_up; // locations in modules
+static _Atomic uint32_t looked_up;         // locations in modules
+static gp_loc_t latest[GP_MODULES_LATEST]; // of these, location number n at n modulo the room
 static struct {
     uintptr_t pc;
     gp_loc_t loc;
-} cache[GP_MODULES_LATEST]; // program counter -> location, direct-mapped
+} cache[4096]; // program counter -> location, direct-mapped
 
 static void read_build_id(gp_module_t *module, const struct dl_phdr_info *info, const ElfW(Phdr) * header)
 {
@@ -236,9 +237,10 @@ bool gp_modules_refresh(void)
 
 static gp_loc_t location_in(gp_module_t *module, uintptr_t pc)
 {
+    gp_loc_t loc = GP_LOC(module->id, pc - module->bias);
     module->used = true;
-    atomic_fetch_add_explicit(&looked_up, 1, memory_order_relaxed);
-    return GP_LOC(module->id, pc - module->bias);
+    latest[atomic_fetch_add_explicit(&looked_up, 1, memory_order_relaxed) % GP_MODULES_LATEST] = loc;
+    return loc;
 }
 
 static gp_loc_t locate(uintptr_t pc)
@@ -278,12 +280,12 @@ uint32_t gp_modules_looked_up(void)
     return atomic_load_explicit(&looked_up, memory_order_relaxed);
 }
 
-size_t gp_modules_latest(gp_loc_t locs[GP_MODULES_LATEST])
+size_t gp_modules_latest(uint32_t since, gp_loc_t locs[GP_MODULES_LATEST])
 {
-    size_t count = 0;
-    for (size_t i = 0; i < GP_MODULES_LATEST; i++)
-        if (GP_LOC_MODULE(cache[i].loc) != 0)
-            locs[count++] = cache[i].loc;
+    uint32_t end = gp_modules_looked_up();
+    uint32_t count = end - since < GP_MODULES_LATEST ? end - since : GP_MODULES_LATEST;
+    for (uint32_t i = 0; i < count; i++)
+        locs[i] = latest[(end - count + i) % GP_MODULES_LATEST];
     return count;
 }
 

@@ -41,9 +41,10 @@ const gp_module_t *gp_modules_all(size_t *count);
 // How many locations were looked up so far, many of them again. Needs no lock.
 uint32_t gp_modules_looked_up(void);
 
-// Locations in modules that were asked for of late, each once. Returns how many.
+// Those that were looked up after the first `since`, also in modules that are gone; where they are more than there is
+// room for, the latest of them. Returns how many.
 enum { GP_MODULES_LATEST = 4096 };
-size_t gp_modules_latest(gp_loc_t locs[GP_MODULES_LATEST]);
+size_t gp_modules_latest(uint32_t since, gp_loc_t locs[GP_MODULES_LATEST]);
 
 // How many were loaded that found no room. Needs no lock.
 uint64_t gp_modules_lost(void);

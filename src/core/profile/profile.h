@@ -26,7 +26,8 @@ gp_snapshot_t *gp_profile_snapshot(prof_t *profile);
 
 // A snapshot with nothing but the locations that samples had of late, as nodes that hang together in no way, and the
 // modules of these and earlier ones; NULL when memory is short. Takes the drain lock.
-gp_snapshot_t *gp_profile_latest(void);
+//   since: without so many first ones; see gp_modules_latest().
+gp_snapshot_t *gp_profile_latest(uint32_t since);
 
 // Called by prof_start() at its end, no lock held; NULL = nothing is.
 extern void (*_Atomic gp_profile_begun)(void);

@@ -234,11 +234,11 @@ gp_snapshot_t *gp_profile_snapshot(prof_t *profile)
     return NULL;
 }
 
-static int copy_latest(gp_snapshot_t *snapshot)
+static int copy_latest(uint32_t since, gp_snapshot_t *snapshot)
 {
     gp_loc_t *locs = malloc(GP_MODULES_LATEST * sizeof(*locs));
     gp_snapshot_node_t *nodes = calloc(GP_MODULES_LATEST, sizeof(*nodes));
-    size_t count = locs != NULL ? gp_modules_latest(locs) : 0;
+    size_t count = locs != NULL ? gp_modules_latest(since, locs) : 0;
     for (size_t i = 0; i < count && nodes != NULL; i++)
         nodes[i].loc = locs[i];
     snapshot->nodes = nodes;
@@ -247,7 +247,7 @@ static int copy_latest(gp_snapshot_t *snapshot)
     return nodes != NULL ? 0 : -ENOMEM;
 }
 
-gp_snapshot_t *gp_profile_latest(void)
+gp_snapshot_t *gp_profile_latest(uint32_t since)
 {
     owned_t *owned = gp_process_is_open() ? calloc(1, sizeof(*owned)) : NULL;
     if (owned == NULL)
@@ -256,7 +256,7 @@ gp_snapshot_t *gp_profile_latest(void)
     // -Wanalyzer-malloc-leak: gp_profile_snapshot_free() frees what the snapshot is a part of.
     int error = copy_modules(&owned->snapshot, true);
     if (error == 0)
-        error = copy_latest(&owned->snapshot);
+        error = copy_latest(since, &owned->snapshot);
     gp_drain_leave();
     if (error == 0)
         return &owned->snapshot;
