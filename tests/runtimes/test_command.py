@@ -32,7 +32,9 @@ class Command(shares.Shares):
         self.assertRegex(self.about("lua_static"), r"(?m)^Lua 5\.4, linked in +lua_static: link-time hook is in place$")
 
     def test_none(self):
-        self.assertIn("none that greenprof knows", self.ask("/bin/true"))
+        said = self.ask("/bin/true")
+        self.assertIn("none that greenprof knows", said)
+        self.assertIn("C++20", said)
         self.assertEqual(self.ask("no-such-program", status=1), "")
         self.assertEqual(self.ask("999999999", status=1), "")
 

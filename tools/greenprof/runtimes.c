@@ -280,7 +280,8 @@ static int show(const findings_t *findings)
             printf("not hooked; link with: pkg-config --libs greenprof-wrap-%s\n", runtime->wrap);
     }
     if (shown == 0)
-        printf("none that greenprof knows; coroutines are found by their stacks, and named by <greenprof/coro.h>\n");
+        printf("none that greenprof knows; coroutines with stacks of their own are found by these, and named by "
+               "<greenprof/coro.h>; stackless ones (C++20, Rust async) are seen as their threads\n");
     return gp_finish_stdout();
 }
 
