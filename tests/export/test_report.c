@@ -13,6 +13,7 @@
 #include "capture_script.h"
 #include "export/function_table.h"
 #include "report/build.h"
+#include "report/report_entry.h"
 
 static const char script[] = "meta exe /opt/app/server\n"
                              "module 1 /opt/app/server 0102 0x1000 0x9000 0x0\n"
@@ -273,13 +274,46 @@ static void test_snapshot(void **state)
     gp_symbolizer_destroy(symbolizer);
 }
 
+static void test_functions_of_runtimes(void **state)
+{
+    static const char *const theirs[] = {
+        "void boost::context::detail::fiber_entry<boost::context::detail::fiber_record<A, main::{lambda()#1}> >(B)",
+        "decltype ((f)((declval<int>)())) boost::context::detail::apply<int (*)(int)>(int (*)(int))",
+        "std::_Bind<boost::context::fiber (app::worker::*(app::worker*))()>::operator()()",
+        "boost::coroutines::detail::push_coroutine_object<A, void (*)(int)>::run()",
+        "boost::fibers::context const* boost::fibers::f<(a)1, b->c>(int)",
+        "libboost_fiber.so.1.74.0+0xb4d0",
+    };
+    static const char *const own[] = {
+        "heavy_producer(boost::coroutines2::detail::push_coroutine<int>&)",
+        "main::{lambda(std::string)#1}::operator()(std::string) const",
+        "std::vector<boost::fibers::fiber> app::start<int>(int)",
+        "(anonymous namespace)::f(boost::context::fiber)",
+        "app::boost::context::f()",
+        "decltype (",
+        "operator>",
+        "work",
+        "",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(theirs) / sizeof(*theirs); i++)
+        assert_true(gp_report_is_runtimes(theirs[i]));
+    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+        assert_false(gp_report_is_runtimes(own[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_process),  cmocka_unit_test(test_coroutine_filter_uses_ledger),
-        cmocka_unit_test(test_trace_filter),   cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_no_samples),     cmocka_unit_test(test_dataset),
-        cmocka_unit_test(test_function_table), cmocka_unit_test(test_snapshot),
+        cmocka_unit_test(test_whole_process),
+        cmocka_unit_test(test_coroutine_filter_uses_ledger),
+        cmocka_unit_test(test_trace_filter),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_no_samples),
+        cmocka_unit_test(test_dataset),
+        cmocka_unit_test(test_function_table),
+        cmocka_unit_test(test_snapshot),
+        cmocka_unit_test(test_functions_of_runtimes),
     };
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }

@@ -18,6 +18,8 @@ SPARE = 3  # switches to start, to end, to unwind
 ENTRIES = {name: f"entry_{name}" for name in shares.WORKERS}
 # At its end a coroutine may throw: the last call of its entry function, which the walker takes for a forged bottom.
 BOOST = (r"void boost::context::detail::fiber_entry<", r"__cxa_throw$")
+# In the parameters of the entry function; elsewhere the first of the program's own on the stack.
+LAMBDA = {name: r"main::\{lambda\(boost::.*\)#1\}" for name in shares.WORKERS}
 SWAP = r"swapcontext$"  # a few of its instructions have no caller: the stack pointer is already the next one's
 SHAPE = (r"entry_",)
 
@@ -34,13 +36,14 @@ class Row:
 
 SHARED = {
     "ucontext": Row("ucontext", SHAPE + (SWAP,), ENTRIES),
-    "boost_context": Row("boost_context", BOOST),
-    "boost_coroutine2": Row("boost_coroutine2", BOOST),
+    "boost_context": Row("boost_context", BOOST, LAMBDA),
+    "boost_coroutine2": Row("boost_coroutine2", BOOST, LAMBDA),
     # The dispatcher is a coroutine as well, and runs as often as it likes.
-    "boost_fiber": Row("boost_fiber", BOOST + (r"libboost_fiber\.so",), extra=(1,), in_step_too=False),
+    "boost_fiber": Row("boost_fiber", BOOST + (r"libboost_fiber\.so",),
+                       {name: r"run_worker(\(int\))?" for name in shares.WORKERS}, extra=(1,), in_step_too=False),
     # The entry function jumps into run().
     "boost_asio": Row("boost_asio", (r"void boost::coroutines::detail::trampoline_push_void<",
-                                     r"boost::coroutines::detail::push_coroutine_object<")),
+                                     r"boost::coroutines::detail::push_coroutine_object<"), LAMBDA),
     # The scheduler is a coroutine as well; Pth's own trampoline calls the entry function.
     "pth": Row("pth", (r"libpth\.so", r"run$", SWAP), {name: f"the {name} one" for name in shares.WORKERS}, extra=(1,)),
     # co_exit_to() is the last that its runner calls.
@@ -51,7 +54,7 @@ SHARED = {
 }
 
 LINKED = {
-    "boost_static": Row("boost_static", BOOST),
+    "boost_static": Row("boost_static", BOOST, LAMBDA),
     "folly": Row("folly", (r"\(anonymous namespace\)::Fiber::fiber_func",)),
     # What calls the entry function has been compiled into st_thread_create(), and ends the coroutine after it.
     "st_static": Row("st_static", SHAPE + (r"_st_idle_thread_start", r"st_thread_create;st_thread_exit$"), ENTRIES, extra=(0, 1)),

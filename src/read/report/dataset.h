@@ -39,6 +39,7 @@ typedef struct gp_dataset_coro {
     uint32_t traces; // how many traces it worked for
     uint32_t trace;  // the last one of them: number in `traces`
     uint32_t share;  // the last one of its shares that was looked for, plus 1
+    uint32_t stack;  // the deepest of some of its samples': number in `stacks`; 0 = not known
     // Samples of waits that had not ended, and what the ledger took back of these, as they turned out to have no end.
     // So `lasting_kept` of each such sample counts. Of the whole capture.
     uint64_t lasting_ns, taken_back_ns;

@@ -142,6 +142,9 @@ static gp_dataset_share_t *share_of_sample(gp_dataset_t *dataset, const gp_sampl
     uint32_t trace = gp_dataset_trace_quick(dataset, sample->trace);
     if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
         return NULL;
+    uint32_t stack = gp_dataset_stack_quick(dataset, sample->stack_id);
+    if (stack != GP_INDEX_NONE && dataset->stacks[stack].depth > dataset->stacks[dataset->coros[coro].stack].depth)
+        dataset->coros[coro].stack = stack;
     gp_dataset_share_t *share = gp_dataset_share_of(dataset, coro, trace);
     latest->has_share = share != NULL;
     latest->share = share != NULL ? (size_t)(share - dataset->shares) : 0;

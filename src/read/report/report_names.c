@@ -13,16 +13,6 @@ uint32_t gp_report_module(const gp_dataset_t *dataset, gp_symbolizer_t *symboliz
     return gp_symbolizer_module(symbolizer, module->path, strlen(module->path), module->build_id, module->build_id_len);
 }
 
-static const char *entry_name(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t entry)
-{
-    if (entry == 0 || GP_LOC_MODULE(entry) == GP_MODULE_PSEUDO)
-        return NULL;
-    uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(entry));
-    const gp_symbol_t *symbol =
-        gp_symbolizer_resolve(symbolizer, gp_report_module(dataset, symbolizer, number), GP_LOC_OFFSET(entry));
-    return symbol ? gp_symbol_outermost(symbol)->function : NULL;
-}
-
 const char *gp_report_loc_name(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t loc)
 {
     if (GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO)
@@ -58,17 +48,17 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
 {
     const gp_coro_record_t *record = &dataset->coros[coro].record;
     const char *name = record->name;
-    char address[48];
+    char made[256];
     if (record->kind == GP_CORO_THREAD)
         return thread_label(dataset, record, text, size);
     if (name[0] == '\0')
-        name = entry_name(dataset, symbolizer, record->entry);
+        name = gp_report_coro_entry(dataset, coro, symbolizer, made, sizeof(made)) ? made : NULL;
     if (name == NULL && dataset->coros[coro].defined && record->stack_bytes == 0) {
         name = "unnamed"; // it shares its stack with others
     } else if (name == NULL && dataset->coros[coro].defined) {
-        snprintf(address, sizeof(address), "stack@0x%" PRIx64 "-0x%" PRIx64, record->stack_lo,
+        snprintf(made, sizeof(made), "stack@0x%" PRIx64 "-0x%" PRIx64, record->stack_lo,
                  record->stack_lo + record->stack_bytes);
-        name = address;
+        name = made;
     }
     if (name == NULL)
         name = "unknown"; // its definition was lost

@@ -8,7 +8,8 @@
 #include "report/build.h"
 
 enum { FLAG_THREAD = 1, FLAG_FOLDED = 2 };
-enum { NAMES_MAX = 1000 }; // of those that are folded
+enum { ENTRY_SIZE = 4096 }; // bytes of a first function's name; the rest is cut off
+enum { NAMES_MAX = 1000 };  // of those that are folded
 
 typedef struct ranked {
     uint64_t ns;
@@ -44,13 +45,12 @@ static void put_coro(gp_page_writer_t *writer, uint32_t coro, const gp_ledger_t 
     const gp_dataset_t *dataset = writer->dataset;
     const gp_dataset_coro_t *one = flags & FLAG_FOLDED ? NULL : &dataset->coros[coro];
     uint32_t parent = one != NULL ? gp_dataset_coro_find(dataset, one->record.parent_id) : GP_INDEX_NONE;
-    const char *entry = one != NULL && one->record.entry != 0
-                            ? gp_report_loc_name(dataset, writer->page->symbolizer, one->record.entry)
-                            : NULL;
+    char entry[ENTRY_SIZE];
+    bool has_entry = one != NULL && gp_report_coro_entry(dataset, coro, writer->page->symbolizer, entry, sizeof(entry));
     const uint64_t row[] = {
         one != NULL ? one->record.id : 0,
         name,
-        entry != NULL ? (uint64_t)gp_string_table_number(&writer->nodes.names, entry) + 1 : 0,
+        has_entry ? (uint64_t)gp_string_table_number(&writer->nodes.names, entry) + 1 : 0,
         one != NULL && one->record.parent_id != 0 ? gp_page_coro(writer, parent) : 0,
         one != NULL && writer->spawns[coro] != 0 ? (uint64_t)writer->nodes.order[writer->spawns[coro] - 1] + 1 : 0,
         flags | (one != NULL && one->record.kind == GP_CORO_THREAD ? FLAG_THREAD : 0u),

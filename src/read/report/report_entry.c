@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "report/report_entry.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/report_names.h"
+
+enum { LONG_NAME = 100 };
+
+static const char *const runtimes[] = {
+    "boost::asio::", "boost::context::", "boost::coroutines::", "boost::coroutines2::", "boost::fibers::",
+    "libboost_", // code without symbols
+    "std::",
+};
+
+// What a character adds to the depth of template arguments. It is not the first of its name.
+static int template_step(const char *at)
+{
+    return (*at == '<') - (*at == '>' && at[-1] != '-');
+}
+
+// After "decltype (...)", whose parentheses are no parameters.
+static const char *after_decltype(const char *function)
+{
+    int depth = 0;
+    const char *at = function + strcspn(function, "(");
+    for (; *at != '\0'; at++) {
+        depth += (*at == '(') - (*at == ')');
+        if (depth == 0)
+            return at + 1;
+    }
+    return function;
+}
+
+// Without its result: what stands after the last space outside of all brackets, before its parameters.
+static const char *qualified_name(const char *function)
+{
+    int depth = 0;
+    const char *start = strncmp(function, "decltype", 8) == 0 ? after_decltype(function) : function;
+    for (const char *at = start; *at != '\0' && !(depth == 0 && *at == '('); at++) {
+        if (*at == ' ' && depth == 0)
+            start = at + 1;
+        depth += template_step(at) + (*at == '{') - (*at == '}');
+    }
+    return start;
+}
+
+bool gp_report_is_runtimes(const char *function)
+{
+    const char *name = qualified_name(function);
+    for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++)
+        if (strncmp(name, runtimes[i], strlen(runtimes[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_runtimes(const gp_symbol_t *symbol)
+{
+    // Inlined functions may have no more than the last part of their names.
+    return gp_report_is_runtimes(symbol->function) || strstr(symbol->file, "/boost/") != NULL ||
+           strstr(symbol->file, "/c++/") != NULL;
+}
+
+static const gp_symbol_t *symbol_at(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t loc)
+{
+    uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(loc));
+    return gp_symbolizer_resolve(symbolizer, gp_report_module(dataset, symbolizer, number), GP_LOC_OFFSET(loc));
+}
+
+static bool is_code(gp_loc_t loc)
+{
+    return loc != 0 && GP_LOC_MODULE(loc) != GP_MODULE_PSEUDO && GP_LOC_MODULE(loc) != GP_MODULE_LANGUAGE;
+}
+
+// The outermost function of a frame, inlined ones included, that is not a runtime's. NULL = all are.
+static const gp_symbol_t *own_function(const gp_symbol_t *symbol)
+{
+    const gp_symbol_t *own = NULL;
+    for (; symbol != NULL; symbol = symbol->outer)
+        if (!is_runtimes(symbol))
+            own = symbol;
+    return own;
+}
+
+// The first function on a stack that begins with a runtime's, and is not a runtime's. NULL = there is none.
+static const gp_symbol_t *first_own(const gp_dataset_t *dataset, const gp_dataset_stack_t *stack,
+                                    gp_symbolizer_t *symbolizer)
+{
+    const gp_symbol_t *own = NULL;
+    for (size_t i = stack->depth; i > 0 && own == NULL && is_code(stack->frames[i - 1]); i--) {
+        const gp_symbol_t *symbol = symbol_at(dataset, symbolizer, stack->frames[i - 1]);
+        if (symbol == NULL || (i == stack->depth && !is_runtimes(gp_symbol_outermost(symbol))))
+            return NULL;
+        own = own_function(symbol);
+    }
+    return own;
+}
+
+// Of an entry function's parameters the first that is a lambda, "main::{lambda(int)#3}": the whole of its name.
+// Returns its length, 0 where there is none.
+static size_t lambda_in(const char *entry, const char **name)
+{
+    int depth = 0;
+    const char *brace = strstr(entry, "{lambda("), *start = brace, *end = brace;
+    if (brace == NULL)
+        return 0;
+    for (; start > entry && !(depth == 0 && strchr("<, ", start[-1]) != NULL); start--)
+        depth += (start[-1] == '>' || start[-1] == ')') - (start[-1] == '<' || start[-1] == '(');
+    do
+        depth += (*end == '{') - (*end == '}');
+    while (*end++ != '\0' && depth > 0);
+    *name = start;
+    return depth == 0 ? (size_t)(end - start) : 0;
+}
+
+// Write so many characters of a name, a long one without its template arguments: "f<>(int)".
+static void write_short(const char *name, size_t len, char *text, size_t size)
+{
+    size_t written = 0;
+    int depth = 0;
+    for (size_t i = 0; i < len && written + 1 < size; i++) {
+        int step = len > LONG_NAME && i > 0 ? template_step(name + i) : 0;
+        if (depth == 0 || depth + step == 0)
+            text[written++] = name[i];
+        depth = depth + step > 0 ? depth + step : 0; // it may be an operator
+    }
+    text[written] = '\0';
+}
+
+// What a coroutine whose entry function is a runtime's is called by.
+//   own: its first function that is not; NULL = it is not known.
+static void write_own(const gp_symbol_t *own, const char *entry, char *text, size_t size)
+{
+    const char *name = NULL;
+    size_t len = 0;
+    if (own == NULL || strcmp(own->function, "operator()") == 0) // inlined: the rest of its name is not known of it
+        len = lambda_in(entry, &name);
+    if (len > 0)
+        write_short(name, len, text, size);
+    else if (own != NULL)
+        write_short(own->function, strlen(own->function), text, size);
+    else
+        snprintf(text, size, "%s", entry);
+}
+
+bool gp_report_coro_entry(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer, char *text,
+                          size_t size)
+{
+    const gp_dataset_coro_t *one = &dataset->coros[coro];
+    if (one->record.entry == 0 || GP_LOC_MODULE(one->record.entry) == GP_MODULE_PSEUDO)
+        return false;
+    const char *entry = gp_report_loc_name(dataset, symbolizer, one->record.entry);
+    if (gp_report_is_runtimes(entry))
+        write_own(first_own(dataset, &dataset->stacks[one->stack], symbolizer), entry, text, size);
+    else
+        snprintf(text, size, "%s", entry);
+    return true;
+}
