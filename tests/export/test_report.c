@@ -282,6 +282,7 @@ static void test_functions_of_runtimes(void **state)
         "std::_Bind<boost::context::fiber (app::worker::*(app::worker*))()>::operator()()",
         "boost::coroutines::detail::push_coroutine_object<A, void (*)(int)>::run()",
         "boost::fibers::context const* boost::fibers::f<(a)1, b->c>(int)",
+        "folly::fibers::FiberImpl<folly::fibers::Fiber>::fiberFunc(boost::context::detail::transfer_t)",
         "libboost_fiber.so.1.74.0+0xb4d0",
     };
     static const char *const own[] = {

@@ -11,6 +11,7 @@ enum { LONG_NAME = 100 };
 
 static const char *const runtimes[] = {
     "boost::asio::", "boost::context::", "boost::coroutines::", "boost::coroutines2::", "boost::fibers::",
+    "folly::",   // on Boost.Context
     "libboost_", // code without symbols
     "std::",
 };
