@@ -25,6 +25,13 @@ typedef bool (*gp_index_same_t)(const void *owner, uint32_t number, const void *
 uint32_t gp_index_find(const gp_index_t *index, uint64_t hash, gp_index_same_t same, const void *owner,
                        const void *key);
 
+// Have the memory ready where an element is or would be: for many that are going to be looked for.
+static inline void gp_index_prefetch(const gp_index_t *index, uint64_t hash)
+{
+    if (index->size > 0)
+        __builtin_prefetch(&index->slots[(size_t)(hash >> 32) & (index->size - 1)], 1);
+}
+
 // Add element `number`, which must not be in it yet. Returns 0 or -ENOMEM.
 int gp_index_add(gp_index_t *index, uint64_t hash, uint32_t number);
 

@@ -424,9 +424,13 @@ const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t m
 void gp_symbolizer_resolve_all(gp_symbolizer_t *symbolizer, uint32_t module, const uint64_t *addresses, size_t count,
                                const gp_symbol_t **symbols)
 {
+    enum { AHEAD = 8 };
     pthread_mutex_lock(&symbolizer->lock);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            gp_index_prefetch(&symbolizer->answer_index, place_hash((place_t){module, addresses[i + AHEAD]}));
         symbols[i] = resolve_locked(symbolizer, (place_t){module, addresses[i]});
+    }
     pthread_mutex_unlock(&symbolizer->lock);
 }
 
