@@ -34,33 +34,30 @@ static size_t read_build_id(const char *path, const char *given, uint8_t id[GP_B
 
 enum { LINE_BYTES = 20 }; // of a question, at most
 
+static void *room_for(size_t count, size_t size)
+{
+    void *room = gp_memory_whole((count + 1) * size);
+    if (room == NULL)
+        exit(1);
+    return room;
+}
+
 // --- output, which is most of the work if it is left to stdio
 
-enum { OUTPUT_BYTES = 1 << 18 };
+enum { PART = 512, OUTPUT_BYTES = 1 << 15 };
 
-typedef struct output {
+typedef struct output { // a part of the answers, and its text
     gp_job_t job;
     const gp_symbol_t *const *symbols;
     size_t count;
-    bool is_kept; // until flush(); else it is flushed when it is full
     size_t len, capacity;
     char *bytes;
 } output_t;
 
-static void flush(output_t *output)
-{
-    if (output->len > 0 && fwrite_unlocked(output->bytes, 1, output->len, stdout) != output->len)
-        exit(1);
-    output->len = 0;
-}
-
 static void make_room(output_t *output, size_t bytes)
 {
-    if (bytes <= output->capacity - output->len)
-        return;
-    if (!output->is_kept)
-        flush(output);
-    if (gp_reserve(&output->bytes, &output->capacity, output->len * 2 + bytes + OUTPUT_BYTES, 1) < 0)
+    if (bytes > output->capacity - output->len &&
+        gp_reserve(&output->bytes, &output->capacity, output->len * 2 + bytes + OUTPUT_BYTES, 1) < 0)
         exit(1);
 }
 
@@ -120,20 +117,26 @@ static void put_answers(gp_job_t *job)
     }
 }
 
-// A helper makes the text of the second half.
+// While one part is written a helper makes the text of the next.
 static void put_all_answers(const gp_symbol_t *const *symbols, size_t count)
 {
     gp_helpers_t *helpers = count >= GP_SYMBOLIZER_MANY ? gp_helpers_open() : NULL;
-    output_t first = {{.work = put_answers}, symbols, count / 2, false, 0, 0, NULL};
-    output_t second = {{.work = put_answers}, symbols + count / 2, count - count / 2, true, 0, 0, NULL};
-    gp_helpers_give(helpers, &second.job);
-    put_answers(&first.job);
-    flush(&first);
-    gp_helpers_take(helpers, &second.job);
-    flush(&second);
+    size_t part_count = (count + PART - 1) / PART;
+    output_t *parts = room_for(part_count, sizeof(*parts));
+    for (size_t i = 0; i < part_count; i++) {
+        size_t first = i * PART;
+        parts[i] = (output_t){.job = {.work = put_answers}, .symbols = symbols + first};
+        parts[i].count = count - first < PART ? count - first : PART;
+        gp_helpers_give(helpers, &parts[i].job);
+    }
+    for (size_t i = 0; i < part_count; i++) {
+        gp_helpers_take_helping(helpers, &parts[i].job);
+        if (fwrite_unlocked(parts[i].bytes, 1, parts[i].len, stdout) != parts[i].len)
+            exit(1);
+        free(parts[i].bytes);
+    }
     gp_helpers_close(helpers);
-    free(first.bytes);
-    free(second.bytes);
+    free(parts);
 }
 
 // --- questions
@@ -199,14 +202,6 @@ static int compare_questions(const void *left, const void *right)
 {
     const question_t *a = left, *b = right;
     return a->address < b->address ? -1 : a->address > b->address;
-}
-
-static void *room_for(size_t count, size_t size)
-{
-    void *room = gp_memory_whole((count + 1) * size);
-    if (room == NULL)
-        exit(1);
-    return room;
 }
 
 // In the order of the addresses, in which tables are read through, not jumped about in: for very
