@@ -60,6 +60,10 @@ static const shape_t shapes[] = {
         SHAPE(activity, FIELD(activity, coro_id, CORO), FIELD(activity, waker_id, CORO), FIELD(activity, trace, TRACE),
               FIELD(activity, thread, THREAD), FIELD(activity, start_ns, TIME), FIELD(activity, left_ns, TIME),
               FIELD(activity, end_ns, TIME), FIELD(activity, ready_ns, TIME_IF_SET)),
+    [GP_CHUNK_OPEN_ACTIVITIES] =
+        SHAPE(activity, FIELD(activity, coro_id, CORO), FIELD(activity, waker_id, CORO), FIELD(activity, trace, TRACE),
+              FIELD(activity, thread, THREAD), FIELD(activity, start_ns, TIME), FIELD(activity, left_ns, TIME),
+              FIELD(activity, end_ns, TIME), FIELD(activity, ready_ns, TIME_IF_SET)),
     [GP_CHUNK_SPANS] = SHAPE(span, FIELD(span, coro_id, CORO), FIELD(span, end_coro_id, CORO),
                              FIELD(span, start_ns, TIME), FIELD(span, end_ns, TIME), FIELD(span, trace, TRACE),
                              FIELD(span, thread, THREAD), FIELD(span, stack_id, STACK)),
@@ -195,6 +199,12 @@ static int on_activity(void *context, const gp_activity_record_t *record)
     const gp_activity_record_t cut = cut_activity(context, record);
     ((gp_captures_pass_t *)context)->input->activities++;
     return pass_fixed(context, GP_CHUNK_ACTIVITIES, &cut, 1);
+}
+
+static int on_open_activity(void *context, const gp_activity_record_t *record)
+{
+    const gp_activity_record_t cut = cut_activity(context, record);
+    return pass_fixed(context, GP_CHUNK_OPEN_ACTIVITIES, &cut, 1);
 }
 
 static int on_samples(void *context, const gp_sample_record_t *samples, size_t count)
@@ -363,7 +373,7 @@ static int on_end(void *context, const gp_end_record_t *end)
 
 // A kind of record that is new to captures belongs here, too ("samples" is another way to be given them); a census is
 // left out.
-_Static_assert(sizeof(gp_reader_handlers_t) == 25 * sizeof(int (*)(void)),
+_Static_assert(sizeof(gp_reader_handlers_t) == 26 * sizeof(int (*)(void)),
                "every kind of record, and `sample_words` and `kept`, and not `chunk`");
 
 const gp_reader_handlers_t gp_captures_handlers = {
@@ -383,6 +393,7 @@ const gp_reader_handlers_t gp_captures_handlers = {
     .open_span = on_open_span,
     .delay = on_delay,
     .activity = on_activity,
+    .open_activity = on_open_activity,
     .counters = on_counters,
     .end = on_end,
     .call = on_call,

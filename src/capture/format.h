@@ -108,7 +108,8 @@ typedef struct gp_packed_column {
     X(16, ACTIVITIES, activity, PACKED, 2)                                                                             \
     X(17, CENSUS, census, PLAIN, 2)                                                                                    \
     X(18, ORIGINS, origin, PACKED, 2)                                                                                  \
-    X(24, SUMS, sum, PACKED, 1) /* before the samples that they are about */
+    X(24, SUMS, sum, PACKED, 1) /* before the samples that they are about */                                           \
+    X(25, OPEN_ACTIVITIES, open_activity, PACKED, 1) /* before the ACTIVITIES that follow, as OPEN_SPANS */
 #define GP_RECORDS_WITH_TAIL(X) /* that many more bytes as a field says */                                             \
     X( 1, META, meta, PLAIN, 0)                                                                                        \
     X( 2, MODULES, module, PLAIN, 0)                                                                                   \
@@ -284,6 +285,10 @@ typedef struct gp_activity_record {
     uint32_t is_open;   // 64 1 = what goes on at end_ns: the coroutine's end, or that of the capture
     uint32_t reserved;  // 68
 } gp_activity_record_t; // 72
+
+// What a coroutine of an open request was in the middle of. An activity of the same coroutine that ends after its
+// start_ns replaces it, and so does a later one of these. Of use where the capture has no end, or has not come to it.
+typedef gp_activity_record_t gp_open_activity_record_t;
 
 // An operation with a beginning and an end (greenprof/trace.h). Its times are those of `coro_id` between the two.
 typedef struct gp_span_record {

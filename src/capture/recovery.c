@@ -45,8 +45,17 @@ static int take_ledger(void *context, const gp_ledger_record_t *ledger)
 
 static int take_activity(void *context, const gp_activity_record_t *activity)
 {
-    note_time(context, activity->end_ns);
+    gp_recovery_t *recovery = context;
+    note_time(recovery, activity->end_ns);
+    gp_recovery_activities_over(&recovery->activities, activity->coro_id, activity->end_ns);
     return 0;
+}
+
+static int take_open_activity(void *context, const gp_activity_record_t *activity)
+{
+    gp_recovery_t *recovery = context;
+    note_time(recovery, activity->end_ns);
+    return gp_recovery_activities_keep(&recovery->activities, activity);
 }
 
 static int take_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
@@ -153,6 +162,7 @@ int gp_recovery_look(gp_recovery_t *recovery, int fd, char error[GP_READER_ERROR
         .samples = take_samples,
         .ledger = take_ledger,
         .activity = take_activity,
+        .open_activity = take_open_activity,
         .counters = take_counters,
         .span = take_span,
         .open_span = take_open_span,
@@ -160,7 +170,8 @@ int gp_recovery_look(gp_recovery_t *recovery, int fd, char error[GP_READER_ERROR
     struct stat status;
     recovery->part.from = recovery->part.to;
     int result = gp_reader_read_part(fd, &recovery->part, &handlers, recovery, &recovery->summary, error);
-    if (result == 0 && (result = tidy(recovery)) < 0)
+    if (result == 0 &&
+        ((result = tidy(recovery)) < 0 || (result = gp_recovery_activities_tidy(&recovery->activities)) < 0))
         snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
     if (result == 0 && fstat(fd, &status) == 0)
         recovery->bytes = (uint64_t)status.st_size;
@@ -218,7 +229,7 @@ static int copy(const gp_recovery_t *recovery, int fd, const char *path)
 static int add_end(const gp_recovery_t *recovery, gp_writer_t *writer)
 {
     const gp_end_record_t end = {.time_ns = recovery->last_ns, .reason = GP_END_KILLED};
-    int error = 0;
+    int error = gp_recovery_activities_put(&recovery->activities, writer);
     for (size_t i = 0; i < recovery->count && error == 0; i++)
         if (recovery->spans[i].record != NULL)
             error = gp_writer_put(writer, GP_CHUNK_SPANS, recovery->spans[i].record, recovery->spans[i].bytes);
@@ -242,6 +253,8 @@ int gp_recovery_take_rings(gp_recovery_t *recovery, int rings_fd, int fd)
         if (span != NULL)
             forget(recovery, span);
     }
+    for (size_t i = 0; i < rings->over_count; i++)
+        gp_recovery_activities_over(&recovery->activities, rings->overs[i].coro_id, rings->overs[i].end_ns);
     return 0;
 }
 
@@ -264,6 +277,7 @@ void gp_recovery_free(gp_recovery_t *recovery)
         free(recovery->spans[i].record);
     free(recovery->spans);
     gp_index_free(&recovery->index);
+    gp_recovery_activities_free(&recovery->activities);
     gp_recovery_rings_free(recovery->rings);
     *recovery = (gp_recovery_t){0};
 }

@@ -3,8 +3,8 @@
 // the middle of, and with an end.
 //
 // Model: gp_recovery_look() reads a capture, or what has been added to it since the last look, and keeps the spans that
-// were written while they were open and are not over. gp_recovery_write() copies all whole chunks as they are, and puts
-// spans and end behind them. What is damaged in the middle stays so.
+// were written while they were open and are not over, and what their coroutines were doing. gp_recovery_write() copies
+// all whole chunks as they are, and puts those and an end behind them. What is damaged in the middle stays so.
 //
 // gp_recovery_take_rings() adds what its ring file has besides (capture/ring_file.h).
 //
@@ -14,6 +14,7 @@
 
 #include "base/index.h"
 #include "capture/reader.h"
+#include "capture/recovery_activities.h"
 #include "capture/recovery_rings.h"
 
 typedef struct gp_recovery_span {
@@ -30,6 +31,7 @@ typedef struct gp_recovery { // zero-initialized = nothing
     gp_recovery_span_t *spans;
     size_t count, capacity, open; // of them are open
     gp_index_t index;
+    gp_recovery_activities_t activities;
     gp_recovery_rings_t *rings; // NULL = nothing is known of them
 } gp_recovery_t;
 

@@ -297,6 +297,15 @@ static void add_wait(reading_t *reading, const gp_activity_record_t *activity, u
     }
 }
 
+static void note_over(reading_t *reading, const gp_activity_record_t *activity)
+{
+    gp_recovery_rings_t *rings = reading->rings;
+    if (gp_grow(&rings->overs, &rings->over_room, rings->over_count, sizeof(*rings->overs)) == 0)
+        rings->overs[rings->over_count++] = (gp_recovery_over_t){activity->coro_id, activity->end_ns};
+    else
+        reading->is_short = true;
+}
+
 static void take_activity(reading_t *reading, const taken_t *taken)
 {
     const gp_ring_file_activity_t *mark = (const void *)taken->record;
@@ -319,6 +328,7 @@ static void take_activity(reading_t *reading, const taken_t *taken)
     record->thread = mark->thread;
     record->is_open = mark->is_open;
     note_time(reading, record->end_ns);
+    note_over(reading, record);
     if (has_waits)
         add_wait(reading, record, ledger_ns);
 }
@@ -474,5 +484,6 @@ void gp_recovery_rings_free(gp_recovery_rings_t *rings)
         return;
     gp_writer_abandon(&rings->writer);
     free(rings->span_ids);
+    free(rings->overs);
     free(rings);
 }

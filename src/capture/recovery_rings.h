@@ -14,6 +14,10 @@
 #include "capture/ring_file.h"
 #include "capture/writer.h"
 
+typedef struct gp_recovery_over { // an activity that is over
+    uint64_t coro_id, end_ns;
+} gp_recovery_over_t;
+
 typedef struct gp_recovery_rings {
     gp_writer_t writer;             // with the records
     uint64_t samples, waits, spans; // of them
@@ -21,6 +25,8 @@ typedef struct gp_recovery_rings {
     uint64_t last_ns;   // the last moment that they speak of
     uint64_t *span_ids; // those that are over
     size_t span_room;
+    gp_recovery_over_t *overs;
+    size_t over_count, over_room;
 } gp_recovery_rings_t;
 
 // Read them.

@@ -302,7 +302,7 @@ static void on_ledger(script_t *script)
     record(script, GP_CHUNK_LEDGER, &item, sizeof(item));
 }
 
-static void on_activity(script_t *script)
+static void add_activity(script_t *script, enum gp_chunk_type type)
 {
     gp_activity_record_t item = {.coro_id = number(script)};
     item.start_ns = number(script);
@@ -314,7 +314,17 @@ static void on_activity(script_t *script)
     item.trace = (uint32_t)number(script);
     item.thread = (uint32_t)number(script);
     item.is_open = (uint32_t)number(script);
-    record(script, GP_CHUNK_ACTIVITIES, &item, sizeof(item));
+    record(script, type, &item, sizeof(item));
+}
+
+static void on_activity(script_t *script)
+{
+    add_activity(script, GP_CHUNK_ACTIVITIES);
+}
+
+static void on_open_activity(script_t *script)
+{
+    add_activity(script, GP_CHUNK_OPEN_ACTIVITIES);
 }
 
 static void on_hog(script_t *script)
@@ -446,14 +456,31 @@ static const struct {
     const char *name;
     void (*run)(script_t *script);
 } verbs[] = {
-    {"header", on_header},     {"meta", on_meta},           {"module", on_module},
-    {"thread", on_thread},     {"coro", on_coro},           {"trace", on_trace},
-    {"stack", on_stack},       {"sample", on_sample},       {"ledger", on_ledger},
-    {"activity", on_activity}, {"span", on_span},           {"origin", on_origin},
-    {"end", on_end},           {"counters", on_counters},   {"chunk", on_chunk},
-    {"skip", on_skip},         {"unknown", on_unknown},     {"bad", on_bad},
-    {"raw", on_raw},           {"function", on_function},   {"hog", on_hog},
-    {"delay", on_delay},       {"open_span", on_open_span}, {"sum", on_sum},
+    {"header", on_header},
+    {"meta", on_meta},
+    {"module", on_module},
+    {"thread", on_thread},
+    {"coro", on_coro},
+    {"trace", on_trace},
+    {"stack", on_stack},
+    {"sample", on_sample},
+    {"ledger", on_ledger},
+    {"activity", on_activity},
+    {"span", on_span},
+    {"origin", on_origin},
+    {"end", on_end},
+    {"counters", on_counters},
+    {"chunk", on_chunk},
+    {"skip", on_skip},
+    {"unknown", on_unknown},
+    {"bad", on_bad},
+    {"raw", on_raw},
+    {"function", on_function},
+    {"hog", on_hog},
+    {"delay", on_delay},
+    {"open_span", on_open_span},
+    {"sum", on_sum},
+    {"open_activity", on_open_activity},
 };
 
 static void run_line(script_t *script, char *line)

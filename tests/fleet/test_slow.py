@@ -156,6 +156,34 @@ class Slow(unittest.TestCase):
         self.assertAlmostEqual(said["cpu_ns"] / 1e9, 1.5, delta=0.02)
         self.assertAlmostEqual(pstats.Stats(os.path.join(folder, "request.prof")).total_tt, 1.5, delta=0.02)
 
+    def open_path(self, *records):
+        """The critical path of a request that is open from 10 ms to 100 ms, of a capture with such records."""
+        self.make("\n".join([HEAD, "coro 2 1 1:40 0x3000 0x1000 2 0 handler", "trace 1 " + 32 * "a", *records,
+                             f"open_span 77 0 2 0 {10 * MS} {100 * MS} 1 1 1 GET /x", f"counters {100 * MS} 0 0 1 1", ""]))
+        shutil.rmtree(self.slow)
+        os.mkdir(self.slow)
+        self.ship("stuck=0s", state=f"state{len(os.listdir(self.folder))}")
+        name, = os.listdir(self.slow)
+        with open(os.path.join(self.slow, name, "critical-path.folded")) as file:
+            return {stack.rsplit(";", 1)[1]: int(us) / 1000 for stack, us in (line.rsplit(" ", 1) for line in file)}
+
+    def test_open(self):
+        """What its coroutine was in the middle of is the path's end, unless a record says how that ended."""
+        record = lambda kind, start, left, end, is_open=0: (
+            f"{kind} 2 {start * MS} {left * MS} {end * MS} {(left - start) * MS} 0 0 1 1 {is_open}")
+        opened, done = lambda *times: record("open_activity", *times, 1), lambda *times: record("activity", *times)
+        none, waits, ran = "[not recorded]", "[waiting]", "[not sampled]"
+        for records, expected in (
+                ([], {none: 90}),
+                ([opened(10, 30, 100)], {ran: 20, waits: 70}),
+                ([opened(10, 100, 100)], {ran: 90}),
+                ([opened(10, 20, 40), opened(10, 20, 100)], {ran: 10, waits: 80}),  # the later one
+                ([opened(10, 20, 50), done(10, 20, 60)], {ran: 10, waits: 40, none: 40}),  # how it ended
+                ([opened(10, 20, 50), done(10, 20, 60), opened(60, 90, 100)], {ran: 40, waits: 50}),
+                ([done(10, 20, 60), opened(60, 90, 100)], {ran: 40, waits: 50}),
+                ([opened(60, 90, 100), done(10, 20, 60)], {ran: 40, waits: 50})):  # which came late
+            self.assertEqual(self.open_path(*records), expected, records)
+
     def test_directory_is_missing(self):
         """It may not be mounted: nothing is made, and it is sent when it is there."""
         self.make(script([30]))
