@@ -5,6 +5,7 @@
 //                                  each that took two thirds of that, and then goes on for 2 s without a request
 //   flight hang SECONDS            one of them never ends: it waits in wait_for_reply(); each hundredth takes 20 ms
 //   flight hold SECONDS            one of them holds the loop, in hold_the_loop()
+//   flight doze SECONDS            one of them sleeps on the thread, in doze_off()
 #include <greenprof/coro.h>
 #include <greenprof/trace.h>
 
@@ -62,6 +63,12 @@ __attribute__((noinline)) static void hold_the_loop(uint64_t until_ns)
         ;
 }
 
+__attribute__((noinline)) static void doze_off(uint64_t until_ns)
+{
+    while (now_ns() < until_ns)
+        sleep(1000);
+}
+
 __attribute__((noinline)) static void work(void)
 {
     for (uint64_t until = now_ns() + WORK_NS; now_ns() < until;)
@@ -94,6 +101,8 @@ __attribute__((noinline)) static void handle(unsigned long number)
         wait_for_reply();
     if (number == requests / 2 && strcmp(mode, "hold") == 0)
         hold_the_loop(end_ns);
+    if (number == requests / 2 && strcmp(mode, "doze") == 0)
+        doze_off(end_ns);
     work();
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """run --slow, dump --slow: slow requests and those that hang leave a folder each, and no others do.
   test_flight.py [--long]    --long: 20 runs of 50,000 requests"""
-import json, os, pstats, re, shutil, signal, subprocess, sys, tempfile, time, unittest
+import collections, json, os, pstats, re, shutil, signal, subprocess, sys, tempfile, time, unittest
 
 GREENPROF, FLIGHT, PARTS = (os.environ[name] for name in ("GREENPROF", "FLIGHT", "PARTS"))
 LONG = "--long" in sys.argv
@@ -102,6 +102,57 @@ class Flight(unittest.TestCase):
         parts = lambda: [name for name in os.listdir(self.folder) if re.fullmatch(r"api-\d{4}\.greenprof", name)]
         self.wait_for(lambda: len(parts()) >= 2)  # it is told once, also in later parts
         self.assertEqual(self.folders(), [name])
+
+    def open_path(self, name):
+        """The critical path of a request that is open: by its last frame, ms."""
+        leaves = collections.Counter()
+        with open(os.path.join(self.slow, name, "critical-path.folded")) as file:
+            for stack, us in (line.rsplit(" ", 1) for line in file):
+                frames = [frame for frame in stack.split(";") if frame != "[not sampled]"]
+                leaf = frames[-1] if frames[-1].startswith("[") and len(frames) > 1 else "running"
+                known = {"wait_for_reply", "hold_the_loop", "doze_off"}.intersection(frames)
+                leaves[(leaf, *known)] += int(us) / 1000
+        return leaves
+
+    def check_open(self, mode, state, function):
+        """A request that is stuck: nearly all of its path is what it does at that moment, and its times have it as well."""
+        process = self.start("over=100s", (FLIGHT, mode, 1000), "--control")
+        dump = lambda: subprocess.run([GREENPROF, "dump", str(process.pid), "--slow", self.slow], capture_output=True, timeout=100)
+        mine = lambda: [name for name in self.folders() if self.json(name)["trace"] == trace_of(1000)]
+        self.wait_for(lambda: dump().returncode == 0 and mine())
+        for _ in range(2):  # again of a longer one
+            count = len(mine())
+            time.sleep(0.5)
+            self.wait_for(lambda: dump().returncode == 0 and len(mine()) > count)
+        for name in mine()[1:]:
+            said, path = self.json(name), self.open_path(name)
+            self.assertEqual([leaf for leaf in path if leaf[0] == "[not recorded]"], [], path)
+            whole = said["latency_ns"] / 1e6
+            self.assertAlmostEqual(sum(path.values()), whole, delta=0.1 * whole)
+            off = path[("[preempted]", function)] if state == "running" else 0  # other programs' time
+            self.assertGreater(path[(state, function)] + off, 0.8 * whole, path)
+            times = sum(said[key + "_ns"] for key in ("cpu", "preempted", "blocked", "ready", "parked", "waiting"))
+            self.assertAlmostEqual(times / 1e6, whole, delta=0.1 * whole)
+        return process
+
+    def test_open_waits(self):
+        self.check_open("hang", "[waiting]", "wait_for_reply")
+
+    def test_open_runs(self):
+        self.check_open("hold", "running", "hold_the_loop")
+
+    def test_open_sleeps(self):
+        """And so says what is recovered of it, when it is killed."""
+        process = self.check_open("doze", "[blocked]", "doze_off")
+        process.kill()
+        process.communicate(timeout=100)
+        capture = os.path.join(self.folder, "api.greenprof")
+        subprocess.run([GREENPROF, "recover", capture, "-o", capture + "-recovered"], check=True, capture_output=True, timeout=100)
+        text = subprocess.run([GREENPROF, "report", capture + "-recovered", "--by", "critical-path", "--trace", trace_of(1000)],
+                              check=True, capture_output=True, text=True, timeout=100).stdout
+        self.assertNotIn("not recorded", text)
+        self.assertRegex(text, r"\n +[\d.]+ +(9[5-9]|100)\.\d blocked +\[coroutine \d+ run_task\]\n")
+        self.assertRegex(text, r"blocked +\[coroutine \d+ run_task\] .* < doze_off")
 
     def test_asked(self):
         """dump --slow: what is open now, each time it is asked, and nothing else."""

@@ -189,6 +189,15 @@ static void note_sleep(gp_thread_t *thread, uint64_t since, uint64_t cpu_ns, boo
     thread->look.asleep = !sleeps ? 0 : goes_on ? thread->look.asleep : thread->look.ticks;
 }
 
+static bool look(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now, uint64_t pause)
+{
+    uint64_t since = gp_edge_load(&coro->since), cpu_ns = thread->look.cpu_ns;
+    uint64_t unseen = unseen_of_sleep_ns(thread, since, now, pause);
+    bool sleeps = unseen > 0 && coro != thread->root && !runs_on(thread) && hand_on(thread, coro, id, since, unseen);
+    note_sleep(thread, since, cpu_ns, sleeps);
+    return sleeps;
+}
+
 bool gp_sleepers_look(gp_thread_t *thread, bool *found)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
@@ -199,14 +208,20 @@ bool gp_sleepers_look(gp_thread_t *thread, bool *found)
         return false;
     if (gp_edge_load(&coro->id) != id)
         return true;
-    uint64_t since = gp_edge_load(&coro->since), cpu_ns = thread->look.cpu_ns, pause = pause_of(thread, since);
-    if (now - thread->look.ticks < pause)
-        return true;
-    uint64_t unseen = unseen_of_sleep_ns(thread, since, now, pause);
-    bool sleeps = unseen > 0 && coro != thread->root && !runs_on(thread) && hand_on(thread, coro, id, since, unseen);
-    note_sleep(thread, since, cpu_ns, sleeps);
-    *found = *found || sleeps;
+    uint64_t since = gp_edge_load(&coro->since), pause = pause_of(thread, since);
+    if (now - thread->look.ticks >= pause && look(thread, coro, id, now, pause))
+        *found = true;
     return true;
+}
+
+void gp_sleepers_look_now(gp_thread_t *thread)
+{
+    prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_acquire);
+    uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed), now = gp_ticks();
+    if (coro == NULL || coro == thread->root || gp_edge_load(&coro->id) != id || was_sampled(thread) ||
+        now < thread->look.ticks + gp_ticks_from_ns(2 * AWAKE_NS))
+        return;
+    look(thread, coro, id, now, pause_of(thread, gp_edge_load(&coro->since)));
 }
 
 uint64_t gp_sleepers_open_ns(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)

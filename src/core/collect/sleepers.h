@@ -27,6 +27,10 @@ int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uin
 // ~10 us for one that sleeps.
 bool gp_sleepers_look(gp_thread_t *thread, bool *found);
 
+// Look at a thread that has a coroutine, whether it is its time or not: what is due to its sleep so far is handed on.
+// Caller holds the drain lock; rings are drained, or nearly so. Collector only. Cost: as above.
+void gp_sleepers_look_now(gp_thread_t *thread);
+
 // Of the slice that `coro` has on `thread`, up to `now` (ticks), what its account does not have yet: for how long the
 // thread slept in it, ns, as the account will have it once the slice is settled. Sleeping threads settle nothing. 0
 // where it hardly slept, or went on meanwhile. Threads: any. Cost: ~1 us; ~20 us where it was off the CPU.

@@ -161,12 +161,12 @@ void gp_session_take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
     record->trace = trace;
 }
 
-void gp_session_take_activity(const gp_activity_mark_t *mark, gp_thread_t *thread)
+static void write_activity(const gp_activity_mark_t *mark, gp_thread_t *thread, enum gp_chunk_type type)
 {
     gp_recording_coro(&gp_session_recording, mark->coro, mark->coro_id,
                       thread != NULL && mark->coro == thread->root ? thread->index : 0);
     uint32_t trace = gp_recording_trace(&gp_session_recording, mark->trace);
-    gp_activity_record_t *record = gp_writer_add(&gp_session_recording.writer, GP_CHUNK_ACTIVITIES, sizeof(*record));
+    gp_activity_record_t *record = gp_writer_add(&gp_session_recording.writer, type, sizeof(*record));
     if (record == NULL)
         return;
     record->coro_id = mark->coro_id;
@@ -181,6 +181,16 @@ void gp_session_take_activity(const gp_activity_mark_t *mark, gp_thread_t *threa
     record->trace = trace;
     record->thread = mark->thread;
     record->is_open = mark->is_open;
+}
+
+void gp_session_take_activity(const gp_activity_mark_t *mark, gp_thread_t *thread)
+{
+    write_activity(mark, thread, GP_CHUNK_ACTIVITIES);
+}
+
+void gp_session_take_open_activity(const gp_activity_mark_t *mark)
+{
+    write_activity(mark, NULL, GP_CHUNK_OPEN_ACTIVITIES);
 }
 
 void gp_session_take_last_activity(prof_coro_t *coro, uint64_t id, uint64_t now)

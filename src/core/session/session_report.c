@@ -17,6 +17,7 @@
 #include "session/census.h"
 #include "session/ring_file.h"
 #include "session/session_calls.h"
+#include "session/session_open.h"
 #include "session/session_records.h"
 #include "session/writing.h"
 #include "signal/activity.h"
@@ -44,10 +45,9 @@ enum {
 // A wait in progress when a rest begins is written if it has lasted this long.
 #define SHORT_WAIT_NS 5000000ull
 
-static uint64_t next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, next_spans_ns, next_rest_ns,
-    start_process_ns, start_own_ns;
+static uint64_t next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, next_rest_ns, start_process_ns,
+    start_own_ns;
 static uint64_t least_ns = LEAST_NS;
-static uint64_t spans_looked;             // ticks
 static uint64_t before[GP_COUNTER_COUNT]; // what was counted when the capture began
 static uint32_t last_census;
 static bool is_last;
@@ -173,20 +173,28 @@ static void scan(void (*visit)(prof_coro_t *coro, void *argument), void *argumen
         more = gp_coro_piece(&cursor, visit, argument);
 }
 
-// A thread that sleeps while a coroutine has it: the ledger of that has what was so far as preempted, until it wakes
-// up.
-static void report_sleep(gp_thread_t *thread)
+// A thread's own stack sleeps for itself where it works for a request; else for its coroutines.
+static bool is_at_rest(gp_thread_t *thread, prof_coro_t *coro)
+{
+    uint64_t trace[2];
+    gp_parked_trace(coro, trace);
+    return coro == thread->root && (trace[0] | trace[1]) == 0;
+}
+
+void gp_session_report_sleep(gp_thread_t *thread, bool is_wanted)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_acquire);
     uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed), now = gp_ticks();
-    if (coro == NULL || coro == thread->root || atomic_load_explicit(&coro->id, memory_order_acquire) != id)
+    if (coro == NULL || atomic_load_explicit(&coro->id, memory_order_acquire) != id || is_at_rest(thread, coro))
         return;
+    if (is_last || is_wanted)
+        gp_sleepers_look_now(thread);
     gp_ledger_t ledger;
     gp_ledger_read(coro, now, &ledger);
     uint64_t since = gp_edge_load(&coro->since), open_ns = now > since ? gp_ticks_to_ns(now - since) : 0;
     uint64_t told_ns = gp_coro_told(coro)->ledger_id == id ? gp_coro_told(coro)->reported.slice_ns : 0;
     uint64_t more_ns = ledger.slice_ns > told_ns ? ledger.slice_ns - told_ns : 0;
-    if (!is_last && more_ns < LONG_WAIT_NS && (more_ns < SLEEP_NS || more_ns < open_ns / 4))
+    if (!is_last && !is_wanted && more_ns < LONG_WAIT_NS && (more_ns < SLEEP_NS || more_ns < open_ns / 4))
         return;
     uint64_t slept_ns = gp_sleepers_open_ns(thread, coro, now);
     if (slept_ns == 0 || atomic_load_explicit(&coro->id, memory_order_acquire) != id)
@@ -200,7 +208,7 @@ static void report_sleeps(void)
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
-            report_sleep(thread);
+            gp_session_report_sleep(thread, false);
 }
 
 static void write_ledger(uint64_t now)
@@ -265,34 +273,6 @@ void gp_session_report_before_rest(void)
     next_rest_ns = now + took * PARKED_SHARE;
 }
 
-// Four steps from each power of two to the next.
-static uint64_t step_of(uint64_t age)
-{
-    unsigned exponent = 63 - (unsigned)__builtin_clzll(age | 4);
-    return exponent * 4 + (age >> (exponent - 2) & 3);
-}
-
-// Again with each step: what is known of it is no older than a fifth of its age, or so.
-static void take_open_span(const gp_span_mark_t *mark)
-{
-    uint64_t age = mark->end - mark->start, age_then = spans_looked > mark->start ? spans_looked - mark->start : 0;
-    uint64_t least = gp_ticks_from_ns(least_ns);
-    if (age >= least && (age_then < least || step_of(age) != step_of(age_then)))
-        gp_session_take_open_span(mark);
-}
-
-// Of a process that is killed, it is what it was in the middle of that matters.
-static void write_open_spans(uint64_t now)
-{
-    if (now < next_spans_ns || is_last)
-        return;
-    uint64_t ticks = gp_ticks();
-    gp_span_each_open(ticks, take_open_span);
-    spans_looked = ticks;
-    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
-    next_spans_ns = now + (took * PARKED_SHARE > least_ns ? took * PARKED_SHARE : least_ns);
-}
-
 // What is alive, now and then: a capture has it for its end, or for shortly before where the process was killed.
 static void write_census(uint64_t now)
 {
@@ -334,7 +314,8 @@ void gp_session_report(uint64_t now, gp_report_how_t how)
         scan(take_open_activity, &ticks);
     if (how == GP_REPORT_LAST)
         gp_span_each_open(ticks, gp_session_take_span);
-    write_open_spans(gp_clock_ns(CLOCK_MONOTONIC));
+    else if (how == GP_REPORT_NEWS)
+        gp_session_open_report(gp_clock_ns(CLOCK_MONOTONIC), least_ns, scan);
     write_census(gp_clock_ns(CLOCK_MONOTONIC));
     if (is_time_for_counters)
         write_counters();
@@ -363,6 +344,7 @@ void gp_session_report_within(uint64_t ns)
 void gp_session_report_all(void)
 {
     next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = 0;
+    gp_session_open_report_all();
 }
 
 // What it has done so far is in the capture of the parent, or of an earlier time, or in none.
@@ -379,7 +361,8 @@ static void begin(void)
 {
     is_last = false;
     handed_over_bytes = 0;
-    next_threads_ns = next_ledger_ns = next_spans_ns = spans_looked = 0;
+    next_threads_ns = next_ledger_ns = 0;
+    gp_session_open_report_all();
     atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);
     gp_coro_each(forget_coro, NULL);
 }
@@ -409,7 +392,8 @@ void gp_session_report_turn(void)
     }
     is_last = false;
     handed_over_bytes = 0;
-    next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = spans_looked = 0;
+    next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = 0;
+    gp_session_open_report_all();
     count_from(reached.counters);
     start_process_ns = reached.process_ns;
     start_own_ns = reached.own_ns;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "model/counters.h"
+#include "signal/thread.h"
 
 typedef enum gp_report_how {
     GP_REPORT_NEWS,
@@ -17,6 +18,10 @@ typedef enum gp_report_how {
 } gp_report_how_t;
 
 void gp_session_report(uint64_t now, gp_report_how_t how);
+
+// A thread that sleeps while a coroutine has it: the ledger of that has what was so far as preempted, until it wakes
+// up. Report it as what it is, if there is enough of it or it is wanted; then the sleep is sampled up to now as well.
+void gp_session_report_sleep(gp_thread_t *thread, bool is_wanted);
 
 // Hand over what there is, and what it refers to. Returns false where what was handed over before is not written yet.
 bool gp_session_hand_over(void);

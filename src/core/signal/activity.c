@@ -124,3 +124,29 @@ bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_
     mark->end = mark->is_waiting && gp_edge_is_over(coro) ? mark->left : now;
     return mark->start <= mark->left && mark->left <= mark->end;
 }
+
+typedef struct edges { // what changes wherever an activity begins or ends, or what it is
+    uint64_t id, since, start;
+    uint32_t trace_seq;
+} edges_t;
+
+static edges_t edges_of(prof_coro_t *coro)
+{
+    // Acquire: what is read after it is no older.
+    uint32_t trace_seq = atomic_load_explicit(&gp_coro_context(coro)->trace_seq, memory_order_acquire);
+    edges_t edges = {.trace_seq = trace_seq};
+    edges.id = atomic_load_explicit(&coro->id, memory_order_acquire);
+    edges.since = atomic_load_explicit(&coro->since, memory_order_acquire);
+    edges.start = atomic_load_explicit(&gp_coro_timeline(coro)->start, memory_order_acquire);
+    return edges;
+}
+
+bool gp_activity_open(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark)
+{
+    edges_t before = edges_of(coro);
+    bool is_known = before.id == id && !(before.trace_seq & 1) && gp_activity_last(coro, id, now, mark);
+    atomic_thread_fence(memory_order_acquire);
+    edges_t after = edges_of(coro);
+    return is_known && before.id == after.id && before.since == after.since && before.start == after.start &&
+           before.trace_seq == after.trace_seq && mark->slice_ticks <= mark->left - mark->start;
+}

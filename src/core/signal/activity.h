@@ -28,3 +28,6 @@ void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now);
 
 // The last activity of a coroutine that is over, or of a process that is. Returns false where that is not known.
 bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark);
+
+// The same of one that may go on meanwhile: false also where it is being switched at this moment. Threads: any.
+bool gp_activity_open(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark);

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "session/session_open.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "collect/parked.h"
+#include "coro/coro_ledger.h"
+#include "coro/threads.h"
+#include "session/session_records.h"
+#include "session/session_report.h"
+#include "signal/activity.h"
+#include "signal/edge.h"
+#include "trace/span.h"
+
+enum {
+    SHARE = 100,            // spans, and coroutines, take at most 1/100 of the collector's time
+    TRACE_BITS = 12,        // of a trace's number here
+    LASTING_NS = 200000000, // of a span: coroutines are looked at for such only
+    WAIT_NS = 5000000,      // of a wait that is sampled before its end,
+    WAIT_PART = 4,          // or this part of what it has lasted
+};
+
+static uint64_t next_ns, next_coros_ns; // CLOCK_MONOTONIC
+static uint64_t looks, looked, least;   // ticks: the present look, the one before; the least age of a span
+static bool any_wanted;
+static uint64_t wanted[(1 << TRACE_BITS) / 64]; // traces, a bit each; another's may have the same
+
+// --- which
+
+static uint32_t number_of(const uint64_t trace[2])
+{
+    uint64_t mixed = (trace[0] ^ (trace[1] << 32 | trace[1] >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(mixed >> (64 - TRACE_BITS));
+}
+
+static bool is_wanted(prof_coro_t *coro)
+{
+    uint64_t trace[2];
+    gp_parked_trace(coro, trace);
+    uint32_t number = number_of(trace);
+    return (trace[0] | trace[1]) != 0 && (wanted[number / 64] >> (number % 64) & 1);
+}
+
+// Four steps from each power of two to the next.
+static uint64_t step_of(uint64_t age)
+{
+    unsigned exponent = 63 - (unsigned)__builtin_clzll(age | 4);
+    return exponent * 4 + (age >> (exponent - 2) & 3);
+}
+
+static bool is_due(const gp_span_mark_t *mark)
+{
+    uint64_t age = looks > mark->start ? looks - mark->start : 0;
+    uint64_t age_then = looked > mark->start ? looked - mark->start : 0;
+    return age >= least && (age_then < least || step_of(age) != step_of(age_then));
+}
+
+static void want_coros(const gp_span_mark_t *mark)
+{
+    bool lasts = looks > mark->start && looks - mark->start >= gp_ticks_from_ns(LASTING_NS);
+    if (!lasts || (mark->trace[0] | mark->trace[1]) == 0 || !is_due(mark))
+        return;
+    uint32_t number = number_of(mark->trace);
+    wanted[number / 64] |= UINT64_C(1) << (number % 64);
+    any_wanted = true;
+}
+
+// --- what
+
+// Before the moment up to which spans are written: a path looks for the stack of a wait within the wait.
+static void take_wait(prof_coro_t *coro, void *unused)
+{
+    (void)unused;
+    if (!is_wanted(coro) || gp_parked_is_forsaken(coro, true))
+        return;
+    uint64_t now = gp_ticks(), since = gp_edge_load(&coro->since), least_wait = gp_ticks_from_ns(WAIT_NS);
+    uint64_t part = now > since ? (now - since) / WAIT_PART : 0;
+    gp_parked_take(coro, part > least_wait ? part : least_wait);
+}
+
+static void take_sleeps(void)
+{
+    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
+    for (; thread != NULL; thread = thread->next) {
+        prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_acquire);
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && coro != NULL &&
+            is_wanted(coro))
+            gp_session_report_sleep(thread, true);
+    }
+}
+
+static void take_span(const gp_span_mark_t *mark)
+{
+    if (is_due(mark))
+        gp_session_take_open_span(mark);
+}
+
+// A slice is in the ledger already (session_report.h).
+static void report_wait(const gp_activity_mark_t *mark)
+{
+    gp_ledger_t ledger;
+    gp_ledger_read(mark->coro, gp_ticks(), &ledger);
+    if (mark->is_waiting && atomic_load_explicit(&mark->coro->id, memory_order_acquire) == mark->coro_id)
+        gp_session_report_ledger(mark->coro, mark->coro_id, &ledger);
+}
+
+static void take_activity(prof_coro_t *coro, void *upto)
+{
+    gp_activity_mark_t mark;
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
+    if (id == 0 || !is_wanted(coro) ||
+        (coro->kind == GP_CORO_THREAD && !gp_recording_has_coro(&gp_session_recording, coro, id)))
+        return; // a thread's own stack is first written with its thread
+    // All up to one moment, where none of them was switched since: a child that goes on is what its spawner waits for.
+    if (!gp_activity_open(coro, id, *(const uint64_t *)upto, &mark) && !gp_activity_open(coro, id, gp_ticks(), &mark))
+        return;
+    gp_session_take_open_activity(&mark);
+    report_wait(&mark);
+}
+
+// Returns up to which moment. What is wanted stays so until there is time for it.
+static uint64_t take_spans(void)
+{
+    uint64_t ticks = gp_ticks(), begun_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    gp_span_each_open(ticks, take_span);
+    looked = looks;
+    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - begun_ns, least_ns = gp_ticks_to_ns(least);
+    next_ns = begun_ns + (took * SHARE > least_ns ? took * SHARE : least_ns);
+    return ticks;
+}
+
+void gp_session_open_report(uint64_t now, uint64_t least_ns, gp_session_scan_t *scan)
+{
+    if (now < next_ns)
+        return;
+    looks = gp_ticks();
+    least = gp_ticks_from_ns(least_ns);
+    gp_span_each_open(looks, want_coros);
+    if (!any_wanted || now < next_coros_ns) {
+        take_spans();
+        return;
+    }
+    take_sleeps();
+    scan(take_wait, NULL);
+    uint64_t before_ns = gp_clock_ns(CLOCK_MONOTONIC), ticks = take_spans();
+    uint64_t after_ns = gp_clock_ns(CLOCK_MONOTONIC);
+    scan(take_activity, &ticks);
+    next_coros_ns = now + (gp_clock_ns(CLOCK_MONOTONIC) - after_ns + before_ns - now) * SHARE;
+    any_wanted = false;
+    memset(wanted, 0, sizeof(wanted));
+}
+
+void gp_session_open_report_all(void)
+{
+    next_ns = next_coros_ns = looked = 0;
+}
