@@ -19,11 +19,13 @@ enum {
     LASTING_NS = 200000000, // of a span: coroutines are looked at for such only
     WAIT_NS = 5000000,      // of a wait that is sampled before its end,
     WAIT_PART = 4,          // or this part of what it has lasted
+    WALKS_NS = 20000000,    // for these samples at a time: rings fill meanwhile
 };
 
-static uint64_t next_ns, next_coros_ns; // CLOCK_MONOTONIC
-static uint64_t looks, looked, least;   // ticks: the present look, the one before; the least age of a span
-static bool any_wanted;
+static uint64_t next_ns, next_coros_ns;         // CLOCK_MONOTONIC
+static uint64_t looks, looked, least;           // ticks: the present look, the one before; the least age of a span
+static uint64_t walks_until_ns;                 // CLOCK_MONOTONIC
+static bool is_asked, any_wanted, is_cut;       // not all waits were sampled
 static uint64_t wanted[(1 << TRACE_BITS) / 64]; // traces, a bit each; another's may have the same
 
 // --- which
@@ -72,7 +74,10 @@ static void want_coros(const gp_span_mark_t *mark)
 static void take_wait(prof_coro_t *coro, void *unused)
 {
     (void)unused;
-    if (!is_wanted(coro) || gp_parked_is_forsaken(coro, true))
+    if (!is_wanted(coro))
+        return;
+    is_cut = is_cut || gp_clock_ns(CLOCK_MONOTONIC) > walks_until_ns;
+    if (is_cut || gp_parked_is_forsaken(coro, true))
         return;
     uint64_t now = gp_ticks(), since = gp_edge_load(&coro->since), least_wait = gp_ticks_from_ns(WAIT_NS);
     uint64_t part = now > since ? (now - since) / WAIT_PART : 0;
@@ -141,17 +146,22 @@ void gp_session_open_report(uint64_t now, uint64_t least_ns, gp_session_scan_t *
         take_spans();
         return;
     }
+    walks_until_ns = is_asked ? UINT64_MAX : gp_clock_ns(CLOCK_MONOTONIC) + WALKS_NS;
+    is_asked = is_cut = false;
     take_sleeps();
     scan(take_wait, NULL);
     uint64_t before_ns = gp_clock_ns(CLOCK_MONOTONIC), ticks = take_spans();
     uint64_t after_ns = gp_clock_ns(CLOCK_MONOTONIC);
     scan(take_activity, &ticks);
     next_coros_ns = now + (gp_clock_ns(CLOCK_MONOTONIC) - after_ns + before_ns - now) * SHARE;
+    if (is_cut)
+        return; // the others have their turn the next time
     any_wanted = false;
     memset(wanted, 0, sizeof(wanted));
 }
 
-void gp_session_open_report_all(void)
+void gp_session_open_report_all(bool whatever_it_costs)
 {
     next_ns = next_coros_ns = looked = 0;
+    is_asked = whatever_it_costs;
 }

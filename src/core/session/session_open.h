@@ -21,5 +21,6 @@ typedef void gp_session_scan_t(void (*visit)(prof_coro_t *coro, void *argument),
 // the time, so that many coroutines are looked at less often than spans are.
 void gp_session_open_report(uint64_t now, uint64_t least_ns, gp_session_scan_t *scan);
 
-// All of them are due, at the next report.
-void gp_session_open_report_all(void);
+// All of them are due, at the next report; `whatever_it_costs`: with all their waits, of which else so many are sampled
+// at a time as 20 ms are enough for.
+void gp_session_open_report_all(bool whatever_it_costs);

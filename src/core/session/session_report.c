@@ -344,7 +344,7 @@ void gp_session_report_within(uint64_t ns)
 void gp_session_report_all(void)
 {
     next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = 0;
-    gp_session_open_report_all();
+    gp_session_open_report_all(true);
 }
 
 // What it has done so far is in the capture of the parent, or of an earlier time, or in none.
@@ -362,7 +362,7 @@ static void begin(void)
     is_last = false;
     handed_over_bytes = 0;
     next_threads_ns = next_ledger_ns = 0;
-    gp_session_open_report_all();
+    gp_session_open_report_all(false);
     atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);
     gp_coro_each(forget_coro, NULL);
 }
@@ -393,7 +393,7 @@ void gp_session_report_turn(void)
     is_last = false;
     handed_over_bytes = 0;
     next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = 0;
-    gp_session_open_report_all();
+    gp_session_open_report_all(false);
     count_from(reached.counters);
     start_process_ns = reached.process_ns;
     start_own_ns = reached.own_ns;
