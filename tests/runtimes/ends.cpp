@@ -4,7 +4,7 @@
 //
 //   ends fiber|context|jumps IDLE_SECONDS
 //
-//   LIFE name wall     seconds from its making to its end, as booked; the name is part of its entry function's
+//   LIFE name wall     seconds from its making to its end, as booked; the name is part of its first function's
 #include <boost/context/fiber.hpp>
 #if !defined(ENDS_STATIC)
 #include <boost/fiber/all.hpp>
@@ -61,7 +61,7 @@ static void a_fiber()
     });
     fiber.join();
     idle();
-    life("worker_context"); // a template argument of its entry function
+    life("a_fiber()::{lambda");
 }
 #else
 static void a_fiber()
@@ -83,7 +83,7 @@ static void a_context()
     rest(LIFE_NS);
     other = std::move(other).resume();
     idle();
-    life("fiber_entry");
+    life("a_context()::{lambda");
 }
 
 // Contexts of one's own: nothing tells that a jump was the last one, until the stack is used again, or is gone.

@@ -48,7 +48,7 @@ class Ends(check.Case):
         self.need(check.program(program))
         self.run_it([program, what, IDLE])
         self.check_lives()
-        names = ("worker_context", "a_context", "jumper")
+        names = ("a_fiber", "a_context", "jumper")
         self.at_most("in the census", len([line for line in self.census() if any(name in line for name in names)]), 0)
 
     def test_boost_fiber(self):
