@@ -22,7 +22,7 @@ static int template_step(const char *at)
     return (*at == '<') - (*at == '>' && at[-1] != '-');
 }
 
-// After "decltype (...)", whose parentheses are no parameters.
+// What follows "decltype (...)": the parentheses of that are no parameters.
 static const char *after_decltype(const char *function)
 {
     int depth = 0;
@@ -130,7 +130,7 @@ static void write_short(const char *name, size_t len, char *text, size_t size)
     text[written] = '\0';
 }
 
-// What a coroutine whose entry function is a runtime's is called by.
+// What a coroutine is called by that begins with a function of a runtime.
 //   own: its first function that is not; NULL = it is not known.
 static void write_own(const gp_symbol_t *own, const char *entry, char *text, size_t size)
 {
