@@ -116,7 +116,7 @@ static uint16_t fixed_bytes(const reading_t *reading, const gp_dwarf_abbrev_t *a
     }
 }
 
-// Go past attributes of a fixed size whose values are not needed, as most are not. Returns the bytes of their values in
+// Go past attributes of a fixed size that are not needed, as most are not. Returns the bytes of their values in
 // all.
 static inline uint32_t past_fixed(reading_t *reading, const uint8_t slots[SLOTS])
 {
