@@ -220,6 +220,11 @@ static bool has_spooled(const gp_spool_t *spool)
     return spool->sent_at < spool->end;
 }
 
+static void count_spooled(gp_delivery_t *delivery)
+{
+    atomic_store_explicit(&delivery->counts.spooled, delivery->spool.spans, memory_order_relaxed);
+}
+
 // Move the queue to the spool. Returns whether all of it was.
 static bool spool_queue(gp_delivery_t *delivery)
 {
@@ -228,10 +233,12 @@ static bool spool_queue(gp_delivery_t *delivery)
     const gp_packed_span_t *packed;
     while (!delivery->is_spool_stuck && (packed = gp_queue_next(&delivery->queue, &at)) != NULL) {
         memcpy(copy, packed, packed->bytes);
-        if (gp_spool_put(&delivery->spool, copy) != 0)
+        if (gp_spool_put(&delivery->spool, copy) != 0) {
             delivery->is_spool_stuck = true;
-        else
-            gp_queue_take(&delivery->queue, at, 1);
+            break;
+        }
+        count_spooled(delivery); // first: a span on its way is counted twice rather than nowhere
+        gp_queue_take(&delivery->queue, at, 1);
     }
     return !delivery->is_spool_stuck;
 }
@@ -271,7 +278,7 @@ static void step(gp_delivery_t *delivery, batch_t *batch, bool is_closing, uint3
     bool went_on = now >= delivery->retry_ns && send_some(delivery, batch, now);
     bool is_waiting = delivery->retry_ns > now;
     bool is_spooled = is_waiting && spool_queue(delivery);
-    atomic_store_explicit(&delivery->counts.spooled, delivery->spool.spans, memory_order_relaxed);
+    count_spooled(delivery);
     gp_futex_wake_all(&delivery->phase); // those that wait for it to be idle look
     if (!went_on && !is_closing)
         gp_queue_wait(&delivery->queue, bell, is_waiting ? delivery->retry_ns - now : ADOPT_EVERY_NS,

@@ -61,6 +61,23 @@ class Host:
         words = self.say(f"status {url}".strip()).split()
         return {name: int(value) for name, value in (word.split("=") for word in words[1:])}
 
+    def balance(self, happens, what):
+        """Wait until `happens(status)` is true and each span is somewhere, none on its way; the status is returned."""
+        return until(lambda: (lambda status: happens(status) and balanced(status) and status)(self.status()), what)
+
+    def overfill(self):
+        """Requests until the queue has no room. Returns how many spans they are."""
+        spans = 0
+
+        def more():
+            nonlocal spans
+            self.do("requests 20")
+            spans += 20 * 3
+            return self.status()["lost_queue"]
+
+        until(more, "the queue is full")
+        return spans
+
     def end(self):
         """End of input: the host returns from main(). Returns what it said on standard error."""
         _, error = self.process.communicate(timeout=LIMIT_S)

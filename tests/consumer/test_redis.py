@@ -12,7 +12,7 @@ import unittest
 
 from redis_server import Redis  # first: it skips where there is none
 import osprofiler
-from support import Case, Host, balanced, until
+from support import Case, Host, until
 
 
 def uuid(trace):
@@ -132,10 +132,8 @@ class Trouble(Case):
             self.assertEqual(len(self.spools()), 1)
             self.assertEqual([os.stat(path).st_mode & 0o777 for path in self.spools()], [0o600])
             with Redis(self.folder, port=redis.port) as redis:
-                until(lambda: host.status()["sent"] == 66, "all are sent")
+                status = host.balance(lambda status: status["sent"] == 66, "all are sent")
                 self.assertEqual([self.spans_in(redis, host, number) for number in range(3, 23)], [3] * 20)
-                status = host.status()
-                self.assertTrue(balanced(status), status)
                 self.assertEqual((status["spooled"], status["last_error"], host.end()), (0, 0, ""))
         self.assertEqual(self.spools(), [])
 
@@ -190,11 +188,9 @@ class Trouble(Case):
 
     def test_spool_is_bounded(self):
         with Host(GREENPROF_SPOOL=self.folder) as host:
-            host.do("open redis://127.0.0.1:1?spool_size=20K&queue=32K", *["requests 20"] * 20)
-            status = until(lambda: (lambda s: s if s["given"] + s["unheard"] == 1200 and s["lost_queue"] else None)(host.status()),
-                           "all are given")
-            self.assertTrue(balanced(status), status)
-            self.assertGreater(status["spooled"], 20)
+            host.do("open redis://127.0.0.1:1?spool_size=20K&queue=32K")
+            spans = host.overfill()
+            host.balance(lambda status: status["given"] + status["unheard"] == spans and status["spooled"] > 20, "all are given")
             host.end()
         self.assertLessEqual(os.stat(self.spools()[0]).st_size, 20 << 10)
 
