@@ -347,10 +347,14 @@ static void wait_for_latest(int times)
 }
 
 // A profile that begins has the names of what samples were in read, each once; profiles right after it do nothing; and
-// it ends when it is asked to.
+// it ends when it is asked to. Not beside AddressSanitizer (dump_names.c).
 static void test_names_are_prepared(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    assert_null(begun);
+    skip();
+#endif
     assert_non_null(begun);
     for (int i = 0; i < 100; i++)
         begun();
