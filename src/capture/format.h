@@ -264,7 +264,7 @@ typedef struct gp_delay_record { // a coroutine that was ready while a hog kept 
     uint64_t coro_id;            //  8 the victim
     uint64_t delay_ns;           // 16
     uint32_t trace;              // 24 the victim's trace index
-    uint32_t reserved;           // 28
+    uint32_t unseen_us;          // 28 of delay_ns, when it was ready at most: its loop had not looked
 } gp_delay_record_t;             // 32
 
 typedef gp_call_count_t gp_call_record_t; // a later record of the same caller and callee replaces it

@@ -252,16 +252,67 @@ static void keep_thread_across_a_rest(void)
     setcontext(&outside);
 }
 
-// Delays of `victim` so far, ticks; the records are gone.
-static uint64_t take_delays(prof_coro_t *victim)
+// Delays of `victim` so far, ticks; the records are gone. unseen: how much of them was at most
+static uint64_t take_delays(prof_coro_t *victim, uint64_t *unseen)
 {
     uint64_t ticks = 0;
+    *unseen = 0;
     for (gp_ring_header_t *header; (header = gp_ring_peek(&thread->ring)) != NULL;) {
         const gp_delay_mark_t *mark = (const gp_delay_mark_t *)(const void *)header;
-        ticks += header->committed == GP_RING_DELAY && mark->coro == victim ? mark->delay_ticks : 0;
+        if (header->committed == GP_RING_DELAY && mark->coro == victim) {
+            ticks += mark->delay_ticks;
+            *unseen += mark->unseen_ticks;
+        }
         gp_ring_consume(&thread->ring, header);
     }
     return ticks;
+}
+
+// A loop looks for events again after a slice of 40 ms, and finds one that `b` waits for.
+static void what_a_late_look_finds_may_have_been_ready(void **state)
+{
+    gp_ledger_t before, after;
+    uint64_t unseen;
+    (void)state;
+    gp_hog_set_threshold(10000000);
+    gp_slice_init();
+    __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELAXED);
+    to(b);
+    to(NULL);
+    take_delays(b, &unseen);
+    gp_ledger_read(b, wall_ns, &before);
+    run(20000000);
+    gp_edge_looked(thread, wall_ns, wall_ns);
+    uint64_t looked = wall_ns;
+    to(a);
+    run(40000000);
+    to(NULL);
+    gp_edge_looked(thread, looked, wall_ns);
+    prof_coro_ready(b);
+    gp_edge_ready_by_look(b);
+    run(3000000);
+    gp_edge_looked(thread, wall_ns, wall_ns); // once more, before it comes to b
+    to(b);
+    to(NULL);
+    gp_ledger_read(b, wall_ns, &after);
+    assert_int_equal(after.parked_ns - before.parked_ns, 20000000);
+    assert_int_equal(after.waiting_ns - before.waiting_ns, 40000000);
+    assert_int_equal(after.ready_ns - before.ready_ns, 3000000);
+    assert_int_equal(take_delays(b, &unseen), 40000000);
+    assert_int_equal(unseen, 40000000);
+    to(a);
+    run(9000000);
+    to(NULL);
+    gp_edge_looked(thread, wall_ns - 9000000, wall_ns); // not late
+    prof_coro_ready(b);
+    gp_edge_ready_by_look(b);
+    to(b);
+    to(NULL);
+    __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELAXED);
+    gp_ledger_read(b, wall_ns, &after);
+    assert_int_equal(after.parked_ns - before.parked_ns, 29000000);
+    assert_int_equal(after.waiting_ns - before.waiting_ns, 40000000);
+    assert_int_equal(take_delays(b, &unseen), 0);
 }
 
 // What kept the thread from before a rest until after it is a hog for as long as was recorded since, and so is what had
@@ -270,6 +321,7 @@ static void a_hog_is_no_longer_than_was_recorded(void **state)
 {
     static char stack[256 << 10];
     gp_ledger_t ledger;
+    uint64_t unseen;
     (void)state;
     gp_hog_set_threshold(10000000);
     gp_slice_init();
@@ -281,7 +333,7 @@ static void a_hog_is_no_longer_than_was_recorded(void **state)
     __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELAXED);
     to(b); // it has run before
     to(NULL);
-    take_delays(b);
+    take_delays(b, &unseen);
     prof_coro_ready(b);
     to(keeper);
     swapcontext(&outside, &inside);
@@ -291,7 +343,7 @@ static void a_hog_is_no_longer_than_was_recorded(void **state)
     to(b);
     to(NULL);
     __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELAXED);
-    assert_int_equal(take_delays(b), 0); // whether it was ready after the rest is not known
+    assert_int_equal(take_delays(b, &unseen), 0); // whether it was ready after the rest is not known
     gp_ledger_read(keeper, wall_ns, &ledger);
     assert_int_equal(ledger.longest_ns, 400000000);
     assert_int_equal(ledger.slice_ns, 700000000);
@@ -345,6 +397,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(thread_stands_in_for_who_is_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(resting_time_is_not_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(a_hog_is_no_longer_than_was_recorded, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_late_look_finds_may_have_been_ready, setup, teardown),
         cmocka_unit_test_setup_teardown(an_edge_settles_what_is_open, setup, teardown),
         cmocka_unit_test_setup_teardown(an_edge_begins_the_accounts_of_a_thread, setup, teardown),
     };

@@ -59,7 +59,7 @@ static green_t *spawn(const char *name, void (*run)(green_t *), int tells)
     green_t *green = &greens[count++];
     char *stack = aligned_alloc(64, STACK_BYTES);
     void **top = (void **)(void *)(stack + STACK_BYTES);
-    *--top = NULL;
+    *--top = NULL; // two words: calls on this stack are not aligned as the ABI has it, as in programs that err there
     *--top = NULL;
     *--top = (void *)(uintptr_t)trampoline;
     for (int i = 0; i < 6; i++)

@@ -101,6 +101,44 @@ class Ready(measured.Case):
         self.check("gevent")
 
 
+class Replies(measured.Case):
+    """What a loop was kept from looking for may have been there for as long: then it is not known when the coroutine became
+    ready, and the slice that kept the loop is what it may have waited for."""
+
+    def check(self, kind):
+        run = support.Run("replies.py", kind)
+        truth = {name: tuple(map(float, seconds)) for name, *seconds in map(str.split, run.output.splitlines())}
+        waits = ("ready", "parked", "waiting")
+        rows = [line.split() for line in run.report("--by", "coroutine", "--clock", "wall").splitlines()]
+        columns = next(row for row in rows if row[:2] == ["wall", "cpu"])
+        exact = {row[-1]: {name: float(row[columns.index(name)]) for name in waits} for row in rows if row and row[-1] in truth}
+        for name, (waited, late) in truth.items():
+            self.near(f"{name} in all", sum(exact[name].values()), waited + late, 0.05, 0.01)
+        self.near("quick: parked", exact["quick"]["parked"], truth["quick"][0], 0.05, 0.01)
+        waited, late = truth["late_one"]
+        self.at_most("late_one: parked", exact["late_one"]["parked"], waited)
+        self.at_most("late_one: ready", exact["late_one"]["ready"], late)
+        self.near("late_one: waiting", exact["late_one"]["waiting"], 1.5, 0.1)
+        folded = run.folded("--clock", "wall", "--by", "coroutine")
+        for leaf in ("parked", "waiting"):
+            sampled = sum(weight for stack, weight in folded.stacks if "late_one" in stack[0] and stack[-1] == f"[{leaf}]")
+            self.near(f"late_one [{leaf}]", sampled, exact["late_one"][leaf], 0.1, 0.01)
+        text = run.report("--by", "victim-time")
+        kept_by = support.Folded(support.command("export", run.capture, "--format", "folded", "--by", "victim-time"))
+        self.near("kept by blocks", kept_by.cumulative()["blocks"], 1.5, 0.1)
+        at_most = re.search(r"of it +(\S+) s at most", text)
+        self.near("of it at most", float(at_most[1]), 1.5, 0.1)
+
+    def test_eventlet(self):
+        self.check("eventlet")
+
+    def test_eventlet_patched(self):
+        self.check("patched")
+
+    def test_asyncio(self):
+        self.check("asyncio")
+
+
 class Programs(measured.Case):
     def test_storm(self):
         run = support.Run("storm.py", 8, hz=10000)

@@ -104,6 +104,11 @@ static void print_audit(const gp_source_t *source, const gp_report_t *report)
     gp_print_seconds(report->total_ns, 0);
     if (report->measure == GP_MEASURE_DELAY) {
         printf(" s that others were ready and waited for long slices\n");
+        if (report->unseen_ns != 0) {
+            printf("  of it      ");
+            gp_print_seconds(report->unseen_ns, 0);
+            printf(" s at most: a loop that had not looked for long found them ready\n");
+        }
         printf("  delayed    %" PRIu64 " times\n", report->samples);
         return;
     }

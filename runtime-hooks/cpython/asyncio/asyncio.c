@@ -9,6 +9,7 @@
 #include "coro/threads.h"
 #include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
+#include "greenlet/loop_look.h"
 #include "greenlet/walk_parked.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/spawn_site.h"
@@ -88,8 +89,11 @@ static void forget(gp_py_t *task)
 static void mark_ready(gp_py_t *task)
 {
     const gp_greenlet_t *found = gp_greenlet_find(task);
-    if (found != NULL)
-        prof_coro_ready(found->coro);
+    if (found == NULL)
+        return;
+    prof_coro_ready(found->coro);
+    if (gp_step_here.task == NULL) // the loop does, for what it has found
+        gp_edge_ready_by_look(found->coro);
 }
 
 static void begin(gp_step_t *outer, gp_py_t *task)
@@ -192,6 +196,7 @@ static void look_for_loop(void)
         return;
     }
     looked = true;
+    gp_loop_look_hook();
     real_call_soon = gp_py_replace_vectorcall(function, on_call_soon);
     gp_py.drop(function);
     gp_py.drop(type);

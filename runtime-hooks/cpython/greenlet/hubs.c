@@ -8,15 +8,14 @@
 #include "coro/switch.h"
 #include "greenlet/greenlet.h"
 #include "greenlet/greenlet_records.h"
+#include "greenlet/loop_look.h"
 #include "interpreter/api.h"
 #include "signal/ticks.h"
 
 typedef gp_py_t *one_t(gp_py_t *self, gp_py_t *argument);
-typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names);
 typedef gp_py_t *keywords_t(gp_py_t *self, gp_py_t *args, gp_py_t *keywords);
 
 static one_t *real_pop;
-static fastcall_t *real_poll;
 static keywords_t *real_run_callback, *real_timer_start;
 static gp_py_t *timer_type; // eventlet's
 static gp_py_t *self_name, *name_name, *at_name;
@@ -90,21 +89,9 @@ static gp_py_t *on_pop(gp_py_t *self, gp_py_t *heap)
     return item;
 }
 
-static gp_py_t *on_poll(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
+bool gp_hub_runs(void)
 {
-    gp_py_t *events = real_poll(self, args, count, names);
-    if (gp_hub_here.hub != NULL && gp_greenlet_is_sampling() && gp_hub_here.hub == running())
-        gp_hub_here.ready_ticks = gp_ticks();
-    return events;
-}
-
-static gp_py_t *type_in(const char *module_name, const char *name)
-{
-    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
-    gp_py_t *type = module != NULL ? gp_py.get_attr(module, name) : NULL;
-    if (module != NULL && type == NULL)
-        gp_py.error_clear(); // half imported
-    return type;
+    return gp_hub_here.hub == running();
 }
 
 // gevent's is a greenlet.
@@ -115,7 +102,7 @@ static bool is_gevents(gp_py_t *type)
     if (type == last_type)
         return last_is;
     if (hub == NULL)
-        hub = type_in("gevent.hub", "Hub");
+        hub = gp_py_type_in("gevent.hub", "Hub");
     last_is = hub != NULL && gp_py.is_subtype(type, hub);
     last_type = type;
     return last_is;
@@ -129,7 +116,7 @@ static bool is_eventlets(gp_py_t *args)
     if (function == NULL || gp_py_type(function) != gp_py.bound_type)
         return false;
     if (hub == NULL)
-        hub = type_in("eventlet.hubs.hub", "BaseHub");
+        hub = gp_py_type_in("eventlet.hubs.hub", "BaseHub");
     return hub != NULL && gp_py.is_subtype(gp_py_type(gp_py_bound_self(function)), hub);
 }
 
@@ -222,23 +209,6 @@ static gp_py_t *on_timer_start(gp_py_t *timer, gp_py_t *args, gp_py_t *keywords)
     return result;
 }
 
-static void *replace(gp_py_method_t *method, int flags, void *mine)
-{
-    void *before = method != NULL && method->flags == flags ? method->function : NULL;
-    if (before != NULL)
-        method->function = mine;
-    return before;
-}
-
-static gp_py_method_t *method_in(const char *module_name, const char *type_name, const char *name)
-{
-    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
-    gp_py_t *type = module != NULL ? gp_py.get_attr(module, type_name) : NULL;
-    gp_py_method_t *method = type != NULL ? gp_py_type_method(type, name) : NULL;
-    gp_py.drop(type);
-    return method;
-}
-
 static void look_for_eventlet(void)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "eventlet.hubs.timer");
@@ -246,9 +216,9 @@ static void look_for_eventlet(void)
     timer_type = heap != NULL ? gp_py.get_attr(module, "Timer") : NULL;
     if (timer_type == NULL)
         return;
-    real_pop = (one_t *)(uintptr_t)replace(gp_py_method(heap, "heappop"), GP_PY_O, (void *)(uintptr_t)on_pop);
-    real_poll = (fastcall_t *)(uintptr_t)replace(method_in("select", "epoll", "poll"), GP_PY_FASTCALL | GP_PY_KEYWORDS,
-                                                 (void *)(uintptr_t)on_poll);
+    real_pop =
+        (one_t *)(uintptr_t)gp_py_replace_method(gp_py_method(heap, "heappop"), GP_PY_O, (void *)(uintptr_t)on_pop);
+    gp_loop_look_hook();
 }
 
 static void look_for_gevent(void)
@@ -260,10 +230,10 @@ static void look_for_gevent(void)
     self_name = gp_py.text("__self__");
     name_name = gp_py.text("__name__");
     at_name = gp_py.text("at");
-    real_run_callback = (keywords_t *)(uintptr_t)replace(method_in(loop, "loop", "run_callback"), flags,
-                                                         (void *)(uintptr_t)on_run_callback);
-    real_timer_start =
-        (keywords_t *)(uintptr_t)replace(method_in(loop, "timer", "start"), flags, (void *)(uintptr_t)on_timer_start);
+    real_run_callback = (keywords_t *)(uintptr_t)gp_py_replace_method(gp_py_method_in(loop, "loop", "run_callback"),
+                                                                      flags, (void *)(uintptr_t)on_run_callback);
+    real_timer_start = (keywords_t *)(uintptr_t)gp_py_replace_method(gp_py_method_in(loop, "timer", "start"), flags,
+                                                                     (void *)(uintptr_t)on_timer_start);
 }
 
 void gp_hub_look(void)

@@ -20,10 +20,14 @@ void gp_hub_look(void);
 // caused its creation.
 bool gp_hub_is_one(gp_py_t *type, gp_py_t *args);
 
+// Is it eventlet's hub that runs on the calling thread, which has one?
+bool gp_hub_runs(void);
+
 // Of each thread: eventlet's hub, and since when what it switches to is ready.
 typedef struct gp_hub_here {
     const void *hub;
     uint64_t ready_ticks;
+    bool polls; // by epoll; else what a timer says is of the one greenlet that it switches to
 } gp_hub_here_t;
 
 extern __thread gp_hub_here_t gp_hub_here __attribute__((tls_model("initial-exec")));
@@ -37,4 +41,6 @@ static inline void gp_hub_before_switch(const void *from, prof_coro_t *to)
     uint64_t ready = atomic_load_explicit(&to->ready_ticks, memory_order_relaxed);
     if (ready == 0 || ready == to->birth_ticks)
         atomic_store_explicit(&to->ready_ticks, gp_hub_here.ready_ticks, memory_order_relaxed);
+    if (!gp_hub_here.polls)
+        gp_hub_here.ready_ticks = 0;
 }

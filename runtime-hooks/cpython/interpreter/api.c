@@ -106,6 +106,31 @@ gp_py_method_t *gp_py_type_method(gp_py_t *type, const char *name)
     return definition;
 }
 
+gp_py_t *gp_py_type_in(const char *module_name, const char *name)
+{
+    gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
+    gp_py_t *type = module != NULL ? gp_py.get_attr(module, name) : NULL;
+    if (module != NULL && type == NULL)
+        gp_py.error_clear();
+    return type;
+}
+
+gp_py_method_t *gp_py_method_in(const char *module_name, const char *type_name, const char *name)
+{
+    gp_py_t *type = gp_py_type_in(module_name, type_name);
+    gp_py_method_t *method = type != NULL ? gp_py_type_method(type, name) : NULL;
+    gp_py.drop(type);
+    return method;
+}
+
+void *gp_py_replace_method(gp_py_method_t *method, int flags, void *mine)
+{
+    void *before = method != NULL && method->flags == flags ? method->function : NULL;
+    if (before != NULL)
+        method->function = mine;
+    return before;
+}
+
 gp_py_vectorcall_t *gp_py_replace_vectorcall(gp_py_t *function, gp_py_vectorcall_t *mine)
 {
     enum { WORDS_MAX = 32 };

@@ -78,6 +78,15 @@ gp_py_method_t *gp_py_method(gp_py_t *module, const char *name);
 // The definition behind a method of a built-in type; NULL = there is no such thing.
 gp_py_method_t *gp_py_type_method(gp_py_t *type, const char *name);
 
+// A type of a module that is there by now; the caller drops it. NULL = there is none, or the module is half imported.
+gp_py_t *gp_py_type_in(const char *module_name, const char *name);
+
+// The definition behind a method of such a type; NULL = there is no such thing.
+gp_py_method_t *gp_py_method_in(const char *module_name, const char *type_name, const char *name);
+
+// Put a function of the same flags into a definition. Returns what there was; NULL = nothing was done.
+void *gp_py_replace_method(gp_py_method_t *method, int flags, void *mine);
+
 // Have calls of a Python function by C code come to `mine`; the function is otherwise left as it is. Returns what there
 // was, NULL: it is not known where that is.
 gp_py_vectorcall_t *gp_py_replace_vectorcall(gp_py_t *function, gp_py_vectorcall_t *mine);

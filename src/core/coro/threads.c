@@ -147,6 +147,8 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     thread->shown_at = NULL;
     thread->hog_count = 0;
     thread->hog_end = 0;
+    memset(thread->late_looks, 0, sizeof(thread->late_looks));
+    thread->is_look_late = false;
     atomic_store_explicit(&thread->exact_stack, NULL, memory_order_relaxed);
     atomic_store_explicit(&thread->exact_busy, NULL, memory_order_relaxed);
     atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);

@@ -158,6 +158,8 @@ void gp_session_take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
     record->hog_id = hog;
     record->coro_id = mark->coro_id;
     record->delay_ns = gp_ticks_to_ns(mark->delay_ticks);
+    uint64_t unseen_us = gp_ticks_to_ns(mark->unseen_ticks) / 1000;
+    record->unseen_us = unseen_us < UINT32_MAX ? (uint32_t)unseen_us : UINT32_MAX;
     record->trace = trace;
 }
 

@@ -70,7 +70,7 @@ static void begin_anew(gp_thread_t *thread, prof_coro_t *coro, uint64_t now, uin
     atomic_store_explicit(&timeline->thread, thread->index, memory_order_relaxed);
 }
 
-void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
+static void tell(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
 {
     gp_activity_mark_t *mark = gp_ring_reserve(&thread->ring, sizeof(*mark));
     if (mark == NULL) {
@@ -78,6 +78,8 @@ void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
         return;
     }
     fill(mark, coro, id);
+    if (mark->left < mark->start)
+        mark->left = mark->start; // a later part of the wait
     mark->end = now;
     mark->ready = ready;
     mark->is_open = mark->is_waiting = false;
@@ -86,6 +88,27 @@ void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
     adapt(thread, now);
     if (gp_ring_is_pressed(&thread->ring))
         gp_handler_kick();
+}
+
+// Parked up to when the loop did not look any more, either of both up to when it did, then ready.
+static void tell_in_parts(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
+{
+    gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
+    uint64_t waker = gp_edge_load(&timeline->waker), unseen = wait->ready - wait->unseen;
+    gp_edge_store(&timeline->waker, 0);
+    if (unseen > wait->since)
+        tell(thread, coro, id, unseen, unseen);
+    tell(thread, coro, id, 0, wait->ready);
+    gp_edge_store(&timeline->waker, waker);
+    tell(thread, coro, id, wait->ready, wait->now);
+}
+
+void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
+{
+    if (wait->unseen == 0)
+        tell(thread, coro, id, wait->ready, wait->now);
+    else
+        tell_in_parts(thread, coro, id, wait);
 }
 
 void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)

@@ -100,49 +100,63 @@ static void skip_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
     gp_edge_store(&coro->unsampled_from, UINT64_MAX);
     gp_edge_store(&coro->ready_ticks, 0);
     if (now > since && now - since >= thread->activity.least) {
-        gp_activity_over(thread, coro, id, 0, since);
+        gp_activity_over(thread, coro, id, &(gp_edge_wait_t){.since = since, .now = since});
         gp_edge_store(&gp_coro_timeline(coro)->start, now);
     }
     gp_coro_add(&coro->begun, now > since ? now - since : 0);
 }
 
-// How long it could run before it did. Returns when that began; 0 = not known.
-static uint64_t end_ready(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
+// How long before `ready` the loop that found it ready had not looked.
+static uint64_t unseen_before(const gp_thread_t *thread, uint64_t since, uint64_t ready)
 {
-    uint64_t since = gp_edge_load(&coro->since), wait = now > since ? now - since : 0;
+    for (size_t i = 0; i < GP_LATE_LOOKS; i++) {
+        uint64_t from = thread->late_looks[i].from > since ? thread->late_looks[i].from : since;
+        if (ready == thread->late_looks[i].at)
+            return ready > from ? ready - from : 0;
+    }
+    return 0;
+}
+
+// How long it could run before it did.
+static void end_ready(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, gp_edge_wait_t *wait)
+{
+    uint64_t since = wait->since, now = wait->now, ready = wait->ready, ticks = now > since ? now - since : 0;
     gp_edge_store(&coro->ready_ticks, 0);
     if (ready == GP_EDGE_LEFT) {
         atomic_store_explicit(&gp_edge_left_returns, true, memory_order_relaxed);
-        return 0;
+        wait->ready = 0;
+        return;
     }
     if (ready == coro->birth_ticks) { // which was not reported
-        gp_coro_add(&coro->told_ticks, wait);
-        gp_coro_add(&coro->ready_wait_ticks, wait);
-        return ready;
+        gp_coro_add(&coro->told_ticks, ticks);
+        gp_coro_add(&coro->ready_wait_ticks, ticks);
+        return;
     }
     ready = ready > since + 1 ? ready : since; // or reported before it was switched to first
     ready = ready < now ? ready : now;         // a timer that it was woken before
-    gp_coro_add(&coro->told_ticks, wait);
+    wait->ready = ready;
+    wait->unseen = unseen_before(thread, since, ready);
+    gp_coro_add(&coro->told_ticks, ticks - wait->unseen);
     atomic_store_explicit(&coro->is_reported, 1, memory_order_relaxed);
     gp_coro_add(&coro->ready_wait_ticks, now > ready ? now - ready : 0);
-    if (thread->hog_end > ready)
-        gp_hog_victim(thread, coro, id, ready, now);
-    return ready;
+    if (thread->hog_end > ready - wait->unseen)
+        gp_hog_victim(thread, coro, id, wait);
 }
 
 void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
 {
-    uint64_t since = gp_edge_load(&coro->since), wait = now > since ? now - since : 0;
-    uint64_t ready = gp_edge_load(&coro->ready_ticks);
-    bool is_new = gp_edge_is_new(coro);
-    if (ready == GP_EDGE_OVER || ready == GP_EDGE_IDLE) {
+    gp_edge_wait_t wait = {.since = gp_edge_load(&coro->since),
+                           .now = now,
+                           .ready = gp_edge_load(&coro->ready_ticks),
+                           .is_new = gp_edge_is_new(coro)};
+    if (wait.ready == GP_EDGE_OVER || wait.ready == GP_EDGE_IDLE) {
         skip_wait(thread, coro, id, now);
         return;
     }
-    if (ready != 0)
-        ready = end_ready(thread, coro, id, ready, now);
-    if (wait >= thread->activity.least)
-        gp_activity_over(thread, coro, id, ready, now);
+    if (wait.ready != 0)
+        end_ready(thread, coro, id, &wait);
+    if ((now > wait.since ? now - wait.since : 0) >= thread->activity.least)
+        gp_activity_over(thread, coro, id, &wait);
     if (thread->wait.left < 0)
-        gp_wait_over(thread, coro, id, ready, now, is_new);
+        gp_wait_over(thread, coro, id, &wait);
 }

@@ -5,10 +5,11 @@
 // between edges is either a slice, added to `slice_ticks`, or a wait: what is left of the time since `begun`
 // (gp_edge_waited()). So the parts sum to the wall clock by construction, and a wait costs no addition. A wait during
 // which prof_coro_ready() was called is parked up to then and ready from then on; one called while it still runs (a
-// yield) makes all of it ready. Where it is not called, the wait stays undivided. A coroutine that was never switched
-// to has never parked: it is ready from its birth on. What existed before sampling started is taken to have been
-// waiting since then; what was waiting when sampling ended, up to then. One that is over does not wait: the time after
-// its last edge belongs to nothing.
+// yield) makes all of it ready. What a loop finds ready when it looks for events, and has not looked for long, may have
+// been ready all that time (gp_edge_looked()): so much of the wait stays undivided; where it is not called, all of it
+// does. A coroutine that was never switched to has never parked: it is ready from its birth on. What existed before
+// sampling started is taken to have been waiting since then; what was waiting when sampling ended, up to then. One that
+// is over does not wait: the time after its last edge belongs to nothing.
 //
 // So `ready_ticks` is one of: 0, not known; birth_ticks, never switched to, and one more where prof_coro_ready() was
 // called; ticks of prof_coro_ready(); GP_EDGE_OVER; GP_EDGE_LEFT; GP_EDGE_IDLE.
@@ -41,11 +42,17 @@ uint64_t gp_edge_recorded_since(uint32_t epoch, uint64_t since);
 // A slice at least this long is kept (see hog.h). Ticks.
 extern _Atomic uint64_t gp_edge_hog_ticks __attribute__((visibility("hidden")));
 
-void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now,
-                  bool is_new);                                                                           // wait.c
-void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now); // activity.c
-void gp_hog_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t start, uint64_t now);      // hog.c
-void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now);
+typedef struct gp_edge_wait { // that is over; ticks
+    uint64_t since, now;      // when it began and ended
+    uint64_t ready;           // since when the coroutine could run, 0 = not known
+    uint64_t unseen;          // for how long before that, at most
+    bool is_new;              // the coroutine was never switched to
+} gp_edge_wait_t;
+
+void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait);     // wait.c
+void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait); // activity.c
+void gp_hog_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t start, uint64_t now);    // hog.c
+void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait);
 
 static inline uint64_t gp_edge_load(_Atomic uint64_t *word)
 {
@@ -186,9 +193,33 @@ __attribute__((always_inline)) static inline void gp_edge_leave(prof_coro_t *cor
     gp_edge_wait(coro, now, park);
 }
 
+// The calling thread's loop, which had not looked for events since `from`, has looked at `at`, and found some: `at` is
+// what the coroutines that they wake are ready from. A look that slept until an event came is not late.
+static inline void gp_edge_looked(gp_thread_t *thread, uint64_t from, uint64_t at)
+{
+    thread->is_look_late = at - from >= gp_edge_load(&gp_edge_hog_ticks);
+    if (thread->is_look_late)
+        thread->late_looks[thread->late_look_count++ % GP_LATE_LOOKS] = (gp_late_look_t){from, at};
+}
+
+// prof_coro_ready() was called for it by the loop of the calling thread: where the loop looked late, by that look.
+static inline void gp_edge_ready_by_look(prof_coro_t *coro)
+{
+    const gp_thread_t *thread = gp_thread_self;
+    if (thread != NULL && thread->is_look_late && !gp_edge_is_new(coro))
+        gp_edge_store(&coro->ready_ticks, thread->late_looks[(thread->late_look_count - 1) % GP_LATE_LOOKS].at);
+}
+
+// The stack of a coroutine may not be aligned as the ABI has it: programs that make their own err there unnoticed.
+#if defined(__x86_64__)
+#define GP_EDGE_ALIGNS __attribute__((force_align_arg_pointer))
+#else
+#define GP_EDGE_ALIGNS
+#endif
+
 // What is not in every switch: `ready_ticks` is not 0, or the wait that ends at `now` ends an activity of the timeline,
 // or is sampled.
-void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now);
+GP_EDGE_ALIGNS void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now);
 
 // It runs from `now` on, which is not before it was settled last.
 static inline void gp_edge_run(prof_coro_t *coro, uint64_t now)

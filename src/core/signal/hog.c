@@ -44,7 +44,11 @@ void gp_hog_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t s
         tell(thread, hog);
 }
 
-static void blame(gp_thread_t *thread, gp_hog_t *hog, prof_coro_t *victim, uint64_t id, uint64_t ticks)
+typedef struct overlap {  // of a slice with the time in which another coroutine was ready; ticks
+    uint64_t all, unseen; // unseen: of it, when the other one may not have been ready yet
+} overlap_t;
+
+static void blame(gp_thread_t *thread, gp_hog_t *hog, prof_coro_t *victim, uint64_t id, const overlap_t *with)
 {
     if (!hog->is_notified)
         tell(thread, hog);
@@ -57,20 +61,28 @@ static void blame(gp_thread_t *thread, gp_hog_t *hog, prof_coro_t *victim, uint6
     mark->coro_id = id;
     copy_trace(mark->trace, victim);
     mark->hog_start = hog->start;
-    mark->delay_ticks = ticks;
+    mark->delay_ticks = with->all;
+    mark->unseen_ticks = with->unseen;
     gp_thread_commit(thread, mark, GP_RING_DELAY);
 }
 
-void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
+static uint64_t overlap(const gp_hog_t *hog, uint64_t from, uint64_t to)
+{
+    uint64_t begin = hog->start > from ? hog->start : from, end = hog->end < to ? hog->end : to;
+    return end > begin ? end - begin : 0;
+}
+
+void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
 {
     unsigned count = thread->hog_count < GP_HOGS ? thread->hog_count : GP_HOGS;
+    uint64_t from = wait->ready - wait->unseen;
     for (unsigned i = 1; i <= count; i++) {
         gp_hog_t *hog = &thread->hogs[(thread->hog_count - i) % GP_HOGS];
-        uint64_t from = hog->start > ready ? hog->start : ready, to = hog->end < now ? hog->end : now;
-        if (hog->end <= ready)
+        if (hog->end <= from)
             return; // and so did all before it
+        overlap_t with = {overlap(hog, from, wait->now), overlap(hog, from, wait->ready)};
         uint64_t least = hog->coro == thread->root ? gp_edge_load(&gp_edge_hog_ticks) / ROOT_SHARE : 0;
-        if (to > from && to - from > least && hog->coro != coro)
-            blame(thread, hog, coro, id, to - from);
+        if (with.all > least && hog->coro != coro)
+            blame(thread, hog, coro, id, &with);
     }
 }

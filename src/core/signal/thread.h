@@ -47,6 +47,12 @@ typedef struct gp_hog { // a long slice
     bool is_notified;    // the collector knows it
 } gp_hog_t;
 
+enum { GP_LATE_LOOKS = 4 };
+
+typedef struct gp_late_look { // of a thread's loop for events; ticks
+    uint64_t from, at;        // since when it had not looked, and when it did; 0 = none
+} gp_late_look_t;
+
 // Where a thread recently switched to, by page: right as long as the table of regions has not changed. Pages, so that
 // a stack which was carved out of another one is not taken for that. Here and not in a thread-local of its own: a
 // process that loads the library late (Python) has room for next to none.
@@ -113,10 +119,13 @@ typedef struct gp_thread {
     struct {                   // which creations of coroutines are looked at, see src/core/coro/spawn.h
         uint32_t left, random; // until the next one; generator
     } spawn;
-    gp_hog_t hogs[GP_HOGS];     // latest long slices, see hog.c
-    unsigned hog_count;         // in all
-    uint64_t hog_end;           // when the latest ended, 0 = none
-    unsigned char *spare_stack; // top of a stack for work that a coroutine's stack may be too small for
+    gp_hog_t hogs[GP_HOGS];                   // latest long slices, see hog.c
+    unsigned hog_count;                       // in all
+    uint64_t hog_end;                         // when the latest ended, 0 = none
+    gp_late_look_t late_looks[GP_LATE_LOOKS]; // of its loop, the latest; see edge.h
+    unsigned late_look_count;                 // in all
+    bool is_look_late;                        // was the last look of all?
+    unsigned char *spare_stack;               // top of a stack for work that a coroutine's stack may be too small for
 
     uint64_t sample_cpu_ns;        // thread CPU clock at the last sample
     uint64_t start_cpu_ns;         // thread CPU clock when sampling of this thread began

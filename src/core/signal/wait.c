@@ -168,17 +168,44 @@ static void record(void *argument)
         gp_handler_kick();
 }
 
-void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now, bool is_new)
+static void sample(ended_wait_t *ended)
+{
+    if (ended->weight > 0 && !gp_run_on_spare_stack(ended->thread, record, ended))
+        gp_thread_count(ended->thread, GP_COUNTER_LOST_WAITS);
+}
+
+static uint64_t share_of(uint64_t weight, uint64_t part, uint64_t whole)
+{
+    return part < whole ? (uint64_t)((unsigned __int128)weight * part / whole) : weight;
+}
+
+// A wait of which it is not known when it ended: parked, then either, then ready, each a sample with its share.
+static void sample_in_parts(const ended_wait_t *whole, uint64_t unseen, uint64_t ready)
+{
+    const uint64_t edges[] = {whole->from, ready - unseen, ready, whole->now};
+    for (size_t i = 0; i < 3; i++) {
+        ended_wait_t part = *whole;
+        part.from = edges[i];
+        part.now = edges[i + 1];
+        part.weight = share_of(whole->weight, part.now - part.from, whole->now - whole->from);
+        part.ready = i == 2 ? part.weight : 0;
+        part.blind = i == 1;
+        sample(&part);
+    }
+}
+
+void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
 {
     // Exchange: the collector may be about to take what the wait was so far (gp_parked_take()).
     uint64_t from = atomic_exchange_explicit(&coro->unsampled_from, UINT64_MAX, memory_order_acq_rel);
-    uint64_t wait = now > from ? now - from : 0, weight = weigh(thread, wait);
+    uint64_t now = wait->now, ticks = now > from ? now - from : 0, weight = weigh(thread, ticks);
     if (weight == 0)
         return;
     adapt(thread, now);
     if (atomic_load_explicit(&wanted, memory_order_relaxed) <= 0)
         return;
-    uint64_t runnable = ready == 0 ? 0 : now - (ready > from ? ready : from);
+    uint64_t ready = wait->ready > from ? wait->ready : from;
+    uint64_t unseen = wait->unseen < ready - from ? wait->unseen : ready - from;
     ended_wait_t ended = {
         .thread = thread,
         .coro = coro,
@@ -186,10 +213,12 @@ void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t 
         .from = from,
         .now = now,
         .weight = weight,
-        .ready = wait > 0 ? (uint64_t)((unsigned __int128)weight * runnable / wait) : 0,
-        .blind = ready == 0,
-        .is_new = is_new,
+        .ready = wait->ready != 0 && ticks > 0 ? share_of(weight, now - ready, ticks) : 0,
+        .blind = wait->ready == 0,
+        .is_new = wait->is_new,
     };
-    if (!gp_run_on_spare_stack(thread, record, &ended))
-        gp_thread_count(thread, GP_COUNTER_LOST_WAITS);
+    if (unseen == 0)
+        sample(&ended);
+    else
+        sample_in_parts(&ended, unseen, ready);
 }

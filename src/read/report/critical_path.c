@@ -143,6 +143,16 @@ static void emit_parked(gp_path_walk_t *walk, const gp_path_item_t *activity, gp
     emit_unexplained(walk, segment, gp_path_later(segment.from_ns, near_ns));
 }
 
+// When a wait that is told in parts was over: the later parts begin with no time active.
+static uint64_t wait_end(const gp_path_walk_t *walk, const gp_path_item_t *activity)
+{
+    const gp_path_item_t *end = walk->group->activities + walk->group->activity_count, *next = activity + 1;
+    uint64_t end_ns = activity->end_ns;
+    for (; next < end && next->coro == activity->coro && next->start_ns == end_ns && next->left_ns == end_ns; next++)
+        end_ns = next->end_ns;
+    return end_ns;
+}
+
 // It waited in [from_ns, to_ns), a part of [left_ns, end_ns).
 static void emit_wait(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns, uint64_t to_ns)
 {
@@ -156,8 +166,8 @@ static void emit_wait(gp_path_walk_t *walk, const gp_path_item_t *activity, uint
         .to_ns = to_ns,
         .coro = activity->coro,
         .thread = has_next ? next->thread : activity->thread,
-        .stack = gp_path_stack_of(
-            gp_path_wait_sample(walk, activity->coro, activity->left_ns, activity->end_ns, activity->end_ns - 1)),
+        .stack = gp_path_stack_of(gp_path_wait_sample(walk, activity->coro, activity->left_ns, wait_end(walk, activity),
+                                                      activity->end_ns - 1)),
         .blame = GP_INDEX_NONE,
         .state = GP_KIND_WAITING,
     };

@@ -83,7 +83,7 @@ typedef struct gp_dataset_hog { // a long slice
 
 typedef struct gp_dataset_delay { // a coroutine that was ready meanwhile
     uint32_t hog, coro, trace;    // numbers
-    uint64_t delay_ns;
+    uint64_t delay_ns, unseen_ns; // unseen: of it, when it was ready at most
 } gp_dataset_delay_t;
 
 typedef struct gp_dataset_span { // an operation with a beginning and an end

@@ -57,6 +57,7 @@ int gp_dataset_on_delay(void *context, const gp_delay_record_t *delay)
         .coro = gp_dataset_coro_quick(dataset, delay->coro_id),
         .trace = gp_dataset_trace_quick(dataset, delay->trace),
         .delay_ns = delay->delay_ns,
+        .unseen_ns = delay->unseen_us * UINT64_C(1000),
     };
 
     if (hog == GP_INDEX_NONE)

@@ -178,6 +178,7 @@ typedef struct gp_report {
     uint64_t scope_ns;             // total_ns before stacks were left out by what is on them
     gp_measure_t measure;
     bool is_unknown;     // delays: nothing ever said that a coroutine was ready; all numbers are 0
+    uint64_t unseen_ns;  // delays: of total_ns, when others were ready at most: their loop had not looked
     uint64_t sampled_ns; // what the on-CPU samples alone add up to: the self-audit's other half,
     uint64_t cpu_ns;     // and of what: exact on-CPU time of the same scope, 0 = not known
     double variance_ns2; // that chance gives sampled_ns; 0 = not known

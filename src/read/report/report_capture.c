@@ -14,6 +14,7 @@ typedef struct capture_report {
     gp_pass_t *pass;
     const gp_dataset_t *dataset;
     const gp_report_options_t *options;
+    uint64_t unseen_ns; // of the delays
 } capture_report_t;
 
 // Time other than on the CPU of which there is no sample.
@@ -82,6 +83,7 @@ static int add_hogs(capture_report_t *from)
             continue;
         delays[2 * delay->hog] += delay->delay_ns;
         delays[2 * delay->hog + 1]++;
+        from->unseen_ns += delay->unseen_ns;
     }
     for (size_t i = 0; i < dataset->hog_count && result == 0; i++)
         if (delays[2 * i] > 0)
@@ -186,6 +188,7 @@ static gp_report_t *finish(capture_report_t *from)
     report->scope_ns = scope > 0 ? scope : all;
     report->measure = from->options->measure;
     report->is_unknown = delays && !knows_ready(from->dataset);
+    report->unseen_ns = from->unseen_ns;
     report->cpu_ns = filtered || own ? 0 : pass->scaling.exact_ns[GP_KIND_CPU];
     // A sum of samples taken at random has the sum of their squares as its variance.
     report->variance_ns2 = filtered ? 0 : pass->sums.squares;

@@ -128,7 +128,10 @@ class BlameView {
             textColumn("kept its thread", (pair) => groups.text(pair.from)), textColumn("had to wait", (pair) => groups.text(pair.to)),
             timeColumn("waited in all", (pair) => pair.total), timeColumn("longest", (pair) => pair.longest),
             countColumn("times", (pair) => pair.count),
-        ], pairs, sort, onSort, { limit: 100, caption: "Time for which it was ready while a long slice kept the thread" })];
+        ], pairs, sort, onSort, {
+            limit: 100,
+            caption: "Time for which it was ready while a long slice kept the thread, or may have been: its loop looked only afterwards",
+        })];
     }
 
     /** @param {BlameModel} model */

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "greenlet/loop_look.h"
+
+#include <sys/resource.h>
+
+#include "greenlet/greenlet_records.h"
+#include "greenlet/hubs.h"
+#include "interpreter/api.h"
+#include "interpreter/task_step.h"
+#include "signal/edge.h"
+
+typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names);
+
+static fastcall_t *real_poll;
+
+static __thread struct {
+    uint64_t ticks; // when this thread's loop looked last
+    uint32_t epoch; // of signal/edge.h: what was before sampling stopped is not known
+} last_look __attribute__((tls_model("initial-exec")));
+
+// Is it the loop that runs? Not what it runs: a green thread, or a task, may have an epoll of its own.
+static bool is_loop(void)
+{
+    return gp_hub_here.hub != NULL ? gp_hub_runs() : gp_step_here.task == NULL;
+}
+
+// How often the calling thread has gone to sleep so far.
+static long sleeps(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
+typedef struct look {
+    bool may_be_late;
+    long sleeps; // before it, where it may be late
+} look_t;
+
+static look_t begin(void)
+{
+    uint64_t now = gp_ticks(), last = last_look.ticks;
+    bool is_old = last != 0 && last_look.epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) &&
+                  now - last >= gp_edge_load(&gp_edge_hog_ticks);
+    return (look_t){.may_be_late = is_old, .sleeps = is_old ? sleeps() : 0};
+}
+
+static void end(const look_t *look)
+{
+    gp_thread_t *thread = gp_thread_self;
+    bool is_late = look->may_be_late && sleeps() == look->sleeps;
+    uint64_t now = gp_ticks();
+    if (thread != NULL)
+        gp_edge_looked(thread, is_late ? last_look.ticks : now, now);
+    last_look.ticks = now;
+    last_look.epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    if (gp_hub_here.hub != NULL) {
+        gp_hub_here.ready_ticks = now;
+        gp_hub_here.polls = true;
+    }
+}
+
+static gp_py_t *on_poll(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
+{
+    if (!gp_greenlet_is_sampling() || !is_loop())
+        return real_poll(self, args, count, names);
+    look_t look = begin();
+    gp_py_t *events = real_poll(self, args, count, names);
+    end(&look);
+    return events;
+}
+
+void gp_loop_look_hook(void)
+{
+    // eventlet.monkey_patch() takes epoll out of its module; hubs have that of the module that it keeps.
+    static const char *const modules[] = {"select", "__original_module_select"};
+    for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]) && real_poll == NULL; i++)
+        real_poll = (fastcall_t *)(uintptr_t)gp_py_replace_method(
+            gp_py_method_in(modules[i], "epoll", "poll"), GP_PY_FASTCALL | GP_PY_KEYWORDS, (void *)(uintptr_t)on_poll);
+}
