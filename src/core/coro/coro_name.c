@@ -61,7 +61,9 @@ void gp_coro_name_get(prof_coro_t *coro, char name[GP_CORO_NAME_SIZE])
 bool gp_coro_name_default(prof_coro_t *coro, uint64_t id, const char *name)
 {
     gp_lock(&gp_registry_lock);
-    bool is_due = atomic_load_explicit(&coro->id, memory_order_relaxed) == id && !gp_coro_is_named(coro);
+    uint64_t now = atomic_load_explicit(&coro->id, memory_order_relaxed); // 0: it is over, and not reported yet
+    bool is_it = now == id || (now == 0 && atomic_load_explicit(&coro->final_id, memory_order_relaxed) == id);
+    bool is_due = is_it && !gp_coro_is_named(coro);
     if (is_due)
         gp_coro_name_set(coro, name);
     gp_unlock(&gp_registry_lock);

@@ -12,7 +12,7 @@ enum { GP_CORO_NAME_SIZE = 48 };
 // the only one that knows the record.
 void gp_coro_name_set(prof_coro_t *coro, const char *name);
 
-// Set it if it has none and is still `id`. Takes gp_registry_lock. Returns whether it did.
+// Set it if it has none and is `id`, or was until now. Takes gp_registry_lock. Returns whether it did.
 bool gp_coro_name_default(prof_coro_t *coro, uint64_t id, const char *name);
 
 // Read it; "" when it has none. Threads: any. Signals: not safe. Cost: ~10 ns; where a thread was preempted while it
