@@ -39,6 +39,11 @@ typedef struct shape { // of a record type
         offsetof(gp_##type##_record_t, name), m                                                                        \
     }
 
+#define ACTIVITY                                                                                                       \
+    SHAPE(activity, FIELD(activity, coro_id, CORO), FIELD(activity, waker_id, CORO), FIELD(activity, trace, TRACE),    \
+          FIELD(activity, thread, THREAD), FIELD(activity, start_ns, TIME), FIELD(activity, left_ns, TIME),            \
+          FIELD(activity, end_ns, TIME), FIELD(activity, ready_ns, TIME_IF_SET))
+
 static const shape_t shapes[] = {
     [GP_CHUNK_THREADS] = SHAPE(thread, FIELD(thread, index, THREAD), FIELD(thread, coro_id, CORO),
                                FIELD(thread, start_ns, TIME), FIELD(thread, end_ns, TIME_IF_SET)),
@@ -56,14 +61,8 @@ static const shape_t shapes[] = {
                             FIELD(hog, thread, THREAD), FIELD(hog, trace, TRACE)),
     [GP_CHUNK_DELAYS] =
         SHAPE(delay, FIELD(delay, hog_id, HOG), FIELD(delay, coro_id, CORO), FIELD(delay, trace, TRACE)),
-    [GP_CHUNK_ACTIVITIES] =
-        SHAPE(activity, FIELD(activity, coro_id, CORO), FIELD(activity, waker_id, CORO), FIELD(activity, trace, TRACE),
-              FIELD(activity, thread, THREAD), FIELD(activity, start_ns, TIME), FIELD(activity, left_ns, TIME),
-              FIELD(activity, end_ns, TIME), FIELD(activity, ready_ns, TIME_IF_SET)),
-    [GP_CHUNK_OPEN_ACTIVITIES] =
-        SHAPE(activity, FIELD(activity, coro_id, CORO), FIELD(activity, waker_id, CORO), FIELD(activity, trace, TRACE),
-              FIELD(activity, thread, THREAD), FIELD(activity, start_ns, TIME), FIELD(activity, left_ns, TIME),
-              FIELD(activity, end_ns, TIME), FIELD(activity, ready_ns, TIME_IF_SET)),
+    [GP_CHUNK_ACTIVITIES] = ACTIVITY,
+    [GP_CHUNK_OPEN_ACTIVITIES] = ACTIVITY,
     [GP_CHUNK_SPANS] = SHAPE(span, FIELD(span, coro_id, CORO), FIELD(span, end_coro_id, CORO),
                              FIELD(span, start_ns, TIME), FIELD(span, end_ns, TIME), FIELD(span, trace, TRACE),
                              FIELD(span, thread, THREAD), FIELD(span, stack_id, STACK)),

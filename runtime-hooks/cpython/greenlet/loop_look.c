@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "greenlet/loop_look.h"
 
-#include <sys/resource.h>
-
 #include "greenlet/greenlet_records.h"
 #include "greenlet/hubs.h"
 #include "interpreter/api.h"
 #include "interpreter/task_step.h"
 #include "signal/edge.h"
+#include "signal/sleeps.h"
 
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names);
 
@@ -24,16 +23,9 @@ static bool is_loop(void)
     return gp_hub_here.hub != NULL ? gp_hub_runs() : gp_step_here.task == NULL;
 }
 
-// How often the calling thread has gone to sleep so far.
-static long sleeps(void)
-{
-    struct rusage usage;
-    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
-}
-
 typedef struct look {
     bool may_be_late;
-    long sleeps; // before it, where it may be late
+    uint64_t sleeps; // before it, where it may be late
 } look_t;
 
 static look_t begin(void)
@@ -41,13 +33,13 @@ static look_t begin(void)
     uint64_t now = gp_ticks(), last = last_look.ticks;
     bool is_old = last != 0 && last_look.epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) &&
                   now - last >= gp_edge_load(&gp_edge_hog_ticks);
-    return (look_t){.may_be_late = is_old, .sleeps = is_old ? sleeps() : 0};
+    return (look_t){.may_be_late = is_old, .sleeps = is_old ? gp_sleeps() : 0};
 }
 
 static void end(const look_t *look)
 {
     gp_thread_t *thread = gp_thread_self;
-    bool is_late = look->may_be_late && sleeps() == look->sleeps;
+    bool is_late = look->may_be_late && gp_sleeps() == look->sleeps;
     uint64_t now = gp_ticks();
     if (thread != NULL)
         gp_edge_looked(thread, is_late ? last_look.ticks : now, now);

@@ -3,12 +3,12 @@
 // have waited. What is armed here is sent by the pacer, a thread of greenprof's own (collect/pacer.h), to threads
 // that run.
 #include <errno.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "signal/clock_paced.h"
 #include "signal/restart.h"
+#include "signal/sleeps.h"
 #include "signal/ticks.h"
 
 enum { LATE_NS = 2000, PAUSE_NS = 20000 };
@@ -98,8 +98,7 @@ static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
 static bool is_late(gp_timer_t *timer, const ucontext_t *context)
 {
     gp_paced_t *paced = gp_paced(timer);
-    struct rusage usage;
-    long sleeps = getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0, before = paced->sleeps;
+    uint64_t sleeps = gp_sleeps(), before = paced->sleeps;
     paced->sleeps = sleeps;
     if (sleeps == before || !gp_restart_is_call(context))
         return false;

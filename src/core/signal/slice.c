@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "signal/slice_switch.h"
 
-#include <sys/resource.h>
-
 #include "signal/activity.h"
+#include "signal/sleeps.h"
 #include "signal/wait.h"
 
 enum { SETTLE_TRIES = 3 };
@@ -68,12 +67,6 @@ static inline prof_coro_t *current_of(gp_thread_t *thread)
     return thread->root;
 }
 
-static uint64_t voluntary_switches(void)
-{
-    struct rusage usage;
-    return getrusage(RUSAGE_THREAD, &usage) == 0 ? (uint64_t)usage.ru_nvcsw : 0;
-}
-
 // A coarse point: `current` runs, and is settled up to `now`.
 static void begin_interval(gp_thread_t *thread, prof_coro_t *current, uint64_t now, uint64_t cpu_ns)
 {
@@ -105,7 +98,7 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
     atomic_store_explicit(&gp_coro_timeline(coro)->thread, thread->index, memory_order_relaxed);
     atomic_store_explicit(&coro->running, 1, memory_order_release);
     begin_interval(thread, coro, since, thread->start_cpu_ns);
-    atomic_store_explicit(&thread->voluntary_switches, voluntary_switches(), memory_order_relaxed);
+    atomic_store_explicit(&thread->voluntary_switches, gp_sleeps(), memory_order_relaxed);
     gp_wait_begin(thread);
     gp_activity_begin(thread);
 }
@@ -115,7 +108,7 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
 static uint64_t charge_off_cpu(gp_thread_t *thread, prof_coro_t *coro, uint64_t off_ns)
 {
     uint64_t before = atomic_load_explicit(&thread->voluntary_switches, memory_order_relaxed);
-    uint64_t switches = voluntary_switches();
+    uint64_t switches = gp_sleeps();
     atomic_store_explicit(&thread->voluntary_switches, switches, memory_order_relaxed);
     if (switches == before)
         return off_ns;
