@@ -10,7 +10,7 @@ gp_greenlet_api_t gp_greenlet_api;
 
 void gp_greenlet_add(gp_py_t *greenlet, prof_coro_t *spawner)
 {
-    bool reads = gp_greenlet_is_read();
+    bool reads = gp_language_is_read();
     gp_coro_birth_t birth = {
         .kind = reads ? GP_CORO_POLLED : GP_CORO_ANNOUNCED, .spawner = spawner, .object = (uintptr_t)greenlet};
     birth.spawn_site = spawner != NULL ? gp_cpython_spawn_site() : 0;

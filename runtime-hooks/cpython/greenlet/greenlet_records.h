@@ -5,7 +5,6 @@
 // Caller holds the interpreter lock everywhere.
 #pragma once
 
-#include "exact/recorder.h"
 #include "greenlet/greenlet_map.h"
 #include "greenprof/coro.h"
 #include "interpreter/api.h"
@@ -25,13 +24,6 @@ extern gp_greenlet_api_t gp_greenlet_api;
 static inline bool gp_greenlet_is_sampling(void)
 {
     return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) != 0;
-}
-
-// The running greenlet is read at each sample; exact mode needs reports.
-static inline bool gp_greenlet_is_read(void)
-{
-    return atomic_load_explicit(&gp_language_reads, memory_order_relaxed) &&
-           __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0;
 }
 
 // Make a greenlet's record, where there is memory for it.

@@ -23,7 +23,7 @@ static void tell(prof_coro_t *coro, uint64_t coro_id)
 static inline void note(gp_py_t *greenlet)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    gp_greenlet_here.last = gp_greenlet_is_read() ? NULL : greenlet;
+    gp_greenlet_here.last = gp_language_is_read() ? NULL : greenlet;
     atomic_signal_fence(memory_order_seq_cst);
 }
 
@@ -57,7 +57,7 @@ static void sync_hint(void)
         (thread->epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) ||
          (coro != NULL ? coro : thread->root) != atomic_load_explicit(&thread->current, memory_order_relaxed)))
         gp_greenlet_switch_to(current);
-    else if (!gp_greenlet_is_read())
+    else if (!gp_language_is_read())
         gp_greenlet_here.last = current;
     gp_py.decref(current);
 }
@@ -91,7 +91,7 @@ bool gp_greenlet_enter(void)
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
     if (!gp_cpython_parked_is_known())
         learn_from_any();
-    gp_greenlet_api.sees = gp_greenlet_api.sees && (gp_greenlet_is_read() || gp_greenlet_see_switches());
+    gp_greenlet_api.sees = gp_greenlet_api.sees && (gp_language_is_read() || gp_greenlet_see_switches());
     if (gp_greenlet_api.sees)
         gp_greenlet_find_state((gp_py_t *)(uintptr_t)gp_greenlet_current());
     else if (!gp_greenlet_is_traced())
@@ -106,7 +106,7 @@ bool gp_greenlet_enter(void)
 
 static bool is_booked(void)
 {
-    return gp_greenlet_is_sampling() && !gp_greenlet_is_read();
+    return gp_greenlet_is_sampling() && !gp_language_is_read();
 }
 
 // The thread on which a greenlet runs is in its record's `hook_mark`: the number of its block, and one. Of what began
@@ -190,7 +190,7 @@ static void end(gp_py_t *greenlet, bool has_left)
 
 void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
 {
-    if (gp_greenlet_is_read())
+    if (gp_language_is_read())
         return;
     uint64_t begun = gp_hook_time_begin();
     bool is_known = from == gp_greenlet_here.last &&

@@ -129,7 +129,7 @@ static void find_stack(gp_thread_t *thread, found_t *found)
     prof_coro_t *unreported = language != NULL ? language->unreported(&found->coro_id) : NULL;
     if (unreported != NULL) {
         found->coro = unreported;
-        found->unreported = !atomic_load_explicit(&gp_language_reads, memory_order_relaxed);
+        found->unreported = !gp_language_is_read();
     }
     ask_runtime(thread, found);
     find_bounds(thread, found, &lo);
