@@ -9,6 +9,7 @@
 
 #include "exact/exact_collect.h"
 #include "exact/exact_memory.h"
+#include "signal/language.h"
 #include "signal/ticks.h"
 
 enum { GAP_NS = 20000, QUIET_SPINS = 64, QUIET_SLEEPS = 200, QUIET_SLEEP_NS = 50000 };
@@ -67,6 +68,7 @@ static void begin_run(gp_exact_t *recorder)
         gp_exact_broad = recorder;
     }
     __atomic_fetch_add(&prof_exact_active, 1, __ATOMIC_RELAXED);
+    atomic_fetch_add_explicit(&gp_language_recorders, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&gp_exact_epoch, 1, memory_order_release);
 }
 
@@ -80,6 +82,7 @@ static void end_run(gp_exact_t *recorder)
         }
     }
     __atomic_fetch_sub(&prof_exact_active, 1, __ATOMIC_RELAXED);
+    atomic_fetch_sub_explicit(&gp_language_recorders, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&gp_exact_epoch, 1, memory_order_release);
 }
 

@@ -15,8 +15,6 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-#include "greenprof/exact.h"
-
 // Program counters of this process lie below: the mark tells language frames from them.
 #define GP_LANGUAGE_FRAME (1ull << 63)
 // The outermost frame of one run of the interpreter's loop: the next one further out belongs to a native frame of the
@@ -105,11 +103,14 @@ extern const gp_language_t *_Atomic gp_language;
 // samples.
 extern _Atomic bool gp_language_reads;
 
-// The same, as of now: exact mode has them reported all the same.
+// Recorders of exact mode, which have switches reported all the same.
+extern _Atomic int gp_language_recorders;
+
+// Is the running coroutine read, as of now?
 static inline bool gp_language_is_read(void)
 {
     return atomic_load_explicit(&gp_language_reads, memory_order_relaxed) &&
-           __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0;
+           atomic_load_explicit(&gp_language_recorders, memory_order_relaxed) == 0;
 }
 
 static inline bool gp_language_is_frame(uintptr_t word)
