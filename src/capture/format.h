@@ -321,17 +321,17 @@ typedef gp_span_record_t gp_open_span_record_t;
 
 // A live coroutine, at one moment. Of several censuses in a file the one of the highest number is the latest.
 typedef struct gp_census_record {
-    uint64_t coro_id;  //  0
-    uint64_t time_ns;  //  8 when it was looked at
-    uint64_t state_ns; // 16 time in its state; GP_CENSUS_UNKNOWN: since its birth
-    uint32_t number;   // 24 of the census: 1, 2, ...
-    uint32_t trace;    // 28 trace index
-    uint32_t stack_id; // 32 0 = none is known
-    uint32_t thread;   // 36 index of the thread that runs it; 0 = none
-    uint16_t state;    // 40 enum gp_census_state
-    uint16_t flags;    // 42 enum gp_census_flag
-    uint32_t reserved; // 44
-} gp_census_record_t;  // 48
+    uint64_t coro_id;      //  0
+    uint64_t time_ns;      //  8 when it was looked at
+    uint64_t state_ns;     // 16 time in its state; GP_CENSUS_UNKNOWN: since its birth
+    uint32_t number;       // 24 of the census: 1, 2, ...
+    uint32_t trace;        // 28 trace index
+    uint32_t stack_id;     // 32 0 = none is known
+    uint32_t thread;       // 36 index of the thread that runs it; 0 = none
+    uint16_t state;        // 40 enum gp_census_state
+    uint16_t flags;        // 42 enum gp_census_flag
+    uint32_t stack_age_us; // 44 of one at work: how long before time_ns it was sampled there; 0 = it is there
+} gp_census_record_t;      // 48
 
 typedef struct gp_counters_record {
     uint64_t time_ns;        // 0

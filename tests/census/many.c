@@ -8,6 +8,7 @@
 //   asleep FILE   dump while three threads of its own are held up: by a coroutine that sleeps in the kernel, by one
 //   that
 //                 computes, and by the thread's own sleep
+//   hold          say "ready", and compute for good, in a coroutine
 //   quit          leave
 // Of every four coroutines: parked in wait_for_reply (two of them), ready in wait_for_turn, not started.
 #define _GNU_SOURCE
@@ -98,6 +99,7 @@ __attribute__((noinline)) void compute(void)
 {
     for (computes = true; !atomic_load(&over);)
         ;
+    __asm__ volatile("");
 }
 
 static void hold_up(void)
@@ -242,6 +244,12 @@ int main(int argc, char **argv)
         abort();
     } else if (strcmp(what, "asleep") == 0) {
         return dump_asleep(argv[3]);
+    } else if (strcmp(what, "hold") == 0) {
+        coro_t holder = {0};
+        make(&holder, count, hold_up);
+        puts("ready");
+        fflush(stdout);
+        go(&holder);
     } else if (strcmp(what, "churn") == 0) {
         churn(argv[3]);
     }

@@ -86,18 +86,69 @@ class CensusCase(unittest.TestCase):
         self.assertEqual(os.listdir(self.dir + "/greenprof"), [])
 
     def test_held_up_threads(self):
-        """What sleeps in the kernel is blocked, and shows where; what computes is running."""
+        """What sleeps in the kernel is blocked, and shows where; what computes is running, and shows where if it was sampled."""
         self.assertEqual(self.many(0, "asleep", self.file).returncode, 0)
         census = self.read(self.file)
         self.assertEqual((census["coroutines"], census["threads"]), (2, 4))
         coros = {member["name"]: (member["state"], stack) for member, stack in self.members(census)}
         self.assertEqual(coros["request 0"][0], "blocked")
         self.assertEqual(coros["request 0"][1][-2:], ["sleep_in_the_kernel", "hold_up"])
-        self.assertEqual(coros["request 1"], ("running", []))
+        self.assertEqual(coros["request 1"][0], "running")
+        self.assertIn(coros["request 1"][1], ([], ["compute", "hold_up"]))
         threads = [(member["state"], [frame["function"] for frame in group["stack"]]) for group in census["groups"]
                    for member in group["members"] if "is_thread" in member]
         asleep = [state for state, stack in threads if "sleep_in_the_kernel" in stack]
         self.assertEqual(asleep, ["blocked"])
+
+    def check_held(self, census):
+        """Of the 8 coroutines that wait, and the one that keeps the thread."""
+        members = {member["name"]: (member, stack) for member, stack in self.members(census)}
+        self.assertEqual(set(members), {"request %d" % i for i in range(9)})
+        holder, stack = members.pop("request 8")
+        self.assertEqual((holder["state"], stack), ("running", ["compute", "hold_up"]))
+        self.assertGreater(holder["sampled_before_ms"], 0)
+        for member, _ in members.values():
+            self.assertEqual(member["state"], STATES[int(member["name"].split()[1]) % 4])
+            self.assertNotIn("sampled_before_ms", member)
+        return holder["state_ms"]
+
+    def read_if_any(self, capture):
+        """The latest census that is written so far."""
+        done = self.command(capture, "--json") if os.path.exists(capture) else None
+        return json.loads(done.stdout) if done is not None and done.returncode == 0 else {"groups": []}
+
+    def test_a_thread_that_is_held(self):
+        """Where a coroutine is that keeps its thread: of the live process, and of one that was killed."""
+        capture = os.path.join(self.dir, "capture")
+        process = subprocess.Popen([GREENPROF, "run", "--quiet", "-o", capture, MANY, "8", "hold"], stdout=subprocess.PIPE,
+                                   env=dict(self.env, UNSAMPLED="1"))
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        while not any(member["name"] == "request 8" and member["state_ms"] >= 1000
+                      for member, _ in self.members(self.read_if_any(capture))):
+            self.assertIsNone(process.poll())
+        self.check_held(self.read(process.pid))
+        self.assertIn("[on the CPU, sampled ", self.command(process.pid).stdout)
+        process.kill()
+        process.wait()
+        census = self.read(capture)
+        self.assertGreaterEqual(self.check_held(census), 1000)
+        self.assertLessEqual(census["at_ms"], census["recorded_ms"])
+        report = subprocess.run([GREENPROF, "report", capture], stdout=subprocess.PIPE, universal_newlines=True)
+        self.assertRegex(report.stdout, r"\n  held       by request 8, .*in compute \(many\.c:\d+\)")
+
+    def test_a_thread_that_is_not_held(self):
+        capture = os.path.join(self.dir, "capture")
+        process = self.start_waiting(GREENPROF, "run", "--quiet", "-o", capture, count=8, UNSAMPLED="1")
+        while not self.read_if_any(capture)["groups"]:
+            self.assertIsNone(process.poll())
+        process.kill()
+        process.wait()
+        report = subprocess.run([GREENPROF, "report", capture], stdout=subprocess.PIPE, universal_newlines=True)
+        self.assertEqual(report.returncode, 0)
+        self.assertNotIn("  held ", report.stdout)
 
     def test_filters_and_text(self):
         self.assertEqual(self.many(400, "dump", self.file).returncode, 0)

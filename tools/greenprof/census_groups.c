@@ -10,9 +10,11 @@ static int compare(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
+// What runs was there a moment ago, the others are there: they are not together.
 static uint64_t key_of(const gp_census_entry_t *entry)
 {
-    return entry->stack != 0 ? entry->stack : (uint64_t)(entry->record->state + 1) << 32;
+    bool is_alone = entry->stack == 0 || entry->record->state == GP_CENSUS_RUNNING;
+    return entry->stack | (is_alone ? (uint64_t)(entry->record->state + 1) << 32 : 0);
 }
 
 static int compare_entries(const void *left, const void *right)

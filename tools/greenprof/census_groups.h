@@ -9,7 +9,7 @@ typedef struct gp_census_entry {
     uint32_t coro, trace, stack; // numbers in the dataset's tables; 0 = no trace, no stack
 } gp_census_entry_t;
 
-typedef struct gp_census_group {      // same stack; without one, same state
+typedef struct gp_census_group {      // same stack, and all of them run or none does; without one, same state
     const gp_census_entry_t *entries; // [count], the longest in their state first
     size_t count;
 } gp_census_group_t;

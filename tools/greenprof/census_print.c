@@ -14,6 +14,8 @@ static const char *const state_names[GP_CENSUS_STATES] = {
     [GP_CENSUS_NEW] = "new",         [GP_CENSUS_AWAY] = "away",       [GP_CENSUS_IDLE] = "idle",
 };
 
+enum { OLD_MS = 100 }; // of a census, when the capture goes on: a reader is told
+
 // What is done with each frame of a stack, innermost first. file: "" where there is none.
 typedef void frame_visit_t(void *context, const char *function, const char *file, uint32_t line);
 
@@ -54,18 +56,36 @@ static void visit_stack(const gp_source_t *source, uint32_t stack, frame_visit_t
         visit_loc(source, found->frames[i], visit, context);
 }
 
-static void print_frame(void *context, const char *function, const char *file, uint32_t line)
+static void print_place(const char *function, const char *gap, const char *file, uint32_t line)
 {
     const char *slash = strrchr(file, '/');
-    (void)context;
-    printf("    ");
     gp_print_text(function);
     if (file[0] != '\0') {
-        printf("  (");
+        printf("%s(", gap);
         gp_print_text(slash ? slash + 1 : file);
         printf(":%" PRIu32 ")", line);
     }
+}
+
+static void print_frame(void *context, const char *function, const char *file, uint32_t line)
+{
+    (void)context;
+    printf("    ");
+    print_place(function, "  ", file, line);
     printf("\n");
+}
+
+static void print_first(void *has_one, const char *function, const char *file, uint32_t line)
+{
+    if (!*(bool *)has_one)
+        print_place(function, " ", file, line);
+    *(bool *)has_one = true;
+}
+
+void gp_census_print_place(const gp_source_t *source, uint32_t stack)
+{
+    bool has_one = false;
+    visit_stack(source, stack, print_first, &has_one);
 }
 
 static void print_count(size_t count, const char *what)
@@ -79,6 +99,29 @@ static bool any_polled(const gp_census_groups_t *groups, const gp_source_t *sour
         if (source->dataset->coros[groups->entries[i].coro].record.kind == GP_CORO_POLLED)
             return true;
     return false;
+}
+
+// When the census was taken, ns since the capture's start.
+static uint64_t time_of(const gp_census_groups_t *groups)
+{
+    uint64_t latest = 0;
+    for (size_t i = 0; i < groups->entry_count; i++)
+        if (groups->entries[i].record->time_ns > latest)
+            latest = groups->entries[i].record->time_ns;
+    return latest;
+}
+
+// A capture without an end has the census before it.
+static void print_age(const gp_census_groups_t *groups, const gp_source_t *source)
+{
+    uint64_t time_ns = time_of(groups), end_ns = source->dataset->end_ns;
+    if (groups->entry_count == 0 || end_ns < time_ns + OLD_MS * 1000000ull)
+        return;
+    printf("As of ");
+    gp_print_seconds(time_ns, 0);
+    printf(" s; the capture goes on until ");
+    gp_print_seconds(end_ns, 0);
+    printf(" s.\n");
 }
 
 static void print_overview(const gp_census_groups_t *groups, const gp_source_t *source)
@@ -97,6 +140,7 @@ static void print_overview(const gp_census_groups_t *groups, const gp_source_t *
     if (groups->states[GP_CENSUS_UNKNOWN] > 0)
         printf("%s: switches were not seen, so that states and stacks are not known; times are ages.\n",
                any_polled(groups, source) ? "Polled at samples" : "Not sampled");
+    print_age(groups, source);
 }
 
 static const char *missing_stack(const gp_census_entry_t *entry)
@@ -132,6 +176,18 @@ static void print_entry(const gp_source_t *source, const gp_census_entry_t *entr
     printf("%s\n", record->flags & GP_CENSUS_FATAL ? "  here the fatal signal came in" : "");
 }
 
+// No stack of one that runs is to be had but by a sample.
+static void print_sampled(const gp_census_group_t *group)
+{
+    uint32_t age_us = 0;
+    for (size_t i = 0; i < group->count; i++)
+        if (group->entries[i].record->stack_age_us > age_us)
+            age_us = group->entries[i].record->stack_age_us;
+    printf("    [on the CPU, sampled ");
+    gp_print_ms(age_us * UINT64_C(1000), 0);
+    printf(" ms before]\n");
+}
+
 static void print_group(const gp_census_group_t *group, const gp_source_t *source, uint64_t members)
 {
     size_t shown = members != 0 && members < group->count ? (size_t)members : group->count;
@@ -145,6 +201,8 @@ static void print_group(const gp_census_group_t *group, const gp_source_t *sourc
     printf(" s\n");
     if (group->entries->stack == 0)
         printf("    %s\n", missing_stack(group->entries));
+    else if (group->entries->record->state == GP_CENSUS_RUNNING && group->entries->record->stack_age_us != 0)
+        print_sampled(group);
     visit_stack(source, group->entries->stack, print_frame, NULL);
     for (size_t i = 0; i < shown; i++)
         print_entry(source, &group->entries[i]);
@@ -194,6 +252,10 @@ static void json_entry(gp_json_t *json, const gp_source_t *source, const gp_cens
         gp_json_key(json, "at_least");
         gp_json_bool(json, true);
     }
+    if (record->stack_age_us != 0) {
+        gp_json_key(json, "sampled_before_ms");
+        gp_json_milliseconds(json, record->stack_age_us * UINT64_C(1000));
+    }
     if (record->flags & GP_CENSUS_FATAL) {
         gp_json_key(json, "fatal");
         gp_json_bool(json, true);
@@ -218,6 +280,10 @@ void gp_census_print_json(const gp_census_groups_t *groups, const gp_source_t *s
     gp_json_key_uint(&json, "pid", source->dataset->header.pid);
     gp_json_key_uint(&json, "coroutines", groups->entry_count - groups->threads);
     gp_json_key_uint(&json, "threads", groups->threads);
+    gp_json_key(&json, "at_ms");
+    gp_json_milliseconds(&json, time_of(groups));
+    gp_json_key(&json, "recorded_ms");
+    gp_json_milliseconds(&json, source->dataset->end_ns);
     gp_json_key(&json, "groups");
     gp_json_open(&json, '[');
     for (size_t i = 0; i < groups->group_count; i++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "census_held.h"
 #include "model/budget.h"
 #include "model/rested_words.h"
 #include "nameless.h"
@@ -282,6 +283,7 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     print_audit(source, report);
     print_cores(source, report);
     gp_report_print_budget(dataset);
+    gp_census_print_held(source);
     print_losses(source);
     gp_nameless_print(source, report);
     if (!dataset->summary.ended)

@@ -21,6 +21,9 @@ typedef struct gp_hog_buffer {
     size_t count, used;
     kept_t stacks[STACKS_MAX];
     gp_loc_t locs[LOCS_MAX];
+    uint64_t latest_ticks;
+    gp_stack_t latest;
+    gp_loc_t latest_locs[GP_UNWIND_DEPTH_DEFAULT + 2]; // as many as gp_samples_locate() gives
 } gp_hog_buffer_t;
 
 static gp_hog_buffer_t *buffer_of(gp_thread_t *thread)
@@ -53,6 +56,14 @@ static kept_t *keep(gp_hog_buffer_t *buffer, const gp_stack_t *stack)
     return kept;
 }
 
+static void keep_latest(gp_hog_buffer_t *buffer, uint64_t ticks, const gp_stack_t *stack)
+{
+    memcpy(buffer->latest_locs, stack->locs, stack->depth * sizeof(gp_loc_t));
+    buffer->latest = *stack;
+    buffer->latest.locs = buffer->latest_locs;
+    buffer->latest_ticks = ticks;
+}
+
 void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *stack)
 {
     gp_hog_buffer_t *buffer = buffer_of(thread);
@@ -62,6 +73,7 @@ void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp
         buffer->slice = sample->slice;
         buffer->count = buffer->used = 0;
     }
+    keep_latest(buffer, sample->ticks, stack);
     kept_t *kept = find(buffer, stack);
     if (kept == NULL)
         kept = keep(buffer, stack);
@@ -87,6 +99,15 @@ const gp_hog_sample_t *gp_hog_samples(gp_thread_t *thread, uint64_t start, size_
         };
     }
     return samples;
+}
+
+gp_stack_t gp_hog_latest(gp_thread_t *thread, uint64_t start, uint64_t *ticks)
+{
+    const gp_hog_buffer_t *buffer = thread->hog_buffer;
+    if (buffer == NULL || buffer->slice != start)
+        return (gp_stack_t){0};
+    *ticks = buffer->latest_ticks;
+    return buffer->latest;
 }
 
 void gp_hog_forget(gp_thread_t *thread)

@@ -11,5 +11,9 @@ void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp
 // The samples of the slice that began at `start` (ticks): gp_hog_sample_t[*count], valid until the next call.
 const gp_hog_sample_t *gp_hog_samples(gp_thread_t *thread, uint64_t start, size_t *count);
 
+// The stack of the thread's latest sample, where that is of the slice that began at `start` (ticks), with when it was
+// taken; depth 0 = it is not. Valid until the thread's next sample.
+gp_stack_t gp_hog_latest(gp_thread_t *thread, uint64_t start, uint64_t *ticks);
+
 // The thread is over.
 void gp_hog_forget(gp_thread_t *thread);

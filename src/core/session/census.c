@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "collect/hog_samples.h"
 #include "collect/news.h"
 #include "collect/parked.h"
 #include "collect/sampler.h"
@@ -14,6 +15,8 @@
 #include "signal/language.h"
 
 enum { TRIES = 3 }; // at a coroutine that is switched meanwhile
+
+#define SAMPLED_MOST_NS 1000000000ull // before: what runs has been elsewhere since
 
 typedef struct census {
     const gp_census_stand_t *stand;
@@ -86,13 +89,14 @@ static void look_at_stand(const gp_census_stand_t *stand, prof_coro_t *coro, loo
                                                GP_UNWIND_DEPTH_DEFAULT, &look->walked);
 }
 
-// On a thread: asleep with a stack, where it is known to stand, or at work, where no stack is to be had from outside.
+// On a thread: asleep with a stack, where it is known to stand, or at work, where no stack is to be had from outside
+// (take_sampled()).
 static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *look)
 {
     uint64_t since = gp_edge_load(&coro->since);
     pid_t tid = look->thread != NULL ? atomic_load_explicit(&look->thread->tid, memory_order_relaxed) : 0;
     look->state = GP_CENSUS_RUNNING;
-    look->depth = 0;
+    look->depth = tid == 0 && coro->kind != GP_CORO_THREAD ? -EAGAIN : 0; // no thread has it any more
     if (tid == 0)
         return;
     if (look->thread == gp_thread_self && atomic_load_explicit(&gp_language, memory_order_acquire) != NULL) {
@@ -173,6 +177,20 @@ static void locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp_stack_
     gp_samples_name(coro, id, stack);
 }
 
+// At work: where its thread was when it was sampled last, if that is of the same slice.
+static void take_sampled(gp_census_seen_t *seen)
+{
+    uint64_t ticks;
+    if (seen->state != GP_CENSUS_RUNNING || seen->stack.depth > 0 || seen->thread == NULL)
+        return;
+    gp_stack_t stack = gp_hog_latest(seen->thread, gp_edge_load(&seen->coro->since), &ticks);
+    uint64_t age_ns = seen->ticks > ticks ? gp_ticks_to_ns(seen->ticks - ticks) : 0;
+    if (stack.depth == 0 || age_ns > SAMPLED_MOST_NS)
+        return;
+    seen->stack = stack;
+    seen->stack_age_us = (uint32_t)(age_ns / 1000) + 1;
+}
+
 static bool is_over(prof_coro_t *coro)
 {
     // Acquire: partner of the release in gp_edge_leave().
@@ -205,6 +223,7 @@ static void count_one(prof_coro_t *coro, void *argument)
     if (look.most_ns != 0 && seen.state_ns > look.most_ns)
         seen.state_ns = look.most_ns;
     locate(coro, id, &look, &seen.stack);
+    take_sampled(&seen);
     gp_parked_trace(coro, seen.trace);
     if (id != 0 && atomic_load_explicit(&coro->id, memory_order_acquire) == id) // else it is over
         census->visit(&seen, census->argument);
@@ -254,6 +273,7 @@ static void write_one(const gp_census_seen_t *seen, void *argument)
     record->thread = thread;
     record->state = (uint16_t)seen->state;
     record->flags = (uint16_t)seen->flags;
+    record->stack_age_us = seen->stack_age_us;
     writing->count++;
 }
 

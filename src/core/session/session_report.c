@@ -15,6 +15,7 @@
 #include "coro/spawn.h"
 #include "coro/threads.h"
 #include "session/census.h"
+#include "session/census_due.h"
 #include "session/ring_file.h"
 #include "session/session_calls.h"
 #include "session/session_open.h"
@@ -32,12 +33,10 @@ enum {
     PIECES_BYTES = 2 << 20, // of a scan in pieces, handed over at a time
     WAITS = 20,             // for the writing thread, after a piece that finds it busy
     WAIT_NS = 5000000,
-    CENSUS_PART = 8, // the next census after 1/8 of the time so far: the file stays small
 };
 
 // A wait in progress is written once it has lasted this long, and again each time that it has gone on for as long.
 #define LONG_WAIT_NS 5000000000ull
-#define CENSUS_NS    5000000000ull // least time between two censuses
 
 // So is a sleep in a slice that goes on: again with each quarter of its length so far, from this one on.
 #define SLEEP_NS 50000000ull
@@ -45,8 +44,7 @@ enum {
 // A wait in progress when a rest begins is written if it has lasted this long.
 #define SHORT_WAIT_NS 5000000ull
 
-static uint64_t next_threads_ns, next_ledger_ns, next_waits_ns, next_census_ns, next_rest_ns, start_process_ns,
-    start_own_ns;
+static uint64_t next_threads_ns, next_ledger_ns, next_waits_ns, next_rest_ns, start_process_ns, start_own_ns;
 static uint64_t least_ns = LEAST_NS;
 static uint64_t before[GP_COUNTER_COUNT]; // what was counted when the capture began
 static uint32_t last_census;
@@ -276,13 +274,10 @@ void gp_session_report_before_rest(void)
 // What is alive, now and then: a capture has it for its end, or for shortly before where the process was killed.
 static void write_census(uint64_t now)
 {
-    if (now < next_census_ns && !is_last)
+    if (!gp_census_is_due(now) && !is_last)
         return;
-    gp_census_take(&gp_session_recording, ++last_census, NULL, between_pieces);
-    uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
-    uint64_t pause = gp_recording_since(&gp_session_recording, gp_ticks()) / CENSUS_PART;
-    pause = pause > CENSUS_NS ? pause : CENSUS_NS;
-    next_census_ns = now + (took * PARKED_SHARE > pause ? took * PARKED_SHARE : pause);
+    size_t count = gp_census_take(&gp_session_recording, ++last_census, NULL, between_pieces);
+    gp_census_taken(now, gp_recording_since(&gp_session_recording, gp_ticks()), count);
 }
 
 // Threads and counters, for which each thread's clock is read. Returns whether it was time for them.
@@ -343,7 +338,8 @@ void gp_session_report_within(uint64_t ns)
 
 void gp_session_report_all(void)
 {
-    next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = 0;
+    next_threads_ns = next_ledger_ns = next_waits_ns = 0;
+    gp_census_make_due();
     gp_session_open_report_all(true);
 }
 
@@ -392,7 +388,8 @@ void gp_session_report_turn(void)
     }
     is_last = false;
     handed_over_bytes = 0;
-    next_threads_ns = next_ledger_ns = next_waits_ns = next_census_ns = 0;
+    next_threads_ns = next_ledger_ns = next_waits_ns = 0;
+    gp_census_make_due();
     gp_session_open_report_all(false);
     count_from(reached.counters);
     start_process_ns = reached.process_ns;
@@ -416,7 +413,8 @@ void gp_session_report_anew(void)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
             forget_thread(thread);
     begin();
-    next_waits_ns = next_census_ns = 0;
+    next_waits_ns = 0;
+    gp_census_make_due();
     gp_collector_counters(counters);
     gp_samples_leave_late(counters);
     count_from(counters);

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// What the latest census of a capture has of coroutines that keep their thread.
+#pragma once
+
+#include "source.h"
+
+// A line of a header for each that had kept its thread for a second or more when it was looked at; none where the
+// program ended by itself.
+void gp_census_print_held(const gp_source_t *source);
