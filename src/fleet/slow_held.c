@@ -7,29 +7,15 @@
 
 #include "fleet/slow_held_private.h"
 #include "model/kinds.h"
+#include "report/sleep_call.h"
 
 #define FRESH_NS UINT64_C(1000000000) // what has not been seen on its thread for so long may have left it
 
-enum sleep { SLEEP_OTHER, SLEEP_LOOP, SLEEP_MANY }; // in which call: none of these; a loop's; one that may be
-
-static enum sleep sleep_named(const char *function)
-{
-    static const char *const loops[] = {"epoll_wait", "epoll_pwait", "epoll_pwait2", "io_uring_enter"};
-    static const char *const many[] = {"poll", "ppoll", "select", "pselect", "futex", "cond_wait", "cond_timedwait"};
-    for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++)
-        if (strstr(function, loops[i]) != NULL)
-            return SLEEP_LOOP;
-    for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++)
-        if (strstr(function, many[i]) != NULL)
-            return SLEEP_MANY;
-    return SLEEP_OTHER;
-}
-
-static enum sleep sleep_at(const gp_held_process_t *process, gp_loc_t leaf, gp_symbolizer_t *symbolizer)
+static gp_sleep_call_t sleep_at(const gp_held_process_t *process, gp_loc_t leaf, gp_symbolizer_t *symbolizer)
 {
     const gp_symbol_t *symbol = NULL;
     if (GP_LOC_MODULE(leaf) == GP_MODULE_LANGUAGE)
-        return SLEEP_OTHER; // a language's loops are called [hub], or are on their threads' own stacks
+        return GP_SLEEP_OTHER; // a language's loops are called [hub], or are on their threads' own stacks
     for (size_t i = 0; i < process->module_count; i++) {
         const gp_held_module_t *module = &process->modules[i];
         if (module->id != GP_LOC_MODULE(leaf))
@@ -39,7 +25,7 @@ static enum sleep sleep_at(const gp_held_process_t *process, gp_loc_t leaf, gp_s
         symbol =
             number != GP_SYMBOLIZER_NO_MODULE ? gp_symbolizer_resolve(symbolizer, number, GP_LOC_OFFSET(leaf)) : NULL;
     }
-    return symbol != NULL ? sleep_named(symbol->function) : SLEEP_MANY;
+    return symbol != NULL ? gp_sleep_call(symbol->function) : GP_SLEEP_MANY;
 }
 
 // Is it what the others of its thread come back to?
@@ -59,8 +45,8 @@ static bool is_loop_at_rest(const gp_held_process_t *process, const gp_held_coro
         return false;
     if (strcmp(coro->name, "[hub]") == 0)
         return true;
-    enum sleep sleep = sleep_at(process, coro->leaf, symbolizer);
-    return sleep == SLEEP_LOOP || (sleep == SLEEP_MANY && does_loops_work(process, coro));
+    gp_sleep_call_t sleep = sleep_at(process, coro->leaf, symbolizer);
+    return sleep == GP_SLEEP_LOOP || (sleep == GP_SLEEP_MANY && does_loops_work(process, coro));
 }
 
 static size_t count_others(const gp_held_process_t *process, const gp_held_coro_t *coro)

@@ -8,7 +8,7 @@
 //   asleep FILE   dump while three threads of its own are held up: by a coroutine that sleeps in the kernel, by one
 //   that
 //                 computes, and by the thread's own sleep
-//   hold          say "ready", and compute for good, in a coroutine
+//   hold          say "ready", and compute for good, in a coroutine; where N is 0, sleep until a line comes in
 //   quit          leave
 // Of every four coroutines: parked in wait_for_reply (two of them), ready in wait_for_turn, not started.
 #define _GNU_SOURCE

@@ -117,18 +117,29 @@ class CensusCase(unittest.TestCase):
         done = self.command(capture, "--json") if os.path.exists(capture) else None
         return json.loads(done.stdout) if done is not None and done.returncode == 0 else {"groups": []}
 
-    def test_a_thread_that_is_held(self):
-        """Where a coroutine is that keeps its thread: of the live process, and of one that was killed."""
-        capture = os.path.join(self.dir, "capture")
-        process = subprocess.Popen([GREENPROF, "run", "--quiet", "-o", capture, MANY, "8", "hold"], stdout=subprocess.PIPE,
-                                   env=dict(self.env, UNSAMPLED="1"))
+    def start_holding(self, count, capture):
+        """A coroutine keeps the thread, and a census of the capture has it."""
+        process = subprocess.Popen([GREENPROF, "run", "--quiet", "-o", capture, MANY, str(count), "hold"],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(self.env, UNSAMPLED="1"))
+        self.addCleanup(process.stdin.close)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), b"ready\n")
-        while not any(member["name"] == "request 8" and member["state_ms"] >= 1000
+        while not any(member["name"] == "request %d" % count and member["state_ms"] >= 1000
                       for member, _ in self.members(self.read_if_any(capture))):
             self.assertIsNone(process.poll())
+        return process
+
+    def report(self, capture):
+        done = subprocess.run([GREENPROF, "report", capture], stdout=subprocess.PIPE, universal_newlines=True, timeout=60)
+        self.assertEqual(done.returncode, 0)
+        return done.stdout
+
+    def test_a_thread_that_is_held(self):
+        """Where a coroutine is that keeps its thread: of the live process, and of one that was killed."""
+        capture = os.path.join(self.dir, "capture")
+        process = self.start_holding(8, capture)
         self.check_held(self.read(process.pid))
         self.assertIn("[on the CPU, sampled ", self.command(process.pid).stdout)
         process.kill()
@@ -136,8 +147,16 @@ class CensusCase(unittest.TestCase):
         census = self.read(capture)
         self.assertGreaterEqual(self.check_held(census), 1000)
         self.assertLessEqual(census["at_ms"], census["recorded_ms"])
-        report = subprocess.run([GREENPROF, "report", capture], stdout=subprocess.PIPE, universal_newlines=True)
-        self.assertRegex(report.stdout, r"\n  held       by request 8, .*in compute \(many\.c:\d+\)")
+        self.assertRegex(self.report(capture), r"\n  held       by request 8, .*in compute \(many\.c:\d+\)")
+
+    def test_a_thread_that_is_held_asleep(self):
+        capture = os.path.join(self.dir, "capture")
+        process = self.start_holding(0, capture)
+        process.kill()
+        process.wait()
+        (holder, stack), = self.members(self.read(capture))
+        self.assertEqual((holder["state"], stack[-2:]), ("blocked", ["sleep_in_the_kernel", "hold_up"]))
+        self.assertRegex(self.report(capture), r"\n  held       by request 0, .*in \S*read")
 
     def test_a_thread_that_is_not_held(self):
         capture = os.path.join(self.dir, "capture")
@@ -146,9 +165,7 @@ class CensusCase(unittest.TestCase):
             self.assertIsNone(process.poll())
         process.kill()
         process.wait()
-        report = subprocess.run([GREENPROF, "report", capture], stdout=subprocess.PIPE, universal_newlines=True)
-        self.assertEqual(report.returncode, 0)
-        self.assertNotIn("  held ", report.stdout)
+        self.assertNotIn("  held ", self.report(capture))
 
     def test_filters_and_text(self):
         self.assertEqual(self.many(400, "dump", self.file).returncode, 0)

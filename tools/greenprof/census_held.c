@@ -6,47 +6,71 @@
 
 #include "census_print.h"
 #include "print.h"
+#include "report/sleep_call.h"
 
-enum { LEAST_NS = 1000000000 };
+enum { LEAST_NS = 1000000000, SHOWN = 3 };
 
-// It runs, or a coroutine of a language sleeps on its thread: only the language's own loop may do so.
-static bool holds_thread(const gp_dataset_t *dataset, const gp_census_record_t *record, uint32_t coro, uint32_t stack)
+static uint32_t stack_of(const gp_dataset_t *dataset, const gp_census_record_t *record)
 {
-    if (coro == GP_INDEX_NONE || dataset->coros[coro].record.kind == GP_CORO_THREAD || record->state_ns < LEAST_NS)
-        return false;
-    return record->state == GP_CENSUS_RUNNING ||
-           (record->state == GP_CENSUS_BLOCKED && stack != 0 && dataset->stacks[stack].depth > 0 &&
-            GP_LOC_MODULE(dataset->stacks[stack].frames[0]) == GP_MODULE_LANGUAGE &&
-            strcmp(dataset->coros[coro].record.name, "[hub]") != 0);
+    uint32_t stack = gp_id_map_find(&dataset->stack_map, record->stack_id);
+    return stack != GP_INDEX_NONE ? stack : 0;
 }
 
-// What a program hangs in as it is killed, or left, is what its capture is read for.
-static void print_held(const gp_source_t *source, const gp_census_record_t *record)
+// A coroutine that sleeps on its thread may be the loop, which waits for something to do.
+static bool sleeps_as_loops_do(const gp_dataset_t *dataset, uint32_t coro, uint32_t stack, const char *function)
+{
+    const gp_dataset_stack_t *at = &dataset->stacks[stack];
+    if (strcmp(dataset->coros[coro].record.name, "[hub]") == 0 || stack == 0 || at->depth == 0)
+        return true;
+    return GP_LOC_MODULE(at->frames[0]) != GP_MODULE_LANGUAGE && gp_sleep_call(function) != GP_SLEEP_OTHER;
+}
+
+typedef struct holder {
+    uint32_t coro;
+    bool has_frame;
+    gp_census_frame_t frame;
+} holder_t;
+
+static bool is_holder(const gp_source_t *source, const gp_census_record_t *record, holder_t *holder)
 {
     const gp_dataset_t *dataset = source->dataset;
+    holder->coro = gp_dataset_coro_find(dataset, record->coro_id);
+    bool runs = record->state == GP_CENSUS_RUNNING, sleeps = record->state == GP_CENSUS_BLOCKED;
+    if (record->state_ns < LEAST_NS || !(runs || sleeps) || holder->coro == GP_INDEX_NONE ||
+        dataset->coros[holder->coro].record.kind == GP_CORO_THREAD)
+        return false;
+    uint32_t stack = stack_of(dataset, record);
+    holder->has_frame = gp_census_innermost(source, stack, &holder->frame);
+    return runs || !sleeps_as_loops_do(dataset, holder->coro, stack, holder->frame.function);
+}
+
+static void print_holder(const gp_source_t *source, const gp_census_record_t *record, const holder_t *holder)
+{
     char name[256];
-    uint32_t coro = gp_dataset_coro_find(dataset, record->coro_id);
-    uint32_t stack = gp_id_map_find(&dataset->stack_map, record->stack_id);
-    stack = stack != GP_INDEX_NONE ? stack : 0;
-    if (!holds_thread(dataset, record, coro, stack))
-        return;
-    gp_report_coro_label(dataset, coro, source->symbolizer, true, name, sizeof(name));
+    gp_report_coro_label(source->dataset, holder->coro, source->symbolizer, true, name, sizeof(name));
     printf("  held       by ");
     gp_print_text(name);
     printf(", which kept its thread for ");
     gp_print_seconds(record->state_ns, 0);
     printf(" s up to ");
     gp_print_seconds(record->time_ns, 0);
-    printf(" s%s", stack != 0 ? ", in " : "");
-    gp_census_print_place(source, stack);
+    printf(" s%s", holder->has_frame ? ", in " : "");
+    gp_census_print_frame(&holder->frame);
     printf("; 'greenprof coroutines' has the stacks\n");
 }
 
+// What a program hangs in as it is killed, or left, is what its capture is read for.
 void gp_census_print_held(const gp_source_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
+    size_t count = 0;
     if (dataset->summary.ended && (dataset->end_reason == GP_END_EXIT || dataset->end_reason == GP_END_EXEC))
         return;
-    for (size_t i = 0; i < dataset->census_count; i++)
-        print_held(source, &dataset->census[i]);
+    for (size_t i = 0; i < dataset->census_count; i++) {
+        holder_t holder;
+        if (is_holder(source, &dataset->census[i], &holder) && count++ < SHOWN)
+            print_holder(source, &dataset->census[i], &holder);
+    }
+    if (count > SHOWN)
+        printf("  held       %zu more threads\n", count - SHOWN);
 }

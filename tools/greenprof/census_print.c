@@ -75,17 +75,26 @@ static void print_frame(void *context, const char *function, const char *file, u
     printf("\n");
 }
 
-static void print_first(void *has_one, const char *function, const char *file, uint32_t line)
+static void take_first(void *context, const char *function, const char *file, uint32_t line)
 {
-    if (!*(bool *)has_one)
-        print_place(function, " ", file, line);
-    *(bool *)has_one = true;
+    gp_census_frame_t *frame = context;
+    if (frame->function[0] != '\0')
+        return;
+    snprintf(frame->function, sizeof(frame->function), "%s", function);
+    snprintf(frame->file, sizeof(frame->file), "%s", file);
+    frame->line = line;
 }
 
-void gp_census_print_place(const gp_source_t *source, uint32_t stack)
+bool gp_census_innermost(const gp_source_t *source, uint32_t stack, gp_census_frame_t *frame)
 {
-    bool has_one = false;
-    visit_stack(source, stack, print_first, &has_one);
+    *frame = (gp_census_frame_t){.line = 0};
+    visit_stack(source, stack, take_first, frame);
+    return frame->function[0] != '\0';
+}
+
+void gp_census_print_frame(const gp_census_frame_t *frame)
+{
+    print_place(frame->function, " ", frame->file, frame->line);
 }
 
 static void print_count(size_t count, const char *what)

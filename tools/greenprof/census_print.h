@@ -8,5 +8,13 @@
 void gp_census_print(const gp_census_groups_t *groups, const gp_source_t *source, uint64_t rows, uint64_t members);
 void gp_census_print_json(const gp_census_groups_t *groups, const gp_source_t *source);
 
-// The innermost frame of a stack, by its number: "function (file:line)"; nothing where it has none.
-void gp_census_print_place(const gp_source_t *source, uint32_t stack);
+typedef struct gp_census_frame {
+    char function[256], file[256]; // file: "" where it is not known
+    uint32_t line;
+} gp_census_frame_t;
+
+// The innermost frame of a stack, by its number. Returns false where there is none.
+bool gp_census_innermost(const gp_source_t *source, uint32_t stack, gp_census_frame_t *frame);
+
+// "function (file:line)".
+void gp_census_print_frame(const gp_census_frame_t *frame);
