@@ -8,8 +8,8 @@
 //   asleep FILE   dump while three threads of its own are held up: by a coroutine that sleeps in the kernel, by one
 //   that
 //                 computes, and by the thread's own sleep
-//   hold          say "ready", and compute for good, in a coroutine; where N is 0, sleep until a line comes in
-//   quit          leave
+//   hold          say "ready", and compute for good, in a coroutine; where N is 0, for 1 s, then sleep until a line
+//   comes in quit          leave
 // Of every four coroutines: parked in wait_for_reply (two of them), ready in wait_for_turn, not started.
 #define _GNU_SOURCE
 #include <greenprof/coro.h>
@@ -109,6 +109,20 @@ static void hold_up(void)
     else
         compute();
     park();
+}
+
+static double cpu_s(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void tire_out(void)
+{
+    for (double end = cpu_s() + 1; cpu_s() < end;)
+        ;
+    hold_up();
 }
 
 static void make(coro_t *coro, int number, void (*entry)(void))
@@ -246,7 +260,7 @@ int main(int argc, char **argv)
         return dump_asleep(argv[3]);
     } else if (strcmp(what, "hold") == 0) {
         coro_t holder = {0};
-        make(&holder, count, hold_up);
+        make(&holder, count, count > 0 ? hold_up : tire_out);
         puts("ready");
         fflush(stdout);
         go(&holder);

@@ -126,7 +126,8 @@ class CensusCase(unittest.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), b"ready\n")
-        while not any(member["name"] == "request %d" % count and member["state_ms"] >= 1000
+        while not any(member["name"] == "request %d" % count and member["state_ms"] >= 1000 and
+                      member["state"] == ("running" if count > 0 else "blocked")
                       for member, _ in self.members(self.read_if_any(capture))):
             self.assertIsNone(process.poll())
         return process
@@ -154,8 +155,10 @@ class CensusCase(unittest.TestCase):
         process = self.start_holding(0, capture)
         process.kill()
         process.wait()
-        (holder, stack), = self.members(self.read(capture))
-        self.assertEqual((holder["state"], stack[-2:]), ("blocked", ["sleep_in_the_kernel", "hold_up"]))
+        census = self.read(capture)
+        (holder, stack), = self.members(census)
+        self.assertEqual((holder["state"], stack[-3:]), ("blocked", ["sleep_in_the_kernel", "hold_up", "tire_out"]))
+        self.assertLess(holder["state_ms"], census["at_ms"] - 1000)  # before that it computed for so long
         self.assertRegex(self.report(capture), r"\n  held       by request 0, .*in \S*read")
 
     def test_a_thread_that_is_not_held(self):

@@ -50,9 +50,9 @@ static void print_holder(const gp_source_t *source, const gp_census_record_t *re
     gp_report_coro_label(source->dataset, holder->coro, source->symbolizer, true, name, sizeof(name));
     printf("  held       by ");
     gp_print_text(name);
-    printf(", which kept its thread for ");
+    printf(", which kept its thread for at least ");
     gp_print_seconds(record->state_ns, 0);
-    printf(" s up to ");
+    printf(" s, up to ");
     gp_print_seconds(record->time_ns, 0);
     printf(" s%s", holder->has_frame ? ", in " : "");
     gp_census_print_frame(&holder->frame);

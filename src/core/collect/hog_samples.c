@@ -64,16 +64,17 @@ static void keep_latest(gp_hog_buffer_t *buffer, uint64_t ticks, const gp_stack_
     buffer->latest_ticks = ticks;
 }
 
-void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *stack)
+void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *stack, bool runs)
 {
     gp_hog_buffer_t *buffer = buffer_of(thread);
     if (buffer == NULL)
         return;
     if (buffer->slice != sample->slice) {
         buffer->slice = sample->slice;
-        buffer->count = buffer->used = 0;
+        buffer->count = buffer->used = buffer->latest.depth = 0;
     }
-    keep_latest(buffer, sample->ticks, stack);
+    if (runs)
+        keep_latest(buffer, sample->ticks, stack);
     kept_t *kept = find(buffer, stack);
     if (kept == NULL)
         kept = keep(buffer, stack);

@@ -5,14 +5,14 @@
 
 #include "collect/collector.h"
 
-// A sample of a slice; what was kept of the thread's slice before is forgotten.
-void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *stack);
+// A sample of a slice; what was kept of the thread's slice before is forgotten. runs: on the CPU, not asleep.
+void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *stack, bool runs);
 
 // The samples of the slice that began at `start` (ticks): gp_hog_sample_t[*count], valid until the next call.
 const gp_hog_sample_t *gp_hog_samples(gp_thread_t *thread, uint64_t start, size_t *count);
 
-// The stack of the thread's latest sample, where that is of the slice that began at `start` (ticks), with when it was
-// taken; depth 0 = it is not. Valid until the thread's next sample.
+// The stack at which the thread was on the CPU last, as sampled, in the slice that began at `start` (ticks), with when
+// that was; depth 0 = it was not. Valid until the thread's next sample.
 gp_stack_t gp_hog_latest(gp_thread_t *thread, uint64_t start, uint64_t *ticks);
 
 // The thread is over.

@@ -107,7 +107,7 @@ static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
     gp_samples_locate(sample, sample_locs, &stack);
     if (!(sample->flags & GP_SAMPLE_UNREPORTED))
         gp_samples_name(sample->coro, sample->coro_id, &stack);
-    gp_hog_keep_sample(thread, sample, &stack);
+    gp_hog_keep_sample(thread, sample, &stack, true);
     hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_CPU, sample->weight_ns},
             (gp_share_t){GP_KIND_PREEMPTED, sample->off_ns});
 }
@@ -116,7 +116,7 @@ void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
 {
     gp_stack_t stack;
     gp_samples_locate(sample, sample_locs, &stack);
-    gp_hog_keep_sample(thread, sample, &stack);
+    gp_hog_keep_sample(thread, sample, &stack, false);
     hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_BLOCKED, sample->weight_ns}, (gp_share_t){0});
 }
 

@@ -89,6 +89,16 @@ static void look_at_stand(const gp_census_stand_t *stand, prof_coro_t *coro, loo
                                                GP_UNWIND_DEPTH_DEFAULT, &look->walked);
 }
 
+// What sleeps was on the CPU when it was sampled there.
+static void not_before_it_ran(look_t *look, uint64_t slice)
+{
+    uint64_t ticks;
+    if (gp_hog_latest(look->thread, slice, &ticks).depth == 0 || ticks <= look->since)
+        return;
+    look->since = ticks;
+    look->flags &= ~(unsigned)GP_CENSUS_AT_LEAST;
+}
+
 // On a thread: asleep with a stack, where it is known to stand, or at work, where no stack is to be had from outside
 // (take_sampled()).
 static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *look)
@@ -111,6 +121,7 @@ static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *l
     if (depth >= 0) {
         look->state = GP_CENSUS_BLOCKED;
         look->depth = depth;
+        not_before_it_ran(look, since);
     } else if (coro->kind == GP_CORO_THREAD) { // on it since its last switch, if there ever was one: it may have slept
         uint64_t cpu_ns = gp_sampler_thread_cpu_ns(tid), before_ns = look->thread->start_cpu_ns;
         look->most_ns = cpu_ns > before_ns ? cpu_ns - before_ns : 1;
