@@ -2,6 +2,7 @@
 """The census against a program with known coroutines: names, states, stacks, traces, counts."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -117,24 +118,29 @@ class CensusCase(unittest.TestCase):
         done = self.command(capture, "--json") if os.path.exists(capture) else None
         return json.loads(done.stdout) if done is not None and done.returncode == 0 else {"groups": []}
 
-    def start_holding(self, count, capture):
-        """A coroutine keeps the thread, and a census of the capture has it."""
-        process = subprocess.Popen([GREENPROF, "run", "--quiet", "-o", capture, MANY, str(count), "hold"],
+    def start_recorded(self, count, what, capture):
+        process = subprocess.Popen([GREENPROF, "run", "--quiet", "-o", capture, MANY, str(count), what],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(self.env, UNSAMPLED="1"))
         self.addCleanup(process.stdin.close)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process
+
+    def start_holding(self, count, capture):
+        """A coroutine keeps the thread, and a census of the capture has it."""
+        process = self.start_recorded(count, "hold", capture)
         while not any(member["name"] == "request %d" % count and member["state_ms"] >= 1000 and
                       member["state"] == ("running" if count > 0 else "blocked")
                       for member, _ in self.members(self.read_if_any(capture))):
             self.assertIsNone(process.poll())
         return process
 
-    def report(self, capture):
-        done = subprocess.run([GREENPROF, "report", capture], stdout=subprocess.PIPE, universal_newlines=True, timeout=60)
-        self.assertEqual(done.returncode, 0)
+    def report(self, capture, status=0):
+        done = subprocess.run([GREENPROF, "report", capture], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, timeout=60)
+        self.assertIn(done.returncode, (0, 1) if status is None else (status,), done.stderr)
         return done.stdout
 
     def test_a_thread_that_is_held(self):
@@ -161,9 +167,27 @@ class CensusCase(unittest.TestCase):
         self.assertLess(holder["state_ms"], census["at_ms"] - 1000)  # before that it computed for so long
         self.assertRegex(self.report(capture), r"\n  held       by request 0, .*in \S*read")
 
+    def test_a_child_that_is_killed(self):
+        """It has a census of its own as soon as it has samples, whenever its parent had one."""
+        capture = os.path.join(self.dir, "capture")
+        process = self.start_recorded(4, "child", capture)
+        while not self.read_if_any(capture)["groups"]:
+            self.assertIsNone(process.poll())
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        child = int(process.stdout.readline())
+        of_child = "%s.%d" % (capture, child)
+        self.addCleanup(process.wait)  # after the child
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        while not os.path.exists(of_child) or not re.search(r"\n  samples +[1-9]", self.report(of_child, None)):
+            self.assertIsNone(process.poll())
+        threads = [(member["name"], [frame["function"] for frame in group["stack"][:2]])
+                   for group in self.read(of_child)["groups"] for member in group["members"] if "is_thread" in member]
+        self.assertEqual(threads, [("[thread census_many]", ["compute", "main"])])
+
     def test_a_thread_that_is_not_held(self):
         capture = os.path.join(self.dir, "capture")
-        process = self.start_waiting(GREENPROF, "run", "--quiet", "-o", capture, count=8, UNSAMPLED="1")
+        process = self.start_recorded(8, "wait", capture)
         while not self.read_if_any(capture)["groups"]:
             self.assertIsNone(process.poll())
         process.kill()

@@ -357,7 +357,8 @@ static void begin(void)
 {
     is_last = false;
     handed_over_bytes = 0;
-    next_threads_ns = next_ledger_ns = 0;
+    next_threads_ns = next_ledger_ns = next_waits_ns = 0;
+    gp_census_make_due();
     gp_session_open_report_all(false);
     atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);
     gp_coro_each(forget_coro, NULL);
@@ -413,8 +414,6 @@ void gp_session_report_anew(void)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
             forget_thread(thread);
     begin();
-    next_waits_ns = 0;
-    gp_census_make_due();
     gp_collector_counters(counters);
     gp_samples_leave_late(counters);
     count_from(counters);
