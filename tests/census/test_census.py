@@ -148,7 +148,9 @@ class CensusCase(unittest.TestCase):
         capture = os.path.join(self.dir, "capture")
         process = self.start_holding(8, capture)
         self.check_held(self.read(process.pid))
-        self.assertIn("[on the CPU, sampled ", self.command(process.pid).stdout)
+        text = self.command(process.pid).stdout
+        self.assertIn("[on the CPU, sampled ", text)
+        self.assertRegex(text, r"\nA thread is held by request 8, for at least \d+\.\d+ s, in compute \(many\.c:\d+\)\n")
         process.kill()
         process.wait()
         census = self.read(capture)

@@ -44,23 +44,29 @@ static bool is_holder(const gp_source_t *source, const gp_census_record_t *recor
     return runs || !sleeps_as_loops_do(dataset, holder->coro, stack, holder->frame.function);
 }
 
-static void print_holder(const gp_source_t *source, const gp_census_record_t *record, const holder_t *holder)
+// in_header: of a report, else of the census itself.
+static void print_holder(const gp_source_t *source, const gp_census_record_t *record, const holder_t *holder,
+                         bool in_header)
 {
     char name[256];
     gp_report_coro_label(source->dataset, holder->coro, source->symbolizer, true, name, sizeof(name));
-    printf("  held       by ");
+    printf(in_header ? "  held       by " : "A thread is held by ");
     gp_print_text(name);
-    printf(", which kept its thread for at least ");
+    printf(in_header ? ", which kept its thread for at least " : ", for at least ");
     gp_print_seconds(record->state_ns, 0);
-    printf(" s, up to ");
-    gp_print_seconds(record->time_ns, 0);
-    printf(" s%s", holder->has_frame ? ", in " : "");
+    printf(" s");
+    if (in_header) {
+        printf(", up to ");
+        gp_print_seconds(record->time_ns, 0);
+        printf(" s");
+    }
+    printf("%s", holder->has_frame ? ", in " : "");
     gp_census_print_frame(&holder->frame);
-    printf("; 'greenprof coroutines' has the stacks\n");
+    printf(in_header ? "; 'greenprof coroutines' has the stacks\n" : "\n");
 }
 
 // What a program hangs in as it is killed, or left, is what its capture is read for.
-void gp_census_print_held(const gp_source_t *source)
+void gp_census_print_held(const gp_source_t *source, bool in_header)
 {
     const gp_dataset_t *dataset = source->dataset;
     size_t count = 0;
@@ -69,8 +75,8 @@ void gp_census_print_held(const gp_source_t *source)
     for (size_t i = 0; i < dataset->census_count; i++) {
         holder_t holder;
         if (is_holder(source, &dataset->census[i], &holder) && count++ < SHOWN)
-            print_holder(source, &dataset->census[i], &holder);
+            print_holder(source, &dataset->census[i], &holder, in_header);
     }
     if (count > SHOWN)
-        printf("  held       %zu more threads\n", count - SHOWN);
+        printf("%s%zu more threads\n", in_header ? "  held       " : "So are ", count - SHOWN);
 }

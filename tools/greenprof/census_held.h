@@ -4,6 +4,6 @@
 
 #include "source.h"
 
-// A line of a header for each that had kept its thread for a second or more when it was looked at, three at most; none
-// where the program ended by itself.
-void gp_census_print_held(const gp_source_t *source);
+// A line for each that had kept its thread for a second or more when it was looked at, three at most; none where the
+// program ended by itself. in_header: of a report, else at the head of the census itself.
+void gp_census_print_held(const gp_source_t *source, bool in_header);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "census_held.h"
 #include "export/json_text.h"
 #include "print.h"
 
@@ -150,6 +151,7 @@ static void print_overview(const gp_census_groups_t *groups, const gp_source_t *
         printf("%s: switches were not seen, so that states and stacks are not known; times are ages.\n",
                any_polled(groups, source) ? "Polled at samples" : "Not sampled");
     print_age(groups, source);
+    gp_census_print_held(source, false);
 }
 
 static const char *missing_stack(const gp_census_entry_t *entry)

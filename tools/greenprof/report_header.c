@@ -283,7 +283,7 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     print_audit(source, report);
     print_cores(source, report);
     gp_report_print_budget(dataset);
-    gp_census_print_held(source);
+    gp_census_print_held(source, true);
     print_losses(source);
     gp_nameless_print(source, report);
     if (!dataset->summary.ended)
