@@ -165,6 +165,50 @@ static void thread_that_has_ended_is_no_new_one(void **state)
     assert_false(is_known);
 }
 
+static _Atomic bool is_enough;
+
+static void *look_all_the_while(void *unused)
+{
+    sem_post(&there);
+    while (!is_enough)
+        gp_sampler_look_for_threads();
+    return unused;
+}
+
+static void *tell_index(void *index)
+{
+    *(uint32_t *)index = gp_thread_attach()->index;
+    return NULL;
+}
+
+static uint32_t index_of_another(void)
+{
+    pthread_t thread;
+    uint32_t index = 0;
+    assert_int_equal(pthread_create(&thread, NULL, tell_index, &index), 0);
+    pthread_join(thread, NULL);
+    return index;
+}
+
+// Between a look at the list of threads and one at a thread that was on it.
+static void threads_that_end_meanwhile_are_no_new_ones(void **state)
+{
+    (void)state;
+    enum { THREADS = 5000 };
+    pthread_t looker;
+    sem_init(&there, 0, 0);
+    assert_int_equal(gp_sampler_acquire(100), 0);
+    assert_int_equal(pthread_create(&looker, NULL, look_all_the_while, NULL), 0);
+    sem_wait(&there); // it has an index
+    uint32_t first = index_of_another(), last = first;
+    for (int i = 0; i < THREADS; i++)
+        last = index_of_another();
+    is_enough = true;
+    pthread_join(looker, NULL);
+    gp_sampler_release(100);
+    assert_int_equal(last - first, THREADS);
+}
+
 static int intervals_set; // by others than a handler
 
 int __real_ioctl(int fd, unsigned long request, unsigned long argument);
@@ -215,6 +259,7 @@ int main(void)
         cmocka_unit_test(looks_at_threads_that_sleep_are_bounded),
         cmocka_unit_test(threads_without_a_descriptor_get_a_timer),
         cmocka_unit_test(thread_that_has_ended_is_no_new_one),
+        cmocka_unit_test(threads_that_end_meanwhile_are_no_new_ones),
         cmocka_unit_test(profiles_one_after_the_other_set_timers_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

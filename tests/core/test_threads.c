@@ -48,7 +48,7 @@ static int make_blocks(void **state)
 {
     (void)state;
     for (int i = 0; i < BLOCKS; i++)
-        if ((blocks[i] = gp_thread_prepare(FIRST_TID + i)) == NULL)
+        if ((blocks[i] = gp_thread_prepare(FIRST_TID + i, NULL)) == NULL)
             return -1;
     return 0;
 }
@@ -86,7 +86,7 @@ static void ended_blocks_are_taken_first(void **state)
     gp_coro_retire(ended->root);
     gp_thread_recycle(ended);
     protect_others(ended, PROT_NONE);
-    gp_thread_t *taken = gp_thread_prepare(FIRST_TID + BLOCKS), *again = gp_thread_find(FIRST_TID + BLOCKS);
+    gp_thread_t *taken = gp_thread_prepare(FIRST_TID + BLOCKS, NULL), *again = gp_thread_find(FIRST_TID + BLOCKS);
     gp_thread_t *before = gp_thread_find(FIRST_TID + BLOCKS / 2);
     protect_others(NULL, PROT_READ | PROT_WRITE);
     assert_ptr_equal(taken, ended);
@@ -100,7 +100,7 @@ static void chains_keep_all_their_blocks(void **state)
     pid_t tids[] = {FIRST_TID + (1 << 20), FIRST_TID + (2 << 20), FIRST_TID + (3 << 20)}; // in one bucket
     gp_thread_t *three[3];
     for (int i = 0; i < 3; i++)
-        assert_non_null(three[i] = gp_thread_prepare(tids[i]));
+        assert_non_null(three[i] = gp_thread_prepare(tids[i], NULL));
     for (int i = 0; i < 3; i++)
         assert_ptr_equal(gp_thread_find(tids[i]), three[i]);
     pthread_mutex_lock(&gp_registry_lock);

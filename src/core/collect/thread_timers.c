@@ -107,10 +107,19 @@ static void on_exit_of(gp_thread_t *thread)
 
 static const gp_thread_watch_t watch = {arm_if_sampling, on_exit_of};
 
+// Of a thread that was on the list, and has no block: has it ended since, or ends? One of those that ended last is
+// still there while it runs destructors after ours, the sampling signal blocked.
+static bool is_over_or_own(pid_t tid)
+{
+    if (gp_thread_may_be_own(tid))
+        return true;
+    return gp_thread_has_ended(tid) ? !gp_task_takes(tid, gp_sampling_signal()) : !gp_task_is_there(tid);
+}
+
 static void arm_task(pid_t tid, void *unused)
 {
     (void)unused;
-    gp_thread_t *thread = gp_thread_prepare(tid);
+    gp_thread_t *thread = gp_thread_prepare(tid, is_over_or_own);
     if (thread == NULL)
         return;
     gp_lock(&timer_lock);
@@ -118,13 +127,6 @@ static void arm_task(pid_t tid, void *unused)
         arm_again(thread);
     arm_or_count(thread);
     gp_unlock(&timer_lock);
-}
-
-// One of those that ended last is still listed while it runs destructors after ours, the sampling signal blocked.
-static void arm_unless_ended(pid_t tid, void *unused)
-{
-    if (gp_thread_find(tid) != NULL || !gp_thread_has_ended(tid) || !gp_task_blocks(tid, gp_sampling_signal()))
-        arm_task(tid, unused);
 }
 
 void gp_timers_stop(void)
@@ -265,7 +267,7 @@ void gp_timers_give_missing(void)
 {
     if (engine->start != NULL && gp_thread_own_may_stay())
         engine->start(); // where it could not be begun again
-    gp_task_each(arm_unless_ended, NULL);
+    gp_task_each(arm_task, NULL);
 }
 
 void gp_timers_disarm(gp_thread_t *thread)

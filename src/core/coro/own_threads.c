@@ -45,6 +45,12 @@ bool gp_thread_is_own(pid_t tid)
     return false;
 }
 
+bool gp_thread_may_be_own(pid_t tid)
+{
+    // In this order: one that is not beginning any more has its id there.
+    return atomic_load_explicit(&beginning, memory_order_acquire) > 0 || gp_thread_is_own(tid);
+}
+
 void gp_thread_own_let_go(void)
 {
     int saved = errno;

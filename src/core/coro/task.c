@@ -66,11 +66,23 @@ static bool is_in_set(const char *status, const char *label, int signal_number)
     return set != NULL && (strtoull(set + strlen(label), NULL, 16) >> (signal_number - 1) & 1) != 0;
 }
 
-bool gp_task_blocks(pid_t tid, int signal_number)
+bool gp_task_is_there(pid_t tid)
 {
+    int saved = errno;
+    bool is_there = syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH;
+    errno = saved;
+    return is_there;
+}
+
+// Of one that is about to go the kernel has neither masks any more nor the number of threads: both are 0 then.
+// Source: Linux, fs/proc/array.c, task_sig().
+bool gp_task_takes(pid_t tid, int signal_number)
+{
+    static const char label[] = "\nThreads:\t";
     char text[STATUS_SIZE];
     gp_task_read(tid, "status", text, sizeof(text));
-    return is_in_set(text, "\nSigBlk:", signal_number);
+    const char *threads = strstr(text, label);
+    return threads != NULL && atoi(threads + strlen(label)) > 0 && !is_in_set(text, "\nSigBlk:", signal_number);
 }
 
 bool gp_task_holds_back(pid_t tid, int signal_number)

@@ -20,12 +20,15 @@ bool gp_task_read(pid_t tid, const char *name, char *text, size_t size);
 // Source: proc_pid_stat(5): the state follows the name, which may have parentheses itself.
 char gp_task_state(pid_t tid);
 
-// Does a thread block a signal? false where that is not known.
+// Is it there? Signals: safe. Cost: one system call.
+bool gp_task_is_there(pid_t tid);
+
+// Does a thread take a signal, not block it? false where the thread is gone, or it is not known.
 // Signals: safe. Cost: three system calls.
 // Source: proc_pid_status(5): SigBlk is a bit mask in hexadecimal, signal 1 is bit 0.
-bool gp_task_blocks(pid_t tid, int signal_number);
+bool gp_task_takes(pid_t tid, int signal_number);
 
-// Does it block one that was sent to it? As gp_task_blocks().
+// Does it block one that was sent to it? false where that is not known. As above.
 // Source: proc_pid_status(5): SigPnd has the signals that wait for the thread itself.
 bool gp_task_holds_back(pid_t tid, int signal_number);
 

@@ -168,7 +168,7 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     thread->session.name_age = 0;
 }
 
-static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_guess)
+static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_guess, bool (*is_unwanted)(pid_t tid))
 {
     gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_THREAD, .keeps_stack = !is_guess};
     prof_coro_t *root = gp_coro_new(&birth);
@@ -177,7 +177,7 @@ static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_gue
     gp_lock(&gp_registry_lock);
     // The thread itself and the collector may meet here: the second finds the first one's block.
     gp_thread_t *thread = gp_thread_find(tid), *known = thread;
-    if (thread == NULL)
+    if (thread == NULL && (is_unwanted == NULL || !is_unwanted(tid))) // it may have begun and ended since it was asked
         thread = take_block_locked();
     if (thread != NULL && thread != known) {
         reset_block(thread, root);
@@ -274,7 +274,7 @@ static gp_thread_t *attach(void)
     }
     uintptr_t lo, hi;
     gp_thread_own_stack(&lo, &hi);
-    thread = new_block(tid, lo, hi, false);
+    thread = new_block(tid, lo, hi, false, NULL);
     if (thread == NULL)
         return NULL;
     settle_in(thread);
@@ -301,10 +301,10 @@ gp_thread_t *gp_thread_attach(void)
     return thread;
 }
 
-gp_thread_t *gp_thread_prepare(pid_t tid)
+gp_thread_t *gp_thread_prepare(pid_t tid, bool (*is_unwanted)(pid_t tid))
 {
     gp_thread_t *thread = gp_thread_find(tid);
-    if (thread != NULL)
+    if (thread != NULL || (is_unwanted != NULL && is_unwanted(tid)))
         return thread;
     uintptr_t lo = 0, hi = 0;
     bool is_own = tid == (pid_t)syscall(SYS_gettid);
@@ -312,7 +312,8 @@ gp_thread_t *gp_thread_prepare(pid_t tid)
         gp_thread_own_stack(&lo, &hi);
     else if (tid == getpid())
         guess_main_stack(&lo, &hi);
-    return new_block(tid, lo, hi, !is_own); // of other threads it is guessed when the stack pointer is first seen
+    // Of other threads it is guessed when the stack pointer is first seen.
+    return new_block(tid, lo, hi, !is_own, is_unwanted);
 }
 
 bool gp_thread_has_ended(pid_t tid)

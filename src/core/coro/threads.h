@@ -27,8 +27,9 @@ extern bool gp_threads_are_anothers;
 gp_thread_t *gp_thread_attach(void);
 
 // A block for thread `tid`, found by another thread; it adopts the block at its first signal or call.
-// Returns the block, existing or new; NULL when memory is short.
-gp_thread_t *gp_thread_prepare(pid_t tid);
+//   is_unwanted: asked where the thread has no block, also with the registry's lock held; NULL = it is wanted.
+// Returns the block, existing or new; NULL where it is unwanted, or memory is short.
+gp_thread_t *gp_thread_prepare(pid_t tid, bool (*is_unwanted)(pid_t tid));
 
 // Give the calling thread's block back.
 void gp_thread_detach(void);
@@ -52,6 +53,9 @@ int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void 
 
 // What the calling thread creates is not the program's: it is one of greenprof's own.
 void gp_thread_hides_what_it_creates(void);
+
+// May a thread be one of greenprof's own, or become one as it begins? Signals: safe.
+bool gp_thread_may_be_own(pid_t tid);
 
 // Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
 //   staying: it does not end when it is asked to (gp_thread_end_own()).
