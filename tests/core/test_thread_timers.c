@@ -169,6 +169,7 @@ static _Atomic bool is_enough;
 
 static void *look_all_the_while(void *unused)
 {
+    gp_thread_attach();
     sem_post(&there);
     while (!is_enough)
         gp_sampler_look_for_threads();
