@@ -183,9 +183,9 @@ class CensusCase(unittest.TestCase):
         self.addCleanup(os.kill, child, signal.SIGKILL)
         while not os.path.exists(of_child) or not re.search(r"\n  samples +[1-9]", self.report(of_child, None)):
             self.assertIsNone(process.poll())
-        threads = [(member["name"], [frame["function"] for frame in group["stack"][:2]])
-                   for group in self.read(of_child)["groups"] for member in group["members"] if "is_thread" in member]
-        self.assertEqual(threads, [("[thread census_many]", ["compute", "main"])])
+        threads = [member["name"] for group in self.read(of_child)["groups"] for member in group["members"]
+                   if "is_thread" in member]
+        self.assertEqual(threads, ["[thread census_many]"])
 
     def test_a_thread_that_is_not_held(self):
         capture = os.path.join(self.dir, "capture")
