@@ -26,7 +26,6 @@ enum { SAMPLE_AT_HZ = 100, SAMPLE_AT_REGISTER_SP = 7 };
 // system_call(number, a, b, c, d) with `sp` and `fp` in their registers meanwhile.
 long sample_at_call(uintptr_t sp, uintptr_t fp, long number, long a, long b, long c, const void *d);
 __asm__(".pushsection .text\n"
-        ".globl sample_at_call\n"
         "sample_at_call:\n"
         "    push %rbp\n"
         "    push %rbx\n"
