@@ -66,11 +66,12 @@ class Files(unittest.TestCase):
             file.write(data)
         return self.path(name)
 
-    def report(self, name, form=None):
+    def written(self, name, form=None):
         """A report made by hand: example, labelled, empty, huge."""
-        form = form or self.form
-        environment = dict(os.environ, LC_ALL="de_DE.UTF-8")
-        return self.put(f"{name}.{form}", run(WRITE_REPORT, name, form, env=environment))
+        return run(WRITE_REPORT, name, form or self.form, env=dict(os.environ, LC_ALL="de_DE.UTF-8"))
+
+    def report(self, name, form=None):
+        return self.put(f"{name}.{form or self.form}", self.written(name, form))
 
     def capture(self, script=SCRIPT):
         run(MAKE_CAPTURE, self.path("test.greenprof"), input=script.encode())
