@@ -96,4 +96,4 @@ class Pstats(support.Files):
             self.assertIn("fib", file.read())
 
 
-support.main()
+support.main(partial=0)

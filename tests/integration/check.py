@@ -8,21 +8,17 @@ import collections
 import glob
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import measured  # noqa: E402
 from capture import Capture  # noqa: E402
+from helpers import LIMIT_SECONDS, SKIPPED, Folded, InFolder, bare, main, need, until  # noqa: E402, F401
 
 GREENPROF = os.environ["GREENPROF"]     # the command
 PROGRAMS = os.environ["PROGRAMS"]       # where the programs of known truth are
 LIBRARIES = os.environ.get("LIBRARIES") # where libgreenprof.so is
-SKIPPED = 77                            # ctest's SKIP_RETURN_CODE
-LIMIT_SECONDS = 120                     # for a program that hangs
 
 SHARE_TOLERANCE = 0.03  # of a function's CPU time; or three standard errors, where that is more
 TOTAL_TOLERANCE = 0.005
@@ -49,42 +45,6 @@ class Truth:
                 self.total = float(words[1])
             else:
                 self.values[words[0]].append(words[1:])
-
-
-class Folded:
-    """A folded export: weights in seconds."""
-
-    def __init__(self, text):
-        self.stacks = []
-        for line in text.splitlines():
-            stack, _, weight = line.rpartition(" ")
-            self.stacks.append((stack.split(";"), int(weight) / 1e6))
-        self.total = sum(weight for _, weight in self.stacks)
-
-    def inclusive(self):
-        """Seconds by function name, with whatever it calls; arguments of C++ names are cut off."""
-        sums = collections.Counter()
-        for stack, weight in self.stacks:
-            for frame in {bare(frame) for frame in stack}:
-                sums[frame] += weight
-        return sums
-
-    def roots(self):
-        sums = collections.Counter()
-        for stack, weight in self.stacks:
-            sums[stack[0]] += weight
-        return sums
-
-    def under(self, root):
-        """Only the stacks with an outermost frame that begins with `root`."""
-        part = Folded("")
-        part.stacks = [(stack, weight) for stack, weight in self.stacks if stack[0].startswith(root)]
-        part.total = sum(weight for _, weight in part.stacks)
-        return part
-
-
-def bare(frame):
-    return re.sub(r"[ (@:.].*$", "", frame) if not frame.startswith("[") else frame
 
 
 def greenprof(*arguments, **options):
@@ -132,13 +92,7 @@ class Run:
         return [(float(row[0]), float(row[1]), int(row[3]), int(row[4]), *row[5:]) for row in rows]
 
 
-class Case(measured.Case):
-    maxDiff = None
-
-    def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="greenprof-")
-        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-
+class Case(measured.Case, InFolder):
     def profile(self, command, hz=1000, output="capture.greenprof", options=(), status=0, environment=None,
                 healthy=True, **extra):
         """Run `command` (its first word: a program of ours, or a path) under greenprof."""
@@ -203,18 +157,3 @@ class Case(measured.Case):
                   0.002 + 0.0003 * (len(capture.threads) - 1))
         if capture.engine == PERF:
             self.at_most("after the last samples", pending, tolerance * reached + slack)
-
-
-def need(condition, reason):
-    if not condition:
-        raise unittest.SkipTest(reason)
-
-
-def main():
-    """Run the calling file's tests; where some had to be left out and none failed, ctest is told so."""
-    result = unittest.main(module="__main__", exit=False, verbosity=2).result
-    for test, reason in result.skipped:
-        print(f"SKIPPED {test}: {reason}")
-    if not result.wasSuccessful():
-        sys.exit(1)
-    sys.exit(SKIPPED if result.skipped else 0)
