@@ -14,13 +14,13 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import measured  # noqa: E402
 from capture import Capture  # noqa: E402
-from helpers import LIMIT_SECONDS, SKIPPED, Folded, InFolder, bare, main, need, until  # noqa: E402, F401
+from helpers import LIMIT_SECONDS, SKIPPED, Folded, InFolder, bare, limit, main, need, until  # noqa: E402, F401
 
 GREENPROF = os.environ["GREENPROF"]     # the command
 PROGRAMS = os.environ["PROGRAMS"]       # where the programs of known truth are
 LIBRARIES = os.environ.get("LIBRARIES") # where libgreenprof.so is
 
-SHARE_TOLERANCE = 0.03  # of a function's CPU time; or three standard errors, where that is more
+SHARE_TOLERANCE = 0.03  # of a function's CPU time, beside what chance adds
 TOTAL_TOLERANCE = 0.005
 LEDGER_TOLERANCE = 0.01
 PERF = 1  # src/model/engines.h
@@ -48,7 +48,7 @@ class Truth:
 
 
 def greenprof(*arguments, **options):
-    return subprocess.run([GREENPROF, *map(str, arguments)], capture_output=True, timeout=LIMIT_SECONDS, **options)
+    return subprocess.run([GREENPROF, *map(str, arguments)], capture_output=True, timeout=limit(), **options)
 
 
 def program(name):
@@ -110,7 +110,7 @@ class Case(measured.Case, InFolder):
     def run_alone(self, command, status=0):
         """Run one of our programs by itself; what it printed."""
         done = subprocess.run([program(command[0]), *map(str, command[1:])], capture_output=True,
-                              timeout=LIMIT_SECONDS, cwd=self.directory)
+                              timeout=limit(), cwd=self.directory)
         return Truth(measured.check_status(done, status).stdout.decode())
 
     def check_health(self, capture, ended=True, share_lost=0.01):
@@ -122,7 +122,7 @@ class Case(measured.Case, InFolder):
         self.assertEqual(counters["timer_failed"], 0, counters)
         if ended:
             # The program's threads go on while the last records are written.
-            self.near("samples in the capture", len(capture.samples), counters["samples"], 0.001, 10)
+            self.near("samples in the capture", len(capture.samples), counters["samples"], 0.001, count=10)
         self.at_most("samples lost to a full ring", counters["ring_full"], share_lost * counters["signals"] + 1)
 
     def check_total(self, folded, truth, tolerance=TOTAL_TOLERANCE, slack=0.003):
@@ -130,14 +130,11 @@ class Case(measured.Case, InFolder):
         self.near("total", folded.total, truth.total, tolerance, slack)
 
     def check_functions(self, folded, truth, samples, tolerance=SHARE_TOLERANCE):
-        """Each booked function within `tolerance`, or four standard errors of a share seen in that many samples
-        (three would fail one run of the whole suite in five by chance alone)."""
+        """Each booked function within `tolerance`, and what chance makes of a share seen in that many samples."""
         found, whole = folded.inclusive(), sum(truth.functions.values())
         self.assertTrue(truth.functions, "the program printed no truth")
         for name, seconds in sorted(truth.functions.items()):
-            share = min(seconds / whole, 1.0)
-            error = 4 * ((1 - share) / (share * samples)) ** 0.5 if samples and share else 0.0
-            self.near(name, found[name], seconds, max(tolerance, error))
+            self.near(name, found[name], seconds, tolerance, samples=samples, whole=whole)
 
     def check_ledger(self, run, slack=0.002):
         """Exact CPU of every coroutine the program named, and the exact number of switches to it."""

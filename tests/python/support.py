@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import pstats
+import re
 import shutil
 import subprocess
 import sys
@@ -73,3 +74,6 @@ class Run:
 
     def report(self, *options):
         return command("report", self.capture, *options)
+
+    def samples(self):
+        return int(re.search(r"\bsamples +(\d+)", self.report())[1])
