@@ -6,14 +6,71 @@ at_most() compare such numbers and raise Chance. A test with no failure but Chan
 ATTEMPTS times at most. Everything else fails at once: a wrong owner, a phantom frame, a missing row, an exit status, an
 exception, a hang.
 
+A tolerance has three parts, each with a reason of its own: `tolerance` is what the method may be off by, a share of the
+truth; what chance adds follows from how many samples there are (`samples`, ERRORS standard errors); `slack` is what may
+pass between two looks at a clock, and grows with what waits for a processor meanwhile (Noise.stretch).
+
 Where MEASURED_LOG names a file, each test that compared measured numbers and each one that ran again appends a line:
 tools/test counts them.
 """
 import os
+import resource
 import sys
 import unittest
 
 ATTEMPTS = 3
+
+
+STRETCH_MOST = 5
+ERRORS = 4  # one comparison in 16,000 is off by more of them, and then runs again
+
+
+def share_error(share, samples):
+    """The standard error of a share of so many samples."""
+    return (max(share * (1 - share), 0) / samples) ** 0.5 if samples else 0.0
+
+
+def effective(weights):
+    """So many samples of equal weight say as much as these."""
+    weights = list(weights)
+    return sum(weights) ** 2 / sum(weight * weight for weight in weights) if any(weights) else 0
+
+
+class Noise:
+    """What the machine did beside a test, from its begin to now."""
+
+    def __init__(self):
+        self.load, (self.steal, self.jiffies) = self.load_now(), self.jiffies_now()
+        self.switches = self.switches_now()
+
+    @staticmethod
+    def load_now():
+        """Runnable per processor: the mean of the last minute, or now, whichever is more."""
+        with open("/proc/loadavg", encoding="ascii") as file:
+            minute, _, _, now, _ = file.read().split()
+        return max(float(minute), int(now.partition("/")[0]) - 1) / (os.cpu_count() or 1)
+
+    @staticmethod
+    def jiffies_now():
+        with open("/proc/stat", encoding="ascii") as file:
+            numbers = [int(word) for word in file.readline().split()[1:9]]
+        return numbers[7], sum(numbers)
+
+    @staticmethod
+    def switches_now():
+        return sum(resource.getrusage(who).ru_nivcsw for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+    def steal_share(self):
+        steal, jiffies = self.jiffies_now()
+        return (steal - self.steal) / max(jiffies - self.jiffies, 1)
+
+    def stretch(self):
+        """By how much what takes a moment may take longer, as against a machine with nothing else to do."""
+        return min(max(1.0, self.load, self.load_now()) / max(1 - self.steal_share(), 0.1), STRETCH_MOST)
+
+    def __str__(self):
+        return (f"load {max(self.load, self.load_now()):.1f} a processor, {self.steal_share():.1%} stolen, "
+                f"{self.switches_now() - self.switches} involuntary switches")
 
 
 class Chance(AssertionError):
@@ -68,11 +125,15 @@ for _name in ("addSuccess", "addError", "addFailure", "addSkip", "addExpectedFai
 class Case(unittest.TestCase):
     has_measured = False  # has this test compared a measured number?
 
-    def near(self, what, got, expected, tolerance, slack=0.0):
-        """`got` lies within a share `tolerance` of `expected`, and `slack` in its unit."""
+    def near(self, what, got, expected, tolerance, slack=0.0, samples=0, whole=1.0, count=0):
+        """`got` lies within a share `tolerance` of `expected`, and `slack` in its unit, and what chance makes of a part
+        `expected` of `whole` that is known by so many samples. count: slack that no load makes larger."""
+        chance = ERRORS * share_error(min(abs(expected / whole), 1.0), samples) * whole
+        slack = slack * self.noise.stretch() + count
         error = (got - expected) / expected if expected else 0.0
-        self._compare(abs(got - expected) <= tolerance * abs(expected) + slack, what, got,
-                      f"of {expected:.4f} ({error:+.2%}, bar {tolerance:.2%}{f' + {slack:.4f}' if slack else ''})")
+        bar = f"{tolerance:.2%}{f' + {slack:.4f}' if slack else ''}{f' + {chance:.4f}, n = {samples:.0f}' if samples else ''}"
+        self._compare(abs(got - expected) <= tolerance * abs(expected) + slack + chance, what, got,
+                      f"of {expected:.4f} ({error:+.2%}, bar {bar})")
 
     def at_least(self, what, got, bar):
         self._compare(got >= bar, what, got, f"(bar: at least {bar:.4f})")
@@ -85,13 +146,14 @@ class Case(unittest.TestCase):
         figure = f"{what}: {got:.4f} {bar}"
         print(f"{self.id().split('.', 1)[-1]}: {figure}", flush=True)
         if not fine:
-            raise Chance(figure)
+            raise Chance(f"{figure}; {self.noise}")
 
     def run(self, result=None):
         result = result if result is not None else self.defaultTestResult()
         result.startTest(self)
         for number in range(1, ATTEMPTS + 1):
             attempt = _Attempt(result)
+            self.noise = Noise()
             super().run(attempt)
             if number == ATTEMPTS or not attempt.is_chance():
                 break
@@ -101,6 +163,7 @@ class Case(unittest.TestCase):
             type(self).tearDownClass()
             type(self).setUpClass()  # the run that all its tests look at
         if self.has_measured:
+            print(f"{self.id().split('.', 1)[-1]}: {self.noise}", flush=True)
             note("measured", self)
         attempt.pass_on()
         result.stopTest(self)

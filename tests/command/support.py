@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What the tests of the greenprof command share: the command line of the tests, a small capture, a base class."""
-import os, subprocess, sys, tempfile, unittest
+import os, subprocess, sys, unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from helpers import InFolder, make_capture  # noqa: E402
 
 GREENPROF, MAKE_CAPTURE, RECORDER, WORK = (os.path.abspath(path) for path in sys.argv[1:5])
 
@@ -35,19 +38,15 @@ def run(*arguments, **options):
     return subprocess.run([GREENPROF, *arguments], capture_output=True, **options)
 
 
-class Command(unittest.TestCase):
+class Command(InFolder):
+    WORK = WORK
+
     def setUp(self):
-        directory = tempfile.TemporaryDirectory(dir=WORK)
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
+        super().setUp()
         self.capture = self.make("test.greenprof", SCRIPT)
 
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
     def make(self, name, script):
-        subprocess.run([MAKE_CAPTURE, self.path(name)], input=script, text=True, check=True)
-        return self.path(name)
+        return make_capture(MAKE_CAPTURE, self.path(name), script)
 
     def made_for_the_wall_clock(self, path):
         """A capture as `run --clock wall` makes it, of another."""
@@ -76,5 +75,4 @@ class Command(unittest.TestCase):
 
 
 def main():
-    os.makedirs(WORK, exist_ok=True)
     unittest.main(argv=sys.argv[:1], verbosity=1)

@@ -3,26 +3,16 @@
 import importlib.util
 import os
 import shutil
-import socket
 import subprocess
-import sys
 import tempfile
 
-from support import until
+from support import free_ports, skip, until
 
 for tool in ("redis-server", "redis-cli", "osprofiler"):
     if shutil.which(tool) is None:
-        print(f"SKIP: there is no {tool}")
-        sys.exit(77)
+        skip(f"there is no {tool}")
 if importlib.util.find_spec("osprofiler") is None:
-    print("SKIP: this Python has no osprofiler")
-    sys.exit(77)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    skip("this Python has no osprofiler")
 
 
 class Redis:
@@ -33,7 +23,7 @@ class Redis:
         self.password = more[more.index("--requirepass") + 1] if "--requirepass" in more else None
 
     def start(self):
-        port = self.port or free_port()
+        port = self.port or free_ports(1)[0]
         self.process = subprocess.Popen(["redis-server", *self.more, "--port", str(port), "--bind", "127.0.0.1", "--save", "",
                                          "--dir", tempfile.mkdtemp(dir=self.folder), "--logfile", "redis.log"],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

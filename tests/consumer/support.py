@@ -6,23 +6,14 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from helpers import LIMIT_SECONDS, free_ports, skip, until  # noqa: E402, F401
+
 HOST = os.environ["CONSUMER_HOST"]
-LIMIT_S = 60  # nothing takes as long; what never happens fails here
-
-
-def until(happens, what):
-    """Wait until `happens` returns something true; that is returned."""
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
-        result = happens()
-        if result:
-            return result
-        time.sleep(0.02)
-    raise AssertionError("it never came to that: " + what)
 
 
 class Host:
@@ -80,7 +71,7 @@ class Host:
 
     def end(self):
         """End of input: the host returns from main(). Returns what it said on standard error."""
-        _, error = self.process.communicate(timeout=LIMIT_S)
+        _, error = self.process.communicate(timeout=LIMIT_SECONDS)
         if self.process.returncode != 0:
             raise AssertionError(self.process.returncode, error)
         return error

@@ -3,16 +3,14 @@
 import asyncio
 import gc
 import os
-import sys
 import unittest
 
-from support import Case, until
+from support import Case, skip, until
 
 try:
     import greenprof
 except ImportError as why:
-    print(f"SKIP: {why}")
-    sys.exit(77)
+    skip(why)
 
 
 class Python(Case):

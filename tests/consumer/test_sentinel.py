@@ -2,7 +2,7 @@
 """The Redis consumer asks a Sentinel for the master, and follows when another server becomes it."""
 import unittest
 
-from redis_server import Redis, free_port
+from redis_server import Redis, free_ports
 from support import Case, Host, until
 
 
@@ -20,7 +20,7 @@ class Sentinel(Case):
                 Redis(self.folder, *at_once, "--replicaof", "127.0.0.1", str(first.port)) as second, \
                 self.start_sentinel(first) as sentinel, Host(GREENPROF_SPOOL=self.folder) as host:
             until(lambda: "slave0" in first.ask("INFO", "replication"), "the replica is there")
-            host.do(f"open redis+sentinel://127.0.0.1:{free_port()},127.0.0.1:{sentinel.port}/traces/0?timeout=500ms", "requests 2")
+            host.do(f"open redis+sentinel://127.0.0.1:{free_ports(1)[0]},127.0.0.1:{sentinel.port}/traces/0?timeout=500ms", "requests 2")
             until(lambda: host.status()["sent"] == 6, "sent, by the second Sentinel: the first one is not there")
             until(lambda: second.ask("DBSIZE") == "2", "the replica has them")
             until(lambda: sentinel.ask("SENTINEL", "replicas", "traces").count("slave-repl-offset"), "it knows the replica")

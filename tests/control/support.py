@@ -7,18 +7,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 sys.path.insert(0, os.path.join(HERE, "..", "integration"))
 import measured  # noqa: E402
 from capture import Capture  # noqa: E402, F401
+from helpers import LIMIT_SECONDS, free_ports, skip, until  # noqa: E402, F401
 
 GREENPROF = os.environ["GREENPROF"]
 SERVICE = [os.environ["SERVICE"]]
 EVENTLET = ["/usr/bin/python3", os.path.join(HERE, "service_eventlet.py")]
-LIMIT_SECONDS = 100
 
 TOTAL_TOLERANCE = 0.05  # of what was burned: the service's own few ms are recorded, too
 SHARE_TOLERANCE = 0.12  # of some hundred samples
@@ -87,12 +86,7 @@ class Case(measured.Case):
     def status(self, pid):
         return json.loads(self.do("status", pid, "--json"))
 
-    def wait_until(self, condition, what):
-        end = time.monotonic() + LIMIT_SECONDS
-        while not condition():
-            if time.monotonic() > end:
-                raise AssertionError(f"it never came to that: {what}")
-            time.sleep(0.01)
+    wait_until = staticmethod(until)
 
     @staticmethod
     def content(path):

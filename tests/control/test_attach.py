@@ -234,8 +234,8 @@ class Attach(Attaching):
             (one, other), (own,) = numbers["fiber at -e:6"], numbers["[thread ruby]"]
             self.assertGreater(one, 100)
             # They are counted from where each was looked at when the capture began: one after the other.
-            self.near("the other's switches", other, one, 0.01, 1)
-            self.near("their thread's switches", own, one + other, 0.01, 2)  # one at each end
+            self.near("the other's switches", other, one, 0.01, count=1)
+            self.near("their thread's switches", own, one + other, 0.01, count=2)  # one at each end
         self.assertIsNone(service.process.poll())
 
     def named_switches(self, path):

@@ -139,7 +139,7 @@ static void a_window_ends_once_threads_have_been_sampled(void **state)
         gp_duty_t duty = {.phase = GP_DUTY_ENDS, .since_ns = 1};
         gp_duty_look_t look = {
             .now_ns = 1, .credit_ns = -1e9, .cost = 3e7, .hooks = 3e7, .may = 1e7, .is_unsettled = true};
-        for (int ms = 8; ms < 96; ms += 8) {
+        for (int ms = 8; ms < 496; ms += 8) {
             look.now_ns += 8000000;
             assert_int_equal(gp_duty_next(&duty, &look), GP_DUTY_ENDS);
             assert_int_equal(gp_duty_look_by(&duty, &look) - look.now_ns, 8000000);

@@ -3,7 +3,10 @@
 import collections
 import os
 import random
-import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from helpers import make_capture  # noqa: E402, F401
 
 MAKE_CAPTURE = os.environ["MAKE_CAPTURE"]
 NOW_S = 1790000000  # 2026-09-21 13:33:20 UTC, the start of a grain of 10 s
@@ -36,7 +39,7 @@ class Capture:
                 self._span(lines, number, step_ns)
         lines += [f"counters {chunks * step_ns} 123456789 1000 {self.count} {self.count}", f"end {chunks * step_ns} 0"]
         whole = path + ".whole"
-        subprocess.run([MAKE_CAPTURE, whole], input="\n".join(lines) + "\n", text=True, check=True)
+        make_capture(MAKE_CAPTURE, whole, "\n".join(lines) + "\n")
         with open(whole, "rb") as file:
             self.bytes = file.read()
         os.unlink(whole)

@@ -14,16 +14,17 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
-import time
-import unittest
 import urllib.error
 import urllib.parse
 import urllib.request
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from helpers import free_ports, need, until  # noqa: E402
+
 SERVER = shutil.which("clickhouse-server", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin")
 ZOOKEEPER_JARS = "/usr/share/java/zookeeper.jar"
-START_LIMIT_S = 120
 
 CONFIG = """<?xml version="1.0"?>
 <yandex>
@@ -60,33 +61,8 @@ USERS = """<?xml version="1.0"?>
 """
 
 
-def free_ports(count):
-    """Ports that nothing listens on, all at once."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
-
-
-def wait_for(condition, what, limit_s=START_LIMIT_S):
-    """Wait until `condition` returns something true, which is returned."""
-    end = time.monotonic() + limit_s
-    while True:
-        result = condition()
-        if result:
-            return result
-        if time.monotonic() > end:
-            raise AssertionError(f"{what}: not within {limit_s} s")
-        time.sleep(0.05)
-
-
-def skip_unless_installed():
-    if SERVER is None:
-        raise unittest.SkipTest("no clickhouse-server (tools/setup test)")
+def need_clickhouse():
+    need(SERVER is not None, "no clickhouse-server (tools/setup test)")
 
 
 class QueryError(Exception):
@@ -97,7 +73,7 @@ class ClickHouse:
     """One server. `cluster` is XML of its configuration: remote_servers, zookeeper, macros."""
 
     def __init__(self, cluster="", ports=None, folder=None):
-        skip_unless_installed()
+        need_clickhouse()
         self.folder = folder or tempfile.mkdtemp(prefix="greenprof-clickhouse-")
         self.http, self.tcp, self.interserver = ports or free_ports(3)
         self.process = None
@@ -115,7 +91,7 @@ class ClickHouse:
                                             stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
                                             start_new_session=True)
         if wait:
-            wait_for(self.answers, f"ClickHouse on port {self.http}")
+            until(self.answers, f"ClickHouse on port {self.http}")
         return self
 
     def answers(self):
@@ -177,8 +153,7 @@ class ZooKeeper:
 
     def __init__(self):
         self.java = shutil.which("java")
-        if self.java is None or not os.path.exists(ZOOKEEPER_JARS):
-            raise unittest.SkipTest("no zookeeper (tools/setup test)")
+        need(self.java is not None and os.path.exists(ZOOKEEPER_JARS), "no zookeeper (tools/setup test)")
         self.folder = tempfile.mkdtemp(prefix="greenprof-zookeeper-")
         self.port, = free_ports(1)
         self.process = None
@@ -197,7 +172,7 @@ class ZooKeeper:
                 [self.java, "-Xmx256m", "-cp", jars, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
                  f"{self.folder}/zoo.cfg"], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True)
-        wait_for(self.answers, "ZooKeeper")
+        until(self.answers, "ZooKeeper")
         return self
 
     def answers(self):
@@ -224,7 +199,7 @@ class Cluster:
     name = "fleet"
 
     def __init__(self, shards=2, replicas=1):
-        skip_unless_installed()
+        need_clickhouse()
         self.keeper = ZooKeeper()
         ports = [[free_ports(3) for _ in range(replicas)] for _ in range(shards)]
         remote = "".join(
@@ -250,7 +225,7 @@ class Cluster:
             for server in self.servers:
                 server.start(wait=False)
             for server in self.servers:
-                wait_for(server.answers, f"ClickHouse on port {server.http}")
+                until(server.answers, f"ClickHouse on port {server.http}")
             return self
         except BaseException:
             self.close()

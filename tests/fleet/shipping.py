@@ -7,7 +7,8 @@ import subprocess
 import tempfile
 import unittest
 
-from clickhouse_server import wait_for
+from clickhouse_server import ClickHouse
+from helpers import run, until
 
 GREENPROF = os.environ["GREENPROF"]
 
@@ -16,6 +17,12 @@ def environment(**more):
     names = ("GREENPROF_", "OTEL_", "POD_", "NODE_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(names) and not name.lower().endswith("_proxy")}
     return {**kept, **more}
+
+
+def greenprof(*arguments, status=0):
+    """Both outputs of a command that asks a store."""
+    done = run([GREENPROF, *arguments], status, env=environment(), errors="replace", timeout=240)
+    return done.stdout, done.stderr
 
 
 class ShipTest(unittest.TestCase):
@@ -36,9 +43,7 @@ class ShipTest(unittest.TestCase):
 
     def ship(self, *arguments, status=0, **variables):
         """Ship what is there, and end. Returns what it wrote."""
-        done = subprocess.run(self.command("--once", *arguments), stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=240, env=environment(**variables))
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        done = run(self.command("--once", *arguments), status, timeout=240, env=environment(**variables))
         return done.stdout + done.stderr
 
     def start(self, *arguments, preexec_fn=None):
@@ -55,10 +60,25 @@ class ShipTest(unittest.TestCase):
             return log.read()
 
     def wait_for_log(self, text):
-        wait_for(lambda: text in self.log(), f"{text!r} in {self.log()!r}")
+        until(lambda: text in self.log(), f"{text!r} in {self.log()!r}")
 
     @staticmethod
     def kill(process, number=signal.SIGKILL):
         if process.poll() is None:
             process.send_signal(number)
         return process.wait(timeout=120)
+
+
+class Store(unittest.TestCase):
+    """Has a ClickHouse, which has no tables of greenprof's when a test begins."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.store = ClickHouse().__enter__()
+        cls.addClassCleanup(cls.store.close)
+
+    def setUp(self):
+        super().setUp()
+        for table in ("samples", "stacks", "processes", "requests", "spans", "batches", "versions"):
+            self.store.query(f"DROP TABLE IF EXISTS greenprof_{table}")

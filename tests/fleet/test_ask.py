@@ -2,49 +2,31 @@
 """A store's URL where a FILE may stand: what was shipped is found again, to the nanosecond, and nothing of others."""
 import json
 import os
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "page"))
 import page_data  # noqa: E402
 from captures import Capture
-from clickhouse_server import ClickHouse
-from shipping import GREENPROF, ShipTest, environment
+from shipping import ShipTest, Store, greenprof
 
 LEAVES = {1: "[preempted]", 2: "[parked]", 3: "[ready]", 4: "[waiting]", 5: "[blocked]"}
 
 
-def run(*arguments, status=0):
-    done = subprocess.run([GREENPROF, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, timeout=240,
-                          env=environment())
-    if done.returncode != status:
-        raise AssertionError(f"status {done.returncode}, not {status}", done.stdout, done.stderr)
-    return done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-
-
-class Asking(ShipTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.store = ClickHouse()
-        cls.store.__enter__()
-        cls.addClassCleanup(cls.store.__exit__, None, None, None)
-
+class Asking(Store, ShipTest):
     def setUp(self):
         super().setUp()
-        for table in ("samples", "stacks", "processes", "requests", "spans", "batches", "versions"):
-            self.store.query(f"DROP TABLE IF EXISTS greenprof_{table}")
         metas = ((("OTEL_SERVICE_NAME", "orders"), ("OTEL_RESOURCE_ATTRIBUTES", "service.version=41")),
                  (("OTEL_SERVICE_NAME", "o'hara\\"), ("OTEL_RESOURCE_ATTRIBUTES", "service.version=42")))
         self.files = [Capture(self.path(f"{seed}.greenprof"), seed, metas=metas[seed - 1]).finish() for seed in (1, 2)]
         self.ship("--to", self.store.url(), GREENPROF_LABELS="zone=z1")
 
     def folded(self, *arguments, url=None):
-        text, _ = run("export", url or self.store.url(), "--format", "folded", "--clock", "wall", *arguments)
+        text, _ = greenprof("export", url or self.store.url(), "--format", "folded", "--clock", "wall", *arguments)
         return dict(line.rpartition(" ")[::2] for line in text.splitlines())
 
     def total_ns(self, *arguments, url=None):
-        return json.loads(run("export", url or self.store.url(), "--format", "json", "--clock", "wall", *arguments)[0])["total_ns"]
+        return json.loads(greenprof("export", url or self.store.url(), "--format", "json", "--clock", "wall", *arguments)[0])["total_ns"]
 
     def truth(self, *files):
         stacks = {}
@@ -75,7 +57,7 @@ class Asking(ShipTest):
         for by, roots in (("service", {"[orders]", "[o'hara\\]"}), ("version", {"[41]", "[42]"}), ("host", {"[host0]", "[host1]"}),
                           ("endpoint", {"[-]", "[rest_dispatch GET /servers]"})):
             self.assertEqual({path.partition(";")[0] for path in self.folded("--by", by)}, roots)
-            text, _ = run("report", self.store.url(), "--by", by, "--clock", "wall")
+            text, _ = greenprof("report", self.store.url(), "--by", by, "--clock", "wall")
             for root in roots:
                 self.assertIn(root[1:-1], text)
         self.assertEqual({path.partition(";")[0] for path in self.folded("--by", "trace")},
@@ -84,7 +66,7 @@ class Asking(ShipTest):
         self.assertIn("[thread main]", {path.partition(";")[0] for path in self.folded("--by", "coroutine")})
 
     def spans(self, trace, *sources):
-        tree = json.loads(run("trace", "show", trace, *sources, "--json")[0])
+        tree = json.loads(greenprof("trace", "show", trace, *sources, "--json")[0])
         kept = ("span", "parent", "kind", "name", "start_unix_ns", "end_unix_ns", "host", "pid", "cpu_ns", "ready_ns", "flags")
         return sorted([span[key] for key in kept] for span in tree["spans"])
 
@@ -96,8 +78,8 @@ class Asking(ShipTest):
             self.assertEqual(self.spans(trace, self.store.url()), self.spans(trace, *paths))
             self.assertEqual(self.spans(trace, self.store.url(), *paths), self.spans(trace, *paths))
         many = sum(trace[:12] == traces[0][:12] for trace in traces)
-        self.assertIn(f"is the beginning of {many} traces", run("trace", "show", traces[0][:12], self.store.url(), status=1)[1])
-        of_all, of_store = (json.loads(run("trace", "list", *sources, "--json")[0])
+        self.assertIn(f"is the beginning of {many} traces", greenprof("trace", "show", traces[0][:12], self.store.url(), status=1)[1])
+        of_all, of_store = (json.loads(greenprof("trace", "list", *sources, "--json")[0])
                             for sources in (paths, [self.store.url()]))
         self.assertEqual({row["root"].pop("service") for row in of_store}, {"orders", "o'hara\\"})  # as they were shipped
         self.assertEqual({row["root"].pop("service") for row in of_all}, {"service"})
@@ -105,24 +87,24 @@ class Asking(ShipTest):
         mine = {trace for trace, _ in self.files[0].requests.values()}
         for choice in ("?service=orders", "?version=41", "?service=orders&endpoint=rest_dispatch%20GET%20/servers",
                        "?label=zone:z1&service=orders&from=2026-09-21T13:33:20Z"):
-            listed = json.loads(run("trace", "list", self.store.url(choice), "--json")[0])
+            listed = json.loads(greenprof("trace", "list", self.store.url(choice), "--json")[0])
             self.assertEqual({row["trace"] for row in listed}, mine, choice)
         for choice in ("?tenant=other", "?from=-1s", "?service=nosuch"):
-            self.assertIn("no spans", run("trace", "list", self.store.url(choice), status=1)[1])
+            self.assertIn("no spans", greenprof("trace", "list", self.store.url(choice), status=1)[1])
 
     def test_outputs(self):
         """A report, a graph, a page, and two versions beside one another."""
-        self.assertIn("function_1", run("report", self.store.url())[0])
+        self.assertIn("function_1", greenprof("report", self.store.url())[0])
         for name in ("graph.svg", "page.html"):
-            run("flamegraph", self.store.url(), "--clock", "wall", "-o", self.path(name))
+            greenprof("flamegraph", self.store.url(), "--clock", "wall", "-o", self.path(name))
             self.assertGreater(os.path.getsize(self.path(name)), 5000)
-        text, _ = run("diff", self.store.url("?version=41"), self.store.url("?version=42"), "--clock", "wall")
+        text, _ = greenprof("diff", self.store.url("?version=41"), self.store.url("?version=42"), "--clock", "wall")
         self.assertIn("function_1", text)
-        run("diff", self.store.url("?version=41"), self.store.url("?version=42"), "-o", self.path("diff.html"))
+        greenprof("diff", self.store.url("?version=41"), self.store.url("?version=42"), "-o", self.path("diff.html"))
 
     def test_no_password_in_pages(self):
         url = self.store.url().replace("clickhouse://", "clickhouse://shipper:secret@")
-        run("flamegraph", url, "-o", self.path("page.html"))
+        greenprof("flamegraph", url, "-o", self.path("page.html"))
         command = page_data.read_page(self.path("page.html"))[0]["command"]
         self.assertIn("clickhouse://shipper", command)
         self.assertNotIn("secret", command)
@@ -130,12 +112,12 @@ class Asking(ShipTest):
     def test_tenants(self):
         """None sees another's, whatever it asks."""
         for tenant in ("other", "' OR 1=1 -- ", "\\' OR '1'='1"):
-            error = run("report", self.store.url("?tenant=" + tenant.replace(" ", "%20").replace("\\", "%5C")), status=1)[1]
+            error = greenprof("report", self.store.url("?tenant=" + tenant.replace(" ", "%20").replace("\\", "%5C")), status=1)[1]
             self.assertIn("no samples that were chosen", error)
         for value in ("' OR 1=1 -- ", "\\", "\\' OR 1=1 -- ", "'); DROP TABLE greenprof_samples; --"):
             for option in ("--service", "--host", "--version", "--endpoint"):
-                self.assertIn("no samples that were chosen", run("report", self.store.url(), option, value, status=1)[1])
-            self.assertIn("no samples", run("report", self.store.url(), "--label", f"zone={value}", status=1)[1])
+                self.assertIn("no samples that were chosen", greenprof("report", self.store.url(), option, value, status=1)[1])
+            self.assertIn("no samples", greenprof("report", self.store.url(), "--label", f"zone={value}", status=1)[1])
         self.assertEqual(self.total_ns(), sum(sum(capture.samples.values()) for capture in self.files))
 
     def test_tenants_of_one_program(self):
@@ -148,7 +130,7 @@ class Asking(ShipTest):
             self.assertEqual(self.folded(url=url), alone)
             self.assertEqual(self.spans(trace, url), spans)
         self.assertEqual(self.total_ns(url=self.store.url("?label=zone:z1")), self.total_ns())
-        self.assertIn("no samples", run("report", self.store.url("?tenant=b&label=zone:z1"), status=1)[1])
+        self.assertIn("no samples", greenprof("report", self.store.url("?tenant=b&label=zone:z1"), status=1)[1])
 
     def test_refused(self):
         output = self.path("out.svg")
@@ -158,15 +140,15 @@ class Asking(ShipTest):
                            (self.store.url(database="absent"), "absent"),
                            (self.store.url().replace("clickhouse://", "clickhouse://shipper:wrong@"), "shipper"),
                            ("clickhouse://127.0.0.1:1/default", "127.0.0.1")):
-            error = run("flamegraph", url, "-o", output, status=1)[1]
+            error = greenprof("flamegraph", url, "-o", output, status=1)[1]
             self.assertIn(words, error)
             self.assertNotIn("wrong@", error)
             self.assertFalse(os.path.exists(output))
         for by in ("request", "critical-path"):
-            self.assertIn("captures or one store", run("report", self.store.url(), self.files[0].path, "--by", by, status=2)[1])
-        self.assertIn("parameters of its URL", run("report", self.store.url(), "--by", "request", "--from", "1s", status=2)[1])
+            self.assertIn("captures or one store", greenprof("report", self.store.url(), self.files[0].path, "--by", by, status=2)[1])
+        self.assertIn("parameters of its URL", greenprof("report", self.store.url(), "--by", "request", "--from", "1s", status=2)[1])
         for arguments in (("--by", "service"), ("--service", "a")):
-            self.assertIn("clickhouse://", run("report", self.files[0].path, *arguments, status=2)[1])
+            self.assertIn("clickhouse://", greenprof("report", self.files[0].path, *arguments, status=2)[1])
 
     def test_stacks_twice(self):
         """A stack that was sent again, as before a merge of the table, counts once."""

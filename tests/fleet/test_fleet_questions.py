@@ -2,37 +2,22 @@
 """Requests, critical paths, delays and cores of a fleet, asked of a store, beside what the captures say."""
 import collections
 import json
-import os
 import re
-import subprocess
 import unittest
 
-from captures import MAKE_CAPTURE, NOW_S, Capture
-from clickhouse_server import ClickHouse
-from shipping import GREENPROF, ShipTest, environment
+from captures import MAKE_CAPTURE, NOW_S, Capture, make_capture
+from shipping import ShipTest, Store, greenprof
 
 MS = 1_000_000
 
 
 def run(*arguments, status=0):
-    done = subprocess.run([GREENPROF, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240,
-                          env=environment())
-    if done.returncode != status:
-        raise AssertionError(f"status {done.returncode}, not {status}", done.stdout, done.stderr)
-    return done.stdout if status == 0 else done.stderr
+    return greenprof(*arguments, status=status)[1 if status else 0]
 
 
-class Questions(ShipTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.store = ClickHouse()
-        cls.store.__enter__()
-        cls.addClassCleanup(cls.store.__exit__, None, None, None)
-
+class Questions(Store, ShipTest):
     def setUp(self):
         super().setUp()
-        for table in ("samples", "stacks", "processes", "requests", "spans", "batches", "versions"):
-            self.store.query(f"DROP TABLE IF EXISTS greenprof_{table}")
         self.files = [Capture(self.path(f"{seed}.greenprof"), seed, metas=(("OTEL_SERVICE_NAME", f"service-{seed}"),)).finish()
                       for seed in (1, 2)]
         self.make_hogs()
@@ -47,7 +32,7 @@ class Questions(ShipTest):
                  "chunk", f"sample {50 * MS} {40 * MS} 2 1 1 1 0", "chunk",
                  f"hog 1 2 0 1 {10 * MS} {40 * MS} 1:{30 * MS} 2:{10 * MS}", f"hog 2 2 0 1 {70 * MS} {20 * MS} 1:{20 * MS}", "chunk",
                  f"delay 1 3 1 {20 * MS + 1}", f"delay 1 4 0 {8 * MS}", f"delay 2 3 1 {5 * MS}", f"delay 2 3 0 {4 * MS}", f"end {100 * MS} 0"]
-        subprocess.run([MAKE_CAPTURE, self.path("hogs.greenprof")], input="\n".join(lines) + "\n", text=True, check=True)
+        make_capture(MAKE_CAPTURE, self.path("hogs.greenprof"), "\n".join(lines) + "\n")
 
     def folded(self, operand, *arguments):
         text = run("export", operand, "--format", "folded", *arguments)

@@ -3,6 +3,9 @@
   test_flight.py [--long]    --long: 20 runs of 50,000 requests"""
 import collections, json, os, pstats, re, shutil, signal, subprocess, sys, tempfile, time, unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from helpers import until  # noqa: E402
+
 GREENPROF, FLIGHT, PARTS = (os.environ[name] for name in ("GREENPROF", "FLIGHT", "PARTS"))
 LONG = "--long" in sys.argv
 FILES = ["critical-path.folded", "request.html", "request.json", "request.prof", "wall.prof"]
@@ -45,13 +48,6 @@ class Flight(unittest.TestCase):
         with open(os.path.join(self.slow, name, "request.json")) as file:
             return json.load(file)
 
-    def wait_for(self, what):
-        start = time.monotonic()
-        while not (found := what()):
-            self.assertLess(time.monotonic() - start, 100)
-            time.sleep(0.02)
-        return found
-
     def check_requests(self, requests, slow, seed):
         """The program's own clock says which requests were slow: these leave folders, and the others do not."""
         out = self.finish(self.start("over=80ms,keep=1000", (FLIGHT, requests, slow, seed, 120)))
@@ -86,7 +82,7 @@ class Flight(unittest.TestCase):
     def test_hangs(self):
         """While it hangs there is a folder that says where it waits; of those that go on there is none."""
         process = self.start("stuck=1s", (FLIGHT, "hang", 1000), "--rotate", "2s")
-        name, = self.wait_for(self.folders)
+        name, = until(self.folders)
         self.assertIsNone(process.poll())
         self.assertRegex(name, r"^\d{8}T\d{6}\.\d{3}Z-\d+ms-open-request_GET__item-[0-9a-f]{16}$")
         said = self.json(name)
@@ -100,7 +96,7 @@ class Flight(unittest.TestCase):
         self.assertRegex(own, r"(?s)\n1 coroutine: 1 waiting; 0 threads\n.*wait_for_reply.*\n    handle.*trace " + trace_of(1000))
         self.assertIn("[thread fleet_flight]", every)
         parts = lambda: [name for name in os.listdir(self.folder) if re.fullmatch(r"api-\d{4}\.greenprof", name)]
-        self.wait_for(lambda: len(parts()) >= 2)  # it is told once, also in later parts
+        until(lambda: len(parts()) >= 2)  # it is told once, also in later parts
         self.assertEqual(self.folders(), [name])
 
     def open_path(self, name):
@@ -119,11 +115,11 @@ class Flight(unittest.TestCase):
         process = self.start("over=100s", (FLIGHT, mode, 1000), "--control")
         dump = lambda: subprocess.run([GREENPROF, "dump", str(process.pid), "--slow", self.slow], capture_output=True, timeout=100)
         mine = lambda: [name for name in self.folders() if self.json(name)["trace"] == trace_of(1000)]
-        self.wait_for(lambda: dump().returncode == 0 and mine())
+        until(lambda: dump().returncode == 0 and mine())
         for _ in range(2):  # again of a longer one
             count = len(mine())
             time.sleep(0.5)
-            self.wait_for(lambda: dump().returncode == 0 and len(mine()) > count)
+            until(lambda: dump().returncode == 0 and len(mine()) > count)
         for name in mine()[1:]:
             said, path = self.json(name), self.open_path(name)
             self.assertEqual([leaf for leaf in path if leaf[0] == "[not recorded]"], [], path)
@@ -161,7 +157,7 @@ class Flight(unittest.TestCase):
                                                capture_output=True, text=True, timeout=100)
         time.sleep(1)
         mine = lambda: [name for name in self.folders() if self.json(name)["trace"] == trace_of(1000)]
-        self.wait_for(lambda: dump().returncode == 0 and mine())
+        until(lambda: dump().returncode == 0 and mine())
         before = len(mine())
         self.assertEqual({self.json(name)["open"] for name in self.folders()}, {True})
         done = dump("over=15ms", "keep=1000")

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """run --slow stuck=: a coroutine that keeps its thread leaves one folder, though no request is open; loops at rest,
 threads without coroutines and a coroutine that is alone leave none."""
-import json, os, pstats, re, shutil, subprocess, tempfile, time, unittest
+import json, os, pstats, re, shutil, subprocess, sys, tempfile, unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from helpers import until  # noqa: E402
 
 GREENPROF, HELD = os.environ["GREENPROF"], os.environ["HELD"]
 FILES = ["coroutines.txt", "held.html", "held.json", "held.prof", "wall.prof"]
@@ -24,13 +27,6 @@ class Held(unittest.TestCase):
     def folders(self):
         return sorted(name for name in os.listdir(self.slow) if name[0] != ".")
 
-    def wait_for(self, what):
-        start = time.monotonic()
-        while not (found := what()):
-            self.assertLess(time.monotonic() - start, 100)
-            time.sleep(0.02)
-        return found
-
     def all_of(self, mode, seconds, *more):
         """The folders of a run."""
         process = self.start(mode, seconds, *more)
@@ -40,7 +36,7 @@ class Held(unittest.TestCase):
 
     def check_held(self, mode, state):
         process = self.start(mode, 6 if mode == "cpu" else 1000)
-        name, = self.wait_for(self.folders)
+        name, = until(self.folders)
         self.assertIsNone(process.poll())  # it was there while the thread was held
         self.assertRegex(name, r"^\d{8}T\d{6}\.\d{3}Z-\d+ms-held-run_task-[0-9a-f]{16}$")
         folder = os.path.join(self.slow, name)
@@ -67,7 +63,7 @@ class Held(unittest.TestCase):
     def test_blocked(self):
         process, name = self.check_held("blocked", "blocked")
         start = os.path.getsize(os.path.join(self.folder, "api.greenprof"))
-        self.wait_for(lambda: os.path.getsize(os.path.join(self.folder, "api.greenprof")) > start + 2000)
+        until(lambda: os.path.getsize(os.path.join(self.folder, "api.greenprof")) > start + 2000)
         self.assertEqual(self.folders(), [name])
 
     def test_each_slice(self):

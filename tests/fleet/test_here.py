@@ -10,24 +10,15 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "consumer"))
 import support  # noqa: E402
 from clickhouse_server import ClickHouse, free_ports  # noqa: E402
+from shipping import Store  # noqa: E402
 
 EACH = 3  # spans of a request of host.c
 
 
-class Here(support.Case):
-    @classmethod
-    def setUpClass(cls):
-        cls.store = ClickHouse().__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.store.close()
-
+class Here(Store, support.Case):
     def setUp(self):
         super().setUp()
         self.spool = self.path("spool")
-        for table in ("samples", "stacks", "processes", "requests", "spans", "batches", "versions"):
-            self.store.query(f"DROP TABLE IF EXISTS greenprof_{table}")
 
     def url(self, store=None, options=""):
         return (store or self.store).url(f"?interval=50ms&grain=1s{options}")
@@ -135,7 +126,7 @@ class Here(support.Case):
                 host.do("requests 10")
                 host.process.stdin.write("_exit\n")
                 host.process.stdin.flush()
-                host.process.wait(timeout=support.LIMIT_S)
+                host.process.wait(timeout=support.LIMIT_SECONDS)
             self.settle()
             self.assertEqual(self.spans(), count * 10 * EACH)
 

@@ -16,9 +16,9 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "page"))
 import page_data  # noqa: E402
-from captures import MAKE_CAPTURE
+from captures import MAKE_CAPTURE, make_capture
 from clickhouse_server import ClickHouse
-from shipping import GREENPROF, ShipTest, environment
+from shipping import GREENPROF, ShipTest, environment, greenprof
 
 VERSIONS, FUNCTIONS, CHANGED, SECONDS, NOW_S = range(41, 51), 150, 77, 400, 1790000000
 MEAN_NS = 10_000_000
@@ -42,9 +42,8 @@ def rate(function, version):
 class Regressions(ShipTest):
     @classmethod
     def setUpClass(cls):
-        cls.store = ClickHouse()
-        cls.store.__enter__()
-        cls.addClassCleanup(cls.store.__exit__, None, None, None)
+        cls.store = ClickHouse().__enter__()
+        cls.addClassCleanup(cls.store.close)
         cls.shared = tempfile.mkdtemp(prefix="greenprof-regressions-")
         cls.addClassCleanup(shutil.rmtree, cls.shared)
         cls.counts = {version: cls.make(version) for version in VERSIONS}
@@ -71,7 +70,7 @@ class Regressions(ShipTest):
                 samples.append((chance.randrange(SECONDS * 10**9), int(chance.expovariate(1 / MEAN_NS)) + 1, function))
         lines += [f"sample {at} {weight} 1 1 {function} 0 0" for at, weight, function in sorted(samples)]
         lines += [f"counters {SECONDS}000000000 0 100 {len(samples)} {len(samples)}", f"end {SECONDS}000000000 0"]
-        subprocess.run([MAKE_CAPTURE, os.path.join(cls.shared, f"{version}.greenprof")], input="\n".join(lines) + "\n", text=True, check=True)
+        make_capture(MAKE_CAPTURE, os.path.join(cls.shared, f"{version}.greenprof"), "\n".join(lines) + "\n")
         return len(samples)
 
     def urls(self, *versions, tenant="", database="default"):
@@ -79,10 +78,8 @@ class Regressions(ShipTest):
 
     def diff(self, operands, *arguments):
         """[(function, base, file, difference, error, is it sure)], as they are ranked, by the functions' own time."""
-        done = subprocess.run([GREENPROF, "diff", *operands, "--clock", "cpu", "-n", "0", *arguments], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=240, env=environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
-        rows = [ROW.match(line) for line in done.stdout.splitlines()]
+        text, _ = greenprof("diff", *operands, "--clock", "cpu", "-n", "0", *arguments)
+        rows = [ROW.match(line) for line in text.splitlines()]
         return [(row[6], float(row[1]), float(row[2]), float(row[3]), float(row[4]), row[5] == "*") for row in rows if row]
 
     def test_injected(self):
@@ -126,18 +123,16 @@ class Regressions(ShipTest):
 
     def test_page(self):
         page = self.path("deploy.html")
-        subprocess.run([GREENPROF, "diff", *self.urls(41, 42), "-o", page], check=True, env=environment(), timeout=240)
+        greenprof("diff", *self.urls(41, 42), "-o", page)
         head, _ = page_data.read_page(page)
         self.assertEqual([side["samples"] for side in head["sides"]], [self.counts[41], self.counts[42]])
         self.assertIn(f"function_{CHANGED}", json.dumps(head))
 
     def test_tenants(self):
         """Another tenant's versions are no base to compare with."""
-        done = subprocess.run([GREENPROF, "diff", *self.urls(41, 42, tenant="&tenant=other")], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=240, env=environment())
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("no samples that were chosen", done.stderr)
-        self.assertNotIn("function_", done.stdout + done.stderr)
+        text, error = greenprof("diff", *self.urls(41, 42, tenant="&tenant=other"), status=1)
+        self.assertIn("no samples that were chosen", error)
+        self.assertNotIn("function_", text + error)
 
     def test_older_store(self):
         """A store whose rows came without squares says what their sums say; the next shipper brings the tables up to date."""
@@ -151,8 +146,7 @@ class Regressions(ShipTest):
         rows, truth = self.diff(before, "--per", "second"), self.diff(now, "--per", "second")
         self.assertEqual((rows[0][0], rows[0][:4]), (f"function_{CHANGED}", truth[0][:4]))
         self.assertLess(rows[0][4], truth[0][4] * 0.8)  # an error says no less than it can, and cannot say more
-        self.assertIn("no delays", subprocess.run([GREENPROF, "report", before[0], "--by", "victim-time"], capture_output=True, text=True,
-                                                  stdin=subprocess.DEVNULL, env=environment(), timeout=240).stderr)
+        self.assertIn("no delays", greenprof("report", before[0], "--by", "victim-time", status=1)[1])
         os.symlink(os.path.join(self.shared, "41.greenprof"), self.path("41.greenprof"))
         self.ship("--to", self.store.url("?tenant=again", database="older"))
         self.assertEqual(self.store.query("SELECT max(version) FROM older.greenprof_versions"), [["2"]])
@@ -163,11 +157,10 @@ class Regressions(ShipTest):
 
     def test_stacks(self):
         """By whole stacks, the changed one comes first as well."""
-        done = subprocess.run([GREENPROF, "diff", *self.urls(41, 42), "--by", "stack", "-n", "1"], capture_output=True, text=True, check=True,
-                              stdin=subprocess.DEVNULL, env=environment(), timeout=240)
-        row = done.stdout.strip().splitlines()[-1]
+        text, _ = greenprof("diff", *self.urls(41, 42), "--by", "stack", "-n", "1")
+        row = text.strip().splitlines()[-1]
         self.assertRegex(row, rf"\*  function_{CHANGED}$")
-        self.assertIn(f"all {FUNCTIONS} comparisons", done.stdout)
+        self.assertIn(f"all {FUNCTIONS} comparisons", text)
 
 
 if __name__ == "__main__":

@@ -8,25 +8,12 @@ import signal
 import subprocess
 import unittest
 
-from captures import MAKE_CAPTURE, NOW_S, Capture, check
-from clickhouse_server import ClickHouse, QueryError, free_ports, wait_for
-from shipping import GREENPROF, ShipTest, environment
+from captures import MAKE_CAPTURE, NOW_S, Capture, check, make_capture
+from clickhouse_server import ClickHouse, QueryError, free_ports
+from shipping import GREENPROF, ShipTest, Store, environment, until
 
 
-class Arrives(ShipTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.store = ClickHouse().__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.store.close()
-
-    def setUp(self):
-        super().setUp()
-        for table in ("samples", "stacks", "processes", "requests", "spans", "batches", "versions"):
-            self.store.query(f"DROP TABLE IF EXISTS greenprof_{table}")
-
+class Arrives(Store, ShipTest):
     def test_everything_once(self):
         files = [Capture(self.path(f"{seed}.greenprof"), seed).finish() for seed in (1, 2)]
         for _ in range(3):
@@ -191,7 +178,7 @@ class Arrives(ShipTest):
                     # Of two requests of one trace a shipper that has not seen the first one cannot tell which did what.
                     expected.update(known if how == "follows" or 8 not in known else {8: (0, 0, 0)})
                     if following is not None:
-                        wait_for(lambda: self.requests() == expected, f"{expected}", 60)
+                        until(lambda: self.requests() == expected, f"{expected}")
                         continue
                     if how == "without journal":
                         shutil.rmtree(self.state, ignore_errors=True)
@@ -202,7 +189,7 @@ class Arrives(ShipTest):
 
     def append(self, lines):
         whole, path = self.path("whole"), self.path("a.greenprof")
-        subprocess.run([MAKE_CAPTURE, whole], input="\n".join(lines) + "\n", text=True, check=True)
+        make_capture(MAKE_CAPTURE, whole, "\n".join(lines) + "\n")
         with open(whole, "rb") as new, open(path, "ab") as grown:
             new.seek(grown.tell())
             grown.write(new.read())
@@ -267,8 +254,8 @@ class Arrives(ShipTest):
         files = []
         for seed in range(1, 4):
             files.append(Capture(self.path(f"{seed}.greenprof"), seed, chunks=20).finish())
-            wait_for(lambda: self.rows() == sum(capture.count for capture in files), "all samples")
-        wait_for(lambda: self.store.number("SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1") == 3,
+            until(lambda: self.rows() == sum(capture.count for capture in files), "all samples")
+        until(lambda: self.store.number("SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1") == 3,
                  "critical paths")
         self.assertEqual(self.kill(process, signal.SIGTERM), 0)
         check(self, self.store, files)
@@ -315,7 +302,7 @@ class Fails(ShipTest):
         with ClickHouse() as store:
             process = self.start("--to", store.url(), preexec_fn=limit)
             while capture.write(len(capture.bytes) // 10) and "trying again" not in self.log():
-                wait_for(lambda: "trying again" in self.log() or self.rows(store) > 0, "rows or a failure")
+                until(lambda: "trying again" in self.log() or self.rows(store) > 0, "rows or a failure")
             capture.finish()
             self.wait_for_log("trying again")
             self.kill(process)
@@ -347,7 +334,7 @@ class Fails(ShipTest):
 
     def test_one_shipper_at_a_time(self):
         self.start("--to", "clickhouse://127.0.0.1:1/")
-        wait_for(lambda: os.path.exists(os.path.join(self.state, "ship.journal")), "the journal")
+        until(lambda: os.path.exists(os.path.join(self.state, "ship.journal")), "the journal")
         self.assertIn("another 'greenprof ship' uses it", self.ship("--to", "clickhouse://127.0.0.1:1/", status=1))
 
     def test_what_is_no_capture(self):

@@ -12,8 +12,8 @@ import shutil
 import unittest
 
 from captures import Capture, check
-from clickhouse_server import Cluster, wait_for
-from shipping import ShipTest
+from clickhouse_server import Cluster
+from shipping import ShipTest, until
 from test_fleet_questions import run
 
 TURNS = 12
@@ -106,7 +106,7 @@ class Shards(ShipTest):
         self.assertEqual(sorted(traces), sorted(trace for capture in files for trace, _ in capture.requests.values()))
 
     def wait(self, condition, what):
-        wait_for(lambda: self.start_crashed() or condition(), what)
+        until(lambda: self.start_crashed() or condition(), what)
 
     def start_crashed(self):
         for server in self.cluster.servers:

@@ -11,10 +11,10 @@ import threading
 import unittest
 
 from captures import Capture, check
-from clickhouse_server import ClickHouse, wait_for
+from clickhouse_server import ClickHouse
 from proxy import Proxy
 from receiver import Receiver
-from shipping import ShipTest
+from shipping import ShipTest, Store, until
 
 DISK_BYTES = 160 << 20
 by_hand = unittest.skipUnless(os.environ.get("FLEET_NET"), "by hand: FLEET_NET=1")
@@ -126,20 +126,10 @@ class Tunnel:
         self.listener.close()
 
 
-class Secured(ShipTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.store = ClickHouse().__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.store.close()
-
+class Secured(Store, ShipTest):
     def setUp(self):
         super().setUp()
         make_authority(self.folder)
-        for table in ("samples", "stacks", "processes", "requests", "spans", "batches", "versions"):
-            self.store.query(f"DROP TABLE IF EXISTS greenprof_{table}")
         self.capture = Capture(self.path("a.greenprof"), 1, chunks=20).finish()
 
     def url(self, port, *names, host="127.0.0.1"):
@@ -188,20 +178,20 @@ class Secured(ShipTest):
             file.write("one\n")
         with Receiver() as there:
             self.start("--to", f"otlp+http://127.0.0.1:{there.port}?token_file={token}&signals=traces")
-            wait_for(lambda: there.requests, "a request")
+            until(lambda: there.requests, "a request")
             self.assertEqual(there.requests[0].headers["authorization"], "Bearer one")
             with open(token + ".new", "w", encoding="ascii") as file:
                 file.write("two\n")
             os.rename(token + ".new", token)
             Capture(self.path("b.greenprof"), 2, chunks=20).finish()
-            wait_for(lambda: there.requests[-1].headers["authorization"] == "Bearer two", "the new token")
+            until(lambda: there.requests[-1].headers["authorization"] == "Bearer two", "the new token")
 
     @by_hand
     def test_network_is_cut(self):
         """For as long as it likes: nothing arrives, then all of it does, once."""
         with Proxy(self.store.http) as network:
             process = self.start("--to", f"clickhouse://127.0.0.1:{network.port}/default")
-            wait_for(lambda: self.store.query("EXISTS TABLE greenprof_batches") == [["1"]], "tables")
+            until(lambda: self.store.query("EXISTS TABLE greenprof_batches") == [["1"]], "tables")
             network.arm(0, lambda: None)
             more = Capture(self.path("b.greenprof"), 2, chunks=40)
             more.write(len(more.bytes) // 2)
@@ -209,7 +199,7 @@ class Secured(ShipTest):
             network.disarm()
             more.finish()
             self.wait_for_log("arrives again")
-            wait_for(lambda: self.paths() == 2, "all of it")
+            until(lambda: self.paths() == 2, "all of it")
             self.kill(process)
         check(self, self.store, [self.capture, more])
 
@@ -246,7 +236,7 @@ class DiskIsFull(ShipTest):
         self.assertEqual(store.number("SELECT count() FROM greenprof_samples"), rows)
         os.unlink(filler)
         self.wait_for_log("arrives again")
-        wait_for(lambda: store.number("SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1") == 2, "all of it")
+        until(lambda: store.number("SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1") == 2, "all of it")
         check(self, store, files)
 
 

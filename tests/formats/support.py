@@ -3,7 +3,11 @@
 
 usage of each test: test_NAME.py WRITE_REPORT GREENPROF MAKE_CAPTURE DUMP_ALL
 """
-import os, subprocess, sys, tempfile, unittest
+import os, subprocess, sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import helpers  # noqa: E402
+from helpers import skip  # noqa: E402, F401
 
 WRITE_REPORT, GREENPROF, MAKE_CAPTURE, DUMP_ALL = (os.path.abspath(path) for path in sys.argv[1:5])
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -36,45 +40,23 @@ NO_SAMPLES = "meta exe /opt/app/server\nthread 1 10 1 0 main\ncounters 100 0 0 0
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
-def skip(reason):
-    print("SKIP:", reason)
-    sys.exit(77)
-
-
 def run(*command, **options):
-    result = subprocess.run(command, capture_output=True, **options)
-    if result.returncode != 0:
-        raise AssertionError(f"{command}: status {result.returncode}: {result.stderr.decode(errors='replace')}")
-    return result.stdout
+    return helpers.run(command, **{"text": False, **options}).stdout
 
 
-class Files(unittest.TestCase):
+class Files(helpers.InFolder):
     """A directory of files in the format `form`."""
     form = None
-    maxDiff = None
 
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
-    def put(self, name, data):
-        with open(self.path(name), "wb") as file:
-            file.write(data)
-        return self.path(name)
+    def written(self, name, form=None):
+        """A report made by hand: example, labelled, empty, huge."""
+        return run(WRITE_REPORT, name, form or self.form, env=dict(os.environ, LC_ALL="de_DE.UTF-8"))
 
     def report(self, name, form=None):
-        """A report made by hand: example, labelled, empty, huge."""
-        form = form or self.form
-        environment = dict(os.environ, LC_ALL="de_DE.UTF-8")
-        return self.put(f"{name}.{form}", run(WRITE_REPORT, name, form, env=environment))
+        return self.put(f"{name}.{form or self.form}", self.written(name, form))
 
     def capture(self, script=SCRIPT):
-        run(MAKE_CAPTURE, self.path("test.greenprof"), input=script.encode())
-        return self.path("test.greenprof")
+        return helpers.make_capture(MAKE_CAPTURE, self.path("test.greenprof"), script)
 
     def export(self, *options, script=SCRIPT, form=None):
         form = form or self.form
@@ -109,4 +91,4 @@ class Files(unittest.TestCase):
 
 
 def main(**options):
-    return unittest.main(argv=sys.argv[:1], verbosity=1, **options).result
+    helpers.main(sys.argv[:1], verbosity=1, **options)

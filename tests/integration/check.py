@@ -8,23 +8,19 @@ import collections
 import glob
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import measured  # noqa: E402
 from capture import Capture  # noqa: E402
+from helpers import LIMIT_SECONDS, SKIPPED, Folded, InFolder, bare, limit, main, need, until  # noqa: E402, F401
 
 GREENPROF = os.environ["GREENPROF"]     # the command
 PROGRAMS = os.environ["PROGRAMS"]       # where the programs of known truth are
 LIBRARIES = os.environ.get("LIBRARIES") # where libgreenprof.so is
-SKIPPED = 77                            # ctest's SKIP_RETURN_CODE
-LIMIT_SECONDS = 120                     # for a program that hangs
 
-SHARE_TOLERANCE = 0.03  # of a function's CPU time; or three standard errors, where that is more
+SHARE_TOLERANCE = 0.03  # of a function's CPU time, beside what chance adds
 TOTAL_TOLERANCE = 0.005
 LEDGER_TOLERANCE = 0.01
 PERF = 1  # src/model/engines.h
@@ -51,44 +47,8 @@ class Truth:
                 self.values[words[0]].append(words[1:])
 
 
-class Folded:
-    """A folded export: weights in seconds."""
-
-    def __init__(self, text):
-        self.stacks = []
-        for line in text.splitlines():
-            stack, _, weight = line.rpartition(" ")
-            self.stacks.append((stack.split(";"), int(weight) / 1e6))
-        self.total = sum(weight for _, weight in self.stacks)
-
-    def inclusive(self):
-        """Seconds by function name, with whatever it calls; arguments of C++ names are cut off."""
-        sums = collections.Counter()
-        for stack, weight in self.stacks:
-            for frame in {bare(frame) for frame in stack}:
-                sums[frame] += weight
-        return sums
-
-    def roots(self):
-        sums = collections.Counter()
-        for stack, weight in self.stacks:
-            sums[stack[0]] += weight
-        return sums
-
-    def under(self, root):
-        """Only the stacks with an outermost frame that begins with `root`."""
-        part = Folded("")
-        part.stacks = [(stack, weight) for stack, weight in self.stacks if stack[0].startswith(root)]
-        part.total = sum(weight for _, weight in part.stacks)
-        return part
-
-
-def bare(frame):
-    return re.sub(r"[ (@:.].*$", "", frame) if not frame.startswith("[") else frame
-
-
 def greenprof(*arguments, **options):
-    return subprocess.run([GREENPROF, *map(str, arguments)], capture_output=True, timeout=LIMIT_SECONDS, **options)
+    return subprocess.run([GREENPROF, *map(str, arguments)], capture_output=True, timeout=limit(), **options)
 
 
 def program(name):
@@ -132,13 +92,7 @@ class Run:
         return [(float(row[0]), float(row[1]), int(row[3]), int(row[4]), *row[5:]) for row in rows]
 
 
-class Case(measured.Case):
-    maxDiff = None
-
-    def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="greenprof-")
-        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-
+class Case(measured.Case, InFolder):
     def profile(self, command, hz=1000, output="capture.greenprof", options=(), status=0, environment=None,
                 healthy=True, **extra):
         """Run `command` (its first word: a program of ours, or a path) under greenprof."""
@@ -156,7 +110,7 @@ class Case(measured.Case):
     def run_alone(self, command, status=0):
         """Run one of our programs by itself; what it printed."""
         done = subprocess.run([program(command[0]), *map(str, command[1:])], capture_output=True,
-                              timeout=LIMIT_SECONDS, cwd=self.directory)
+                              timeout=limit(), cwd=self.directory)
         return Truth(measured.check_status(done, status).stdout.decode())
 
     def check_health(self, capture, ended=True, share_lost=0.01):
@@ -168,7 +122,7 @@ class Case(measured.Case):
         self.assertEqual(counters["timer_failed"], 0, counters)
         if ended:
             # The program's threads go on while the last records are written.
-            self.near("samples in the capture", len(capture.samples), counters["samples"], 0.001, 10)
+            self.near("samples in the capture", len(capture.samples), counters["samples"], 0.001, count=10)
         self.at_most("samples lost to a full ring", counters["ring_full"], share_lost * counters["signals"] + 1)
 
     def check_total(self, folded, truth, tolerance=TOTAL_TOLERANCE, slack=0.003):
@@ -176,14 +130,11 @@ class Case(measured.Case):
         self.near("total", folded.total, truth.total, tolerance, slack)
 
     def check_functions(self, folded, truth, samples, tolerance=SHARE_TOLERANCE):
-        """Each booked function within `tolerance`, or four standard errors of a share seen in that many samples
-        (three would fail one run of the whole suite in five by chance alone)."""
+        """Each booked function within `tolerance`, and what chance makes of a share seen in that many samples."""
         found, whole = folded.inclusive(), sum(truth.functions.values())
         self.assertTrue(truth.functions, "the program printed no truth")
         for name, seconds in sorted(truth.functions.items()):
-            share = min(seconds / whole, 1.0)
-            error = 4 * ((1 - share) / (share * samples)) ** 0.5 if samples and share else 0.0
-            self.near(name, found[name], seconds, max(tolerance, error))
+            self.near(name, found[name], seconds, tolerance, samples=samples, whole=whole)
 
     def check_ledger(self, run, slack=0.002):
         """Exact CPU of every coroutine the program named, and the exact number of switches to it."""
@@ -203,18 +154,3 @@ class Case(measured.Case):
                   0.002 + 0.0003 * (len(capture.threads) - 1))
         if capture.engine == PERF:
             self.at_most("after the last samples", pending, tolerance * reached + slack)
-
-
-def need(condition, reason):
-    if not condition:
-        raise unittest.SkipTest(reason)
-
-
-def main():
-    """Run the calling file's tests; where some had to be left out and none failed, ctest is told so."""
-    result = unittest.main(module="__main__", exit=False, verbosity=2).result
-    for test, reason in result.skipped:
-        print(f"SKIPPED {test}: {reason}")
-    if not result.wasSuccessful():
-        sys.exit(1)
-    sys.exit(SKIPPED if result.skipped else 0)

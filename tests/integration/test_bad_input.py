@@ -25,9 +25,6 @@ class BadInput(check.Case):
         return sorted(os.path.join(directory, name) for directory, _, names in os.walk(self.directory)
                       for name in names)
 
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
     def test_frequencies(self):
         for text in ("0", "1000000000", "abc", "-5", "1e3", "20001", "", " 100", "100Hz", "99999999999999999999"):
             with self.subTest(text):

@@ -15,9 +15,6 @@ SMALL_PIPE = 4096
 
 
 class CaptureSurvives(check.Case):
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
     def preloaded(self, output, **options):
         """Run the program in the environment that `greenprof run` would make, which refuses pipes itself."""
         library = os.path.join(check.LIBRARIES, "libgreenprof-core.so")

@@ -100,9 +100,6 @@ class Namespaces(check.Case):
             self.assertRegex(shown, rf"\b{function}\b", f"{done.stderr.decode()}{counters}")
 
 
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
     def need_root(self):
         os.mkdir(self.path("root"))
         check.need(os.geteuid() == 0, "another root takes root")

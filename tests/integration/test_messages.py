@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 
 import check
 
@@ -23,9 +22,6 @@ WORK_AND_WAIT = "import signal\nfor i in range(3000000): pass\nsignal.pause()"
 
 
 class Messages(check.Case):
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
     def start(self, *command, options=(), output="x.greenprof", **extra):
         """`run`, with standard error as the caller has it: a pipe unless said otherwise."""
         extra.setdefault("stdout", subprocess.PIPE)
@@ -100,9 +96,7 @@ class Messages(check.Case):
                 self.assertEqual(re.search(r"samples +(\d+)", shown)[1], re.search(r": (\d+) samples", error)[1])
 
     def wait_for(self, pattern, command, name):
-        deadline = time.monotonic() + check.LIMIT_SECONDS
-        while not re.search(pattern, check.greenprof(command, self.path(name)).stdout):
-            self.assertLess(time.monotonic(), deadline)
+        check.until(lambda: re.search(pattern, check.greenprof(command, self.path(name)).stdout), pattern)
 
     def test_killed_before_anything_is_written(self):
         _, error = self.run_it(SHELL, "-c", "kill -9 $$", status=-signal.SIGKILL)

@@ -133,13 +133,6 @@ class Parts(check.Case):
         for path in self.parts()[:2]:
             self.assertEqual((Capture(path).whole, Capture(path).end), (True, END_TURNED))
 
-    def wait_for(self, process, is_so):
-        start = time.monotonic()
-        while not is_so():
-            self.assertIsNone(process.poll())
-            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
-            time.sleep(0.02)
-
     def run_until_signal(self, *options):
         """A program that may be sent SIGUSR1, and runs on."""
         output = os.path.join(self.directory, "capture.greenprof")
@@ -152,14 +145,14 @@ class Parts(check.Case):
             with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
                 caught, = (int(line.split()[1], 16) for line in file if line.startswith("SigCgt:"))
             return caught >> (signal.SIGUSR1 - 1) & 1
-        self.wait_for(process, is_ready)
+        check.until(is_ready, process=process)
         return process
 
     def test_signal(self):
         process = self.run_until_signal()
         for count in 1, 2, 3:
             process.send_signal(signal.SIGUSR1)
-            self.wait_for(process, lambda count=count: len(self.aside()) >= count)
+            check.until(lambda count=count: len(self.aside()) >= count, process=process)
         self.assertEqual(self.aside(), [f"capture-000{number}.greenprof" for number in (1, 2, 3)])
         for path in self.parts()[:3]:
             self.assertEqual((Capture(path).whole, Capture(path).end), (True, END_TURNED))
@@ -173,7 +166,7 @@ class Parts(check.Case):
             os.utime(path, (time.time() - age, time.time() - age))
         process = self.run_until_signal("--keep-size", "64K")
         process.send_signal(signal.SIGUSR1)
-        self.wait_for(process, self.aside)
+        check.until(self.aside, process=process)
         self.assertEqual({name for name in os.listdir(self.directory) if name.startswith(("other", "notes"))},
                          {"other-0002.greenprof", "other.greenprof", "notes-0001.txt"})
 

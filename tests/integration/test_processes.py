@@ -98,14 +98,12 @@ class Processes(check.Case):
         self.check_work(run, path, dict(check.Truth(text).functions))
 
     def wait_for(self, path):
-        for _ in range(1200):
+        def text():
             if os.path.exists(path):
                 with open(path) as file:
-                    text = file.read()
-                if "CHILD" in text:
-                    return text
-            time.sleep(0.05)
-        self.fail("the daemon never wrote")
+                    return file.read()
+            return ""
+        return check.until(lambda: "CHILD" in text() and text(), "the daemon's truth")
 
     def test_all_descriptors_closed(self):
         run = self.profile(["processes", "close_all"], healthy=False)

@@ -21,9 +21,6 @@ OUT_SUFFIX = "-recovered.greenprof"
 
 
 class Recover(check.Case):
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
     def kill(self, name, seconds, *options, after=None):
         """Returns a capture that ends about `seconds` after its first write, or after another file has come, and the
         moment of its end on the monotonic clock."""

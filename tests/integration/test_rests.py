@@ -57,15 +57,11 @@ class Rests(check.Case):
         return check.greenprof(command, process.pid, *options, env=self.environment)
 
     def wait_for_rests(self, process, count):
-        start = time.monotonic()
-        rests = 0
-        while rests < count:
-            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
-            self.assertIsNone(process.poll())
-            time.sleep(0.1)
+        def rests():
             done = self.ask("status", process, "--json")
-            rests = json.loads(done.stdout).get("rests", 0) if done.returncode == 0 else 0
-        return rests
+            found = json.loads(done.stdout).get("rests", 0) if done.returncode == 0 else 0
+            return found if found >= count else 0
+        return check.until(rests, f"{count} rests", process)
 
     def bear(self, process):
         """One more worker at a time, in windows and in rests; then so many windows that each has been in one."""
@@ -97,10 +93,7 @@ class Rests(check.Case):
         return is_known and rested == 0
 
     def wait_for_a(self, process, has):
-        start = time.monotonic()
-        while not has(process):
-            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
-            self.assertIsNone(process.poll())
+        check.until(lambda: has(process), process=process)
 
     def tell_in_a_rest(self, process, letters):
         self.wait_for_a(process, self.has_rest)
@@ -283,11 +276,7 @@ class Rests(check.Case):
             self.assertIn("not recorded, by budget", check.greenprof("trace", "show", span.trace, path).stdout.decode())
 
     def wait_for_file(self, process, path):
-        start = time.monotonic()
-        while not os.path.exists(path):
-            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
-            self.assertIsNone(process.poll())
-            time.sleep(0.02)
+        check.until(lambda: os.path.exists(path), path, process)
 
     def test_slice_across_rests(self):
         """A coroutine keeps its thread from one window into others: no slice, and no hog, is longer than was recorded."""

@@ -29,9 +29,6 @@ def ptrace(request, tid):
 
 
 class Rings(check.Case):
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
     def start(self, *program, options=FLUSH):
         command = [check.GREENPROF, "run", "-q", *options, "-o", self.path("killed.greenprof"), "--", *program]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -40,11 +37,7 @@ class Rings(check.Case):
         self.victim = self.process.pid
 
     def wait_for(self, happened):
-        start = time.monotonic()
-        while not happened():
-            self.assertIsNone(self.process.poll())
-            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
-            time.sleep(0.005)
+        check.until(happened, process=self.process)
 
     def stop_own_threads(self, latest_only=False):
         """All but the program's only one; or the one that began last, which is the writer."""

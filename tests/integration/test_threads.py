@@ -65,9 +65,7 @@ class Threads(check.Case):
         whole = sum(truth.functions.values())
         seen = sum(folded.inclusive()[name] for name in truth.functions)
         for name, seconds in truth.functions.items():
-            share = seconds / whole
-            error = 3 * ((1 - share) / (share * 1000 * whole)) ** 0.5
-            self.near("share of " + name, folded.inclusive()[name] / seen, share, max(0.03, error))
+            self.near("share of " + name, folded.inclusive()[name] / seen, seconds / whole, 0.03, samples=1000 * whole)
 
 
 if __name__ == "__main__":

@@ -3,19 +3,11 @@
 import os
 import pstats
 import re
-import subprocess
 import tempfile
 import unittest
 
 import support
 import measured
-
-
-def alone(program, *arguments):
-    done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *map(str, arguments)],
-                          capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-    measured.check_status(done)
-    return done.stdout
 
 
 def numbers(text):
@@ -39,7 +31,7 @@ class Shares(measured.Case):
         self.assertEqual(chains, {("w0", "w0", "work"), *((name, "named", "middle", "work") for name in ("w1", "w2", "w3"))})
         for name, ns in truth.items():
             share, true = workers[name] / sum(workers.values()), ns / sum(truth.values())
-            self.near(f"share of {name}", share, true, 0, 0.01)
+            self.near(f"share of {name}", share, true, 0.01, samples=run.samples())
 
 
 class Waits(measured.Case):
@@ -70,7 +62,7 @@ class Requests(measured.Case):
 
     def check(self, mode):
         with tempfile.TemporaryDirectory() as directory:
-            for line in alone("task_requests.py", self.COUNT, directory, mode).splitlines():
+            for line in support.python("task_requests.py", self.COUNT, directory, mode).splitlines():
                 number, truth, total = line.split()
                 self.check_request(directory, number, float(truth), float(total), mode)
 
@@ -117,7 +109,7 @@ class Programs(measured.Case):
 
     def test_nothing_changes_for_the_program(self):
         run = support.Run("task_life.py", hz=10000, options=["--clock", "wall"])
-        self.assertEqual(run.output, alone("task_life.py"))
+        self.assertEqual(run.output, support.python("task_life.py"))
         report = run.report("--by", "coroutine", "-n", "1000000")
         for name in ("long sleep", "all done", "Named", "Initialized", "fails", "in_thread.<locals>.add"):
             self.assertRegex(report, rf"- +{re.escape(name)}\n")

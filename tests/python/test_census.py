@@ -2,7 +2,6 @@
 """The census of Python's coroutines: which one waits where, in every way to ask."""
 import json
 import os
-import subprocess
 import tempfile
 import unittest
 
@@ -21,12 +20,9 @@ ENDS = {  # of the stacks, outermost first, without what the library starts them
 
 def run(kind, directory, before=()):
     path = os.path.join(directory, "census")
-    done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, "census.py"), kind, support.GREENPROF, path],
-                          capture_output=True, text=True, timeout=support.LIMIT_SECONDS,
-                          env=dict(os.environ, XDG_RUNTIME_DIR=directory))
-    measured.check_status(done)
+    said = support.python("census.py", kind, support.GREENPROF, path, before=before, XDG_RUNTIME_DIR=directory)
     written = json.loads(support.command("coroutines", path, "--json"))
-    resting, sampling, live = map(json.loads, done.stdout.splitlines())
+    resting, sampling, live = map(json.loads, said.splitlines())
     return resting, sampling, [flat(live), flat(written)]
 
 

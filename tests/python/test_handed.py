@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Calls that a request hands to another thread are the request's."""
-import os
 import subprocess
 import unittest
 
@@ -16,11 +15,9 @@ class Calls(measured.Case):
     def check(self, pool, modes=("sample", "exact")):
         for mode in modes:
             with self.subTest(mode=mode):
-                done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "handed.py"), pool, mode, str(COUNT)],
-                                      capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-                measured.check_status(done)
-                rows = [line.split() for line in done.stdout.splitlines()]
-                self.assertEqual(len(rows), COUNT, done.stdout)
+                said = support.python("handed.py", pool, mode, COUNT)
+                rows = [line.split() for line in said.splitlines()]
+                self.assertEqual(len(rows), COUNT, said)
                 for trace, truth, total in rows:
                     self.at_least(f"total of {trace}", float(total), 0.97 * float(truth))
 

@@ -6,9 +6,7 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
@@ -22,8 +20,7 @@ support.require("nova", "placement", "osprofiler", "redis")
 RABBIT = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 for program in (RABBIT, "redis-server", "osprofiler"):
     if shutil.which(program) is None:
-        print(f"SKIP: {program} is not installed")
-        sys.exit(support.SKIPPED)
+        support.helpers.skip(f"{program} is not installed")
 
 HOSTS, LIMIT = 4, 120
 CONF = """
@@ -54,16 +51,10 @@ lock_path = {folder}
 """
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Deployment:
     def __init__(self, folder):
         self.folder, self.processes = folder, []
-        self.epmd, self.rabbit, self.redis = free_port(), free_port(), free_port()
+        self.epmd, self.rabbit, self.redis = support.helpers.free_ports(3)
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -95,7 +86,7 @@ class Deployment:
     def start_servers(self):
         rabbit = self.start(
             "rabbit", RABBIT, HOME=self.folder, RABBITMQ_NODENAME="greenprof@localhost", RABBITMQ_NODE_IP_ADDRESS="127.0.0.1",
-            RABBITMQ_NODE_PORT=str(self.rabbit), RABBITMQ_DIST_PORT=str(free_port()), ERL_EPMD_PORT=str(self.epmd),
+            RABBITMQ_NODE_PORT=str(self.rabbit), RABBITMQ_DIST_PORT=str(*support.helpers.free_ports(1)), ERL_EPMD_PORT=str(self.epmd),
             ERL_EPMD_ADDRESS="127.0.0.1", RABBITMQ_MNESIA_BASE=self.folder, RABBITMQ_LOG_BASE=self.folder,
             RABBITMQ_ENABLED_PLUGINS_FILE=self.path("plugins"), RABBITMQ_CONFIG_FILE=self.path("none"),
             RABBITMQ_PID_FILE=self.path("rabbit.pid"),

@@ -3,7 +3,6 @@
 import glob
 import os
 import pstats
-import subprocess
 import tempfile
 import unittest
 
@@ -74,10 +73,8 @@ class Profiles(measured.Case):
     def check(self, how):
         support.require_package()
         with tempfile.TemporaryDirectory() as directory:
-            done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "processes.py"), how, directory],
-                                  capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-            measured.check_status(done)
-            for _, name, seconds in rows_of(done.stdout):
+            said = support.python("processes.py", how, directory)
+            for _, name, seconds in rows_of(said):
                 times = {key[2]: row[3] for key, row in pstats.Stats(os.path.join(directory, f"{name}.prof")).stats.items()}
                 self.assertEqual(set(times) & Processes.NAMES, {name}, times)
                 self.near(name, times[name], seconds, 0.1)

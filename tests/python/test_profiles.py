@@ -14,18 +14,12 @@ support.require_package()
 support.require("eventlet", "gevent")
 
 
-def run(program, *arguments, before=()):
-    done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *map(str, arguments)],
-                          capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-    return measured.check_status(done).stdout
-
-
 class Requests(measured.Case):
     COUNT = 12
 
     def check(self, kind, before=()):
         with tempfile.TemporaryDirectory() as directory:
-            for line in run("overlapping.py", kind, self.COUNT, directory, before=before).splitlines():
+            for line in support.python("overlapping.py", kind, self.COUNT, directory, before=before).splitlines():
                 number, truth, total = line.split()
                 self.check_request(directory, number, float(truth), float(total))
 
@@ -58,7 +52,7 @@ class Requests(measured.Case):
     def test_what_was_suspended_shows_its_outer_frames(self):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "suspended.folded")
-            run("suspended.py", path)
+            support.python("suspended.py", path)
             with open(path) as file:
                 pairs = support.Folded(file.read()).pairs()
         self.assertIn(("outer_a", "mid"), pairs)
@@ -70,7 +64,7 @@ class Storm(measured.Case):
 
     def check(self, kind):
         with tempfile.TemporaryDirectory() as directory:
-            self.assertEqual(run("profiles_storm.py", kind, 4, random.randrange(1000000), directory), "end\n")
+            self.assertEqual(support.python("profiles_storm.py", kind, 4, random.randrange(1000000), directory), "end\n")
 
     def test_threads(self):
         self.check("threads")
@@ -85,14 +79,14 @@ class Storm(measured.Case):
 class Interface(measured.Case):
     def test_takes_the_place_of_other_profilers(self):
         with tempfile.TemporaryDirectory() as directory:
-            self.assertEqual(run("dropin.py", directory), "all as expected\n")
+            self.assertEqual(support.python("dropin.py", directory), "all as expected\n")
 
     def command(self, *arguments):
         return subprocess.run([support.PYTHON, "-m", "greenprof", *arguments], capture_output=True, text=True,
                               timeout=support.LIMIT_SECONDS)
 
     def test_a_new_thread_wakes_the_sampler_that_rests(self):
-        self.assertEqual(run("late_thread.py"), "profiled\n")
+        self.assertEqual(support.python("late_thread.py"), "profiled\n")
 
     def test_command_runs_scripts_and_modules(self):
         lines = os.path.join(support.PROGRAMS, "lines.py")

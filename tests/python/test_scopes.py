@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a request's profile covers: its own green threads, and nothing that others do."""
 import os
-import subprocess
 import tempfile
 import unittest
 
@@ -12,16 +11,9 @@ support.require_package()
 support.require("eventlet", "gevent")
 
 
-def run(program, *arguments, before=(), **environment):
-    done = subprocess.run([*before, support.PYTHON, "-B", os.path.join(support.PROGRAMS, program), *map(str, arguments)],
-                          capture_output=True, text=True, timeout=support.LIMIT_SECONDS, env=dict(os.environ, **environment))
-    measured.check_status(done)
-    return done.stdout
-
-
 class OwnRows(unittest.TestCase):
     def check(self, *arguments, **options):
-        self.assertEqual(run("own_rows.py", *arguments, **options), "end\n")
+        self.assertEqual(support.python("own_rows.py", *arguments, **options), "end\n")
 
     def test_exact_on_eventlet(self):
         self.check("eventlet", "exact", 400)
@@ -49,7 +41,7 @@ class FirstWait(measured.Case):
     def test_is_a_wait_of_the_request(self):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "wall.folded")
-            run("first_wait.py", path)
+            support.python("first_wait.py", path)
             with open(path) as file:
                 times = support.Folded(file.read())
         waited = sum(seconds for stack, seconds in times.stacks if "request" in stack and stack[-1] in ("[parked]", "[ready]", "[waiting]"))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Python stacks under `greenprof run python3 ...`: right names, lines and callers, and no crash where naive walks crash."""
 import json
-import math
 import re
 import unittest
 
@@ -17,8 +16,7 @@ class Names(measured.Case):
         by_line = self.time_under(rows)
         long, short = by_line[14], by_line[16]
         truth, share = long_ns / (long_ns + short_ns), long / (long + short)
-        # 1 percentage point, or three standard errors of some 1400 samples
-        self.near("share of the long line", share, truth, 0, max(0.01, 3 * math.sqrt(truth * (1 - truth) / 1400)))
+        self.near("share of the long line", share, truth, 0.01, samples=run.samples())
 
     def time_under(self, rows):
         """Time of leaf() by the line of burn() that calls it."""

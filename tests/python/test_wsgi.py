@@ -27,10 +27,8 @@ COUNT = 12
 class Overlapping(measured.Case):
     def check(self, kind):
         with tempfile.TemporaryDirectory() as directory:
-            done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "wsgi_requests.py"), kind, str(COUNT),
-                                   directory], capture_output=True, text=True, timeout=support.LIMIT_SECONDS)
-            measured.check_status(done)
-            seen = json.loads(done.stdout)
+            said = support.python("wsgi_requests.py", kind, COUNT, directory)
+            seen = json.loads(said)
             self.assertNotIn("greenprof:", seen["log"])
             for i, (status, body, length) in enumerate(seen["answers"]):
                 if i % 3 != 2:  # those fail on purpose while they are sent
@@ -63,11 +61,6 @@ class Overlapping(measured.Case):
         self.check("gevent")
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 def ask(port, answers):
     for _ in range(200):
         try:
@@ -79,18 +72,10 @@ def ask(port, answers):
             time.sleep(0.1)
 
 
-def wait_for_files(directory):
-    """A client has its answer before the file of its request is written."""
-    for _ in range(100):
-        if sum(name.endswith(".prof") for name in os.listdir(directory)) >= COUNT:
-            return
-        time.sleep(0.1)
-
-
 class Examples(measured.Case):
     def check(self, name, ending):
         with tempfile.TemporaryDirectory() as directory:
-            port, answers = free_port(), []
+            (port,), answers = support.helpers.free_ports(1), []
             server = subprocess.Popen([support.PYTHON, "-B", os.path.join(EXAMPLES, name), str(port), directory],
                                       stderr=subprocess.PIPE, text=True)
             try:
@@ -100,7 +85,8 @@ class Examples(measured.Case):
                     thread.start()
                 for thread in threads:
                     thread.join()
-                wait_for_files(directory)
+                # A client has its answer before the file of its request is written.
+                support.helpers.until(lambda: sum(name.endswith(".prof") for name in os.listdir(directory)) >= COUNT, "all files", server)
             finally:
                 server.send_signal(signal.SIGTERM)
                 errors = server.communicate(timeout=support.LIMIT_SECONDS)[1]

@@ -139,9 +139,7 @@ class Shares(check.Case):
         whole = sum(run.truth.functions.values())
         for name, root in owners.items():
             seconds = run.truth.functions[f"work_{name}"]
-            share = seconds / whole
-            error = 4 * ((1 - share) / (share * len(capture.samples))) ** 0.5
-            self.near(f"samples of {name}", roots[root], seconds, max(check.SHARE_TOLERANCE, error), 0.005)
+            self.near(f"samples of {name}", roots[root], seconds, check.SHARE_TOLERANCE, 0.005, len(capture.samples), whole)
         for stack, _ in run.folded("--stitch", "--by", "coroutine").stacks:
             if stack[0] in owners.values():
                 above = stack[:stack.index("[spawned]")] if "[spawned]" in stack else []
@@ -172,9 +170,7 @@ class Shares(check.Case):
             samples = [sample.weight_ns for sample in capture.samples if sample.coro == coro.id]
             self.assertEqual(capture.ledger[coro.id], [sum(samples), 0])
             seconds = run.truth.functions[f"work_{name}"]
-            share = seconds / whole
-            error = 4 * ((1 - share) / (share * len(capture.samples))) ** 0.5
-            self.near(f"samples of {name}", sum(samples) / 1e9, seconds, max(check.SHARE_TOLERANCE, error), 0.005)
+            self.near(f"samples of {name}", sum(samples) / 1e9, seconds, check.SHARE_TOLERANCE, 0.005, len(capture.samples), whole)
         text = check.greenprof("report", run.output, "--by", "coroutine", "--clock", "wall").stdout.decode()
         self.assertRegex(text, r"(?m) - +- +- +- +- +\d+ - +" + names["alpha"] + "$")
         self.assertIn("switches and waits are not known", text)

@@ -4,8 +4,10 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import helpers  # noqa: E402
+from helpers import InFolder, free_ports, skip  # noqa: E402, F401
 
 GREENPROF, WORK = (os.path.abspath(path) for path in sys.argv[1:3])
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -24,23 +26,11 @@ def span(number, parent=None, start=0, end=0, service="api", **more):
     return one
 
 
-class Trace(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory(dir=WORK)
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
-    def write(self, name, data):
-        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-        with open(self.path(name), "wb") as file:
-            file.write(data if isinstance(data, bytes) else data.encode())
-        return self.path(name)
+class Trace(InFolder):
+    WORK = WORK
 
     def lines(self, *spans, name="spans.jsonl"):
-        return self.write(name, "".join(json.dumps(one) + "\n" for one in spans))
+        return self.put(name, "".join(json.dumps(one) + "\n" for one in spans))
 
     def run_trace(self, *arguments, **options):
         return subprocess.run([GREENPROF, "trace", *arguments], capture_output=True, stdin=subprocess.DEVNULL,
@@ -72,5 +62,4 @@ def number(one):
 
 
 def main():
-    os.makedirs(WORK, exist_ok=True)
-    unittest.main(argv=sys.argv[:1], verbosity=1)
+    helpers.main(sys.argv[:1], partial=0, verbosity=1)

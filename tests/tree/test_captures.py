@@ -49,7 +49,7 @@ class Captures(Trace):
             flags = [one["flags"] for one in self.show(file, id=id)[0]]
             self.assertEqual("parent_missing" in flags[0], len(flags) == 1)
         # What was read once can be read again, and is the same.
-        again = self.write("again.json", json.dumps(document))
+        again = self.put("again.json", json.dumps(document))
         self.assertEqual(self.show(*files, again, id=id), (spans, document))
         self.assertEqual(self.show(again, id=id), (spans, document))
         page = self.succeed("show", "--slowest", *files, "--html")
@@ -105,7 +105,7 @@ class Captures(Trace):
         self.assertEqual(way_to(call)[:3], ["ask_other", "rest_dispatch GET /caller", "call"])  # main may end with that call
         dispatch = next(int(number) for number, label in labels.items() if "rest_dispatch GET /callee" in label)
         self.assertEqual(way_to(dispatch)[:2], ["rest_call GET /callee", "ask_other"])
-        document = self.write("document.json", self.succeed("show", id, *files, "--json"))
+        document = self.put("document.json", self.succeed("show", id, *files, "--json"))
         self.assertEqual(self.succeed("show", id, document, "--dot"), dot)
 
     def test_nothing_recorded(self):
@@ -117,7 +117,7 @@ class Captures(Trace):
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stderr, rb"^greenprof: .*empty.greenprof: has no spans\n$")
         with open(files[0], "rb") as file:
-            damaged = self.write("damaged.greenprof", file.read()[:300])
+            damaged = self.put("damaged.greenprof", file.read()[:300])
         self.assertIn(self.run_trace("list", damaged).returncode, (0, 1))
 
 

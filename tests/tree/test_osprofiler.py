@@ -15,19 +15,20 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import helpers  # noqa: E402
+
 try:
     from osprofiler import profiler, notifier
     from osprofiler.drivers import base as drivers
     import redis
 except ImportError as missing:
-    print(f"SKIP: {missing}")
-    sys.exit(77)
+    helpers.skip(missing)
 
 from support import GREENPROF, Trace, main, span
 
 if shutil.which("redis-server") is None:
-    print("SKIP: there is no redis-server")
-    sys.exit(77)
+    helpers.skip("there is no redis-server")
 
 
 class Server:
@@ -36,9 +37,7 @@ class Server:
     def __init__(self, directory):
         self.password, self.log = "pass/word", os.path.join(directory, "log")
         for _ in range(20):
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                self.port = probe.getsockname()[1]
+            self.port, = helpers.free_ports(1)
             self.process = subprocess.Popen(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
                                              "--requirepass", self.password, "--dir", directory, "--logfile", self.log],
                                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
@@ -153,7 +152,7 @@ class OSProfiler(Trace):
         out = io.StringIO()
         report = self.driver.get_report(id)
         json.dump(report, out, default=str)
-        file = self.write("report.json", out.getvalue())
+        file = self.put("report.json", out.getvalue())
         spans, document = self.show(file, id=id)
         self.check(spans)
         self.assertEqual(document, self.show(self.server.url, id=id)[1])
@@ -162,7 +161,7 @@ class OSProfiler(Trace):
             node = todo.pop()
             todo += node["children"]
             node["info"] = {key: value for key, value in node["info"].items() if not key.startswith("meta.")}
-        spans, _ = self.show(self.write("bare.json", json.dumps(report)), id=id)
+        spans, _ = self.show(self.put("bare.json", json.dumps(report)), id=id)
         self.assertEqual([(one["kind"], one["depth"]) for one in spans], [("rest_dispatch", 0), ("compute", 1), ("db", 2), ("rpc_dispatch", 1)])
         self.assertIn("failed", spans[3]["flags"])
 
@@ -170,8 +169,8 @@ class OSProfiler(Trace):
         id = self.trace()
         events = [json.loads(one) for one in self.server.client().lrange("osprofiler_opt:" + id, 0, -1)]
         self.assertEqual(len(events), 8)
-        self.check(self.show(self.write("list.json", json.dumps(events)), id=id)[0])
-        self.check(self.show(self.write("lines.json", "".join(json.dumps(one) + "\n" for one in events)), id=id)[0])
+        self.check(self.show(self.put("list.json", json.dumps(events)), id=id)[0])
+        self.check(self.show(self.put("lines.json", "".join(json.dumps(one) + "\n" for one in events)), id=id)[0])
 
     def test_many_events_and_open_spans(self):
         """More than one part of the list; a point that has not stopped is open."""
@@ -254,9 +253,9 @@ class OSProfiler(Trace):
         if shutil.which("rally") is None:
             self.skipTest("there is no rally")
         id = self.trace()
-        self.write("rally.conf", f"[database]\nconnection = sqlite:///{self.path('rally.db')}\n")
+        self.put("rally.conf", f"[database]\nconnection = sqlite:///{self.path('rally.db')}\n")
         hook = f"{GREENPROF} trace list --rally {self.server.url}"
-        self.write("task.json", json.dumps({"version": 2, "title": "t", "subtasks": [{"title": "s", "workloads": [{
+        self.put("task.json", json.dumps({"version": 2, "title": "t", "subtasks": [{"title": "s", "workloads": [{
             "scenario": {"Dummy.dummy": {"sleep": 0}}, "runner": {"constant": {"times": 2, "concurrency": 1}},
             "hooks": [{"description": "traces", "action": {"sys_call": hook}, "trigger": {"event": {"unit": "iteration", "at": [2]}}}]}]}]}))
         for command in (["db", "create"], ["env", "create", "--name", "e"], ["task", "start", self.path("task.json")]):

@@ -4,13 +4,11 @@ import html
 import re
 import shutil
 import subprocess
-import sys
 
-from support import TRACE, Trace, main, span
+from support import TRACE, Trace, main, skip, span
 
 if shutil.which("chromium") is None:
-    print("SKIP: there is no chromium")
-    sys.exit(77)
+    skip("there is no chromium")
 
 EVIL = "</script><script>document.title='hit'</script><img src=x onerror=\"document.title='hit'\">"
 
@@ -39,8 +37,8 @@ class Page(Trace):
                    span(4, 1, 25, 35), name=root + "/spans-api-h-7.jsonl")
         self.lines(span(3, 2, 25, 75, service="db", name="serve", flags=["failed"], fields={"error.type": EVIL}),
                    name=root + "/spans-db-h-8.jsonl")
-        self.write(root + "/profile-api-7-0000000000000001.folded", f"main;{EVIL.replace(';', ':')} 40000\nmain;call;[parked] 60000\n")
-        self.write(root + "/profile-db-7-0000000000000003.folded", "serve;sort 45000\nserve;[ready] 5000\n")
+        self.put(root + "/profile-api-7-0000000000000001.folded", f"main;{EVIL.replace(';', ':')} 40000\nmain;call;[parked] 60000\n")
+        self.put(root + "/profile-db-7-0000000000000003.folded", "serve;sort 45000\nserve;[ready] 5000\n")
         dom = self.dom(TRACE, self.path("d"))
         self.assertRegex(dom, r"<title>trace " + TRACE)
         rows = self.rows(dom)

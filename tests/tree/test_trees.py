@@ -80,19 +80,19 @@ class Trees(Trace):
         line = json.dumps(span(1, 2, 0, 0)).replace("0" * 15 + "1", "%016x").replace("0" * 15 + "2", "%016x")
         line = line.replace(f'"start_unix_ns": {START}, "end_unix_ns": {START}', '"start_unix_ns": %d, "end_unix_ns": %d') + "\n"
         root = json.dumps(span(1, None, 0, 1000)) + "\n"
-        file = self.write("deep", root + "".join(line % (i, i - 1, START + i * 1000, START + 1000000000 - i * 1000) for i in range(2, 100001)))
+        file = self.put("deep", root + "".join(line % (i, i - 1, START + i * 1000, START + 1000000000 - i * 1000) for i in range(2, 100001)))
         json_text = self.succeed("show", TRACE, file, "--json")
         self.assertEqual(sum(map(int, re.findall(r'"critical_ns":(\d+)', json_text))), 1000000000)
         text = self.succeed("show", TRACE, file)
         self.assertLess(len(text), 40000000)
         self.assertIn("[99999] ", text)
-        wide = self.write("wide", root + "".join(line % (i, 1, START + i * 1000, START + 1000000000 - i * 100) for i in range(2, 100001)))
+        wide = self.put("wide", root + "".join(line % (i, 1, START + i * 1000, START + 1000000000 - i * 100) for i in range(2, 100001)))
         for source, way in ((file, "--html"), (file, "--dot"), (wide, "--chrome"), (wide, "--rally")):
             self.succeed("show", TRACE, source, way, "-o", self.path("out"))
 
     def test_json_is_a_source(self):
         file = self.lines(span(1, None, 0, 100), span(2, 1, 5010, 5040, service="db", flags=["failed"], fields={"error.type": "E"}))
-        again = self.write("again.json", self.succeed("show", TRACE, file, "--json"))
+        again = self.put("again.json", self.succeed("show", TRACE, file, "--json"))
         self.assertEqual(self.show(file), self.show(again))
         self.assertEqual(self.show(file), self.show(file, again))
 
@@ -177,7 +177,7 @@ class Outputs(Trace):
 
     def test_broken_utf8(self):
         line = json.dumps(span(1, None, 0, 1, name="@")).encode().replace(b"@", b"a\xffb\xed\xa0\x80c")
-        spans, _ = self.show(self.write("a", line + b"\n"))
+        spans, _ = self.show(self.put("a", line + b"\n"))
         self.assertEqual(spans[0]["name"], "a\ufffdb\ufffd\ufffd\ufffdc")
 
     def test_chrome_slices_nest(self):
@@ -242,8 +242,8 @@ class Sources(Trace):
         root = "d/" + TRACE
         self.lines(span(1, None, 0, 10), span(2, 1, 1, 8), name=root + "/spans-api-h-7.jsonl")
         self.lines(span(3, 2, 2, 7, service="db", remote_parent=True), name=root + "/spans-db-h-8.jsonl")
-        self.write(root + "/profile-db-8-0000000000000003.folded", "main;work 3000\nmain;[parked] 2000\n")
-        self.write(root + "/notes.txt", "no span")
+        self.put(root + "/profile-db-8-0000000000000003.folded", "main;work 3000\nmain;[parked] 2000\n")
+        self.put(root + "/notes.txt", "no span")
         self.lines(span(9, None, 0, 1, trace="2" * 32), name=f"d/{'2' * 32}/spans-api-h-7.jsonl")
         spans, document = self.show(self.path("d"))
         self.assertEqual(([number(one) for one in spans], document["services"]), ([1, 2, 3], 2))
@@ -254,18 +254,18 @@ class Sources(Trace):
     def test_half_written_line(self):
         """The writer was killed: what is whole is read."""
         text = json.dumps(span(1, None, 0, 10)) + "\n" + json.dumps(span(2, 1, 0, 10))[:80]
-        result = self.run_trace("show", TRACE, self.write("a.jsonl", text), "--json")
+        result = self.run_trace("show", TRACE, self.put("a.jsonl", text), "--json")
         self.assertEqual(len(json.loads(result.stdout)["spans"]), 1)
         self.assertRegex(result.stderr, rb"^greenprof: .*a.jsonl: 1 records are no spans")
 
     def test_bad_input(self):
         good = self.lines(span(1, None, 0, 10))
         self.expect(1, "No such file", "list", self.path("nowhere"))
-        self.expect(1, "is empty", "list", self.write("empty", ""))
-        self.expect(1, "no JSON that holds spans: line 1", "list", self.write("text", "hello\n"))
-        self.expect(1, "holds neither spans nor", "list", self.write("object", "{}"))
-        self.expect(1, "has no spans", "list", self.write("array", "[]"))
-        self.expect(1, "no JSON", "list", self.write("deep", "[" * 100000))
+        self.expect(1, "is empty", "list", self.put("empty", ""))
+        self.expect(1, "no JSON that holds spans: line 1", "list", self.put("text", "hello\n"))
+        self.expect(1, "holds neither spans nor", "list", self.put("object", "{}"))
+        self.expect(1, "has no spans", "list", self.put("array", "[]"))
+        self.expect(1, "no JSON", "list", self.put("deep", "[" * 100000))
         self.expect(1, "no folders of traces", "list", self.directory)
         self.expect(1, "is no source", "list", "http://localhost/")
         self.expect(1, "redis://localhost:1/0: .*refused", "list", "redis://:secret@localhost:1/0")

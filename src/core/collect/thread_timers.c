@@ -12,6 +12,7 @@
 #include "coro/threads.h"
 #include "greenprof/coro.h"
 #include "signal/clock_engine.h"
+#include "signal/edge.h"
 #include "signal/mask.h"
 #include "signal/slice.h"
 
@@ -252,15 +253,26 @@ void gp_timers_sample_soon(void)
     gp_unlock(&timer_lock);
 }
 
+// What no sample has settled: of a thread that had none since sampling began, all that it has used since then.
+static uint64_t timers_unsettled_ns(gp_thread_t *thread)
+{
+    prof_coro_t *coro;
+    if (thread->epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed))
+        return gp_slice_open_ns(thread, &coro);
+    uint64_t now_ns = gp_clock_ns(gp_thread_clock(atomic_load_explicit(&thread->tid, memory_order_relaxed)));
+    return now_ns > thread->start_cpu_ns ? now_ns - thread->start_cpu_ns : 0;
+}
+
 bool gp_timers_any_is_unsettled(uint64_t ns)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    prof_coro_t *coro;
-    for (; thread != NULL; thread = thread->next)
-        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE &&
-            gp_slice_open_ns(thread, &coro) > ns)
-            return true;
-    return false;
+    bool any = false;
+    gp_lock(&timer_lock);
+    for (; thread != NULL && !any; thread = thread->next)
+        any = thread->timer.armed && atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE &&
+              timers_unsettled_ns(thread) > ns;
+    gp_unlock(&timer_lock);
+    return any;
 }
 
 void gp_timers_give_missing(void)

@@ -11,7 +11,7 @@ enum {
     LONG_MS = 10000,     // of a rest, after which it ends if it saves little:
     SAVES_PART = 4,      // of what it would if nothing cost anything and the program did as much as in windows
     ENDS_MS = 8,         // some samples (GP_TIMERS_SOON_NS), and again while they are waited for:
-    ENDS_MOST_MS = 100,
+    ENDS_MOST_MS = 500,
     LOOK_LEAST_MS = 20, // between two looks
     LOOK_MOST_MS = 500,
     REST_LOOK_MS = 900, // at most, in a rest
