@@ -89,10 +89,13 @@ static bool same_module(const gp_module_t *module, const gp_location_t *where)
            (module->fixed || module->id_at == NULL || memcmp(module->id_at, module->id, GP_MODULE_ID_BYTES) == 0);
 }
 
-static bool is_gone(const gp_module_t *module)
+// Nothing of `module` itself is read: it may be on its way out.
+//   next: what is there now, where that is its place
+static bool is_gone(const gp_module_t *module, const gp_module_t *next)
 {
     gp_location_t now;
-    return !module->fixed && (!gp_module_locate(module->where.lo, &now) || !same_module(module, &now));
+    return !module->fixed && (same_place(&module->where, &next->where) || !gp_module_locate(module->where.lo, &now) ||
+                              !same_place(&module->where, &now));
 }
 
 // Put a parsed module where no other one is, or one that is not loaded any more. The release pairs with read_slot()'s
@@ -106,7 +109,7 @@ static int publish(const gp_module_t *module)
         slot_t *slot = &table[at];
         gp_module_t was;
         uint32_t version = atomic_load_explicit(&slot->version, memory_order_relaxed);
-        if (version != 0 && (read_slot(slot, &was) != version || !is_gone(&was)))
+        if (version != 0 && (read_slot(slot, &was) != version || !is_gone(&was, module)))
             continue;
         if (!atomic_compare_exchange_strong_explicit(&slot->version, &version, version + 1, memory_order_acquire,
                                                      memory_order_relaxed))
