@@ -13,6 +13,7 @@
 #include "base/loaded.h"
 #include "model/counters.h"
 #include "signal/thread.h"
+#include "unwind/module.h"
 
 #if defined(__x86_64__)
 enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOBAL_SLOT = R_X86_64_GLOB_DAT };
@@ -20,7 +21,7 @@ enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOBAL_SLOT = R_X86_64_GLOB_DAT };
 enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOBAL_SLOT = R_AARCH64_GLOB_DAT };
 #endif
 
-// A module that is still being relocated when it is first seen is looked at again: as many looks after it came.
+// A weak name's slot tells nothing of whether it is relocated: as many looks after its module came.
 enum { LOOKS = 20, NAMES_MAX = 256 };
 
 typedef struct name { // that the core defines
@@ -28,9 +29,7 @@ typedef struct name { // that the core defines
     uintptr_t address;
 } name_t;
 
-typedef struct slot {
-    uintptr_t bias; // of its module; and what tells that from another one at its place:
-    const ElfW(Phdr) * headers;
+typedef struct slot { // one for each place
     uintptr_t *at;
     uintptr_t before, after;
     bool is_there; // at the present look
@@ -46,9 +45,10 @@ typedef struct table { // of a module, as its dynamic section has it
 
 static name_t names[NAMES_MAX];
 static size_t name_count;
-static slot_t *slots;
-static size_t slot_count, slot_room;
+static slot_t *slots; // the first `sorted_count` by place
+static size_t slot_count, slot_room, sorted_count;
 static bool is_short; // of room: nothing is allocated while the loader's lock is held
+static bool is_early; // there is a module that is not relocated yet
 static unsigned long long seen_adds;
 static unsigned looks_left;
 static int memory = -1; // /proc/self/mem, while slots are written
@@ -147,46 +147,117 @@ static bool is_left_alone(const struct dl_phdr_info *info)
            strncmp(base, "linux-vdso", 10) == 0 || strncmp(base, "libgreenprof", 12) == 0;
 }
 
-static bool write_slot(const table_t *table, uintptr_t *at, uintptr_t value)
+static bool write_slot(const table_t *table, uintptr_t *at, uintptr_t before, uintptr_t value)
 {
     uintptr_t place = (uintptr_t)at;
     if (place >= table->relro && place < table->relro_end)
         return memory >= 0 && pwrite(memory, &value, sizeof(value), (off_t)place) == (ssize_t)sizeof(value);
-    __atomic_store_n(at, value, __ATOMIC_RELEASE);
+    // Another thread may be binding it: what that found stays, until the next look.
+    is_early |= !__atomic_compare_exchange_n(at, &before, value, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     return true;
 }
 
-static void take_slot(const struct dl_phdr_info *info, const table_t *table, const ElfW(Rela) * relocation)
+static int by_place(const void *a, const void *b)
 {
-    unsigned type = ELF64_R_TYPE(relocation->r_info);
-    if (type != JUMP_SLOT && type != GLOBAL_SLOT)
+    uintptr_t x = (uintptr_t)((const slot_t *)a)->at, y = (uintptr_t)((const slot_t *)b)->at;
+    return (x > y) - (x < y);
+}
+
+static void sort_slots(void)
+{
+    if (slot_count > 0)
+        qsort(slots, slot_count, sizeof(slots[0]), by_place);
+    sorted_count = slot_count;
+}
+
+static slot_t *find_slot(uintptr_t *at)
+{
+    const slot_t key = {.at = at};
+    return sorted_count > 0 ? bsearch(&key, slots, sorted_count, sizeof(slots[0]), by_place) : NULL;
+}
+
+// Is it the address of code, or as the file has it: of code in the module as if that were loaded at 0?
+static bool is_relocated(const struct dl_phdr_info *info, uintptr_t value)
+{
+    gp_module_t module;
+    bool as_in_file = false;
+    for (int i = 0; i < info->dlpi_phnum && info->dlpi_addr != 0; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        as_in_file |=
+            header->p_type == PT_LOAD && (header->p_flags & PF_X) && value - header->p_vaddr < header->p_memsz;
+    }
+    is_early |= as_in_file;
+    return !as_in_file && gp_module_find(value, &module) != GP_MODULE_NONE;
+}
+
+typedef void got_visit_t(const struct dl_phdr_info *info, const table_t *table, uintptr_t *at, uintptr_t after);
+
+// after: the core's function of that name
+static void take_slot(const struct dl_phdr_info *info, const table_t *table, uintptr_t *at, uintptr_t after)
+{
+    uintptr_t before = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+    slot_t *slot = find_slot(at);
+    if (slot != NULL)
+        slot->is_there = true;
+    // A weak name that nothing defines stays so.
+    if (before == 0 || before == after || !is_relocated(info, before))
         return;
-    uintptr_t after = address_of(table->strings + table->symbols[ELF64_R_SYM(relocation->r_info)].st_name);
-    uintptr_t *at = (uintptr_t *)(info->dlpi_addr + relocation->r_offset);
-    uintptr_t before = after != 0 ? __atomic_load_n(at, __ATOMIC_ACQUIRE) : 0;
-    if (before == 0 || before == after) // a weak name that nothing defines stays so
+    is_short |= slot == NULL && slot_count == slot_room;
+    if (slot == NULL && slot_count == slot_room)
         return;
-    is_short |= slot_count == slot_room;
-    if (is_short)
-        return;
-    slots[slot_count++] = (slot_t){info->dlpi_addr, info->dlpi_phdr, at, before, after, true};
-    if (!write_slot(table, at, after))
+    if (slot == NULL)
+        slot = &slots[slot_count++];
+    *slot = (slot_t){at, before, after, true};
+    if (!write_slot(table, at, before, after))
         atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_UNPATCHED], 1, memory_order_relaxed);
 }
 
-static int take_module(struct dl_phdr_info *info, size_t size, void *unused)
+static void give_slot_back(const struct dl_phdr_info *info, const table_t *table, uintptr_t *at, uintptr_t after)
+{
+    const slot_t *slot = find_slot(at);
+    (void)info;
+    if (slot != NULL && __atomic_load_n(at, __ATOMIC_ACQUIRE) == after)
+        write_slot(table, at, after, slot->before);
+}
+
+// glibc 2.36 finds the addresses of a module from when it is relocated.
+static bool is_ready(const struct dl_phdr_info *info)
+{
+    gp_location_t where;
+    return gp_module_locate((uintptr_t)gp_loaded_dynamic(info), &where);
+}
+
+// Visit the slots of names that the core defines.
+static int visit_module(struct dl_phdr_info *info, size_t size, void *argument)
 {
     table_t table;
+    got_visit_t *visit = *(got_visit_t **)argument;
     (void)size;
-    (void)unused;
     if (is_left_alone(info) || !read_table(info, &table))
         return 0;
-    for (size_t i = 0; i < slot_count; i++)
-        slots[i].is_there |= slots[i].bias == info->dlpi_addr && slots[i].headers == info->dlpi_phdr;
+    if (!is_ready(info)) {
+        is_early = true;
+        return 0;
+    }
     for (int i = 0; i < 2; i++)
-        for (size_t j = 0; j < table.counts[i] && table.relocations[i] != NULL; j++)
-            take_slot(info, &table, &table.relocations[i][j]);
+        for (size_t j = 0; j < table.counts[i] && table.relocations[i] != NULL; j++) {
+            const ElfW(Rela) *relocation = &table.relocations[i][j];
+            unsigned type = ELF64_R_TYPE(relocation->r_info);
+            if (type != JUMP_SLOT && type != GLOBAL_SLOT)
+                continue;
+            uintptr_t after = address_of(table.strings + table.symbols[ELF64_R_SYM(relocation->r_info)].st_name);
+            if (after != 0)
+                visit(info, &table, (uintptr_t *)(info->dlpi_addr + relocation->r_offset), after);
+        }
     return 0;
+}
+
+static void visit_all(got_visit_t *visit)
+{
+    memory = open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC);
+    dl_iterate_phdr(visit_module, &visit);
+    if (memory >= 0)
+        close(memory);
 }
 
 static int learn_own(struct dl_phdr_info *info, size_t size, void *unused)
@@ -212,7 +283,7 @@ static void forget_gone(void)
     for (size_t i = 0; i < slot_count; i++)
         if (slots[i].is_there)
             slots[kept++] = slots[i];
-    slot_count = kept;
+    slot_count = sorted_count = kept;
 }
 
 // Returns false where memory is short.
@@ -233,46 +304,26 @@ void gp_got_take(void)
     dl_iterate_phdr(read_adds, &adds);
     if (adds == seen_adds && looks_left == 0)
         return;
-    looks_left = adds == seen_adds ? looks_left - 1 : LOOKS;
+    looks_left = adds == seen_adds && !is_early ? looks_left - 1 : LOOKS;
     seen_adds = adds;
+    gp_module_locate_prepare();
     dl_iterate_phdr(learn_own, NULL);
     for (size_t i = 0; i < slot_count; i++)
         slots[i].is_there = false;
-    memory = open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC);
     do {
-        is_short = false;
-        dl_iterate_phdr(take_module, NULL);
+        is_short = is_early = false;
+        visit_all(take_slot);
+        sort_slots();
     } while (is_short && make_room());
-    if (memory >= 0)
-        close(memory);
     forget_gone();
-}
-
-static int give_module_back(struct dl_phdr_info *info, size_t size, void *unused)
-{
-    table_t table;
-    (void)size;
-    (void)unused;
-    if (is_left_alone(info) || !read_table(info, &table))
-        return 0;
-    for (size_t i = 0; i < slot_count; i++) {
-        const slot_t *slot = &slots[i];
-        bool is_its = slot->bias == info->dlpi_addr && slot->headers == info->dlpi_phdr;
-        if (is_its && holds(info, (uintptr_t)slot->at) && __atomic_load_n(slot->at, __ATOMIC_ACQUIRE) == slot->after)
-            write_slot(&table, slot->at, slot->before);
-    }
-    return 0;
 }
 
 void gp_got_give_back(void)
 {
-    memory = open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC);
-    dl_iterate_phdr(give_module_back, NULL);
-    if (memory >= 0)
-        close(memory);
+    visit_all(give_slot_back);
     free(slots);
     slots = NULL;
-    slot_count = slot_room = 0;
+    slot_count = slot_room = sorted_count = 0;
     seen_adds = 0;
     looks_left = 0;
 }
