@@ -155,7 +155,7 @@ static void look_up_unknown(gp_thread_t *thread)
     uintptr_t sp = atomic_exchange_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
     uint64_t id;
     if (sp != 0)
-        gp_found_stack(sp, &id);
+        gp_found_stack(thread, sp, &id);
 }
 
 // Touch the part of the ring that the next rounds fill if they are as full as this one, before a handler has to.

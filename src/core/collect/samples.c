@@ -89,7 +89,7 @@ static void find_owner(gp_thread_t *thread, gp_sample_t *sample)
     uint64_t id;
     bool polled = sample->flags & (GP_SAMPLE_POLLED | GP_SAMPLE_MISFIT);
     prof_coro_t *coro =
-        polled ? gp_polled_owner(thread, sample, &id) : gp_found_stack(sample->frames[sample->depth], &id);
+        polled ? gp_polled_owner(thread, sample, &id) : gp_found_stack(thread, sample->frames[sample->depth], &id);
     if (coro == NULL)
         return;
     sample->coro = coro;
