@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/index.h"
+#include "base/main_file.h"
 
 static gp_module_t *modules;
 static size_t module_count, module_room;
@@ -58,20 +58,27 @@ static void measure(gp_module_t *module, const struct dl_phdr_info *info)
     }
 }
 
+static char *path_of_mapping(const gp_module_t *module)
+{
+    char path[GP_MAIN_FILE_SIZE];
+    gp_mapped_file(module->start, path);
+    return strdup(path);
+}
+
 static char *path_of(const struct dl_phdr_info *info, const gp_module_t *module)
 {
     if (info->dlpi_name != NULL && info->dlpi_name[0] != '\0') {
         if (strncmp(info->dlpi_name, "linux-vdso", 10) == 0)
             return strdup("[vdso]");
+        if (strncmp(info->dlpi_name, "/proc/", 6) == 0) // a descriptor: of a memfd, perhaps
+            return path_of_mapping(module);
         char *absolute = info->dlpi_name[0] == '/' ? NULL : realpath(info->dlpi_name, NULL);
         return absolute != NULL ? absolute : strdup(info->dlpi_name);
     }
     if (module_count > 0 && module->start > 0 && modules[0].bias != module->bias)
         return strdup("[vdso]"); // nameless but not the first: older loaders leave the vDSO's name empty
-    char path[4096];
-    // Not /proc/self: it has no image any more once the main thread ended by pthread_exit().
-    ssize_t len = readlink("/proc/thread-self/exe", path, sizeof(path) - 1);
-    path[len > 0 ? len : 0] = '\0';
+    char path[GP_MAIN_FILE_SIZE];
+    gp_main_file(path);
     return strdup(path);
 }
 

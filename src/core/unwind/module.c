@@ -25,6 +25,8 @@ typedef struct slot {
 
 static slot_t table[SLOTS];
 
+gp_program_t gp_program;
+
 enum { FIXED_MAX = 512 };
 
 static const void *fixed[FIXED_MAX];

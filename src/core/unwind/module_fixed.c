@@ -63,8 +63,6 @@ static void add_preloads(const struct link_map *first)
     }
 }
 
-gp_program_t gp_program;
-
 static void note_program(const struct link_map *map, const struct dl_phdr_info *info)
 {
     gp_program = (gp_program_t){.headers = info->dlpi_phdr, .count = info->dlpi_phnum, .bias = info->dlpi_addr};

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/main_file.h"
 #include "unwind/cfi.h"
 #include "unwind/debug_frame.h"
 #include "unwind/module.h"
@@ -55,9 +56,10 @@ static int collect(struct dl_phdr_info *info, size_t size, void *arg)
         if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X))
             continue;
         if (gp_module_locate(info->dlpi_addr + phdr->p_vaddr, &file->where) && is_new(file->where.link_map)) {
-            const char *name = info->dlpi_name != NULL && *info->dlpi_name != '\0' ? info->dlpi_name : "/proc/self/exe";
+            char path[GP_MAIN_FILE_SIZE];
+            bool is_named = info->dlpi_name != NULL && *info->dlpi_name != '\0';
             file->bias = info->dlpi_addr;
-            strncpy(file->path, name, sizeof file->path - 1);
+            strncpy(file->path, is_named ? info->dlpi_name : gp_main_file(path), sizeof file->path - 1);
             all->count++;
         }
         break;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "base/main_file.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/maps.h"
+
+// The process' own entry has no image any more once its first thread has ended.
+static const char exe[] = "/proc/thread-self/exe";
+
+typedef struct search {
+    uintptr_t address;
+    uint64_t inode;
+    char *path; // [GP_MAIN_FILE_SIZE]
+} search_t;
+
+static bool visit(const gp_mapping_t *mapping, void *argument)
+{
+    search_t *search = argument;
+    if (search->address < mapping->lo || search->address >= mapping->hi)
+        return true;
+    search->inode = mapping->inode;
+    snprintf(search->path, GP_MAIN_FILE_SIZE, "%s", mapping->inode != 0 ? mapping->path : "");
+    return false;
+}
+
+// The kernel says so of a file that its path does not lead to any more; or there is one that is called so.
+static void strip_deleted(char *path)
+{
+    static const char mark[] = " (deleted)";
+    struct stat status;
+    size_t len = strlen(path), mark_len = sizeof(mark) - 1;
+    if (len > mark_len && strcmp(path + len - mark_len, mark) == 0 && stat(path, &status) != 0)
+        path[len - mark_len] = '\0';
+}
+
+const char *gp_main_file(char path[GP_MAIN_FILE_SIZE])
+{
+    char mapped[GP_MAIN_FILE_SIZE] = "";
+    search_t search = {.address = getauxval(AT_PHDR), .path = mapped};
+    struct stat status;
+    ssize_t len = readlink(exe, path, GP_MAIN_FILE_SIZE - 1);
+    path[len > 0 ? len : 0] = '\0';
+    gp_maps_each(visit, &search);
+    bool is_exe = mapped[0] != '/' || strcmp(mapped, path) == 0 ||
+                  (stat(exe, &status) == 0 && (uint64_t)status.st_ino == search.inode);
+    if (!is_exe)
+        strcpy(path, mapped);
+    strip_deleted(path);
+    return is_exe ? exe : path;
+}
+
+void gp_mapped_file(uintptr_t address, char path[GP_MAIN_FILE_SIZE])
+{
+    search_t search = {.address = address, .path = path};
+    path[0] = '\0';
+    gp_maps_each(visit, &search);
+    strip_deleted(path);
+}
