@@ -193,6 +193,25 @@ class Attach(Attaching):
         self.near("the plugin's coroutine", rows[0][0], 0.3, 0.05, 0.01)
         self.assertIn("plugin_worker", self.do("report", "capture", "--by", "coroutine"))
 
+    def test_a_program_whose_file_is_gone(self):
+        """Its names can be had as long as it runs, or where a copy of it is: the build-id tells which file is the one."""
+        program = os.path.join(self.dir, "program")
+        for there in (None, SERVICE[0], BUSY):
+            shutil.copy(SERVICE[0], program)
+            service = Bare(self, [program, *SERVICE[1:]])
+            os.remove(program)
+            if there:
+                shutil.copy(there, program)
+            self.do("attach", service.pid, "-o", "capture")
+            service.burn(100)
+            self.do("detach", service.pid)
+            names = [self.do("report", "capture")]
+            service.kill()
+            names.append(self.command("report", "capture").stdout)
+            self.assertIn("burn_", names[0])
+            self.assertEqual("burn_" in names[1], there == SERVICE[0])
+            self.assertIn(f"{program} (pid {service.pid})", names[1])
+
     def test_a_library_that_is_slow_to_load(self):
         """Its slots are not taken before the loader is done with them, and given back as that has left them."""
         link = os.path.join(self.dir, "plugin.so")

@@ -9,6 +9,7 @@
 
 #include "base/index.h"
 #include "base/main_file.h"
+#include "collect/namespaces.h"
 
 static gp_module_t *modules;
 static size_t module_count, module_room;
@@ -58,28 +59,24 @@ static void measure(gp_module_t *module, const struct dl_phdr_info *info)
     }
 }
 
-static char *path_of_mapping(const gp_module_t *module)
-{
-    char path[GP_MAIN_FILE_SIZE];
-    gp_mapped_file(module->start, path);
-    return strdup(path);
-}
-
 static char *path_of(const struct dl_phdr_info *info, const gp_module_t *module)
 {
-    if (info->dlpi_name != NULL && info->dlpi_name[0] != '\0') {
-        if (strncmp(info->dlpi_name, "linux-vdso", 10) == 0)
-            return strdup("[vdso]");
-        if (strncmp(info->dlpi_name, "/proc/", 6) == 0) // a descriptor: of a memfd, perhaps
-            return path_of_mapping(module);
-        char *absolute = info->dlpi_name[0] == '/' ? NULL : realpath(info->dlpi_name, NULL);
-        return absolute != NULL ? absolute : strdup(info->dlpi_name);
-    }
-    if (module_count > 0 && module->start > 0 && modules[0].bias != module->bias)
-        return strdup("[vdso]"); // nameless but not the first: older loaders leave the vDSO's name empty
     char path[GP_MAIN_FILE_SIZE];
-    gp_main_file(path);
-    return strdup(path);
+    const char *name = info->dlpi_name != NULL ? info->dlpi_name : "";
+    bool is_nameless = name[0] == '\0';
+    if (strncmp(name, "linux-vdso", 10) == 0)
+        return strdup("[vdso]");
+    if (is_nameless && module_count > 0 && module->start > 0 && modules[0].bias != module->bias)
+        return strdup("[vdso]"); // nameless but not the first: older loaders leave the vDSO's name empty
+    if (name[0] == '/' && strncmp(name, "/proc/", 6) != 0)
+        return strdup(name);
+    // A relative name is from where the program was; by a descriptor's one it may have loaded a memfd.
+    path[0] = '\0';
+    if (is_nameless)
+        gp_main_file(path);
+    else
+        gp_mapped_file(module->start, path);
+    return strdup(is_nameless || path[0] == '/' ? path : name);
 }
 
 // Made by the linker, in libgreenprof.a only (cmake/static.cmake): what is ours of the one module that there is.
@@ -250,6 +247,32 @@ static gp_loc_t location_in(gp_module_t *module, uintptr_t pc)
     return loc;
 }
 
+// Where it is in none that dl_iterate_phdr() lists, as that has those of the program's own namespace: dlmopen().
+static int visit_elsewhere(struct dl_phdr_info *unused, size_t size, void *pc)
+{
+    struct dl_phdr_info info;
+    char path[GP_MAIN_FILE_SIZE];
+    (void)unused;
+    if (gp_namespace_module(*(const uintptr_t *)pc, &info)) {
+        gp_mapped_file(*(const uintptr_t *)pc, path);
+        info.dlpi_name = path;
+        visit(&info, size, NULL);
+    }
+    return 1;
+}
+
+static gp_module_t *find_elsewhere(uintptr_t pc)
+{
+    size_t before = sorted_count;
+    if (unlisted > 0 || !gp_namespace_has(pc))
+        return NULL;
+    dl_iterate_phdr(visit_elsewhere, &pc);
+    gp_module_t *module = sorted_count > before ? &modules[sorted[before]] : NULL;
+    if (module != NULL)
+        qsort(sorted, sorted_count, sizeof(*sorted), by_start);
+    return module;
+}
+
 static gp_loc_t locate(uintptr_t pc)
 {
     size_t lo = 0, hi = sorted_count;
@@ -263,7 +286,8 @@ static gp_loc_t locate(uintptr_t pc)
         else
             return module->own || is_own_code(pc) ? GP_LOC_OWN : location_in(module, pc);
     }
-    return GP_LOC(0, pc);
+    gp_module_t *elsewhere = find_elsewhere(pc);
+    return elsewhere != NULL ? location_in(elsewhere, pc) : GP_LOC(0, pc);
 }
 
 gp_loc_t gp_modules_locate(uintptr_t pc)

@@ -48,13 +48,18 @@ typedef struct gp_module {
     bool has_more_text; // other executable segments, each with a descriptor
 } gp_module_t;
 
+typedef struct gp_image { // its program headers
+    const void *headers;  // ElfW(Phdr)[count]
+    size_t count;
+    uintptr_t bias; // what is added to their addresses
+} gp_image_t;
+
 // The main program. Where there are gaps between its segments the loader has a mapping for each, and the program's
 // headers are in one of them: all of it is one location here. Written by gp_module_fixed_prepare(), once.
 typedef struct gp_program {
     const void *link_map; // NULL: not known
-    const void *headers;  // ElfW(Phdr)[count]
-    size_t count;
-    uintptr_t bias, lo, hi;
+    gp_image_t image;
+    uintptr_t lo, hi;
 } gp_program_t;
 
 extern gp_program_t gp_program __attribute__((visibility("hidden")));
@@ -84,6 +89,9 @@ bool gp_module_is_fixed(const void *link_map);
 // Decode the ELF and .eh_frame_hdr headers of the mapping `where`. `pc`: whose text, where there are several. Returns
 // false for a mapping without readable ELF headers.
 bool gp_module_parse(const gp_location_t *where, uintptr_t pc, gp_module_t *module);
+
+// The headers of the module that is mapped at `where`. Returns false where they cannot be read.
+bool gp_module_image(const gp_location_t *where, gp_image_t *image);
 
 // Is [at, at + len) in a segment of the module `where` that can be read?
 bool gp_module_reads(const gp_location_t *where, uintptr_t at, size_t len);

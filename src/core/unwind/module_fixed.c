@@ -65,8 +65,7 @@ static void add_preloads(const struct link_map *first)
 
 static void note_program(const struct link_map *map, const struct dl_phdr_info *info)
 {
-    gp_program = (gp_program_t){.headers = info->dlpi_phdr, .count = info->dlpi_phnum, .bias = info->dlpi_addr};
-    gp_program.lo = UINTPTR_MAX;
+    gp_program = (gp_program_t){.image = {info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr}, .lo = UINTPTR_MAX};
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         uintptr_t lo = info->dlpi_addr + header->p_vaddr, hi = lo + header->p_memsz;

@@ -13,42 +13,40 @@ enum {
     TABLE_ENCODING = GP_ENC_DATAREL | GP_ENC_SDATA4,
 };
 
-typedef struct image {
-    const ElfW(Phdr) * phdr;
-    size_t count;
-    uintptr_t bias;
-} image_t;
+static const ElfW(Phdr) * header_of(const gp_image_t *image, size_t i)
+{
+    return (const ElfW(Phdr) *)image->headers + i;
+}
 
 // The first PT_LOAD's page is where the mapping starts.
-static uintptr_t load_bias(const image_t *image, uintptr_t lo)
+static uintptr_t load_bias(const gp_image_t *image, uintptr_t lo)
 {
     for (size_t i = 0; i < image->count; i++)
-        if (image->phdr[i].p_type == PT_LOAD)
-            return lo - (image->phdr[i].p_vaddr & ~(uintptr_t)(FIRST_PAGE - 1));
+        if (header_of(image, i)->p_type == PT_LOAD)
+            return lo - (header_of(image, i)->p_vaddr & ~(uintptr_t)(FIRST_PAGE - 1));
     return lo;
 }
 
-// Returns false where the headers cannot be read.
-static bool find_image(const gp_location_t *where, image_t *image)
+bool gp_module_image(const gp_location_t *where, gp_image_t *image)
 {
     if (where->link_map == gp_program.link_map && where->link_map != NULL) {
-        *image = (image_t){gp_program.headers, gp_program.count, gp_program.bias};
+        *image = gp_program.image;
         return true;
     }
     const ElfW(Ehdr) *ehdr = (const ElfW(Ehdr) *)where->lo;
     if (memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 || ehdr->e_phentsize != sizeof(ElfW(Phdr)) ||
         ehdr->e_phoff + ehdr->e_phnum * sizeof(ElfW(Phdr)) > FIRST_PAGE)
         return false;
-    *image = (image_t){.phdr = (const ElfW(Phdr) *)(where->lo + ehdr->e_phoff), .count = ehdr->e_phnum};
+    *image = (gp_image_t){.headers = (const ElfW(Phdr) *)(where->lo + ehdr->e_phoff), .count = ehdr->e_phnum};
     image->bias = load_bias(image, where->lo);
     return true;
 }
 
 // End of the readable segment that holds `at`, or 0.
-static uintptr_t readable_end(const image_t *image, uintptr_t at)
+static uintptr_t readable_end(const gp_image_t *image, uintptr_t at)
 {
     for (size_t i = 0; i < image->count; i++) {
-        const ElfW(Phdr) *phdr = &image->phdr[i];
+        const ElfW(Phdr) *phdr = header_of(image, i);
         uintptr_t start = image->bias + phdr->p_vaddr;
         if (phdr->p_type == PT_LOAD && (phdr->p_flags & PF_R) && at >= start && at - start < phdr->p_memsz)
             return start + phdr->p_memsz;
@@ -58,15 +56,15 @@ static uintptr_t readable_end(const image_t *image, uintptr_t at)
 
 bool gp_module_reads(const gp_location_t *where, uintptr_t at, size_t len)
 {
-    image_t image;
-    uintptr_t end = find_image(where, &image) ? readable_end(&image, at) : 0;
+    gp_image_t image;
+    uintptr_t end = gp_module_image(where, &image) ? readable_end(&image, at) : 0;
     return end != 0 && end - at >= len;
 }
 
-static void parse_text(gp_module_t *module, const image_t *image, uintptr_t pc)
+static void parse_text(gp_module_t *module, const gp_image_t *image, uintptr_t pc)
 {
     for (size_t i = 0; i < image->count; i++) {
-        const ElfW(Phdr) *phdr = &image->phdr[i];
+        const ElfW(Phdr) *phdr = header_of(image, i);
         uintptr_t start = image->bias + phdr->p_vaddr, end = start + phdr->p_memsz;
         // Code that cannot be read cannot be checked for calls: treat it as no code of ours.
         if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X) || !(phdr->p_flags & PF_R))
@@ -97,10 +95,10 @@ static void parse_build_id(gp_module_t *module, const ElfW(Nhdr) * note, size_t 
     }
 }
 
-static void parse_notes(gp_module_t *module, const image_t *image)
+static void parse_notes(gp_module_t *module, const gp_image_t *image)
 {
     for (size_t i = 0; i < image->count && module->id_at == NULL; i++) {
-        const ElfW(Phdr) *phdr = &image->phdr[i];
+        const ElfW(Phdr) *phdr = header_of(image, i);
         uintptr_t start = image->bias + phdr->p_vaddr;
         if (phdr->p_type == PT_NOTE && start >= module->where.lo &&
             start - module->where.lo + phdr->p_filesz <= FIRST_PAGE)
@@ -132,10 +130,10 @@ static bool parse_eh_frame_hdr(gp_eh_index_t *eh, const uint8_t *hdr, const uint
 
 bool gp_module_parse(const gp_location_t *where, uintptr_t pc, gp_module_t *module)
 {
-    image_t image;
+    gp_image_t image;
     memset(module, 0, sizeof *module);
     module->where = *where;
-    if (!find_image(where, &image))
+    if (!gp_module_image(where, &image))
         return false;
     parse_text(module, &image, pc);
     module->fixed = gp_module_is_fixed(where->link_map);
