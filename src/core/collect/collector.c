@@ -33,6 +33,7 @@
 #include "signal/language.h"
 #include "signal/rest.h"
 #include "signal/ticks.h"
+#include "unwind/generated.h"
 #include "unwind/unwind.h"
 
 enum {
@@ -214,6 +215,7 @@ static bool drain_all(void)
     }
     if (language != NULL)
         language->after_drain();
+    gp_generated_look();
     return is_any;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Steps by packed rows, and by the frame pointer where there is no row.
+#include "unwind/generated.h"
 #include "unwind/leaf.h"
 #include "unwind/resolve.h"
 #include "unwind/step.h"
@@ -55,7 +56,7 @@ enum gp_step gp_step_fallback(gp_frame_t *frame, gp_stack_t *stack)
     if (fp < frame->sp || !gp_stack_read(stack, fp, &next) || !gp_stack_read(stack, fp + WORD, &ra))
         return GP_STEP_LOST;
     ra = gp_arch_strip(ra);
-    if (!gp_is_return_address(ra))
+    if (!gp_is_return_address(ra) && !gp_generated_has(ra - 1))
         return GP_STEP_LOST;
     uintptr_t sp = fp + 2 * WORD;
     if (GP_RECORD_AT_SP && next > sp && next < stack->hi)
