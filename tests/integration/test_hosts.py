@@ -162,6 +162,13 @@ class Plugins(check.Case):
         self.check_total(folded, run.truth)
         self.at_most("incomplete walks", capture.counters["incomplete"], 0.01 * len(capture.samples))
 
+    @unittest.skipUnless(os.path.exists(os.path.join(check.PROGRAMS, "deepbind")), "sanitizers refuse RTLD_DEEPBIND")
+    def test_bound_past(self):
+        """By RTLD_DEEPBIND: its signals are its own, and the thread on which it blocks them is sampled."""
+        run = self.profile(["deepbind", check.PROGRAMS])
+        self.assertEqual(run.truth.values["HANDLED"], [["3"]])
+        self.check_functions(run.folded(), run.truth, len(run.capture().samples))
+
     def test_churn(self):
         """Loading and unloading as fast as it goes, at the highest rate: nothing may crash or hang."""
         run = self.profile(["plugins", check.PROGRAMS, 6000, "quick"], hz=20000)

@@ -9,11 +9,23 @@
 // the loader has protected are written through /proc/self/mem, which changes no protection; one that cannot be written
 // counts as GP_COUNTER_UNPATCHED.
 //
-// Threads: one at a time. Signals: not safe. Cost: ~1 ms for 10,000 slots; nothing where no module was loaded since.
+// A module that was loaded with RTLD_DEEPBIND finds the C library's functions before the core's, however early that was
+// loaded: its slots are taken as its dlopen() returns (loader_open.c), for good.
+//
+// Threads: any; one at a time does it. Signals: not safe. Cost: ~1 ms for 10,000 slots; nothing where no module was
+// loaded since.
 #pragma once
+
+#include <stddef.h>
 
 // Take the slots of all modules, or of those that were loaded since.
 void gp_got_take(void);
+
+// How many modules there are.
+size_t gp_got_modules(void);
+
+// Take the slots of modules that have been loaded with RTLD_DEEPBIND since there were `first`.
+void gp_got_take_deep(size_t first);
 
 // Give back what was taken, but for slots that something else has changed meanwhile.
 void gp_got_give_back(void);
