@@ -15,17 +15,21 @@ static const char exe[] = "/proc/thread-self/exe";
 
 typedef struct search {
     uintptr_t address;
-    uint64_t inode;
-    char *path; // [GP_MAIN_FILE_SIZE]
+    uint64_t inode; // of what is in `path`; 0 = not known
+    char *path;     // [GP_MAIN_FILE_SIZE]
+    bool is_other;
 } search_t;
 
+// Put the mapping's file into `path`, unless that is it.
 static bool visit(const gp_mapping_t *mapping, void *argument)
 {
     search_t *search = argument;
     if (search->address < mapping->lo || search->address >= mapping->hi)
         return true;
-    search->inode = mapping->inode;
-    snprintf(search->path, GP_MAIN_FILE_SIZE, "%s", mapping->inode != 0 ? mapping->path : "");
+    search->is_other = mapping->inode != 0 && mapping->path[0] == '/' && mapping->inode != search->inode &&
+                       strcmp(mapping->path, search->path) != 0;
+    if (search->is_other)
+        snprintf(search->path, GP_MAIN_FILE_SIZE, "%s", mapping->path);
     return false;
 }
 
@@ -41,18 +45,15 @@ static void strip_deleted(char *path)
 
 const char *gp_main_file(char path[GP_MAIN_FILE_SIZE])
 {
-    char mapped[GP_MAIN_FILE_SIZE] = "";
-    search_t search = {.address = getauxval(AT_PHDR), .path = mapped};
     struct stat status;
+    search_t search = {.address = getauxval(AT_PHDR), .path = path};
     ssize_t len = readlink(exe, path, GP_MAIN_FILE_SIZE - 1);
     path[len > 0 ? len : 0] = '\0';
+    if (stat(exe, &status) == 0)
+        search.inode = (uint64_t)status.st_ino;
     gp_maps_each(visit, &search);
-    bool is_exe = mapped[0] != '/' || strcmp(mapped, path) == 0 ||
-                  (stat(exe, &status) == 0 && (uint64_t)status.st_ino == search.inode);
-    if (!is_exe)
-        strcpy(path, mapped);
     strip_deleted(path);
-    return is_exe ? exe : path;
+    return search.is_other ? path : exe;
 }
 
 void gp_mapped_file(uintptr_t address, char path[GP_MAIN_FILE_SIZE])

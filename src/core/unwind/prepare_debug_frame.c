@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,7 +26,7 @@ static size_t seen_count;
 typedef struct module_file {
     gp_location_t where;
     uintptr_t bias;
-    char path[512];
+    char path[GP_MAIN_FILE_SIZE];
 } module_file_t;
 
 typedef struct collection {
@@ -56,10 +57,11 @@ static int collect(struct dl_phdr_info *info, size_t size, void *arg)
         if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X))
             continue;
         if (gp_module_locate(info->dlpi_addr + phdr->p_vaddr, &file->where) && is_new(file->where.link_map)) {
-            char path[GP_MAIN_FILE_SIZE];
             bool is_named = info->dlpi_name != NULL && *info->dlpi_name != '\0';
+            const char *name = is_named ? info->dlpi_name : gp_main_file(file->path);
             file->bias = info->dlpi_addr;
-            strncpy(file->path, is_named ? info->dlpi_name : gp_main_file(path), sizeof file->path - 1);
+            if (name != file->path)
+                snprintf(file->path, sizeof file->path, "%s", name);
             all->count++;
         }
         break;
