@@ -175,6 +175,17 @@ class Plugins(check.Case):
         self.check_total(run.folded(), run.truth)
 
 
+class SplitStacks(check.Case):
+    @unittest.skipUnless(os.path.exists(os.path.join(check.PROGRAMS, "split_stacks")), "no -fsplit-stack here")
+    def test_segments_are_their_threads(self):
+        run = self.profile(["split_stacks"])
+        capture = run.capture()
+        self.check_functions(run.folded(), run.truth, len(capture.samples))
+        self.check_total(run.folded(), run.truth)
+        self.at_most("incomplete walks", capture.counters["incomplete"], 0.01 * len(capture.samples))
+        self.assertEqual(capture.counters.get("outside", 0), 0)
+
+
 class ControlFlow(check.Case):
     def check(self, *command, hz=1000, **options):
         run = self.profile(["control_flow", *command], hz=hz, **options)

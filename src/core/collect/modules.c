@@ -10,6 +10,7 @@
 #include "base/index.h"
 #include "base/main_file.h"
 #include "collect/namespaces.h"
+#include "signal/more_stack.h"
 
 static gp_module_t *modules;
 static size_t module_count, module_room;
@@ -26,17 +27,18 @@ static struct {
     gp_loc_t loc;
 } cache[4096]; // program counter -> location, direct-mapped
 
-static void read_build_id(gp_module_t *module, const struct dl_phdr_info *info, const ElfW(Phdr) * header)
+static void read_notes(gp_module_t *module, const struct dl_phdr_info *info, const ElfW(Phdr) * header)
 {
     const char *at = (const char *)(info->dlpi_addr + header->p_vaddr), *end = at + header->p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
         const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)at;
         const char *name = at + sizeof(*note), *desc = name + ((note->n_namesz + 3u) & ~3u);
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(name, "GNU", 4) == 0 &&
-            desc + note->n_descsz <= end) {
+        bool is_whole = note->n_namesz == 4 && desc + note->n_descsz <= end;
+        if (is_whole && note->n_type == NT_GNU_BUILD_ID && memcmp(name, "GNU", 4) == 0) {
             module->build_id_len = note->n_descsz < 20 ? note->n_descsz : 20;
             memcpy(module->build_id, desc, module->build_id_len);
-            return;
+        } else if (is_whole && memcmp(name, "Go\0", 4) == 0) {
+            atomic_store_explicit(&gp_more_stack_of_go, true, memory_order_relaxed);
         }
         at = desc + ((note->n_descsz + 3u) & ~3u);
     }
@@ -54,7 +56,7 @@ static void measure(gp_module_t *module, const struct dl_phdr_info *info)
             module->start = lo < module->start ? lo : module->start;
             module->end = hi > module->end ? hi : module->end;
         } else if (header->p_type == PT_NOTE) {
-            read_build_id(module, info, header);
+            read_notes(module, info, header);
         }
     }
 }
