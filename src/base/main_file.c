@@ -21,7 +21,7 @@ typedef struct search {
 } search_t;
 
 // Put the mapping's file into `path`, unless that is it.
-static bool visit(const gp_mapping_t *mapping, void *argument)
+static bool main_file_visit(const gp_mapping_t *mapping, void *argument)
 {
     search_t *search = argument;
     if (search->address < mapping->lo || search->address >= mapping->hi)
@@ -34,7 +34,7 @@ static bool visit(const gp_mapping_t *mapping, void *argument)
 }
 
 // The kernel says so of a file that its path does not lead to any more; or there is one that is called so.
-static void strip_deleted(char *path)
+static void main_file_strip_deleted(char *path)
 {
     static const char mark[] = " (deleted)";
     struct stat status;
@@ -51,8 +51,8 @@ const char *gp_main_file(char path[GP_MAIN_FILE_SIZE])
     path[len > 0 ? len : 0] = '\0';
     if (stat(exe, &status) == 0)
         search.inode = (uint64_t)status.st_ino;
-    gp_maps_each(visit, &search);
-    strip_deleted(path);
+    gp_maps_each(main_file_visit, &search);
+    main_file_strip_deleted(path);
     return search.is_other ? path : exe;
 }
 
@@ -60,6 +60,6 @@ void gp_mapped_file(uintptr_t address, char path[GP_MAIN_FILE_SIZE])
 {
     search_t search = {.address = address, .path = path};
     path[0] = '\0';
-    gp_maps_each(visit, &search);
-    strip_deleted(path);
+    gp_maps_each(main_file_visit, &search);
+    main_file_strip_deleted(path);
 }

@@ -67,7 +67,7 @@ static bool visit(const gp_mapping_t *mapping, void *argument)
 
 // The stack that the mapping is, if it was a smaller one before: the main thread's, whose limit was raised, or another
 // one that the kernel lets grow. Returns NULL where there is none.
-static prof_coro_t *grow(gp_thread_t *thread, const search_t *search, uint64_t *id)
+static prof_coro_t *found_grow(gp_thread_t *thread, const search_t *search, uint64_t *id)
 {
     const gp_coro_birth_t *now = &search->birth;
     if (thread->root->hi == now->hi) {
@@ -90,7 +90,7 @@ static prof_coro_t *make(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
     gp_maps_each(visit, &search);
     if (!search.found)
         return NULL;
-    prof_coro_t *coro = grow(thread, &search, id);
+    prof_coro_t *coro = found_grow(thread, &search, id);
     if (coro != NULL || gp_grow(&known, &known_room, known_count, sizeof(*known)) != 0)
         return coro;
     coro = gp_coro_new(&search.birth);

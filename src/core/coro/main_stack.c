@@ -15,7 +15,7 @@ typedef struct search {
     gp_mapping_t mapping;
 } search_t;
 
-static bool visit(const gp_mapping_t *mapping, void *argument)
+static bool main_stack_visit(const gp_mapping_t *mapping, void *argument)
 {
     search_t *search = argument;
     if (mapping->lo <= search->inside) {
@@ -30,7 +30,7 @@ void gp_main_stack(uintptr_t *lo, uintptr_t *hi)
     search_t search = {.inside = getauxval(AT_RANDOM)}; // the kernel has put 16 random bytes on it
     struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
     *lo = *hi = 0;
-    if (search.inside == 0 || gp_maps_each(visit, &search) != 0 || search.mapping.hi <= search.inside)
+    if (search.inside == 0 || gp_maps_each(main_stack_visit, &search) != 0 || search.mapping.hi <= search.inside)
         return;
     getrlimit(RLIMIT_STACK, &limit);
     uintptr_t most = limit.rlim_cur > LEAST_GAP && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : LEAST_GAP;

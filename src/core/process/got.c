@@ -36,7 +36,7 @@ static unsigned long long seen_adds;
 static unsigned looks_left;
 static int memory = -1; // /proc/self/mem, while slots are written
 
-static bool write_slot(const gp_got_call_t *call, uintptr_t before, uintptr_t value)
+static bool got_write_slot(const gp_got_call_t *call, uintptr_t before, uintptr_t value)
 {
     if (call->is_protected)
         return memory >= 0 &&
@@ -52,21 +52,21 @@ static int by_place(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void sort_slots(void)
+static void got_sort_slots(void)
 {
     if (slot_count > 0)
         qsort(slots, slot_count, sizeof(slots[0]), by_place);
     sorted_count = slot_count;
 }
 
-static slot_t *find_slot(uintptr_t *at)
+static slot_t *got_find_slot(uintptr_t *at)
 {
     const slot_t key = {.at = at};
     return sorted_count > 0 ? bsearch(&key, slots, sorted_count, sizeof(slots[0]), by_place) : NULL;
 }
 
 // Is it the address of code, or as the file has it: of code in the module as if that were loaded at 0?
-static bool is_relocated(const struct dl_phdr_info *info, uintptr_t value)
+static bool got_is_relocated(const struct dl_phdr_info *info, uintptr_t value)
 {
     gp_module_t module;
     bool as_in_file = false;
@@ -79,14 +79,14 @@ static bool is_relocated(const struct dl_phdr_info *info, uintptr_t value)
     return !as_in_file && gp_module_find(value, &module) != GP_MODULE_NONE;
 }
 
-static void take_slot(const gp_got_call_t *call)
+static void got_take_slot(const gp_got_call_t *call)
 {
     uintptr_t before = __atomic_load_n(call->at, __ATOMIC_ACQUIRE);
-    slot_t *slot = find_slot(call->at);
+    slot_t *slot = got_find_slot(call->at);
     if (slot != NULL)
         slot->is_there = true;
     // A weak name that nothing defines stays so.
-    if (before == 0 || before == call->after || !is_relocated(call->info, before))
+    if (before == 0 || before == call->after || !got_is_relocated(call->info, before))
         return;
     is_short |= slot == NULL && slot_count == slot_room;
     if (slot == NULL && slot_count == slot_room)
@@ -94,30 +94,30 @@ static void take_slot(const gp_got_call_t *call)
     if (slot == NULL)
         slot = &slots[slot_count++];
     *slot = (slot_t){call->at, before, call->after, true};
-    if (!write_slot(call, before, call->after))
+    if (!got_write_slot(call, before, call->after))
         atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_UNPATCHED], 1, memory_order_relaxed);
 }
 
-static void give_slot_back(const gp_got_call_t *call)
+static void got_give_slot_back(const gp_got_call_t *call)
 {
-    const slot_t *slot = find_slot(call->at);
+    const slot_t *slot = got_find_slot(call->at);
     if (slot != NULL && __atomic_load_n(call->at, __ATOMIC_ACQUIRE) == call->after)
-        write_slot(call, call->after, slot->before);
+        got_write_slot(call, call->after, slot->before);
 }
 
 // Of a module that was loaded to look into its own libraries first: bound to the C library past the core, or about to.
-static void take_deep_slot(const gp_got_call_t *call)
+static void got_take_deep_slot(const gp_got_call_t *call)
 {
     gp_location_t value, libc;
     uintptr_t before = __atomic_load_n(call->at, __ATOMIC_ACQUIRE);
-    if (before == 0 || before == call->after || !call->is_undefined || !is_relocated(call->info, before) ||
+    if (before == 0 || before == call->after || !call->is_undefined || !got_is_relocated(call->info, before) ||
         !gp_module_locate(before, &value) || !gp_module_locate((uintptr_t)gnu_get_libc_version, &libc))
         return;
     if (gp_got_holds(call->info, before) || value.link_map == libc.link_map)
-        write_slot(call, before, call->after);
+        got_write_slot(call, before, call->after);
 }
 
-static void visit_all(gp_got_visit_t *visit, size_t first)
+static void got_visit_all(gp_got_visit_t *visit, size_t first)
 {
     memory = open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC);
     bool is_one_early = gp_got_calls_each(visit, first);
@@ -156,7 +156,7 @@ static bool make_room(void)
 }
 
 // Returns false where another thread does not come to an end.
-static bool begin(void)
+static bool got_begin(void)
 {
     enum { TRIES = 1000, PAUSE_NS = 100000 };
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -171,19 +171,19 @@ static bool begin(void)
     return false;
 }
 
-static void end(void)
+static void got_end(void)
 {
     atomic_store_explicit(&busy, 0, memory_order_release);
 }
 
-static void take_all(void)
+static void got_take_all(void)
 {
     for (size_t i = 0; i < slot_count; i++)
         slots[i].is_there = false;
     do {
         is_short = is_early = false;
-        visit_all(take_slot, 0);
-        sort_slots();
+        got_visit_all(got_take_slot, 0);
+        got_sort_slots();
     } while (is_short && make_room());
     forget_gone();
 }
@@ -192,13 +192,13 @@ void gp_got_take(void)
 {
     unsigned long long adds = 0;
     dl_iterate_phdr(read_adds, &adds);
-    if ((adds == seen_adds && looks_left == 0) || !begin())
+    if ((adds == seen_adds && looks_left == 0) || !got_begin())
         return;
     looks_left = adds == seen_adds && !is_early ? looks_left - 1 : LOOKS;
     seen_adds = adds;
     is_attached = true;
-    take_all();
-    end();
+    got_take_all();
+    got_end();
 }
 
 static int count_module(struct dl_phdr_info *info, size_t size, void *count)
@@ -218,25 +218,25 @@ size_t gp_got_modules(void)
 
 void gp_got_take_deep(size_t first)
 {
-    if (!begin())
+    if (!got_begin())
         return;
     if (is_attached)
-        take_all();
+        got_take_all();
     else
-        visit_all(take_deep_slot, first);
-    end();
+        got_visit_all(got_take_deep_slot, first);
+    got_end();
 }
 
 void gp_got_give_back(void)
 {
-    if (!begin())
+    if (!got_begin())
         return;
-    visit_all(give_slot_back, 0);
+    got_visit_all(got_give_slot_back, 0);
     free(slots);
     slots = NULL;
     slot_count = slot_room = sorted_count = 0;
     seen_adds = 0;
     looks_left = 0;
     is_attached = false;
-    end();
+    got_end();
 }

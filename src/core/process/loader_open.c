@@ -33,7 +33,7 @@ static open_t *real_open(void)
     return next;
 }
 
-__attribute__((noinline)) static void *open_deep(const char *path, int mode)
+__attribute__((noinline)) static void *loader_open_deep(const char *path, int mode)
 {
     size_t before = gp_got_modules();
     void *handle = real_open()(path, mode);
@@ -44,13 +44,13 @@ __attribute__((noinline)) static void *open_deep(const char *path, int mode)
     return handle;
 }
 
-static bool is_deep(const char *path, int mode)
+static bool loader_is_deep(const char *path, int mode)
 {
     return (mode & RTLD_DEEPBIND) && path != NULL && strchr(path, '/') != NULL && strchr(path, '$') == NULL;
 }
 
 AS_JUMP PROF_API void *dlopen(const char *path, int mode)
 {
-    open_t *to = is_deep(path, mode) ? open_deep : real_open();
+    open_t *to = loader_is_deep(path, mode) ? loader_open_deep : real_open();
     JUMP to(path, mode);
 }

@@ -22,7 +22,7 @@ void gp_live_image_process(uint32_t pid)
     }
 }
 
-static bool open_if_same(const gp_elf_module_t *module, gp_elf_t *elf, const char *path)
+static bool live_image_open_if_same(const gp_elf_module_t *module, gp_elf_t *elf, const char *path)
 {
     uint8_t build_id[GP_BUILD_ID_MAX];
     if (gp_elf_open(elf, path) < 0)
@@ -35,7 +35,7 @@ static bool open_if_same(const gp_elf_module_t *module, gp_elf_t *elf, const cha
 }
 
 // LO-HI rwxp OFFSET MAJOR:MINOR INODE PATH
-static bool is_mapping_of(const char *line, const char *path)
+static bool live_image_is_mapping_of(const char *line, const char *path)
 {
     static const char mark[] = " (deleted)";
     const char *at = strchr(line, '/');
@@ -46,7 +46,8 @@ static bool is_mapping_of(const char *line, const char *path)
     return *at == '\n' || (strncmp(at, mark, sizeof(mark) - 1) == 0 && at[sizeof(mark) - 1] == '\n');
 }
 
-static bool open_mapping(const gp_elf_module_t *module, uint32_t pid, gp_elf_t *elf, char path[GP_DEBUG_PATH_SIZE])
+static bool live_image_open_mapping(const gp_elf_module_t *module, uint32_t pid, gp_elf_t *elf,
+                                    char path[GP_DEBUG_PATH_SIZE])
 {
     char *line = NULL;
     size_t room = 0;
@@ -55,10 +56,10 @@ static bool open_mapping(const gp_elf_module_t *module, uint32_t pid, gp_elf_t *
     FILE *maps = fopen(path, "re");
     while (maps != NULL && !found && getline(&line, &room, maps) > 0) {
         int len = (int)strcspn(line, " ");
-        if (!is_mapping_of(line, module->path))
+        if (!live_image_is_mapping_of(line, module->path))
             continue;
         snprintf(path, GP_DEBUG_PATH_SIZE, "/proc/%" PRIu32 "/map_files/%.*s", pid, len, line);
-        found = open_if_same(module, elf, path);
+        found = live_image_open_if_same(module, elf, path);
         break; // all of them are one file
     }
     if (maps != NULL)
@@ -74,7 +75,7 @@ bool gp_live_image_open(const gp_elf_module_t *module, gp_elf_t *elf, char path[
         if (pid == 0)
             break;
         snprintf(path, GP_DEBUG_PATH_SIZE, "/proc/%" PRIu32 "/exe", pid);
-        if (open_if_same(module, elf, path) || open_mapping(module, pid, elf, path))
+        if (live_image_open_if_same(module, elf, path) || live_image_open_mapping(module, pid, elf, path))
             return true;
     }
     return false;
