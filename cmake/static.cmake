@@ -23,7 +23,7 @@ foreach(name .text .text.hot .text.startup .text.unlikely)
 endforeach()
 add_library(gp_static OBJECT static/find_object.c static/loader.c)
 add_custom_command(OUTPUT ${local}
-  COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${joined} ${GREENPROF_OBJECTS}
+  COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${joined} "$<FILTER:${GREENPROF_OBJECTS},EXCLUDE,loader_open>"
   COMMAND ${CMAKE_OBJCOPY} --wildcard --strip-debug --keep-global-symbol=prof_*
           --keep-global-symbol=__cyg_profile_func_* ${redefined} ${renamed} ${joined} ${local}
   COMMAND ${CMAKE_COMMAND} -E rm ${joined}

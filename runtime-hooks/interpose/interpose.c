@@ -4,11 +4,12 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "coro/stubs.h"
 #include "process/loader_hook.h"
 
-enum { PLACES = 256 };
+enum { PLACES = 256, PATH_BYTES = 512 }; // of a path: this runs on stacks of the program's
 
 // Originals that depend on the caller, by place of call. An entry is believed while nothing has been unloaded since;
 // the sequence makes a reader miss what is just being written.
@@ -64,30 +65,47 @@ static void *in_object(const char *path, const char *name)
     return original;
 }
 
-typedef struct search {
-    const char *name;
-    void *original;
-} search_t;
+typedef struct turn { // of the loader's list
+    size_t left;      // modules before the one that is wanted
+    char path[PATH_BYTES];
+} turn_t;
 
-static int look_into(struct dl_phdr_info *info, size_t size, void *argument)
+static int note_path(struct dl_phdr_info *info, size_t size, void *argument)
 {
     (void)size;
-    search_t *search = argument;
-    if (info->dlpi_name != NULL && info->dlpi_name[0] == '/')
-        search->original = in_object(info->dlpi_name, search->name);
-    return search->original != NULL;
+    turn_t *turn = argument;
+    if (turn->left-- > 0)
+        return 0;
+    size_t len = info->dlpi_name != NULL ? strlen(info->dlpi_name) + 1 : 0;
+    turn->path[0] = '\0';
+    if (len > 0 && len <= sizeof(turn->path))
+        memcpy(turn->path, info->dlpi_name, len);
+    return 1;
+}
+
+// One after the other: what opens a module waits for the loader, which may itself wait for its list.
+static void *in_any(const char *name)
+{
+    turn_t turn;
+    void *original = NULL;
+    for (size_t i = 0; original == NULL; i++) {
+        turn.left = i;
+        if (dl_iterate_phdr(note_path, &turn) == 0)
+            return NULL;
+        if (turn.path[0] == '/')
+            original = in_object(turn.path, name);
+    }
+    return original;
 }
 
 static void *in_scope_of(uintptr_t caller, const char *name)
 {
     Dl_info info;
-    search_t search = {.name = name};
+    void *original = NULL;
     if (dladdr((void *)caller, &info) != 0 && info.dli_fname != NULL)
-        search.original = in_object(info.dli_fname, name);
+        original = in_object(info.dli_fname, name);
     // The caller may be a dependency of the plugin, beside the one that has the name.
-    if (search.original == NULL)
-        dl_iterate_phdr(look_into, &search);
-    return search.original;
+    return original != NULL ? original : in_any(name);
 }
 
 void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/main_file.h"
 #include "interface.h"
 #include "patch/hooks.h"
 #include "patch/patch.h"
@@ -25,8 +26,9 @@ static int note_base(struct dl_phdr_info *info, size_t size, void *argument)
 
 int gp_patch_open_program(gp_patch_program_t *program)
 {
+    char path[GP_MAIN_FILE_SIZE];
     dl_iterate_phdr(note_base, &program->base);
-    return gp_elf_map("/proc/self/exe", &program->image);
+    return gp_elf_map(gp_main_file(path), &program->image);
 }
 
 void *gp_patch_program_function(const char *name)

@@ -23,7 +23,8 @@ static bool parse(const char *line, gp_mapping_t *mapping)
     for (int field = 0; field < 3 && end != NULL; field++)
         end = strchr(end + 1, ' ');
     mapping->inode = end != NULL ? strtoull(end, &end, 10) : 0;
-    mapping->is_heap = end != NULL && strstr(end, "[heap]") != NULL;
+    mapping->path = end != NULL ? end + strspn(end, " ") : "";
+    mapping->is_heap = strcmp(mapping->path, "[heap]") == 0;
     return true;
 }
 

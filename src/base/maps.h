@@ -12,6 +12,8 @@ typedef struct gp_mapping { // [lo, hi)
     int protection; // PROT_*
     uint64_t inode; // 0 = no file
     bool is_heap;   // what brk() gives
+    // As the kernel writes it, "" = none; cut where it is very long. Only for as long as the mapping is visited.
+    const char *path;
 } gp_mapping_t;
 
 // Returns whether the next mapping is wanted.

@@ -7,6 +7,7 @@
 //   bare        become another program, without an environment
 //   again       become this program once more
 //   load PATH   load a library; "loaded"
+//   lazy PATH   so that its calls are bound when they are made; "loaded"
 //   plugin MS   its plugin_burn(); "plugged"
 //   leave       end the main thread, and go on in another one; "left"
 // It says "ready" first.
@@ -127,9 +128,9 @@ static void become(const char *path, char *const *arguments, char *const *enviro
 
 static void (*plugin_burn)(uint64_t ns);
 
-static void load(const char *path)
+static void load(const char *path, int mode)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(path, mode | RTLD_LOCAL);
     *(void **)&plugin_burn = library != NULL ? dlsym(library, "plugin_burn") : NULL;
     puts(plugin_burn != NULL ? "loaded" : "failed");
 }
@@ -163,7 +164,9 @@ static void obey(const char *line, char **arguments)
     char path[PATH_BYTES];
     int ms;
     if (sscanf(line, "load %255s", path) == 1)
-        load(path);
+        load(path, RTLD_NOW);
+    else if (sscanf(line, "lazy %255s", path) == 1)
+        load(path, RTLD_LAZY);
     else if (sscanf(line, "plugin %d", &ms) == 1 && plugin_burn != NULL)
         use_plugin((uint64_t)ms * 1000000);
     else if (sscanf(line, "burn %d", &ms) == 1)

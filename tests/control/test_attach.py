@@ -14,6 +14,7 @@ from support import EVENTLET, GREENPROF, SERVICE, Attaching, Bare, Capture, Serv
 BUSY = os.environ["BUSY"]
 STATIC = os.environ["STATIC"]
 PLUGIN = os.path.realpath(os.environ["PLUGIN"])
+SLOW_PLUGIN = os.path.realpath(os.environ["SLOW_PLUGIN"])
 STRANGER = 65534
 END_ASKED = 6  # capture/format.h
 PTRACE_SEIZE = 0x4206
@@ -119,7 +120,7 @@ def slots_into_core(pid):
     count = 0
     with open(f"/proc/{pid}/mem", "rb") as memory:
         for (low, high), fields in zip(spans, mappings):
-            if fields[-1] not in (os.path.realpath(program) for program in (*SERVICE, BUSY, PLUGIN)) or "x" in fields[1]:
+            if fields[-1] not in (os.path.realpath(program) for program in (*SERVICE, BUSY, PLUGIN, SLOW_PLUGIN)) or "x" in fields[1]:
                 continue
             memory.seek(low)
             words = memoryview(memory.read(high - low)).cast("Q")
@@ -191,6 +192,41 @@ class Attach(Attaching):
         rows = self.rows("capture")
         self.near("the plugin's coroutine", rows[0][0], 0.3, 0.05, 0.01)
         self.assertIn("plugin_worker", self.do("report", "capture", "--by", "coroutine"))
+
+    def test_a_program_whose_file_is_gone(self):
+        """Its names can be had as long as it runs, or where a copy of it is: the build-id tells which file is the one."""
+        program = os.path.join(self.dir, "program")
+        for there in (None, SERVICE[0], BUSY):
+            shutil.copy(SERVICE[0], program)
+            service = Bare(self, [program, *SERVICE[1:]])
+            os.remove(program)
+            if there:
+                shutil.copy(there, program)
+            self.do("attach", service.pid, "-o", "capture")
+            service.burn(100)
+            self.do("detach", service.pid)
+            names = [self.do("report", "capture")]
+            service.kill()
+            names.append(self.command("report", "capture").stdout)
+            self.assertIn("burn_", names[0])
+            self.assertEqual("burn_" in names[1], there == SERVICE[0])
+            self.assertIn(f"{program} (pid {service.pid})", names[1])
+
+    def test_a_library_that_is_slow_to_load(self):
+        """Its slots are not taken before the loader is done with them, and given back as that has left them."""
+        link = os.path.join(self.dir, "plugin.so")
+        os.symlink(SLOW_PLUGIN, link)
+        for how in ("load", "lazy"):
+            service = Bare(self, SERVICE)
+            self.do("attach", service.pid, "-o", "capture")
+            before = slots_into_core(service.pid)
+            service.tell(f"{how} {link}", "loaded")
+            service.tell("plugin 0", "plugged")
+            self.wait_until(lambda: slots_into_core(service.pid) > before, "its calls are taken")
+            service.tell("plugin 0", "plugged")
+            self.do("detach", service.pid)
+            self.assertEqual(slots_into_core(service.pid), 0)
+            service.tell("plugin 0", "plugged")
 
     @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
     def test_green_threads(self):

@@ -6,12 +6,14 @@
 #include "cmocka_all.h"
 #include "collect/found_stack.h"
 #include "coro/registry.h"
+#include "coro/threads.h"
 #include "model/kinds.h"
 #include "signal/edge.h"
 #include "signal/region.h"
 
 enum { STACK = 64 << 10, MANY = 200, LOOKS = 16 };
 
+static gp_thread_t *thread;
 static unsigned live; // of GP_CORO_FOUND
 
 static void count(prof_coro_t *coro, void *unused)
@@ -51,8 +53,8 @@ static uintptr_t make_stack(char *space, unsigned i)
 // Where there was no time to look, it is looked up later, as the collector does.
 static prof_coro_t *find(uintptr_t sp, uint64_t *id)
 {
-    prof_coro_t *coro = gp_found_stack(sp, id);
-    for (; coro == NULL; coro = gp_found_stack(sp, id))
+    prof_coro_t *coro = gp_found_stack(thread, sp, id);
+    for (; coro == NULL; coro = gp_found_stack(thread, sp, id))
         usleep(10000);
     return coro;
 }
@@ -120,12 +122,52 @@ static void there_are_as_many_as_mappings(void **state)
     munmap(space, 2 * MANY * STACK);
 }
 
+// As the kernel lets stacks grow: upper half first.
+static void one_that_grows_is_the_same(void **state)
+{
+    (void)state;
+    uint64_t id, later;
+    look(LOOKS);
+    char *space = reserve();
+    for (unsigned i = 0; i < 2; i++) {
+        uintptr_t lo = (uintptr_t)space + 2 * (size_t)i * STACK, middle = lo + STACK / 2;
+        assert_int_equal(mprotect((void *)middle, STACK / 2, PROT_READ | PROT_WRITE), 0);
+        prof_coro_t *coro = i == 0 ? find(middle + 100, &id) : thread->root;
+        if (i == 1) { // the thread's own one
+            id = thread->root_id;
+            atomic_store(&coro->lo, middle);
+            atomic_store(&coro->hi, lo + STACK);
+        }
+        make_stack(space, i);
+        assert_ptr_equal(find(lo + 100, &later), coro);
+        assert_int_equal(later, id);
+        assert_true(coro->lo <= lo && coro->hi == lo + STACK);
+        assert_ptr_equal(find(middle + 100, &later), coro);
+        assert_int_equal(live_count(), 1);
+    }
+    munmap(space, 2 * MANY * STACK);
+    look(LOOKS);
+    assert_int_equal(live_count(), 0);
+}
+
+// However low the limit is at first: it may be raised.
+static void the_main_stack_may_grow(void **state)
+{
+    (void)state;
+    uintptr_t lo, hi, here = (uintptr_t)__builtin_frame_address(0);
+    gp_thread_own_stack(&lo, &hi);
+    assert_true(here - lo >= (uintptr_t)100 << 20 && here < hi);
+}
+
 int main(void)
 {
+    thread = gp_thread_attach();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_whose_mapping_is_gone_is_forgotten),
         cmocka_unit_test(one_that_runs_stays),
         cmocka_unit_test(there_are_as_many_as_mappings),
+        cmocka_unit_test(the_main_stack_may_grow),
+        cmocka_unit_test(one_that_grows_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #if defined(SAMPLE_AT)
 
 #include "coro/registry.h"
+#include "signal/more_stack.h"
 #include "signal/region.h"
 
 enum { PAGE = 4096, STACK = 4 * PAGE, PATIENCE = 60000 };
@@ -82,9 +83,35 @@ static void announced_stack_that_is_gone(void **state)
     munmap((void *)stack, PAGE);
 }
 
+// What is the thread's beside its own stack is no coroutine's: a segment of a split stack, and, in a program with Go, a
+// goroutine's stack.
+static void stacks_of_the_thread(void **state)
+{
+    (void)state;
+    uintptr_t stack = map(STACK), sp = stack + STACK / 2, go = (uintptr_t)0xc000100000;
+    uint64_t id, before = gp_thread_self->counters[GP_COUNTER_OUTSIDE];
+    void *memory =
+        mmap((void *)go, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    __asm__ volatile("movq %0, %%fs:0x70" ::"r"(stack + 1024));
+    sample_at(sp, 0);
+    __asm__ volatile("movq %0, %%fs:0x70" ::"r"(0l));
+    if (memory != MAP_FAILED) {
+        atomic_store(&gp_more_stack_of_go, true);
+        sample_at(go + STACK / 2, 0);
+        atomic_store(&gp_more_stack_of_go, false);
+    }
+    usleep(100000);
+    assert_int_equal(gp_thread_self->counters[GP_COUNTER_OUTSIDE], before);
+    assert_null(gp_region_find(sp, &id));
+    assert_null(gp_region_find(go + STACK / 2, &id));
+    munmap((void *)stack, STACK);
+    munmap((void *)go, STACK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(stacks_of_the_thread, sample_at_set_up, sample_at_tear_down),
         cmocka_unit_test_setup_teardown(stack_pointer_at_the_end, sample_at_set_up, sample_at_tear_down),
         cmocka_unit_test_setup_teardown(end_of_an_unknown_stack, sample_at_set_up, sample_at_tear_down),
         cmocka_unit_test_setup_teardown(found_stack_that_shrinks, sample_at_set_up, sample_at_tear_down),

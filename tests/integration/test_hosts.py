@@ -159,10 +159,28 @@ class Plugins(check.Case):
         self.check_total(folded, run.truth)
         self.at_most("incomplete walks", capture.counters["incomplete"], 0.01 * len(capture.samples))
 
+    @unittest.skipUnless(os.path.exists(os.path.join(check.PROGRAMS, "deepbind")), "sanitizers refuse RTLD_DEEPBIND")
+    def test_bound_past(self):
+        """By RTLD_DEEPBIND: its signals are its own, and the thread on which it blocks them is sampled."""
+        run = self.profile(["deepbind", check.PROGRAMS])
+        self.assertEqual(run.truth.values["HANDLED"], [["3"]])
+        self.check_functions(run.folded(), run.truth, len(run.capture().samples))
+
     def test_churn(self):
         """Loading and unloading as fast as it goes, at the highest rate: nothing may crash or hang."""
         run = self.profile(["plugins", check.PROGRAMS, 6000, "quick"], hz=20000)
         self.check_total(run.folded(), run.truth)
+
+
+class SplitStacks(check.Case):
+    @unittest.skipUnless(os.path.exists(os.path.join(check.PROGRAMS, "split_stacks")), "no -fsplit-stack here")
+    def test_segments_are_their_threads(self):
+        run = self.profile(["split_stacks"])
+        capture = run.capture()
+        self.check_functions(run.folded(), run.truth, len(capture.samples))
+        self.check_total(run.folded(), run.truth)
+        self.at_most("incomplete walks", capture.counters["incomplete"], 0.01 * len(capture.samples))
+        self.assertEqual(capture.counters.get("outside", 0), 0)
 
 
 class ControlFlow(check.Case):

@@ -33,6 +33,7 @@
 #include "signal/language.h"
 #include "signal/rest.h"
 #include "signal/ticks.h"
+#include "unwind/generated.h"
 #include "unwind/unwind.h"
 
 enum {
@@ -155,7 +156,7 @@ static void look_up_unknown(gp_thread_t *thread)
     uintptr_t sp = atomic_exchange_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
     uint64_t id;
     if (sp != 0)
-        gp_found_stack(sp, &id);
+        gp_found_stack(thread, sp, &id);
 }
 
 // Touch the part of the ring that the next rounds fill if they are as full as this one, before a handler has to.
@@ -214,6 +215,7 @@ static bool drain_all(void)
     }
     if (language != NULL)
         language->after_drain();
+    gp_generated_look();
     return is_any;
 }
 

@@ -43,6 +43,7 @@ static uint32_t kind_of(const gp_mapping_t *mapping, const gp_mapping_t *below, 
 
 typedef struct search {
     uintptr_t sp, image_end;
+    uintptr_t free; // what may be used below, while nothing else is mapped there
     gp_mapping_t below;
     gp_coro_birth_t birth;
     bool found;
@@ -56,6 +57,7 @@ static bool visit(const gp_mapping_t *mapping, void *argument)
         search->birth.lo = mapping->lo;
         search->birth.hi = mapping->hi;
         search->birth.region_kind = kind_of(mapping, &search->below, search->image_end);
+        search->free = search->below.hi;
     }
     if (mapping->inode != 0)
         search->image_end = mapping->hi;
@@ -63,16 +65,39 @@ static bool visit(const gp_mapping_t *mapping, void *argument)
     return !search->found;
 }
 
+// The stack that the mapping is, if it was a smaller one before: the main thread's, whose limit was raised, or another
+// one that the kernel lets grow. Returns NULL where there is none.
+static prof_coro_t *found_grow(gp_thread_t *thread, const search_t *search, uint64_t *id)
+{
+    const gp_coro_birth_t *now = &search->birth;
+    if (thread->root->hi == now->hi) {
+        uintptr_t more = now->hi - now->lo, room = now->lo - search->free; // so that not each page of it is news
+        *id = thread->root_id;
+        gp_coro_grow(thread->root, *id, now->lo - (more < room ? more : room));
+        return thread->root;
+    }
+    prof_coro_t *coro = gp_region_find(now->hi - 1, id);
+    if (coro == NULL || coro->kind != GP_CORO_FOUND || coro->hi != now->hi)
+        return NULL;
+    gp_coro_grow(coro, *id, now->lo);
+    return coro;
+}
+
 // One that there is no memory to keep in mind is not made.
-static prof_coro_t *make(uintptr_t sp)
+static prof_coro_t *make(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
 {
     search_t search = {.sp = sp, .birth = {.kind = GP_CORO_FOUND}};
     gp_maps_each(visit, &search);
-    if (!search.found || gp_grow(&known, &known_room, known_count, sizeof(*known)) != 0)
+    if (!search.found)
         return NULL;
-    prof_coro_t *coro = gp_coro_new(&search.birth);
-    if (coro != NULL)
-        known[known_count++] = (found_t){.coro = coro, .id = atomic_load_explicit(&coro->id, memory_order_relaxed)};
+    prof_coro_t *coro = found_grow(thread, &search, id);
+    if (coro != NULL || gp_grow(&known, &known_room, known_count, sizeof(*known)) != 0)
+        return coro;
+    coro = gp_coro_new(&search.birth);
+    if (coro == NULL)
+        return NULL;
+    *id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    known[known_count++] = (found_t){.coro = coro, .id = *id};
     return coro;
 }
 
@@ -87,17 +112,17 @@ static bool may_look(int64_t *credit_ns)
     return *credit_ns > 0;
 }
 
-prof_coro_t *gp_found_stack(uintptr_t sp, uint64_t *id)
+prof_coro_t *gp_found_stack(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
 {
     static int64_t credit_ns;
-    prof_coro_t *coro = gp_region_find(sp, id);
+    bool is_own = gp_region_holds(thread->root, thread->root_id, sp); // by now
+    prof_coro_t *coro = is_own ? thread->root : gp_region_find(sp, id);
+    *id = is_own ? thread->root_id : *id;
     if (coro != NULL || !may_look(&credit_ns))
         return coro;
     uint64_t before = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    coro = make(sp);
+    coro = make(thread, sp, id);
     credit_ns -= (int64_t)(gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before);
-    if (coro != NULL)
-        *id = atomic_load_explicit(&coro->id, memory_order_relaxed);
     return coro;
 }
 

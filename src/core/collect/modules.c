@@ -6,9 +6,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/index.h"
+#include "base/main_file.h"
+#include "collect/namespaces.h"
+#include "signal/more_stack.h"
 
 static gp_module_t *modules;
 static size_t module_count, module_room;
@@ -25,17 +27,18 @@ static struct {
     gp_loc_t loc;
 } cache[4096]; // program counter -> location, direct-mapped
 
-static void read_build_id(gp_module_t *module, const struct dl_phdr_info *info, const ElfW(Phdr) * header)
+static void read_notes(gp_module_t *module, const struct dl_phdr_info *info, const ElfW(Phdr) * header)
 {
     const char *at = (const char *)(info->dlpi_addr + header->p_vaddr), *end = at + header->p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
         const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)at;
         const char *name = at + sizeof(*note), *desc = name + ((note->n_namesz + 3u) & ~3u);
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(name, "GNU", 4) == 0 &&
-            desc + note->n_descsz <= end) {
+        bool is_whole = note->n_namesz == 4 && desc + note->n_descsz <= end;
+        if (is_whole && note->n_type == NT_GNU_BUILD_ID && memcmp(name, "GNU", 4) == 0) {
             module->build_id_len = note->n_descsz < 20 ? note->n_descsz : 20;
             memcpy(module->build_id, desc, module->build_id_len);
-            return;
+        } else if (is_whole && memcmp(name, "Go\0", 4) == 0) {
+            atomic_store_explicit(&gp_more_stack_of_go, true, memory_order_relaxed);
         }
         at = desc + ((note->n_descsz + 3u) & ~3u);
     }
@@ -53,26 +56,29 @@ static void measure(gp_module_t *module, const struct dl_phdr_info *info)
             module->start = lo < module->start ? lo : module->start;
             module->end = hi > module->end ? hi : module->end;
         } else if (header->p_type == PT_NOTE) {
-            read_build_id(module, info, header);
+            read_notes(module, info, header);
         }
     }
 }
 
 static char *path_of(const struct dl_phdr_info *info, const gp_module_t *module)
 {
-    if (info->dlpi_name != NULL && info->dlpi_name[0] != '\0') {
-        if (strncmp(info->dlpi_name, "linux-vdso", 10) == 0)
-            return strdup("[vdso]");
-        char *absolute = info->dlpi_name[0] == '/' ? NULL : realpath(info->dlpi_name, NULL);
-        return absolute != NULL ? absolute : strdup(info->dlpi_name);
-    }
-    if (module_count > 0 && module->start > 0 && modules[0].bias != module->bias)
+    char path[GP_MAIN_FILE_SIZE];
+    const char *name = info->dlpi_name != NULL ? info->dlpi_name : "";
+    bool is_nameless = name[0] == '\0';
+    if (strncmp(name, "linux-vdso", 10) == 0)
+        return strdup("[vdso]");
+    if (is_nameless && module_count > 0 && module->start > 0 && modules[0].bias != module->bias)
         return strdup("[vdso]"); // nameless but not the first: older loaders leave the vDSO's name empty
-    char path[4096];
-    // Not /proc/self: it has no image any more once the main thread ended by pthread_exit().
-    ssize_t len = readlink("/proc/thread-self/exe", path, sizeof(path) - 1);
-    path[len > 0 ? len : 0] = '\0';
-    return strdup(path);
+    if (name[0] == '/' && strncmp(name, "/proc/", 6) != 0)
+        return strdup(name);
+    // A relative name is from where the program was; by a descriptor's one it may have loaded a memfd.
+    path[0] = '\0';
+    if (is_nameless)
+        gp_main_file(path);
+    else
+        gp_mapped_file(module->start, path);
+    return strdup(is_nameless || path[0] == '/' ? path : name);
 }
 
 // Made by the linker, in libgreenprof.a only (cmake/static.cmake): what is ours of the one module that there is.
@@ -243,6 +249,32 @@ static gp_loc_t location_in(gp_module_t *module, uintptr_t pc)
     return loc;
 }
 
+// Where it is in none that dl_iterate_phdr() lists, as that has those of the program's own namespace: dlmopen().
+static int visit_elsewhere(struct dl_phdr_info *unused, size_t size, void *pc)
+{
+    struct dl_phdr_info info;
+    char path[GP_MAIN_FILE_SIZE];
+    (void)unused;
+    if (gp_namespace_module(*(const uintptr_t *)pc, &info)) {
+        gp_mapped_file(*(const uintptr_t *)pc, path);
+        info.dlpi_name = path;
+        visit(&info, size, NULL);
+    }
+    return 1;
+}
+
+static gp_module_t *find_elsewhere(uintptr_t pc)
+{
+    size_t before = sorted_count;
+    if (unlisted > 0 || !gp_namespace_has(pc))
+        return NULL;
+    dl_iterate_phdr(visit_elsewhere, &pc);
+    gp_module_t *module = sorted_count > before ? &modules[sorted[before]] : NULL;
+    if (module != NULL)
+        qsort(sorted, sorted_count, sizeof(*sorted), by_start);
+    return module;
+}
+
 static gp_loc_t locate(uintptr_t pc)
 {
     size_t lo = 0, hi = sorted_count;
@@ -256,7 +288,8 @@ static gp_loc_t locate(uintptr_t pc)
         else
             return module->own || is_own_code(pc) ? GP_LOC_OWN : location_in(module, pc);
     }
-    return GP_LOC(0, pc);
+    gp_module_t *elsewhere = find_elsewhere(pc);
+    return elsewhere != NULL ? location_in(elsewhere, pc) : GP_LOC(0, pc);
 }
 
 gp_loc_t gp_modules_locate(uintptr_t pc)

@@ -2,6 +2,7 @@
 #include "collect/parked.h"
 
 #include <errno.h>
+#include <link.h>
 #include <string.h>
 
 #include "base/peek.h"
@@ -61,6 +62,24 @@ static size_t copy_stack(uintptr_t sp, uintptr_t hi)
     return length;
 }
 
+typedef struct copied { // and what walking it gives
+    gp_unwind_regs_t regs;
+    uintptr_t hi, *frames;
+    size_t max, depth;
+    unsigned *flags;
+    bool exact;
+} copied_t;
+
+static int walk_copy(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    copied_t *it = argument;
+    (void)info;
+    (void)size;
+    it->depth = (it->exact ? gp_unwind_walk : gp_unwind_walk_parked)(&it->regs, (uintptr_t)copy, it->hi, it->frames,
+                                                                     it->max, it->flags);
+    return 1;
+}
+
 size_t gp_parked_walk_from(const gp_unwind_regs_t *regs, bool exact, uintptr_t hi, uintptr_t *frames, size_t max,
                            unsigned *flags)
 {
@@ -68,13 +87,18 @@ size_t gp_parked_walk_from(const gp_unwind_regs_t *regs, bool exact, uintptr_t h
     size_t length = copy_stack(regs->sp, hi);
     if (length == 0)
         return 0;
-    uintptr_t move = (uintptr_t)copy - regs->sp;
-    gp_unwind_regs_t moved = {.pc = regs->pc, .sp = (uintptr_t)copy, .fp = regs->fp};
-    if (moved.fp >= regs->sp && moved.fp < hi)
-        moved.fp += move;
-    size_t (*walk)(const gp_unwind_regs_t *, uintptr_t, uintptr_t, uintptr_t *, size_t, unsigned *) =
-        exact ? gp_unwind_walk : gp_unwind_walk_parked;
-    return walk(&moved, (uintptr_t)copy, (uintptr_t)copy + length, frames, max, flags);
+    copied_t copied = {.regs = {.pc = regs->pc, .sp = (uintptr_t)copy, .fp = regs->fp},
+                       .hi = (uintptr_t)copy + length,
+                       .frames = frames,
+                       .max = max,
+                       .flags = flags,
+                       .exact = exact};
+    if (regs->fp >= regs->sp && regs->fp < hi)
+        copied.regs.fp += (uintptr_t)copy - regs->sp;
+    // Nothing of the program's holds the modules that a stack leads into: its coroutine may be forsaken, and they be on
+    // their way out. The loader unmaps none while its list is read. Source: glibc 2.36, elf/dl-close.c.
+    dl_iterate_phdr(walk_copy, &copied);
+    return copied.depth;
 }
 
 enum stack_state { STACK_KEPT, STACK_OVERWRITTEN, STACK_UNMAPPED };

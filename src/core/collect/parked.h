@@ -2,8 +2,9 @@
 // Stacks of coroutines that wait, and of threads that sleep, seen from another thread.
 //
 // Model: the stack is copied (with a system call that reports a bad address instead of faulting: the coroutine may be
-// destroyed meanwhile), pointers within it are moved along, and the copy is walked. It counts only if the coroutine was
-// not switched to in between. Caller holds the drain lock everywhere. Signals: not safe.
+// destroyed meanwhile), pointers within it are moved along, and the copy is walked while the loader unmaps no module.
+// It counts only if the coroutine was not switched to in between. Caller holds the drain lock everywhere. Signals: not
+// safe.
 #pragma once
 
 #include "collect/collector.h"

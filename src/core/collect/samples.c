@@ -8,6 +8,7 @@
 #include "coro/coro_name.h"
 #include "coro/threads.h"
 #include "signal/language.h"
+#include "unwind/generated.h"
 
 static gp_frame_place_t *frame_table;
 
@@ -48,6 +49,8 @@ void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *st
         }
     }
     if ((sample->flags & GP_UNWIND_INCOMPLETE) && !(sample->flags & GP_SAMPLE_SWITCHING)) {
+        if (sample->depth > 0)
+            gp_generated_met(sample->frames[sample->depth - 1]);
         locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
         stack->flags |= GP_STACK_INCOMPLETE;
     }
@@ -89,7 +92,7 @@ static void find_owner(gp_thread_t *thread, gp_sample_t *sample)
     uint64_t id;
     bool polled = sample->flags & (GP_SAMPLE_POLLED | GP_SAMPLE_MISFIT);
     prof_coro_t *coro =
-        polled ? gp_polled_owner(thread, sample, &id) : gp_found_stack(sample->frames[sample->depth], &id);
+        polled ? gp_polled_owner(thread, sample, &id) : gp_found_stack(thread, sample->frames[sample->depth], &id);
     if (coro == NULL)
         return;
     sample->coro = coro;

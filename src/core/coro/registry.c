@@ -231,6 +231,20 @@ void gp_coro_abandon(prof_coro_t *coro, uint64_t id)
     gp_unlock(&gp_registry_lock);
 }
 
+void gp_coro_grow(prof_coro_t *coro, uint64_t id, uintptr_t lo)
+{
+    gp_lock(&gp_registry_lock);
+    if (atomic_load_explicit(&coro->id, memory_order_relaxed) == id) {
+        bool is_linked = coro->kind == GP_CORO_FOUND;
+        if (is_linked)
+            gp_region_remove(coro);
+        atomic_store_explicit(&coro->lo, lo, memory_order_relaxed);
+        if (is_linked)
+            gp_region_insert(coro);
+    }
+    gp_unlock(&gp_registry_lock);
+}
+
 void gp_coro_retire(prof_coro_t *coro)
 {
     if (coro == NULL)

@@ -4,8 +4,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "coro/checker.h"
+#include "coro/main_stack.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "signal/mask.h"
@@ -20,7 +23,13 @@ void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
     pthread_attr_t attr;
     void *address = NULL;
     size_t size = 0;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     *lo = *hi = 0;
+    if ((pid_t)syscall(SYS_gettid) == getpid())
+        gp_main_stack(lo, hi);
+    if (here - *lo < *hi - *lo)
+        return;
+    *lo = *hi = 0; // a child that another thread has forked
     if (pthread_getattr_np(pthread_self(), &attr) != 0)
         return;
     pthread_attr_getstack(&attr, &address, &size);

@@ -7,12 +7,11 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/maps.h"
 #include "coro/last_thread.h"
+#include "coro/main_stack.h"
 #include "coro/own_memory.h"
 #include "coro/registry.h"
 #include "coro/shown.h"
@@ -230,36 +229,6 @@ static void set_own_stack(prof_coro_t *root)
     root->keeps_stack = hi != 0;
 }
 
-typedef struct main_stack {
-    uintptr_t inside, below; // an address in it; where the mapping below it ends
-    gp_mapping_t mapping;
-} main_stack_t;
-
-static bool visit_main_stack(const gp_mapping_t *mapping, void *argument)
-{
-    main_stack_t *stack = argument;
-    if (mapping->lo <= stack->inside) {
-        stack->below = stack->mapping.hi;
-        stack->mapping = *mapping;
-    }
-    return mapping->lo <= stack->inside;
-}
-
-// The main thread's stack, as any thread can find it: the kernel has put 16 random bytes on it, and it may grow down to
-// its limit. A child that another thread has forked has a main thread that is somewhere else.
-// Source: glibc 2.36, nptl/pthread_getattr_np.c.
-static void guess_main_stack(uintptr_t *lo, uintptr_t *hi)
-{
-    main_stack_t stack = {.inside = getauxval(AT_RANDOM)};
-    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
-    *lo = *hi = 0;
-    if (stack.inside == 0 || gp_maps_each(visit_main_stack, &stack) != 0 || stack.mapping.hi <= stack.inside)
-        return;
-    getrlimit(RLIMIT_STACK, &limit);
-    *hi = stack.mapping.hi;
-    *lo = *hi - stack.below > limit.rlim_cur ? *hi - (limit.rlim_cur & ~(rlim_t)4095) : stack.below;
-}
-
 static gp_thread_t *attach(void)
 {
     gp_thread_t *thread;
@@ -311,7 +280,7 @@ gp_thread_t *gp_thread_prepare(pid_t tid, bool (*is_unwanted)(pid_t tid))
     if (is_own)
         gp_thread_own_stack(&lo, &hi);
     else if (tid == getpid())
-        guess_main_stack(&lo, &hi);
+        gp_main_stack(&lo, &hi);
     // Of other threads it is guessed when the stack pointer is first seen.
     return new_block(tid, lo, hi, !is_own, is_unwanted);
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "session/follow.h"
-#include "settings.h"
 
 #include <fnmatch.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/main_file.h"
+#include "settings.h"
 
 // Programs that start other programs and are not of interest themselves.
 static const char *const launchers[] = {
@@ -21,10 +22,9 @@ static bool mode_is(const char *mode)
     return gp_setting_is(GP_SETTING_FOLLOW, mode);
 }
 
-static const char *executable(char path[PATH_MAX])
+static const char *executable(char path[GP_MAIN_FILE_SIZE])
 {
-    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    path[len > 0 ? len : 0] = '\0';
+    gp_main_file(path);
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
 }
@@ -39,7 +39,7 @@ static bool is_launcher(const char *name)
 
 bool gp_follow_image(void)
 {
-    char path[PATH_MAX];
+    char path[GP_MAIN_FILE_SIZE];
     const char *pattern = gp_setting(GP_SETTING_FOLLOW_NAME), *name = executable(path);
     int main_pid = (int)gp_setting_number(GP_SETTING_PID);
     bool own = main_pid == 0 || main_pid == getpid(), first = own && gp_setting(GP_SETTING_STARTED) == NULL;

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/main_file.h"
 #include "collect/functions.h"
 #include "collect/sampler.h"
 #include "collect/spawn_locate.h"
@@ -341,10 +342,10 @@ void gp_recording_text(gp_recording_t *recording, const char *key, const char *v
 
 void gp_recording_meta(gp_recording_t *recording)
 {
-    char text[4096];
-    ssize_t len = readlink("/proc/self/exe", text, sizeof(text));
-    if (len > 0)
-        gp_recording_text(recording, "exe", text, (size_t)len);
+    char text[GP_MAIN_FILE_SIZE];
+    gp_main_file(text);
+    if (text[0] != '\0')
+        gp_recording_text(recording, "exe", text, strlen(text));
     FILE *file = fopen("/proc/self/cmdline", "re");
     if (file != NULL) {
         size_t got = fread(text, 1, sizeof(text), file);

@@ -9,6 +9,7 @@
 #include "base/copy_words.h"
 #include "signal/host_stack.h"
 #include "signal/language.h"
+#include "signal/more_stack.h"
 #include "signal/poll.h"
 #include "signal/region.h"
 #include "signal/restart.h"
@@ -21,12 +22,14 @@ _Atomic unsigned gp_handler_depth = GP_UNWIND_DEPTH_DEFAULT;
 _Atomic int gp_handler_native;
 _Atomic uintptr_t gp_handler_own_code, gp_handler_own_bytes;
 _Atomic uint64_t gp_handler_census;
+_Atomic bool gp_more_stack_of_go;
 void (*gp_handler_kick)(void);
 
 enum {
     HANDLER_BYTES_MAX = 2048, // above the walk, which is limited by its own test
     PAGE = 4096,
     POPPED_BYTES = 512,            // more than an epilogue pops, and than a row reaches below where its frame ends
+    MORE_BYTES = 64 << 20,         // of a stack whose end is not known
     GUESSED_STACK_BYTES = 8 << 20, // of a thread that was found, not created under our eyes: glibc's default
     DOUBTED_NS = 50000,            // a handler that takes longer was preempted, as a rule
 };
@@ -42,6 +45,7 @@ typedef struct found { // what one signal found
     uint64_t off_ns;         // preempted since the last coarse point of the same slice
     const uintptr_t *frames; // its stack
     bool outside;
+    bool on_more;    // on a stack of the thread's beside its own
     bool unreported; // coroutines share this stack, and the switch to this one has not reached the hook yet
     bool in_window;  // the switch hook ran a moment ago, or hook and stack pointer disagree
     bool misfit;     // so do the runtime that is polled and the stack pointer
@@ -107,6 +111,11 @@ static void find_bounds(gp_thread_t *thread, found_t *found, uintptr_t *lo)
         coro = thread->root;
     }
     found->registers.doubt = coro->keeps_stack ? GP_UNWIND_SURE : GP_UNWIND_DOUBTS;
+    if (found->on_more) { // which was mapped later than the thread's own, and so below it
+        *lo = found->at & ~(uintptr_t)(PAGE - 1);
+        found->hi = found->at < found->hi ? found->hi : *lo + MORE_BYTES;
+        found->registers.doubt = GP_UNWIND_DOUBTS;
+    }
     if (found->polled.poll != NULL) {
         *lo = found->polled.lo;
         found->hi = found->polled.hi;
@@ -125,6 +134,8 @@ static void find_stack(gp_thread_t *thread, found_t *found)
 {
     uintptr_t lo;
     found->coro = gp_thread_coro_at(thread, found->at, &found->coro_id, &found->outside);
+    found->on_more = found->outside && gp_more_stack_at(found->at);
+    found->outside = found->outside && !found->on_more;
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     prof_coro_t *unreported = language != NULL ? language->unreported(&found->coro_id) : NULL;
     if (unreported != NULL) {

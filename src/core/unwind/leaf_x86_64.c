@@ -45,7 +45,7 @@ static uintptr_t through_jump(uintptr_t target)
         return target;
     uintptr_t slot = (uintptr_t)code + 6 + (uintptr_t)(intptr_t)read_i32(code + 2), resolved;
     gp_location_t where;
-    if (!gp_module_locate(target, &where) || slot < where.lo || slot + sizeof(resolved) > where.hi)
+    if (!gp_module_locate(target, &where) || !gp_module_reads(&where, slot, sizeof(resolved)))
         return target;
     memcpy(&resolved, (const void *)slot, sizeof(resolved));
     return resolved;
@@ -78,14 +78,13 @@ static bool direct_call_leads_to(uintptr_t ra, uintptr_t pc)
 
 bool gp_call_may_enter(uintptr_t ra, uintptr_t start)
 {
-    gp_location_t caller;
-    if (!gp_is_return_address(ra) || !gp_module_locate(ra - 1, &caller))
+    if (!gp_is_return_address(ra))
         return false;
     if (!is_direct_call(ra))
         return true;
     uintptr_t target = ra + (uintptr_t)(intptr_t)read_i32((const uint8_t *)(ra - 4));
     for (int jumps = 0; jumps < JUMPS_MAX && target != start; jumps++) {
-        if (target < caller.lo || target + 16 > caller.hi)
+        if (!in_text(target, ra - 1))
             return false;
         target = through_jump(target);
     }

@@ -25,6 +25,8 @@ typedef struct slot {
 
 static slot_t table[SLOTS];
 
+gp_program_t gp_program;
+
 enum { FIXED_MAX = 512 };
 
 static const void *fixed[FIXED_MAX];
@@ -89,10 +91,13 @@ static bool same_module(const gp_module_t *module, const gp_location_t *where)
            (module->fixed || module->id_at == NULL || memcmp(module->id_at, module->id, GP_MODULE_ID_BYTES) == 0);
 }
 
-static bool is_gone(const gp_module_t *module)
+// Nothing of `module` itself is read: it may be on its way out.
+//   next: what is there now, where that is its place
+static bool is_gone(const gp_module_t *module, const gp_module_t *next)
 {
     gp_location_t now;
-    return !module->fixed && (!gp_module_locate(module->where.lo, &now) || !same_module(module, &now));
+    return !module->fixed && ((same_place(&module->where, &next->where) && module->text_lo == next->text_lo) ||
+                              !gp_module_locate(module->where.lo, &now) || !same_place(&module->where, &now));
 }
 
 // Put a parsed module where no other one is, or one that is not loaded any more. The release pairs with read_slot()'s
@@ -106,7 +111,7 @@ static int publish(const gp_module_t *module)
         slot_t *slot = &table[at];
         gp_module_t was;
         uint32_t version = atomic_load_explicit(&slot->version, memory_order_relaxed);
-        if (version != 0 && (read_slot(slot, &was) != version || !is_gone(&was)))
+        if (version != 0 && (read_slot(slot, &was) != version || !is_gone(&was, module)))
             continue;
         if (!atomic_compare_exchange_strong_explicit(&slot->version, &version, version + 1, memory_order_acquire,
                                                      memory_order_relaxed))
@@ -120,12 +125,17 @@ static int publish(const gp_module_t *module)
     return GP_MODULE_UNLISTED;
 }
 
-static int find_listed(const gp_location_t *where, gp_module_t *module)
+static bool is_text(const gp_module_t *module, uintptr_t pc)
+{
+    return pc >= module->text_lo && pc < module->text_hi;
+}
+
+static int find_listed(const gp_location_t *where, uintptr_t pc, gp_module_t *module)
 {
     uint32_t way = first_way(where);
     for (uint32_t at = way; at < way + WAYS; at++) {
         uint32_t version = read_slot(&table[at], module);
-        if (version != 0 && same_module(module, where))
+        if (version != 0 && (!module->has_more_text || is_text(module, pc)) && same_module(module, where))
             return number_of(at, version);
     }
     return GP_MODULE_UNLISTED;
@@ -136,14 +146,13 @@ int gp_module_find(uintptr_t pc, gp_module_t *module)
     gp_location_t where;
     if (!gp_module_locate(pc, &where))
         return GP_MODULE_NONE;
-    int number = find_listed(&where, module);
+    int number = find_listed(&where, pc, module);
     if (number < 0) {
-        if (!gp_module_parse(&where, module))
+        if (!gp_module_parse(&where, pc, module) || (module->has_more_text && !is_text(module, pc)))
             return GP_MODULE_NONE;
         number = publish(module);
     }
-    bool code = pc >= module->text_lo && pc < module->text_hi;
-    return code ? number : GP_MODULE_NONE;
+    return is_text(module, pc) ? number : GP_MODULE_NONE;
 }
 
 bool gp_module_check(uint32_t number, uintptr_t pc)

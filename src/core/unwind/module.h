@@ -40,12 +40,29 @@ typedef struct gp_eh_index {
 
 typedef struct gp_module {
     gp_location_t where;
-    uintptr_t text_lo, text_hi; // hull of the executable segments
+    uintptr_t text_lo, text_hi; // the executable segment that was asked for, or the only one
     gp_eh_index_t eh;
     const uint8_t *id_at; // build id inside the first page, or NULL
     uint8_t id[GP_MODULE_ID_BYTES];
     bool fixed;
+    bool has_more_text; // other executable segments, each with a descriptor
 } gp_module_t;
+
+typedef struct gp_image { // its program headers
+    const void *headers;  // ElfW(Phdr)[count]
+    size_t count;
+    uintptr_t bias; // what is added to their addresses
+} gp_image_t;
+
+// The main program. Where there are gaps between its segments the loader has a mapping for each, and the program's
+// headers are in one of them: all of it is one location here. Written by gp_module_fixed_prepare(), once.
+typedef struct gp_program {
+    const void *link_map; // NULL: not known
+    gp_image_t image;
+    uintptr_t lo, hi;
+} gp_program_t;
+
+extern gp_program_t gp_program __attribute__((visibility("hidden")));
 
 // Find the mapping that holds `pc`. Returns false where no module is. Source: _dl_find_object(3),
 // glibc 2.35 (module_dlfo.c), or the latest dl_iterate_phdr snapshot (module_snapshot.c).
@@ -69,6 +86,12 @@ void gp_module_fixed_add(const void *link_map);
 const void *gp_module_fixed_get(size_t index); // NULL past the last
 bool gp_module_is_fixed(const void *link_map);
 
-// Decode the ELF and .eh_frame_hdr headers of the mapping `where`. Returns false for a mapping
-// without readable ELF headers.
-bool gp_module_parse(const gp_location_t *where, gp_module_t *module);
+// Decode the ELF and .eh_frame_hdr headers of the mapping `where`. `pc`: whose text, where there are several. Returns
+// false for a mapping without readable ELF headers.
+bool gp_module_parse(const gp_location_t *where, uintptr_t pc, gp_module_t *module);
+
+// The headers of the module that is mapped at `where`. Returns false where they cannot be read.
+bool gp_module_image(const gp_location_t *where, gp_image_t *image);
+
+// Is [at, at + len) in a segment of the module `where` that can be read?
+bool gp_module_reads(const gp_location_t *where, uintptr_t at, size_t len);

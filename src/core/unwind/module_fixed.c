@@ -8,6 +8,8 @@
 
 #include "unwind/module.h"
 
+enum { PAGE_BYTES = 4096 };
+
 static uintptr_t dynamic_value(const struct link_map *map, ElfW(Sxword) tag)
 {
     for (const ElfW(Dyn) *dyn = map->l_ld; dyn != NULL && dyn->d_tag != DT_NULL; dyn++)
@@ -61,14 +63,30 @@ static void add_preloads(const struct link_map *first)
     }
 }
 
-// dl_iterate_phdr is called for the loader's list lock only: the list itself is walked by hand,
-// because DT_NEEDED is not in what the callback gets.
+static void note_program(const struct link_map *map, const struct dl_phdr_info *info)
+{
+    gp_program = (gp_program_t){.image = {info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr}, .lo = UINTPTR_MAX};
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        uintptr_t lo = info->dlpi_addr + header->p_vaddr, hi = lo + header->p_memsz;
+        if (header->p_type != PT_LOAD)
+            continue;
+        lo &= ~(uintptr_t)(PAGE_BYTES - 1);
+        gp_program.lo = lo < gp_program.lo ? lo : gp_program.lo;
+        gp_program.hi = hi > gp_program.hi ? hi : gp_program.hi;
+    }
+    gp_program.link_map = gp_program.hi != 0 ? map : NULL;
+}
+
+// The loader's first module is the program. The list itself is walked by hand, because DT_NEEDED is not in what the
+// callback gets.
 static int collect(struct dl_phdr_info *info, size_t size, void *unused)
 {
-    (void)info, (void)size, (void)unused;
+    (void)size, (void)unused;
     const struct link_map *first = _r_debug.r_map;
     if (first == NULL)
         return 1;
+    note_program(first, info);
     gp_module_fixed_add(first);
     add_preloads(first);
     // The set grows while it is gone through: what the needed ones need is needed too.

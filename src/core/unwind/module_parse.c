@@ -13,46 +13,67 @@ enum {
     TABLE_ENCODING = GP_ENC_DATAREL | GP_ENC_SDATA4,
 };
 
-static const ElfW(Phdr) * program_headers(uintptr_t lo, size_t *count)
+static const ElfW(Phdr) * header_of(const gp_image_t *image, size_t i)
 {
-    const ElfW(Ehdr) *ehdr = (const ElfW(Ehdr) *)lo;
-    if (memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 || ehdr->e_phentsize != sizeof(ElfW(Phdr)) ||
-        ehdr->e_phoff + ehdr->e_phnum * sizeof(ElfW(Phdr)) > FIRST_PAGE)
-        return NULL;
-    *count = ehdr->e_phnum;
-    return (const ElfW(Phdr) *)(lo + ehdr->e_phoff);
+    return (const ElfW(Phdr) *)image->headers + i;
 }
 
 // The first PT_LOAD's page is where the mapping starts.
-static uintptr_t load_bias(const ElfW(Phdr) * phdr, size_t count, uintptr_t lo)
+static uintptr_t load_bias(const gp_image_t *image, uintptr_t lo)
 {
-    for (size_t i = 0; i < count; i++)
-        if (phdr[i].p_type == PT_LOAD)
-            return lo - (phdr[i].p_vaddr & ~(uintptr_t)(FIRST_PAGE - 1));
+    for (size_t i = 0; i < image->count; i++)
+        if (header_of(image, i)->p_type == PT_LOAD)
+            return lo - (header_of(image, i)->p_vaddr & ~(uintptr_t)(FIRST_PAGE - 1));
     return lo;
 }
 
-// End of the readable segment that holds `at`, or 0.
-static uintptr_t readable_end(const ElfW(Phdr) * phdr, size_t count, uintptr_t bias, uintptr_t at)
+bool gp_module_image(const gp_location_t *where, gp_image_t *image)
 {
-    for (size_t i = 0; i < count; i++) {
-        uintptr_t start = bias + phdr[i].p_vaddr;
-        if (phdr[i].p_type == PT_LOAD && (phdr[i].p_flags & PF_R) && at >= start && at - start < phdr[i].p_memsz)
-            return start + phdr[i].p_memsz;
+    if (where->link_map == gp_program.link_map && where->link_map != NULL) {
+        *image = gp_program.image;
+        return true;
+    }
+    const ElfW(Ehdr) *ehdr = (const ElfW(Ehdr) *)where->lo;
+    if (memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 || ehdr->e_phentsize != sizeof(ElfW(Phdr)) ||
+        ehdr->e_phoff + ehdr->e_phnum * sizeof(ElfW(Phdr)) > FIRST_PAGE)
+        return false;
+    *image = (gp_image_t){.headers = (const ElfW(Phdr) *)(where->lo + ehdr->e_phoff), .count = ehdr->e_phnum};
+    image->bias = load_bias(image, where->lo);
+    return true;
+}
+
+// End of the readable segment that holds `at`, or 0.
+static uintptr_t readable_end(const gp_image_t *image, uintptr_t at)
+{
+    for (size_t i = 0; i < image->count; i++) {
+        const ElfW(Phdr) *phdr = header_of(image, i);
+        uintptr_t start = image->bias + phdr->p_vaddr;
+        if (phdr->p_type == PT_LOAD && (phdr->p_flags & PF_R) && at >= start && at - start < phdr->p_memsz)
+            return start + phdr->p_memsz;
     }
     return 0;
 }
 
-static void parse_text(gp_module_t *module, const ElfW(Phdr) * phdr, size_t count, uintptr_t bias)
+bool gp_module_reads(const gp_location_t *where, uintptr_t at, size_t len)
 {
-    module->text_lo = UINTPTR_MAX;
-    for (size_t i = 0; i < count; i++) {
-        uintptr_t start = bias + phdr[i].p_vaddr, end = start + phdr[i].p_memsz;
+    gp_image_t image;
+    uintptr_t end = gp_module_image(where, &image) ? readable_end(&image, at) : 0;
+    return end != 0 && end - at >= len;
+}
+
+static void parse_text(gp_module_t *module, const gp_image_t *image, uintptr_t pc)
+{
+    for (size_t i = 0; i < image->count; i++) {
+        const ElfW(Phdr) *phdr = header_of(image, i);
+        uintptr_t start = image->bias + phdr->p_vaddr, end = start + phdr->p_memsz;
         // Code that cannot be read cannot be checked for calls: treat it as no code of ours.
-        if (phdr[i].p_type == PT_LOAD && (phdr[i].p_flags & PF_X) && (phdr[i].p_flags & PF_R)) {
-            module->text_lo = start < module->text_lo ? start : module->text_lo;
-            module->text_hi = end > module->text_hi ? end : module->text_hi;
-        }
+        if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X) || !(phdr->p_flags & PF_R))
+            continue;
+        module->has_more_text = module->text_hi != 0;
+        if (module->text_hi != 0 && (pc < start || pc >= end))
+            continue;
+        module->text_lo = start;
+        module->text_hi = end;
     }
 }
 
@@ -74,13 +95,14 @@ static void parse_build_id(gp_module_t *module, const ElfW(Nhdr) * note, size_t 
     }
 }
 
-static void parse_notes(gp_module_t *module, const ElfW(Phdr) * phdr, size_t count, uintptr_t bias)
+static void parse_notes(gp_module_t *module, const gp_image_t *image)
 {
-    for (size_t i = 0; i < count && module->id_at == NULL; i++) {
-        uintptr_t start = bias + phdr[i].p_vaddr;
-        if (phdr[i].p_type == PT_NOTE && start >= module->where.lo &&
-            start - module->where.lo + phdr[i].p_filesz <= FIRST_PAGE)
-            parse_build_id(module, (const ElfW(Nhdr) *)start, phdr[i].p_filesz);
+    for (size_t i = 0; i < image->count && module->id_at == NULL; i++) {
+        const ElfW(Phdr) *phdr = header_of(image, i);
+        uintptr_t start = image->bias + phdr->p_vaddr;
+        if (phdr->p_type == PT_NOTE && start >= module->where.lo &&
+            start - module->where.lo + phdr->p_filesz <= FIRST_PAGE)
+            parse_build_id(module, (const ElfW(Nhdr) *)start, phdr->p_filesz);
     }
 }
 
@@ -106,22 +128,19 @@ static bool parse_eh_frame_hdr(gp_eh_index_t *eh, const uint8_t *hdr, const uint
     return true;
 }
 
-bool gp_module_parse(const gp_location_t *where, gp_module_t *module)
+bool gp_module_parse(const gp_location_t *where, uintptr_t pc, gp_module_t *module)
 {
+    gp_image_t image;
     memset(module, 0, sizeof *module);
     module->where = *where;
-    size_t count = 0;
-    const ElfW(Phdr) *phdr = program_headers(where->lo, &count);
-    if (phdr == NULL)
+    if (!gp_module_image(where, &image))
         return false;
-    uintptr_t bias = load_bias(phdr, count, where->lo);
-    parse_text(module, phdr, count, bias);
-    parse_notes(module, phdr, count, bias);
+    parse_text(module, &image, pc);
     module->fixed = gp_module_is_fixed(where->link_map);
-    uintptr_t hdr_end = readable_end(phdr, count, bias, (uintptr_t)where->hdr);
-    if (where->hdr != NULL && hdr_end != 0 && parse_eh_frame_hdr(&module->eh, where->hdr, (const uint8_t *)hdr_end)) {
-        uintptr_t frames = (uintptr_t)module->eh.eh_frame;
-        module->eh.eh_end = (const uint8_t *)readable_end(phdr, count, bias, frames);
-    }
+    if (!module->fixed)
+        parse_notes(module, &image);
+    uintptr_t hdr_end = readable_end(&image, (uintptr_t)where->hdr);
+    if (where->hdr != NULL && hdr_end != 0 && parse_eh_frame_hdr(&module->eh, where->hdr, (const uint8_t *)hdr_end))
+        module->eh.eh_end = (const uint8_t *)readable_end(&image, (uintptr_t)module->eh.eh_frame);
     return true;
 }

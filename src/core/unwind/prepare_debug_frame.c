@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/main_file.h"
 #include "unwind/cfi.h"
 #include "unwind/debug_frame.h"
 #include "unwind/module.h"
@@ -24,7 +26,7 @@ static size_t seen_count;
 typedef struct module_file {
     gp_location_t where;
     uintptr_t bias;
-    char path[512];
+    char path[GP_MAIN_FILE_SIZE];
 } module_file_t;
 
 typedef struct collection {
@@ -55,9 +57,11 @@ static int collect(struct dl_phdr_info *info, size_t size, void *arg)
         if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X))
             continue;
         if (gp_module_locate(info->dlpi_addr + phdr->p_vaddr, &file->where) && is_new(file->where.link_map)) {
-            const char *name = info->dlpi_name != NULL && *info->dlpi_name != '\0' ? info->dlpi_name : "/proc/self/exe";
+            bool is_named = info->dlpi_name != NULL && *info->dlpi_name != '\0';
+            const char *name = is_named ? info->dlpi_name : gp_main_file(file->path);
             file->bias = info->dlpi_addr;
-            strncpy(file->path, name, sizeof file->path - 1);
+            if (name != file->path)
+                snprintf(file->path, sizeof file->path, "%s", name);
             all->count++;
         }
         break;

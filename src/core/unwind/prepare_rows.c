@@ -51,6 +51,7 @@ static bool store_blocks(void *context, const gp_row_t *row)
 void gp_unwind_prepare_leaf(uintptr_t pc)
 {
     preparation_t preparation = {.epoch = gp_cache_epoch(), .room = BLOCKS_MAX};
+    gp_location_t where;
     gp_module_t module;
     gp_cfi_section_t section;
     gp_fde_t fde;
@@ -59,9 +60,9 @@ void gp_unwind_prepare_leaf(uintptr_t pc)
         memset(seen_functions, 0, sizeof(seen_functions));
         seen_epoch = preparation.epoch;
     }
-    // Tables of a module that may be unloaded are read where its code runs at that moment: in the handler alone.
-    if (note(seen_blocks, pc / GP_CACHE_BLOCK) || !gp_addr_plausible(pc) ||
-        gp_module_find(pc, &module) == GP_MODULE_NONE || !module.fixed ||
+    // A module that may be unloaded is read where its code runs at that moment: in the handler alone.
+    if (note(seen_blocks, pc / GP_CACHE_BLOCK) || !gp_addr_plausible(pc) || !gp_module_locate(pc, &where) ||
+        !gp_module_is_fixed(where.link_map) || gp_module_find(pc, &module) == GP_MODULE_NONE ||
         !gp_fde_find(&module.eh, pc, &section, &fde) || note(seen_functions, fde.start))
         return;
     gp_row_table_want(&module);

@@ -68,7 +68,8 @@ static void warm_modules(void)
     for (size_t i = 0; (map = gp_module_fixed_get(i)) != NULL; i++) {
         gp_module_t module;
         gp_location_t where;
-        if (map->l_ld != NULL && gp_module_locate((uintptr_t)map->l_ld, &where) && gp_module_parse(&where, &module))
+        if (map->l_ld != NULL && gp_module_locate((uintptr_t)map->l_ld, &where) &&
+            gp_module_parse(&where, where.lo, &module))
             warm_tables(&module, &left);
     }
 }

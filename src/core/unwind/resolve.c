@@ -123,7 +123,7 @@ bool gp_is_return_address(uintptr_t pc)
     gp_module_t module;
     gp_location_t where;
     enum { CALL_MAX = 8 };
-    if (!gp_addr_plausible(pc) || !gp_module_locate(pc - 1, &where) || pc - where.lo < CALL_MAX ||
+    if (!gp_addr_plausible(pc) || !gp_module_locate(pc - 1, &where) ||
         (!gp_module_is_fixed(where.link_map) && !is_readable(pc - CALL_MAX, CALL_MAX)))
         return false;
     return gp_module_find(pc - 1, &module) != GP_MODULE_NONE && gp_arch_follows_call(pc, module.text_lo);

@@ -36,5 +36,5 @@ typedef struct gp_frame {
 enum gp_step gp_step_packed(gp_packed_row_t row, gp_frame_t *frame, gp_stack_t *stack);
 
 // Step out of code without a row, by the frame pointer if it can be trusted: inside the stack,
-// above the stack pointer, and the word beside it is a return address. Signals: safe.
+// above the stack pointer, and the word beside it is a return address, or in code that no module has. Signals: safe.
 enum gp_step gp_step_fallback(gp_frame_t *frame, gp_stack_t *stack);

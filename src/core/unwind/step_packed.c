@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Steps by packed rows, and by the frame pointer where there is no row.
+#include "unwind/generated.h"
 #include "unwind/leaf.h"
 #include "unwind/resolve.h"
 #include "unwind/step.h"
@@ -46,6 +47,16 @@ enum gp_step gp_step_packed(gp_packed_row_t row, gp_frame_t *frame, gp_stack_t *
     return GP_STEP_OK;
 }
 
+// The outermost frame has no frame pointer (psABI), and need not have been called: Go's goroutines return to the middle
+// of a function.
+static bool is_fixed_code(uintptr_t pc)
+{
+    gp_module_t module;
+    gp_location_t where;
+    return gp_addr_plausible(pc) && gp_module_locate(pc, &where) && gp_module_is_fixed(where.link_map) &&
+           gp_module_find(pc, &module) != GP_MODULE_NONE;
+}
+
 // Both processors lay a frame record out alike: the caller's frame pointer, then the return address.
 enum gp_step gp_step_fallback(gp_frame_t *frame, gp_stack_t *stack)
 {
@@ -55,8 +66,8 @@ enum gp_step gp_step_fallback(gp_frame_t *frame, gp_stack_t *stack)
     if (fp < frame->sp || !gp_stack_read(stack, fp, &next) || !gp_stack_read(stack, fp + WORD, &ra))
         return GP_STEP_LOST;
     ra = gp_arch_strip(ra);
-    if (!gp_is_return_address(ra))
-        return GP_STEP_LOST;
+    if (!gp_is_return_address(ra) && !gp_generated_has(ra - 1))
+        return next == 0 && is_fixed_code(ra) ? GP_STEP_END : GP_STEP_LOST;
     uintptr_t sp = fp + 2 * WORD;
     if (GP_RECORD_AT_SP && next > sp && next < stack->hi)
         sp = next;

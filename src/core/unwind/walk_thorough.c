@@ -2,6 +2,7 @@
 // The thorough half of a walk: the interrupted frame, full rows, code without rows, the stack's bottom.
 #include <string.h>
 
+#include "unwind/generated.h"
 #include "unwind/resolve.h"
 #include "unwind/walk.h"
 
@@ -115,7 +116,7 @@ static enum gp_step step_fallback(gp_walk_t *w)
 // made, or the walk went wrong. Only an interrupted pc is code for certain.
 static enum gp_step step_no_code(gp_walk_t *w)
 {
-    if (w->frame.exact)
+    if (w->frame.exact || gp_generated_has(w->frame.pc - 1))
         return step_fallback(w);
     bool forged = !gp_addr_plausible(w->frame.pc) && w->stack.hi - w->frame.sp < FORGED_NUMBER_SPAN;
     return forged || w->frame.pc == 0 ? GP_STEP_END : GP_STEP_LOST;

@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 
 #include "symbol/debug_file.h"
+#include "symbol/live_image.h"
 #include "symbol/symbolizer.h"
 #include "symbol/symfs.h"
 
@@ -199,7 +200,7 @@ static void load(gp_elf_module_t *module)
     }
     if (error == 0)
         gp_elf_close(&elf);
-    if (open_below(module, &elf, below)) {
+    if (open_below(module, &elf, below) || gp_live_image_open(module, &elf, below)) {
         load_file(module, &elf, below);
         gp_elf_close(&elf);
         return;

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "symbol/live_image.h"
 #include "symbol/symbolizer.h"
 #include "symbol/symfs.h"
 
@@ -43,6 +44,7 @@ void gp_symbolizer_process_perf_map(gp_symbolizer_t *symbolizer, uint32_t pid, u
 {
     char path[64], below[PATH_MAX];
     bool is_below = false;
+    gp_live_image_process(pid);
     snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", pid);
     for (size_t i = 0; i < gp_symfs_count(); i++) {
         if (gp_symfs_path(i, path, below, sizeof(below)) == 0)
@@ -57,6 +59,7 @@ void gp_symbolizer_process_perf_map(gp_symbolizer_t *symbolizer, uint32_t pid, u
 void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer)
 {
     char path[64];
+    gp_live_image_process((uint32_t)getpid());
     snprintf(path, sizeof(path), "/tmp/perf-%ld.map", (long)getpid());
     gp_symbolizer_perf_map(symbolizer, path, process_start_ns(), UINT64_MAX);
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "coro/main_stack.h"
+
+#include <sys/auxv.h>
+#include <sys/resource.h>
+
+#include "base/maps.h"
+
+// However low the limit is as a program begins, the kernel maps nothing so close below the stack by itself, so that
+// raising it later has an effect. Source: Linux 6.1, mm/util.c, mmap_base().
+enum { LEAST_GAP = 128 << 20 };
+
+typedef struct search {
+    uintptr_t inside, below; // an address in it; where the mapping below it ends
+    gp_mapping_t mapping;
+} search_t;
+
+static bool main_stack_visit(const gp_mapping_t *mapping, void *argument)
+{
+    search_t *search = argument;
+    if (mapping->lo <= search->inside) {
+        search->below = search->mapping.hi;
+        search->mapping = *mapping;
+    }
+    return mapping->lo <= search->inside;
+}
+
+void gp_main_stack(uintptr_t *lo, uintptr_t *hi)
+{
+    search_t search = {.inside = getauxval(AT_RANDOM)}; // the kernel has put 16 random bytes on it
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    *lo = *hi = 0;
+    if (search.inside == 0 || gp_maps_each(main_stack_visit, &search) != 0 || search.mapping.hi <= search.inside)
+        return;
+    getrlimit(RLIMIT_STACK, &limit);
+    uintptr_t most = limit.rlim_cur > LEAST_GAP && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : LEAST_GAP;
+    *hi = search.mapping.hi;
+    *lo = *hi - search.below > most ? *hi - (most & ~(uintptr_t)4095) : search.below;
+    if (*lo > search.mapping.lo)
+        *lo = search.mapping.lo;
+}
