@@ -410,17 +410,23 @@ gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *s
 void gp_source_warn_changed(const gp_source_t *source)
 {
     uint32_t next = 0, unread = 0;
-    const char *path, *first = NULL;
-    int why, error = 0;
-    while ((path = gp_symbolizer_nameless(source->symbolizer, &next, &why)) != NULL) {
-        if (why == GP_NAMELESS_CHANGED)
-            gp_warn(path, "is another build than the one that was profiled: its functions have no names");
-        else if (why == GP_NAMELESS_UNSURE)
-            gp_warn(path, "may be another build than the one that was profiled, of which no build-id is known: its "
-                          "functions have no names");
+    const char *first = NULL;
+    gp_nameless_t module;
+    int error = 0;
+    while (gp_symbolizer_nameless(source->symbolizer, &next, &module)) {
+        if (module.why == GP_NAMELESS_CHANGED)
+            gp_warn(module.path, "is another build than the one that was profiled: its functions have no names");
+        else if (module.why == GP_NAMELESS_UNSURE)
+            gp_warn(module.path, "may be another build than the one that was profiled, of which no build-id is known: "
+                                 "its functions have no names");
+        else if (module.why == GP_NAMELESS_SPLIT)
+            gp_warn(module.path,
+                    "%zu of its .dwo files %s missing, or of another build, %s: what is inlined there is "
+                    "not shown",
+                    module.missing, module.missing == 1 ? "is" : "are", module.missing_at);
         else if (unread++ == 0) {
-            first = path;
-            error = why;
+            first = module.path;
+            error = module.why;
         }
     }
     if (unread == 1)

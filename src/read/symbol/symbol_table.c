@@ -224,6 +224,22 @@ gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t addres
     return upto > 0 && address < table->ranges[upto - 1].hi ? &table->ranges[upto - 1] : NULL;
 }
 
+uint64_t gp_symbol_table_entry(const gp_symbol_table_t *table, const gp_range_t *range)
+{
+    const char *suffix = strstr(range->name, ".cold");
+    size_t len = suffix != NULL ? (size_t)(suffix - range->name) : 0;
+    uint64_t entry = range->start;
+    for (size_t i = 0; i < table->count && len > 0; i++) {
+        const gp_range_t *other = &table->ranges[i];
+        if (strncmp(other->name, range->name, len) != 0 || other->name[len] != '\0' || other->start == entry)
+            continue;
+        if (entry != range->start)
+            return range->start; // there are several
+        entry = other->start;
+    }
+    return entry;
+}
+
 void gp_symbol_table_free(gp_symbol_table_t *table)
 {
     free(table->ranges);
