@@ -10,6 +10,7 @@
 typedef struct candidate {
     uint64_t lo, hi; // hi == lo: no size
     bool dynamic;    // of a .dynsym: without a size it covers nothing
+    bool label;      // local, without a type and a size
     uint64_t section_end;
     const char *name;
     uint32_t rank; // smaller is the better of several names for one range
@@ -67,6 +68,7 @@ static int collect(candidates_t *all, const gp_symbol_source_t *source, const El
             .lo = symbol->st_value,
             .hi = symbol->st_value + size,
             .dynamic = source->dynamic,
+            .label = size == 0 && symbol->st_info == ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE),
             .section_end = end,
             .name = name,
             .rank = name_rank(symbol, name),
@@ -92,7 +94,7 @@ static int collect_source(candidates_t *all, const gp_symbol_source_t *source, c
     return result;
 }
 
-// By start, then the larger first (it is the outer one), then the better name.
+// By start, then the larger first (it is the outer one), functions before labels, then the better name.
 static int compare_candidates(const void *left, const void *right)
 {
     const candidate_t *a = left, *b = right;
@@ -100,12 +102,30 @@ static int compare_candidates(const void *left, const void *right)
         return a->lo < b->lo ? -1 : 1;
     if (a->hi != b->hi)
         return a->hi > b->hi ? -1 : 1;
+    if (a->label != b->label)
+        return a->label - b->label;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
     return strcmp(a->name, b->name);
 }
 
-// Give symbols without a size the code up to whatever comes next, unless they are labels inside a sized one.
+// Where what begins at all->items[number] meets the next that ends it: labels do so among themselves, nasm's "f.loop"
+// not even to f.
+static uint64_t next_start(const candidates_t *all, size_t number)
+{
+    const candidate_t *item = &all->items[number];
+    size_t len = strlen(item->name);
+    for (size_t i = number + 1; i < all->count; i++) {
+        const candidate_t *next = &all->items[i];
+        bool within =
+            next->label && (!item->label || (strncmp(next->name, item->name, len) == 0 && next->name[len] == '.'));
+        if (next->lo > item->lo && !within)
+            return next->lo;
+    }
+    return UINT64_MAX;
+}
+
+// Give symbols without a size the code up to whatever comes next, unless they are inside another one.
 static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions)
 {
     uint64_t covered = 0;
@@ -117,13 +137,9 @@ static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions
         }
         if (item->lo < covered || item->dynamic)
             continue;
-        size_t next = i + 1;
-        while (next < all->count && all->items[next].lo == item->lo)
-            next++;
-        item->hi = item->section_end;
-        if (next < all->count && all->items[next].lo < item->hi)
-            item->hi = all->items[next].lo;
-        item->hi = gp_eh_functions_limit(functions, item->lo, item->hi);
+        uint64_t next = next_start(all, i);
+        item->hi = gp_eh_functions_limit(functions, item->lo, next < item->section_end ? next : item->section_end);
+        covered = item->hi;
     }
 }
 

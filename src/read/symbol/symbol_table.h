@@ -2,10 +2,11 @@
 // The functions of one ELF file as disjoint address ranges.
 //
 // Model: an address has a name only where a symbol covers it. Sized symbols cover their size; where they nest, the
-// innermost wins. Symbols without a size (hand-written assembly, _start) cover up to the next symbol, the end of their
-// section or the next function that .eh_frame_hdr knows, whichever comes first, and only in a full .symtab: in .dynsym
-// the next symbol says nothing about where a function ends. Threads: one at a time while it is built, any number
-// afterwards. Signals: not safe.
+// innermost wins. Functions without a size (hand-written assembly, _start) cover up to the next function, the end of
+// their section or what .eh_frame knows, their own end or the next function's start, whichever comes first, and only in
+// a full .symtab: in .dynsym the next symbol says nothing about where a function ends. A local symbol without a type is
+// a label (nasm's "f.loop"): it ends no function and is none, unless no function has its code; it goes on up to the
+// next one then. Threads: one at a time while it is built, any number afterwards. Signals: not safe.
 #pragma once
 
 #include <stdbool.h>
