@@ -3,7 +3,7 @@
 foreach(part buckets helpers index maps memory)
   list(APPEND fuzz_parts ${PROJECT_SOURCE_DIR}/src/base/${part}.c)
 endforeach()
-foreach(part compressed debug_file demangle dwarf dwarf_abbrev dwarf_ahead dwarf_files dwarf_flatten dwarf_form dwarf_functions
+foreach(part compressed debug_file demangle demangle_d dwarf dwarf_abbrev dwarf_ahead dwarf_files dwarf_flatten dwarf_form dwarf_functions
         dwarf_inlined dwarf_line_program dwarf_lines dwarf_origin dwarf_ranges dwarf_split dwarf_unit dwarf_walk eh_functions elf_file
         perf_map plt symbol_table symfs)
   list(APPEND fuzz_parts ${PROJECT_SOURCE_DIR}/src/read/symbol/${part}.c)
@@ -17,5 +17,8 @@ set(wrap_debug_info -Wl,--wrap=gp_elf_open)
 set(wrap_maps -Wl,--wrap=open,--wrap=read)
 foreach(target elf debug_info debug_line packed names perf_map maps)
   greenprof_fuzz(symbol ${target} SOURCE fuzz/fuzz_${target}.c CORPUS corpus/${target} RUNS 10000 LONGEST 16384 REPLAY gp_read
-    OPTIONS ${wrap_${target}} LIBRARIES ${GREENPROF_DEFLATE} -lz -llzma ${GREENPROF_ZSTD} -liberty)
+    OPTIONS ${wrap_${target}} LIBRARIES ${GREENPROF_DEFLATE} -lz -llzma ${GREENPROF_ZSTD} ${GREENPROF_D_OBJECT} -liberty)
+  if(TARGET symbol_fuzz_${target})
+    add_dependencies(symbol_fuzz_${target} gp_d_object)
+  endif()
 endforeach()

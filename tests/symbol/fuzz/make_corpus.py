@@ -88,7 +88,8 @@ def packed(directory):
 def texts(directory):
     names = ["_ZN4shop6BasketIiE3addERKi.constprop.0.cold", "_ZNSt6vectorIiSaIiEE9push_backEOi@plt", "main.part.0",
              "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "_RNvCs1234_7mycrate3foo",
-             "_RINvNtC3std3mem8align_ofdE", "_RNvMs_NtCs1_1a1bINtB4_3FoopE3bar", "_ZZ4workiENKUliE_clEi"]
+             "_RINvNtC3std3mem8align_ofdE", "_RNvMs_NtCs1_1a1bINtB4_3FoopE3bar", "_ZZ4workiENKUliE_clEi",
+             "_D8d_fibers4spinFdZv", "_D8demangle11__T4testTaZv", "camlStdlib__$2b_fun__map_3_8_code", "_Z3vecPfi.avx512f.0"]
     for number, name in enumerate(names):
         write(directory, "names", f"name{number}", name.encode())
     write(directory, "perf_map", "overlaps", b"1000 100 first\n1040 10 second one\n10f0 20 third\n0x900 0x800 last\n")
