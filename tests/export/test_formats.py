@@ -65,6 +65,15 @@ class Folded(unittest.TestCase):
         stacks = [line.rsplit(" ", 1)[0] for line in write("example", "folded").decode().splitlines()]
         self.assertEqual(len(stacks), len(set(stacks)))
 
+    def test_readers_of_two_columns(self):
+        """flamegraph.pl takes a second number at the end of the stack for the weight of another program."""
+        lines = write("odd", "folded").decode().splitlines()
+        self.assertEqual(len(lines), 7)
+        for line in lines:
+            stack = re.match(r"^(.*)\s+?(\d+(?:\.\d*)?)$", line)[1]
+            self.assertIsNone(re.match(r"^(.*)\s+?(\d+(?:\.\d*)?)$", stack), line)
+        self.assertIn("main;ends in_12 1000", lines)
+
     def test_empty(self):
         self.assertEqual(write("empty", "folded"), b"")
 

@@ -15,5 +15,7 @@ int main(int argc, char **argv)
         report = &empty_report;
     else if (strcmp(argv[1], "huge") == 0)
         report = &huge_report;
+    else if (strcmp(argv[1], "odd") == 0)
+        report = &odd_report;
     return exporter->write(report, stdout) == 0 && fflush(stdout) == 0 ? 0 : 1;
 }
