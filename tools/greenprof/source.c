@@ -246,9 +246,10 @@ static int find_requests(gp_source_t *source)
         return 0;
     if (source->requests->count > 0 || source->requests->left_out > 0)
         return gp_fail(source->path, "no whole request is left by %s", source->choice);
-    return gp_fail(source->path,
-                   "has no requests: prof_span_begin() and prof_trace_set() (<greenprof/trace.h>) say what "
-                   "is one");
+    return gp_fail(source->path, "has no requests: %s say what is one",
+                   source->dataset->function_count > 0 // of a language: Python's
+                       ? "greenprof.span() and greenprof.wsgi.Tracing"
+                       : "prof_span_begin() and prof_trace_set() (<greenprof/trace.h>)");
 }
 
 static void put_choice(FILE *out, const gp_option_t *option, const char *value)
