@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files that were rebuilt, replaced or deleted: names of the build that ran, or none.
+"""Files that were rebuilt, replaced or deleted: names of the build that ran, or none. Code that a linker has folded.
 
 usage: test_builds.py RESOLVE GREENPROF
 """
@@ -62,6 +62,27 @@ class Builds(unittest.TestCase):
                     self.assertIn(f"{file}: {words} than the one that was profiled", said)
                     os.rename(self.path("kept"), file)  # what was saved with its time is the one
                     self.assertEqual(self.functions(), ({"work_one"}, ""))
+
+    def test_identical_code(self):
+        """Where a linker made one of two functions, that is said, once; an alias in the source is no other function."""
+        source = WORK.replace("MORE", "") .replace("NAME", "work_one") + "".join(line for line in WORK.splitlines(True) if "NAME" in line) \
+            .replace("MORE", "").replace("NAME", "work_two") + """
+extern void __work_one(void) __attribute__((alias("work_one")));
+int main(void) { for (int i = 0; i < 2; i++) { work_one(); work_two(); } return 0; }
+"""
+        for linker in ("gold", "lld"):
+            if shutil.which("ld." + linker) is None:
+                self.skipTest(f"ld.{linker} is not installed")
+            for fold in ("all", "none"):
+                done = subprocess.run(["cc", "-O1", "-g", "-ffunction-sections", "-xc", "-", "-o", "program", "-fuse-ld=" + linker,
+                                       "-Wl,--icf=" + fold], cwd=self.place, input=source, text=True, capture_output=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.record()
+                named, said = self.functions()
+                words = (f"{self.path('program')}: work_one and work_two are the same code, folded by the linker or an alias: "
+                         "it has the first name\n")
+                self.assertEqual(said, f"greenprof: {words}" if fold == "all" else "")
+                self.assertEqual(named, {"work_one"} if fold == "all" else {"work_one", "work_two"})
 
     def test_it_had_none_and_has_one(self):
         file = self.build("work_one", "none")

@@ -149,7 +149,7 @@ static const char *obstacle(const gp_source_t *source, const char *path)
     uint32_t next = 0;
     gp_nameless_t warned;
     while (gp_symbolizer_nameless(source->symbolizer, &next, &warned))
-        if (warned.why != GP_NAMELESS_SPLIT && strcmp(warned.path, path) == 0)
+        if (warned.why > GP_NAMELESS_SPLIT && strcmp(warned.path, path) == 0)
             return "see the warning";
     return access(path, R_OK) != 0 ? strerror(errno) : NULL;
 }

@@ -424,7 +424,11 @@ void gp_source_warn_changed(const gp_source_t *source)
             gp_warn(module.path,
                     "%zu of its .dwo files %s missing, or of another build, %s: what is inlined there is "
                     "not shown",
-                    module.missing, module.missing == 1 ? "is" : "are", module.missing_at);
+                    module.count, module.count == 1 ? "is" : "are", module.example);
+        else if (module.why == GP_NAMELESS_FOLDED)
+            gp_warn(module.path,
+                    "%s and %s are the same code, folded by the linker or an alias: it has the first name%s",
+                    module.example, module.other, module.count == 1 ? "" : "; so have others");
         else if (unread++ == 0) {
             first = module.path;
             error = module.why;

@@ -28,6 +28,8 @@ typedef struct gp_elf_module {
     gp_eh_functions_t functions; // for code without a symbol
     gp_dwarf_t *dwarf;           // NULL = none
     bool is_asked_much;
+    size_t folded;                     // functions that were named and stand for others, too
+    const gp_range_t *folded_one;      // the first
     struct gp_expected *expected;      // addresses that will be asked about, once it is loaded
     struct gp_expected *_Atomic *late; // those that are told while a helper loads it; NULL = none can be
 } gp_elf_module_t;

@@ -11,9 +11,10 @@ typedef struct candidate {
     uint64_t lo, hi; // hi == lo: no size
     bool dynamic;    // of a .dynsym: without a size it covers nothing
     bool label;      // local, without a type and a size
+    bool foldable;   // strong and of a size, in a file whose linker folds identical code
     uint64_t section_end;
-    const char *name;
-    uint32_t rank; // smaller is the better of several names for one range
+    const char *name, *twin; // see gp_range_t
+    uint32_t rank;           // smaller is the better of several names for one range
 } candidate_t;
 
 typedef struct candidates {
@@ -48,10 +49,37 @@ static bool is_function(const gp_elf_t *elf, const Elf64_Sym *symbol, const char
     return name[0] != '\0' && name[0] != '@' && name[0] != '$'; // "$x": mapping symbols of aarch64
 }
 
+// Does the linker that made the file fold identical code, if it is asked to? Two names of one address are aliases else.
+static bool may_fold(const gp_elf_t *elf)
+{
+    const Elf64_Shdr *comment = gp_elf_section(elf, ".comment");
+    size_t len = 0;
+    if (gp_elf_section(elf, ".note.gnu.gold-version") != NULL)
+        return true;
+    char *text = comment != NULL ? gp_elf_section_read(elf, comment, &len) : NULL;
+    bool found = text != NULL && (memmem(text, len, "LLD ", 4) != NULL || memmem(text, len, "mold ", 5) != NULL);
+    free(text);
+    return found;
+}
+
+// Is one name made of the other ("__read", "read"), or are both of one constructor ("...C1Ev", "...C2Ev")?
+static bool are_related(const char *a, const char *b)
+{
+    a += strspn(a, "_");
+    b += strspn(b, "_");
+    size_t same = 0;
+    while (a[same] != '\0' && a[same] == b[same])
+        same++;
+    bool copies = same > 0 && (a[same - 1] == 'C' || a[same - 1] == 'D') && strlen(a) == strlen(b) &&
+                  strcmp(a + same + 1, b + same + 1) == 0;
+    return copies || strstr(a, b) != NULL || strstr(b, a) != NULL;
+}
+
 static int collect(candidates_t *all, const gp_symbol_source_t *source, const Elf64_Sym *symbols, size_t count,
                    const char *names, size_t names_len)
 {
     const gp_elf_t *elf = source->elf;
+    bool folds = may_fold(elf);
     for (size_t i = 0; i < count; i++) {
         const Elf64_Sym *symbol = &symbols[i];
         const char *name = symbol->st_name < names_len ? names + symbol->st_name : "";
@@ -68,6 +96,7 @@ static int collect(candidates_t *all, const gp_symbol_source_t *source, const El
             .lo = symbol->st_value,
             .hi = symbol->st_value + size,
             .dynamic = source->dynamic,
+            .foldable = folds && size > 0 && ELF64_ST_BIND(symbol->st_info) != STB_WEAK,
             .label = size == 0 && symbol->st_info == ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE),
             .section_end = end,
             .name = name,
@@ -149,9 +178,23 @@ static int emit(gp_symbol_table_t *table, uint64_t *position, uint64_t end, cons
     if (*position < end)
         result = gp_symbol_table_add(table, *position, end, candidate->lo, candidate->name,
                                      strcspn(candidate->name, "@")); // "memcpy@@GLIBC_2.14"
+    if (*position < end && result == 0 && candidate->twin != NULL)
+        table->ranges[table->count - 1].twin = gp_arena_text(&table->names, candidate->twin, strlen(candidate->twin));
     if (*position < end)
         *position = end;
     return result;
+}
+
+// Of the names for the same code the best comes first: it is said there that another function has it, too.
+static void find_twins(candidates_t *all)
+{
+    for (size_t i = 1, best = 0; i < all->count; i++) {
+        candidate_t *first = &all->items[best], *other = &all->items[i];
+        if (first->lo != other->lo || first->hi != other->hi)
+            best = i;
+        else if (first->twin == NULL && first->foldable && other->foldable && !are_related(first->name, other->name))
+            first->twin = other->name;
+    }
 }
 
 // Cut nested ranges into disjoint ones: a sweep with the stack of those that are open.
@@ -201,6 +244,7 @@ int gp_symbol_table_load(gp_symbol_table_t *table, const gp_symbol_source_t *sou
     if (result == 0 && all.count > 0) {
         gp_sort(all.items, all.count, sizeof(*all.items), compare_candidates);
         extend_unsized(&all, functions);
+        find_twins(&all);
         result = flatten(table, &all);
         gp_symbol_table_sort(table);
     }
@@ -216,7 +260,7 @@ int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint
     const char *copy = gp_arena_text(&table->names, name, name_len);
     if (copy == NULL || gp_grow(&table->ranges, &table->capacity, table->count, sizeof(*table->ranges)) < 0)
         return -ENOMEM;
-    table->ranges[table->count++] = (gp_range_t){lo, hi, start, copy, NULL, NULL};
+    table->ranges[table->count++] = (gp_range_t){.lo = lo, .hi = hi, .start = start, .name = copy};
     gp_buckets_free(&table->buckets); // of fewer ranges
     return 0;
 }

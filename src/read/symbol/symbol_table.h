@@ -22,6 +22,7 @@ typedef struct gp_range { // [lo, hi) has this name
     const char *name;
     const char *shown; // room for what the owner makes of the name; NULL at first
     const char *made;  // of that, what was made ahead (symbol_names.h); NULL = nothing
+    const char *twin;  // another function whose code a linker has put into one with this one's; NULL = none
 } gp_range_t;
 
 typedef struct gp_symbol_table { // zero-initialized = empty

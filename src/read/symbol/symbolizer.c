@@ -238,12 +238,14 @@ static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module, const
 
 // The function that has the code: its symbol's name, which is the one that others call it by; else
 // the one that DWARF knows; else "module+0x1234".
-static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, place_t place,
+static const char *outermost_name(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, place_t place,
                                   gp_range_t *range, const gp_dwarf_place_t *known)
 {
     if (range != NULL && range->shown == NULL) {
         gp_symbol_names_settle(module->names, range);
         range->shown = function_name(symbolizer, (place_t){place.module, range->start}, range->name, range->made);
+        if (range->twin != NULL && module->folded++ == 0)
+            module->folded_one = range;
     }
     if (range != NULL)
         return range->shown;
@@ -256,7 +258,7 @@ static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_modu
 
 typedef struct question { // what make_outer() and make_chain() need
     gp_symbolizer_t *symbolizer;
-    const gp_elf_module_t *module;
+    gp_elf_module_t *module;
     place_t place;
     gp_range_t *range; // of the symbol that covers it; NULL = none
     gp_dwarf_place_t known[GP_DWARF_PLACES_MAX];
@@ -311,7 +313,7 @@ static const char *first_file(const gp_elf_module_t *module, uint64_t address, c
 }
 
 // One symbol for each place, the innermost first, each leading to the next.
-static bool make_chain(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, place_t place, gp_symbol_t *symbol)
+static bool make_chain(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, place_t place, gp_symbol_t *symbol)
 {
     question_t question; // what is known is filled in as far as it is
     question.symbolizer = symbolizer;
@@ -497,19 +499,31 @@ static void look_at_nameless(gp_symbolizer_t *symbolizer, const gp_elf_module_t 
     *nameless = (gp_nameless_t){.path = module->path};
     nameless->why = module->changed ? GP_NAMELESS_CHANGED : module->unsure ? GP_NAMELESS_UNSURE : module->error;
     if (nameless->why == 0 && module->dwarf != NULL)
-        nameless->missing = gp_dwarf_missing(module->dwarf, place);
-    if (nameless->missing > 0) {
+        nameless->count = gp_dwarf_missing(module->dwarf, place);
+    if (nameless->count > 0) {
         nameless->why = GP_NAMELESS_SPLIT;
-        nameless->missing_at = gp_arena_text(&symbolizer->arena, place, strlen(place));
+        nameless->example = gp_arena_text(&symbolizer->arena, place, strlen(place));
     }
+}
+
+static void look_at_folded(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, gp_nameless_t *nameless)
+{
+    if (module->folded == 0)
+        return;
+    *nameless = (gp_nameless_t){.path = module->path, .why = GP_NAMELESS_FOLDED, .count = module->folded};
+    nameless->example = module->folded_one->shown;
+    nameless->other = gp_demangle(&symbolizer->arena, module->folded_one->twin);
 }
 
 bool gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, gp_nameless_t *nameless)
 {
     nameless->why = 0;
     pthread_mutex_lock(&symbolizer->lock);
-    for (; *next < symbolizer->module_count && nameless->why == 0; ++*next)
-        look_at_nameless(symbolizer, &symbolizer->modules[*next], nameless);
+    for (; *next < 2 * symbolizer->module_count && nameless->why == 0; ++*next)
+        if (*next % 2 == 0)
+            look_at_nameless(symbolizer, &symbolizer->modules[*next / 2], nameless);
+        else
+            look_at_folded(symbolizer, &symbolizer->modules[*next / 2], nameless);
     pthread_mutex_unlock(&symbolizer->lock);
     return nameless->why != 0;
 }

@@ -103,17 +103,20 @@ enum {
     GP_NAMELESS_CHANGED = -1, // the file is another build
     GP_NAMELESS_UNSURE = -2,  // it may be: the process did not tell the module's build-id
     GP_NAMELESS_SPLIT = -3,   // its functions have names; .dwo files with what is inlined into them are missing
+    GP_NAMELESS_FOLDED =
+        -4, // a linker made one of functions with identical code, or they are aliases: one name is shown
 };
 
 typedef struct gp_nameless {
     const char *path; // the module's
     int why;
-    size_t missing;         // of GP_NAMELESS_SPLIT: how many
-    const char *missing_at; // where the first one should be
+    size_t count;        // of GP_NAMELESS_SPLIT: files; of GP_NAMELESS_FOLDED: functions
+    const char *example; // where the first file should be; the name that the first function has
+    const char *other;   // which could also be this one
 } gp_nameless_t;
 
 // Go through those modules.
-//   next: 0 at first; updated.
+//   next: 0 at first; updated. A module may come twice, the second time with GP_NAMELESS_FOLDED.
 // Returns false when there are no more.
 bool gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, gp_nameless_t *nameless);
 
