@@ -278,7 +278,7 @@ static int define(const gp_captures_pass_t *pass, gp_common_t kind, enum gp_chun
     return is_new ? pass_on(pass, type, record, bytes) : 0;
 }
 
-// Of a module without a build-id, 0 = not known.
+// A module without a build-id has one; 0 = not known.
 static uint64_t stamp_of(const gp_module_record_t *module)
 {
     gp_file_stamp_t stamp;

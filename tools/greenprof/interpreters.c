@@ -24,7 +24,7 @@ static const program_t programs[] = {
     {"guile", {"Guile", ""}},
 };
 
-// What follows the name: a version, or what the program is for.
+// Does a version follow the name, perhaps behind what the program is for?
 static bool is_version(const char *rest)
 {
     static const char *const kinds[] = {"-fpm", "-cgi", "-cli"};

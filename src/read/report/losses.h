@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a capture says of what is missing from it, and of what greenprof itself took: the same in all outputs.
+// Losses that a capture tells, and what greenprof itself took: the same in all outputs.
 #pragma once
 
 #include "report/dataset.h"

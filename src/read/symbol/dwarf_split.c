@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Split units: what the file of a program has of them is a skeleton (addresses, the line table, the name of another
-// file), the DIEs are in a .dwo, or, put together from many of these, in a .dwp. One belongs to a unit whose id it has.
-// Source: DWARF 5, 7.3.2, 7.3.5 and appendix F; of version 4, gcc's wiki, "DebugFission" and "DebugFissionDWP".
+// file), the DIEs are in a .dwo, or, put together from many of these, in a .dwp. Both have the id of the unit that they
+// belong to. Source: DWARF 5, 7.3.2, 7.3.5 and appendix F; of version 4, gcc's wiki, "DebugFission" and
+// "DebugFissionDWP".
 #include "symbol/dwarf_unit.h"
 
 #include <stdio.h>
@@ -183,7 +184,7 @@ static bool split_take(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, gp_dwarf_sp
     unit->offset_bytes = found.offset_bytes;
     unit->abbrev_offset = found.abbrev_offset;
     unit->abbrevs = found.abbrevs;
-    // Of version 5 there are headers before these tables, and of a .dwo there is one of each.
+    // Headers come before these tables since version 5, and a .dwo has one of each.
     unsigned wide = found.offset_bytes == 8 ? 8 : 0;
     unit->str_offsets_base = found.version >= 5 ? 8 + wide : 0;
     unit->rnglists_base = 12 + wide;
@@ -278,14 +279,16 @@ void gp_dwarf_split_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
         return;
     if (split_find(room, unit))
         return;
-    atomic_store_explicit(&unit->is_missing, true, memory_order_relaxed); // for people, and orders nothing
+    // release: what the place is made of synchronizes with gp_dwarf_missing()
+    atomic_store_explicit(&unit->is_missing, true, memory_order_release);
 }
 
 size_t gp_dwarf_missing(const gp_dwarf_t *dwarf, char place[GP_DEBUG_PATH_SIZE])
 {
     size_t count = 0;
     for (size_t i = 0; i < dwarf->unit_count; i++)
-        if (atomic_load_explicit(&dwarf->units[i].is_missing, memory_order_relaxed) && count++ == 0)
+        if (atomic_load_explicit(&dwarf->units[i].is_missing, memory_order_acquire) &&
+            count++ == 0) // gp_dwarf_split_load()
             split_place(dwarf, &dwarf->units[i], 0, place);
     return count;
 }

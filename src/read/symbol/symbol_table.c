@@ -185,7 +185,7 @@ static int emit(gp_symbol_table_t *table, uint64_t *position, uint64_t end, cons
     return result;
 }
 
-// Of the names for the same code the best comes first: it is said there that another function has it, too.
+// The best of several names for the same code comes first: it is said there that another function has it, too.
 static void find_twins(candidates_t *all)
 {
     for (size_t i = 1, best = 0; i < all->count; i++) {
