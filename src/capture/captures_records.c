@@ -7,6 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/file_stamp.h"
 #include "capture/captures_private.h"
 
 enum { HOG_BITS = 40, SAMPLES_AT_ONCE = 256 };
@@ -277,12 +278,20 @@ static int define(const gp_captures_pass_t *pass, gp_common_t kind, enum gp_chun
     return is_new ? pass_on(pass, type, record, bytes) : 0;
 }
 
+// A module without a build-id has one; 0 = not known.
+static uint64_t stamp_of(const gp_module_record_t *module)
+{
+    gp_file_stamp_t stamp;
+    memcpy(&stamp, module->build_id, sizeof(stamp));
+    return stamp.bytes ^ (uint64_t)stamp.changed_ns;
+}
+
 static int on_module(void *context, const gp_module_record_t *module, const char *path, size_t path_len)
 {
     size_t bytes = sizeof(*module) + path_len;
     gp_module_record_t *record = copy(context, module, bytes);
-    gp_common_key_t key =
-        module->build_id_len > 0 ? key_of(module->build_id, module->build_id_len, 1) : key_of(path, path_len, 0);
+    gp_common_key_t key = module->build_id_len > 0 ? key_of(module->build_id, module->build_id_len, 1)
+                                                   : key_of(path, path_len, stamp_of(module));
     return record != NULL ? define(context, GP_COMMON_MODULES, GP_CHUNK_MODULES, record, bytes, key, &record->id,
                                    GP_MODULE_LANGUAGE - 1)
                           : -ENOMEM;

@@ -149,7 +149,7 @@ typedef struct gp_module_record {
     uint16_t path_len;     //  6
     uint64_t start, end;   //  8, 16 mapped range [start, end)
     uint64_t bias;         // 24 address = bias + ELF address
-    uint8_t build_id[20];  // 32
+    uint8_t build_id[20];  // 32 without one: gp_file_stamp_t of the file, zeroed where it is not known
     uint8_t reserved[4];   // 52
 } gp_module_record_t;      // 56, then path_len bytes of path ("[vdso]" for the vDSO), padding to 8
 

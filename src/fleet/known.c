@@ -142,7 +142,7 @@ static int on_module(void *context, const gp_module_record_t *record, const char
     const uint64_t *found = gp_known_get(&known->module_table, record->id);
     module.build_id_len =
         record->build_id_len < sizeof(module.build_id) ? record->build_id_len : sizeof(module.build_id);
-    memcpy(module.build_id, record->build_id, module.build_id_len);
+    memcpy(module.build_id, record->build_id, sizeof(module.build_id));
     if (found != NULL) { // read again, or mapped again
         const gp_module_info_t *old = &known->modules[*found];
         if (strlen(old->path) == path_len && memcmp(old->path, path, path_len) == 0 &&

@@ -170,14 +170,14 @@ static int take_module(void *context, const gp_module_record_t *record, const ch
     gp_held_module_t module = {.id = record->id, .path = strndup(path, path_len)};
     module.build_id_len = record->build_id_len < sizeof(module.build_id) ? (uint8_t)record->build_id_len
                                                                          : (uint8_t)sizeof(module.build_id);
-    memcpy(module.build_id, record->build_id, module.build_id_len);
+    memcpy(module.build_id, record->build_id, sizeof(module.build_id));
     if (module.path == NULL ||
         gp_grow(&process->modules, &process->module_capacity, process->module_count, sizeof(module)) < 0) {
         free(module.path);
         return -ENOMEM;
     }
     process->modules[process->module_count++] = module;
-    return 0;
+    return 0; // -Wanalyzer-malloc-leak: the table keeps the path
 }
 
 static int take_stack(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames)

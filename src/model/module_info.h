@@ -7,7 +7,7 @@
 typedef struct gp_module_info {
     uint32_t id; // as in gp_loc_t
     uint32_t build_id_len;
-    uint8_t build_id[20];
+    uint8_t build_id[20]; // as in gp_module_record_t
     uint64_t start, end, bias;
     const char *path; // "[vdso]" for the vDSO
 } gp_module_info_t;

@@ -81,6 +81,23 @@ class Export(Command):
             self.assertEqual(one.read(), two.read())
         self.assertEqual(sorted(os.listdir(self.directory)), ["out.prof", "out.svg", "same.svg", "test.greenprof"])
 
+    def test_suffixes(self):
+        """The suffix of the output is the format; one that is none's is refused, and no file is made."""
+        for name in ("o.folded", "o.svg", "o.html", "O.HTM", "o.pb.gz", "o.pprof", "o.speedscope.json", "o.trace.json", "o.json", "o.prof"):
+            self.succeed("export", self.capture, "-o", self.path(name))
+        for name, start in (("o.html", "<!DOCTYPE"), ("O.HTM", "<!DOCTYPE"), ("o.svg", "<?xml"), ("o.trace.json", '{"displayTimeUnit"')):
+            with open(self.path(name), encoding="utf-8") as file:
+                self.assertEqual(file.read(len(start)).lower(), start.lower(), name)
+        for name in ("g.html", "g.svg", "graph", "graph.1", ".hidden"):
+            self.succeed("flamegraph", self.capture, "-o", self.path(name))
+        before = sorted(os.listdir(self.directory))
+        for name in ("x.png", "x.pdf", "x.svgz"):
+            self.expect(2, f"no format has the suffix of '.*{name}'", "export", self.capture, "-o", self.path(name))
+            self.expect(2, f"{name}: a page is written as .html", "diff", self.capture, self.capture, "-o", self.path(name))
+        for name in ("x.png", "x.json", "x.pb.gz"):
+            self.expect(2, f"{name}: a flame graph is written as .html, a page, or as .svg", "flamegraph", self.capture, "-o", self.path(name))
+        self.assertEqual(sorted(os.listdir(self.directory)), before)
+
     def test_binary_to_pipe_but_not_to_terminal(self):
         data = run("export", self.capture, "--format", "pstats", text=False).stdout
         self.assertEqual(data[:1], b"{")

@@ -115,6 +115,37 @@ class Nameless(Command):
         self.assertIn(line, self.report(library, build_id))
         self.assertNotIn("no names", self.report(library, build_id, named=97, nameless=3))
 
+    def test_names_of_a_library(self):
+        """The loader and packages may each leave /usr out, and name a link."""
+        for path in glob.glob("/usr/lib/*/libz.so.1") + glob.glob("/lib/*/libz.so.1") + glob.glob("/usr/lib/*/libreadline.so.8"):
+            owner = subprocess.run(["dpkg", "-S", os.path.realpath(path), path], capture_output=True, text=True).stdout
+            notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
+            ident, package = re.search("Build ID: ([0-9a-f]+)", notes), owner.split(":")[0]
+            if package and ident and not os.path.exists(f"/usr/lib/debug/.build-id/{ident[1][:2]}/{ident[1][2:]}.debug"):
+                self.assertIn(f"most in {path}; the package {package}-dbgsym has them\n", self.report(path, ident[1]))
+
+    def test_interpreters(self):
+        """No package names a language's functions."""
+        for name, words in (("libruby-3.1.so.3.1", "Ruby's functions are not named yet; coroutines are: "),
+                            ("php8.2", "PHP's functions are not named yet; coroutines are: "),
+                            ("php-fpm8.2", "PHP's functions are not named yet; coroutines are: "),
+                            ("liblua5.4.so.0", "Lua's functions are not named yet; coroutines are: "),
+                            ("luajit-2.1.0", "LuaJIT's functions are not named yet, nor are coroutines: "),
+                            ("libluajit-5.1.so.2", "LuaJIT's functions are not named yet, nor are coroutines: "),
+                            ("rubyish", None), ("luatex", None), ("libRmath.so.1", None)):
+            library = self.path(name)
+            subprocess.run(["cc", "-s", "-shared", "-Wl,--build-id=0x0102", "-o", library, "-xc", "/dev/null"], check=True)
+            report = self.report(library, "0102")
+            self.assertEqual("build it with -g" in report, words is None)
+            self.assertNotIn("package", report)
+            self.assertIn(f"  no names   {words}90.0 % of it is in the interpreter\n" if words else "no names", report)
+            self.assertNotIn("interpreter", self.report(library, "0102", named=97, nameless=3))
+
+    def test_symbols_that_do_not_cover_the_code(self):
+        library = self.path("library.so")
+        subprocess.run(["cc", "-shared", "-Wl,--build-id=0x0102", "-o", library, "-xc", "/dev/null"], check=True)
+        self.assertIn(f"most in {library}; its symbols do not cover that code\n", self.report(library, "0102"))
+
     def test_program_without_symbols(self):
         program = self.path("stripped")
         with open(self.path("source.c"), "w") as file:

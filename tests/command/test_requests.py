@@ -313,7 +313,9 @@ end 11000000 0
             self.expect(2, f"--by {by}: --thread chooses no requests", "report", capture, "--by", by, "--thread", "main")
             self.expect(1, "nothing|no whole request is left by --trace", "report", capture, "--by", by, "--trace",
                         "00000000000000000000000000000002")
-            self.expect(1, "has no requests", "report", self.make("none.greenprof", HEAD + "end 1 0\n"), "--by", by)
+            self.expect(1, "has no requests: prof_span_begin", "report", self.make("none.greenprof", HEAD + "end 1 0\n"), "--by", by)
+            python = self.make("python.greenprof", HEAD + "function 1 10 main /srv/app.py\nend 1 0\n")
+            self.expect(1, r"has no requests: greenprof\.span\(\) and greenprof\.wsgi\.Tracing", "report", python, "--by", by)
         self.expect(2, "this format has a timeline", "export", capture, "-f", "chrome", "--by", "critical-path")
 
     def test_random_schedules(self):

@@ -65,3 +65,27 @@ const gp_report_t huge_report = {
     .samples = 5000000001,
     .title = "huge",
 };
+
+static const gp_frame_t odd_frames[] = {
+    FRAME("main", "/src/main.c", 1, 1, "/opt/app/server", false),
+    FRAME("ends in 12", "/src/main.c", 2, 2, "/opt/app/server", false),
+    FRAME("ends in  1.5", "/src/main.c", 3, 3, "/opt/app/server", false),
+    FRAME("12", "/src/main.c", 4, 4, "/opt/app/server", false),
+    FRAME("a;b\t7", "/src/main.c", 5, 5, "/opt/app/server", false),
+    FRAME("two\xe2\x80\xa8lines\xc2\x85 3.", "/src/main.c", 6, 6, "/opt/app/server", false),
+};
+
+static const gp_row_t odd_rows[] = {
+    ROW(1000000, 1, 0, 1), ROW(1000000, 1, 0, 2), ROW(1000000, 1, 0, 3), ROW(1000000, 1, 0, 4),
+    ROW(1000000, 1, 0, 5), ROW(1000000, 1, 3),    ROW(1000000, 1, 1, 1),
+};
+
+const gp_report_t odd_report = {
+    .frames = odd_frames,
+    .frame_count = COUNT(odd_frames),
+    .rows = odd_rows,
+    .row_count = COUNT(odd_rows),
+    .total_ns = 7000000,
+    .samples = 7,
+    .title = "odd",
+};

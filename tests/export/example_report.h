@@ -7,6 +7,7 @@
 
 extern const gp_report_t example_report;
 extern const gp_report_t empty_report;
+extern const gp_report_t odd_report;
 // More samples than fit into 31 bits, more time than into 53 bits of nanoseconds.
 extern const gp_report_t huge_report;
 

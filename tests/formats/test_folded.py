@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Folded stacks, as flamegraph.pl reads them."""
+import re
+
 import support
 
 
@@ -24,6 +26,15 @@ class Folded(support.Files):
     def test_lines_are_distinct(self):
         stacks = [line.rsplit(" ", 1)[0] for line in self.written("example").decode().splitlines()]
         self.assertEqual(len(stacks), len(set(stacks)))
+
+    def test_readers_of_two_columns(self):
+        """flamegraph.pl takes a second number at the end of the stack for the weight of another program."""
+        lines = self.written("odd").decode().splitlines()
+        self.assertEqual(len(lines), 7)
+        for line in lines:
+            stack = re.match(r"^(.*)\s+?(\d+(?:\.\d*)?)$", line)[1]
+            self.assertIsNone(re.match(r"^(.*)\s+?(\d+(?:\.\d*)?)$", stack), line)
+        self.assertIn("main;ends in_12 1000", lines)
 
     def test_empty(self):
         self.assertEqual(self.written("empty"), b"")

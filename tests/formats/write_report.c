@@ -15,6 +15,7 @@ static const struct {
     {"labelled", &labelled_report},
     {"empty", &empty_report},
     {"huge", &huge_report},
+    {"odd", &odd_report},
 };
 
 int main(int argc, char **argv)

@@ -5,7 +5,7 @@ import urllib.parse
 
 from browser import main
 from flame_case import FlameCase
-from flame_data import MS, comparison, profile
+from flame_data import MS, comparison, ROWS, profile
 
 
 class ChromeCase(FlameCase):
@@ -283,6 +283,29 @@ class Truth(ChromeCase):
         self.assertIn("[switching] 20.00 %", self.text(".about"))
         self.assertIn("50.000 ms: inside a switch between stacks", self.text(".about"))
         self.assertIn("Every sample has its whole stack", self.about())
+
+    def test_code_without_names(self):
+        """By the function on top, of what is shown first: waits do not count, names of others in the module neither."""
+        page, library = profile(), "/usr/lib/libz.so.1"
+        nameless = ("libz.so.1+0x1234", 0, "", 0, library)
+        page.row("row", ("main", nameless), label=0, state=0, weight=100 * MS, samples=10)
+        page.row("row", ("main", nameless, ("[parked]", 2)), label=0, state=2, weight=900 * MS, samples=90)
+        page.row("row", (nameless, ("deflate", 0, "", 0, library)), label=0, state=0, weight=50 * MS, samples=5)
+        self.show(page, "view=about")
+        self.assertIn("no names 40.00 %", self.text(".about"))
+        self.assertIn(f"100.000 ms: code that no symbol names, most in {library};", self.text(".about"))
+        self.assertNotIn("Every sample has its whole stack", self.text(".about"))
+
+    def test_samples_and_own_cost(self):
+        """Samples are counted as the table of counters and reports count them."""
+        totals = {"cpu_ns": 100 * MS, "sampled_ns": 102 * MS, "error_ns": 5 * MS, "samples": 25, "total_ns": 200 * MS, "basis": "exact",
+                  "exact_calls": False, "own_ppm": 13700}
+        text = self.about(totals=totals, counters=[["samples", 10, "", False], ["unsampled_ns", 7, "", True]])
+        on_cpu = sum(row[4] for row in ROWS if row[2] == 0)
+        self.assertIn(f"{on_cpu} on the CPU, {25 - on_cpu} of what waited", text)
+        self.assertIn("took 1.37 % of the program's CPU time", text)
+        self.assertIn("measured with --budget", text)
+        self.assertIn("1 counter of losses above 0", text)
 
     def test_notes_and_weights(self):
         text = self.about(notes=["Stacks below 0.01 % are folded."])

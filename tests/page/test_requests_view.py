@@ -310,6 +310,17 @@ class Compared(RequestsCase):
         variance = sum((ns - mean) ** 2 for ns in render[:99]) / 98
         self.assertAlmostEqual(self.difference("render")["t"], (render[99] - mean) / math.sqrt(variance * (1 + 1 / 99)), delta=1e-6)
 
+    def test_a_function_that_only_the_one_slow_request_has(self):
+        """Nothing tells how much of that is chance; the largest difference heads the list."""
+        page = self.open("endpoint=GET+/list")
+        self.compared()
+        found = page.eval(f"{VIEW}.compared.comparison.differences({VIEW}.compared.comparison.measure([0]), "
+                          f"{VIEW}.compared.comparison.measure([1, 2])).map((one) => [one.name, one.difference, String(one.t)])")
+        self.assertNotIn("Infinity", [t.lstrip("-") for _, _, t in found])
+        sizes = [abs(difference) for _, difference, _ in found]
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        self.assertEqual(page.eval("[welch(1, 5, 25, 9, 0, 0), welch(1, 0, 0, 9, 0, 0)].map(String)"), ["NaN", "0"])
+
     def test_the_surest_come_first(self):
         page = self.open("tail=10")
         self.compared()

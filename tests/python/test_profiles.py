@@ -120,5 +120,39 @@ class Interface(measured.Case):
         self.assertEqual(self.command().returncode, 2)
 
 
+SUFFIXES = """
+import os, sys, greenprof
+os.chdir(sys.argv[1])
+with greenprof.Profile() as profile:
+    sum(i * i for i in range(300000))
+for name in ("o.html", "O.HTM", "o.svg", "o.prof", "o", "o.12", "o.stats"):
+    profile.dump(name)
+    print(name, open(name, "rb").read(9).lower()[:1], sep="=")
+for call in (lambda: profile.dump("x.png"), lambda: profile.finish("x.pdf"), lambda: greenprof.run("print('it ran')", "x.jpeg")):
+    try:
+        call()
+    except ValueError as error:
+        print(str(error).split(",")[0])
+profile.dump("x.png", format="pstats")
+print(*sorted(os.listdir(".")))
+"""
+
+
+class Files(unittest.TestCase):
+    def test_suffixes(self):
+        """A page is a page; a suffix that is no format's is refused, before anything else is done."""
+        with tempfile.TemporaryDirectory() as directory:
+            done = subprocess.run([support.PYTHON, "-c", SUFFIXES, directory], capture_output=True, text=True)
+            self.assertEqual(done.stdout.splitlines(), [
+                "o.html=b'<'", "O.HTM=b'<'", "o.svg=b'<'", "o.prof=b'{'", "o=b'{'", "o.12=b'{'", "o.stats=b'{'",
+                "x.png: no format has this suffix", "x.pdf: no format has this suffix", "x.jpeg: no format has this suffix",
+                "O.HTM o o.12 o.html o.prof o.stats o.svg x.png"], done.stderr)
+            self.assertIn(b"<!doctype html", open(os.path.join(directory, "o.html"), "rb").read(200).lower())
+            done = subprocess.run([support.PYTHON, "-m", "greenprof", "-o", os.path.join(directory, "y.png"), "-m", "this"],
+                                  capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("y.png: no format has this suffix", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -54,4 +54,36 @@ in_other_section:
     nop
     .size in_other_section, 1       // one byte of code that no symbol covers
 after_gap:
+
+    .section .text.labels, "ax", @progbits // as nasm, x264 and dav1d have them: labels that no .L hides
+    nop
+    .type labelled_function, @function
+    .globl labelled_function, labelled_code, labelled_frame
+labelled_function:
+    nop
+labelled_function.loop:
+    nop
+odd_label:
+    nop
+    ret
+labelled_code:                      // global, without a type
+    nop
+labelled_code.end:
+    ret
+    .type labelled_frame, @function
+labelled_frame:
+    .cfi_startproc
+labelled_frame.skip:
+    nop
+frame_loop:
+    nop
+    ret
+    .cfi_endproc
+behind_frame:                       // .eh_frame knows the function's end: code of its own
+    nop
+behind_frame.loop:
+    nop
+another_label:
+    nop
+
     .section .note.GNU-stack, "", @progbits

@@ -89,7 +89,7 @@ static void test_name_in_a_unit_that_is_read(void **state)
     gp_helpers_use(1, start_thread);
     gp_helpers_t *helpers = gp_helpers_open();
     assert_int_equal(gp_elf_open(&elf, UNITS_APART), 0);
-    gp_dwarf_t *dwarf = gp_dwarf_end(gp_dwarf_begin(&elf, UNITS_APART, helpers, NULL));
+    gp_dwarf_t *dwarf = gp_dwarf_end(gp_dwarf_begin(&elf, UNITS_APART, UNITS_APART, helpers, NULL));
     assert_non_null(dwarf);
     assert_int_equal(dwarf->unit_count, 2);
     led_to = &dwarf->units[1];

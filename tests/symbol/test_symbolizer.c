@@ -137,6 +137,30 @@ static void test_demangle(void **state)
     expect_name("work.lto_priv.0", "work");
     expect_name("_ZN4shop6BasketIiE3addERKi.constprop.0", "shop::Basket<int>::add(int const&)");
     expect_name("memcpy.constprop.0@plt", "memcpy@plt");
+    expect_name("_ZL6hiddenv.__uniq.76238400712.llvm.1234", "hidden()");
+    expect_name("hidden.__uniq.76238400712", "hidden");
+    expect_name("_Z3vecPfi.avx2", "vec(float*, int)");
+    expect_name("_Z3vecPfi.arch_sandybridge.0", "vec(float*, int)");
+    expect_name("vec.sse4_2.cold", "vec");
+    expect_name("vec.default", "vec");
+    expect_name("main.defaults", "main.defaults"); // Go's
+    expect_name("runtime.aeshash64.abi0", "runtime.aeshash64.abi0");
+    expect_name("main.avxKind", "main.avxKind");
+    expect_name("work.part.0.cold", "work.part.0");
+    expect_name("_Z4workv.part.0.isra.0", "work() [clone .part.0]");
+    expect_name("camlStdlib__List__map_1234", "Stdlib.List.map");
+    expect_name("camlStdlib__List.map_1234", "Stdlib.List.map");
+    expect_name("camlMain__fun_77", "Main.fun_77");
+    expect_name("camlMain__$2b$7c_12", "Main.+|");
+    expect_name("camlMain__work_3_8_code", "Main.work");
+    expect_name("camlMain__step_2_308", "Main.step_2");
+    expect_name("_D8d_fibers4spinFdZv", "d_fibers.spin(double)");
+    expect_name("_D8d_fibers4spinFdZv.constprop.0", "d_fibers.spin(double)");
+    expect_name("_Dmain", "D main");
+    expect_name("_D8demangle11__T4testTaZv", "demangle.test!(char)");
+    expect_name("_Data", "_Data");
+    expect_name("caml_alloc_string", "caml_alloc_string");
+    expect_name("camlP", "camlP");
     // Rust: the hash of legacy names is left out; v0.
     expect_name("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad");
     expect_name("_RNvCs1234_7mycrate3foo", "mycrate::foo");

@@ -248,6 +248,13 @@ class Specimen(unittest.TestCase):
         self.assertEqual(self.names["outer_asm"][0], low + 16)
         self.assertEqual(resolve(SPECIMEN, [low + 15, low + 16])[1].function, "outer_asm")
 
+    def test_labels_of_assembly(self):
+        """A local label is no function, unless no other has its code."""
+        start = self.names["labelled_function"][0]
+        functions = [answer.function for answer in resolve(SPECIMEN, range(start, start + 12))]
+        self.assertEqual(functions, ["labelled_function"] * 4 + ["labelled_code"] * 2 + ["labelled_frame"] * 3 +
+                         ["behind_frame"] * 2 + ["another_label"])
+
     def test_nested(self):
         self.assertEqual([self.at("outer_asm", offset).function for offset in range(4)],
                          ["outer_asm", "nested_asm", "nested_asm", "outer_asm"])

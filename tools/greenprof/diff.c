@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "export/formats.h"
 #include "export/page/html.h"
 #include "message.h"
 #include "output_guard.h"
@@ -49,6 +50,9 @@ static int check(const gp_arguments_t *arguments)
     if (status == 0 && arguments->operand_count == 1 && !is_chosen(&arguments->base_choice))
         status = gp_usage_error("diff", "with one FILE, a --base- option must say what it is "
                                         "compared with");
+    if (status == 0 && arguments->output != NULL && gp_exporter_has_suffix(arguments->output) &&
+        gp_exporter_of_file(arguments->output) != gp_exporter_find("html"))
+        status = gp_usage_error("diff", "%s: a page is written as .html", arguments->output);
     return status;
 }
 

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "export/formats.h"
 #include "export_output.h"
 #include "message.h"
 #include "nearest.h"
@@ -18,6 +18,8 @@ static int unknown_format(const gp_arguments_t *arguments)
     fputs("greenprof export: ", stderr);
     if (arguments->format != NULL)
         fprintf(stderr, "unknown format '%s'", arguments->format);
+    else if (arguments->output != NULL && gp_exporter_has_suffix(arguments->output))
+        fprintf(stderr, "no format has the suffix of '%s': which --format?", arguments->output);
     else
         fputs("which --format?", stderr);
     fputs(" (known:", stderr);
@@ -83,17 +85,21 @@ static int export(const gp_arguments_t *arguments, const gp_exporter_t *exporter
 
 int gp_command_export(const gp_arguments_t *arguments)
 {
-    const gp_exporter_t *exporter = arguments->format ? gp_exporter_find(arguments->format) : NULL;
+    const gp_exporter_t *exporter = NULL;
+    if (arguments->format != NULL)
+        exporter = gp_exporter_find(arguments->format);
+    else if (arguments->output != NULL)
+        exporter = gp_exporter_of_file(arguments->output);
     return exporter != NULL ? export(arguments, exporter) : unknown_format(arguments);
-}
-
-static bool is_page(const char *output)
-{
-    const char *suffix = output != NULL ? strrchr(output, '.') : NULL;
-    return suffix != NULL && (strcasecmp(suffix, ".html") == 0 || strcasecmp(suffix, ".htm") == 0);
 }
 
 int gp_command_flamegraph(const gp_arguments_t *arguments)
 {
-    return export(arguments, gp_exporter_find(is_page(arguments->output) ? "html" : "flamegraph"));
+    const gp_exporter_t *page = gp_exporter_find("html"), *graph = gp_exporter_find("flamegraph"), *exporter = graph;
+    if (arguments->output != NULL && gp_exporter_has_suffix(arguments->output))
+        exporter = gp_exporter_of_file(arguments->output);
+    if (exporter != page && exporter != graph)
+        return gp_usage_error("flamegraph", "%s: a flame graph is written as .html, a page, or as .svg",
+                              arguments->output);
+    return export(arguments, exporter);
 }

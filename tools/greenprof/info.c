@@ -13,6 +13,7 @@
 #include "message.h"
 #include "print.h"
 #include "progress.h"
+#include "report/losses.h"
 #include "runtimes.h"
 #include "tables.h"
 
@@ -180,7 +181,7 @@ static void print_own_cost(const gp_dataset_t *dataset)
         printf(" s of CPU time in greenprof's own threads\n");
         return;
     }
-    printf("%.2f %% of the program's:", gp_report_own_share(dataset) * 100);
+    printf("%.2f %% of the program's:", gp_losses_own_share(dataset) * 100);
     print_part(" its own threads", dataset->totals.own_cpu_ns);
     print_part(", handler", counters[GP_COUNTER_HANDLER_NS]);
     print_part(", hooks", counters[GP_COUNTER_HOOK_NS]);
@@ -204,7 +205,10 @@ static void print_contents(const gp_dataset_t *dataset)
     for (size_t i = 0; i < dataset->coro_count; i++)
         coros += dataset->coros[i].record.kind != GP_CORO_THREAD;
     print_label("holds");
-    print_count(dataset->samples, "sample", ", ");
+    print_count(dataset->samples, "sample", "");
+    if (dataset->counters[GP_COUNTER_WAIT_SAMPLES] > 0)
+        printf(" on the CPU and %" PRIu64 " of waits", dataset->counters[GP_COUNTER_WAIT_SAMPLES]);
+    printf(", ");
     print_count(dataset->stack_count - 1, "stack", ", "); // number 0 is "no stack"
     print_count(coros, "coroutine", ", ");
     print_count(dataset->trace_count - 1, "trace", ", "); // number 0 is "no trace"

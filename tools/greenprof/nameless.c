@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "interpreters.h"
 #include "print.h"
+#include "symbol/debug_file.h"
 
 #define DPKG_LISTS "/var/lib/dpkg/info"
 
@@ -17,6 +19,9 @@ enum { MODULES_MAX = 256, WORTH_PERCENT = 5, PACKAGE_SIZE = 128, NAMED = 0 };
 
 typedef struct nameless {
     const gp_report_t *report;
+    const gp_interpreter_t **interpreters; // by frame; NULL = its module is none
+    const gp_interpreter_t *interpreter;   // that was met last
+    uint64_t interpreted_ns;
     uint16_t *modules; // by frame: number in `paths` plus 1, or NAMED
     const char *paths[MODULES_MAX];
     uint64_t own_ns[MODULES_MAX], all_ns;
@@ -51,7 +56,12 @@ static int add_rows(void *context, const gp_row_t *rows, size_t count)
         uint32_t depth = rows[i].depth;
         while (depth > 0 && nameless->report->frames[rows[i].frames[depth - 1]].pseudo)
             depth--;
-        uint16_t module = depth > 0 ? nameless->modules[rows[i].frames[depth - 1]] : NAMED;
+        uint32_t top = depth > 0 ? rows[i].frames[depth - 1] : nameless->report->frame_count;
+        if (nameless->interpreters[top] != NULL) {
+            nameless->interpreter = nameless->interpreters[top];
+            nameless->interpreted_ns += rows[i].weight_ns;
+        }
+        uint16_t module = nameless->modules[top];
         if (module == NAMED)
             continue;
         nameless->own_ns[module - 1] += rows[i].weight_ns;
@@ -77,17 +87,13 @@ static bool lists_file(const char *list_name, const char *path)
     snprintf(list_path, sizeof(list_path), DPKG_LISTS "/%s", list_name);
     FILE *list = fopen(list_path, "re");
     bool found = list != NULL && has_line(list, path);
-    if (list != NULL && !found && strncmp(path, "/usr/", 5) == 0) { // where /lib is a link, packages may still say /lib
-        rewind(list);
-        found = has_line(list, path + 4);
-    }
     if (list != NULL)
         fclose(list);
     return found;
 }
 
-// The Debian package that has a file: "NAME:amd64.list" lists what is in NAME.
-static bool find_package(const char *path, char package[PACKAGE_SIZE])
+// "NAME:amd64.list" lists what is in NAME.
+static bool find_lister(const char *path, char package[PACKAGE_SIZE])
 {
     DIR *lists = opendir(DPKG_LISTS);
     bool found = false;
@@ -104,14 +110,46 @@ static bool find_package(const char *path, char package[PACKAGE_SIZE])
     return found;
 }
 
+// The Debian package that has a file, by any of its names: that of the link which the loader followed, its own, and
+// both where /lib is a link to /usr/lib, which packages and the loader may leave out or not.
+static bool find_package(const char *path, char package[PACKAGE_SIZE])
+{
+    static const char usr[] = "/usr";
+    char *real = realpath(path, NULL), other[PATH_MAX];
+    const char *const names[] = {path, real};
+    bool found = false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !found && names[i] != NULL; i++) {
+        bool is_below = strncmp(names[i], usr, strlen(usr)) == 0 && names[i][strlen(usr)] == '/';
+        snprintf(other, sizeof(other), "%s%s", is_below ? "" : usr, names[i] + (is_below ? strlen(usr) : 0));
+        found = find_lister(names[i], package) || find_lister(other, package);
+    }
+    free(real);
+    return found;
+}
+
+// Is there a symbol table, in the file or in its debug file, which just does not have this code?
+static bool has_symbols(const char *path)
+{
+    char debug_path[GP_DEBUG_PATH_SIZE];
+    gp_elf_t elf, debug;
+    if (gp_elf_open(&elf, path) < 0)
+        return false;
+    bool found = gp_elf_section_of_type(&elf, SHT_SYMTAB) != NULL;
+    if (!found && gp_debug_file_open(&elf, path, &debug, debug_path) == 0) {
+        gp_elf_close(&debug);
+        found = true;
+    }
+    gp_elf_close(&elf);
+    return found;
+}
+
 // It has been warned of, or is not there: no package helps.
 static const char *obstacle(const gp_source_t *source, const char *path)
 {
     uint32_t next = 0;
-    const char *warned;
-    int why;
-    while ((warned = gp_symbolizer_nameless(source->symbolizer, &next, &why)) != NULL)
-        if (strcmp(warned, path) == 0)
+    gp_nameless_t warned;
+    while (gp_symbolizer_nameless(source->symbolizer, &next, &warned))
+        if (warned.why > GP_NAMELESS_SPLIT && strcmp(warned.path, path) == 0)
             return "see the warning";
     return access(path, R_OK) != 0 ? strerror(errno) : NULL;
 }
@@ -119,9 +157,14 @@ static const char *obstacle(const gp_source_t *source, const char *path)
 static void print_remedy(const gp_source_t *source, const char *path)
 {
     char package[PACKAGE_SIZE];
+    const gp_interpreter_t *interpreter = gp_interpreter_of(path);
     const char *why = obstacle(source, path);
     if (why != NULL)
         printf(" (%s)\n", why);
+    else if (interpreter != NULL)
+        printf(", which interprets %s\n", interpreter->language);
+    else if (has_symbols(path))
+        printf("; its symbols do not cover that code\n");
     else if (find_package(path, package)) // glibc's is from before there were others
         printf("; the package %s%s has them\n", package, strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym");
     else
@@ -142,16 +185,36 @@ static void print_widest(const gp_source_t *source, const nameless_t *nameless)
     print_remedy(source, nameless->paths[widest]);
 }
 
+// Whether its own functions have names or not, those of the language do not.
+static void print_interpreter(const nameless_t *nameless)
+{
+    if (nameless->interpreter == NULL ||
+        (double)nameless->interpreted_ns * 100 < (double)nameless->report->total_ns * WORTH_PERCENT)
+        return;
+    printf("  no names   %s's functions are not named yet%s: %.1f %% of it is in the interpreter\n",
+           nameless->interpreter->language, nameless->interpreter->words,
+           (double)nameless->interpreted_ns * 100 / (double)nameless->report->total_ns);
+}
+
 int gp_nameless_print(const gp_source_t *source, const gp_report_t *report)
 {
-    nameless_t nameless = {.report = report, .modules = calloc((size_t)report->frame_count + 1, sizeof(uint16_t))};
-    if (nameless.modules == NULL)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < report->frame_count; i++)
+    size_t count = (size_t)report->frame_count + 1; // the last one stands for none
+    nameless_t nameless = {.report = report, .modules = calloc(count, sizeof(*nameless.modules))};
+    nameless.interpreters = calloc(count, sizeof(*nameless.interpreters));
+    int result = nameless.modules != NULL && nameless.interpreters != NULL ? 0 : -ENOMEM;
+    bool is_needed = false;
+    for (uint32_t i = 0; i < report->frame_count && result == 0; i++) {
         nameless.modules[i] = module_of(&nameless, &report->frames[i]);
-    int result = nameless.count > 0 ? gp_report_each_part(report, add_rows, &nameless) : 0;
-    if (result == 0)
+        nameless.interpreters[i] = report->frames[i].pseudo ? NULL : gp_interpreter_of(report->frames[i].module);
+        is_needed |= nameless.modules[i] != NAMED || nameless.interpreters[i] != NULL;
+    }
+    if (is_needed && result == 0)
+        result = gp_report_each_part(report, add_rows, &nameless);
+    if (result == 0) {
         print_widest(source, &nameless);
+        print_interpreter(&nameless);
+    }
+    free(nameless.interpreters);
     free(nameless.modules);
     return result;
 }

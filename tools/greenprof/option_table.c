@@ -247,7 +247,8 @@ const gp_option_t gp_options[] = {
              "instructions in memory as it starts: auto (the default: those with symbols), none, or "
              "names. 'greenprof runtimes' lists them; 'greenprof runtimes PROGRAM' says which it has."},
 
-    {EXPORT, 'f', "format", "FORMAT", TEXT(format), .hint = GP_HINT_FORMAT, .what = "What to write; one of:"},
+    {EXPORT, 'f', "format", "FORMAT", TEXT(format), .hint = GP_HINT_FORMAT,
+     .what = "What to write; without it the suffix of OUT says so. One of:"},
     {WRITING, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
      .what = "File to write; '-', the default, is standard output."},
 

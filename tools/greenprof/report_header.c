@@ -10,14 +10,11 @@
 #include "model/rested_words.h"
 #include "nameless.h"
 #include "print.h"
+#include "report/losses.h"
 #include "report/report_words.h"
 #include "tables.h"
 
-enum {
-    FEW = 50,                   // samples, by chance as many more or less as not to tell
-    PENDING_SHARE = 100,        // of the CPU time, which is worth a line
-    PENDING_LEAST_NS = 10000000 // of a program that lasts
-};
+enum { FEW = 50 }; // samples, by chance as many more or less as not to tell
 
 const char *gp_report_engine_name(uint32_t engine)
 {
@@ -160,11 +157,10 @@ static void print_slow_clock(const gp_dataset_t *dataset)
 // Where samples come late, and threads end before they do, what was sampled is less than what was used.
 static void print_pending(const gp_dataset_t *dataset)
 {
-    uint64_t pending_ns = dataset->counters[GP_COUNTER_PENDING_NS];
-    if (pending_ns < PENDING_LEAST_NS || pending_ns < dataset->totals.process_cpu_ns / PENDING_SHARE)
+    if (!gp_losses_are_told(dataset->counters, dataset->totals.process_cpu_ns, GP_COUNTER_PENDING_NS))
         return;
     printf("  pending    ");
-    gp_print_seconds(pending_ns, 0);
+    gp_print_seconds(dataset->counters[GP_COUNTER_PENDING_NS], 0);
     printf(" s of CPU time came after the last samples of threads: in the total, in no sample\n");
 }
 
@@ -182,22 +178,10 @@ void gp_report_print_counters(const gp_dataset_t *dataset)
             printf("  %10" PRIu64 " %s\n", dataset->counters[i], gp_counter_sentence(i));
 }
 
-static uint64_t own_in_threads(const gp_dataset_t *dataset)
-{
-    const uint64_t *counters = dataset->counters;
-    return counters[GP_COUNTER_HANDLER_NS] + counters[GP_COUNTER_DELIVERY_NS] + counters[GP_COUNTER_HOOK_NS];
-}
-
-double gp_report_own_share(const gp_dataset_t *dataset)
-{
-    uint64_t own = own_in_threads(dataset), program = dataset->totals.process_cpu_ns;
-    return program > own ? (double)(own + dataset->totals.own_cpu_ns) / (double)(program - own) : 0;
-}
-
 // What no rate of samples changes.
 static void print_hooks_beyond(const gp_dataset_t *dataset, const char *budget)
 {
-    uint64_t own = own_in_threads(dataset), program = dataset->totals.process_cpu_ns;
+    uint64_t own = gp_losses_own_in_threads(dataset), program = dataset->totals.process_cpu_ns;
     uint64_t rested = dataset->counters[GP_COUNTER_REST_CPU_NS]; // they take it while it is recorded
     uint32_t ppm;
     program = program > rested ? program - rested : 0;
@@ -232,7 +216,7 @@ void gp_report_print_budget(const gp_dataset_t *dataset)
         return;
     printf("  budget     ");
     gp_print_text(budget->value);
-    printf(" of the program's CPU time; greenprof took %.2f%%", gp_report_own_share(dataset) * 100);
+    printf(" of the program's CPU time; greenprof took %.2f%%", gp_losses_own_share(dataset) * 100);
     if (dataset->counters[GP_COUNTER_RATE_LOWERED] > 0 && dataset->sampled_ns > 0)
         printf(", with %.0f samples a second of CPU time in place of %" PRIu32,
                (double)dataset->samples * 1e9 / (double)dataset->sampled_ns, dataset->header.frequency_hz);

@@ -246,9 +246,10 @@ static int find_requests(gp_source_t *source)
         return 0;
     if (source->requests->count > 0 || source->requests->left_out > 0)
         return gp_fail(source->path, "no whole request is left by %s", source->choice);
-    return gp_fail(source->path,
-                   "has no requests: prof_span_begin() and prof_trace_set() (<greenprof/trace.h>) say what "
-                   "is one");
+    return gp_fail(source->path, "has no requests: %s say what is one",
+                   source->dataset->function_count > 0 // of a language: Python's
+                       ? "greenprof.span() and greenprof.wsgi.Tracing"
+                       : "prof_span_begin() and prof_trace_set() (<greenprof/trace.h>)");
 }
 
 static void put_choice(FILE *out, const gp_option_t *option, const char *value)
@@ -410,17 +411,27 @@ gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *s
 void gp_source_warn_changed(const gp_source_t *source)
 {
     uint32_t next = 0, unread = 0;
-    const char *path, *first = NULL;
-    int why, error = 0;
-    while ((path = gp_symbolizer_nameless(source->symbolizer, &next, &why)) != NULL) {
-        if (why == GP_NAMELESS_CHANGED)
-            gp_warn(path, "is another build than the one that was profiled: its functions have no names");
-        else if (why == GP_NAMELESS_UNSURE)
-            gp_warn(path, "may be another build than the one that was profiled, of which no build-id is known: its "
-                          "functions have no names");
+    const char *first = NULL;
+    gp_nameless_t module;
+    int error = 0;
+    while (gp_symbolizer_nameless(source->symbolizer, &next, &module)) {
+        if (module.why == GP_NAMELESS_CHANGED)
+            gp_warn(module.path, "is another build than the one that was profiled: its functions have no names");
+        else if (module.why == GP_NAMELESS_UNSURE)
+            gp_warn(module.path, "may be another build than the one that was profiled, of which no build-id is known: "
+                                 "its functions have no names");
+        else if (module.why == GP_NAMELESS_SPLIT)
+            gp_warn(module.path,
+                    "%zu of its .dwo files %s missing, or of another build, %s: what is inlined there is "
+                    "not shown",
+                    module.count, module.count == 1 ? "is" : "are", module.example);
+        else if (module.why == GP_NAMELESS_FOLDED)
+            gp_warn(module.path,
+                    "%s and %s are the same code, folded by the linker or an alias: it has the first name%s",
+                    module.example, module.other, module.count == 1 ? "" : "; so have others");
         else if (unread++ == 0) {
-            first = path;
-            error = why;
+            first = module.path;
+            error = module.why;
         }
     }
     if (unread == 1)

@@ -16,9 +16,6 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
 // Its part that says what is missing, and a clock engine's name.
 void gp_report_print_counters(const gp_dataset_t *dataset);
 
-// What greenprof took of the program's CPU time, by what it measured of itself: a share of 1.
-double gp_report_own_share(const gp_dataset_t *dataset);
-
 // A line on the budget that the capture was recorded with, if there was one.
 void gp_report_print_budget(const gp_dataset_t *dataset);
 const char *gp_report_engine_name(uint32_t engine);

@@ -6,9 +6,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file_stamp.h"
 #include "base/index.h"
 #include "base/main_file.h"
+#include "base/maps.h"
 #include "collect/namespaces.h"
 #include "signal/more_stack.h"
 
@@ -123,7 +127,7 @@ static uint64_t image_hash(const gp_module_t *module, const char *path)
 static bool is_same_image(const gp_module_t *other, const image_t *image)
 {
     return other->build_id_len == image->module->build_id_len &&
-           memcmp(other->build_id, image->module->build_id, other->build_id_len) == 0 &&
+           memcmp(other->build_id, image->module->build_id, sizeof(other->build_id)) == 0 &&
            strcmp(other->path, image->path) == 0;
 }
 
@@ -177,6 +181,18 @@ static bool make_room(void)
     return true;
 }
 
+// The file that is mapped, not one that has its name by now.
+static void take_stamp(gp_module_t *module, const char *path)
+{
+    struct stat status;
+    gp_mapping_t mapping;
+    if (module->build_id_len > 0 || path[0] != '/' || stat(path, &status) < 0 ||
+        gp_maps_find(module->start, &mapping) < 0 || mapping.inode != status.st_ino)
+        return;
+    gp_file_stamp_t stamp = gp_file_stamp(&status);
+    memcpy(module->build_id, &stamp, sizeof(stamp));
+}
+
 static int visit(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
@@ -186,6 +202,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *unused)
     char *path = module.end != 0 ? path_of(info, &module) : NULL;
     if (path == NULL)
         return 0;
+    take_stamp(&module, path);
     gp_module_t *same = find_same(&module, path);
     if (same != NULL) {
         free(path);

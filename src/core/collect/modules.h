@@ -15,7 +15,7 @@
 typedef struct gp_module {
     uint32_t id;
     uint32_t build_id_len;
-    uint8_t build_id[20];
+    uint8_t build_id[20]; // as in gp_module_record_t
     uintptr_t start, end, bias;
     char *path;
     bool own;    // greenprof itself: its frames are not shown

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Folded stacks: "root;...;leaf MICROSECONDS", one line a distinct stack of function names, sorted
 // (each part by itself, where a report comes in parts).
-// Readers split at the last space and at every semicolon, and want whole numbers: names are made safe for that, and the
-// weights are rounded so that the file's sum is the report's total to the microsecond.
+// Readers split at the last space and at every semicolon, and want whole numbers; flamegraph.pl takes a second number
+// at the end for another column. Names are made safe for that, and the weights are rounded so that the file's sum is
+// the report's total to the microsecond.
 #include "export/formats.h"
 
 #include <errno.h>
@@ -40,6 +41,23 @@ typedef struct lines {
     uint64_t total_ns, given_us; // of all parts so far
 } lines_t;
 
+// U+0085, U+2028 and U+2029, at which some readers end a line.
+static bool is_line_end(const char *name, size_t len)
+{
+    return (len == 2 && memcmp(name, "\xc2\x85", len) == 0) ||
+           (len == 3 && (memcmp(name, "\xe2\x80\xa8", len) == 0 || memcmp(name, "\xe2\x80\xa9", len) == 0));
+}
+
+// "ends in 12" becomes "ends in_12".
+static void join_number(gp_text_t *text)
+{
+    size_t at = text->len;
+    while (at > 0 && strchr("0123456789.", text->data[at - 1]) != NULL)
+        at--;
+    if (at > 0 && at < text->len && text->data[at - 1] == ' ')
+        text->data[at - 1] = '_';
+}
+
 // A name as it may stand in a line.
 static void add_name(gp_text_t *text, const char *name)
 {
@@ -50,7 +68,7 @@ static void add_name(gp_text_t *text, const char *name)
             gp_text_add(text, "\xef\xbf\xbd", 3);
         else if (c == ';')
             gp_text_add(text, ":", 1);
-        else if (c < ' ' || c == 0x7f)
+        else if (c < ' ' || c == 0x7f || is_line_end(name, len))
             gp_text_add(text, " ", 1);
         else
             gp_text_add(text, name, len);
@@ -70,6 +88,7 @@ static int make_name(lines_t *lines, uint32_t frame, const char *function)
     add_name(&lines->text, function);
     if (lines->text.failed)
         return -ENOMEM;
+    join_number(&lines->text);
     name_t name = {lines->text.len > 0 ? lines->text.data : "", lines->text.len, frame};
     uint64_t hash = gp_hash_bytes(name.text, name.len);
     uint32_t known = gp_index_find(&lines->name_index, hash, same_name, lines, &name);

@@ -2,6 +2,7 @@
 #include "export/formats.h"
 
 #include <string.h>
+#include <strings.h>
 
 const gp_exporter_t *gp_exporter_table(void)
 {
@@ -17,4 +18,30 @@ const gp_exporter_t *gp_exporter_find(const char *name)
     while (row->name != NULL && strcmp(row->name, name) != 0)
         row++;
     return row->name != NULL ? row : NULL;
+}
+
+static bool ends_in(const char *path, const char *suffix)
+{
+    size_t len = strlen(path), end = strlen(suffix);
+    return len > end && strcasecmp(path + len - end, suffix) == 0;
+}
+
+const gp_exporter_t *gp_exporter_of_file(const char *path)
+{
+    static const char *const others[][2] = {{".htm", "html"}, {".pprof", "pprof"}, {".pstats", "pstats"}};
+    const gp_exporter_t *found = NULL;
+    for (const gp_exporter_t *row = gp_exporter_table(); row->name != NULL; row++)
+        if (ends_in(path, row->suffix) && (found == NULL || strlen(row->suffix) > strlen(found->suffix)))
+            found = row; // ".trace.json" says more than ".json"
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && found == NULL; i++)
+        if (ends_in(path, others[i][0]))
+            found = gp_exporter_find(others[i][1]);
+    return found;
+}
+
+bool gp_exporter_has_suffix(const char *path)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path, *dot = strrchr(base, '.');
+    return dot != NULL && dot != base && strspn(dot + 1, letters) > 0;
 }

@@ -29,6 +29,12 @@
 GP_FORMATS(GP_FORMAT_WRITE)
 #undef GP_FORMAT_WRITE
 
+// The format that a file's name asks for by its end (".pb.gz", in either case); NULL = it asks for none of these.
+const gp_exporter_t *gp_exporter_of_file(const char *path);
+
+// Does a file's name end in what looks like a suffix, ".png", not like a number or a hidden file's name?
+bool gp_exporter_has_suffix(const char *path);
+
 // What the rows without calls and time of a .prof say: what its numbers are.
 //   notes: const char *[GP_PSTATS_NOTES_MAX].
 // Returns how many there are.

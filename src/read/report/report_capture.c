@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "report/losses.h"
 #include "report/report_calls.h"
 #include "report/report_names.h"
 #include "report/report_pass.h"
@@ -215,6 +216,8 @@ static int describe(const capture_report_t *from)
     report->title = gp_arena_text(&from->builder->arena, name, strlen(name));
     report->counters = gp_arena_copy(&from->builder->arena, dataset->counters, sizeof(dataset->counters));
     report->counter_count = GP_COUNTER_COUNT;
+    report->process_cpu_ns = dataset->totals.process_cpu_ns;
+    report->own_share = gp_losses_own_share(dataset);
     return report->title != NULL && report->counters != NULL ? 0 : -ENOMEM;
 }
 

@@ -2,6 +2,7 @@
 #include "symbol/compressed.h"
 
 #include <elf.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -42,33 +43,52 @@ static bool unzstd_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t f
     return length == to_len;
 }
 
+// Unpack into memory of a size that the section claims.
+static void *unpack_section(uint32_t type, uint64_t size, const uint8_t *packed, size_t packed_len)
+{
+    bool done = false;
+    errno = ENOEXEC;
+    if (size / RATIO_MAX > packed_len)
+        return NULL;
+    uint8_t *unpacked = gp_memory_whole(size + 1);
+    if (unpacked == NULL)
+        return NULL;
+    if (type == ELFCOMPRESS_ZLIB)
+        done = inflate_all(unpacked, size, packed, packed_len);
+    else if (type == ELFCOMPRESS_ZSTD)
+        done = unzstd_all(unpacked, size, packed, packed_len);
+    if (done) {
+        unpacked[size] = '\0';
+        return unpacked;
+    }
+    free(unpacked);
+    errno = ENOEXEC;
+    return NULL;
+}
+
 void *gp_compressed_section(const void *bytes, size_t len, size_t *unpacked_len)
 {
     Elf64_Chdr header;
-    bool done = false;
     errno = ENOEXEC;
     if (len < sizeof(header))
         return NULL;
     memcpy(&header, bytes, sizeof(header));
-    const uint8_t *packed = (const uint8_t *)bytes + sizeof(header);
-    size_t packed_len = len - sizeof(header);
-    if (header.ch_size / RATIO_MAX > packed_len)
-        return NULL;
-    uint8_t *unpacked = gp_memory_whole(header.ch_size + 1);
-    if (unpacked == NULL)
-        return NULL;
-    if (header.ch_type == ELFCOMPRESS_ZLIB)
-        done = inflate_all(unpacked, header.ch_size, packed, packed_len);
-    else if (header.ch_type == ELFCOMPRESS_ZSTD)
-        done = unzstd_all(unpacked, header.ch_size, packed, packed_len);
-    if (!done) {
-        free(unpacked);
-        errno = ENOEXEC;
-        return NULL;
-    }
-    unpacked[header.ch_size] = '\0';
     *unpacked_len = header.ch_size;
-    return unpacked;
+    return unpack_section(header.ch_type, header.ch_size, (const uint8_t *)bytes + sizeof(header),
+                          len - sizeof(header));
+}
+
+void *gp_compressed_old_section(const void *bytes, size_t len, size_t *unpacked_len)
+{
+    static const char magic[4] = "ZLIB";
+    uint64_t size;
+    errno = ENOEXEC;
+    if (len < sizeof(magic) + sizeof(size) || memcmp(bytes, magic, sizeof(magic)) != 0)
+        return NULL;
+    memcpy(&size, (const char *)bytes + sizeof(magic), sizeof(size));
+    *unpacked_len = be64toh(size);
+    return unpack_section(ELFCOMPRESS_ZLIB, be64toh(size), (const uint8_t *)bytes + sizeof(magic) + sizeof(size),
+                          len - sizeof(magic) - sizeof(size));
 }
 
 // Unpack until the end of the stream; the buffer grows.

@@ -12,5 +12,9 @@
 // them, *unpacked_len without it; NULL and errno (ENOEXEC: damaged, or packed in an unknown way).
 void *gp_compressed_section(const void *bytes, size_t len, size_t *unpacked_len);
 
+// The same for one whose name begins with ".zdebug", as was usual before: -gz=zlib-gnu.
+// Source: binutils, bfd/compress.c: "ZLIB", the size as a big-endian number of 8 bytes, what zlib made.
+void *gp_compressed_old_section(const void *bytes, size_t len, size_t *unpacked_len);
+
 // Unpack an xz stream, of unknown size. Returns as above.
 void *gp_compressed_xz(const void *bytes, size_t len, size_t *unpacked_len);

@@ -6,6 +6,9 @@
 
 #include <libiberty/demangle.h>
 
+#include "base/hex.h"
+#include "symbol/demangle_d.h"
+
 enum {
     NAME_MAX_LEN = 16384,  // the demanglers' stack grows with the length of the name
     TEXT_MAX_LEN = 0xffff, // back references multiply: a short name can stand for gigabytes
@@ -47,20 +50,48 @@ static bool demangle(const char *name, output_t *output)
     return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_TYPES, append, output) != 0 && output->len > 0;
 }
 
+static bool is_digit(char letter)
+{
+    return letter >= '0' && letter <= '9';
+}
+
+// ".avx2", ".arch_haswell", ".sse4_2", ".default": what gcc and clang call a copy for some processors. No other words:
+// Go's "runtime.aeshash" is no copy of "runtime".
+static size_t processor_suffix(const char *name)
+{
+    static const char *const words[] = {"arch_", "avx512", "avx2", "avx", "sse4", "ssse3", "sse3", "sse2", "default"};
+    static const size_t families = 2; // which have more behind them
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        size_t len = strlen(words[i]);
+        if (strncmp(name + 1, words[i], len) == 0)
+            return 1 + len +
+                   (i < families ? strspn(name + 1 + len, "abcdefghijklmnopqrstuvwxyz0123456789_-")
+                                 : strspn(name + 1 + len, "_12a"));
+    }
+    return 0;
+}
+
+static size_t word_suffix(const char *name)
+{
+    static const char *const words[] = {".cold", ".constprop", ".isra",       ".lto_priv",
+                                        ".llvm", ".__uniq",    ".localalias", ".specialized"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strncmp(name, words[i], strlen(words[i])) == 0)
+            return strlen(words[i]);
+    return 0;
+}
+
 // Does a suffix ".word" or ".word.12" start here that says: this is the same function?
 static size_t clone_suffix(const char *name)
 {
-    static const char *const words[] = {".cold", ".constprop", ".isra", ".lto_priv", ".llvm"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        size_t len = strlen(words[i]);
-        if (strncmp(name, words[i], len) != 0)
-            continue;
-        if (name[len] == '.')
-            len += 1 + strspn(name + len + 1, "0123456789");
-        if (name[len] == '\0' || name[len] == '.' || name[len] == '@')
-            return len;
-    }
-    return 0;
+    size_t len = word_suffix(name);
+    if (len == 0)
+        len = processor_suffix(name);
+    if (len == 0)
+        return 0;
+    if (name[len] == '.' && is_digit(name[len + 1]))
+        len += 1 + strspn(name + len + 1, "0123456789");
+    return name[len] == '\0' || name[len] == '.' || name[len] == '@' ? len : 0;
 }
 
 // Copy the name without such suffixes. Returns the length.
@@ -77,6 +108,53 @@ static size_t copy_without_clones(char *to, const char *name)
     return len;
 }
 
+// --- OCaml: "camlModule__name_123", "camlModule.name_123" since 5.1. Source: asmcomp/compilenv.ml, cmm_helpers.ml
+
+// Without the stamp "_123", which a function without a name keeps; flambda has two, and "_code" behind them.
+static size_t length_without_stamps(const char *name, size_t len)
+{
+    static const char code[] = "_code";
+    bool flambda = len > strlen(code) && strncmp(name + len - strlen(code), code, strlen(code)) == 0;
+    len -= flambda ? strlen(code) : 0;
+    for (int stamps = flambda ? 2 : 1; stamps > 0; stamps--) {
+        size_t end = len;
+        while (end > 0 && is_digit(name[end - 1]))
+            end--;
+        bool is_nameless =
+            end > 4 && strncmp(name + end - 4, "fun_", 4) == 0 && (name[end - 5] == '_' || name[end - 5] == '.');
+        if (end < 2 || end == len || name[end - 1] != '_' || is_nameless)
+            break;
+        len = end - 1;
+    }
+    return len;
+}
+
+// Writes over the name. Returns whether it is one of OCaml's.
+static bool decode_ocaml(char *name)
+{
+    static const char caml[] = "caml";
+    const char *from = name + strlen(caml);
+    if (strncmp(name, caml, strlen(caml)) != 0 || *from < 'A' || *from > 'Z' ||
+        (strstr(from, "__") == NULL && strchr(from, '.') == NULL))
+        return false;
+    const char *end = name + length_without_stamps(name, strlen(name));
+    uint8_t letter;
+    char *to = name;
+    while (from < end) {
+        if (from[0] == '$' && gp_hex_read(from + 1, &letter, 1) != NULL && letter != 0) {
+            *to++ = (char)letter;
+            from += 3;
+        } else if (from[0] == '_' && from[1] == '_' && from > name + strlen(caml) && from + 2 < end) {
+            *to++ = '.';
+            from += 2;
+        } else {
+            *to++ = *from++;
+        }
+    }
+    *to = '\0';
+    return true;
+}
+
 static bool may_be_mangled(const char *name)
 {
     name += strspn(name, "_");
@@ -90,6 +168,11 @@ const char *gp_demangle(gp_arena_t *arena, const char *name)
     if (strlen(name) >= sizeof(bare))
         return gp_arena_text(arena, name, strlen(name));
     size_t len = copy_without_clones(bare, name);
+    if (decode_ocaml(bare))
+        return gp_arena_text(arena, bare, strlen(bare));
+    const char *d = gp_demangle_d(arena, bare);
+    if (d != NULL)
+        return d;
     if (!may_be_mangled(bare))
         return gp_arena_text(arena, bare, len);
     char *suffix = strchr(bare, '@'); // "name@plt" demangles only without its suffix

@@ -39,12 +39,17 @@ gp_dwarf_t *gp_dwarf_end(gp_dwarf_t *dwarf)
     return NULL;
 }
 
-gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, gp_helpers_t *helpers,
+gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, const char *module_path, gp_helpers_t *helpers,
                            const gp_dwarf_asked_t *asked)
 {
     gp_dwarf_t *dwarf = begin(elf, helpers, asked);
     gp_elf_t supplement;
-    if (dwarf != NULL && gp_debug_supplement_open(elf, elf_path, &supplement) == 0) {
+    if (dwarf == NULL)
+        return NULL;
+    dwarf->path = gp_memory_had(strdup(elf_path));
+    if (dwarf->path != NULL)
+        gp_dwarf_package_open(dwarf, module_path);
+    if (gp_debug_supplement_open(elf, elf_path, &supplement) == 0) {
         dwarf->supplement = gp_dwarf_end(begin(&supplement, helpers, NULL));
         gp_elf_close(&supplement);
     }
@@ -53,7 +58,7 @@ gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, gp_helpers
 
 gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path)
 {
-    return gp_dwarf_end(gp_dwarf_begin(elf, elf_path, NULL, NULL));
+    return gp_dwarf_end(gp_dwarf_begin(elf, elf_path, elf_path, NULL, NULL));
 }
 
 gp_dwarf_unit_t *gp_dwarf_unit_of(gp_dwarf_t *dwarf, uint64_t address)
@@ -121,6 +126,8 @@ void gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_d
     unit->code_loaded = true;
     gp_dwarf_files_load(room->dwarf, unit);
     gp_dwarf_lines_load(room, unit, wanted);
+    if (unit->dwo_name != NULL && room->dwarf->path != NULL)
+        gp_dwarf_split_load(room, unit);
     if (gp_dwarf_abbrevs_load(room, unit))
         gp_dwarf_functions_load(room, unit, false);
     else
@@ -207,5 +214,7 @@ void gp_dwarf_close(gp_dwarf_t *dwarf)
     gp_dwarf_free_read(dwarf);
     for (size_t i = 0; i < GP_DEBUG_SECTIONS; i++)
         free((void *)(uintptr_t)dwarf->sections[i].data);
+    gp_dwarf_package_close(&dwarf->package);
+    free(dwarf->path);
     free(dwarf);
 }

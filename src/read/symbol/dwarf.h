@@ -3,17 +3,17 @@
 //
 // Model: opening reads the sections into memory and finds out which unit has which addresses; the line table and the
 // functions of a unit are read when the first address of it is asked for, what is inlined into a function when the
-// first address of that is, and kept as sorted arrays. A unit that cannot be read has no lines. Split DWARF (.dwo
-// files) is not followed. Threads: one at a time. Signals: not safe. Cost: opening ~6 ms for each MB of compressed
-// sections; the first address of a unit ~0.1-5 ms, the next ~200 ns.
-// Source: DWARF 5 (dwarfstd.org); "GNU Extensions" for dwz, gcc wiki "DwarfDWZ".
+// first address of that is, and kept as sorted arrays. A unit that cannot be read has no lines. Where units are split,
+// the .dwp is opened at once, and a .dwo when it is needed. Threads: one at a time. Signals: not safe. Cost: opening ~6
+// ms for each MB of compressed sections; the first address of a unit ~0.1-5 ms, the next ~200 ns. Source: DWARF 5
+// (dwarfstd.org); "GNU Extensions" for dwz, gcc wiki "DwarfDWZ".
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/helpers.h"
-#include "symbol/elf_file.h"
+#include "symbol/debug_file.h"
 
 typedef struct gp_dwarf gp_dwarf_t;
 
@@ -39,7 +39,7 @@ typedef struct gp_dwarf_place {
 
 // Open a file that has .debug_info.
 //   elf:      only read here.
-//   elf_path: the file's path; a supplementary file (dwz) is looked for beside it.
+//   elf_path: the file's path; a supplementary file (dwz) is looked for beside it, and so are .dwo and .dwp.
 // Returns NULL and errno (ENOENT: no DWARF there).
 gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path);
 
@@ -53,11 +53,12 @@ typedef struct gp_dwarf_asked {
 
 // The same in two steps, which read the sections on helpers meanwhile. In between, nothing else is called, and the file
 // stays open.
+//   module_path: of what the file is about, which may be itself; a .dwp may be beside that, too.
 //   helpers: live as long as the gp_dwarf_t; NULL = there are none.
 //   asked:   about much that is going to be looked up: what may be needed is read while nothing else can be done.
 //            NULL = about little.
 // Returns what the second step takes, which frees it where it returns NULL; NULL and errno.
-gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, gp_helpers_t *helpers,
+gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, const char *module_path, gp_helpers_t *helpers,
                            const gp_dwarf_asked_t *asked);
 gp_dwarf_t *gp_dwarf_end(gp_dwarf_t *dwarf); // NULL is allowed
 
@@ -70,5 +71,9 @@ void gp_dwarf_expect(gp_dwarf_t *dwarf, const uint64_t *addresses, size_t count)
 //   places: the innermost inlined function first; the last one is the function that has the code.
 // Returns how many there are. With a line but no function there is one place without a name.
 size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address, gp_dwarf_place_t places[GP_DWARF_PLACES_MAX]);
+
+// How many units with addresses that were looked up are split, and their DIEs could not be found.
+//   place: where the first one's .dwo should be.
+size_t gp_dwarf_missing(const gp_dwarf_t *dwarf, char place[GP_DEBUG_PATH_SIZE]);
 
 void gp_dwarf_close(gp_dwarf_t *dwarf);

@@ -172,7 +172,7 @@ static void keep(const reading_t *reading, gp_dwarf_abbrevs_t *table)
 static uint64_t read_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp_dwarf_abbrevs_t *table)
 {
     reading_t reading = {.room = room, .unit = unit, .sizes = sizes_of(room, unit, table->format)};
-    reading.cursor = gp_cursor(room->dwarf->sections[GP_DEBUG_ABBREV], table->offset);
+    reading.cursor = gp_cursor(table->sections[GP_DEBUG_ABBREV], table->offset);
     const uint8_t *start = reading.cursor.pos;
     for (;;) {
         gp_dwarf_abbrev_t abbrev = {.code = gp_read_uleb(&reading.cursor)};
@@ -205,7 +205,7 @@ const gp_dwarf_abbrev_t *gp_dwarf_abbrev_search(const gp_dwarf_abbrevs_t *table,
 static bool same_table(const void *owner, uint32_t number, const void *key)
 {
     const gp_dwarf_abbrevs_t *a = ((const gp_dwarf_room_t *)owner)->abbrevs[number], *b = key;
-    return a->offset == b->offset && a->format == b->format;
+    return a->sections == b->sections && a->offset == b->offset && a->format == b->format;
 }
 
 // What sizes of values depend on.
@@ -217,7 +217,7 @@ static uint32_t format_of(const gp_dwarf_unit_t *unit)
 bool gp_dwarf_abbrevs_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, uint64_t *offset)
 {
     static const gp_dwarf_unit_t usual = {.version = 5, .address_bytes = 8, .offset_bytes = 4};
-    gp_dwarf_abbrevs_t table = {.offset = *offset, .format = format_of(&usual)};
+    gp_dwarf_abbrevs_t table = {dwarf->sections, .offset = *offset, .format = format_of(&usual)};
     if (*offset >= dwarf->sections[GP_DEBUG_ABBREV].len ||
         gp_grow(&dwarf->abbrevs, &dwarf->abbrev_capacity, dwarf->abbrev_count, sizeof(*dwarf->abbrevs)) < 0)
         return false;
@@ -237,22 +237,22 @@ static int compare_offset(const void *key, const void *element)
 static const gp_dwarf_abbrevs_t *find_read(const gp_dwarf_t *dwarf, const gp_dwarf_abbrevs_t *key)
 {
     const gp_dwarf_abbrevs_t *table = NULL;
-    if (dwarf->has_tables && dwarf->abbrev_count > 0)
+    if (key->sections == dwarf->sections && dwarf->has_tables && dwarf->abbrev_count > 0)
         table = bsearch(key, dwarf->abbrevs, dwarf->abbrev_count, sizeof(*dwarf->abbrevs), compare_offset);
     return table != NULL && table->format == key->format ? table : NULL;
 }
 
 static const gp_dwarf_abbrevs_t *find_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit)
 {
-    const gp_dwarf_abbrevs_t key = {.offset = unit->abbrev_offset, .format = format_of(unit)};
+    const gp_dwarf_abbrevs_t key = {unit->sections, .offset = unit->abbrev_offset, .format = format_of(unit)};
     const gp_dwarf_abbrevs_t *read = find_read(room->dwarf, &key);
     if (read != NULL)
         return read;
-    uint64_t hash = gp_hash_more(gp_hash_u64(key.offset), key.format);
+    uint64_t hash = gp_hash_more(gp_hash_u64(key.offset + (uintptr_t)key.sections), key.format);
     uint32_t number = gp_index_find(&room->abbrev_index, hash, same_table, room, &key);
     if (number != GP_INDEX_NONE)
         return room->abbrevs[number];
-    if (key.offset >= room->dwarf->sections[GP_DEBUG_ABBREV].len ||
+    if (key.offset >= key.sections[GP_DEBUG_ABBREV].len ||
         gp_grow(&room->abbrevs, &room->abbrev_capacity, room->abbrev_count, sizeof(gp_dwarf_abbrevs_t *)) < 0)
         return NULL;
     gp_dwarf_abbrevs_t *table = gp_arena_alloc(&room->memory, sizeof(*table));
@@ -271,14 +271,14 @@ bool gp_dwarf_abbrevs_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
     return unit->abbrevs != NULL;
 }
 
-gp_cursor_t gp_dwarf_attributes(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_abbrev_t *abbrev)
+gp_cursor_t gp_dwarf_attributes(const gp_dwarf_unit_t *unit, const gp_dwarf_abbrev_t *abbrev)
 {
-    return gp_cursor(dwarf->sections[GP_DEBUG_ABBREV], unit->abbrev_offset + abbrev->attributes);
+    return gp_cursor(unit->sections[GP_DEBUG_ABBREV], unit->abbrev_offset + abbrev->attributes);
 }
 
 bool gp_dwarf_attributes_find(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, uint64_t code, gp_cursor_t *attributes)
 {
-    gp_cursor_t cursor = gp_cursor(room->dwarf->sections[GP_DEBUG_ABBREV], unit->abbrev_offset);
+    gp_cursor_t cursor = gp_cursor(unit->sections[GP_DEBUG_ABBREV], unit->abbrev_offset);
     const uint8_t *start = cursor.pos;
     gp_dwarf_attribute_t attribute;
     while (unit->abbrevs == NULL && !cursor.bad && cursor.pos - start < SCAN_BYTES) {
@@ -293,7 +293,7 @@ bool gp_dwarf_attributes_find(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, uint
     }
     const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrevs_load(room, unit) ? gp_dwarf_abbrev(unit->abbrevs, code) : NULL;
     if (abbrev != NULL)
-        *attributes = gp_dwarf_attributes(room->dwarf, unit, abbrev);
+        *attributes = gp_dwarf_attributes(unit, abbrev);
     return abbrev != NULL;
 }
 

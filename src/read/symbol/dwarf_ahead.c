@@ -28,7 +28,7 @@ static void leave_room(gp_dwarf_room_t *room)
 
 // --- sections
 
-static const char *const section_names[GP_DEBUG_SECTIONS] = {
+const char *const gp_dwarf_section_names[GP_DEBUG_SECTIONS] = {
     [GP_DEBUG_INFO] = ".debug_info",
     [GP_DEBUG_ABBREV] = ".debug_abbrev",
     [GP_DEBUG_LINE] = ".debug_line",
@@ -43,7 +43,7 @@ static const char *const section_names[GP_DEBUG_SECTIONS] = {
 static void read_section(gp_job_t *job)
 {
     const gp_dwarf_section_job_t *wanted = (gp_dwarf_section_job_t *)job;
-    const Elf64_Shdr *section = gp_elf_section(wanted->elf, section_names[wanted->number]);
+    const Elf64_Shdr *section = gp_elf_section(wanted->elf, gp_dwarf_section_names[wanted->number]);
     size_t len = 0;
     uint8_t *bytes = section ? gp_elf_section_read(wanted->elf, section, &len) : NULL;
     wanted->dwarf->sections[wanted->number] = (gp_bytes_t){bytes, bytes ? len : 0};
@@ -221,7 +221,7 @@ static void give_all(gp_dwarf_t *dwarf, gp_dwarf_expected_t *expected)
     uint64_t bytes = 0;
     for (uint32_t i = 0, first = 0; i < expected->unit_count; i++) {
         const gp_dwarf_unit_t *unit = &dwarf->units[expected->units[i]];
-        bytes += unit->end - unit->start;
+        bytes += unit->dwo_name != NULL ? JOB_BYTES : unit->end - unit->start;
         if (bytes < JOB_BYTES && i + 1 < expected->unit_count)
             continue;
         give(dwarf, expected, first, i + 1);

@@ -43,7 +43,10 @@ enum { // attributes
     DW_AT_str_offsets_base = 0x72,
     DW_AT_addr_base = 0x73,
     DW_AT_rnglists_base = 0x74,
+    DW_AT_dwo_name = 0x76,
     DW_AT_MIPS_linkage_name = 0x2007,
+    DW_AT_GNU_dwo_name = 0x2130,
+    DW_AT_GNU_dwo_id = 0x2131,
     DW_AT_GNU_ranges_base = 0x2132,
     DW_AT_GNU_addr_base = 0x2133,
 };
@@ -107,6 +110,13 @@ enum { // range lists
     DW_RLE_base_address = 0x05,
     DW_RLE_start_end = 0x06,
     DW_RLE_start_length = 0x07,
+};
+
+enum { // columns of .debug_cu_index, by the version of that section
+    DW_SECT_INFO = 1,
+    DW_SECT_ABBREV = 3,
+    DW_SECT_STR_OFFSETS = 6,
+    DW_SECT_RNGLISTS = 8, // of 5; of 2 it is DW_SECT_MACRO
 };
 
 enum { // line table: standard and extended opcodes, kinds of file entries

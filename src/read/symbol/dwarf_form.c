@@ -186,15 +186,15 @@ static const char *text_at(gp_bytes_t section, uint64_t offset)
     return offset < section.len ? (const char *)section.data + offset : NULL;
 }
 
-static const char *indexed_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t index)
+static const char *indexed_text(const gp_dwarf_unit_t *unit, uint64_t index)
 {
-    gp_bytes_t offsets = dwarf->sections[GP_DEBUG_STR_OFFSETS];
+    gp_bytes_t offsets = unit->sections[GP_DEBUG_STR_OFFSETS];
     if (index >= offsets.len)
         return NULL;
     gp_cursor_t cursor = gp_cursor(offsets, unit->str_offsets_base);
     gp_cursor_skip(&cursor, index * unit->offset_bytes);
     uint64_t offset = gp_read_uint(&cursor, unit->offset_bytes);
-    return cursor.bad ? NULL : text_at(dwarf->sections[GP_DEBUG_STR], offset);
+    return cursor.bad ? NULL : text_at(unit->sections[GP_DEBUG_STR], offset);
 }
 
 const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value)
@@ -203,7 +203,7 @@ const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *
     case DW_FORM_string:
         return value->text;
     case DW_FORM_strp:
-        return text_at(dwarf->sections[GP_DEBUG_STR], value->number);
+        return text_at(unit->sections[GP_DEBUG_STR], value->number);
     case DW_FORM_line_strp:
         return text_at(dwarf->sections[GP_DEBUG_LINE_STR], value->number);
     case DW_FORM_strx:
@@ -212,7 +212,7 @@ const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *
     case DW_FORM_strx3:
     case DW_FORM_strx4:
     case DW_FORM_GNU_str_index:
-        return indexed_text(dwarf, unit, value->number);
+        return indexed_text(unit, value->number);
     case DW_FORM_strp_sup:
     case DW_FORM_GNU_strp_alt:
         return dwarf->supplement ? text_at(dwarf->supplement->sections[GP_DEBUG_STR], value->number) : NULL;

@@ -101,7 +101,7 @@ static bool next(search_t *search, gp_dwarf_walk_t *walk)
 int gp_dwarf_functions_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, bool everywhere)
 {
     search_t search = {room->dwarf, unit, everywhere, true};
-    gp_dwarf_walk_t walk = gp_dwarf_walk(room->dwarf, unit, unit->die);
+    gp_dwarf_walk_t walk = gp_dwarf_walk(unit, unit->die);
     int result = 0;
     unit->function_count = unit->ranges.count = unit->last_range = 0;
     while (result == 0 && next(&search, &walk))

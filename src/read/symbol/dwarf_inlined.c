@@ -37,7 +37,7 @@ static int add_instance(reading_t *reading, uint64_t offset, const gp_dwarf_die_
     if (outer != GP_DWARF_NONE) // its own DIE says nothing but this
         origin = gp_dwarf_reference(reading->unit, &die->values[GP_DWARF_ORIGIN]);
     room->instances[reading->count++] = (gp_dwarf_instance_t){
-        .die = origin != GP_DWARF_NO_DIE ? origin : offset,
+        .die = origin != GP_DWARF_NO_DIE ? origin : offset + reading->unit->place_base,
         .outer = outer,
         .call_file = number_of(&die->values[GP_DWARF_CALL_FILE], GP_DWARF_NONE),
         .call_line = number_of(&die->values[GP_DWARF_CALL_LINE], 0),
@@ -128,7 +128,7 @@ static int keep(gp_dwarf_room_t *room, gp_dwarf_function_t *function, size_t ins
 int gp_dwarf_inlined_load(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp_dwarf_function_t *function)
 {
     reading_t reading;
-    gp_dwarf_walk_t walk = gp_dwarf_walk(room->dwarf, unit, function->die);
+    gp_dwarf_walk_t walk = gp_dwarf_walk(unit, function->die);
     int result = 0;
     reading.room = room;
     reading.unit = unit;

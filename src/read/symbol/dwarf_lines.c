@@ -20,6 +20,7 @@ bool gp_dwarf_line_header(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, 
         return false;
     gp_cursor_t body = {all.pos, all.pos + length, false};
     *format = (gp_dwarf_unit_t){
+        .sections = dwarf->sections,
         .version = gp_cursor_u16(&body),
         .address_bytes = unit->address_bytes,
         .offset_bytes = format->offset_bytes,

@@ -37,16 +37,16 @@ static void take_attribute(description_t *description, uint16_t name, const gp_d
     }
 }
 
-static bool read_die(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die, description_t *description)
+static bool read_die(const gp_dwarf_unit_t *unit, uint64_t die, description_t *description)
 {
-    const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
+    const gp_bytes_t until = {unit->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
     gp_cursor_t cursor = gp_cursor(until, die);
     const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrev(unit->abbrevs, gp_read_uleb(&cursor));
     gp_dwarf_attribute_t attribute;
     memset(description, 0, sizeof(*description));
     if (abbrev == NULL)
         return false;
-    gp_cursor_t attributes = gp_dwarf_attributes(dwarf, unit, abbrev);
+    gp_cursor_t attributes = gp_dwarf_attributes(unit, abbrev);
     while (!cursor.bad && gp_dwarf_attribute_next(&attributes, &attribute)) {
         gp_dwarf_value_t value = gp_dwarf_value(&cursor, unit, &attribute);
         take_attribute(description, attribute.name, &value);
@@ -62,9 +62,9 @@ uint64_t gp_dwarf_reference(const gp_dwarf_unit_t *unit, const gp_dwarf_value_t 
     case DW_FORM_ref4:
     case DW_FORM_ref8:
     case DW_FORM_ref_udata:
-        return unit->start + value->number;
+        return unit->place_base + unit->start + value->number;
     case DW_FORM_ref_addr:
-        return value->number;
+        return unit->place_base + value->number;
     case DW_FORM_GNU_ref_alt:
     case DW_FORM_ref_sup4:
     case DW_FORM_ref_sup8:
@@ -93,6 +93,20 @@ static void complete(gp_dwarf_t *dwarf, gp_dwarf_title_t *title, gp_dwarf_t *fro
         title->first_file = gp_dwarf_file_name(&dwarf->names, unit, number);
 }
 
+// The unit that has the DIE at a place, and where that is in its .debug_info; NULL = none has.
+static gp_dwarf_unit_t *unit_at_place(gp_dwarf_t *from, uint64_t place, uint64_t *die)
+{
+    uint64_t number = (place & ~GP_DWARF_SPLIT) >> GP_DWARF_UNIT_SHIFT;
+    bool split = (place & GP_DWARF_SPLIT) != 0;
+    gp_dwarf_unit_t *unit =
+        split ? number < from->unit_count ? &from->units[number] : NULL : gp_dwarf_unit_at(from, place);
+    if (unit == NULL)
+        return NULL;
+    gp_dwarf_settle(from, unit);
+    *die = place - unit->place_base;
+    return split == (unit->split != NULL) && *die >= unit->die && *die < unit->end ? unit : NULL;
+}
+
 static void read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
 {
     gp_dwarf_t *from = dwarf; // the file of the .debug_info
@@ -102,11 +116,8 @@ static void read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
     for (int hops = 0; hops < HOPS_MAX && die != GP_DWARF_NO_DIE; hops++) {
         if (die & GP_DWARF_SUPPLEMENT)
             from = from->supplement;
-        die &= ~GP_DWARF_SUPPLEMENT;
-        gp_dwarf_unit_t *unit = from ? gp_dwarf_unit_at(from, die) : NULL;
-        if (unit != NULL)
-            gp_dwarf_settle(from, unit);
-        if (unit == NULL || !gp_dwarf_abbrevs_load(&from->room, unit) || !read_die(from, unit, die, &description))
+        gp_dwarf_unit_t *unit = from ? unit_at_place(from, die & ~GP_DWARF_SUPPLEMENT, &die) : NULL;
+        if (unit == NULL || !gp_dwarf_abbrevs_load(&from->room, unit) || !read_die(unit, die, &description))
             break;
         complete(dwarf, title, from, unit, &description, &linked);
         if (linked && title->first_line != 0 && title->first_file != NULL)

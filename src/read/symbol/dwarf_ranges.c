@@ -97,7 +97,7 @@ static bool read_entry(const ranges_t *ranges, gp_cursor_t *cursor, uint64_t *ba
 // .debug_rnglists, DWARF 5.
 static int visit_new_list(const ranges_t *ranges, uint64_t offset)
 {
-    gp_cursor_t cursor = gp_cursor(ranges->dwarf->sections[GP_DEBUG_RNGLISTS], offset);
+    gp_cursor_t cursor = gp_cursor(ranges->unit->sections[GP_DEBUG_RNGLISTS], offset);
     uint64_t base = ranges->unit->low_pc;
     int result = 0;
     entry_t entry;
@@ -110,7 +110,7 @@ static int visit_new_list(const ranges_t *ranges, uint64_t offset)
 // Where in .debug_rnglists list number `index` of the unit is.
 static bool list_offset(const ranges_t *ranges, uint64_t index, uint64_t *offset)
 {
-    gp_bytes_t lists = ranges->dwarf->sections[GP_DEBUG_RNGLISTS];
+    gp_bytes_t lists = ranges->unit->sections[GP_DEBUG_RNGLISTS];
     gp_cursor_t cursor = gp_cursor(lists, ranges->unit->rnglists_base);
     if (index >= lists.len)
         return false;
@@ -130,5 +130,7 @@ int gp_dwarf_ranges(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const 
         return list_offset(&ranges, extent->ranges.number, &offset) ? visit_new_list(&ranges, offset) : 0;
     if (!gp_dwarf_value_constant(&extent->ranges, &offset))
         return 0;
+    if (unit->split != NULL)
+        offset += unit->ranges_base;
     return unit->version >= 5 ? visit_new_list(&ranges, offset) : visit_old_list(&ranges, offset);
 }

@@ -27,7 +27,7 @@ static bool read_header(gp_dwarf_unit_t *unit, gp_cursor_t *cursor)
     if (unit->version < 5)
         unit->address_bytes = gp_read_u8(&body);
     if (type == DW_UT_skeleton || type == DW_UT_split_compile)
-        gp_cursor_skip(&body, 8);
+        unit->dwo_id = gp_read_uint(&body, 8);
     else if (type == DW_UT_type || type == DW_UT_split_type)
         gp_cursor_skip(&body, 8u + unit->offset_bytes);
     unit->die = unit->start + (uint64_t)(body.pos - (cursor->pos - length)) + (unit->offset_bytes == 8 ? 12 : 4);
@@ -35,8 +35,21 @@ static bool read_header(gp_dwarf_unit_t *unit, gp_cursor_t *cursor)
            (unit->address_bytes == 4 || unit->address_bytes == 8);
 }
 
+bool gp_dwarf_unit_next(const gp_bytes_t *sections, gp_cursor_t *cursor, gp_dwarf_unit_t *unit)
+{
+    const uint8_t *info = sections[GP_DEBUG_INFO].data;
+    while (!cursor->bad && gp_cursor_left(cursor) > 0) {
+        *unit = (gp_dwarf_unit_t){.sections = sections, .start = (uint64_t)(cursor->pos - info)};
+        bool readable = read_header(unit, cursor);
+        unit->end = cursor->bad ? unit->start : (uint64_t)(cursor->pos - info);
+        if (readable)
+            return true;
+    }
+    return false;
+}
+
 typedef struct root { // attributes of a unit's first DIE that need others to be understood
-    gp_dwarf_value_t directory;
+    gp_dwarf_value_t directory, dwo_name;
     gp_dwarf_extent_t extent;
 } root_t;
 
@@ -68,26 +81,39 @@ static void take_attribute(gp_dwarf_unit_t *unit, root_t *root, uint16_t name, c
     case DW_AT_rnglists_base:
         unit->rnglists_base = value->number;
         break;
+    case DW_AT_GNU_ranges_base:
+        unit->ranges_base = value->number;
+        break;
+    case DW_AT_dwo_name:
+    case DW_AT_GNU_dwo_name:
+        root->dwo_name = *value;
+        break;
+    case DW_AT_GNU_dwo_id:
+        unit->dwo_id = value->number;
+        break;
     default:
         break;
     }
 }
 
-static bool read_root(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, root_t *root)
+bool gp_dwarf_unit_root(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, gp_dwarf_extent_t *extent)
 {
-    const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
+    const gp_bytes_t until = {unit->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
     gp_cursor_t cursor = gp_cursor(until, unit->die);
     uint64_t code = gp_read_uleb(&cursor);
     gp_dwarf_attribute_t attribute;
     gp_cursor_t attributes;
-    if (!gp_dwarf_attributes_find(&dwarf->room, unit, code, &attributes))
+    root_t root = {0};
+    if (!gp_dwarf_attributes_find(room, unit, code, &attributes))
         return false;
     while (!cursor.bad && gp_dwarf_attribute_next(&attributes, &attribute)) {
         gp_dwarf_value_t value = gp_dwarf_value(&cursor, unit, &attribute);
-        take_attribute(unit, root, attribute.name, &value);
+        take_attribute(unit, &root, attribute.name, &value);
     }
-    unit->directory = gp_dwarf_value_text(dwarf, unit, &root->directory);
-    gp_dwarf_value_address(dwarf, unit, &root->extent.low, &unit->low_pc);
+    unit->directory = gp_dwarf_value_text(room->dwarf, unit, &root.directory);
+    unit->dwo_name = gp_dwarf_value_text(room->dwarf, unit, &root.dwo_name);
+    gp_dwarf_value_address(room->dwarf, unit, &root.extent.low, &unit->low_pc);
+    *extent = root.extent;
     return !cursor.bad;
 }
 
@@ -102,15 +128,17 @@ static int add_span(void *context, uint64_t lo, uint64_t hi)
 
 static int add_unit(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *header)
 {
-    root_t root = {0};
+    gp_dwarf_extent_t extent;
     if (gp_grow(&dwarf->units, &dwarf->unit_capacity, dwarf->unit_count, sizeof(*dwarf->units)) < 0)
         return -ENOMEM;
     gp_dwarf_unit_t *unit = &dwarf->units[dwarf->unit_count];
     *unit = *header;
-    if (!read_root(dwarf, unit, &root))
+    unit->listed_end = unit->end;
+    unit->listed_die = unit->die;
+    if (!gp_dwarf_unit_root(&dwarf->room, unit, &extent))
         return 0;
     dwarf->unit_count++;
-    return gp_dwarf_ranges(dwarf, unit, &root.extent, add_span, dwarf);
+    return gp_dwarf_ranges(dwarf, unit, &extent, add_span, dwarf);
 }
 
 static int compare_spans(const void *left, const void *right)
@@ -121,16 +149,11 @@ static int compare_spans(const void *left, const void *right)
 
 int gp_dwarf_units_load(gp_dwarf_t *dwarf)
 {
-    gp_bytes_t info = dwarf->sections[GP_DEBUG_INFO];
-    gp_cursor_t cursor = gp_cursor(info, 0);
+    gp_cursor_t cursor = gp_cursor(dwarf->sections[GP_DEBUG_INFO], 0);
+    gp_dwarf_unit_t unit;
     int result = 0;
-    while (result == 0 && !cursor.bad && gp_cursor_left(&cursor) > 0) {
-        gp_dwarf_unit_t unit = {.start = (uint64_t)(cursor.pos - info.data)};
-        bool readable = read_header(&unit, &cursor);
-        unit.end = cursor.bad ? unit.start : (uint64_t)(cursor.pos - info.data);
-        if (readable)
-            result = add_unit(dwarf, &unit);
-    }
+    while (result == 0 && gp_dwarf_unit_next(dwarf->sections, &cursor, &unit))
+        result = add_unit(dwarf, &unit);
     gp_sort(dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans), compare_spans);
     gp_buckets_make(&dwarf->span_buckets, dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans));
     return result;
@@ -141,16 +164,17 @@ gp_dwarf_unit_t *gp_dwarf_unit_at(gp_dwarf_t *dwarf, uint64_t offset)
     size_t lo = 0, hi = dwarf->unit_count;
     while (lo < hi) {
         size_t middle = lo + (hi - lo) / 2;
-        if (dwarf->units[middle].end <= offset)
+        if (dwarf->units[middle].listed_end <= offset)
             lo = middle + 1;
         else
             hi = middle;
     }
-    return lo < dwarf->unit_count && dwarf->units[lo].die <= offset ? &dwarf->units[lo] : NULL;
+    return lo < dwarf->unit_count && dwarf->units[lo].listed_die <= offset ? &dwarf->units[lo] : NULL;
 }
 
 void gp_dwarf_unit_free(gp_dwarf_unit_t *unit)
 {
+    gp_dwarf_split_free(unit->split);
     free(unit->files);
     free(unit->functions);
     free(unit->ranges.items);

@@ -19,15 +19,17 @@
 enum gp_dwarf_section {
     GP_DEBUG_INFO,
     GP_DEBUG_ABBREV,
-    GP_DEBUG_LINE,
     GP_DEBUG_STR,
+    GP_DEBUG_STR_OFFSETS,
+    GP_DEBUG_RNGLISTS,
+    GP_DEBUG_SPLIT_SECTIONS, // those above are in a .dwo, too
+    GP_DEBUG_LINE = GP_DEBUG_SPLIT_SECTIONS,
     GP_DEBUG_LINE_STR,
     GP_DEBUG_RANGES,
-    GP_DEBUG_RNGLISTS,
     GP_DEBUG_ADDR,
-    GP_DEBUG_STR_OFFSETS,
     GP_DEBUG_SECTIONS
 };
+extern const char *const gp_dwarf_section_names[GP_DEBUG_SECTIONS];
 
 // --- abbreviations (dwarf_abbrev.c)
 
@@ -71,8 +73,9 @@ typedef struct gp_dwarf_step {
 } gp_dwarf_step_t;
 
 typedef struct gp_dwarf_abbrevs { // of one or more units
+    const gp_bytes_t *sections;   // of those units
     uint64_t offset;
-    uint32_t format; // of those units: sizes of addresses, offsets and references
+    uint32_t format; // of those units, too: sizes of addresses, offsets and references
     const gp_dwarf_abbrev_t *items;
     size_t count;
     const gp_dwarf_step_t *steps;
@@ -101,7 +104,7 @@ static inline const gp_dwarf_abbrev_t *gp_dwarf_abbrev(const gp_dwarf_abbrevs_t 
 
 // The attributes of an abbreviation, to be read one by one; of the first DIE, which has this code,
 // if possible without reading all of them.
-gp_cursor_t gp_dwarf_attributes(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_abbrev_t *abbrev);
+gp_cursor_t gp_dwarf_attributes(const gp_dwarf_unit_t *unit, const gp_dwarf_abbrev_t *abbrev);
 bool gp_dwarf_attributes_find(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, uint64_t code, gp_cursor_t *attributes);
 
 // Returns false at the end.
@@ -155,6 +158,8 @@ typedef struct gp_dwarf_file {
 } gp_dwarf_file_t;
 
 #define GP_DWARF_SUPPLEMENT (1ull << 63) // added to the place of a DIE of the supplement
+#define GP_DWARF_SPLIT      (1ull << 62) // and to that of a DIE of a split unit: behind it, the unit's number
+#define GP_DWARF_UNIT_SHIFT 32           // and the place from the unit's start
 #define GP_DWARF_NO_DIE     UINT64_MAX
 
 typedef struct gp_dwarf_title { // what a function is called: one for all of its instances
@@ -194,7 +199,11 @@ typedef struct gp_dwarf_function { // out of line, and what is inlined into it
 } gp_dwarf_function_t;
 
 struct gp_dwarf_unit {
-    uint64_t start, die, end; // in .debug_info: header, first DIE, end
+    uint64_t listed_die, listed_end; // in the file's own .debug_info: first DIE, end
+    // Where its DIEs are: there, or, once a split unit's own file is read, in that (dwarf_split.c).
+    const gp_bytes_t *sections; // gp_bytes_t[GP_DEBUG_SPLIT_SECTIONS] at least
+    uint64_t start, die, end;   // in .debug_info: header, first DIE, end
+    uint64_t place_base;        // added to an offset in .debug_info, that is the place of a DIE
     uint16_t version;
     uint8_t address_bytes, offset_bytes;
     uint64_t abbrev_offset;
@@ -202,8 +211,13 @@ struct gp_dwarf_unit {
     // From its first DIE:
     uint64_t low_pc;
     uint64_t str_offsets_base, addr_base, rnglists_base;
-    gp_dwarf_value_t line_table; // DW_AT_stmt_list
-    const char *directory;       // it was compiled in; NULL = unknown
+    uint64_t ranges_base; // added to what a split unit's DIEs say of .debug_ranges
+    const char *dwo_name; // where a split unit has its DIEs; NULL = it is none
+    uint64_t dwo_id;
+    gp_dwarf_value_t line_table;  // DW_AT_stmt_list
+    const char *directory;        // it was compiled in; NULL = unknown
+    struct gp_dwarf_split *split; // what was read of its own file; NULL = nothing was
+    _Atomic bool is_missing;      // and should have been
     // Read when needed:
     bool files_loaded, code_loaded;
     bool searched; // all of it, for functions; else only where compilers put them
@@ -274,6 +288,11 @@ struct gp_dwarf_room {
     gp_dwarf_ranges_t ranges;
 };
 
+typedef struct gp_dwarf_package { // a .dwp, which many units' .dwo are put together in; zeroed: there is none
+    char *path;
+    gp_bytes_t index, texts; // .debug_cu_index, .debug_str.dwo
+} gp_dwarf_package_t;
+
 enum { GP_DWARF_JOB_ROOMS = GP_HELPERS_MAX + 1 }; // as many jobs are done at once: the caller's thread does some
 
 typedef struct gp_dwarf_section_job { // to read and unpack a section
@@ -285,6 +304,8 @@ typedef struct gp_dwarf_section_job { // to read and unpack a section
 
 struct gp_dwarf {
     gp_bytes_t sections[GP_DEBUG_SECTIONS]; // malloc()ed, a NUL behind each
+    char *path;                             // of the file; NULL = of a supplement
+    gp_dwarf_package_t package;
     gp_dwarf_names_t names;
     gp_dwarf_t *supplement; // of dwz; NULL = none
     gp_dwarf_unit_t *units; // by their place in .debug_info
@@ -324,11 +345,28 @@ gp_dwarf_unit_t *gp_dwarf_unit_at(gp_dwarf_t *dwarf, uint64_t offset);
 
 void gp_dwarf_unit_free(gp_dwarf_unit_t *unit);
 
-// --- address ranges (dwarf_ranges.c)
+// Go to the next unit of a .debug_info whose header can be read. Returns false at the end.
+bool gp_dwarf_unit_next(const gp_bytes_t *sections, gp_cursor_t *cursor, gp_dwarf_unit_t *unit);
 
 typedef struct gp_dwarf_extent { // how a DIE says where its code is
     gp_dwarf_value_t low, high, ranges;
 } gp_dwarf_extent_t;
+
+// Read what a unit's first DIE says. Returns false when it cannot be read.
+bool gp_dwarf_unit_root(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, gp_dwarf_extent_t *extent);
+
+// --- split units (dwarf_split.c)
+
+// Look for a .dwp beside the file, or beside the module that it is about.
+void gp_dwarf_package_open(gp_dwarf_t *dwarf, const char *module_path);
+void gp_dwarf_package_close(gp_dwarf_package_t *package);
+
+// Find the DIEs of a split unit, before any of them is read: from then on the unit has those, and still its lines and
+// addresses. Else the skeleton's few stay, and it is counted.
+void gp_dwarf_split_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
+void gp_dwarf_split_free(struct gp_dwarf_split *split); // NULL is allowed
+
+// --- address ranges (dwarf_ranges.c)
 
 // Call `visit` for every address range [lo, hi). Ranges that the linker threw away are left out.
 // Returns 0 or what `visit` returned when it was not 0.
@@ -406,7 +444,6 @@ void gp_dwarf_expected_free(gp_dwarf_t *dwarf);
 // --- walking through DIEs (dwarf_walk.c)
 
 typedef struct gp_dwarf_walk {
-    const gp_dwarf_t *dwarf;
     const gp_dwarf_unit_t *unit;
     gp_cursor_t cursor;
     size_t level; // of the next DIE
@@ -425,7 +462,7 @@ static inline gp_dwarf_extent_t gp_dwarf_die_extent(const gp_dwarf_die_t *die)
 }
 
 // Begin at a DIE of the unit; it and all below it are visited.
-gp_dwarf_walk_t gp_dwarf_walk(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die);
+gp_dwarf_walk_t gp_dwarf_walk(const gp_dwarf_unit_t *unit, uint64_t die);
 
 // Go to the next DIE; its values are to be read or skipped before its children come. Returns false at the end.
 bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk);

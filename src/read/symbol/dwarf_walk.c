@@ -2,15 +2,15 @@
 // Walking through the DIEs of a unit, reading as little of them as possible.
 #include "symbol/dwarf_unit.h"
 
-gp_dwarf_walk_t gp_dwarf_walk(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, uint64_t die)
+gp_dwarf_walk_t gp_dwarf_walk(const gp_dwarf_unit_t *unit, uint64_t die)
 {
-    const gp_bytes_t until = {dwarf->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
-    return (gp_dwarf_walk_t){.dwarf = dwarf, .unit = unit, .cursor = gp_cursor(until, die)};
+    const gp_bytes_t until = {unit->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
+    return (gp_dwarf_walk_t){.unit = unit, .cursor = gp_cursor(until, die)};
 }
 
 bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk)
 {
-    const uint8_t *info = walk->dwarf->sections[GP_DEBUG_INFO].data;
+    const uint8_t *info = walk->unit->sections[GP_DEBUG_INFO].data;
     if (walk->abbrev != NULL && walk->level == 0)
         return false; // the first one had no children
     while (!walk->cursor.bad && gp_cursor_left(&walk->cursor) > 0) {
@@ -84,7 +84,7 @@ void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die)
 
 bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling)
 {
-    const uint8_t *info = walk->dwarf->sections[GP_DEBUG_INFO].data;
+    const uint8_t *info = walk->unit->sections[GP_DEBUG_INFO].data;
     uint64_t here = (uint64_t)(walk->cursor.pos - info), there = walk->unit->start + sibling->number;
     bool local = sibling->form == DW_FORM_ref1 || sibling->form == DW_FORM_ref2 || sibling->form == DW_FORM_ref4 ||
                  sibling->form == DW_FORM_ref8 || sibling->form == DW_FORM_ref_udata;
@@ -133,7 +133,7 @@ static inline const uint8_t *past_values(const gp_dwarf_walk_t *walk, const uint
 // What is behind the children; NULL where the DIE does not say so.
 static const uint8_t *past_children(const gp_dwarf_walk_t *walk, const uint8_t *at, const gp_dwarf_step_t *step)
 {
-    const uint8_t *unit = walk->dwarf->sections[GP_DEBUG_INFO].data + walk->unit->start;
+    const uint8_t *unit = walk->unit->sections[GP_DEBUG_INFO].data + walk->unit->start;
     uint32_t there;
     at = past_values(walk, at, &step, true);
     if (at == NULL || step->form != DW_FORM_ref4 || walk->cursor.end - at < (ptrdiff_t)sizeof(there))

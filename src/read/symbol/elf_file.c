@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_stamp.h"
 #include "base/memory.h"
 #include "symbol/compressed.h"
 
@@ -74,6 +76,7 @@ int gp_elf_open(gp_elf_t *elf, const char *path)
         return -ENOEXEC;
     }
     elf->size = (uint64_t)status.st_size;
+    elf->changed_ns = gp_file_stamp(&status).changed_ns;
     return read_headers(elf);
 }
 
@@ -123,12 +126,33 @@ const char *gp_elf_section_name(const gp_elf_t *elf, const Elf64_Shdr *section)
     return elf->names + section->sh_name;
 }
 
-const Elf64_Shdr *gp_elf_section(const gp_elf_t *elf, const char *name)
+// Before there was SHF_COMPRESSED, the name said so: ".zdebug_info".
+static bool is_old_compressed(const char *name)
 {
-    for (size_t i = 0; i < elf->section_count; i++)
-        if (strcmp(gp_elf_section_name(elf, &elf->sections[i]), name) == 0)
+    return strncmp(name, ".zdebug", sizeof(".zdebug") - 1) == 0;
+}
+
+static bool is_named(const char *found, const char *name)
+{
+    return strcmp(found, name) == 0 || (is_old_compressed(found) && strcmp(found + 2, name + 1) == 0);
+}
+
+static const Elf64_Shdr *section_from(const gp_elf_t *elf, size_t first, const char *name)
+{
+    for (size_t i = first; i < elf->section_count; i++)
+        if (is_named(gp_elf_section_name(elf, &elf->sections[i]), name))
             return elf->sections[i].sh_type == SHT_NOBITS ? NULL : &elf->sections[i];
     return NULL;
+}
+
+const Elf64_Shdr *gp_elf_section(const gp_elf_t *elf, const char *name)
+{
+    return section_from(elf, 0, name);
+}
+
+const Elf64_Shdr *gp_elf_section_after(const gp_elf_t *elf, const Elf64_Shdr *section, const char *name)
+{
+    return section_from(elf, (size_t)(section - elf->sections) + 1, name);
 }
 
 const Elf64_Shdr *gp_elf_section_of_type(const gp_elf_t *elf, uint32_t type)
@@ -157,9 +181,11 @@ void *gp_elf_section_read(const gp_elf_t *elf, const Elf64_Shdr *section, size_t
     }
     bytes[section->sh_size] = '\0';
     *len = section->sh_size;
-    if ((section->sh_flags & SHF_COMPRESSED) == 0)
+    bool is_old = is_old_compressed(gp_elf_section_name(elf, section));
+    if (!is_old && (section->sh_flags & SHF_COMPRESSED) == 0)
         return bytes;
-    void *unpacked = gp_compressed_section(bytes, section->sh_size, len);
+    void *unpacked = is_old ? gp_compressed_old_section(bytes, section->sh_size, len)
+                            : gp_compressed_section(bytes, section->sh_size, len);
     free(bytes);
     return unpacked;
 }

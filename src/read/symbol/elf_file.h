@@ -17,6 +17,7 @@ typedef struct gp_elf {
     const uint8_t *image;
     void *owned; // the image, where it is to be freed
     uint64_t size;
+    int64_t changed_ns; // 0 = of an image
     Elf64_Ehdr header;
     Elf64_Shdr *sections;
     size_t section_count;
@@ -39,6 +40,8 @@ int gp_elf_read(const gp_elf_t *elf, uint64_t offset, void *bytes, size_t len);
 
 // First section of that name / type; NULL when there is none, or when it has no bytes in the file (NOBITS).
 const Elf64_Shdr *gp_elf_section(const gp_elf_t *elf, const char *name);
+// The same behind another section, where there are several of that name.
+const Elf64_Shdr *gp_elf_section_after(const gp_elf_t *elf, const Elf64_Shdr *section, const char *name);
 const Elf64_Shdr *gp_elf_section_of_type(const gp_elf_t *elf, uint32_t type);
 
 // Read a section whole, unpacked where it is compressed. Returns malloc()ed bytes with a NUL behind

@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 
+#include "base/file_stamp.h"
 #include "symbol/debug_file.h"
 #include "symbol/live_image.h"
 #include "symbol/symbolizer.h"
@@ -23,11 +26,27 @@ typedef struct loading {
     expected_t *_Atomic late;
 } loading_t;
 
+// Where neither has a build-id, the file's stamp decides; where that is not known, the file may be the one, unless its
+// name says that it is gone.
+static const char deleted[] = " (deleted)"; // proc_pid_exe(5): what the kernel puts behind a path
+
+static bool ends_with_deleted(const char *path)
+{
+    const char *end = strrchr(path, deleted[0]);
+    return end != NULL && strcmp(end, deleted) == 0;
+}
+
 static bool is_the_one(const gp_elf_t *elf, const gp_elf_module_t *module)
 {
     uint8_t build_id[GP_BUILD_ID_MAX];
+    gp_file_stamp_t stamp;
     size_t len = gp_elf_build_id(elf, build_id);
-    return len == module->build_id_len && memcmp(build_id, module->build_id, len) == 0;
+    if (len > 0 || module->build_id_len > 0)
+        return len == module->build_id_len && memcmp(build_id, module->build_id, len) == 0;
+    memcpy(&stamp, module->build_id, sizeof(stamp));
+    if (stamp.bytes == 0)
+        return !ends_with_deleted(module->path);
+    return stamp.bytes == elf->size && stamp.changed_ns == elf->changed_ns;
 }
 
 // The kernel maps the vDSO whole: all of its pages, up to the end of its last segment, can be read.
@@ -133,9 +152,9 @@ static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char
     gp_dwarf_t *dwarf = NULL;
     gp_helpers_give(module->helpers, &symbols.job);
     if (gp_elf_section(elf, ".debug_info") != NULL)
-        dwarf = gp_dwarf_begin(elf, path, module->helpers, asked);
+        dwarf = gp_dwarf_begin(elf, path, module->path, module->helpers, asked);
     else if (debug != NULL)
-        dwarf = gp_dwarf_begin(debug, debug_path, module->helpers, asked);
+        dwarf = gp_dwarf_begin(debug, debug_path, module->path, module->helpers, asked);
     module->dwarf = gp_dwarf_end(dwarf);
     take_late(module);
     expect_lines(module);
@@ -182,33 +201,59 @@ static void load_file(gp_elf_module_t *module, const gp_elf_t *elf, const char *
         gp_elf_close(&debug);
 }
 
+// Open the file of that name; of one that was deleted, what has the name since, which may be a copy.
+// Returns 0, -ESTALE where it is another one, or as gp_elf_open().
+static int open_named(const gp_elf_module_t *module, gp_elf_t *elf, char path[GP_DEBUG_PATH_SIZE])
+{
+    int len = snprintf(path, GP_DEBUG_PATH_SIZE, "%s", module->path);
+    if (module->path[0] != '/' || len >= GP_DEBUG_PATH_SIZE)
+        return -ENOEXEC;
+    int result = gp_elf_open(elf, path);
+    if (result == -ENOENT && ends_with_deleted(path)) {
+        path[(size_t)len - strlen(deleted)] = '\0';
+        result = gp_elf_open(elf, path);
+    }
+    if (result < 0 || is_the_one(elf, module))
+        return result;
+    gp_elf_close(elf);
+    return -ESTALE;
+}
+
+// Is it certain that a file which is not the module's is another one? Without a build-id it may be a copy, unless it is
+// of another size.
+static bool is_changed(const gp_elf_module_t *module, const char *path)
+{
+    struct stat status;
+    gp_file_stamp_t stamp;
+    memcpy(&stamp, module->build_id, sizeof(stamp));
+    return module->build_id_len > 0 ||
+           (stamp.bytes > 0 && stat(path, &status) == 0 && (uint64_t)status.st_size != stamp.bytes);
+}
+
 static void load(gp_elf_module_t *module)
 {
-    char below[GP_DEBUG_PATH_SIZE];
+    char path[GP_DEBUG_PATH_SIZE], below[GP_DEBUG_PATH_SIZE];
     gp_elf_t elf;
     module->loaded = true;
     if (strcmp(module->path, "[vdso]") == 0) {
         load_vdso(module);
         return;
     }
-    int error = module->path[0] == '/' ? gp_elf_open(&elf, module->path) : -ENOEXEC;
-    bool is_other = error == 0 && !is_the_one(&elf, module);
-    if (error == 0 && !is_other) {
-        load_file(module, &elf, module->path);
+    int error = open_named(module, &elf, path);
+    if (error == 0) {
+        load_file(module, &elf, path);
         gp_elf_close(&elf);
         return;
     }
-    if (error == 0)
-        gp_elf_close(&elf);
     if (open_below(module, &elf, below) || gp_live_image_open(module, &elf, below)) {
         load_file(module, &elf, below);
         gp_elf_close(&elf);
         return;
     }
-    module->changed = is_other && module->build_id_len > 0;
-    module->unsure = is_other && module->build_id_len == 0;
+    module->changed = error == -ESTALE && is_changed(module, path);
+    module->unsure = error == -ESTALE && !module->changed;
     // What is no ELF file has no names to lose; what is gone is another matter than what cannot be read.
-    module->error = error != 0 && error != -ENOEXEC && error != -ENOENT ? -error : 0;
+    module->error = error != -ENOEXEC && error != -ENOENT && error != -ESTALE ? -error : 0;
     load_debug_only(module);
 }
 

@@ -10,9 +10,11 @@
 typedef struct candidate {
     uint64_t lo, hi; // hi == lo: no size
     bool dynamic;    // of a .dynsym: without a size it covers nothing
+    bool label;      // local, without a type and a size
+    bool foldable;   // strong and of a size, in a file whose linker folds identical code
     uint64_t section_end;
-    const char *name;
-    uint32_t rank; // smaller is the better of several names for one range
+    const char *name, *twin; // see gp_range_t
+    uint32_t rank;           // smaller is the better of several names for one range
 } candidate_t;
 
 typedef struct candidates {
@@ -47,10 +49,37 @@ static bool is_function(const gp_elf_t *elf, const Elf64_Sym *symbol, const char
     return name[0] != '\0' && name[0] != '@' && name[0] != '$'; // "$x": mapping symbols of aarch64
 }
 
+// Does the linker that made the file fold identical code, if it is asked to? Two names of one address are aliases else.
+static bool may_fold(const gp_elf_t *elf)
+{
+    const Elf64_Shdr *comment = gp_elf_section(elf, ".comment");
+    size_t len = 0;
+    if (gp_elf_section(elf, ".note.gnu.gold-version") != NULL)
+        return true;
+    char *text = comment != NULL ? gp_elf_section_read(elf, comment, &len) : NULL;
+    bool found = text != NULL && (memmem(text, len, "LLD ", 4) != NULL || memmem(text, len, "mold ", 5) != NULL);
+    free(text);
+    return found;
+}
+
+// Is one name made of the other ("__read", "read"), or are both of one constructor ("...C1Ev", "...C2Ev")?
+static bool are_related(const char *a, const char *b)
+{
+    a += strspn(a, "_");
+    b += strspn(b, "_");
+    size_t same = 0;
+    while (a[same] != '\0' && a[same] == b[same])
+        same++;
+    bool copies = same > 0 && (a[same - 1] == 'C' || a[same - 1] == 'D') && strlen(a) == strlen(b) &&
+                  strcmp(a + same + 1, b + same + 1) == 0;
+    return copies || strstr(a, b) != NULL || strstr(b, a) != NULL;
+}
+
 static int collect(candidates_t *all, const gp_symbol_source_t *source, const Elf64_Sym *symbols, size_t count,
                    const char *names, size_t names_len)
 {
     const gp_elf_t *elf = source->elf;
+    bool folds = may_fold(elf);
     for (size_t i = 0; i < count; i++) {
         const Elf64_Sym *symbol = &symbols[i];
         const char *name = symbol->st_name < names_len ? names + symbol->st_name : "";
@@ -67,6 +96,8 @@ static int collect(candidates_t *all, const gp_symbol_source_t *source, const El
             .lo = symbol->st_value,
             .hi = symbol->st_value + size,
             .dynamic = source->dynamic,
+            .foldable = folds && size > 0 && ELF64_ST_BIND(symbol->st_info) != STB_WEAK,
+            .label = size == 0 && symbol->st_info == ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE),
             .section_end = end,
             .name = name,
             .rank = name_rank(symbol, name),
@@ -92,7 +123,7 @@ static int collect_source(candidates_t *all, const gp_symbol_source_t *source, c
     return result;
 }
 
-// By start, then the larger first (it is the outer one), then the better name.
+// By start, then the larger first (it is the outer one), functions before labels, then the better name.
 static int compare_candidates(const void *left, const void *right)
 {
     const candidate_t *a = left, *b = right;
@@ -100,12 +131,30 @@ static int compare_candidates(const void *left, const void *right)
         return a->lo < b->lo ? -1 : 1;
     if (a->hi != b->hi)
         return a->hi > b->hi ? -1 : 1;
+    if (a->label != b->label)
+        return a->label - b->label;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
     return strcmp(a->name, b->name);
 }
 
-// Give symbols without a size the code up to whatever comes next, unless they are labels inside a sized one.
+// Where what begins at all->items[number] meets the next that ends it: labels do so among themselves, nasm's "f.loop"
+// not even to f.
+static uint64_t next_start(const candidates_t *all, size_t number)
+{
+    const candidate_t *item = &all->items[number];
+    size_t len = strlen(item->name);
+    for (size_t i = number + 1; i < all->count; i++) {
+        const candidate_t *next = &all->items[i];
+        bool within =
+            next->label && (!item->label || (strncmp(next->name, item->name, len) == 0 && next->name[len] == '.'));
+        if (next->lo > item->lo && !within)
+            return next->lo;
+    }
+    return UINT64_MAX;
+}
+
+// Give symbols without a size the code up to whatever comes next, unless they are inside another one.
 static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions)
 {
     uint64_t covered = 0;
@@ -117,13 +166,9 @@ static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions
         }
         if (item->lo < covered || item->dynamic)
             continue;
-        size_t next = i + 1;
-        while (next < all->count && all->items[next].lo == item->lo)
-            next++;
-        item->hi = item->section_end;
-        if (next < all->count && all->items[next].lo < item->hi)
-            item->hi = all->items[next].lo;
-        item->hi = gp_eh_functions_limit(functions, item->lo, item->hi);
+        uint64_t next = next_start(all, i);
+        item->hi = gp_eh_functions_limit(functions, item->lo, next < item->section_end ? next : item->section_end);
+        covered = item->hi;
     }
 }
 
@@ -133,9 +178,23 @@ static int emit(gp_symbol_table_t *table, uint64_t *position, uint64_t end, cons
     if (*position < end)
         result = gp_symbol_table_add(table, *position, end, candidate->lo, candidate->name,
                                      strcspn(candidate->name, "@")); // "memcpy@@GLIBC_2.14"
+    if (*position < end && result == 0 && candidate->twin != NULL)
+        table->ranges[table->count - 1].twin = gp_arena_text(&table->names, candidate->twin, strlen(candidate->twin));
     if (*position < end)
         *position = end;
     return result;
+}
+
+// The best of several names for the same code comes first: it is said there that another function has it, too.
+static void find_twins(candidates_t *all)
+{
+    for (size_t i = 1, best = 0; i < all->count; i++) {
+        candidate_t *first = &all->items[best], *other = &all->items[i];
+        if (first->lo != other->lo || first->hi != other->hi)
+            best = i;
+        else if (first->twin == NULL && first->foldable && other->foldable && !are_related(first->name, other->name))
+            first->twin = other->name;
+    }
 }
 
 // Cut nested ranges into disjoint ones: a sweep with the stack of those that are open.
@@ -185,6 +244,7 @@ int gp_symbol_table_load(gp_symbol_table_t *table, const gp_symbol_source_t *sou
     if (result == 0 && all.count > 0) {
         gp_sort(all.items, all.count, sizeof(*all.items), compare_candidates);
         extend_unsized(&all, functions);
+        find_twins(&all);
         result = flatten(table, &all);
         gp_symbol_table_sort(table);
     }
@@ -200,7 +260,7 @@ int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint
     const char *copy = gp_arena_text(&table->names, name, name_len);
     if (copy == NULL || gp_grow(&table->ranges, &table->capacity, table->count, sizeof(*table->ranges)) < 0)
         return -ENOMEM;
-    table->ranges[table->count++] = (gp_range_t){lo, hi, start, copy, NULL, NULL};
+    table->ranges[table->count++] = (gp_range_t){.lo = lo, .hi = hi, .start = start, .name = copy};
     gp_buckets_free(&table->buckets); // of fewer ranges
     return 0;
 }
@@ -222,6 +282,22 @@ gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t addres
 {
     size_t upto = gp_buckets_upto(&table->buckets, table->ranges, table->count, sizeof(*table->ranges), address);
     return upto > 0 && address < table->ranges[upto - 1].hi ? &table->ranges[upto - 1] : NULL;
+}
+
+uint64_t gp_symbol_table_entry(const gp_symbol_table_t *table, const gp_range_t *range)
+{
+    const char *suffix = strstr(range->name, ".cold");
+    size_t len = suffix != NULL ? (size_t)(suffix - range->name) : 0;
+    uint64_t entry = range->start;
+    for (size_t i = 0; i < table->count && len > 0; i++) {
+        const gp_range_t *other = &table->ranges[i];
+        if (strncmp(other->name, range->name, len) != 0 || other->name[len] != '\0' || other->start == entry)
+            continue;
+        if (entry != range->start)
+            return range->start; // there are several
+        entry = other->start;
+    }
+    return entry;
 }
 
 void gp_symbol_table_free(gp_symbol_table_t *table)

@@ -2,10 +2,11 @@
 // The functions of one ELF file as disjoint address ranges.
 //
 // Model: an address has a name only where a symbol covers it. Sized symbols cover their size; where they nest, the
-// innermost wins. Symbols without a size (hand-written assembly, _start) cover up to the next symbol, the end of their
-// section or the next function that .eh_frame_hdr knows, whichever comes first, and only in a full .symtab: in .dynsym
-// the next symbol says nothing about where a function ends. Threads: one at a time while it is built, any number
-// afterwards. Signals: not safe.
+// innermost wins. Functions without a size (hand-written assembly, _start) cover up to the next function, the end of
+// their section or what .eh_frame knows, their own end or the next function's start, whichever comes first, and only in
+// a full .symtab: in .dynsym the next symbol says nothing about where a function ends. A local symbol without a type is
+// a label (nasm's "f.loop"): it ends no function and is none, unless no function has its code; it goes on up to the
+// next one then. Threads: one at a time while it is built, any number afterwards. Signals: not safe.
 #pragma once
 
 #include <stdbool.h>
@@ -21,6 +22,7 @@ typedef struct gp_range { // [lo, hi) has this name
     const char *name;
     const char *shown; // room for what the owner makes of the name; NULL at first
     const char *made;  // of that, what was made ahead (symbol_names.h); NULL = nothing
+    const char *twin;  // another function whose code a linker has put into one with this one's; NULL = none
 } gp_range_t;
 
 typedef struct gp_symbol_table { // zero-initialized = empty
@@ -54,5 +56,9 @@ void gp_symbol_table_sort(gp_symbol_table_t *table);
 
 // The range that holds `address`, or NULL.
 gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t address);
+
+// Where the function begins that a range is of: the unlikely part of one ("name.cold") is of the function whose name it
+// has, if there is one such.
+uint64_t gp_symbol_table_entry(const gp_symbol_table_t *table, const gp_range_t *range);
 
 void gp_symbol_table_free(gp_symbol_table_t *table);

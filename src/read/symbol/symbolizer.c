@@ -61,7 +61,7 @@ gp_symbolizer_t *gp_symbolizer_create(void)
 typedef struct module_key {
     const char *path;
     size_t path_len;
-    const uint8_t *build_id;
+    uint8_t build_id[GP_BUILD_ID_MAX]; // zeroed behind its end
     size_t build_id_len;
 } module_key_t;
 
@@ -70,7 +70,7 @@ static bool same_module(const void *owner, uint32_t number, const void *key)
     const gp_elf_module_t *module = &((const gp_symbolizer_t *)owner)->modules[number];
     const module_key_t *wanted = key;
     return module->build_id_len == wanted->build_id_len &&
-           memcmp(module->build_id, wanted->build_id, wanted->build_id_len) == 0 &&
+           memcmp(module->build_id, wanted->build_id, sizeof(wanted->build_id)) == 0 &&
            strlen(module->path) == wanted->path_len && memcmp(module->path, wanted->path, wanted->path_len) == 0;
 }
 
@@ -89,17 +89,17 @@ static uint32_t module_add(gp_symbolizer_t *symbolizer, const module_key_t *key,
         .basename = slash ? slash + 1 : copy,
         .build_id_len = key->build_id_len,
     };
-    memcpy(module->build_id, key->build_id, key->build_id_len);
+    memcpy(module->build_id, key->build_id, sizeof(key->build_id));
     return (uint32_t)symbolizer->module_count++;
 }
 
 uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
                               size_t build_id_len)
 {
-    module_key_t key = {path, path_len, build_id, build_id_len < GP_BUILD_ID_MAX ? build_id_len : GP_BUILD_ID_MAX};
-    if (build_id_len == 0) // it may be NULL
-        key.build_id = (const uint8_t *)"";
-    uint64_t hash = gp_hash_more(gp_hash_bytes(path, path_len), gp_hash_bytes(key.build_id, key.build_id_len));
+    module_key_t key = {path, path_len, {0}, build_id_len < GP_BUILD_ID_MAX ? build_id_len : GP_BUILD_ID_MAX};
+    if (build_id != NULL)
+        memcpy(key.build_id, build_id, build_id_len > 0 ? key.build_id_len : sizeof(key.build_id));
+    uint64_t hash = gp_hash_more(gp_hash_bytes(path, path_len), gp_hash_bytes(key.build_id, sizeof(key.build_id)));
     pthread_mutex_lock(&symbolizer->lock);
     uint32_t module = gp_index_find(&symbolizer->module_index, hash, same_module, symbolizer, &key);
     if (module == GP_INDEX_NONE)
@@ -238,12 +238,14 @@ static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module, const
 
 // The function that has the code: its symbol's name, which is the one that others call it by; else
 // the one that DWARF knows; else "module+0x1234".
-static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, place_t place,
+static const char *outermost_name(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, place_t place,
                                   gp_range_t *range, const gp_dwarf_place_t *known)
 {
     if (range != NULL && range->shown == NULL) {
         gp_symbol_names_settle(module->names, range);
         range->shown = function_name(symbolizer, (place_t){place.module, range->start}, range->name, range->made);
+        if (range->twin != NULL && module->folded++ == 0)
+            module->folded_one = range;
     }
     if (range != NULL)
         return range->shown;
@@ -256,7 +258,7 @@ static const char *outermost_name(gp_symbolizer_t *symbolizer, const gp_elf_modu
 
 typedef struct question { // what make_outer() and make_chain() need
     gp_symbolizer_t *symbolizer;
-    const gp_elf_module_t *module;
+    gp_elf_module_t *module;
     place_t place;
     gp_range_t *range; // of the symbol that covers it; NULL = none
     gp_dwarf_place_t known[GP_DWARF_PLACES_MAX];
@@ -299,8 +301,19 @@ static const gp_symbol_t *make_outer(const question_t *question, size_t number)
     return outer;
 }
 
+// A function of which there are only lines is of the file that its first one is in, whatever is inlined further on.
+static const char *first_file(const gp_elf_module_t *module, uint64_t address, const gp_range_t *range)
+{
+    const gp_eh_function_t *function = range == NULL ? gp_eh_functions_find(&module->functions, address) : NULL;
+    uint64_t start = range != NULL      ? gp_symbol_table_entry(&module->symbols, range)
+                     : function != NULL ? function->lo
+                                        : address;
+    gp_dwarf_place_t places[GP_DWARF_PLACES_MAX];
+    return gp_dwarf_find(module->dwarf, start, places) > 0 ? places[0].file : NULL;
+}
+
 // One symbol for each place, the innermost first, each leading to the next.
-static bool make_chain(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, place_t place, gp_symbol_t *symbol)
+static bool make_chain(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, place_t place, gp_symbol_t *symbol)
 {
     question_t question; // what is known is filled in as far as it is
     question.symbolizer = symbolizer;
@@ -308,6 +321,8 @@ static bool make_chain(gp_symbolizer_t *symbolizer, const gp_elf_module_t *modul
     question.place = place;
     question.range = gp_symbol_table_find(&module->symbols, place.address);
     question.count = module->dwarf ? gp_dwarf_find(module->dwarf, place.address, question.known) : 0;
+    if (question.count == 1 && question.known[0].name == NULL && question.known[0].first_file == NULL)
+        question.known[0].first_file = first_file(module, place.address, question.range);
     if (question.count > 1) {
         symbol->outer = make_outer(&question, 1);
         if (symbol->outer == NULL)
@@ -478,18 +493,39 @@ void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer)
     pthread_mutex_unlock(&symbolizer->lock);
 }
 
-const char *gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, int *why)
+static void look_at_nameless(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, gp_nameless_t *nameless)
 {
-    const char *path = NULL;
-    pthread_mutex_lock(&symbolizer->lock);
-    for (; *next < symbolizer->module_count && path == NULL; ++*next) {
-        const gp_elf_module_t *module = &symbolizer->modules[*next];
-        *why = module->changed ? GP_NAMELESS_CHANGED : module->unsure ? GP_NAMELESS_UNSURE : module->error;
-        if (*why != 0)
-            path = module->path;
+    char place[GP_DEBUG_PATH_SIZE] = "";
+    *nameless = (gp_nameless_t){.path = module->path};
+    nameless->why = module->changed ? GP_NAMELESS_CHANGED : module->unsure ? GP_NAMELESS_UNSURE : module->error;
+    if (nameless->why == 0 && module->dwarf != NULL)
+        nameless->count = gp_dwarf_missing(module->dwarf, place);
+    if (nameless->count > 0) {
+        nameless->why = GP_NAMELESS_SPLIT;
+        nameless->example = gp_arena_text(&symbolizer->arena, place, strlen(place));
     }
+}
+
+static void look_at_folded(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, gp_nameless_t *nameless)
+{
+    if (module->folded == 0)
+        return;
+    *nameless = (gp_nameless_t){.path = module->path, .why = GP_NAMELESS_FOLDED, .count = module->folded};
+    nameless->example = module->folded_one->shown;
+    nameless->other = gp_demangle(&symbolizer->arena, module->folded_one->twin);
+}
+
+bool gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, gp_nameless_t *nameless)
+{
+    nameless->why = 0;
+    pthread_mutex_lock(&symbolizer->lock);
+    for (; *next < 2 * symbolizer->module_count && nameless->why == 0; ++*next)
+        if (*next % 2 == 0)
+            look_at_nameless(symbolizer, &symbolizer->modules[*next / 2], nameless);
+        else
+            look_at_folded(symbolizer, &symbolizer->modules[*next / 2], nameless);
     pthread_mutex_unlock(&symbolizer->lock);
-    return path;
+    return nameless->why != 0;
 }
 
 bool gp_symbolizer_is_crowded(gp_symbolizer_t *symbolizer)

@@ -47,8 +47,9 @@ static inline const gp_symbol_t *gp_symbol_outermost(const gp_symbol_t *symbol)
 // Returns NULL and errno.
 gp_symbolizer_t *gp_symbolizer_create(void);
 
-// Make a module known. Returns its number, the same one for the same (path, build-id);
-// GP_SYMBOLIZER_NO_MODULE when memory is short.
+// Make a module known.
+//   build_id: uint8_t[20] where its length is 0: the stamp of the file instead (base/file_stamp.h); or NULL.
+// Returns its number, the same one for the same (path, build-id); GP_SYMBOLIZER_NO_MODULE when memory is short.
 uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
                               size_t build_id_len);
 
@@ -97,16 +98,27 @@ void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer);
 // Say that these files may have grown: they are looked at again before the next use.
 void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer);
 
-// Why a module that was asked about has no names, where its file should have them; else an errno value.
+// Why a module that was asked about has no names, where its file should have them, or not all; else an errno value.
 enum {
     GP_NAMELESS_CHANGED = -1, // the file is another build
     GP_NAMELESS_UNSURE = -2,  // it may be: the process did not tell the module's build-id
+    GP_NAMELESS_SPLIT = -3,   // its functions have names; .dwo files with what is inlined into them are missing
+    GP_NAMELESS_FOLDED =
+        -4, // a linker made one of functions with identical code, or they are aliases: one name is shown
 };
 
+typedef struct gp_nameless {
+    const char *path; // the module's
+    int why;
+    size_t count;        // of GP_NAMELESS_SPLIT: files; of GP_NAMELESS_FOLDED: functions
+    const char *example; // where the first file should be; the name that the first function has
+    const char *other;   // which could also be this one
+} gp_nameless_t;
+
 // Go through those modules.
-//   next: 0 at first; updated.
-// Returns a module's path, or NULL when there are no more.
-const char *gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, int *why);
+//   next: 0 at first; updated. A module may come twice, the second time with GP_NAMELESS_FOLDED.
+// Returns false when there are no more.
+bool gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, gp_nameless_t *nameless);
 
 // What is kept of answers grows with the addresses that were asked about, and never ends where code is compiled anew
 // all the time: beyond this many bytes, or modules, an owner that goes on asking takes another symbolizer.

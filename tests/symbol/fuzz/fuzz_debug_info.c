@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Any bytes as DWARF sections. The input is a list of (section's number: 1 byte, length: 2 bytes,
-// bytes), which become an ELF file; then every address that the units claim is looked up.
+// bytes), which become an ELF file; then every address that the units claim is looked up. The file is its own .dwo and
+// .dwp, too.
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,10 @@
 
 static const char names[] = "\0.debug_info\0.debug_abbrev\0.debug_line\0.debug_str\0.debug_line_str"
                             "\0.debug_ranges\0.debug_rnglists\0.debug_addr\0.debug_str_offsets"
-                            "\0.shstrtab";
+                            "\0.debug_info.dwo\0.debug_abbrev.dwo\0.debug_str.dwo\0.debug_str_offsets.dwo"
+                            "\0.debug_rnglists.dwo\0.debug_cu_index\0.shstrtab";
 
-enum { SECTIONS = GP_DEBUG_SECTIONS + 2 };
+enum { OF_DWARF = GP_DEBUG_SECTIONS + GP_DEBUG_SPLIT_SECTIONS + 1, SECTIONS = OF_DWARF + 2 };
 
 typedef struct image {
     Elf64_Ehdr header;
@@ -53,7 +55,7 @@ static image_t *make_image(const uint8_t *data, size_t size)
     memcpy(image->data, data, size);
     add_section(image, SECTIONS - 1, offsetof(image_t, names), sizeof(names));
     for (size_t at = 0; at + 3 <= size;) {
-        unsigned number = 1 + data[at] % GP_DEBUG_SECTIONS;
+        unsigned number = 1 + data[at] % OF_DWARF;
         size_t len = (size_t)(data[at + 1] | data[at + 2] << 8);
         at += 3;
         len = len < size - at ? len : size - at;
@@ -61,6 +63,17 @@ static image_t *make_image(const uint8_t *data, size_t size)
         at += len;
     }
     return image;
+}
+
+static const void *every_file;
+static size_t every_size;
+
+int __wrap_gp_elf_open(gp_elf_t *elf, const char *path);
+
+int __wrap_gp_elf_open(gp_elf_t *elf, const char *path)
+{
+    (void)path;
+    return gp_elf_open_image(elf, every_file, every_size);
 }
 
 static void look_up(gp_dwarf_t *dwarf, uint64_t address)
@@ -99,7 +112,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gp_elf_t elf;
     image_t *image = make_image(data, size);
-    if (gp_elf_open_image(&elf, image, sizeof(*image) + size) < 0)
+    every_file = image;
+    every_size = sizeof(*image) + size;
+    if (gp_elf_open_image(&elf, image, every_size) < 0)
         abort();
     gp_dwarf_t *dwarf = gp_dwarf_open(&elf, "file");
     for (size_t i = 0; dwarf != NULL && i < dwarf->span_count && i < 64; i++) {

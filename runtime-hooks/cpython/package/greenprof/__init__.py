@@ -151,9 +151,10 @@ class Profile:
         """Stop, and have the file written soon, by a thread of greenprof's own: the request and the hub go on at once, where dump()
         returns when the file is there. greenprof.flush() waits for it; so does the end of the process, for 3 seconds. After that
         this is a new profile, which was never started."""
+        format = format or format_of(path)
         if self._depth > 0:
             self._warn_of_taken_calls()
-        self._profile.finish(path, format or format_of(path))
+        self._profile.finish(path, format)
         if self._depth > 0:
             self._stopped()
         self._depth, self._stats = 0, None
@@ -176,7 +177,8 @@ class Profile:
         return self._depth > 0
 
     def dump(self, path, format=None):
-        """Write the profile; the format is that of the file's suffix where none is given, else pstats."""
+        """Write the profile; where no format is given it is that of the file's suffix, pstats without one; ValueError: that is
+        no format's."""
         self._profile.dump(path, format or format_of(path))
 
     def dump_stats(self, file):
@@ -379,8 +381,11 @@ def coroutines():
     return [Coroutine(*values, [Frame(*frame) for frame in stack]) for *values, stack in _greenprof.coroutines()]
 
 
-_FORMATS = {".folded": "folded", ".svg": "flamegraph", ".html": "flamegraph", ".pb.gz": "pprof", ".pprof": "pprof",
-            ".speedscope.json": "speedscope", ".callgrind": "callgrind", ".json": "json"}
+# As src/read/export/formats.h has them, the longer ones first; then names that people give what cProfile writes.
+_FORMATS = {".speedscope.json": "speedscope", ".firefox.json": "firefox", ".trace.json": "chrome", ".json": "json", ".folded": "folded",
+            ".svg": "flamegraph", ".html": "html", ".htm": "html", ".pb.gz": "pprof", ".pprof": "pprof", ".callgrind": "callgrind",
+            ".otlp": "otlp", ".pftrace": "perfetto",
+            **dict.fromkeys((".prof", ".pstats", ".stats", ".profile", ".cprof", ".cprofile", ".out", ".dat", ".bin"), "pstats")}
 
 
 def consumer_close(url=None):
@@ -404,9 +409,12 @@ def flush(seconds=3.0):
 
 
 def format_of(path):
-    """The format that a file name asks for."""
-    text = os.fsdecode(path)
-    return next((form for suffix, form in _FORMATS.items() if text.endswith(suffix)), "pstats")
+    """The format that a file name asks for by its suffix; pstats where it has none. ValueError: it has another one."""
+    name = os.path.basename(os.fsdecode(path))
+    form = next((form for suffix, form in _FORMATS.items() if name.lower().endswith(suffix)), None)
+    if form is None and os.path.splitext(name)[1][1:2].isalpha():
+        raise ValueError(f"{name}: no format has this suffix, give one of {', '.join(_FORMATS)}, or format=")
+    return form or "pstats"
 
 
 def _finish(profile, filename, sort):
@@ -423,6 +431,8 @@ def run(statement, filename=None, sort=-1):
 
 
 def runctx(statement, globals, locals, filename=None, sort=-1):
+    if filename is not None:
+        format_of(filename)  # which may be none
     profile = Profile()
     try:
         profile.runctx(statement, globals, locals)

@@ -14,7 +14,7 @@ def parse():
                                      usage="%(prog)s [-o FILE] [-F HZ] [--clock cpu|wall] [--exact] [--native] "
                                            "[-s KEY] script.py [ARGUMENT...] | -m MODULE [ARGUMENT...]")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the profile there, in the format of its suffix "
-                        "(.prof, .svg, .folded, .pb.gz, .speedscope.json, .callgrind, .json); else it is printed")
+                        "(.prof, .html, .svg, .folded, .pb.gz, .speedscope.json, .callgrind, .json); else it is printed")
     parser.add_argument("-F", "--frequency", metavar="HZ", type=int, default=1000)
     parser.add_argument("--clock", choices=["cpu", "wall"], default="cpu")
     parser.add_argument("--exact", action="store_true", help="count every call")
@@ -38,6 +38,10 @@ def check_output(parser, options):
         parser.error(f"-s {options.sort}: the keys are {', '.join(sorted(pstats.Stats.sort_arg_dict_default, key=str))}")
     if options.output is None:
         return
+    try:
+        greenprof.format_of(options.output)
+    except ValueError as error:
+        parser.error(f"-o {error}")
     directory = os.path.dirname(options.output) or "."
     if not os.access(directory, os.W_OK | os.X_OK):
         sys.exit(f"greenprof: {options.output}: {os.strerror(13 if os.path.isdir(directory) else 2)}")

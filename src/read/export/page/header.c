@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "export/page/page.h"
+#include "report/losses.h"
 #include "report/report_words.h"
 
 static void put_texts(gp_json_t *json, const char *key, const gp_string_table_t *table)
@@ -29,6 +30,7 @@ static void put_totals(const gp_page_writer_t *writer, gp_json_t *json)
     gp_json_key_uint(json, "samples", report->samples);
     gp_json_key_uint(json, "total_ns", report->total_ns);
     gp_json_key_text(json, "basis", gp_basis_name(report->basis));
+    gp_json_key_uint(json, "own_ppm", (uint64_t)(report->own_share * 1e6));
     gp_json_key(json, "exact_calls");
     gp_json_bool(json, report->exact_rows);
     gp_json_close(json, '}');
@@ -67,7 +69,7 @@ static void put_counters(const gp_report_t *report, gp_json_t *json)
         gp_json_text(json, gp_counter_name(i));
         gp_json_uint(json, report->counters[i]);
         gp_json_text(json, sentence != NULL ? sentence : "");
-        gp_json_bool(json, sentence != NULL);
+        gp_json_bool(json, gp_losses_are_told(report->counters, report->process_cpu_ns, i));
         gp_json_close(json, ']');
     }
     gp_json_close(json, ']');

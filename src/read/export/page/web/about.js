@@ -79,10 +79,19 @@ class AboutView {
                        exact > 0 ? `${secondsText(exact)} s, as the kernel and the switches of the coroutines give it` : "not known"],
                       ["CPU time, by the samples", `${secondsText(sampled)} s`],
                       ["what chance gives", error > 0 ? `± ${secondsText(error)} s, 95 % sure` : "not known"],
-                      ["samples", countText(totals.samples)]];
+                      ["samples", this.samples(totals.samples)]];
         return [el("h2", { text: "Sampled against exact" }),
                 el("p", { class: "verdict", text: this.verdict(exact, sampled, error) }), el("p", { text: this.basis(totals) }),
                 this.table(rows, "sampled against exact")];
+    }
+
+    /** As reports by CPU time and `info` count them. @param {number} all */
+    samples(all) {
+        const { rows } = this.app.store;
+        let onCpu = 0;
+        for (let i = 0; i < rows.count; i++)
+            onCpu += rows.state[i] === STATE.running ? rows.samples[i] : 0;
+        return onCpu < all ? `${countText(onCpu)} on the CPU, ${countText(all - onCpu)} of what waited` : countText(all);
     }
 
     /** @param {number} exact @param {number} sampled @param {number} error all ns */
@@ -108,8 +117,15 @@ class AboutView {
             : "Weights are those of the samples: no exact time is known of this.") + calls;
     }
 
+    /** @param {number} ppm of the program's CPU time */
+    ownCost(ppm) {
+        const { counters } = this.app.store.head, arrival = counters.some(([name, value]) => name === "delivery_ns" && value > 0);
+        return `greenprof itself took ${(ppm / 10000).toFixed(2)} % of the program's CPU time besides: its threads, its handler, its hooks` +
+            (arrival ? ", its signals." : "; without what signals take to arrive, which is measured with --budget.");
+    }
+
     losses() {
-        const { counters } = this.app.store.head, sorted = [...counters].sort((a, b) => Number(b[3]) - Number(a[3]));
+        const { counters, totals } = this.app.store.head, sorted = [...counters].sort((a, b) => Number(b[3]) - Number(a[3]));
         const losses = counters.filter((one) => one[3]).length;
         const rows = sorted.map(([name, value, meaning, isLoss]) =>
             el("tr", {}, el("td", { class: isLoss ? "left warn key" : "left key", text: (isLoss ? "loss: " : "") + name }),
@@ -118,6 +134,7 @@ class AboutView {
         return [el("h2", { text: "Losses and counters" }),
                 el("p", { class: "losses", text: losses === 0 ? "Nothing was lost: no counter of losses is above 0."
                     : `${losses} counter${losses === 1 ? "" : "s"} of losses above 0. They are of the whole capture.` }),
+                ...(totals.own_ppm > 0 ? [el("p", { class: "own", text: this.ownCost(totals.own_ppm) })] : []),
                 ...(rows.length === 0 ? [] : [el("table", {}, el("caption", { class: "offscreen", text: "counters" }), el("thead", {}, el("tr", {},
                     ...["counter", "value", "what it means"].map((text) => el("th", { scope: "col", class: "left", text })))),
                     el("tbody", {}, ...rows))])];
@@ -139,11 +156,45 @@ class AboutView {
                     break;
                 }
         }
+        const nameless = this.nameless();
         const found = UNKNOWN_FRAMES.filter(([name]) => (sums.get(name) ?? 0) > 0);
         const text = (/** @type {string} */ name) => `${name} ${percentText(sums.get(name) ?? 0, all)}`;
-        return [el("h2", { text: "What the stacks do not tell" }), found.length === 0
+        /** @type {[string, string][]} */
+        const known = found.map(([name, what]) => [text(name), `${timeText(sums.get(name) ?? 0)}: ${what}`]);
+        return [el("h2", { text: "What the stacks do not tell" }), found.length === 0 && nameless.length === 0
             ? el("p", { text: "Every sample has its whole stack, with names." })
-            : this.table(found.map(([name, what]) => [text(name), `${timeText(sums.get(name) ?? 0)}: ${what}`]), "unknown frames")];
+            : this.table([...nameless, ...known], "unknown frames")];
+    }
+
+    /** Time of what is shown first in code that no symbol names, as `report` has it: by the function on top. @returns {[string, string][]} */
+    nameless() {
+        const { store } = this.app, { rows, node, frame, head } = store, weight = WEIGHTS[/** @type {"cpu"} */ (head.weight)] ?? WEIGHTS.wall;
+        const wanted = Uint8Array.from(frame.name, (_, at) => Number(this.isNameless(at)));
+        /** @type {Map<number, number>} */
+        const modules = new Map();
+        let all = 0, sum = 0;
+        for (let i = 0; i < rows.count; i++) {
+            if (!weight.states.includes(rows.state[i]))
+                continue;
+            let at = rows.node[i];
+            while (at > 0 && frame.kind[node.frame[at]] === 2)
+                at = store.parent[at];
+            all += rows.weight[i];
+            if (wanted[node.frame[at]] === 0)
+                continue;
+            sum += rows.weight[i];
+            modules.set(frame.module[node.frame[at]], (modules.get(frame.module[node.frame[at]]) ?? 0) + rows.weight[i]);
+        }
+        const [widest] = [...modules].sort((a, b) => b[1] - a[1]);
+        return widest === undefined ? [] : [[`no names ${percentText(sum, all)}`,
+            `${timeText(sum)}: code that no symbol names, most in ${head.modules[widest[0]]}; greenprof report says what would name it`]];
+    }
+
+    /** "libz.so.1+0x1234", of libz.so.1. @param {number} number of a frame */
+    isNameless(number) {
+        const { store } = this.app, { frame } = store, module = store.head.modules[frame.module[number]] ?? "";
+        const start = `${module.slice(module.lastIndexOf("/") + 1)}+0x`;
+        return frame.kind[number] !== 2 && module.startsWith("/") && store.nameOf(number).startsWith(start);
     }
 
     weights() {

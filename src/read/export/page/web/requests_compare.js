@@ -50,7 +50,8 @@
 const LESS_NS = 1e6;
 
 /**
- * The difference of two means over its standard error. Where one side is a single request, its scatter is taken to be that of the other.
+ * The difference of two means over its standard error. Where one side is a single request, its scatter is taken to be that of the other;
+ * NaN where that one has none, as of a function that it does not have at all.
  * @param {number} n @param {number} sum @param {number} squares @param {number} m @param {number} otherSum @param {number} otherSquares
  */
 function welch(n, sum, squares, m, otherSum, otherSquares) {
@@ -58,7 +59,9 @@ function welch(n, sum, squares, m, otherSum, otherSquares) {
         count > 1 ? Math.max(q - s * s / count, 0) / (count - 1) : NaN;
     const difference = sum / n - otherSum / m, a = spread(n, sum, squares), b = spread(m, otherSum, otherSquares);
     const error = Math.sqrt((Number.isNaN(a) ? b : a) / n + (Number.isNaN(b) ? a : b) / m);
-    return difference === 0 && error === 0 ? 0 : difference / error;
+    if (error === 0 && (difference === 0 || n < 2 || m < 2))
+        return difference === 0 ? 0 : NaN;
+    return difference / error;
 }
 
 class Comparison {
@@ -187,7 +190,8 @@ class Comparison {
             found.push({ name: this.names[i], slow: a, rest: b, difference: a - b,
                          t: welch(slow.count, slow.sum[i], slow.squares[i], rest.count, rest.sum[i], rest.squares[i]) });
         }
-        const rank = (/** @type {Difference} */ one) => Number.isNaN(one.t) ? 0 : Math.abs(one.t);
+        const single = slow.count < 2 || rest.count < 2; // of which the largest difference says more
+        const rank = (/** @type {Difference} */ one) => single || Number.isNaN(one.t) ? 0 : Math.abs(one.t);
         return found.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(b) - rank(a)) || Math.abs(b.difference) - Math.abs(a.difference));
     }
 

@@ -10,6 +10,7 @@ class ComparedRequests {
         this.graph = new DifferenceGraph(app);
         this.element = el("section", { "aria-label": "slowest requests against the rest" });
         this.sort = "";
+        this.order = "";
         this.key = "";
         /**
          * By node, mean ns of the slow ones and of the rest.
@@ -54,6 +55,7 @@ class ComparedRequests {
         }
         const slow = this.comparison.measure(sides.slow), rest = this.comparison.measure(sides.rest);
         this.differences = this.comparison.differences(slow, rest);
+        this.order = slow.count < 2 || rest.count < 2 ? "the largest difference first, as one side is a single request" : "the surest first";
         this.levers = this.comparison.levers(slow, rest);
         this.means = [this.comparison.nodeMeans(sides.slow), this.comparison.nodeMeans(sides.rest)];
         this.table = el("div", {});
@@ -103,7 +105,7 @@ class ComparedRequests {
             this.sort = sort;
             this.drawTable();
         }, { limit: 20, onChoose: (one) => this.app.set({ view: "flame", weight: "path", search: pattern(one.name) }),
-             caption: "Functions on the critical path whose time differs, the surest first; what all of the latency lies under is left out" });
+             caption: `Functions on the critical path whose time differs, ${this.order}; what all of the latency lies under is left out` });
         swapContent(/** @type {HTMLElement} */ (this.table), table);
     }
 

@@ -38,7 +38,8 @@
  * @property {number} tick_ns
  * @property {string} weight
  * @property {string[]} states
- * @property {{cpu_ns: number, sampled_ns: number, error_ns: number, samples: number, total_ns: number, basis: string, exact_calls: boolean}} totals
+ * @property {{cpu_ns: number, sampled_ns: number, error_ns: number, samples: number, total_ns: number, basis: string, own_ppm: number,
+ *     exact_calls: boolean}} totals
  * @property {{file: string, total_ns: number, samples: number, duration_ns: number, per?: [number, number]}[]} sides
  * @property {string} [unit] of a diff
  * @property {string} [root] what stands at the root first

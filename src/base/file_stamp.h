@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Which file a module without a build-id was loaded from: kept in the room of the build-id, whose length is 0 then. A
+// file that was rebuilt has another one. Zeroed: not known.
+#pragma once
+
+#include <stdint.h>
+#include <sys/stat.h>
+
+typedef struct gp_file_stamp {
+    uint64_t bytes;
+    int64_t changed_ns;
+} gp_file_stamp_t;
+
+static inline gp_file_stamp_t gp_file_stamp(const struct stat *status)
+{
+    const struct timespec *changed = &status->st_mtim;
+    return (gp_file_stamp_t){(uint64_t)status->st_size, (int64_t)changed->tv_sec * 1000000000 + changed->tv_nsec};
+}
