@@ -29,7 +29,8 @@ enum { GP_JOURNAL_CAPTURES = 1 << 18, GP_JOURNAL_GROUP_MAX = 4096 };
 // negative errno value; and what is wrong.
 int gp_journal_open(gp_journal_t **journal, const char *folder, char error[GP_FLEET_ERROR_SIZE]);
 
-// When it was begun, or has forgotten anything, seconds since 1970: it knows nothing of before. 0 = that is not known, and it is old.
+// When it was begun, or has forgotten anything, seconds since 1970: it knows nothing of before. 0 = that is not known,
+// and it is old.
 uint64_t gp_journal_since_s(const gp_journal_t *journal);
 
 // The byte of a capture up to which all has arrived. The capture counts as looked at.
