@@ -24,6 +24,7 @@ typedef struct handle { // one that was made since the headers are on
     gp_curl_line_t *own;          // the program's; NULL = none
     const gp_curl_lines_t *lines; // ours that it has now; NULL = none
     gp_curl_lines_t *kept;        // of a transfer by curl_multi, to be freed
+    bool follows;                 // other hosts get its headers, too
 } handle_t;
 
 typedef int perform_t(void *multi, void *handle);
@@ -64,13 +65,14 @@ static handle_t *find(const void *handle)
 }
 
 // Where memory is short, or the handle came about unseen, it is left alone for good.
-static void add(void *handle, gp_curl_line_t *own)
+static void add(void *handle, gp_curl_line_t *own, bool follows)
 {
     handle_t *added = handle != NULL ? calloc(1, sizeof(*added)) : NULL;
     if (added == NULL)
         return;
     added->handle = handle;
     added->own = own;
+    added->follows = follows;
     pthread_mutex_lock(&lock);
     added->next = *bucket_of(handle);
     *bucket_of(handle) = added;
@@ -111,7 +113,7 @@ static void add_signed(char *text, size_t size)
         text[0] = '\0';
 }
 
-static size_t write_text(char *text, size_t size)
+static size_t write_text(char *text, size_t size, bool may_sign)
 {
     prof_trace_id_t trace;
     if (prof_trace_get(&trace) != 0)
@@ -120,16 +122,17 @@ static size_t write_text(char *text, size_t size)
     for (size_t i = 0; i < sizeof(trace.bytes); i++)
         len += (size_t)snprintf(text + len, size - len, "%02x", trace.bytes[i]);
     len += (size_t)snprintf(text + len, size - len, "-%016" PRIx64 "-01\r\n", prof_span_current());
-    add_signed(text + len, size - len);
+    if (may_sign)
+        add_signed(text + len, size - len);
     return len;
 }
 
 // Make a list of it that goes on with `rest`. Returns whether there is a trace.
-static bool fill(gp_curl_lines_t *lines, gp_curl_line_t *rest)
+static bool fill(gp_curl_lines_t *lines, gp_curl_line_t *rest, bool may_sign)
 {
     size_t count = 0;
     lines->text[0] = '\0';
-    if (write_text(lines->text, sizeof(lines->text)) == 0)
+    if (write_text(lines->text, sizeof(lines->text), may_sign) == 0)
         return false;
     char *at = lines->text;
     for (char *end; count < GP_CURL_LINES && (end = strstr(at, "\r\n")) != NULL; at = end + 2) {
@@ -145,8 +148,8 @@ static bool fill(gp_curl_lines_t *lines, gp_curl_line_t *rest)
 bool gp_curl_headers_put(void *handle, gp_curl_setopt_t *setopt, gp_curl_lines_t *lines)
 {
     handle_t *known = setopt != NULL ? find(handle) : NULL;
-    if (known == NULL || known->lines != NULL || has_traceparent(known->own) || !fill(lines, known->own) ||
-        setopt(handle, GP_CURL_HTTPHEADER, &lines->items[0]) != 0)
+    if (known == NULL || known->lines != NULL || has_traceparent(known->own) ||
+        !fill(lines, known->own, !known->follows) || setopt(handle, GP_CURL_HTTPHEADER, &lines->items[0]) != 0)
         return false;
     known->lines = lines;
     return true;
@@ -167,7 +170,7 @@ void *curl_easy_init(void)
 {
     void *handle = GP_ORIGINAL(make_t, "curl_easy_init")();
     if (gp_curl_headers_are_on())
-        add(handle, NULL);
+        add(handle, NULL, false);
     return handle;
 }
 
@@ -179,11 +182,17 @@ int curl_easy_setopt(void *handle, int option, ...)
     void *value = va_arg(arguments, void *);
     va_end(arguments);
     int result = real(handle, option, value);
-    handle_t *known = option == GP_CURL_HTTPHEADER && result == 0 && gp_curl_headers_are_on() ? find(handle) : NULL;
-    if (known != NULL) {
+    bool is_list = option == GP_CURL_HTTPHEADER, is_follow = option == GP_CURL_FOLLOWLOCATION;
+    handle_t *known = (is_list || is_follow) && result == 0 && gp_curl_headers_are_on() ? find(handle) : NULL;
+    if (known != NULL && is_follow)
+        known->follows = value != NULL;
+    bool is_late = known != NULL && is_follow && known->follows && known->lines != NULL; // amid a transfer
+    if (is_late)
+        real(handle, GP_CURL_HTTPHEADER, known->own);
+    if (known != NULL && is_list)
         known->own = value;
+    if (is_late || (known != NULL && is_list))
         known->lines = NULL;
-    }
     return result;
 }
 
@@ -194,6 +203,7 @@ void curl_easy_reset(void *handle)
     real(handle);
     if (known != NULL) {
         known->own = NULL;
+        known->follows = false;
         known->lines = NULL;
     }
 }
@@ -216,7 +226,7 @@ void *curl_easy_duphandle(void *handle)
     handle_t *known = copy != NULL && gp_curl_headers_are_on() ? find(handle) : NULL;
     if (known == NULL)
         return copy;
-    add(copy, known->own);
+    add(copy, known->own, known->follows);
     gp_curl_setopt_t *setopt =
         (gp_curl_setopt_t *)(uintptr_t)gp_call_sibling(&function, (void *)(uintptr_t)real, "curl_easy_setopt");
     if (known->lines != NULL && setopt != NULL)

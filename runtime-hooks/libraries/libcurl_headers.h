@@ -4,6 +4,7 @@
 // Model: libcurl does not say which list of headers a handle has, so it is remembered as the program sets it. For a
 // transfer, ours stand before the program's, in a list that ends in its own; behind the transfer the handle has its own
 // again. Nothing is added where the program sends a traceparent itself. A list that is set meanwhile holds as it is.
+// libcurl sends such a list to every host that it is redirected to, so a handle that follows gets no signed headers.
 // Threads: any, a handle in one at a time, as libcurl asks. Signals: not safe.
 #pragma once
 
@@ -12,7 +13,7 @@
 
 typedef int gp_curl_setopt_t(void *handle, int option, ...);
 
-enum { GP_CURL_HTTPHEADER = 10000 + 23 }; // CURLOPT_HTTPHEADER
+enum { GP_CURL_HTTPHEADER = 10000 + 23, GP_CURL_FOLLOWLOCATION = 52 }; // CURLOPT_...
 
 typedef struct gp_curl_line { // struct curl_slist
     char *text;

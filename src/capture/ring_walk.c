@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { RING_BYTES_MAX = 1 << 24 };
+// More than any version writes: who made the file does not say how much memory it takes, and how long.
+enum { PART_BYTES_MAX = 1 << 22, FILE_BYTES_MAX = 64 << 20 };
 
 static int read_whole(int fd, void *to, size_t bytes)
 {
@@ -21,17 +23,6 @@ static int read_whole(int fd, void *to, size_t bytes)
     return 0;
 }
 
-static bool is_known(const gp_ring_file_header_t *header)
-{
-    uint32_t ring = header->ring_bytes, owner = header->owner_bytes;
-    return memcmp(header->magic, GP_RING_FILE_MAGIC, sizeof(header->magic)) == 0 &&
-           header->version == GP_RING_FILE_VERSION && header->header_bytes == sizeof(gp_ring_file_t) &&
-           header->slots == GP_RING_FILE_SLOTS && ring >= 4096 && ring <= RING_BYTES_MAX && (ring & (ring - 1)) == 0 &&
-           owner >= sizeof(gp_ring_file_owner_t) && owner <= RING_BYTES_MAX && owner % 8 == 0 &&
-           header->store_bytes >= sizeof(gp_ring_file_store_t) && header->store_bytes <= RING_BYTES_MAX &&
-           header->store_bytes % 8 == 0;
-}
-
 static size_t slot_bytes(const gp_ring_file_header_t *header)
 {
     return (size_t)header->owner_bytes + header->ring_bytes;
@@ -42,12 +33,25 @@ static size_t bytes_of(const gp_ring_file_header_t *header)
     return header->header_bytes + header->slots * slot_bytes(header) + 2 * (size_t)header->store_bytes;
 }
 
+static bool is_known(const gp_ring_file_header_t *header)
+{
+    uint32_t ring = header->ring_bytes, owner = header->owner_bytes;
+    return memcmp(header->magic, GP_RING_FILE_MAGIC, sizeof(header->magic)) == 0 &&
+           header->version == GP_RING_FILE_VERSION && header->header_bytes == sizeof(gp_ring_file_t) &&
+           header->slots == GP_RING_FILE_SLOTS && ring >= 4096 && ring <= PART_BYTES_MAX && (ring & (ring - 1)) == 0 &&
+           owner >= sizeof(gp_ring_file_owner_t) && owner <= PART_BYTES_MAX && owner % 8 == 0 &&
+           header->store_bytes >= sizeof(gp_ring_file_store_t) && header->store_bytes <= PART_BYTES_MAX &&
+           header->store_bytes % 8 == 0 && bytes_of(header) <= FILE_BYTES_MAX;
+}
+
 int gp_ring_walk_load(int fd, gp_ring_file_t **file, size_t *bytes)
 {
     gp_ring_file_header_t header;
+    struct stat status;
     *file = NULL;
     int error = read_whole(fd, &header, sizeof(header));
-    if (error == 0 && !is_known(&header))
+    if (error == 0 && (!is_known(&header) || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+                       (uint64_t)status.st_size < bytes_of(&header)))
         error = -ENOMSG;
     if (error != 0)
         return error;
@@ -200,7 +204,7 @@ static void walk_store(const gp_ring_walk_t *walk, uint64_t note, uint32_t slot,
             block->slot >= walk->file->header.slots)
             return;
         if (block->slot == slot)
-            walk_block(walk, block, note < walk->number, has, visit, context);
+            walk_block(walk, block, note == walk->number - 1, has, visit, context);
         at += sizeof(*block) + block->bytes;
     }
 }
@@ -210,8 +214,8 @@ void gp_ring_walk(const gp_ring_walk_t *walk, const bool has[GP_CHUNK_TYPES], gp
     for (uint32_t slot = 0; slot < walk->file->header.slots; slot++) {
         if (owner_of(walk, slot)->index[0] == 0)
             continue;
-        for (uint64_t note = walk->number - 1; note <= walk->number + 1; note++)
-            walk_store(walk, note, slot, has, visit, context);
+        for (int i = -1; i <= 1; i++) // numbers go round, as the file may say any
+            walk_store(walk, walk->number + (uint64_t)i, slot, has, visit, context);
         walk_ring(walk, slot, has, visit, context);
     }
 }

@@ -12,114 +12,21 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/descriptors.h"
 #include "capture/pack.h"
 #include "capture/write_parts.h"
+#include "capture/writer_file.h"
 
 enum {
-    PREDECESSORS_MAX = 1000,
-    DIRECTORY_TRIES = 10, // it may be removed once more
     LAST_WORDS_BYTES = 1024,
     PUT_BYTES = 4 << 20,
     KEPT_ROOM = 2 << 20, // of a buffer; what it needed once beyond that, while the disk was slow, is given back
 };
 
-// The capture of this very process before it replaced its image by exec?
-static bool is_predecessor(const char *path, const gp_file_header_t *header)
-{
-    gp_file_header_t old;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    ssize_t got = read(fd, &old, sizeof(old));
-    close(fd);
-    static const uint8_t none[16];
-    return got == (ssize_t)sizeof(old) && memcmp(old.magic, GP_FILE_MAGIC, 8) == 0 && old.pid == header->pid &&
-           memcmp(old.session, header->session, 16) == 0 && memcmp(old.session, none, 16) != 0;
-}
-
-static void move_predecessor(const char *path)
-{
-    char aside[4128];
-    for (int i = 1; i < PREDECESSORS_MAX; i++) {
-        snprintf(aside, sizeof(aside), "%s.%d", path, i);
-        if (access(aside, F_OK) != 0) {
-            rename(path, aside);
-            return;
-        }
-    }
-}
-
-// Others may foresee a name with a process id, in a directory where they may write, and put a link or a pipe there.
-static int empty_if_regular(int fd)
-{
-    struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return -EPERM;
-    return status.st_size == 0 || ftruncate(fd, 0) == 0 ? 0 : -errno;
-}
-
-// A file that could not be begun, of which there are `most` bytes at most. A device is not ours to remove.
-static void remove_if_made(const char *path, off_t most)
-{
-    struct stat status;
-    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= most)
-        unlink(path);
-}
-
-static int open_new(const gp_writer_t *writer)
-{
-    // O_APPEND: should a host close the descriptor, it is reopened by path and goes on where it was.
-    // O_NONBLOCK: the program does not wait for a reader of a pipe; without one there is no capture (ENXIO).
-    int flags = writer->has_made_name ? O_NOFOLLOW : O_TRUNC;
-    return open(writer->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | flags, 0600);
-}
-
-static int make_directory(const char *path)
-{
-    char directory[sizeof(((gp_writer_t *)0)->path)];
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL || slash == path)
-        return -1;
-    memcpy(directory, path, (size_t)(slash - path));
-    directory[slash - path] = '\0';
-    return mkdir(directory, 0700) == 0 || errno == EEXIST ? 0 : -1;
-}
-
-// For its user alone: the program's arguments and paths are in it.
-static int create(gp_writer_t *writer)
-{
-    int fd = open_new(writer);
-    for (int i = 0; fd < 0 && errno == ENOENT && writer->makes_directory && i < DIRECTORY_TRIES; i++)
-        fd = make_directory(writer->path) == 0 ? open_new(writer) : -1;
-    if (fd < 0)
-        return -errno;
-    fcntl(fd, F_SETFL, O_APPEND); // what is read slowly is written slowly
-    struct stat status;
-    int error = writer->has_made_name ? empty_if_regular(fd) : 0;
-    if (error == 0 && fstat(fd, &status) != 0)
-        error = -errno;
-    if (error != 0) {
-        remove_if_made(writer->path, 0);
-        close(fd);
-        return error;
-    }
-    int high = gp_descriptor_raise(fd);
-    fd = high >= 0 ? high : fd;
-    writer->is_regular = S_ISREG(status.st_mode);
-    writer->device = status.st_dev;
-    writer->inode = status.st_ino;
-    writer->fd = fd;
-    return 0;
-}
-
 // A writer may have collected records before it has a file.
 static int open_file(gp_writer_t *writer)
 {
     const gp_file_header_t *header = &writer->header;
-    if (is_predecessor(writer->path, header))
-        move_predecessor(writer->path);
-    int error = create(writer);
+    int error = gp_writer_file_open(writer);
     if (error != 0)
         return error;
     struct {
@@ -134,7 +41,7 @@ static int open_file(gp_writer_t *writer)
     start.chunk.checksum = XXH64(header, sizeof(*header), GP_CHUNK_SEED(GP_CHUNK_HEADER, 0, 0));
     error = gp_write_parts(writer->fd, &(struct iovec){&start, sizeof(start)}, 1);
     if (error != 0) {
-        remove_if_made(writer->path, sizeof(start));
+        gp_writer_file_remove(writer, sizeof(start));
         close(writer->fd);
         writer->fd = -1;
         return error;
@@ -174,7 +81,7 @@ static int set_path(gp_writer_t *writer, const char *path)
     writer->fd = -1;
     if (length >= sizeof(writer->path))
         return -ENAMETOOLONG;
-    memcpy(writer->path, path, length + 1);
+    gp_writer_file_set_path(writer, path);
     return reserve_last_words(writer);
 }
 
@@ -207,24 +114,6 @@ void gp_writer_open_later(gp_writer_t *writer, const char *path, const gp_file_h
     int error = prepare_open(writer, path, header);
     writer->to_open = error == 0;
     atomic_store_explicit(&writer->error, error, memory_order_relaxed);
-}
-
-// Is the descriptor still our file? If the host closed it, open the file again.
-static int check_descriptor(gp_writer_t *writer)
-{
-    struct stat status;
-    if (fstat(writer->fd, &status) == 0 && status.st_dev == writer->device && status.st_ino == writer->inode)
-        return 0;
-    int fd = open(writer->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &status) != 0 || status.st_dev != writer->device || status.st_ino != writer->inode) {
-        close(fd);
-        return -ESTALE; // removed or replaced meanwhile
-    }
-    int high = gp_descriptor_raise(fd);
-    writer->fd = high >= 0 ? high : fd;
-    return 0;
 }
 
 static int open_again(gp_writer_t *writer)
@@ -262,13 +151,11 @@ void gp_writer_turn(gp_writer_t *writer, const char *aside, const gp_file_header
 
 static int turn(gp_writer_t *writer)
 {
-    int error = check_descriptor(writer);
-    if (error == 0 && rename(writer->path, writer->aside) != 0)
-        error = -errno;
+    int error = gp_writer_file_check(writer);
+    if (error == 0)
+        error = gp_writer_file_put_aside(writer);
     if (error != 0)
         return error;
-    close(writer->fd);
-    writer->fd = -1;
     writer->last_chunk = 0;
     set_header(writer, &writer->next_header);
     return open_file(writer);
@@ -363,7 +250,7 @@ static void write_failure(gp_writer_t *writer, int error)
 
 static int write_outgoing(gp_writer_t *writer)
 {
-    int error = check_descriptor(writer);
+    int error = gp_writer_file_check(writer);
     if (error != 0)
         return error;
     for (int turn = 0; turn < TURNS; turn++)
@@ -505,9 +392,7 @@ static void free_buffers(gp_buffer_t *buffers, size_t count)
 
 void gp_writer_abandon(gp_writer_t *writer)
 {
-    if (writer->fd >= 0)
-        close(writer->fd);
-    writer->fd = -1;
+    gp_writer_file_close(writer);
     writer->waiting = 0;
     free_buffers(writer->buffers, GP_CHUNK_TYPES);
     free_buffers(writer->outgoing, GP_CHUNK_TYPES);
@@ -521,4 +406,5 @@ void gp_writer_close(gp_writer_t *writer)
 {
     gp_writer_flush(writer);
     gp_writer_abandon(writer);
+    gp_held_close(&writer->directory);
 }

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/held.h"
 #include "capture/compress.h"
 #include "capture/format.h"
 
@@ -36,6 +37,7 @@ typedef struct gp_writer {
     dev_t device;      // what the descriptor must still be: hosts close descriptors they do not know
     ino_t inode;
     char path[4096];
+    gp_held_t directory; // of the path; kept from one file to the next, as the program's root may be another one then
     uint64_t bytes;      // written so far, whole chunks
     uint64_t last_chunk; // where the last of them begins; 0 = there is none but the header's
     uint64_t max_bytes;  // what the file is to have at most; 0 = no limit. Set before it is opened
@@ -49,6 +51,7 @@ typedef struct gp_writer {
     gp_file_header_t header;
     bool is_regular;    // a file that can be put aside, not a pipe or a device
     bool has_made_name; // there is a process id in the file's name; set before it is opened
+    bool is_recorded;   // a live process', and no other one's at the same time; set before it is opened
     // Its directory is made again, for its user alone, where it is gone: another process may remove what it takes to be
     // the last of it. Set before it is opened.
     bool makes_directory;
@@ -64,13 +67,14 @@ typedef struct gp_writer {
 
 #define GP_WRITER_INIT                                                                                                 \
     {                                                                                                                  \
-        .fd = -1                                                                                                       \
+        .fd = -1, .directory = {.fd = -1 }                                                                             \
     }
 
 // Create the file and write its header; the writer's features are added to it. Records may have been added before. An
-// existing file is replaced (one with a made name only where it is a regular file), unless it belongs to the same
-// session and process (the image before an exec): that one is renamed to PATH.1, .2, ... Returns 0 or a negative errno
-// value; nothing is left behind on failure.
+// existing file is replaced (one with a made name only where it is a regular file; another user's, or one with several
+// names, never), unless it belongs to the same session and process (the image before an exec): that one is renamed to
+// PATH.1, .2, ... Where another live process records into it, PATH becomes PATH.PID. Returns 0 or a negative errno
+// value, -EPERM where the file is not this user's alone; nothing is left behind on failure.
 int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
 
 // The same, by gp_writer_write() when there is something to be written.

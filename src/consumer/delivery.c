@@ -246,7 +246,7 @@ static bool spool_queue(gp_delivery_t *delivery)
 // Returns whether it was at its end.
 static bool close_adopted(gp_delivery_t *delivery)
 {
-    if (delivery->adopted.fd < 0 || has_spooled(&delivery->adopted))
+    if (delivery->adopted.file.fd < 0 || has_spooled(&delivery->adopted))
         return false;
     gp_spool_end(&delivery->adopted);
     delivery->adopt_ns = 0; // there may be more of them
@@ -257,7 +257,7 @@ static bool close_adopted(gp_delivery_t *delivery)
 static bool send_some(gp_delivery_t *delivery, batch_t *batch, uint64_t now)
 {
     bool was_sent;
-    if (delivery->adopted.fd < 0 && now >= delivery->adopt_ns) {
+    if (delivery->adopted.file.fd < 0 && now >= delivery->adopt_ns) {
         delivery->adopt_ns = now + ADOPT_EVERY_NS;
         gp_spool_adopt(&delivery->adopted);
     }
@@ -267,7 +267,7 @@ static bool send_some(gp_delivery_t *delivery, batch_t *batch, uint64_t now)
         was_sent = send_spool(delivery, &delivery->spool, batch, &delivery->counts.sent);
     else
         was_sent = send_queue(delivery, batch);
-    if (!was_sent && delivery->backoff_ns == 0 && delivery->adopted.fd >= 0)
+    if (!was_sent && delivery->backoff_ns == 0 && delivery->adopted.file.fd >= 0)
         was_sent = send_spool(delivery, &delivery->adopted, batch, &delivery->counts.recovered);
     return close_adopted(delivery) || was_sent;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/held.h"
 #include "consumer/backends.h"
 #include "consumer/directory.h"
 #include "consumer/span_json.h"
@@ -51,6 +52,7 @@ static int open_file(int folder, const prof_span_record_t *span)
     int fd = openat(folder, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
+    fd = gp_directory_raise(fd);
     if (gp_directory_is_own_file(fd))
         return fd;
     close(fd);
@@ -58,16 +60,17 @@ static int open_file(int folder, const prof_span_record_t *span)
 }
 
 // All of it, or nothing.
-static int append(int fd, const gp_bytes_t *lines)
+static int append(const gp_held_t *file, const gp_bytes_t *lines)
 {
-    off_t before = lseek(fd, 0, SEEK_END);
+    off_t before = lseek(file->fd, 0, SEEK_END);
     size_t len = 0;
-    while (len < lines->len) { // after a part of it, the next attempt says why
-        ssize_t written = write(fd, lines->data + len, lines->len - len);
+    while (len < lines->len) {                  // after a part of it, the next attempt says why
+        bool is_there = gp_held_is_there(file); // else the program has closed it
+        ssize_t written = is_there ? write(file->fd, lines->data + len, lines->len - len) : -1;
         if (written <= 0) {
-            int error = written < 0 ? -errno : -ENOSPC;
-            if (len > 0)
-                (void)!ftruncate(fd, before);
+            int error = !is_there ? -EBADF : written < 0 ? -errno : -ENOSPC;
+            if (len > 0 && is_there)
+                (void)!ftruncate(file->fd, before);
             return error;
         }
         len += (size_t)written;
@@ -86,14 +89,15 @@ static int write_trace(int directory, const prof_span_record_t *span, const gp_b
 {
     char trace[PROF_TRACE_HEX_SIZE];
     prof_trace_to_hex(&span->trace, trace);
-    int folder = gp_directory_open(directory, trace);
-    if (folder < 0)
-        return folder;
-    int fd = open_file(folder, span);
-    int error = fd < 0 ? fd : append(fd, lines);
-    if (fd >= 0)
-        close(fd);
-    close(folder);
+    int opened = gp_directory_open(directory, trace);
+    if (opened < 0)
+        return opened;
+    gp_held_t folder = gp_held_keep(opened);
+    int fd = open_file(folder.fd, span);
+    gp_held_t file = fd >= 0 ? gp_held_keep(fd) : GP_HELD_NONE;
+    int error = fd < 0 ? fd : append(&file, lines);
+    gp_held_close(&file);
+    gp_held_close(&folder);
     return error;
 }
 
@@ -130,11 +134,12 @@ static int write_all(file_state_t *files, int directory, const prof_span_record_
 static int send_files(void *state, const prof_span_record_t *spans, size_t count)
 {
     file_state_t *files = state;
-    int directory = gp_directory_open(AT_FDCWD, files->directory);
-    if (directory < 0)
-        return directory;
-    int result = write_all(files, directory, spans, count);
-    close(directory);
+    int opened = gp_directory_open(AT_FDCWD, files->directory);
+    if (opened < 0)
+        return opened;
+    gp_held_t directory = gp_held_keep(opened);
+    int result = write_all(files, directory.fd, spans, count);
+    gp_held_close(&directory);
     return result;
 }
 

@@ -251,7 +251,7 @@ static int exchange(gp_redis_link_t *link, const gp_bytes_t *request, size_t cou
     for (size_t sent = 0; count > 0;) {
         bool is_sent = sent == request->len;
         int events = wait_for(link->fd, (short)(is_sent ? POLLIN : POLLIN | POLLOUT), deadline_ns);
-        int error = events < 0 ? events : 0;
+        int error = events < 0 ? events : gp_redis_is_connected(link) ? 0 : -ENOTCONN; // closed by the program?
         if (error == 0 && !is_sent && (events & POLLOUT))
             error = write_some(link, request, &sent);
         if (error == 0 && (events & (POLLIN | POLLHUP | POLLERR)))

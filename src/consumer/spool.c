@@ -7,7 +7,6 @@
 #include <sys/file.h>
 #include <time.h>
 
-#include "base/descriptors.h"
 #include "base/index.h"
 #include "consumer/directory.h"
 
@@ -27,50 +26,67 @@ void gp_spool_begin(gp_spool_t *spool, const char *directory, const char *url, u
                     const gp_identity_t *identity)
 {
     *spool = (gp_spool_t){
-        .directory = directory,
+        .path = directory,
         .url_hash = gp_hash_bytes(url, strcspn(url, "?")),
         .limit_bytes = limit_bytes,
         .identity = *identity,
-        .directory_fd = -1,
-        .fd = -1,
+        .directory = GP_HELD_NONE,
+        .file = GP_HELD_NONE,
     };
 }
 
 static void close_all(gp_spool_t *spool)
 {
-    if (spool->fd >= 0)
-        close(spool->fd);
-    if (spool->directory_fd >= 0)
-        close(spool->directory_fd);
-    spool->fd = spool->directory_fd = -1;
+    gp_held_close(&spool->file);
+    gp_held_close(&spool->directory);
     spool->sent_at = spool->end = spool->spans = 0;
 }
 
 static int open_directory(gp_spool_t *spool)
 {
-    int fd = gp_directory_open(AT_FDCWD, spool->directory);
+    int fd = gp_directory_open(AT_FDCWD, spool->path);
     if (fd >= 0 && !gp_directory_is_private(fd)) {
         close(fd);
         return -EACCES;
     }
-    spool->directory_fd = fd >= 0 ? gp_descriptor_raise(fd) : fd;
-    if (fd >= 0 && spool->directory_fd < 0)
-        close(fd);
-    return spool->directory_fd < 0 ? spool->directory_fd : 0;
+    gp_held_close(&spool->directory);
+    if (fd >= 0)
+        spool->directory = gp_held_keep(fd);
+    return fd < 0 ? fd : 0;
 }
 
 // A locked descriptor of the file; negative: not to be had.
 static int open_file(gp_spool_t *spool, int flags)
 {
-    int fd = openat(spool->directory_fd, spool->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    int fd = openat(spool->directory.fd, spool->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
     if (fd < 0)
         return -errno;
-    int high = gp_descriptor_raise(fd);
-    fd = high >= 0 ? high : fd;
+    fd = gp_directory_raise(fd);
     if (gp_directory_is_own_file(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0 && gp_directory_is_own_file(fd))
         return fd;
     close(fd);
     return -EACCES;
+}
+
+// Is the file there? Where the program closed it, it is opened again: no other process has had the lock for long enough
+// to take what is in it, or else it is theirs, and another one is made.
+static bool has_file(gp_spool_t *spool)
+{
+    struct stat status;
+    const gp_held_t before = spool->file;
+    if (before.fd < 0 || gp_held_is_there(&before))
+        return before.fd >= 0;
+    spool->file.fd = -1;
+    int fd = gp_held_is_there(&spool->directory) || open_directory(spool) == 0 ? open_file(spool, 0) : -1;
+    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == before.device && status.st_ino == before.inode &&
+        (uint64_t)status.st_size >= spool->end) {
+        spool->file = gp_held_keep(fd);
+        return true;
+    }
+    if (fd >= 0)
+        close(fd);
+    close_all(spool);
+    return false;
 }
 
 static int write_all(int fd, const void *bytes, size_t len, uint64_t at)
@@ -84,7 +100,7 @@ static int write_header(const gp_spool_t *spool)
     header_t header = {
         .version = VERSION, .sent_at = spool->sent_at, .url_hash = spool->url_hash, .identity = spool->identity};
     memcpy(header.magic, magic, sizeof(magic));
-    return write_all(spool->fd, &header, sizeof(header), 0);
+    return write_all(spool->file.fd, &header, sizeof(header), 0);
 }
 
 static void name_file(gp_spool_t *spool)
@@ -97,32 +113,35 @@ static void name_file(gp_spool_t *spool)
 
 static int make(gp_spool_t *spool)
 {
-    int error = spool->directory != NULL ? open_directory(spool) : -ENOSPC;
+    int error = spool->path != NULL ? open_directory(spool) : -ENOSPC;
     if (error != 0)
         return error;
     name_file(spool);
-    spool->fd = open_file(spool, O_CREAT | O_EXCL);
+    int fd = open_file(spool, O_CREAT | O_EXCL);
+    if (fd >= 0)
+        spool->file = gp_held_keep(fd);
     spool->sent_at = spool->end = FIRST;
-    error = spool->fd >= 0 ? write_header(spool) : spool->fd;
+    error = fd >= 0 ? write_header(spool) : fd;
     if (error == 0)
         return 0;
-    if (spool->fd >= 0)
-        unlinkat(spool->directory_fd, spool->name, 0);
+    if (fd >= 0)
+        unlinkat(spool->directory.fd, spool->name, 0);
     close_all(spool);
     return error;
 }
 
 int gp_spool_put(gp_spool_t *spool, gp_packed_span_t *packed)
 {
-    int error = spool->fd < 0 ? make(spool) : 0;
+    int error = has_file(spool) ? 0 : make(spool);
     if (error != 0)
         return error;
     if (spool->end + packed->bytes > spool->limit_bytes)
         return -ENOSPC;
     gp_packed_sign(packed);
-    error = write_all(spool->fd, packed, packed->bytes, spool->end);
+    error = write_all(spool->file.fd, packed, packed->bytes, spool->end);
     if (error != 0) {
-        (void)!ftruncate(spool->fd, (off_t)spool->end);
+        if (gp_held_is_there(&spool->file))
+            (void)!ftruncate(spool->file.fd, (off_t)spool->end);
         return error;
     }
     spool->end += packed->bytes;
@@ -145,10 +164,10 @@ static size_t whole(const uint8_t *bytes, size_t len)
 
 size_t gp_spool_read(gp_spool_t *spool, void *into, size_t room)
 {
-    if (spool->fd < 0 || spool->sent_at >= spool->end)
+    if (!has_file(spool) || spool->sent_at >= spool->end)
         return 0;
     size_t left = spool->end - spool->sent_at;
-    ssize_t len = pread(spool->fd, into, left < room ? left : room, (off_t)spool->sent_at);
+    ssize_t len = pread(spool->file.fd, into, left < room ? left : room, (off_t)spool->sent_at);
     size_t good = len > 0 ? whole(into, (size_t)len) : 0;
     if (good == 0)
         gp_spool_take(spool, left, spool->spans); // torn, or unreadable: nothing behind it can be trusted
@@ -159,16 +178,20 @@ static void empty(gp_spool_t *spool)
 {
     spool->sent_at = spool->end = FIRST;
     spool->spans = 0;
-    (void)!ftruncate(spool->fd, FIRST);
+    if (gp_held_is_there(&spool->file))
+        (void)!ftruncate(spool->file.fd, FIRST);
 }
 
 void gp_spool_take(gp_spool_t *spool, size_t bytes, size_t spans)
 {
+    if (!has_file(spool))
+        return;
     spool->sent_at += bytes;
     spool->spans -= spans < spool->spans ? spans : spool->spans;
     if (spool->sent_at >= spool->end)
         empty(spool);
-    write_header(spool);
+    if (gp_held_is_there(&spool->file))
+        write_header(spool);
 }
 
 static bool is_header_right(const gp_spool_t *spool, const header_t *header, uint64_t size)
@@ -190,7 +213,7 @@ static bool adopt_file(gp_spool_t *spool, const char *name)
         return false;
     if (fstat(fd, &stat) == 0 && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
         is_header_right(spool, &header, (uint64_t)stat.st_size)) {
-        spool->fd = fd;
+        spool->file = gp_held_keep(fd);
         spool->sent_at = header.sent_at;
         spool->end = (uint64_t)stat.st_size;
         spool->identity = header.identity;
@@ -205,27 +228,27 @@ static bool adopt_file(gp_spool_t *spool, const char *name)
 bool gp_spool_adopt(gp_spool_t *spool)
 {
     char prefix[NAME_HASH + 2];
-    if (spool->directory == NULL || access(spool->directory, F_OK) != 0 || open_directory(spool) != 0)
+    if (spool->path == NULL || access(spool->path, F_OK) != 0 || open_directory(spool) != 0)
         return false;
     snprintf(prefix, sizeof(prefix), "%016llx-", (unsigned long long)spool->url_hash);
-    int copy = dup(spool->directory_fd);
+    int copy = gp_directory_raise(dup(spool->directory.fd));
     DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
     if (list == NULL && copy >= 0)
         close(copy);
-    for (struct dirent *entry; list != NULL && spool->fd < 0 && (entry = readdir(list)) != NULL;)
+    for (struct dirent *entry; list != NULL && spool->file.fd < 0 && (entry = readdir(list)) != NULL;)
         if (strncmp(entry->d_name, prefix, NAME_HASH + 1) == 0 && strlen(entry->d_name) < sizeof(spool->name))
             adopt_file(spool, entry->d_name);
     if (list != NULL)
         closedir(list);
-    if (spool->fd < 0)
+    if (spool->file.fd < 0)
         close_all(spool);
-    return spool->fd >= 0;
+    return spool->file.fd >= 0;
 }
 
 void gp_spool_end(gp_spool_t *spool)
 {
-    if (spool->fd >= 0 && spool->sent_at >= spool->end)
-        unlinkat(spool->directory_fd, spool->name, 0);
+    if (spool->sent_at >= spool->end && has_file(spool) && gp_held_is_there(&spool->directory))
+        unlinkat(spool->directory.fd, spool->name, 0);
     close_all(spool);
 }
 

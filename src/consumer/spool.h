@@ -6,19 +6,23 @@
 // it could not send, and another one for the same URL adopts the file. Spans carry a check: what a crash tore is left
 // out. The file is cut back when all of it was sent; until then it grows to its limit.
 //
+// The program may close descriptors that it does not know and have files of its own by their numbers: each is looked at
+// before it is used, and the file is opened again by its name.
+//
 // Threads: the consumer's. Signals: not safe.
 #pragma once
 
+#include "base/held.h"
 #include "consumer/packed_span.h"
 #include "model/identity.h"
 
 typedef struct gp_spool {
-    const char *directory; // NULL: nothing is spooled
+    const char *path; // of the directory; NULL: nothing is spooled
     uint64_t url_hash, limit_bytes;
     gp_identity_t identity; // of the process that made its spans
-    int directory_fd, fd;   // -1: not open
-    uint64_t sent_at, end;  // bytes; what is between them waits
-    uint64_t spans;         // that wait; of an adopted one, not known
+    gp_held_t directory, file;
+    uint64_t sent_at, end; // bytes; what is between them waits
+    uint64_t spans;        // that wait; of an adopted one, not known
     char name[128];
 } gp_spool_t;
 

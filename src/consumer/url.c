@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 static const char *const common[] = {"queue", "slower", "spool", "spool_size", NULL};
 
 static const char *options_of(const char *url)
@@ -88,8 +90,8 @@ bool gp_url_decode(char *text)
 
 bool gp_url_duration(const char *text, uint64_t *ns)
 {
-    char *unit;
-    double number = strtod(text, &unit);
+    const char *unit;
+    double number = gp_number_read(text, &unit);
     double scale = strcmp(unit, "s") == 0 ? 1e9 : strcmp(unit, "ms") == 0 ? 1e6 : strcmp(unit, "us") == 0 ? 1e3 : 0;
     if (unit == text || scale == 0 || !(number >= 0 && number <= 86400))
         return false;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "base/number.h"
+
 enum { ROOM_BYTES = 8192 };
 
 #define ROW(id, value, low, high, standard, sentence) {"GREENPROF_" #id, standard, low, high},
@@ -55,11 +57,11 @@ bool gp_setting_is(gp_setting_t setting, const char *value)
 double gp_setting_number(gp_setting_t setting)
 {
     const char *text = gp_setting(setting), *standard = settings[setting].standard;
-    char *end;
-    double number = text != NULL ? strtod(text, &end) : 0;
+    const char *end;
+    double number = text != NULL ? gp_number_read(text, &end) : 0;
     if (text != NULL && *end == '\0' && number >= settings[setting].low && number <= settings[setting].high)
         return number;
-    return standard != NULL ? strtod(standard, NULL) : 0;
+    return standard != NULL ? gp_number_read(standard, &end) : 0;
 }
 
 static void give(char *line)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/hex.h"
+#include "base/number.h"
 
 enum { QUOTED_MAX = 4096 };
 
@@ -46,7 +47,7 @@ static bool read_moment(const char *text, uint64_t *seconds)
         char unit;
         unsigned seconds;
     } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 604800}};
-    char *end;
+    const char *end;
     struct tm utc = {0};
     const char *rest = strptime(text, "%Y-%m-%d", &utc);
     if (rest != NULL && *rest != '\0')
@@ -56,7 +57,7 @@ static bool read_moment(const char *text, uint64_t *seconds)
         return true;
     }
     bool is_before = text[0] == '-';
-    double number = strtod(text + (is_before || text[0] == '@'), &end);
+    double number = gp_number_read(text + (is_before || text[0] == '@'), &end);
     if (!is_before && *end == '\0' && end > text && number >= 0 && number < 4e9) {
         *seconds = (uint64_t)number;
         return true;

@@ -137,6 +137,8 @@ static void look_at(gp_following_t *following, const char *path, bool is_named)
         }
     }
     followed->size = (uint64_t)status.st_size;
+    if (following->journal != NULL && followed->id != 0) // it is there still
+        gp_journal_arrived(following->journal, following->destination, followed->id);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)

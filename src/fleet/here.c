@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "capture/reader.h"
 #include "fleet/destination.h"
 #include "fleet/following.h"
@@ -74,10 +75,10 @@ static int strip(const char *url, char out[URL_SIZE])
 static bool read_time(const gp_fleet_url_t *url, const char *name, uint64_t *ns)
 {
     const char *text = gp_fleet_url_option(url, name);
-    char *unit;
+    const char *unit;
     if (text == NULL)
         return true;
-    double value = strtod(text, &unit);
+    double value = gp_number_read(text, &unit);
     *ns = (uint64_t)(value * (strcmp(unit, "ms") == 0 ? 1e6 : strcmp(unit, "m") == 0 ? 60e9 : 1e9) + 0.5);
     return unit != text && value > 0 && value <= 86400 &&
            (strcmp(unit, "s") == 0 || strcmp(unit, "ms") == 0 || strcmp(unit, "m") == 0);

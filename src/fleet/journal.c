@@ -15,7 +15,12 @@
 #include "base/index.h"
 #include "base/memory.h"
 
-enum { COMPACT_BYTES = 1 << 18, LINE_BYTES = 64, HEAD = 17 }; // HEAD: checksum and a space
+enum {
+    COMPACT_BYTES = 1 << 18,
+    LINE_BYTES = 64,
+    HEAD = 17,           // checksum and a space
+    BYTES_MAX = 1 << 28, // of a file that is a journal
+};
 
 typedef struct position { // of a capture at a destination
     uint64_t destination, capture, to, seen_s;
@@ -230,6 +235,8 @@ static int read_all(int fd, char **text, size_t *len)
     struct stat status;
     if (fstat(fd, &status) < 0)
         return -errno;
+    if (!S_ISREG(status.st_mode) || status.st_size > BYTES_MAX)
+        return -EFBIG;
     *text = malloc((size_t)status.st_size + 1);
     *len = 0;
     while (*text != NULL && *len < (size_t)status.st_size) {
@@ -340,17 +347,23 @@ static int begin_anew(gp_journal_t *journal)
     return result;
 }
 
+static int latest_first(const void *left, const void *right)
+{
+    const position_t *a = left, *b = right;
+    return (a->seen_s < b->seen_s) - (a->seen_s > b->seen_s);
+}
+
 static void forget(gp_journal_t *journal)
 {
-    size_t kept = 0;
     uint64_t now = now_s();
-    for (size_t i = 0; i < journal->position_count; i++)
-        if (journal->positions[i].seen_s + GP_JOURNAL_FORGET_S >= now)
-            journal->positions[kept++] = journal->positions[i];
-    journal->position_count = kept;
+    if (journal->position_count <= GP_JOURNAL_CAPTURES)
+        return;
+    qsort(journal->positions, journal->position_count, sizeof(position_t), latest_first);
+    journal->position_count = GP_JOURNAL_CAPTURES / 2;
+    journal->since_s = now > journal->since_s ? now : journal->since_s;
     gp_index_free(&journal->index);
     journal->index = (gp_index_t){0};
-    for (size_t i = 0; i < kept; i++)
+    for (size_t i = 0; i < journal->position_count; i++)
         gp_index_add(&journal->index, hash_of(&journal->positions[i]), (uint32_t)i);
 }
 
@@ -366,7 +379,8 @@ static int compact(gp_journal_t *journal)
     for (size_t i = 0; i < journal->group_count; i++)
         if (journal->groups[i].count > 0)
             add_group(&line, &journal->groups[i]);
-    int fd = openat(journal->folder_fd, new_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd =
+        openat(journal->folder_fd, new_name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     int result = fd < 0 ? -errno : line.error;
     if (result == 0)
         result = write_whole(fd, line.text, line.len);
@@ -413,12 +427,13 @@ static int open_files(gp_journal_t *journal)
     journal->folder_fd = open(journal->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (journal->folder_fd < 0)
         return -errno;
-    journal->lock_fd = openat(journal->folder_fd, lock_name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    journal->lock_fd =
+        openat(journal->folder_fd, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (journal->lock_fd < 0)
         return -errno;
     if (flock(journal->lock_fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EBUSY : -errno;
-    journal->fd = openat(journal->folder_fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    journal->fd = openat(journal->folder_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     return journal->fd < 0 ? -errno : 0;
 }
 
@@ -449,11 +464,14 @@ uint64_t gp_journal_since_s(const gp_journal_t *journal)
     return journal->since_s;
 }
 
-uint64_t gp_journal_arrived(const gp_journal_t *journal, uint64_t destination, uint64_t capture)
+uint64_t gp_journal_arrived(gp_journal_t *journal, uint64_t destination, uint64_t capture)
 {
     const position_t key = {.destination = destination, .capture = capture};
     uint32_t found = gp_index_find(&journal->index, hash_of(&key), same_position, journal, &key);
-    return found != GP_INDEX_NONE ? journal->positions[found].to : 0;
+    if (found == GP_INDEX_NONE)
+        return 0;
+    journal->positions[found].seen_s = now_s();
+    return journal->positions[found].to;
 }
 
 const gp_journal_piece_t *gp_journal_pending(const gp_journal_t *journal, uint64_t destination, size_t *count)
@@ -467,7 +485,8 @@ int gp_journal_begin(gp_journal_t *journal, uint64_t destination, const gp_journ
 {
     line_t line = {0};
     const group_t group = {destination, (gp_journal_piece_t *)pieces, count};
-    if (journal->bytes > COMPACT_BYTES + 2 * journal->position_count * LINE_BYTES)
+    if (journal->position_count > GP_JOURNAL_CAPTURES ||
+        journal->bytes > COMPACT_BYTES + 2 * journal->position_count * LINE_BYTES)
         compact(journal); // else it stays long
     add_group(&line, &group);
     int result = append(journal, &line);

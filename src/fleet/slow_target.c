@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 enum {
     STEPS = 8,
     STEP_BITS = 3,
@@ -21,8 +23,8 @@ struct gp_slow_endpoint {
 
 bool gp_slow_time_parse(const char *text, uint64_t *ns)
 {
-    char *unit;
-    double number = strtod(text, &unit);
+    const char *unit;
+    double number = gp_number_read(text, &unit);
     double scale = strcmp(unit, "s") == 0 ? 1e9 : strcmp(unit, "ms") == 0 ? 1e6 : strcmp(unit, "us") == 0 ? 1e3 : 0;
     if (text[0] < '0' || text[0] > '9' || scale == 0 || !(number > 0 && number <= 86400))
         return false;
@@ -32,11 +34,11 @@ bool gp_slow_time_parse(const char *text, uint64_t *ns)
 
 bool gp_slow_target_parse(gp_slow_target_t *target, const char *text)
 {
-    char *end;
+    const char *end;
     *target = (gp_slow_target_t){0};
     if (text[0] != 'p')
         return gp_slow_time_parse(text, &target->over_ns);
-    target->share = strtod(text + 1, &end) / 100;
+    target->share = gp_number_read(text + 1, &end) / 100;
     return text[1] >= '0' && text[1] <= '9' && *end == '\0' && target->share >= 0.5 && target->share <= 0.9999;
 }
 

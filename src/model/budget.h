@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
+
+#include "base/number.h"
 
 #define GP_BUDGET_WORDS "a share of the program's CPU time from 0.1% to 50%, as 1% or 0.5%"
 
@@ -13,10 +14,10 @@ enum { GP_BUDGET_LEAST_PPM = 1000, GP_BUDGET_MOST_PPM = 500000 };
 // Returns whether `text` is one; then ppm: millionths.
 static inline bool gp_budget_parse(const char *text, uint32_t *ppm)
 {
-    char *end;
+    const char *end;
     if (text[0] < '0' || text[0] > '9')
         return false;
-    double percent = strtod(text, &end);
+    double percent = gp_number_read(text, &end);
     if (end[0] != '%' || end[1] != '\0' || !(percent * 10000 >= GP_BUDGET_LEAST_PPM - 0.5) ||
         percent * 10000 > GP_BUDGET_MOST_PPM)
         return false;

@@ -3,20 +3,27 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { SLOTS = 1 << 16 };
+#include "base/index.h"
 
+enum { SLOTS = 1 << 16, CLAIMS_MAX = 64 };
+
+// No process waits for another, which may be stopped or killed at any point: a slot is claimed by its time, then says
+// whose it is, and then it is looked whether another one says the same. Of two that take one nonce at a time, at least
+// one sees the other, as these are sequentially consistent. What a killed process leaves is a slot too many.
 typedef struct slot {
-    uint8_t nonce[GP_NONCE_BYTES];
-    uint64_t until_ms; // after that it is free
+    _Atomic uint64_t time_ms; // of the context; 0 = it was never used
+    _Atomic uint64_t tag;     // of the nonce
 } slot_t;
 
 typedef struct table {
-    pthread_mutex_t lock; // of all processes that share it; robust: one may be killed amid it
-    slot_t slots[SLOTS];  // 1.5 MiB, of which only what is used is ever touched
+    _Atomic uint64_t forgotten_ms; // the latest time of a context that another one has the slot of
+    slot_t slots[SLOTS];           // 1 MiB, of which only what is used is ever touched
 } table_t;
 
 static table_t *table;
@@ -24,15 +31,7 @@ static table_t *table;
 static void prepare(void)
 {
     table_t *room = mmap(NULL, sizeof(*room), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pthread_mutexattr_t attributes;
-    if (room == MAP_FAILED)
-        return;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(&room->lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-    table = room;
+    table = room != MAP_FAILED ? room : NULL;
 }
 
 int gp_nonces_prepare(void)
@@ -42,33 +41,65 @@ int gp_nonces_prepare(void)
     return table != NULL ? 0 : -ENOMEM;
 }
 
-static int take(const uint8_t nonce[GP_NONCE_BYTES], uint64_t time_ms, uint64_t now_ms)
+// Also one that is no longer good, as the clock may have been set back since.
+static bool is_taken(uint64_t start, uint64_t tag, const slot_t *but)
 {
-    uint64_t start;
-    slot_t *room = NULL;
-    memcpy(&start, nonce, sizeof(start)); // a signer may choose it: at worst, there is no room
     for (size_t i = 0; i < GP_NONCE_PLACES; i++) {
         slot_t *slot = &table->slots[(start + i) % SLOTS];
-        if (slot->until_ms != 0 && memcmp(slot->nonce, nonce, GP_NONCE_BYTES) == 0)
-            return -EALREADY;
-        if (slot->until_ms < now_ms && room == NULL)
-            room = slot;
+        if (slot != but && atomic_load(&slot->tag) == tag)
+            return true;
     }
-    if (room == NULL)
-        return -ENOSPC;
-    // In this order: what is cut off between the two by a kill is a nonce too many, or one that was there.
-    memcpy(room->nonce, nonce, GP_NONCE_BYTES);
-    room->until_ms = time_ms + GP_CONTEXT_AGE_MS;
-    return 0;
+    return false;
+}
+
+// The one that has been free for longest. NULL = none is free.
+static slot_t *find_free(uint64_t start, uint64_t now_ms, uint64_t *before_ms)
+{
+    slot_t *found = NULL;
+    for (size_t i = 0; i < GP_NONCE_PLACES; i++) {
+        slot_t *slot = &table->slots[(start + i) % SLOTS];
+        uint64_t time_ms = atomic_load(&slot->time_ms);
+        if (time_ms + GP_CONTEXT_AGE_MS >= now_ms || (found != NULL && time_ms >= *before_ms))
+            continue;
+        found = slot;
+        *before_ms = time_ms;
+    }
+    return found;
+}
+
+static slot_t *claim(uint64_t start, uint64_t time_ms, uint64_t now_ms)
+{
+    for (int i = 0; i < CLAIMS_MAX; i++) {
+        uint64_t before_ms = 0, forgotten_ms = atomic_load(&table->forgotten_ms);
+        slot_t *slot = find_free(start, now_ms, &before_ms);
+        if (slot == NULL)
+            return NULL;
+        while (forgotten_ms < before_ms &&
+               !atomic_compare_exchange_weak(&table->forgotten_ms, &forgotten_ms, before_ms))
+            ;
+        if (atomic_compare_exchange_strong(&slot->time_ms, &before_ms, time_ms))
+            return slot;
+    }
+    return NULL;
 }
 
 int gp_nonce_take(const uint8_t nonce[GP_NONCE_BYTES], uint64_t time_ms, uint64_t now_ms)
 {
+    uint64_t start, tag;
     if (table == NULL)
         return -ENOSPC;
-    if (pthread_mutex_lock(&table->lock) == EOWNERDEAD)
-        pthread_mutex_consistent(&table->lock);
-    int error = take(nonce, time_ms, now_ms);
-    pthread_mutex_unlock(&table->lock);
-    return error;
+    memcpy(&start, nonce, sizeof(start)); // a signer may choose it: at worst, there is no room
+    memcpy(&tag, nonce + sizeof(start), sizeof(tag));
+    tag ^= gp_hash_u64(start);
+    tag += tag == 0; // that is nobody's
+    if (is_taken(start, tag, NULL))
+        return -EALREADY;
+    // Where the clock was set back: it may have been seen, and forgotten.
+    if (time_ms <= atomic_load(&table->forgotten_ms))
+        return -ETIME;
+    slot_t *slot = claim(start, time_ms, now_ms);
+    if (slot == NULL)
+        return -ENOSPC;
+    atomic_store(&slot->tag, tag);
+    return is_taken(start, tag, slot) ? -EALREADY : 0;
 }

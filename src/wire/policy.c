@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "wire/keys.h"
 
 enum policy { UNSET, ALWAYS, NEVER, SIGNED, ONE_IN, SLOWER };
@@ -34,8 +35,8 @@ static uint64_t slower(const char *text)
         const char *unit;
         double ns;
     } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-    char *unit;
-    double number = (*text >= '0' && *text <= '9') || *text == '.' ? strtod(text, &unit) : -1;
+    const char *unit;
+    double number = (*text >= '0' && *text <= '9') || *text == '.' ? gp_number_read(text, &unit) : -1;
     if (!(number >= 0))
         return UNSET;
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)

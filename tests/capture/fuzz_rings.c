@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Fuzz target: a ring file. The input is its header from the notes on, then the first slot's owner, then its ring, then
-// the store of the latest note.
+// the store of the latest note, then what is added to that note's number, and then to the sizes in the header.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -57,6 +57,16 @@ static void set_fixed(gp_ring_file_header_t *header)
         header->notes[i].start_realtime_ns = START_NS;
 }
 
+// The file is as long as it was.
+static void add_sizes(gp_ring_file_header_t *header, const uint8_t *data, size_t size)
+{
+    uint32_t sizes[3] = {0};
+    take(sizes, sizeof(sizes), data, size);
+    header->owner_bytes += sizes[0];
+    header->ring_bytes += sizes[1];
+    header->store_bytes += sizes[2];
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     enum { FILE_BYTES = sizeof(gp_ring_file_t) + GP_RING_FILE_SLOTS * SLOT_BYTES + 2 * STORE_BYTES };
@@ -75,9 +85,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     used += take(slot, SLOT_BYTES, data + used, size - used);
     unsigned char *store = slot + GP_RING_FILE_SLOTS * SLOT_BYTES + STORE_BYTES;
     memset(store, 0, STORE_BYTES);
-    take(store, STORE_BYTES, data + used, size - used);
+    used += take(store, STORE_BYTES, data + used, size - used);
     set_fixed(&file->header);
-    file->header.latest = 1;
+    file->header.latest = 0;
+    used += take(&file->header.latest, sizeof(file->header.latest), data + used, size - used);
+    file->header.latest++;
+    if (size - used > 0)
+        add_sizes(&file->header, data + used, size - used);
     int result = gp_recovery_rings_take(&rings, file, FILE_BYTES, capture, &header);
     if (result == 0 &&
         rings->samples + rings->waits + rings->spans > (RING_BYTES + STORE_BYTES) / sizeof(gp_ring_file_record_t))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A host that does what standard input says, a line at a time, and answers each with a line:
+//   take               close all descriptors, and have files by their numbers; how many
+//   changed            how many of them others have written to
 //   open URL | close [URL] | flush MS | status [URL]
 //   requests N        N requests: a root with a database call, in which there is a call of the cache
 //   failed            a request that fails; slow MS: one that takes as long; busy MS: that computes as long
@@ -8,9 +10,11 @@
 //   daemon N MS       a child that goes on: N requests in MS, and then nothing for long
 //   _exit             leave at once
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -121,6 +125,37 @@ static void start_daemon(unsigned count, unsigned ms)
     _exit(0);
 }
 
+static const char own_text[] = "of which no byte may change";
+enum { ROOM = 8 }; // of descriptors that are left
+static int own[64];
+static unsigned own_count;
+
+// A daemon closes what it does not know, and has files of its own by those numbers.
+static void take_descriptors(void)
+{
+    close_range(3, ~0U, 0);
+    for (own_count = 0; own_count < sizeof(own) / sizeof(own[0]); own_count++) {
+        int fd = memfd_create("own", MFD_CLOEXEC);
+        if (fd < 0 || write(fd, own_text, sizeof(own_text)) != sizeof(own_text))
+            break;
+        own[own_count] = fd;
+    }
+    for (unsigned i = 0; i < ROOM; i++) // the lowest ones
+        close(own[i]);
+    printf("%u\n", own_count);
+}
+
+static void show_changed(void)
+{
+    unsigned changed = 0;
+    for (unsigned i = ROOM; i < own_count; i++) {
+        char text[2 * sizeof(own_text)];
+        ssize_t len = pread(own[i], text, sizeof(text), 0);
+        changed += len != sizeof(own_text) || memcmp(text, own_text, sizeof(own_text)) != 0;
+    }
+    printf("%u\n", changed);
+}
+
 static void obey(const char *word, const char *rest)
 {
     unsigned number = (unsigned)strtoul(rest, NULL, 10);
@@ -146,6 +181,10 @@ static void obey(const char *word, const char *rest)
         fork_child(number, word[0] == '_');
     else if (strcmp(word, "daemon") == 0)
         start_daemon(number, (unsigned)strtoul(strchr(rest, ' '), NULL, 10));
+    else if (strcmp(word, "take") == 0)
+        take_descriptors();
+    else if (strcmp(word, "changed") == 0)
+        show_changed();
     else if (strcmp(word, "_exit") == 0)
         _exit(0);
     else

@@ -185,6 +185,26 @@ class Files(Case):
             status = until(lambda: (lambda s: s if s["profiles_lost"] == 2 else None)(host.status()), "both were tried")
             self.assertEqual((status["profiles"], status["queued"]), (0, 6))
 
+    def test_descriptors_are_the_programs(self):
+        """A daemon closes all that it does not know: the spool goes on in its own file, and in no other."""
+        def few():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))  # no number is out of reach
+
+        url = f"redis://127.0.0.1:1?spool={self.path('spool')}"
+        with Host(limits=few) as host:
+            host.do(f"open {url}", "requests 20")
+            host.balance(lambda status: status["spooled"] == 60, "all are spooled")
+            size = os.path.getsize(self.spool_file())
+            self.assertGreater(int(host.say("take")), 32)
+            host.do("requests 20")
+            host.balance(lambda status: status["spooled"] == 120, "all are spooled")
+            self.assertEqual(host.say("changed"), "0")
+            self.assertGreater(os.path.getsize(self.spool_file()), size)
+
+    def spool_file(self):
+        name, = os.listdir(self.path("spool"))
+        return os.path.join(self.path("spool"), name)
+
     def test_losses_are_in_the_capture(self):
         """In the line that `greenprof run` ends with, and in `report` and `info`."""
         def greenprof(*arguments, **options):

@@ -5,6 +5,7 @@ import collections
 import glob
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -158,17 +159,21 @@ class Parts(check.Case):
             self.assertEqual((Capture(path).whole, Capture(path).end), (True, END_TURNED))
 
     def test_size_of_all(self):
-        """The oldest parts of the directory go, whatever program left them; what is no part stays."""
-        for name, age in ("other-0001", 300), ("other-0002", 200), ("other", 400), ("notes-0001.txt", 500):
-            path = os.path.join(self.directory, name if "." in name else f"{name}.greenprof")
-            with open(path, "wb") as file:
-                file.write(bytes(40 << 10))
-            os.utime(path, (time.time() - age, time.time() - age))
-        process = self.run_until_signal("--keep-size", "64K")
+        """The oldest parts of the directory go, whatever program put them aside; what is no part stays."""
+        self.profile(["parts", 4], hz=10000, output="other.greenprof", options=("--rotate", "64K"))
+        others = self.parts("other")[:-1]
+        self.assertGreater(len(others), 1)
+        for number, path in enumerate(others):
+            os.utime(path, (time.time() - 300 + number, time.time() - 300 + number))
+        copy = os.path.join(self.directory, "copy-0001.greenprof")
+        shutil.copy2(others[0], copy)
+        process = self.run_until_signal("--keep-size", f"{sum(map(os.path.getsize, others[1:])) + 512 >> 10}K")
         process.send_signal(signal.SIGUSR1)
         check.until(self.aside, process=process)
-        self.assertEqual({name for name in os.listdir(self.directory) if name.startswith(("other", "notes"))},
-                         {"other-0002.greenprof", "other.greenprof", "notes-0001.txt"})
+        self.assertFalse(os.path.exists(others[0]))
+        self.assertTrue(os.path.exists(others[-1]))
+        self.assertTrue(os.path.exists(copy))
+        self.assertTrue(os.path.exists(self.parts("other")[-1]))
 
     def test_usage(self):
         for options, said in (

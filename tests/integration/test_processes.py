@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """fork, exec and what comes of it: each process has its own capture, with its own work and nothing else's."""
 import os
+import shutil
+import subprocess
 import time
 
 import check
@@ -56,6 +58,22 @@ class Processes(check.Case):
         self.assertEqual(set(run.files()), {"", ".1"})
         self.check_work(run, run.files()[".1"], {"work_before": float(run.truth.values["FIRST"][0][0])})
         self.check_work(run, run.output, {"work_parent": float(run.truth.values["SECOND"][0][0])})
+
+    def test_children_of_another_libc(self):
+        """The loader of musl, or of 32 bits, takes LD_PRELOAD for its own: such a child runs as alone."""
+        source, program = (os.path.join(self.directory, name) for name in ("m.c", "m"))
+        with open(source, "w") as file:
+            file.write('#include <stdio.h>\n#include <stdlib.h>\n'
+                       'int main(void) { puts(getenv("LD_PRELOAD") ? "preloaded" : "alone"); return 3; }\n')
+        if shutil.which("musl-gcc") is None or subprocess.run(["musl-gcc", "-o", program, source]).returncode != 0:
+            self.skipTest("musl-gcc is not installed")
+        for command in ("./m", "exec ./m", "env ./m", "env -- ./m"):
+            done = check.greenprof("run", "--quiet", "-o", os.path.join(self.directory, "x"), "--", "sh", "-c", command,
+                                   cwd=self.directory)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"alone\n", b""), command)
+        done = check.greenprof("run", "-o", os.path.join(self.directory, "x"), "--", program)
+        self.assertEqual((done.returncode, done.stdout), (1, b""))
+        self.assertIn("is a musl program", done.stderr.decode())
 
     def test_forms_of_exec(self):
         """Arguments and environment arrive, and each image of the process has its own capture, which says how it ended."""

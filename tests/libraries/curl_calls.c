@@ -88,6 +88,9 @@ int main(int argc, char **argv)
     get(copy, "reset", NULL);
     prof_hmac_keys("KEY");
     get(curl, "signed", NULL);
+    curl_easy_setopt(plain, CURLOPT_FOLLOWLOCATION, 1L); // to whichever host
+    get(plain, "follows", NULL);
+    curl_easy_setopt(plain, CURLOPT_FOLLOWLOCATION, 0L);
     prof_hmac_keys(NULL);
     use_multi(own);
     prof_span_end(request);

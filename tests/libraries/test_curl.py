@@ -18,7 +18,7 @@ from capture import Capture  # noqa: E402
 
 GREENPROF, PROGRAM = os.environ["GREENPROF"], os.environ["CURL_CALLS"]
 TRACE, REST_CALL = "0af7651916cd43dd8448eb211c80319c", 2
-ALL = ["outside", "own", "none", "copy", "given", "reset", "signed", "multi", "multi-none", "copy-of-busy", "after", "after-none"]
+ALL = ["outside", "own", "none", "copy", "given", "reset", "signed", "follows", "multi", "multi-none", "copy-of-busy", "after", "after-none"]
 
 
 class Echo(http.server.BaseHTTPRequestHandler):
@@ -69,7 +69,7 @@ class Headers(unittest.TestCase):
         told = self.record("libcurl,libcurl-headers")
         self.check_own(told)
         sent = {path: headers.get("traceparent") for path, headers in told.items() if path != "given"}
-        within = {"own", "none", "copy", "reset", "signed", "multi", "multi-none", "copy-of-busy"}
+        within = {"own", "none", "copy", "reset", "signed", "follows", "multi", "multi-none", "copy-of-busy"}
         for path, values in sent.items():
             if path not in within:
                 self.assertIsNone(values, path)
@@ -93,7 +93,7 @@ class Headers(unittest.TestCase):
             told = self.record(spans)
             self.check_own(told)
             self.assertEqual({path for path, headers in told.items() if "traceparent" in headers}, {"given"})
-            self.assertEqual(sum(span.kind == REST_CALL and span.name == "libcurl transfer" for span in self.spans), 7)
+            self.assertEqual(sum(span.kind == REST_CALL and span.name == "libcurl transfer" for span in self.spans), 8)
 
 
 if __name__ == "__main__":

@@ -139,6 +139,56 @@ greenprof.consumer_close()
 """
 
 
+MIDDLEWARE = f"""
+import greenprof, greenprof.wsgi, os, tempfile
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PLAIN = {{"traceparent": "00-" + TRACE + "-00f067aa0ba902b7-01"}}
+seen, directory = [], tempfile.mkdtemp()
+
+def application(environ, start_response):
+    start_response("200 OK", [])
+    seen.append(greenprof.context_headers())
+    return [b""]
+
+def call(wrapped, headers):
+    environ = {{"HTTP_" + name.upper().replace("-", "_"): value for name, value in headers.items()}}
+    body = wrapped({{"PATH_INFO": "/", "REQUEST_METHOD": "GET", **environ}}, lambda *more: None)
+    list(body)
+    if hasattr(body, "close"):
+        body.close()
+    greenprof.flush()
+    return sorted(os.listdir(directory))
+
+# A service that records nothing hands on what came in, and nothing else.
+tracing = greenprof.wsgi.Tracing(application)
+call(tracing, PLAIN)
+call(tracing, {{}})
+greenprof.set_hmac_keys("{KEY}")
+call(tracing, PLAIN)
+assert seen == [PLAIN, {{}}, PLAIN], seen
+
+# With keys, a file is made for what is signed alone.
+files = greenprof.wsgi.Middleware(application, directory, "{{number}}-{{trace}}")
+assert call(files, {{}}) == call(files, PLAIN) == []
+greenprof.set_trace(TRACE)
+replayed, once = greenprof.context_headers("osprofiler"), greenprof.context_headers("greenprof")
+greenprof.set_trace(None)
+assert call(files, replayed) == ["1-" + TRACE]
+assert call(files, {{**replayed, "X-Trace-HMAC": "0" * 40}}) == ["1-" + TRACE]
+both = greenprof.wsgi.Middleware(tracing, directory, "own-{{trace}}")  # the header is read once
+assert call(both, once) == ["1-" + TRACE, "own-" + TRACE], os.listdir(directory)
+assert call(both, once) == ["1-" + TRACE, "own-" + TRACE]
+assert greenprof.context_counts()["replayed"] == 1
+for policy, count in ("never", 2), ("signed", 2), ("always", 3), ("1/2", 4):
+    greenprof.set_policy(policy)
+    call(files, {{}})
+    assert len(call(files, {{}}) if policy == "1/2" else os.listdir(directory)) == count, policy
+greenprof.set_policy("never")
+call(files, replayed)
+assert len(os.listdir(directory)) == 4
+"""
+
+
 def run(program, *before, **environment):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("GREENPROF_HMAC")} | environment
     return subprocess.run([*before, support.PYTHON, "-B", "-c", program], capture_output=True, text=True, env=environment,
@@ -157,6 +207,9 @@ class Contexts(unittest.TestCase):
 
     def test_osprofilers_middleware_reads_ours(self):
         self.check(SERVER)
+
+    def test_middleware(self):
+        self.check(MIDDLEWARE)
 
     def test_refusals(self):
         self.check(REFUSED)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/signal_name.h"
 #include "command.h"
 #include "message.h"
@@ -25,8 +26,8 @@ enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
 
 static int check_number(size_t i, const char *text)
 {
-    char *end;
-    double number = strtod(text, &end);
+    const char *end;
+    double number = gp_number_read(text, &end);
     if (end != text && *end == '\0' && number >= settings[i].low && number <= settings[i].high)
         return 0;
     return gp_fail(settings[i].name, "%s: must be a number from %.10g to %.10g", text, settings[i].low,

@@ -84,7 +84,7 @@ static int wait_for_answer(const census_t *census, uint32_t number, const char *
     struct timespec pause = {.tv_nsec = 1000000};
     gp_census_answer_name(census->target.own_pid, number, name, sizeof(name));
     for (int waited = 0; waited < TIMEOUT_MS; waited++) {
-        int fd = openat(census->directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = openat(census->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd >= 0) {
             unlinkat(census->directory, name, 0);
             return fd;

@@ -70,6 +70,9 @@ static int check_writable(const char *path)
         return gp_fail(file, "%s", strerror(EISDIR));
     if (!S_ISREG(status.st_mode))
         return gp_fail(file, "is not a regular file");
+    if (status.st_size == 0 && ((status.st_uid != geteuid() && status.st_uid != 0) || status.st_nlink > 1))
+        return gp_fail(file, "is there already, and is %s",
+                       status.st_nlink > 1 ? "a file with several names" : "another user's");
     return try_to_open(file);
 }
 
@@ -106,8 +109,8 @@ int gp_run_put_old_away(const char *path)
     snprintf(put_away, sizeof(put_away), "%s.old", put_away_from);
     if (rename(put_away_from, put_away) == 0)
         return 0;
-    put_away[0] = '\0'; // another user's, in a directory such as /tmp: it can be written, not moved
-    return truncate(file, 0) == 0 ? 0 : gp_fail(file, "%s", strerror(errno));
+    put_away[0] = '\0'; // another user's, in a directory such as /tmp, cannot be moved
+    return gp_fail(file, "is there already, and cannot be put away: %s", strerror(errno));
 }
 
 void gp_run_take_old_back(void)

@@ -51,15 +51,20 @@ int gp_run_find_program(const char *program, char path[PATH_MAX])
     return status;
 }
 
-static bool has_interpreter(int fd, const Elf64_Ehdr *header)
+// The loader that the program asks for. Returns whether there is one.
+static bool has_interpreter(int fd, const Elf64_Ehdr *header, char interpreter[PATH_MAX])
 {
     Elf64_Phdr segment;
     for (unsigned i = 0; i < header->e_phnum && i < SEGMENTS_MAX; i++) {
         off_t at = (off_t)(header->e_phoff + (uint64_t)i * sizeof(segment));
         if (pread(fd, &segment, sizeof(segment), at) != (ssize_t)sizeof(segment))
             return false;
-        if (segment.p_type == PT_INTERP)
-            return true;
+        if (segment.p_type != PT_INTERP)
+            continue;
+        size_t len = segment.p_filesz < PATH_MAX ? (size_t)segment.p_filesz : PATH_MAX - 1;
+        ssize_t got = pread(fd, interpreter, len, (off_t)segment.p_offset);
+        interpreter[got > 0 ? got : 0] = '\0';
+        return true;
     }
     return false;
 }
@@ -74,13 +79,16 @@ static bool is_loader(const char *path)
 static int check_elf(const char *path, int fd)
 {
     Elf64_Ehdr header;
+    char interpreter[PATH_MAX] = "";
     if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
         return 0; // a script, or something the kernel will refuse
     if (header.e_ident[EI_CLASS] != ELFCLASS64)
         return gp_fail(path, "is a 32-bit program; greenprof cannot be loaded into it");
-    if (!has_interpreter(fd, &header) && !is_loader(path))
+    if (!has_interpreter(fd, &header, interpreter) && !is_loader(path))
         return gp_fail(path, "is statically linked; greenprof cannot be loaded into it");
+    if (strstr(interpreter, "/ld-musl-") != NULL || strstr(path, "/ld-musl-") != NULL)
+        return gp_fail(path, "is a musl program; greenprof is built for glibc and cannot be loaded into it");
     return 0;
 }
 

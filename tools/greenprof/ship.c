@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "command.h"
 #include "fleet/shipper.h"
 #include "message.h"
@@ -27,8 +28,8 @@ static bool read_time(const char *text, uint64_t *ns)
         const char *unit;
         uint64_t ns;
     } units[] = {{"ms", 1000000}, {"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
-    char *unit;
-    double value = strtod(text, &unit);
+    const char *unit;
+    double value = gp_number_read(text, &unit);
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(unit, units[i].unit) != 0 || unit == text || !(value > 0) || value > 86400)
             continue;

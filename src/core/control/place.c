@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/held.h"
+#include "base/held.h"
 
 enum { PREFIX_SIZE = 48 };
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "control/held.h"
+#include "base/held.h"
 
 extern gp_held_t gp_control_listener; // fd -1 = there is none
 

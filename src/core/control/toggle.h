@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "control/held.h"
+#include "base/held.h"
 
 extern gp_held_t gp_control_bell; // the end that is read; fd -1 = there is none
 

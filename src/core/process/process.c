@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "exact/exact_site.h"
 #include "exact/recorder.h"
 #include "greenprof/prof.h"
+#include "process/exec_foreign.h"
 #include "process/host_mask.h"
 #include "profile/profile.h"
 #include "session/otel_context.h"
@@ -327,11 +329,22 @@ static int failed_exec(void)
     return -1;
 }
 
+static void exec_foreign(const char *path, char *const argv[], char *const envp[])
+{
+    size_t longest, count = gp_exec_environment_size(envp, &longest);
+    char *own[count + 1], text[longest];
+    gp_exec_environment(envp, own, text);
+    next.execve(path, argv, own);
+}
+
 PROF_API int execve(const char *path, char *const argv[], char *const envp[])
 {
     resolve_if_early();
     gp_process_before_exec();
-    next.execve(path, argv, envp);
+    if (gp_exec_is_foreign(path))
+        exec_foreign(path, argv, envp);
+    else
+        next.execve(path, argv, envp);
     return failed_exec();
 }
 
@@ -344,7 +357,10 @@ PROF_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     resolve_if_early();
     gp_process_before_exec();
-    next.execvpe(file, argv, envp);
+    if (strchr(file, '/') != NULL && gp_exec_is_foreign(file))
+        exec_foreign(file, argv, envp);
+    else
+        next.execvpe(file, argv, envp);
     return failed_exec();
 }
 

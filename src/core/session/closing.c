@@ -12,6 +12,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "capture/closing_line.h"
 #include "capture/write_parts.h"
 #include "session/budget.h"
@@ -82,17 +83,20 @@ static const char *trouble(const gp_recording_t *recording, const gp_closing_t *
 static int budget_note(const gp_closing_t *closing, char *text, size_t size)
 {
     unsigned hz = gp_budget_lowered_to();
-    double percent, switches, may = gp_budget_ppm() / 1e4;
+    double percent, switches;
+    char may[GP_NUMBER_SIZE], cost[GP_NUMBER_SIZE];
     int used = 0;
     text[0] = '\0';
+    gp_number_write(may, gp_budget_ppm(), 4);
     if (hz != 0)
-        used = snprintf(text, size, "rate lowered to %u Hz to stay within %.4g %%", hz, may);
+        used = snprintf(text, size, "rate lowered to %u Hz to stay within %s %%", hz, may);
     if (closing->rested[0] != '\0')
         used += snprintf(text + used, size - (size_t)used, "%s%s", used > 0 ? ", " : "", closing->rested);
     if (gp_budget_spent_by_hooks(&percent, &switches))
-        used += snprintf(text + used, size - (size_t)used,
-                         "%sthe hooks of %.0f switches a second alone cost %.2g %%, more than the budget of %.4g %%",
-                         used > 0 ? ", " : "", switches, percent, may);
+        used +=
+            snprintf(text + used, size - (size_t)used,
+                     "%sthe hooks of %.0f switches a second alone cost %s %%, more than the budget of %s %%",
+                     used > 0 ? ", " : "", switches, gp_number_write(cost, (uint64_t)(percent * 100 + 0.5), 2), may);
     return used;
 }
 
@@ -107,6 +111,8 @@ static const char *note(const gp_closing_t *closing, char *text, size_t size)
         used += (size_t)snprintf(text + used, size - used, ", ");
     if (closing->unprofiled > 0)
         snprintf(text + used, size - used, "%" PRIu64 " children by fork could not be profiled", closing->unprofiled);
+    else if (closing->parts_refused)
+        snprintf(text + used, size - used, "not in parts any more, as the program gave up its right to the directory");
     else if (closing->parts > 0)
         snprintf(text + used, size - used, "the last of %u parts", closing->parts + 1);
     else if (worked && gp_follow_forks())
@@ -156,7 +162,9 @@ void gp_closing_say_failed(int error)
     if (read_asked(&asked))
         say_unsignalled(&asked, line,
                         gp_closing_line_failed(line, asked.name, "nothing",
-                                               error == -ENXIO ? "it is a pipe that nothing reads" : strerror(-error)));
+                                               error == -ENXIO   ? "it is a pipe that nothing reads"
+                                               : error == -EPERM ? "it is another user's, or has several names"
+                                                                 : strerror(-error)));
 }
 
 void gp_closing_say_no_rings(int error)

@@ -46,7 +46,9 @@ bool gp_follow_image(void)
     setenv("GREENPROF_STARTED", "1", 1);
     if (pattern != NULL && fnmatch(pattern, name, 0) != 0)
         return false;
-    if (first || mode_is("all"))
+    // Where the environment alone asks for it (containers, units), that is of every program it is passed on to.
+    bool is_on_the_way = main_pid == 0 && mode_is("programs") && is_launcher(name);
+    if ((first && !is_on_the_way) || mode_is("all"))
         return true;
     return mode_is("exec") ? own : mode_is("none") ? false : !is_launcher(name);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/main_file.h"
+#include "base/number.h"
 #include "collect/functions.h"
 #include "collect/sampler.h"
 #include "collect/spawn_locate.h"
@@ -112,9 +113,10 @@ static void forget_written(gp_recording_t *recording)
 
 void gp_recording_abandon(gp_recording_t *recording)
 {
-    gp_writer_abandon(&recording->writer);
-    memset(&recording->writer, 0, sizeof(recording->writer));
-    recording->writer.fd = -1;
+    gp_writer_t *writer = &recording->writer;
+    gp_writer_abandon(writer);
+    atomic_store_explicit(&writer->error, 0, memory_order_relaxed);
+    memset(&writer->bytes, 0, sizeof(*writer) - offsetof(gp_writer_t, bytes)); // not where its directory is
     forget_written(recording);
 }
 
@@ -359,7 +361,8 @@ void gp_recording_meta(gp_recording_t *recording)
     if (service != NULL)
         gp_recording_text(recording, "service", service, strlen(service));
     if (gp_budget_ppm() != 0) {
-        snprintf(text, sizeof(text), "%.4g%%", gp_budget_ppm() / 1e4);
+        char percent[GP_NUMBER_SIZE];
+        snprintf(text, sizeof(text), "%s%%", gp_number_write(percent, gp_budget_ppm(), 4));
         gp_recording_text(recording, "budget", text, strlen(text));
     }
     snprintf(text, sizeof(text), "%s", prof_version(NULL, NULL, NULL));

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "capture/ring_file.h"
+#include "capture/writer_file.h"
 #include "collect/samples.h"
 #include "coro/thread_rings.h"
 #include "coro/threads.h"
@@ -83,32 +86,48 @@ _Static_assert(sizeof(gp_ring_file_t) % 4096 == 0 && sizeof(gp_ring_file_header_
 #define FILE_BYTES (STORES_AT + 2 * (size_t)GP_RING_FILE_STORE_BYTES)
 
 static char path[4096];
-static _Atomic bool is_there;  // at the path
-static gp_ring_file_t *mapped; // NULL = there is none
-static bool is_kept;           // it is in use; else rings are about to leave it
+static gp_held_t directory = {.fd = -1}; // of the path: the program's root may be another one when it ends
+static struct stat own;                  // the file
+static _Atomic bool is_there;            // at the path
+static gp_ring_file_t *mapped;           // NULL = there is none
+static bool is_kept;                     // it is in use; else rings are about to leave it
+
+// May its blocks come to be those of a copy as well (cp --reflink, which cp tries first), so that writing to them again
+// takes new ones? Nothing is copied: there is nothing in it yet.
+static bool may_share(int fd)
+{
+    struct file_clone_range nothing = {.src_fd = fd};
+    return ioctl(fd, FICLONERANGE, &nothing) == 0 || errno != EOPNOTSUPP;
+}
 
 // Pages of the file are touched in the handler: no server, and no process, is to be waited for there; and what was
-// allocated stays so when it is written again.
+// allocated stays so when it is written again, as a page that has no place is SIGBUS. Below an overlay, where the
+// kernel does not say what is there, only ext4 has files in extents and says so.
 static bool is_fit(int fd)
 {
     struct statfs status;
+    int flags = 0;
     if (fstatfs(fd, &status) != 0)
         return false;
     unsigned long type = (unsigned long)status.f_type;
-    return type == EXT4_SUPER_MAGIC || type == XFS_SUPER_MAGIC || type == TMPFS_MAGIC || type == OVERLAYFS_SUPER_MAGIC;
+    if (type == OVERLAYFS_SUPER_MAGIC)
+        return ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_EXTENT_FL) != 0;
+    return type == EXT4_SUPER_MAGIC || type == TMPFS_MAGIC || (type == XFS_SUPER_MAGIC && !may_share(fd));
 }
 
 // That of a process of before is replaced, as its capture is; anything else stays.
 static int remove_former(void)
 {
     char magic[sizeof(GP_RING_FILE_MAGIC) - 1] = "";
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const char *name;
+    int at = gp_writer_file_at(&directory, path, &name);
+    int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
     bool is_ours = read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
                    memcmp(magic, GP_RING_FILE_MAGIC, sizeof(magic)) == 0;
     close(fd);
-    return is_ours && unlink(path) == 0 ? 0 : -EEXIST;
+    return is_ours && unlinkat(at, name, 0) == 0 ? 0 : -EEXIST;
 }
 
 static int map(int fd)
@@ -118,7 +137,7 @@ static int map(int fd)
         return -EOPNOTSUPP;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < FILE_BYTES)
         return -EFBIG;
-    if (fallocate(fd, 0, 0, (off_t)FILE_BYTES) != 0)
+    if (fallocate(fd, 0, 0, (off_t)FILE_BYTES) != 0 || fstat(fd, &own) != 0)
         return -errno;
     void *memory = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
@@ -144,14 +163,15 @@ static void set_header(gp_ring_file_header_t *header)
 
 static int make(void)
 {
-    int error = remove_former();
-    int fd = error == 0 ? open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    const char *name;
+    int error = remove_former(), at = gp_writer_file_at(&directory, path, &name);
+    int fd = error == 0 ? openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     if (fd < 0)
         return error == 0 ? -errno : error;
     error = map(fd);
     close(fd);
     if (error != 0)
-        unlink(path);
+        unlinkat(at, name, 0);
     return error;
 }
 
@@ -165,9 +185,13 @@ int gp_ring_file_begin(const char *capture)
         return 0; // a pipe has nothing to recover
     if (snprintf(path, sizeof(path), "%s" GP_RING_FILE_SUFFIX, capture) >= (int)sizeof(path))
         return -ENAMETOOLONG;
+    gp_held_close(&directory);
+    directory = gp_writer_file_directory(path);
     int error = make();
-    if (error != 0)
+    if (error != 0) {
+        gp_held_close(&directory);
         return error;
+    }
     is_there = is_kept = true;
     gp_thread_keep_rings((unsigned char *)mapped + sizeof(*mapped), GP_RING_FILE_SLOTS);
     set_header(&mapped->header);
@@ -256,10 +280,18 @@ void gp_ring_file_round(void)
     mapped = NULL;
 }
 
+// Another process may have put its own in the place since.
 void gp_ring_file_unlink(void)
 {
-    if (atomic_exchange_explicit(&is_there, false, memory_order_relaxed))
-        unlink(path);
+    const char *name;
+    struct stat status;
+    if (!atomic_exchange_explicit(&is_there, false, memory_order_relaxed))
+        return;
+    int at = gp_writer_file_at(&directory, path, &name);
+    if (fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_dev == own.st_dev &&
+        status.st_ino == own.st_ino)
+        unlinkat(at, name, 0);
+    gp_held_close(&directory);
 }
 
 bool gp_ring_file_end(void)
@@ -280,5 +312,6 @@ void gp_ring_file_in_child(void)
         munmap(mapped, FILE_BYTES);
     mapped = NULL;
     is_there = is_kept = false;
+    gp_held_close(&directory);
     gp_samples_note_frames(NULL);
 }

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+#include "capture/writer_file.h"
 #include "collect/collector.h"
 #include "model/rotation.h"
 #include "session/asked_signal.h"
@@ -17,13 +20,22 @@
 
 #define SUFFIX ".greenprof"
 
-enum { DIGITS = 4, NUMBER_MAX = 999999999 };
+enum { DIGITS = 4, SHORT_MAX = 9999, NUMBER_MAX = 999999999, OWN_MAX = 1 << 16 };
 
 static gp_rotation_t rotation, suggested;
 static uint64_t keep, keep_bytes, suggested_keep, begun_ns;
 static _Atomic bool is_asked; // by the signal
 static bool is_read;
 static unsigned count;
+
+// Parts that this process put aside: where files have no attributes, nothing else tells whose they are.
+typedef struct part {
+    unsigned long number;
+    ino_t inode;
+} part_t;
+
+static part_t *own;
+static size_t own_count, own_room;
 
 void gp_rotation_suggest(uint64_t bytes, unsigned keep_count)
 {
@@ -80,28 +92,31 @@ unsigned gp_rotation_count(void)
 void gp_rotation_in_child(void)
 {
     count = 0;
+    own_count = 0;
 }
 
 typedef struct place {
-    char directory[GP_ROTATION_PATH_SIZE];
-    const char *name; // in the path
+    int fd;           // of the directory; -1 = it cannot be read
+    const char *name; // of the capture
     size_t stem_len;  // of it, without the suffix
     const char *suffix;
 } place_t;
 
-static void find_place(const char *path, place_t *place)
+static place_t find_place(const gp_writer_t *writer)
 {
-    const char *slash = strrchr(path, '/');
-    place->name = slash != NULL ? slash + 1 : path;
-    size_t len = strlen(place->name), directory_len = (size_t)(place->name - path);
-    bool has_suffix = len > strlen(SUFFIX) && strcmp(place->name + len - strlen(SUFFIX), SUFFIX) == 0;
-    place->stem_len = has_suffix ? len - strlen(SUFFIX) : len;
-    place->suffix = has_suffix ? SUFFIX : "";
-    memcpy(place->directory, directory_len > 0 ? path : "./", directory_len > 0 ? directory_len : 2);
-    place->directory[directory_len > 0 ? directory_len : 2] = '\0';
+    const char *slash = strrchr(writer->path, '/'), *name = slash != NULL ? slash + 1 : writer->path;
+    size_t len = strlen(name);
+    bool is_held = gp_held_is_there(&writer->directory);
+    bool has_suffix = len > strlen(SUFFIX) && strcmp(name + len - strlen(SUFFIX), SUFFIX) == 0;
+    return (place_t){
+        .fd = is_held ? openat(writer->directory.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1,
+        .name = name,
+        .stem_len = has_suffix ? len - strlen(SUFFIX) : len,
+        .suffix = has_suffix ? SUFFIX : "",
+    };
 }
 
-// Which part is it? 0 = none.
+// Which part of the recording would it be, by its name? 0 = none.
 static unsigned long number_of(const place_t *place, const char *name)
 {
     char *end;
@@ -114,105 +129,109 @@ static unsigned long number_of(const place_t *place, const char *name)
     return strcmp(end, place->suffix) == 0 && number <= NUMBER_MAX ? number : 0;
 }
 
-typedef struct parts {
-    unsigned long count, first, last;
-} parts_t;
-
-// What the place has with numbers above `floor`.
-static parts_t look(const place_t *place, unsigned long floor)
+static bool is_own(unsigned long number, ino_t inode)
 {
-    parts_t parts = {0};
-    DIR *directory = opendir(place->directory);
-    struct dirent *entry;
-    while (directory != NULL && (entry = readdir(directory)) != NULL) {
-        unsigned long number = number_of(place, entry->d_name);
-        if (number <= floor)
-            continue;
-        parts.count++;
-        parts.first = parts.first == 0 || number < parts.first ? number : parts.first;
-        parts.last = number > parts.last ? number : parts.last;
+    for (size_t i = own_count; number != 0 && i-- > 0;)
+        if (own[i].number == number && own[i].inode == inode)
+            return true;
+    return false;
+}
+
+static void note_own(unsigned long number, ino_t inode)
+{
+    if (own_count == OWN_MAX) {
+        own_count /= 2;
+        memmove(own, own + own_count, own_count * sizeof(*own));
     }
-    if (directory != NULL)
-        closedir(directory);
-    return parts;
+    if (gp_grow(&own, &own_room, own_count, sizeof(*own)) == 0)
+        own[own_count++] = (part_t){number, inode};
 }
 
-static bool name_part(const place_t *place, unsigned long number, char path[GP_ROTATION_PATH_SIZE])
-{
-    int length = snprintf(path, GP_ROTATION_PATH_SIZE, "%s%.*s-%0*lu%s", place->directory, (int)place->stem_len,
-                          place->name, DIGITS, number, place->suffix);
-    return length > 0 && length < GP_ROTATION_PATH_SIZE;
-}
-
-typedef struct heap { // parts of all captures of a directory
-    uint64_t bytes;
+typedef struct look {
+    unsigned long count, first, last; // of the recording's parts: how many, and their numbers
+    uint64_t bytes;                   // of all recordings' parts
     struct timespec when;
-    char oldest[256]; // "" = there is none
-} heap_t;
-
-static bool is_any_part(const char *name)
-{
-    size_t len = strlen(name), digits = 0, suffix = strlen(SUFFIX);
-    if (len < suffix || strcmp(name + len - suffix, SUFFIX) != 0)
-        return false;
-    for (len -= suffix; len > 0 && name[len - 1] >= '0' && name[len - 1] <= '9'; len--)
-        digits++;
-    return digits >= DIGITS && len > 1 && name[len - 1] == '-';
-}
+    char oldest[NAME_MAX + 1]; // of them, "" = there is none
+} look_t;
 
 static bool is_older(const struct timespec *a, const struct timespec *b)
 {
     return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
-static heap_t weigh(DIR *directory, const place_t *place)
-{
-    heap_t heap = {0};
-    struct dirent *entry;
-    struct stat status;
-    while ((entry = readdir(directory)) != NULL) {
-        if ((!is_any_part(entry->d_name) && number_of(place, entry->d_name) == 0) ||
-            fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
-            continue;
-        heap.bytes += (uint64_t)status.st_size;
-        if (heap.oldest[0] != '\0' && !is_older(&status.st_mtim, &heap.when))
-            continue;
-        heap.when = status.st_mtim;
-        snprintf(heap.oldest, sizeof(heap.oldest), "%s", entry->d_name);
-    }
-    return heap;
-}
-
-// Remove the oldest parts of the directory, whatever capture they are of, until there is room for this one.
-static void keep_within(const place_t *place, const char *path)
+static void look_at(const place_t *place, const char *name, look_t *look)
 {
     struct stat status;
-    uint64_t own = stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
-    DIR *directory = keep_bytes != 0 ? opendir(place->directory) : NULL;
-    if (directory == NULL)
+    unsigned long number = number_of(place, name);
+    if (number > look->last && number <= SHORT_MAX) // a part of before, where files have no attributes
+        look->last = number;
+    // Beside them, copies and captures with a date or a process id in their names are its user's.
+    if (fstatat(place->fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
+        (!is_own(number, status.st_ino) && !gp_writer_file_is_part(place->fd, name)))
         return;
-    heap_t heap = weigh(directory, place);
-    while (heap.oldest[0] != '\0' && heap.bytes + own > keep_bytes && unlinkat(dirfd(directory), heap.oldest, 0) == 0) {
-        rewinddir(directory);
-        heap = weigh(directory, place);
+    look->bytes += (uint64_t)status.st_size;
+    if (look->oldest[0] == '\0' || is_older(&status.st_mtim, &look->when)) {
+        look->when = status.st_mtim;
+        snprintf(look->oldest, sizeof(look->oldest), "%s", name);
     }
-    closedir(directory);
+    if (number == 0)
+        return;
+    look->count++;
+    look->first = look->first == 0 || number < look->first ? number : look->first;
+    look->last = number > look->last ? number : look->last;
 }
 
-bool gp_rotation_make_room(const char *path, char aside[GP_ROTATION_PATH_SIZE])
+static look_t look(const place_t *place)
 {
-    place_t place;
-    find_place(path, &place);
-    parts_t parts = look(&place, 0);
-    unsigned long last = parts.last, floor = 0;
-    while (keep != 0 && parts.count >= keep) { // with the one that comes there are `keep`
-        if (!name_part(&place, parts.first, aside) || unlink(aside) != 0)
-            floor = parts.first; // not ours to remove
-        parts = look(&place, floor);
-    }
-    keep_within(&place, path);
-    if (last >= NUMBER_MAX || !name_part(&place, last + 1, aside))
+    look_t found = {0};
+    int copy = place->fd >= 0 ? openat(place->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
+    struct dirent *entry;
+    if (directory == NULL && copy >= 0)
+        close(copy);
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        if (strchr(entry->d_name, '-') != NULL)
+            look_at(place, entry->d_name, &found);
+    if (directory != NULL)
+        closedir(directory);
+    return found;
+}
+
+// Returns whether there is room.
+static bool name_part(const place_t *place, unsigned long number, char name[NAME_MAX + 1])
+{
+    int len =
+        snprintf(name, NAME_MAX + 1, "%.*s-%0*lu%s", (int)place->stem_len, place->name, DIGITS, number, place->suffix);
+    return len <= NAME_MAX;
+}
+
+static bool remove_oldest(const place_t *place, const look_t *found, uint64_t bytes)
+{
+    char name[NAME_MAX + 1];
+    if (keep != 0 && found->count >= keep) // with the one that comes there are `keep`
+        return name_part(place, found->first, name) && unlinkat(place->fd, name, 0) == 0;
+    return keep_bytes != 0 && found->oldest[0] != '\0' && found->bytes + bytes > keep_bytes &&
+           unlinkat(place->fd, found->oldest, 0) == 0;
+}
+
+bool gp_rotation_make_room(const gp_writer_t *writer, char aside[GP_ROTATION_PATH_SIZE])
+{
+    place_t place = find_place(writer);
+    char name[NAME_MAX + 1];
+    struct stat status;
+    look_t found = look(&place);
+    unsigned long number = found.last + 1;
+    while (remove_oldest(&place, &found, writer->bytes))
+        found = look(&place);
+    bool has_room = name_part(&place, number, name); // others may have such a name
+    while (has_room && place.fd >= 0 && fstatat(place.fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+        has_room = name_part(&place, ++number, name);
+    if (place.fd >= 0)
+        close(place.fd);
+    int len = snprintf(aside, GP_ROTATION_PATH_SIZE, "%.*s%s", (int)(place.name - writer->path), writer->path, name);
+    if (!has_room || number > NUMBER_MAX || len >= GP_ROTATION_PATH_SIZE)
         return false;
+    note_own(number, writer->inode);
     count++;
     return true;
 }

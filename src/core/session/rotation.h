@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture/writer.h"
+
 enum { GP_ROTATION_PATH_SIZE = 4096 };
 
 // What holds where GREENPROF_ROTATE says nothing, from the next capture on.
@@ -22,8 +24,10 @@ void gp_rotation_begin(uint64_t now_ns);
 // Is it time for the next part? bytes: that the present one has, about.
 bool gp_rotation_is_due(uint64_t bytes, uint64_t now_ns);
 
-// What the part at `path` is to be called, and remove what is too much beside it. Returns false where no name is left.
-bool gp_rotation_make_room(const char *path, char aside[GP_ROTATION_PATH_SIZE]);
+// What the writer's present part is to be called, and remove parts that are too much beside it: those that this process
+// put aside, and those that say of themselves that they were (capture/writer_file.h). Returns false where no name is
+// left.
+bool gp_rotation_make_room(const gp_writer_t *writer, char aside[GP_ROTATION_PATH_SIZE]);
 
 // How many parts were put aside by this process.
 unsigned gp_rotation_count(void);

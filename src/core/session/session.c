@@ -91,6 +91,7 @@ static gp_closing_t last_word(void)
         .samples = counters[GP_COUNTER_SAMPLES],
         .lost = gp_losses_of(counters, GP_COUNTER_COUNT),
         .parts = gp_rotation_count(),
+        .parts_refused = gp_session_turn_is_refused(),
         .unprofiled = counters[GP_COUNTER_UNPROFILED_CHILDREN],
         .is_whole = is_out && atomic_load_explicit(&is_kept, memory_order_acquire),
     };
@@ -182,7 +183,7 @@ static void finish_part(uint64_t now)
     is_turning = !is_out;
     if (is_turning)
         return; // the disk is slow: what comes meanwhile is in this part, too
-    if (gp_rotation_make_room(gp_session_recording.writer.path, aside))
+    if (gp_rotation_make_room(&gp_session_recording.writer, aside))
         begin_part(aside, now);
     else
         is_over = true;
@@ -278,6 +279,7 @@ static void after_round(void)
     keep_latest(error);
     bool is_left = gp_ring_file_end();
     gp_recording_abandon(&gp_session_recording);
+    gp_held_close(&gp_session_recording.writer.directory);
     atomic_store_explicit(&gp_session_recording.writer.error, error, memory_order_relaxed);
     atomic_store_explicit(&started, false, memory_order_release);
     atomic_store_explicit(&gp_spawn_wanted, false, memory_order_relaxed);

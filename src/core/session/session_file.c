@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/writer_file.h"
 #include "model/size_limit.h"
 #include "session/session_records.h"
 #include "settings.h"
@@ -51,6 +52,9 @@ static bool find_path(char *path, size_t size, bool is_own)
     bool found = gp_recording_path(wanted, owner, path, size);
     if (found && is_own && wish.is_asked && wish.path[0] == '\0')
         found = find_free_name(path, size);
+    if (found && is_own && gp_writer_file_is_taken(path))
+        found = gp_writer_file_add_pid(path, size);
+    gp_session_recording.writer.is_recorded = true;
     gp_session_recording.writer.makes_directory = wish.makes_directory;
     gp_session_recording.writer.has_made_name = found && strcmp(path, wanted) != 0;
     return found;

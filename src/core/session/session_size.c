@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/session_size.h"
 
+#include "capture/writer_file.h"
 #include "session/rotation.h"
 #include "session/session_records.h"
 #include "session/session_report.h"
@@ -14,6 +15,8 @@ enum {
 // Traces and stacks have numbers of 32 bits: after days of 10,000 traces a second there are only as many left as two
 // flushes may need.
 #define LAST_NUMBER (UINT32_MAX - (1u << 22))
+
+static bool is_refused; // the next part, by the file system
 
 // Bytes that the file has with what waits, and with what is written at its end.
 static uint64_t expected_bytes(void)
@@ -38,5 +41,13 @@ bool gp_session_is_nearly_full(void)
 bool gp_session_is_time_to_turn(uint64_t now)
 {
     const gp_writer_t *writer = &gp_session_recording.writer;
-    return writer->is_regular && !gp_writer_is_turning(writer) && gp_rotation_is_due(expected_bytes(), now);
+    bool is_due = writer->is_regular && !gp_writer_is_turning(writer) && gp_rotation_is_due(expected_bytes(), now);
+    if (is_due)
+        is_refused = !gp_writer_file_may_turn(writer);
+    return is_due && !is_refused;
+}
+
+bool gp_session_turn_is_refused(void)
+{
+    return is_refused;
 }

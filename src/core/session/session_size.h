@@ -13,3 +13,6 @@ bool gp_session_is_nearly_full(void);
 
 // Is another part of it to begin at `now` (CLOCK_MONOTONIC, ns)?
 bool gp_session_is_time_to_turn(uint64_t now);
+
+// Was that time, and is the program no longer allowed to put a part aside? Then the present one goes on.
+bool gp_session_turn_is_refused(void);

@@ -18,7 +18,7 @@ enum { PORT = 6379, PORT_MAX = 65535, TIMEOUT_S = 10, LIST_PART = 1000 };
 #define KEY  "osprofiler:"
 
 typedef struct address {
-    char host[256], password[256];
+    char host[256], user[256], password[256];
     int port;
     unsigned long database;
 } address_t;
@@ -67,7 +67,8 @@ static int read_address(const char *url, address_t *address)
     if (password_end != NULL) {
         const char *colon = memchr(at, ':', (size_t)(password_end - at));
         const char *password = colon != NULL ? colon + 1 : at;
-        if (!take(address->password, sizeof(address->password), password, (size_t)(password_end - password)))
+        if (!take(address->password, sizeof(address->password), password, (size_t)(password_end - password)) ||
+            (colon != NULL && !take(address->user, sizeof(address->user), at, (size_t)(colon - at))))
             return -EINVAL;
         at = password_end + 1;
     }
@@ -132,7 +133,9 @@ static int connect_to(redis_t *redis, const address_t *address)
         return fail(redis, -ECONNREFUSED, "%s", redis->context->errstr);
     redisSetTimeout(redis->context, timeout);
     if (address->password[0] != '\0') {
-        reply = ask(redis, REDIS_REPLY_STATUS, "AUTH %s", address->password);
+        reply = address->user[0] != '\0'
+                    ? ask(redis, REDIS_REPLY_STATUS, "AUTH %s %s", address->user, address->password)
+                    : ask(redis, REDIS_REPLY_STATUS, "AUTH %s", address->password);
         if (reply == NULL)
             return -EACCES;
         freeReplyObject(reply);

@@ -12,8 +12,10 @@ its own request; the program is sampled and pays next to nothing.
 """
 import collections
 import contextlib
+import contextvars
 import functools
 import inspect
+import itertools
 import marshal
 import os
 import tempfile
@@ -21,7 +23,7 @@ import warnings
 
 from greenprof import _greenprof
 from greenprof._greenprof import (__version__, consumer, context_counts, coro_idle, current_span, detach, dump_coroutines, set_hmac_keys, set_name,
-                                  set_policy, set_trace)
+                                  set_trace)
 
 __all__ = ["Context", "Coroutine", "Frame", "Profile", "consumer", "consumer_close", "consumer_flush", "consumer_status",
            "context_counts", "context_headers", "context_read", "coro_idle", "coroutines", "current_span", "detach", "dump_coroutines",
@@ -319,6 +321,33 @@ class Context(collections.namedtuple("Context", "trace parent_id parent_uuid tra
         return span(kind, name, trace=self.trace, remote_parent=self.parent_id, profile=self.profile, **fields)
 
 
+_incoming = contextvars.ContextVar("greenprof_incoming", default=None)  # Context of the request that is worked for
+_policy = None  # as set_policy() had it
+_requests = itertools.count()
+
+
+def set_policy(policy):
+    """Which requests consumers, and files of greenprof.wsgi.Middleware, are of: 'always', 'never', 'signed', '1/N', 'slower=20ms'."""
+    global _policy
+    _greenprof.set_policy(policy)
+    _policy = policy
+
+
+def _is_chosen(context):
+    """Is a request with this Context, or None, to have a file of its own? As consumers are asked (doc/wire.md)."""
+    asked = [name for name in ("GREENPROF_HMAC_KEYS", "GREENPROF_HMAC_KEYS_FILE") if os.environ.get(name)]
+    policy = _policy or os.environ.get("GREENPROF_POLICY")
+    if policy == "never":
+        return False
+    if context is not None and context.profile:
+        return True
+    if not policy:  # keys that cannot be read let no request in
+        return not asked and not _greenprof.context_write("greenprof", ("1" * 32, 0, "", "", 0, False))
+    if policy.startswith("1/") and policy[2:].isdigit() and int(policy[2:]) > 0:
+        return next(_requests) % int(policy[2:]) == 0
+    return policy == "always" or policy.startswith("slower=")
+
+
 _CONTEXT_HEADERS = frozenset(("traceparent", "tracestate", "x-trace-info", "x-trace-hmac", "x-greenprof-context"))
 
 
@@ -348,11 +377,14 @@ def context_headers(format="w3c", context=None):
 
     format:  'w3c', 'osprofiler' or 'greenprof'; the last two are signed: the other service profiles what it does for this call
     context: of the request that is worked for, so that its tracestate goes on; None: the trace and the span of the calling
-             green thread, task or thread
+             green thread, task or thread; where these are not recorded, what the request came with to greenprof.wsgi.Tracing
     """
     if context is not None:
         context = tuple(context._replace(parent_id=current_span() or context.parent_id))
-    return _greenprof.context_write(format, context)
+    headers = _greenprof.context_write(format, context)
+    if not headers and context is None and _incoming.get() is not None:
+        headers = _greenprof.context_write(format, tuple(_incoming.get()))
+    return headers
 
 
 class Frame(collections.namedtuple("Frame", "function file line")):

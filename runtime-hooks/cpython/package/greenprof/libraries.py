@@ -13,6 +13,8 @@ other side, where oslo_messaging's dispatcher begins a request below the call.
 Points of OSProfiler are spans of the same trace and, in OSProfiler's own store, of the same id: `greenprof trace show` shows
 both as one, and OSProfiler's driver goes on as before.
 """
+import contextlib
+import contextvars
 import functools
 import importlib
 import re
@@ -25,6 +27,7 @@ NAMES = ("oslo_messaging", "osprofiler", "redis", "sqlalchemy", "urllib3")
 
 _CARRIER = "greenprof_context"  # key in the context of a call by oslo.messaging
 _undo = {}  # name: what takes it back
+_quiet = contextvars.ContextVar("greenprof_quiet", default=False)  # what is called is no work of the request's
 
 
 def instrument(*names):
@@ -58,7 +61,16 @@ def _replace(owner, attribute, make):
 
 
 def _is_wanted():
-    return greenprof.current_span() is not None
+    return not _quiet.get() and greenprof.current_span() is not None
+
+
+@contextlib.contextmanager
+def _quietly():
+    token = _quiet.set(True)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
 
 
 def _verb(text, otherwise):
@@ -150,7 +162,8 @@ def _osprofiler():
             points = self.__dict__.get("greenprof_points")
             if name.endswith("-start") and points and points[-1] is not None and points[-1].id:
                 self._trace_stack[-1] = str(uuid.UUID(int=points[-1].id))
-            return original(self, name, info)
+            with _quietly():  # what its driver writes
+                return original(self, name, info)
         return notify
 
     undo = [_replace(profiler, "start", make_start), _replace(profiler, "stop", make_stop), _replace(profiler, "_notify", make_notify)]
@@ -225,7 +238,7 @@ def _urllib3():
             with greenprof.span("rest_call", f"{method} {self.host}", **{"http.url": f"{self.scheme}://{self.host}:{self.port}{path}"}) as span:
                 carried = dict(self.headers if headers is None else headers)
                 if not any(name.lower() == "traceparent" for name in carried):
-                    carried.update(greenprof.context_headers())
+                    carried.update(greenprof.context_headers())  # W3C's: what is signed would follow redirects to other hosts
                 response = original(self, method, url, body, carried, *args, **kw)
                 span.set("http.status_code", response.status)
                 return response

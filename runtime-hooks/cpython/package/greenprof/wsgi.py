@@ -18,6 +18,8 @@ class Middleware:
     choose:    called with the environ; a request is profiled where it says so (default: every one)
     options:   of greenprof.Profile: frequency, clock, mode, ...
 
+    Where there are keys, or a policy (doc/wire.md), these come first: with keys alone, only signed requests are profiled.
+
     Files are written by a thread of greenprof's own (Profile.finish()). Whatever goes wrong with a profile is written to
     wsgi.errors, that of a file with a request that comes later; requests do not notice.
     """
@@ -43,7 +45,7 @@ class Middleware:
 
     def _start(self, environ):
         try:
-            if self.choose is not None and not self.choose(environ):
+            if not greenprof._is_chosen(_context(environ)) or (self.choose is not None and not self.choose(environ)):
                 return None
             _set_trace(environ)
             profile = greenprof.Profile(name=environ.get("PATH_INFO", "")[:60].encode("ascii", "replace").decode(),
@@ -66,7 +68,10 @@ class Middleware:
 
     def _name(self, environ):
         texts = {"method": "REQUEST_METHOD", "path": "PATH_INFO", "trace": "HTTP_TRACEPARENT"}
-        texts = {name: re.sub(r"[^A-Za-z0-9._-]", "_", environ.get(key, ""))[:80] for name, key in texts.items()}
+        texts = {name: environ.get(key, "") for name, key in texts.items()}
+        if not texts["trace"] and _context(environ) is not None:
+            texts["trace"] = _context(environ).trace
+        texts = {name: re.sub(r"[^A-Za-z0-9._-]", "_", text)[:80] for name, text in texts.items()}
         return self.pattern.format(number=next(self.numbers), time=time.time(), **texts)
 
 
@@ -83,20 +88,29 @@ class Tracing:
         self.application, self.name = application, name
 
     def __call__(self, environ, start_response):
-        context = greenprof.context_read(environ)
+        context = _context(environ)
+        greenprof._incoming.set(context)
         begin = context.span if context is not None else functools.partial(greenprof.span, remote_parent=0)
         span = begin("rest_dispatch", self.name(environ))
         span.__enter__()
 
         def note_status(status, *more):
-            span.set("http.status_code", status.split(" ", 1)[0])
+            code = status.split(" ", 1)[0]
+            span.set("http.status_code", code)
+            if code.startswith("5"):
+                span.fail(f"HTTP {code}", status.partition(" ")[2])
             return start_response(status, *more)
+
+        def end():
+            greenprof._incoming.set(None)
+            span.__exit__(None, None, None)
 
         try:
             body = self.application(environ, note_status)
             whole = isinstance(body, (list, tuple))
-            return (_Whole if whole else _Stream)(body, lambda: span.__exit__(None, None, None))
+            return (_Whole if whole else _Stream)(body, end)
         except BaseException as error:
+            greenprof._incoming.set(None)
             span.__exit__(type(error), error, error.__traceback__)
             raise
 
@@ -111,6 +125,13 @@ def filter_factory(global_conf, directory=".", **options):
     if "frequency" in options:
         options["frequency"] = int(options["frequency"])
     return lambda application: Middleware(application, directory, **options)
+
+
+def _context(environ):
+    """Read once: a context with a nonce is good once."""
+    if "greenprof.context" not in environ:
+        environ["greenprof.context"] = greenprof.context_read(environ)
+    return environ["greenprof.context"]
 
 
 def _set_trace(environ):

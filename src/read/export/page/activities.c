@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "export/page/page.h"
 #include "report/timeline.h"
 
@@ -161,11 +162,12 @@ static int take_all(taking_t *taking)
     taking->putting = true;
     if (result == 0)
         result = pass(taking);
+    char ms[GP_NUMBER_SIZE];
     if (taking->resolution_ns > 0)
         gp_page_note(writer,
-                     "There are so many activities that those of a coroutine within %g ms are put together in the "
+                     "There are so many activities that those of a coroutine within %s ms are put together in the "
                      "timeline.",
-                     (double)taking->resolution_ns / 1e6);
+                     gp_number_write(ms, taking->resolution_ns, 6));
     return result;
 }
 
