@@ -173,7 +173,7 @@ void gp_control_detached(void)
     is_to_detach = false;
 }
 
-static int detach(void)
+int gp_control_detach(void)
 {
     if (!gp_control_is_attached())
         return -EPERM;
@@ -202,7 +202,7 @@ static int obey(const gp_control_request_t *request, int *given, gp_control_repl
     case GP_CONTROL_DUMP:
         return gp_session_flush(LIMIT_NS);
     case GP_CONTROL_DETACH:
-        return detach();
+        return gp_control_detach();
     case GP_CONTROL_TOP:
         return look(request, reply, fd);
     default:

@@ -92,12 +92,13 @@ static int try_to_open(void)
 }
 
 // A host that closes all descriptors may do so in the middle of it.
-void gp_control_socket_open(void)
+int gp_control_socket_open(void)
 {
     gp_held_close(&gp_control_listener);
     int error = gp_settings_are_refused() ? -EPERM : try_to_open();
     for (int i = 1; i < TRIES && error != 0 && error != -EPERM && error != -ENAMETOOLONG; i++)
         error = try_to_open();
+    return error;
 }
 
 void gp_control_socket_remove(void)
