@@ -69,6 +69,8 @@ static void remove_if_made(const char *path, off_t most)
 
 static int open_new(const gp_writer_t *writer)
 {
+    if (writer->lent != 0)
+        return fcntl(writer->lent, F_DUPFD_CLOEXEC, 0);
     // O_APPEND: should a host close the descriptor, it is reopened by path and goes on where it was.
     // O_NONBLOCK: the program does not wait for a reader of a pipe; without one there is no capture (ENXIO).
     int flags = writer->has_made_name ? O_NOFOLLOW : O_TRUNC;
@@ -96,7 +98,7 @@ static int create(gp_writer_t *writer)
         return -errno;
     fcntl(fd, F_SETFL, O_APPEND); // what is read slowly is written slowly
     struct stat status;
-    int error = writer->has_made_name ? empty_if_regular(fd) : 0;
+    int error = writer->has_made_name || writer->lent != 0 ? empty_if_regular(fd) : 0;
     if (error == 0 && fstat(fd, &status) != 0)
         error = -errno;
     if (error != 0) {

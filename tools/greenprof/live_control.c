@@ -12,6 +12,7 @@
 
 #include "capture/control_place.h"
 #include "capture/control_sign.h"
+#include "lent.h"
 #include "live_keys.h"
 #include "live_target.h"
 #include "message.h"
@@ -152,20 +153,13 @@ bool gp_control_is_there(const gp_target_t *target)
     return is_there;
 }
 
-// Of the path's directory, where the process would find another one by that name. Returns -1 where it is not needed, -2
-// with a message where there is no such directory.
-static int open_place(const gp_target_t *target, const gp_control_request_t *request)
+// The request's file, where the process would find another one by that name.
+static int lend(const gp_target_t *target, const gp_control_request_t *request, gp_lent_t *lent)
 {
-    char directory[GP_CONTROL_PATH_SIZE];
+    lent->fd = -1;
     if (request->command != GP_CONTROL_START || request->path[0] == '\0' || !gp_target_has_other_root(target))
-        return -1;
-    snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(request->path, '/') - request->path) + 1,
-             request->path);
-    int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0)
-        return fd;
-    gp_fail(request->path, "%s", strerror(errno));
-    return -2;
+        return 0;
+    return gp_lend(lent, request->path, target->own_pid);
 }
 
 // fd: a descriptor to send along, -1 = none. Returns as send(2).
@@ -224,10 +218,16 @@ static int ask_once(const gp_target_t *target, const char *subject, const gp_con
     int status = meet(&meeting, subject);
     if (status != 0)
         return status;
-    int place = open_place(target, request);
-    status = place != -2 ? ask_signed(&meeting, subject, request, place, reply, fd) : EXIT_FAILED;
-    if (place >= 0)
-        close(place);
+    gp_lent_t lent;
+    status = lend(target, request, &lent);
+    if (status == 0 && lent.fd >= 0) {
+        gp_control_request_t with_name = *request;
+        memcpy(with_name.path, lent.path, sizeof(with_name.path));
+        status = ask_signed(&meeting, subject, &with_name, lent.fd, reply, fd);
+    } else if (status == 0) {
+        status = ask_signed(&meeting, subject, request, -1, reply, fd);
+    }
+    gp_lent_end(&lent, status == 0 && reply->error == 0);
     close(meeting.socket);
     return status;
 }
