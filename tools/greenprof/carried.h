@@ -2,8 +2,8 @@
 // The core, carried into a process that has no file of it: one in a container, with another root directory.
 //
 // Model: the new thread (borrowed.h) makes a file without a name (memfd_create), writes the library's bytes into it,
-// which this process puts into its memory, seals it, and loads it from its own /proc. The descriptor is closed then; the
-// mappings are those of "/memfd:libgreenprof-core.so.0". This process opens nothing of the other's.
+// which this process puts into its memory, seals it, and loads it from its own /proc. The descriptor is closed then;
+// the mappings are those of "/memfd:libgreenprof-core.so.0". This process opens nothing of the other's.
 #pragma once
 
 #include "borrowed.h"
