@@ -20,6 +20,7 @@ enum {
     LOOK_NS = 10000000,           // between two looks at others
     TIMES = 6,                    // the limit, for what does not wait for a lock
     SYSCALL_STOP = SIGTRAP | 128, // PTRACE_O_TRACESYSGOOD
+    INSTRUCTION_BYTES = 2,
     TRAP_FLAG = 0x100,
     DIRECTION_FLAG = 0x400,
 };
@@ -168,13 +169,14 @@ int gp_thread_call_system(gp_thread_call_t *call, long number, const uint64_t ar
     registers.r9 = arguments[5];
     if (ptrace(PTRACE_SETREGS, call->tid, 0, &registers) != 0)
         return -ESRCH;
-    for (int stop = 0; stop < 2; stop++) { // before it, and after
+    for (int times = 0; times < 2;) { // before it, and after; a handler makes calls, too
         int error = run(call, PTRACE_SYSCALL, &status);
         if (error != 0 || WSTOPSIG(status) != SYSCALL_STOP)
             return error != 0 ? error : -EFAULT;
+        if (ptrace(PTRACE_GETREGS, call->tid, 0, &registers) != 0)
+            return -ESRCH;
+        times += registers.rip == call->syscall_at + INSTRUCTION_BYTES;
     }
-    if (ptrace(PTRACE_GETREGS, call->tid, 0, &registers) != 0)
-        return -ESRCH;
     *result = (int64_t)registers.rax;
     return 0;
 }
