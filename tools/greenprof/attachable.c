@@ -4,6 +4,8 @@
 #include <elf.h>
 #include <errno.h>
 #include <linux/kcmp.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,6 +31,9 @@ int gp_attachable_kind(pid_t pid, const char *subject)
         return gp_fail(subject, "the process has ended, and waits for its parent to notice (a zombie)");
     if (strstr(text, "\nVmSize:") == NULL)
         return gp_fail(subject, "it is a thread of the kernel");
+    const char *ignored = strstr(text, "\nSigIgn:\t");
+    if (ignored != NULL && (strtoull(ignored + strlen("\nSigIgn:\t"), NULL, 16) & 1ull << (SIGSEGV - 1)))
+        return gp_fail(subject, "it ignores SIGSEGV, by which a call in it ends: it cannot be attached to");
     int parent = gp_target_last_number(text, "\nPPid:");
     if (parent > 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0)
         return gp_fail(subject, "its memory is that of its parent, %d, until it becomes another program (vfork)",
