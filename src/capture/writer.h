@@ -49,7 +49,7 @@ typedef struct gp_writer {
     gp_file_header_t header;
     bool is_regular;    // a file that can be put aside, not a pipe or a device
     bool has_made_name; // there is a process id in the file's name; set before it is opened
-    int lent;           // a descriptor of the file, which is taken instead of its name; 0 = none. Set before it is opened
+    int lent; // a descriptor of the file, which is taken instead of its name; 0 = none. Set before it is opened
     // Its directory is made again, for its user alone, where it is gone: another process may remove what it takes to be
     // the last of it. Set before it is opened.
     bool makes_directory;

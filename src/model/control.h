@@ -7,7 +7,8 @@
 // signed with it (capture/control_sign.h). What grows with the process, the rows of its coroutines, is in a file
 // without a name of which the reply carries the descriptor: gp_control_row_t[rows]. So the process never waits for what
 // asks. START carries the descriptor of the file itself, write-only, where the process has another root directory than
-// what asks; the reply of DUMP carries one of the capture, as no name that a process says is opened. Both sides are greenprof on one machine; one of another version is refused by `version`.
+// what asks; the reply of DUMP carries one of the capture, as no name that a process says is opened. Both sides are
+// greenprof on one machine; one of another version is refused by `version`.
 #pragma once
 
 #include <stdint.h>

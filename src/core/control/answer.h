@@ -18,7 +18,8 @@ void gp_control_answer_briefly(int error, const uint8_t nonce[GP_CONTROL_NONCE_B
 // Count what is not even answered.
 void gp_control_count_refused(void);
 
-// Stop recording, and take back what attaching has brought. Returns 0, -EPERM where nothing has attached, or -ETIMEDOUT.
+// Stop recording, and take back what attaching has brought. Returns 0, -EPERM where nothing has attached, or
+// -ETIMEDOUT.
 int gp_control_detach(void);
 
 // Was that done? The next attachment begins with no.

@@ -35,8 +35,8 @@ bool gp_session_path(char *path, size_t size);
 int gp_session_open_now(unsigned frequency_hz);
 void gp_session_open_later(void);
 
-// A new descriptor of the present recording's file, by which it is known; -1 = there is none, or it is being written just
-// now.
+// A new descriptor of the present recording's file, by which it is known; -1 = there is none, or it is being written
+// just now.
 int gp_session_descriptor(void);
 
 // Begin the recording in memory.
