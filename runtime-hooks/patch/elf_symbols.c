@@ -18,10 +18,16 @@ static bool is_known(const gp_elf_image_t *image)
 
 int gp_elf_map(const char *path, gp_elf_image_t *image)
 {
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // it may be a pipe by now
+    return gp_elf_map_descriptor(fd >= 0 ? fd : -errno, image);
+}
+
+int gp_elf_map_descriptor(int fd, gp_elf_image_t *image)
+{
     struct stat status;
-    int error = 0, fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // it may be a pipe by now
+    int error = 0;
     if (fd < 0)
-        return -errno;
+        return fd;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0) {
         close(fd);
         return -ENOEXEC;

@@ -21,6 +21,9 @@ typedef struct gp_elf_function {
 
 // Map a file to read. Returns 0 or a negative errno value; -ENOEXEC where it is no ELF file of this machine.
 int gp_elf_map(const char *path, gp_elf_image_t *image);
+
+// The same of a file that is open, or of none (a negative errno value, which is returned); it is closed.
+int gp_elf_map_descriptor(int fd, gp_elf_image_t *image);
 void gp_elf_unmap(gp_elf_image_t *image);
 
 // Find the function `name` that the file defines. Signals: safe. Cost: ~10 ms for a million symbols.

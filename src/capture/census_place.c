@@ -9,30 +9,126 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool gp_census_place(const char *runtime, uid_t uid, char *path, size_t size)
+enum { NAME_SIZE = 40, MAKE_TRIES = 10 };
+
+#define COMMON "/tmp"
+
+static void name_place(bool is_runtime, uid_t uid, char name[NAME_SIZE])
 {
-    int length = runtime != NULL ? snprintf(path, size, "%s/greenprof", runtime)
-                                 : snprintf(path, size, "/tmp/greenprof-%u", (unsigned)uid);
-    return length > 0 && (size_t)length < size && path[0] == '/';
+    if (is_runtime)
+        snprintf(name, NAME_SIZE, "greenprof");
+    else
+        snprintf(name, NAME_SIZE, "greenprof-%u", (unsigned)uid);
 }
 
-int gp_census_place_open(const char *path, uid_t uid)
-{
-    return gp_census_place_take(open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), uid);
-}
-
-int gp_census_place_take(int fd, uid_t uid)
+// The user's alone? Returns the descriptor; -EPERM where it is not, or another negative errno value.
+static int take(int parent, const char *name, uid_t uid)
 {
     struct stat status;
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     if (fstat(fd, &status) == 0 && status.st_uid == uid && (status.st_mode & 077) == 0)
         return fd;
     close(fd);
     return -EPERM;
+}
+
+bool gp_census_place_each(int parent, bool is_runtime, uid_t name, uid_t uid, gp_census_place_look_t *look,
+                          void *argument)
+{
+    char plain[NAME_SIZE];
+    name_place(is_runtime, name, plain);
+    int fd = take(parent, plain, uid);
+    bool found = fd >= 0 && look(fd, argument);
+    if (fd >= 0 && !found)
+        close(fd);
+    int again = found || is_runtime ? -1 : openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = again >= 0 ? fdopendir(again) : NULL;
+    size_t length = strlen(plain);
+    for (struct dirent *entry; entries != NULL && !found && (entry = readdir(entries)) != NULL;) {
+        if (strncmp(entry->d_name, plain, length) != 0 || entry->d_name[length] != '.')
+            continue;
+        fd = take(parent, entry->d_name, uid);
+        found = fd >= 0 && look(fd, argument);
+        if (fd >= 0 && !found)
+            close(fd);
+    }
+    if (entries != NULL)
+        closedir(entries);
+    else if (again >= 0)
+        close(again);
+    return found;
+}
+
+// One that another user owns, or may write to, is that user's to make useless.
+static bool is_fit(int runtime)
+{
+    struct stat status;
+    return fstat(runtime, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
+           ((status.st_mode & 022) == 0 || (status.st_mode & S_ISVTX));
+}
+
+static int make_another(int parent, const char *plain)
+{
+    char name[NAME_SIZE];
+    uint64_t chance;
+    int fd = -EIO;
+    for (int i = 0; fd < 0 && i < MAKE_TRIES; i++) {
+        if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != (ssize_t)sizeof(chance))
+            return -EIO;
+        snprintf(name, sizeof(name), "%.20s.%016" PRIx64, plain, chance);
+        fd = mkdirat(parent, name, 0700) == 0 ? take(parent, name, geteuid()) : -errno;
+    }
+    return fd;
+}
+
+// /proc/self is empty once the main thread has ended.
+static int name_of(int fd, char *path)
+{
+    char link[48];
+    snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", fd);
+    ssize_t length = readlink(link, path, GP_PLACE_SIZE);
+    if (length > 0 && length < GP_PLACE_SIZE) {
+        path[length] = '\0';
+        return fd;
+    }
+    close(fd);
+    return length < 0 ? -ENOENT : -ENAMETOOLONG;
+}
+
+static bool keep(int directory, void *argument)
+{
+    *(int *)argument = directory;
+    return true;
+}
+
+static int make_in(const char *runtime, char *path)
+{
+    char name[NAME_SIZE];
+    int parent = open(runtime != NULL ? runtime : COMMON, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0)
+        return -errno;
+    int fd = -EPERM;
+    name_place(runtime != NULL, geteuid(), name);
+    if (runtime == NULL || is_fit(parent)) {
+        int error = mkdirat(parent, name, 0700) == 0 || errno == EEXIST ? 0 : -errno;
+        if (!gp_census_place_each(parent, runtime != NULL, geteuid(), geteuid(), keep, &fd))
+            fd = error != 0 ? error : runtime == NULL ? make_another(parent, name) : -EPERM;
+    }
+    close(parent);
+    return fd < 0 ? fd : name_of(fd, path);
+}
+
+int gp_census_place_make(char *path)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    int fd = runtime != NULL && runtime[0] == '/' ? make_in(runtime, path) : -ENOENT;
+    return fd >= 0 ? fd : make_in(NULL, path);
 }
 
 static void marker_name(int pid, char name[24])
@@ -79,13 +175,13 @@ uint64_t gp_census_name_space(void)
     return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-void gp_census_place_tidy(const char *path, uid_t uid)
+void gp_census_place_tidy(int directory)
 {
-    int directory = gp_census_place_open(path, uid);
-    DIR *entries = directory >= 0 ? fdopendir(directory) : NULL;
+    int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = again >= 0 ? fdopendir(again) : NULL;
     if (entries == NULL) {
-        if (directory >= 0)
-            close(directory);
+        if (again >= 0)
+            close(again);
         return;
     }
     uint64_t own = gp_census_name_space();

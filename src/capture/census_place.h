@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Where a process and `greenprof coroutines PID` meet: a directory that is the user's alone.
 //
-// Model: $XDG_RUNTIME_DIR/greenprof, else /tmp/greenprof-UID, mode 0700, owned by the user; anything else of that name
-// is refused. A process that is being sampled leaves a marker there, PID, that says by which signal it may be
-// asked and which of its threads takes it: the collector's, so that no thread of the program is ever disturbed, and
-// nothing is sent to a process, or to a program that it became by exec, that would not understand. Its answer is the
-// file census-PID-NUMBER in the same directory. Threads: any. Signals: not safe.
+// Model: $XDG_RUNTIME_DIR/greenprof, else /tmp/greenprof-UID, mode 0700, owned by the user, no link; anything else of
+// that name is passed over. Anyone may make the latter first, so there is a third place: /tmp/greenprof-UID.XXXXXX, by
+// a name that nobody can foresee, and that is found by its owner. A process that is being sampled leaves a marker
+// there, PID, that says by which signal it may be asked and which of its threads takes it: the collector's, so that no
+// thread of the program is ever disturbed, and nothing is sent to a process, or to a program that it became by exec,
+// that would not understand. Its answer is the file census-PID-NUMBER in the same directory. Threads: any. Signals: not
+// safe.
 #pragma once
 
 #include <stdbool.h>
@@ -21,15 +23,18 @@ typedef struct gp_census_marker { // all as the process itself sees it
     uint64_t start;      // when the process started, clock ticks since boot: proc_pid_stat(5)
 } gp_census_marker_t;
 
-// The directory's path. runtime: $XDG_RUNTIME_DIR; NULL = /tmp. Returns whether there is room, and `runtime` is
-// absolute.
-bool gp_census_place(const char *runtime, uid_t uid, char *path, size_t size);
+// Find, or make, the first place that will do for the calling process: its effective user, its environment.
+//   path: char[GP_PLACE_SIZE], what it is called.
+// Returns a descriptor, or a negative errno value.
+int gp_census_place_make(char *path);
 
-// Open it. Returns the descriptor; -EPERM where it is not the user's alone, or another negative errno value.
-int gp_census_place_open(const char *path, uid_t uid);
-
-// The same for a directory that is open: closed where it is not the user's alone. -1 = it could not be, errno says why.
-int gp_census_place_take(int fd, uid_t uid);
+// Call `look` with each place of a user below a directory that is open, until it returns true: it has the descriptor
+// then. Returns whether it did.
+//   is_runtime: the directory is $XDG_RUNTIME_DIR, else /tmp.
+//   name, uid:  of the user, as the process and as the caller have it.
+typedef bool gp_census_place_look_t(int directory, void *argument);
+bool gp_census_place_each(int parent, bool is_runtime, uid_t name, uid_t uid, gp_census_place_look_t *look,
+                          void *argument);
 
 // Write and read markers. Return 0 or a negative errno value, -EBADMSG for what is none.
 int gp_census_marker_write(int directory, const gp_census_marker_t *marker);
@@ -39,7 +44,7 @@ int gp_census_marker_read(int directory, int pid, gp_census_marker_t *marker);
 uint64_t gp_census_name_space(void);
 
 // Remove markers of processes of this name space that are gone.
-void gp_census_place_tidy(const char *path, uid_t uid);
+void gp_census_place_tidy(int directory);
 
 // The start time in /proc/PID/stat's text; 0 = there is none.
 uint64_t gp_census_start_time(const char *stat);

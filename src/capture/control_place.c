@@ -12,17 +12,21 @@
 
 typedef struct parts {
     int pid;
-    uint64_t start, name_space;
+    uint64_t name_space;
 } parts_t;
 
-void gp_control_socket_name(int pid, uint64_t start, uint64_t name_space, char name[GP_CONTROL_SOCKET_NAME_SIZE])
+void gp_control_socket_name(int pid, uint64_t name_space, char name[GP_CONTROL_SOCKET_NAME_SIZE])
 {
-    snprintf(name, GP_CONTROL_SOCKET_NAME_SIZE, "control-%d-%" PRIu64 "-%" PRIu64, pid, start, name_space);
+    snprintf(name, GP_CONTROL_SOCKET_NAME_SIZE, "control-%d-%" PRIu64, pid, name_space);
 }
 
-static int parse(const char *name, parts_t *parts)
+static bool parse(const char *name, parts_t *parts)
 {
-    return sscanf(name, "control-%d-%" SCNu64 "-%" SCNu64, &parts->pid, &parts->start, &parts->name_space) == 3;
+    char again[GP_CONTROL_SOCKET_NAME_SIZE];
+    if (sscanf(name, "control-%d-%" SCNu64, &parts->pid, &parts->name_space) != 2)
+        return false;
+    gp_control_socket_name(parts->pid, parts->name_space, again);
+    return strcmp(name, again) == 0;
 }
 
 // The entries of a directory, from the first one on. NULL: there are none to be had.
@@ -35,20 +39,18 @@ static DIR *open_entries(int directory)
     return entries;
 }
 
-int gp_control_socket_find(int directory, int pid, uint64_t start, char name[GP_CONTROL_SOCKET_NAME_SIZE])
+bool gp_control_socket_each(int directory, int pid, bool (*look)(int directory, const char *name, void *argument),
+                            void *argument)
 {
     DIR *entries = open_entries(directory);
-    int error = -ENOENT;
-    for (struct dirent *entry; entries != NULL && error != 0 && (entry = readdir(entries)) != NULL;) {
+    bool found = false;
+    for (struct dirent *entry; entries != NULL && !found && (entry = readdir(entries)) != NULL;) {
         parts_t parts;
-        if (!parse(entry->d_name, &parts) || parts.pid != pid || parts.start != start)
-            continue;
-        gp_control_socket_name(parts.pid, parts.start, parts.name_space, name);
-        error = strcmp(entry->d_name, name) == 0 ? 0 : -ENOENT;
+        found = parse(entry->d_name, &parts) && parts.pid == pid && look(directory, entry->d_name, argument);
     }
     if (entries != NULL)
         closedir(entries);
-    return error;
+    return found;
 }
 
 // /proc/self is empty once the main thread has ended.
@@ -56,8 +58,8 @@ socklen_t gp_control_socket_address(int directory, const char *name, struct sock
 {
     memset(address, 0, sizeof(*address));
     address->sun_family = AF_UNIX;
-    snprintf(address->sun_path, sizeof(address->sun_path), "/proc/thread-self/fd/%d/%.*s", directory,
-             GP_CONTROL_SOCKET_NAME_SIZE - 1, name);
+    snprintf(address->sun_path, sizeof(address->sun_path), "/proc/thread-self/fd/%d%s%.*s", directory,
+             name[0] != '\0' ? "/" : "", GP_CONTROL_SOCKET_NAME_SIZE - 1, name);
     return (socklen_t)sizeof(*address);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // How the socket is called by which a process is controlled (model/control.h), in the directory of census_place.h.
 //
-// control-PID-START-SPACE: the process id as the process itself sees it, its start time, and the name space of process
-// ids that the former belongs to. So a process that has another's number is not taken for it. Threads: any. Signals:
-// not safe.
+// control-PID-SPACE: the process id as the process itself sees it, and the name space of process ids that it belongs
+// to. Whose it is, the kernel says of what is connected to: SO_PEERCRED. Threads: any. Signals: not safe.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -13,12 +13,15 @@
 
 enum { GP_CONTROL_SOCKET_NAME_SIZE = 80 };
 
-void gp_control_socket_name(int pid, uint64_t start, uint64_t name_space, char name[GP_CONTROL_SOCKET_NAME_SIZE]);
+void gp_control_socket_name(int pid, uint64_t name_space, char name[GP_CONTROL_SOCKET_NAME_SIZE]);
 
-// Find the socket of a process in whatever name space. Returns 0 or -ENOENT.
-int gp_control_socket_find(int directory, int pid, uint64_t start, char name[GP_CONTROL_SOCKET_NAME_SIZE]);
+// Call `look` with each name that may be that of a process, in whatever name space, until it returns true. Returns
+// whether it did.
+bool gp_control_socket_each(int directory, int pid, bool (*look)(int directory, const char *name, void *argument),
+                            void *argument);
 
-// Its address, however long the directory's path is. Returns the address' length.
+// The address of what is by a name now, however long the directory's path is. Returns the address' length.
+//   name: "" = `directory` is the socket itself, opened with O_PATH.
 socklen_t gp_control_socket_address(int directory, const char *name, struct sockaddr_un *address);
 
 // Remove the sockets of processes of this name space that are gone.

@@ -52,6 +52,7 @@ typedef struct gp_writer {
     bool is_regular;    // a file that can be put aside, not a pipe or a device
     bool has_made_name; // there is a process id in the file's name; set before it is opened
     bool is_recorded;   // a live process', and no other one's at the same time; set before it is opened
+    int lent; // a descriptor of the file, which is taken instead of its name; 0 = none. Set before it is opened
     // Its directory is made again, for its user alone, where it is gone: another process may remove what it takes to be
     // the last of it. Set before it is opened.
     bool makes_directory;
@@ -111,6 +112,13 @@ static inline bool gp_writer_is_busy(const gp_writer_t *writer)
 {
     // Acquire: partner of the release at the end of gp_writer_write(): the buffers are the producer's again.
     return atomic_load_explicit(&writer->busy, memory_order_acquire) != 0;
+}
+
+// Have it fail before it is opened: there is no file.
+static inline void gp_writer_fail(gp_writer_t *writer, int error)
+{
+    writer->path[0] = '\0';
+    atomic_store_explicit(&writer->error, error, memory_order_relaxed);
 }
 
 static inline bool gp_writer_has_failed(const gp_writer_t *writer)

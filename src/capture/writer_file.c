@@ -192,10 +192,21 @@ static int writer_file_make_directory(gp_writer_t *writer)
     return 0;
 }
 
+// What the asker made and lends is judged by the asker; the owner may have no number here.
+static int writer_file_take_lent(gp_writer_t *writer)
+{
+    int fd = fcntl(writer->lent, F_DUPFD_CLOEXEC, 0), error = fd < 0 ? -errno : writer_file_keep(writer, fd, true);
+    if (error != 0 && fd >= 0)
+        close(fd);
+    return error;
+}
+
 static int writer_file_open_one(gp_writer_t *writer)
 {
     const char *name;
     bool is_made;
+    if (writer->lent != 0)
+        return writer_file_take_lent(writer);
     int at = gp_writer_file_at(&writer->directory, writer->path, &name);
     if (writer_file_is_predecessor(at, name, &writer->header))
         writer_file_move_predecessor(at, name);
@@ -216,7 +227,7 @@ static int writer_file_open_one(gp_writer_t *writer)
 int gp_writer_file_open(gp_writer_t *writer)
 {
     int error = writer_file_open_one(writer);
-    if (error != -EBUSY || !gp_writer_file_add_pid(writer->path, sizeof(writer->path)))
+    if (error != -EBUSY || writer->lent != 0 || !gp_writer_file_add_pid(writer->path, sizeof(writer->path)))
         return error;
     writer->has_made_name = true;
     return writer_file_open_one(writer);

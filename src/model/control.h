@@ -6,8 +6,9 @@
 // it, on the same connection, comes GP_CONTROL_HELLO, whose reply brings a nonce and nothing else; the request then is
 // signed with it (capture/control_sign.h). What grows with the process, the rows of its coroutines, is in a file
 // without a name of which the reply carries the descriptor: gp_control_row_t[rows]. So the process never waits for what
-// asks. START carries the descriptor of the path's directory where the process has another root directory than what
-// asks. Both sides are greenprof on one machine; one of another version is refused by `version`.
+// asks. START carries the descriptor of the file itself, write-only, where the process has another root directory than
+// what asks; the reply of DUMP carries one of the capture, as no name that a process says is opened. Both sides are
+// greenprof on one machine; one of another version is refused by `version`.
 #pragma once
 
 #include <stdint.h>
@@ -16,7 +17,7 @@
 
 enum {
     GP_CONTROL_MAGIC = 0x43475052,
-    GP_CONTROL_VERSION = 5,
+    GP_CONTROL_VERSION = 6,
     GP_CONTROL_PATH_SIZE = 3024,
     GP_CONTROL_NAME_SIZE = 48,
     GP_CONTROL_NONCE_BYTES = 32,

@@ -391,8 +391,10 @@ class Attach(Attaching):
         self.addCleanup(static.stdin.close)
         self.wait_until(lambda: os.readlink(f"/proc/{static.pid}/exe") == os.path.realpath(STATIC), "it is that program")
         self.refused("linked statically", "attach", static.pid)
+        before = state_of(service.pid)
         self.refused("No such file or directory", "attach", service.pid, "-o", "/nonexistent/directory/capture")
-        self.do("detach", service.pid)
+        self.refused("cannot be switched", "detach", service.pid)  # it was left again
+        self.assertEqual(state_of(service.pid), before)
         self.do("attach", service.pid, "-o", "capture")
         self.refused("it is being recorded already", "attach", service.pid, "-o", "other")
         self.do("detach", service.pid)

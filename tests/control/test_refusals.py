@@ -139,21 +139,27 @@ class Refusals(Asking):
         self.assertEqual(self.answer(service, whole), 0)
         self.assertEqual(self.status(service.pid)["state"], "recording")
 
-    def test_directory_that_comes_along(self):
+    def test_file_that_comes_along(self):
         """The path's: the process writes there, however that is called by it, and when its main thread has ended, too."""
         service = Service(self, SERVICE, "--control", "-o", "first")
-        directory = os.open(self.dir, os.O_PATH | os.O_DIRECTORY)
-        self.addCleanup(os.close, directory)
+        file = os.open(os.path.join(self.dir, "second"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self.addCleanup(os.close, file)
+        os.write(file, b"what was there before")
         before = sorted(os.listdir(f"/proc/{service.pid}/fd"))
         for path in (b"relative", b"x" * PATH_SIZE, b"/" * PATH_SIZE):
-            self.assertLess(self.answer(service, request(command=START, path=path), directory), 0)
-        self.assertLess(self.answer(service, request(command=START, path=b"/elsewhere/second"), directory), 0)  # it records
+            self.assertLess(self.answer(service, request(command=START, path=path), file), 0)
+        self.assertLess(self.answer(service, request(command=START, path=b"/elsewhere/second"), file), 0)  # it records
+        self.assertEqual(os.fstat(file).st_size, 21)
         self.wait_until(lambda: sorted(os.listdir(f"/proc/{service.pid}/fd")) == before, "no descriptor is left")
         service.tell("leave", "left")
         self.wait_until(lambda: os.listdir(f"/proc/{service.pid}/task") and not os.path.exists(f"/proc/{service.pid}/cwd"),
                         "the main thread has ended")
         self.assertEqual(self.answer(service, request(command=STOP)), 0)
-        self.assertEqual(self.answer(service, request(command=START, path=b"/elsewhere/second"), directory), 0)
+        for other in (os.open(self.dir, os.O_PATH | os.O_DIRECTORY), os.open("/dev/null", os.O_WRONLY)):
+            self.assertLess(self.answer(service, request(command=START, path=b"/elsewhere/second"), other), 0)
+            os.close(other)
+        self.assertEqual(self.answer(service, request(command=START, path=b"/elsewhere/second"), file), 0)
+        self.assertEqual(self.status(service.pid)["file"], "/elsewhere/second")
         burned = service.burn(300)
         self.assertEqual(self.answer(service, request(command=STOP)), 0)
         self.check_capture("second", burned)

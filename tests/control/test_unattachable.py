@@ -189,6 +189,14 @@ class Kinds(Unattachable):
         self.refused("the process is stopped", "attach", process.pid)
 
     @unittest.skipUnless(shutil.which("gdb"), "gdb is not installed")
+    def test_ignored_signal(self):
+        """By which a call in it ends."""
+        sleeper = subprocess.Popen(["sh", "-c", "trap '' SEGV; exec sleep 1000"])
+        self.addCleanup(sleeper.wait)
+        self.addCleanup(sleeper.kill)
+        self.wait_until(lambda: os.path.basename(os.readlink(f"/proc/{sleeper.pid}/exe")) == "sleep", "it sleeps")
+        self.refused("it ignores SIGSEGV", "attach", sleeper.pid, "-o", "capture")
+
     def test_debugger(self):
         process = self.begin_filtered("container")
         debugger = self.begin("gdb", "-q", "-nx", "-p", process.pid, "-ex", "continue&", "-ex", "echo goes\\non\\n", stderr=subprocess.DEVNULL)

@@ -8,7 +8,7 @@ import struct
 
 from support import Case
 
-MAGIC, VERSION = 0x43475052, 5
+MAGIC, VERSION = 0x43475052, 6
 STATUS, START, STOP, DUMP, TOP, DETACH, HELLO = range(7)
 PATH_SIZE, MAC_BYTES, NONCE_BYTES = 3024, 32, 32
 

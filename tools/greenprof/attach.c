@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // greenprof attach, detach: into a process that runs already, and out of it.
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attachable.h"
 #include "borrowed.h"
 #include "carried.h"
 #include "command.h"
@@ -31,9 +31,8 @@
 
 enum {
     TEXT_SIZE = 4096,
-    STATUS_SIZE = 16384,
     RTLD_NOW_GLOBAL = 0x102,
-    SAY_MS = 10000,
+    REACH_MS = 1000,
     SOCKET_MS = 60000,
     STEP_MS = 2,
     FIRST = -20,
@@ -55,71 +54,6 @@ static void hurry(bool is_urgent)
     if (is_urgent)
         before = getpriority(PRIO_PROCESS, 0);
     setpriority(PRIO_PROCESS, 0, is_urgent ? FIRST : before);
-}
-
-// Refuse what cannot be attached to, each with its sentence: first what is no running process of its own.
-static int check_kind(pid_t pid, const char *subject)
-{
-    char text[STATUS_SIZE];
-    if (!gp_target_read(pid, "status", text, sizeof(text), NULL))
-        return gp_fail(subject, "the process has ended");
-    int tracer = gp_target_last_number(text, "\nTracerPid:");
-    if (tracer != 0)
-        return gp_fail(subject, "process %d traces it already, as a debugger does: it cannot be attached to", tracer);
-    if (strstr(text, "\nState:\tZ") != NULL && gp_target_last_number(text, "\nThreads:") > 1)
-        return gp_fail(subject, "its first thread has ended: the kernel does not show its program any more");
-    if (strstr(text, "\nState:\tZ") != NULL)
-        return gp_fail(subject, "the process has ended, and waits for its parent to notice (a zombie)");
-    if (strstr(text, "\nVmSize:") == NULL)
-        return gp_fail(subject, "it is a thread of the kernel");
-    return 0;
-}
-
-static int check_program(pid_t pid, const char *subject)
-{
-    char bytes[TEXT_SIZE];
-    Elf64_Ehdr header;
-    size_t length = 0;
-    if (!gp_target_read(pid, "exe", bytes, sizeof(header) + 1, &length))
-        return gp_fail(subject, "its program cannot be read: %s", strerror(errno));
-    memcpy(&header, bytes, sizeof(header));
-    if (length < sizeof(header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
-        return gp_fail(subject, "its program is not one for x86-64");
-    if (!gp_target_read(pid, "auxv", bytes, sizeof(bytes), &length))
-        return gp_fail(subject, "may not be looked at: %s", strerror(EPERM));
-    for (size_t at = 0; at + sizeof(Elf64_auxv_t) <= length; at += sizeof(Elf64_auxv_t)) {
-        Elf64_auxv_t entry;
-        memcpy(&entry, bytes + at, sizeof(entry));
-        if (entry.a_type == AT_SECURE && entry.a_un.a_val != 0)
-            return gp_fail(subject, "it has more rights than the user who started it (set-user-ID, or capabilities of "
-                                    "its file): it takes no orders");
-    }
-    return 0;
-}
-
-// Its loader is its C library, and has the latter's name too.
-static bool is_musl(const gp_target_modules_t *modules)
-{
-    const gp_target_module_t *libc = gp_target_module_named(modules, "libc.so");
-    return gp_target_module_named(modules, "ld-musl") != NULL ||
-           (libc != NULL && strcmp(strrchr(libc->path, '/'), "/libc.so") == 0);
-}
-
-static int check_libc(const gp_target_modules_t *modules, const char *subject)
-{
-    if (gp_target_module_named(modules, "libc.so.6") != NULL)
-        return 0;
-    if (is_musl(modules))
-        return gp_fail(subject, "its C library is musl: greenprof needs glibc");
-    return gp_fail(subject, "it is linked statically: nothing can be loaded into it; link it with libgreenprof.a");
-}
-
-// The core comes to its socket, and to itself where it is carried there, by /proc.
-static int check_proc(pid_t pid, const char *subject)
-{
-    return gp_target_root_has_proc(pid) ? 0
-                                        : gp_fail(subject, "there is no /proc where it runs, which greenprof needs");
 }
 
 // The core that is in the process already; NULL = none.
@@ -169,6 +103,10 @@ static int say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modul
 
 static int say_call(const char *subject, int error)
 {
+    if (error == -ETIMEDOUT)
+        return gp_fail(subject,
+                       "another of its threads holds the loader's lock, or one like it, for too long: it is left "
+                       "as it was; try again");
     return gp_fail(subject, "the call in it did not come back: %s", strerror(-error));
 }
 
@@ -195,26 +133,27 @@ static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, boo
     gp_carried_t carried;
     if (!is_carried)
         return load_from(borrowed, modules, core, core, subject);
-    int status = gp_carry(&carried, borrowed, modules, core, subject);
+    int status = gp_carry(&carried, borrowed, core, subject);
     if (status == 0)
         status = load_from(borrowed, modules, carried.path, core, subject);
     gp_carried_close(&carried, borrowed);
     return status;
 }
 
+// settings: NULL = take back what was begun.
 static int begin(gp_borrowed_t *borrowed, pid_t pid, const char *core_file, const char *settings, const char *subject)
 {
     const char *const name = "prof_core_attach";
     gp_target_modules_t modules;
     gp_target_function_t function = {0};
-    uint64_t result = 0, text = gp_borrowed_text(borrowed, settings);
+    uint64_t result = 0, text = settings != NULL ? gp_borrowed_text(borrowed, settings) : 0;
     int error = gp_target_modules_read(pid, &modules);
     know_file(&modules, core_file);
     const gp_target_module_t *core = error == 0 ? present_core(&modules) : NULL;
     if (core != NULL)
         error = gp_target_functions(&modules, core, &name, 1, &function);
     gp_target_modules_free(&modules);
-    if (error != 0 || function.address == 0 || text == 0)
+    if (error != 0 || function.address == 0 || (text == 0 && settings != NULL))
         return gp_fail(subject, "the greenprof in it is another version, which cannot be attached to");
     error = gp_borrowed_call(borrowed, function.address, text, 0, &result);
     if (error != 0)
@@ -223,6 +162,7 @@ static int begin(gp_borrowed_t *borrowed, pid_t pid, const char *core_file, cons
 }
 
 // Signals wait: a thread that is borrowed must be given back.
+//   settings: as begin().
 static int inject(pid_t pid, const gp_target_modules_t *modules, const char *core, const char *settings,
                   const char *subject)
 {
@@ -249,18 +189,18 @@ static int attach(const gp_target_t *target, const gp_arguments_t *arguments, co
     gp_target_modules_t modules = {0};
     int status = gp_run_find_core(core);
     if (status == 0)
-        status = check_kind(target->pid, subject);
+        status = gp_attachable_kind(target->pid, subject);
     if (status == 0)
-        status = check_program(target->pid, subject);
+        status = gp_attachable_program(target->pid, subject);
     if (status == 0)
         status = gp_filter_look(target->pid, subject);
     int error = status == 0 ? gp_target_modules_read(target->pid, &modules) : 0;
     if (error != 0)
         status = gp_fail(subject, "may not be looked at: %s", strerror(-error));
     if (status == 0)
-        status = check_libc(&modules, subject);
+        status = gp_attachable_libc(&modules, subject);
     if (status == 0)
-        status = check_proc(target->pid, subject);
+        status = gp_attachable_proc(target->pid, subject);
     snprintf(settings, sizeof(settings), "NATIVE=%d\n", arguments->native);
     if (status == 0)
         status = inject(target->pid, &modules, core, settings, subject);
@@ -268,24 +208,18 @@ static int attach(const gp_target_t *target, const gp_arguments_t *arguments, co
     return status;
 }
 
-// Its socket is there a moment later; or much later, where hundreds of threads compute, or hold the loader's lock.
+// Its socket was there before its thread began.
 static int wait_for_socket(const gp_target_t *target, const char *subject)
 {
-    for (int waited = 0; waited < SOCKET_MS; waited += STEP_MS) {
+    for (int waited = 0; waited < REACH_MS; waited += STEP_MS) {
         if (gp_control_is_there(target))
             return 0;
         gp_quiet_look();
         if (!gp_target_is_there(target))
             return gp_fail(subject, "the process has ended");
-        if (waited == SAY_MS)
-            gp_warn(subject, "greenprof is in it, but there is no socket yet; waiting for %d s more",
-                    (SOCKET_MS - SAY_MS) / 1000);
         nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
     }
-    return gp_fail(subject,
-                   "greenprof is in it, but there is no socket: nothing can be written to %s, or its threads get too "
-                   "little of the processors",
-                   "$XDG_RUNTIME_DIR or /tmp");
+    return gp_fail(subject, "greenprof was in it, but could not be reached: is its directory of sockets elsewhere?");
 }
 
 // Its socket is gone when it has left.
@@ -337,6 +271,66 @@ static void wait_for(const gp_target_t *target, uint64_t ns)
     } while (!is_interrupted && now.tv_sec < end.tv_sec + (now.tv_nsec < end.tv_nsec) && gp_target_is_there(target));
 }
 
+// What was begun, and is of no use: the process is left as 'greenprof detach' leaves it.
+static void take_back(const gp_target_t *target, const char *subject)
+{
+    char core[PATH_MAX];
+    gp_target_modules_t modules = {0};
+    gp_control_reply_t reply;
+    if (!gp_target_is_there(target))
+        return;
+    if (gp_control_is_there(target))
+        ask_to_leave(target, subject, &reply);
+    else if (gp_run_find_core(core) == 0 && gp_target_modules_read(target->pid, &modules) == 0 &&
+             present_core(&modules) != NULL)
+        inject(target->pid, &modules, core, NULL, subject);
+    gp_target_modules_free(&modules);
+}
+
+static int start(const gp_target_t *target, const gp_control_request_t *request, gp_control_reply_t *reply,
+                 const char *subject)
+{
+    int status = gp_control_ask(target->pid, subject, request, reply, NULL);
+    return status == 0 && reply->error != 0 ? gp_control_refused(subject, request, reply) : status;
+}
+
+// Attach where nothing is, and start.
+static int begin_recording(const gp_target_t *target, const gp_arguments_t *arguments,
+                           const gp_control_request_t *request, gp_control_reply_t *reply)
+{
+    const char *subject = arguments->operands[0];
+    if (gp_control_is_there(target))
+        return start(target, request, reply, subject);
+    int status = gp_live_key_fits(target, subject);
+    if (status == 0)
+        status = attach(target, arguments, subject);
+    if (status != 0)
+        return status;
+    status = wait_for_socket(target, subject);
+    if (status == 0)
+        status = start(target, request, reply, subject);
+    if (status != 0)
+        take_back(target, subject);
+    return status;
+}
+
+// For as long as was asked for.
+static int record(const gp_target_t *target, const gp_arguments_t *arguments, gp_control_reply_t *reply)
+{
+    wait_for(target, arguments->duration_s * 1000000000u);
+    if (gp_target_is_there(target)) {
+        int status = detach(target->pid, arguments->operands[0], reply);
+        if (status != 0)
+            return status;
+        gp_control_print_capture(reply, "");
+        return gp_finish_stdout();
+    }
+    printf("the process has ended: greenprof report "); // and with it what knows how many samples there are
+    gp_print_text(reply->path);
+    printf("\n");
+    return gp_finish_stdout();
+}
+
 int gp_command_attach(const gp_arguments_t *arguments)
 {
     gp_control_request_t request;
@@ -352,34 +346,19 @@ int gp_command_attach(const gp_arguments_t *arguments)
         status = gp_target_find(&target, pid, subject);
     if (status == 0 && gp_target_is_stopped(&target))
         status = gp_fail(subject, "the process is stopped, by a signal or a debugger: it cannot be attached to");
-    if (status == 0 && !gp_control_is_there(&target)) {
-        status = gp_live_key_fits(&target, subject);
-        if (status == 0)
-            status = attach(&target, arguments, subject);
-        if (status == 0)
-            status = wait_for_socket(&target, subject);
-    }
     if (status == 0)
-        status = gp_control_ask(pid, subject, &request, &reply, NULL);
+        status = begin_recording(&target, arguments, &request, &reply);
     gp_quiet_end();
     hurry(false);
-    if (status == 0 && reply.error != 0)
-        status = gp_control_refused(subject, &request, &reply);
     if (status != 0)
         return status;
     gp_control_warn_of_rings(&reply);
-    if (arguments->duration_s == 0) {
-        printf("recording to ");
-        gp_print_text(reply.path);
-        printf("; 'greenprof detach %d' ends it\n", (int)pid);
-        return gp_finish_stdout();
-    }
-    wait_for(&target, arguments->duration_s * 1000000000u);
-    if (gp_target_is_there(&target))
-        status = detach(pid, subject, &reply);
-    if (status == 0)
-        gp_control_print_capture(&reply, "");
-    return status == 0 ? gp_finish_stdout() : status;
+    if (arguments->duration_s != 0)
+        return record(&target, arguments, &reply);
+    printf("recording to ");
+    gp_print_text(reply.path);
+    printf("; 'greenprof detach %d' ends it\n", (int)pid);
+    return gp_finish_stdout();
 }
 
 int gp_command_detach(const gp_arguments_t *arguments)

@@ -10,45 +10,40 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <sys/user.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "filter.h"
 #include "message.h"
+#include "new_thread.h"
 #include "quiet.h"
 #include "safe_place.h"
+#include "thread_call.h"
 #include "thread_stop.h"
 
 enum {
-    STACK_BYTES = 1 << 20,        // pages that are not touched cost nothing
-    TEXT_BYTES = 32768,           // at its upper end
-    STATE_BYTES = 65536,          // of the extended registers, at most
-    LOOK_NS = 10000000,           // between two looks at others, while a call is waited for
-    PAUSE_NS = 5000000,           // between two rounds through the threads
-    SYSCALL_STOP = SIGTRAP | 128, // PTRACE_O_TRACESYSGOOD
-    TRAP_FLAG = 0x100,
-    DIRECTION_FLAG = 0x400,
+    LENT_BYTES = 1 << 18, // a stack; pages that are not touched cost nothing
+    TEXT_BYTES = 1 << 15, // at its upper end; the bytes are below
+    PAUSE_NS = 5000000,   // between two rounds through the threads
+    GLIBC_SIGNAL = 33,    // by which all threads change their user: who asks for that waits for all
 };
 
 // How long is waited: for a place where a thread may be borrowed; for a thread to stop, which takes a processor, and
-// one that sleeps in the kernel, uninterruptible, does not; and for a call, whose file may be on a slow disk.
-#define PATIENCE_NS   10000000000ull
-#define STOP_NS       10000000000ull
-#define CALL_LIMIT_NS 300000000000ull
-
-#define NT_STATE 0x202 // NT_X86_XSTATE
+// one that sleeps in the kernel, uninterruptible, does not; for a lock that the borrowed one needs, and for one that
+// the new one needs; for the latter's end.
+#define PATIENCE_NS 10000000000ull
+#define STOP_NS     10000000000ull
+#define BORROWED_NS 1000000000ull
+#define NEW_NS      10000000000ull
+#define END_NS      1000000000ull
 
 struct gp_borrowed {
-    pid_t pid, tid;
-    uint64_t syscall_at; // a system call instruction in its C library
-    struct user_regs_struct saved;
-    unsigned char state[STATE_BYTES];
-    size_t state_size;
-    uint64_t mask;
-    uint64_t stack, text_at;
+    pid_t pid;
+    const gp_target_modules_t *modules;
+    gp_thread_call_t call; // first of the program's thread, then of the new one
+    uint64_t return_at;    // a return instruction in its C library
+    uint64_t lent, text_at;
+    bool is_in_call; // which has not come back
 };
 
 static uint64_t now_ns(void)
@@ -63,106 +58,37 @@ static void pause_ns(long ns)
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
-static bool save(gp_borrowed_t *borrowed)
-{
-    struct iovec state = {borrowed->state, sizeof(borrowed->state)};
-    if (ptrace(PTRACE_GETREGS, borrowed->tid, 0, &borrowed->saved) != 0 ||
-        ptrace(PTRACE_GETREGSET, borrowed->tid, NT_STATE, &state) != 0 ||
-        ptrace(PTRACE_GETSIGMASK, borrowed->tid, sizeof(borrowed->mask), &borrowed->mask) != 0)
-        return false;
-    borrowed->state_size = state.iov_len;
-    return true;
-}
-
-static void restore(gp_borrowed_t *borrowed)
-{
-    struct user_regs_struct registers = borrowed->saved;
-    struct iovec state = {borrowed->state, borrowed->state_size};
-    gp_thread_stop_restart_call(&registers);
-    ptrace(PTRACE_SETREGSET, borrowed->tid, NT_STATE, &state);
-    ptrace(PTRACE_SETREGS, borrowed->tid, 0, &registers);
-    ptrace(PTRACE_SETSIGMASK, borrowed->tid, sizeof(borrowed->mask), &borrowed->mask);
-}
-
-// Registers for something else than what the thread was at: no system call of its is begun again meanwhile.
-static struct user_regs_struct fresh(const gp_borrowed_t *borrowed)
-{
-    struct user_regs_struct registers = borrowed->saved;
-    registers.orig_rax = (unsigned long long)-1;
-    registers.eflags &= ~(unsigned long long)(TRAP_FLAG | DIRECTION_FLAG);
-    return registers;
-}
-
-// As gp_thread_stop_wait(). What the call needs may be held by a thread that is stopped.
-static int wait_for_call(const gp_borrowed_t *borrowed, int *status)
-{
-    uint64_t end = now_ns() + CALL_LIMIT_NS;
-    int error;
-    do {
-        error = gp_thread_stop_wait(borrowed->tid, LOOK_NS, status);
-        gp_quiet_look();
-    } while (error == -ETIMEDOUT && now_ns() < end);
-    return error;
-}
-
-static int run_to_syscall_stop(const gp_borrowed_t *borrowed)
-{
-    int status, error;
-    do {
-        if (ptrace(PTRACE_SYSCALL, borrowed->tid, 0, 0) != 0)
-            return -ESRCH;
-        error = wait_for_call(borrowed, &status);
-    } while (error == 0 && gp_thread_stop_is_asked(status));
-    return error != 0 || WSTOPSIG(status) == SYSCALL_STOP ? error : -EFAULT;
-}
-
-int gp_borrowed_system_call(gp_borrowed_t *borrowed, long number, const uint64_t arguments[6], int64_t *result)
-{
-    struct user_regs_struct registers = fresh(borrowed);
-    registers.rip = borrowed->syscall_at;
-    registers.rax = (unsigned long long)number;
-    registers.rdi = arguments[0];
-    registers.rsi = arguments[1];
-    registers.rdx = arguments[2];
-    registers.r10 = arguments[3];
-    registers.r8 = arguments[4];
-    registers.r9 = arguments[5];
-    if (ptrace(PTRACE_SETREGS, borrowed->tid, 0, &registers) != 0)
-        return -ESRCH;
-    for (int stop = 0; stop < 2; stop++) { // before it, and after
-        int error = run_to_syscall_stop(borrowed);
-        if (error != 0)
-            return error;
-    }
-    if (ptrace(PTRACE_GETREGS, borrowed->tid, 0, &registers) != 0)
-        return -ESRCH;
-    *result = (int64_t)registers.rax;
-    return 0;
-}
+// --- a thread of the program's
 
 // The thread is at an interrupt stop: as it was, and on its way.
 static void let_go(gp_borrowed_t *borrowed)
 {
-    restore(borrowed);
-    ptrace(PTRACE_DETACH, borrowed->tid, 0, 0);
+    gp_thread_call_restore(&borrowed->call);
+    ptrace(PTRACE_DETACH, borrowed->call.tid, 0, 0);
+}
+
+static bool is_at_safe_place(const gp_borrowed_t *borrowed, const gp_safe_places_t *places)
+{
+    return gp_is_safe_place(places, borrowed->call.tid, (long)borrowed->call.saved.orig_rax);
 }
 
 // Stop one thread, if it is at a place where it may be borrowed. Returns 0, -EAGAIN where it is not, or another
 // negative errno value.
 static int try_thread(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
 {
-    if (ptrace(PTRACE_SEIZE, borrowed->tid, 0, PTRACE_O_TRACESYSGOOD) != 0)
+    pid_t tid = borrowed->call.tid;
+    if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) != 0)
         return errno == ESRCH ? -EAGAIN : -errno;
-    if (ptrace(PTRACE_INTERRUPT, borrowed->tid, 0, 0) != 0)
+    if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) != 0)
         return -EAGAIN;
-    int error = gp_thread_stop_wait_asked(borrowed->tid, STOP_NS);
+    int error = gp_thread_stop_wait_asked(tid, STOP_NS);
     if (error != 0) // one that does not stop goes on when this process ends
         return error == -ESRCH ? -EAGAIN : error;
-    if (!save(borrowed)) {
-        ptrace(PTRACE_DETACH, borrowed->tid, 0, 0);
+    if (!gp_thread_call_save(&borrowed->call)) {
+        ptrace(PTRACE_DETACH, tid, 0, 0);
         return -EIO;
     }
-    if (gp_is_safe_place(places, borrowed->tid, (long)borrowed->saved.orig_rax))
+    if (is_at_safe_place(borrowed, places))
         return 0;
     let_go(borrowed);
     return -EAGAIN;
@@ -171,10 +97,10 @@ static int try_thread(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
 // One that is stopped already, and stays so where it may not be borrowed. Returns as try_thread().
 static int try_held(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
 {
-    if (!save(borrowed) || !gp_is_safe_place(places, borrowed->tid, (long)borrowed->saved.orig_rax) ||
-        ptrace(PTRACE_SETOPTIONS, borrowed->tid, 0, PTRACE_O_TRACESYSGOOD) != 0)
+    if (!gp_thread_call_save(&borrowed->call) || !is_at_safe_place(borrowed, places) ||
+        ptrace(PTRACE_SETOPTIONS, borrowed->call.tid, 0, PTRACE_O_TRACESYSGOOD) != 0)
         return -EAGAIN;
-    gp_quiet_give(borrowed->tid);
+    gp_quiet_give(borrowed->call.tid);
     return 0;
 }
 
@@ -186,7 +112,7 @@ typedef struct search {
 static int visit(pid_t tid, void *argument)
 {
     const search_t *search = argument;
-    search->borrowed->tid = tid;
+    search->borrowed->call.tid = tid;
     if (gp_quiet_holds(tid))
         return try_held(search->borrowed, search->places);
     char state = gp_thread_stop_state(search->borrowed->pid, tid, NULL);
@@ -200,33 +126,11 @@ static int try_all(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
     return gp_thread_stop_each(borrowed->pid, visit, &search);
 }
 
-static int get_stack(gp_borrowed_t *borrowed)
-{
-    const uint64_t arguments[6] = {0, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
-    int64_t result = 0;
-    int error = gp_borrowed_system_call(borrowed, SYS_mmap, arguments, &result);
-    if (error == 0 && result < 0)
-        error = (int)result;
-    if (error != 0)
-        return error;
-    borrowed->stack = (uint64_t)result;
-    borrowed->text_at = borrowed->stack + STACK_BYTES - TEXT_BYTES;
-    return 0;
-}
-
-// Signals that a call may raise itself come through: blocked, they would end the process.
-static int block_signals(gp_borrowed_t *borrowed)
-{
-    uint64_t mask = ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) |
-                      1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1));
-    return ptrace(PTRACE_SETSIGMASK, borrowed->tid, sizeof(mask), &mask) == 0 ? 0 : -errno;
-}
-
-static int find_thread(gp_borrowed_t *borrowed, const gp_target_modules_t *modules)
+static int find_thread(gp_borrowed_t *borrowed)
 {
     gp_safe_places_t places;
     uint64_t end = now_ns() + PATIENCE_NS;
-    int error = gp_safe_places_read(&places, modules);
+    int error = gp_safe_places_read(&places, borrowed->modules);
     if (error == 0)
         error = try_all(borrowed, &places);
     while (error == -EAGAIN && now_ns() < end) {
@@ -236,6 +140,72 @@ static int find_thread(gp_borrowed_t *borrowed, const gp_target_modules_t *modul
     }
     gp_safe_places_free(&places);
     return error;
+}
+
+static int get_memory(gp_borrowed_t *borrowed)
+{
+    const uint64_t arguments[6] = {0, LENT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
+    int64_t result = 0;
+    int error = gp_thread_call_system(&borrowed->call, SYS_mmap, arguments, &result);
+    if (error == 0 && result < 0)
+        error = (int)result;
+    if (error != 0)
+        return error;
+    borrowed->lent = (uint64_t)result;
+    borrowed->text_at = borrowed->lent + LENT_BYTES - TEXT_BYTES;
+    borrowed->call.top = borrowed->text_at - GP_BORROWED_BYTES - sizeof(uint64_t);
+    return 0;
+}
+
+static void give_memory_back(gp_borrowed_t *borrowed)
+{
+    const uint64_t arguments[6] = {borrowed->lent, LENT_BYTES};
+    int64_t result;
+    if (borrowed->lent != 0 && gp_thread_call_system(&borrowed->call, SYS_munmap, arguments, &result) == 0)
+        borrowed->lent = 0;
+}
+
+// Signals that a call may raise itself come through: blocked, they would end the process.
+static int block_signals(const gp_borrowed_t *borrowed)
+{
+    uint64_t mask = ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) |
+                      1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1) | 1ull << (GLIBC_SIGNAL - 1));
+    return ptrace(PTRACE_SETSIGMASK, borrowed->call.tid, sizeof(mask), &mask) == 0 ? 0 : -errno;
+}
+
+// What a call returns to in the end: 0 while somebody waits there for it; a return otherwise, and one more.
+static int take_new(gp_borrowed_t *borrowed, pid_t tid)
+{
+    gp_thread_call_t *call = &borrowed->call;
+    call->limit_ns = NEW_NS;
+    int error = gp_new_thread_take(call, tid);
+    if (error != 0)
+        return error;
+    call->top = call->saved.rsp - 2 * sizeof(borrowed->return_at);
+    return gp_thread_call_write(call, call->top + sizeof(borrowed->return_at), &borrowed->return_at,
+                                sizeof(borrowed->return_at));
+}
+
+// Give the program's thread back. Only at a stop like the first one does the kernel look whether a system call is to be
+// begun again.
+static void give_back(gp_borrowed_t *borrowed)
+{
+    pid_t tid = borrowed->call.tid;
+    if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 && ptrace(PTRACE_CONT, tid, 0, 0) == 0)
+        gp_thread_stop_wait_asked(tid, STOP_NS); // it cannot be let go as it is
+    let_go(borrowed);
+}
+
+static int have_one_created(gp_borrowed_t *borrowed)
+{
+    int error = block_signals(borrowed);
+    if (error == 0)
+        error = get_memory(borrowed);
+    pid_t made = error == 0 ? gp_new_thread_create(&borrowed->call, borrowed->modules, borrowed->text_at) : error;
+    if (made < 0)
+        give_memory_back(borrowed);
+    give_back(borrowed);
+    return made < 0 ? made : take_new(borrowed, made);
 }
 
 static void say(const char *subject, int error)
@@ -253,123 +223,130 @@ static void say(const char *subject, int error)
         gp_fail(subject, "may not be traced: a debugger is attached to it, or CAP_SYS_PTRACE is needed");
     else if (error == -EAGAIN)
         gp_fail(subject, "none of its threads came to a place where it can be borrowed within 10 s");
+    else if (error == -ETIMEDOUT)
+        gp_fail(subject,
+                "another of its threads holds a lock by which threads are created: it is as it was; try again");
     else if (error == -ENOENT)
         gp_fail(subject, "its C library has no syscall() that is known");
+    else if (error == -ENOEXEC)
+        gp_fail(subject, "its C library has no pthread_create() that is known");
     else
         gp_fail(subject, "cannot be attached to: %s", strerror(-error));
 }
 
+static int borrow(gp_borrowed_t *borrowed, bool is_carried, const char *subject)
+{
+    static const unsigned char enter[] = {0x0f, 0x05}, leave[] = {0xc3};
+    const gp_target_module_t *libc = gp_target_module_named(borrowed->modules, "libc.so.6");
+    gp_thread_call_t *call = &borrowed->call;
+    int error = -ENOENT;
+    if (libc != NULL) {
+        call->syscall_at = gp_target_find_code(borrowed->modules, libc, "syscall", enter, sizeof(enter));
+        borrowed->return_at = gp_target_find_code(borrowed->modules, libc, "syscall", leave, sizeof(leave));
+    }
+    if (call->syscall_at != 0 && borrowed->return_at != 0)
+        error = find_thread(borrowed);
+    if (error == 0 && gp_filter_judge(borrowed->pid, call->tid, call->syscall_at, is_carried, subject) != 0) {
+        let_go(borrowed);
+        return EXIT_FAILED;
+    }
+    if (error == 0)
+        error = have_one_created(borrowed);
+    if (error != 0)
+        say(subject, error);
+    return error;
+}
+
 gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, bool is_carried, const char *subject)
 {
-    static const unsigned char instruction[] = {0x0f, 0x05};
-    const gp_target_module_t *libc = gp_target_module_named(modules, "libc.so.6");
     gp_borrowed_t *borrowed = calloc(1, sizeof(*borrowed));
-    if (borrowed == NULL || libc == NULL) {
-        say(subject, borrowed == NULL ? -ENOMEM : -ENOENT);
-        free(borrowed);
+    if (borrowed == NULL) {
+        say(subject, -ENOMEM);
         return NULL;
     }
     borrowed->pid = modules->pid;
-    borrowed->syscall_at = gp_target_find_code(modules, libc, "syscall", instruction, sizeof(instruction));
-    int error = borrowed->syscall_at != 0 ? find_thread(borrowed, modules) : -ENOENT;
-    if (error != 0) {
-        say(subject, error);
-        free(borrowed);
-        return NULL;
-    }
-    if (gp_filter_judge(borrowed->pid, borrowed->tid, borrowed->syscall_at, is_carried, subject) != 0) {
-        let_go(borrowed);
-        free(borrowed);
-        return NULL;
-    }
-    error = block_signals(borrowed);
-    if (error == 0)
-        error = get_stack(borrowed);
-    if (error == 0)
+    borrowed->modules = modules;
+    borrowed->call.limit_ns = BORROWED_NS;
+    if (borrow(borrowed, is_carried, subject) == 0)
         return borrowed;
-    gp_borrowed_return(borrowed);
-    say(subject, error);
+    free(borrowed);
     return NULL;
+}
+
+// --- the new one
+
+// In the middle of dlopen(), which takes the loader's lock first, and has mapped nothing yet: it has nothing.
+static bool waits_for_loader(const gp_borrowed_t *borrowed)
+{
+    struct user_regs_struct registers;
+    gp_target_modules_t now;
+    const gp_target_module_t *loader = gp_target_module_named(borrowed->modules, "ld-");
+    if (loader == NULL || ptrace(PTRACE_GETREGS, borrowed->call.tid, 0, &registers) != 0 ||
+        (long)registers.orig_rax != SYS_futex || registers.rdi < loader->lo || registers.rdi >= loader->hi)
+        return false;
+    bool waits = gp_target_modules_read(borrowed->pid, &now) == 0 &&
+                 gp_target_module_named(&now, "libgreenprof") == NULL &&
+                 gp_target_module_named(&now, "memfd:libgreenprof") == NULL;
+    gp_target_modules_free(&now);
+    return waits;
 }
 
 int gp_borrowed_return(gp_borrowed_t *borrowed)
 {
-    const uint64_t arguments[6] = {borrowed->stack, STACK_BYTES};
-    int64_t result;
-    int error = borrowed->stack != 0 ? gp_borrowed_system_call(borrowed, SYS_munmap, arguments, &result) : 0;
-    // Only at a stop like the first one does the kernel look whether a system call is to be begun again.
-    if (ptrace(PTRACE_INTERRUPT, borrowed->tid, 0, 0) == 0 && ptrace(PTRACE_CONT, borrowed->tid, 0, 0) == 0)
-        error = gp_thread_stop_wait_asked(borrowed->tid, CALL_LIMIT_NS); // it cannot be let go as it is
-    let_go(borrowed);
+    gp_thread_call_t *call = &borrowed->call;
+    int status, error = 0;
+    bool ends_later = borrowed->is_in_call && !waits_for_loader(borrowed);
+    if (ends_later) {
+        error = gp_thread_call_write(call, call->top, &borrowed->return_at, sizeof(borrowed->return_at));
+    } else {
+        give_memory_back(borrowed);
+        gp_thread_call_restore(call);
+    }
+    if (!ends_later && ptrace(PTRACE_CONT, call->tid, 0, 0) == 0 &&
+        (error = gp_thread_stop_wait(call->tid, END_NS, &status)) == -ETIMEDOUT &&
+        ptrace(PTRACE_INTERRUPT, call->tid, 0, 0) == 0)
+        gp_thread_stop_wait_asked(call->tid, STOP_NS);
+    ptrace(PTRACE_DETACH, call->tid, 0, 0);
     free(borrowed);
     return error;
-}
-
-static int copy(const gp_borrowed_t *borrowed, uint64_t address, const void *bytes, size_t size)
-{
-    struct iovec mine = {(void *)(uintptr_t)bytes, size}, theirs = {(void *)(uintptr_t)address, size};
-    ssize_t done = process_vm_writev(borrowed->tid, &mine, 1, &theirs, 1, 0);
-    return done == (ssize_t)size ? 0 : done < 0 ? -errno : -EFAULT;
 }
 
 uint64_t gp_borrowed_text(gp_borrowed_t *borrowed, const char *text)
 {
     uint64_t address = borrowed->text_at;
     size_t size = strlen(text) + 1;
-    if (size > borrowed->stack + STACK_BYTES - address || copy(borrowed, address, text, size) != 0)
+    if (size > borrowed->lent + LENT_BYTES - address || gp_thread_call_write(&borrowed->call, address, text, size) != 0)
         return 0;
     borrowed->text_at += size;
     return address;
 }
 
+uint64_t gp_borrowed_bytes(gp_borrowed_t *borrowed, const void *bytes, size_t size)
+{
+    uint64_t address = borrowed->lent + LENT_BYTES - TEXT_BYTES - GP_BORROWED_BYTES;
+    return size <= GP_BORROWED_BYTES && gp_thread_call_write(&borrowed->call, address, bytes, size) == 0 ? address : 0;
+}
+
 int gp_borrowed_read_text(const gp_borrowed_t *borrowed, uint64_t address, char *text, size_t size)
 {
-    size_t length = 0;
-    for (; length < size - 1; length++) {
-        struct iovec mine = {text + length, 1}, theirs = {(void *)(uintptr_t)(address + length), 1};
-        if (process_vm_readv(borrowed->tid, &mine, 1, &theirs, 1, 0) != 1)
+    for (size_t length = 0; length < size; length++) {
+        if (gp_thread_call_read(&borrowed->call, address + length, text + length, 1) != 0)
             return -EFAULT;
         if (text[length] == '\0')
             return 0;
     }
-    text[length] = '\0';
+    text[size - 1] = '\0';
     return 0;
-}
-
-// The call returns to address 0: that fault is its end. Returns as gp_borrowed_call().
-static int wait_for_return(const gp_borrowed_t *borrowed, uint64_t *result)
-{
-    struct user_regs_struct registers;
-    int status, error;
-    do {
-        if (ptrace(PTRACE_CONT, borrowed->tid, 0, 0) != 0)
-            return -ESRCH;
-        error = wait_for_call(borrowed, &status);
-    } while (error == 0 && gp_thread_stop_is_asked(status));
-    if (error == -ETIMEDOUT && ptrace(PTRACE_INTERRUPT, borrowed->tid, 0, 0) == 0)
-        gp_thread_stop_wait_asked(borrowed->tid, STOP_NS);
-    if (error != 0)
-        return error;
-    if (ptrace(PTRACE_GETREGS, borrowed->tid, 0, &registers) != 0)
-        return -ESRCH;
-    *result = registers.rax;
-    return WSTOPSIG(status) == SIGSEGV && registers.rip == 0 ? 0 : -EFAULT;
 }
 
 int gp_borrowed_call(gp_borrowed_t *borrowed, uint64_t function, uint64_t a, uint64_t b, uint64_t *result)
 {
-    const uint64_t nowhere = 0, top = borrowed->stack + STACK_BYTES - TEXT_BYTES - sizeof(nowhere);
-    struct user_regs_struct registers = fresh(borrowed);
-    int error = copy(borrowed, top, &nowhere, sizeof(nowhere));
-    if (error != 0)
-        return error;
-    registers.rip = function;
-    registers.rsp = top;
-    registers.rbp = 0;
-    registers.rdi = a;
-    registers.rsi = b;
-    registers.rax = 0;
-    if (ptrace(PTRACE_SETREGS, borrowed->tid, 0, &registers) != 0)
-        return -ESRCH;
-    return wait_for_return(borrowed, result);
+    int error = gp_thread_call_function(&borrowed->call, function, (const uint64_t[]){a, b, 0}, result);
+    borrowed->is_in_call = error == -ETIMEDOUT;
+    return error;
+}
+
+int gp_borrowed_system_call(gp_borrowed_t *borrowed, long number, const uint64_t arguments[6], int64_t *result)
+{
+    return gp_thread_call_system(&borrowed->call, number, arguments, result);
 }

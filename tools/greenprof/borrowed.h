@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A thread of another process, borrowed to call functions there: what `greenprof attach` loads the core with.
+// A thread in another process, to call functions there: what `greenprof attach` loads the core with.
 //
-// Model: one thread is stopped (PTRACE_SEIZE, PTRACE_INTERRUPT); the others run on. It must be at a place where the C
-// library can be called: neither the loader, nor an allocator, nor what holds a lock of theirs is among its frames, and
-// it is in no signal handler. It gets a stack of its own, every signal but those of faults blocked, and calls; all its
-// registers, the extended state too, and its mask are as they were when it is let go. A system call that was
-// interrupted is begun again, also those that the kernel ends with EINTR.
+// Model: one of the program's threads is stopped (PTRACE_SEIZE, PTRACE_INTERRUPT); the others run on. It must be at a
+// place where a thread can be created (safe_place.h). On a stack of its own, every signal but those of faults blocked,
+// it creates one more, and is let go at once: all its registers, the extended state too, and its mask are as they were.
+// A system call that was interrupted is begun again, also those that the kernel ends with EINTR. The new thread makes
+// the calls. So nothing of the program's ever waits for the loader, or for what it runs as a library starts: another
+// thread that is in it may wait for any thread of the program's.
+//
+// Should even creating it wait for a lock that another thread has, the thread is let go after a second.
 //
 // x86-64 only. Needs what PTRACE_SEIZE needs: the same user and no protection against it, or CAP_SYS_PTRACE.
 // Source: ptrace(2), signal(7) "Interruption of system calls and library functions by stop signals".
@@ -20,18 +23,22 @@
 
 typedef struct gp_borrowed gp_borrowed_t;
 
-// Stop a thread that may be borrowed, as soon as there is one.
-//   modules:    of the process.
+// Have a thread created there, as soon as there is one that may be borrowed for it.
+//   modules:    of the process; they stay there until the thread is given back.
 //   is_carried: the core has to be carried there: what a filter of system calls must let through.
 //   subject:    for messages.
 // Returns NULL where there is none, with a message.
 gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, bool is_carried, const char *subject);
 
-// Let it go, as it was. Returns 0 or a negative errno value (-ESRCH: it has ended).
+// Let it end. One in the middle of a call that waits for the loader's lock ends at once; any other ends once that call
+// is over. Returns 0 or a negative errno value (-ESRCH: it has ended).
 int gp_borrowed_return(gp_borrowed_t *borrowed);
 
-// Copy a text into its memory, where it stays until the thread is let go. Returns its address, 0 = no room.
+// Copy a text, or bytes, into its memory, where they stay until the thread is given back; the room of a text is one's
+// own, that of bytes, GP_BORROWED_BYTES, is for one use at a time. Return the address, 0 = no room.
+enum { GP_BORROWED_BYTES = 1 << 16 };
 uint64_t gp_borrowed_text(gp_borrowed_t *borrowed, const char *text);
+uint64_t gp_borrowed_bytes(gp_borrowed_t *borrowed, const void *bytes, size_t size);
 
 // Read a text of its memory. Returns 0 or a negative errno value.
 int gp_borrowed_read_text(const gp_borrowed_t *borrowed, uint64_t address, char *text, size_t size);

@@ -11,7 +11,7 @@
 
 #include "message.h"
 
-enum { COPY_BYTES = 65536, HIGH_FD = 900 };
+enum { HIGH_FD = 900 };
 
 // Returns the kernel's result, or what kept the call from being made.
 static int64_t call(gp_borrowed_t *borrowed, long number, uint64_t a, uint64_t b, uint64_t c)
@@ -22,28 +22,29 @@ static int64_t call(gp_borrowed_t *borrowed, long number, uint64_t a, uint64_t b
     return error != 0 ? error : result;
 }
 
-// Returns 0 or a negative errno value.
-static int copy_all(int from, int to)
+// The process writes into it itself, from its own memory: a number there may be another file's at any time, and must
+// not be written to, or opened, with other rights than the process'. Returns 0 or a negative errno value.
+static int fill(const gp_carried_t *carried, gp_borrowed_t *borrowed, const char *core)
 {
-    char bytes[COPY_BYTES];
+    static char bytes[GP_BORROWED_BYTES];
     ssize_t got;
-    while ((got = read(from, bytes, sizeof(bytes))) > 0)
-        for (ssize_t done = 0, more; done < got; done += more)
-            if ((more = write(to, bytes + done, (size_t)(got - done))) <= 0)
-                return more < 0 ? -errno : -EIO;
-    return got < 0 ? -errno : 0;
-}
-
-static int fill(const gp_carried_t *carried, pid_t pid, const char *core)
-{
-    char theirs[64];
-    snprintf(theirs, sizeof(theirs), "/proc/%d/fd/%d", (int)pid, carried->fd);
-    int from = open(core, O_RDONLY | O_CLOEXEC), to = open(theirs, O_WRONLY | O_CLOEXEC);
-    int error = from < 0 || to < 0 ? -errno : copy_all(from, to);
-    if (from >= 0)
-        close(from);
-    if (to >= 0)
-        close(to);
+    int64_t done = 0;
+    int from = open(core, O_RDONLY | O_CLOEXEC);
+    if (from < 0)
+        return -errno;
+    while (done >= 0 && (got = read(from, bytes, sizeof(bytes))) > 0) {
+        uint64_t at = gp_borrowed_bytes(borrowed, bytes, (size_t)got);
+        for (ssize_t written = 0; done >= 0 && written < got; written += (ssize_t)done)
+            done = at == 0 ? -EFAULT
+                           : call(borrowed, SYS_write, (uint64_t)carried->fd, at + (uint64_t)written,
+                                  (uint64_t)(got - written));
+    }
+    int error = done < 0 ? (int)done : got < 0 ? -errno : 0;
+    close(from);
+    // From here on it is what was written. One that cannot be sealed is no memfd of ours any more.
+    if (error == 0)
+        error = (int)call(borrowed, SYS_fcntl, (uint64_t)carried->fd, F_ADD_SEALS,
+                          F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
     return error;
 }
 
@@ -57,17 +58,16 @@ static void raise_fd(gp_carried_t *carried, gp_borrowed_t *borrowed)
     carried->fd = (int)high;
 }
 
-int gp_carry(gp_carried_t *carried, gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core,
-             const char *subject)
+int gp_carry(gp_carried_t *carried, gp_borrowed_t *borrowed, const char *core, const char *subject)
 {
     *carried = (gp_carried_t){.fd = -1};
     uint64_t name = gp_borrowed_text(borrowed, strrchr(core, '/') + 1);
-    int64_t fd = name != 0 ? call(borrowed, SYS_memfd_create, name, MFD_CLOEXEC, 0) : -EFAULT;
+    int64_t fd = name != 0 ? call(borrowed, SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0) : -EFAULT;
     if (fd < 0)
         return gp_fail(subject, "it has no %s at that path, and cannot be given it: %s", core, strerror((int)-fd));
     carried->fd = (int)fd;
     raise_fd(carried, borrowed);
-    int error = fill(carried, modules->pid, core);
+    int error = fill(carried, borrowed, core);
     if (error != 0)
         return gp_fail(subject, "%s cannot be copied to it: %s", core, strerror(-error));
     // A program that loads files of its own this way says /proc/self: the loader takes equal paths for the same file.

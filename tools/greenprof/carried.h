@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The core, carried into a process that has no file of it: one in a container, with another root directory.
 //
-// Model: a borrowed thread makes a file without a name (memfd_create), this process writes the library's bytes into it
-// by way of /proc/PID/fd, and the thread loads it from its own /proc. The descriptor is closed then; the mappings are
-// those of "/memfd:libgreenprof-core.so.0".
+// Model: the new thread (borrowed.h) makes a file without a name (memfd_create), writes the library's bytes into it,
+// which this process puts into its memory, seals it, and loads it from its own /proc. The descriptor is closed then;
+// the mappings are those of "/memfd:libgreenprof-core.so.0". This process opens nothing of the other's.
 #pragma once
 
 #include "borrowed.h"
@@ -21,6 +21,5 @@ typedef struct gp_carried {
 // Give the process a copy of the file `core`, and the path by which it can load it.
 //   subject: for messages.
 // Returns 0 or EXIT_FAILED, with a message; gp_carried_close() in either case.
-int gp_carry(gp_carried_t *carried, gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *core,
-             const char *subject);
+int gp_carry(gp_carried_t *carried, gp_borrowed_t *borrowed, const char *core, const char *subject);
 void gp_carried_close(gp_carried_t *carried, gp_borrowed_t *borrowed);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "command.h"
 #include "control.h"
 #include "export/json_text.h"
+#include "lent.h"
 #include "live_control.h"
 #include "message.h"
 #include "model/budget.h"
@@ -23,7 +25,6 @@
 #include "output_guard.h"
 #include "print.h"
 #include "slow.h"
-#include "target_root.h"
 
 static const char *const state_names[] = {
     [GP_CONTROL_STOPPED] = "stopped",
@@ -166,40 +167,71 @@ static int copy_bytes(gp_output_t *output, void *context)
 }
 
 // What was written by then, whole chunks: the process goes on writing.
-static int copy_capture(pid_t pid, const gp_control_reply_t *reply, const char *path)
+static int copy_capture(int fd, const gp_control_reply_t *reply, const char *path)
 {
-    copy_t copy = {.fd = gp_target_root_open(pid, reply->path, O_RDONLY), .bytes = reply->bytes};
-    if (copy.fd < 0)
-        copy.fd = open(reply->path, O_RDONLY | O_CLOEXEC);
-    if (copy.fd < 0)
-        return gp_fail(reply->path, "%s", strerror(errno));
+    copy_t copy = {.fd = fd, .bytes = reply->bytes};
     int error = gp_output_guarded(path, copy_bytes, &copy);
-    close(copy.fd);
     return error == 0 ? 0 : gp_fail(path, "%s", strerror(-error));
+}
+
+// The capture, by the descriptor that the process sends: root opens nothing by a name that a process says.
+static int take_capture(const gp_arguments_t *arguments, const gp_control_request_t *request, gp_control_reply_t *reply,
+                        int *fd)
+{
+    pid_t pid = 0;
+    const char *subject = arguments->operands[0];
+    int status = gp_control_parse_pid(arguments, &pid);
+    if (status == 0)
+        status = gp_control_ask(pid, subject, request, reply, fd);
+    if (status == 0 && reply->error != 0)
+        status = gp_control_refused(subject, request, reply);
+    if (status == 0 && (arguments->output == NULL && arguments->slow == NULL))
+        return 0;
+    if (status == 0 && *fd < 0)
+        return gp_fail(subject, "its capture is being written just now: try again");
+    if (status == 0 && (*fd = gp_lent_reopen(*fd)) < 0)
+        status = gp_fail(reply->path, "%s", strerror(errno));
+    return status;
+}
+
+static bool is_name_of(const char *path, int fd)
+{
+    struct stat named, ours;
+    return stat(path, &named) == 0 && fstat(fd, &ours) == 0 && named.st_dev == ours.st_dev &&
+           named.st_ino == ours.st_ino;
+}
+
+static int use_capture(const gp_arguments_t *arguments, const gp_slow_wish_t *wish, gp_control_reply_t *reply, int fd)
+{
+    char by_descriptor[64];
+    snprintf(by_descriptor, sizeof(by_descriptor), "/proc/self/fd/%d", fd);
+    const char *name = is_name_of(reply->path, fd) ? reply->path : by_descriptor;
+    int status = arguments->slow != NULL ? gp_slow_once(wish, name) : 0;
+    if (status != 0 || arguments->output == NULL)
+        return status;
+    status = gp_output_check(arguments->output, &name, 1);
+    if (status == 0)
+        status = copy_capture(fd, reply, arguments->output);
+    snprintf(reply->path, sizeof(reply->path), "%s", arguments->output);
+    return status;
 }
 
 int gp_command_dump(const gp_arguments_t *arguments)
 {
     gp_control_request_t request = gp_control_request(GP_CONTROL_DUMP);
     gp_control_reply_t reply;
-    pid_t pid = 0;
+    int fd = -1;
     if (arguments->output != NULL && (arguments->output[0] == '\0' || strcmp(arguments->output, "-") == 0))
         return gp_fail("-o", "a capture needs a file with a name");
     gp_slow_wish_t wish = {0};
     int status = arguments->slow != NULL ? gp_slow_wish(&wish, arguments->slow, "dump", true) : 0;
     if (status == 0)
-        status = ask(arguments, &request, &reply);
+        status = take_capture(arguments, &request, &reply, &fd);
     if (status == 0)
-        status = gp_control_parse_pid(arguments, &pid);
-    if (status == 0 && arguments->slow != NULL)
-        status = gp_slow_once(&wish, reply.path);
+        status = use_capture(arguments, &wish, &reply, fd);
+    if (fd >= 0)
+        close(fd);
     gp_slow_wish_free(&wish);
-    if (status == 0 && arguments->output != NULL) {
-        status = gp_output_check(arguments->output, (const char *const[]){reply.path}, 1);
-        if (status == 0)
-            status = copy_capture(pid, &reply, arguments->output);
-        snprintf(reply.path, sizeof(reply.path), "%s", arguments->output);
-    }
     if (status != 0)
         return status;
     gp_control_print_capture(&reply, "so far ");

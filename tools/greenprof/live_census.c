@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "capture/census_place.h"
 #include "live_target.h"
 #include "message.h"
@@ -34,7 +35,7 @@ static bool find_marker_in(int directory, void *argument)
     const gp_target_t *target = &census->target;
     if (gp_census_marker_read(directory, target->own_pid, &census->marker) != 0)
         return false;
-    if (census->marker.start == target->start) {
+    if (gp_target_began_at(target, census->marker.start)) {
         census->directory = directory;
         return true;
     }
@@ -84,7 +85,7 @@ static int wait_for_answer(const census_t *census, uint32_t number, const char *
     struct timespec pause = {.tv_nsec = 1000000};
     gp_census_answer_name(census->target.own_pid, number, name, sizeof(name));
     for (int waited = 0; waited < TIMEOUT_MS; waited++) {
-        int fd = openat(census->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        int fd = gp_regular_file_open(census->directory, name, O_NOFOLLOW);
         if (fd >= 0) {
             unlinkat(census->directory, name, 0);
             return fd;

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "capture/control_place.h"
 #include "capture/control_sign.h"
+#include "lent.h"
 #include "live_keys.h"
 #include "live_target.h"
 #include "message.h"
@@ -45,30 +47,52 @@ static int connect_as(const gp_target_t *target, int fd, const struct sockaddr_u
     return is_root && seteuid(0) != 0 ? -errno : error;
 }
 
-static int connect_to(const gp_target_t *target, int directory, const char *name)
+// Is it the process itself that listens there?
+static bool is_target(const gp_target_t *target, int fd)
+{
+    struct ucred peer;
+    socklen_t length = sizeof(peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid == target->pid;
+}
+
+// `path`: of the socket, opened with O_PATH. Returns a descriptor, or a negative errno value.
+static int connect_to(const gp_target_t *target, int path)
 {
     struct sockaddr_un address;
+    struct stat status;
     struct timeval limit = {.tv_sec = TIMEOUT_MS / 1000};
-    socklen_t length = gp_control_socket_address(directory, name, &address);
+    socklen_t length = gp_control_socket_address(path, "", &address);
+    if (fstat(path, &status) != 0 || !S_ISSOCK(status.st_mode))
+        return -ENOTSOCK;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     int error = connect_as(target, fd, &address, length);
-    if (error == 0)
+    if (error == 0 && is_target(target, fd))
         return fd;
     close(fd);
-    return error;
+    return error != 0 ? error : -ENOENT;
+}
+
+// The directory may be a container's: what is there by a name is judged before it is connected to, and is no link.
+static bool meet_by(int directory, const char *name, void *argument)
+{
+    meeting_t *meeting = argument;
+    int path = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (path < 0)
+        return false;
+    int socket = connect_to(meeting->target, path);
+    close(path);
+    if (meeting->socket != -ECONNREFUSED || socket >= 0) // that one may be listening again soon
+        meeting->socket = socket;
+    return socket >= 0;
 }
 
 static bool meet_in(int directory, void *argument)
 {
     meeting_t *meeting = argument;
-    char name[GP_CONTROL_SOCKET_NAME_SIZE];
-    if (gp_control_socket_find(directory, meeting->target->own_pid, meeting->target->start, name) != 0)
-        return false;
-    meeting->socket = connect_to(meeting->target, directory, name);
-    if (meeting->socket < 0)
+    if (!gp_control_socket_each(directory, meeting->target->own_pid, meet_by, meeting))
         return false;
     close(directory);
     return true;
@@ -138,6 +162,7 @@ static int meet(meeting_t *meeting, const char *subject)
     for (int waited = 0; !gp_target_each_place(meeting->target, meet_in, meeting); waited += RETRY_MS) {
         if (meeting->socket != -ECONNREFUSED || waited >= RETRIES_MS)
             return cannot_meet(meeting, subject);
+        meeting->socket = -ENOENT;
         nanosleep(&pause, NULL); // a program that closes all descriptors: it listens anew at once
     }
     return 0;
@@ -152,20 +177,13 @@ bool gp_control_is_there(const gp_target_t *target)
     return is_there;
 }
 
-// Of the path's directory, where the process would find another one by that name. Returns -1 where it is not needed, -2
-// with a message where there is no such directory.
-static int open_place(const gp_target_t *target, const gp_control_request_t *request)
+// The request's file, where the process would find another one by that name.
+static int lend(const gp_target_t *target, const gp_control_request_t *request, gp_lent_t *lent)
 {
-    char directory[GP_CONTROL_PATH_SIZE];
+    lent->fd = -1;
     if (request->command != GP_CONTROL_START || request->path[0] == '\0' || !gp_target_has_other_root(target))
-        return -1;
-    snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(request->path, '/') - request->path) + 1,
-             request->path);
-    int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0)
-        return fd;
-    gp_fail(request->path, "%s", strerror(errno));
-    return -2;
+        return 0;
+    return gp_lend(lent, request->path, target->own_pid);
 }
 
 // fd: a descriptor to send along, -1 = none. Returns as send(2).
@@ -224,10 +242,16 @@ static int ask_once(const gp_target_t *target, const char *subject, const gp_con
     int status = meet(&meeting, subject);
     if (status != 0)
         return status;
-    int place = open_place(target, request);
-    status = place != -2 ? ask_signed(&meeting, subject, request, place, reply, fd) : EXIT_FAILED;
-    if (place >= 0)
-        close(place);
+    gp_lent_t lent;
+    status = lend(target, request, &lent);
+    if (status == 0 && lent.fd >= 0) {
+        gp_control_request_t with_name = *request;
+        memcpy(with_name.path, lent.path, sizeof(with_name.path));
+        status = ask_signed(&meeting, subject, &with_name, lent.fd, reply, fd);
+    } else if (status == 0) {
+        status = ask_signed(&meeting, subject, request, -1, reply, fd);
+    }
+    gp_lent_end(&lent, status == 0 && reply->error == 0);
     close(meeting.socket);
     return status;
 }

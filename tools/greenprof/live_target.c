@@ -110,6 +110,42 @@ static bool differ(pid_t pid, const char *name)
            (mine.st_dev != theirs.st_dev || mine.st_ino != theirs.st_ino);
 }
 
+// Of the clock since boot, in a process' name space of times. Those of its children, which the kernel shows, are the
+// same unless it has just made another one for them. Returns whether it is known. Source: time_namespaces(7).
+static bool boot_offset_ns(const char *pid, int64_t *ns)
+{
+    char path[64], text[256] = "";
+    struct stat own, children;
+    snprintf(path, sizeof(path), "/proc/%s/ns/time", pid);
+    bool is_known = stat(path, &own) == 0;
+    snprintf(path, sizeof(path), "/proc/%s/ns/time_for_children", pid);
+    is_known = is_known && stat(path, &children) == 0 && own.st_ino == children.st_ino;
+    snprintf(path, sizeof(path), "/proc/%s/timens_offsets", pid);
+    int fd = is_known ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    const char *line = got > 0 ? strstr(text, "boottime") : NULL;
+    int64_t seconds = 0, rest = 0;
+    if (line == NULL || sscanf(line, "boottime %" SCNd64 " %" SCNd64, &seconds, &rest) != 2)
+        return false;
+    *ns = seconds * 1000000000 + rest;
+    return true;
+}
+
+bool gp_target_began_at(const gp_target_t *target, uint64_t ticks)
+{
+    char pid[16];
+    int64_t ours, theirs;
+    snprintf(pid, sizeof(pid), "%d", (int)target->pid);
+    if (!differ(target->pid, "ns/time"))
+        return ticks == target->start;
+    if (!boot_offset_ns("self", &ours) || !boot_offset_ns(pid, &theirs))
+        return false;
+    int64_t there = (int64_t)target->start + (theirs - ours) / (1000000000 / sysconf(_SC_CLK_TCK));
+    return (int64_t)ticks >= there - 1 && (int64_t)ticks <= there + 1; // both are rounded
+}
+
 bool gp_target_has_other_root(const gp_target_t *target)
 {
     return differ(target->pid, "ns/mnt") || differ(target->pid, "root");
@@ -134,6 +170,20 @@ static uid_t uid_there(const gp_target_t *target, uid_t uid)
     return uid;
 }
 
+typedef struct look {
+    gp_census_place_look_t *look;
+    void *argument;
+} look_t;
+
+// One of ours is tidied up besides.
+static bool look_at_ours(int directory, void *argument)
+{
+    const look_t *look = argument;
+    gp_census_place_tidy(directory);
+    gp_control_socket_tidy(directory, gp_census_name_space());
+    return look->look(directory, look->argument);
+}
+
 // $XDG_RUNTIME_DIR as the process was started with; NULL = none, or it may not be read.
 static const char *runtime_of(const gp_target_t *target, char *text, size_t size)
 {
@@ -147,33 +197,26 @@ static const char *runtime_of(const gp_target_t *target, char *text, size_t size
     return NULL;
 }
 
-static int open_there(const gp_target_t *target, const char *path, uid_t uid)
+// Below one directory, seen from the process' root and from ours.
+static bool look_in(const gp_target_t *target, const char *runtime, uid_t uid, gp_census_place_look_t *look,
+                    void *argument)
 {
-    return gp_census_place_take(gp_target_root_open(target->pid, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), uid);
+    const char *path = runtime != NULL ? runtime : "/tmp";
+    look_t ours = {look, argument};
+    int parent = path[0] == '/' ? gp_target_root_open(target->pid, path, O_PATH | O_DIRECTORY) : -1;
+    bool found =
+        parent >= 0 && gp_census_place_each(parent, runtime != NULL, uid_there(target, uid), uid, look, argument);
+    if (parent >= 0)
+        close(parent);
+    parent = !found && path[0] == '/' ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (parent < 0)
+        return found;
+    found = gp_census_place_each(parent, runtime != NULL, uid_there(target, uid), uid, look_at_ours, &ours);
+    close(parent);
+    return found;
 }
 
-// One directory, seen from the process' root and from ours.
-static bool look_in(const gp_target_t *target, const char *runtime, uid_t uid,
-                    bool (*look)(int directory, void *argument), void *argument)
-{
-    char path[GP_PLACE_SIZE];
-    if (!gp_census_place(runtime, uid_there(target, uid), path, sizeof(path)))
-        return false;
-    gp_census_place_tidy(path, uid);
-    for (int i = 0; i < 2; i++) {
-        int directory = i == 0 ? open_there(target, path, uid) : gp_census_place_open(path, uid);
-        if (directory < 0)
-            continue;
-        if (i == 1)
-            gp_control_socket_tidy(directory, gp_census_name_space());
-        if (look(directory, argument))
-            return true;
-        close(directory);
-    }
-    return false;
-}
-
-bool gp_target_each_place(const gp_target_t *target, bool (*look)(int directory, void *argument), void *argument)
+bool gp_target_each_place(const gp_target_t *target, gp_census_place_look_t *look, void *argument)
 {
     char *text = malloc(ENVIRONMENT_SIZE);
     bool found = false;

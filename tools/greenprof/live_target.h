@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/census_place.h"
+
 typedef struct gp_target {
     pid_t pid;
     uid_t uid;       // effective
@@ -24,6 +26,10 @@ int gp_target_find(gp_target_t *target, pid_t pid, const char *subject);
 bool gp_target_is_there(const gp_target_t *target);
 bool gp_target_is_stopped(const gp_target_t *target);
 
+// Did it begin at this time, in ticks as proc_pid_stat(5) shows them to the process itself? In a time name space of its
+// that is another number than here.
+bool gp_target_began_at(const gp_target_t *target, uint64_t ticks);
+
 // Does a path mean another file to it? It has another mount namespace, or another root directory in this one.
 bool gp_target_has_other_root(const gp_target_t *target);
 
@@ -37,4 +43,4 @@ bool gp_target_read(pid_t pid, const char *name, char *text, size_t size, size_t
 int gp_target_last_number(const char *status, const char *key);
 
 // Look into one directory after the other until `look` returns true: it has the descriptor then.
-bool gp_target_each_place(const gp_target_t *target, bool (*look)(int directory, void *argument), void *argument);
+bool gp_target_each_place(const gp_target_t *target, gp_census_place_look_t *look, void *argument);

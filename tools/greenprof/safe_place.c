@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <libunwind-ptrace.h>
+#include <linux/rseq.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -19,13 +20,40 @@ typedef struct gp_unsafe_range {
 
 enum { FRAMES_MAX = 1024, UNKNOWN_BYTES = 64, GLANCE_BYTES = 2048, PIECE_BYTES = 16384 };
 
-// Of any module: what has the allocator's locks.
+// Of any module: what has the allocator's locks. C++'s own are there for those that do not call malloc().
 static const char *const allocators[] = {
-    "malloc", "calloc",  "realloc",      "free",        "memalign",    "aligned_alloc", "posix_memalign",
-    "valloc", "pvalloc", "reallocarray", "malloc_trim", "malloc_info", "mallinfo2",     "malloc_usable_size",
+    "malloc",
+    "calloc",
+    "realloc",
+    "free",
+    "memalign",
+    "aligned_alloc",
+    "valloc",
+    "pvalloc",
+    "reallocarray",
+    "malloc_trim",
+    "malloc_info",
+    "mallinfo2",
+    "mallocx",
+    "rallocx",
+    "sdallocx",
+    "dallocx",
+    "malloc_usable_size",
+    "posix_memalign",
+    "_Znwm",
+    "_Znam",
+    "_ZdlPv",
+    "_ZdaPv",
+    "_ZdlPvm",
+    "_ZdaPvm",
+    "mi_malloc",
+    "mi_free",
+    "mi_realloc",
+    "_ZnwmSt11align_val_t",
+    "_ZdlPvSt11align_val_t",
 };
 
-// Of the C library: what has a lock that dlopen(), a library's start or pthread_create() takes.
+// Of the C library: what has a lock that pthread_create() takes, or is in the middle of what must not be met there.
 static const char *const holders[] = {
     "dl_iterate_phdr",
     "dlopen",
@@ -55,6 +83,17 @@ static const char *const holders[] = {
     "pthread_create",
     "pthread_exit",
     "__nptl_deallocate_tsd",
+    "pthread_getattr_np",
+    "pthread_setattr_default_np",
+    "setuid",
+    "setgid",
+    "seteuid",
+    "setegid",
+    "setreuid",
+    "setregid",
+    "setresuid",
+    "setresgid",
+    "setgroups",
 };
 
 // What a greenlet's own part of the thread's stack begins with. Above it is what other greenlets have left there, which
@@ -221,9 +260,35 @@ static int walk(const gp_safe_places_t *places, void *thread)
     return 1;
 }
 
+static bool read_memory(pid_t tid, uint64_t address, void *bytes, size_t size)
+{
+    struct iovec mine = {bytes, size}, theirs = {(void *)(uintptr_t)address, size};
+    return address != 0 && process_vm_readv(tid, &mine, 1, &theirs, 1, 0) == (ssize_t)size;
+}
+
+// In a restartable sequence, the kernel lets a thread that was interrupted begin anew: one that makes calls meanwhile
+// would go on in the middle. There is none within a system call. Where the kernel cannot say, there may be one anywhere
+// else (before Linux 5.13). Source: rseq(2), ptrace(2) PTRACE_GET_RSEQ_CONFIGURATION.
+static bool is_in_sequence(pid_t tid, long call)
+{
+    struct __ptrace_rseq_configuration configuration = {0};
+    struct user_regs_struct registers;
+    struct rseq_cs sequence;
+    uint64_t at = 0;
+    if (call >= 0)
+        return false;
+    if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof(configuration), &configuration) < 0)
+        return errno == EIO;
+    uint64_t area = configuration.rseq_abi_pointer;
+    if (area == 0 || !read_memory(tid, area + offsetof(struct rseq, rseq_cs), &at, sizeof(at)) || at == 0)
+        return false;
+    return !read_memory(tid, at, &sequence, sizeof(sequence)) || ptrace(PTRACE_GETREGS, tid, 0, &registers) != 0 ||
+           registers.rip - sequence.start_ip < sequence.post_commit_offset;
+}
+
 bool gp_is_safe_place(const gp_safe_places_t *places, pid_t tid, long call)
 {
-    void *thread = _UPT_create(tid);
+    void *thread = is_in_sequence(tid, call) ? NULL : _UPT_create(tid);
     if (thread == NULL)
         return false;
     piece.tid = tid;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where a stopped thread of another process may be made to call dlopen(): not amid anything that holds a lock of the
-// loader's, of an allocator, of fork() or of the lists that a library's start changes.
+// Where a stopped thread of another process may be made to call pthread_create(): not amid anything that holds a lock
+// of the loader's, of an allocator, of fork() or of the lists of threads, and not in a restartable sequence (rseq(2)).
 //
 // Model: the stack is walked (libunwind, by the process' own unwind tables). A thread that sleeps in a system call by
 // which something is waited for is at such a place where no frame speaks against it; one that runs, only where the walk

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "patch/elf_symbols.h"
+#include "target_root.h"
 
 enum { PAGE_BYTES = 4096 };
 
@@ -54,6 +56,8 @@ static int add_line(gp_target_modules_t *modules, const char *root, char *line)
     gp_target_module_t *module = module_of(modules, line + path_at);
     if (module == NULL)
         return -ENOMEM;
+    if (lo < module->lo)
+        module->first_hi = hi;
     module->lo = lo < module->lo ? lo : module->lo;
     module->hi = hi > module->hi ? hi : module->hi;
     if (access[2] != 'x')
@@ -116,12 +120,20 @@ bool gp_target_module_is(const gp_target_modules_t *modules, const gp_target_mod
            memcmp(mapped, stored, PAGE_BYTES) == 0;
 }
 
-// A file that was replaced since is named "... (deleted)", and is not there.
+// What is mapped there, whatever is by its name now; root may. Else by its name: a file that was replaced since is
+// named
+// "... (deleted)", and is not there. Source: proc_pid_map_files(5).
 static int map_file(const gp_target_modules_t *modules, const gp_target_module_t *module, gp_elf_image_t *image)
 {
-    char rooted[GP_TARGET_PATH_SIZE + 64];
-    snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)modules->pid, module->path);
-    int error = gp_elf_map(module->file != NULL ? module->file : rooted, image);
+    char mapped[96];
+    if (module->file != NULL)
+        return gp_elf_map(module->file, image);
+    snprintf(mapped, sizeof(mapped), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)modules->pid, module->lo,
+             module->first_hi);
+    int fd = gp_regular_file_open(AT_FDCWD, mapped, 0);
+    if (fd < 0)
+        fd = gp_target_root_read(modules->pid, module->path);
+    int error = gp_elf_map_descriptor(fd, image);
     return error == -ENOENT ? -ESTALE : error;
 }
 

@@ -13,7 +13,7 @@ typedef struct gp_target_module {
     char *path; // as the process knows it
     const char
         *file; // that is the same, where the process' has no name; NULL = the path, in the process' root directory
-    uint64_t lo, hi;           // of all its mappings
+    uint64_t lo, hi, first_hi; // of all its mappings; where the first one ends
     uint64_t code_lo, code_hi; // of what may be executed
 } gp_target_module_t;
 

@@ -14,6 +14,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
+
 enum { BLOCK_BYTES = 65536 };
 
 void gp_target_path(pid_t pid, const char *name, char path[GP_TARGET_ENTRY_SIZE])
@@ -33,22 +35,38 @@ void gp_target_path(pid_t pid, const char *name, char path[GP_TARGET_ENTRY_SIZE]
     closedir(entries);
 }
 
+// Its root directory is ours, too: what links there lead to is no more than what they lead to here.
+static bool is_our_root(int root)
+{
+    struct stat ours, theirs;
+    return stat("/", &ours) == 0 && fstat(root, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
+           ours.st_ino == theirs.st_ino;
+}
+
 int gp_target_root_open(pid_t pid, const char *path, int flags)
 {
     const struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC), .resolve = RESOLVE_IN_ROOT};
-    char root[GP_TARGET_ENTRY_SIZE], rooted[PATH_MAX + GP_TARGET_ENTRY_SIZE];
+    char root[GP_TARGET_ENTRY_SIZE];
     gp_target_path(pid, "root", root);
     int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0)
         return -1;
     int fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM)) { // before Linux 5.6, or under a filter of that time
-        snprintf(rooted, sizeof(rooted), "%s%s", root, path);
-        fd = open(rooted, flags | O_CLOEXEC);
-    }
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM) && is_our_root(directory)) // before Linux 5.6, or a filter
+        fd = open(path, flags | O_CLOEXEC);
     int saved = errno;
     close(directory);
     errno = saved;
+    return fd;
+}
+
+int gp_target_root_read(pid_t pid, const char *path)
+{
+    int seen = gp_target_root_open(pid, path, O_PATH);
+    if (seen < 0)
+        return -errno;
+    int fd = gp_regular_file_of(seen);
+    close(seen);
     return fd;
 }
 
@@ -73,12 +91,12 @@ static bool are_same(int ours, int theirs)
         return false;
     if (mine.st_dev == other.st_dev && mine.st_ino == other.st_ino)
         return true;
-    return S_ISREG(other.st_mode) && mine.st_size == other.st_size && have_same_bytes(ours, theirs);
+    return mine.st_size == other.st_size && have_same_bytes(ours, theirs);
 }
 
 bool gp_target_root_has_copy(pid_t pid, const char *path)
 {
-    int ours = open(path, O_RDONLY | O_CLOEXEC), theirs = gp_target_root_open(pid, path, O_RDONLY | O_NONBLOCK);
+    int ours = open(path, O_RDONLY | O_CLOEXEC), theirs = gp_target_root_read(pid, path);
     bool has = ours >= 0 && theirs >= 0 && are_same(ours, theirs);
     if (ours >= 0)
         close(ours);

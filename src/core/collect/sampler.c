@@ -16,6 +16,7 @@
 #include "coro/shown.h"
 #include "coro/stubs.h"
 #include "coro/switch.h"
+#include "coro/task.h"
 #include "coro/threads.h"
 #include "greenprof/coro.h"
 #include "settings.h"
@@ -180,11 +181,23 @@ static gp_thread_t *find_one_of_program(void)
     return found;
 }
 
-// Before the lock: a still unknown thread is announced to arm_if_sampling().
+static void prepare_task(pid_t tid, void *unused)
+{
+    (void)unused;
+    gp_thread_prepare(tid, gp_thread_may_be_own);
+}
+
+// Before the lock: a still unknown thread is announced to arm_if_sampling(). In a process that was attached to, none of
+// the program's may have called in yet.
 static gp_thread_t *find_self(void)
 {
     gp_thread_t *self = gp_thread_attach();
-    return self == NULL && gp_thread_is_own((pid_t)syscall(SYS_gettid)) ? find_one_of_program() : self;
+    if (self != NULL || !gp_thread_is_own((pid_t)syscall(SYS_gettid)))
+        return self;
+    self = find_one_of_program();
+    if (self == NULL && gp_task_each(prepare_task, NULL) == 0)
+        self = find_one_of_program();
+    return self;
 }
 
 static void end_rest(void)

@@ -25,6 +25,7 @@ enum {
     LEASE_MAX_MS = 120000, // that a request can ask for
     FLUSH_LEAST_MS = 5,
     FLUSH_MOST_MS = 60000,
+    DUMP_TRIES = 50,
 };
 
 #define LIMIT_NS 8000000000ull // for what waits for the disk
@@ -106,11 +107,9 @@ static void look_soon(void)
         attach_soon();
 }
 
-// *given: of the path's directory, -1 = the path is the process' own; -1 once it is taken.
-static int start(const gp_control_request_t *request, int *given)
+// given: of the path's file, -1 = the path is the process' own.
+static int start(const gp_control_request_t *request, int given)
 {
-    bool has_place = *given >= 0 && request->path[0] != '\0';
-    int error = 0;
     static gp_session_wish_t wish;
     wish = (gp_session_wish_t){
         .is_asked = true,
@@ -120,20 +119,17 @@ static int start(const gp_control_request_t *request, int *given)
         .clock = request->clock,
     };
     memcpy(wish.path, request->path, sizeof(wish.path));
-    if (has_place) {
-        error = gp_control_place_begin(*given, request->path, wish.path);
-        *given = -1;
+    if (given > 0 && request->path[0] != '\0') {
+        wish.lent = given;
+        gp_control_place_name(given, wish.path);
     }
     gp_budget_set(request->budget_ppm);
-    if (error == 0)
-        error = gp_session_begin(&wish);
-    if (error == 0)
-        look_soon();
-    if (has_place && error == 0)
-        gp_control_place_keep();
-    else if (has_place)
-        gp_control_place_drop();
-    return error;
+    int error = gp_session_begin(&wish);
+    if (error != 0)
+        return error;
+    gp_control_place_keep(wish.path, request->path);
+    look_soon();
+    return 0;
 }
 
 static bool is_valid(const gp_control_request_t *request)
@@ -155,9 +151,17 @@ static int look(const gp_control_request_t *request, gp_control_reply_t *reply, 
 
 static int finish(void)
 {
-    int error = gp_session_finish(LIMIT_NS);
-    if (error == 0 || error == -EALREADY)
-        gp_control_place_end();
+    return gp_session_finish(LIMIT_NS);
+}
+
+// The asker may have no other way to the file than this, and trusts no name that it is told.
+static int dump(int *fd)
+{
+    int error = 0;
+    for (int i = 0; error == 0 && *fd < 0 && i < DUMP_TRIES; i++) {
+        error = gp_session_flush(LIMIT_NS);
+        *fd = error == 0 ? gp_session_descriptor() : -1; // none where more is being written already
+    }
     return error;
 }
 
@@ -173,7 +177,7 @@ void gp_control_detached(void)
     is_to_detach = false;
 }
 
-static int detach(void)
+int gp_control_detach(void)
 {
     if (!gp_control_is_attached())
         return -EPERM;
@@ -188,7 +192,7 @@ static int detach(void)
     return 0;
 }
 
-static int obey(const gp_control_request_t *request, int *given, gp_control_reply_t *reply, int *fd)
+static int obey(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd)
 {
     if (!is_valid(request))
         return -EINVAL;
@@ -200,9 +204,9 @@ static int obey(const gp_control_request_t *request, int *given, gp_control_repl
     case GP_CONTROL_STOP:
         return finish();
     case GP_CONTROL_DUMP:
-        return gp_session_flush(LIMIT_NS);
+        return dump(fd);
     case GP_CONTROL_DETACH:
-        return detach();
+        return gp_control_detach();
     case GP_CONTROL_TOP:
         return look(request, reply, fd);
     default:
@@ -231,7 +235,7 @@ void gp_control_answer(const gp_control_request_t *request, int given, gp_contro
 {
     begin_reply(reply, 0);
     *fd = -1;
-    reply->error = obey(request, &given, reply, fd);
+    reply->error = obey(request, given, reply, fd);
     if (given >= 0)
         close(given);
     describe(reply);
@@ -240,7 +244,6 @@ void gp_control_answer(const gp_control_request_t *request, int given, gp_contro
 void gp_control_switch(void)
 {
     static const gp_control_request_t as_environment = {.clock = -1};
-    int none = -1;
     if (finish() == -EALREADY)
-        start(&as_environment, &none);
+        start(&as_environment, -1);
 }

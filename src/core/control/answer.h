@@ -18,7 +18,11 @@ void gp_control_answer_briefly(int error, const uint8_t nonce[GP_CONTROL_NONCE_B
 // Count what is not even answered.
 void gp_control_count_refused(void);
 
-// Was GP_CONTROL_DETACH answered? The next attachment begins with no.
+// Stop recording, and take back what attaching has brought. Returns 0, -EPERM where nothing has attached, or
+// -ETIMEDOUT.
+int gp_control_detach(void);
+
+// Was that done? The next attachment begins with no.
 bool gp_control_is_to_detach(void);
 void gp_control_detached(void);
 

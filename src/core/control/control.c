@@ -27,6 +27,7 @@ enum { LEAVE_STEP_NS = 1000000, LEAVE_STEPS = 1000 };
 static _Atomic bool is_running; // in this process, or in its parent
 static bool is_child;
 static _Atomic bool is_removed;                 // the socket's file, for an exec
+static _Atomic bool is_unwanted;                // what has attached cannot reach it
 static const gp_control_attachment_t *attached; // NULL = it was there when the program started
 
 bool gp_control_is_stopped(void)
@@ -47,7 +48,7 @@ bool gp_control_is_wanted(void)
 static void open_all(void)
 {
     gp_control_bell_open();
-    if (wants_socket())
+    if (wants_socket() && gp_control_listener.fd < 0)
         gp_control_socket_open();
 }
 
@@ -137,8 +138,11 @@ static void *serve(void *unused)
     }
     if (attached != NULL || is_child)
         open_all();
-    while (!gp_control_is_to_detach())
+    while (!gp_control_is_to_detach()) {
         serve_once();
+        if (atomic_load_explicit(&is_unwanted, memory_order_acquire))
+            gp_control_detach();
+    }
     detach();
     return NULL;
 }
@@ -174,12 +178,31 @@ int gp_control_attach(const gp_control_attachment_t *attachment)
     gp_ticks_init();
     is_child = false;
     atomic_store_explicit(&is_leaving, false, memory_order_release);
+    atomic_store_explicit(&is_unwanted, false, memory_order_relaxed);
     attached = attachment;
+    int error = gp_control_socket_open();
     gp_thread_own_be_named(true);
-    begin();
-    if (!is_running)
-        attached = NULL;
-    return is_running ? 0 : -EAGAIN;
+    if (error == 0)
+        begin();
+    if (is_running)
+        return 0;
+    gp_thread_own_be_named(false);
+    gp_control_socket_remove();
+    gp_control_socket_forget();
+    attached = NULL;
+    return error != 0 ? error : -EAGAIN;
+}
+
+int gp_control_leave(void)
+{
+    if (attached == NULL)
+        return -EPERM;
+    atomic_store_explicit(&is_unwanted, true, memory_order_release);
+    gp_control_bell_ring();
+    struct timespec pause = {.tv_nsec = LEAVE_STEP_NS};
+    for (int i = 0; i < LEAVE_STEPS && is_running; i++)
+        syscall(SYS_nanosleep, &pause, NULL);
+    return is_running ? -ETIMEDOUT : 0;
 }
 
 void gp_control_in_child(void)

@@ -17,13 +17,15 @@ bool gp_control_is_stopped(void);
 // Begin; at load.
 void gp_control_start(void);
 
-// Begin in a process that runs already. What belongs to that is done by control's thread: `begin` before it takes
-// requests, `look` now and then, `end` once GP_CONTROL_DETACH asks for it. Returns 0 or a negative errno value.
+// Begin in a process that runs already. There is a socket on return, or nothing has begun. What belongs to attaching is
+// done by control's thread: `begin` before it takes requests, `look` now and then, `end` once GP_CONTROL_DETACH asks
+// for it, or gp_control_leave(), where there is no way to ask. Both return 0 or a negative errno value.
 typedef struct gp_control_attachment {
     void (*begin)(void), (*look)(void), (*end)(void);
 } gp_control_attachment_t;
 
 int gp_control_attach(const gp_control_attachment_t *attachment);
+int gp_control_leave(void);
 
 // Is there control's thread? One that is just leaving is waited for.
 bool gp_control_is_running(void);

@@ -22,33 +22,6 @@ gp_held_t gp_control_listener = {.fd = -1};
 static char path[GP_PLACE_SIZE + GP_CONTROL_SOCKET_NAME_SIZE]; // "" = there is none
 static int path_pid;                                           // which made it
 
-static uint64_t own_start_time(void)
-{
-    char text[1024];
-    int fd = open("/proc/thread-self/../../stat", O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    text[length > 0 ? length : 0] = '\0';
-    return gp_census_start_time(text);
-}
-
-static int open_directory(const char *runtime, char *directory)
-{
-    if (!gp_census_place(runtime, geteuid(), directory, GP_PLACE_SIZE))
-        return -ENAMETOOLONG;
-    if (mkdir(directory, 0700) != 0 && errno != EEXIST)
-        return -errno;
-    return gp_census_place_open(directory, geteuid());
-}
-
-static int open_place(char *directory)
-{
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    int fd = runtime != NULL && runtime[0] == '/' ? open_directory(runtime, directory) : -ENOENT;
-    return fd >= 0 ? fd : open_directory(NULL, directory);
-}
-
 // It gets its name once it can be connected to: a name that cannot is one of a process that is gone.
 static int listen_in(int directory, const char *name)
 {
@@ -75,11 +48,11 @@ static int try_to_open(void)
 {
     char directory_path[GP_PLACE_SIZE], name[GP_CONTROL_SOCKET_NAME_SIZE];
     uint64_t name_space = gp_census_name_space();
-    int directory = open_place(directory_path);
+    int directory = gp_census_place_make(directory_path);
     if (directory < 0)
         return directory;
     gp_control_socket_tidy(directory, name_space);
-    gp_control_socket_name(getpid(), own_start_time(), name_space, name);
+    gp_control_socket_name(getpid(), name_space, name);
     path_pid = getpid();
     snprintf(path, sizeof(path), "%s/%s", directory_path, name);
     int fd = listen_in(directory, name);
@@ -92,12 +65,13 @@ static int try_to_open(void)
 }
 
 // A host that closes all descriptors may do so in the middle of it.
-void gp_control_socket_open(void)
+int gp_control_socket_open(void)
 {
     gp_held_close(&gp_control_listener);
     int error = gp_settings_are_refused() ? -EPERM : try_to_open();
     for (int i = 1; i < TRIES && error != 0 && error != -EPERM && error != -ENAMETOOLONG; i++)
         error = try_to_open();
+    return error;
 }
 
 void gp_control_socket_remove(void)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What `greenprof attach` calls in a process that runs already, once the core is loaded into it.
 //
-// Model: the call comes on a thread of the program's that is borrowed for it, on a stack of its own, every signal
-// blocked. It only starts control's thread, which does the rest: it takes the calls that modules have bound already
-// (got.h), asks the interpreter to let greenprof look at what it has imported, and opens the socket, by which the
-// command starts a capture. Detaching, which is asked for by the same way, takes all of that back.
+// Model: the call comes on a thread that the command has created for it, every signal blocked. It opens the socket, by
+// which the command starts a capture, and starts control's thread, which does the rest: it takes the calls that modules
+// have bound already (got.h), and asks the interpreter to let greenprof look at what it has imported. Detaching, which
+// is asked for by the same way, takes all of that back; where the command cannot reach the socket, one more call does.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -74,6 +74,8 @@ int prof_core_attach(const char *settings)
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
     if (first() != gp_core_own_interface())
         return -EEXIST; // another core is the active one
+    if (settings == NULL)
+        return gp_control_leave();
     if (gp_control_is_running())
         return 0;
     if (strlen(settings) >= sizeof(given))

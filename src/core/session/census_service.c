@@ -56,22 +56,11 @@ static uint64_t own_start_time(void)
     return gp_census_start_time(text);
 }
 
-static int open_directory(const char *runtime)
-{
-    if (!gp_census_place(runtime, geteuid(), place.directory, sizeof(place.directory)))
-        return -ENAMETOOLONG;
-    if (mkdir(place.directory, 0700) != 0 && errno != EEXIST)
-        return -errno;
-    return gp_census_place_open(place.directory, geteuid());
-}
-
 int gp_census_service_place(void)
 {
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
     if (gp_settings_are_refused()) // the asker could be anyone
         return -EPERM;
-    int fd = runtime != NULL && runtime[0] == '/' ? open_directory(runtime) : -ENOENT;
-    return fd >= 0 ? fd : open_directory(NULL);
+    return gp_census_place_make(place.directory);
 }
 
 // Let this thread, which blocks all signals, be asked, and say so; or say it no more.

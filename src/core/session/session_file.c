@@ -2,11 +2,15 @@
 #include "session/session_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/writer_file.h"
+#include "collect/collector.h"
 #include "model/size_limit.h"
 #include "session/session_records.h"
 #include "settings.h"
@@ -49,7 +53,8 @@ static bool find_path(char *path, size_t size, bool is_own)
     int owner = wish.path[0] != '\0' ? wish.pid : (int)gp_setting_number(GP_SETTING_PID);
     if (limit == NULL || !gp_size_limit_parse(limit, &gp_session_recording.writer.max_bytes))
         gp_session_recording.writer.max_bytes = 0;
-    bool found = gp_recording_path(wanted, owner, path, size);
+    gp_session_recording.writer.lent = wish.lent;
+    bool found = (is_own || wish.lent == 0) && gp_recording_path(wanted, owner, path, size);
     if (found && is_own && wish.is_asked && wish.path[0] == '\0')
         found = find_free_name(path, size);
     if (found && is_own && gp_writer_file_is_taken(path))
@@ -77,6 +82,8 @@ void gp_session_open_later(void)
     char path[4096];
     if (find_path(path, sizeof(path), false))
         gp_writer_open_later(&gp_session_recording.writer, path, &gp_session_recording.header);
+    else
+        gp_writer_fail(&gp_session_recording.writer, -ENOENT);
     gp_recording_meta(&gp_session_recording);
     gp_recording_labels(&gp_session_recording);
 }
@@ -93,4 +100,19 @@ int gp_session_open_now(unsigned frequency_hz)
         gp_recording_labels(&gp_session_recording);
     }
     return error;
+}
+
+int gp_session_descriptor(void)
+{
+    const gp_writer_t *writer = &gp_session_recording.writer;
+    struct stat file;
+    int fd = -1;
+    gp_drain_enter();
+    if (!gp_writer_is_busy(writer) && writer->fd >= 0) // else the writing thread changes it
+        fd = fcntl(writer->fd, F_DUPFD_CLOEXEC, 0);
+    bool is_ours = fd >= 0 && fstat(fd, &file) == 0 && file.st_dev == writer->device && file.st_ino == writer->inode;
+    gp_drain_leave();
+    if (fd >= 0 && !is_ours) // the host has closed ours
+        syscall(SYS_close, fd);
+    return is_ours ? fd : -1;
 }

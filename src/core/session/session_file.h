@@ -14,6 +14,7 @@ typedef struct gp_session_wish {     // beyond the environment; all zero = nothi
     unsigned flush_ms;               // 0 = as the environment says
     int clock;                       // enum prof_clock, -1 = as the environment says
     bool makes_directory;            // again, where it is gone as a child begins its file
+    int lent;                        // a descriptor of the file, which is the asked process' alone; 0 = none
     char path[GP_CONTROL_PATH_SIZE]; // "" = GREENPROF_OUTPUT; no file that is there is replaced then
 } gp_session_wish_t;
 
@@ -33,6 +34,10 @@ bool gp_session_path(char *path, size_t size);
 // Returns 0 or a negative errno value.
 int gp_session_open_now(unsigned frequency_hz);
 void gp_session_open_later(void);
+
+// A new descriptor of the present recording's file, by which it is known; -1 = there is none, or it is being written
+// just now.
+int gp_session_descriptor(void);
 
 // Begin the recording in memory.
 void gp_session_begin_recording(unsigned frequency_hz);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/session_flush.h"
 
+#include <errno.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,7 +52,8 @@ void gp_session_rings_make(bool is_late)
 {
     char path[4096];
     gp_drain_enter();
-    rings_error = keeps_rings && gp_session_path(path, sizeof(path)) ? gp_ring_file_begin(path) : 0;
+    bool has_path = keeps_rings && gp_session_path(path, sizeof(path));
+    rings_error = !has_path ? 0 : gp_session_recording.writer.lent != 0 ? -EXDEV : gp_ring_file_begin(path);
     gp_drain_leave();
     if (rings_error != 0 && !is_late) // else the command says it
         gp_closing_say_no_rings(rings_error);

@@ -11,6 +11,7 @@
 
 #include "base/file_stamp.h"
 #include "base/memory.h"
+#include "base/regular_file.h"
 #include "symbol/compressed.h"
 
 int gp_elf_read(const gp_elf_t *elf, uint64_t offset, void *bytes, size_t len)
@@ -67,11 +68,10 @@ int gp_elf_open(gp_elf_t *elf, const char *path)
 {
     struct stat status;
     memset(elf, 0, sizeof(*elf));
-    // O_NONBLOCK: a path may have become a FIFO, and this must not wait for a writer.
-    elf->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    elf->fd = gp_regular_file_open(AT_FDCWD, path, 0); // a capture may name anything
     if (elf->fd < 0)
-        return -errno;
-    if (fstat(elf->fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+        return elf->fd;
+    if (fstat(elf->fd, &status) < 0) {
         gp_elf_close(elf);
         return -ENOEXEC;
     }

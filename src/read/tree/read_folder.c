@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "tree/sources.h"
 
 typedef struct reading {
@@ -21,9 +22,11 @@ typedef struct reading {
 static char *read_file(const char *path, size_t *len)
 {
     char *text = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    int fd = gp_regular_file_open(AT_FDCWD, path, 0);
+    if (fd < 0) {
+        errno = -fd;
         return NULL;
+    }
     int result = gp_spans_read_all(fd, &text, len);
     close(fd);
     if (result == 0)

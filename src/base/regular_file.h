@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Opening what another has named, or put by a name, for reading: a regular file, or nothing. A device may do something
+// by being opened alone (a watchdog), a pipe waits for a writer; so it is judged before it is opened.
+//
+// Signals: safe; changes errno.
+#pragma once
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// What is open with O_PATH, opened for reading. Returns a descriptor, -ENOEXEC where it is no regular file, or another
+// negative errno value.
+static inline int gp_regular_file_of(int seen)
+{
+    char link[40];
+    struct stat status;
+    if (fstat(seen, &status) != 0)
+        return -errno;
+    if (!S_ISREG(status.st_mode))
+        return -ENOEXEC;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", seen);
+    int fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    return fd >= 0 ? fd : -errno;
+}
+
+// Open it. Returns as gp_regular_file_of().
+//   directory: that `path` begins in; AT_FDCWD as for openat(2).
+//   flags:     O_NOFOLLOW, or 0.
+static inline int gp_regular_file_open(int directory, const char *path, int flags)
+{
+    int seen = openat(directory, path, O_PATH | O_CLOEXEC | flags);
+    if (seen < 0)
+        return -errno;
+    int fd = gp_regular_file_of(seen);
+    close(seen);
+    if (fd != -ENOENT)
+        return fd;
+    fd = openat(directory, path,
+                O_RDONLY | O_NONBLOCK | O_CLOEXEC | flags); // there is no /proc, and it was a file just now
+    return fd >= 0 ? fd : -errno;
+}
