@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "collect/perf_probe.h"
 #include "collect/sampling_signal.h"
@@ -149,7 +151,7 @@ static void set_engine(const gp_clock_engine_t *chosen)
     gp_unlock(&timer_lock);
 }
 
-int gp_timers_start_again(gp_thread_t *self)
+static int timers_try_engine(gp_thread_t *self)
 {
     if (engine == &gp_clock_perf && gp_perf_is_fatal())
         return -EPERM;
@@ -158,6 +160,18 @@ int gp_timers_start_again(gp_thread_t *self)
         return error;
     gp_lock(&timer_lock);
     error = arm(self, engine);
+    gp_unlock(&timer_lock);
+    return error;
+}
+
+int gp_timers_start_again(gp_thread_t *self)
+{
+    int error = timers_try_engine(self);
+    if (error != -ENOTSUP)
+        return error;
+    gp_lock(&timer_lock);
+    arm_or_count(self);
+    error = self->timer.armed ? 0 : -ENOTSUP;
     gp_unlock(&timer_lock);
     return error;
 }
@@ -177,7 +191,7 @@ static int arm_self(gp_thread_t *self)
         return gp_timers_start_again(self);
     for (int i = 0; gp_clock_engines[i] != NULL && error != 0; i++) {
         set_engine(gp_clock_engines[i]);
-        error = gp_timers_start_again(self);
+        error = timers_try_engine(self);
     }
     if (error != 0)
         set_engine(NULL);
@@ -282,11 +296,12 @@ void gp_timers_before_exec(void)
     // A signal still pending when the new image starts would kill it: the timer goes first, what it had sent is
     // delivered on the way out of the system call that removes it.
     // Nor may the collector, which looks for threads without a timer, give it a new one.
+    gp_thread_t *self = gp_thread_find((pid_t)syscall(SYS_gettid)); // it may not know yet that it has a timer
     gp_lock(&timer_lock);
     leaving = true;
-    if (frequency != 0 && gp_thread_self != NULL) {
-        gp_unsampled_keep(gp_thread_self);
-        gp_timer_disarm(&gp_thread_self->timer);
+    if (frequency != 0 && self != NULL) {
+        gp_unsampled_keep(self);
+        gp_timer_disarm(&self->timer);
         gp_sampling_signal_take_off(gp_sampling_signal());
     }
     gp_unlock(&timer_lock);
@@ -297,8 +312,9 @@ void gp_timers_after_failed_exec(void)
     gp_lock(&timer_lock);
     leaving = false;
     gp_unlock(&timer_lock);
-    if (gp_thread_self != NULL)
-        arm_if_sampling(gp_thread_self);
+    gp_thread_t *self = gp_thread_find((pid_t)syscall(SYS_gettid));
+    if (self != NULL)
+        arm_if_sampling(self);
 }
 
 void gp_timers_hold(void)
