@@ -350,6 +350,7 @@ enum gp_end_reason {
     GP_END_ASKED = 6,  // recording: greenprof stop
     GP_END_TURNED = 7, // recording goes on in the next part
     GP_END_KILLED = 8, // the process left no end; greenprof recover wrote this one
+    GP_END_SANDBOX = 9, // the process is under a filter, or in a mode, in which a call of greenprof's would kill it
 };
 
 typedef struct gp_end_record {

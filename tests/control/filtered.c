@@ -24,7 +24,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "filter_calls.h"
+#include "base/filter_calls.h"
 
 enum { CODE_MAX = 512, BURN_MS = 30 };
 

@@ -52,10 +52,16 @@ static bool is_survived(void)
     return is_known && WIFEXITED(status) && WEXITSTATUS(status) == SURVIVED;
 }
 
+static _Atomic enum { NOT_KNOWN, FATAL, NOT_FATAL } answer;
+
 bool gp_perf_is_fatal(void)
 {
-    static enum { NOT_KNOWN, FATAL, NOT_FATAL } answer;
     if (answer == NOT_KNOWN)
         answer = has_filter() && !is_survived() ? FATAL : NOT_FATAL;
     return answer == FATAL;
+}
+
+void gp_perf_forbid(void)
+{
+    answer = FATAL;
 }

@@ -8,3 +8,6 @@
 // A filter that comes after the first call is not seen.
 // Threads: one at a time. Signals: not safe. Cost: the first call reads a file of /proc; with a filter, a vfork.
 bool gp_perf_is_fatal(void);
+
+// It will be from now on: no event is opened any more. Any thread.
+void gp_perf_forbid(void);

@@ -48,6 +48,8 @@ int gp_timers_choose_engine(const char *name)
 
 static int arm(gp_thread_t *thread, const gp_clock_engine_t *with)
 {
+    if (with == &gp_clock_perf && gp_perf_is_fatal())
+        return -EPERM;
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     gp_timer_prepare(&thread->timer, frequency, (uint32_t)tid * 2654435761u ^ (uint32_t)gp_ticks());
     // One that is met while sampling is younger than that: what it has used is in its first sample, or in no profile.
@@ -81,7 +83,8 @@ static void arm_again(gp_thread_t *thread)
     const gp_clock_engine_t *with = atomic_load_explicit(&thread->timer.engine, memory_order_relaxed);
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
-    if (gp_timer_arm(&thread->timer, with, tid, gp_sampling_signal()) != 0)
+    bool is_fatal = with == &gp_clock_perf && gp_perf_is_fatal();
+    if (is_fatal || gp_timer_arm(&thread->timer, with, tid, gp_sampling_signal()) != 0)
         arm_or_count(thread);
 }
 
@@ -113,7 +116,7 @@ static const gp_thread_watch_t watch = {arm_if_sampling, on_exit_of};
 // still there while it runs destructors after ours, the sampling signal blocked.
 static bool is_over_or_own(pid_t tid)
 {
-    if (gp_thread_may_be_own(tid))
+    if (gp_thread_may_be_own(tid) || (gp_thread_any_has_left() && gp_task_differs(tid)))
         return true;
     return gp_thread_has_ended(tid) ? !gp_task_takes(tid, gp_sampling_signal()) : !gp_task_is_there(tid);
 }
@@ -153,7 +156,7 @@ static void set_engine(const gp_clock_engine_t *chosen)
 
 static int timers_try_engine(gp_thread_t *self)
 {
-    if (engine == &gp_clock_perf && gp_perf_is_fatal())
+    if (engine == &gp_clock_perf && gp_perf_is_fatal()) // without the lock, the first time
         return -EPERM;
     int error = engine->start != NULL ? engine->start() : 0;
     if (error != 0)

@@ -39,5 +39,8 @@ void gp_control_in_child(void);
 void gp_control_before_exec(void);
 void gp_control_after_failed_exec(void);
 
+// Control's thread looks whether it may stay. Signals: safe.
+void gp_control_wake(void);
+
 // The process ends: there is no socket any more. Signals: safe.
 void gp_control_end(void);

@@ -103,6 +103,9 @@ static const char *note(const gp_closing_t *closing, char *text, size_t size)
     bool worked =
         getrusage(RUSAGE_CHILDREN, &usage) == 0 && (usage.ru_utime.tv_sec > 0 || usage.ru_utime.tv_usec >= 1000);
     size_t used = (size_t)budget_note(closing, text, size);
+    if (closing->is_sandboxed)
+        used += (size_t)snprintf(text + used, size - used, "%srecorded up to the sandbox that the program has entered",
+                                 used > 0 ? ", " : "");
     if (used > 0)
         used += (size_t)snprintf(text + used, size - used, ", ");
     if (closing->unprofiled > 0)

@@ -20,6 +20,7 @@ typedef struct gp_closing {
     uint64_t unprofiled;               // children by fork
     unsigned parts;                    // of the recording, before this one
     char rested[GP_RESTED_WORDS_SIZE]; // how much of it was recorded, "" = all
+    bool is_sandboxed;                 // it ends before the program does
     bool is_whole;                     // all of it is written
     bool is_full;                      // as far as it may be: the program went on
 } gp_closing_t;
