@@ -35,5 +35,6 @@ size_t gp_closing_line_no_rings(char line[GP_CLOSING_LINE_SIZE], const char *nam
 //   what: "nothing", "not all of it". why: in words.
 size_t gp_closing_line_failed(char line[GP_CLOSING_LINE_SIZE], const char *name, const char *what, const char *why);
 
-// Why a file ends before its program does.
-#define GP_CLOSING_FULL "it has the size that it was to have at most"
+// Why a file ends before its program does, or is not there.
+#define GP_CLOSING_SANDBOX "its seccomp filter kills for calls of greenprof's"
+#define GP_CLOSING_FULL    "it has the size that it was to have at most"

@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 
+// Is the process under a filter? Threads: one at a time. Signals: not safe. Cost: reads a file of /proc.
+bool gp_perf_has_filter(void);
+
 // Would perf_event_open() end this process? Where the process has a filter, a child on the same memory tries it.
 // A filter that comes after the first call is not seen.
 // Threads: one at a time. Signals: not safe. Cost: the first call reads a file of /proc; with a filter, a vfork.

@@ -162,6 +162,16 @@ void gp_closing_say_failed(int error)
                                                error == -ENXIO ? "it is a pipe that nothing reads" : strerror(-error)));
 }
 
+void gp_closing_say_sandboxed(void)
+{
+    char line[GP_CLOSING_LINE_SIZE];
+    asked_t asked;
+    if (!read_asked(&asked))
+        return;
+    size_t length = gp_closing_line_failed(line, asked.name, "nothing", GP_CLOSING_SANDBOX);
+    (void)!write(STDERR_FILENO, line, length);
+}
+
 void gp_closing_say_no_rings(int error)
 {
     char line[GP_CLOSING_LINE_SIZE];
