@@ -47,8 +47,8 @@ static uint64_t sum(const uint64_t *values, uint64_t count, const enum gp_counte
     sum(values, count, (const enum gp_counter[]){__VA_ARGS__},                                                         \
         sizeof((const enum gp_counter[]){__VA_ARGS__}) / sizeof(enum gp_counter))
 
-// Of threads that no signal can reach; where there is no sample at all, all that was used. What has been used since each
-// thread's last sample is none of it.
+// Of threads that no signal can reach; where there is no sample at all, all that was used. What has been used since
+// each thread's last sample is none of it.
 static uint64_t losses_unsampled(const uint64_t *values, uint64_t count)
 {
     enum { WORTH_NS = 10000000 };

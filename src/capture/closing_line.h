@@ -13,9 +13,9 @@ enum { GP_CLOSING_LINE_SIZE = 4096, GP_CLOSING_NAME_SIZE = 1024 }; // a pipe tak
 typedef struct gp_losses { // what a recording lacks
     uint64_t samples;
     uint64_t unsampled_ns; // CPU time that could have no sample, where that is worth a word
-    uint64_t spans;      // on their way to the capture, or to a consumer
-    uint64_t coroutines; // times that what a coroutine did could not be written
-    uint64_t others;     // waits, long slices, their delays, the timeline's
+    uint64_t spans;        // on their way to the capture, or to a consumer
+    uint64_t coroutines;   // times that what a coroutine did could not be written
+    uint64_t others;       // waits, long slices, their delays, the timeline's
 } gp_losses_t;
 
 //   values: [count]: enum gp_counter.

@@ -31,7 +31,8 @@ void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing
 // Say that nothing is recorded, and why: a negative errno value. The thread that loads the library.
 void gp_closing_say_failed(int error);
 
-// Say that nothing is recorded, as the process is in a sandbox that kills: by getpid() and write(), and no other system call.
+// Say that nothing is recorded, as the process is in a sandbox that kills: by getpid() and write(), and no other system
+// call.
 void gp_closing_say_sandboxed(void);
 
 // Say that there is no ring file (ring_file.h), and why: a negative errno value. The thread that loads the library.
