@@ -225,6 +225,11 @@ void gp_control_after_failed_exec(void)
     gp_control_bell_ring();
 }
 
+bool gp_control_owns(int fd)
+{
+    return (fd == gp_control_listener.fd && gp_held_is_there(&gp_control_listener)) || gp_control_bell_owns(fd);
+}
+
 void gp_control_wake(void)
 {
     if (is_running)

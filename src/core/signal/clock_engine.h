@@ -60,6 +60,9 @@ static inline bool gp_clock_lacks_info(const siginfo_t *info)
 // A timer could not be taken away: its signals go on, and need their handler. Any thread.
 extern _Atomic bool gp_clock_goes_on;
 
+// Is it the descriptor of an event by which a thread of this process is sampled? Signals: safe; changes errno.
+bool gp_clock_perf_owns(int fd);
+
 // Is there no such thread of this process? Changes errno. Not in a handler.
 bool gp_clock_has_ended(pid_t tid);
 

@@ -48,6 +48,14 @@ static bool perf_is_there(const event_t *event)
            fcntl(event->fd, F_GETSIG) == event->signal_number;
 }
 
+bool gp_clock_perf_owns(int fd)
+{
+    struct f_owner_ex owner;
+    uint64_t id = 0;
+    return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 && id != 0 && fcntl(fd, F_GETOWN_EX, &owner) == 0 &&
+           owner.type == F_OWNER_TID && fcntl(fd, F_GETSIG) != 0;
+}
+
 static int direct_to_thread(const event_t *event)
 {
     struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = event->tid};
@@ -120,7 +128,7 @@ static void abandon(gp_timer_t *timer)
 {
     // The event is shared with the parent: disabling it would stop the parent's.
     if (timer->armed && perf_is_there(event_of(timer)))
-        close(event_of(timer)->fd);
+        close_event(event_of(timer)->fd);
     timer->armed = false;
     event_of(timer)->fd = -1;
 }
