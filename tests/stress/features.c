@@ -46,6 +46,7 @@ static const feature_t all[] = {
     {.name = "closed_descriptors", .step = feature_closed_descriptors, .every = 20},
     {.name = "replaced_descriptors", .step = feature_replaced_descriptors, .every = 20},
     {.name = "signal_queue", .step = feature_signal_queue, .every = 2},
+    {.name = "queued_signal", .step = feature_signal_queue, .every = 2}, // samples by a real-time one: see `stress`
     {.name = "rights", .step = feature_rights, .every = 20},
     {.name = "chroot_exec", .step = feature_chroot_exec, .every = 20},
     {.name = "setuid", .step = feature_setuid, .every = 2},
