@@ -223,13 +223,14 @@ static void own_stand_back(void)
     const struct sched_param none = {0};
     cpu_set_t mine;
     int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+    // First: without priority it may have no turn where it is.
+    if (CPU_COUNT(&first_processors) > 0 && sched_getaffinity(0, sizeof(mine), &mine) == 0 &&
+        !CPU_EQUAL(&mine, &first_processors))
+        sched_setaffinity(0, sizeof(first_processors), &first_processors);
     if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE)
         sched_setscheduler(0, SCHED_OTHER, &none);
     if (getpriority(PRIO_PROCESS, 0) < first_nice) // Linux: of the thread
         setpriority(PRIO_PROCESS, 0, first_nice);
-    if (CPU_COUNT(&first_processors) > 0 && sched_getaffinity(0, sizeof(mine), &mine) == 0 &&
-        !CPU_EQUAL(&mine, &first_processors))
-        sched_setaffinity(0, sizeof(first_processors), &first_processors);
 }
 
 static _Atomic bool is_named;
