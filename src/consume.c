@@ -51,7 +51,8 @@ static gp_delivery_t *delivery_at(size_t i)
 static int start_thread(gp_delivery_t *delivery)
 {
     pthread_t thread;
-    int error = prof_core_interface()->thread_start(gp_delivery_run, delivery, &thread);
+    delivery->may_stay = prof_core_interface()->may_stay;
+    int error = prof_core_interface()->helper_start(gp_delivery_run, delivery, &thread);
     if (error == 0)
         pthread_detach(thread);
     delivery->has_thread = error == 0;
@@ -154,11 +155,22 @@ static void end_all(void)
     gp_request_profiles_wait(deadline);
 }
 
+// Those of its threads that wait look whether they may stay. Signals: safe.
+static void wake_all(void)
+{
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
+        if (delivery_at(i) != NULL && delivery_at(i)->has_thread)
+            gp_queue_ring(&delivery_at(i)->queue);
+    gp_request_profiles_wake();
+    gp_shipping_wake();
+}
+
 static void prepare(void)
 {
     pthread_atfork(NULL, NULL, begin_anew);
     prof_core_interface()->at_end(end_all, gp_shipping_at_last);
     prof_core_interface()->add_counters(add_counters);
+    prof_core_interface()->wake_by(wake_all);
     snprintf(default_spool, sizeof(default_spool), "/var/tmp/greenprof-%u", (unsigned)geteuid());
 }
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/futex.h"
+#include "base/own_thread.h"
 #include "consumer/delivery.h"
 #include "interface.h"
 #include "request_files.h"
@@ -80,7 +81,7 @@ static int start_thread(void)
     bool had_thread = false;
     if (!atomic_compare_exchange_strong(&has_thread, &had_thread, true))
         return 0;
-    int error = prof_core_interface()->thread_start(run, NULL, &thread);
+    int error = prof_core_interface()->helper_start(run, NULL, &thread);
     if (error == 0)
         pthread_detach(thread);
     else
@@ -169,7 +170,8 @@ static void deal_with(place_t *place)
 static void rest(uint64_t used_ns)
 {
     uint64_t until = clock_ns(CLOCK_MONOTONIC) + REST * used_ns, now;
-    while (atomic_load_explicit(&waiting, memory_order_acquire) == 0 && (now = clock_ns(CLOCK_MONOTONIC)) < until) {
+    while (atomic_load_explicit(&waiting, memory_order_acquire) == 0 && prof_core_interface()->may_stay() &&
+           (now = clock_ns(CLOCK_MONOTONIC)) < until) {
         uint32_t heard = atomic_load_explicit(&bell, memory_order_acquire);
         if (atomic_load_explicit(&waiting, memory_order_acquire) == 0)
             gp_futex_wait(&bell, heard, until - now);
@@ -181,6 +183,10 @@ static void *run(void *argument)
     atomic_store_explicit(&thread_number, gp_delivery_stand_back(), memory_order_relaxed);
     for (;;) {
         uint32_t heard = atomic_load_explicit(&bell, memory_order_acquire);
+        if (!prof_core_interface()->may_stay()) {
+            atomic_store_explicit(&thread_number, 0, memory_order_relaxed);
+            return GP_THREAD_RETURNS;
+        }
         place_t *place = next_place();
         if (place == NULL) {
             gp_futex_wait(&bell, heard, UINT64_MAX);
@@ -195,6 +201,12 @@ static void *run(void *argument)
 }
 
 // --- on any other
+
+void gp_request_profiles_wake(void)
+{
+    if (atomic_load(&has_thread))
+        ring();
+}
 
 int gp_request_profiles_start(void)
 {

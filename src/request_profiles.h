@@ -20,6 +20,9 @@ int gp_request_profiles_wait(uint64_t deadline_ns);
 // The process ends and is to wait: the thread goes behind the program's no more. Signals: safe.
 void gp_request_profiles_hasten(void);
 
+// Its thread looks whether it may stay. Signals: safe.
+void gp_request_profiles_wake(void);
+
 // In a forked child.
 void gp_request_profiles_after_fork(void);
 

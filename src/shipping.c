@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/futex.h"
+#include "base/own_thread.h"
 #include "consumer/delivery.h"
 #include "consumer/directory.h"
 #include "consumer/url.h"
@@ -77,8 +78,11 @@ static void *run(void *argument)
 {
     shipping_t *shipping = argument;
     atomic_store_explicit(&shipping->thread, gp_delivery_stand_back(), memory_order_relaxed);
+    uint32_t stopped = GP_SHIP_STOP;
     shipping->result = run_shipper(&shipping->here);
     atomic_store_explicit(&shipping->thread, 0, memory_order_relaxed);
+    if (atomic_compare_exchange_strong(&shipping->state.order, &stopped, GP_SHIP_ON)) // by gp_shipping_wake()
+        return GP_THREAD_RETURNS;
     // One that has no more to do than another process does may begin again.
     atomic_store_explicit(&shipping->phase, shipping->result == -EBUSY ? NONE : OVER, memory_order_release);
     gp_futex_wake_all(&shipping->phase);
@@ -89,7 +93,7 @@ static int start_thread(shipping_t *shipping)
 {
     pthread_t thread;
     atomic_store_explicit(&shipping->phase, RUNS, memory_order_relaxed);
-    int error = prof_core_interface()->thread_start(run, shipping, &thread);
+    int error = prof_core_interface()->helper_start(run, shipping, &thread);
     if (error == 0)
         pthread_detach(thread);
     else
@@ -111,6 +115,22 @@ static void tell_to_finish(shipping_t *shipping)
     ring(shipping);
 }
 
+static bool runs(const shipping_t *shipping)
+{
+    return atomic_load_explicit(&shipping->phase, memory_order_acquire) == RUNS;
+}
+
+void gp_shipping_wake(void)
+{
+    for (size_t i = 0; i < OPEN_MAX_COUNT; i++) {
+        uint32_t on = GP_SHIP_ON;
+        if (!runs(&shippings[i]) || atomic_load_explicit(&shippings[i].thread, memory_order_relaxed) == 0)
+            continue;
+        atomic_compare_exchange_strong(&shippings[i].state.order, &on, GP_SHIP_STOP);
+        ring(&shippings[i]);
+    }
+}
+
 static int wait_over(shipping_t *shipping, uint64_t deadline_ns)
 {
     while (atomic_load_explicit(&shipping->phase, memory_order_acquire) == RUNS) {
@@ -120,11 +140,6 @@ static int wait_over(shipping_t *shipping, uint64_t deadline_ns)
         gp_futex_wait(&shipping->phase, RUNS, deadline_ns - now);
     }
     return 0;
-}
-
-static bool runs(const shipping_t *shipping)
-{
-    return atomic_load_explicit(&shipping->phase, memory_order_acquire) == RUNS;
 }
 
 // Called twice where it is exit() that ends the program: both have one limit.

@@ -31,6 +31,9 @@ bool gp_shipping_status(const char *url, prof_consumer_status_t *sum);
 // still there.
 void gp_shipping_count(uint64_t *lost, uint64_t *failed);
 
+// Threads that may not stay are told so: they begin anew where they were. Signals: safe.
+void gp_shipping_wake(void);
+
 // In a forked child: only atomics.
 void gp_shipping_after_fork(void);
 

@@ -47,11 +47,23 @@ static uint64_t sum(const uint64_t *values, uint64_t count, const enum gp_counte
     sum(values, count, (const enum gp_counter[]){__VA_ARGS__},                                                         \
         sizeof((const enum gp_counter[]){__VA_ARGS__}) / sizeof(enum gp_counter))
 
+// Of threads that no signal can reach; where there is no sample at all, all that was used. What has been used since
+// each thread's last sample is none of it.
+static uint64_t losses_unsampled(const uint64_t *values, uint64_t count)
+{
+    enum { WORTH_NS = 10000000 };
+    uint64_t ns = SUM(GP_COUNTER_UNSAMPLED_NS);
+    if (SUM(GP_COUNTER_SAMPLES) == 0)
+        ns += SUM(GP_COUNTER_PENDING_NS);
+    return ns >= WORTH_NS ? ns : 0;
+}
+
 gp_losses_t gp_losses_of(const uint64_t *values, uint64_t count)
 {
     return (gp_losses_t){
         .samples =
             SUM(GP_COUNTER_DROP_RING_FULL, GP_COUNTER_DROP_REENTERED, GP_COUNTER_DROP_NO_THREAD, GP_COUNTER_UNWRITTEN),
+        .unsampled_ns = losses_unsampled(values, count),
         .spans = SUM(GP_COUNTER_LOST_SPANS, GP_COUNTER_CONSUMERS_LOST, GP_COUNTER_UNWRITTEN_SPANS),
         .coroutines = SUM(GP_COUNTER_UNWRITTEN_LEDGERS),
         .others = SUM(GP_COUNTER_LOST_WAITS, GP_COUNTER_LOST_HOGS, GP_COUNTER_UNWRITTEN_HOGS,
@@ -72,6 +84,9 @@ static void put_losses(char *text, size_t size, const gp_losses_t *losses)
     bool any = losses->spans != 0 || losses->coroutines != 0 || losses->others != 0;
     size_t len = losses->samples != 0 ? (size_t)snprintf(text, size, "%" PRIu64 " lost", losses->samples)
                                       : (size_t)snprintf(text, size, any ? "no sample lost" : "none lost");
+    if (losses->unsampled_ns != 0)
+        len += (size_t)snprintf(text + len, size - len, ", but %.3f s of CPU time not sampled",
+                                (double)losses->unsampled_ns / 1e9);
     for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
         if (more[i].count != 0)
             len += (size_t)snprintf(text + len, size - len, ", %" PRIu64 " %s", more[i].count, more[i].what);

@@ -12,9 +12,10 @@ enum { GP_CLOSING_LINE_SIZE = 4096, GP_CLOSING_NAME_SIZE = 1024 }; // a pipe tak
 
 typedef struct gp_losses { // what a recording lacks
     uint64_t samples;
-    uint64_t spans;      // on their way to the capture, or to a consumer
-    uint64_t coroutines; // times that what a coroutine did could not be written
-    uint64_t others;     // waits, long slices, their delays, the timeline's
+    uint64_t unsampled_ns; // CPU time that could have no sample, where that is worth a word
+    uint64_t spans;        // on their way to the capture, or to a consumer
+    uint64_t coroutines;   // times that what a coroutine did could not be written
+    uint64_t others;       // waits, long slices, their delays, the timeline's
 } gp_losses_t;
 
 //   values: [count]: enum gp_counter.
@@ -35,5 +36,6 @@ size_t gp_closing_line_no_rings(char line[GP_CLOSING_LINE_SIZE], const char *nam
 //   what: "nothing", "not all of it". why: in words.
 size_t gp_closing_line_failed(char line[GP_CLOSING_LINE_SIZE], const char *name, const char *what, const char *why);
 
-// Why a file ends before its program does.
-#define GP_CLOSING_FULL "it has the size that it was to have at most"
+// Why a file ends before its program does, or is not there.
+#define GP_CLOSING_SANDBOX "its seccomp filter kills for calls of greenprof's"
+#define GP_CLOSING_FULL    "it has the size that it was to have at most"

@@ -344,12 +344,13 @@ enum gp_end_reason {
     GP_END_EXIT = 0,    // the process
     GP_END_STOPPED = 1, // the sampling
     GP_END_EXEC = 2,
-    GP_END_FAILED = 3, // the file could not be written any further
-    GP_END_CENSUS = 4, // the file is a census, not a capture
-    GP_END_FULL = 5,   // recording: the file has the size that was asked for
-    GP_END_ASKED = 6,  // recording: greenprof stop
-    GP_END_TURNED = 7, // recording goes on in the next part
-    GP_END_KILLED = 8, // the process left no end; greenprof recover wrote this one
+    GP_END_FAILED = 3,  // the file could not be written any further
+    GP_END_CENSUS = 4,  // the file is a census, not a capture
+    GP_END_FULL = 5,    // recording: the file has the size that was asked for
+    GP_END_ASKED = 6,   // recording: greenprof stop
+    GP_END_TURNED = 7,  // recording goes on in the next part
+    GP_END_KILLED = 8,  // the process left no end; greenprof recover wrote this one
+    GP_END_SANDBOX = 9, // the process is under a filter, or in a mode, in which a call of greenprof's would kill it
 };
 
 typedef struct gp_end_record {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "base/own_thread.h"
 
 enum {
     BATCH = 128,
@@ -352,6 +353,11 @@ void *gp_delivery_run(void *argument)
         delivery->state = NULL;
     for (bool is_closing = false; batch != NULL;) {
         uint32_t bell = gp_queue_bell(&delivery->queue);
+        if (!is_closing && delivery->may_stay != NULL && !delivery->may_stay()) {
+            atomic_store_explicit(&delivery->thread, 0, memory_order_relaxed);
+            free(batch);
+            return GP_THREAD_RETURNS;
+        }
         is_closing = atomic_load_explicit(&delivery->phase, memory_order_acquire) == GP_DELIVERY_CLOSING;
         step(delivery, batch, is_closing, bell);
         if (is_closing && is_done(delivery))

@@ -32,6 +32,7 @@ typedef struct gp_delivery {
     bool is_spool_stuck;                     // it took nothing at the last attempt
     _Atomic uint32_t phase;                  // enum gp_delivery_phase
     bool has_thread;
+    bool (*may_stay)(void); // asked by its thread, which otherwise ends for a moment; NULL = it may
     _Atomic int32_t thread; // its number, while it runs; 0: none
     struct {
         _Atomic uint64_t given, sent, refused, lost_queue, lost_end, fast, spooled, recovered, failures;

@@ -77,9 +77,12 @@ typedef struct gp_core_interface {
     void (*add_counters)(void (*add)(uint64_t counters[GP_COUNTER_COUNT]));
     // Called by prof_start() when all is done, no lock held; NULL = no more. It is quick, mostly.
     void (*profile_begun)(void (*begun)(void));
-    // As thread_start, of one that ends soon after may_stay() has become false.
+    // As thread_start, of one that ends soon after may_stay() has become false; it may return GP_THREAD_RETURNS then
+    // (base/own_thread.h).
     int (*helper_start)(void *(*run)(void *), void *argument, void *pthread_out);
     bool (*may_stay)(void);
+    // Called where threads that wait are to see that they may not stay; NULL = no more. Signals: safe.
+    void (*wake_by)(void (*wake)(void));
     // How many locations of samples were looked up so far, and a snapshot with nothing but those after the first
     // `since`: see gp_profile_latest().
     uint32_t (*looked_up)(void);

@@ -303,6 +303,8 @@ static int ship(const gp_here_t *here, const plan_t *plan, uint64_t id, const ch
     int status = gp_ship(&options);
     if (status == GP_SHIP_BUSY)
         return -EBUSY;
+    if (atomic_load_explicit(&here->state->order, memory_order_acquire) == GP_SHIP_STOP)
+        return -EAGAIN; // not all has arrived
     for (int i = 0; status == 0 && clean_up(folder, journal, last_look_ns) && i < LAST_LOOKS; i++) {
         const struct timespec tick = {.tv_nsec = FILE_TIME_NS};
         nanosleep(&tick, NULL);

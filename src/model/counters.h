@@ -40,7 +40,7 @@
     X(26, LOST_MODULES, lost_modules, 0, "modules too many to be kept: their functions have no names")                \
     X(27, SLOWED, slowed, 0, "intervals made longer, samples took more than an eighth of them")                      \
     X(28, TIMER_REPLACED, timer_replaced, 0,                                                                           \
-      "threads sampled at the kernel's tick at most (engine cpu): no descriptor was left for the engine chosen")  \
+      "threads sampled at the kernel's tick at most (engine cpu): they could not have the engine chosen")         \
     X(29, UNWRITTEN_HOGS, unwritten_hogs, 0, "long slices, or delays by them, not in the capture")                     \
     X(30, UNWRITTEN_ACTIVITIES, unwritten_spans, 0, "spans of the timeline not in the capture")                        \
     X(31, UNWRITTEN_COROS, unwritten_coros, 0, "times that there was no room for a coroutine's name in the capture")   \

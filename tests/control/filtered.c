@@ -24,15 +24,16 @@
 #include <string.h>
 #include <time.h>
 
-#include "filter_calls.h"
+#include "base/filter_calls.h"
 
 enum { CODE_MAX = 512, BURN_MS = 30 };
 
 static const struct call {
+    enum gp_filter_need need;
     long number;
     const char *name;
 } calls[] = {
-#define ROW(need, name, ...) {SYS_##name, #name},
+#define ROW(need, name, ...) {GP_CALL_##need, SYS_##name, #name},
     GP_FILTER_CALLS(ROW)
 #undef ROW
 };
@@ -191,7 +192,7 @@ static bool is_first(size_t at)
 static void print_names(void)
 {
     for (size_t i = 0; i < CALLS; i++)
-        if (is_first(i))
+        if (is_first(i) && calls[i].need != GP_CALL_ASKED)
             puts(calls[i].name);
 }
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "bpf.h"
+#include "base/bpf.h"
 
 enum { FILTERS = 1500, BODY = 30, CODE_MAX = 64, WORDS = 16, FIRST_ERROR = 1, ERRORS = 0xff };
 enum { NOT_TAKEN = 250, NOT_HERE = 251, INSTRUCTION_POINTER = offsetof(struct seccomp_data, instruction_pointer) };

@@ -44,6 +44,10 @@ static const feature_t all[] = {
     {.name = "stalled_pipe", .step = feature_stalled_pipe, .every = 80},
     {.name = "stalled_capture", .step = step_none, .every = 1},
     {.name = "closed_descriptors", .step = feature_closed_descriptors, .every = 20},
+    {.name = "replaced_descriptors", .step = feature_replaced_descriptors, .every = 20},
+    {.name = "signal_queue", .step = feature_signal_queue, .every = 2},
+    {.name = "queued_signal", .step = feature_signal_queue, .every = 2}, // samples by a real-time one: see `stress`
+    {.name = "rights", .step = feature_rights, .every = 20},
     {.name = "chroot_exec", .step = feature_chroot_exec, .every = 20},
     {.name = "setuid", .step = feature_setuid, .every = 2},
     {.name = "seccomp", .step = feature_seccomp, .every = 20},

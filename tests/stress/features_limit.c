@@ -3,6 +3,7 @@
 // process: the numbers below are in doc/limits.md.
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #include "features.h"
 
-enum { DESCRIPTORS = 64, DESCRIPTORS_USED = 32, OPEN_MAX = 4096, BLOCK_BYTES = 1 << 20 };
+enum { DESCRIPTORS = 64, DESCRIPTORS_USED = 32, OPEN_MAX = 4096, QUEUED = 200, BLOCK_BYTES = 1 << 20 };
 #define MEMORY_RESERVE ((size_t)256 << 20)
 #define TIGHT_RESERVE  ((size_t)256 << 10)
 #define TOO_MUCH       ((size_t)64 << 30)
@@ -107,6 +108,53 @@ static bool is_kept(int fd)
         if (*kept == fd)
             return true;
     return false;
+}
+
+// Others stand in the place of all that are open, and are closed again.
+uint64_t feature_replaced_descriptors(int id, int round)
+{
+    pthread_mutex_lock(&features_mutex);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (int fd = 3; fd < OPEN_MAX; fd++)
+        if (!is_kept(fd) && fd != null && fcntl(fd, F_GETFD) >= 0)
+            dup3(null, fd, O_CLOEXEC);
+    features_work(1, 200);
+    for (int fd = 3; fd < OPEN_MAX; fd++)
+        if (!is_kept(fd))
+            close(fd);
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    bool is_usable = fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC && close(fd) == 0;
+    pthread_mutex_unlock(&features_mutex);
+    return is_usable ? (uint64_t)(id + round) : features_fail("open");
+}
+
+static void limit_queue(void)
+{
+    setrlimit(RLIMIT_SIGPENDING, &(struct rlimit){QUEUED, QUEUED});
+}
+
+// No signal that comes has a place in the user's queue, and so none has a siginfo, while the program works.
+uint64_t feature_signal_queue(int id, int round)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const struct timespec none = {0};
+    sigset_t one, old;
+    siginfo_t info;
+    pthread_once(&once, limit_queue);
+    pthread_mutex_lock(&features_mutex);
+    sigemptyset(&one);
+    sigaddset(&one, SIGRTMIN + 8);
+    pthread_sigmask(SIG_BLOCK, &one, &old);
+    pthread_t self = pthread_self();
+    int queued = 0;
+    while (pthread_sigqueue(self, SIGRTMIN + 8, (union sigval){.sival_int = 0}) == 0)
+        queued++;
+    uint64_t value = features_work((uint64_t)(id + round), 1000);
+    while (sigtimedwait(&one, &info, &none) > 0)
+        queued--;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_mutex_unlock(&features_mutex);
+    return queued == 0 ? value : features_fail("a signal is missing");
 }
 
 // As a daemon does, those of whatever shares its process among them.

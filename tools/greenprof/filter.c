@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bpf.h"
-#include "filter_calls.h"
+#include "base/bpf.h"
+#include "base/filter_calls.h"
 #include "live_target.h"
 #include "message.h"
 
@@ -92,7 +92,7 @@ static enum gp_filter_need need_of(const call_t *call, bool is_carried)
 static bool is_good(enum gp_filter_need need, uint32_t word)
 {
     uint32_t action = word & SECCOMP_RET_ACTION_FULL;
-    if (action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG)
+    if (need == GP_CALL_ASKED || action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG)
         return true;
     if (need == GP_CALL_FALLBACK)
         return word == (SECCOMP_RET_ERRNO | ENOSYS) || action == SECCOMP_RET_TRACE; // without a tracer, ENOSYS
@@ -164,7 +164,8 @@ static void on_signal(int number)
 
 static bool is_to_rehearse(long number)
 {
-    return number != SYS_clone && number != SYS_exit && number != SYS_rt_sigreturn && number != SYS_restart_syscall;
+    return number != SYS_perf_event_open && number != SYS_clone && number != SYS_exit && number != SYS_rt_sigreturn &&
+           number != SYS_restart_syscall;
 }
 
 // Never returns. A thread and a signal make the calls that are no use by themselves.

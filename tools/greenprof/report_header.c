@@ -274,6 +274,8 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
         printf("  the capture has no end: the program still runs, was killed, or left by a system call of its own\n");
     else if (dataset->end_reason == GP_END_STOPPED)
         printf("  sampling ended before the program: it handles every signal that would do\n");
+    else if (dataset->end_reason == GP_END_SANDBOX)
+        printf("  recording ended before the program: its seccomp sandbox kills for calls of greenprof's\n");
     else if (dataset->end_reason == GP_END_KILLED)
         printf("  the program was killed, or left by a system call of its own: recovered\n");
     else if (dataset->end_reason == GP_END_FULL)

@@ -121,7 +121,11 @@ static void send(gp_timer_t *timer, pid_t tid, uint64_t now)
     info.si_value.sival_ptr = timer;
     gp_paced(timer)->sent_ns = now;
     atomic_store_explicit(&timer->sent, true, memory_order_relaxed);
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, info.si_signo, &info);
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, info.si_signo, &info) == 0)
+        return;
+    atomic_store_explicit(&timer->sent, false, memory_order_relaxed);
+    // EAGAIN: of real-time signals, where the user's queue is full.
+    atomic_store_explicit(&gp_paced(timer)->is_refused, errno != ESRCH && errno != EAGAIN, memory_order_relaxed);
 }
 
 // Returns when it is to be looked at again; 0 = it is not armed.

@@ -16,7 +16,7 @@
 enum { STATUS_BYTES = 8192, STACK_BYTES = 16384, SURVIVED = 1 };
 
 // Source: proc_pid_status(5): "Seccomp:\t2" is a process with a filter.
-static bool has_filter(void)
+bool gp_perf_has_filter(void)
 {
     static char text[STATUS_BYTES];
     int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -52,10 +52,16 @@ static bool is_survived(void)
     return is_known && WIFEXITED(status) && WEXITSTATUS(status) == SURVIVED;
 }
 
+static _Atomic enum { NOT_KNOWN, FATAL, NOT_FATAL } answer;
+
 bool gp_perf_is_fatal(void)
 {
-    static enum { NOT_KNOWN, FATAL, NOT_FATAL } answer;
     if (answer == NOT_KNOWN)
-        answer = has_filter() && !is_survived() ? FATAL : NOT_FATAL;
+        answer = gp_perf_has_filter() && !is_survived() ? FATAL : NOT_FATAL;
     return answer == FATAL;
+}
+
+void gp_perf_forbid(void)
+{
+    answer = FATAL;
 }

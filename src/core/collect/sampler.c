@@ -349,6 +349,15 @@ bool gp_sampler_end_unused(void)
     return is_unused;
 }
 
+void gp_sampler_end(void)
+{
+    gp_sampler_enter();
+    if (gp_timers_frequency() != 0)
+        stop_locked();
+    gp_sampling_signal_give_back();
+    gp_sampler_leave();
+}
+
 void gp_sampler_look_for_threads(void)
 {
     gp_sampler_enter();

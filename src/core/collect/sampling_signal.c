@@ -106,7 +106,7 @@ void gp_sampling_signal_give_back(void)
     int number = gp_sampling_signal();
     struct sigaction ignored;
     atomic_store_explicit(&wanted, false, memory_order_release);
-    if (!is_ours(number))
+    if (!is_ours(number) || atomic_load_explicit(&gp_clock_goes_on, memory_order_relaxed))
         return;
     memset(&ignored, 0, sizeof(ignored));
     ignored.sa_handler = SIG_IGN; // drops what is pending, for any thread

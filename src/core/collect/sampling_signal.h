@@ -3,8 +3,8 @@
 //
 // SIGPROF, unless the host handles it or GREENPROF_SIGNAL names another: then the first of the others without a
 // handler. Those are SIGSTKFLT, which nothing on Linux raises, and then real-time signals from the last one down. The
-// latter are the second choice because they queue: while a thread blocks one, every period adds to its queue, and a
-// full queue makes the kernel send SIGIO instead (fcntl(2), F_SETSIG), which kills.
+// latter are the second choice because they queue: while a thread blocks one, every period adds to its queue, and
+// where that is full the engine `perf` would kill (signal/clock_perf.c), so that `cpu` is used with them.
 #pragma once
 
 #include <signal.h>

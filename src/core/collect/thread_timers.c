@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "collect/perf_probe.h"
 #include "collect/sampling_signal.h"
@@ -47,6 +49,8 @@ int gp_timers_choose_engine(const char *name)
 
 static int arm(gp_thread_t *thread, const gp_clock_engine_t *with)
 {
+    if (with == &gp_clock_perf && gp_perf_is_fatal())
+        return -EPERM;
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     gp_timer_prepare(&thread->timer, frequency, (uint32_t)tid * 2654435761u ^ (uint32_t)gp_ticks());
     // One that is met while sampling is younger than that: what it has used is in its first sample, or in no profile.
@@ -80,7 +84,8 @@ static void arm_again(gp_thread_t *thread)
     const gp_clock_engine_t *with = atomic_load_explicit(&thread->timer.engine, memory_order_relaxed);
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
-    if (gp_timer_arm(&thread->timer, with, tid, gp_sampling_signal()) != 0)
+    bool is_fatal = with == &gp_clock_perf && gp_perf_is_fatal();
+    if (is_fatal || gp_timer_arm(&thread->timer, with, tid, gp_sampling_signal()) != 0)
         arm_or_count(thread);
 }
 
@@ -112,7 +117,7 @@ static const gp_thread_watch_t watch = {arm_if_sampling, on_exit_of};
 // still there while it runs destructors after ours, the sampling signal blocked.
 static bool is_over_or_own(pid_t tid)
 {
-    if (gp_thread_may_be_own(tid))
+    if (gp_thread_may_be_own(tid) || (gp_thread_any_has_left() && gp_task_differs(tid)))
         return true;
     return gp_thread_has_ended(tid) ? !gp_task_takes(tid, gp_sampling_signal()) : !gp_task_is_there(tid);
 }
@@ -150,15 +155,27 @@ static void set_engine(const gp_clock_engine_t *chosen)
     gp_unlock(&timer_lock);
 }
 
-int gp_timers_start_again(gp_thread_t *self)
+static int timers_try_engine(gp_thread_t *self)
 {
-    if (engine == &gp_clock_perf && gp_perf_is_fatal())
+    if (engine == &gp_clock_perf && gp_perf_is_fatal()) // without the lock, the first time
         return -EPERM;
     int error = engine->start != NULL ? engine->start() : 0;
     if (error != 0)
         return error;
     gp_lock(&timer_lock);
     error = arm(self, engine);
+    gp_unlock(&timer_lock);
+    return error;
+}
+
+int gp_timers_start_again(gp_thread_t *self)
+{
+    int error = timers_try_engine(self);
+    if (error != -ENOTSUP)
+        return error;
+    gp_lock(&timer_lock);
+    arm_or_count(self);
+    error = self->timer.armed ? 0 : -ENOTSUP;
     gp_unlock(&timer_lock);
     return error;
 }
@@ -178,7 +195,7 @@ static int arm_self(gp_thread_t *self)
         return gp_timers_start_again(self);
     for (int i = 0; gp_clock_engines[i] != NULL && error != 0; i++) {
         set_engine(gp_clock_engines[i]);
-        error = gp_timers_start_again(self);
+        error = timers_try_engine(self);
     }
     if (error != 0)
         set_engine(NULL);
@@ -294,11 +311,12 @@ void gp_timers_before_exec(void)
     // A signal still pending when the new image starts would kill it: the timer goes first, what it had sent is
     // delivered on the way out of the system call that removes it.
     // Nor may the collector, which looks for threads without a timer, give it a new one.
+    gp_thread_t *self = gp_thread_find((pid_t)syscall(SYS_gettid)); // it may not know yet that it has a timer
     gp_lock(&timer_lock);
     leaving = true;
-    if (frequency != 0 && gp_thread_self != NULL) {
-        gp_unsampled_keep(gp_thread_self);
-        gp_timer_disarm(&gp_thread_self->timer);
+    if (frequency != 0 && self != NULL) {
+        gp_unsampled_keep(self);
+        gp_timer_disarm(&self->timer);
         gp_sampling_signal_take_off(gp_sampling_signal());
     }
     gp_unlock(&timer_lock);
@@ -309,8 +327,9 @@ void gp_timers_after_failed_exec(void)
     gp_lock(&timer_lock);
     leaving = false;
     gp_unlock(&timer_lock);
-    if (gp_thread_self != NULL)
-        arm_if_sampling(gp_thread_self);
+    gp_thread_t *self = gp_thread_find((pid_t)syscall(SYS_gettid));
+    if (self != NULL)
+        arm_if_sampling(self);
 }
 
 void gp_timers_hold(void)

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/own_thread.h"
 #include "control/answer.h"
 #include "control/clients.h"
 #include "control/keys.h"
@@ -26,6 +27,7 @@ enum { LEAVE_STEP_NS = 1000000, LEAVE_STEPS = 1000 };
 
 static _Atomic bool is_running; // in this process, or in its parent
 static bool is_child;
+static bool is_new;                             // its thread begins what one before it has not
 static _Atomic bool is_removed;                 // the socket's file, for an exec
 static _Atomic bool is_unwanted;                // what has attached cannot reach it
 static const gp_control_attachment_t *attached; // NULL = it was there when the program started
@@ -126,10 +128,9 @@ bool gp_control_is_attached(void)
     return attached != NULL;
 }
 
-static void *serve(void *unused)
+static void control_begin_serving(void)
 {
     struct timespec pause = {.tv_nsec = DAEMON_NS};
-    (void)unused;
     if (is_child)
         syscall(SYS_nanosleep, &pause, NULL);
     if (attached != NULL && !is_child) {
@@ -138,11 +139,23 @@ static void *serve(void *unused)
     }
     if (attached != NULL || is_child)
         open_all();
-    while (!gp_control_is_to_detach()) {
+}
+
+static void *serve(void *unused)
+{
+    static bool is_away; // it has ended for a moment
+    (void)unused;
+    if (!is_away || is_new)
+        control_begin_serving();
+    is_away = is_new = false;
+    while (!gp_control_is_to_detach() && gp_thread_own_may_stay()) {
         serve_once();
         if (atomic_load_explicit(&is_unwanted, memory_order_acquire))
             gp_control_detach();
     }
+    is_away = !gp_control_is_to_detach();
+    if (is_away)
+        return GP_THREAD_RETURNS;
     detach();
     return NULL;
 }
@@ -150,7 +163,8 @@ static void *serve(void *unused)
 static void begin(void)
 {
     pthread_t thread;
-    is_running = gp_thread_start_staying(serve, NULL, &thread) == 0;
+    is_new = true;
+    is_running = gp_thread_start_own(serve, NULL, &thread) == 0;
     if (is_running)
         pthread_detach(thread);
 }
@@ -232,6 +246,17 @@ void gp_control_after_failed_exec(void)
         return;
     atomic_store_explicit(&is_removed, true, memory_order_release);
     gp_control_bell_ring();
+}
+
+bool gp_control_owns(int fd)
+{
+    return (fd == gp_control_listener.fd && gp_held_is_there(&gp_control_listener)) || gp_control_bell_owns(fd);
+}
+
+void gp_control_wake(void)
+{
+    if (is_running)
+        gp_control_bell_ring();
 }
 
 void gp_control_end(void)

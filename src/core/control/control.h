@@ -41,5 +41,11 @@ void gp_control_in_child(void);
 void gp_control_before_exec(void);
 void gp_control_after_failed_exec(void);
 
+// Is it a descriptor of control's own, that stays while the process does? Signals: safe; changes errno.
+bool gp_control_owns(int fd);
+
+// Control's thread looks whether it may stay. Signals: safe.
+void gp_control_wake(void);
+
 // The process ends: there is no socket any more. Signals: safe.
 void gp_control_end(void);

@@ -21,6 +21,12 @@ void gp_control_bell_ring(void)
     errno = saved;
 }
 
+bool gp_control_bell_owns(int fd)
+{
+    const gp_held_t *end = fd == rope.fd ? &rope : &gp_control_bell;
+    return fd == end->fd && gp_held_is_there(end);
+}
+
 static void on_signal(int number)
 {
     (void)number;

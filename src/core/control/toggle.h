@@ -17,6 +17,9 @@ void gp_control_toggle_begin(void);
 void gp_control_bell_open(void);
 void gp_control_bell_forget(void);
 
+// Is it an end of the pipe? Signals: safe; changes errno.
+bool gp_control_bell_owns(int fd);
+
 // Ring. Signals: safe.
 void gp_control_bell_ring(void);
 

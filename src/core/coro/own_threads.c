@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Threads of greenprof's own: never sampled, and out of the way for a moment where the program must have one thread.
 #include <errno.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "base/own_thread.h"
 #include "coro/checker.h"
 #include "coro/threads.h"
 #include "model/own_name.h"
@@ -34,6 +38,15 @@ static _Atomic int staying;
 static _Atomic uint64_t ended_cpu_ns; // of those that leave or are gone
 static _Atomic bool is_ending;
 static bool is_forked;
+
+typedef struct returning { // one that has ended, and is to begin anew
+    void *(*run)(void *);
+    void *argument;
+} returning_t;
+
+static pthread_mutex_t returning_lock = PTHREAD_MUTEX_INITIALIZER; // an innermost one
+static returning_t returning[OWN_MAX];
+static int returning_count;
 
 bool gp_thread_is_own(pid_t tid)
 {
@@ -72,6 +85,27 @@ int gp_thread_own_count(void)
     return count;
 }
 
+// Source: capget(2): of any thread of the process.
+static bool own_rights(pid_t tid, struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3])
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = tid};
+    return syscall(SYS_capget, &header, rights) == 0;
+}
+
+bool gp_thread_own_differ(void)
+{
+    struct __user_cap_data_struct mine[_LINUX_CAPABILITY_U32S_3], its[_LINUX_CAPABILITY_U32S_3];
+    int saved = errno;
+    bool differ = !own_rights(0, mine);
+    for (int i = 0; i < OWN_MAX; i++) {
+        pid_t tid = atomic_load_explicit(&own[i], memory_order_acquire);
+        if (tid > 0)
+            differ |= !own_rights(tid, its) || memcmp(mine, its, sizeof(mine)) != 0;
+    }
+    errno = saved;
+    return differ;
+}
+
 int gp_thread_own_staying(void)
 {
     return atomic_load_explicit(&staying, memory_order_acquire);
@@ -95,6 +129,9 @@ void gp_thread_forget_own(void)
     atomic_store_explicit(&beginning, 0, memory_order_relaxed);
     atomic_store_explicit(&staying, 0, memory_order_relaxed);
     atomic_store_explicit(&ended_cpu_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&is_ending, false, memory_order_relaxed);
+    returning_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    returning_count = 0;
     is_forked = true;
 }
 
@@ -167,6 +204,35 @@ static void ask_for_short_turns(void)
     }
 }
 
+static cpu_set_t first_processors; // of the program as it was loaded; none = not known
+static int first_nice;
+
+void gp_thread_own_note(void)
+{
+    errno = 0;
+    int nice = getpriority(PRIO_PROCESS, (id_t)getpid());
+    first_nice = errno == 0 ? nice : 0;
+    if (sched_getaffinity(getpid(), sizeof(first_processors), &first_processors) != 0)
+        CPU_ZERO(&first_processors);
+}
+
+// A program that gives its thread a processor, real-time priority or a place before others has not given them to
+// greenprof's: one would keep a pinned thread from its processor, and wait for ever behind one with real-time priority.
+static void own_stand_back(void)
+{
+    const struct sched_param none = {0};
+    cpu_set_t mine;
+    int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+    // First: without priority it may have no turn where it is.
+    if (CPU_COUNT(&first_processors) > 0 && sched_getaffinity(0, sizeof(mine), &mine) == 0 &&
+        !CPU_EQUAL(&mine, &first_processors))
+        sched_setaffinity(0, sizeof(first_processors), &first_processors);
+    if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE)
+        sched_setscheduler(0, SCHED_OTHER, &none);
+    if (getpriority(PRIO_PROCESS, 0) < first_nice) // Linux: of the thread
+        setpriority(PRIO_PROCESS, 0, first_nice);
+}
+
 static _Atomic bool is_named;
 
 void gp_thread_own_be_named(bool are_named)
@@ -185,6 +251,17 @@ typedef struct start {
     sem_t started;
 } start_t;
 
+// Returns false where it may stay after all.
+static bool own_leaves(const start_t *start)
+{
+    pthread_mutex_lock(&returning_lock);
+    bool leaves = atomic_load_explicit(&is_ending, memory_order_acquire);
+    if (leaves && returning_count < OWN_MAX)
+        returning[returning_count++] = (returning_t){start->run, start->argument};
+    pthread_mutex_unlock(&returning_lock);
+    return leaves;
+}
+
 static void *run_own(void *argument)
 {
     start_t *start = argument, mine = {.run = start->run, .argument = start->argument, .stays = start->stays};
@@ -195,9 +272,13 @@ static void *run_own(void *argument)
     sem_post(&start->started);
     if (atomic_load_explicit(&is_named, memory_order_relaxed))
         syscall(SYS_prctl, PR_SET_NAME, GP_OWN_NAME, 0, 0, 0);
+    own_stand_back();
     ask_for_short_turns();
     gp_thread_hides_what_it_creates(); // a library that looks up a host's name, for one
-    void *result = run_unchecked(mine.run, mine.argument);
+    void *result;
+    do
+        result = run_unchecked(mine.run, mine.argument);
+    while (result == GP_THREAD_RETURNS && !own_leaves(&mine));
     if (mine.stays)
         atomic_fetch_sub_explicit(&staying, 1, memory_order_release);
     set(tid, -tid);
@@ -276,5 +357,15 @@ bool gp_thread_end_own(void (*wake)(void))
 
 void gp_thread_let_own_begin(void)
 {
+    returning_t anew[OWN_MAX];
+    pthread_t thread;
+    pthread_mutex_lock(&returning_lock);
     atomic_store_explicit(&is_ending, false, memory_order_release);
+    int count = returning_count;
+    memcpy(anew, returning, sizeof(anew));
+    returning_count = 0;
+    pthread_mutex_unlock(&returning_lock);
+    for (int i = 0; i < count; i++)
+        if (gp_thread_start_own(anew[i].run, anew[i].argument, &thread) == 0)
+            pthread_detach(thread);
 }

@@ -21,9 +21,27 @@ void gp_process_claim(void)
     atomic_store_explicit(&forks, is_forking, memory_order_relaxed); // others' forks are the parent's
 }
 
+static _Atomic bool is_left;
+static __thread bool is_thread_left __attribute__((tls_model("initial-exec")));
+
+void gp_process_leave(void)
+{
+    atomic_store_explicit(&is_left, true, memory_order_release);
+}
+
+void gp_process_leave_thread(void)
+{
+    is_thread_left = true;
+}
+
+bool gp_process_is_left(void)
+{
+    return is_thread_left || atomic_load_explicit(&is_left, memory_order_acquire);
+}
+
 bool gp_process_is_mine(void)
 {
-    return getpid() == owner;
+    return !gp_process_is_left() && getpid() == owner;
 }
 
 void gp_process_fork_begins(void)

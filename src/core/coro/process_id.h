@@ -11,6 +11,14 @@ void gp_process_claim(void);
 // Does the state belong to the calling process? Signals: safe. Cost: one system call.
 bool gp_process_is_mine(void);
 
+// From here on nothing of greenprof's is done in the process, or by the calling thread, but what the program itself
+// asks for: a system call may be the last one. For good; children and threads of those inherit it.
+void gp_process_leave(void);
+void gp_process_leave_thread(void);
+
+// Is that so, for the calling thread? Signals: safe.
+bool gp_process_is_left(void);
+
 // The calling thread is about to run, or has run, the program's fork handlers.
 void gp_process_fork_begins(void);
 void gp_process_fork_ends(void);

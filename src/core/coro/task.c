@@ -92,6 +92,21 @@ bool gp_task_holds_back(pid_t tid, int signal_number)
     return is_in_set(text, "\nSigPnd:", signal_number) && is_in_set(text, "\nSigBlk:", signal_number);
 }
 
+static int task_number(const char *status, const char *label)
+{
+    const char *number = strstr(status, label);
+    return number != NULL ? atoi(number + strlen(label)) : 0;
+}
+
+bool gp_task_differs(pid_t tid)
+{
+    char its[STATUS_SIZE], mine[STATUS_SIZE];
+    return gp_task_read(tid, "status", its, sizeof(its)) &&
+           gp_task_read((pid_t)syscall(SYS_gettid), "status", mine, sizeof(mine)) &&
+           (task_number(its, "\nSeccomp:") != task_number(mine, "\nSeccomp:") ||
+            task_number(its, "\nSeccomp_filters:") != task_number(mine, "\nSeccomp_filters:"));
+}
+
 bool gp_task_voluntary_switches(pid_t tid, uint64_t *switches)
 {
     static const char label[] = "\nvoluntary_ctxt_switches:";

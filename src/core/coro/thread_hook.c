@@ -9,6 +9,7 @@
 
 #include "coro/checker.h"
 #include "coro/main_stack.h"
+#include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "signal/mask.h"
@@ -83,6 +84,7 @@ typedef struct cell {
     void *(*run)(void *);
     void *argument;
     uint64_t mask_believed; // inherited, as the mask itself
+    bool is_left;           // and so is this
 } cell_t;
 
 static cell_t cells[256], *free_cells;
@@ -124,6 +126,8 @@ GP_ENTRY_CODE static void *run_sampled(void *argument)
     cell_t cell = *(cell_t *)argument;
     give_cell(argument);
     gp_mask_believed = cell.mask_believed;
+    if (cell.is_left)
+        gp_process_leave_thread();
     gp_thread_attach();
     return cell.run(cell.argument);
 }
@@ -151,6 +155,7 @@ PROF_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void 
     cell->run = run;
     cell->argument = argument;
     cell->mask_believed = gp_mask_believed;
+    cell->is_left = gp_process_is_left();
     int error = create_unseen(thread, attr, run_sampled, cell);
     if (error != 0)
         give_cell(cell);

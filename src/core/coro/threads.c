@@ -13,10 +13,12 @@
 #include "coro/last_thread.h"
 #include "coro/main_stack.h"
 #include "coro/own_memory.h"
+#include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/shown.h"
 #include "coro/thread_rings.h"
 #include "signal/host_stack.h"
+#include "signal/mask.h"
 #include "signal/rest.h"
 #include "signal/spare_stack.h"
 #include "signal/ticks.h"
@@ -51,6 +53,8 @@ static _Atomic int free_count;
 static void on_thread_exit(void *value)
 {
     static __thread int calls __attribute__((tls_model("initial-exec")));
+    if (gp_process_is_left())
+        return;
     gp_thread_detach();
     if (!gp_last_thread_is_this())
         return;
@@ -256,7 +260,7 @@ gp_thread_t *gp_thread_attach(void)
     gp_thread_t *thread = gp_thread_self;
     if (__builtin_expect(thread != NULL && thread->keyed, 1))
         return thread;
-    if (gp_threads_are_anothers)
+    if (gp_threads_are_anothers || gp_process_is_left())
         return NULL;
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); // locks are taken
@@ -331,6 +335,27 @@ void gp_thread_detach(void)
         gp_unlock(&gp_registry_lock);
     }
     gp_coro_retire(root);
+}
+
+static _Atomic bool any_has_left;
+
+bool gp_thread_any_has_left(void)
+{
+    return atomic_load_explicit(&any_has_left, memory_order_acquire);
+}
+
+void gp_thread_leave(void)
+{
+    sigset_t mask;
+    atomic_store_explicit(&any_has_left, true, memory_order_release);
+    gp_mask_change(SIG_BLOCK, NULL, &mask);
+    gp_thread_detach(); // blocks the sampling signal
+    gp_process_leave_thread();
+    uint64_t believed;
+    memcpy(&believed, &mask, sizeof(believed));
+    believed |= gp_mask_believed; // what the program thinks that it blocks
+    memcpy(&mask, &believed, sizeof(believed));
+    gp_mask_change(SIG_SETMASK, &mask, NULL);
 }
 
 void gp_thread_recycle(gp_thread_t *thread)

@@ -34,6 +34,12 @@ gp_thread_t *gp_thread_prepare(pid_t tid, bool (*is_unwanted)(pid_t tid));
 // Give the calling thread's block back.
 void gp_thread_detach(void);
 
+// The same of a thread that goes on, and is left alone from here on (process_id.h), as those that it creates are.
+void gp_thread_leave(void);
+
+// Has any thread left? Then those that are under other filters than greenprof's own have, perhaps before they said so.
+bool gp_thread_any_has_left(void);
+
 // Is it one of the 64 threads that gave theirs back last? It may still run destructors of the program's. Any thread.
 bool gp_thread_has_ended(pid_t tid);
 
@@ -58,9 +64,13 @@ void gp_thread_hides_what_it_creates(void);
 bool gp_thread_may_be_own(pid_t tid);
 
 // Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
-//   staying: it does not end when it is asked to (gp_thread_end_own()).
+//   run: may return GP_THREAD_RETURNS (base/own_thread.h) where it is asked to end (gp_thread_own_may_stay()).
+//   staying: it does not end when it is asked to.
 int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out);
 int gp_thread_start_staying(void *(*run)(void *), void *argument, void *pthread_out);
+
+// Note which processors and what priority the program has: threads of greenprof's own have no more. As it is loaded.
+void gp_thread_own_note(void);
 
 // Whether threads that begin from now on are to have the processor as soon as they want it, where others want it, too.
 void gp_thread_own_hurry(bool is_urgent);
@@ -74,13 +84,16 @@ int gp_thread_own_count(void);
 // Forget those that are gone: now and then, as their ids come again.
 void gp_thread_own_let_go(void);
 
+// Have they other capabilities than the calling thread? Signals: safe. Cost: a system call for each.
+bool gp_thread_own_differ(void);
+
 // How many of them stay.
 int gp_thread_own_staying(void);
 
 // May threads of greenprof's own go on? Where not, each ends as soon as it has nothing left to do.
 bool gp_thread_own_may_stay(void);
 
-// End all of them but the caller, or let new ones begin.
+// End all of them but the caller; let new ones begin, and those that wished to return.
 //   wake: called now and then, until all have ended: wakes those that wait.
 // Returns false where one of them did not end within a second. Threads: the program's only one, or one of greenprof's
 // own.

@@ -11,17 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collect/collector.h"
-#include "collect/pacer.h"
 #include "collect/sampler.h"
 #include "control/control.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
 #include "interface.h"
+#include "process/aside.h"
 #include "process/got.h"
 #include "process/process.h"
 #include "session/follow.h"
-#include "session/session.h"
 #include "settings.h"
 #include "signal/handler.h"
 #include "signal/language.h"
@@ -43,19 +41,12 @@ static void begin(void)
         attach_soon();
 }
 
-static void wake_all(void)
-{
-    gp_collector_kick();
-    gp_session_wake();
-    gp_pacer.wake();
-}
-
 // Threads that belong to nothing else have nothing to do any more. A program that has one thread is to have one again.
 static void end_threads(void)
 {
-    if (gp_thread_own_staying() > 1) // another than this one
+    if (gp_thread_own_staying() > 0)
         return;
-    gp_thread_end_own(wake_all);
+    gp_thread_end_own(gp_aside_wake);
     gp_thread_let_own_begin();
 }
 

@@ -3,33 +3,16 @@
 // of either. A child of vfork() that comes here changes nothing: the process is not its own.
 #include <errno.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "greenprof/prof.h"
 #include "process/exec_number.h"
 #include "process/process.h"
-
-// Not syscall(): that is ours. Returns a negative errno value.
-static long call(long number, long a, long b, long c, long d, long e)
-{
-#if defined(__x86_64__)
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
-                     : "rcx", "r11", "memory");
-    return result;
-#else
-    return syscall(number, a, b, c, d, e) < 0 ? -errno : 0;
-#endif
-}
+#include "process/raw_call.h"
 
 long gp_process_exec_number(long number, long a, long b, long c, long d, long e)
 {
     gp_process_before_exec();
-    errno = (int)-call(number, a, b, c, d, e);
+    errno = (int)-gp_raw_call(number, a, b, c, d, e);
     gp_process_after_failed_exec();
     return -1;
 }

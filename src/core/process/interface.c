@@ -13,6 +13,7 @@
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
+#include "process/aside.h"
 #include "process/process.h"
 #include "profile/profile.h"
 #include "session/census_view.h"
@@ -143,6 +144,7 @@ static const gp_core_interface_t interface = {
     .profile_begun = set_begun,
     .helper_start = start_helper,
     .may_stay = gp_thread_own_may_stay,
+    .wake_by = gp_aside_wake_by,
     .looked_up = gp_modules_looked_up,
     .latest = gp_profile_latest,
     .at_end = gp_process_at_end,

@@ -2,11 +2,14 @@
 // What happens when the core library is loaded.
 #include "collect/sampler.h"
 #include "control/control.h"
+#include "coro/process_id.h"
 #include "coro/threads.h"
 #include "interface.h"
 #include "process/process.h"
+#include "process/sandbox.h"
 #include "session/budget.h"
 #include "session/census_service.h"
+#include "session/closing.h"
 #include "session/follow.h"
 #include "session/otel_context.h"
 #include "session/session.h"
@@ -34,10 +37,24 @@ static void begin_session(void)
         gp_control_start();
 }
 
+// Then nothing of greenprof's is done in this process.
+static bool is_too_strict(void)
+{
+    bool can_say;
+    if (!gp_sandbox_kills_already(&can_say))
+        return false;
+    gp_process_leave();
+    if (can_say)
+        gp_closing_say_sandboxed();
+    return true;
+}
+
 __attribute__((constructor)) static void load(void)
 {
     gp_threads_are_anothers = !is_active();
     if (gp_threads_are_anothers)
+        return;
+    if ((gp_setting(GP_SETTING_OUTPUT) != NULL || gp_control_is_wanted()) && is_too_strict())
         return;
     gp_process_init();
     // In all profiles of this process.
@@ -50,7 +67,7 @@ __attribute__((constructor)) static void load(void)
 
 __attribute__((destructor)) static void unload(void)
 {
-    if (!is_active())
+    if (!is_active() || gp_process_is_left())
         return;
     gp_process_ending();
     gp_census_service_end();

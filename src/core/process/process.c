@@ -22,12 +22,15 @@
 #include "coro/threads.h"
 #include "exact/exact_site.h"
 #include "exact/recorder.h"
+#include "greenprof/exact.h"
 #include "greenprof/prof.h"
+#include "process/aside.h"
 #include "process/exec_foreign.h"
 #include "process/host_mask.h"
 #include "profile/profile.h"
 #include "session/otel_context.h"
 #include "session/session.h"
+#include "signal/language.h"
 #include "signal/ticks.h"
 #include "trace/span.h"
 
@@ -290,6 +293,7 @@ void gp_process_init(void)
         return;
     is_ready = true;
     gp_process_claim();
+    gp_thread_own_note();
     gp_sink_add(&gp_profile_sink);
     gp_sink_add(&gp_exact_sink);
     gp_ticks_begin();
@@ -436,6 +440,18 @@ void gp_process_ending(void)
     call = atomic_load_explicit(&at_last, memory_order_acquire);
     if (call != NULL)
         call();
+}
+
+void gp_process_give_up(void)
+{
+    gp_session_sandboxed();
+    gp_process_ending();
+    gp_sampler_end();
+    __atomic_store_n(&prof_exact_active, 0, __ATOMIC_RELAXED);
+    atomic_store_explicit(&gp_language_is_left, true, memory_order_relaxed);
+    gp_aside_for_good();
+    gp_host_mask_before_exec(); // the program's mask, as it thinks that it is
+    gp_process_leave();
 }
 
 // Programs that leave by _exit() run no destructors. Only atomics and a futex are used: it may come from a handler.

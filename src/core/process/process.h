@@ -12,5 +12,8 @@ void gp_process_after_failed_exec(void);
 // exit() is under way: let the capture be completed.
 void gp_process_ending(void);
 
+// Leave the process (coro/process_id.h): what there is to tell is told, and nothing of greenprof's goes on.
+void gp_process_give_up(void);
+
 // Call `call` before that, once for each of its calls, and `last` when the capture has ended.
 void gp_process_at_end(void (*call)(void), void (*last)(void));

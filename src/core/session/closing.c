@@ -107,6 +107,9 @@ static const char *note(const gp_closing_t *closing, char *text, size_t size)
     bool worked =
         getrusage(RUSAGE_CHILDREN, &usage) == 0 && (usage.ru_utime.tv_sec > 0 || usage.ru_utime.tv_usec >= 1000);
     size_t used = (size_t)budget_note(closing, text, size);
+    if (closing->is_sandboxed)
+        used += (size_t)snprintf(text + used, size - used, "%srecorded up to the sandbox that the program has entered",
+                                 used > 0 ? ", " : "");
     if (used > 0)
         used += (size_t)snprintf(text + used, size - used, ", ");
     if (closing->unprofiled > 0)
@@ -165,6 +168,16 @@ void gp_closing_say_failed(int error)
                                                error == -ENXIO   ? "it is a pipe that nothing reads"
                                                : error == -EPERM ? "it is another user's, or has several names"
                                                                  : strerror(-error)));
+}
+
+void gp_closing_say_sandboxed(void)
+{
+    char line[GP_CLOSING_LINE_SIZE];
+    asked_t asked;
+    if (!read_asked(&asked))
+        return;
+    size_t length = gp_closing_line_failed(line, asked.name, "nothing", GP_CLOSING_SANDBOX);
+    (void)!write(STDERR_FILENO, line, length);
 }
 
 void gp_closing_say_no_rings(int error)

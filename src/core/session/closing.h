@@ -21,6 +21,7 @@ typedef struct gp_closing {
     unsigned parts;                    // of the recording, before this one
     char rested[GP_RESTED_WORDS_SIZE]; // how much of it was recorded, "" = all
     bool parts_refused;                // there would be more of them
+    bool is_sandboxed;                 // it ends before the program does
     bool is_whole;                     // all of it is written
     bool is_full;                      // as far as it may be: the program went on
 } gp_closing_t;
@@ -30,6 +31,10 @@ void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing
 
 // Say that nothing is recorded, and why: a negative errno value. The thread that loads the library.
 void gp_closing_say_failed(int error);
+
+// Say that nothing is recorded, as the process is in a sandbox that kills: by getpid() and write(), and no other system
+// call.
+void gp_closing_say_sandboxed(void);
 
 // Say that there is no ring file (ring_file.h), and why: a negative errno value. The thread that loads the library.
 void gp_closing_say_no_rings(int error);

@@ -59,8 +59,9 @@ static _Atomic int ending;
 static _Atomic bool flushing; // what there is, is to be written
 static int round_ending;      // as they were when the round began
 static bool round_flushes;
-static _Atomic bool closing; // the last word is to be said
-static _Atomic bool is_kept; // what ended the capture is in the file
+static _Atomic bool is_sandboxed; // what ends it is a sandbox of the program's
+static _Atomic bool closing;      // the last word is to be said
+static _Atomic bool is_kept;      // what ended the capture is in the file
 
 static bool wants_waits(void)
 {
@@ -93,6 +94,7 @@ static gp_closing_t last_word(void)
         .parts = gp_rotation_count(),
         .parts_refused = gp_session_turn_is_refused(),
         .unprofiled = counters[GP_COUNTER_UNPROFILED_CHILDREN],
+        .is_sandboxed = atomic_load_explicit(&is_sandboxed, memory_order_acquire),
         .is_whole = is_out && atomic_load_explicit(&is_kept, memory_order_acquire),
     };
     gp_rested_words(counters, gp_recording_since(&gp_session_recording, gp_ticks()), last.rested);
@@ -107,8 +109,15 @@ static void say_last_word(void)
     gp_closing_say(&gp_session_recording, &last);
 }
 
+void gp_session_sandboxed(void)
+{
+    atomic_store_explicit(&is_sandboxed, true, memory_order_release);
+}
+
 static uint32_t end_reason(int end)
 {
+    if (end == ENDING_EXIT && atomic_load_explicit(&is_sandboxed, memory_order_acquire))
+        return GP_END_SANDBOX;
     if (end == ENDING_NOT)
         return GP_END_FULL;
     if (end == ENDING_EXEC)

@@ -38,6 +38,9 @@ void gp_session_in_child(void);
 void gp_session_before_exec(void);
 void gp_session_ending(void);
 
+// What ends the recording next is that the process may not go on with it: a sandbox of the program's.
+void gp_session_sandboxed(void);
+
 // Recording is about to rest, to stay within its budget. Collector only, without the drain lock.
 void gp_session_before_rest(void);
 

@@ -20,11 +20,16 @@ static timer_t *id_of(gp_timer_t *timer)
     return (timer_t *)timer->state;
 }
 
-static void set_interval(gp_timer_t *timer, uint64_t ns)
+static int cpu_set(gp_timer_t *timer, uint64_t ns)
 {
     struct timespec interval = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
     struct itimerspec value = {.it_interval = interval, .it_value = interval};
-    timer_settime(*id_of(timer), 0, &value, NULL);
+    return timer_settime(*id_of(timer), 0, &value, NULL);
+}
+
+static void set_interval(gp_timer_t *timer, uint64_t ns)
+{
+    cpu_set(timer, ns);
 }
 
 static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
@@ -36,17 +41,21 @@ static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
     event.sigev_value.sival_ptr = timer;
     event.sigev_notify_thread_id = tid;
     if (timer_create(gp_thread_clock(tid), &event, id_of(timer)) != 0)
-        return errno == EINVAL && syscall(SYS_tgkill, getpid(), tid, 0) != 0 ? -ESRCH
-                                                                             : -errno; // it has ended meanwhile
+        return errno == EINVAL && gp_clock_has_ended(tid) ? -ESRCH : -errno;
+    if (cpu_set(timer, gp_timer_draw(timer)) != 0) { // a sandbox refuses it
+        int error = -errno;
+        timer_delete(*id_of(timer));
+        return error;
+    }
     timer->armed = true;
-    set_interval(timer, gp_timer_draw(timer));
     return 0;
 }
 
+// What a sandbox refuses, another call does.
 static void disarm(gp_timer_t *timer)
 {
-    if (timer->armed)
-        timer_delete(*id_of(timer));
+    if (timer->armed && timer_delete(*id_of(timer)) != 0 && cpu_set(timer, 0) != 0)
+        atomic_store_explicit(&gp_clock_goes_on, true, memory_order_relaxed);
     timer->armed = false;
 }
 
@@ -62,7 +71,7 @@ static bool is_alive(const gp_timer_t *timer)
 
 static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
 {
-    return info->si_code == SI_TIMER && info->si_value.sival_ptr == timer;
+    return gp_clock_lacks_info(info) || (info->si_code == SI_TIMER && info->si_value.sival_ptr == timer);
 }
 
 const gp_clock_engine_t gp_clock_cpu = {

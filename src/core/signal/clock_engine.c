@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "signal/clock_engine.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 // Changing a timer's interval costs 1-20 us (it reprograms the hardware timer; on virtual machines that leaves the
 // guest), so at low rates it is done once in 8 ms. Within such a block the interval is constant but arbitrary. At high
@@ -26,6 +29,13 @@ static uint32_t block_samples(uint64_t period_ns)
 
 #define ROW(number, id, name) &gp_clock_##name,
 const gp_clock_engine_t *const gp_clock_engines[] = {GP_ENGINES(ROW) NULL};
+
+_Atomic bool gp_clock_goes_on;
+
+bool gp_clock_has_ended(pid_t tid)
+{
+    return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+}
 
 const gp_clock_engine_t *gp_clock_engine_find(const char *name)
 {

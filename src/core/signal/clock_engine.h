@@ -28,7 +28,8 @@ typedef struct gp_clock_engine {
     // Start what timers need beside themselves; NULL = nothing. Returns 0 or a negative errno value. Before arm(),
     // under the sampler's lock. Not in a handler. Idempotent.
     int (*start)(void);
-    // Give thread `tid` of this process a timer that signals it. Returns 0 or a negative errno value. Not in a handler.
+    // Give thread `tid` of this process a timer that signals it. Returns 0 or a negative errno value: ESRCH where it
+    // has ended meanwhile, ENOTSUP where it cannot be by this signal. Not in a handler.
     int (*arm)(gp_timer_t *timer, pid_t tid, int signal_number);
     // Take it away. Any thread. Not in a handler. Idempotent.
     void (*disarm)(gp_timer_t *timer);
@@ -47,6 +48,23 @@ typedef struct gp_clock_engine {
 #define GP_CLOCK_DECLARE(number, id, name) extern const gp_clock_engine_t gp_clock_##name;
 GP_ENGINES(GP_CLOCK_DECLARE)
 #undef GP_CLOCK_DECLARE
+
+// Did a signal of the kernel's lose its siginfo? There was no room for one: the limit (RLIMIT_SIGPENDING) is the
+// user's, and blocked signals and timers of all processes count. Nobody else sends one like it, but from outside of the
+// process id namespace. Source: Linux, kernel/signal.c, collect_signal().
+static inline bool gp_clock_lacks_info(const siginfo_t *info)
+{
+    return info->si_code == SI_USER && info->si_pid == 0 && info->si_uid == 0;
+}
+
+// A timer could not be taken away: its signals go on, and need their handler. Any thread.
+extern _Atomic bool gp_clock_goes_on;
+
+// Is it the descriptor of an event by which a thread of this process is sampled? Signals: safe; changes errno.
+bool gp_clock_perf_owns(int fd);
+
+// Is there no such thread of this process? Changes errno. Not in a handler.
+bool gp_clock_has_ended(pid_t tid);
 
 // All of them, in order of preference, ended by NULL.
 extern const gp_clock_engine_t *const gp_clock_engines[];

@@ -44,11 +44,12 @@ static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
 {
     gp_paced_t *paced = gp_paced(timer);
     uint64_t interval_ns = gp_timer_draw(timer);
-    if (syscall(SYS_tgkill, getpid(), tid, 0) != 0)
+    if (gp_clock_has_ended(tid))
         return -ESRCH;
     atomic_store_explicit(&paced->tid, tid, memory_order_relaxed);
     atomic_store_explicit(&paced->signal_number, signal_number, memory_order_relaxed);
     atomic_store_explicit(&timer->sent, false, memory_order_relaxed);
+    atomic_store_explicit(&paced->is_refused, false, memory_order_relaxed);
     set_interval(timer, interval_ns);
     atomic_store_explicit(&paced->due_ns, gp_clock_ns(CLOCK_MONOTONIC) + interval_ns, memory_order_seq_cst);
     enlist(timer);
@@ -84,12 +85,13 @@ static void abandon(gp_timer_t *timer)
 
 static bool is_alive(const gp_timer_t *timer)
 {
-    return timer->armed;
+    return timer->armed && !atomic_load_explicit(&((const gp_paced_t *)timer->state)->is_refused, memory_order_relaxed);
 }
 
 static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
 {
-    return info->si_code == SI_TIMER && info->si_value.sival_ptr == timer;
+    return (info->si_code == SI_TIMER && info->si_value.sival_ptr == timer) ||
+           (gp_clock_lacks_info(info) && atomic_load_explicit(&timer->sent, memory_order_relaxed));
 }
 
 // What the pacer saw at work may have gone to sleep before the signal came; or it was about to wake up, and had to wait

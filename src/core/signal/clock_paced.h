@@ -12,9 +12,10 @@ typedef struct gp_paced {    // the engine's state of a timer
     _Atomic int signal_number;
     uint64_t sent_ns, lost_ns; // pacer only: when it sent one; how long it waits before it sends the next one
     _Atomic uint64_t seen_ns, seen_cpu_ns; // when its thread was last looked at, and its CPU clock then
-    uint64_t sleeps;     // handler only: voluntary context switches of its thread when it was there last
-    _Atomic bool listed; // there, or in the pacer's queue
-    bool is_idle;        // pacer only: its thread had not run when it was looked at last
+    uint64_t sleeps;         // handler only: voluntary context switches of its thread when it was there last
+    _Atomic bool listed;     // there, or in the pacer's queue
+    _Atomic bool is_refused; // the kernel, or a sandbox, does not let it be sent
+    bool is_idle;            // pacer only: its thread had not run when it was looked at last
 } gp_paced_t;
 _Static_assert(sizeof(gp_paced_t) <= sizeof(((gp_timer_t *)0)->state), "an engine's state fits into a timer");
 

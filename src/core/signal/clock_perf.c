@@ -11,36 +11,61 @@
 #include "base/descriptors.h"
 #include "signal/clock_engine.h"
 
-// The event's descriptor; -1 = none.
-static int *fd_of(const gp_timer_t *timer)
+enum { QUEUED_FIRST = 32 }; // the first real-time signal, as the kernel counts them
+
+typedef struct event { // the engine's state of a timer
+    int fd;            // -1 = none
+    int signal_number;
+    pid_t tid;
+    uint64_t id; // the kernel's, of this event alone
+} event_t;
+_Static_assert(sizeof(event_t) <= sizeof(((gp_timer_t *)0)->state), "an engine's state fits into a timer");
+
+static event_t *event_of(const gp_timer_t *timer)
 {
-    return (int *)timer->state;
+    return (event_t *)timer->state;
 }
 
 // Not close(): that is a cancellation point, and a lock is held.
-static void close_event(int fd)
+static int close_event(int fd)
 {
-    syscall(SYS_close, fd);
+    return (int)syscall(SYS_close, fd);
 }
 
 // Is the descriptor still what we opened? A host that closes every descriptor may have reused the number. Asked of the
 // descriptor itself: a process that gave up its user's rights may not look into its own /proc, and there may be none.
-static bool is_perf_event(int fd)
+// A sandbox may refuse to answer, with any errno value or as if it had: then it is asked in another way, and where that
+// is refused, too, a number up there is what it was.
+static bool perf_is_there(const event_t *event)
 {
-    uint64_t id;
-    return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0;
+    struct f_owner_ex owner;
+    uint64_t id = 0;
+    if (ioctl(event->fd, PERF_EVENT_IOC_ID, &id) == 0 && id != 0)
+        return id == event->id;
+    if (fcntl(event->fd, F_GETOWN_EX, &owner) != 0)
+        return errno != EBADF;
+    return owner.type == F_OWNER_TID && (owner.pid == event->tid || owner.pid == 0) && // 0: of a thread that is gone
+           fcntl(event->fd, F_GETSIG) == event->signal_number;
 }
 
-static int direct_to_thread(int fd, pid_t tid, int signal_number)
+bool gp_clock_perf_owns(int fd)
 {
-    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
-    if (fcntl(fd, F_SETOWN_EX, &owner) != 0 || fcntl(fd, F_SETSIG, signal_number) != 0 ||
-        fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) != 0)
+    struct f_owner_ex owner;
+    uint64_t id = 0;
+    return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 && id != 0 && fcntl(fd, F_GETOWN_EX, &owner) == 0 &&
+           owner.type == F_OWNER_TID && fcntl(fd, F_GETSIG) != 0;
+}
+
+static int direct_to_thread(const event_t *event)
+{
+    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = event->tid};
+    if (fcntl(event->fd, F_SETOWN_EX, &owner) != 0 || fcntl(event->fd, F_SETSIG, event->signal_number) != 0 ||
+        fcntl(event->fd, F_SETFL, O_ASYNC | O_NONBLOCK) != 0)
         return -errno;
     return 0;
 }
 
-static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
+static int open_event(gp_timer_t *timer, pid_t tid)
 {
     struct perf_event_attr attr;
     memset(&attr, 0, sizeof(attr));
@@ -48,66 +73,81 @@ static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
     attr.type = PERF_TYPE_SOFTWARE;
     attr.config = PERF_COUNT_SW_TASK_CLOCK;
     attr.sample_period = gp_timer_draw(timer);
-    *fd_of(timer) = -1;
     attr.disabled = 1;
     // Kernel time included: without it a tick inside a system call is lost and its time goes to the next thread.
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return -errno;
     int high = gp_descriptor_raise(fd);
-    if (high < 0) { // the low ones are the host's
+    if (high < 0) // the low ones are the host's
         close_event(fd);
-        return high;
-    }
-    fd = high;
-    int error = direct_to_thread(fd, tid, signal_number);
-    if (error == 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) != 0)
+    return high;
+}
+
+static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
+{
+    event_t event = {.signal_number = signal_number, .tid = tid};
+    event_of(timer)->fd = -1;
+    // Where the user's queue is full, the kernel sends SIGIO in the place of a real-time signal, and that kills:
+    // fcntl(2), F_SETSIG. Others come without a place in the queue.
+    if (signal_number >= QUEUED_FIRST)
+        return -ENOTSUP;
+    event.fd = open_event(timer, tid);
+    if (event.fd < 0)
+        return event.fd;
+    int error = direct_to_thread(&event);
+    if (error == 0 &&
+        (ioctl(event.fd, PERF_EVENT_IOC_ID, &event.id) != 0 || ioctl(event.fd, PERF_EVENT_IOC_ENABLE, 0) != 0))
         error = -errno;
     if (error != 0) {
-        close_event(fd);
+        close_event(event.fd);
         return error;
     }
-    *fd_of(timer) = fd;
+    *event_of(timer) = event;
     timer->armed = true;
     return 0;
 }
 
+// What a sandbox refuses, another call does: each of these ends the signals.
 static void disarm(gp_timer_t *timer)
 {
+    event_t event = *event_of(timer);
     if (!timer->armed)
         return;
-    int fd = *fd_of(timer);
     timer->armed = false;
-    *fd_of(timer) = -1; // first: the handler may be about to use it
-    if (is_perf_event(fd)) {
-        ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-        close_event(fd);
-    }
+    event_of(timer)->fd = -1; // first: the handler may be about to use it
+    if (!perf_is_there(&event))
+        return;
+    if (ioctl(event.fd, PERF_EVENT_IOC_DISABLE, 0) != 0)
+        fcntl(event.fd, F_SETFL, O_NONBLOCK);
+    if (close_event(event.fd) != 0 && syscall(SYS_close_range, event.fd, event.fd, 0) != 0)
+        atomic_store_explicit(&gp_clock_goes_on, true, memory_order_relaxed);
 }
 
 static void abandon(gp_timer_t *timer)
 {
     // The event is shared with the parent: disabling it would stop the parent's.
-    if (timer->armed && is_perf_event(*fd_of(timer)))
-        close(*fd_of(timer));
+    if (timer->armed && perf_is_there(event_of(timer)))
+        close_event(event_of(timer)->fd);
     timer->armed = false;
-    *fd_of(timer) = -1;
+    event_of(timer)->fd = -1;
 }
 
 static void set_interval(gp_timer_t *timer, uint64_t ns)
 {
-    ioctl(*fd_of(timer), PERF_EVENT_IOC_PERIOD, &ns);
+    ioctl(event_of(timer)->fd, PERF_EVENT_IOC_PERIOD, &ns);
 }
 
 static bool is_alive(const gp_timer_t *timer)
 {
-    return is_perf_event(*fd_of(timer));
+    return perf_is_there(event_of(timer));
 }
 
 static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
 {
-    // Source: fcntl(2) F_SETSIG: si_code is a POLL_* value and si_fd the descriptor; a lost queue slot gives SI_KERNEL.
-    return info->si_code == SI_KERNEL || (info->si_code > 0 && info->si_fd == *fd_of(timer));
+    // Source: fcntl(2) F_SETSIG: si_code is a POLL_* value and si_fd the descriptor.
+    return info->si_code == SI_KERNEL || gp_clock_lacks_info(info) ||
+           (info->si_code > 0 && info->si_fd == event_of(timer)->fd);
 }
 
 const gp_clock_engine_t gp_clock_perf = {

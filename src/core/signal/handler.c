@@ -381,7 +381,7 @@ static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context, bo
 // Whatever became of a timer's signal, the program must not see it.
 static void restart(const siginfo_t *info, ucontext_t *context)
 {
-    if (info->si_code > 0 || info->si_code == SI_TIMER)
+    if (info->si_code > 0 || info->si_code == SI_TIMER || gp_clock_lacks_info(info))
         gp_restart_call(context);
 }
 

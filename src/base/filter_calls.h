@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The system calls that a process makes because it is attached to: the loader's, those of the C library's threads and
-// of greenprof's core, and those by which that is carried there. perf_event_open() is not among them: the core finds
-// out itself what it would lead to.
+// The system calls that a process makes because it is profiled: those of greenprof's core and of the C library's
+// threads; and where it is attached to, the loader's, and those by which the core is carried there.
 //
 // A row: need, name, the six arguments as far as a filter (seccomp) may look at them. They are such that the call does
 // nothing, as far as that goes: no memory is where they point to.
 #pragma once
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <linux/perf_event.h>
@@ -28,13 +28,17 @@
 #include <unistd.h>
 
 enum gp_filter_need {
-    GP_CALL_ALLOWED,  // nothing is recorded without it
+    GP_CALL_VITAL,    // a process that is profiled cannot go on without it
+    GP_CALL_ALLOWED,  // attaching needs it; may fail afterwards
+    GP_CALL_LOADED,   // attaching needs it, and nothing else does
+    GP_CALL_ASKED,    // the core finds out itself what it leads to, before it is made
     GP_CALL_SPARED,   // may fail, but nothing else may come of it
     GP_CALL_FALLBACK, // is allowed, or fails with ENOSYS: another one is called then
     GP_CALL_CARRIED,  // nothing is loaded without it where the core is carried (carried.h); else as GP_CALL_SPARED
 };
 
-enum { GP_CALL_FD = 100, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
+// No descriptor has that number.
+enum { GP_CALL_FD = INT_MAX, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
 
 // clang-format off
 #define GP_FILTER_CALLS(CALL) \
@@ -43,25 +47,25 @@ enum { GP_CALL_FD = 100, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(ALLOWED, read, GP_CALL_FD, GP_CALL_POINTER, GP_CALL_BYTES, 0, 0, 0) \
     CALL(ALLOWED, write, GP_CALL_FD, GP_CALL_POINTER, GP_CALL_BYTES, 0, 0, 0) \
     CALL(ALLOWED, writev, GP_CALL_FD, GP_CALL_POINTER, 1, 0, 0, 0) \
-    CALL(ALLOWED, close, GP_CALL_FD, 0, 0, 0, 0, 0) \
+    CALL(VITAL, close, GP_CALL_FD, 0, 0, 0, 0, 0) \
     CALL(ALLOWED, newfstatat, GP_CALL_FD, GP_CALL_POINTER, GP_CALL_POINTER, AT_EMPTY_PATH, 0, 0) \
-    CALL(ALLOWED, mmap, 0, GP_CALL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0) \
-    CALL(ALLOWED, mmap, GP_CALL_POINTER, GP_CALL_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED | MAP_DENYWRITE, \
+    CALL(VITAL, mmap, 0, GP_CALL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0) \
+    CALL(LOADED, mmap, GP_CALL_POINTER, GP_CALL_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED | MAP_DENYWRITE, \
          GP_CALL_FD, GP_CALL_BYTES) \
     CALL(ALLOWED, mmap, 0, GP_CALL_BYTES, PROT_READ, MAP_PRIVATE | MAP_DENYWRITE, GP_CALL_FD, 0) \
     CALL(ALLOWED, mprotect, GP_CALL_POINTER, GP_CALL_BYTES, PROT_READ, 0, 0, 0) \
-    CALL(ALLOWED, mprotect, GP_CALL_POINTER, GP_CALL_BYTES, PROT_READ | PROT_WRITE, 0, 0, 0) \
-    CALL(ALLOWED, munmap, GP_CALL_POINTER, GP_CALL_BYTES, 0, 0, 0, 0) \
-    CALL(ALLOWED, clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | \
+    CALL(VITAL, mprotect, GP_CALL_POINTER, GP_CALL_BYTES, PROT_READ | PROT_WRITE, 0, 0, 0) \
+    CALL(VITAL, munmap, GP_CALL_POINTER, GP_CALL_BYTES, 0, 0, 0, 0) \
+    CALL(VITAL, clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | \
          CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID, GP_CALL_POINTER, GP_CALL_POINTER, GP_CALL_POINTER, \
          GP_CALL_POINTER, 0) \
     CALL(SPARED, clone, CLONE_VM | CLONE_VFORK, GP_CALL_POINTER, 0, 0, 0, 0) \
     CALL(FALLBACK, clone3, GP_CALL_POINTER, 88, 0, 0, 0, 0) \
-    CALL(ALLOWED, exit, 0, 0, 0, 0, 0, 0) \
-    CALL(ALLOWED, futex, GP_CALL_POINTER, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, 0, 0, 0) \
+    CALL(VITAL, exit, 0, 0, 0, 0, 0, 0) \
+    CALL(VITAL, futex, GP_CALL_POINTER, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, 0, 0, 0) \
     CALL(ALLOWED, rt_sigaction, SIGPROF, GP_CALL_POINTER, GP_CALL_POINTER, 8, 0, 0) \
     CALL(ALLOWED, rt_sigprocmask, SIG_SETMASK, GP_CALL_POINTER, GP_CALL_POINTER, 8, 0, 0) \
-    CALL(ALLOWED, rt_sigreturn, 0, 0, 0, 0, 0, 0) \
+    CALL(VITAL, rt_sigreturn, 0, 0, 0, 0, 0, 0) \
     CALL(ALLOWED, socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0) \
     CALL(ALLOWED, bind, GP_CALL_FD, GP_CALL_POINTER, sizeof(struct sockaddr_un), 0, 0, 0) \
     CALL(ALLOWED, listen, GP_CALL_FD, 32, 0, 0, 0, 0) \
@@ -70,10 +74,12 @@ enum { GP_CALL_FD = 100, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(ALLOWED, sendmsg, GP_CALL_FD, GP_CALL_POINTER, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0) \
     CALL(ALLOWED, getsockopt, GP_CALL_FD, SOL_SOCKET, SO_PEERCRED, GP_CALL_POINTER, GP_CALL_POINTER, 0) \
     CALL(ALLOWED, poll, GP_CALL_POINTER, 1, 0, 0, 0, 0) \
-    CALL(ALLOWED, gettid, 0, 0, 0, 0, 0, 0) \
+    CALL(VITAL, gettid, 0, 0, 0, 0, 0, 0) \
     CALL(SPARED, access, GP_CALL_POINTER, 0, 0, 0, 0, 0) \
     CALL(SPARED, brk, 0, 0, 0, 0, 0, 0) \
-    CALL(ALLOWED, clock_gettime, CLOCK_MONOTONIC, GP_CALL_POINTER, 0, 0, 0, 0) \
+    CALL(SPARED, capget, GP_CALL_POINTER, GP_CALL_POINTER, 0, 0, 0, 0) \
+    CALL(VITAL, clock_gettime, CLOCK_MONOTONIC, GP_CALL_POINTER, 0, 0, 0, 0) \
+    CALL(VITAL, clock_gettime, CLOCK_THREAD_CPUTIME_ID, GP_CALL_POINTER, 0, 0, 0, 0) \
     CALL(SPARED, clock_nanosleep, CLOCK_MONOTONIC, 0, GP_CALL_POINTER, 0, 0, 0) \
     CALL(ALLOWED, fchmodat, GP_CALL_FD, GP_CALL_POINTER, 0600, 0, 0, 0) \
     CALL(SPARED, fcntl, GP_CALL_FD, F_DUPFD_CLOEXEC, GP_CALL_BYTES, 0, 0, 0) \
@@ -84,14 +90,16 @@ enum { GP_CALL_FD = 100, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(SPARED, fcntl, GP_CALL_FD, F_SETFL, O_NONBLOCK | O_ASYNC, 0, 0, 0) \
     CALL(SPARED, fcntl, GP_CALL_FD, F_SETOWN_EX, GP_CALL_POINTER, 0, 0, 0) \
     CALL(SPARED, fcntl, GP_CALL_FD, F_SETSIG, SIGPROF, 0, 0, 0) \
+    CALL(SPARED, fcntl, GP_CALL_FD, F_GETOWN_EX, GP_CALL_POINTER, 0, 0, 0) \
+    CALL(SPARED, fcntl, GP_CALL_FD, F_GETSIG, 0, 0, 0, 0) \
     CALL(SPARED, flock, GP_CALL_FD, LOCK_EX | LOCK_NB, 0, 0, 0, 0) \
     CALL(SPARED, fstat, GP_CALL_FD, GP_CALL_POINTER, 0, 0, 0, 0) \
     CALL(SPARED, fsync, GP_CALL_FD, 0, 0, 0, 0, 0) \
     CALL(SPARED, ftruncate, GP_CALL_FD, 0, 0, 0, 0, 0) \
-    CALL(SPARED, futex, GP_CALL_POINTER, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0) \
+    CALL(VITAL, futex, GP_CALL_POINTER, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0) \
     CALL(SPARED, getdents64, GP_CALL_FD, GP_CALL_POINTER, GP_CALL_BYTES, 0, 0, 0) \
     CALL(ALLOWED, geteuid, 0, 0, 0, 0, 0, 0) \
-    CALL(ALLOWED, getpid, 0, 0, 0, 0, 0, 0) \
+    CALL(VITAL, getpid, 0, 0, 0, 0, 0, 0) \
     CALL(SPARED, getppid, 0, 0, 0, 0, 0, 0) \
     CALL(SPARED, getrandom, GP_CALL_POINTER, 8, GRND_NONBLOCK, 0, 0, 0) \
     CALL(SPARED, getrusage, RUSAGE_SELF, GP_CALL_POINTER, 0, 0, 0, 0) \
@@ -110,6 +118,7 @@ enum { GP_CALL_FD = 100, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(SPARED, mmap, 0, GP_CALL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, GP_CALL_FD, 0) \
     CALL(SPARED, mmap, 0, GP_CALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0) \
     CALL(SPARED, nanosleep, GP_CALL_POINTER, 0, 0, 0, 0, 0) \
+    CALL(ASKED, perf_event_open, GP_CALL_POINTER, 0, (uint64_t)-1, (uint64_t)-1, PERF_FLAG_FD_CLOEXEC, 0) \
     CALL(SPARED, pipe2, GP_CALL_POINTER, O_CLOEXEC | O_NONBLOCK, 0, 0, 0, 0) \
     CALL(SPARED, prctl, PR_SET_NAME, GP_CALL_POINTER, 0, 0, 0, 0) \
     CALL(SPARED, prctl, PR_SET_TIMERSLACK, 1, 0, 0, 0, 0) \
@@ -123,11 +132,15 @@ enum { GP_CALL_FD = 100, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(SPARED, restart_syscall, 0, 0, 0, 0, 0, 0) \
     CALL(ALLOWED, rseq, GP_CALL_POINTER, 32, 0, 0, 0, 0) \
     CALL(SPARED, rt_sigpending, GP_CALL_POINTER, 8, 0, 0, 0, 0) \
+    CALL(SPARED, rt_tgsigqueueinfo, 0, 0, SIGPROF, GP_CALL_POINTER, 0, 0) \
     CALL(SPARED, rt_sigtimedwait, GP_CALL_POINTER, 0, 0, 8, 0, 0) \
     CALL(SPARED, sched_getaffinity, 0, 8, GP_CALL_POINTER, 0, 0, 0) \
     CALL(SPARED, sched_yield, 0, 0, 0, 0, 0, 0) \
+    CALL(SPARED, sched_getscheduler, 0, 0, 0, 0, 0, 0) \
+    CALL(SPARED, getpriority, PRIO_PROCESS, 0, 0, 0, 0, 0) \
     CALL(SPARED, set_robust_list, GP_CALL_POINTER, 24, 0, 0, 0, 0) \
     CALL(SPARED, sigaltstack, GP_CALL_POINTER, GP_CALL_POINTER, 0, 0, 0, 0) \
+    CALL(SPARED, statfs, GP_CALL_POINTER, GP_CALL_POINTER, 0, 0, 0, 0) \
     CALL(SPARED, sysinfo, GP_CALL_POINTER, 0, 0, 0, 0, 0) \
     CALL(SPARED, tgkill, 0, 0, SIGPROF, 0, 0, 0) \
     CALL(SPARED, timer_create, CLOCK_MONOTONIC, GP_CALL_POINTER, GP_CALL_POINTER, 0, 0, 0) \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bpf.h"
+#include "base/bpf.h"
 
 #include <stdbool.h>
 #include <string.h>

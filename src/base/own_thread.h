@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+// Threads of greenprof's own that are not the core's: what these agree on with it.
+#pragma once
+
+// Returned by one that has ended because no thread of greenprof's own may stay now, and is to begin anew with the same
+// argument when they may again.
+#define GP_THREAD_RETURNS ((void *)-1L) // NOLINT(performance-no-int-to-ptr)

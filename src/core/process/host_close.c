@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// The program closes descriptors that it does not know, as daemons do with all numbers that there are: greenprof's are
+// left open. It is told what it would be told without greenprof: nothing is open by that number.
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/descriptors.h"
+#include "control/control.h"
+#include "coro/process_id.h"
+#include "greenprof/prof.h"
+#include "process/raw_call.h"
+#include "signal/clock_engine.h"
+
+typedef int close_t(int);
+typedef void closefrom_t(int);
+
+extern int __close(int fd); // glibc's own name
+
+static bool close_spares(int fd)
+{
+    if (!gp_descriptor_was_raised(fd) || !gp_process_is_mine())
+        return false;
+    int saved = errno;
+    bool is_own = gp_clock_perf_owns(fd) || gp_control_owns(fd);
+    errno = saved;
+    return is_own;
+}
+
+PROF_API int close(int fd)
+{
+    static close_t *_Atomic next;
+    if (close_spares(fd)) {
+        errno = EBADF;
+        return -1;
+    }
+    close_t *call = atomic_load_explicit(&next, memory_order_relaxed);
+    if (call == NULL) {
+        call = (close_t *)(uintptr_t)dlsym(RTLD_NEXT, "close");
+        call = call != NULL ? call : __close;
+        atomic_store_explicit(&next, call, memory_order_relaxed);
+    }
+    return call(fd);
+}
+
+// The first descriptor from `fd` on that is spared; UINT_MAX = none.
+static unsigned close_next_spared(unsigned fd)
+{
+    for (; fd < GP_DESCRIPTORS_KNOWN; fd++)
+        if (fd % 64 == 0 && atomic_load_explicit(&gp_descriptors_raised[fd / 64], memory_order_relaxed) == 0)
+            fd += 63;
+        else if (close_spares((int)fd))
+            return fd;
+    return UINT_MAX;
+}
+
+// All but those that are spared. Returns 0, or a negative errno value.
+static long close_all(unsigned first, unsigned last)
+{
+    unsigned spared;
+    while ((spared = close_next_spared(first)) <= last && spared != UINT_MAX) {
+        long result = spared != first ? gp_raw_call(SYS_close_range, first, spared - 1, 0, 0, 0) : 0;
+        if (result != 0 || spared == last)
+            return result;
+        first = spared + 1;
+    }
+    return gp_raw_call(SYS_close_range, first, last, 0, 0, 0);
+}
+
+PROF_API int close_range(unsigned first, unsigned last, int flags)
+{
+    if (flags != 0 || first > last) // of a table of its own, or for an exec
+        return (int)gp_raw_answer(gp_raw_call(SYS_close_range, first, last, flags, 0, 0));
+    return (int)gp_raw_answer(close_all(first, last));
+}
+
+PROF_API void closefrom(int first)
+{
+    int saved = errno;
+    if (close_all(first > 0 ? (unsigned)first : 0, UINT_MAX) < 0) { // before Linux 5.9
+        closefrom_t *next = (closefrom_t *)(uintptr_t)dlsym(RTLD_NEXT, "closefrom");
+        if (next != NULL)
+            next(first);
+    }
+    errno = saved;
+}
