@@ -327,7 +327,7 @@ typedef struct gp_census_record {
     uint32_t number;       // 24 of the census: 1, 2, ...
     uint32_t trace;        // 28 trace index
     uint32_t stack_id;     // 32 0 = none is known
-    uint32_t thread;       // 36 index of the thread that runs it; 0 = none
+    uint32_t thread;       // 36 index of the thread that runs it, or ran it, as far as that was noted; 0 = none
     uint16_t state;        // 40 enum gp_census_state
     uint16_t flags;        // 42 enum gp_census_flag
     uint32_t stack_age_us; // 44 of one at work: how long before time_ns it was sampled there; 0 = it is there

@@ -268,7 +268,9 @@ static void write_one(const gp_census_seen_t *seen, void *argument)
 {
     writing_t *writing = argument;
     gp_recording_t *recording = writing->recording;
-    uint32_t thread = seen->thread != NULL ? seen->thread->index : 0;
+    uint32_t thread = seen->thread != NULL ? seen->thread->index
+                                           : atomic_load_explicit(&gp_coro_timeline(seen->coro)->thread,
+                                                                  memory_order_relaxed); // where it ran
     gp_recording_coro(recording, seen->coro, seen->id, seen->coro->kind == GP_CORO_THREAD ? thread : 0);
     uint32_t trace = gp_recording_trace(recording, seen->trace);
     uint32_t stack = seen->stack.depth > 0 ? gp_recording_stack(recording, &seen->stack) : 0;

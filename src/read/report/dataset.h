@@ -172,6 +172,7 @@ typedef struct gp_dataset {
     gp_census_record_t *census; // of the latest one in the file, as it was written
     size_t census_count, census_capacity;
     uint32_t census_number;
+    bool tells_ready; // samples: something reported that a coroutine had become ready, other than by its birth
     uint64_t sampled_ns, samples;           // on-CPU samples within the window
     uint64_t samples_read, activities_read; // of all kinds, those outside the window included
     uint64_t end_ns;                        // the latest time seen
@@ -245,6 +246,9 @@ bool gp_dataset_has_activity(const gp_dataset_t *dataset, const gp_activity_reco
 
 // A text of the capture; NULL when it has none of that key.
 const gp_dataset_meta_t *gp_dataset_meta(const gp_dataset_t *dataset, const char *key);
+
+// Did anything report when coroutines became ready? Of those that have not run yet the birth says so, of no others.
+bool gp_dataset_knows_ready(const gp_dataset_t *dataset);
 
 // Numbers in the tables, GP_INDEX_NONE when unknown.
 uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id);

@@ -189,6 +189,13 @@ static bool is_same_run(const gp_dataset_t *dataset, const gp_sample_record_t *a
            gp_dataset_has_sample(dataset, a) == gp_dataset_has_sample(dataset, b);
 }
 
+// Of those that have not run yet the birth alone says that they are ready.
+static bool is_ready_by_report(const gp_dataset_t *dataset, uint32_t kind, uint32_t stack)
+{
+    const gp_dataset_stack_t *at = &dataset->stacks[stack];
+    return kind == GP_KIND_PARKED || (kind == GP_KIND_READY && !(at->depth > 0 && gp_kind_is_told(at->frames[0])));
+}
+
 // Add as many of the samples as there are in one run, at least one. Returns how many, or -ENOMEM.
 static ssize_t take_run(gp_dataset_t *dataset, const gp_sample_record_t *samples, size_t count, latest_t *latest)
 {
@@ -198,8 +205,10 @@ static ssize_t take_run(gp_dataset_t *dataset, const gp_sample_record_t *samples
     uint64_t last_ns = 0;
     do {
         const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);
-        if (is_counted && gp_dataset_stack_quick(dataset, sample->stack_id) == GP_INDEX_NONE)
+        uint32_t stack = is_counted ? gp_dataset_stack_quick(dataset, sample->stack_id) : 0;
+        if (stack == GP_INDEX_NONE)
             return -ENOMEM;
+        dataset->tells_ready = dataset->tells_ready || is_ready_by_report(dataset, sample->kind, stack);
         last_ns = sample->time_ns > last_ns ? sample->time_ns : last_ns;
         run.ns += sample->weight_ns;
         run.samples += sum != NULL ? sum->samples : 1;
