@@ -71,6 +71,19 @@ class Requests(check.Case):
             self.near(f"latency of {trace[-2:]}", float(rows[trace][0]) / 1000, float(latency), 0.001, SLACK)
             self.assertEqual(rows[trace][7], "2")
 
+    def test_what_outlives_it_is_not_billed(self):
+        """A child that waits on: of a process that was killed, and once that is recovered."""
+        run = self.profile(["outlived"], status=-9, healthy=False)
+        whole = f"{run.output}.whole"
+        self.assertEqual(check.greenprof("recover", run.output, "-o", whole).returncode, 0)
+        (trace, latency), = run.truth.values["REQUEST"]
+        for path in (run.output, whole):
+            text = check.greenprof("report", path, "--by", "request").stdout.decode()
+            row, = (line.split() for line in text.splitlines() if trace in line)
+            self.assertEqual(row[7], "2")  # coroutines: itself and the child, for no longer than it lived
+            self.at_most("what they have of it, ms", sum(map(float, row[1:7])), 2000 * float(latency) + 1)
+            self.at_least("what they have of it, ms", sum(map(float, row[1:7])), 1500 * float(latency))
+
 
 if __name__ == "__main__":
     check.main()
