@@ -13,6 +13,36 @@ STATES = ("ready", "parked", "waiting")
 SLACK = 0.0005  # the program and greenprof read the clock a moment apart
 
 
+class Threads(check.Case):
+    """Requests on ordinary threads: each has, on its critical path, the CPU time that it used, and no more."""
+    STATES = ("blocked", "preempted", "waiting", "not known", "not recorded", "ready")
+
+    def states(self, run, trace):
+        sums = collections.Counter()
+        for stack, weight in run.folded("--by", "critical-path", "--trace", trace).stacks:
+            sums[next((state for state in self.STATES if stack[-1] == f"[{state}]"), "running")] += weight
+        return sums
+
+    def check_requests(self, *options):
+        run = self.profile(["threaded"], options=options)
+        self.assertEqual(len(run.truth.values["REQUEST"]), 5)
+        for name, trace, *seconds in run.truth.values["REQUEST"]:
+            wall, cpu, asleep = map(float, seconds)
+            states = self.states(run, trace)
+            self.near(f"{name} latency", sum(states.values()), wall, 0.001, SLACK)
+            self.near(f"{name} running", states["running"], cpu, 0.02, 0.01 * wall + SLACK)
+            # A thread that slept and was preempted between two looks at its clock counts as asleep all the while.
+            self.at_least(f"{name} blocked", states["blocked"], 0.97 * asleep - SLACK)
+            self.at_most(f"{name} blocked", states["blocked"], wall - cpu + 0.01 * wall + SLACK)
+            self.assertEqual(sum(states[state] for state in self.STATES[2:]), 0, states)
+
+    def test_by_the_wall_clock(self):
+        self.check_requests("--clock", "wall")
+
+    def test_by_the_cpu_clock(self):
+        self.check_requests()
+
+
 class Requests(check.Case):
     def paths(self, run, trace):
         """{(coroutine, state): seconds}, and which functions ran: {(coroutine, name)}."""

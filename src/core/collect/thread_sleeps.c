@@ -87,7 +87,8 @@ bool gp_thread_sleeps_is_due(gp_thread_t *thread, uint64_t now)
     return sleep == NULL || now - sleep->ticks >= sleep->pause;
 }
 
-static void hand_on(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t weight_ns)
+// at: ticks at which the time that it stands for was over.
+static void hand_on(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t at, uint64_t weight_ns)
 {
     static gp_sample_buffer_t buffer; // guarded by the drain lock
     prof_coro_t *root = thread->root;
@@ -97,7 +98,7 @@ static void hand_on(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_
         .coro = root,
         .coro_id = thread->root_id,
         .slice = gp_edge_load(&root->since),
-        .ticks = sleep->ticks,
+        .ticks = at,
         .weight_ns = weight_ns,
         .depth = sleep->depth,
         .flags = sleep->flags,
@@ -134,14 +135,14 @@ static void look(gp_thread_t *thread, gp_thread_sleep_t *sleep, uint64_t now, ui
 {
     bool is_same;
     uint64_t ns = since_last_ns(sleep, now, cpu_ns, &is_same);
-    hand_on(thread, sleep, is_same ? ns : ns / 2);
+    hand_on(thread, sleep, is_same ? now : now - ticks_of(ns - ns / 2), is_same ? ns : ns / 2);
     if (is_same && sleep->depth > 0) {
         uint64_t pause = (now - sleep->began) / PAUSE_SHARE;
         sleep->pause = pause < ticks_of(PAUSE_MAX_NS) ? pause : ticks_of(PAUSE_MAX_NS);
         return;
     }
     walk(thread, sleep);
-    hand_on(thread, sleep, is_same ? 0 : ns - ns / 2);
+    hand_on(thread, sleep, now, is_same ? 0 : ns - ns / 2);
     sleep->began = now;
     sleep->pause = 0;
 }
@@ -178,7 +179,8 @@ void gp_thread_sleeps_close(gp_thread_t *thread)
         is_live ? gp_sampler_thread_cpu_ns(tid) : atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
     uint64_t used = cpu_ns - sleep->cpu_ns, ns = since_last_ns(sleep, now, cpu_ns, &is_same);
     // It woke up to end, and did nothing else: what is due to the sleep is the rest.
-    hand_on(thread, sleep, is_same || (!is_live && used < LAST_WORK_NS) ? ns : ns / 2);
+    bool is_whole = is_same || (!is_live && used < LAST_WORK_NS);
+    hand_on(thread, sleep, is_whole ? now : now - ticks_of(ns - ns / 2), is_whole ? ns : ns / 2);
     sleep->depth = 0;
 }
 

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "collect/sampler.h"
+#include "collect/sleepers.h"
 #include "coro/coro_ledger.h"
 #include "session/span_listen.h"
 #include "signal/activity.h"
 #include "signal/edge.h"
 #include "signal/rest.h"
+#include "signal/slice.h"
 #include "signal/ticks.h"
 
 enum { NAME_EVERY = 5 }; // records of a thread between two looks at its name
@@ -163,6 +165,23 @@ void gp_session_take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
     record->trace = trace;
 }
 
+// Of a slice that goes on the thread's own clock tells, as far as it was not settled.
+static void set_times(gp_activity_record_t *record, const gp_activity_mark_t *mark)
+{
+    uint64_t off_ns = mark->off_ns, blocked_ns = mark->blocked_ns;
+    uint64_t open_ns = mark->left > mark->settled ? gp_ticks_to_ns(mark->left - mark->settled) : 0;
+    if (open_ns > GP_SLICE_LONG_NS) {
+        gp_thread_t *thread = gp_sleepers_thread_of(mark->coro, mark->coro_id);
+        prof_coro_t *current = NULL;
+        uint64_t used_ns = thread != NULL ? gp_slice_open_ns(thread, &current) : 0;
+        if (current != mark->coro)
+            return;
+        off_ns += open_ns > used_ns ? open_ns - used_ns : 0;
+        blocked_ns += gp_sleepers_open_ns(thread, mark->coro, mark->left);
+    }
+    gp_activity_set_times(record, off_ns, blocked_ns);
+}
+
 static void write_activity(const gp_activity_mark_t *mark, gp_thread_t *thread, enum gp_chunk_type type)
 {
     gp_recording_coro(&gp_session_recording, mark->coro, mark->coro_id,
@@ -183,6 +202,7 @@ static void write_activity(const gp_activity_mark_t *mark, gp_thread_t *thread, 
     record->trace = trace;
     record->thread = mark->thread;
     record->is_open = mark->is_open;
+    set_times(record, mark);
 }
 
 void gp_session_take_activity(const gp_activity_mark_t *mark, gp_thread_t *thread)

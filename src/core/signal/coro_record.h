@@ -118,10 +118,11 @@ typedef struct gp_coro_member {
 
 // The timeline, see activity.h; written by the writer of the ledger, while activities are wanted.
 typedef struct gp_coro_timeline {
-    _Atomic uint64_t waker;  // id of the coroutine that set `ready_ticks`
-    _Atomic uint64_t start;  // ticks at which its present activity began, 0 = with its birth or the epoch; and then:
-    _Atomic uint64_t slice;  // slice_ticks
-    _Atomic uint32_t thread; // index of the thread
+    _Atomic uint64_t waker; // id of the coroutine that set `ready_ticks`
+    _Atomic uint64_t start; // ticks at which its present activity began, 0 = with its birth or the epoch; and then:
+    _Atomic uint64_t slice; // slice_ticks
+    _Atomic uint64_t off_ns, blocked_ns; // as in the record, and beside it
+    _Atomic uint32_t thread;             // index of the thread
 } gp_coro_timeline_t;
 
 // The capture's, see src/core/session/session.c.
