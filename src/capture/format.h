@@ -223,13 +223,17 @@ typedef struct gp_sum_record {
     uint32_t reserved;  // 44
 } gp_sum_record_t;      // 48
 
+enum gp_ledger_flag {
+    GP_LEDGER_WHOLE = 1, // of a thread that never had a coroutine: its whole life, also what it sleeps on its own stack
+};
+
 // Exact time of one coroutine under one trace since its ledger record before. All but longest_ns are differences modulo
 // 2^64: a wait first told as waiting may turn out to have been parked.
 // wall = cpu + blocked + preempted + ready + parked + waiting; preempted = slice - cpu - blocked
 typedef struct gp_ledger_record {
     uint64_t coro_id;    //  0
     uint32_t trace;      //  8 trace index
-    uint32_t reserved;   // 12
+    uint32_t flags;      // 12 enum gp_ledger_flag
     uint64_t cpu_ns;     // 16
     uint64_t switches;   // 24 times it was switched to
     uint64_t time_ns;    // 32 up to when

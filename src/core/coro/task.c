@@ -92,6 +92,16 @@ bool gp_task_holds_back(pid_t tid, int signal_number)
     return is_in_set(text, "\nSigPnd:", signal_number) && is_in_set(text, "\nSigBlk:", signal_number);
 }
 
+bool gp_task_run_delay(pid_t tid, uint64_t *ns)
+{
+    char text[128], *end;
+    if (!gp_task_read(tid, "schedstat", text, sizeof(text)))
+        return false;
+    strtoull(text, &end, 10); // on a processor
+    *ns = strtoull(end, NULL, 10);
+    return *end == ' ';
+}
+
 bool gp_task_voluntary_switches(pid_t tid, uint64_t *switches)
 {
     static const char label[] = "\nvoluntary_ctxt_switches:";

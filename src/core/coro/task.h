@@ -32,6 +32,10 @@ bool gp_task_takes(pid_t tid, int signal_number);
 // Source: proc_pid_status(5): SigPnd has the signals that wait for the thread itself.
 bool gp_task_holds_back(pid_t tid, int signal_number);
 
+// How long it could run and had no processor, in its life, ns. Returns whether that is known. As above.
+// Source: Linux, Documentation/scheduler/sched-stats.rst.
+bool gp_task_run_delay(pid_t tid, uint64_t *ns);
+
 // How often it gave its processor away, as it does when it falls asleep. Returns whether that is known. As above.
 // Source: proc_pid_status(5).
 bool gp_task_voluntary_switches(pid_t tid, uint64_t *switches);

@@ -131,6 +131,8 @@ typedef struct gp_coro_told {
     uint64_t ledger_id;          // id for which the fields below hold
     gp_ledger_t reported;        // what of its ledger is in the capture
     uint64_t trace[2];           // under which the rest will be
+    bool is_whole;               // an ordinary thread's: `reported` has its off-CPU time, divided (thread_off.h)
+    bool is_over;                // and all of it: the thread has ended
 } gp_coro_told_t;
 
 enum { GP_CORO_NAME_WORDS = 6 };

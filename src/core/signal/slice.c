@@ -10,6 +10,8 @@ enum { SETTLE_TRIES = 3 };
 uint64_t gp_slice_window_ticks;
 int64_t gp_slice_long_ticks GP_SWITCH_WORD, gp_slice_long_root_ticks GP_SWITCH_WORD;
 static int64_t root_pending_ticks;
+_Atomic uint64_t gp_slice_stopped_ns;
+static _Atomic uint64_t stop_end, stop_ns; // the latest stop; ticks at which it was over
 
 // Every long slice for hog.h is one here.
 static int64_t ticks_below_hogs(uint64_t ns)
@@ -103,17 +105,33 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
     gp_activity_begin(thread);
 }
 
-// The coroutine that runs was off the CPU for `off_ns` since the last coarse point: asleep, or preempted? A thread's
-// own stack is where event loops wait. Returns how much of it was preempted.
-static uint64_t charge_off_cpu(gp_thread_t *thread, prof_coro_t *coro, uint64_t off_ns)
+void gp_slice_note_stop(uint64_t ns)
+{
+    gp_edge_store(&stop_ns, ns);
+    atomic_store_explicit(&stop_end, gp_ticks(), memory_order_release);
+    gp_coro_add(&gp_slice_stopped_ns, ns);
+}
+
+// Of the time since `from`, at most `most_ns`.
+static uint64_t stopped_since(uint64_t from, uint64_t most_ns)
+{
+    // Acquire: its length is the one of this stop, or of a later one.
+    uint64_t end = atomic_load_explicit(&stop_end, memory_order_acquire), ns = gp_edge_load(&stop_ns);
+    return end <= from ? 0 : ns < most_ns ? ns : most_ns;
+}
+
+// The coroutine that runs was off the CPU for `off_ns` since the last coarse point, which was at `from`: asleep, or
+// preempted? A thread's own stack is where event loops wait. A stop counts as one sleep. Returns how much of it was
+// preempted.
+static uint64_t charge_off_cpu(gp_thread_t *thread, prof_coro_t *coro, uint64_t from, uint64_t off_ns)
 {
     uint64_t before = atomic_load_explicit(&thread->voluntary_switches, memory_order_relaxed);
-    uint64_t switches = gp_sleeps();
+    uint64_t switches = gp_sleeps(), stopped_ns = stopped_since(from, off_ns);
     atomic_store_explicit(&thread->voluntary_switches, switches, memory_order_relaxed);
-    if (switches == before)
+    if (switches - before <= (stopped_ns > 0 ? 1u : 0u))
         return off_ns;
-    gp_coro_add(gp_coro_blocked_ns(coro), off_ns);
-    return 0;
+    gp_coro_add(gp_coro_blocked_ns(coro), off_ns - stopped_ns);
+    return stopped_ns;
 }
 
 static int64_t ns_between(uint64_t from, uint64_t to)
@@ -142,7 +160,8 @@ static void take_back(gp_thread_t *thread, int64_t ns)
 uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
 {
     prof_coro_t *current = current_of(thread);
-    int64_t wall = ns_between(gp_edge_settled(current), now), used = unsettled_cpu_ns(thread, current, cpu_ns);
+    uint64_t settled = gp_edge_settled(current);
+    int64_t wall = ns_between(settled, now), used = unsettled_cpu_ns(thread, current, cpu_ns);
     thread->debt_ns = 0;
     if (used < 0) {
         take_back(thread, -used);
@@ -151,7 +170,7 @@ uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
     gp_coro_add(&current->off_ns, (uint64_t)(wall - used));
     atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
     begin_interval(thread, current, now, cpu_ns);
-    return wall > used + GP_SLICE_OFF_CPU_NS ? charge_off_cpu(thread, current, (uint64_t)(wall - used)) : 0;
+    return wall > used + GP_SLICE_OFF_CPU_NS ? charge_off_cpu(thread, current, settled, (uint64_t)(wall - used)) : 0;
 }
 
 static __attribute__((noinline)) void end_long_slice(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)

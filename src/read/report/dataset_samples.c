@@ -232,8 +232,15 @@ int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size
     return 0;
 }
 
+bool gp_dataset_has_sleeps(const gp_dataset_t *dataset)
+{
+    return dataset->header.clock == 1 || dataset->has_sleeps;
+}
+
 uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind)
 {
+    if (gp_dataset_is_ordinary(&dataset->coros[share->coro]))
+        return kind != GP_KIND_BLOCKED || gp_dataset_has_sleeps(dataset) ? gp_ledger_kind_ns(&share->ledger, kind) : 0;
     bool is_thread = dataset->coros[share->coro].record.kind == GP_CORO_THREAD;
     bool has_times = dataset->totals.time_ns > 0; // else no exact time is known of anything
     if (is_thread && kind == GP_KIND_BLOCKED)
@@ -249,6 +256,8 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
     if (coro == GP_INDEX_NONE)
         return -ENOMEM;
     int64_t waited_ns = (int64_t)(ledger->ready_ns + ledger->parked_ns + ledger->waiting_ns);
+    dataset->coros[coro].is_whole |= ledger->flags & GP_LEDGER_WHOLE;
+    dataset->coros[coro].is_switched |= ledger->switches > 0;
     if (waited_ns < 0)
         dataset->coros[coro].taken_back_ns -= (uint64_t)waited_ns;
     if (dataset->windowed)
@@ -298,6 +307,8 @@ void gp_dataset_sum_up(gp_dataset_t *dataset)
         gp_dataset_share_t *share = &dataset->shares[i];
         share->ledger.cpu_ns = gp_ledger_kind_ns(&share->ledger, GP_KIND_CPU); // not below zero
         gp_ledger_add(&dataset->coros[share->coro].ledger, &share->ledger);
+        dataset->has_sleeps |=
+            dataset->coros[share->coro].record.kind == GP_CORO_THREAD && share->sampled[GP_KIND_BLOCKED].ns > 0;
         dataset->sampled_ns += share->sampled[GP_KIND_CPU].ns;
         dataset->samples += share->sampled[GP_KIND_CPU].samples;
     }
