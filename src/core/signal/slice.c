@@ -83,6 +83,16 @@ static void begin_interval(gp_thread_t *thread, prof_coro_t *current, uint64_t n
         (int64_t)thread->coarse_root_ticks + __atomic_load_n(&root_pending_ticks, __ATOMIC_RELAXED);
 }
 
+// How often the thread had slept when its accounts began, which may be long ago by now. Where that is not known, its
+// own stack is taken to have slept since.
+static uint64_t sleeps_before(const gp_thread_t *thread, const prof_coro_t *coro)
+{
+    uint64_t sleeps = gp_sleeps();
+    if (thread->start_ticks >= gp_edge_load(&gp_edge_epoch_ticks))
+        return 0;
+    return coro == thread->root ? sleeps - 2 : sleeps;
+}
+
 void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
 {
     uint32_t epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
@@ -100,7 +110,7 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
     atomic_store_explicit(&gp_coro_timeline(coro)->thread, thread->index, memory_order_relaxed);
     atomic_store_explicit(&coro->running, 1, memory_order_release);
     begin_interval(thread, coro, since, thread->start_cpu_ns);
-    atomic_store_explicit(&thread->voluntary_switches, gp_sleeps(), memory_order_relaxed);
+    atomic_store_explicit(&thread->voluntary_switches, sleeps_before(thread, coro), memory_order_relaxed);
     gp_wait_begin(thread);
     gp_activity_begin(thread);
 }
@@ -128,7 +138,7 @@ static uint64_t charge_off_cpu(gp_thread_t *thread, prof_coro_t *coro, uint64_t 
     uint64_t before = atomic_load_explicit(&thread->voluntary_switches, memory_order_relaxed);
     uint64_t switches = gp_sleeps(), stopped_ns = stopped_since(from, off_ns);
     atomic_store_explicit(&thread->voluntary_switches, switches, memory_order_relaxed);
-    if (switches - before <= (stopped_ns > 0 ? 1u : 0u))
+    if (switches == before || (switches == before + 1 && stopped_ns > off_ns / 2))
         return off_ns;
     gp_coro_add(gp_coro_blocked_ns(coro), off_ns - stopped_ns);
     return stopped_ns;
