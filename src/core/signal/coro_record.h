@@ -81,6 +81,7 @@ struct prof_coro {
     uint16_t spawn_site;      // where it was created, see src/core/coro/spawn.h; 0 = not known
     _Atomic uint8_t owner;    // enum gp_coro_owner
     uint8_t keeps_stack : 1;  // its owner says when [lo, hi) goes; constant while live, but for a thread's
+    uint8_t is_loop : 1;      // where it sleeps it waits for events; 0 at birth, set by its hook
     uint8_t shares_stack : 1; // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
 
     // Registry's lock.

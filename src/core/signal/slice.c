@@ -185,11 +185,20 @@ uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
 
 static __attribute__((noinline)) void end_long_slice(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
 {
+    int64_t used = unsettled_cpu_ns(thread, current_of(thread), cpu_ns);
+    uint64_t settled = gp_edge_settled(current_of(thread));
     gp_slice_settle(thread, now, cpu_ns);
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    uint64_t since = gp_edge_load(&coro->since);
-    if (now > since && now - since >= gp_edge_load(&gp_edge_hog_ticks))
-        gp_hog_over(thread, coro, atomic_load_explicit(&thread->current_id, memory_order_relaxed), since, now);
+    uint64_t since = gp_edge_load(&coro->since), ran = used > 0 ? gp_ticks_from_ns((uint64_t)used) : 0;
+    if (now > since && now - since >= gp_edge_load(&gp_edge_hog_ticks)) {
+        const gp_hog_t hog = {.coro = coro,
+                              .coro_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed),
+                              .start = since,
+                              .end = now,
+                              .asleep = settled,
+                              .awake = coro->is_loop && now - settled > ran ? now - ran : settled};
+        gp_hog_over(thread, &hog);
+    }
 }
 
 // When the switch was is not known. What CPU time there was since the last settlement is taken to have been the

@@ -43,8 +43,9 @@ enum { GP_HOGS = 16 };
 typedef struct gp_hog { // a long slice
     prof_coro_t *coro;
     uint64_t coro_id;
-    uint64_t start, end; // ticks
-    bool is_notified;    // the collector knows it
+    uint64_t start, end;    // ticks
+    uint64_t asleep, awake; // of a loop's: between these it was off the CPU: had nothing to do, or was woken late
+    bool is_notified;       // the collector knows it
 } gp_hog_t;
 
 enum { GP_LATE_LOOKS = 4 };
