@@ -175,6 +175,11 @@ static uint64_t no_earlier(uint64_t ns, uint64_t least_ns)
     return ns > least_ns ? ns : least_ns;
 }
 
+static uint64_t part_of(uint64_t whole, uint64_t part, uint64_t of)
+{
+    return (uint64_t)((unsigned __int128)whole * part / of);
+}
+
 // What went on when the part before ended is in both: from then on it is this one's.
 static gp_activity_record_t cut_activity(const gp_captures_pass_t *pass, const gp_activity_record_t *record)
 {
@@ -187,8 +192,12 @@ static gp_activity_record_t cut_activity(const gp_captures_pass_t *pass, const g
     cut.start_ns = no_earlier(cut.start_ns, from_ns);
     cut.left_ns = no_earlier(cut.left_ns, cut.start_ns);
     cut.end_ns = no_earlier(cut.end_ns, cut.left_ns);
-    if (cut.slice_ns > cut.left_ns - cut.start_ns)
-        cut.slice_ns = cut.left_ns - cut.start_ns;
+    if (cut.slice_ns > cut.left_ns - cut.start_ns) {
+        uint64_t slice_ns = cut.left_ns - cut.start_ns;
+        cut.cpu_ns = part_of(cut.cpu_ns, slice_ns, cut.slice_ns);
+        cut.blocked_ns = part_of(cut.blocked_ns, slice_ns, cut.slice_ns);
+        cut.slice_ns = slice_ns;
+    }
     if (cut.ready_ns != 0)
         cut.ready_ns = no_earlier(cut.ready_ns, cut.left_ns);
     return cut;

@@ -223,13 +223,17 @@ typedef struct gp_sum_record {
     uint32_t reserved;  // 44
 } gp_sum_record_t;      // 48
 
+enum gp_ledger_flag {
+    GP_LEDGER_WHOLE = 1, // of a thread that never had a coroutine: its whole life, also what it sleeps on its own stack
+};
+
 // Exact time of one coroutine under one trace since its ledger record before. All but longest_ns are differences modulo
 // 2^64: a wait first told as waiting may turn out to have been parked.
 // wall = cpu + blocked + preempted + ready + parked + waiting; preempted = slice - cpu - blocked
 typedef struct gp_ledger_record {
     uint64_t coro_id;    //  0
     uint32_t trace;      //  8 trace index
-    uint32_t reserved;   // 12
+    uint32_t flags;      // 12 enum gp_ledger_flag
     uint64_t cpu_ns;     // 16
     uint64_t switches;   // 24 times it was switched to
     uint64_t time_ns;    // 32 up to when
@@ -273,18 +277,31 @@ static_assert(sizeof(gp_call_record_t) == 96, "a record keeps its layout");
 // The timeline: a coroutine was active in [start_ns, left_ns), then waited in [left_ns, end_ns). Active is: it ran, or
 // waited for a short time only; slice_ns of it were slices. Those of a coroutine adjoin, but come in no order.
 typedef struct gp_activity_record {
-    uint64_t coro_id;   //  0
-    uint64_t start_ns;  //  8
-    uint64_t left_ns;   // 16
-    uint64_t end_ns;    // 24
-    uint64_t slice_ns;  // 32
-    uint64_t ready_ns;  // 40 from when on it could run, in [left_ns, end_ns]; 0 = not reported
-    uint64_t waker_id;  // 48 the coroutine that made it ready; 0 = not known
-    uint32_t trace;     // 56 trace index
-    uint32_t thread;    // 60 thread index at start_ns, 0 = not known
-    uint32_t is_open;   // 64 1 = what goes on at end_ns: the coroutine's end, or that of the capture
-    uint32_t reserved;  // 68
-} gp_activity_record_t; // 72
+    uint64_t coro_id;    //  0
+    uint64_t start_ns;   //  8
+    uint64_t left_ns;    // 16
+    uint64_t end_ns;     // 24
+    uint64_t slice_ns;   // 32
+    uint64_t ready_ns;   // 40 from when on it could run, in [left_ns, end_ns]; 0 = not reported
+    uint64_t waker_id;   // 48 the coroutine that made it ready; 0 = not known
+    uint32_t trace;      // 56 trace index
+    uint32_t thread;     // 60 thread index at start_ns, 0 = not known
+    uint32_t is_open;    // 64 1 = what goes on at end_ns: the coroutine's end, or that of the capture
+    uint32_t has_times;  // 68 1 = the next two are known
+    uint64_t cpu_ns;     // 72 of slice_ns, on the CPU
+    uint64_t blocked_ns; // 80 and its thread slept in the kernel; the rest it was preempted
+} gp_activity_record_t;  // 88
+
+// Set the times of an activity.
+//   off_ns: of its slices, what it was not on the CPU; may be a little below zero. blocked_ns: of that, it slept.
+static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_t off_ns, uint64_t blocked_ns)
+{
+    uint64_t off = (int64_t)off_ns > 0 ? off_ns : 0;
+    off = off < activity->slice_ns ? off : activity->slice_ns;
+    activity->has_times = 1;
+    activity->cpu_ns = activity->slice_ns - off;
+    activity->blocked_ns = (int64_t)blocked_ns > 0 ? (blocked_ns < off ? blocked_ns : off) : 0;
+}
 
 // What a coroutine of an open request was in the middle of. An activity of the same coroutine that ends after its
 // start_ns replaces it, and so does a later one of these. Of use where the capture has no end, or has not come to it.
@@ -327,7 +344,7 @@ typedef struct gp_census_record {
     uint32_t number;       // 24 of the census: 1, 2, ...
     uint32_t trace;        // 28 trace index
     uint32_t stack_id;     // 32 0 = none is known
-    uint32_t thread;       // 36 index of the thread that runs it; 0 = none
+    uint32_t thread;       // 36 index of the thread that runs it, or ran it, as far as that was noted; 0 = none
     uint16_t state;        // 40 enum gp_census_state
     uint16_t flags;        // 42 enum gp_census_flag
     uint32_t stack_age_us; // 44 of one at work: how long before time_ns it was sampled there; 0 = it is there

@@ -327,6 +327,8 @@ static void take_activity(reading_t *reading, const taken_t *taken)
     record->trace = trace;
     record->thread = mark->thread;
     record->is_open = mark->is_open;
+    if (mark->settled >= mark->left)
+        gp_activity_set_times(record, mark->off_ns, mark->blocked_ns);
     note_time(reading, record->end_ns);
     note_over(reading, record);
     if (has_waits)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The ring file (CAPTURE.rings), slot by slot: what a process that is to lose nothing when it is killed has beside its
-// capture while it runs. Version 2.
+// capture while it runs. Version 3.
 //
 // It is memory of the process, mapped, and as old as the kill: a header, a table of frames, and the rings of threads.
 // Records of rings go to the capture in hand-overs; before the first chunk of one is written, a note is made of which
@@ -25,7 +25,7 @@
 
 #define GP_RING_FILE_SUFFIX  ".rings"
 #define GP_RING_FILE_MAGIC   "GRNRING\n" // 8 bytes, no NUL; written last
-#define GP_RING_FILE_VERSION 2u
+#define GP_RING_FILE_VERSION 3u
 
 enum {
     GP_RING_FILE_SLOTS = 64,            // threads at a time
@@ -109,7 +109,7 @@ typedef struct gp_ring_file_sample {
 
 typedef struct gp_ring_file_activity {
     gp_ring_file_record_t record;
-    uint64_t coro, coro_id, trace[2], start, left, end, slice_ticks, ready, waker;
+    uint64_t coro, coro_id, trace[2], start, left, end, slice_ticks, off_ns, blocked_ns, settled, ready, waker;
     uint32_t thread;
     uint8_t is_open, is_waiting;
 } gp_ring_file_activity_t;

@@ -38,6 +38,40 @@ class ThreadWaits(check.Case):
         self.at_most("the loop's own sleep", waits, 0.1)
 
 
+class Lives(check.Case):
+    """All of a thread's life is on the wall clock: CPU time, sleep, and what it could not run for."""
+
+    def check_life(self, what, *options):
+        run = self.profile(["thread_lives", what], options=options)
+        wall, cpu, asleep, waited = map(float, run.truth.values["LIFE"][0])
+        text = check.greenprof("report", run.output, "--by", "coroutine", "--clock", "wall").stdout.decode()
+        row, = (line.split() for line in text.splitlines() if line.rstrip().endswith("[thread thread_lives]"))
+        lived, ran, slept, preempted = map(float, row[:4])
+        slack = 0.03 * wall + 0.02  # the ends of the life, outside of the loop; its child's end is waited for
+        self.near("wall", lived, wall, 0, slack)
+        self.near("cpu", ran, cpu, 0, slack)
+        self.near("asleep", slept, asleep, 0, slack)
+        self.near("preempted", preempted, waited, 0, slack)
+        return run, wall, cpu, waited
+
+    def test_contended(self):
+        run, wall, cpu, waited = self.check_life("contended", "--clock", "wall")
+        leaves = {leaf: sum(weight for stack, weight in run.folded("--clock", "wall").stacks if stack[-1] == leaf)
+                  for leaf in ("[blocked]", "[preempted]")}
+        self.near("[preempted] in the graph", leaves["[preempted]"], waited, 0, 0.03 * wall + 0.02)
+        self.near("[blocked] in the graph", leaves["[blocked]"], wall - cpu - waited, 0, 0.03 * wall + 0.02)
+
+    def test_stopped(self):
+        run, wall, _, waited = self.check_life("stopped", "--clock", "wall")
+        preempted = sum(weight for stack, weight in run.folded("--clock", "wall").stacks
+                        if stack[-1] == "[preempted]" and "computes" in stack)
+        self.near("[preempted] in computes()", preempted, waited, 0, 0.03 * wall + 0.02)
+
+    def test_by_the_cpu_clock(self):
+        """Without stacks of its sleep the ledger has it all the same."""
+        self.check_life("contended")
+
+
 class Profiles(check.Case):
     def test_profile_of_a_thread(self):
         """prof_start() on an ordinary thread: its wall clock has where it slept, and adds up to the ledger's."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Where time goes: the ledger, waiting in graphs, long slices and their victims, against a service that books it itself."""
+import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -132,6 +134,19 @@ class Ledger(check.Case):
     def test_victims_of_a_sleeper(self):
         """The thread sleeps in a system call: its stack is seen from outside, unless the machine is too busy to look."""
         self.check_hog("doze", "doze", 0.7)
+
+    def test_delays_of_which_nothing_tells(self):
+        """Coroutines of a bare switch: those that have not run yet are ready, and of no others it is known."""
+        run = self.profile(["untold"])
+        (count, seconds), = run.truth.values["SLICES"]
+        text = self.report(run, "--by", "victim-time")
+        self.assertIn("delays     not known", text)
+        row = re.search(r"\n +([0-9.]+) +(\d+)  layout_table < render_pdf < entry; up to 19 others were \[waiting\] meanwhile\n", text)
+        self.assertTrue(row, text)
+        self.assertEqual(row.group(2), count)
+        self.near("long slices", float(row.group(1)), float(seconds), 0.03)
+        data = json.loads(check.greenprof("export", run.output, "--format", "json", "--by", "victim-time").stdout)
+        self.assertIsNone(data["total_ns"])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,36 @@ STATES = ("ready", "parked", "waiting")
 SLACK = 0.0005  # the program and greenprof read the clock a moment apart
 
 
+class Threads(check.Case):
+    """Requests on ordinary threads: each has, on its critical path, the CPU time that it used, and no more."""
+    STATES = ("blocked", "preempted", "waiting", "not known", "not recorded", "ready")
+
+    def states(self, run, trace):
+        sums = collections.Counter()
+        for stack, weight in run.folded("--by", "critical-path", "--trace", trace).stacks:
+            sums[next((state for state in self.STATES if stack[-1] == f"[{state}]"), "running")] += weight
+        return sums
+
+    def check_requests(self, *options):
+        run = self.profile(["threaded"], options=options)
+        self.assertEqual(len(run.truth.values["REQUEST"]), 5)
+        for name, trace, *seconds in run.truth.values["REQUEST"]:
+            wall, cpu, asleep = map(float, seconds)
+            states = self.states(run, trace)
+            self.near(f"{name} latency", sum(states.values()), wall, 0.001, SLACK)
+            self.near(f"{name} running", states["running"], cpu, 0.02, 0.01 * wall + SLACK)
+            # A thread that slept and was preempted between two looks at its clock counts as asleep all the while.
+            self.at_least(f"{name} blocked", states["blocked"], 0.97 * asleep - SLACK)
+            self.at_most(f"{name} blocked", states["blocked"], wall - cpu + 0.01 * wall + SLACK)
+            self.assertEqual(sum(states[state] for state in self.STATES[2:]), 0, states)
+
+    def test_by_the_wall_clock(self):
+        self.check_requests("--clock", "wall")
+
+    def test_by_the_cpu_clock(self):
+        self.check_requests()
+
+
 class Requests(check.Case):
     def paths(self, run, trace):
         """{(coroutine, state): seconds}, and which functions ran: {(coroutine, name)}."""
@@ -70,6 +100,19 @@ class Requests(check.Case):
         for trace, latency in run.truth.values["REQUEST"]:
             self.near(f"latency of {trace[-2:]}", float(rows[trace][0]) / 1000, float(latency), 0.001, SLACK)
             self.assertEqual(rows[trace][7], "2")
+
+    def test_what_outlives_it_is_not_billed(self):
+        """A child that waits on: of a process that was killed, and once that is recovered."""
+        run = self.profile(["outlived"], status=-9, healthy=False)
+        whole = f"{run.output}.whole"
+        self.assertEqual(check.greenprof("recover", run.output, "-o", whole).returncode, 0)
+        (trace, latency), = run.truth.values["REQUEST"]
+        for path in (run.output, whole):
+            text = check.greenprof("report", path, "--by", "request").stdout.decode()
+            row, = (line.split() for line in text.splitlines() if trace in line)
+            self.assertEqual(row[7], "2")  # coroutines: itself and the child, for no longer than it lived
+            self.at_most("what they have of it, ms", sum(map(float, row[1:7])), 2000 * float(latency) + 1)
+            self.at_least("what they have of it, ms", sum(map(float, row[1:7])), 1500 * float(latency))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
 #include "print.h"
 #include "report/sleep_call.h"
 
-enum { LEAST_NS = 1000000000, SHOWN = 3 };
+enum { LEAST_NS = 1000000000, SHOWN = 3, AT_ONCE_NS = 1000000 };
 
 static uint32_t stack_of(const gp_dataset_t *dataset, const gp_census_record_t *record)
 {
@@ -16,13 +16,41 @@ static uint32_t stack_of(const gp_dataset_t *dataset, const gp_census_record_t *
     return stack != GP_INDEX_NONE ? stack : 0;
 }
 
-// A coroutine that sleeps on its thread may be the loop, which waits for something to do.
-static bool sleeps_as_loops_do(const gp_dataset_t *dataset, uint32_t coro, uint32_t stack, const char *function)
+bool gp_census_sleeps_as_loops_do(const gp_source_t *source, uint32_t coro, uint32_t stack)
 {
+    const gp_dataset_t *dataset = source->dataset;
     const gp_dataset_stack_t *at = &dataset->stacks[stack];
-    if (strcmp(dataset->coros[coro].record.name, "[hub]") == 0 || stack == 0 || at->depth == 0)
+    gp_census_frame_t frame;
+    if (strcmp(dataset->coros[coro].record.name, "[hub]") == 0)
         return true;
-    return GP_LOC_MODULE(at->frames[0]) != GP_MODULE_LANGUAGE && gp_sleep_call(function) != GP_SLEEP_OTHER;
+    return at->depth > 0 && GP_LOC_MODULE(at->frames[0]) != GP_MODULE_LANGUAGE &&
+           gp_census_innermost(source, stack, &frame) && gp_sleep_call(frame.function) != GP_SLEEP_OTHER;
+}
+
+static bool is_of_thread(const gp_dataset_t *dataset, uint32_t coro)
+{
+    return coro == GP_INDEX_NONE || dataset->coros[coro].record.kind == GP_CORO_THREAD;
+}
+
+// Does anything else wait for the thread? A pool's thread is there to be kept: what calls the jobs waits for each of
+// them, from its beginning on, and for nothing else. The only coroutine that there is may keep its thread as well.
+static bool keeps_others(const gp_dataset_t *dataset, const gp_census_record_t *holder)
+{
+    bool is_alone = true;
+    for (size_t i = 0; i < dataset->census_count; i++) {
+        const gp_census_record_t *other = &dataset->census[i];
+        bool waits = other->state == GP_CENSUS_WAITING || other->state == GP_CENSUS_PARKED ||
+                     other->state == GP_CENSUS_READY || other->state == GP_CENSUS_NEW;
+        uint64_t apart_ns = other->state_ns > holder->state_ns ? other->state_ns - holder->state_ns
+                                                               : holder->state_ns - other->state_ns;
+        if (other == holder || is_of_thread(dataset, gp_dataset_coro_find(dataset, other->coro_id)))
+            continue;
+        is_alone = false;
+        if (waits && ((other->thread == holder->thread && apart_ns > AT_ONCE_NS) ||
+                      (other->thread == 0 && holder->state == GP_CENSUS_RUNNING)))
+            return true;
+    }
+    return is_alone;
 }
 
 typedef struct holder {
@@ -36,12 +64,12 @@ static bool is_holder(const gp_source_t *source, const gp_census_record_t *recor
     const gp_dataset_t *dataset = source->dataset;
     holder->coro = gp_dataset_coro_find(dataset, record->coro_id);
     bool runs = record->state == GP_CENSUS_RUNNING, sleeps = record->state == GP_CENSUS_BLOCKED;
-    if (record->state_ns < LEAST_NS || !(runs || sleeps) || holder->coro == GP_INDEX_NONE ||
-        dataset->coros[holder->coro].record.kind == GP_CORO_THREAD)
+    if (record->state_ns < LEAST_NS || !(runs || sleeps) || is_of_thread(dataset, holder->coro) ||
+        !keeps_others(dataset, record))
         return false;
     uint32_t stack = stack_of(dataset, record);
     holder->has_frame = gp_census_innermost(source, stack, &holder->frame);
-    return runs || !sleeps_as_loops_do(dataset, holder->coro, stack, holder->frame.function);
+    return runs || (holder->has_frame && !gp_census_sleeps_as_loops_do(source, holder->coro, stack));
 }
 
 // in_header: of a report, else of the census itself.

@@ -95,7 +95,7 @@ static int print_functions(const gp_source_t *source, const gp_report_t *report,
 {
     gp_stats_t stats = {.cores_s = gp_source_hosts(source) > 0 ? (double)report->duration_ns / 1e9 : 0};
     if (report->is_unknown)
-        return 0;
+        return gp_report_print_slices(source);
     int result = gp_stats_add_report(&stats, report);
     if (result == 0)
         result = gp_stats_sort(&stats, &tables->sorts, true);

@@ -47,7 +47,7 @@ static int add_segment(gains_t *gains, uint32_t request, const gp_path_segment_t
     if (is_others_doing(segment))
         return 0;
     gain_t key = {.segment = *segment, .endpoint = gains->requests->items[request].endpoint, .last = GP_INDEX_NONE};
-    key.segment.flags &= GP_PATH_NOT_STARTED | GP_PATH_UNRECORDED | GP_PATH_ELSEWHERE;
+    key.segment.flags &= GP_PATH_NOT_STARTED | GP_PATH_UNRECORDED | GP_PATH_ELSEWHERE | GP_PATH_UNKNOWN;
     uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.endpoint << 32 | segment->stack), segment->state);
     uint32_t found = gp_index_find(&gains->index, hash, same_gain, gains->items, &key);
     if (found == GP_INDEX_NONE) {

@@ -263,9 +263,12 @@ static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_
         group_t *group = &groups[by_trace ? share->trace : share->coro];
         group->cpu_ns += share->ledger.cpu_ns;
         group->switches += share->ledger.switches;
+        bool is_whole = gp_dataset_is_ordinary(&dataset->coros[share->coro]); // also where its sleep has no stacks
         for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++) {
-            group->parts_ns[kind] += gp_dataset_share_ns(dataset, share, kind);
-            group->wall_ns += gp_dataset_share_ns(dataset, share, kind);
+            uint64_t ns =
+                is_whole ? gp_ledger_kind_ns(&share->ledger, kind) : gp_dataset_share_ns(dataset, share, kind);
+            group->parts_ns[kind] += ns;
+            group->wall_ns += ns;
         }
         if (share->ledger.longest_ns > group->longest_ns)
             group->longest_ns = share->ledger.longest_ns;

@@ -75,13 +75,23 @@ static void print_latency(const gp_source_t *source, const gp_report_t *report)
                    "with waits too short to be recorded one by one: divided in proportion");
 }
 
-static bool sleeps_of_threads(const gp_dataset_t *dataset)
+// What ordinary threads slept is known, whether there are stacks of it or not.
+static void print_sleeps_of_threads(const gp_dataset_t *dataset)
 {
+    uint64_t slept_ns = 0;
     for (size_t i = 0; i < dataset->share_count; i++)
-        if (dataset->coros[dataset->shares[i].coro].record.kind == GP_CORO_THREAD &&
-            dataset->shares[i].sampled[GP_KIND_BLOCKED].ns > 0)
-            return true;
-    return false;
+        if (gp_dataset_is_ordinary(&dataset->coros[dataset->shares[i].coro]))
+            slept_ns += gp_ledger_kind_ns(&dataset->shares[i].ledger, GP_KIND_BLOCKED);
+    printf(" of running and of waiting\n  threads    ");
+    if (gp_dataset_has_sleeps(dataset)) {
+        printf("without coroutines sleep as they were seen from outside; the sleep of event loops is left out");
+    } else if (slept_ns > 0) {
+        printf("without coroutines slept ");
+        gp_print_seconds(slept_ns, 0);
+        printf(" s besides, which is not in it: where is recorded with run --clock wall");
+    } else {
+        printf("have no sleep in it: where their own stacks sleep is recorded with run --clock wall");
+    }
 }
 
 // The self-audit: what the kernel says the CPU time was, and what the samples add up to. Of a part
@@ -135,10 +145,7 @@ static void print_audit(const gp_source_t *source, const gp_report_t *report)
                1.96 * sqrt(report->variance_ns2) * 100 / (double)report->cpu_ns);
     printf("\n  samples    %" PRIu64, report->samples);
     if (report->measure == GP_MEASURE_WALL)
-        printf(" of running and of waiting\n  threads    %s",
-               sleeps_of_threads(source->dataset)
-                   ? "without coroutines sleep as they were seen from outside; the sleep of event loops is left out"
-                   : "have only their CPU time in it: where their own stacks sleep is recorded with run --clock wall");
+        print_sleeps_of_threads(source->dataset);
     else if (report->cpu_ns > 0)
         printf(" (%.1f a second of CPU time)", (double)report->samples * 1e9 / (double)report->cpu_ns);
     printf("\n");

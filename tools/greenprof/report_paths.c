@@ -32,7 +32,8 @@ typedef struct part {
 static const char *state_of(const gp_report_t *report, const gp_row_t *row)
 {
     static const char *const states[] = {
-        "ready", "parked", "waiting", "blocked", "preempted", "not started", "at another request", "not recorded"};
+        "ready",        "parked",   "waiting", "blocked", "preempted", "not started", "at another request",
+        "not recorded", "not known"};
     for (uint32_t back = 1; back <= 2 && back < row->depth; back++) {
         const char *leaf = report->frames[row->frames[row->depth - back]].function;
         for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
@@ -176,7 +177,7 @@ const char *gp_report_path_state(const gp_path_segment_t *segment)
     static const char *const texts[GP_KIND_COUNT] = {
         [GP_KIND_CPU] = "running",     [GP_KIND_PREEMPTED] = "preempted", [GP_KIND_PARKED] = "parked",
         [GP_KIND_WAITING] = "waiting", [GP_KIND_READY] = "ready",         [GP_KIND_BLOCKED] = "blocked"};
-    return segment->flags & GP_PATH_UNRECORDED ? "unknown" : texts[segment->state];
+    return segment->flags & (GP_PATH_UNRECORDED | GP_PATH_UNKNOWN) ? "unknown" : texts[segment->state];
 }
 
 void gp_report_print_path_stack(const gp_source_t *source, const gp_path_segment_t *segment)
@@ -187,6 +188,7 @@ void gp_report_print_path_stack(const gp_source_t *source, const gp_path_segment
         printf("%s", segment->flags & GP_PATH_NOT_STARTED  ? "[not started]"
                      : segment->flags & GP_PATH_UNRECORDED ? "[not recorded]"
                      : segment->flags & GP_PATH_ELSEWHERE  ? "[at another request]"
+                     : segment->flags & GP_PATH_UNKNOWN    ? "[not known]"
                                                            : "[not sampled]");
         return;
     }

@@ -26,6 +26,10 @@ int gp_report_print_coroutines(const gp_source_t *source, const gp_group_sum_t *
                                const gp_table_options_t *options);
 int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options);
 
+// Where delays are not known: the long slices, by the code that most of each was in. Returns 0 or a negative errno
+// value.
+int gp_report_print_slices(const gp_source_t *source);
+
 // The table by request, and that of endpoints. Returns 0 or -ENOMEM.
 int gp_report_print_requests(const gp_source_t *source, const gp_table_options_t *options);
 

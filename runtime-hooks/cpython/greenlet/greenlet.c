@@ -44,7 +44,11 @@ static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
     }
     if (gp_greenlet_is_sampling() && !gp_greenlet_is_entered())
         gp_greenlet_enter();
-    gp_greenlet_add(greenlet, gp_hub_is_one(type, args) ? NULL : gp_greenlet_spawner());
+    bool is_hub = gp_hub_is_one(type, args);
+    gp_greenlet_add(greenlet, is_hub ? NULL : gp_greenlet_spawner());
+    const gp_greenlet_t *found = is_hub ? gp_greenlet_find(greenlet) : NULL;
+    if (found != NULL && found->coro != NULL)
+        found->coro->is_loop = 1;
     gp_hook_time_end(begun, 0);
     return greenlet;
 }

@@ -20,6 +20,7 @@
 #include "collect/polled.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
+#include "collect/thread_off.h"
 #include "collect/thread_sleeps.h"
 #include "collect/thread_timers.h"
 #include "collect/unsampled.h"
@@ -331,7 +332,9 @@ static uint64_t until_round_ns(bool sampling, uint64_t most_ns)
 static bool is_kicked(uint32_t seen_kicks, uint64_t ns)
 {
     struct timespec time = {.tv_nsec = (long)ns};
+    uint64_t since = gp_clock_ns(CLOCK_MONOTONIC);
     bool is_woken = gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT;
+    gp_thread_off_slept(since, ns);
     gp_news_wake();
     return is_woken;
 }
@@ -362,7 +365,9 @@ static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
 {
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed);
     if (!sampling && !gp_rest_is_now()) {
+        uint64_t since = gp_clock_ns(CLOCK_MONOTONIC);
         gp_futex(&kicks, FUTEX_WAIT, seen_kicks, NULL);
+        gp_thread_off_slept(since, UINT64_MAX);
         return;
     }
     bool looks = sampling && gp_looks_are_wanted(), is_woken = false;
@@ -403,6 +408,7 @@ static void *collect(void *unused)
     if (is_forked)
         let_daemon_begin();
     gp_unwind_populate();
+    gp_thread_off_slept(gp_clock_ns(CLOCK_MONOTONIC), 0);
     for (;;) {
         uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
         // Acquire: partner of gp_collector_sync(): samples committed before it was called are seen by this round.

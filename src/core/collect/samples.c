@@ -5,6 +5,7 @@
 #include "collect/hog_samples.h"
 #include "collect/modules.h"
 #include "collect/polled.h"
+#include "collect/thread_off.h"
 #include "coro/coro_name.h"
 #include "coro/threads.h"
 #include "signal/language.h"
@@ -111,8 +112,19 @@ static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
     if (!(sample->flags & GP_SAMPLE_UNREPORTED))
         gp_samples_name(sample->coro, sample->coro_id, &stack);
     gp_hog_keep_sample(thread, sample, &stack, true);
+    if (sample->coro == thread->root)
+        gp_thread_off_told(thread, sample->off_ns);
     hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_CPU, sample->weight_ns},
             (gp_share_t){GP_KIND_PREEMPTED, sample->off_ns});
+}
+
+void gp_samples_take_preempted(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *known)
+{
+    gp_stack_t stack;
+    if (known == NULL)
+        gp_samples_locate(sample, sample_locs, &stack);
+    hand_on(sample, thread, known != NULL ? known : &stack, (gp_share_t){GP_KIND_PREEMPTED, sample->weight_ns},
+            (gp_share_t){0});
 }
 
 void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)

@@ -15,6 +15,10 @@ void gp_samples_take_wait(gp_thread_t *thread, const gp_sample_t *sample);
 // Hand on a sample of a thread that sleeps.
 void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample);
 
+// Hand on what a thread could not run for, where no sample of running has it.
+//   known: where it was sampled last; NULL: it has the sample's frames.
+void gp_samples_take_preempted(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *known);
+
 // A sample's frames as locations, greenprof's own left out.
 //   locs: room for GP_UNWIND_DEPTH_DEFAULT + 2.
 void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack);

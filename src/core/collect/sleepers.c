@@ -7,6 +7,7 @@
 
 #include "collect/look_pace.h"
 #include "collect/looks.h"
+#include "collect/news.h"
 #include "collect/parked.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
@@ -79,6 +80,31 @@ static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
     thread->look.cpu_ns = cpu_ns;
     // `used` may be from before this slice as well: then it was hardly asleep in it.
     return first || wall < used + AWAKE_NS ? 0 : wall;
+}
+
+static bool is_live(const gp_thread_t *thread)
+{
+    return atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
+}
+
+static bool has(gp_thread_t *thread, const prof_coro_t *coro, uint64_t id)
+{
+    return atomic_load_explicit(&thread->current, memory_order_relaxed) == coro &&
+           atomic_load_explicit(&thread->current_id, memory_order_relaxed) == id && is_live(thread);
+}
+
+// Those that have one have told the collector.
+gp_thread_t *gp_sleepers_thread_of(const prof_coro_t *coro, uint64_t id)
+{
+    if (coro->kind == GP_CORO_THREAD) {
+        gp_thread_t *own = atomic_load_explicit(&gp_coro_rare(coro)->thread, memory_order_acquire);
+        return own != NULL && own->root == coro && is_live(own) ? own : NULL;
+    }
+    gp_thread_t *thread = NULL;
+    gp_news_take();
+    for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL && !has(thread, coro, id);)
+        ;
+    return thread;
 }
 
 static size_t walk_language(gp_thread_t *thread, uintptr_t *frames, size_t max, unsigned *flags)

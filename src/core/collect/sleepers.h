@@ -20,6 +20,10 @@
 int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
                      unsigned *flags);
 
+// The thread that has a coroutine at this moment, or has it as its own stack; NULL = none, or it is not known. Caller
+// holds the drain lock. Cost: ~5 ns per thread that has coroutines.
+gp_thread_t *gp_sleepers_thread_of(const prof_coro_t *coro, uint64_t id);
+
 // Look at one thread; rings are drained where it sleeps. Caller holds the drain lock. Collector only.
 //   found: set to true where it slept, and that has been handed on; else left as it is.
 // Returns whether it is to be looked at again. false: it has been on its own stack for so long that it will tell when

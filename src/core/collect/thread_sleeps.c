@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "collect/collector.h"
+#include "collect/hog_samples.h"
 #include "collect/looks.h"
 #include "collect/news.h"
 #include "collect/parked.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
 #include "collect/sleepers.h"
+#include "collect/thread_off.h"
 #include "coro/own_memory.h"
 #include "signal/edge.h"
 
@@ -17,6 +19,7 @@ enum {
     ROUND_LOOKS = 32,          // 0.3 ms each 5 ms
     PAUSE_MAX_NS = 1000000000, // between two looks at a sleep that goes on
     PAUSE_SHARE = 16,          // and no longer than this part of it
+    PREEMPTED_NS = 1000000,    // less than this is told later
     LAST_WORK_NS = 200000,     // less CPU time than this is a thread's way to its end
     FRAMES_MAX = 500,          // of a stack that is kept; a deeper one has nothing once it is over
 };
@@ -58,8 +61,7 @@ void gp_thread_sleeps_begin_round(bool is_wanted)
 // Event loops sleep on the stacks of threads that have coroutines.
 static bool is_ordinary(gp_thread_t *thread)
 {
-    return is_on && gp_edge_load(&thread->root->switches) == 0 &&
-           atomic_load_explicit(&thread->current, memory_order_relaxed) == thread->root;
+    return is_on && gp_thread_off_is_ordinary(thread);
 }
 
 static void first_look(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
@@ -72,6 +74,7 @@ static void first_look(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
     thread->sleep->ticks = now;
     thread->sleep->cpu_ns = cpu_ns;
     thread->sleep->depth = thread->sleep->pause = 0;
+    gp_thread_off_note(thread);
 }
 
 static gp_thread_sleep_t *sleep_of(const gp_thread_t *thread)
@@ -87,17 +90,16 @@ bool gp_thread_sleeps_is_due(gp_thread_t *thread, uint64_t now)
     return sleep == NULL || now - sleep->ticks >= sleep->pause;
 }
 
-static void hand_on(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t weight_ns)
+// at: ticks at which the time that it stands for was over.
+static gp_sample_buffer_t *fill(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t at, uint64_t weight_ns)
 {
     static gp_sample_buffer_t buffer; // guarded by the drain lock
     prof_coro_t *root = thread->root;
-    if (sleep->depth == 0 || weight_ns == 0)
-        return;
     buffer.sample = (gp_sample_t){
         .coro = root,
         .coro_id = thread->root_id,
         .slice = gp_edge_load(&root->since),
-        .ticks = sleep->ticks,
+        .ticks = at,
         .weight_ns = weight_ns,
         .depth = sleep->depth,
         .flags = sleep->flags,
@@ -105,7 +107,13 @@ static void hand_on(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_
     };
     memcpy(buffer.sample.frames, sleep->frames, sleep->depth * sizeof(sleep->frames[0]));
     gp_parked_trace(root, buffer.sample.trace);
-    gp_samples_take_sleep(thread, &buffer.sample);
+    return &buffer;
+}
+
+static void hand_on(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t at, uint64_t weight_ns)
+{
+    if (sleep->depth > 0 && weight_ns > 0)
+        gp_samples_take_sleep(thread, &fill(thread, sleep, at, weight_ns)->sample);
 }
 
 // Where does it sleep now, if it does?
@@ -130,18 +138,35 @@ static uint64_t since_last_ns(gp_thread_sleep_t *sleep, uint64_t now, uint64_t c
     return ns;
 }
 
+// What it could not run for, beyond what its samples say: it was woken late from the sleep that was seen before, or is
+// where it was sampled last.
+static void hand_on_preempted(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t now)
+{
+    uint64_t ticks, untold_ns = gp_thread_off_untold(thread);
+    gp_stack_t latest = gp_hog_latest(thread, gp_edge_load(&thread->root->since), &ticks);
+    if (untold_ns < PREEMPTED_NS || (sleep->depth == 0 && latest.depth == 0))
+        return;
+    gp_sample_buffer_t *buffer = fill(thread, sleep, now, untold_ns);
+    gp_samples_take_preempted(thread, &buffer->sample, sleep->depth > 0 ? NULL : &latest);
+    gp_thread_off_told(thread, untold_ns);
+}
+
 static void look(gp_thread_t *thread, gp_thread_sleep_t *sleep, uint64_t now, uint64_t cpu_ns)
 {
     bool is_same;
     uint64_t ns = since_last_ns(sleep, now, cpu_ns, &is_same);
-    hand_on(thread, sleep, is_same ? ns : ns / 2);
+    if (!is_same) {
+        gp_thread_off_note(thread);
+        hand_on_preempted(thread, sleep, now);
+    }
+    hand_on(thread, sleep, is_same ? now : now - ticks_of(ns - ns / 2), is_same ? ns : ns / 2);
     if (is_same && sleep->depth > 0) {
         uint64_t pause = (now - sleep->began) / PAUSE_SHARE;
         sleep->pause = pause < ticks_of(PAUSE_MAX_NS) ? pause : ticks_of(PAUSE_MAX_NS);
         return;
     }
     walk(thread, sleep);
-    hand_on(thread, sleep, is_same ? 0 : ns - ns / 2);
+    hand_on(thread, sleep, now, is_same ? 0 : ns - ns / 2);
     sleep->began = now;
     sleep->pause = 0;
 }
@@ -178,7 +203,11 @@ void gp_thread_sleeps_close(gp_thread_t *thread)
         is_live ? gp_sampler_thread_cpu_ns(tid) : atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
     uint64_t used = cpu_ns - sleep->cpu_ns, ns = since_last_ns(sleep, now, cpu_ns, &is_same);
     // It woke up to end, and did nothing else: what is due to the sleep is the rest.
-    hand_on(thread, sleep, is_same || (!is_live && used < LAST_WORK_NS) ? ns : ns / 2);
+    bool is_whole = is_same || (!is_live && used < LAST_WORK_NS);
+    hand_on(thread, sleep, is_whole ? now : now - ticks_of(ns - ns / 2), is_whole ? ns : ns / 2);
+    if (is_live)
+        gp_thread_off_note(thread);
+    hand_on_preempted(thread, sleep, now);
     sleep->depth = 0;
 }
 

@@ -13,9 +13,9 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
     _Atomic uint64_t *const sums[] = {&coro->ready_ticks,  &coro->off_ns,     &coro->switches,
                                       &coro->slice_ticks,  &coro->told_ticks, &coro->ready_wait_ticks,
                                       &coro->longest_ticks},
-                            *const beside[] = {&rare->spawned,          &rare->polled_cpu_ns, &rare->polled_slice_ns,
-                                               &timeline->waker,        &timeline->start,     &timeline->slice,
-                                               gp_coro_blocked_ns(coro)};
+                            *const beside[] = {&rare->spawned,    &rare->polled_cpu_ns,  &rare->polled_slice_ns,
+                                               &timeline->waker,  &timeline->start,      &timeline->slice,
+                                               &timeline->off_ns, &timeline->blocked_ns, gp_coro_blocked_ns(coro)};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         gp_edge_store(sums[i], 0);
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)

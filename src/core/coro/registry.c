@@ -141,6 +141,7 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     coro->keeps_stack = birth->keeps_stack;
     atomic_store_explicit(&coro->owner, GP_OWNER_UNKNOWN, memory_order_relaxed);
     coro->shares_stack = birth->shares_stack;
+    coro->is_loop = 0;
     coro->entry = birth->entry;
     fill_rare(gp_coro_rare(coro), birth->object);
     coro->birth_ticks = gp_ticks();

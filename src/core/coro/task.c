@@ -107,6 +107,16 @@ bool gp_task_differs(pid_t tid)
             task_number(its, "\nSeccomp_filters:") != task_number(mine, "\nSeccomp_filters:"));
 }
 
+bool gp_task_run_delay(pid_t tid, uint64_t *ns)
+{
+    char text[128], *end;
+    if (!gp_task_read(tid, "schedstat", text, sizeof(text)))
+        return false;
+    strtoull(text, &end, 10); // on a processor
+    *ns = strtoull(end, NULL, 10);
+    return *end == ' ';
+}
+
 bool gp_task_voluntary_switches(pid_t tid, uint64_t *switches)
 {
     static const char label[] = "\nvoluntary_ctxt_switches:";

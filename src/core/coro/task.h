@@ -36,6 +36,10 @@ bool gp_task_holds_back(pid_t tid, int signal_number);
 // Source: proc_pid_status(5), Seccomp, Seccomp_filters.
 bool gp_task_differs(pid_t tid);
 
+// How long it could run and had no processor, in its life, ns. Returns whether that is known. As above.
+// Source: Linux, Documentation/scheduler/sched-stats.rst.
+bool gp_task_run_delay(pid_t tid, uint64_t *ns);
+
 // How often it gave its processor away, as it does when it falls asleep. Returns whether that is known. As above.
 // Source: proc_pid_status(5).
 bool gp_task_voluntary_switches(pid_t tid, uint64_t *switches);

@@ -159,6 +159,7 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     thread->epoch = 0;
     thread->sample_cpu_ns = thread->start_cpu_ns = 0;
     memset(&thread->look, 0, sizeof(thread->look));
+    memset(&thread->off, 0, sizeof(thread->off));
     thread->timer.armed = thread->timer.refused = false;
     thread->start_ticks = gp_ticks();
     thread->end_ticks = 0;

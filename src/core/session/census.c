@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "collect/hog_samples.h"
-#include "collect/news.h"
 #include "collect/parked.h"
 #include "collect/sampler.h"
 #include "collect/samples.h"
@@ -37,31 +36,6 @@ typedef struct look { // what was seen of one coroutine
 
 static gp_sample_buffer_t walk; // guarded by the drain lock
 static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 2];
-
-static bool is_live(const gp_thread_t *thread)
-{
-    return atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
-}
-
-static bool has(gp_thread_t *thread, const prof_coro_t *coro, uint64_t id)
-{
-    return atomic_load_explicit(&thread->current, memory_order_relaxed) == coro &&
-           atomic_load_explicit(&thread->current_id, memory_order_relaxed) == id && is_live(thread);
-}
-
-// The thread that has a coroutine, or has it as its own stack. Those that have one have told the collector.
-static gp_thread_t *find_thread(prof_coro_t *coro, uint64_t id)
-{
-    if (coro->kind == GP_CORO_THREAD) {
-        gp_thread_t *own = atomic_load_explicit(&gp_coro_rare(coro)->thread, memory_order_acquire);
-        return own != NULL && own->root == coro && is_live(own) ? own : NULL;
-    }
-    gp_thread_t *thread = NULL;
-    gp_news_take();
-    for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL && !has(thread, coro, id);)
-        ;
-    return thread;
-}
 
 static int walk_language(gp_thread_t *thread, unsigned *flags)
 {
@@ -147,7 +121,7 @@ static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look
 {
     *look = (look_t){.since = coro->birth_ticks};
     if (coro->kind == GP_CORO_THREAD)
-        look->thread = find_thread(coro, id);
+        look->thread = gp_sleepers_thread_of(coro, id);
     if (!census->sampling || coro->kind == GP_CORO_POLLED) { // a language knows where its coroutines wait all the same
         look->depth = gp_coro_rare(coro)->object != 0
                           ? gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked)
@@ -167,7 +141,7 @@ static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look
     if (coro->kind == GP_CORO_THREAD)
         runs = look->thread != NULL && atomic_load_explicit(&look->thread->current, memory_order_relaxed) == coro;
     else if (runs)
-        look->thread = find_thread(coro, id);
+        look->thread = gp_sleepers_thread_of(coro, id);
     if (runs)
         look_at_running(census, coro, look);
     else if (coro->kind == GP_CORO_THREAD)
@@ -268,7 +242,9 @@ static void write_one(const gp_census_seen_t *seen, void *argument)
 {
     writing_t *writing = argument;
     gp_recording_t *recording = writing->recording;
-    uint32_t thread = seen->thread != NULL ? seen->thread->index : 0;
+    uint32_t thread = seen->thread != NULL ? seen->thread->index
+                                           : atomic_load_explicit(&gp_coro_timeline(seen->coro)->thread,
+                                                                  memory_order_relaxed); // where it ran
     gp_recording_coro(recording, seen->coro, seen->id, seen->coro->kind == GP_CORO_THREAD ? thread : 0);
     uint32_t trace = gp_recording_trace(recording, seen->trace);
     uint32_t stack = seen->stack.depth > 0 ? gp_recording_stack(recording, &seen->stack) : 0;

@@ -10,6 +10,7 @@
 #include "collect/sampler.h"
 #include "collect/samples.h"
 #include "collect/sampling_signal.h"
+#include "collect/thread_off.h"
 #include "collect/thread_timers.h"
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
@@ -441,6 +442,7 @@ static void take_part(bool is_late)
     ends_no_more();
     last_flush_ns = gp_clock_ns(CLOCK_MONOTONIC);
     gp_rotation_begin(last_flush_ns);
+    gp_thread_off_note_all();
     if (is_late) {
         gp_session_report_anew();
         gp_ring_file_note(&gp_session_recording);

@@ -4,30 +4,20 @@
 #include <string.h>
 
 #include "collect/sampler.h"
+#include "collect/sleepers.h"
+#include "collect/thread_off.h"
 #include "coro/coro_ledger.h"
 #include "session/span_listen.h"
 #include "signal/activity.h"
 #include "signal/edge.h"
 #include "signal/rest.h"
+#include "signal/slice.h"
 #include "signal/ticks.h"
 
 enum { NAME_EVERY = 5 }; // records of a thread between two looks at its name
 
 gp_recording_t gp_session_recording = {.writer = GP_WRITER_INIT};
 static uint64_t last_hog;
-
-void gp_session_take_thread(gp_thread_t *thread)
-{
-    uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
-    if (cpu_ns == 0)
-        cpu_ns = gp_sampler_thread_cpu_ns(thread->tid);
-    if (cpu_ns == thread->session.cpu_ns)
-        return; // idle threads cost nothing
-    thread->session.cpu_ns = cpu_ns;
-    if (thread->session.name_age++ % NAME_EVERY == 0)
-        gp_recording_name_thread(thread);
-    gp_recording_thread(&gp_session_recording, thread, cpu_ns);
-}
 
 // From here on, what the coroutine did is reported under `trace`.
 static void begin_ledger(prof_coro_t *coro, uint64_t id)
@@ -36,7 +26,26 @@ static void begin_ledger(prof_coro_t *coro, uint64_t id)
         return;
     gp_coro_told(coro)->ledger_id = id;
     gp_coro_told(coro)->reported = (gp_ledger_t){0};
+    gp_coro_told(coro)->is_whole = gp_coro_told(coro)->is_over = false;
     memcpy(gp_coro_told(coro)->trace, gp_coro_context(coro)->birth_trace, sizeof(gp_coro_told(coro)->trace));
+}
+
+// The thread whose own stack it is, ended or not; NULL: it is none's.
+static gp_thread_t *own_thread(prof_coro_t *coro, uint64_t id)
+{
+    gp_thread_t *own =
+        coro->kind == GP_CORO_THREAD ? atomic_load_explicit(&gp_coro_rare(coro)->thread, memory_order_acquire) : NULL;
+    return own != NULL && own->root == coro && own->root_id == id ? own : NULL;
+}
+
+bool gp_session_read_ledger(prof_coro_t *coro, uint64_t id, uint64_t now, gp_ledger_t *ledger)
+{
+    gp_thread_t *thread = coro->kind == GP_CORO_THREAD ? gp_sleepers_thread_of(coro, id) : NULL;
+    if (thread == NULL || !gp_thread_off_read(thread, now, ledger))
+        return false;
+    begin_ledger(coro, id);
+    gp_coro_told(coro)->is_whole = true;
+    return true;
 }
 
 bool gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now)
@@ -54,6 +63,7 @@ bool gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t 
     *record = (gp_ledger_record_t){
         .coro_id = id,
         .trace = trace,
+        .flags = gp_coro_told(coro)->is_whole ? GP_LEDGER_WHOLE : 0,
         .cpu_ns = more.cpu_ns,
         .switches = more.switches,
         .time_ns = gp_recording_since(&gp_session_recording, gp_ticks()),
@@ -73,6 +83,34 @@ void gp_session_report_last_ledger(prof_coro_t *coro, uint64_t id, const gp_ledg
 {
     if (!gp_session_report_ledger(coro, id, last))
         gp_session_recording.ledgers_lost++;
+}
+
+// The thread is over, and with it its own stack.
+static void report_last_of_thread(gp_thread_t *thread)
+{
+    prof_coro_t *root = thread->root;
+    gp_ledger_t ledger;
+    begin_ledger(root, thread->root_id);
+    gp_ledger_read(root, thread->end_ticks, &ledger);
+    if (!gp_thread_off_apply(thread, &ledger) || !gp_recording_has_coro(&gp_session_recording, root, thread->root_id))
+        return;
+    gp_coro_told(root)->is_whole = gp_coro_told(root)->is_over = true;
+    gp_session_report_last_ledger(root, thread->root_id, &ledger);
+}
+
+void gp_session_take_thread(gp_thread_t *thread)
+{
+    uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+    if (cpu_ns == 0)
+        cpu_ns = gp_sampler_thread_cpu_ns(thread->tid);
+    if (cpu_ns != thread->session.cpu_ns) { // idle threads cost nothing
+        thread->session.cpu_ns = cpu_ns;
+        if (thread->session.name_age++ % NAME_EVERY == 0)
+            gp_recording_name_thread(thread);
+        gp_recording_thread(&gp_session_recording, thread, cpu_ns);
+    }
+    if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_EXITED)
+        report_last_of_thread(thread);
 }
 
 void gp_session_report_name(prof_coro_t *coro, uint64_t id)
@@ -163,6 +201,23 @@ void gp_session_take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
     record->trace = trace;
 }
 
+// Of a slice that goes on the thread's own clock tells, as far as it was not settled.
+static void set_times(gp_activity_record_t *record, const gp_activity_mark_t *mark)
+{
+    uint64_t off_ns = mark->off_ns, blocked_ns = mark->blocked_ns;
+    uint64_t open_ns = mark->left > mark->settled ? gp_ticks_to_ns(mark->left - mark->settled) : 0;
+    if (open_ns > GP_SLICE_LONG_NS) {
+        gp_thread_t *thread = gp_sleepers_thread_of(mark->coro, mark->coro_id);
+        prof_coro_t *current = NULL;
+        uint64_t used_ns = thread != NULL ? gp_slice_open_ns(thread, &current) : 0;
+        if (current != mark->coro)
+            return;
+        off_ns += open_ns > used_ns ? open_ns - used_ns : 0;
+        blocked_ns += gp_sleepers_open_ns(thread, mark->coro, mark->left);
+    }
+    gp_activity_set_times(record, off_ns, blocked_ns);
+}
+
 static void write_activity(const gp_activity_mark_t *mark, gp_thread_t *thread, enum gp_chunk_type type)
 {
     gp_recording_coro(&gp_session_recording, mark->coro, mark->coro_id,
@@ -183,6 +238,7 @@ static void write_activity(const gp_activity_mark_t *mark, gp_thread_t *thread, 
     record->trace = trace;
     record->thread = mark->thread;
     record->is_open = mark->is_open;
+    set_times(record, mark);
 }
 
 void gp_session_take_activity(const gp_activity_mark_t *mark, gp_thread_t *thread)
@@ -204,7 +260,12 @@ void gp_session_take_last_activity(prof_coro_t *coro, uint64_t id, uint64_t now)
 
 void gp_session_take_trace_mark(const gp_trace_mark_t *mark)
 {
-    gp_session_report_last_ledger(mark->coro, mark->coro_id, &mark->ledger);
+    gp_ledger_t ledger = mark->ledger;
+    gp_thread_t *thread = own_thread(mark->coro, mark->coro_id);
+    begin_ledger(mark->coro, mark->coro_id);
+    if (thread != NULL && gp_thread_off_apply(thread, &ledger))
+        gp_coro_told(mark->coro)->is_whole = true;
+    gp_session_report_last_ledger(mark->coro, mark->coro_id, &ledger);
     memcpy(gp_coro_told(mark->coro)->trace, mark->trace, sizeof(mark->trace));
 }
 
@@ -267,6 +328,7 @@ void gp_session_take_coro_over(prof_coro_t *coro)
     if (is_unknown(&ledger) && gp_rest_overlaps(coro->birth_ticks))
         return;
     gp_session_report_name(coro, id);
-    gp_session_report_last_ledger(coro, id, &ledger);
+    if (gp_coro_told(coro)->ledger_id != id || !gp_coro_told(coro)->is_over)
+        gp_session_report_last_ledger(coro, id, &ledger);
     gp_session_take_last_activity(coro, id, ticks);
 }

@@ -27,6 +27,10 @@ void gp_session_take_last_activity(prof_coro_t *coro, uint64_t id, uint64_t now)
 // The same where it goes on.
 void gp_session_take_open_activity(const gp_activity_mark_t *mark);
 
+// The ledger of an ordinary thread's own stack up to `now` (ticks), its time off the CPU divided. Returns whether it is
+// one.
+bool gp_session_read_ledger(prof_coro_t *coro, uint64_t id, uint64_t now, gp_ledger_t *ledger);
+
 // What the ledger of a coroutine has more than was reported. Returns false where there is no room for it: it is more
 // the next time.
 bool gp_session_report_ledger(prof_coro_t *coro, uint64_t id, const gp_ledger_t *now);

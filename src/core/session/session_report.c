@@ -55,6 +55,14 @@ static struct { // by the latest record of counters
     uint64_t counters[GP_COUNTER_COUNT], process_ns, own_ns, spawns_lost;
 } reached;
 
+// A thread that only sleeps has its time now and then.
+static bool is_worth_a_record(prof_coro_t *coro, uint64_t id, const gp_ledger_t *ledger)
+{
+    const gp_ledger_t *told = &gp_coro_told(coro)->reported;
+    return is_last || gp_coro_told(coro)->ledger_id != id || ledger->cpu_ns != told->cpu_ns ||
+           ledger->slice_ns - told->slice_ns >= LONG_WAIT_NS;
+}
+
 // Waits in progress are written at the end, and now and then where they last.
 static void report_live(prof_coro_t *coro, void *unused)
 {
@@ -65,6 +73,11 @@ static void report_live(prof_coro_t *coro, void *unused)
         return; // a thread's own stack is first written with its thread
     gp_session_report_name(coro, id);
     live_coros++;
+    if (gp_session_read_ledger(coro, id, now, &ledger)) {
+        if (is_worth_a_record(coro, id, &ledger))
+            gp_session_report_ledger(coro, id, &ledger);
+        return;
+    }
     if (is_last) {
         gp_parked_is_forsaken(coro, false); // no round follows, in which a retired one would be reported
         gp_ledger_read(coro, now, &ledger);
@@ -188,6 +201,11 @@ void gp_session_report_sleep(gp_thread_t *thread, bool is_wanted)
     if (is_last || is_wanted)
         gp_sleepers_look_now(thread);
     gp_ledger_t ledger;
+    if (gp_session_read_ledger(coro, id, now, &ledger)) {
+        if (is_wanted)
+            gp_session_report_ledger(coro, id, &ledger);
+        return;
+    }
     gp_ledger_read(coro, now, &ledger);
     uint64_t since = gp_edge_load(&coro->since), open_ns = now > since ? gp_ticks_to_ns(now - since) : 0;
     uint64_t told_ns = gp_coro_told(coro)->ledger_id == id ? gp_coro_told(coro)->reported.slice_ns : 0;
@@ -348,8 +366,10 @@ static void forget_coro(prof_coro_t *coro, void *unused)
 {
     (void)unused;
     gp_coro_told(coro)->written_id = 0;
-    gp_coro_told(coro)->ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
-    gp_ledger_read(coro, gp_ticks(), &gp_coro_told(coro)->reported);
+    uint64_t id = gp_coro_told(coro)->ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    gp_coro_told(coro)->is_whole = gp_coro_told(coro)->is_over = false;
+    if (!gp_session_read_ledger(coro, id, gp_ticks(), &gp_coro_told(coro)->reported))
+        gp_ledger_read(coro, gp_ticks(), &gp_coro_told(coro)->reported);
     gp_parked_trace(coro, gp_coro_told(coro)->trace);
 }
 

@@ -58,8 +58,21 @@ static void fill(gp_activity_mark_t *mark, prof_coro_t *coro, uint64_t id)
         mark->start = mark->start < mark->left ? mark->start : mark->left; // another epoch has just begun
     }
     mark->slice_ticks = gp_edge_load(&coro->slice_ticks) - gp_edge_load(&timeline->slice);
+    mark->off_ns = gp_edge_load(&coro->off_ns) - gp_edge_load(&timeline->off_ns);
+    mark->blocked_ns = gp_edge_load(gp_coro_blocked_ns(coro)) - gp_edge_load(&timeline->blocked_ns);
+    mark->settled = mark->left;
     mark->waker = gp_edge_load(&timeline->waker);
     mark->thread = atomic_load_explicit(&timeline->thread, memory_order_relaxed);
+}
+
+void gp_activity_begin_with_epoch(prof_coro_t *coro)
+{
+    gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
+    bool wanted = atomic_load_explicit(&gp_activity_wanted, memory_order_relaxed);
+    gp_coro_change(&timeline->start, 0);
+    gp_coro_change(&timeline->slice, wanted ? gp_edge_load(&coro->slice_ticks) : 0);
+    gp_coro_change(&timeline->off_ns, wanted ? gp_edge_load(&coro->off_ns) : 0);
+    gp_coro_change(&timeline->blocked_ns, wanted ? gp_edge_load(gp_coro_blocked_ns(coro)) : 0);
 }
 
 static void begin_anew(gp_thread_t *thread, prof_coro_t *coro, uint64_t now, uint64_t slice_ticks)
@@ -67,6 +80,8 @@ static void begin_anew(gp_thread_t *thread, prof_coro_t *coro, uint64_t now, uin
     gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
     gp_edge_store(&timeline->start, now);
     gp_edge_store(&timeline->slice, slice_ticks);
+    gp_coro_change(&timeline->off_ns, gp_edge_load(&coro->off_ns));
+    gp_coro_change(&timeline->blocked_ns, gp_edge_load(gp_coro_blocked_ns(coro)));
     atomic_store_explicit(&timeline->thread, thread->index, memory_order_relaxed);
 }
 
@@ -124,7 +139,7 @@ void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
     }
     fill(mark, coro, atomic_load_explicit(&coro->id, memory_order_relaxed));
     mark->slice_ticks += now - since; // of the slice that goes on
-    mark->left = mark->end = now;
+    mark->left = mark->end = mark->settled = now;
     mark->ready = 0;
     mark->is_open = mark->is_waiting = false;
     gp_thread_commit(thread, mark, GP_RING_ACTIVITY);
@@ -142,6 +157,7 @@ bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_
     mark->is_waiting = atomic_load_explicit(&coro->running, memory_order_acquire) == 0;
     if (!mark->is_waiting) {
         mark->slice_ticks += now > mark->left ? now - mark->left : 0;
+        mark->settled = gp_edge_settled(coro) < now ? gp_edge_settled(coro) : now;
         mark->left = now;
     }
     mark->end = mark->is_waiting && gp_edge_is_over(coro) ? mark->left : now;

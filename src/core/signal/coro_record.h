@@ -81,6 +81,7 @@ struct prof_coro {
     uint16_t spawn_site;      // where it was created, see src/core/coro/spawn.h; 0 = not known
     _Atomic uint8_t owner;    // enum gp_coro_owner
     uint8_t keeps_stack : 1;  // its owner says when [lo, hi) goes; constant while live, but for a thread's
+    uint8_t is_loop : 1;      // where it sleeps it waits for events; 0 at birth, set by its hook
     uint8_t shares_stack : 1; // [lo, hi) is others' stack as well, and not in the table of regions; constant while live
 
     // Registry's lock.
@@ -118,10 +119,11 @@ typedef struct gp_coro_member {
 
 // The timeline, see activity.h; written by the writer of the ledger, while activities are wanted.
 typedef struct gp_coro_timeline {
-    _Atomic uint64_t waker;  // id of the coroutine that set `ready_ticks`
-    _Atomic uint64_t start;  // ticks at which its present activity began, 0 = with its birth or the epoch; and then:
-    _Atomic uint64_t slice;  // slice_ticks
-    _Atomic uint32_t thread; // index of the thread
+    _Atomic uint64_t waker; // id of the coroutine that set `ready_ticks`
+    _Atomic uint64_t start; // ticks at which its present activity began, 0 = with its birth or the epoch; and then:
+    _Atomic uint64_t slice; // slice_ticks
+    _Atomic uint64_t off_ns, blocked_ns; // as in the record, and beside it
+    _Atomic uint32_t thread;             // index of the thread
 } gp_coro_timeline_t;
 
 // The capture's, see src/core/session/session.c.
@@ -130,6 +132,8 @@ typedef struct gp_coro_told {
     uint64_t ledger_id;          // id for which the fields below hold
     gp_ledger_t reported;        // what of its ledger is in the capture
     uint64_t trace[2];           // under which the rest will be
+    bool is_whole;               // an ordinary thread's: `reported` has its off-CPU time, divided (thread_off.h)
+    bool is_over;                // and all of it: the thread has ended
 } gp_coro_told_t;
 
 enum { GP_CORO_NAME_WORDS = 6 };

@@ -83,10 +83,7 @@ void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
     gp_edge_store(&coro->settled, start);
     gp_edge_store(&coro->unsampled_from, start);
     gp_edge_store(&coro->ready_ticks, ready > start && ready < GP_EDGE_IDLE ? ready : 0); // reported in this one
-    gp_coro_change(&gp_coro_timeline(coro)->start, 0);                                    // with the epoch
-    gp_coro_change(&gp_coro_timeline(coro)->slice, atomic_load_explicit(&gp_activity_wanted, memory_order_relaxed)
-                                                       ? gp_edge_load(&coro->slice_ticks)
-                                                       : 0);
+    gp_activity_begin_with_epoch(coro);
     atomic_store_explicit(&coro->running, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed);
     atomic_store_explicit(&coro->epoch, epoch, memory_order_release);

@@ -51,7 +51,7 @@ typedef struct gp_edge_wait { // that is over; ticks
 
 void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait);     // wait.c
 void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait); // activity.c
-void gp_hog_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t start, uint64_t now);    // hog.c
+void gp_hog_over(gp_thread_t *thread, const gp_hog_t *over);                                            // hog.c
 void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait);
 
 static inline uint64_t gp_edge_load(_Atomic uint64_t *word)

@@ -4,7 +4,7 @@
 #include "signal/edge.h"
 #include "signal/sample.h"
 
-enum { ROOT_SHARE = 10 }; // of a loop's own stack, a delay below this share of the threshold is the end of its sleep
+enum { ROOT_SHARE = 10 }; // of a loop, a delay below this share of the threshold is the end of its sleep
 
 _Atomic uint64_t gp_edge_hog_ticks = UINT64_MAX;
 
@@ -35,12 +35,12 @@ static void tell(gp_thread_t *thread, gp_hog_t *hog)
     hog->is_notified = true;
 }
 
-void gp_hog_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t start, uint64_t now)
+void gp_hog_over(gp_thread_t *thread, const gp_hog_t *over)
 {
     gp_hog_t *hog = &thread->hogs[thread->hog_count++ % GP_HOGS];
-    *hog = (gp_hog_t){.coro = coro, .coro_id = id, .start = start, .end = now};
-    thread->hog_end = now;
-    if (coro != thread->root)
+    *hog = *over;
+    thread->hog_end = hog->end;
+    if (hog->coro != thread->root && !hog->coro->is_loop)
         tell(thread, hog);
 }
 
@@ -69,7 +69,8 @@ static void blame(gp_thread_t *thread, gp_hog_t *hog, prof_coro_t *victim, uint6
 static uint64_t overlap(const gp_hog_t *hog, uint64_t from, uint64_t to)
 {
     uint64_t begin = hog->start > from ? hog->start : from, end = hog->end < to ? hog->end : to;
-    return end > begin ? end - begin : 0;
+    uint64_t asleep = hog->asleep > begin ? hog->asleep : begin, awake = hog->awake < end ? hog->awake : end;
+    return end > begin ? end - begin - (awake > asleep ? awake - asleep : 0) : 0;
 }
 
 void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
@@ -81,7 +82,8 @@ void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp
         if (hog->end <= from)
             return; // and so did all before it
         overlap_t with = {overlap(hog, from, wait->now), overlap(hog, from, wait->ready)};
-        uint64_t least = hog->coro == thread->root ? gp_edge_load(&gp_edge_hog_ticks) / ROOT_SHARE : 0;
+        bool is_loop = hog->coro == thread->root || hog->coro->is_loop;
+        uint64_t least = is_loop ? gp_edge_load(&gp_edge_hog_ticks) / ROOT_SHARE : 0;
         if (with.all > least && hog->coro != coro)
             blame(thread, hog, coro, id, &with);
     }

@@ -74,7 +74,10 @@ typedef struct gp_activity_mark { // a coroutine was active, then waited: see ac
     uint64_t coro_id;
     uint64_t trace[2];
     uint64_t start, left, end; // ticks: active in [start, left), waited in [left, end)
-    uint64_t slice_ticks;      // of [start, left), in which it really ran
+    uint64_t slice_ticks;      // of [start, left), in which it had its thread
+    uint64_t off_ns;           // of these, it was not on the CPU; may be a little below zero
+    uint64_t blocked_ns;       // and of that, it slept
+    uint64_t settled;          // up to when that is known: left, or earlier where the slice goes on. Ticks
     uint64_t ready;            // ticks; 0 = not reported
     uint64_t waker;            // id of the coroutine that made it ready, 0 = not known
     uint32_t thread;           // index of the thread at `start`

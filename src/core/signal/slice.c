@@ -10,6 +10,8 @@ enum { SETTLE_TRIES = 3 };
 uint64_t gp_slice_window_ticks;
 int64_t gp_slice_long_ticks GP_SWITCH_WORD, gp_slice_long_root_ticks GP_SWITCH_WORD;
 static int64_t root_pending_ticks;
+_Atomic uint64_t gp_slice_stopped_ns;
+static _Atomic uint64_t stop_end, stop_ns; // the latest stop; ticks at which it was over
 
 // Every long slice for hog.h is one here.
 static int64_t ticks_below_hogs(uint64_t ns)
@@ -81,6 +83,16 @@ static void begin_interval(gp_thread_t *thread, prof_coro_t *current, uint64_t n
         (int64_t)thread->coarse_root_ticks + __atomic_load_n(&root_pending_ticks, __ATOMIC_RELAXED);
 }
 
+// How often the thread had slept when its accounts began, which may be long ago by now. Where that is not known, its
+// own stack is taken to have slept since.
+static uint64_t sleeps_before(const gp_thread_t *thread, const prof_coro_t *coro)
+{
+    uint64_t sleeps = gp_sleeps();
+    if (thread->start_ticks >= gp_edge_load(&gp_edge_epoch_ticks))
+        return 0;
+    return coro == thread->root ? sleeps - 2 : sleeps;
+}
+
 void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
 {
     uint32_t epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
@@ -98,22 +110,38 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
     atomic_store_explicit(&gp_coro_timeline(coro)->thread, thread->index, memory_order_relaxed);
     atomic_store_explicit(&coro->running, 1, memory_order_release);
     begin_interval(thread, coro, since, thread->start_cpu_ns);
-    atomic_store_explicit(&thread->voluntary_switches, gp_sleeps(), memory_order_relaxed);
+    atomic_store_explicit(&thread->voluntary_switches, sleeps_before(thread, coro), memory_order_relaxed);
     gp_wait_begin(thread);
     gp_activity_begin(thread);
 }
 
-// The coroutine that runs was off the CPU for `off_ns` since the last coarse point: asleep, or preempted? A thread's
-// own stack is where event loops wait. Returns how much of it was preempted.
-static uint64_t charge_off_cpu(gp_thread_t *thread, prof_coro_t *coro, uint64_t off_ns)
+void gp_slice_note_stop(uint64_t ns)
+{
+    gp_edge_store(&stop_ns, ns);
+    atomic_store_explicit(&stop_end, gp_ticks(), memory_order_release);
+    gp_coro_add(&gp_slice_stopped_ns, ns);
+}
+
+// Of the time since `from`, at most `most_ns`.
+static uint64_t stopped_since(uint64_t from, uint64_t most_ns)
+{
+    // Acquire: its length is the one of this stop, or of a later one.
+    uint64_t end = atomic_load_explicit(&stop_end, memory_order_acquire), ns = gp_edge_load(&stop_ns);
+    return end <= from ? 0 : ns < most_ns ? ns : most_ns;
+}
+
+// The coroutine that runs was off the CPU for `off_ns` since the last coarse point, which was at `from`: asleep, or
+// preempted? A thread's own stack is where event loops wait. A stop counts as one sleep. Returns how much of it was
+// preempted.
+static uint64_t charge_off_cpu(gp_thread_t *thread, prof_coro_t *coro, uint64_t from, uint64_t off_ns)
 {
     uint64_t before = atomic_load_explicit(&thread->voluntary_switches, memory_order_relaxed);
-    uint64_t switches = gp_sleeps();
+    uint64_t switches = gp_sleeps(), stopped_ns = stopped_since(from, off_ns);
     atomic_store_explicit(&thread->voluntary_switches, switches, memory_order_relaxed);
-    if (switches == before)
+    if (switches == before || (switches == before + 1 && stopped_ns > off_ns / 2))
         return off_ns;
-    gp_coro_add(gp_coro_blocked_ns(coro), off_ns);
-    return 0;
+    gp_coro_add(gp_coro_blocked_ns(coro), off_ns - stopped_ns);
+    return stopped_ns;
 }
 
 static int64_t ns_between(uint64_t from, uint64_t to)
@@ -142,7 +170,8 @@ static void take_back(gp_thread_t *thread, int64_t ns)
 uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
 {
     prof_coro_t *current = current_of(thread);
-    int64_t wall = ns_between(gp_edge_settled(current), now), used = unsettled_cpu_ns(thread, current, cpu_ns);
+    uint64_t settled = gp_edge_settled(current);
+    int64_t wall = ns_between(settled, now), used = unsettled_cpu_ns(thread, current, cpu_ns);
     thread->debt_ns = 0;
     if (used < 0) {
         take_back(thread, -used);
@@ -151,16 +180,25 @@ uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
     gp_coro_add(&current->off_ns, (uint64_t)(wall - used));
     atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
     begin_interval(thread, current, now, cpu_ns);
-    return wall > used + GP_SLICE_OFF_CPU_NS ? charge_off_cpu(thread, current, (uint64_t)(wall - used)) : 0;
+    return wall > used + GP_SLICE_OFF_CPU_NS ? charge_off_cpu(thread, current, settled, (uint64_t)(wall - used)) : 0;
 }
 
 static __attribute__((noinline)) void end_long_slice(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
 {
+    int64_t used = unsettled_cpu_ns(thread, current_of(thread), cpu_ns);
+    uint64_t settled = gp_edge_settled(current_of(thread));
     gp_slice_settle(thread, now, cpu_ns);
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    uint64_t since = gp_edge_load(&coro->since);
-    if (now > since && now - since >= gp_edge_load(&gp_edge_hog_ticks))
-        gp_hog_over(thread, coro, atomic_load_explicit(&thread->current_id, memory_order_relaxed), since, now);
+    uint64_t since = gp_edge_load(&coro->since), ran = used > 0 ? gp_ticks_from_ns((uint64_t)used) : 0;
+    if (now > since && now - since >= gp_edge_load(&gp_edge_hog_ticks)) {
+        const gp_hog_t hog = {.coro = coro,
+                              .coro_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed),
+                              .start = since,
+                              .end = now,
+                              .asleep = settled,
+                              .awake = coro->is_loop && now - settled > ran ? now - ran : settled};
+        gp_hog_over(thread, &hog);
+    }
 }
 
 // When the switch was is not known. What CPU time there was since the last settlement is taken to have been the

@@ -43,8 +43,9 @@ enum { GP_HOGS = 16 };
 typedef struct gp_hog { // a long slice
     prof_coro_t *coro;
     uint64_t coro_id;
-    uint64_t start, end; // ticks
-    bool is_notified;    // the collector knows it
+    uint64_t start, end;    // ticks
+    uint64_t asleep, awake; // of a loop's: between these it was off the CPU: had nothing to do, or was woken late
+    bool is_notified;       // the collector knows it
 } gp_hog_t;
 
 enum { GP_LATE_LOOKS = 4 };
@@ -168,9 +169,17 @@ typedef struct gp_thread {
     bool ring_turns;     // see coro/thread_rings.h; under the registry lock
     char name[24];
     struct {
-        uint64_t ticks, cpu_ns;       // when it was last looked at
-        uint64_t slice, asleep;       // the slice in which it was found asleep, and since when without CPU time; or 0
-    } look;                           // src/core/collect/sleepers.c
+        uint64_t ticks, cpu_ns; // when it was last looked at
+        uint64_t slice, asleep; // the slice in which it was found asleep, and since when without CPU time; or 0
+    } look;                     // src/core/collect/sleepers.c
+    struct {
+        uint64_t kernel_ns, base_ns; // by the kernel, when it was read last, and what to add to that
+        uint64_t account_ns;         // as its account had it then
+        uint64_t preempted_ns;       // of the two
+        uint64_t told_ns;            // of that, in samples
+        uint32_t epoch;
+        bool is_known;
+    } off;                            // of an ordinary thread, see src/core/collect/thread_off.h
     struct gp_thread_sleep *sleep;    // of an ordinary thread, see src/core/collect/thread_sleeps.c
     struct gp_hog_buffer *hog_buffer; // samples of its latest slice, see src/core/collect/hog_samples.c
     struct {

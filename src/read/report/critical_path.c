@@ -274,6 +274,7 @@ static int take_group(void *context, const gp_path_group_t *group)
     paths_t *paths = context;
     const gp_requests_t *requests = paths->walk.requests;
     paths->walk.group = group;
+    paths->walk.divided = NULL;
     int result = find_ended(&paths->walk);
     for (uint32_t i = requests->first[group->trace]; i < requests->first[group->trace + 1] && result == 0; i++)
         if (paths->wanted[i])

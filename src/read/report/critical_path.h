@@ -10,8 +10,9 @@
 // ended last meanwhile, if one did, and where a loop ended it, with a child that ended at most 1 ms before; all that
 // follows from this is marked as inferred.
 //
-// Times are those of the timeline, exact. Stacks are those of samples: of what ran, the sample that was taken next on
-// that coroutine, if it stands for that moment; of a wait, the one that was taken when it ended. Where there is none,
+// Times are those of the timeline, exact; so is how much of an activity ran, was blocked or preempted, and samples say
+// when (path_fit.c). Stacks are those of samples: of what ran, the sample that was taken next on that coroutine, if it
+// stands for that moment; of a wait, the one that was taken when it ended. Where there is none,
 // the segment has no stack: nothing is guessed. Short waits within an activity (gp_activity_record_t) are known as a
 // sum only: each piece of it is divided in its proportion.
 //
@@ -26,6 +27,7 @@ enum gp_path_flag {
     GP_PATH_NOT_STARTED = 2, // before its coroutine was there
     GP_PATH_UNRECORDED = 4,  // no activity says what it did
     GP_PATH_ELSEWHERE = 8,   // its coroutine was at work for another request
+    GP_PATH_UNKNOWN = 32,    // it had its thread; nothing says whether it ran
     GP_PATH_INFERRED = 16,   // of a child that ended last while its spawner waited, which may have been for it
 };
 

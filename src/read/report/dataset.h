@@ -36,6 +36,8 @@ typedef struct gp_dataset_coro {
     uint32_t region;                // enum gp_region_kind bits
     const gp_former_name_t *former; // the latest, at most GP_FORMER_NAMES_MAX; NULL = it was never renamed
     gp_ledger_t ledger;
+    bool is_whole; // with `switches` 0: a thread's that never had a coroutine, with all that it slept and could not run
+    bool is_switched;
     uint32_t traces; // how many traces it worked for
     uint32_t trace;  // the last one of them: number in `traces`
     uint32_t share;  // the last one of its shares that was looked for, plus 1
@@ -172,6 +174,8 @@ typedef struct gp_dataset {
     gp_census_record_t *census; // of the latest one in the file, as it was written
     size_t census_count, census_capacity;
     uint32_t census_number;
+    bool has_sleeps;  // samples of threads that sleep on their own stacks
+    bool tells_ready; // samples: something reported that a coroutine had become ready, other than by its birth
     uint64_t sampled_ns, samples;           // on-CPU samples within the window
     uint64_t samples_read, activities_read; // of all kinds, those outside the window included
     uint64_t end_ns;                        // the latest time seen
@@ -246,6 +250,9 @@ bool gp_dataset_has_activity(const gp_dataset_t *dataset, const gp_activity_reco
 // A text of the capture; NULL when it has none of that key.
 const gp_dataset_meta_t *gp_dataset_meta(const gp_dataset_t *dataset, const char *key);
 
+// Did anything report when coroutines became ready? Of those that have not run yet the birth says so, of no others.
+bool gp_dataset_knows_ready(const gp_dataset_t *dataset);
+
 // Numbers in the tables, GP_INDEX_NONE when unknown.
 uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id);
 uint32_t gp_dataset_function_find(const gp_dataset_t *dataset, uint32_t number);
@@ -262,8 +269,17 @@ uint32_t gp_dataset_span_find(const gp_dataset_t *dataset, uint64_t id);        
 // reached ran code that no sample shows: their time is said apart, not spread over others.
 uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset);
 
-// A ledger's time of one kind of sample, ns. Of a thread's own stack, what it slept is what the samples say: none for
-// loops, which wait there.
+// A thread's own stack without coroutines, of which the ledger has all: an ordinary thread's.
+static inline bool gp_dataset_is_ordinary(const gp_dataset_coro_t *coro)
+{
+    return coro->record.kind == GP_CORO_THREAD && coro->is_whole && !coro->is_switched;
+}
+
+// Does the capture have where ordinary threads slept?
+bool gp_dataset_has_sleeps(const gp_dataset_t *dataset);
+
+// A ledger's time of one kind of sample, ns. Of a thread's own stack where there are coroutines, what it slept is what
+// the samples say: none for loops, which wait there. Of an ordinary one it is what there are samples of.
 uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind);
 
 void gp_dataset_free(gp_dataset_t *dataset);

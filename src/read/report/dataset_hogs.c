@@ -46,6 +46,14 @@ int gp_dataset_on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_st
     return 0;
 }
 
+bool gp_dataset_knows_ready(const gp_dataset_t *dataset)
+{
+    for (size_t i = 0; i < dataset->share_count; i++)
+        if (gp_ledger_kind_ns(&dataset->shares[i].ledger, GP_KIND_PARKED) > 0)
+            return true;
+    return dataset->tells_ready || dataset->delay_count > 0;
+}
+
 int gp_dataset_on_delay(void *context, const gp_delay_record_t *delay)
 {
     gp_dataset_t *dataset = context;

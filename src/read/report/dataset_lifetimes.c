@@ -237,28 +237,42 @@ static int move_samples(void *context, const gp_sample_record_t *samples, size_t
     return 0;
 }
 
+typedef struct moved {         // of a share
+    gp_ledger_t told, outside; // what activities have of it, and of that, what is outside of the lifetime
+    uint64_t end_ns;           // of the last of them
+} moved_t;
+
 typedef struct moving {
     gp_dataset_t *dataset;
-    gp_ledger_t *outside; // by share: of activities
+    moved_t *shares;
+    uint64_t *ends_ns; // by coroutine: of its last activity
 } moving_t;
 
 static int sum_activity(void *context, const gp_activity_record_t *activity)
 {
     const moving_t *moving = context;
     uint32_t trace = living_trace(moving->dataset, activity->trace);
+    uint32_t coro = gp_dataset_coro_find(moving->dataset, activity->coro_id);
     gp_dataset_share_t *share = living_share(moving->dataset, trace, activity->coro_id);
+    if (coro != GP_INDEX_NONE && activity->end_ns > moving->ends_ns[coro])
+        moving->ends_ns[coro] = activity->end_ns;
     if (share == NULL)
         return 0;
     const gp_dataset_life_t *life = &moving->dataset->lives[trace];
-    gp_ledger_t out = gp_dataset_activity_times(activity, 0, UINT64_MAX);
+    moved_t *moved = &moving->shares[share - moving->dataset->shares];
+    gp_ledger_t all = gp_dataset_activity_times(activity, 0, UINT64_MAX), out = all;
     for (uint32_t i = 0; i < life->count; i++) {
         const gp_dataset_window_t *lifetime = &moving->dataset->lifetimes[life->first + i];
         gp_ledger_t in = gp_dataset_activity_times(activity, lifetime->from_ns, lifetime->to_ns);
         gp_ledger_subtract(&out, &in);
     }
-    if (moving->dataset->coros[share->coro].record.kind == GP_CORO_THREAD)
-        out.ready_ns = out.parked_ns = out.waiting_ns = 0; // they are not in its ledger
-    gp_ledger_add(&moving->outside[share - moving->dataset->shares], &out);
+    if (moving->dataset->coros[share->coro].record.kind == GP_CORO_THREAD) { // they are not in its ledger
+        out.ready_ns = out.parked_ns = out.waiting_ns = 0;
+        all.ready_ns = all.parked_ns = all.waiting_ns = 0;
+    }
+    gp_ledger_add(&moved->told, &all);
+    gp_ledger_add(&moved->outside, &out);
+    moved->end_ns = activity->end_ns > moved->end_ns ? activity->end_ns : moved->end_ns;
     return 0;
 }
 
@@ -274,6 +288,44 @@ static void cap(uint64_t *moved, uint64_t there)
 static uint64_t part_of(uint64_t whole, uint64_t part, uint64_t of)
 {
     return of > 0 && (int64_t)whole > 0 ? (uint64_t)((unsigned __int128)whole * part / of) : 0;
+}
+
+static uint64_t beyond(uint64_t ledger_ns, uint64_t told_ns)
+{
+    return (int64_t)ledger_ns > 0 && ledger_ns > told_ns ? ledger_ns - told_ns : 0;
+}
+
+static uint64_t all_of(const gp_ledger_t *ledger)
+{
+    return beyond(ledger->slice_ns, 0) + beyond(ledger->ready_ns, 0) + beyond(ledger->parked_ns, 0) +
+           beyond(ledger->waiting_ns, 0);
+}
+
+// What goes on has no activity yet, but is in the ledger: it follows the last activity, up to when the ledger was
+// written. Add what of it is outside of the lifetime.
+static void add_tail(const moving_t *moving, uint32_t number, moved_t *moved)
+{
+    const gp_dataset_t *dataset = moving->dataset;
+    const gp_dataset_share_t *share = &dataset->shares[number];
+    const gp_dataset_life_t *life = &dataset->lives[share->trace];
+    const gp_ledger_t *ledger = &share->ledger, *told = &moved->told;
+    uint64_t tail_ns = beyond(all_of(ledger), all_of(told)), in_ns = 0;
+    uint64_t from_ns = moved->end_ns != 0 ? moved->end_ns : moving->ends_ns[share->coro];
+    from_ns = from_ns != 0 ? from_ns : dataset->coros[share->coro].record.birth_ns;
+    gp_ledger_t tail = {.slice_ns = beyond(ledger->slice_ns, told->slice_ns),
+                        .ready_ns = beyond(ledger->ready_ns, told->ready_ns),
+                        .parked_ns = beyond(ledger->parked_ns, told->parked_ns),
+                        .waiting_ns = beyond(ledger->waiting_ns, told->waiting_ns)};
+    uint64_t sum_ns = all_of(&tail);
+    for (uint32_t i = 0; i < life->count; i++)
+        in_ns += length(from_ns, from_ns + tail_ns, &dataset->lifetimes[life->first + i]);
+    if (life->count == 0 || in_ns >= tail_ns)
+        return;
+    uint64_t out_ns = tail_ns - in_ns; // of a wait told as one state and known as another `tail` has more than there is
+    moved->outside.slice_ns += part_of(tail.slice_ns, out_ns, sum_ns);
+    moved->outside.ready_ns += part_of(tail.ready_ns, out_ns, sum_ns);
+    moved->outside.parked_ns += part_of(tail.parked_ns, out_ns, sum_ns);
+    moved->outside.waiting_ns += part_of(tail.waiting_ns, out_ns, sum_ns);
 }
 
 static int move_ledger(gp_dataset_t *dataset, uint32_t number, gp_ledger_t out)
@@ -304,15 +356,19 @@ int gp_dataset_apply_lifetimes(gp_dataset_t *dataset, char error[GP_READER_ERROR
     if (find_lifetimes(dataset) < 0)
         return -ENOMEM;
     const size_t shares = dataset->share_count; // some are added
-    moving_t moving = {dataset, calloc(shares + 1, sizeof(*moving.outside))};
+    moving_t moving = {dataset, calloc(shares + 1, sizeof(*moving.shares)),
+                       calloc(dataset->coro_count + 1, sizeof(*moving.ends_ns))};
     const gp_reader_handlers_t activities = {.activity = sum_activity}, samples = {.samples = move_samples};
-    int result = moving.outside != NULL ? 0 : -ENOMEM;
+    int result = moving.shares != NULL && moving.ends_ns != NULL ? 0 : -ENOMEM;
     if (result == 0 && !dataset->windowed)
         result = gp_captures_read_again(&dataset->captures, &activities, &moving, error);
-    for (size_t i = 0; i < shares && result == 0; i++)
-        result = move_ledger(dataset, (uint32_t)i, moving.outside[i]);
+    for (size_t i = 0; i < shares && result == 0 && !dataset->windowed; i++) {
+        add_tail(&moving, (uint32_t)i, &moving.shares[i]);
+        result = move_ledger(dataset, (uint32_t)i, moving.shares[i].outside);
+    }
     if (result == 0)
         result = gp_captures_read_again(&dataset->captures, &samples, dataset, error);
-    free(moving.outside);
+    free(moving.shares);
+    free(moving.ends_ns);
     return result;
 }

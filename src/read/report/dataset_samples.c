@@ -189,6 +189,13 @@ static bool is_same_run(const gp_dataset_t *dataset, const gp_sample_record_t *a
            gp_dataset_has_sample(dataset, a) == gp_dataset_has_sample(dataset, b);
 }
 
+// Of those that have not run yet the birth alone says that they are ready.
+static bool is_ready_by_report(const gp_dataset_t *dataset, uint32_t kind, uint32_t stack)
+{
+    const gp_dataset_stack_t *at = &dataset->stacks[stack];
+    return kind == GP_KIND_PARKED || (kind == GP_KIND_READY && !(at->depth > 0 && gp_kind_is_told(at->frames[0])));
+}
+
 // Add as many of the samples as there are in one run, at least one. Returns how many, or -ENOMEM.
 static ssize_t take_run(gp_dataset_t *dataset, const gp_sample_record_t *samples, size_t count, latest_t *latest)
 {
@@ -198,8 +205,10 @@ static ssize_t take_run(gp_dataset_t *dataset, const gp_sample_record_t *samples
     uint64_t last_ns = 0;
     do {
         const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);
-        if (is_counted && gp_dataset_stack_quick(dataset, sample->stack_id) == GP_INDEX_NONE)
+        uint32_t stack = is_counted ? gp_dataset_stack_quick(dataset, sample->stack_id) : 0;
+        if (stack == GP_INDEX_NONE)
             return -ENOMEM;
+        dataset->tells_ready = dataset->tells_ready || is_ready_by_report(dataset, sample->kind, stack);
         last_ns = sample->time_ns > last_ns ? sample->time_ns : last_ns;
         run.ns += sample->weight_ns;
         run.samples += sum != NULL ? sum->samples : 1;
@@ -223,8 +232,15 @@ int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size
     return 0;
 }
 
+bool gp_dataset_has_sleeps(const gp_dataset_t *dataset)
+{
+    return dataset->header.clock == 1 || dataset->has_sleeps;
+}
+
 uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind)
 {
+    if (gp_dataset_is_ordinary(&dataset->coros[share->coro]))
+        return kind != GP_KIND_BLOCKED || gp_dataset_has_sleeps(dataset) ? gp_ledger_kind_ns(&share->ledger, kind) : 0;
     bool is_thread = dataset->coros[share->coro].record.kind == GP_CORO_THREAD;
     bool has_times = dataset->totals.time_ns > 0; // else no exact time is known of anything
     if (is_thread && kind == GP_KIND_BLOCKED)
@@ -240,6 +256,8 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
     if (coro == GP_INDEX_NONE)
         return -ENOMEM;
     int64_t waited_ns = (int64_t)(ledger->ready_ns + ledger->parked_ns + ledger->waiting_ns);
+    dataset->coros[coro].is_whole |= ledger->flags & GP_LEDGER_WHOLE;
+    dataset->coros[coro].is_switched |= ledger->switches > 0;
     if (waited_ns < 0)
         dataset->coros[coro].taken_back_ns -= (uint64_t)waited_ns;
     if (dataset->windowed)
@@ -289,6 +307,8 @@ void gp_dataset_sum_up(gp_dataset_t *dataset)
         gp_dataset_share_t *share = &dataset->shares[i];
         share->ledger.cpu_ns = gp_ledger_kind_ns(&share->ledger, GP_KIND_CPU); // not below zero
         gp_ledger_add(&dataset->coros[share->coro].ledger, &share->ledger);
+        dataset->has_sleeps |=
+            dataset->coros[share->coro].record.kind == GP_CORO_THREAD && share->sampled[GP_KIND_BLOCKED].ns > 0;
         dataset->sampled_ns += share->sampled[GP_KIND_CPU].ns;
         dataset->samples += share->sampled[GP_KIND_CPU].samples;
     }

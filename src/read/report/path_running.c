@@ -57,14 +57,14 @@ const gp_path_item_t *gp_path_wait_sample(const gp_path_walk_t *walk, uint32_t c
     return NULL;
 }
 
-static void add_piece(gp_path_walk_t *walk, uint64_t from_ns, uint64_t to_ns, uint32_t state, uint32_t stack)
+void gp_path_add_piece(gp_path_walk_t *walk, uint64_t from_ns, uint64_t to_ns, uint32_t state, uint32_t stack)
 {
     if (to_ns <= from_ns)
         return;
     if (gp_grow(&walk->pieces, &walk->piece_capacity, walk->piece_count, sizeof(*walk->pieces)) < 0)
         walk->error = -ENOMEM;
     else
-        walk->pieces[walk->piece_count++] = (gp_path_piece_t){from_ns, to_ns, stack, state};
+        walk->pieces[walk->piece_count++] = (gp_path_piece_t){from_ns, to_ns, stack, state, 0};
 }
 
 // Give pieces of running that have no stack yet, from number `first` on, the one of a sample: so much of them as it
@@ -79,12 +79,12 @@ static void name_pieces(gp_path_walk_t *walk, size_t first, uint64_t budget_ns, 
         if (piece.state != GP_KIND_CPU || piece.stack != GP_INDEX_NONE)
             continue;
         budget_ns -= named;
-        walk->pieces[i] = is_latest ? (gp_path_piece_t){piece.to_ns - named, piece.to_ns, stack, GP_KIND_CPU}
-                                    : (gp_path_piece_t){piece.from_ns, piece.from_ns + named, stack, GP_KIND_CPU};
+        walk->pieces[i] = is_latest ? (gp_path_piece_t){piece.to_ns - named, piece.to_ns, stack, GP_KIND_CPU, 0}
+                                    : (gp_path_piece_t){piece.from_ns, piece.from_ns + named, stack, GP_KIND_CPU, 0};
         if (is_latest)
-            add_piece(walk, piece.from_ns, piece.to_ns - named, GP_KIND_CPU, GP_INDEX_NONE);
+            gp_path_add_piece(walk, piece.from_ns, piece.to_ns - named, GP_KIND_CPU, GP_INDEX_NONE);
         else
-            add_piece(walk, piece.from_ns + named, piece.to_ns, GP_KIND_CPU, GP_INDEX_NONE);
+            gp_path_add_piece(walk, piece.from_ns + named, piece.to_ns, GP_KIND_CPU, GP_INDEX_NONE);
     }
 }
 
@@ -109,7 +109,7 @@ static void make_pieces(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, u
         if (time > to_ns && !is_cpu)
             continue;
         if (time > to_ns) { // the one that is taken next
-            add_piece(walk, at, to_ns, GP_KIND_CPU, GP_INDEX_NONE);
+            gp_path_add_piece(walk, at, to_ns, GP_KIND_CPU, GP_INDEX_NONE);
             at = to_ns;
             name_pieces(walk, first, reach > time - to_ns ? reach - (time - to_ns) : 0, true, gp_path_stack_of(sample));
             break;
@@ -117,19 +117,23 @@ static void make_pieces(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, u
         if (is_wait(sample->kind))
             continue;
         uint64_t since = is_cpu ? time : gp_path_later(at, time > sample->left_ns ? time - sample->left_ns : 0);
-        add_piece(walk, at, since, GP_KIND_CPU, GP_INDEX_NONE);
+        gp_path_add_piece(walk, at, since, GP_KIND_CPU, GP_INDEX_NONE);
         if (is_cpu) {
             name_pieces(walk, first, 2 * reach, true, gp_path_stack_of(sample)); // it may have come late
             first = walk->piece_count;
             last = sample;
         } else {
-            add_piece(walk, since, time, sample->kind, gp_path_stack_of(sample));
+            gp_path_add_piece(walk, since, time, sample->kind, gp_path_stack_of(sample));
         }
         at = time;
     }
-    add_piece(walk, at, to_ns, GP_KIND_CPU, GP_INDEX_NONE);
+    gp_path_add_piece(walk, at, to_ns, GP_KIND_CPU, GP_INDEX_NONE);
     if (last != NULL)
         name_pieces(walk, first, gp_path_reach_ns(walk->dataset, 0), false, gp_path_stack_of(last));
+}
+
+static void sort_pieces(gp_path_walk_t *walk)
+{
     if (walk->piece_count > 1)
         qsort(walk->pieces, walk->piece_count, sizeof(*walk->pieces), by_time);
 }
@@ -150,6 +154,7 @@ static void emit_piece(gp_path_walk_t *walk, const gp_path_item_t *activity, con
         .stack = piece->stack,
         .blame = GP_INDEX_NONE,
         .state = piece->state,
+        .flags = piece->flags,
     };
     uint64_t active = activity->left_ns - activity->start_ns;
     if (activity->slice_ns + GP_PATH_WAITS_NS + active / WAITS_PART >= active) {
@@ -160,7 +165,8 @@ static void emit_piece(gp_path_walk_t *walk, const gp_path_item_t *activity, con
     const gp_path_item_t *wait =
         gp_path_wait_sample(walk, activity->coro, activity->start_ns, activity->left_ns, piece->from_ns);
     gp_path_segment_t waited = segment;
-    segment.flags = waited.flags = GP_PATH_DIVIDED;
+    segment.flags |= GP_PATH_DIVIDED;
+    waited.flags = GP_PATH_DIVIDED;
     segment.to_ns = waited.from_ns = piece->from_ns + ran;
     waited.state = wait != NULL ? wait->kind : GP_KIND_WAITING;
     waited.stack = gp_path_stack_of(wait);
@@ -168,9 +174,25 @@ static void emit_piece(gp_path_walk_t *walk, const gp_path_item_t *activity, con
     gp_path_emit(walk, segment);
 }
 
+static void divide(gp_path_walk_t *walk, const gp_path_item_t *activity)
+{
+    if (walk->divided == activity)
+        return;
+    make_pieces(walk, activity->coro, activity->start_ns, activity->left_ns);
+    sort_pieces(walk);
+    gp_path_fit(walk, activity);
+    sort_pieces(walk);
+    walk->divided = activity;
+}
+
 void gp_path_emit_running(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns, uint64_t to_ns)
 {
-    make_pieces(walk, activity->coro, from_ns, to_ns);
-    for (size_t i = walk->piece_count; i > 0; i--)
-        emit_piece(walk, activity, &walk->pieces[i - 1]);
+    divide(walk, activity);
+    for (size_t i = walk->piece_count; i > 0; i--) {
+        gp_path_piece_t piece = walk->pieces[i - 1];
+        piece.from_ns = gp_path_later(piece.from_ns, from_ns);
+        piece.to_ns = gp_path_earlier(piece.to_ns, to_ns);
+        if (piece.to_ns > piece.from_ns)
+            emit_piece(walk, activity, &piece);
+    }
 }

@@ -12,7 +12,7 @@ enum {
 
 typedef struct gp_path_piece { // of a running coroutine
     uint64_t from_ns, to_ns;
-    uint32_t stack, state;
+    uint32_t stack, state, flags;
 } gp_path_piece_t;
 
 typedef struct gp_path_ended { // a coroutine that was over
@@ -27,7 +27,8 @@ typedef struct gp_path_walk {
     uint32_t request;
     gp_path_segment_t *segments; // the last one first
     size_t count, capacity;
-    gp_path_piece_t *pieces; // the first one first
+    gp_path_piece_t *pieces; // the first one first; and whose they are, NULL = nobody's:
+    const gp_path_item_t *divided;
     size_t piece_count, piece_capacity;
     uint32_t waiters[GP_PATH_WAITERS_MAX]; // coroutines that the way has come from
     uint32_t waiter_count;
@@ -63,5 +64,11 @@ static inline uint32_t gp_path_stack_of(const gp_path_item_t *sample)
 // The first of a coroutine's items that begin after a moment; others, or the end, where it has none.
 size_t gp_path_first_after(const gp_path_item_t *items, size_t count, uint32_t coro, uint64_t at_ns);
 
-// Emit [from_ns, to_ns) of an activity, in which its coroutine had its thread: divided by its samples.
+void gp_path_add_piece(gp_path_walk_t *walk, uint64_t from_ns, uint64_t to_ns, uint32_t state, uint32_t stack);
+
+// Make the pieces of a whole activity, in order, add up to its times; in no order. Where these are not known, what no
+// sample tells is not known.
+void gp_path_fit(gp_path_walk_t *walk, const gp_path_item_t *activity);
+
+// Emit [from_ns, to_ns) of an activity, in which its coroutine had its thread: divided by its samples and its times.
 void gp_path_emit_running(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns, uint64_t to_ns);

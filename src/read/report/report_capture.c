@@ -157,18 +157,6 @@ static gp_basis_t basis_of(const capture_report_t *from, uint64_t scope, bool fi
     return filtered ? GP_BASIS_ESTIMATED : GP_BASIS_EXACT;
 }
 
-// Delays are those of coroutines that were ready: does anything say which were?
-static bool knows_ready(const gp_dataset_t *dataset)
-{
-    for (size_t i = 0; i < dataset->share_count; i++) {
-        const gp_dataset_share_t *share = &dataset->shares[i];
-        if (share->ledger.ready_ns > 0 || share->ledger.parked_ns > 0 || share->sampled[GP_KIND_READY].samples > 0 ||
-            share->sampled[GP_KIND_PARKED].samples > 0)
-            return true;
-    }
-    return dataset->delay_count > 0;
-}
-
 // The filter has left a part of an exact time, as large as the samples say.
 static gp_report_t *finish(capture_report_t *from)
 {
@@ -188,7 +176,7 @@ static gp_report_t *finish(capture_report_t *from)
     report->sampled_ns = pass->sums.sampled_ns;
     report->scope_ns = scope > 0 ? scope : all;
     report->measure = from->options->measure;
-    report->is_unknown = delays && !knows_ready(from->dataset);
+    report->is_unknown = delays && !gp_dataset_knows_ready(from->dataset);
     report->unseen_ns = from->unseen_ns;
     report->cpu_ns = filtered || own ? 0 : pass->scaling.exact_ns[GP_KIND_CPU];
     // A sum of samples taken at random has the sum of their squares as its variance.

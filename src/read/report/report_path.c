@@ -144,7 +144,7 @@ static int keep_segment(path_rows_t *rows, const gp_path_segment_t *segment, uin
 
 static int take_segment(path_rows_t *rows, uint32_t number, const gp_path_segment_t *segment)
 {
-    enum { SHOWN = GP_PATH_NOT_STARTED | GP_PATH_UNRECORDED | GP_PATH_ELSEWHERE };
+    enum { SHOWN = GP_PATH_NOT_STARTED | GP_PATH_UNRECORDED | GP_PATH_ELSEWHERE | GP_PATH_UNKNOWN };
     uint64_t ns = segment->to_ns - segment->from_ns;
     path_row_t key = {
         .endpoint = rows->requests->items[number].endpoint,
@@ -227,7 +227,9 @@ static int add_stack(const path_rows_t *rows, const path_row_t *row)
         return gp_builder_row_pseudo(builder, "[at another request]");
     if (entry != 0)
         result = gp_pass_add_loc(rows->pass, entry);
-    return result < 0 ? result : gp_builder_row_pseudo(builder, "[not sampled]");
+    if (result < 0)
+        return result;
+    return gp_builder_row_pseudo(builder, row->flags & GP_PATH_UNKNOWN ? "[not known]" : "[not sampled]");
 }
 
 static int add_leaf(const path_rows_t *rows, const path_row_t *row)

@@ -246,7 +246,7 @@ static uint32_t requests_of(const gp_requests_t *requests, uint32_t trace)
     return requests->first[trace + 1] - requests->first[trace];
 }
 
-// An activity goes to the request in which it began, as a whole: it is short beside a request, or cut at its ends.
+// An activity goes to the request in which it began, up to its end: what outlives a request is not for it.
 static int take_activity(void *context, const gp_activity_record_t *activity)
 {
     parts_t *parts = context;
@@ -263,7 +263,7 @@ static int take_activity(void *context, const gp_activity_record_t *activity)
     part_t *part = part_of(parts, share, request);
     if (part == NULL)
         return -ENOMEM;
-    gp_ledger_t ledger = gp_dataset_activity_times(activity, 0, UINT64_MAX);
+    gp_ledger_t ledger = gp_dataset_activity_times(activity, 0, parts->requests->items[request].end_ns);
     gp_ledger_add(&part->ledger, &ledger);
     return 0;
 }

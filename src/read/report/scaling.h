@@ -28,7 +28,7 @@ static inline double gp_scaling_factor(const gp_scaling_t *scaling, uint32_t kin
 uint64_t gp_scaling_exact_ns(const gp_scaling_t *scaling);
 
 // Whether samples of a kind are shown, and those of a coroutine: while an event loop's thread could
-// not run, its coroutines were preempted, too.
+// not run, its coroutines were preempted, too. Not so of a thread that has none.
 static inline bool gp_scaling_has_kind(const gp_report_options_t *options, uint32_t kind)
 {
     return kind == GP_KIND_CPU || options->measure == GP_MEASURE_WALL;
@@ -36,7 +36,7 @@ static inline bool gp_scaling_has_kind(const gp_report_options_t *options, uint3
 
 static inline bool gp_scaling_is_loop(const gp_dataset_coro_t *coro, uint32_t kind)
 {
-    return kind == GP_KIND_PREEMPTED && coro->record.kind == GP_CORO_THREAD;
+    return kind == GP_KIND_PREEMPTED && coro->record.kind == GP_CORO_THREAD && !gp_dataset_is_ordinary(coro);
 }
 
 void gp_scaling_free(gp_scaling_t *scaling);

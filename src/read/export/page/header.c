@@ -164,6 +164,8 @@ static void put_facts(const gp_page_writer_t *writer, gp_json_t *json)
     gp_json_key_text(json, "weight", first_weight(writer));
     gp_json_key_text(json, "unit", report->unit != NULL ? report->unit : "");
     gp_json_key_text(json, "root", report->root_by != NULL ? report->root_by : "");
+    gp_json_key(json, "delays_known");
+    gp_json_bool(json, writer->page == NULL || writer->page->delays == NULL || !writer->page->delays->is_unknown);
 }
 
 void gp_page_header(const gp_page_writer_t *writer, gp_json_t *json)

@@ -43,8 +43,8 @@ class BlameView {
     sentence() {
         const { slices } = this.model(), delay = slices.reduce((sum, slice) => sum + this.delayOf(slice), 0);
         const count = `${countText(slices.length)} long ${slices.length === 1 ? "slice" : "slices"}`;
-        return `What kept others waiting: ${count}, for which others were ready and waited ${timeText(delay)} in all; ` +
-            "what ended waits; and what nothing resumed.";
+        const waited = this.knows() ? `others were ready and waited ${timeText(delay)} in all` : "how long others were ready and waited is not known";
+        return `What kept others waiting: ${count}, for which ${waited}; what ended waits; and what nothing resumed.`;
     }
 
     empty() {
@@ -110,11 +110,17 @@ class BlameView {
         return el("p", { class: "muted none", text });
     }
 
+    /** Does anything say which coroutines were ready? */
+    knows() {
+        return this.app.store.head.delays_known !== false;
+    }
+
     /** Why there are no delays. */
     noDelays() {
         const { hog, victim } = this.app.store;
         return hog.coro.length === 0 ? "No slice was so long that it was recorded: 10 ms, or what GREENPROF_HOG_MS says."
-            : victim.hog.length === 0 ? "Nothing is known to have been ready meanwhile: nothing was, or the runtime does not say what is ready."
+            : !this.knows() ? "Not known: the runtime does not say when a coroutine becomes ready; prof_coro_ready() does."
+            : victim.hog.length === 0 ? "Nothing is known to have been ready meanwhile."
             : "None is left by the filters.";
     }
 
@@ -170,11 +176,12 @@ class BlameView {
         const columns = [
             textColumn("coroutine", (one) => app.store.coroText(hog.coro[one.hog]), (one) => hog.coro[one.hog]),
             timeColumn("start", (one) => hog.start[one.hog]), timeColumn("length", (one) => hog.length[one.hog]),
-            timeColumn("others waited", (one) => this.delayOf(one)), countColumn("victims", (one) => one.victims.length),
+            ...(this.knows() ? [timeColumn("others waited", (/** @type {Slice} */ one) => this.delayOf(one)),
+                                countColumn("victims", (/** @type {Slice} */ one) => one.victims.length)] : []),
             textColumn("thread", (one) => head.threads[hog.thread[one.hog] - 1] ?? ""),
         ];
         const known = columns.some((column) => column.title === sort.replace(/^-/, "")), chosen = slices.find((one) => `hog${one.hog}` === row);
-        const table = sortedTable(columns, slices, known ? sort : "-others waited", (next) => app.set({ sort: next }),
+        const table = sortedTable(columns, slices, known ? sort : this.knows() ? "-others waited" : "-length", (next) => app.set({ sort: next }),
             { limit: 200, caption: "Each of them: choose one for its victims, its timeline and its flame graph", chosen: (one) => one === chosen,
               onChoose: (one) => app.set({ row: one === chosen ? "" : `hog${one.hog}` }) });
         return chosen ? [table, this.oneSlice(chosen)] : [table];
@@ -186,7 +193,8 @@ class BlameView {
         const range = { from: String(start), to: String(start + hog.length[number]), row: `coro:${coro}` };
         const thread = hog.thread[number] > 0 ? `thread ${head.threads[hog.thread[number] - 1]}` : "its thread";
         const text = `${app.store.coroText(coro)} kept ${thread} for ${timeText(hog.length[number])}, from ${timeText(start)} on` +
-            `${trace > 0 ? `, for trace ${head.traces[trace - 1]}` : ""}; others waited ${timeText(hog.delay[number])} meanwhile.`;
+            `${trace > 0 ? `, for trace ${head.traces[trace - 1]}` : ""}; ` +
+            (this.knows() ? `others waited ${timeText(hog.delay[number])} meanwhile.` : "how long others were ready meanwhile is not known.");
         return el("div", { class: "panel slice" }, el("p", { text }), el("div", { class: "toolbar" },
             el("button", { type: "button", text: "timeline of it", onclick: () => app.set({ view: "timeline", ...range }) }),
             el("button", { type: "button", text: "flame graph: what others waited for", onclick: () => this.choose(coro, "delay") })),

@@ -43,6 +43,7 @@
  * @property {{file: string, total_ns: number, samples: number, duration_ns: number, per?: [number, number]}[]} sides
  * @property {string} [unit] of a diff
  * @property {string} [root] what stands at the root first
+ * @property {boolean} [delays_known] false: nothing reported when coroutines became ready
  * @property {[string, number, string, boolean][]} counters
  * @property {string[]} notes
  * @property {string[]} names

@@ -78,7 +78,8 @@ class TimelineDetails {
     hogFacts(i) {
         const { hog, head } = this.store;
         return [`long slice of ${this.store.coroText(hog.coro[i])}`, ["", periodText(hog.start[i], hog.start[i] + hog.length[i])],
-                ["others were ready meanwhile for", timeText(hog.delay[i])], ["victims", countText(hog.victims[i])],
+                ["others were ready meanwhile for", head.delays_known === false ? "not known" : timeText(hog.delay[i])],
+                ...factIf(head.delays_known === false ? 0 : 1, "victims", () => countText(hog.victims[i])),
                 ...factIf(hog.thread[i], "thread", (thread) => head.threads[thread - 1]), ...this.traceFact(hog.trace[i])];
     }
 
