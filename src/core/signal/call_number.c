@@ -426,8 +426,11 @@ static void begin(search_t *search, const ucontext_t *context)
 
 uint64_t gp_call_number_hint(const ucontext_t *context)
 {
+    enum { PAGE = 4096, BYTES = 5 + SYSCALL_BYTES };
     const uint8_t *end = (const uint8_t *)context->uc_mcontext.gregs[REG_RIP] - SYSCALL_BYTES;
     uint32_t constant;
+    if (context->uc_mcontext.gregs[REG_RIP] % PAGE < BYTES)
+        return UINT64_MAX;
     memcpy(&constant, end - sizeof(constant), sizeof(constant));
     if (end[-5] == 0xb8)
         return constant;

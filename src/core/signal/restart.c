@@ -11,6 +11,7 @@
 
 #include "model/wait_calls.h"
 #include "signal/call_number.h"
+#include "signal/transfer.h"
 
 #if defined(__x86_64__)
 
@@ -85,6 +86,13 @@ bool gp_restart_is_call(const ucontext_t *context)
             memcmp((const void *)registers[REG_RIP], syscall_instruction, sizeof(syscall_instruction)) == 0);
 }
 
+// The number of the call that the context has just left.
+static bool find_number(const ucontext_t *context, uint64_t *number)
+{
+    *number = gp_transfer_number(context);
+    return *number != UINT64_MAX || gp_call_number(context, number);
+}
+
 void gp_restart_call(ucontext_t *context)
 {
     greg_t *registers = context->uc_mcontext.gregs;
@@ -95,8 +103,12 @@ void gp_restart_call(ucontext_t *context)
     }
     // The instruction leaves its end in %rcx; where a handler of the program's was there first, it is not there any
     // more.
-    if (registers[REG_RAX] != -EINTR || registers[REG_RCX] != registers[REG_RIP] || !gp_call_number(context, &number) ||
-        !gp_is_wait_call((long)number) || others_waiting(context) != 0)
+    if (registers[REG_RCX] != registers[REG_RIP])
+        return;
+    if (registers[REG_RAX] > 0 && gp_transfer_may_be_cut(context) && others_waiting(context) == 0)
+        gp_transfer_resume(context);
+    if (registers[REG_RAX] != -EINTR || !find_number(context, &number) || !gp_is_wait_call((long)number) ||
+        others_waiting(context) != 0)
         return;
     registers[REG_RAX] = (greg_t)number;
     registers[REG_RCX] =
@@ -112,16 +124,23 @@ bool gp_restart_is_suspended(const ucontext_t *context)
            gp_call_number(context, &number) && number == SYS_rt_sigsuspend;
 }
 
+// The program's handler has ended the rest of a transfer, which the kernel is about to make again: alone, the transfer
+// would have ended with what was done.
+static bool ends_transfer(const greg_t *registers)
+{
+    return registers[REG_RIP] == (greg_t)gp_transfer_go && registers[REG_RCX] == (greg_t)gp_transfer_gone;
+}
+
 void gp_restart_forget(ucontext_t *context)
 {
     greg_t *registers = context->uc_mcontext.gregs;
     greg_t after = registers[REG_RIP] + (greg_t)sizeof(syscall_instruction);
     // The kernel repeats calls for handlers with SA_RESTART: %rcx then is the instruction's end.
-    if (registers[REG_RCX] == ~after && gp_is_wait_call((long)registers[REG_RAX])) {
+    if ((registers[REG_RCX] == ~after && gp_is_wait_call((long)registers[REG_RAX])) || ends_transfer(registers)) {
         registers[REG_RIP] = after;
         registers[REG_RAX] = -EINTR;
         registers[REG_RCX] = 0;
-    } else if (registers[REG_RIP] == registers[REG_RCX] && registers[REG_RAX] == -EINTR) {
+    } else if (registers[REG_RIP] == registers[REG_RCX] && (registers[REG_RAX] == -EINTR || registers[REG_RAX] > 0)) {
         registers[REG_RCX] = 0;
     }
 }
