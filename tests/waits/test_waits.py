@@ -53,6 +53,14 @@ class Waits(check.Case):
         for engine, clock in (("perf", "cpu"), ("perf", "wall"), ("cpu", "cpu"), ("monotonic", "cpu")):
             self.check_restarted(self.profile(["restarted", 100], hz=10000, options=["--engine", engine, "--clock", clock]).truth)
 
+    def test_transfers_are_whole(self):
+        """Large transfers, which the kernel cuts short for a signal; and those that are short by themselves."""
+        self.assertEqual(self.run_alone(["transfers", 1]).values["BAD"], [])
+        for engine in ("perf", "cpu", "monotonic"):
+            run = self.profile(["transfers", 2], hz=10000, options=["--engine", engine])
+            self.assertEqual(run.truth.values["BAD"], [], engine)
+            self.assertEqual(run.truth.values["DONE"], [[]], engine)
+
     def check_restarted(self, truth):
         self.assertEqual(truth.values["BAD"], [])
         self.at_most("signals that came as one", len(truth.values["MERGED"]), 0)  # each was to end a call

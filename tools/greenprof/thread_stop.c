@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "model/wait_calls.h"
+
 enum {
     STEP_NS = 200000, // between two looks
     EVENT_STOP = 128, // PTRACE_EVENT_STOP, which glibc has not
@@ -136,18 +138,11 @@ long gp_thread_stop_call(pid_t tid)
 
 bool gp_thread_stop_restart_call(struct user_regs_struct *registers)
 {
-    static const long calls[] = {SYS_epoll_wait,   SYS_epoll_pwait,  SYS_epoll_pwait2, SYS_rt_sigtimedwait,
-                                 SYS_semtimedop,   SYS_semop,        SYS_msgrcv,       SYS_msgsnd,
-                                 SYS_io_getevents, SYS_io_pgetevents};
     enum { INSTRUCTION_BYTES = 2 };
-    if ((long)registers->rax != -EINTR)
+    if ((long)registers->rax != -EINTR || !gp_is_wait_call((long)registers->orig_rax))
         return false;
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        if ((long)registers->orig_rax == calls[i]) {
-            registers->rax = registers->orig_rax;
-            registers->rip -= INSTRUCTION_BYTES;
-            registers->orig_rax = (unsigned long long)-1;
-            return true;
-        }
-    return false;
+    registers->rax = registers->orig_rax;
+    registers->rip -= INSTRUCTION_BYTES;
+    registers->orig_rax = (unsigned long long)-1;
+    return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The host's syscall(): as glibc's, but for the number, which it keeps where ../signal/restart.c finds it. Nothing is
+// The host's syscall(): as glibc's, but for the number, which it keeps where ../signal/call_number.c finds it. Nothing is
 // pushed: a system call may return on another stack, or twice. Numbers of calls that greenprof makes way for go by way of
 // exec_number.h, which has the same arguments.
     .section .rodata

@@ -16,6 +16,7 @@
 #include "signal/sample.h"
 #include "signal/scope_record.h"
 #include "signal/slice.h"
+#include "signal/transfer.h"
 
 _Atomic bool gp_handler_sampling;
 _Atomic unsigned gp_handler_depth = GP_UNWIND_DEPTH_DEFAULT;
@@ -330,6 +331,7 @@ static uint64_t take_sample(gp_thread_t *thread, ucontext_t *context, uint64_t b
 {
     found_t found = {.entry = thread->handler_entry, .now = begun};
     gp_unwind_regs_from_ucontext(&found.registers, thread->registers, context);
+    gp_transfer_see_through(&found.registers, thread->registers);
     prefetch(thread, &found.registers);
     found.cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t weight_ns = found.cpu_ns - thread->sample_cpu_ns;

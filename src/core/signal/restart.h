@@ -4,8 +4,8 @@
 // Threads are signalled only while they run: one that ends a wait came on the way into it, before any
 // time of it had passed. So the call can be made again with the arguments it had: they are all still in the registers.
 // (One that was woken for nothing, as by an event that another thread took, waits its whole timeout once more where a
-// sample hits it just then.) The number is not: it is found in the code before the instruction, in all forms that
-// glibc, libaio, liburing and syscall() have; a call that does not look like a wait is left alone.
+// sample hits it just then.) The number is not: call_number.h proves it by the code. A call that is not known, or is no
+// wait (model/wait_calls.h), is left alone.
 #pragma once
 
 #include <stdbool.h>

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Which system call a context has just left (x86-64). The instruction has overwritten the number, so it is proved by
+// the code before it, or not known.
+//
+// Model: the function's code is decoded from its beginning, so that instructions and jumps are what they are. From the
+// last place that anything jumps to up to the system call there is one way, along which it is followed where the number
+// comes from: a constant; a register or a word of the stack which still has it; or one that the function was given by
+// its caller, and then the same is done there (glibc's cancellable calls since 2.41, three calls deep). What cannot be
+// followed so is not known. Code without unwind rows has no known beginning: there the instruction before must say it.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+// Returns whether the number is known. The context is right behind the instruction. Signals: safe.
+// Cost: ~1 us, 20 us at most.
+bool gp_call_number(const ucontext_t *context, uint64_t *number);
+
+// The number that the code right before seems to say, for what needs no proof; UINT64_MAX = it says none. Signals:
+// safe. Cost: ~2 ns.
+uint64_t gp_call_number_hint(const ucontext_t *context);
