@@ -22,9 +22,10 @@ file(GLOB fuzz_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/read/*/*.h ${
 greenprof_fuzz_parts(capture PARTS ${fuzz_parts} HEADERS ${fuzz_headers} gp_export
   INCLUDES ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src/read ${tools} ${PROJECT_BINARY_DIR}/src/read/export/generated)
 
+set(libraries_capture ${GREENPROF_D_OBJECT}) # the only target that reaches names
 function(fuzz_target name corpus)
   greenprof_fuzz(capture ${name} SOURCE fuzz_${name}.c CORPUS ${corpus} RUNS 20000 LONGEST 4096 MORE ${ARGN} REPLAY gp_read
-    LIBRARIES ${GREENPROF_DEFLATE} -lz -llzma ${GREENPROF_ZSTD} -liberty)
+    LIBRARIES ${GREENPROF_DEFLATE} -lz -llzma ${GREENPROF_ZSTD} ${libraries_${name}} -liberty)
 endfunction()
 fuzz_target(capture corpus)
 fuzz_target(payload corpus_payload ${writer})
@@ -34,3 +35,6 @@ fuzz_target(options corpus_options ${tools}/options.c ${tools}/option_table.c ${
 set(recovery ${PROJECT_SOURCE_DIR}/src/capture/ring_known.c ${PROJECT_SOURCE_DIR}/src/capture/ring_walk.c ${PROJECT_SOURCE_DIR}/src/capture/recovery_rings.c
     ${PROJECT_SOURCE_DIR}/src/capture/intern.c)
 fuzz_target(rings corpus_rings ${writer} ${recovery})
+if(TARGET capture_fuzz_capture)
+  add_dependencies(capture_fuzz_capture gp_d_object)
+endif()
