@@ -21,10 +21,9 @@ static const struct {
 
 static units_main_t *units_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
         if (strcmp(units[i].name, name) == 0)
             return units[i].main;
-    }
     return NULL;
 }
 

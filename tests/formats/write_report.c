@@ -11,11 +11,8 @@ static const struct {
     const char *name;
     const gp_report_t *report;
 } reports[] = {
-    {"example", &example_report},
-    {"labelled", &labelled_report},
-    {"empty", &empty_report},
-    {"huge", &huge_report},
-    {"odd", &odd_report},
+    {"example", &example_report}, {"labelled", &labelled_report}, {"empty", &empty_report},
+    {"huge", &huge_report},       {"odd", &odd_report},
 };
 
 int main(int argc, char **argv)

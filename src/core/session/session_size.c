@@ -41,7 +41,8 @@ bool gp_session_is_nearly_full(void)
 bool gp_session_is_time_to_turn(uint64_t now)
 {
     const gp_writer_t *writer = &gp_session_recording.writer;
-    bool is_due = writer->is_regular && writer->lent == 0 && !gp_writer_is_turning(writer) && gp_rotation_is_due(expected_bytes(), now);
+    bool is_due = writer->is_regular && writer->lent == 0 && !gp_writer_is_turning(writer) &&
+                  gp_rotation_is_due(expected_bytes(), now);
     if (is_due)
         is_refused = !gp_writer_file_may_turn(writer);
     return is_due && !is_refused;
