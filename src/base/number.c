@@ -60,7 +60,7 @@ double gp_number_read(const char *text, const char **end)
 
 const char *gp_number_write(char out[GP_NUMBER_SIZE], uint64_t value, unsigned decimals)
 {
-    char digits[GP_NUMBER_SIZE], *at = out;
+    char digits[GP_NUMBER_SIZE] = {0}, *at = out;
     unsigned count = 0;
     for (; decimals > 0 && value % 10 == 0; decimals--)
         value /= 10;

@@ -50,6 +50,7 @@ bool gp_census_place_each(int parent, bool is_runtime, uid_t name, uid_t uid, gp
     int again = found || is_runtime ? -1 : openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = again >= 0 ? fdopendir(again) : NULL;
     size_t length = strlen(plain);
+    // -Wanalyzer-possible-null-argument: the first condition
     for (struct dirent *entry; entries != NULL && !found && (entry = readdir(entries)) != NULL;) {
         if (strncmp(entry->d_name, plain, length) != 0 || entry->d_name[length] != '.')
             continue;

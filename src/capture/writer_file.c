@@ -52,10 +52,10 @@ void gp_writer_file_set_path(gp_writer_t *writer, const char *path)
 {
     size_t len = writer_file_directory_len(path);
     bool is_same = len == writer_file_directory_len(writer->path) && memcmp(writer->path, path, len) == 0;
-    if (!is_same)
+    if (!is_same || writer->lent != 0)
         gp_held_close(&writer->directory);
     snprintf(writer->path, sizeof(writer->path), "%s", path);
-    if (!gp_held_is_there(&writer->directory))
+    if (writer->lent == 0 && !gp_held_is_there(&writer->directory))
         writer->directory = gp_writer_file_directory(path);
 }
 
@@ -195,7 +195,10 @@ static int writer_file_make_directory(gp_writer_t *writer)
 // What the asker made and lends is judged by the asker; the owner may have no number here.
 static int writer_file_take_lent(gp_writer_t *writer)
 {
-    int fd = fcntl(writer->lent, F_DUPFD_CLOEXEC, 0), error = fd < 0 ? -errno : writer_file_keep(writer, fd, true);
+    struct stat status;
+    int fd = fcntl(writer->lent, F_DUPFD_CLOEXEC, 0), error = fd < 0 ? -errno : -EPERM;
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+        error = writer_file_keep(writer, fd, true);
     if (error != 0 && fd >= 0)
         close(fd);
     return error;
@@ -251,7 +254,8 @@ int gp_writer_file_check(gp_writer_t *writer)
 {
     struct stat status;
     const char *name;
-    if (fstat(writer->fd, &status) == 0 && writer_file_is_ours(writer, &status))
+    bool is_told = fstat(writer->fd, &status) == 0;
+    if (is_told ? writer_file_is_ours(writer, &status) : errno != EBADF)
         return 0;
     int at = gp_writer_file_at(&writer->directory, writer->path, &name), fd = openat(at, name, FLAGS);
     if (fd < 0)

@@ -74,7 +74,8 @@
     X(53, REST_NS, rest_ns, 0, NULL)         /* how long it did, together */                                           \
     X(54, REST_CPU_NS, rest_cpu_ns, 0, NULL) /* CPU time of the process meanwhile, in no profile */ \
     X(55, REST_HOOK_NS, rest_hook_ns, 0, NULL) /* of HOOK_NS, what hooks took meanwhile */ \
-    X(56, PENDING_NS, pending_ns, 0, NULL) /* CPU time since a thread's last sample: in totals, in no sample */
+    X(56, PENDING_NS, pending_ns, 0, NULL) /* CPU time since a thread's last sample: in totals, in no sample */ \
+    X(57, DROP_CRAMPED, drop_cramped, 1, "dropped, the program's alternate signal stack had no room")
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

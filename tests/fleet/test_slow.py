@@ -172,7 +172,7 @@ class Slow(unittest.TestCase):
         record = lambda kind, start, left, end, is_open=0: (
             f"{kind} 2 {start * MS} {left * MS} {end * MS} {(left - start) * MS} 0 0 1 1 {is_open}")
         opened, done = lambda *times: record("open_activity", *times, 1), lambda *times: record("activity", *times)
-        none, waits, ran = "[not recorded]", "[waiting]", "[not sampled]"
+        none, waits, ran = "[not recorded]", "[waiting]", "[not known]"
         for records, expected in (
                 ([], {none: 90}),
                 ([opened(10, 30, 100)], {ran: 20, waits: 70}),

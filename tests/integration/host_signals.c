@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -287,6 +288,30 @@ static int blocked(char **argv)
     return 0;
 }
 
+static void fill_stack(int signal_number)
+{
+    volatile char line[4096];
+    (void)signal_number;
+    for (size_t i = 0; i < sizeof(line); i++)
+        line[i] = 'x';
+    work_handler(5000000);
+}
+
+// A stack of SIGSTKSZ with a guard page below it, half of which the program's handler takes while it works.
+static int with_small_altstack(void)
+{
+    enum { SIZE = 8192, PAGE = 4096, TIMES = 100 };
+    char *memory = mmap(NULL, SIZE + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t stack = {.ss_sp = memory + PAGE, .ss_size = SIZE};
+    struct sigaction action = {.sa_handler = fill_stack, .sa_flags = SA_ONSTACK | SA_RESTART};
+    if (memory == MAP_FAILED || mprotect(memory + PAGE, SIZE, PROT_READ | PROT_WRITE) != 0 || sigaltstack(&stack, NULL) != 0)
+        return 1;
+    sigaction(SIGUSR1, &action, NULL);
+    for (int i = 0; i < TIMES; i++)
+        raise(SIGUSR1);
+    return 0;
+}
+
 static int run(const char *what)
 {
     if (strcmp(what, "handlers") == 0) {
@@ -295,6 +320,8 @@ static int run(const char *what)
     }
     if (strcmp(what, "altstack") == 0)
         return with_altstack(65536);
+    if (strcmp(what, "small_altstack") == 0)
+        return with_small_altstack();
     if (strcmp(what, "mask") == 0)
         return masks();
     if (strcmp(what, "waits") == 0)

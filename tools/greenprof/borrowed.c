@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -294,7 +295,7 @@ static bool waits_for_loader(const gp_borrowed_t *borrowed)
 int gp_borrowed_return(gp_borrowed_t *borrowed)
 {
     gp_thread_call_t *call = &borrowed->call;
-    int status, error = 0;
+    int status, number = 0, error = 0;
     bool ends_later = borrowed->is_in_call && !waits_for_loader(borrowed);
     if (ends_later) {
         error = gp_thread_call_write(call, call->top, &borrowed->return_at, sizeof(borrowed->return_at));
@@ -302,11 +303,14 @@ int gp_borrowed_return(gp_borrowed_t *borrowed)
         give_memory_back(borrowed);
         gp_thread_call_restore(call);
     }
-    if (!ends_later && ptrace(PTRACE_CONT, call->tid, 0, 0) == 0 &&
-        (error = gp_thread_stop_wait(call->tid, END_NS, &status)) == -ETIMEDOUT &&
-        ptrace(PTRACE_INTERRUPT, call->tid, 0, 0) == 0)
-        gp_thread_stop_wait_asked(call->tid, STOP_NS);
-    ptrace(PTRACE_DETACH, call->tid, 0, 0);
+    if (!ends_later && ptrace(PTRACE_CONT, call->tid, 0, 0) == 0) {
+        error = gp_thread_stop_wait(call->tid, END_NS, &status);
+        if (error == -ETIMEDOUT && ptrace(PTRACE_INTERRUPT, call->tid, 0, 0) == 0)
+            gp_thread_stop_wait_asked(call->tid, STOP_NS);
+        else if (error == 0 && status >> 16 == 0)
+            number = WSTOPSIG(status); // glibc waits for an answer to its signal
+    }
+    ptrace(PTRACE_DETACH, call->tid, 0, number);
     free(borrowed);
     return error;
 }

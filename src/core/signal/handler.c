@@ -27,6 +27,7 @@ _Atomic bool gp_more_stack_of_go;
 void (*gp_handler_kick)(void);
 
 enum {
+    HANDLER_STACK_BYTES = 8 << 10, // the walk, rows that are read anew, and calls that are made again included
     HANDLER_BYTES_MAX = 2048, // above the walk, which is limited by its own test
     PAGE = 4096,
     POPPED_BYTES = 512,            // more than an epilogue pops, and than a row reaches below where its frame ends
@@ -396,15 +397,32 @@ static bool is_census(const siginfo_t *info)
     return true;
 }
 
-void gp_handler(int signal_number, siginfo_t *info, void *context)
+// Is too little left of the alternate stack that is in use? A handler of the program's may run on it, and it may be of
+// 8 KiB; ours is large.
+static bool handler_is_cramped(const ucontext_t *context)
 {
-    (void)signal_number;
-    int saved_errno = errno;
+    uintptr_t left = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)context->uc_stack.ss_sp;
+    return left < context->uc_stack.ss_size && left < HANDLER_STACK_BYTES;
+}
+
+// As little stack as can be.
+__attribute__((noinline)) static void handler_pass(void)
+{
     gp_thread_t *thread = gp_thread_self;
-    if (is_census(info)) {
-        errno = saved_errno;
+    _Atomic uint64_t *counters = thread != NULL ? thread->counters : gp_thread_orphan_counters;
+    atomic_fetch_add_explicit(&counters[GP_COUNTER_SIGNALS], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counters[GP_COUNTER_DROP_CRAMPED], 1, memory_order_relaxed);
+    const gp_clock_engine_t *engine =
+        thread != NULL ? atomic_load_explicit(&thread->timer.engine, memory_order_acquire) : NULL;
+    if (engine != NULL)
+        gp_timer_tick(&thread->timer, engine);
+}
+
+__attribute__((noinline)) static void handler_run(siginfo_t *info, void *context)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (is_census(info))
         return;
-    }
     bool roomy = true;
     if (thread == NULL)
         thread = adopt(context, &roomy);
@@ -420,5 +438,15 @@ void gp_handler(int signal_number, siginfo_t *info, void *context)
         atomic_store_explicit(&thread->in_handler, false, memory_order_relaxed);
     }
     restart(info, context);
+}
+
+void gp_handler(int signal_number, siginfo_t *info, void *context)
+{
+    (void)signal_number;
+    int saved_errno = errno;
+    if (handler_is_cramped(context))
+        handler_pass(); // its time is in the weight of the next sample
+    else
+        handler_run(info, context);
     errno = saved_errno;
 }
