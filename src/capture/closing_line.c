@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "capture/ring_file.h"
 
 // As a shell takes it back: in quotes where it is not plain.
@@ -84,9 +85,10 @@ static void put_losses(char *text, size_t size, const gp_losses_t *losses)
     bool any = losses->spans != 0 || losses->coroutines != 0 || losses->others != 0;
     size_t len = losses->samples != 0 ? (size_t)snprintf(text, size, "%" PRIu64 " lost", losses->samples)
                                       : (size_t)snprintf(text, size, any ? "no sample lost" : "none lost");
+    char seconds[GP_NUMBER_SIZE];
     if (losses->unsampled_ns != 0)
-        len += (size_t)snprintf(text + len, size - len, ", but %.3f s of CPU time not sampled",
-                                (double)losses->unsampled_ns / 1e9);
+        len += (size_t)snprintf(text + len, size - len, ", but %s s of CPU time not sampled",
+                                gp_number_write(seconds, losses->unsampled_ns / 1000000, 3));
     for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
         if (more[i].count != 0)
             len += (size_t)snprintf(text + len, size - len, ", %" PRIu64 " %s", more[i].count, more[i].what);

@@ -37,7 +37,7 @@ gp_held_t gp_writer_file_directory(const char *path)
 int gp_writer_file_at(const gp_held_t *directory, const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');
-    bool is_held = gp_held_is_there(directory);
+    bool is_folder = slash != NULL && slash[1] == '\0', is_held = !is_folder && gp_held_is_there(directory);
     *name = is_held && slash != NULL ? slash + 1 : path;
     return is_held ? directory->fd : AT_FDCWD;
 }

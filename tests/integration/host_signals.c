@@ -304,7 +304,8 @@ static int with_small_altstack(void)
     char *memory = mmap(NULL, SIZE + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     stack_t stack = {.ss_sp = memory + PAGE, .ss_size = SIZE};
     struct sigaction action = {.sa_handler = fill_stack, .sa_flags = SA_ONSTACK | SA_RESTART};
-    if (memory == MAP_FAILED || mprotect(memory + PAGE, SIZE, PROT_READ | PROT_WRITE) != 0 || sigaltstack(&stack, NULL) != 0)
+    if (memory == MAP_FAILED || mprotect(memory + PAGE, SIZE, PROT_READ | PROT_WRITE) != 0 ||
+        sigaltstack(&stack, NULL) != 0)
         return 1;
     sigaction(SIGUSR1, &action, NULL);
     for (int i = 0; i < TIMES; i++)

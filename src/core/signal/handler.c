@@ -28,7 +28,7 @@ void (*gp_handler_kick)(void);
 
 enum {
     HANDLER_STACK_BYTES = 8 << 10, // the walk, rows that are read anew, and calls that are made again included
-    HANDLER_BYTES_MAX = 2048, // above the walk, which is limited by its own test
+    HANDLER_BYTES_MAX = 2048,      // above the walk, which is limited by its own test
     PAGE = 4096,
     POPPED_BYTES = 512,            // more than an epilogue pops, and than a row reaches below where its frame ends
     MORE_BYTES = 64 << 20,         // of a stack whose end is not known
