@@ -52,7 +52,7 @@ class Unknown(Command):
 
     def test_wall_clock_of_threads(self):
         """What is not in it is said with it."""
-        text = "threads    have only their CPU time in it: where their own stacks sleep is recorded with run --clock wall"
+        text = "threads    have no sleep in it: where their own stacks sleep is recorded with run --clock wall"
         self.assertIn(text, self.succeed("report", self.capture, "--clock", "wall"))
         self.assertNotIn(text, self.succeed("report", self.capture))
 

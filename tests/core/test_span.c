@@ -108,7 +108,7 @@ static void test_missing_ends_are_repaired(void **state)
 static void test_fields_are_bounded(void **state)
 {
     (void)state;
-    char text[3000], key[8];
+    char text[3000], key[16];
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     prof_span_t *span = prof_span_begin(PROF_SPAN_TASK, text, NULL);

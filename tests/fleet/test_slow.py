@@ -170,9 +170,9 @@ class Slow(unittest.TestCase):
     def test_open(self):
         """What its coroutine was in the middle of is the path's end, unless a record says how that ended."""
         record = lambda kind, start, left, end, is_open=0: (
-            f"{kind} 2 {start * MS} {left * MS} {end * MS} {(left - start) * MS} 0 0 1 1 {is_open}")
+            f"{kind} 2 {start * MS} {left * MS} {end * MS} {(left - start) * MS} 0 0 1 1 {is_open} 0 0")
         opened, done = lambda *times: record("open_activity", *times, 1), lambda *times: record("activity", *times)
-        none, waits, ran = "[not recorded]", "[waiting]", "[not known]"
+        none, waits, ran = "[not recorded]", "[waiting]", "[not sampled]"
         for records, expected in (
                 ([], {none: 90}),
                 ([opened(10, 30, 100)], {ran: 20, waits: 70}),

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/select.h>
@@ -297,14 +298,16 @@ static void fill_stack(int signal_number)
     work_handler(5000000);
 }
 
-// A stack of SIGSTKSZ with a guard page below it, half of which the program's handler takes while it works.
+// A stack with a guard page below it that has room for two of the kernel's frames, and little else but what the
+// program's handler takes while it works.
 static int with_small_altstack(void)
 {
-    enum { SIZE = 8192, PAGE = 4096, TIMES = 100 };
-    char *memory = mmap(NULL, SIZE + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    stack_t stack = {.ss_sp = memory + PAGE, .ss_size = SIZE};
+    enum { PAGE = 4096, TIMES = 100 };
+    const size_t size = (2 * getauxval(AT_MINSIGSTKSZ) + 2 * PAGE + PAGE - 1) & ~(size_t)(PAGE - 1);
+    char *memory = mmap(NULL, size + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t stack = {.ss_sp = memory + PAGE, .ss_size = size};
     struct sigaction action = {.sa_handler = fill_stack, .sa_flags = SA_ONSTACK | SA_RESTART};
-    if (memory == MAP_FAILED || mprotect(memory + PAGE, SIZE, PROT_READ | PROT_WRITE) != 0 ||
+    if (memory == MAP_FAILED || mprotect(memory + PAGE, size, PROT_READ | PROT_WRITE) != 0 ||
         sigaltstack(&stack, NULL) != 0)
         return 1;
     sigaction(SIGUSR1, &action, NULL);
