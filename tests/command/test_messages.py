@@ -35,8 +35,9 @@ class Unknown(Command):
         self.assertEqual([known[name] for name in ("measure", "total_ns", "samples", "rows")], ["delay", None, None, []])
 
     def test_delays_that_are_none(self):
-        for ready, parked in ((1000, 0), (0, 1000)):
-            capture = self.make("seen", BLIND.format(ready=ready, parked=parked, waiting=0))
+        for ready, parked, told in ((0, 1000, ""), (1000, 0, "sample 2000000 1000 2 1 1 0 3\n")):
+            script = BLIND.format(ready=ready, parked=parked, waiting=0).replace("counters", told + "counters")
+            capture = self.make("seen", script)
             self.assertIn("delays     0.000 s that others", self.succeed("report", capture, "--by", "victim-time"))
             known = json.loads(self.succeed("export", capture, "-f", "json", "--by", "victim-time"))
             self.assertEqual([known[name] for name in ("total_ns", "samples")], [0, 0])

@@ -58,6 +58,9 @@ def on_the_cpu(script):
 
 
 class Requests(Command):
+    def make(self, name, script):
+        return super().make(name, on_the_cpu(script))
+
     def folded(self, capture, *arguments):
         """{stack without the coroutine's number: ns}"""
         lines = self.succeed("export", capture, "-f", "folded", "--by", "critical-path", *arguments).splitlines()
@@ -160,7 +163,7 @@ span 8 0 2 2 4000000 6000000 2 3 0 GET /
 span 9 5 2 2 1000000 10000000 1 3 1 GET /
 end 10000000 0
 """
-        capture = self.make("before.greenprof", on_the_cpu(script))
+        capture = self.make("before.greenprof", script)
         self.assertEqual(self.segments(capture, TRACE), [
             (0, 3000, 2, "unknown"), (3000, 5000, 2, "ready"), (5000, 5500, 2, "running"), (5500, 5800, 2, "parked"),
             (5800, 6000, 2, "ready"), (6000, 9000, 2, "running")])
@@ -195,7 +198,7 @@ end 14000000 0
             self.assertEqual(self.folded(capture), {f"[coroutine 2 handler];{stack}": 500000}, next_ns)
 
     def test_off_the_cpu(self):
-        capture = self.make("off.greenprof", HEAD + """
+        capture = super().make("off.greenprof", HEAD + """
 activity 2 0 10000000 10000000 10000000 0 0 1 1 1
 sample 2000000 2000000 2 1 1 1
 sample 8000000 5000000 2 1 2 1 5
@@ -262,16 +265,16 @@ activity 3 3000000 8000000 8000000 5000000 0 0 1 2 1
 span 9 0 2 2 1000000 10000000 1 3 0 GET /
 end 11000000 0
 """
-        self.assertEqual(self.segments(self.make("call.greenprof", on_the_cpu(script)), TRACE), [
+        self.assertEqual(self.segments(self.make("call.greenprof", script), TRACE), [
             (0, 1000, 2, "running"), (1000, 2000, 3, "ready"), (2000, 7000, 3, "running"), (7000, 7500, 2, "parked"),
             (7500, 8000, 2, "ready"), (8000, 9000, 2, "running")])
         long_before = script.replace("3000000 8000000 8000000", "3000000 5000000 5000000")
-        self.assertEqual(self.segments(self.make("timer.greenprof", on_the_cpu(long_before)), TRACE), [
+        self.assertEqual(self.segments(self.make("timer.greenprof", long_before), TRACE), [
             (0, 1000, 2, "running"), (1000, 7500, 2, "parked"), (7500, 8000, 2, "ready"), (8000, 9000, 2, "running")])
 
     def test_a_request_is_of_its_endpoint(self):
         """What an endpoint's requests take on average, beside other endpoints."""
-        capture = self.make("two.greenprof", on_the_cpu(HEAD + """
+        capture = self.make("two.greenprof", HEAD + """
 activity 2 1000000 2000000 2000000 1000000 0 0 1 1 0
 activity 2 2000000 5000000 5000000 3000000 0 0 1 1 0
 activity 3 5000000 11000000 11000000 6000000 0 0 2 1 1
@@ -279,7 +282,7 @@ span 1 0 2 2 1000000 2000000 1 3 0 GET /a
 span 2 0 2 2 2000000 5000000 1 3 0 GET /a
 span 3 0 3 3 5000000 11000000 2 3 0 GET /b
 end 11000000 0
-"""))
+""")
         text = self.succeed("report", capture, "--by", "critical-path")
         self.assertRegex(text, r"  6\.000 +6\.000 +60\.0 running +\[coroutine child\] of \[rest_dispatch GET /b\]")
         self.assertRegex(text, r"  4\.000 +2\.000 +40\.0 running +\[coroutine handler\] of \[rest_dispatch GET /a\]")
