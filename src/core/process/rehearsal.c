@@ -84,7 +84,9 @@ static bool is_to_be_made(const struct call *call)
 // As it is without a filter: no file, no memory is where the arguments point to.
 static bool is_answered(const struct call *call, long result)
 {
-    return call->need != GP_CALL_VITAL || call->number == SYS_munmap || result > 0 ||
+    bool is_nothing = call->number == SYS_munmap || // of none of its pages, or to no waiter
+                      (call->number == SYS_futex && call->arguments[1] == (FUTEX_WAKE | FUTEX_PRIVATE_FLAG));
+    return call->need != GP_CALL_VITAL || is_nothing || result > 0 ||
            (result < 0 && (errno == EFAULT || errno == EBADF || errno == ENOMEM));
 }
 
