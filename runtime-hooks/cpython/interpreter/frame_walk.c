@@ -278,14 +278,19 @@ static bool find_leaf(walk_t *walk, uintptr_t *leaf)
     return true;
 }
 
+static bool in_loop(uintptr_t pc)
+{
+    const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
+    return (pc >= runtime->loop && pc < runtime->loop_end) || (pc >= runtime->cold && pc < runtime->cold_end);
+}
+
 // A called frame becomes current a few instructions before its caller is written into it. It has not run yet then; what
 // stands in the place of the caller must be the frame just below it, or a generator's.
 static bool caller_is_written(walk_t *walk, uintptr_t leaf)
 {
     const gp_cpython_layout_t *layout = walk->layout;
     uintptr_t pc = walk->place->pc;
-    if (pc < gp_cpython_runtime.loop || pc >= gp_cpython_runtime.loop_end ||
-        byte_at(leaf + layout->frame_owner) != GP_CPYTHON_OWNER_THREAD)
+    if (!in_loop(pc) || byte_at(leaf + layout->frame_owner) != GP_CPYTHON_OWNER_THREAD)
         return true;
     uintptr_t code = word_at(leaf + layout->frame_code) & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS;
     uintptr_t caller = word_at(leaf + layout->frame_previous);
@@ -369,7 +374,7 @@ static bool follow(walk_t *walk)
 
 bool gp_cpython_is_loop(uintptr_t pc)
 {
-    return gp_cpython_runtime.is_trusted && pc >= gp_cpython_runtime.loop && pc < gp_cpython_runtime.loop_end;
+    return gp_cpython_runtime.is_trusted && in_loop(pc);
 }
 
 static uintptr_t leaf_of(uintptr_t state)

@@ -22,6 +22,7 @@ typedef struct gp_cpython_runtime { // filled once, before the walker is registe
     void *(*interpreter)(void), *(*main_interpreter)(void); // PyInterpreterState_Get, _Main
     uintptr_t code_type;                                    // &PyCode_Type
     uintptr_t loop, loop_end;                               // _PyEval_EvalFrameDefault, half-open
+    uintptr_t cold, cold_end;                               // the part of it that a compiler put elsewhere; 0 = none
     uintptr_t generator_types[GP_CPYTHON_GENERATORS];       // 0 = there is none
     uintptr_t generator_frame;                              // in a generator
     _Atomic uintptr_t any_state;                            // some PyThreadState, 0 = none has been seen yet

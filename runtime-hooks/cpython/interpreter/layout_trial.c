@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "interpreter/layout_trial.h"
 
+#include <dlfcn.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include "interpreter/frame_walk.h"
 #include "interpreter/lines.h"
 #include "interpreter/peek_text.h"
+#include "unwind/fde_index.h"
+#include "unwind/unwind.h"
 
 // `look` is called from each kind of frame, and with generators in each state.
 static const char source[] = "def inner(look):\n"
@@ -112,14 +115,62 @@ static void learn_states(void)
     layout->generator_awaiting = seen.states[is_told_apart ? AWAITING : RUNNING];
 }
 
+// The function at a program counter, or that part of it.
+static bool find_part(uintptr_t pc, gp_fde_t *part)
+{
+    gp_module_t module;
+    gp_cfi_section_t section;
+    return gp_module_find(pc, &module) != GP_MODULE_NONE && gp_fde_find(&module.eh, pc, &section, part);
+}
+
+// Below the innermost shim, which lies in the loop's own native frame, a walk can go as far as that frame.
+// Returns the program counter there; 0 = not known.
+static uintptr_t pc_of_loop(const gp_unwind_regs_t *regs)
+{
+    enum { STACK_BYTES = 65536, NATIVE_MAX = 64, CALLERS = 2 }; // of the loop, up to PyEval_EvalCode(): one, or two
+    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
+    uintptr_t frames[NATIVE_MAX], code = (uintptr_t)dlsym(RTLD_DEFAULT, "PyEval_EvalCode");
+    uintptr_t shim = gp_cpython_leaf_of(gp_peek, (uintptr_t)gp_cpython_runtime.thread_state());
+    unsigned flags = 0;
+    gp_fde_t caller;
+    while (shim != 0 && (word_at(shim + layout->frame_owner) & UINT8_MAX) < GP_CPYTHON_OWNER_SHIM)
+        shim = word_at(shim + layout->frame_previous);
+    if (shim <= regs->sp || shim - regs->sp > STACK_BYTES)
+        return 0;
+    size_t depth = gp_unwind_walk_parked(regs, regs->sp, shim, frames, NATIVE_MAX, &flags);
+    size_t all = gp_unwind_walk_parked(regs, regs->sp, regs->sp + STACK_BYTES, frames, NATIVE_MAX, &flags);
+    for (size_t i = depth; depth > 0 && i < all && i < depth + CALLERS; i++)
+        if (find_part(frames[i], &caller) && caller.start == code)
+            return frames[depth - 1];
+    return 0;
+}
+
+// Compilers put what is seldom run of a function elsewhere; profiles made of other programs make it nearly all of the
+// loop.
+static void learn_loop(const gp_unwind_regs_t *regs)
+{
+    gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
+    uintptr_t pc = pc_of_loop(regs);
+    gp_fde_t part;
+    if (pc == 0 || (pc >= runtime->loop && pc < runtime->loop_end) || !find_part(pc, &part))
+        return;
+    runtime->cold_end = part.end;
+    runtime->cold = part.start;
+}
+
 // METH_O: with a generator, or None where its caller's frame is to be looked at.
 static gp_py_t *look(gp_py_t *self, gp_py_t *object)
 {
     (void)self;
     int step = seen.step++;
+    const uintptr_t *frame = __builtin_frame_address(0); // the caller's frame pointer, where this returns to
+    const gp_unwind_regs_t regs = {
+        .pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0], .doubt = GP_UNWIND_DOUBTS_ALL};
     bool is_running = step == RUNNING || step == RUNNING_AGAIN;
     if (step == 0)
         seen.is_wrong |= !is_leaf("trial", TRIAL_LINE, GP_CPYTHON_OWNER_THREAD);
+    if (step == 0 && !seen.is_wrong)
+        learn_loop(&regs);
     else if (is_running)
         seen.is_wrong |= !is_leaf("inner", INNER_LINE, GP_CPYTHON_OWNER_GENERATOR);
     if (step > 0 && step < CALLS)
