@@ -35,9 +35,11 @@ static bool is_sampling(void)
     return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
 }
 
-// "Task-1", as asyncio calls those that have no name.
+// "Task-1", as asyncio calls those that have no name; "None" where there is a task factory, before 3.14.
 static bool is_made_up(const char *name)
 {
+    if (strcmp(name, "None") == 0)
+        return true;
     size_t digits = strncmp(name, "Task-", 5) == 0 ? strspn(name + 5, "0123456789") : 0;
     return digits > 0 && name[5 + digits] == '\0';
 }
