@@ -23,6 +23,8 @@
 #include "interpreter/api.h"
 #include "interpreter/code_objects.h"
 #include "interpreter/frame_walk.h"
+#include "interpreter/known.h"
+#include "not_known.h"
 #include "pools/pool_calls.h"
 #include "signal/edge.h"
 #include "signal/handler.h"
@@ -76,7 +78,7 @@ static const gp_language_t language = {
 
 static bool find_loop(void)
 {
-    void *loop = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+    void *loop = dlsym(RTLD_DEFAULT, GP_CPYTHON_LOOP);
     Dl_info info;
     ElfW(Sym) *symbol = NULL;
     if (loop == NULL || dladdr1(loop, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
@@ -84,6 +86,37 @@ static bool find_loop(void)
     gp_cpython_runtime.loop = (uintptr_t)loop;
     gp_cpython_runtime.loop_end = (uintptr_t)loop + symbol->st_size;
     return true;
+}
+
+static void tell_unknown(unsigned long version, bool is_free_threaded)
+{
+    static gp_not_known_t fact;
+    char text[GP_NOT_KNOWN_SIZE];
+    if (gp_cpython_is_unknown(version, is_free_threaded, text, sizeof(text)))
+        gp_not_known_tell(&fact, "%s", text);
+    else
+        gp_not_known_tell(&fact, "Python %lu.%lu: a build that is not known, its code is seen as native frames",
+                          version >> 24 & 0xff, version >> 16 & 0xff);
+}
+
+// One that came later, which is left alone until it is attached to: it is told where no hook would do.
+static int look_at_loaded(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    char text[GP_NOT_KNOWN_SIZE];
+    (void)size, (void)unused;
+    if (gp_loaded_one_symbol(info, GP_CPYTHON_LOOP) == NULL)
+        return 0;
+    const unsigned long *version = gp_loaded_one_symbol(info, "Py_Version");
+    bool is_free_threaded = gp_loaded_one_symbol(info, GP_CPYTHON_FREE_THREADED) != NULL;
+    if (gp_cpython_is_unknown(version != NULL ? *version : 0, is_free_threaded, text, sizeof(text)))
+        tell_unknown(version != NULL ? *version : 0, is_free_threaded);
+    return 1;
+}
+
+static void look_later(void)
+{
+    if (atomic_load_explicit(&gp_language, memory_order_relaxed) == NULL)
+        dl_iterate_phdr(look_at_loaded, NULL);
 }
 
 static void find_generators(void)
@@ -113,15 +146,18 @@ static bool look(void)
         gp_cpython_runtime.is_finalizing = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
     gp_cpython_runtime.interpreter = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_Get");
     gp_cpython_runtime.main_interpreter = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
-    bool is_free_threaded = dlsym(RTLD_DEFAULT, "_Py_MergeZeroLocalRefcount") != NULL; // its objects have another head
+    bool is_free_threaded = dlsym(RTLD_DEFAULT, GP_CPYTHON_FREE_THREADED) != NULL; // its objects have another head
     bool has_loop = find_loop();
     has_api = gp_py_find();
     is_initialized = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     dlerror(); // the host asks for its own errors only
     if (gp_cpython_runtime.layout == NULL || gp_cpython_runtime.thread_state == NULL || code_type == NULL ||
         gp_cpython_runtime.interpreter == NULL || gp_cpython_runtime.main_interpreter == NULL || !has_loop ||
-        is_free_threaded)
+        is_free_threaded) {
+        if (gp_cpython_runtime.loop != 0 || version != NULL)
+            tell_unknown(version != NULL ? *version : 0, is_free_threaded);
         return false;
+    }
     find_generators();
     gp_cpython_runtime.code_type = (uintptr_t)code_type;
     gp_cpython_runtime.thread_state(); // its own lazily bound symbols are bound now, not in the handler
@@ -174,6 +210,8 @@ __attribute__((constructor)) static void load(void)
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
     if (first() != gp_core_own_interface())
         return;
+    static gp_not_known_look_t later = {.look = look_later};
+    gp_not_known_look_add(&later);
     atomic_store_explicit(&gp_language_attach, attach, memory_order_release);
     atomic_store_explicit(&gp_language_attach_soon, attach_soon, memory_order_release);
     if (look() && has_api && is_initialized != NULL && !is_initialized())

@@ -11,6 +11,7 @@
 #include "interpreter/api.h"
 #include "interpreter/spawn_site.h"
 #include "interpreter/task_step.h"
+#include "not_known.h"
 #include "profile/profile.h"
 
 static const char name[] = "greenprof"; // of our functions and capsules
@@ -144,7 +145,12 @@ static gp_py_t *call_with_handed(gp_py_t *real, gp_py_t *args, gp_py_t *keywords
 // _WorkItem.__init__(item, future, function, args, keywords)
 static gp_py_t *on_item(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
-    if (!is_wanted() || gp_py.tuple_size(args) != 5)
+    static gp_not_known_t fact;
+    bool is_known = gp_py.tuple_size(args) == 5;
+    if (!is_known)
+        gp_not_known_tell(&fact,
+                          "pools of threads: not known in this version of Python, their calls belong to no request");
+    if (!is_wanted() || !is_known)
         return gp_py.call_with(real, args, keywords);
     return call_with_handed(real, args, keywords, 2);
 }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "unhooked.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cpython/interpreter/known.h"
+#include "patch/elf_symbols.h"
+#include "unhooked/forms.h"
+
+static bool defines(const void *object, const char *name)
+{
+    return gp_elf_exports(object, name);
+}
+
+static bool is_unknown_python(const gp_elf_image_t *image, char *text, size_t size)
+{
+    gp_elf_variable_t variable;
+    uint64_t version = 0;
+    if (!gp_elf_exports(image, GP_CPYTHON_LOOP))
+        return false;
+    if (gp_elf_variable(image, "Py_Version", &variable)) {
+        const void *bytes = gp_elf_at(image, variable.address, sizeof(version));
+        if (bytes != NULL)
+            memcpy(&version, bytes, sizeof(version));
+    }
+    return gp_cpython_is_unknown(version, gp_elf_exports(image, GP_CPYTHON_FREE_THREADED), text, size);
+}
+
+bool gp_unhooked_in(const char *path, size_t number, char *text, size_t size)
+{
+    const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
+    gp_elf_image_t image;
+    if (gp_elf_map(path, &image) != 0)
+        return false;
+    bool is = is_unknown_python(&image, text, size);
+    size_t found = is;
+    is = is && number == 0;
+    for (const gp_form_t *form = gp_forms; form->title != NULL && !is; form++) {
+        if (!gp_form_is(form, file, defines, &image) || found++ != number)
+            continue;
+        snprintf(text, size, "%s: %s", form->title, form->unseen);
+        is = true;
+    }
+    gp_elf_unmap(&image);
+    return is;
+}
+
+bool gp_unhooked_is_python(const char *path)
+{
+    char text[256];
+    gp_elf_image_t image;
+    if (gp_elf_map(path, &image) != 0)
+        return false;
+    bool is = is_unknown_python(&image, text, sizeof(text));
+    gp_elf_unmap(&image);
+    return is;
+}
