@@ -44,7 +44,7 @@ SHARED = {
                        {name: r"run_worker(\(int\))?" for name in shares.WORKERS}, extra=(1,), in_step_too=False),
     # The entry function jumps into run().
     "boost_asio": Row("boost_asio", (r"void boost::coroutines::detail::trampoline_push_void<",
-                                     r"boost::coroutines::detail::push_coroutine_object<"), LAMBDA),
+                                     r"boost::coroutines::detail::(push|pull)_coroutine_object<"), LAMBDA),
     # The scheduler is a coroutine as well; Pth's own trampoline calls the entry function.
     "pth": Row("pth", (r"libpth\.so", r"run$", SWAP), {name: f"the {name} one" for name in shares.WORKERS}, extra=(1,)),
     # co_exit_to() is the last that its runner calls.
