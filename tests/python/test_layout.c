@@ -43,7 +43,7 @@ static void expect_refusal(const gp_cpython_seen_t *seen, const char *word)
 static void check_what_is_published(void)
 {
     const char *why = NULL;
-    const gp_cpython_seen_t is_3_14 = {0x030e0af0, published, 208, 32, 152, 64};
+    const gp_cpython_seen_t is_3_14 = {0x030e0af0, published, false, 208, 32, 152, 64};
     gp_cpython_seen_t seen = is_3_14;
     memcpy(published, "xdebugpy", 8);
     const gp_cpython_layout_t *layout = gp_cpython_layout_find(&seen, &why);

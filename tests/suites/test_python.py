@@ -60,6 +60,9 @@ class Python(check.Case):
         return check.Run(self.directory, done, path + "greenprof")
 
     def check_shares(self, kind, python):
+        self.profiled(kind, python)
+
+    def profiled(self, kind, python):
         run = self.run_of(kind, python)
         capture = run.capture()
         self.check_health(capture)
@@ -68,7 +71,7 @@ class Python(check.Case):
 
     def check_tasks(self, kind, python):
         """Each task's own function is in it, and no other task's."""
-        run = self.check_shares(kind, python)
+        run = self.profiled(kind, python)
         functions = {function for _, (function,) in (row for row in self.rows(run, "TASK"))}
         stacks = run.folded("--by", "coroutine").stacks
         for task, (function,) in self.rows(run, "TASK"):

@@ -14,6 +14,7 @@
 #include "interpreter/frame_walk.h"
 #include "interpreter/spawn_site.h"
 #include "interpreter/task_step.h"
+#include "not_known.h"
 
 enum { ARGUMENTS_OFFSET_BIT = 63 }; // PY_VECTORCALL_ARGUMENTS_OFFSET
 
@@ -341,6 +342,9 @@ static void hook(gp_py_t *module, gp_py_t *type)
         real_set_name = (method_t *)(uintptr_t)replace(&set_name->function, (void *)(uintptr_t)on_set_name);
         replace_init(type);
         replace_wrapped_init(type);
+    } else {
+        static gp_not_known_t fact;
+        gp_not_known_tell(&fact, "asyncio: not known in this version of Python, tasks are not told apart");
     }
 }
 

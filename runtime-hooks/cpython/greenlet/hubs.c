@@ -10,6 +10,7 @@
 #include "greenlet/greenlet_records.h"
 #include "greenlet/loop_look.h"
 #include "interpreter/api.h"
+#include "not_known.h"
 #include "signal/ticks.h"
 
 typedef gp_py_t *one_t(gp_py_t *self, gp_py_t *argument);
@@ -265,6 +266,10 @@ static void look_for_gevent(void)
     real_timer_start = (keywords_t *)(uintptr_t)gp_py_replace_method(start, flags, (void *)(uintptr_t)on_timer_start);
     fast_timer_start =
         (fastcall_t *)(uintptr_t)gp_py_replace_method(start, fast, (void *)(uintptr_t)on_fast_timer_start);
+    static gp_not_known_t fact;
+    if ((real_run_callback == NULL && fast_run_callback == NULL) ||
+        (real_timer_start == NULL && fast_timer_start == NULL))
+        gp_not_known_tell(&fact, "gevent: not known in this version, ready times of its greenlets are missing");
 }
 
 void gp_hub_look(void)

@@ -197,6 +197,9 @@ gp_cpython_layout_t *gp_cpython_layout_find(const gp_cpython_seen_t *seen, const
     *why = "is older than 3.11";
     if (version < FIRST)
         return NULL;
+    *why = "is built without the global interpreter lock";
+    if (seen->is_free_threaded)
+        return NULL;
     *why = "does not say where its frames are";
     if (version > FIRST && !is_published(seen))
         return NULL;
@@ -205,7 +208,7 @@ gp_cpython_layout_t *gp_cpython_layout_find(const gp_cpython_seen_t *seen, const
         return NULL;
     *why = "keeps its frames in a way that is not known";
     layout = rows[0];
-    if (version == FIRST && makes_sense(&layout, seen))
+    if (version == FIRST && (seen->code_size == 0 || makes_sense(&layout, seen)))
         return &layout;
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
         if (forms[i].version <= version && by_form(&layout, &forms[i], seen))

@@ -67,6 +67,8 @@ enum { // the same in all of them
     GP_CPYTHON_NEWEST = 0x030f,        // of which the form is written down; later ones are not read before their trial
 };
 
+enum { GP_CPYTHON_PUBLISHED_BYTES = 1024 }; // of _PyRuntime, at most
+
 enum gp_cpython_generator { // types of what has a frame of its own, or stands for one that has
     GP_CPYTHON_COROUTINE,
     GP_CPYTHON_GENERATOR,
@@ -80,9 +82,10 @@ enum gp_cpython_generator { // types of what has a frame of its own, or stands f
 typedef struct gp_cpython_seen {                             // in memory: what a layout is checked against
     unsigned long version;                                   // PY_VERSION_HEX
     const uint64_t *runtime;                                 // &_PyRuntime; NULL = it is not to be found
+    bool is_free_threaded;                                   // it has a function that such builds alone have
     size_t code_size, tuple_size, generator_size, text_size; // tp_basicsize of the types
 } gp_cpython_seen_t;
 
 // The layout of the CPython that was seen. Not NULL at most once a process: it is in one place.
-// Returns NULL where it is not known: `why` is then the sentence that says so, without its subject.
+// Returns NULL where it is not known: `why` is then a sentence that says so, without its subject.
 gp_cpython_layout_t *gp_cpython_layout_find(const gp_cpython_seen_t *seen, const char **why);

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Which interpreters the hooks know: for these, and for the command.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "layout.h"
+
+#define GP_CPYTHON_LOOP          "_PyEval_EvalFrameDefault"   // what every interpreter has
+#define GP_CPYTHON_FREE_THREADED "_Py_MergeZeroLocalRefcount" // what those without the global lock have
+
+// The first bytes of what an interpreter in memory, or in a file, has by a name; NULL = it has not as many. Of no
+// bytes: anything but NULL where it has the name.
+typedef const void *gp_cpython_find_t(void *where, const char *name, size_t bytes);
+
+// What its layout is found by. It must stay where it is as long as that is used.
+gp_cpython_seen_t gp_cpython_see(gp_cpython_find_t *find, void *where);
+
+// Is an interpreter one that is seen as native code only?
+//   text: set where it is: what it is, and what is not seen therefore.
+bool gp_cpython_is_unknown(const gp_cpython_seen_t *seen, char *text, size_t size);
+
+// The text of one that is not, for the reason `why`, which follows "it".
+void gp_cpython_say_unknown(const gp_cpython_seen_t *seen, const char *why, char *text, size_t size);
