@@ -66,6 +66,8 @@ static void check_what_is_published(void)
     seen.runtime = NULL;
     expect_refusal(&seen, "does not say");
     expect_refusal(&(gp_cpython_seen_t){.version = 0x030a0000}, "older");
+    expect("3.12 is known",
+           gp_cpython_layout_find(&(gp_cpython_seen_t){0x030c01f0, NULL, false, 192, 24, 144, 64}, &why) != NULL, true);
 }
 
 #if PY_VERSION_HEX >= 0x030e0000
