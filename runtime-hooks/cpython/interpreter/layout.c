@@ -87,8 +87,8 @@ static const form_t forms[] = { // newest first
 
 static const gp_cpython_layout_t *row_of(unsigned version)
 {
-    const gp_cpython_layout_t *row = NULL;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && rows[i].version <= version; i++)
+    const gp_cpython_layout_t *row = &rows[0];
+    for (size_t i = 1; i < sizeof(rows) / sizeof(rows[0]) && rows[i].version <= version; i++)
         row = &rows[i];
     return row;
 }
