@@ -4,11 +4,12 @@
 Greenlets switch before greenprof is imported. x86-64.
 """
 import ctypes
+import itertools
 import time
 
 import greenlet
 
-FUNCTIONS = 20  # in the table of virtual functions; 2.0 has 19, behind which there is a 0
+FUNCTIONS_MAX = 32  # in the table of virtual functions; behind it comes a 0
 
 
 def words(address, count):
@@ -19,7 +20,8 @@ def replaced():
     table = words(words(id(target) + 32, 1)[0], 1)[0]
     with open("/proc/self/maps") as file:
         ours = [[int(end, 16) for end in line.split()[0].split("-")] for line in file if "libgreenprof" in line]
-    return sum(low <= function < high for function in words(table, FUNCTIONS) for low, high in ours)
+    functions = itertools.takewhile(lambda function: function != 0, words(table, FUNCTIONS_MAX))
+    return sum(low <= function < high for function in functions for low, high in ours)
 
 
 def body():
