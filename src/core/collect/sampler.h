@@ -67,7 +67,7 @@ void gp_sampler_stop_if_idle(void);
 // Stop at once, where nothing uses it, and take the signal's handler away. Returns whether it is so.
 bool gp_sampler_end_unused(void);
 
-// Stop for good, whoever uses it: the process is left (coro/process_id.h).
+// Stop for good, profiles and recordings or not: the process is left (coro/process_id.h).
 void gp_sampler_end(void);
 
 // Give threads timers that have none (host closed descriptors, threads created past the hook). Cost: ~20 us and 1 us a

@@ -14,7 +14,7 @@
 enum {
     TRIES = 3,
     STOP_NS = 100000000,     // a wait that ends later than this may have been a stop
-    LATE_NS = 1000000,       // and than this: there are others who want a processor
+    LATE_NS = 1000000,       // and than this: other threads want a processor
     BASE_OLD_NS = 500000000, // else what the collector waited for processors is hardly more than when it was read
 };
 

@@ -60,7 +60,7 @@ void gp_coro_forsake(prof_coro_t *coro, uint64_t id);
 // The same, and its record is retired. The owner of its stack, or what else names it, is not to do so any more.
 void gp_coro_abandon(prof_coro_t *coro, uint64_t id);
 
-// A stack that nobody announced, a thread's or one that was found, reaches down to `lo`.
+// A stack without an announcement, a thread's or one that was found, reaches down to `lo`.
 void gp_coro_grow(prof_coro_t *coro, uint64_t id, uintptr_t lo);
 
 // Retire a record; no-op on NULL and on records that are not live.

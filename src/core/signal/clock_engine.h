@@ -50,7 +50,7 @@ GP_ENGINES(GP_CLOCK_DECLARE)
 #undef GP_CLOCK_DECLARE
 
 // Did a signal of the kernel's lose its siginfo? There was no room for one: the limit (RLIMIT_SIGPENDING) is the
-// user's, and blocked signals and timers of all processes count. Nobody else sends one like it, but from outside of the
+// user's, and blocked signals and timers of all processes count. No other sender's looks so, but from outside of the
 // process id namespace. Source: Linux, kernel/signal.c, collect_signal().
 static inline bool gp_clock_lacks_info(const siginfo_t *info)
 {
