@@ -17,6 +17,7 @@
 #include "exact_calls/call_events.h"
 #include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
+#include "greenlet/greenlet_run.h"
 #include "greenlet/walk_parked.h"
 #include "imports.h"
 #include "interface.h"

@@ -15,7 +15,7 @@
 #include "command.h"
 #include "message.h"
 #include "patchable.h"
-#include "run.h"
+#include "run_checks.h"
 #include "runtimes.h"
 
 typedef struct runtime {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "coro/registry.h"
-#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
 #include "greenlet/greenlet_records.h"
+#include "greenlet/greenlet_run.h"
 #include "greenlet/plain_switch.h"
 #include "interpreter/awaits.h"
 #include "interpreter/peek_text.h"

@@ -6,8 +6,8 @@
 
 #include "coro/registry.h"
 #include "exact_calls/call_events.h"
-#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_native.h"
+#include "greenlet/greenlet_run.h"
 #include "interpreter/api.h"
 #include "interpreter/spawn_site.h"
 #include "interpreter/task_step.h"

@@ -74,12 +74,6 @@ void gp_sampler_end(void);
 // thread.
 void gp_sampler_look_for_threads(void);
 
-// CPU time of this process, greenprof's own threads left out, ns.
-uint64_t gp_sampler_process_cpu_ns(void);
-
-// CPU time of a thread of this process, ns; 0 when it is gone.
-uint64_t gp_sampler_thread_cpu_ns(int tid);
-
 // Let the calling thread's time count from now: what it did so far was greenprof's start.
 void gp_sampler_begin_here(void);
 

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
+#include "coro/lock.h"
 #include "coro/own_memory.h"
-#include "coro/registry.h"
-#include "coro/threads.h"
 #include "signal/spare_stack.h"
+#include "signal/thread.h"
 #include "unwind/unwind.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "coro/threads.h"
+#include "coro/own_list.h"
 
 enum { STATUS_SIZE = 4096 };
 

@@ -18,7 +18,6 @@
 #include "coro/coro_name.h"
 #include "coro/spawn.h"
 #include "model/size_limit.h"
-#include "session/budget.h"
 #include "settings.h"
 #include "signal/ticks.h"
 
@@ -360,9 +359,9 @@ void gp_recording_meta(gp_recording_t *recording)
     const char *service = gp_setting(GP_SETTING_SERVICE);
     if (service != NULL)
         gp_recording_text(recording, "service", service, strlen(service));
-    if (gp_budget_ppm() != 0) {
+    if (recording->budget_ppm != 0) {
         char percent[GP_NUMBER_SIZE];
-        snprintf(text, sizeof(text), "%s%%", gp_number_write(percent, gp_budget_ppm(), 4));
+        snprintf(text, sizeof(text), "%s%%", gp_number_write(percent, recording->budget_ppm, 4));
         gp_recording_text(recording, "budget", text, strlen(text));
     }
     snprintf(text, sizeof(text), "%s", prof_version(NULL, NULL, NULL));

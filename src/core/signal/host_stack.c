@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-#include "signal/handler.h"
 #include "signal/restart.h"
+#include "signal/sampling.h"
 #include "signal/ticks.h"
 
 enum { AWAY_NS = 10000000 }; // CPU time; a stack that is to be taken back is so within microseconds
