@@ -180,10 +180,12 @@ bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_varia
     return false;
 }
 
-bool gp_elf_exports(const gp_elf_image_t *image, const char *name)
+bool gp_elf_exported(const gp_elf_image_t *image, const char *name, uint64_t *address)
 {
     symbols_t symbols;
-    return read_table(image, SHT_DYNSYM, &symbols) && find_symbol(&symbols, name, ~0u) != NULL;
+    const Elf64_Sym *symbol = read_table(image, SHT_DYNSYM, &symbols) ? find_symbol(&symbols, name, ~0u) : NULL;
+    *address = symbol != NULL ? symbol->st_value : 0;
+    return symbol != NULL;
 }
 
 const void *gp_elf_at(const gp_elf_image_t *image, uint64_t address, size_t bytes)

@@ -11,21 +11,19 @@
 
 static bool defines(const void *object, const char *name)
 {
-    return gp_elf_exports(object, name);
+    uint64_t address;
+    return gp_elf_exported(object, name, &address);
+}
+
+static const void *variable(const void *object, const char *name, size_t bytes)
+{
+    uint64_t address;
+    return gp_elf_exported(object, name, &address) ? gp_elf_at(object, address, bytes) : NULL;
 }
 
 static bool is_unknown_python(const gp_elf_image_t *image, char *text, size_t size)
 {
-    gp_elf_variable_t variable;
-    uint64_t version = 0;
-    if (!gp_elf_exports(image, GP_CPYTHON_LOOP))
-        return false;
-    if (gp_elf_variable(image, "Py_Version", &variable)) {
-        const void *bytes = gp_elf_at(image, variable.address, sizeof(version));
-        if (bytes != NULL)
-            memcpy(&version, bytes, sizeof(version));
-    }
-    return gp_cpython_is_unknown(version, gp_elf_exports(image, GP_CPYTHON_FREE_THREADED), text, size);
+    return defines(image, GP_CPYTHON_LOOP) && gp_cpython_is_unknown(variable, image, text, size);
 }
 
 bool gp_unhooked_in(const char *path, size_t number, char *text, size_t size)
