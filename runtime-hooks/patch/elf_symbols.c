@@ -180,12 +180,35 @@ bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_varia
     return false;
 }
 
+bool gp_elf_exported(const gp_elf_image_t *image, const char *name, uint64_t *address)
+{
+    symbols_t symbols;
+    const Elf64_Sym *symbol = read_table(image, SHT_DYNSYM, &symbols) ? find_symbol(&symbols, name, ~0u) : NULL;
+    *address = symbol != NULL ? symbol->st_value : 0;
+    return symbol != NULL;
+}
+
+const void *gp_elf_at(const gp_elf_image_t *image, uint64_t address, size_t bytes)
+{
+    size_t count;
+    const Elf64_Phdr *segment = segments(image, &count);
+    for (size_t i = 0; i < count; i++, segment++) {
+        uint64_t within = address - segment->p_vaddr;
+        if (segment->p_type != PT_LOAD || address < segment->p_vaddr || segment->p_filesz < bytes ||
+            within > segment->p_filesz - bytes || segment->p_offset > image->size ||
+            segment->p_filesz > image->size - segment->p_offset)
+            continue;
+        return image->bytes + segment->p_offset + within;
+    }
+    return NULL;
+}
+
 bool gp_elf_mentions(const gp_elf_image_t *image, const char *name)
 {
     return find(image, name, 0) != NULL;
 }
 
-bool gp_elf_find_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out)
+size_t gp_elf_count_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out)
 {
     size_t count, found = 0;
     const Elf64_Phdr *segment = segments(image, &count);
@@ -201,5 +224,10 @@ bool gp_elf_find_code(const gp_elf_image_t *image, const unsigned char *code, si
                 .code_size = (size_t)(end - at),
             };
     }
-    return found == 1;
+    return found;
+}
+
+bool gp_elf_find_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out)
+{
+    return gp_elf_count_code(image, code, size, out) == 1;
 }

@@ -518,13 +518,13 @@ int gp_ask_write(const gp_ask_answer_t *answer, const char *path, const gp_ask_t
 {
     capture_t capture = {.ask = ask, .answer = answer, .writer = GP_WRITER_INIT};
     gp_file_header_t header = {
-        .magic = GP_FILE_MAGIC,
         .version = GP_FILE_VERSION,
         .header_bytes = sizeof(header),
         .elf_machine = 62,
         .clock = ask->is_wall ? PROF_CLOCK_WALL : PROF_CLOCK_CPU,
     };
     int result = find_span(&capture);
+    memcpy(header.magic, GP_FILE_MAGIC, sizeof(header.magic));
     header.start_realtime_ns = capture.first_s * 1000000000u;
     if (result == 0)
         result = gp_writer_open(&capture.writer, path, &header);

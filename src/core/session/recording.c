@@ -18,6 +18,7 @@
 #include "coro/coro_name.h"
 #include "coro/spawn.h"
 #include "model/size_limit.h"
+#include "not_known.h"
 #include "settings.h"
 #include "signal/ticks.h"
 
@@ -107,6 +108,7 @@ static void forget_written(gp_recording_t *recording)
     recording->site_room = 0;
     recording->modules_written = 0;
     recording->functions_written = 0;
+    recording->told = NULL;
     recording->ledgers_lost = 0;
 }
 
@@ -178,8 +180,18 @@ static void write_functions(gp_recording_t *recording)
     }
 }
 
+static void write_not_known(gp_recording_t *recording)
+{
+    gp_not_known_look();
+    const gp_not_known_t *latest = gp_not_known_latest();
+    for (const gp_not_known_t *fact = latest; fact != NULL && fact != recording->told; fact = fact->next)
+        gp_recording_text(recording, GP_NOT_KNOWN_KEY, fact->text, strlen(fact->text));
+    recording->told = latest;
+}
+
 void gp_recording_definitions(gp_recording_t *recording)
 {
+    write_not_known(recording);
     write_modules(recording);
     write_functions(recording);
 }
