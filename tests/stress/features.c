@@ -15,7 +15,8 @@ static uint64_t step_none(int id, int round)
     return (uint64_t)round;
 }
 
-// full_disk and stalled_capture are what the capture is written to, container and throttled where it runs: see `stress`.
+// full_disk and stalled_capture are what the capture is written to, container and throttled where it runs: see
+// `stress`.
 static const feature_t all[] = {
     {.name = "none", .step = step_none, .every = 1},
     {.name = "exceptions", .step = feature_exceptions, .every = 1},
