@@ -46,6 +46,7 @@ static const feature_t all[] = {
     {.name = "stalled_capture", .step = step_none, .every = 1},
     {.name = "closed_descriptors", .step = feature_closed_descriptors, .every = 20},
     {.name = "replaced_descriptors", .step = feature_replaced_descriptors, .every = 20},
+    {.name = "stray_close", .step = feature_stray_close, .every = 4},
     {.name = "signal_queue", .step = feature_signal_queue, .every = 2},
     {.name = "queued_signal", .step = feature_signal_queue, .every = 2}, // samples by a real-time one: see `stress`
     {.name = "rights", .step = feature_rights, .every = 20},
