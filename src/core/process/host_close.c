@@ -55,7 +55,8 @@ PROF_API int dup2(int from, int to)
 #ifdef SYS_dup2
     return (int)gp_raw_answer(gp_raw_call(SYS_dup2, from, to, 0, 0, 0));
 #else
-    return from == to ? (fcntl(from, F_GETFD) < 0 ? -1 : to) : dup3(from, to, 0);
+    return from == to ? (fcntl(from, F_GETFD) < 0 ? -1 : to)
+                      : (int)gp_raw_answer(gp_raw_call(SYS_dup3, from, to, 0, 0, 0));
 #endif
 }
 
