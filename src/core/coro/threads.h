@@ -38,9 +38,6 @@ void gp_thread_detach(void);
 // The same of a thread that goes on, and is left alone from here on (process_id.h), as those that it creates are.
 void gp_thread_leave(void);
 
-// Has any thread left? Then those that are under other filters than greenprof's own have, perhaps before they said so.
-bool gp_thread_any_has_left(void);
-
 // Is it one of the 64 threads that gave theirs back last? It may still run destructors of the program's. Any thread.
 bool gp_thread_has_ended(pid_t tid);
 

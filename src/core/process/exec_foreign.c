@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+
 enum { SEGMENTS_MAX = 64, INTERPRETER_MAX = 128 };
 
 static const char preload[] = "LD_PRELOAD=";
@@ -31,7 +33,7 @@ bool gp_exec_is_foreign(const char *path)
 {
     Elf64_Ehdr header;
     // By system calls: exec is no cancellation point.
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
         return false;
     bool is_elf = syscall(SYS_pread64, fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&

@@ -341,7 +341,8 @@ static void exec_foreign(const char *path, char *const argv[], char *const envp[
     next.execve(path, argv, own);
 }
 
-PROF_API int execve(const char *path, char *const argv[], char *const envp[])
+// Not by the names below: a core that is loaded late (attach) would call the C library's.
+static int process_exec(const char *path, char *const argv[], char *const envp[])
 {
     resolve_if_early();
     gp_process_before_exec();
@@ -352,12 +353,17 @@ PROF_API int execve(const char *path, char *const argv[], char *const envp[])
     return failed_exec();
 }
 
-PROF_API int execv(const char *path, char *const argv[])
+PROF_API int execve(const char *path, char *const argv[], char *const envp[])
 {
-    return execve(path, argv, environ);
+    return process_exec(path, argv, envp);
 }
 
-PROF_API int execvpe(const char *file, char *const argv[], char *const envp[])
+PROF_API int execv(const char *path, char *const argv[])
+{
+    return process_exec(path, argv, environ);
+}
+
+static int process_exec_found(const char *file, char *const argv[], char *const envp[])
 {
     resolve_if_early();
     gp_process_before_exec();
@@ -368,9 +374,14 @@ PROF_API int execvpe(const char *file, char *const argv[], char *const envp[])
     return failed_exec();
 }
 
+PROF_API int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    return process_exec_found(file, argv, envp);
+}
+
 PROF_API int execvp(const char *file, char *const argv[])
 {
-    return execvpe(file, argv, environ);
+    return process_exec_found(file, argv, environ);
 }
 
 PROF_API int fexecve(int fd, char *const argv[], char *const envp[])
@@ -399,7 +410,7 @@ PROF_API int execl(const char *path, const char *first, ...)
     va_list list;
     ARGUMENTS(first, list, argv);
     va_end(list);
-    return execve(path, argv, environ);
+    return process_exec(path, argv, environ);
 }
 
 PROF_API int execlp(const char *file, const char *first, ...)
@@ -407,7 +418,7 @@ PROF_API int execlp(const char *file, const char *first, ...)
     va_list list;
     ARGUMENTS(first, list, argv);
     va_end(list);
-    return execvpe(file, argv, environ);
+    return process_exec_found(file, argv, environ);
 }
 
 PROF_API int execle(const char *path, const char *first, ...)
@@ -416,7 +427,7 @@ PROF_API int execle(const char *path, const char *first, ...)
     ARGUMENTS(first, list, argv);
     char **envp = va_arg(list, char **);
     va_end(list);
-    return execve(path, argv, envp);
+    return process_exec(path, argv, envp);
 }
 
 static void (*_Atomic at_end)(void);

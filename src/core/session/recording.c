@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/main_file.h"
 #include "base/number.h"
 #include "collect/functions.h"
@@ -272,7 +273,7 @@ void gp_recording_name_thread(gp_thread_t *thread)
 {
     char path[64], name[sizeof(thread->name)] = "";
     snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)thread->tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY, 0);
     if (fd < 0)
         return; // gone: it keeps the name it had
     ssize_t length = read(fd, name, sizeof(name) - 1);
@@ -359,7 +360,7 @@ void gp_recording_meta(gp_recording_t *recording)
     gp_main_file(text);
     if (text[0] != '\0')
         gp_recording_text(recording, "exe", text, strlen(text));
-    FILE *file = fopen("/proc/self/cmdline", "re");
+    FILE *file = gp_descriptor_file("/proc/self/cmdline");
     if (file != NULL) {
         size_t got = fread(text, 1, sizeof(text), file);
         gp_recording_text(recording, "cmdline", text, got > 0 && text[got - 1] == '\0' ? got - 1 : got);

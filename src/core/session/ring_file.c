@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "capture/ring_file.h"
 #include "capture/writer_file.h"
 #include "collect/samples.h"
@@ -124,7 +125,7 @@ static int remove_former(void)
     char magic[sizeof(GP_RING_FILE_MAGIC) - 1] = "";
     const char *name;
     int at = gp_writer_file_at(&directory, path, &name);
-    int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = gp_descriptor_open(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
     bool is_ours = read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
@@ -168,7 +169,7 @@ static int make(void)
 {
     const char *name;
     int error = remove_former(), at = gp_writer_file_at(&directory, path, &name);
-    int fd = error == 0 ? openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    int fd = error == 0 ? gp_descriptor_open(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600) : -1;
     if (fd < 0)
         return error == 0 ? -errno : error;
     error = map(fd);

@@ -75,12 +75,12 @@ static int open_event(gp_timer_t *timer, pid_t tid)
     attr.sample_period = gp_timer_draw(timer);
     attr.disabled = 1;
     // Kernel time included: without it a tick inside a system call is lost and its time goes to the next thread.
+    gp_descriptor_low_begins();
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int high = gp_descriptor_raise(fd);
-    if (high < 0) // the low ones are the host's
+    int high = fd < 0 ? -errno : gp_descriptor_raise(fd);
+    if (fd >= 0 && high < 0) // the low ones are the host's
         close_event(fd);
+    gp_descriptor_low_ends();
     return high;
 }
 
