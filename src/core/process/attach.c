@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "collect/sampler.h"
+#include "collect/shield.h"
 #include "control/control.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
@@ -35,6 +36,7 @@ static void begin(void)
     gp_sampler_follow_forks(gp_follow_forks());
     atomic_store_explicit(&gp_switch_meets_early, true, memory_order_relaxed);
     atomic_store_explicit(&gp_language_is_left, false, memory_order_relaxed);
+    gp_shield_raise(); // small stacks may be there already
     gp_got_take();
     void (*attach_soon)(void) = atomic_load_explicit(&gp_language_attach_soon, memory_order_acquire);
     if (attach_soon != NULL)
