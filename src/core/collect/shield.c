@@ -79,6 +79,11 @@ void gp_shield_raise(void)
         shield_change_all(atomic_load_explicit(&sampler, memory_order_relaxed), true);
 }
 
+bool gp_shield_is_used(void)
+{
+    return atomic_load_explicit(&shielded, memory_order_relaxed) != 0;
+}
+
 void gp_shield_follow(int number)
 {
     int before = atomic_exchange_explicit(&sampler, number, memory_order_relaxed);

@@ -29,6 +29,9 @@ bool gp_shield_is_small(size_t bytes);
 // One such stack is there, or may be.
 void gp_shield_raise(void);
 
+// Has any action got it?
+bool gp_shield_is_used(void);
+
 // The sampling signal is this one now; 0 = there is none.
 void gp_shield_follow(int number);
 

@@ -234,6 +234,7 @@ static size_t hold_back(gp_thread_t *thread, found_t *found, unsigned *flags)
     found->frames = thread->frames;
     gp_thread_count(thread, GP_COUNTER_HELD_BACK);
     thread->timer.block_left = 0;
+    thread->returned_to.pc = 0;
     return 0;
 }
 

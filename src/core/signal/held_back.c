@@ -65,17 +65,18 @@ static bool held_by_frame(const greg_t *registers)
     return false;
 }
 
+// Hardly ever does a signal come just there by chance.
 static bool held_by_handler(const gp_thread_t *thread, const greg_t *registers)
 {
-    return (thread->returned_to.pc == (uintptr_t)registers[REG_RIP] &&
-            thread->returned_to.sp == (uintptr_t)registers[REG_RSP]) ||
-           held_by_frame(registers);
+    return thread->returned_to.pc == (uintptr_t)registers[REG_RIP] &&
+           thread->returned_to.sp == (uintptr_t)registers[REG_RSP];
 }
 
 static bool held_by_call(const gp_thread_t *thread, const ucontext_t *context, int number, bool is_late)
 {
     const greg_t *registers = context->uc_mcontext.gregs;
-    return held_by_mask(registers, context, number, is_late) || (is_late && held_by_handler(thread, registers));
+    return held_by_handler(thread, registers) || held_by_mask(registers, context, number, is_late) ||
+           (is_late && held_by_frame(registers));
 }
 
 #else
@@ -90,13 +91,13 @@ static bool held_by_call(const gp_thread_t *thread, const ucontext_t *context, i
 
 uint64_t gp_held_back_ns(const gp_thread_t *thread, const ucontext_t *context, int number, uint64_t cpu_ns)
 {
-    uint64_t all_ns = cpu_ns - thread->sample_cpu_ns, used_ns;
-    used_ns = all_ns > thread->carried_ns ? all_ns - thread->carried_ns : all_ns;
+    uint64_t all_ns = cpu_ns - thread->sample_cpu_ns;
+    uint64_t used_ns = all_ns > thread->carried_ns ? all_ns - thread->carried_ns : all_ns;
     uint64_t late_ns = held_late_ns(thread, used_ns, cpu_ns), due_ns = used_ns - late_ns;
     bool is_late = late_ns > DELIVERY_NS + HANDLERS * thread->timer.cost_ns;
     // In a wait with a mask of its own, such as ppoll(): the one that comes back behind it.
     bool is_apart = ((const uint64_t *)&context->uc_sigmask)[0] >> (number - 1) & 1;
     if (!is_apart && !held_by_call(thread, context, number, is_late))
         return 0;
-    return late_ns + due_ns / 2 > due_ns ? late_ns + due_ns / 2 : due_ns;
+    return all_ns - (late_ns < due_ns / 2 ? late_ns : due_ns / 2);
 }

@@ -15,8 +15,9 @@
 #include "signal/thread.h"
 
 // How much of the CPU time since the sample before was the sampling signal `number`, which has interrupted `context`,
-// blocked? 0 = it was not, right there. Else all but what passed before, by the mean: half of what passed until the
-// signal was due, where it was blocked for longer than that. The rest is the next sample's (carried_ns).
+// blocked? 0 = it was not, right there. Else all but what passed before the block, by the mean: half of the time until
+// the signal was due, or as much as it came late, if that is less. That is the next sample's (carried_ns): of a place
+// where the signal is not blocked, if it comes there.
 //   cpu_ns: the thread's CPU clock. The thread's own handler.
 // Signals: safe. Cost: ~5 ns; ~10 us where the signal comes late.
 uint64_t gp_held_back_ns(const gp_thread_t *thread, const ucontext_t *context, int number, uint64_t cpu_ns);
