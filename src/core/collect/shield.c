@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "signal/restart.h"
+
 enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33, SIGNALS = 64, HANDLERS_BYTES = 16 << 10, TRIES = 8 };
 
 static _Atomic bool is_up;
@@ -43,6 +45,33 @@ static void shield_note(int number, bool is_in)
         atomic_fetch_and_explicit(&shielded, ~shield_bit(number), memory_order_relaxed);
 }
 
+#if defined(__x86_64__)
+
+static void (*restorers[SIGNALS + 1])(void); // of actions that were there before greenprof was; NULL = as it is
+
+// Its handler returns by our way, too, which notes where to: held_back.h.
+static void shield_change_return(int number, gp_kernel_action_t *action, bool is_in)
+{
+    bool is_ours = action->restorer == gp_restart_restorer;
+    if (is_in && !is_ours) {
+        restorers[number] = action->restorer;
+        action->restorer = gp_restart_restorer;
+    } else if (!is_in && is_ours && restorers[number] != NULL) {
+        action->restorer = restorers[number];
+    }
+    if (!is_in)
+        restorers[number] = NULL;
+}
+
+#else
+
+static void shield_change_return(int number, gp_kernel_action_t *action, bool is_in)
+{
+    (void)number, (void)action, (void)is_in;
+}
+
+#endif
+
 // Put `bit` into the mask of an action, or take it out. Another thread may install one meanwhile: that one is the basis
 // of the next try.
 static void shield_change(int number, uint64_t bit, bool is_in)
@@ -58,6 +87,7 @@ static void shield_change(int number, uint64_t bit, bool is_in)
             return;
         next = now;
         next.mask = is_in ? now.mask | bit : now.mask & ~bit;
+        shield_change_return(number, &next, is_in);
         if (is_in)
             shield_note(number, true);
         if (gp_kernel_action(number, &next, &found) != 0 || memcmp(&found, &now, sizeof(now)) == 0)
