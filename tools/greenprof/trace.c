@@ -156,7 +156,9 @@ static int show(const gp_arguments_t *arguments, const way_t *way)
     if (arguments->operand_count < first)
         return gp_usage_error("trace", "missing ID, or --slowest");
     if (arguments->operand_count == first)
-        return gp_usage_error("trace", "missing SOURCE: a file, a directory, redis://HOST or clickhouse://HOST");
+        return gp_usage_error(
+            "trace",
+            "missing SOURCE: a file, a directory, redis://HOST, redis+sentinel://HOST/NAME or clickhouse://HOST");
     bool has_digits = id != NULL && digits_of(id, digits);
     gp_trace_sources_t sources = {0};
     request_t request = {.way = way,
@@ -216,7 +218,9 @@ static int list(const gp_arguments_t *arguments, const way_t *way)
     if (arguments->slowest)
         return gp_usage_error("trace", "--slowest is for show; for list there is --sort latency");
     if (count == 0)
-        return gp_usage_error("trace", "missing SOURCE: a file, a directory, redis://HOST or clickhouse://HOST");
+        return gp_usage_error(
+            "trace",
+            "missing SOURCE: a file, a directory, redis://HOST, redis+sentinel://HOST/NAME or clickhouse://HOST");
     request_t request = {.way = way, .list = {.sources = (const char *const *)names, .source_count = count}};
     int status = gp_trace_sources_open(&sources, arguments, names, count, NULL);
     if (status == 0)

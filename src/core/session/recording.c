@@ -11,6 +11,7 @@
 
 #include "base/main_file.h"
 #include "base/number.h"
+#include "base/secret.h"
 #include "collect/functions.h"
 #include "collect/sampler.h"
 #include "collect/spawn_locate.h"
@@ -342,6 +343,23 @@ void gp_recording_text(gp_recording_t *recording, const char *key, const char *v
     memcpy((char *)(record + 1) + key_len, value, value_len);
 }
 
+// Arguments go with captures to other hosts and into stores.
+//   text: [len], NUL behind each argument, and room for one more.
+// Returns the length without the last NUL.
+static size_t without_secrets(char *text, size_t len)
+{
+    size_t to = 0;
+    text[len] = '\0';
+    for (size_t at = 0, size; at < len; at += size) {
+        size = strlen(text + at) + 1;
+        gp_secret_remove(text + at);
+        size_t left = strlen(text + at) + 1;
+        memmove(text + to, text + at, left);
+        to += left;
+    }
+    return to > 0 ? to - 1 : 0;
+}
+
 void gp_recording_meta(gp_recording_t *recording)
 {
     char text[GP_MAIN_FILE_SIZE];
@@ -350,9 +368,9 @@ void gp_recording_meta(gp_recording_t *recording)
         gp_recording_text(recording, "exe", text, strlen(text));
     FILE *file = fopen("/proc/self/cmdline", "re");
     if (file != NULL) {
-        size_t got = fread(text, 1, sizeof(text), file);
-        gp_recording_text(recording, "cmdline", text, got > 0 && text[got - 1] == '\0' ? got - 1 : got);
+        size_t got = fread(text, 1, sizeof(text) - 1, file);
         fclose(file);
+        gp_recording_text(recording, "cmdline", text, without_secrets(text, got));
     }
     struct utsname names;
     if (uname(&names) == 0)
