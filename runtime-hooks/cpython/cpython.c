@@ -57,9 +57,15 @@ static void count_calls(bool everywhere)
     gp_call_events_start(everywhere);
 }
 
+static uint32_t generation(void)
+{
+    return atomic_load_explicit(&gp_cpython_code_generation, memory_order_acquire);
+}
+
 static const gp_language_t language = {
     .name = "cpython",
     .walk = gp_cpython_walk,
+    .generation = generation,
     .is_loop = gp_cpython_is_loop,
     .before_drain = gp_cpython_code_before_drain,
     .after_drain = gp_cpython_code_after_drain,

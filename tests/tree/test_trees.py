@@ -192,6 +192,26 @@ class Outputs(Trace):
         self.assertNotIn("\x1b", text)
         json.loads(self.succeed("show", TRACE, file, "--chrome"))
 
+    def test_long_names(self):
+        """A statement is a span's name as far as a line goes; all of it is kept, once."""
+        columns = ", ".join(f"instances.column_{i:03} AS instances_column_{i:03}" for i in range(40))
+        statement = f"SELECT {columns} \nFROM instances\n WHERE instances.deleted = %(deleted)s"
+        file = self.lines(span(1, None, 0, 10, name=statement, fields={"db.statement": statement}), span(2, 1, 1, 2, name=statement),
+                          span(3, 1, 2, 3, name="SELECT a,\n\t b\nFROM t\n"), span(4, 1, 3, 4, name="\u00e9" * 300), span(5, 1, 4, 5, name="x" * 100),
+                          span(6, 1, 5, 6, name="GET /" + "y" * 200))
+        spans, document = self.show(file)
+        names = [one["name"] for one in spans]
+        self.assertEqual(names[0], names[1])
+        self.assertRegex(names[0], r"^SELECT instances.column_000 AS instances_column_000, .*\.\.\.$")
+        self.assertTrue(statement.startswith(names[0][:-3].rstrip()), names[0])
+        self.assertEqual(names[2:5], ["SELECT a, b FROM t", "\u00e9" * 48 + "...", "x" * 100])
+        self.assertTrue(all(len(name.encode()) <= 100 for name in names), names)
+        self.assertEqual([one["fields"] for one in spans], [{"db.statement": statement}, {"name": statement}, {"name": "SELECT a,\n\t b\nFROM t\n"},
+                                                            {"name": "\u00e9" * 300}, {}, {"name": "GET /" + "y" * 200}])
+        again = self.put("again.json", json.dumps(document))
+        self.assertEqual(self.show(again, file)[0], spans)  # twice the same
+        self.assertLess(max(map(len, self.succeed("show", TRACE, file).splitlines())), 180)
+
     def test_broken_utf8(self):
         line = json.dumps(span(1, None, 0, 1, name="@")).encode().replace(b"@", b"a\xffb\xed\xa0\x80c")
         spans, _ = self.show(self.put("a", line + b"\n"))

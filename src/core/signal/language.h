@@ -49,6 +49,8 @@ typedef struct gp_language {
     // Returns how many were stored; 0 = none of the language's code is on this stack. Signals: safe, bounded work.
     size_t (*walk)(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags);
 
+    // Counts up: with another number, the same frame words may mean something else. Signals: safe.
+    uint32_t (*generation)(void);
     // Is this program counter in the interpreter's loop? Signals: safe.
     bool (*is_loop)(uintptr_t pc);
     // The coroutine that runs on the calling thread, with its id, where the switch to it has not been reported yet;
