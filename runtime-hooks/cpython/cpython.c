@@ -24,6 +24,7 @@
 #include "interpreter/code_objects.h"
 #include "interpreter/frame_walk.h"
 #include "pools/pool_calls.h"
+#include "pools/thread_names.h"
 #include "signal/edge.h"
 #include "signal/handler.h"
 
@@ -66,6 +67,7 @@ static const gp_language_t language = {
     .name = "cpython",
     .walk = gp_cpython_walk,
     .generation = generation,
+    .thread_name = gp_thread_names_waiting,
     .is_loop = gp_cpython_is_loop,
     .before_drain = gp_cpython_code_before_drain,
     .after_drain = gp_cpython_code_after_drain,
@@ -144,6 +146,7 @@ static int look_at_modules(void *unused)
     atomic_store_explicit(&gp_cpython_runtime.any_state, (uintptr_t)gp_cpython_runtime.thread_state(),
                           memory_order_relaxed);
     gp_imports_watch();
+    gp_thread_names_watch();
     gp_greenlet_look();
     gp_asyncio_look();
     if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
@@ -182,6 +185,8 @@ __attribute__((constructor)) static void load(void)
         return;
     atomic_store_explicit(&gp_language_attach, attach, memory_order_release);
     atomic_store_explicit(&gp_language_attach_soon, attach_soon, memory_order_release);
-    if (look() && has_api && is_initialized != NULL && !is_initialized())
+    if (look() && has_api && is_initialized != NULL && !is_initialized()) {
         gp_imports_prepare();
+        gp_thread_names_prepare();
+    }
 }

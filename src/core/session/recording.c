@@ -21,6 +21,7 @@
 #include "model/size_limit.h"
 #include "session/budget.h"
 #include "settings.h"
+#include "signal/language.h"
 #include "signal/ticks.h"
 
 enum {
@@ -258,9 +259,32 @@ void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id
     write_origin(recording, coro, id);
 }
 
+// What a language calls it. A name that is too long keeps both ends: pools number their threads.
+static bool name_by_language(gp_thread_t *thread)
+{
+    enum { SIZE = sizeof(thread->name), END = 9, GAP = 2, FRONT = SIZE - 1 - END - GAP };
+    char given[GP_CORO_NAME_SIZE];
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    gp_coro_name_get(thread->root, given);
+    if (given[0] == '\0' && language != NULL)
+        language->thread_name((int)thread->tid, given);
+    size_t len = strlen(given), front = FRONT, end = len > END ? len - END : 0;
+    while (front > 0 && ((unsigned char)given[front] & 0xc0) == 0x80)
+        front--;
+    while (end < len && ((unsigned char)given[end] & 0xc0) == 0x80)
+        end++;
+    if (len >= SIZE)
+        snprintf(thread->name, SIZE, "%.*s..%s", (int)front, given, given + end);
+    else if (len > 0)
+        memcpy(thread->name, given, len + 1);
+    return len > 0;
+}
+
 void gp_recording_name_thread(gp_thread_t *thread)
 {
     char path[64], name[sizeof(thread->name)] = "";
+    if (name_by_language(thread))
+        return;
     snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)thread->tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

@@ -79,6 +79,9 @@ typedef struct gp_language {
     size_t (*walk_parked)(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags);
     // The same of a thread that sleeps in a system call.
     size_t (*walk_asleep)(const struct gp_thread *thread, uintptr_t *frames, size_t max, unsigned *flags);
+    // What it calls a thread that it has met before the core has. Returns false: nothing.
+    //   name: [GP_CORO_NAME_SIZE]
+    bool (*thread_name)(int tid, char *name);
     // A name for a coroutine that has none, from its stack (gp_loc_t[depth], innermost first); NULL = this does not
     // tell.
     const char *(*coro_name)(const uint64_t *locs, size_t depth);
