@@ -266,7 +266,7 @@ class Outputs(Trace):
 
     def test_ids(self):
         file = self.lines(span(1, None, 0, 10), span(2, None, 0, 20, trace="0af8" + "0" * 28))
-        for id in (TRACE, TRACE.upper(), "0af7", "0af76519-16cd-43dd-8448-eb211c80319c", f"00-{TRACE}-{1:016x}-01"):
+        for id in (TRACE, TRACE.upper(), "0af7", TRACE[:16], TRACE[16:], "0af76519-16cd-43dd-8448-eb211c80319c", f"00-{TRACE}-{1:016x}-01"):
             self.assertEqual(json.loads(self.succeed("show", id, file, "--json"))["trace"], TRACE)
         self.assertEqual(json.loads(self.succeed("show", "--slowest", file, "--json"))["duration_ns"], 20000000)
         self.expect(1, "0af: is the beginning of 2 traces", "show", "0af", file)
