@@ -58,7 +58,8 @@ void gp_nearest_try(gp_nearest_t *nearest, const char *name)
     if (word_len == 0 || word_len > LETTERS_MAX || len > LETTERS_MAX)
         return;
     bool is_synonym = nearest_is_synonym(nearest->word, name);
-    if (!is_synonym && nearest->word[0] != name[0] && nearest->word[0] != name[1])
+    bool is_exchanged = nearest->word[0] == name[1] && nearest->word[1] == name[0];
+    if (!is_synonym && nearest->word[0] != name[0] && !is_exchanged)
         return; // nobody mistypes the first letter, but for its neighbour
     size_t apart = is_synonym ? 0 : distance(nearest->word, word_len, name, len);
     if (apart > (len + LETTERS_AN_ERROR - 1) / LETTERS_AN_ERROR ||
