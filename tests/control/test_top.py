@@ -113,6 +113,40 @@ class Top(Case):
         self.assertEqual((status, is_restored), (0, True))
         self.assertTrue(output.startswith(b"\033[?1049h"))
 
+    NAMED = """import threading, sys
+for name in ("a-worker-with-a-name-that-is-1", "a-worker-with-a-name-that-is-2", "short"):
+    threading.Thread(target=lambda: sys.stdin.readline(), name=name, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+    def test_narrow(self):
+        """Names have room, and keep their ends; no line is longer than the terminal; the page has all its lines."""
+        service = Service(self, ["/usr/bin/python3", "-c", self.NAMED], "--control", "-o", "capture")
+        for columns in (60, 70, 80, 100, 140):
+            master, slave = pty.openpty()
+            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+            top = subprocess.Popen([GREENPROF, "top", str(service.pid), "--interval", "50"], env=self.env, stdin=slave, stdout=slave)
+            output = b""
+            while output.count(b"\033[J") < 2:
+                output += os.read(master, 65536)
+            os.write(master, b"q")
+            top.wait(100)
+            os.close(slave)
+            os.close(master)
+            page = output.decode().split("\033[J")[0].split("\033[H")[-1].replace("\033[K", "").split("\r\n")
+            self.assertLessEqual(max(map(len, page)), columns, page)
+            self.assertLessEqual(len(page), 24, page)
+            heads = next(line for line in page if line.endswith(" NAME")).split()
+            for head in ("ID", "STATE", "CPU%"):
+                self.assertIn(head, heads)
+            self.assertEqual("LONG" in heads, columns >= 70, heads)
+            self.assertEqual("SWITCH/s" in heads, columns >= 140, heads)
+            names = [line[line.find("[thread"):] if "[thread" in line else line.split()[-1] for line in page if line.endswith("]")]
+            for end in "that-is-1]", "that-is-2]", "[thread short]":
+                self.assertEqual(sum(name.endswith(end) for name in names), 1, page)
+        service.end()
+
     def test_signals(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             status, _, is_restored = self.on_terminal(lambda _, top, number=number: top.send_signal(number))

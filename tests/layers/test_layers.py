@@ -47,7 +47,7 @@ ALLOWED = {
     "read/symbol": ["base"],
     "read/report": ["read/symbol", "capture"],
     "read/export": ["read/report"],
-    "read/tree": ["read/export", "include"],               # the command's; the library has none of it
+    "read/tree": ["read/export", "consumer", "include"],   # the command's; the library has none of it; of consumer the URLs
     "fleet": ["read/export", "include"],                    # the command's, too: captures into stores of many hosts
     "consumer": ["model", "base"],                          # backends of spans; neither names the other two
     "wire": ["model", "base"],                              # headers of requests; nor does this

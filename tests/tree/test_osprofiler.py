@@ -130,6 +130,39 @@ class OSProfiler(Trace):
             spans, _ = self.show(self.server.url, id=id)
             self.check(spans)
 
+    def start_sentinel(self, name):
+        """A Sentinel that knows the server as `name`. Its port."""
+        for _ in range(20):
+            port, = helpers.free_ports(1)
+            path = self.put(f"sentinel-{port}.conf", f"port {port}\nbind 127.0.0.1\nsentinel monitor {name} 127.0.0.1 {self.server.port} 1\n"
+                                                     f"sentinel auth-pass {name} {self.server.password}\n")
+            process = subprocess.Popen(["redis-server", path, "--sentinel", "--dir", self.home.name, "--logfile", "sentinel.log"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            self.addCleanup(lambda: (process.kill(), process.wait()))
+            while process.poll() is None:
+                with contextlib.suppress(redis.RedisError):
+                    redis.StrictRedis(host="127.0.0.1", port=port).ping()
+                    return port
+                time.sleep(.05)
+        raise RuntimeError("no Sentinel starts")
+
+    def test_sentinel(self):
+        """Both spellings: the consumers' and OSProfiler's; a Sentinel that is not there is passed over."""
+        id, other = self.trace(), helpers.free_ports(1)[0]
+        traces, mymaster = self.start_sentinel("traces"), self.start_sentinel("mymaster")
+        password = self.server.password.replace("/", "%2F")
+        for url in (f"redis+sentinel://:{password}@127.0.0.1:{other},127.0.0.1:{traces}/traces",
+                    f"redis+sentinel://:{password}@127.0.0.1:{traces}/traces/0?timeout=1s",
+                    f"redissentinel://:{password}@127.0.0.1:{mymaster}",
+                    f"redissentinel://:{password}@127.0.0.1:{traces}/0?sentinel_service_name=traces"):
+            self.check(self.show(url, id=id)[0])
+            self.assertIn("4 ", self.succeed("list", url))
+        for url, why in ((f"redis+sentinel://:{password}@127.0.0.1:{traces}/others", "the Sentinel knows no master 'others'"),
+                         (f"redis+sentinel://:{password}@127.0.0.1:{other}/traces", "[Rr]efused"),
+                         (f"redissentinel://:{password}@127.0.0.1:{self.server.port}", "knows no master|unknown command|says"),
+                         (f"redis+sentinel://:{password}@127.0.0.1:{traces}", "is no redis")):
+            self.expect(1, why, "show", id, url)
+
     def test_same_times_as_osprofiler_reports(self):
         """In whole milliseconds, as it has them."""
         id = self.trace()

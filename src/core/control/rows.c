@@ -61,8 +61,7 @@ static void name_row(prof_coro_t *coro, gp_control_row_t *row)
     if (thread == NULL)
         return;
     row->tid = (uint32_t)atomic_load_explicit(&thread->tid, memory_order_relaxed);
-    if (thread->name[0] == '\0')
-        gp_recording_name_thread(thread);
+    gp_recording_name_thread(thread);
     memcpy(row->name, thread->name, sizeof(thread->name));
 }
 

@@ -8,6 +8,7 @@
 #include "collect/sleepers.h"
 #include "collect/thread_off.h"
 #include "coro/coro_ledger.h"
+#include "coro/coro_name.h"
 #include "session/span_listen.h"
 #include "signal/activity.h"
 #include "signal/edge.h"
@@ -106,7 +107,8 @@ void gp_session_take_thread(gp_thread_t *thread)
         cpu_ns = gp_cpu_time_thread(thread->tid);
     if (cpu_ns != thread->session.cpu_ns) { // idle threads cost nothing
         thread->session.cpu_ns = cpu_ns;
-        if (thread->session.name_age++ % NAME_EVERY == 0)
+        unsigned age = thread->session.name_age++; // threads get their names early
+        if (age < NAME_EVERY || age % NAME_EVERY == 0 || gp_coro_is_named(thread->root))
             gp_recording_name_thread(thread);
         gp_recording_thread(&gp_session_recording, thread, cpu_ns);
     }

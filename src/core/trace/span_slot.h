@@ -36,7 +36,8 @@ typedef struct gp_span_slot {
     _Atomic uint64_t generation; // odd: the span is open
     _Atomic uint32_t next;       // of the free ones, its number + 1
     bool is_chosen, sets_trace;
-    bool has_words; // which of the two below
+    bool has_words;       // which of the two below
+    _Atomic bool is_told; // its id was
     uint16_t kind, name_len, field_count;
     _Atomic uint16_t flags, text_len; // of `text`; written with release
     uint32_t site, thread;
