@@ -35,8 +35,7 @@
 
 static int (*is_initialized)(void);
 static bool has_api;
-static const char *_Atomic refusal; // why it is not known; NULL = it is, or there is none
-static unsigned long version;       // PY_VERSION_HEX, 0 = there is none
+static gp_cpython_seen_t seen;
 
 static bool is_attached; // by the package: there are profiles of requests, and traces
 
@@ -101,32 +100,37 @@ static bool find_loop(void)
     return true;
 }
 
-static const void *symbol_of(const void *info, const char *name, size_t bytes)
+static void tell_unknown(const char *why)
+{
+    static gp_not_known_t fact;
+    char text[GP_NOT_KNOWN_SIZE];
+    if (!gp_cpython_is_unknown(&seen, text, sizeof(text)))
+        gp_cpython_say_unknown(&seen, why, text, sizeof(text));
+    gp_not_known_tell(&fact, "%s", text);
+}
+
+static const void *find_loaded(void *info, const char *name, size_t bytes)
 {
     (void)bytes;
     return gp_loaded_one_symbol(info, name);
 }
-
-static gp_not_known_t fact;
 
 // One that came later, which is left alone until it is attached to: it is told where no hook would do.
 static int look_at_loaded(struct dl_phdr_info *info, size_t size, void *unused)
 {
     char text[GP_NOT_KNOWN_SIZE];
     (void)size, (void)unused;
-    if (!gp_loaded_one_defines(info, GP_CPYTHON_LOOP))
+    if (gp_loaded_one_symbol(info, GP_CPYTHON_LOOP) == NULL)
         return 0;
-    if (gp_cpython_is_unknown(symbol_of, info, text, sizeof(text)))
-        gp_not_known_tell(&fact, "%s", text);
+    seen = gp_cpython_see(find_loaded, info);
+    if (gp_cpython_is_unknown(&seen, text, sizeof(text)))
+        tell_unknown("");
     return 1;
 }
 
 static void look_later(void)
 {
-    char text[GP_NOT_KNOWN_SIZE];
-    if (gp_cpython_refusal(text, sizeof(text)) > 0)
-        gp_not_known_tell(&fact, "%s", text);
-    else if (atomic_load_explicit(&gp_language, memory_order_relaxed) == NULL)
+    if (atomic_load_explicit(&gp_language, memory_order_relaxed) == NULL)
         dl_iterate_phdr(look_at_loaded, NULL);
 }
 
@@ -143,49 +147,20 @@ static void find_generators(void)
         gp_cpython_runtime.generator_frame = *gp_py_size(generator) - gp_cpython_runtime.layout->frame_bytes;
 }
 
-static size_t size_of(const char *type_name)
+static const void *find_global(void *unused, const char *name, size_t bytes)
 {
-    void *type = dlsym(RTLD_DEFAULT, type_name);
-    return type != NULL ? *gp_py_size(type) : 0;
-}
-
-static gp_cpython_layout_t *find_layout(void)
-{
-    enum { OLD = 0x03000000 }; // some version before 3.11, the first that has Py_Version
-    const unsigned long *published = dlsym(RTLD_DEFAULT, "Py_Version");
-    const char *why = NULL;
-    if (published == NULL && is_initialized == NULL)
-        return NULL;
-    version = published != NULL ? *published : OLD;
-    const gp_cpython_seen_t seen = {
-        .version = version,
-        .runtime = dlsym(RTLD_DEFAULT, "_PyRuntime"),
-        .code_size = size_of("PyCode_Type"),
-        .tuple_size = size_of("PyTuple_Type"),
-        .generator_size = size_of("PyGen_Type"),
-        .text_size = size_of("PyUnicode_Type"),
-    };
-    gp_cpython_layout_t *layout = gp_cpython_layout_find(&seen, &why);
-    atomic_store_explicit(&refusal, layout == NULL ? why : NULL, memory_order_relaxed);
-    return layout;
+    (void)unused, (void)bytes;
+    return dlsym(RTLD_DEFAULT, name);
 }
 
 bool gp_cpython_is_known(void)
 {
     gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
-    if (runtime->layout == NULL)
-        return false;
-    if (!gp_cpython_layout_holds()) {
-        runtime->is_trusted = false;
-        atomic_store_explicit(&refusal, "does not keep its frames where it says", memory_order_relaxed);
-    }
-    return atomic_load_explicit(&refusal, memory_order_relaxed) == NULL;
-}
-
-int gp_cpython_refusal(char *text, size_t size)
-{
-    const char *why = atomic_load_explicit(&refusal, memory_order_relaxed);
-    return why != NULL ? gp_cpython_sentence(version, why, text, size) : 0;
+    if (runtime->layout == NULL || gp_cpython_layout_holds())
+        return runtime->layout != NULL;
+    runtime->is_trusted = false;
+    tell_unknown("does not keep its frames where it says");
+    return false;
 }
 
 // Register the walker where the interpreter is there. Idempotent; one thread at a time.
@@ -193,9 +168,11 @@ static bool look(void)
 {
     if (atomic_load_explicit(&gp_language, memory_order_relaxed) != NULL)
         return true;
+    const char *why = NULL;
     unsigned char *code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
     is_initialized = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_IsInitialized");
-    gp_cpython_runtime.layout = find_layout();
+    seen = gp_cpython_see(find_global, NULL);
+    gp_cpython_runtime.layout = gp_cpython_layout_find(&seen, &why);
     gp_cpython_runtime.thread_state = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     gp_cpython_runtime.is_finalizing = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
     if (gp_cpython_runtime.is_finalizing == NULL) // before 3.13
@@ -206,8 +183,11 @@ static bool look(void)
     has_api = gp_py_find();
     dlerror(); // the host asks for its own errors only
     if (gp_cpython_runtime.layout == NULL || gp_cpython_runtime.thread_state == NULL || code_type == NULL ||
-        gp_cpython_runtime.interpreter == NULL || gp_cpython_runtime.main_interpreter == NULL || !has_loop)
+        gp_cpython_runtime.interpreter == NULL || gp_cpython_runtime.main_interpreter == NULL || !has_loop) {
+        if (gp_cpython_runtime.loop != 0 || seen.version != 0)
+            tell_unknown("is a build that lacks what is called");
         return false;
+    }
     gp_cpython_runtime.is_trusted = gp_cpython_runtime.layout->version <= GP_CPYTHON_NEWEST;
     find_generators();
     gp_cpython_runtime.code_type = (uintptr_t)code_type;

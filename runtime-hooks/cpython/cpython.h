@@ -3,12 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
-// By what it publishes, and by a trial where one is due. Caller holds its lock; in the main interpreter.
+// By what it publishes, and by a trial where one is due; else that is told (not_known.h). Caller holds the lock of the
+// main interpreter. Signals: not safe.
 bool gp_cpython_is_known(void);
-
-// Says why the CPython that is loaded is not known, in a sentence such as "CPython 3.14.1 is built without the global
-// interpreter lock: native frames only".
-// Returns what snprintf() does; 0 = it is known, or there is none. Signals: not safe.
-int gp_cpython_refusal(char *text, size_t size);

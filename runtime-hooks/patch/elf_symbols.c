@@ -182,12 +182,10 @@ bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_varia
     return false;
 }
 
-bool gp_elf_exported(const gp_elf_image_t *image, const char *name, uint64_t *address)
+bool gp_elf_exports(const gp_elf_image_t *image, const char *name)
 {
     symbols_t symbols;
-    const Elf64_Sym *symbol = read_table(image, SHT_DYNSYM, &symbols) ? find_symbol(&symbols, name, ~0u) : NULL;
-    *address = symbol != NULL ? symbol->st_value : 0;
-    return symbol != NULL;
+    return read_table(image, SHT_DYNSYM, &symbols) && find_symbol(&symbols, name, ~0u) != NULL;
 }
 
 const void *gp_elf_at(const gp_elf_image_t *image, uint64_t address, size_t bytes)
@@ -203,6 +201,12 @@ const void *gp_elf_at(const gp_elf_image_t *image, uint64_t address, size_t byte
         return image->bytes + segment->p_offset + within;
     }
     return NULL;
+}
+
+const void *gp_elf_object(const gp_elf_image_t *image, const char *name, size_t bytes)
+{
+    const Elf64_Sym *symbol = find(image, name, 1u << STT_OBJECT);
+    return symbol != NULL && symbol->st_size >= bytes ? gp_elf_at(image, symbol->st_value, bytes) : NULL;
 }
 
 bool gp_elf_mentions(const gp_elf_image_t *image, const char *name)

@@ -37,11 +37,14 @@ typedef struct gp_elf_variable {
 // Find the variable `name`, a pointer, that the file defines. Cost: as above.
 bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_variable_t *out);
 
-// Does the file define `name` for others, as the dynamic linker sees it? `address`: set, as linked.
-bool gp_elf_exported(const gp_elf_image_t *image, const char *name, uint64_t *address);
+// Does the file define `name` for others, as the dynamic linker sees it?
+bool gp_elf_exports(const gp_elf_image_t *image, const char *name);
 
 // What the file has at an address as linked, of a segment that is loaded; NULL where it has not that many bytes there.
 const void *gp_elf_at(const gp_elf_image_t *image, uint64_t address, size_t bytes);
+
+// The first bytes of the object `name` that the file defines; NULL where it has not as many. Cost: as above.
+const void *gp_elf_object(const gp_elf_image_t *image, const char *name, size_t bytes);
 
 // Has the file this name among its symbols, defined or not?
 bool gp_elf_mentions(const gp_elf_image_t *image, const char *name);

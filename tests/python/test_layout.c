@@ -43,7 +43,7 @@ static void expect_refusal(const gp_cpython_seen_t *seen, const char *word)
 static void check_what_is_published(void)
 {
     const char *why = NULL;
-    const gp_cpython_seen_t is_3_14 = {0x030e0af0, published, 208, 32, 152, 64};
+    const gp_cpython_seen_t is_3_14 = {0x030e0af0, published, false, 208, 32, 152, 64};
     gp_cpython_seen_t seen = is_3_14;
     memcpy(published, "xdebugpy", 8);
     const gp_cpython_layout_t *layout = gp_cpython_layout_find(&seen, &why);
@@ -66,6 +66,8 @@ static void check_what_is_published(void)
     seen.runtime = NULL;
     expect_refusal(&seen, "does not say");
     expect_refusal(&(gp_cpython_seen_t){.version = 0x030a0000}, "older");
+    expect("3.12 is known",
+           gp_cpython_layout_find(&(gp_cpython_seen_t){0x030c01f0, NULL, false, 192, 24, 144, 64}, &why) != NULL, true);
 }
 
 #if PY_VERSION_HEX >= 0x030e0000

@@ -14,15 +14,16 @@ import shares
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "page"))
 from page_data import read_page  # noqa: E402
 
-PYTHON = "int _PyEval_EvalFrameDefault(void) { return 0; } int Py_AddPendingCall(void) { return -1; } int Py_IsInitialized(void) { return 0; } "
+PYTHON = "int _PyEval_EvalFrameDefault(void) { return 0; } int Py_AddPendingCall(void) { return -1; } "
 BOOST = "_ZN5boost7context6detail13"
 
 # File, what it defines, what is said.
 UNKNOWN = {
-    "python_to_come": ("libpython3.19.so.1.0", PYTHON + "const unsigned long Py_Version = 0x03130200;", r"CPython 3\.19\.2 does not say where its frames are: native frames only"),
-    "python_of_old": ("libpython3.10.so.1.0", PYTHON, r"CPython is older than 3\.11: native frames only"),
-    "python_otherwise": ("libpython3.11.so.1.0", PYTHON + "const unsigned long Py_Version = 0x030b0200;",
-                         r"CPython 3\.11\.2 keeps its frames in a way that is not known: native frames only"),
+    "python_to_come": ("libpython3.19.so.1.0", PYTHON + "const unsigned long Py_Version = 0x03130200;", r"Python 3\.19\.2: not known"),
+    "python_of_old": ("libpython3.10.so.1.0", PYTHON, r"Python before 3\.11: not known"),
+    "python_free_threaded": ("libpython3.11t.so.1.0",
+                             PYTHON + "const unsigned long Py_Version = 0x030b0200; int _Py_MergeZeroLocalRefcount;",
+                             r"Python 3\.11\.2 without the global lock: not known"),
     "boost": ("libboost_context.so.2.0.0", "int leap_fcontext;", r"Boost\.Context: .* fibers are not told apart"),
     "ruby": ("libruby-4.0.so.4.0", "int rb_fiber_resume;", r"Ruby Fiber: switches by a function"),
     "ruby_linked_in": ("libembedded.so", "int rb_fiber_resume, coroutine_transfer;", r"Ruby Fiber: the interpreter is linked in"),
@@ -33,6 +34,7 @@ UNKNOWN = {
     "coro": ("State.so", "int boot_Coro__State;", r"Perl's Coro: no hook"),
 }
 KNOWN = {
+    "python": ("libpython3.11.so.1.0", "const unsigned long Py_Version = 0x030b0200;" + PYTHON),
     "boost_1.92": ("libboost_context.so.1.92.0", f"int {BOOST}jump_fcontextEPvS2_;"),
     "boost_on_ucontext": ("libboost_context.so.1.80.0", "int _ZN5boost7context6detail17activation_record7currentEv;"),
     "lua": ("liblua5.4.so.0", "int lua_resume, lua_toclose;"),

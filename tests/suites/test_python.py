@@ -18,8 +18,8 @@ import test_suites  # noqa: E402
 SUITE = test_suites.SUITE
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "python_truth.py")
 PYTHONS = {"trixie": ["python3.13"], "sid": ["python3.14", "python3.15", "python3.13"]}[SUITE]
-DEFAULT = PYTHONS[0]  # for which libraries are packaged
-KINDS = {"plain": PYTHONS, "asyncio": PYTHONS, "calls": PYTHONS, "greenlet": [DEFAULT], "eventlet": [DEFAULT], "gevent": [DEFAULT]}
+PACKAGED = [python for python in PYTHONS if SUITE != "sid" or python != "python3.13"]  # greenlet is, and for the first one gevent
+KINDS = {"plain": PYTHONS, "asyncio": PYTHONS, "calls": PYTHONS, "greenlet": PACKAGED, "eventlet": PACKAGED, "gevent": PYTHONS[:1]}
 RUNS = [(kind, python) for kind, pythons in KINDS.items() for python in pythons]
 SCRIPT = r"""
 exec 3>&1 >&2
@@ -60,6 +60,9 @@ class Python(check.Case):
         return check.Run(self.directory, done, path + "greenprof")
 
     def check_shares(self, kind, python):
+        self.profiled(kind, python)
+
+    def profiled(self, kind, python):
         run = self.run_of(kind, python)
         capture = run.capture()
         self.check_health(capture)
@@ -68,7 +71,7 @@ class Python(check.Case):
 
     def check_tasks(self, kind, python):
         """Each task's own function is in it, and no other task's."""
-        run = self.check_shares(kind, python)
+        run = self.profiled(kind, python)
         functions = {function for _, (function,) in (row for row in self.rows(run, "TASK"))}
         stacks = run.folded("--by", "coroutine").stacks
         for task, (function,) in self.rows(run, "TASK"):

@@ -11,19 +11,20 @@
 
 static bool defines(const void *object, const char *name)
 {
-    uint64_t address;
-    return gp_elf_exported(object, name, &address);
+    return gp_elf_exports(object, name);
 }
 
-static const void *variable(const void *object, const char *name, size_t bytes)
+static const void *find_in_file(void *image, const char *name, size_t bytes)
 {
-    uint64_t address;
-    return gp_elf_exported(object, name, &address) ? gp_elf_at(object, address, bytes) : NULL;
+    return bytes > 0 ? gp_elf_object(image, name, bytes) : gp_elf_exports(image, name) ? image : NULL;
 }
 
-static bool is_unknown_python(const gp_elf_image_t *image, char *text, size_t size)
+static bool is_unknown_python(gp_elf_image_t *image, char *text, size_t size)
 {
-    return defines(image, GP_CPYTHON_LOOP) && gp_cpython_is_unknown(variable, image, text, size);
+    if (!gp_elf_exports(image, GP_CPYTHON_LOOP))
+        return false;
+    const gp_cpython_seen_t seen = gp_cpython_see(find_in_file, image);
+    return gp_cpython_is_unknown(&seen, text, size);
 }
 
 bool gp_unhooked_in(const char *path, size_t number, char *text, size_t size)

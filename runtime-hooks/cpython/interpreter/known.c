@@ -1,51 +1,53 @@
 // SPDX-License-Identifier: MIT
 #include "interpreter/known.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "interpreter/layout.h"
+enum { TYPE_SIZE = 32 }; // PyTypeObject.tp_basicsize
 
-enum {
-    PUBLISHED_BYTES = 1024, // of _PyRuntime, the head of which tells offsets
-    TYPE_SIZE = 32,         // PyTypeObject.tp_basicsize
-    OLD = 0x03000000,       // some version before 3.11, the first that has Py_Version
-};
-
-static size_t size_of(gp_cpython_variable_t *variable, const void *object, const char *type_name)
+static size_t size_of(gp_cpython_find_t *find, void *where, const char *type)
 {
-    const char *type = variable(object, type_name, TYPE_SIZE + sizeof(size_t));
-    size_t bytes = 0;
-    if (type != NULL)
-        memcpy(&bytes, type + TYPE_SIZE, sizeof(bytes));
-    return bytes;
+    size_t size = 0;
+    const char *bytes = find(where, type, TYPE_SIZE + sizeof(size));
+    if (bytes != NULL)
+        memcpy(&size, bytes + TYPE_SIZE, sizeof(size));
+    return size;
 }
 
-bool gp_cpython_is_unknown(gp_cpython_variable_t *variable, const void *object, char *text, size_t size)
+gp_cpython_seen_t gp_cpython_see(gp_cpython_find_t *find, void *where)
 {
-    const unsigned long *published = variable(object, "Py_Version", sizeof(*published));
-    const gp_cpython_seen_t seen = {
-        .version = published != NULL ? *published : OLD,
-        .runtime = variable(object, "_PyRuntime", PUBLISHED_BYTES),
-        .code_size = size_of(variable, object, "PyCode_Type"),
-        .tuple_size = size_of(variable, object, "PyTuple_Type"),
-        .generator_size = size_of(variable, object, "PyGen_Type"),
-        .text_size = size_of(variable, object, "PyUnicode_Type"),
+    const void *version = find(where, "Py_Version", sizeof(unsigned long)); // 3.11 on
+    gp_cpython_seen_t seen = {
+        .runtime = find(where, "_PyRuntime", GP_CPYTHON_PUBLISHED_BYTES),
+        .is_free_threaded = find(where, GP_CPYTHON_FREE_THREADED, 0) != NULL,
+        .code_size = size_of(find, where, "PyCode_Type"),
+        .tuple_size = size_of(find, where, "PyTuple_Type"),
+        .generator_size = size_of(find, where, "PyGen_Type"),
+        .text_size = size_of(find, where, "PyUnicode_Type"),
     };
-    const char *why;
-    if (gp_cpython_layout_find(&seen, &why) != NULL)
-        return false;
-    gp_cpython_sentence(seen.version, why, text, size);
-    return true;
+    if (version != NULL)
+        memcpy(&seen.version, version, sizeof(seen.version));
+    return seen;
 }
 
-int gp_cpython_sentence(unsigned long version, const char *why, char *text, size_t size)
+void gp_cpython_say_unknown(const gp_cpython_seen_t *seen, const char *why, char *text, size_t size)
 {
-    enum { MAJOR = 24, MINOR = 16, MICRO = 8, BYTE = 0xff };
-    char number[32] = "";
-    if ((version >> MINOR & BYTE) != 0)
-        snprintf(number, sizeof(number), " %lu.%lu.%lu", version >> MAJOR & BYTE, version >> MINOR & BYTE,
-                 version >> MICRO & BYTE);
-    return snprintf(text, size, "CPython%s %s: native frames only", number, why);
+    char name[48] = "before 3.11", reason[80] = "";
+    if (seen->version != 0)
+        snprintf(name, sizeof(name), "%lu.%lu.%lu%s", seen->version >> 24 & 0xff, seen->version >> 16 & 0xff,
+                 seen->version >> 8 & 0xff, seen->is_free_threaded ? " without the global lock" : "");
+    if (seen->version != 0 && !seen->is_free_threaded)
+        snprintf(reason, sizeof(reason), " (it %s)", why);
+    snprintf(text, size, "Python %s: not known%s, its code is seen as native frames, without functions or coroutines",
+             name, reason);
+}
+
+bool gp_cpython_is_unknown(const gp_cpython_seen_t *seen, char *text, size_t size)
+{
+    const char *why = NULL;
+    if (gp_cpython_layout_find(seen, &why) != NULL)
+        return false;
+    gp_cpython_say_unknown(seen, why, text, size);
+    return true;
 }

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Which interpreters greenprof can read, by what they have in memory or in a file: for the hooks, and for the command.
+// Which interpreters the hooks know: for these, and for the command.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define GP_CPYTHON_LOOP "_PyEval_EvalFrameDefault" // what every interpreter has
+#include "layout.h"
 
-// The first bytes of an object's variable, at least as many as are asked for; NULL = it has none.
-typedef const void *gp_cpython_variable_t(const void *object, const char *name, size_t bytes);
+#define GP_CPYTHON_LOOP          "_PyEval_EvalFrameDefault"   // what every interpreter has
+#define GP_CPYTHON_FREE_THREADED "_Py_MergeZeroLocalRefcount" // what those without the global lock have
 
-// Is the interpreter in an object one that is seen as native code only? It may turn out to be that once it runs.
-//   text: set where it is: what it is, and why.
-// Threads: one at a time. Signals: not safe.
-bool gp_cpython_is_unknown(gp_cpython_variable_t *variable, const void *object, char *text, size_t size);
+// The first bytes of what an interpreter in memory, or in a file, has by a name; NULL = it has not as many. Of no
+// bytes: anything but NULL where it has the name.
+typedef const void *gp_cpython_find_t(void *where, const char *name, size_t bytes);
 
-// "CPython 3.14.1 is built without the global interpreter lock: native frames only".
-//   version: PY_VERSION_HEX; why: without its subject.
-// Returns what snprintf() does.
-int gp_cpython_sentence(unsigned long version, const char *why, char *text, size_t size);
+// What its layout is found by. It must stay where it is as long as that is used.
+gp_cpython_seen_t gp_cpython_see(gp_cpython_find_t *find, void *where);
+
+// Is an interpreter one that is seen as native code only?
+//   text: set where it is: what it is, and what is not seen therefore.
+bool gp_cpython_is_unknown(const gp_cpython_seen_t *seen, char *text, size_t size);
+
+// The text of one that is not, for the reason `why`, which follows "it".
+void gp_cpython_say_unknown(const gp_cpython_seen_t *seen, const char *why, char *text, size_t size);

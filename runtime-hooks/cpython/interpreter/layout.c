@@ -6,7 +6,7 @@
 enum { FIRST = 0x030b, FIRST_PUBLISHED = 0x030c, FIRST_OF_SIZES = 0x030d, FRAME_BYTES_MAX = 128, OFFSET_MAX = 8192 };
 
 // clang-format off
-static const gp_cpython_layout_t rows[] = { // of what is not published
+static const gp_cpython_layout_t rows[] = { // of what is not published: of the first two, all
     {
         .version = FIRST,
         .state_cframe = 56, .state_root_cframe = 336, .state_frame = GP_CPYTHON_NONE, .state_base = GP_CPYTHON_NONE,
@@ -22,9 +22,13 @@ static const gp_cpython_layout_t rows[] = { // of what is not published
     }, {
         .version = 0x030c,
         .state_cframe = 56, .state_root_cframe = 272, .state_frame = GP_CPYTHON_NONE, .state_base = GP_CPYTHON_NONE,
-        .state_chunk = 232, .state_top = 240,
-        .frame_is_entry = GP_CPYTHON_NONE, .frame_stack_top = 64, .code_name = 128,
-        .text_ascii = 40, .text_compact = 56,
+        .state_chunk = 232, .state_top = 240, .state_native_id = 144,
+        .cframe_frame = 0,
+        .frame_code = 0, .frame_previous = 8, .frame_instruction = 56, .frame_owner = 70, .frame_bytes = 72,
+        .frame_is_entry = GP_CPYTHON_NONE, .frame_stack_top = 64,
+        .code_locals = 72, .code_stack = 64, .code_first_line = 68, .code_file = 112, .code_name = 128, .code_lines = 136,
+        .code_instructions = 192,
+        .text_ascii = 40, .text_compact = 56, .tuple_items = 24,
         .entry_window = 256,
         .generator_created = -2,
     }, {
@@ -197,18 +201,20 @@ gp_cpython_layout_t *gp_cpython_layout_find(const gp_cpython_seen_t *seen, const
     *why = "is older than 3.11";
     if (version < FIRST)
         return NULL;
+    *why = "is built without the global interpreter lock";
+    if (seen->is_free_threaded)
+        return NULL;
     *why = "does not say where its frames are";
-    if (version > FIRST && !is_published(seen))
+    if (version >= FIRST_OF_SIZES && !is_published(seen))
         return NULL;
     *why = "is built without the global interpreter lock";
     if (version >= FIRST_OF_SIZES && seen->runtime[forms[0].free_threaded] != 0)
         return NULL;
     *why = "keeps its frames in a way that is not known";
-    layout = rows[0];
-    if (version == FIRST && makes_sense(&layout, seen))
-        return &layout;
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+    for (size_t i = 0; is_published(seen) && i < sizeof(forms) / sizeof(forms[0]); i++)
         if (forms[i].version <= version && by_form(&layout, &forms[i], seen))
             return &layout;
-    return NULL;
+    layout = *row_of(version);
+    bool is_whole = version < FIRST_OF_SIZES && (seen->code_size == 0 || makes_sense(&layout, seen));
+    return is_whole ? &layout : NULL;
 }

@@ -2,12 +2,12 @@
 // Where CPython keeps what greenprof reads: offsets in bytes.
 //
 // The core is built without Python's headers, so that one build serves every version. From 3.12 on CPython publishes
-// most offsets at the head of _PyRuntime (_Py_DebugOffsets), in a form of each minor version; 3.11's are written down
-// here. A form holds where the sizes that it leads to are those of the type objects in memory: so a version that nobody
-// has seen is read by the newest form that fits, and refused where none does. What the interpreter does with its frames
-// is tried out once it runs (layout_trial.h). tests/python/test_layout.c compares with the headers of the installed
-// version. Source: Include/internal/pycore_debug_offsets.h (pycore_runtime.h before 3.14), Include/cpython/pystate.h,
-// code.h, unicodeobject.h, Include/internal/pycore_frame.h.
+// most offsets at the head of _PyRuntime (_Py_DebugOffsets), in a form of each minor version; those of 3.11 and 3.12
+// are written down here. A form holds where the sizes that it leads to are those of the type objects in memory: so a
+// version that nobody has seen is read by the newest form that fits, and refused where none does. What the interpreter
+// does with its frames is tried out once it runs (layout_trial.h). tests/python/test_layout.c compares with the headers
+// of the installed version. Source: Include/internal/pycore_debug_offsets.h (pycore_runtime.h before 3.14),
+// Include/cpython/pystate.h, code.h, unicodeobject.h, Include/internal/pycore_frame.h.
 #pragma once
 
 #include <stdbool.h>
@@ -67,6 +67,8 @@ enum { // the same in all of them
     GP_CPYTHON_NEWEST = 0x030f,        // of which the form is written down; later ones are not read before their trial
 };
 
+enum { GP_CPYTHON_PUBLISHED_BYTES = 1024 }; // of _PyRuntime, at most
+
 enum gp_cpython_generator { // types of what has a frame of its own, or stands for one that has
     GP_CPYTHON_COROUTINE,
     GP_CPYTHON_GENERATOR,
@@ -80,9 +82,10 @@ enum gp_cpython_generator { // types of what has a frame of its own, or stands f
 typedef struct gp_cpython_seen {                             // in memory: what a layout is checked against
     unsigned long version;                                   // PY_VERSION_HEX
     const uint64_t *runtime;                                 // &_PyRuntime; NULL = it is not to be found
+    bool is_free_threaded;                                   // it has a function that such builds alone have
     size_t code_size, tuple_size, generator_size, text_size; // tp_basicsize of the types
 } gp_cpython_seen_t;
 
 // The layout of the CPython that was seen. Not NULL at most once a process: it is in one place.
-// Returns NULL where it is not known: `why` is then the sentence that says so, without its subject.
+// Returns NULL where it is not known: `why` is then a sentence that says so, without its subject.
 gp_cpython_layout_t *gp_cpython_layout_find(const gp_cpython_seen_t *seen, const char **why);

@@ -37,6 +37,7 @@ static const char source[] = "def inner(look):\n"
                              "trial(look)\n";
 
 enum { FILE_INPUT = 257, INNER_LINE = 2, TRIAL_LINE = 7, FRAMES_MAX = 8, LINES_MAX = 1024, TEXT_MAX = 64 };
+enum { FIRST_TRIED = 0x030d }; // all of those before is written down
 enum { CALLS = 8, NOT_BEGUN = 1, RUNNING, PLAIN, RUNNING_AGAIN, AWAITING, AWAITED, ENDED };
 
 static struct {
@@ -216,7 +217,7 @@ bool gp_cpython_layout_holds(void)
 {
     static bool is_done;
     gp_py_t *error[3], *builtins = gp_py.dict_get(gp_py.module_dict(), "builtins");
-    if (is_done || builtins == NULL || gp_cpython_runtime.layout->frame_is_entry != GP_CPYTHON_NONE)
+    if (is_done || builtins == NULL || gp_cpython_runtime.layout->version < FIRST_TRIED)
         return !seen.is_wrong;
     if (gp_py.dict_get(gp_py.module_dict(), "encodings") == NULL) // Python is just being made
         return true;

@@ -6,6 +6,6 @@
 
 #include <stdbool.h>
 
-// Once a process, as soon as Python code can run; from 3.12 on. Caller holds the lock of the main interpreter.
+// Once a process, as soon as Python code can run; from 3.13 on. Caller holds the lock of the main interpreter.
 // Returns false where the layout does not hold. Cost: some 100 us.
 bool gp_cpython_layout_holds(void);

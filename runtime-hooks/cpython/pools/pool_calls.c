@@ -167,11 +167,11 @@ static gp_py_t *on_item(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
     ptrdiff_t count = is_wanted() ? gp_py.tuple_size(args) : 0;
     if (count == 5)
         return call_with_handed(real, args, keywords, 2);
-    bool is_known = count == 0 || (count == 3 && is_tuple(gp_py.tuple_item(args, 2), 3));
-    static gp_not_known_t fact;
-    if (!is_known)
+    if (count > 0 && count != 3) {
+        static gp_not_known_t fact;
         gp_not_known_tell(&fact,
                           "pools of threads: not known in this version of Python, their calls belong to no request");
+    }
     if (count != 3 || !is_tuple(gp_py.tuple_item(args, 2), 3) || !may_hand_tasks())
         return gp_py.call_with(real, args, keywords);
     gp_py_t *task = with_handed(gp_py.tuple_item(args, 2), 0), *copy = NULL;
