@@ -42,18 +42,24 @@ endmacro()
 #   PATCH           NAME=HOOK: functions for which a stub is made; NAME: SOURCES define gp_patch_NAME (patch/hooks.h)
 #   PATCH_OPTIONAL  the same; the others are of use without it
 #   PATCH_UNLESS    names of programs in which it is hooked in a better way, or that have another runtime; two at most
-#   PATCH_CODE      header with GP_CODE_NAME for each of these: the code by which it is found where names are gone
+#   PATCH_CODE      header with GP_CODE_NAME for each of these: the code by which it is found where names are gone; and
+#                   GP_SIGN_RUNTIME: what all builds have in common
 # Linked into a program, hooked at link time (wrap/wrap.h): makes greenprof::wrap-NAME and greenprof-wrap-NAME.pc
 #   WRAP_SWITCHES   "NAME REGISTER [OFFSET]": functions for which a stub is made, and where the target's stack pointer is
 #   WRAP_MAKERS     functions that WRAP_SOURCES wrap
+#   WRAP_FROM_WITHIN the runtime's own archive calls them, which may be searched after ours; or they are not there at all,
+#                   in a shared library whose hooks do without: WRAP_SOURCES refer to them weakly
 #   LINKED_TITLE    instead of "TITLE, linked in"
 #   EXCEPT          pattern of programs that have the names for something else
 #   ALSO            another name that tells it from what has the first one, too
 # Linked into a program, read at samples (signal/poll.h):
 #   POLL            the variable that is read; SOURCES say how
+# Not hooked, but told (unhooked/forms.h):
+#   FORMS           "FILE|HAS|LACKS LACKS|WHAT IS NOT SEEN": objects of that file name (pattern, empty = any) which define
+#                   the function HAS (empty = none tells), and none of LACKS
 function(greenprof_runtime name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "LIBC;PORTABLE" "TITLE;OBJECT;HOW;PATCH_CODE;LINKED_TITLE;EXCEPT;ALSO;POLL"
-    "SYMBOLS;SOURCES;STUBS;WRAPPERS;PATCH;PATCH_OPTIONAL;PATCH_UNLESS;WRAP_SWITCHES;WRAP_MAKERS;WRAP_SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "LIBC;PORTABLE;WRAP_FROM_WITHIN" "TITLE;OBJECT;HOW;PATCH_CODE;LINKED_TITLE;EXCEPT;ALSO;POLL"
+    "SYMBOLS;SOURCES;STUBS;WRAPPERS;PATCH;PATCH_OPTIONAL;PATCH_UNLESS;WRAP_SWITCHES;WRAP_MAKERS;WRAP_SOURCES;FORMS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "greenprof_runtime(${name}): ${ARG_UNPARSED_ARGUMENTS}")
   elseif(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NOT ARG_PORTABLE)
@@ -101,13 +107,20 @@ macro(greenprof_wrap)
     list(APPEND functions ${function})
     list(JOIN words ", " arguments)
     string(APPEND lines "GP_WRAP ${arguments}\n")
+    if(ARG_WRAP_FROM_WITHIN)
+      string(APPEND lines "    .weak __real_${function}\n")
+    endif()
   endforeach()
   if(functions)
     greenprof_assembly(${name}_wrap.S wrap/wrap_x86_64.inc "${lines}")
     list(TRANSFORM ARG_WRAP_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
     set_property(GLOBAL APPEND PROPERTY GREENPROF_WRAP_SOURCES ${ARG_WRAP_SOURCES} ${CMAKE_CURRENT_BINARY_DIR}/${name}_wrap.S)
     # -u: the archive of the runtime may be searched before ours, which calls it.
-    list(TRANSFORM functions REPLACE "(.+)" "-Wl,--wrap=\\1,-u,\\1")
+    set(flags "-Wl,--wrap=\\1,-u,\\1")
+    if(ARG_WRAP_FROM_WITHIN)
+      string(APPEND flags ",-u,__wrap_\\1")
+    endif()
+    list(TRANSFORM functions REPLACE "(.+)" "${flags}")
     add_library(greenprof-wrap-${name} INTERFACE)
     set_target_properties(greenprof-wrap-${name} PROPERTIES EXPORT_NAME wrap-${name})
     target_link_options(greenprof-wrap-${name} INTERFACE ${functions})
@@ -138,8 +151,10 @@ endfunction()
 # Of greenprof_runtime(): its rows of the tables.
 macro(greenprof_rows)
   if(ARG_OBJECT)
-    greenprof_add_row(SHARED
-      "{.name = \"${ARG_TITLE}\", .how = \"${ARG_HOW}\", .object = \"${ARG_OBJECT}\", .symbol = \"${ARG_SYMBOLS}\"}")
+    foreach(symbol ${ARG_SYMBOLS})
+      greenprof_add_row(SHARED
+        "{.name = \"${ARG_TITLE}\", .how = \"${ARG_HOW}\", .object = \"${ARG_OBJECT}\", .symbol = \"${symbol}\"}")
+    endforeach()
   endif()
   set(patch_title "${ARG_TITLE}")
   if(functions)
@@ -169,12 +184,26 @@ macro(greenprof_rows)
         string(APPEND row "}, ")
       endif()
     endforeach()
-    greenprof_add_row(PATCH "${row}}}")
+    string(APPEND row "}")
+    if(ARG_PATCH_CODE)
+      string(APPEND row ", GP_SIGN_${name}")
+    endif()
+    greenprof_add_row(PATCH "${row}}")
     if(ARG_PATCH_CODE)
       cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
       set_property(GLOBAL APPEND_STRING PROPERTY GREENPROF_PATCH_INCLUDES "#include \"${folder}/${ARG_PATCH_CODE}\"\n")
     endif()
   endif()
+  foreach(form ${ARG_FORMS})
+    string(REPLACE "|" ";" words "${form}")
+    list(GET words 0 file)
+    list(GET words 1 has)
+    list(GET words 2 lacks)
+    list(GET words 3 unseen)
+    string(REGEX REPLACE "([^ ]+) *" "\"\\1\", " lacks "${lacks}")
+    greenprof_add_row(FORM
+      "{.title = \"${ARG_TITLE}\", .file = \"${file}\", .has = \"${has}\", .lacks = {${lacks}NULL}, .unseen = \"${unseen}\"}")
+  endforeach()
   if(ARG_POLL)
     set(is_patched false)
     if(ARG_PATCH)
@@ -187,13 +216,21 @@ endmacro()
 # Write what the folders have said, once all have: what can be patched (patch_rows.c, patch_functions.h), and what
 # `greenprof runtimes` knows besides (runtime_rows.inc, polled_rows.inc).
 function(greenprof_runtime_tables folder)
-  foreach(name SHARED_ROWS LINKED_ROWS POLLED_ROWS PATCH_ROWS PATCH_INCLUDES PATCH_FUNCTIONS)
+  foreach(name SHARED_ROWS LINKED_ROWS POLLED_ROWS FORM_ROWS PATCH_ROWS PATCH_INCLUDES PATCH_FUNCTIONS)
     get_property(${name} GLOBAL PROPERTY GREENPROF_${name})
   endforeach()
   file(CONFIGURE OUTPUT ${folder}/patch_rows.c CONTENT "#include \"patch/targets.h\"
 @PATCH_INCLUDES@
 const gp_patch_runtime_t gp_patch_runtimes[] = {
 @PATCH_ROWS@    {0},
+};
+" @ONLY)
+  file(CONFIGURE OUTPUT ${folder}/form_rows.c CONTENT "#include \"unhooked/forms.h\"
+
+#include <stddef.h>
+
+const gp_form_t gp_forms[] = {
+@FORM_ROWS@    {0},
 };
 " @ONLY)
   file(CONFIGURE OUTPUT ${folder}/patch_functions.h CONTENT "#define GP_PATCH_EACH_FUNCTION(EACH)@PATCH_FUNCTIONS@\n" @ONLY)

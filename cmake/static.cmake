@@ -3,7 +3,7 @@
 # What the shared library interposes is local, too, so that the program has libc's own; and what the library asks the
 # dynamic loader for comes from src/static. Its code has a section of its own, by which it is known in stacks. Archives of
 # others are named, not copied.
-set(GREENPROF_STATIC_LIBRARIES zstd deflate z lzma iberty crypto m)
+set(GREENPROF_STATIC_LIBRARIES crypto zstd deflate z lzma iberty m) # libcrypto may need the next ones
 list(TRANSFORM GREENPROF_STATIC_LIBRARIES PREPEND -l OUTPUT_VARIABLE flags)
 list(JOIN flags " " GREENPROF_PC_PRIVATE)
 # gcc leaves the index of unwind tables out of static programs; stacks are walked by it.

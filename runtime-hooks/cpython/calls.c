@@ -13,13 +13,13 @@
 #include "process/host_calls.h"
 #include "process/process.h"
 
-// Both kinds of fast call; the one without keywords does not look at the last argument.
+// Both kinds of each call; the one without keywords does not look at the last argument.
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords);
-typedef gp_py_t *varargs_t(gp_py_t *self, gp_py_t *args);
+typedef gp_py_t *start_t(gp_py_t *self, gp_py_t *args, gp_py_t *keywords);
 
 static fastcall_t *real_execv, *real_execve;
-static varargs_t *real_start;
-static bool interposed; // the core sees threads and calls of libc's itself
+static start_t *real_start, *real_start_joinable; // the latter from 3.13 on: what threading calls
+static bool interposed;                           // the core sees threads and calls of libc's itself
 
 static gp_py_t *call_exec(fastcall_t *real, gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
 {
@@ -40,13 +40,23 @@ static gp_py_t *execve_of(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, 
 }
 
 // The thread gets its timer now, not when the collector next looks for new ones.
-static gp_py_t *start_of(gp_py_t *self, gp_py_t *args)
+static gp_py_t *call_start(start_t *real, gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
 {
     gp_pools_look(); // a pool's first thread
-    gp_py_t *result = real_start(self, args);
+    gp_py_t *result = real(self, args, keywords);
     if (!interposed && result != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_process_is_mine())
         gp_sampler_look_for_threads();
     return result;
+}
+
+static gp_py_t *start_of(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+{
+    return call_start(real_start, self, args, keywords);
+}
+
+static gp_py_t *start_joinable_of(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+{
+    return call_start(real_start_joinable, self, args, keywords);
 }
 
 static void *wrap(const char *module_name, const char *name, int kinds, void *mine)
@@ -87,8 +97,9 @@ void gp_calls_watch(void)
     if (real_start != NULL)
         return;
     interposed = is_interposed();
-    real_start =
-        (varargs_t *)(uintptr_t)wrap("_thread", "start_new_thread", GP_PY_VARARGS, (void *)(uintptr_t)start_of);
+    real_start = (start_t *)(uintptr_t)wrap("_thread", "start_new_thread", GP_PY_VARARGS, (void *)(uintptr_t)start_of);
+    real_start_joinable = (start_t *)(uintptr_t)wrap("_thread", "start_joinable_thread", GP_PY_VARARGS,
+                                                     (void *)(uintptr_t)start_joinable_of);
     if (interposed)
         return;
     real_execv = (fastcall_t *)(uintptr_t)wrap("posix", "execv", GP_PY_FASTCALL, (void *)(uintptr_t)execv_of);

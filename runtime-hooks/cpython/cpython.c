@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CPython in this process: found by its symbols, 3.11 to 3.13.
+// CPython in this process: found by its symbols, from 3.11 on.
 //
 // Where it is there when the core is loaded (`greenprof run python3`), all is in place before the first line runs. Else
 // the walker is registered when it is found, and greenlets are hooked when the package greenprof is imported.
@@ -13,16 +13,21 @@
 #include "base/loaded.h"
 #include "calls.h"
 #include "collect/collector.h"
+#include "cpython.h"
 #include "exact/recorder.h"
 #include "exact_calls/call_events.h"
 #include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
+#include "greenlet/greenlet_run.h"
 #include "greenlet/walk_parked.h"
 #include "imports.h"
 #include "interface.h"
 #include "interpreter/api.h"
 #include "interpreter/code_objects.h"
 #include "interpreter/frame_walk.h"
+#include "interpreter/known.h"
+#include "interpreter/layout_trial.h"
+#include "not_known.h"
 #include "pools/pool_calls.h"
 #include "pools/thread_names.h"
 #include "signal/edge.h"
@@ -30,6 +35,8 @@
 
 static int (*is_initialized)(void);
 static bool has_api;
+static const char *_Atomic refusal; // why it is not known; NULL = it is, or there is none
+static unsigned long version;       // PY_VERSION_HEX, 0 = there is none
 
 static bool is_attached; // by the package: there are profiles of requests, and traces
 
@@ -84,7 +91,7 @@ static const gp_language_t language = {
 
 static bool find_loop(void)
 {
-    void *loop = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+    void *loop = dlsym(RTLD_DEFAULT, GP_CPYTHON_LOOP);
     Dl_info info;
     ElfW(Sym) *symbol = NULL;
     if (loop == NULL || dladdr1(loop, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
@@ -92,6 +99,35 @@ static bool find_loop(void)
     gp_cpython_runtime.loop = (uintptr_t)loop;
     gp_cpython_runtime.loop_end = (uintptr_t)loop + symbol->st_size;
     return true;
+}
+
+static const void *symbol_of(const void *info, const char *name, size_t bytes)
+{
+    (void)bytes;
+    return gp_loaded_one_symbol(info, name);
+}
+
+static gp_not_known_t fact;
+
+// One that came later, which is left alone until it is attached to: it is told where no hook would do.
+static int look_at_loaded(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    char text[GP_NOT_KNOWN_SIZE];
+    (void)size, (void)unused;
+    if (!gp_loaded_one_defines(info, GP_CPYTHON_LOOP))
+        return 0;
+    if (gp_cpython_is_unknown(symbol_of, info, text, sizeof(text)))
+        gp_not_known_tell(&fact, "%s", text);
+    return 1;
+}
+
+static void look_later(void)
+{
+    char text[GP_NOT_KNOWN_SIZE];
+    if (gp_cpython_refusal(text, sizeof(text)) > 0)
+        gp_not_known_tell(&fact, "%s", text);
+    else if (atomic_load_explicit(&gp_language, memory_order_relaxed) == NULL)
+        dl_iterate_phdr(look_at_loaded, NULL);
 }
 
 static void find_generators(void)
@@ -107,29 +143,72 @@ static void find_generators(void)
         gp_cpython_runtime.generator_frame = *gp_py_size(generator) - gp_cpython_runtime.layout->frame_bytes;
 }
 
+static size_t size_of(const char *type_name)
+{
+    void *type = dlsym(RTLD_DEFAULT, type_name);
+    return type != NULL ? *gp_py_size(type) : 0;
+}
+
+static gp_cpython_layout_t *find_layout(void)
+{
+    enum { OLD = 0x03000000 }; // some version before 3.11, the first that has Py_Version
+    const unsigned long *published = dlsym(RTLD_DEFAULT, "Py_Version");
+    const char *why = NULL;
+    if (published == NULL && is_initialized == NULL)
+        return NULL;
+    version = published != NULL ? *published : OLD;
+    const gp_cpython_seen_t seen = {
+        .version = version,
+        .runtime = dlsym(RTLD_DEFAULT, "_PyRuntime"),
+        .code_size = size_of("PyCode_Type"),
+        .tuple_size = size_of("PyTuple_Type"),
+        .generator_size = size_of("PyGen_Type"),
+        .text_size = size_of("PyUnicode_Type"),
+    };
+    gp_cpython_layout_t *layout = gp_cpython_layout_find(&seen, &why);
+    atomic_store_explicit(&refusal, layout == NULL ? why : NULL, memory_order_relaxed);
+    return layout;
+}
+
+bool gp_cpython_is_known(void)
+{
+    gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
+    if (runtime->layout == NULL)
+        return false;
+    if (!gp_cpython_layout_holds()) {
+        runtime->is_trusted = false;
+        atomic_store_explicit(&refusal, "does not keep its frames where it says", memory_order_relaxed);
+    }
+    return atomic_load_explicit(&refusal, memory_order_relaxed) == NULL;
+}
+
+int gp_cpython_refusal(char *text, size_t size)
+{
+    const char *why = atomic_load_explicit(&refusal, memory_order_relaxed);
+    return why != NULL ? gp_cpython_sentence(version, why, text, size) : 0;
+}
+
 // Register the walker where the interpreter is there. Idempotent; one thread at a time.
 static bool look(void)
 {
     if (atomic_load_explicit(&gp_language, memory_order_relaxed) != NULL)
         return true;
-    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version"); // 3.11 on
     unsigned char *code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
-    gp_cpython_runtime.layout = version != NULL ? gp_cpython_layout_find(*version) : NULL;
+    is_initialized = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    gp_cpython_runtime.layout = find_layout();
     gp_cpython_runtime.thread_state = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     gp_cpython_runtime.is_finalizing = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
     if (gp_cpython_runtime.is_finalizing == NULL) // before 3.13
         gp_cpython_runtime.is_finalizing = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
     gp_cpython_runtime.interpreter = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_Get");
     gp_cpython_runtime.main_interpreter = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
-    bool is_free_threaded = dlsym(RTLD_DEFAULT, "_Py_MergeZeroLocalRefcount") != NULL; // its objects have another head
     bool has_loop = find_loop();
     has_api = gp_py_find();
-    is_initialized = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     dlerror(); // the host asks for its own errors only
     if (gp_cpython_runtime.layout == NULL || gp_cpython_runtime.thread_state == NULL || code_type == NULL ||
-        gp_cpython_runtime.interpreter == NULL || gp_cpython_runtime.main_interpreter == NULL || !has_loop ||
-        is_free_threaded)
+        gp_cpython_runtime.interpreter == NULL || gp_cpython_runtime.main_interpreter == NULL || !has_loop)
         return false;
+    gp_cpython_runtime.is_trusted = gp_cpython_runtime.layout->version <= GP_CPYTHON_NEWEST;
     find_generators();
     gp_cpython_runtime.code_type = (uintptr_t)code_type;
     gp_cpython_runtime.thread_state(); // its own lazily bound symbols are bound now, not in the handler
@@ -146,6 +225,8 @@ static int look_at_modules(void *unused)
     atomic_store_explicit(&gp_cpython_runtime.any_state, (uintptr_t)gp_cpython_runtime.thread_state(),
                           memory_order_relaxed);
     gp_imports_watch();
+    if (!gp_cpython_is_known())
+        return 0;
     gp_thread_names_watch();
     gp_greenlet_look();
     gp_asyncio_look();
@@ -170,6 +251,8 @@ static int attach(void)
     if (!look() || !has_api)
         return -ENOTSUP;
     look_at_modules(NULL);
+    if (!gp_cpython_is_known())
+        return -ENOTSUP;
     gp_calls_watch();
     is_attached = true;
     gp_pools_look();
@@ -183,6 +266,8 @@ __attribute__((constructor)) static void load(void)
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
     if (first() != gp_core_own_interface())
         return;
+    static gp_not_known_look_t later = {.look = look_later};
+    gp_not_known_look_add(&later);
     atomic_store_explicit(&gp_language_attach, attach, memory_order_release);
     atomic_store_explicit(&gp_language_attach_soon, attach_soon, memory_order_release);
     if (look() && has_api && is_initialized != NULL && !is_initialized()) {

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "asyncio/asyncio.h"
+#include "cpython.h"
 #include "exact/recorder.h"
 #include "greenlet/greenlet.h"
 #include "interpreter/api.h"
+#include "interpreter/frame_walk.h"
 #include "signal/language.h"
 
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count);
@@ -17,35 +19,82 @@ typedef struct inittab { // struct _inittab
     void *(*init)(void);
 } inittab_t;
 
+typedef gp_py_t *one_t(gp_py_t *self, gp_py_t *argument);
+
 static fastcall_t *real_create;
+static one_t *real_exec, *real_create_builtin, *real_exec_builtin; // some builds have all modules in the program
 static void *(*real_init)(void);
 
-static gp_py_t *on_create(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count)
+// A module that initialises itself in two phases has nothing in it after the first.
+static void hook(gp_py_t *module)
 {
-    gp_py_t *module = real_create(self, args, count);
-    const char *name = module != NULL ? gp_py.module_name(module) : NULL;
+    const char *name = gp_cpython_is_main() && gp_cpython_is_known() ? gp_py.module_name(module) : "";
     if (name != NULL && strcmp(name, "greenlet._greenlet") == 0)
         gp_greenlet_hook(module);
     else if (name != NULL && strcmp(name, "_asyncio") == 0)
         gp_asyncio_hook(module);
-    else if (module != NULL && name == NULL)
+    else if (name == NULL)
         gp_py.error_clear();
+}
+
+static gp_py_t *on_create(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count)
+{
+    gp_py_t *module = real_create(self, args, count);
+    if (module != NULL)
+        hook(module);
     return module;
 }
 
-static void wrap(gp_py_method_t *method)
+static gp_py_t *execute(one_t *real, gp_py_t *self, gp_py_t *module)
 {
-    if (real_create != NULL || method == NULL || !(method->flags & GP_PY_FASTCALL))
+    gp_py_t *result = real(self, module);
+    if (result != NULL && gp_py.is_subtype(gp_py_type(module), gp_py.module_type))
+        hook(module);
+    return result;
+}
+
+static gp_py_t *on_exec(gp_py_t *self, gp_py_t *module)
+{
+    return execute(real_exec, self, module);
+}
+
+static gp_py_t *on_exec_builtin(gp_py_t *self, gp_py_t *module)
+{
+    return execute(real_exec_builtin, self, module);
+}
+
+static gp_py_t *on_create_builtin(gp_py_t *self, gp_py_t *spec)
+{
+    gp_py_t *module = real_create_builtin(self, spec);
+    if (module != NULL && gp_py.is_subtype(gp_py_type(module), gp_py.module_type))
+        hook(module);
+    return module;
+}
+
+static one_t *wrap_one(void *definition, const char *name, one_t *mine)
+{
+    return (one_t *)(uintptr_t)gp_py_replace_method(gp_py_method_of(definition, name), GP_PY_O,
+                                                    (void *)(uintptr_t)mine);
+}
+
+// definition: of _imp
+static void wrap(void *definition)
+{
+    gp_py_method_t *create = gp_py_method_of(definition, "create_dynamic");
+    if (real_create != NULL || create == NULL || !(create->flags & GP_PY_FASTCALL))
         return;
-    real_create = (fastcall_t *)(uintptr_t)method->function;
-    method->function = (void *)(uintptr_t)on_create;
+    real_create = (fastcall_t *)(uintptr_t)create->function;
+    create->function = (void *)(uintptr_t)on_create;
+    real_exec = wrap_one(definition, "exec_dynamic", on_exec);
+    real_create_builtin = wrap_one(definition, "create_builtin", on_create_builtin);
+    real_exec_builtin = wrap_one(definition, "exec_builtin", on_exec_builtin);
 }
 
 static void *on_init(void)
 {
     void *definition = real_init(); // multi-phase: it returns its PyModuleDef
     if (definition != NULL)
-        wrap(gp_py_method_of(definition, "create_dynamic"));
+        wrap(definition);
     if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0) // of the capture
         atomic_load_explicit(&gp_language, memory_order_acquire)->count_calls(true);
     return definition;
@@ -65,6 +114,9 @@ void gp_imports_prepare(void)
 void gp_imports_watch(void)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "_imp");
-    if (module != NULL)
-        wrap(gp_py_method(module, "create_dynamic"));
+    void *definition = module != NULL ? gp_py.module_def(module) : NULL;
+    if (definition != NULL)
+        wrap(definition);
+    else
+        gp_py.error_clear();
 }

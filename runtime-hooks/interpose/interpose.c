@@ -23,6 +23,24 @@ typedef struct place {
 
 static place_t places[PLACES];
 
+// Names of one function, by arguments and result, in versions of its runtime: a program may call it by one that it
+// declares itself, where a library has the other one.
+static const struct {
+    const char *name, *other;
+} names[] = {
+    {"jump_fcontext", "_ZN5boost7context6detail13jump_fcontextEPvS2_"},
+    {"ontop_fcontext", "_ZN5boost7context6detail14ontop_fcontextEPvS2_PFNS1_10transfer_tES3_E"},
+    {"make_fcontext", "_ZN5boost7context6detail13make_fcontextEPvmPFvNS1_10transfer_tEE"},
+};
+
+static const char *other_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(names[i].name, name) == 0)
+            return names[i].other;
+    return NULL;
+}
+
 static place_t *place_of(uintptr_t caller, const char *name)
 {
     uint64_t hash = (caller ^ (uintptr_t)name) * 0x9e3779b97f4a7c15ull;
@@ -55,6 +73,14 @@ static void remember(place_t *place, const char *name, uintptr_t caller, void *o
     atomic_store_explicit(&place->sequence, sequence + 2, memory_order_release);
 }
 
+// A stub of ours is nobody's original, where the object's scope has the core first.
+static bool is_own(const void *function)
+{
+    Dl_info own, other;
+    return dladdr((void *)(uintptr_t)gp_interpose_find, &own) != 0 && dladdr(function, &other) != 0 &&
+           own.dli_fbase == other.dli_fbase;
+}
+
 static void *in_object(const char *path, const char *name)
 {
     void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
@@ -62,7 +88,7 @@ static void *in_object(const char *path, const char *name)
         return NULL;
     void *original = dlsym(handle, name);
     gp_loader_put(handle);
-    return original;
+    return original != NULL && is_own(original) ? NULL : original;
 }
 
 typedef struct turn { // of the loader's list
@@ -114,12 +140,17 @@ void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)
     void *original = known(place, name, caller);
     if (original != NULL)
         return original;
+    const char *other = other_name(name);
     original = dlsym(RTLD_NEXT, name);
+    if (original == NULL && other != NULL)
+        original = dlsym(RTLD_NEXT, other);
     if (original != NULL) {
         gp_stubs_found(slot, original);
         return original;
     }
     original = in_scope_of(caller, name);
+    if (original == NULL && other != NULL)
+        original = in_scope_of(caller, other);
     if (original == NULL)
         __builtin_trap();
     remember(place, name, caller, original);
@@ -129,9 +160,6 @@ void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)
 // A core that came into a running program has nothing behind it: the name is before it then.
 void *gp_interpose_find(const char *name)
 {
-    Dl_info own, other;
     void *found = dlsym(RTLD_NEXT, name), *global = found == NULL ? dlsym(RTLD_DEFAULT, name) : NULL;
-    bool is_other = global != NULL && dladdr((void *)(uintptr_t)gp_interpose_find, &own) != 0 &&
-                    dladdr(global, &other) != 0 && own.dli_fbase != other.dli_fbase;
-    return is_other ? global : found;
+    return global != NULL && !is_own(global) ? global : found;
 }

@@ -4,6 +4,7 @@
 
 #include "interpose/interpose.h"
 #include "lua_debug.h"
+#include "not_known.h"
 #include "patch/hooks.h"
 
 enum { LUA_54 = 504 };
@@ -24,6 +25,7 @@ static void *find(const char *name)
 
 bool gp_lua_is_known(lua_State *state)
 {
+    static gp_not_known_t fact;
     static int known; // 0: not asked, 1: yes, -1: no
     if (known == 0) {
         lua.status = find("lua_status");
@@ -35,7 +37,12 @@ bool gp_lua_is_known(lua_State *state)
         bool all = lua.status != NULL && lua.get_top != NULL && lua.check_stack != NULL && lua.push_value != NULL &&
                    lua.get_info != NULL && lua.version != NULL;
         // Older ones return a pointer from lua_version(); lua_newuserdatauv, which 5.4 brought, tells them apart.
-        known = all && find("lua_newuserdatauv") != NULL && (int)lua.version(state) == LUA_54 ? 1 : -1;
+        bool is_recent = all && find("lua_newuserdatauv") != NULL;
+        int version = is_recent ? (int)lua.version(state) : 0;
+        known = version == LUA_54 ? 1 : -1;
+        if (is_recent && known < 0)
+            gp_not_known_tell(&fact, "Lua %d.%d: not known, coroutines are not told apart", version / 100,
+                              version % 100);
     }
     return known > 0;
 }

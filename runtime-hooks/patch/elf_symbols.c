@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+
 static bool is_known(const gp_elf_image_t *image)
 {
     const Elf64_Ehdr *header = (const void *)image->bytes;
@@ -18,7 +20,7 @@ static bool is_known(const gp_elf_image_t *image)
 
 int gp_elf_map(const char *path, gp_elf_image_t *image)
 {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // it may be a pipe by now
+    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0); // it may be a pipe by now
     return gp_elf_map_descriptor(fd >= 0 ? fd : -errno, image);
 }
 
@@ -180,12 +182,35 @@ bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_varia
     return false;
 }
 
+bool gp_elf_exported(const gp_elf_image_t *image, const char *name, uint64_t *address)
+{
+    symbols_t symbols;
+    const Elf64_Sym *symbol = read_table(image, SHT_DYNSYM, &symbols) ? find_symbol(&symbols, name, ~0u) : NULL;
+    *address = symbol != NULL ? symbol->st_value : 0;
+    return symbol != NULL;
+}
+
+const void *gp_elf_at(const gp_elf_image_t *image, uint64_t address, size_t bytes)
+{
+    size_t count;
+    const Elf64_Phdr *segment = segments(image, &count);
+    for (size_t i = 0; i < count; i++, segment++) {
+        uint64_t within = address - segment->p_vaddr;
+        if (segment->p_type != PT_LOAD || address < segment->p_vaddr || segment->p_filesz < bytes ||
+            within > segment->p_filesz - bytes || segment->p_offset > image->size ||
+            segment->p_filesz > image->size - segment->p_offset)
+            continue;
+        return image->bytes + segment->p_offset + within;
+    }
+    return NULL;
+}
+
 bool gp_elf_mentions(const gp_elf_image_t *image, const char *name)
 {
     return find(image, name, 0) != NULL;
 }
 
-bool gp_elf_find_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out)
+size_t gp_elf_count_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out)
 {
     size_t count, found = 0;
     const Elf64_Phdr *segment = segments(image, &count);
@@ -201,5 +226,10 @@ bool gp_elf_find_code(const gp_elf_image_t *image, const unsigned char *code, si
                 .code_size = (size_t)(end - at),
             };
     }
-    return found == 1;
+    return found;
+}
+
+bool gp_elf_find_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out)
+{
+    return gp_elf_count_code(image, code, size, out) == 1;
 }

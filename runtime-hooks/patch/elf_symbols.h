@@ -37,8 +37,17 @@ typedef struct gp_elf_variable {
 // Find the variable `name`, a pointer, that the file defines. Cost: as above.
 bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_variable_t *out);
 
+// Does the file define `name` for others, as the dynamic linker sees it? `address`: set, as linked.
+bool gp_elf_exported(const gp_elf_image_t *image, const char *name, uint64_t *address);
+
+// What the file has at an address as linked, of a segment that is loaded; NULL where it has not that many bytes there.
+const void *gp_elf_at(const gp_elf_image_t *image, uint64_t address, size_t bytes);
+
 // Has the file this name among its symbols, defined or not?
 bool gp_elf_mentions(const gp_elf_image_t *image, const char *name);
+
+// How often do these bytes stand in executable code? `out`: the last place.
+size_t gp_elf_count_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out);
 
 // Find the one place of executable code that is these bytes. False where there is none, or more than one.
 bool gp_elf_find_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out);

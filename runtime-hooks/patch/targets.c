@@ -48,9 +48,18 @@ static bool find_function(const gp_elf_image_t *image, const gp_patch_function_t
     *out = (gp_elf_function_t){0};
     if (gp_elf_function(image, what->symbol, out))
         return true;
-    if (by_code && what->code != NULL && gp_elf_find_code(image, what->code, what->code_size, out))
-        return true;
+    for (int i = 0; by_code && what->codes[i].bytes != NULL; i++)
+        if (gp_elf_find_code(image, what->codes[i].bytes, what->codes[i].size, out))
+            return true;
     out->code = NULL;
+    return false;
+}
+
+static bool is_excepted(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime)
+{
+    for (int i = 0; runtime->unless[i] != NULL; i++)
+        if (gp_elf_mentions(image, runtime->unless[i]))
+            return true;
     return false;
 }
 
@@ -62,10 +71,15 @@ bool gp_patch_find(const gp_elf_image_t *image, const gp_patch_runtime_t *runtim
         if (!find_function(image, what, by_name, &found->functions[i]) && !what->optional)
             return false;
     }
-    for (int i = 0; runtime->unless[i] != NULL; i++)
-        if (gp_elf_mentions(image, runtime->unless[i]))
-            return false;
-    return true;
+    return !is_excepted(image, runtime);
+}
+
+bool gp_patch_is_unknown(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime)
+{
+    gp_patch_found_t found = {0};
+    gp_elf_function_t place;
+    return runtime->sign != NULL && !gp_patch_find(image, runtime, true, &found) && !is_excepted(image, runtime) &&
+           gp_elf_count_code(image, runtime->sign, runtime->sign_size, &place) > 0;
 }
 
 size_t gp_patch_function_size(const gp_elf_function_t *function)

@@ -7,13 +7,15 @@
 
 #include "patch/elf_symbols.h"
 
-enum { GP_PATCH_FUNCTIONS_MAX = 6 };
+enum { GP_PATCH_FUNCTIONS_MAX = 6, GP_PATCH_CODES_MAX = 2 };
 
 typedef struct gp_patch_function {
-    const char *symbol;        // NULL = no more
-    bool optional;             // the others are of use without it
-    const unsigned char *code; // all of it, by which it is found where names are gone; NULL = by its name only
-    size_t code_size;
+    const char *symbol; // NULL = no more
+    bool optional;      // the others are of use without it
+    struct {
+        const unsigned char *bytes;
+        size_t size;
+    } codes[GP_PATCH_CODES_MAX + 1]; // its code in the builds that are known, by which it is found where names are gone
 } gp_patch_function_t;
 
 typedef struct gp_patch_runtime {
@@ -22,6 +24,8 @@ typedef struct gp_patch_runtime {
     // Names of programs in which it is hooked in a better way, or that have another runtime; NULL = no more.
     const char *unless[3];
     gp_patch_function_t functions[GP_PATCH_FUNCTIONS_MAX + 1];
+    const unsigned char *sign; // what the code of every build has, also of those that are not known; NULL = nothing
+    size_t sign_size;
 } gp_patch_runtime_t;
 
 extern const gp_patch_runtime_t gp_patch_runtimes[]; // ended by a NULL name
@@ -42,6 +46,9 @@ typedef struct gp_patch_found {
 // there, or is hooked in a better way.
 bool gp_patch_find(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime, bool by_name,
                    gp_patch_found_t *found);
+
+// Is a runtime there that gp_patch_find() does not find, as neither its names nor its code are known?
+bool gp_patch_is_unknown(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime);
 
 // What may be read of a function.
 size_t gp_patch_function_size(const gp_elf_function_t *function);

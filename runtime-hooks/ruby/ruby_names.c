@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "interpose/interpose.h"
+#include "not_known.h"
 
 typedef uintptr_t value_t;
 
@@ -48,6 +49,7 @@ static struct {
 
 static bool is_known(void)
 {
+    static gp_not_known_t fact;
     static int known; // 0: not asked, 1: yes, -1: no
     if (known == 0) {
         ruby.version = gp_interpose_find("ruby_api_version");
@@ -56,6 +58,9 @@ static bool is_known(void)
         ruby.text = gp_interpose_find("rb_string_value_ptr");
         bool all = ruby.version != NULL && ruby.path != NULL && ruby.first_line != NULL && ruby.text != NULL;
         known = all && ruby.version[0] == 3 && ruby.version[1] <= 4 ? 1 : -1;
+        if (known < 0)
+            gp_not_known_tell(&fact, "Ruby %d.%d: not known, fibers have no names and no ends",
+                              ruby.version != NULL ? ruby.version[0] : 0, ruby.version != NULL ? ruby.version[1] : 0);
     }
     return known > 0;
 }

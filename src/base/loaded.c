@@ -33,30 +33,28 @@ static uint32_t hash_of(const char *name)
 }
 
 // Source: "GNU Hash ELF Sections" of the binutils list; the filter before the buckets is passed over.
-static bool finds(const table_t *table, const question_t *question)
+static const ElfW(Sym) * find(const table_t *table, const question_t *question)
 {
     uint32_t buckets = table->hash[0], first = table->hash[1], words = table->hash[2];
     const uint32_t *bucket = table->hash + 4 + words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
     const uint32_t *chain = bucket + buckets;
     uint32_t at = buckets > 0 ? bucket[question->hash % buckets] : 0;
     if (at < first)
-        return false;
+        return NULL;
     for (;; at++) {
         const ElfW(Sym) *symbol = &table->symbols[at];
         uint32_t found = chain[at - first];
         if ((found | 1) == (question->hash | 1) && symbol->st_shndx != SHN_UNDEF &&
             strcmp(table->strings + symbol->st_name, question->name) == 0)
-            return true;
+            return symbol;
         if (found & 1)
-            return false;
+            return NULL;
     }
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *argument)
+static table_t table_of(const struct dl_phdr_info *info)
 {
-    question_t *question = argument;
     table_t table = {0};
-    (void)size;
     const ElfW(Dyn) *entry = gp_loaded_dynamic(info);
     for (; entry != NULL && entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == DT_SYMTAB)
@@ -65,10 +63,36 @@ static int look(struct dl_phdr_info *info, size_t size, void *argument)
             table.strings = (const char *)gp_loaded_pointer(info, entry->d_un.d_ptr);
         else if (entry->d_tag == DT_GNU_HASH)
             table.hash = (const uint32_t *)gp_loaded_pointer(info, entry->d_un.d_ptr);
-    if (table.symbols == NULL || table.strings == NULL)
-        return 0;
-    question->is_defined = table.hash == NULL || finds(&table, question);
+    return table;
+}
+
+static bool answers(const struct dl_phdr_info *info, const question_t *question)
+{
+    const table_t table = table_of(info);
+    return table.symbols != NULL && table.strings != NULL && (table.hash == NULL || find(&table, question) != NULL);
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    question_t *question = argument;
+    (void)size;
+    question->is_defined = answers(info, question);
     return question->is_defined;
+}
+
+const void *gp_loaded_one_symbol(const struct dl_phdr_info *info, const char *name)
+{
+    const question_t question = {.name = name, .hash = hash_of(name)};
+    const table_t table = table_of(info);
+    bool has_all = table.symbols != NULL && table.strings != NULL && table.hash != NULL;
+    const ElfW(Sym) *symbol = has_all ? find(&table, &question) : NULL;
+    return symbol != NULL ? (const void *)(info->dlpi_addr + symbol->st_value) : NULL;
+}
+
+bool gp_loaded_one_defines(const struct dl_phdr_info *info, const char *name)
+{
+    const question_t question = {.name = name, .hash = hash_of(name)};
+    return answers(info, &question);
 }
 
 bool gp_loaded_defines(const char *name)

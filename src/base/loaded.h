@@ -18,3 +18,9 @@ static inline uintptr_t gp_loaded_pointer(const struct dl_phdr_info *info, uintp
 
 // Does any of them define it? True also where one has no table to look it up in (DT_GNU_HASH).
 bool gp_loaded_defines(const char *name);
+
+// Does this one? True also where it has no such table. Within dl_iterate_phdr().
+bool gp_loaded_one_defines(const struct dl_phdr_info *info, const char *name);
+
+// Where it defines it; NULL = nowhere. Not for what is thread-local. Within dl_iterate_phdr().
+const void *gp_loaded_one_symbol(const struct dl_phdr_info *info, const char *name);

@@ -357,6 +357,8 @@ static int on_meta(void *context, const char *key, size_t key_len, const char *v
     gp_capture_text_t *texts = input->texts;
     if (key_len == strlen("process") && memcmp(key, "process", key_len) == 0)
         return gp_captures_keep_process(input, value, value_len);
+    if (key_len == strlen(GP_NOT_KNOWN_KEY) && memcmp(key, GP_NOT_KNOWN_KEY, key_len) == 0)
+        return gp_captures_pass_meta(context, GP_NOT_KNOWN_KEY, value, value_len);
     for (size_t i = 0; i < GP_TEXTS; i++) {
         if (strlen(gp_captures_text_keys[i]) != key_len || memcmp(key, gp_captures_text_keys[i], key_len) != 0)
             continue;

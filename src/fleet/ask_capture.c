@@ -113,7 +113,8 @@ static gp_loc_t loc_of(capture_t *capture, gp_ask_text_t name, gp_ask_text_t fil
     } pseudos[] = {{"[switching]", GP_PSEUDO_SWITCHING},
                    {"[truncated]", GP_PSEUDO_TRUNCATED},
                    {"[incomplete]", GP_PSEUDO_UNKNOWN},
-                   {"[not started]", GP_PSEUDO_NOT_STARTED}};
+                   {"[not started]", GP_PSEUDO_NOT_STARTED},
+                   {"[signal blocked]", GP_PSEUDO_SIGNAL_BLOCKED}};
     for (size_t i = 0; i < sizeof(pseudos) / sizeof(pseudos[0]); i++)
         if (name.len == strlen(pseudos[i].name) && memcmp(name.bytes, pseudos[i].name, name.len) == 0)
             return GP_LOC(GP_MODULE_PSEUDO, pseudos[i].pseudo);
@@ -518,13 +519,13 @@ int gp_ask_write(const gp_ask_answer_t *answer, const char *path, const gp_ask_t
 {
     capture_t capture = {.ask = ask, .answer = answer, .writer = GP_WRITER_INIT};
     gp_file_header_t header = {
-        .magic = GP_FILE_MAGIC,
         .version = GP_FILE_VERSION,
         .header_bytes = sizeof(header),
         .elf_machine = 62,
         .clock = ask->is_wall ? PROF_CLOCK_WALL : PROF_CLOCK_CPU,
     };
     int result = find_span(&capture);
+    memcpy(header.magic, GP_FILE_MAGIC, sizeof(header.magic));
     header.start_realtime_ns = capture.first_s * 1000000000u;
     if (result == 0)
         result = gp_writer_open(&capture.writer, path, &header);

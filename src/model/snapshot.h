@@ -34,7 +34,8 @@ typedef struct gp_snapshot { // owned by the caller, freed by release()
     uint64_t start_realtime_ns;
     uint32_t frequency_hz;
     uint32_t counter_count;
-    const uint64_t *counters; // enum gp_counter
+    const uint64_t *counters;     // enum gp_counter
+    const char *const *not_known; // of runtimes: texts, then NULL
     char name[64];
     const gp_function_info_t *functions; // those that nodes refer to, by number
     uint32_t function_count;

@@ -72,7 +72,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_it(void **state)
 {
     (void)state;
     prof_stop(profile);

@@ -70,7 +70,7 @@ static int start(void **state)
     return profile == NULL;
 }
 
-static int stop(void **state)
+static int stop_it(void **state)
 {
     (void)state;
     prof_free(profile);
@@ -185,5 +185,5 @@ int main(void)
         cmocka_unit_test(test_nothing_is_shown_while_switches_are_not_seen),
         cmocka_unit_test(test_thread_takes_its_pointer_back),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, stop_it);
 }

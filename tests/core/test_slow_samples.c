@@ -75,7 +75,7 @@ static prof_t *start(unsigned hz)
     return profile;
 }
 
-static void stop(prof_t *profile)
+static void stop_it(prof_t *profile)
 {
     atomic_store(&gp_language, NULL);
     prof_stop(profile);
@@ -92,7 +92,7 @@ static void program_goes_on(void **state)
         for (int i = 0; i < STEP_TURNS; i++)
             sink++;
     uint64_t slowed = counter_of(GP_COUNTER_SLOWED) - before;
-    stop(profile);
+    stop_it(profile);
     assert_true(slowed > 0);
 }
 
@@ -106,7 +106,7 @@ static void waiting_is_no_cost(void **state)
         for (int i = 0; i < STEP_TURNS; i++)
             sink++;
     uint64_t slowed = counter_of(GP_COUNTER_SLOWED) - before;
-    stop(profile);
+    stop_it(profile);
     assert_int_equal(slowed, 0);
 }
 

@@ -342,5 +342,5 @@ int main(void)
         cmocka_unit_test_setup(test_noted_on_another, set_up),
         cmocka_unit_test_setup(test_idle, set_up),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, stop_it);
 }

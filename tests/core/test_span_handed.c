@@ -224,5 +224,5 @@ int main(void)
         cmocka_unit_test_setup(test_open_ones_are_known, set_up),
         cmocka_unit_test_setup(test_a_child_leaves_the_parents_alone, set_up),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, stop_it);
 }

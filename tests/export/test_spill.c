@@ -80,7 +80,7 @@ static void parts_come_back(void **state)
     check_parts(3 * (uint64_t)GP_SPILL_BYTES / sizeof(record_t) + 12345);
 }
 
-static int stop(void *context, const void *bytes, size_t len)
+static int stop_it(void *context, const void *bytes, size_t len)
 {
     (void)context, (void)bytes, (void)len;
     return -ECANCELED;
@@ -91,7 +91,7 @@ static void reading_can_be_ended(void **state)
     (void)state;
     gp_spill_t spill;
     fill(&spill, 2 * (uint64_t)GP_SPILL_BYTES / sizeof(record_t));
-    assert_int_equal(gp_spill_read(&spill, 3, sizeof(record_t), stop, NULL), -ECANCELED);
+    assert_int_equal(gp_spill_read(&spill, 3, sizeof(record_t), stop_it, NULL), -ECANCELED);
     gp_spill_free(&spill);
 }
 

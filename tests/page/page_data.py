@@ -107,7 +107,7 @@ class PageData:
         self.head = {"version": 1, "title": "made", "command": "tests", "made_by": "greenprof", "duration_ns": 10**9, "start_realtime_ns": "0",
                      "frequency_hz": 1000, "tick_ns": 0, "weight": "cpu", "states": STATES,
                      "totals": {"cpu_ns": 0, "sampled_ns": 0, "error_ns": 0, "samples": 0, "total_ns": 0, "basis": "exact", "exact_calls": False},
-                     "sides": [{"file": "x.greenprof", "total_ns": 0, "samples": 0, "duration_ns": 10**9}], "counters": [], "notes": [],
+                     "sides": [{"file": "x.greenprof", "total_ns": 0, "samples": 0, "duration_ns": 10**9}], "counters": [], "not_known": [], "notes": [],
                      "threads": [], "traces": [], "coroutines": [], "endpoints": [], "heat": None, "sources": [], **head}
         self.names, self.name_of = [], {}
         self.frames, self.frame_of = [], {}

@@ -28,11 +28,14 @@ static void put(uintptr_t *object, size_t offset, uintptr_t value)
 // A thread in C code, with `leaf` as its innermost frame and `first_chunk` as its data stack.
 static size_t walk(uintptr_t leaf, uintptr_t first_chunk)
 {
-    const gp_cpython_layout_t *layout = gp_cpython_layout_find(VERSION);
+    const gp_cpython_seen_t seen = {VERSION, NULL, 184, 24, 0, 80};
+    const char *why = NULL;
+    gp_cpython_layout_t *layout = gp_cpython_layout_find(&seen, &why);
     uintptr_t frames[FRAMES], root = (uintptr_t)state + layout->state_root_cframe;
     unsigned flags = 0;
     gp_language_place_t place = {.pc = 1, .sp = (uintptr_t)frames, .stack_hi = (uintptr_t)(frames + FRAMES)};
     gp_cpython_runtime.layout = layout;
+    gp_cpython_runtime.is_trusted = true;
     gp_cpython_runtime.thread_state = this_state;
     memset(chunk, 0, sizeof(chunk));
     put(chunk, GP_CPYTHON_CHUNK_PREVIOUS, next_chunk);

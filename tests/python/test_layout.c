@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The row of runtime-hooks/cpython/layout.c against the headers of the Python that is installed.
+// The layout that runtime-hooks/cpython finds against the headers of the Python that is installed; and what it makes of
+// what no such Python publishes.
 #define Py_BUILD_CORE 1
 #include <Python.h>
 #include <internal/pycore_frame.h>
+#if PY_VERSION_HEX >= 0x030e0000
+#include <internal/pycore_debug_offsets.h>
+#include <internal/pycore_runtime_structs.h>
+#endif
 
 #include <stdio.h>
+#include <string.h>
 
 #include "cpython/interpreter/layout.h"
 
@@ -20,12 +26,71 @@ static void expect(const char *what, size_t have, size_t want)
 
 #define EXPECT(field, type, member) expect(#field, layout->field, offsetof(type, member))
 
+// What CPython 3.14.10 of Debian publishes, without what is not read.
+static uint64_t published[128] = {
+    [1] = 0x030e0af0, [24] = 8,  [26] = 72,  [28] = 160, [29] = 232, [32] = 8,  [34] = 56,  [35] = 80,
+    [36] = 74,        [37] = 64, [40] = 112, [42] = 128, [43] = 136, [44] = 68, [48] = 208, [51] = 8,
+    [57] = 32,        [76] = 32, [78] = 32,  [79] = 16,  [80] = 40,  [85] = 72, [86] = 67,
+};
+
+static void expect_refusal(const gp_cpython_seen_t *seen, const char *word)
+{
+    const char *why = NULL;
+    bool refused = gp_cpython_layout_find(seen, &why) == NULL;
+    expect(word, refused && strstr(why, word) != NULL, true);
+}
+
+static void check_what_is_published(void)
+{
+    const char *why = NULL;
+    const gp_cpython_seen_t is_3_14 = {0x030e0af0, published, 208, 32, 152, 64};
+    gp_cpython_seen_t seen = is_3_14;
+    memcpy(published, "xdebugpy", 8);
+    const gp_cpython_layout_t *layout = gp_cpython_layout_find(&seen, &why);
+    expect("3.14 is known", layout != NULL && layout->frame_owner == 74 && layout->tuple_items == 32, true);
+    expect("3.14's states", layout != NULL && layout->generator_running == 0, true);
+    seen.version = published[1] = 0x03140000; // a later one, by the newest form that fits
+    layout = gp_cpython_layout_find(&seen, &why);
+    expect("3.20 is known", layout != NULL && layout->version > GP_CPYTHON_NEWEST && layout->frame_bytes == 80, true);
+    seen.code_size = 216;
+    expect_refusal(&seen, "not known");
+    seen = is_3_14;
+    expect_refusal(&seen, "does not say"); // the version that is published is another one
+    published[1] = seen.version;
+    published[36] = 90; // an owner beyond the frame
+    expect_refusal(&seen, "not known");
+    published[36] = 74;
+    published[2] = 1;
+    expect_refusal(&seen, "lock");
+    published[2] = 0;
+    seen.runtime = NULL;
+    expect_refusal(&seen, "does not say");
+    expect_refusal(&(gp_cpython_seen_t){.version = 0x030a0000}, "older");
+}
+
+#if PY_VERSION_HEX >= 0x030e0000
+static const _Py_DebugOffsets offsets = _Py_DebugOffsets_INIT(_Py_Debug_Cookie);
+#endif
+
 int main(void)
 {
-    const gp_cpython_layout_t *layout = gp_cpython_layout_find(PY_VERSION_HEX);
+    check_what_is_published();
+    const gp_cpython_seen_t seen = {
+        .version = PY_VERSION_HEX,
+#if PY_VERSION_HEX >= 0x030e0000
+        .runtime = (const uint64_t *)(const void *)&offsets,
+#endif
+        .code_size = offsetof(PyCodeObject, co_code_adaptive),
+        .tuple_size = offsetof(PyTupleObject, ob_item),
+        .generator_size = offsetof(PyGenObject, gi_iframe) + offsetof(_PyInterpreterFrame, localsplus),
+        .text_size = sizeof(PyUnicodeObject),
+    };
+    const char *why = NULL;
+    const gp_cpython_layout_t *layout = gp_cpython_layout_find(&seen, &why);
     if (layout == NULL) {
-        printf("SKIP: no row for " PY_VERSION "\n");
-        return 77;
+        bool has_none = PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030e0000; // in a header
+        printf("%s" PY_VERSION " %s\n", has_none ? "SKIP: " : "", why);
+        return has_none && failures == 0 ? 77 : 1;
     }
 #if PY_VERSION_HEX < 0x030d0000
     EXPECT(state_cframe, PyThreadState, cframe);
@@ -44,11 +109,14 @@ int main(void)
 #endif
     EXPECT(state_chunk, PyThreadState, datastack_chunk);
     EXPECT(state_top, PyThreadState, datastack_top);
-    EXPECT(state_profile, PyThreadState, c_profilefunc);
     expect("profile object", 16, offsetof(PyThreadState, c_profileobj) - offsetof(PyThreadState, c_profilefunc));
     EXPECT(state_native_id, PyThreadState, native_thread_id);
     expect("thread state links", 8, offsetof(PyThreadState, next) - offsetof(PyThreadState, prev));
-    expect("frame stack top", 64, offsetof(_PyInterpreterFrame, stacktop));
+#if PY_VERSION_HEX < 0x030e0000
+    EXPECT(frame_stack_top, _PyInterpreterFrame, stacktop);
+#else
+    EXPECT(frame_stack_top, _PyInterpreterFrame, stackpointer);
+#endif
     expect("frame object", 24, offsetof(PyFrameObject, f_frame));
     EXPECT(frame_previous, _PyInterpreterFrame, previous);
     EXPECT(frame_owner, _PyInterpreterFrame, owner);
@@ -60,6 +128,7 @@ int main(void)
     EXPECT(code_name, PyCodeObject, co_qualname);
     EXPECT(code_lines, PyCodeObject, co_linetable);
     EXPECT(code_instructions, PyCodeObject, co_code_adaptive);
+    EXPECT(tuple_items, PyTupleObject, ob_item);
     expect("text_ascii", layout->text_ascii, sizeof(PyASCIIObject));
     expect("text_compact", layout->text_compact, sizeof(PyCompactUnicodeObject));
     expect("object type", GP_CPYTHON_OBJECT_TYPE, offsetof(PyObject, ob_type));

@@ -16,7 +16,8 @@ NEEDS = {
     "processes_by_fork": SEMAPHORES,
     "processes_by_forkserver": SEMAPHORES,
     "processes_by_spawn": SEMAPHORES,
-    "sub_interpreters": "import _xxsubinterpreters",
+    "interpreters_with_own_locks": "import _interpreters",  # 3.13 on
+    "sub_interpreters": "try: import _interpreters\nexcept ImportError: import _xxsubinterpreters",
 }
 
 

@@ -2,6 +2,13 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/spawn.hpp>
+#include <boost/version.hpp>
+#if BOOST_VERSION >= 108000 // without a completion token nothing is started
+#include <boost/asio/detached.hpp>
+#define HOW_IT_ENDS , boost::asio::detached
+#else
+#define HOW_IT_ENDS
+#endif
 
 #include "shares.h"
 
@@ -16,7 +23,7 @@ int main(int argc, char **argv)
                 shares_step(id);
                 boost::asio::post(loop, yield);
             }
-        });
+        } HOW_IT_ENDS);
     loop.run();
     return shares_end();
 }

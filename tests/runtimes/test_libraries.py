@@ -22,5 +22,15 @@ class Plugin(shares.Shares):
         self.check_shares(["in_plugin", plugin, 1.0, ROUNDS], bottoms, switches=(ROUNDS, ROUNDS + 3))
 
 
+class Fiber(shares.Shares):
+    def test_dispatcher(self):
+        """A coroutine of Boost's own has a name of Boost's, not of what it waits in."""
+        run = self.profile(self.prepare(["boost_dispatcher", 0.2, 10]), status=shares.STATUS, options=("--clock", "wall"))
+        names = {root.strip("[]").partition(" ")[2].partition(" ")[2] for root in run.folded("--by", "coroutine").roots()}
+        self.assertTrue(any(name.startswith("boost::fibers::") for name in names), names)
+        self.assertTrue(any(name.startswith("run_worker") for name in names), names)
+        self.assertFalse([name for name in names if "pthread" in name or "@plt" in name or "clock_" in name], names)
+
+
 if __name__ == "__main__":
     check.main()

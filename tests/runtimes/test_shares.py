@@ -37,13 +37,14 @@ class Row:
 SHARED = {
     "ucontext": Row("ucontext", SHAPE + (SWAP,), ENTRIES),
     "boost_context": Row("boost_context", BOOST, LAMBDA),
+    "boost_names": Row("boost_names", BOOST, LAMBDA),  # those of later versions, which C++ mangles
     "boost_coroutine2": Row("boost_coroutine2", BOOST, LAMBDA),
     # The dispatcher is a coroutine as well, and runs as often as it likes.
     "boost_fiber": Row("boost_fiber", BOOST + (r"libboost_fiber\.so",),
                        {name: r"run_worker(\(int\))?" for name in shares.WORKERS}, extra=(1,), in_step_too=False),
     # The entry function jumps into run().
     "boost_asio": Row("boost_asio", (r"void boost::coroutines::detail::trampoline_push_void<",
-                                     r"boost::coroutines::detail::push_coroutine_object<"), LAMBDA),
+                                     r"boost::coroutines::detail::(push|pull)_coroutine_object<"), LAMBDA),
     # The scheduler is a coroutine as well; Pth's own trampoline calls the entry function.
     "pth": Row("pth", (r"libpth\.so", r"run$", SWAP), {name: f"the {name} one" for name in shares.WORKERS}, extra=(1,)),
     # co_exit_to() is the last that its runner calls.
@@ -55,6 +56,8 @@ SHARED = {
 
 LINKED = {
     "boost_static": Row("boost_static", BOOST, LAMBDA),
+    "boost_names_linked": Row("boost_names_linked", BOOST, LAMBDA),
+    "boost_names_patched": Row("boost_names_patched", BOOST, LAMBDA),
     "folly": Row("folly", (r"\(anonymous namespace\)::Fiber::fiber_func",)),
     # What calls the entry function has been compiled into st_thread_create(), and ends the coroutine after it.
     "st_static": Row("st_static", SHAPE + (r"_st_idle_thread_start", r"st_thread_create;st_thread_exit$"), ENTRIES, extra=(0, 1)),

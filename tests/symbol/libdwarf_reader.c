@@ -334,7 +334,11 @@ static void add_ranges_4(const reading_t *reading, Dwarf_Die die, Dwarf_Attribut
             base = ranges[i].dwr_addr2;
         else
             add_range(reading->oracle, base + ranges[i].dwr_addr1, base + ranges[i].dwr_addr2, function);
+#ifdef DW_LIBDWARF_VERSION_MAJOR
+    dwarf_dealloc_ranges(reading->dbg, ranges, count);
+#else
     dwarf_ranges_dealloc(reading->dbg, ranges, count);
+#endif
 }
 
 static void read_ranges(const reading_t *reading, Dwarf_Die die, const oracle_function_t *function)
@@ -523,12 +527,20 @@ static void make_pieces(oracle_t *oracle)
     free(bounds);
 }
 
+static int open_path(const char *path, Dwarf_Debug *dbg, Dwarf_Error *error)
+{
+#ifdef DW_LIBDWARF_VERSION_MAJOR // later than those that a date names
+    return dwarf_init_path(path, NULL, 0, DW_GROUPNUMBER_ANY, NULL, NULL, dbg, error);
+#else
+    return dwarf_init_path(path, NULL, 0, DW_DLC_READ, DW_GROUPNUMBER_ANY, NULL, NULL, dbg, NULL, 0, NULL, error);
+#endif
+}
+
 oracle_t *oracle_open(const char *path)
 {
     reading_t reading = {.oracle = calloc(1, sizeof(oracle_t))};
     Dwarf_Error error = NULL;
-    if (dwarf_init_path(path, NULL, 0, DW_DLC_READ, DW_GROUPNUMBER_ANY, NULL, NULL, &reading.dbg, NULL, 0, NULL,
-                        &error) != DW_DLV_OK) {
+    if (open_path(path, &reading.dbg, &error) != DW_DLV_OK) {
         fprintf(stderr, "%s: libdwarf cannot read it: %s\n", path, error ? dwarf_errmsg(error) : "no DWARF");
         return NULL;
     }

@@ -127,7 +127,7 @@ class RealBinaries(unittest.TestCase):
         self.assertGreater(self.check_names("/bin/bash", ("/bin/bash", "--dyn-syms")), ADDRESSES * 0.45)
 
     def test_python(self):
-        path = "/usr/bin/python3.11"
+        path = os.path.realpath("/usr/bin/python3")
         debug = debug_file(path)
         self.assertGreater(self.check_names(path, (debug,) if debug else (path, "--dyn-syms")), ADDRESSES * 0.45)
 

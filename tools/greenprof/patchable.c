@@ -7,7 +7,7 @@
 
 #include "message.h"
 #include "patch/prologue.h"
-#include "run.h"
+#include "run_checks.h"
 
 enum { NEAR = 1 << 20 }; // as far away as the moved code may lie
 
@@ -37,7 +37,9 @@ gp_patchable_t gp_patchable(const char *path, const gp_patch_runtime_t *runtime,
         result = GP_PATCHABLE_ITSELF;
     else if (gp_patch_find(&image, runtime, true, &found))
         result = GP_PATCHABLE_BY_NAME;
-    if (result != GP_PATCHABLE_NOT && (*refused = find_refused(runtime, &found)) != NULL)
+    else if (gp_patch_is_unknown(&image, runtime))
+        result = GP_PATCHABLE_UNKNOWN;
+    if (result > GP_PATCHABLE_UNKNOWN && (*refused = find_refused(runtime, &found)) != NULL)
         result = GP_PATCHABLE_REFUSED;
     gp_elf_unmap(&image);
     return result;

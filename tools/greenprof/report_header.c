@@ -171,8 +171,20 @@ static void print_pending(const gp_dataset_t *dataset)
     printf(" s of CPU time came after the last samples of threads: in the total, in no sample\n");
 }
 
+static void print_not_known(const gp_dataset_t *dataset)
+{
+    for (size_t i = 0; i < dataset->meta_count; i++) {
+        if (strcmp(dataset->metas[i].key, GP_NOT_KNOWN_KEY) != 0)
+            continue;
+        printf("  not known  ");
+        gp_print_text(dataset->metas[i].value);
+        printf("\n");
+    }
+}
+
 void gp_report_print_counters(const gp_dataset_t *dataset)
 {
+    print_not_known(dataset);
     print_slow_clock(dataset);
     if (dataset->counters[GP_COUNTER_UNSAMPLED_NS] > 0) {
         printf("  not shown  ");
@@ -235,7 +247,8 @@ void gp_report_print_budget(const gp_dataset_t *dataset)
 // Losses are counted for the whole process.
 static void print_losses(const gp_source_t *source)
 {
-    bool any = source->dataset->counters[GP_COUNTER_UNSAMPLED_NS] > 0;
+    bool any = source->dataset->counters[GP_COUNTER_UNSAMPLED_NS] > 0 ||
+               gp_dataset_meta(source->dataset, GP_NOT_KNOWN_KEY) != NULL;
     for (uint32_t i = 0; i < GP_COUNTER_COUNT; i++)
         any |= gp_counter_sentence(i) != NULL && source->dataset->counters[i] > 0;
     if (any && source->choice[0] != '\0')

@@ -15,6 +15,7 @@ typedef struct facts {
     pid_t pid;
     uint64_t samples;
     gp_losses_t lost;
+    char not_known[512]; // of runtimes
     bool has_counters;
     bool has_end;
     gp_end_record_t end;
@@ -24,6 +25,17 @@ static int take_header(void *context, const gp_file_header_t *header)
 {
     const facts_t *facts = context;
     return header->pid == (uint32_t)facts->pid ? 0 : -ESRCH;
+}
+
+static int take_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
+{
+    facts_t *facts = context;
+    size_t used = strlen(facts->not_known);
+    if (key_len == strlen(GP_NOT_KNOWN_KEY) && memcmp(key, GP_NOT_KNOWN_KEY, key_len) == 0)
+        snprintf(facts->not_known + used, sizeof(facts->not_known) - used, "%.*s, ", (int)value_len, value);
+    for (char *at = facts->not_known + used; *at != '\0'; at++)
+        *at = (unsigned char)*at < ' ' || *at == '\x7f' ? '?' : *at; // the file may be anyone's by now
+    return 0;
 }
 
 static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
@@ -53,7 +65,7 @@ static int take_end(void *context, const gp_end_record_t *end)
 static bool read_facts(const char *file, facts_t *facts)
 {
     static const gp_reader_handlers_t handlers = {
-        .header = take_header, .samples = take_samples, .counters = take_counters, .end = take_end};
+        .header = take_header, .meta = take_meta, .samples = take_samples, .counters = take_counters, .end = take_end};
     gp_reader_summary_t summary;
     char error[GP_READER_ERROR_SIZE];
     struct stat status;
@@ -65,11 +77,11 @@ static bool read_facts(const char *file, facts_t *facts)
     return is_read;
 }
 
-static const char *killed_by(int number, char *text, size_t size)
+static const char *killed_by(const char *not_known, int number, char *text, size_t size)
 {
     const char *name = sigabbrev_np(number);
-    int length = name != NULL ? snprintf(text, size, "killed by SIG%s", name)
-                              : snprintf(text, size, "killed by signal %d", number);
+    int length = name != NULL ? snprintf(text, size, "%skilled by SIG%s", not_known, name)
+                              : snprintf(text, size, "%skilled by signal %d", not_known, number);
     snprintf(text + length, size - (size_t)length, ": what came after the last write is missing");
     return text;
 }
@@ -93,7 +105,7 @@ static bool has_end_at_end(const char *file)
 
 static size_t word_of_killed(char *line, const char *name, const facts_t *facts, int number)
 {
-    char note[128];
+    char note[sizeof(facts->not_known) + 128];
     if (facts->has_end && facts->end.reason == GP_END_FULL)
         return gp_closing_line_failed(line, name, "not all of it", GP_CLOSING_FULL);
     if (facts->has_end && facts->end.reason == GP_END_FAILED)
@@ -102,20 +114,22 @@ static size_t word_of_killed(char *line, const char *name, const facts_t *facts,
         return 0; // it was killed as it ended
     if (!facts->has_counters)
         return gp_closing_line_failed(line, name, "nothing", "the program was killed before the first write");
-    return gp_closing_line(line, name, facts->samples, &facts->lost, killed_by(number, note, sizeof(note)));
+    return gp_closing_line(line, name, facts->samples, &facts->lost,
+                           killed_by(facts->not_known, number, note, sizeof(note)));
 }
 
 size_t gp_run_last_word(char line[GP_CLOSING_LINE_SIZE], const char *file, const char *name, pid_t pid, int number)
 {
     facts_t facts = {.pid = pid};
+    char note[sizeof(facts.not_known) + 128];
     if ((number <= 0 && has_end_at_end(file)) || !read_facts(file, &facts))
         return 0;
     if (number > 0)
         return word_of_killed(line, name, &facts, number);
     if (facts.has_end || !facts.has_counters) // it has said what there is to say
         return 0;
-    return gp_closing_line(line, name, facts.samples, &facts.lost,
-                           number == 0 ? "the program left by a system call of its own: what came after the last "
-                                         "write is missing"
-                                       : "the end of it is missing");
+    snprintf(note, sizeof(note), "%s%s", facts.not_known,
+             number == 0 ? "the program left by a system call of its own: what came after the last write is missing"
+                         : "the end of it is missing");
+    return gp_closing_line(line, name, facts.samples, &facts.lost, note);
 }

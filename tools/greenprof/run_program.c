@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "message.h"
-#include "run.h"
+#include "run_checks.h"
 
 enum { SEGMENTS_MAX = 256 };
 

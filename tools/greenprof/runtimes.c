@@ -15,8 +15,9 @@
 #include "command.h"
 #include "message.h"
 #include "patchable.h"
-#include "run.h"
+#include "run_checks.h"
 #include "runtimes.h"
+#include "unhooked.h"
 
 typedef struct runtime {
     const char *name, *how;
@@ -43,9 +44,13 @@ static const polled_t polled[] = {
 
 enum { COUNT = sizeof(runtimes) / sizeof(runtimes[0]), POLLED = sizeof(polled) / sizeof(polled[0]) };
 
+enum { UNHOOKED_MAX = 16 };
+
 typedef struct findings {
     bool library[COUNT], wrapped[COUNT]; // the runtime is there; its link-time hook is there, too
     char where[COUNT][256];
+    char unhooked[UNHOOKED_MAX][256]; // what no hook knows, as sentences
+    int unhooked_count;
     char program[PATH_MAX];
     bool in_load_order;       // the objects are looked at as the loader searches them; and then:
     bool linked, core_linked; // libgreenprof has been seen; its core has
@@ -58,6 +63,15 @@ static bool has_name(const char *bytes, size_t size, const char *name)
     size_t len = (size_t)snprintf(text + 1, sizeof(text) - 1, "%s", name) + 2;
     text[0] = '\0'; // names in a string table stand between zeros
     return memmem(bytes, size, text, len) != NULL;
+}
+
+static void look_for_unhooked(findings_t *findings, const char *path)
+{
+    char text[192];
+    const char *slash = strrchr(path, '/');
+    for (size_t i = 0; findings->unhooked_count < UNHOOKED_MAX && gp_unhooked_in(path, i, text, sizeof(text)); i++)
+        snprintf(findings->unhooked[findings->unhooked_count++], sizeof(findings->unhooked[0]), "%.48s: %s",
+                 slash != NULL ? slash + 1 : path, text);
 }
 
 static void look_at(findings_t *findings, const char *path, const char *bytes, size_t size, bool is_program)
@@ -75,6 +89,8 @@ static void look_at(findings_t *findings, const char *path, const char *bytes, s
         findings->wrapped[i] = has_name(bytes, size, wrapped);
         if (!findings->wrapped[i] && (!has_name(bytes, size, runtime->symbol) ||
                                       (runtime->also != NULL && !has_name(bytes, size, runtime->also))))
+            continue;
+        if (strcmp(runtime->name, "CPython") == 0 && gp_unhooked_is_python(path))
             continue;
         findings->library[i] = true;
         findings->behind_core[i] = findings->core_linked;
@@ -96,6 +112,7 @@ static void look_into(findings_t *findings, const char *path, bool is_program)
         if (bytes != MAP_FAILED) {
             look_at(findings, path, bytes, (size_t)status.st_size, is_program);
             munmap(bytes, (size_t)status.st_size);
+            look_for_unhooked(findings, path);
         }
     }
     close(fd);
@@ -219,7 +236,11 @@ static int show_patches(const findings_t *findings)
             continue;
         shown++;
         printf("%-28s%s: ", runtime->title, name);
-        if (patchable == GP_PATCHABLE_REFUSED)
+        if (patchable == GP_PATCHABLE_UNKNOWN)
+            printf("not hooked; it has no symbols, and code that greenprof does not know; link with: pkg-config --libs "
+                   "greenprof-wrap-%s\n",
+                   runtime->name);
+        else if (patchable == GP_PATCHABLE_REFUSED)
             printf("not hooked; %s() begins in a way that greenprof does not know\n", refused);
         else if (patchable == GP_PATCHABLE_BY_NAME)
             printf("entry patch of %s, only by 'greenprof run --patch %s'\n", runtime->functions[0].symbol,
@@ -263,12 +284,15 @@ static const char *reach(const findings_t *findings, int i)
 
 static int show(const findings_t *findings)
 {
-    int shown = show_patches(findings) + show_polled(findings);
+    int shown = show_patches(findings) + show_polled(findings) + findings->unhooked_count;
+    for (int i = 0; i < findings->unhooked_count; i++)
+        printf("%-28s%s\n", "not known", findings->unhooked[i]);
     for (int i = 0; i < COUNT; i++) {
         const runtime_t *runtime = &runtimes[i];
         // A program that calls a shared library's function has its name, too.
-        if (!findings->library[i] || (runtime->wrap != NULL && shared_is_there(findings, runtime->symbol)) ||
-            is_patched(findings, runtime))
+        bool is_shown = i > 0 && findings->library[i - 1] && strcmp(runtime->name, runtimes[i - 1].name) == 0;
+        if (!findings->library[i] || is_shown ||
+            (runtime->wrap != NULL && shared_is_there(findings, runtime->symbol)) || is_patched(findings, runtime))
             continue;
         shown++;
         printf("%-28s%s: ", runtime->name, findings->where[i]);
@@ -315,9 +339,12 @@ const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t siz
     }
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL && len < size; runtime++) {
         const char *refused;
-        if (gp_patchable(dataset->exe, runtime, &refused) <= GP_PATCHABLE_REFUSED)
+        gp_patchable_t patchable = gp_patchable(dataset->exe, runtime, &refused);
+        if (patchable <= GP_PATCHABLE_REFUSED && patchable != GP_PATCHABLE_UNKNOWN)
             continue;
-        len += (size_t)snprintf(text + len, size - len, "%srun --patch %s", any ? " or " : "", runtime->name);
+        bool by_patch = patchable > GP_PATCHABLE_REFUSED;
+        len += (size_t)snprintf(text + len, size - len, "%s%s%s", any ? " or " : "",
+                                by_patch ? "run --patch " : "link with greenprof-wrap-", runtime->name);
         any = true;
     }
     if (len < size)

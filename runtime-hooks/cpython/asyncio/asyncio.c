@@ -7,13 +7,14 @@
 #include "coro/registry.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
-#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
+#include "greenlet/greenlet_run.h"
 #include "greenlet/loop_look.h"
 #include "greenlet/walk_parked.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/spawn_site.h"
 #include "interpreter/task_step.h"
+#include "not_known.h"
 
 enum { ARGUMENTS_OFFSET_BIT = 63 }; // PY_VECTORCALL_ARGUMENTS_OFFSET
 
@@ -35,23 +36,23 @@ static bool is_sampling(void)
     return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
 }
 
-// "Task-1", as asyncio calls those that have no name.
+// "Task-1", as asyncio calls those that have no name; "None" where there is a task factory, before 3.14.
 static bool is_made_up(const char *name)
 {
+    if (strcmp(name, "None") == 0)
+        return true;
     size_t digits = strncmp(name, "Task-", 5) == 0 ? strspn(name + 5, "0123456789") : 0;
     return digits > 0 && name[5 + digits] == '\0';
 }
 
-// The name that the program gave it, else that of its coroutine function. Returns a text object, NULL = neither.
-static gp_py_t *name_of(gp_py_t *task)
+// The name that the program gave it (a new reference, or NULL), else that of its coroutine function. Returns a text
+// object, NULL = neither.
+static gp_py_t *better_name(gp_py_t *name, gp_py_t *coroutine)
 {
-    gp_py_t *name = get_name(task, NULL);
     const char *text = name != NULL ? gp_py.utf8(name, NULL) : NULL;
     if (text != NULL && text[0] != '\0' && !is_made_up(text))
         return name;
-    gp_py_t *coroutine = get_coro(task, NULL),
-            *function = coroutine != NULL ? gp_py.get_attr_of(coroutine, qualname) : NULL;
-    gp_py.drop(coroutine);
+    gp_py_t *function = coroutine != NULL ? gp_py.get_attr_of(coroutine, qualname) : NULL;
     if (function != NULL && gp_py.utf8(function, NULL) != NULL) {
         gp_py.drop(name);
         return function;
@@ -61,9 +62,16 @@ static gp_py_t *name_of(gp_py_t *task)
     return name;
 }
 
-static void add(gp_py_t *task, prof_coro_t *spawner)
+static gp_py_t *name_of(gp_py_t *task)
 {
-    gp_py_t *name = name_of(task), *coroutine = get_coro(task, NULL); // which the task keeps
+    gp_py_t *coroutine = get_coro(task, NULL), *name = better_name(get_name(task, NULL), coroutine);
+    gp_py.drop(coroutine);
+    return name;
+}
+
+// coroutine: which the task keeps, or is about to.
+static void add_as(gp_py_t *task, prof_coro_t *spawner, gp_py_t *coroutine, gp_py_t *name)
+{
     gp_coro_birth_t birth = {
         .kind = GP_CORO_ANNOUNCED,
         .spawner = spawner,
@@ -75,6 +83,12 @@ static void add(gp_py_t *task, prof_coro_t *spawner)
     gp_coro_retire(gp_greenlet_take(task));
     if (coro != NULL)
         gp_greenlet_put(&(gp_greenlet_t){task, coro, coro->id, task});
+}
+
+static void add(gp_py_t *task, prof_coro_t *spawner)
+{
+    gp_py_t *name = name_of(task), *coroutine = get_coro(task, NULL);
+    add_as(task, spawner, coroutine, name);
     gp_py.drop(name);
     gp_py.drop(coroutine);
 }
@@ -96,14 +110,19 @@ static void mark_ready(gp_py_t *task)
         gp_edge_ready_by_look(found->coro);
 }
 
+static void begin_with(gp_step_t *outer, gp_py_t *task, gp_py_t *coroutine)
+{
+    const gp_greenlet_t *found = gp_greenlet_find(task);
+    gp_greenlet_t record = found != NULL ? *found : (gp_greenlet_t){.object = task};
+    gp_step_begin(outer, &record, (uintptr_t)coroutine);
+}
+
 static void begin(gp_step_t *outer, gp_py_t *task)
 {
     if (gp_greenlet_find(task) == NULL)
         add(task, NULL); // older than the hook
-    const gp_greenlet_t *found = gp_greenlet_find(task);
     gp_py_t *coroutine = is_sampling() ? get_coro(task, NULL) : NULL;
-    gp_greenlet_t record = found != NULL ? *found : (gp_greenlet_t){.object = task};
-    gp_step_begin(outer, &record, (uintptr_t)coroutine);
+    begin_with(outer, task, coroutine);
     gp_py.drop(coroutine);
 }
 
@@ -130,7 +149,7 @@ static void end_with(gp_py_t *result, const gp_step_t *outer, gp_py_t *task)
 
 static bool is_left(void)
 {
-    return atomic_load_explicit(&gp_language_is_left, memory_order_relaxed);
+    return atomic_load_explicit(&gp_language_is_left, memory_order_relaxed) || !gp_cpython_is_main();
 }
 
 static gp_py_t *task_of_step(gp_py_t *step)
@@ -202,11 +221,34 @@ static void look_for_loop(void)
     gp_py.drop(type);
 }
 
+// A task that begins at once (eager_start, 3.12 on) makes its first step while it is made.
+static int init_eagerly(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
+{
+    gp_step_t outer;
+    gp_py_t *coroutine = gp_py.tuple_size(args) > 0 ? gp_py.tuple_item(args, 0) : gp_py.dict_get(keywords, "coro");
+    gp_py_t *name = gp_py.dict_get(keywords, "name");
+    if (name != NULL && gp_py.is_subtype(gp_py_type(name), gp_py.text_type))
+        gp_py.incref(name);
+    else
+        name = NULL;
+    name = better_name(name, coroutine);
+    add_as(task, gp_greenlet_spawner(), coroutine, name);
+    gp_py.drop(name);
+    begin_with(&outer, task, coroutine);
+    int error = real_init(task, args, keywords);
+    end_with(error == 0 ? task : NULL, &outer, task);
+    if (error != 0)
+        forget(task);
+    return error;
+}
+
 static int on_init(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
 {
     if (is_left())
         return real_init(task, args, keywords);
     look_for_loop();
+    if (keywords != NULL && gp_py.dict_get(keywords, "eager_start") == is_true)
+        return init_eagerly(task, args, keywords);
     int error = real_init(task, args, keywords);
     if (error != 0)
         return error;
@@ -224,7 +266,7 @@ static void on_dealloc(gp_py_t *task)
 static gp_py_t *on_set_name(gp_py_t *task, gp_py_t *value)
 {
     gp_py_t *result = real_set_name(task, value);
-    const gp_greenlet_t *found = result != NULL ? gp_greenlet_find(task) : NULL;
+    const gp_greenlet_t *found = result != NULL && gp_cpython_is_main() ? gp_greenlet_find(task) : NULL;
     gp_py_t *name = found != NULL ? name_of(task) : NULL;
     if (name != NULL)
         prof_coro_name(found->coro, gp_py.utf8(name, NULL));
@@ -279,11 +321,8 @@ static void *replace(void *function, void *mine)
     return before;
 }
 
-static void hook(gp_py_t *module)
+static void hook(gp_py_t *module, gp_py_t *type)
 {
-    gp_py_t *type = gp_py.get_attr(module, "Task");
-    if (type == NULL)
-        return;
     gp_py_method_t *name = find_method(type, "get_name", GP_PY_NOARGS),
                    *coro = find_method(type, "get_coro", GP_PY_NOARGS);
     gp_py_method_t *done = find_method(type, "done", GP_PY_NOARGS), *set_name = find_method(type, "set_name", GP_PY_O);
@@ -303,19 +342,24 @@ static void hook(gp_py_t *module)
         real_set_name = (method_t *)(uintptr_t)replace(&set_name->function, (void *)(uintptr_t)on_set_name);
         replace_init(type);
         replace_wrapped_init(type);
+    } else {
+        static gp_not_known_t fact;
+        gp_not_known_tell(&fact, "asyncio: not known in this version of Python, tasks are not told apart");
     }
-    gp_py.drop(type);
 }
 
 void gp_asyncio_hook(gp_py_t *module)
 {
     gp_py_t *error[3];
     static bool tried;
-    if (tried)
+    if (tried || !gp_cpython_is_main())
         return;
-    tried = true;
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
-    hook(module);
+    gp_py_t *type = gp_py.get_attr(module, "Task"); // NULL = it is being made
+    tried = type != NULL;
+    if (type != NULL)
+        hook(module, type);
+    gp_py.drop(type);
     gp_py.error_restore(error[0], error[1], error[2]);
 }
 

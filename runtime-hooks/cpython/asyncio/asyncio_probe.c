@@ -2,6 +2,8 @@
 #include "asyncio/asyncio_probe.h"
 
 // The probe is its task's loop, and what it awaits. Asked for first a step, then a callback, it keeps what it is given.
+// From 3.14 on a step is taken only where its loop runs, and no other task does: as long as this lasts, those of the
+// caller do not.
 static const char source[] = "class Probe:\n"
                              "    _asyncio_future_blocking = True\n"
                              "    def get_debug(self): return False\n"
@@ -14,10 +16,17 @@ static const char source[] = "class Probe:\n"
                              "coroutine = wait(probe)\n"
                              "task = Task(coroutine, loop=probe, name='')\n"
                              "task._log_destroy_pending = False\n"
-                             "probe.step()\n"
-                             "coroutine.close()\n"
+                             "loop, other = asyncio._get_running_loop(), None\n"
+                             "try: other = asyncio._swap_current_task(loop, None)\n"
+                             "except Exception: pass\n" // there is none, or no such function
+                             "asyncio._set_running_loop(probe)\n"
+                             "try: probe.step()\n"
+                             "finally:\n"
+                             "    asyncio._set_running_loop(loop)\n"
+                             "    if other is not None: asyncio._swap_current_task(loop, other)\n"
+                             "    coroutine.close()\n"
                              "step, wakeup = probe.step, probe.wakeup\n"
-                             "del probe.step, probe.wakeup\n";
+                             "del probe.step, probe.wakeup, loop, other\n";
 
 enum { FILE_INPUT = 257 }; // Py_file_input
 
@@ -26,7 +35,7 @@ static bool run(gp_py_t *module, gp_py_t *scope)
     gp_py_t *type = gp_py.get_attr(module, "Task"), *builtins = gp_py.dict_get(gp_py.module_dict(), "builtins");
     gp_py_t *code = type != NULL && builtins != NULL ? gp_py.compile(source, "<greenprof>", FILE_INPUT) : NULL,
             *result = NULL;
-    if (code != NULL && gp_py.dict_set(scope, "Task", type) == 0 &&
+    if (code != NULL && gp_py.dict_set(scope, "Task", type) == 0 && gp_py.dict_set(scope, "asyncio", module) == 0 &&
         gp_py.dict_set(scope, "__builtins__", builtins) == 0)
         result = gp_py.eval_code(code, scope, scope);
     gp_py.drop(result);

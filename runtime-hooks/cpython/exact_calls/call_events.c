@@ -3,11 +3,12 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "exact/exact_event.h"
 #include "exact/recorder.h"
-#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_native.h"
+#include "greenlet/greenlet_run.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/function_sites.h"
 
@@ -22,6 +23,7 @@ enum { // of an event; source: Include/cpython/pystate.h
 enum {
     FRAME_OF_OBJECT = 24,        // PyFrameObject.f_frame
     FUNCTION_OBJECT_OFFSET = 16, // PyThreadState.c_profileobj, from c_profilefunc
+    STATE_BYTES = 512,           // of PyThreadState, those in which they are
     VERSION_OF_MONITORING = 0x030c,
 };
 
@@ -38,7 +40,8 @@ static int (*set_profile)(void *thread, event_t *, gp_py_t *);
 static void *(*interpreter)(void), *(*thread_head)(void *), *(*thread_next)(void *);
 static other_t *others; // mostly none
 static bool is_everywhere;
-static size_t code_of_frame; // where a frame has its code object
+static size_t code_of_frame;    // where a frame has its code object
+static size_t profile_of_state; // where a PyThreadState has c_profilefunc; 0 = not known yet
 
 static __thread bool installed __attribute__((tls_model("initial-exec")));
 static __thread unsigned calls_for_others __attribute__((tls_model("initial-exec")));
@@ -55,7 +58,7 @@ static void *this_thread(void)
 
 static event_t **function_at(void *thread)
 {
-    return (event_t **)(void *)((char *)thread + gp_cpython_runtime.layout->state_profile);
+    return (event_t **)(void *)((char *)thread + profile_of_state);
 }
 
 static event_t *function_of(void *thread)
@@ -65,7 +68,7 @@ static event_t *function_of(void *thread)
 
 static gp_py_t *argument_of(void *thread)
 {
-    return *(gp_py_t **)(void *)((char *)thread + gp_cpython_runtime.layout->state_profile + FUNCTION_OBJECT_OFFSET);
+    return *(gp_py_t **)(void *)((char *)thread + profile_of_state + FUNCTION_OBJECT_OFFSET);
 }
 
 static void set(void *thread, event_t *function, gp_py_t *object)
@@ -191,7 +194,8 @@ static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *
 static inline const void *code_of(void *frame)
 {
     char *inner = *(char **)(void *)((char *)frame + FRAME_OF_OBJECT);
-    return *(void **)(void *)(inner + code_of_frame);
+    return (void *)(*(uintptr_t *)(void *)(inner + code_of_frame) & // NOLINT(performance-no-int-to-ptr)
+                    ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS);
 }
 
 // What an event is about: a code object, or the definition of a built-in function; NULL: nothing to be counted.
@@ -360,7 +364,7 @@ static void wrap_cprofile(void)
 
 static bool is_active(void)
 {
-    return set_profile != NULL && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0;
+    return profile_of_state != 0 && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0;
 }
 
 static gp_py_t *run_thread(gp_py_t *function, gp_py_t *args, gp_py_t *keywords)
@@ -424,10 +428,27 @@ void gp_call_events_look(void)
     wrap_threads();
 }
 
+// Where a state has its profiler is not published: ours is put there for a moment and looked for.
+static size_t find_profile(void *thread)
+{
+    uintptr_t before[STATE_BYTES / sizeof(uintptr_t)];
+    gp_py_t *sys = gp_py.dict_get(gp_py.module_dict(), "sys"), *object = NULL;
+    object = sys != NULL ? gp_py.call_method(sys, "getprofile", NULL) : NULL; // kept alive meanwhile
+    size_t at = 1, words = sizeof(before) / sizeof(before[0]);
+    memcpy(before, thread, sizeof(before));
+    set(thread, on_event, NULL);
+    while (at < words && ((event_t **)thread)[at] != on_event)
+        at++;
+    uintptr_t former = at < words ? before[at] : 0;
+    set(thread, (event_t *)former, former != 0 && object != gp_py.none ? object : NULL); // NOLINT
+    gp_py.drop(object);
+    return at < words ? at * sizeof(before[0]) : 0;
+}
+
 static bool find_calls(void)
 {
     if (set_profile != NULL)
-        return true;
+        return profile_of_state != 0;
     interpreter = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_Get");
     thread_head = (void *(*)(void *))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_ThreadHead");
     thread_next = (void *(*)(void *))(uintptr_t)dlsym(RTLD_DEFAULT, "PyThreadState_Next");
@@ -436,15 +457,18 @@ static bool find_calls(void)
         return false;
     code_of_frame = gp_cpython_runtime.layout->frame_code;
     set_profile = (int (*)(void *, event_t *, gp_py_t *))(uintptr_t)found;
-    return set_profile != NULL;
+    profile_of_state = set_profile != NULL ? find_profile(this_thread()) : 0;
+    return profile_of_state != 0;
 }
 
 void gp_call_events_start(bool everywhere)
 {
     gp_py_t *error[3];
-    if (!find_calls())
-        return;
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    if (!find_calls()) {
+        gp_py.error_restore(error[0], error[1], error[2]);
+        return;
+    }
     gp_call_events_look();
     precede();
     is_everywhere |= everywhere;

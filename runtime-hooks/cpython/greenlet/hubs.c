@@ -6,18 +6,21 @@
 
 #include "coro/hook_time.h"
 #include "coro/switch.h"
-#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_records.h"
+#include "greenlet/greenlet_run.h"
 #include "greenlet/loop_look.h"
 #include "interpreter/api.h"
+#include "not_known.h"
 #include "signal/ticks.h"
 
 typedef gp_py_t *one_t(gp_py_t *self, gp_py_t *argument);
 typedef gp_py_t *keywords_t(gp_py_t *self, gp_py_t *args, gp_py_t *keywords);
+typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names);
 
 static one_t *real_pop;
 static keywords_t *real_run_callback, *real_timer_start;
-static gp_py_t *timer_type; // eventlet's
+static fastcall_t *fast_run_callback, *fast_timer_start; // instead, as Cython 3 may make them
+static gp_py_t *timer_type;                              // eventlet's
 static gp_py_t *self_name, *name_name, *at_name;
 
 __thread gp_hub_here_t gp_hub_here __attribute__((tls_model("initial-exec")));
@@ -176,29 +179,41 @@ static prof_coro_t *woken_by(gp_py_t *callback)
     return coro;
 }
 
-static prof_coro_t *woken_by_first(gp_py_t *args)
+static gp_py_t *first_of(gp_py_t *args)
 {
-    return gp_py.tuple_size(args) > 0 ? woken_by(gp_py.tuple_item(args, 0)) : NULL;
+    return gp_py.tuple_size(args) > 0 ? gp_py.tuple_item(args, 0) : NULL;
+}
+
+// callback: NULL = there is none, it was not accepted
+static void callback_is_run(gp_py_t *callback)
+{
+    if (callback == NULL || !gp_greenlet_is_sampling())
+        return;
+    uint64_t begun = gp_hook_time_begin();
+    prof_coro_ready(woken_by(callback));
+    gp_hook_time_end(begun, 0);
 }
 
 static gp_py_t *on_run_callback(gp_py_t *loop, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *result = real_run_callback(loop, args, keywords);
-    if (result == NULL || !gp_greenlet_is_sampling())
-        return result;
-    uint64_t begun = gp_hook_time_begin();
-    prof_coro_ready(woken_by_first(args));
-    gp_hook_time_end(begun, 0);
+    callback_is_run(result != NULL ? first_of(args) : NULL);
     return result;
 }
 
-static gp_py_t *on_timer_start(gp_py_t *timer, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *on_fast_run_callback(gp_py_t *loop, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
 {
-    gp_py_t *result = real_timer_start(timer, args, keywords);
-    if (result == NULL || !gp_greenlet_is_sampling())
-        return result;
+    gp_py_t *result = fast_run_callback(loop, args, count, names);
+    callback_is_run(result != NULL && count > 0 ? args[0] : NULL);
+    return result;
+}
+
+static void timer_is_started(gp_py_t *timer, gp_py_t *callback)
+{
+    if (callback == NULL || !gp_greenlet_is_sampling())
+        return;
     uint64_t begun = gp_hook_time_begin();
-    prof_coro_t *coro = woken_by_first(args);
+    prof_coro_t *coro = woken_by(callback);
     gp_py_t *at = coro != NULL ? gp_py.get_attr_of(timer, at_name) : NULL; // of libev: when it is due, CLOCK_MONOTONIC
     if (at != NULL)
         atomic_store_explicit(&coro->ready_ticks, ticks_at(number(at)), memory_order_relaxed);
@@ -206,6 +221,19 @@ static gp_py_t *on_timer_start(gp_py_t *timer, gp_py_t *args, gp_py_t *keywords)
         gp_py.error_clear();
     gp_py.drop(at);
     gp_hook_time_end(begun, 0);
+}
+
+static gp_py_t *on_timer_start(gp_py_t *timer, gp_py_t *args, gp_py_t *keywords)
+{
+    gp_py_t *result = real_timer_start(timer, args, keywords);
+    timer_is_started(timer, result != NULL ? first_of(args) : NULL);
+    return result;
+}
+
+static gp_py_t *on_fast_timer_start(gp_py_t *timer, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
+{
+    gp_py_t *result = fast_timer_start(timer, args, count, names);
+    timer_is_started(timer, result != NULL && count > 0 ? args[0] : NULL);
     return result;
 }
 
@@ -226,14 +254,22 @@ static void look_for_gevent(void)
     static const char loop[] = "gevent.libev.corecext";
     if (gp_py.dict_get(gp_py.module_dict(), loop) == NULL)
         return;
-    const int flags = GP_PY_VARARGS | GP_PY_KEYWORDS;
+    const int flags = GP_PY_VARARGS | GP_PY_KEYWORDS, fast = GP_PY_FASTCALL | GP_PY_KEYWORDS;
+    gp_py_method_t *run = gp_py_method_in(loop, "loop", "run_callback"),
+                   *start = gp_py_method_in(loop, "timer", "start");
     self_name = gp_py.text("__self__");
     name_name = gp_py.text("__name__");
     at_name = gp_py.text("at");
-    real_run_callback = (keywords_t *)(uintptr_t)gp_py_replace_method(gp_py_method_in(loop, "loop", "run_callback"),
-                                                                      flags, (void *)(uintptr_t)on_run_callback);
-    real_timer_start = (keywords_t *)(uintptr_t)gp_py_replace_method(gp_py_method_in(loop, "timer", "start"), flags,
-                                                                     (void *)(uintptr_t)on_timer_start);
+    real_run_callback = (keywords_t *)(uintptr_t)gp_py_replace_method(run, flags, (void *)(uintptr_t)on_run_callback);
+    fast_run_callback =
+        (fastcall_t *)(uintptr_t)gp_py_replace_method(run, fast, (void *)(uintptr_t)on_fast_run_callback);
+    real_timer_start = (keywords_t *)(uintptr_t)gp_py_replace_method(start, flags, (void *)(uintptr_t)on_timer_start);
+    fast_timer_start =
+        (fastcall_t *)(uintptr_t)gp_py_replace_method(start, fast, (void *)(uintptr_t)on_fast_timer_start);
+    static gp_not_known_t fact;
+    if ((real_run_callback == NULL && fast_run_callback == NULL) ||
+        (real_timer_start == NULL && fast_timer_start == NULL))
+        gp_not_known_tell(&fact, "gevent: not known in this version, ready times of its greenlets are missing");
 }
 
 void gp_hub_look(void)

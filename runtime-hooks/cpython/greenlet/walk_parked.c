@@ -29,8 +29,7 @@ size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, u
 // The state of a thread with an unknown one: one of those that another thread's is linked to.
 static uintptr_t find_state(pid_t tid)
 {
-    enum { PREVIOUS = 0, NEXT = 8 }; // PyThreadState.prev, .next
-    static const size_t links[] = {PREVIOUS, NEXT};
+    static const size_t links[] = {0, GP_CPYTHON_STATE_NEXT};
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
         uintptr_t state = atomic_load_explicit(&gp_cpython_runtime.any_state, memory_order_relaxed);
         for (int n = 0; n < THREADS_MAX && state != 0; n++) {
@@ -44,16 +43,12 @@ static uintptr_t find_state(pid_t tid)
 
 size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size_t max, unsigned *flags)
 {
-    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
     uintptr_t state = atomic_load_explicit(&thread->language_state, memory_order_relaxed);
     uintptr_t base = atomic_load_explicit(&thread->language_base, memory_order_relaxed);
     (void)flags;
     if (state == 0 && (state = find_state(atomic_load_explicit(&thread->tid, memory_order_relaxed))) == 0)
         return 0;
-    uintptr_t at = state + layout->state_frame;
-    if (layout->state_cframe != GP_CPYTHON_NONE)
-        at = word_at(state + layout->state_cframe) + layout->cframe_frame;
-    return gp_cpython_walk_frames(gp_peek, word_at(at), base, frames, max);
+    return gp_cpython_walk_frames(gp_peek, gp_cpython_leaf_of(gp_peek, state), base, frames, max);
 }
 
 void gp_cpython_parked_learn(gp_py_t *greenlet)

@@ -102,6 +102,10 @@ gp_py_method_t *gp_py_type_method(gp_py_t *type, const char *name)
         gp_py.error_clear();
     else if (gp_py_type(descriptor) == gp_py.method_type)
         definition = *gp_py_slot(descriptor, GP_PY_METHOD_DEFINITION);
+    else if (strstr(gp_py_type_name(descriptor), "cython_function_or_method") != NULL) // a built-in one at its head
+        definition = gp_py_definition(descriptor);
+    if (definition != NULL && strcmp(definition->name, name) != 0)
+        definition = NULL;
     gp_py.drop(descriptor);
     return definition;
 }

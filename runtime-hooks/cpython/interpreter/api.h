@@ -106,12 +106,27 @@ static inline gp_py_t *gp_py_type(gp_py_t *object)
     return *(gp_py_t **)(void *)((char *)object + 8);
 }
 
+// Slots of a type object: the same from 3.8 on.
+enum {
+    GP_PY_TYPE_SIZE = 32,
+    GP_PY_TYPE_DEALLOC = 48,
+    GP_PY_TYPE_CALL = 128,
+    GP_PY_TYPE_INIT = 296,
+    GP_PY_TYPE_NEW = 312
+};
+
+// tp_basicsize
+static inline size_t *gp_py_size(void *type)
+{
+    return (size_t *)(void *)((char *)type + GP_PY_TYPE_SIZE);
+}
+
 // The two items of a tuple (gp_py.tuple_type) of two, borrowed; NULL = it has not as many.
 static inline gp_py_t *const *gp_py_pair(gp_py_t *tuple)
 {
-    enum { SIZE = 16, ITEMS = 24 }; // PyVarObject.ob_size, PyTupleObject.ob_item
+    enum { SIZE = 16 }; // PyVarObject.ob_size
     bool is_pair = *(ptrdiff_t *)(void *)((char *)tuple + SIZE) == 2;
-    return is_pair ? (gp_py_t *const *)(void *)((char *)tuple + ITEMS) : NULL;
+    return is_pair ? (gp_py_t *const *)(void *)((char *)tuple + *gp_py_size(gp_py.tuple_type)) : NULL;
 }
 
 // The value of a float (gp_py.float_type).
@@ -138,14 +153,6 @@ static inline gp_py_t *gp_py_bound_self(gp_py_t *method)
     return *(gp_py_t **)(void *)((char *)method + 24); // PyMethodObject.im_self
 }
 
-// Slots of a type object: the same from 3.8 on.
-enum {
-    GP_PY_TYPE_SIZE = 32,
-    GP_PY_TYPE_DEALLOC = 48,
-    GP_PY_TYPE_CALL = 128,
-    GP_PY_TYPE_INIT = 296,
-    GP_PY_TYPE_NEW = 312
-};
 // Members of PyMethodDescrObject and PyWrapperDescrObject.
 enum { GP_PY_METHOD_DEFINITION = 40, GP_PY_WRAPPER_WRAPPED = 48 };
 
@@ -158,10 +165,4 @@ static inline void **gp_py_slot(gp_py_t *type, size_t offset)
 static inline const char *gp_py_type_name(gp_py_t *object)
 {
     return *(const char **)(void *)((char *)gp_py_type(object) + 24);
-}
-
-// tp_basicsize
-static inline size_t *gp_py_size(void *type)
-{
-    return (size_t *)(void *)((char *)type + GP_PY_TYPE_SIZE);
 }

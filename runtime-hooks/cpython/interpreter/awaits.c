@@ -7,10 +7,9 @@
 #include "interpreter/frame_walk.h"
 
 enum {
-    STEPS_MAX = 4096,     // of a chain, frames or not
-    SLOTS_MAX = 1 << 20,  // of a frame
-    FRAME_STACK_TOP = 64, // _PyInterpreterFrame.stacktop: slots in use of those behind the frame; 3.11 to 3.13
-    WRAPPED = 16,         // async_gen_asend.ags_gen, async_gen_athrow.agt_gen, PyCoroWrapper.cw_coroutine
+    STEPS_MAX = 4096,    // of a chain, frames or not
+    SLOTS_MAX = 1 << 20, // of a frame
+    WRAPPED = 16,        // async_gen_asend.ags_gen, async_gen_athrow.agt_gen, PyCoroWrapper.cw_coroutine
     FRAME_BYTES_MAX = 128,
     AWAITING = 2, // of RESUME's argument: behind an await (3) or a yield from (2), not a plain yield
 };
@@ -78,22 +77,39 @@ static bool is_awaiting(gp_cpython_read_t *read, const suspended_t *frame)
 {
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
     unsigned char resume[2]; // the next instruction, and its argument
-    if (layout->awaiting_state != 0)
-        return frame->state == layout->awaiting_state;
-    return frame->state < 0 && read(field(frame, layout->frame_instruction) + 2, resume, sizeof(resume)) &&
-           resume[1] >= AWAITING;
+    if (layout->generator_awaiting != layout->generator_running)
+        return frame->state == layout->generator_awaiting;
+    return frame->state < layout->generator_running &&
+           read(field(frame, layout->frame_instruction) + 2, resume, sizeof(resume)) && resume[1] >= AWAITING;
 }
 
-// What it awaits, 0 = nothing: that is on top of its stack.
+// How many of the slots behind the frame are in use.
+static uintptr_t slots_of(const suspended_t *frame)
+{
+    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
+    uintptr_t top = field(frame, layout->frame_stack_top);
+    if (layout->version < GP_CPYTHON_POINTS_TO_TOP)
+        return (uint32_t)top;
+    return (top - frame->address - layout->frame_bytes) / 8;
+}
+
+// A slot that holds a number, or nothing: they are told by tags of references from 3.14 on.
+static bool is_no_object(uintptr_t slot)
+{
+    enum { NUMBER = 3, NOTHING = 2 };
+    return (slot & NUMBER) == NUMBER || (slot & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS) == 0 || slot == NOTHING;
+}
+
+// What it awaits, 0 = nothing: that is on top of its stack, from 3.15 on below a number or nothing.
 static uintptr_t awaited(gp_cpython_read_t *read, const suspended_t *frame)
 {
-    uintptr_t object = 0;
-    int32_t top;
-    memcpy(&top, frame->bytes + FRAME_STACK_TOP, sizeof(top));
-    if (top <= 0 || top > SLOTS_MAX || !is_awaiting(read, frame))
+    uintptr_t object = 0, slots = slots_of(frame), at = frame->address + gp_cpython_runtime.layout->frame_bytes;
+    if (slots == 0 || slots > SLOTS_MAX || !is_awaiting(read, frame))
         return 0;
-    read_word(read, frame->address + gp_cpython_runtime.layout->frame_bytes + 8 * (uintptr_t)(top - 1), &object);
-    return object;
+    read_word(read, at + 8 * (slots - 1), &object);
+    if (is_no_object(object) && slots > 1)
+        read_word(read, at + 8 * (slots - 2), &object);
+    return object & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS;
 }
 
 static void reverse(uintptr_t *frames, size_t count)
@@ -111,7 +127,7 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
     size_t count = 0;
     suspended_t frame;
     while (count < max && (object = generator_of(read, object)) != 0 && read_frame(read, object, &frame)) {
-        if (frame.state > 0) // it has ended: its frame is no more
+        if (frame.state > layout->generator_running) // it has ended: its frame is no more
             break;
         frames[count++] =
             gp_cpython_word(layout, field(&frame, layout->frame_code), field(&frame, layout->frame_instruction));
@@ -119,6 +135,15 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
     }
     reverse(frames, count);
     return count;
+}
+
+uintptr_t gp_cpython_leaf_of(gp_cpython_read_t *read, uintptr_t state)
+{
+    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
+    uintptr_t at = state + layout->state_frame, leaf = 0;
+    if (layout->state_cframe != GP_CPYTHON_NONE && read_word(read, state + layout->state_cframe, &at))
+        at += layout->cframe_frame;
+    return read_word(read, at, &leaf) ? leaf : 0;
 }
 
 size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max)
@@ -133,7 +158,7 @@ size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_
         memcpy(&code, bytes + layout->frame_code, sizeof(code));
         memcpy(&instruction, bytes + layout->frame_instruction, sizeof(instruction));
         memcpy(&frame, bytes + layout->frame_previous, sizeof(frame));
-        if (bytes[layout->frame_owner] != GP_CPYTHON_OWNER_C_STACK)
+        if (bytes[layout->frame_owner] < GP_CPYTHON_OWNER_SHIM)
             frames[count++] = gp_cpython_word(layout, code, instruction);
     }
     return count;

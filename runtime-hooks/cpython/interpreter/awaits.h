@@ -18,6 +18,9 @@ bool gp_cpython_read_own(uintptr_t from, void *to, size_t bytes);
 // Returns how many. Signals: safe with gp_cpython_read_own() on a thread that holds the interpreter lock.
 size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr_t *frames, size_t max);
 
+// The innermost frame of a thread (its PyThreadState); 0 = none.
+uintptr_t gp_cpython_leaf_of(gp_cpython_read_t *read, uintptr_t state);
+
 // Frames from a suspended one on outwards, as a greenlet that is switched away from has them.
 //   base: the walk ends before it; 0 = at the outermost one.
 size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max);

@@ -74,7 +74,7 @@ static bool is_finalizing(void)
 // the others end before it does.
 static bool may_wait(void)
 {
-    return is_finalizing() || gp_cpython_runtime.interpreter() == gp_cpython_runtime.main_interpreter();
+    return is_finalizing() || gp_cpython_is_main();
 }
 
 // Take some of those that nothing asks for any more, up to the first that waits if the caller may not free it.
@@ -251,7 +251,7 @@ static uint64_t field(const unsigned char *head, unsigned offset)
 
 static bool is_code(uintptr_t address, const unsigned char *head)
 {
-    uint64_t references = field(head, 0);
+    uint64_t references = field(head, 0) & ((1ull << GP_CPYTHON_REFERENCES_BITS) - 1);
     return field(head, GP_CPYTHON_OBJECT_TYPE) == gp_cpython_runtime.code_type && references < REFERENCES_MAX &&
            (references > 0 || is_in_limbo(address)) && !(has_freed() && is_in_limbo(address | IS_FREED));
 }
@@ -264,7 +264,8 @@ static bool ends_with(const char *text, const char *end)
 
 bool gp_cpython_is_own_file(const char *file)
 {
-    static const char *const files[] = {"/greenprof/__main__.py", "/greenprof/__init__.py", "/greenprof/wsgi.py"};
+    static const char *const files[] = {"/greenprof/__main__.py", "/greenprof/__init__.py", "/greenprof/wsgi.py",
+                                        "<greenprof>"};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (ends_with(file, files[i]))
             return true;

@@ -153,13 +153,16 @@ static bool is_sound(walk_t *walk, uintptr_t frame, bool leaf)
     if (in_data_stack(walk, frame))
         return byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_THREAD;
     if (is_on_stack(walk, frame, layout->frame_bytes))
-        return byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
+        return byte_at(frame + layout->frame_owner) >= GP_CPYTHON_OWNER_SHIM;
+    if (layout->state_base != GP_CPYTHON_NONE && frame == word_at(walk->state + layout->state_base))
+        return is_mapped(walk, frame, layout->frame_bytes);
     if (!is_mapped(walk, frame - 8, layout->frame_bytes + 8u) ||
         byte_at(frame + layout->frame_owner) != GP_CPYTHON_OWNER_GENERATOR)
         return false;
     // Executing; the leaf may just be on its way in or out.
     signed char state = (signed char)byte_at(frame + (uintptr_t)(intptr_t)GP_CPYTHON_GENERATOR_STATE);
-    return state == 0 || (leaf && state < 0 && state >= -3);
+    return state == layout->generator_running ||
+           (leaf && state < layout->generator_running && state >= layout->generator_created);
 }
 
 // Keep the leaf and the last max - 1 frames: from the max-th on, the oldest of those is overwritten.
@@ -199,6 +202,16 @@ static size_t finish(walk_t *walk, unsigned *flags)
     return walk->max;
 }
 
+// The code object of a frame that may be read; 0 = it has none.
+static uintptr_t code_of(walk_t *walk, uintptr_t frame)
+{
+    const gp_cpython_layout_t *layout = walk->layout;
+    uintptr_t code = word_at(frame + layout->frame_code) & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS;
+    bool is_one = is_mapped(walk, code, layout->code_instructions) &&
+                  word_at(code + GP_CPYTHON_OBJECT_TYPE) == gp_cpython_runtime.code_type;
+    return is_one ? code : 0;
+}
+
 // Scan the used part of one chunk from its bottom; false where something is not a frame.
 static bool scan_chunk(walk_t *walk, uintptr_t chunk)
 {
@@ -210,9 +223,8 @@ static bool scan_chunk(walk_t *walk, uintptr_t chunk)
     while (frame + layout->frame_bytes <= walk->top) {
         if (frame == walk->base)
             walk->count = 0; // what comes behind it is the task's
-        uintptr_t code = word_at(frame + layout->frame_code);
-        if (code % 8 != 0 || !is_mapped(walk, code, layout->code_instructions) ||
-            word_at(code + GP_CPYTHON_OBJECT_TYPE) != gp_cpython_runtime.code_type)
+        uintptr_t code = code_of(walk, frame);
+        if (code == 0)
             return false;
         keep(walk, gp_cpython_word(walk->layout, code, word_at(frame + layout->frame_instruction)));
         int slots = int_at(code + layout->code_locals) + int_at(code + layout->code_stack);
@@ -266,16 +278,22 @@ static bool find_leaf(walk_t *walk, uintptr_t *leaf)
     return true;
 }
 
+static bool in_loop(uintptr_t pc)
+{
+    const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
+    return (pc >= runtime->loop && pc < runtime->loop_end) || (pc >= runtime->cold && pc < runtime->cold_end);
+}
+
 // A called frame becomes current a few instructions before its caller is written into it. It has not run yet then; what
 // stands in the place of the caller must be the frame just below it, or a generator's.
 static bool caller_is_written(walk_t *walk, uintptr_t leaf)
 {
     const gp_cpython_layout_t *layout = walk->layout;
     uintptr_t pc = walk->place->pc;
-    if (!layout->late_previous || pc < gp_cpython_runtime.loop || pc >= gp_cpython_runtime.loop_end ||
-        byte_at(leaf + layout->frame_owner) != GP_CPYTHON_OWNER_THREAD)
+    if (!in_loop(pc) || byte_at(leaf + layout->frame_owner) != GP_CPYTHON_OWNER_THREAD)
         return true;
-    uintptr_t code = word_at(leaf + layout->frame_code), caller = word_at(leaf + layout->frame_previous);
+    uintptr_t code = word_at(leaf + layout->frame_code) & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS;
+    uintptr_t caller = word_at(leaf + layout->frame_previous);
     uintptr_t instruction = word_at(leaf + layout->frame_instruction);
     if (instruction >= code + layout->code_instructions || caller == 0)
         return true; // it has run
@@ -283,9 +301,8 @@ static bool caller_is_written(walk_t *walk, uintptr_t leaf)
         return true; // is_sound() will see
     if (caller >= leaf || caller < walk->data)
         return leaf - walk->data <= 8; // the first of its chunk
-    uintptr_t caller_code = word_at(caller + layout->frame_code);
-    if (caller_code % 8 != 0 || !is_mapped(walk, caller_code, layout->code_instructions) ||
-        word_at(caller_code + GP_CPYTHON_OBJECT_TYPE) != gp_cpython_runtime.code_type)
+    uintptr_t caller_code = code_of(walk, caller);
+    if (caller_code == 0)
         return false;
     int slots = int_at(caller_code + layout->code_locals) + int_at(caller_code + layout->code_stack);
     return caller + layout->frame_bytes + 8 * (uintptr_t)(unsigned)slots == leaf;
@@ -301,7 +318,7 @@ static bool may_be_unwritten(const walk_t *walk)
 static bool is_entry(const walk_t *walk, uintptr_t frame)
 {
     if (walk->layout->frame_is_entry == GP_CPYTHON_NONE)
-        return byte_at(frame + walk->layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
+        return byte_at(frame + walk->layout->frame_owner) >= GP_CPYTHON_OWNER_SHIM;
     return byte_at(frame + walk->layout->frame_is_entry) != 0;
 }
 
@@ -318,7 +335,7 @@ static bool entry_fits(walk_t *walk, uintptr_t entry)
 static bool keep_frame(walk_t *walk, uintptr_t frame)
 {
     const gp_cpython_layout_t *layout = walk->layout;
-    bool is_shim = byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_C_STACK;
+    bool is_shim = byte_at(frame + layout->frame_owner) >= GP_CPYTHON_OWNER_SHIM;
     if (!is_shim)
         keep(walk,
              gp_cpython_word(layout, word_at(frame + layout->frame_code), word_at(frame + layout->frame_instruction)));
@@ -357,17 +374,12 @@ static bool follow(walk_t *walk)
 
 bool gp_cpython_is_loop(uintptr_t pc)
 {
-    return pc >= gp_cpython_runtime.loop && pc < gp_cpython_runtime.loop_end;
+    return gp_cpython_runtime.is_trusted && in_loop(pc);
 }
 
 static uintptr_t leaf_of(uintptr_t state)
 {
-    const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
-    if (state == 0)
-        return 0;
-    if (layout->state_cframe == GP_CPYTHON_NONE)
-        return word_at(state + layout->state_frame);
-    return word_at(word_at(state + layout->state_cframe) + layout->cframe_frame);
+    return state != 0 ? gp_cpython_leaf_of(gp_cpython_read_own, state) : 0;
 }
 
 uintptr_t gp_cpython_leaf(void)
@@ -422,7 +434,7 @@ static size_t walk_next(uintptr_t greenlet, uintptr_t *frames, size_t max)
 size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags)
 {
     const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
-    if (state_may_be_freed(runtime))
+    if (!runtime->is_trusted || state_may_be_freed(runtime))
         return 0;
     uintptr_t waiting =
         place->pc == 0 ? gp_step_here.waiting : 0; // a wait that is over, of what is not on this stack yet

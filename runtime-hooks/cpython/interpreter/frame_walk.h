@@ -15,18 +15,27 @@
 #include "signal/language.h"
 
 typedef struct gp_cpython_runtime { // filled once, before the walker is registered
-    const gp_cpython_layout_t *layout;
-    void *(*thread_state)(void); // PyGILState_GetThisThreadState: pthread_getspecific() at its heart
-    int (*is_finalizing)(void);  // Py_IsFinalizing, which reads one word; NULL = not known
+    gp_cpython_layout_t *layout;    // the trial may still correct it: see layout_trial.h
+    bool is_trusted;                // else nothing is read by it
+    void *(*thread_state)(void);    // PyGILState_GetThisThreadState: pthread_getspecific() at its heart
+    int (*is_finalizing)(void);     // Py_IsFinalizing, which reads one word; NULL = not known
     void *(*interpreter)(void), *(*main_interpreter)(void); // PyInterpreterState_Get, _Main
     uintptr_t code_type;                                    // &PyCode_Type
     uintptr_t loop, loop_end;                               // _PyEval_EvalFrameDefault, half-open
+    uintptr_t cold, cold_end;                               // the part of it that a compiler put elsewhere; 0 = none
     uintptr_t generator_types[GP_CPYTHON_GENERATORS];       // 0 = there is none
     uintptr_t generator_frame;                              // in a generator
     _Atomic uintptr_t any_state;                            // some PyThreadState, 0 = none has been seen yet
 } gp_cpython_runtime_t;
 
 extern gp_cpython_runtime_t gp_cpython_runtime __attribute__((visibility("hidden")));
+
+// Does the calling thread run the main interpreter? From 3.12 on others have types of their own, and may have their own
+// lock, while definitions of methods are shared. Caller holds its interpreter's lock.
+static inline bool gp_cpython_is_main(void)
+{
+    return gp_cpython_runtime.interpreter() == gp_cpython_runtime.main_interpreter();
+}
 
 // A frame word: two marks, the instruction's index plus 1 (17 bits, all ones = beyond), the code object's address / 8.
 enum { GP_CPYTHON_CODE_BITS = 45, GP_CPYTHON_INDEX_MAX = (1 << 17) - 1 };
@@ -38,6 +47,7 @@ static inline uintptr_t gp_cpython_word_code(uintptr_t word)
 
 static inline uintptr_t gp_cpython_word(const gp_cpython_layout_t *layout, uintptr_t code, uintptr_t instruction)
 {
+    code &= ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS;
     int64_t index = ((int64_t)(instruction - code) - layout->code_instructions) / 2 + 1;
     if (index < 0 || index > GP_CPYTHON_INDEX_MAX)
         index = GP_CPYTHON_INDEX_MAX;

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Where CPython keeps what greenprof reads: offsets in bytes, for each minor version with the layout of its releases.
+// Where CPython keeps what greenprof reads: offsets in bytes.
 //
-// The core is built without Python's headers, so that one build serves every version; tests/python/test_layout.c
-// compares the row of the installed version with its headers. Source: Include/cpython/pystate.h,
-// Include/internal/pycore_frame.h, Include/cpython/code.h, unicodeobject.h of each version (offsetof).
+// The core is built without Python's headers, so that one build serves every version. From 3.12 on CPython publishes
+// most offsets at the head of _PyRuntime (_Py_DebugOffsets), in a form of each minor version; 3.11's are written down
+// here. A form holds where the sizes that it leads to are those of the type objects in memory: so a version that nobody
+// has seen is read by the newest form that fits, and refused where none does. What the interpreter does with its frames
+// is tried out once it runs (layout_trial.h). tests/python/test_layout.c compares with the headers of the installed
+// version. Source: Include/internal/pycore_debug_offsets.h (pycore_runtime.h before 3.14), Include/cpython/pystate.h,
+// code.h, unicodeobject.h, Include/internal/pycore_frame.h.
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { GP_CPYTHON_NONE = 0xffff }; // a field that this version does not have
@@ -14,7 +20,7 @@ enum gp_cpython_owner { // of a frame
     GP_CPYTHON_OWNER_THREAD = 0,
     GP_CPYTHON_OWNER_GENERATOR = 1,
     GP_CPYTHON_OWNER_FRAME_OBJECT = 2,
-    GP_CPYTHON_OWNER_C_STACK = 3, // 3.12 on: a shim below each entry from C, no code
+    GP_CPYTHON_OWNER_SHIM = 3, // 3.12 on: below each entry from C, no code; "of the interpreter" from 3.14 on
 };
 
 typedef struct gp_cpython_layout {
@@ -22,22 +28,26 @@ typedef struct gp_cpython_layout {
     // PyThreadState
     uint16_t state_cframe, state_root_cframe; // NONE: state_frame is there instead
     uint16_t state_frame;
+    uint16_t state_base; // 3.15 on: the outermost frame, a shim that lies in the state itself
     uint16_t state_chunk, state_top, state_native_id;
-    uint16_t state_profile; // c_profilefunc; c_profileobj is 16 further on
     uint16_t cframe_frame;
     // _PyInterpreterFrame; localsplus follows at frame_bytes
     uint16_t frame_code, frame_previous, frame_instruction, frame_owner, frame_bytes;
-    uint16_t frame_is_entry; // NONE where shims mark the entries
+    uint16_t frame_is_entry;  // NONE where shims mark the entries
+    uint16_t frame_stack_top; // how many slots are in use, or from 3.14 on the address behind them
     // PyCodeObject
     uint16_t code_locals, code_stack, code_first_line, code_file, code_name, code_lines, code_instructions;
     // PyASCIIObject, PyCompactUnicodeObject: sizes, that is where the text starts
     uint16_t text_ascii, text_compact;
+    // PyTupleObject.ob_item
+    uint16_t tuple_items;
     // Bytes of the evaluation loop's beginning in which the current frame may not be written yet.
     uint16_t entry_window;
-    // A called frame is current before its caller is written into it.
-    uint16_t late_previous;
-    // A suspended generator's gi_frame_state where it awaits; 0: its next instruction tells.
-    int16_t awaiting_state;
+    // gi_frame_state of a generator that has not begun and of one that runs: between them are those that are suspended,
+    // above are those that have ended.
+    int8_t generator_created, generator_running;
+    // That of a suspended one which awaits; generator_running: its next instruction tells.
+    int8_t generator_awaiting;
 } gp_cpython_layout_t;
 
 enum { // the same in all of them
@@ -49,7 +59,12 @@ enum { // the same in all of them
     GP_CPYTHON_CHUNK_SIZE = 8,
     GP_CPYTHON_CHUNK_TOP = 16,
     GP_CPYTHON_CHUNK_DATA = 24,
-    GP_CPYTHON_GENERATOR_STATE = -5, // a generator's gi_frame_state, from its frame
+    GP_CPYTHON_GENERATOR_STATE = -5,   // a generator's gi_frame_state, from its frame
+    GP_CPYTHON_REFERENCE_TAGS = 7,     // bits of a reference in a frame which are not of the address; 3.14 on
+    GP_CPYTHON_STATE_NEXT = 8,         // PyThreadState.next; .prev is its first
+    GP_CPYTHON_REFERENCES_BITS = 48,   // of ob_refcnt; flags are above, from 3.14 on
+    GP_CPYTHON_POINTS_TO_TOP = 0x030e, // first version of which frame_stack_top is an address
+    GP_CPYTHON_NEWEST = 0x030f,        // of which the form is written down; later ones are not read before their trial
 };
 
 enum gp_cpython_generator { // types of what has a frame of its own, or stands for one that has
@@ -62,5 +77,12 @@ enum gp_cpython_generator { // types of what has a frame of its own, or stands f
     GP_CPYTHON_GENERATORS
 };
 
-// The row of a version (PY_VERSION_HEX), NULL = not supported.
-const gp_cpython_layout_t *gp_cpython_layout_find(unsigned long version);
+typedef struct gp_cpython_seen {                             // in memory: what a layout is checked against
+    unsigned long version;                                   // PY_VERSION_HEX
+    const uint64_t *runtime;                                 // &_PyRuntime; NULL = it is not to be found
+    size_t code_size, tuple_size, generator_size, text_size; // tp_basicsize of the types
+} gp_cpython_seen_t;
+
+// The layout of the CPython that was seen. Not NULL at most once a process: it is in one place.
+// Returns NULL where it is not known: `why` is then the sentence that says so, without its subject.
+gp_cpython_layout_t *gp_cpython_layout_find(const gp_cpython_seen_t *seen, const char **why);

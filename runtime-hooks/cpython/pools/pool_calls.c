@@ -6,11 +6,12 @@
 
 #include "coro/registry.h"
 #include "exact_calls/call_events.h"
-#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_native.h"
+#include "greenlet/greenlet_run.h"
 #include "interpreter/api.h"
 #include "interpreter/spawn_site.h"
 #include "interpreter/task_step.h"
+#include "not_known.h"
 #include "profile/profile.h"
 
 static const char name[] = "greenprof"; // of our functions and capsules
@@ -64,10 +65,10 @@ static void end(const place_t *place)
     gp_py.error_restore(error[0], error[1], error[2]);
 }
 
-// self: (function, capsule)
-static gp_py_t *on_call(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+// The call that was handed over as `self`, (function, capsule), which is made by calling `function`.
+static gp_py_t *make(gp_py_t *self, gp_py_t *function, gp_py_t *args, gp_py_t *keywords)
 {
-    gp_py_t *function = gp_py.tuple_item(self, 0), *capsule = gp_py.tuple_item(self, 1);
+    gp_py_t *capsule = gp_py.tuple_item(self, 1);
     call_t *call = gp_py.capsule_pointer(capsule, name);
     if (call == NULL || call->coro == NULL || !is_wanted() || !matters(call->coro))
         return gp_py.call_with(function, args, keywords);
@@ -80,6 +81,13 @@ static gp_py_t *on_call(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
     gp_coro_retire(coro);
     return result;
 }
+
+static gp_py_t *on_call(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+{
+    return make(self, gp_py.tuple_item(self, 0), args, keywords);
+}
+
+static gp_py_method_t handed = {name, NULL, GP_PY_VARARGS | GP_PY_KEYWORDS, NULL};
 
 static void forget(gp_py_t *capsule)
 {
@@ -96,12 +104,11 @@ static gp_py_t *new_function(gp_py_method_t *definition, gp_py_t *self)
 // The function to be called instead of `function`. New reference, never NULL: where it cannot be, itself.
 static gp_py_t *hand_over(gp_py_t *function)
 {
-    static gp_py_method_t definition = {name, NULL, GP_PY_VARARGS | GP_PY_KEYWORDS, NULL};
-    definition.function = (void *)(uintptr_t)on_call;
+    handed.function = (void *)(uintptr_t)on_call;
     call_t *call = is_wanted() ? calloc(1, sizeof(*call)) : NULL;
     gp_py_t *capsule = call != NULL ? gp_py.capsule_new(call, name, forget) : NULL;
     gp_py_t *self = capsule != NULL ? gp_py.tuple_pack(2, function, capsule) : NULL,
-            *mine = new_function(&definition, self);
+            *mine = new_function(&handed, self);
     gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED, .spawner = mine != NULL ? gp_greenlet_spawner() : NULL};
     birth.spawn_site = birth.spawner != NULL ? gp_cpython_spawn_site() : 0;
     if (mine != NULL && (call->coro = gp_coro_new(&birth)) != NULL) {
@@ -141,12 +148,58 @@ static gp_py_t *call_with_handed(gp_py_t *real, gp_py_t *args, gp_py_t *keywords
     return result;
 }
 
-// _WorkItem.__init__(item, future, function, args, keywords)
+static bool is_tuple(gp_py_t *object, ptrdiff_t size)
+{
+    return gp_py_type(object) == gp_py.tuple_type && gp_py.tuple_size(object) == size;
+}
+
+// From 3.14 on there are executors whose workers hand the function on to another interpreter, where ours is not known.
+static bool has_interpreters;
+
+static bool may_hand_tasks(void)
+{
+    return has_interpreters || gp_py.dict_get(gp_py.module_dict(), "concurrent.futures.interpreter") == NULL;
+}
+
+// _WorkItem.__init__(item, future, function, args, keywords); from 3.14 on (item, future, (function, args, keywords))
 static gp_py_t *on_item(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
-    if (!is_wanted() || gp_py.tuple_size(args) != 5)
+    ptrdiff_t count = is_wanted() ? gp_py.tuple_size(args) : 0;
+    if (count == 5)
+        return call_with_handed(real, args, keywords, 2);
+    bool is_known = count == 0 || (count == 3 && is_tuple(gp_py.tuple_item(args, 2), 3));
+    static gp_not_known_t fact;
+    if (!is_known)
+        gp_not_known_tell(&fact,
+                          "pools of threads: not known in this version of Python, their calls belong to no request");
+    if (count != 3 || !is_tuple(gp_py.tuple_item(args, 2), 3) || !may_hand_tasks())
         return gp_py.call_with(real, args, keywords);
-    return call_with_handed(real, args, keywords, 2);
+    gp_py_t *task = with_handed(gp_py.tuple_item(args, 2), 0), *copy = NULL;
+    if (task != NULL)
+        copy = gp_py.tuple_pack(3, gp_py.tuple_item(args, 0), gp_py.tuple_item(args, 1), task);
+    gp_py_t *result = copy != NULL ? gp_py.call_with(real, copy, keywords) : NULL;
+    gp_py.drop(copy);
+    gp_py.drop(task);
+    return result;
+}
+
+// WorkerContext.run(context, (function, args, keywords)) of an executor with interpreters: this thread waits in it.
+static gp_py_t *on_interpreter(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
+{
+    gp_py_t *task = gp_py.tuple_size(args) == 2 ? gp_py.tuple_item(args, 1) : NULL;
+    gp_py_t *mine = task != NULL && is_tuple(task, 3) ? gp_py.tuple_item(task, 0) : NULL;
+    if (mine == NULL || gp_py_type(mine) != gp_py.builtin_type || gp_py_definition(mine) != &handed)
+        return gp_py.call_with(real, args, keywords);
+    gp_py_t *self = gp_py_builtin_self(mine), *copy = NULL, *result = NULL;
+    gp_py_t *plain =
+        gp_py.tuple_pack(3, gp_py.tuple_item(self, 0), gp_py.tuple_item(task, 1), gp_py.tuple_item(task, 2));
+    if (plain != NULL)
+        copy = gp_py.tuple_pack(2, gp_py.tuple_item(args, 0), plain);
+    if (copy != NULL)
+        result = make(self, real, copy, keywords);
+    gp_py.drop(copy);
+    gp_py.drop(plain);
+    return result;
 }
 
 // The last argument of a queue's put(), where it is a tuple of four: with its function handed over.
@@ -154,15 +207,15 @@ static gp_py_t *put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t a
 {
     ptrdiff_t count = gp_py.tuple_size(args);
     gp_py_t *item = count > 0 ? gp_py.tuple_item(args, count - 1) : NULL;
-    if (!is_wanted() || item == NULL || gp_py_type(item) != gp_py.tuple_type || gp_py.tuple_size(item) != 4)
+    if (!is_wanted() || item == NULL || !is_tuple(item, 4))
         return gp_py.call_with(real, args, keywords);
-    gp_py_t *handed = with_handed(item, at), *copy = NULL, *result = NULL;
-    if (handed != NULL)
-        copy = count == 1 ? gp_py.tuple_pack(1, handed) : gp_py.tuple_pack(2, gp_py.tuple_item(args, 0), handed);
+    gp_py_t *copied = with_handed(item, at), *copy = NULL, *result = NULL;
+    if (copied != NULL)
+        copy = count == 1 ? gp_py.tuple_pack(1, copied) : gp_py.tuple_pack(2, gp_py.tuple_item(args, 0), copied);
     if (copy != NULL)
         result = gp_py.call_with(real, copy, keywords);
     gp_py.drop(copy);
-    gp_py.drop(handed);
+    gp_py.drop(copied);
     return result;
 }
 
@@ -202,12 +255,15 @@ static void look(void)
 {
     enum { KINDS = GP_PY_VARARGS | GP_PY_KEYWORDS };
     static gp_py_method_t item = {name, NULL, KINDS, NULL}, tpool = {name, NULL, KINDS, NULL},
-                          gevent = {name, NULL, KINDS, NULL};
+                          gevent = {name, NULL, KINDS, NULL}, interpreter = {name, NULL, KINDS, NULL};
     static bool has_futures, has_futurist, has_gevent;
     item.function = (void *)(uintptr_t)on_item;
     tpool.function = (void *)(uintptr_t)on_tpool_put;
     gevent.function = (void *)(uintptr_t)on_gevent_put;
+    interpreter.function = (void *)(uintptr_t)on_interpreter;
     has_futures = has_futures || gp_pools_replace("concurrent.futures.thread", "_WorkItem", "__init__", &item, true);
+    has_interpreters = has_interpreters ||
+                       gp_pools_replace("concurrent.futures.interpreter", "WorkerContext", "run", &interpreter, true);
     has_futurist = has_futurist || gp_pools_replace("futurist._utils", "WorkItem", "__init__", &item, true);
     has_gevent = has_gevent || gp_pools_replace("gevent._threading", "Queue", "put", &gevent, true);
     gp_pools_replace("eventlet.tpool", "_reqq", "put", &tpool,

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "coro/registry.h"
 #include "model/kinds.h"
+#include "not_known.h"
 #include "signal/edge.h"
 #include "signal/region.h"
 #include "signal/ticks.h"
@@ -83,6 +84,13 @@ static prof_coro_t *found_grow(gp_thread_t *thread, const search_t *search, uint
     return coro;
 }
 
+// The runtime is not known, or not in this form.
+static void tell(void)
+{
+    static gp_not_known_t fact;
+    gp_not_known_tell(&fact, "stacks that no hook announced: of their coroutines no names, switches and waits");
+}
+
 // One that there is no memory to keep in mind is not made.
 static prof_coro_t *make(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
 {
@@ -97,6 +105,7 @@ static prof_coro_t *make(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
     if (coro == NULL)
         return NULL;
     *id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    tell();
     known[known_count++] = (found_t){.coro = coro, .id = *id};
     return coro;
 }

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
+#include "coro/lock.h"
 #include "coro/own_memory.h"
-#include "coro/registry.h"
-#include "coro/threads.h"
 #include "signal/language.h"
 #include "signal/spare_stack.h"
+#include "signal/thread.h"
 #include "unwind/unwind.h"
 
 enum {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The program closes descriptors that it does not know, as daemons do with all numbers that there are: greenprof's are
-// left open. It is told what it would be told without greenprof: nothing is open by that number.
+// The program closes descriptors that it does not know, as daemons do with all numbers that there are, and shells once
+// more what they have closed: greenprof's are left open. It is told what it would be told without greenprof: nothing is
+// open by that number. Where one of greenprof's has a low number for a moment, it is waited for (base/descriptors.h).
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/descriptors.h"
@@ -14,6 +17,8 @@
 #include "greenprof/prof.h"
 #include "process/raw_call.h"
 #include "signal/clock_engine.h"
+
+enum { LOW_STEP_NS = 50000, LOW_STEPS = 1000 };
 
 typedef int close_t(int);
 typedef void closefrom_t(int);
@@ -30,9 +35,41 @@ static bool close_spares(int fd)
     return is_own;
 }
 
+// As long as a thread of greenprof's may wait for a processor; then one has left the moment in another way.
+static void close_lets_low_ones_by(void)
+{
+    const struct timespec pause = {.tv_nsec = LOW_STEP_NS};
+    if (atomic_load_explicit(&gp_descriptors_low, memory_order_acquire) == 0 || !gp_process_is_mine())
+        return;
+    for (int i = 0; i < LOW_STEPS; i++) {
+        if (atomic_load_explicit(&gp_descriptors_low, memory_order_acquire) == 0)
+            return;
+        gp_raw_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0);
+    }
+    atomic_store_explicit(&gp_descriptors_low, 0, memory_order_release);
+}
+
+PROF_API int dup2(int from, int to)
+{
+    close_lets_low_ones_by();
+#ifdef SYS_dup2
+    return (int)gp_raw_answer(gp_raw_call(SYS_dup2, from, to, 0, 0, 0));
+#else
+    return from == to ? (fcntl(from, F_GETFD) < 0 ? -1 : to)
+                      : (int)gp_raw_answer(gp_raw_call(SYS_dup3, from, to, 0, 0, 0));
+#endif
+}
+
+PROF_API int dup3(int from, int to, int flags)
+{
+    close_lets_low_ones_by();
+    return (int)gp_raw_answer(gp_raw_call(SYS_dup3, from, to, flags, 0, 0));
+}
+
 PROF_API int close(int fd)
 {
     static close_t *_Atomic next;
+    close_lets_low_ones_by();
     if (close_spares(fd)) {
         errno = EBADF;
         return -1;
@@ -61,6 +98,7 @@ static unsigned close_next_spared(unsigned fd)
 static long close_all(unsigned first, unsigned last)
 {
     unsigned spared;
+    close_lets_low_ones_by();
     while ((spared = close_next_spared(first)) <= last && spared != UINT_MAX) {
         long result = spared != first ? gp_raw_call(SYS_close_range, first, spared - 1, 0, 0, 0) : 0;
         if (result != 0 || spared == last)

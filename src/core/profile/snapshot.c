@@ -7,6 +7,7 @@
 #include "collect/functions.h"
 #include "coro/process_id.h"
 #include "exact/recorder.h"
+#include "not_known.h"
 #include "profile/profile.h"
 #include "profile/profile_pool.h"
 #include "signal/slice.h"
@@ -14,6 +15,7 @@
 typedef struct owned { // a snapshot and what it points to
     gp_snapshot_t snapshot;
     uint64_t counters[GP_COUNTER_COUNT];
+    const char *not_known[GP_NOT_KNOWN_LISTED + 1];
 } owned_t;
 
 void gp_profile_snapshot_free(gp_snapshot_t *snapshot)
@@ -207,6 +209,8 @@ static int fill(owned_t *owned, prof_t *profile)
     owned->counters[GP_COUNTER_TREE_FULL] = profile->tree.crowded;
     owned->snapshot.counters = owned->counters;
     owned->snapshot.counter_count = GP_COUNTER_COUNT;
+    gp_not_known_list(owned->not_known);
+    owned->snapshot.not_known = owned->not_known;
     return error;
 }
 

@@ -15,12 +15,13 @@
 #include "base/number.h"
 #include "capture/closing_line.h"
 #include "capture/write_parts.h"
+#include "not_known.h"
 #include "session/budget.h"
 #include "session/follow.h"
 #include "settings.h"
 #include "signal/mask.h"
 
-enum { PATIENCE_MS = 100 };
+enum { PATIENCE_MS = 100, NOTE_SIZE = 1536 };
 
 typedef struct asked { // GREENPROF_SAY: DEVICE:INODE:end|failure:NAME
     uint64_t device, inode;
@@ -106,7 +107,10 @@ static const char *note(const gp_closing_t *closing, char *text, size_t size)
     struct rusage usage;
     bool worked =
         getrusage(RUSAGE_CHILDREN, &usage) == 0 && (usage.ru_utime.tv_sec > 0 || usage.ru_utime.tv_usec >= 1000);
-    size_t used = (size_t)budget_note(closing, text, size);
+    char budget[NOTE_SIZE / 4];
+    size_t used = gp_not_known_words(text, size / 2);
+    if (budget_note(closing, budget, sizeof(budget)) > 0)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", budget);
     if (closing->is_sandboxed)
         used += (size_t)snprintf(text + used, size - used, "%srecorded up to the sandbox that the program has entered",
                                  used > 0 ? ", " : "");
@@ -130,7 +134,7 @@ static const char *note(const gp_closing_t *closing, char *text, size_t size)
 void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing)
 {
     static bool is_said;
-    char line[GP_CLOSING_LINE_SIZE], text[384];
+    char line[GP_CLOSING_LINE_SIZE], text[NOTE_SIZE];
     asked_t asked;
     if (is_said || !read_asked(&asked))
         return;

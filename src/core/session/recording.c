@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/main_file.h"
 #include "base/number.h"
 #include "base/secret.h"
@@ -19,7 +20,7 @@
 #include "coro/coro_name.h"
 #include "coro/spawn.h"
 #include "model/size_limit.h"
-#include "session/budget.h"
+#include "not_known.h"
 #include "settings.h"
 #include "signal/language.h"
 #include "signal/ticks.h"
@@ -110,6 +111,7 @@ static void forget_written(gp_recording_t *recording)
     recording->site_room = 0;
     recording->modules_written = 0;
     recording->functions_written = 0;
+    recording->told = NULL;
     recording->ledgers_lost = 0;
 }
 
@@ -181,8 +183,18 @@ static void write_functions(gp_recording_t *recording)
     }
 }
 
+static void write_not_known(gp_recording_t *recording)
+{
+    gp_not_known_look();
+    const gp_not_known_t *latest = gp_not_known_latest();
+    for (const gp_not_known_t *fact = latest; fact != NULL && fact != recording->told; fact = fact->next)
+        gp_recording_text(recording, GP_NOT_KNOWN_KEY, fact->text, strlen(fact->text));
+    recording->told = latest;
+}
+
 void gp_recording_definitions(gp_recording_t *recording)
 {
+    write_not_known(recording);
     write_modules(recording);
     write_functions(recording);
 }
@@ -286,7 +298,7 @@ void gp_recording_name_thread(gp_thread_t *thread)
     if (name_by_language(thread))
         return;
     snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)thread->tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY, 0);
     if (fd < 0)
         return; // gone: it keeps the name it had
     ssize_t length = read(fd, name, sizeof(name) - 1);
@@ -390,7 +402,7 @@ void gp_recording_meta(gp_recording_t *recording)
     gp_main_file(text);
     if (text[0] != '\0')
         gp_recording_text(recording, "exe", text, strlen(text));
-    FILE *file = fopen("/proc/self/cmdline", "re");
+    FILE *file = gp_descriptor_file("/proc/self/cmdline");
     if (file != NULL) {
         size_t got = fread(text, 1, sizeof(text) - 1, file);
         fclose(file);
@@ -402,9 +414,9 @@ void gp_recording_meta(gp_recording_t *recording)
     const char *service = gp_setting(GP_SETTING_SERVICE);
     if (service != NULL)
         gp_recording_text(recording, "service", service, strlen(service));
-    if (gp_budget_ppm() != 0) {
+    if (recording->budget_ppm != 0) {
         char percent[GP_NUMBER_SIZE];
-        snprintf(text, sizeof(text), "%s%%", gp_number_write(percent, gp_budget_ppm(), 4));
+        snprintf(text, sizeof(text), "%s%%", gp_number_write(percent, recording->budget_ppm, 4));
         gp_recording_text(recording, "budget", text, strlen(text));
     }
     snprintf(text, sizeof(text), "%s", prof_version(NULL, NULL, NULL));

@@ -17,8 +17,10 @@ typedef struct gp_recording {
     uint64_t start_ticks; // the moment that the header has
     size_t modules_written;
     uint32_t functions_written;
-    uint32_t *site_stacks; // by number of a creation site (coro/spawn.h): its stack, 0 = not written
+    const struct gp_not_known *told; // the latest fact that is written (not_known.h)
+    uint32_t *site_stacks;           // by number of a creation site (coro/spawn.h): its stack, 0 = not written
     size_t site_room;
+    uint32_t budget_ppm;   // what it may cost, millionths; 0 = there is no budget
     uint64_t ledgers_lost; // reports of ledgers that there was no room for, and that are not made again
     // It writes each coroutine once by itself; else coroutines remember that they are written, which is for one
     // recording.
@@ -53,7 +55,7 @@ void gp_recording_text(gp_recording_t *recording, const char *key, const char *v
 void gp_recording_meta(gp_recording_t *recording);
 void gp_recording_labels(gp_recording_t *recording);
 
-// Modules and functions that were found since the last call.
+// Modules, functions and what is not known of runtimes (not_known.h), as far as found since the last call.
 void gp_recording_definitions(gp_recording_t *recording);
 
 // A coroutine.

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "collect/sampler.h"
+#include "collect/cpu_time.h"
+#include "collect/open_sleep.h"
 #include "collect/sleepers.h"
 #include "collect/thread_off.h"
 #include "coro/coro_ledger.h"
@@ -103,7 +104,7 @@ void gp_session_take_thread(gp_thread_t *thread)
 {
     uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
     if (cpu_ns == 0)
-        cpu_ns = gp_sampler_thread_cpu_ns(thread->tid);
+        cpu_ns = gp_cpu_time_thread(thread->tid);
     if (cpu_ns != thread->session.cpu_ns) { // idle threads cost nothing
         thread->session.cpu_ns = cpu_ns;
         unsigned age = thread->session.name_age++; // threads get their names early
@@ -215,7 +216,7 @@ static void set_times(gp_activity_record_t *record, const gp_activity_mark_t *ma
         if (current != mark->coro)
             return;
         off_ns += open_ns > used_ns ? open_ns - used_ns : 0;
-        blocked_ns += gp_sleepers_open_ns(thread, mark->coro, mark->left);
+        blocked_ns += gp_open_sleep_ns(thread, mark->coro, mark->left);
     }
     gp_activity_set_times(record, off_ns, blocked_ns);
 }

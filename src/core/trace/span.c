@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "trace/span.h"
+#include "coro/announce.h"
 
 #include <string.h>
 #include <time.h>

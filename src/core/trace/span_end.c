@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "coro/announce.h"
 #include "coro/registry.h"
 #include "coro/shown.h"
 #include "greenprof/trace.h"

@@ -8,12 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "coro/coro_ledger.h"
 #include "model/span_kind.h"
 #include "signal/sample.h"
 #include "signal/thread.h"
-#include "trace/span.h"
+#include "trace/span_wants.h"
 
 enum {
+    GP_SPAN_NAME_MAX = 255,
+    GP_SPAN_TEXT_MAX = 1000, // name and fields together
+    GP_SPAN_FIELDS_MAX = 16,
+    GP_SPAN_KEY_MAX = 64,
     GP_SPAN_SLOT_CHUNK_LOG2 = 8,                            // slots that are mapped at a time
     GP_SPAN_SLOT_INDEX_BITS = GP_SPAN_SLOT_CHUNK_LOG2 + 10, // spans that may be open at a time: 262,144
 };

@@ -10,6 +10,7 @@
 //    "sampled_ns": N, "samples": N,             what the on-CPU samples say,
 //    "cpu_ns": N,                               of that exact CPU time; absent where it is not known
 //    "counters": {NAME: N, ...},                losses by reason, capture/format.h
+//    "not_known": [TEXT, ...],                  of runtimes, and what is not seen of them; absent: nothing
 //    "mappings": [{"path", "build_id", "start": "0x...", "end": "0x..."}, ...],
 //    "frames": [{"function", "file", "line", "first_line", "module", "mapping": index,
 //                "address": "0x...", "inlined": true, "pseudo": true}, ...],
@@ -89,6 +90,18 @@ static void put_counters(gp_json_t *json, const gp_report_t *report)
         if (gp_counter_name(i) != NULL)
             gp_json_key_uint(json, gp_counter_name(i), report->counters[i]);
     gp_json_close(json, '}');
+}
+
+static void put_not_known(gp_json_t *json, const gp_report_t *report)
+{
+    if (report->not_known == NULL || report->not_known[0] == NULL)
+        return;
+    gp_json_line(json);
+    gp_json_key(json, "not_known");
+    gp_json_open(json, '[');
+    for (size_t i = 0; report->not_known[i] != NULL; i++)
+        gp_json_text(json, report->not_known[i]);
+    gp_json_close(json, ']');
 }
 
 static void put_mapping(gp_json_t *json, const gp_mapping_t *mapping)
@@ -199,6 +212,7 @@ static void put_head(gp_json_t *json, const gp_report_t *report)
     put_known_uint(json, "cpu_ns", report->cpu_ns);
     put_number(json, "samples", report->samples, report->is_unknown);
     put_counters(json, report);
+    put_not_known(json, report);
 }
 
 static int put_part(void *context, const gp_row_t *rows, size_t count)

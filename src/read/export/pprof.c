@@ -326,6 +326,8 @@ static void write_head(pprof_t *pprof)
     for (uint32_t i = 0; i < report->counter_count; i++)
         if (report->counters[i] > 0 && gp_counter_name(i) != NULL)
             write_comment_number(pprof, gp_counter_name(i), report->counters[i]);
+    for (size_t i = 0; report->not_known != NULL && report->not_known[i] != NULL; i++)
+        write_comment(pprof, report->not_known[i]);
 }
 
 static int write_part(void *context, const gp_row_t *rows, size_t count)

@@ -134,6 +134,10 @@ static int on_meta(void *context, const char *key, size_t key_len, const char *v
     gp_dataset_meta_t meta = {gp_arena_text(&dataset->arena, key, key_len),
                               gp_arena_text(&dataset->arena, value, value_len), value_len};
 
+    for (size_t i = 0; i < dataset->meta_count && meta.key != NULL && meta.value != NULL; i++) // of several captures
+        if (strcmp(dataset->metas[i].key, meta.key) == 0 && strcmp(meta.key, GP_NOT_KNOWN_KEY) == 0 &&
+            strcmp(dataset->metas[i].value, meta.value) == 0)
+            return 0;
     if (meta.key == NULL || meta.value == NULL ||
         gp_grow(&dataset->metas, &dataset->meta_capacity, dataset->meta_count, sizeof(*dataset->metas)) < 0)
         return -ENOMEM;

@@ -196,8 +196,9 @@ typedef struct gp_report {
     const char *root_by;         // what a page puts at the root first: "coroutine", "trace"; NULL = nothing
     const uint64_t *counters;    // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;
-    uint64_t process_cpu_ns; // of the whole program, by the kernel; 0 = not known
-    double own_share;        // of it that greenprof itself took besides; 0 = not known
+    const char *const *not_known; // of runtimes, and what is not seen of them: texts, then NULL; NULL = nothing
+    uint64_t process_cpu_ns;      // of the whole program, by the kernel; 0 = not known
+    double own_share;             // of it that greenprof itself took besides; 0 = not known
     // Exact mode: what was counted, by caller and callee; a pair may come more than once. Rows of a profile are its
     // calls as well, rows of a capture are samples all the same.
     bool exact_calls; // call counts are real, else they are numbers of samples

@@ -185,6 +185,18 @@ static gp_report_t *finish(capture_report_t *from)
     return report;
 }
 
+// The facts of a capture, as a list.
+static const char *const *list_not_known(const capture_report_t *from)
+{
+    const gp_dataset_t *dataset = from->dataset;
+    const char **list = gp_arena_alloc(&from->builder->arena, (dataset->meta_count + 1) * sizeof(*list));
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->meta_count && list != NULL; i++)
+        if (strcmp(dataset->metas[i].key, GP_NOT_KNOWN_KEY) == 0)
+            list[count++] = gp_arena_text(&from->builder->arena, dataset->metas[i].value, dataset->metas[i].value_len);
+    return list; // what was allocated is zeroed: it ends with NULL
+}
+
 static int describe(const capture_report_t *from)
 {
     const gp_dataset_t *dataset = from->dataset;
@@ -204,6 +216,7 @@ static int describe(const capture_report_t *from)
     report->title = gp_arena_text(&from->builder->arena, name, strlen(name));
     report->counters = gp_arena_copy(&from->builder->arena, dataset->counters, sizeof(dataset->counters));
     report->counter_count = GP_COUNTER_COUNT;
+    report->not_known = list_not_known(from);
     report->process_cpu_ns = dataset->totals.process_cpu_ns;
     report->own_share = gp_losses_own_share(dataset);
     return report->title != NULL && report->counters != NULL ? 0 : -ENOMEM;

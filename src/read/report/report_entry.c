@@ -16,6 +16,14 @@ static const char *const runtimes[] = {
     "std::",
 };
 
+// Where no function of the program's own is: the runtimes' libraries, and those of C and C++ that they wait in.
+static const char *const libraries[] = {
+    "libboost_", "libfolly", "libc.so", "libpthread.so", "ld-linux", "libstdc++.so", "libgcc_s.so", "libc++",
+};
+
+// What coroutines of the runtime itself run: its dispatcher.
+static const char *const dispatchers[] = {"boost::fibers::", "boost::asio::", "folly::"};
+
 // What a character adds to the depth of template arguments. It is not the first of its name.
 static int template_step(const char *at)
 {
@@ -48,13 +56,19 @@ static const char *qualified_name(const char *function)
     return start;
 }
 
-bool gp_report_is_runtimes(const char *function)
+static bool begins_with(const char *text, const char *const *beginnings, size_t count)
 {
-    const char *name = qualified_name(function);
-    for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++)
-        if (strncmp(name, runtimes[i], strlen(runtimes[i])) == 0)
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(text, beginnings[i], strlen(beginnings[i])) == 0)
             return true;
     return false;
+}
+
+#define BEGINS_WITH(text, list) begins_with(text, list, sizeof(list) / sizeof(*(list)))
+
+bool gp_report_is_runtimes(const char *function)
+{
+    return BEGINS_WITH(qualified_name(function), runtimes);
 }
 
 static bool is_runtimes(const gp_symbol_t *symbol)
@@ -68,6 +82,13 @@ static const gp_symbol_t *symbol_at(const gp_dataset_t *dataset, gp_symbolizer_t
 {
     uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(loc));
     return gp_symbolizer_resolve(symbolizer, gp_report_module(dataset, symbolizer, number), GP_LOC_OFFSET(loc));
+}
+
+static bool is_in_library(const gp_dataset_t *dataset, gp_loc_t loc)
+{
+    uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(loc));
+    const char *path = number != GP_INDEX_NONE ? dataset->modules[number].path : "", *slash = strrchr(path, '/');
+    return BEGINS_WITH(slash != NULL ? slash + 1 : path, libraries);
 }
 
 static bool is_code(gp_loc_t loc)
@@ -91,12 +112,28 @@ static const gp_symbol_t *first_own(const gp_dataset_t *dataset, const gp_datase
 {
     const gp_symbol_t *own = NULL;
     for (size_t i = stack->depth; i > 0 && own == NULL && is_code(stack->frames[i - 1]); i--) {
+        bool is_library = is_in_library(dataset, stack->frames[i - 1]);
         const gp_symbol_t *symbol = symbol_at(dataset, symbolizer, stack->frames[i - 1]);
-        if (symbol == NULL || (i == stack->depth && !is_runtimes(gp_symbol_outermost(symbol))))
+        if (symbol == NULL && is_library)
+            continue;
+        if (symbol == NULL || (i == stack->depth && !is_library && !is_runtimes(gp_symbol_outermost(symbol))))
             return NULL;
-        own = own_function(symbol);
+        own = is_library ? NULL : own_function(symbol);
     }
     return own;
+}
+
+// Of a stack without any such function, the first one that says what the runtime does on it. NULL = none does.
+static const gp_symbol_t *first_of_runtime(const gp_dataset_t *dataset, const gp_dataset_stack_t *stack,
+                                           gp_symbolizer_t *symbolizer)
+{
+    const gp_symbol_t *found = NULL;
+    for (size_t i = stack->depth; i > 0 && found == NULL && is_code(stack->frames[i - 1]); i--)
+        for (const gp_symbol_t *symbol = symbol_at(dataset, symbolizer, stack->frames[i - 1]); symbol != NULL;
+             symbol = symbol->outer)
+            if (BEGINS_WITH(qualified_name(symbol->function), dispatchers))
+                found = symbol;
+    return found;
 }
 
 // Of an entry function's parameters the first that is a lambda, "main::{lambda(int)#3}": the whole of its name.
@@ -153,9 +190,12 @@ bool gp_report_coro_entry(const gp_dataset_t *dataset, uint32_t coro, gp_symboli
     if (one->record.entry == 0 || GP_LOC_MODULE(one->record.entry) == GP_MODULE_PSEUDO)
         return false;
     const char *entry = gp_report_loc_name(dataset, symbolizer, one->record.entry);
-    if (gp_report_is_runtimes(entry))
-        write_own(first_own(dataset, &dataset->stacks[one->stack], symbolizer), entry, text, size);
-    else
+    if (gp_report_is_runtimes(entry)) {
+        const gp_dataset_stack_t *stack = &dataset->stacks[one->stack];
+        const gp_symbol_t *own = first_own(dataset, stack, symbolizer);
+        bool has_lambda = strstr(entry, "{lambda(") != NULL;
+        write_own(own != NULL || has_lambda ? own : first_of_runtime(dataset, stack, symbolizer), entry, text, size);
+    } else
         snprintf(text, size, "%s", entry);
     return true;
 }

@@ -210,6 +210,17 @@ static int add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot, const
     return result == 0 ? add_unsampled(builder, kinds) : result;
 }
 
+static const char *const *copy_not_known(gp_builder_t *builder, const char *const *texts)
+{
+    size_t count = 0;
+    while (texts != NULL && texts[count] != NULL)
+        count++;
+    const char **list = gp_arena_alloc(&builder->arena, (count + 1) * sizeof(*list)); // zeroed
+    for (size_t i = 0; i < count && list != NULL; i++)
+        list[i] = gp_arena_text(&builder->arena, texts[i], strlen(texts[i]));
+    return list;
+}
+
 gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wants, gp_symbolizer_t *symbolizer)
 {
     gp_builder_t *builder = gp_builder_create(symbolizer, wants);
@@ -234,6 +245,7 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
     report->counters =
         gp_arena_copy(&builder->arena, snapshot->counters, snapshot->counter_count * sizeof(*snapshot->counters));
     report->counter_count = snapshot->counter_count;
+    report->not_known = copy_not_known(builder, snapshot->not_known);
     if (report->title == NULL || report->counters == NULL) {
         report = NULL;
         goto out;

@@ -340,9 +340,55 @@ def run_c_coroutine():
     return libc.swapcontext(contexts[0], contexts[1])
 
 
+class Interpreters:
+    """Python's own module for them, by whatever name."""
+    def __init__(self):
+        try:
+            import _interpreters as module
+            self.create = lambda isolated: module.create("isolated" if isolated else "legacy")
+            self.run = module.exec
+        except ImportError:
+            import _xxsubinterpreters as module
+            self.create, self.run = lambda isolated: module.create(isolated=isolated), module.run_string
+        self.destroy = module.destroy
+
+
+@program
+def interpreters_with_own_locks():
+    """Two at once beside the main one, tasks in each."""
+    code = """
+import asyncio
+async def add(n):
+    s = 0
+    for i in range(n):
+        s += sum(range(200))
+        await asyncio.sleep(0)
+    return s
+async def main():
+    assert await asyncio.gather(add(60), add(70)) == [60 * 19900, 70 * 19900]
+asyncio.run(main())
+"""
+    interpreters = Interpreters()
+
+    def run(_):
+        for _ in range(4):
+            interpreter = interpreters.create(True)
+            interpreters.run(interpreter, code)
+            interpreters.destroy(interpreter)
+        return "done"
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(8):
+        exec(code, {})
+    for thread in threads:
+        thread.join()
+    print("over")
+
+
 @program
 def sub_interpreters():
-    import _xxsubinterpreters as interpreters
+    interpreters = Interpreters()
     try:
         import greenlet
         greenlet.greenlet(fib).switch(5)
@@ -358,8 +404,8 @@ assert fib(12) == 144
 thread.join()
 """
     for i in range(12):
-        interpreter = interpreters.create(isolated=False)
-        interpreters.run_string(interpreter, code)
+        interpreter = interpreters.create(False)
+        interpreters.run(interpreter, code)
         interpreters.destroy(interpreter)
         print(run_c_coroutine(), in_threads(2, lambda i: run_c_coroutine()))
 

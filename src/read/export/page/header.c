@@ -75,6 +75,15 @@ static void put_counters(const gp_report_t *report, gp_json_t *json)
     gp_json_close(json, ']');
 }
 
+static void put_not_known(const gp_report_t *report, gp_json_t *json)
+{
+    gp_json_key(json, "not_known");
+    gp_json_open(json, '[');
+    for (size_t i = 0; report->not_known != NULL && report->not_known[i] != NULL; i++)
+        gp_json_text(json, report->not_known[i]);
+    gp_json_close(json, ']');
+}
+
 static void put_endpoints(const gp_page_writer_t *writer, gp_json_t *json)
 {
     const gp_requests_t *requests = writer->page != NULL ? writer->page->requests : NULL;
@@ -181,6 +190,7 @@ void gp_page_header(const gp_page_writer_t *writer, gp_json_t *json)
     put_totals(writer, json);
     put_sides(writer, json);
     put_counters(writer->report, json);
+    put_not_known(writer->report, json);
     gp_json_key(json, "notes");
     gp_json_open(json, '[');
     for (size_t i = 0; i < writer->note_count; i++)

@@ -36,7 +36,7 @@ class Chrome {
     }
 
     header() {
-        const { app } = this, losses = app.store.head.counters.filter((counter) => counter[3]).length;
+        const { app } = this, { counters, not_known } = app.store.head, losses = counters.filter((counter) => counter[3]).length + not_known.length;
         const button = (/** @type {string} */ text, /** @type {string} */ key, /** @type {string} */ help, /** @type {() => void} */ run) =>
             el("button", { type: "button", title: help, onclick: run }, text, ...(key ? [el("kbd", { text: key })] : []));
         this.undo = button("undo", "u", "take back the last change", () => app.undo());

@@ -45,6 +45,7 @@
  * @property {string} [root] what stands at the root first
  * @property {boolean} [delays_known] false: nothing reported when coroutines became ready
  * @property {[string, number, string, boolean][]} counters
+ * @property {string[]} not_known of runtimes: each is a loss
  * @property {string[]} notes
  * @property {string[]} names
  * @property {string[]} files

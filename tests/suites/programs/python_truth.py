@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""CPU time of known amount in each kind of Python code. Prints EXPECT lines: function, seconds; and TASK lines: coroutine,
+function, which belong together. Argument: plain, asyncio, greenlet, eventlet, gevent or calls."""
+import collections
+import sys
+import threading
+import time
+
+booked = collections.Counter()
+tasks = set()
+
+
+def burn(name, ms):
+    begin = time.thread_time_ns()
+    while time.thread_time_ns() < begin + ms * 1000000:
+        for _ in range(200):
+            pass
+    booked[name] += time.thread_time_ns() - begin
+
+
+def numbers(n):
+    for i in range(n):
+        burn("numbers", 10)
+        yield i
+
+
+def delegated(n):
+    yield from numbers(n)
+
+
+def deep(n):
+    return deep(n - 1) if n else burn("deep", 200)
+
+
+def in_thread():
+    burn("in_thread", 200)
+
+
+def in_method():
+    class Number:
+        def __eq__(self, other):
+            burn("in_method", 200)
+            return True
+    return Number() == 1
+
+
+def in_key(_):
+    burn("in_key", 200)
+
+
+def plain():
+    assert sum(delegated(20)) == 190
+    deep(900)
+    in_method()
+    sorted([1], key=in_key)
+    threads = [threading.Thread(target=in_thread) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def work(name, ms):
+    tasks.add((name, name))
+    for _ in range(20):
+        burn(name, ms)
+        pause()
+
+
+def alpha():
+    work("alpha", 10)
+
+
+def beta():
+    work("beta", 20)
+
+
+async def inner(name, ms):
+    burn(name, ms)
+    await asyncio.sleep(0)
+
+
+async def first():
+    for _ in range(20):
+        await inner("first", 10)
+
+
+async def second():
+    for _ in range(20):
+        await inner("second", 20)
+
+
+def handed():
+    burn("handed", 200)
+
+
+async def begins():
+    burn("begins", 100)
+    await asyncio.sleep(0.01)
+    burn("begins", 100)
+
+
+async def gathers():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(first())
+        group.create_task(second())
+    await asyncio.gather(asyncio.to_thread(handed), *(asyncio.create_task(first(), name=f"named_{i}") for i in range(2)))
+    if hasattr(asyncio, "eager_task_factory"):
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+    await asyncio.gather(begins(), begins())
+
+
+def run_asyncio():
+    global asyncio
+    import asyncio
+    tasks.update([("first", "first"), ("second", "second"), ("named_0", "first"), ("named_1", "first"), ("begins", "begins")])
+    asyncio.run(gathers())
+
+
+def run_greenlet():
+    global pause
+    import greenlet
+    pause = greenlet.getcurrent().switch
+    waiting = [greenlet.greenlet(alpha), greenlet.greenlet(beta)]
+    while waiting:
+        for one in waiting:
+            one.switch()
+        waiting = [one for one in waiting if not one.dead]
+
+
+def run_eventlet():
+    global pause
+    import eventlet
+    pause = eventlet.sleep
+    pool = eventlet.GreenPool()
+    pool.spawn(alpha)
+    pool.spawn(beta)
+    pool.waitall()
+
+
+def run_gevent():
+    global pause
+    import gevent
+    pause = gevent.sleep
+    gevent.joinall([gevent.spawn(alpha), gevent.spawn(beta)])
+
+
+def leaf(i):
+    return i + 1
+
+
+def generator():
+    for i in range(50):
+        yield leaf(i)
+
+
+def calls():
+    for _ in range(50):
+        assert len(list(generator())) == 50
+    print("CALLS leaf 2500\nCALLS generator 2550\nCALLS calls 1")
+
+
+kind = sys.argv[1]
+pause = None
+{"plain": plain, "calls": calls}.get(kind, globals().get("run_" + kind))()
+for function, ns in booked.items():
+    print("EXPECT", function, ns / 1e9)
+for task, function in sorted(tasks):
+    print("TASK", task, function)

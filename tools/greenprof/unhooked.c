@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "unhooked.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cpython/interpreter/known.h"
+#include "patch/elf_symbols.h"
+#include "unhooked/forms.h"
+
+static bool defines(const void *object, const char *name)
+{
+    uint64_t address;
+    return gp_elf_exported(object, name, &address);
+}
+
+static const void *variable(const void *object, const char *name, size_t bytes)
+{
+    uint64_t address;
+    return gp_elf_exported(object, name, &address) ? gp_elf_at(object, address, bytes) : NULL;
+}
+
+static bool is_unknown_python(const gp_elf_image_t *image, char *text, size_t size)
+{
+    return defines(image, GP_CPYTHON_LOOP) && gp_cpython_is_unknown(variable, image, text, size);
+}
+
+bool gp_unhooked_in(const char *path, size_t number, char *text, size_t size)
+{
+    const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
+    gp_elf_image_t image;
+    if (gp_elf_map(path, &image) != 0)
+        return false;
+    bool is = is_unknown_python(&image, text, size);
+    size_t found = is;
+    is = is && number == 0;
+    for (const gp_form_t *form = gp_forms; form->title != NULL && !is; form++) {
+        if (!gp_form_is(form, file, defines, &image) || found++ != number)
+            continue;
+        snprintf(text, size, "%s: %s", form->title, form->unseen);
+        is = true;
+    }
+    gp_elf_unmap(&image);
+    return is;
+}
+
+bool gp_unhooked_is_python(const char *path)
+{
+    char text[256];
+    gp_elf_image_t image;
+    if (gp_elf_map(path, &image) != 0)
+        return false;
+    bool is = is_unknown_python(&image, text, sizeof(text));
+    gp_elf_unmap(&image);
+    return is;
+}
