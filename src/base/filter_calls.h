@@ -154,3 +154,17 @@ enum { GP_CALL_FD = INT_MAX, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(SPARED, unlinkat, GP_CALL_FD, GP_CALL_POINTER, 0, 0, 0, 0) \
     CALL(SPARED, wait4, 0x7fffffff, 0, __WCLONE, 0, 0, 0)
 // clang-format on
+
+typedef struct gp_filter_call {
+    enum gp_filter_need need;
+    long number;
+    const char *name;
+    uint64_t arguments[6];
+} gp_filter_call_t;
+
+// The rows, GP_FILTER_CALL_ROWS of them.
+extern const gp_filter_call_t gp_filter_calls[];
+
+#define GP_FILTER_CALL_ONE(need, name, ...) +1
+enum { GP_FILTER_CALL_ROWS = GP_FILTER_CALLS(GP_FILTER_CALL_ONE) };
+#undef GP_FILTER_CALL_ONE
