@@ -81,7 +81,8 @@ _Static_assert((int)GP_RING_FILE_TRUNCATED == (int)GP_UNWIND_TRUNCATED &&
                    (int)GP_RING_FILE_INCOMPLETE == (int)GP_UNWIND_INCOMPLETE &&
                    (int)GP_RING_FILE_SWITCHING == (int)GP_SAMPLE_SWITCHING &&
                    (int)GP_RING_FILE_BLIND == (int)GP_SAMPLE_BLIND &&
-                   (int)GP_RING_FILE_NOT_STARTED == (int)GP_SAMPLE_NOT_STARTED,
+                   (int)GP_RING_FILE_NOT_STARTED == (int)GP_SAMPLE_NOT_STARTED &&
+                   (int)GP_RING_FILE_HELD_BACK == (int)GP_SAMPLE_HELD_BACK,
                "as in the ring file");
 _Static_assert(sizeof(gp_ring_file_t) % 4096 == 0 && sizeof(gp_ring_file_header_t) <= 4096, "slots are whole pages");
 

@@ -143,6 +143,12 @@ static bool is_alive(const gp_timer_t *timer)
     return perf_is_there(event_of(timer));
 }
 
+static uint64_t perf_overdue_ns(const gp_timer_t *timer, uint64_t used_ns, uint64_t cpu_ns)
+{
+    (void)cpu_ns;
+    return gp_timer_beyond_ns(timer, used_ns);
+}
+
 static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
 {
     // Source: fcntl(2) F_SETSIG: si_code is a POLL_* value and si_fd the descriptor.
@@ -160,4 +166,5 @@ const gp_clock_engine_t gp_clock_perf = {
     .set_interval = set_interval,
     .is_alive = is_alive,
     .is_mine = is_mine,
+    .overdue_ns = perf_overdue_ns,
 };

@@ -8,6 +8,7 @@ const UNKNOWN_FRAMES = [
     ["[truncated]", "deeper than what a sample holds: the frames nearest to the root are missing"],
     ["[incomplete]", "the walk of the stack gave up early"],
     ["[lost function]", "the function's name is not known"],
+    ["[signal blocked]", "the program blocked the sampling signal without the C library: where the time went is not known"],
     ["[not sampled]", "time that passed, but that no sample tells the stack of"],
     ["[no samples]", "time of what was never sampled"],
     ["[tree full]", "stacks that there was no room for"],
