@@ -11,7 +11,7 @@
 
 #define FRESH_NS UINT64_C(1000000000) // what has not been seen on its thread for so long may have left it
 
-static const gp_symbol_t *resolve(const gp_held_process_t *process, gp_loc_t loc, gp_symbolizer_t *symbolizer)
+static const gp_symbol_t *held_resolve(const gp_held_process_t *process, gp_loc_t loc, gp_symbolizer_t *symbolizer)
 {
     const gp_symbol_t *symbol = NULL;
     for (size_t i = 0; i < process->module_count; i++) {
@@ -33,7 +33,7 @@ static gp_sleep_call_t sleep_at(const gp_held_process_t *process, const gp_held_
     for (size_t i = 0; i < GP_HELD_LEAF_FRAMES; i++) {
         if (GP_LOC_MODULE(leaf->frames[i]) == GP_MODULE_LANGUAGE)
             return GP_SLEEP_OTHER; // a language's loops are called [hub], or are on their threads' own stacks
-        symbol = resolve(process, leaf->frames[i], symbolizer);
+        symbol = held_resolve(process, leaf->frames[i], symbolizer);
         if (symbol == NULL || !gp_symbol_is_hidden(symbol))
             break;
     }

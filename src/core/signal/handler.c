@@ -220,7 +220,7 @@ static size_t mix(gp_thread_t *thread, size_t native, size_t of_language)
     return depth;
 }
 
-static unsigned flags_of(const found_t *found)
+static unsigned handler_flags(const found_t *found)
 {
     unsigned outside = found->outside ? GP_SAMPLE_OUTSIDE | (found->misfit ? GP_SAMPLE_MISFIT : 0u) : 0;
     return outside | (found->polled.poll != NULL ? GP_SAMPLE_POLLED : 0u) |
@@ -228,9 +228,9 @@ static unsigned flags_of(const found_t *found)
 }
 
 // Where the time went is not known. The next interval begins here, not where the last one ended.
-static size_t hold_back(gp_thread_t *thread, found_t *found, unsigned *flags)
+static size_t handler_hold_back(gp_thread_t *thread, found_t *found, unsigned *flags)
 {
-    *flags = GP_SAMPLE_HELD_BACK | flags_of(found);
+    *flags = GP_SAMPLE_HELD_BACK | handler_flags(found);
     found->frames = thread->frames;
     gp_thread_count(thread, GP_COUNTER_HELD_BACK);
     thread->timer.block_left = 0;
@@ -258,7 +258,7 @@ static size_t walk(gp_thread_t *thread, found_t *found, unsigned *flags)
     }
     if (*flags & GP_UNWIND_TRUNCATED)
         gp_thread_count(thread, GP_COUNTER_TRUNCATED);
-    *flags |= flags_of(found);
+    *flags |= handler_flags(found);
     return depth;
 }
 
@@ -276,7 +276,7 @@ static void check_stack_use(uintptr_t entry)
 static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
 {
     unsigned flags;
-    size_t depth = found->held_ns != 0 ? hold_back(thread, found, &flags) : walk(thread, found, &flags);
+    size_t depth = found->held_ns != 0 ? handler_hold_back(thread, found, &flags) : walk(thread, found, &flags);
     check_stack_use(found->entry);
     size_t words = depth + (found->polled.poll != NULL ? GP_POLL_ANSWER_WORDS : found->outside ? 1 : 0);
     gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(gp_sample_t) + words * sizeof(uintptr_t)));
