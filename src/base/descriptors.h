@@ -67,7 +67,7 @@ static inline int gp_descriptor_floor(void)
 // cancellation point: locks may be held. Returns the new one, or -EMFILE.
 static inline int gp_descriptor_raise(int fd)
 {
-    int floor = gp_descriptor_floor(), high = fd >= floor ? fd : fcntl(fd, F_DUPFD_CLOEXEC, floor);
+    int lowest = gp_descriptor_floor(), high = fd >= lowest ? fd : fcntl(fd, F_DUPFD_CLOEXEC, lowest);
     if (high < 0)
         return -EMFILE;
     if (high != fd)
