@@ -37,21 +37,34 @@ static inline bool gp_descriptor_was_raised(int fd)
            (atomic_load_explicit(&gp_descriptors_raised[fd / 64], memory_order_relaxed) >> fd % 64 & 1) != 0;
 }
 
-// How many threads have a descriptor of greenprof's among the host's numbers, for a moment.
+// How many threads have a descriptor of greenprof's among the host's numbers, for a moment; how many close one of the
+// host's. Each counts itself first, and then looks at the other: one of two that meet sees so, and waits.
 extern _Atomic unsigned gp_descriptors_low __attribute__((visibility("hidden")));
+extern _Atomic unsigned gp_descriptors_closing __attribute__((visibility("hidden")));
 
-static inline void gp_descriptor_low_begins(void)
+// Who waited too long has set it to 0: a handler of the program's may have left by siglongjmp().
+static inline void gp_descriptor_count_down(_Atomic unsigned *count)
 {
-    atomic_fetch_add_explicit(&gp_descriptors_low, 1, memory_order_acq_rel);
+    unsigned seen = atomic_load_explicit(count, memory_order_relaxed);
+    while (seen != 0 &&
+           !atomic_compare_exchange_weak_explicit(count, &seen, seen - 1, memory_order_acq_rel, memory_order_relaxed))
+        ;
 }
 
-// Who waited too long has set it to 0: a handler of the program's may have left this by siglongjmp().
+// A close takes less than a microsecond; one that takes long is not waited for.
+static inline void gp_descriptor_low_begins(void)
+{
+    enum { SPINS = 20000 };
+    atomic_fetch_add_explicit(&gp_descriptors_low, 1, memory_order_seq_cst);
+    for (int i = 0; i < SPINS; i++)
+        if (atomic_load_explicit(&gp_descriptors_closing, memory_order_seq_cst) == 0)
+            return;
+    atomic_store_explicit(&gp_descriptors_closing, 0, memory_order_relaxed);
+}
+
 static inline void gp_descriptor_low_ends(void)
 {
-    unsigned seen = atomic_load_explicit(&gp_descriptors_low, memory_order_relaxed);
-    while (seen != 0 && !atomic_compare_exchange_weak_explicit(&gp_descriptors_low, &seen, seen - 1,
-                                                               memory_order_acq_rel, memory_order_relaxed))
-        ;
+    gp_descriptor_count_down(&gp_descriptors_low);
 }
 
 // The lowest number for one of greenprof's own, under the present limit.
@@ -67,7 +80,7 @@ static inline int gp_descriptor_floor(void)
 // cancellation point: locks may be held. Returns the new one, or -EMFILE.
 static inline int gp_descriptor_raise(int fd)
 {
-    int floor = gp_descriptor_floor(), high = fd >= floor ? fd : fcntl(fd, F_DUPFD_CLOEXEC, floor);
+    int lowest = gp_descriptor_floor(), high = fd >= lowest ? fd : fcntl(fd, F_DUPFD_CLOEXEC, lowest);
     if (high < 0)
         return -EMFILE;
     if (high != fd)

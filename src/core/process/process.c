@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "collect/collector.h"
 #include "collect/left_children.h"
 #include "collect/sampler.h"
@@ -143,6 +144,8 @@ static void prepare_inner(void)
 static void begin_child(void)
 {
     gp_process_claim();
+    atomic_store_explicit(&gp_descriptors_low, 0, memory_order_relaxed); // of threads that are not here
+    atomic_store_explicit(&gp_descriptors_closing, 0, memory_order_relaxed);
     gp_spans_after_fork();
     gp_timers_abandon();
     gp_thread_after_fork();
