@@ -49,6 +49,9 @@ EVERYWHERE = re.compile(r"(.*/)?CMakeLists\.txt$|cmake/|CMakePresets\.json|tools
 # What is no source of a room: the areas whose tests read it.
 READERS = [(re.compile(r"doc/|.*\.md$"), ["docs", "install", "production"]), (re.compile(r"tools/(demo|fleet-demo)"), ["demo", "docs"]),
            (re.compile(r"tools/foreign-tests"), ["foreign"]), (re.compile(r"tools/package"), ["package"]),
+           (re.compile(r"tests/runtimes/(shape|shares|ucontext)"), ["integration", "ledger", "stress"]),
+           (re.compile(r"tests/integration/truth"), ["growth", "ledger", "runtimes"]),
+           (re.compile(r"tests/page/"), ["command", "tree", "fleet"]), (re.compile(r"tests/consumer/redis"), ["tree"]),
            (re.compile(r"tools/clean-room"), ["suites"]), (re.compile(r"tools/bench"), ["bench"])]
 OF_ALL_SOURCES = ["style", "layers"]  # tests that read every source
 

@@ -36,8 +36,7 @@ class Top(Case):
         ledgers = sorted(row["total"]["cpu_seconds"] for row in top["rows"] if "tid" not in row)
         self.near("a to b", ledgers[1], 2 * ledgers[0], 0.1, 0.01)
 
-    def check_at_work(self, program, option, state):
-        service = Service(self, program, option, "-o", "capture")
+    def check_at_work(self, service, state):
         service.process.stdin.write("burn 1000000\n")
         service.process.stdin.flush()
         top = self.top(service.pid, interval=1000)
@@ -53,17 +52,11 @@ class Top(Case):
         return top
 
     def test_at_work(self):
-        self.assertEqual(self.check_at_work(SERVICE, "--stopped", "stopped")["coroutines"], 2)
+        self.assertEqual(self.check_at_work(Service(self, SERVICE, "--stopped", "-o", "capture"), "stopped")["coroutines"], 2)
 
     @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
-    def test_at_work_eventlet(self):
-        top = self.check_at_work(EVENTLET, "--control", "recording")
-        burners = [row["interval"]["cpu_seconds"] for row in top["rows"] if "tid" not in row]
-        self.near("green threads at work", sum(burners), top["process_cpu_seconds"], 0.2, 0.02)
-
-    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
-    def test_loop_at_rest(self):
-        """A hub that waits has its thread for long, and is no hog."""
+    def test_eventlet(self):
+        """A hub that waits has its thread for long, and is no hog; then green threads at work."""
         service = Service(self, EVENTLET, "--control", "-o", "capture")
         service.tell("rest 300", "rested")
         top = self.top(service.pid, "-n", 0)
@@ -71,6 +64,9 @@ class Top(Case):
         self.assertEqual(len(longest), 1, top["rows"])
         self.at_least("the hub's slice", longest[0], 0.25)
         self.assertEqual(top["hogs"], 0)
+        top = self.check_at_work(service, "recording")
+        burners = [row["interval"]["cpu_seconds"] for row in top["rows"] if "tid" not in row]
+        self.near("green threads at work", sum(burners), top["process_cpu_seconds"], 0.2, 0.02)
 
     def test_in_a_pipe(self):
         service = Service(self, SERVICE, "--control", "-o", "capture")
