@@ -47,8 +47,7 @@ endmacro()
 # Linked into a program, hooked at link time (wrap/wrap.h): makes greenprof::wrap-NAME and greenprof-wrap-NAME.pc
 #   WRAP_SWITCHES   "NAME REGISTER [OFFSET]": functions for which a stub is made, and where the target's stack pointer is
 #   WRAP_MAKERS     functions that WRAP_SOURCES wrap
-#   WRAP_FROM_WITHIN the runtime's own archive calls them, which may be searched after ours; or they are not there at all,
-#                   in a shared library whose hooks do without: WRAP_SOURCES refer to them weakly
+#   WRAP_FROM_WITHIN the runtime's own archive calls them, too, which may be searched after ours
 #   LINKED_TITLE    instead of "TITLE, linked in"
 #   EXCEPT          pattern of programs that have the names for something else
 #   ALSO            another name that tells it from what has the first one, too
@@ -107,9 +106,6 @@ macro(greenprof_wrap)
     list(APPEND functions ${function})
     list(JOIN words ", " arguments)
     string(APPEND lines "GP_WRAP ${arguments}\n")
-    if(ARG_WRAP_FROM_WITHIN)
-      string(APPEND lines "    .weak __real_${function}\n")
-    endif()
   endforeach()
   if(functions)
     greenprof_assembly(${name}_wrap.S wrap/wrap_x86_64.inc "${lines}")

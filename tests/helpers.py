@@ -57,7 +57,7 @@ def make_capture(tool, path, script):
     return path
 
 
-def until(happens, what="what was waited for", process=None):
+def until(happens, what="what was waited for", process=None, pause=0.01):
     """Wait until `happens` returns something true, while `process` runs; that is returned."""
     start = time.monotonic()
     while not (result := happens()):
@@ -65,7 +65,7 @@ def until(happens, what="what was waited for", process=None):
             raise AssertionError(f"{what}: the process ended with {process.returncode}")
         if time.monotonic() - start > limit():
             raise AssertionError(f"it never came to that: {what}")
-        time.sleep(0.01)
+        time.sleep(pause)
     return result
 
 

@@ -2,6 +2,8 @@
 // A comparison of measured numbers within a tolerance, and the only tests that may run again: where each failure of a
 // program is one of these, the program starts again, three times at most. Every other failure is final.
 //
+// measured_stretch() says by how much what takes a moment may take longer now: measured.py's Noise.stretch.
+//
 // Where MEASURED_LOG names a file, each comparison and each one that is out of tolerance appends a line: tools/test
 // counts the tests.
 #ifndef MEASURED_H
@@ -23,6 +25,19 @@ static inline void measured_note(const char *word, const char *file, const char 
         return;
     fprintf(log, "%s %s %s\n", word, file, test);
     fclose(log);
+}
+
+// Runnable tasks a processor now, from 1 to 5.
+static inline double measured_stretch(void)
+{
+    FILE *file = fopen("/proc/loadavg", "r");
+    int now = 1;
+    if (file == NULL || fscanf(file, "%*s %*s %*s %d/", &now) != 1)
+        now = 1;
+    if (file != NULL)
+        fclose(file);
+    double stretch = (now - 1) / (double)sysconf(_SC_NPROCESSORS_ONLN);
+    return stretch < 1 ? 1 : stretch > 5 ? 5 : stretch;
 }
 
 // Returns `fine`.

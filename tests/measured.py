@@ -135,10 +135,13 @@ class Case(unittest.TestCase):
         self._compare(abs(got - expected) <= tolerance * abs(expected) + slack + chance, what, got,
                       f"of {expected:.4f} ({error:+.2%}, bar {bar})")
 
-    def at_least(self, what, got, bar):
+    def at_least(self, what, got, bar, slack=0.0):
+        """slack: as near()'s. None where the bar is a count, or far from what a sound build gives."""
+        bar -= slack * self.noise.stretch()
         self._compare(got >= bar, what, got, f"(bar: at least {bar:.4f})")
 
-    def at_most(self, what, got, bar):
+    def at_most(self, what, got, bar, slack=0.0):
+        bar += slack * self.noise.stretch()
         self._compare(got <= bar, what, got, f"(bar: at most {bar:.4f})")
 
     def _compare(self, fine, what, got, bar):

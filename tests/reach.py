@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Which tests a run of tools/test is to run: prints a regular expression for ctest -R, and on standard error why.
+"""Which tests a run of tools/test is to run: prints a regular expression for ctest -R, nothing where it is none of them,
+and on standard error why.
 
-usage: reach.py BUILD all | since COMMIT | share COMMIT
+usage: reach.py PRESET all | since COMMIT | share COMMIT
 
 all      all tests
 since    the tests that the changes since COMMIT reach, uncommitted ones included
 share    all quick tests, the slow ones that the changes reach, and one of SHARES shares of the other slow ones: which one,
-         the commit's hash decides, so that a series of commits runs all of them
+         the commit's hash decides, so that a series of commits runs all of them; with a sanitizer all are slow
 
 A change reaches a test by the graph of tests/layers: whatever may name the changed room is reached, and so are the tests
 of what is reached. A change in tests/AREA reaches that area's tests; one in what builds or is shared reaches all.
@@ -25,8 +26,9 @@ import test_layers  # noqa: E402
 SHARES = 4
 # Storms, faults, rounds of attach, clusters, kills, the suites of others, packages, Nova, other distributions; and what
 # takes longer than half a minute.
-SLOW = re.compile(r"stress\.|python\.(storms|nova)|foreign\.(?!harness)|package$|install\.sub|suites\.|control\.rounds|growth|"
-                  r"fleet\.ship_|integration\.(rests|qemu)$|unwind_(oracle|stress)")
+SLOW = re.compile(r"stress\.|python\.(storms|nova|greenlets$)|foreign\.(?!harness)|package$|install\.sub|suites\.|growth|waits$|"
+                  r"control\.(rounds|containers$)|fleet\.(ship|held$)|page\.(limits|page|requests_view|timeline)$|runtimes\.churn$|"
+                  r"integration\.(rests|qemu|hosts|accuracy|parts)$|unwind_(oracle|stress)")
 CORE = ["runtime-hooks", "runtime-hooks/cpython"]
 HOST = CORE + ["dump.c", "=finish.c", "=consume.c", "consumer", "context.c", "=request_files.c", "=request_profiles.c", "=shipping.c"]
 RUN = CORE + ["=tools/greenprof"]
@@ -47,6 +49,9 @@ EVERYWHERE = re.compile(r"(.*/)?CMakeLists\.txt$|cmake/|CMakePresets\.json|tools
 # What is no source of a room: the areas whose tests read it.
 READERS = [(re.compile(r"doc/|.*\.md$"), ["docs", "install", "production"]), (re.compile(r"tools/(demo|fleet-demo)"), ["demo", "docs"]),
            (re.compile(r"tools/foreign-tests"), ["foreign"]), (re.compile(r"tools/package"), ["package"]),
+           (re.compile(r"tests/runtimes/(shape|shares|ucontext)"), ["integration", "ledger", "stress"]),
+           (re.compile(r"tests/integration/truth"), ["growth", "ledger", "runtimes"]),
+           (re.compile(r"tests/page/"), ["command", "tree", "fleet"]), (re.compile(r"tests/consumer/redis"), ["tree"]),
            (re.compile(r"tools/clean-room"), ["suites"]), (re.compile(r"tools/bench"), ["bench"])]
 OF_ALL_SOURCES = ["style", "layers"]  # tests that read every source
 
@@ -70,8 +75,8 @@ def rooms_of(test):
     return rooms
 
 
-def tests_of(build):
-    listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True)
+def tests_of(preset):
+    listed = subprocess.run(["ctest", "--preset", preset, "--show-only=json-v1"], cwd=ROOT, capture_output=True, text=True, check=True)
     return [test["name"] for test in json.loads(listed.stdout)["tests"]]
 
 
@@ -113,22 +118,23 @@ def share_of(name):
 
 
 def main():
-    build, mode = sys.argv[1:3]
-    tests = tests_of(build)
+    preset, mode = sys.argv[1:3]
+    tests = tests_of(preset)
+    slow = [test for test in tests if preset != "release" or SLOW.match(test)]
     if mode == "all":
         chosen, why = tests, "all"
     else:
         reach = Reach(changed_since(sys.argv[3]))
         share = int(git("rev-parse", "HEAD"), 16) % SHARES
         chosen = [test for test in tests if reach.has(test) or
-                  mode == "share" and (not SLOW.match(test) or share_of(test) == share)]
+                  mode == "share" and (test not in slow or share_of(test) == share)]
         why = f"changes since {sys.argv[3][:12]} reach {reach}" + (f"; share {share + 1} of {SHARES}" if mode == "share" else "")
-    slow = [test for test in tests if SLOW.match(test)]
     left_out = [test for test in slow if test not in chosen]
     print(f"{len(chosen)} of {len(tests)} tests, {len(slow) - len(left_out)} of {len(slow)} slow ones: {why}", file=sys.stderr)
     if left_out:
         print("left out: " + " ".join(left_out), file=sys.stderr)
-    print("^(" + "|".join(map(re.escape, chosen)) + ")$")
+    if chosen:
+        print("^(" + "|".join(map(re.escape, chosen)) + ")$")
 
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ class Measured(unittest.TestCase):
     def test_bars_on_one_side(self):
         self.assertEqual(outcome(lambda test: test.at_least("figure", 1, 2), fine)[:2], (2, True))
         self.assertEqual(outcome(lambda test: test.at_most("figure", 2, 1), fine)[:2], (2, True))
+        self.assertEqual(outcome(lambda test: test.at_least("figure", 1, 2, 1), fine)[:2], (1, True))
+        self.assertEqual(outcome(lambda test: test.at_most("figure", 2, 1, 1), fine)[:2], (1, True))
 
     def test_nothing_else_does(self):
         for step in (lambda test: test.assertEqual("alpha", "beta"), lambda test: {}["missing"], lambda test: float("none"),

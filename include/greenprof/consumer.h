@@ -46,6 +46,9 @@ typedef struct prof_span_record {
     const char *service, *host; // of the process
     int32_t pid;
     uint32_t reserved;
+    // Where it began, if PROF_SPAN_STACK was set: functions from the outermost, a line each; of C, which is not looked
+    // up here, FILE+0xADDRESS. NULL = not kept.
+    const char *stack;
 } prof_span_record_t;
 
 // A backend. All members but `version` and those said to be optional must be set. Calls for one opened consumer come

@@ -6,6 +6,7 @@
 //
 // Source: Boost 1.74 to 1.92, libs/context/src/asm/{make,jump,ontop}_x86_64_sysv_elf_gas.S.
 #include "boost/boost_code_x86_64.h"
+#include "coro/announce.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "patch/hooks.h"

@@ -2,7 +2,7 @@
 // Boost.Context from libboost_context.a, and folly's fibers, which are built on it.
 #include "wrap/wrap.h"
 
-__attribute__((weak)) extern void *__real_make_fcontext(void *top, size_t size, void (*entry)(void));
+extern void *__real_make_fcontext(void *top, size_t size, void (*entry)(void));
 void *__wrap_make_fcontext(void *top, size_t size, void (*entry)(void));
 
 void *__wrap_make_fcontext(void *top, size_t size, void (*entry)(void))

@@ -18,6 +18,7 @@
 #include "exact_calls/call_events.h"
 #include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
+#include "greenlet/greenlet_run.h"
 #include "greenlet/walk_parked.h"
 #include "imports.h"
 #include "interface.h"
@@ -28,6 +29,7 @@
 #include "interpreter/layout_trial.h"
 #include "not_known.h"
 #include "pools/pool_calls.h"
+#include "pools/thread_names.h"
 #include "signal/edge.h"
 #include "signal/handler.h"
 
@@ -62,9 +64,16 @@ static void count_calls(bool everywhere)
     gp_call_events_start(everywhere);
 }
 
+static uint32_t generation(void)
+{
+    return atomic_load_explicit(&gp_cpython_code_generation, memory_order_acquire);
+}
+
 static const gp_language_t language = {
     .name = "cpython",
     .walk = gp_cpython_walk,
+    .generation = generation,
+    .thread_name = gp_thread_names_waiting,
     .is_loop = gp_cpython_is_loop,
     .before_drain = gp_cpython_code_before_drain,
     .after_drain = gp_cpython_code_after_drain,
@@ -198,6 +207,7 @@ static int look_at_modules(void *unused)
     gp_imports_watch();
     if (!gp_cpython_is_known())
         return 0;
+    gp_thread_names_watch();
     gp_greenlet_look();
     gp_asyncio_look();
     if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
@@ -240,6 +250,8 @@ __attribute__((constructor)) static void load(void)
     gp_not_known_look_add(&later);
     atomic_store_explicit(&gp_language_attach, attach, memory_order_release);
     atomic_store_explicit(&gp_language_attach_soon, attach_soon, memory_order_release);
-    if (look() && has_api && is_initialized != NULL && !is_initialized())
+    if (look() && has_api && is_initialized != NULL && !is_initialized()) {
         gp_imports_prepare();
+        gp_thread_names_prepare();
+    }
 }

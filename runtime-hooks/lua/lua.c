@@ -4,6 +4,7 @@
 // call, and are not its own.
 //
 // Source: Lua 5.4, ldo.c (lua_resume), lua.h.
+#include "coro/announce.h"
 #include "coro/spawn.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // minicoro, implemented anywhere in the program: its switch routine, _mco_switch(from, to), and mco_create()
 // are patched (../patch).
+#include "coro/announce.h"
 #include "minicoro/minicoro_layout.h"
 
 #include "interpose/interpose.h"

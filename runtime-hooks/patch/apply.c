@@ -3,12 +3,14 @@
 //
 // A runtime is patched as a whole: where one of its functions is refused, none of them is touched.
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/main_file.h"
 #include "interface.h"
+#include "not_known.h"
 #include "patch/hooks.h"
 #include "patch/patch.h"
 #include "patch/targets.h"
@@ -90,6 +92,7 @@ static unsigned patch_runtime(const gp_patch_program_t *program, const gp_patch_
 
 static void patch_all(const char *request)
 {
+    static gp_not_known_t facts[CHAR_BIT * sizeof(done)]; // a row each
     gp_patch_program_t program;
     unsigned refused = 0;
     if (gp_patch_open_program(&program) != 0)
@@ -100,7 +103,11 @@ static void patch_all(const char *request)
         if (!gp_patch_is_requested(request, runtime, &by_name) ||
             !gp_patch_find(&program.image, runtime, by_name, &found))
             continue;
-        refused += gp_patch_is_alone() ? patch_runtime(&program, runtime, &found) : 1;
+        unsigned more = gp_patch_is_alone() ? patch_runtime(&program, runtime, &found) : 1;
+        if (more > 0)
+            gp_not_known_tell(&facts[runtime - gp_patch_runtimes],
+                              "%s: functions that could not be patched, their switches are not seen", runtime->title);
+        refused += more;
     }
     gp_elf_unmap(&program.image);
     atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_UNPATCHED], refused, memory_order_relaxed);

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+
 static bool is_known(const gp_elf_image_t *image)
 {
     const Elf64_Ehdr *header = (const void *)image->bytes;
@@ -18,7 +20,7 @@ static bool is_known(const gp_elf_image_t *image)
 
 int gp_elf_map(const char *path, gp_elf_image_t *image)
 {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // it may be a pipe by now
+    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0); // it may be a pipe by now
     return gp_elf_map_descriptor(fd >= 0 ? fd : -errno, image);
 }
 

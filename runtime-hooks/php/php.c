@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "coro/announce.h"
 #include "interpose/interpose.h"
 #include "php_names.h"
 #include "signal/region.h"

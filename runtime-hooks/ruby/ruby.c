@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "coro/announce.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "ruby_names.h"

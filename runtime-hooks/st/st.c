@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "coro/announce.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "signal/region.h"

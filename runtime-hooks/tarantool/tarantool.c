@@ -7,6 +7,7 @@
 // Source: Tarantool 1.10 to 3.0, src/lib/core/fiber.c, fiber.h; third_party/coro/coro.c, coro.h.
 #include <stddef.h>
 
+#include "coro/announce.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "patch/hooks.h"

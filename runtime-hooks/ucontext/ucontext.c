@@ -10,6 +10,7 @@
 #include <ucontext.h>
 
 #include "collect/sampling_signal.h"
+#include "coro/announce.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "signal/edge.h"

@@ -3,14 +3,20 @@
 // select() can take. The low ones are the host's: it may count on their numbers, and close all of them as a daemon
 // does.
 //
+// One that is opened has the lowest number for a moment, which the program may close without knowing it, or take by
+// dup2(): what it opens next would have the number that is about to be closed. So the moment is told, and the program's
+// close() and dup2() wait for its end (process/host_close.c).
+//
 // Signals: safe.
 #pragma once
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,6 +37,36 @@ static inline bool gp_descriptor_was_raised(int fd)
            (atomic_load_explicit(&gp_descriptors_raised[fd / 64], memory_order_relaxed) >> fd % 64 & 1) != 0;
 }
 
+// How many threads have a descriptor of greenprof's among the host's numbers, for a moment; how many close one of the
+// host's. Each counts itself first, and then looks at the other: one of two that meet sees so, and waits.
+extern _Atomic unsigned gp_descriptors_low __attribute__((visibility("hidden")));
+extern _Atomic unsigned gp_descriptors_closing __attribute__((visibility("hidden")));
+
+// Who waited too long has set it to 0: a handler of the program's may have left by siglongjmp().
+static inline void gp_descriptor_count_down(_Atomic unsigned *count)
+{
+    unsigned seen = atomic_load_explicit(count, memory_order_relaxed);
+    while (seen != 0 &&
+           !atomic_compare_exchange_weak_explicit(count, &seen, seen - 1, memory_order_acq_rel, memory_order_relaxed))
+        ;
+}
+
+// A close takes less than a microsecond; one that takes long is not waited for.
+static inline void gp_descriptor_low_begins(void)
+{
+    enum { SPINS = 20000 };
+    atomic_fetch_add_explicit(&gp_descriptors_low, 1, memory_order_seq_cst);
+    for (int i = 0; i < SPINS; i++)
+        if (atomic_load_explicit(&gp_descriptors_closing, memory_order_seq_cst) == 0)
+            return;
+    atomic_store_explicit(&gp_descriptors_closing, 0, memory_order_relaxed);
+}
+
+static inline void gp_descriptor_low_ends(void)
+{
+    gp_descriptor_count_down(&gp_descriptors_low);
+}
+
 // The lowest number for one of greenprof's own, under the present limit.
 static inline int gp_descriptor_floor(void)
 {
@@ -44,11 +80,48 @@ static inline int gp_descriptor_floor(void)
 // cancellation point: locks may be held. Returns the new one, or -EMFILE.
 static inline int gp_descriptor_raise(int fd)
 {
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, gp_descriptor_floor());
+    int lowest = gp_descriptor_floor(), high = fd >= lowest ? fd : fcntl(fd, F_DUPFD_CLOEXEC, lowest);
     if (high < 0)
         return -EMFILE;
-    syscall(SYS_close, fd);
+    if (high != fd)
+        syscall(SYS_close, fd);
     if (high < GP_DESCRIPTORS_KNOWN)
         atomic_fetch_or_explicit(&gp_descriptors_raised[high / 64], UINT64_C(1) << high % 64, memory_order_relaxed);
     return high;
+}
+
+// What was made since gp_descriptor_low_begins(), up there where there is room. Returns `fd` where it is negative.
+static inline int gp_descriptor_lift(int fd)
+{
+    int saved = errno, high = fd >= 0 ? gp_descriptor_raise(fd) : fd;
+    gp_descriptor_low_ends();
+    errno = saved;
+    return high >= 0 ? high : fd;
+}
+
+// As openat(2), with O_CLOEXEC, up there where there is room. Not a cancellation point.
+static inline int gp_descriptor_open(int directory, const char *path, int flags, unsigned mode)
+{
+    gp_descriptor_low_begins();
+    return gp_descriptor_lift((int)syscall(SYS_openat, directory, path, flags | O_CLOEXEC, mode));
+}
+
+// As fopen(3) for reading. NULL and errno on failure.
+static inline FILE *gp_descriptor_file(const char *path)
+{
+    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY, 0);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (file == NULL && fd >= 0)
+        syscall(SYS_close, fd);
+    return file;
+}
+
+// As opendir(3). NULL and errno on failure.
+static inline DIR *gp_descriptor_entries(int directory, const char *path)
+{
+    int fd = gp_descriptor_open(directory, path, O_RDONLY | O_DIRECTORY, 0);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (entries == NULL && fd >= 0)
+        syscall(SYS_close, fd);
+    return entries;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which file a module without a build-id was loaded from: kept in the room of the build-id, whose length is 0 then. A
-// file that was rebuilt has another one. Zeroed: not known.
+// The file of a module without a build-id, kept in place of the build-id, with 0 as its length. A file that was rebuilt
+// has another stamp. Zeroed: not known.
 #pragma once
 
 #include <stdint.h>

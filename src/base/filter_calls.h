@@ -99,6 +99,7 @@ enum { GP_CALL_FD = INT_MAX, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(VITAL, futex, GP_CALL_POINTER, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0) \
     CALL(SPARED, getsockopt, GP_CALL_FD, SOL_SOCKET, SO_TYPE, GP_CALL_POINTER, GP_CALL_POINTER, 0) \
     CALL(SPARED, ioctl, GP_CALL_FD, TIOCGWINSZ, GP_CALL_POINTER, 0, 0, 0) \
+    CALL(SPARED, prlimit64, 0, RLIMIT_NOFILE, 0, GP_CALL_POINTER, 0, 0) \
     CALL(SPARED, prlimit64, 0, RLIMIT_FSIZE, 0, GP_CALL_POINTER, 0, 0) \
     CALL(SPARED, getdents64, GP_CALL_FD, GP_CALL_POINTER, GP_CALL_BYTES, 0, 0, 0) \
     CALL(ALLOWED, geteuid, 0, 0, 0, 0, 0, 0) \
@@ -154,3 +155,17 @@ enum { GP_CALL_FD = INT_MAX, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
     CALL(SPARED, unlinkat, GP_CALL_FD, GP_CALL_POINTER, 0, 0, 0, 0) \
     CALL(SPARED, wait4, 0x7fffffff, 0, __WCLONE, 0, 0, 0)
 // clang-format on
+
+typedef struct gp_filter_call {
+    enum gp_filter_need need;
+    long number;
+    const char *name;
+    uint64_t arguments[6];
+} gp_filter_call_t;
+
+// The rows, GP_FILTER_CALL_ROWS of them.
+extern const gp_filter_call_t gp_filter_calls[];
+
+#define GP_FILTER_CALL_ONE(need, name, ...) +1
+enum { GP_FILTER_CALL_ROWS = GP_FILTER_CALLS(GP_FILTER_CALL_ONE) };
+#undef GP_FILTER_CALL_ONE

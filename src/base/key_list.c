@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+
 static bool is_between(char c)
 {
     return c == ',' || c == '\n';
@@ -56,7 +58,7 @@ static int read_open(int fd, char *text, size_t *len, bool *is_private)
 
 int gp_key_list_read_text(const char *path, char *text, size_t *len, bool *is_private)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
     int error = read_open(fd, text, len, is_private);

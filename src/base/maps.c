@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+
 enum { TEXT_BYTES = 2048 }; // a line that is longer, by its path, is cut
 
 // LO-HI rwxp OFFSET MAJOR:MINOR INODE PATH
@@ -34,7 +36,7 @@ int gp_maps_each(gp_maps_visit_t *visit, void *argument)
     size_t kept = 0;
     bool more = true, is_rest = false; // of a line that was cut
     // The process' own entry is empty once its first thread has ended.
-    int fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+    int fd = gp_descriptor_open(AT_FDCWD, "/proc/thread-self/maps", O_RDONLY, 0);
     if (fd < 0)
         return -errno;
     for (ssize_t got; more && (got = read(fd, text + kept, TEXT_BYTES - kept)) > 0;) {

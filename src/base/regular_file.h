@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+
 // What is open with O_PATH, opened for reading. Returns a descriptor, -ENOEXEC where it is no regular file, or another
 // negative errno value.
 static inline int gp_regular_file_of(int seen)
@@ -22,7 +24,7 @@ static inline int gp_regular_file_of(int seen)
     if (!S_ISREG(status.st_mode))
         return -ENOEXEC;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", seen);
-    int fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = gp_descriptor_open(AT_FDCWD, link, O_RDONLY | O_NONBLOCK, 0);
     return fd >= 0 ? fd : -errno;
 }
 
@@ -31,14 +33,14 @@ static inline int gp_regular_file_of(int seen)
 //   flags:     O_NOFOLLOW, or 0.
 static inline int gp_regular_file_open(int directory, const char *path, int flags)
 {
-    int seen = openat(directory, path, O_PATH | O_CLOEXEC | flags);
+    int seen = gp_descriptor_open(directory, path, O_PATH | flags, 0);
     if (seen < 0)
         return -errno;
     int fd = gp_regular_file_of(seen);
     close(seen);
     if (fd != -ENOENT)
         return fd;
-    fd = openat(directory, path,
-                O_RDONLY | O_NONBLOCK | O_CLOEXEC | flags); // there is no /proc, and it was a file just now
+    fd = gp_descriptor_open(directory, path, O_RDONLY | O_NONBLOCK | flags,
+                            0); // there is no /proc, and it was a file just now
     return fd >= 0 ? fd : -errno;
 }

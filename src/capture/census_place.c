@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+
 enum { NAME_SIZE = 40, MAKE_TRIES = 10 };
 
 #define COMMON "/tmp"
@@ -29,7 +31,7 @@ static void name_place(bool is_runtime, uid_t uid, char name[NAME_SIZE])
 static int take(int parent, const char *name, uid_t uid)
 {
     struct stat status;
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = gp_descriptor_open(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (fd < 0)
         return -errno;
     if (fstat(fd, &status) == 0 && status.st_uid == uid && (status.st_mode & 077) == 0)
@@ -47,7 +49,7 @@ bool gp_census_place_each(int parent, bool is_runtime, uid_t name, uid_t uid, gp
     bool found = fd >= 0 && look(fd, argument);
     if (fd >= 0 && !found)
         close(fd);
-    int again = found || is_runtime ? -1 : openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int again = found || is_runtime ? -1 : gp_descriptor_open(parent, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *entries = again >= 0 ? fdopendir(again) : NULL;
     size_t length = strlen(plain);
     // -Wanalyzer-possible-null-argument: the first condition
@@ -111,7 +113,7 @@ static bool keep(int directory, void *argument)
 static int make_in(const char *runtime, char *path)
 {
     char name[NAME_SIZE];
-    int parent = open(runtime != NULL ? runtime : COMMON, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int parent = gp_descriptor_open(AT_FDCWD, runtime != NULL ? runtime : COMMON, O_PATH | O_DIRECTORY, 0);
     if (parent < 0)
         return -errno;
     int fd = -EPERM;
@@ -145,7 +147,7 @@ int gp_census_marker_write(int directory, const gp_census_marker_t *marker)
         snprintf(text, sizeof(text), "greenprof 1 pid %d start %" PRIu64 " tid %d signal %d space %" PRIu64 "\n",
                  marker->pid, marker->start, marker->tid, marker->signal_number, marker->name_space);
     unlinkat(directory, name, 0);
-    int fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = gp_descriptor_open(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
     int error = write(fd, text, (size_t)length) == length ? 0 : -EIO;
@@ -159,7 +161,7 @@ int gp_census_marker_read(int directory, int pid, gp_census_marker_t *marker)
 {
     char name[24], text[160];
     marker_name(pid, name);
-    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = gp_descriptor_open(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
     ssize_t length = read(fd, text, sizeof(text) - 1);
@@ -178,7 +180,7 @@ uint64_t gp_census_name_space(void)
 
 void gp_census_place_tidy(int directory)
 {
-    int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int again = gp_descriptor_open(directory, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *entries = again >= 0 ? fdopendir(again) : NULL;
     if (entries == NULL) {
         if (again >= 0)

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+
 typedef struct parts {
     int pid;
     uint64_t name_space;
@@ -32,11 +34,7 @@ static bool parse(const char *name, parts_t *parts)
 // The entries of a directory, from the first one on. NULL: there are none to be had.
 static DIR *open_entries(int directory)
 {
-    int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
-    if (entries == NULL && fd >= 0)
-        close(fd);
-    return entries;
+    return gp_descriptor_entries(directory, ".");
 }
 
 bool gp_control_socket_each(int directory, int pid, bool (*look)(int directory, const char *name, void *argument),

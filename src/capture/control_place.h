@@ -2,7 +2,7 @@
 // How the socket is called by which a process is controlled (model/control.h), in the directory of census_place.h.
 //
 // control-PID-SPACE: the process id as the process itself sees it, and the name space of process ids that it belongs
-// to. Whose it is, the kernel says of what is connected to: SO_PEERCRED. Threads: any. Signals: not safe.
+// to. The owner is the kernel's word of the connection: SO_PEERCRED. Threads: any. Signals: not safe.
 #pragma once
 
 #include <stdbool.h>

@@ -169,6 +169,8 @@ static size_t stack_of(reading_t *reading, const gp_ring_file_sample_t *sample, 
         reading->locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SWITCHING);
         return depth;
     }
+    if (sample->flags & GP_RING_FILE_HELD_BACK)
+        reading->locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SIGNAL_BLOCKED);
     if (sample->flags & GP_RING_FILE_NOT_STARTED)
         reading->locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_NOT_STARTED);
     depth = locate_frames(reading, sample, depth);

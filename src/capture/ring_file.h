@@ -95,6 +95,7 @@ enum gp_ring_file_sample_flag {
     GP_RING_FILE_SWITCHING = 1u << 8,
     GP_RING_FILE_BLIND = 1u << 10,
     GP_RING_FILE_NOT_STARTED = 1u << 13,
+    GP_RING_FILE_HELD_BACK = 1u << 15,
 };
 
 #define GP_RING_FILE_LANGUAGE_FRAME (1ull << 63)

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// More than any version writes: who made the file does not say how much memory it takes, and how long.
+// More than any version writes: a hostile file takes no more memory and time than this.
 enum { PART_BYTES_MAX = 1 << 22, FILE_BYTES_MAX = 64 << 20 };
 
 static int read_whole(int fd, void *to, size_t bytes)

@@ -12,6 +12,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/descriptors.h"
 #include "capture/pack.h"
 #include "capture/write_parts.h"
 #include "capture/writer_file.h"
@@ -119,7 +120,7 @@ void gp_writer_open_later(gp_writer_t *writer, const char *path, const gp_file_h
 static int open_again(gp_writer_t *writer)
 {
     struct stat status;
-    writer->fd = open(writer->path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    writer->fd = gp_descriptor_open(AT_FDCWD, writer->path, O_WRONLY | O_APPEND, 0);
     if (writer->fd < 0 || fstat(writer->fd, &status) != 0)
         return -errno;
     writer->device = status.st_dev;

@@ -10,6 +10,8 @@
 #include <sys/statfs.h>
 #include <sys/xattr.h>
 
+#include "base/descriptors.h"
+
 enum {
     PREDECESSORS_MAX = 1000,
     TRIES = 10, // a directory may be removed once more, a file may come and go
@@ -30,7 +32,7 @@ gp_held_t gp_writer_file_directory(const char *path)
     const char *slash = strrchr(path, '/');
     if (slash != NULL)
         snprintf(directory, sizeof(directory), "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = gp_descriptor_open(AT_FDCWD, directory, O_PATH | O_DIRECTORY, 0);
     return fd >= 0 ? gp_held_keep(fd) : GP_HELD_NONE;
 }
 
@@ -62,7 +64,7 @@ void gp_writer_file_set_path(gp_writer_t *writer, const char *path)
 bool gp_writer_file_is_taken(const char *path)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
     bool is_taken = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
                     flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (fd >= 0)
@@ -80,7 +82,7 @@ bool gp_writer_file_add_pid(char *path, size_t size)
 static bool writer_file_is_predecessor(int at, const char *name, const gp_file_header_t *header)
 {
     gp_file_header_t old;
-    int fd = openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = gp_descriptor_open(at, name, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
         return false;
     ssize_t got = read(fd, &old, sizeof(old));
@@ -120,13 +122,13 @@ static int writer_file_open_there(const gp_writer_t *writer, bool *is_made)
     const char *name;
     int fd = -1, at = gp_writer_file_at(&writer->directory, writer->path, &name);
     for (int i = 0; i < TRIES; i++) {
-        fd = openat(at, name, FLAGS | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+        fd = gp_descriptor_open(at, name, FLAGS | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
         *is_made = fd >= 0;
         if (fd >= 0 || errno != EEXIST)
             return fd >= 0 ? fd : -errno;
-        fd = openat(at, name, FLAGS | O_NOFOLLOW);
+        fd = gp_descriptor_open(at, name, FLAGS | O_NOFOLLOW, 0);
         if (fd < 0 && errno == ELOOP && !writer->has_made_name && writer_file_is_trusted_link(at, name))
-            fd = openat(at, name, FLAGS | O_CREAT, 0600); // also where it leads to nothing yet
+            fd = gp_descriptor_open(at, name, FLAGS | O_CREAT, 0600); // also where it leads to nothing yet
         if (fd >= 0 || errno != ENOENT)
             return fd >= 0 ? fd : -errno;
     }
@@ -196,7 +198,7 @@ static int writer_file_make_directory(gp_writer_t *writer)
 static int writer_file_take_lent(gp_writer_t *writer)
 {
     struct stat status;
-    int fd = fcntl(writer->lent, F_DUPFD_CLOEXEC, 0), error = fd < 0 ? -errno : -EPERM;
+    int fd = fcntl(writer->lent, F_DUPFD_CLOEXEC, gp_descriptor_floor()), error = fd < 0 ? -errno : -EPERM;
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
         error = writer_file_keep(writer, fd, true);
     if (error != 0 && fd >= 0)
@@ -257,7 +259,7 @@ int gp_writer_file_check(gp_writer_t *writer)
     bool is_told = fstat(writer->fd, &status) == 0;
     if (is_told ? writer_file_is_ours(writer, &status) : errno != EBADF)
         return 0;
-    int at = gp_writer_file_at(&writer->directory, writer->path, &name), fd = openat(at, name, FLAGS);
+    int at = gp_writer_file_at(&writer->directory, writer->path, &name), fd = gp_descriptor_open(at, name, FLAGS, 0);
     if (fd < 0)
         return -errno;
     bool is_ours =
@@ -325,7 +327,7 @@ bool gp_writer_file_is_part(int directory, const char *name)
 {
     struct stat status;
     char mark[MARK_SIZE], found[MARK_SIZE];
-    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = gp_descriptor_open(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0)
         return false;
     bool is_part = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && writer_file_is_trusted(status.st_uid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The file of a writer: where it is, whose it is, and whether the descriptor is still its.
+// The file of a writer: its place, its owner, and whether the descriptor still leads to it.
 //
 // Model: a file is known by its directory, of which a descriptor is kept, and its name there: what the program's
 // chroot() changes is not where its capture is. A file that is there already is written to only where no other user can

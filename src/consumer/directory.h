@@ -10,25 +10,18 @@
 
 #include "base/descriptors.h"
 
-// Out of the host's way, where there is room.
-static inline int gp_directory_raise(int fd)
-{
-    int high = fd >= 0 ? gp_descriptor_raise(fd) : -1;
-    return high >= 0 ? high : fd;
-}
-
 // Open a directory, made where there is none. Returns a descriptor or a negative errno value: -ENOTDIR or -ELOOP for a
 // link in its place.
 static inline int gp_directory_open(int parent, const char *path)
 {
-    enum { FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
-    int fd = openat(parent, path, FLAGS);
+    enum { FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW };
+    int fd = gp_descriptor_open(parent, path, FLAGS, 0);
     if (fd >= 0 || errno != ENOENT)
-        return fd >= 0 ? gp_directory_raise(fd) : -errno;
+        return fd >= 0 ? fd : -errno;
     if (mkdirat(parent, path, 0700) != 0 && errno != EEXIST)
         return -errno;
-    fd = openat(parent, path, FLAGS);
-    return fd >= 0 ? gp_directory_raise(fd) : -errno;
+    fd = gp_descriptor_open(parent, path, FLAGS, 0);
+    return fd >= 0 ? fd : -errno;
 }
 
 // Is it a file of this user's own, under one name?

@@ -49,10 +49,9 @@ static int open_file(int folder, const prof_span_record_t *span)
     gp_identity_name(service, span->service);
     gp_identity_name(host, span->host);
     snprintf(name, sizeof(name), "spans-%s-%s-%d.jsonl", service, host, span->pid);
-    int fd = openat(folder, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    int fd = gp_descriptor_open(folder, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)
         return -errno;
-    fd = gp_directory_raise(fd);
     if (gp_directory_is_own_file(fd))
         return fd;
     close(fd);

@@ -5,6 +5,8 @@
 
 #include "base/index.h"
 
+#define STACK "\001stack"
+
 static bool add_text(gp_packed_span_t *into, const char *text, size_t len)
 {
     if (len >= GP_PACKED_TEXT_MAX - into->text_len)
@@ -13,6 +15,16 @@ static bool add_text(gp_packed_span_t *into, const char *text, size_t len)
     into->text[into->text_len + len] = '\0';
     into->text_len += (uint32_t)len + 1;
     return true;
+}
+
+// As a field with a key that no text has: spool files of both forms can be read.
+static void add_stack(gp_packed_span_t *into, const char *stack)
+{
+    if (stack == NULL || strlen(STACK) + strlen(stack) + 2 > GP_PACKED_TEXT_MAX - into->text_len)
+        return;
+    add_text(into, STACK, strlen(STACK));
+    add_text(into, stack, strlen(stack));
+    into->field_count++;
 }
 
 static void add_fields(gp_packed_span_t *into, const prof_span_record_t *span)
@@ -45,7 +57,8 @@ void gp_packed_make(gp_packed_span_t *into, const prof_span_record_t *span)
     into->switches = span->switches;
     into->kind = span->kind;
     into->flags = span->flags;
-    add_text(into, span->name, strnlen(span->name, GP_PACKED_TEXT_MAX / 2));
+    add_text(into, span->name, strnlen(span->name, GP_PACKED_TEXT_MAX / 4));
+    add_stack(into, span->stack);
     add_fields(into, span);
     into->bytes = ((uint32_t)sizeof(*into) + into->text_len + 7) & ~7u;
     memset(into->text + into->text_len, 0, into->bytes - sizeof(*into) - into->text_len);
@@ -97,13 +110,15 @@ void gp_packed_read(const gp_packed_span_t *packed, prof_span_record_t *span, pr
         .flags = packed->flags,
         .name = packed->text,
         .fields = fields,
-        .field_count = packed->field_count,
     };
     memcpy(span->trace.bytes, packed->trace, sizeof(packed->trace));
     const char *at = packed->text + strlen(packed->text) + 1;
     for (uint32_t i = 0; i < packed->field_count; i++) {
-        fields[i].key = at;
-        fields[i].value = at += strlen(at) + 1;
-        at += strlen(at) + 1;
+        const char *key = at, *value = at + strlen(at) + 1;
+        at = value + strlen(value) + 1;
+        if (strcmp(key, STACK) == 0)
+            span->stack = value;
+        else
+            fields[span->field_count++] = (prof_field_t){.key = key, .value = value};
     }
 }

@@ -112,6 +112,8 @@ static void put_outcome(gp_bytes_t *into, const prof_span_record_t *span)
     gp_bytes_number(into, span->coroutine_id);
     gp_bytes_text(into, ",");
     gp_span_json_times(into, span);
+    if (span->stack != NULL)
+        put_json(into, ",\"stack\":", span->stack);
     gp_bytes_text(into, ",");
     gp_span_json_fields(into, span);
     gp_bytes_text(into, "},");

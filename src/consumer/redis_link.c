@@ -172,11 +172,10 @@ static int finish_connecting(int fd, uint64_t deadline_ns)
 
 static int connect_to(gp_redis_link_t *link, const struct addrinfo *address, uint64_t deadline_ns)
 {
-    int one = 1, fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    gp_descriptor_low_begins();
+    int one = 1, fd = gp_descriptor_lift(socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0)
         return -errno;
-    int high = gp_descriptor_raise(fd);
-    fd = high >= 0 ? high : fd;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     int error = connect(fd, address->ai_addr, address->ai_addrlen) == 0 ? 0 : -errno;
     if (error == -EINPROGRESS)

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define TIMEOUT_NS 1000000000u
+#define OSPROFILER                                                                                                     \
+    "redissentinel://" // its driver has the master's name from a configuration file; this is the standard
 
 // Split a text in two at a character; returns what is behind it, or NULL.
 static char *split(char *text, char at)
@@ -59,12 +61,23 @@ static bool read_user(gp_redis_url_t *redis, char *user)
     return gp_url_decode(user) && (password == NULL || gp_url_decode(password));
 }
 
+static bool is_osprofilers(const char *url)
+{
+    return strncmp(url, OSPROFILER, strlen(OSPROFILER)) == 0;
+}
+
 static bool read_options(gp_redis_url_t *redis, const char *url)
 {
-    static const char *const options[] = {"timeout", "ttl", NULL};
+    static const char *const options[] = {"timeout", "ttl", NULL}, *const osprofilers[] = {"sentinel_service_name",
+                                                                                           NULL};
     char value[GP_URL_MAX];
     uint64_t ttl_ns = 0;
     redis->timeout_ns = TIMEOUT_NS;
+    if (is_osprofilers(url)) {
+        if (!gp_url_option(url, osprofilers[0], redis->name))
+            strcpy(redis->name, "mymaster");
+        return gp_url_options_are(url, osprofilers);
+    }
     if (!gp_url_options_are(url, options) ||
         (gp_url_option(url, "timeout", value) &&
          (!gp_url_duration(value, &redis->timeout_ns) || redis->timeout_ns > 10ull * TIMEOUT_NS)) ||
@@ -79,14 +92,16 @@ int gp_redis_url(gp_redis_url_t *redis, const char *url, bool is_sentinel)
     *redis = (gp_redis_url_t){0};
     if (gp_url_rest(url, redis->text) < 3 || strncmp(redis->text, "//", 2) != 0 || !read_options(redis, url))
         return -EINVAL;
-    char *at = redis->text + 2, *path = split(at, '/'), *host = strrchr(at, '@');
+    char *at = redis->text + 2, *host = strrchr(at, '@'), *path = split(host != NULL ? host : at, '/');
     if (host != NULL) {
         *host++ = '\0';
         if (!read_user(redis, at))
             return -EINVAL;
         at = host;
     }
-    if (is_sentinel) {
+    if (is_sentinel && is_osprofilers(url)) {
+        redis->master = redis->name;
+    } else if (is_sentinel) {
         redis->master = path;
         if (path == NULL || path[0] == '\0' || path[0] == '/')
             return -EINVAL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// redis://[[USER]:PASSWORD@]HOST[:PORT][/DB] and redis+sentinel://[[USER]:PASSWORD@]HOST[:PORT][,...]/NAME[/DB]
+// redis://[[USER]:PASSWORD@]HOST[:PORT][/DB] and redis+sentinel://[[USER]:PASSWORD@]HOST[:PORT][,...]/NAME[/DB]; as
+// OSProfiler has the latter, redissentinel://[:PASSWORD@]HOST[:PORT][/DB][?sentinel_service_name=NAME].
 #pragma once
 
 #include "consumer/url.h"
@@ -16,8 +17,9 @@ typedef struct gp_redis_url {
     const char *master, *db;     // NULL: no sentinel; database 0
     gp_redis_place_t places[GP_REDIS_HOSTS_MAX];
     size_t place_count;
-    uint64_t timeout_ns; // of one exchange
-    uint64_t ttl_s;      // after which the server forgets a trace; 0 = never, as with OSProfiler
+    char name[GP_URL_MAX]; // for `master`
+    uint64_t timeout_ns;   // of one exchange
+    uint64_t ttl_s;        // after which the server forgets a trace; 0 = never, as with OSProfiler
 } gp_redis_url_t;
 
 // Read a URL. Returns 0 or -EINVAL.

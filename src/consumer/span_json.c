@@ -103,6 +103,8 @@ void gp_span_json(gp_bytes_t *into, const prof_span_record_t *span)
     put_number(into, ",\"end_unix_ns\":", span->end_unix_ns);
     gp_bytes_text(into, ",");
     gp_span_json_times(into, span);
+    if (span->stack != NULL)
+        put_json(into, ",\"stack\":", span->stack);
     put_flags(into, span->flags);
     gp_bytes_text(into, ",");
     gp_span_json_fields(into, span);

@@ -58,10 +58,9 @@ static int open_directory(gp_spool_t *spool)
 // A locked descriptor of the file; negative: not to be had.
 static int open_file(gp_spool_t *spool, int flags)
 {
-    int fd = openat(spool->directory.fd, spool->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    int fd = gp_descriptor_open(spool->directory.fd, spool->name, O_RDWR | O_NOFOLLOW | flags, 0600);
     if (fd < 0)
         return -errno;
-    fd = gp_directory_raise(fd);
     if (gp_directory_is_own_file(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0 && gp_directory_is_own_file(fd))
         return fd;
     close(fd);
@@ -231,7 +230,7 @@ bool gp_spool_adopt(gp_spool_t *spool)
     if (spool->path == NULL || access(spool->path, F_OK) != 0 || open_directory(spool) != 0)
         return false;
     snprintf(prefix, sizeof(prefix), "%016llx-", (unsigned long long)spool->url_hash);
-    int copy = gp_directory_raise(dup(spool->directory.fd));
+    int copy = fcntl(spool->directory.fd, F_DUPFD_CLOEXEC, gp_descriptor_floor());
     DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
     if (list == NULL && copy >= 0)
         close(copy);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/secret.h"
 #include "fleet/ask_capture.h"
 #include "fleet/ask_question.h"
 #include "fleet/clickhouse_schema.h"
@@ -20,11 +21,7 @@ bool gp_ask_is_url(const char *text)
 
 char *gp_ask_shown(const char *text)
 {
-    gp_fleet_url_t url = {0};
-    char error[GP_FLEET_ERROR_SIZE];
-    char *shown = gp_fleet_url_parse(&url, text, error) == 0 ? strdup(url.shown) : strdup("clickhouse://...");
-    gp_fleet_url_free(&url);
-    return shown;
+    return gp_secret_masked(text, "");
 }
 
 enum { IDS_AT_ONCE = 8000 }; // of a query of at most 256 KiB, which is what a server takes unless it was told otherwise

@@ -113,7 +113,8 @@ static gp_loc_t loc_of(capture_t *capture, gp_ask_text_t name, gp_ask_text_t fil
     } pseudos[] = {{"[switching]", GP_PSEUDO_SWITCHING},
                    {"[truncated]", GP_PSEUDO_TRUNCATED},
                    {"[incomplete]", GP_PSEUDO_UNKNOWN},
-                   {"[not started]", GP_PSEUDO_NOT_STARTED}};
+                   {"[not started]", GP_PSEUDO_NOT_STARTED},
+                   {"[signal blocked]", GP_PSEUDO_SIGNAL_BLOCKED}};
     for (size_t i = 0; i < sizeof(pseudos) / sizeof(pseudos[0]); i++)
         if (name.len == strlen(pseudos[i].name) && memcmp(name.bytes, pseudos[i].name, name.len) == 0)
             return GP_LOC(GP_MODULE_PSEUDO, pseudos[i].pseudo);

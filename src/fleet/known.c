@@ -353,7 +353,7 @@ static const char *hex_of(gp_known_t *known, const gp_module_info_t *module)
 static int add_symbol(frames_t *frames, const gp_symbol_t *symbol, gp_row_frame_t *frame)
 {
     int result = symbol->outer != NULL ? add_symbol(frames, symbol->outer, frame) : 0;
-    if (gp_symbol_is_own(symbol))
+    if (gp_symbol_is_hidden(symbol))
         return result;
     frame->name = symbol->function;
     frame->file = symbol->file != NULL && strcmp(symbol->file, symbol->module) != 0 ? symbol->file : "";

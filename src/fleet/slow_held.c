@@ -11,19 +11,31 @@
 
 #define FRESH_NS UINT64_C(1000000000) // what has not been seen on its thread for so long may have left it
 
-static gp_sleep_call_t sleep_at(const gp_held_process_t *process, gp_loc_t leaf, gp_symbolizer_t *symbolizer)
+static const gp_symbol_t *held_resolve(const gp_held_process_t *process, gp_loc_t loc, gp_symbolizer_t *symbolizer)
 {
     const gp_symbol_t *symbol = NULL;
-    if (GP_LOC_MODULE(leaf) == GP_MODULE_LANGUAGE)
-        return GP_SLEEP_OTHER; // a language's loops are called [hub], or are on their threads' own stacks
     for (size_t i = 0; i < process->module_count; i++) {
         const gp_held_module_t *module = &process->modules[i];
-        if (module->id != GP_LOC_MODULE(leaf))
+        if (module->id != GP_LOC_MODULE(loc))
             continue;
         uint32_t number = gp_symbolizer_module(symbolizer, module->path, strlen(module->path), module->build_id,
                                                module->build_id_len);
         symbol =
-            number != GP_SYMBOLIZER_NO_MODULE ? gp_symbolizer_resolve(symbolizer, number, GP_LOC_OFFSET(leaf)) : NULL;
+            number != GP_SYMBOLIZER_NO_MODULE ? gp_symbolizer_resolve(symbolizer, number, GP_LOC_OFFSET(loc)) : NULL;
+    }
+    return symbol;
+}
+
+static gp_sleep_call_t sleep_at(const gp_held_process_t *process, const gp_held_leaf_t *leaf,
+                                gp_symbolizer_t *symbolizer)
+{
+    const gp_symbol_t *symbol = NULL;
+    for (size_t i = 0; i < GP_HELD_LEAF_FRAMES; i++) {
+        if (GP_LOC_MODULE(leaf->frames[i]) == GP_MODULE_LANGUAGE)
+            return GP_SLEEP_OTHER; // a language's loops are called [hub], or are on their threads' own stacks
+        symbol = held_resolve(process, leaf->frames[i], symbolizer);
+        if (symbol == NULL || !gp_symbol_is_hidden(symbol))
+            break;
     }
     return symbol != NULL ? gp_sleep_call(symbol->function) : GP_SLEEP_MANY;
 }
@@ -45,7 +57,7 @@ static bool is_loop_at_rest(const gp_held_process_t *process, const gp_held_coro
         return false;
     if (strcmp(coro->name, "[hub]") == 0)
         return true;
-    gp_sleep_call_t sleep = sleep_at(process, coro->leaf, symbolizer);
+    gp_sleep_call_t sleep = sleep_at(process, &coro->leaf, symbolizer);
     return sleep == GP_SLEEP_LOOP || (sleep == GP_SLEEP_MANY && does_loops_work(process, coro));
 }
 

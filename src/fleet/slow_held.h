@@ -20,6 +20,12 @@
 #include "capture/recovery.h"
 #include "symbol/symbolizer.h"
 
+enum { GP_HELD_LEAF_FRAMES = 4 }; // one that is shown (gp_symbol_is_hidden()) is among these
+
+typedef struct gp_held_leaf {
+    gp_loc_t frames[GP_HELD_LEAF_FRAMES]; // innermost first; 0 = none
+} gp_held_leaf_t;
+
 typedef struct gp_held_coro {
     uint64_t id;
     uint64_t since_ns, last_ns;  // CLOCK_MONOTONIC: it has its thread at least since then; the last that is known of it
@@ -27,7 +33,7 @@ typedef struct gp_held_coro {
     uint64_t longest_ns;         // of all its slices
     uint64_t switches, wakes;    // how often it was switched to; how often it made others ready
     uint64_t over_ns;            // 0 = it is alive
-    gp_loc_t leaf;               // where it slept in the kernel last; 0 = not known
+    gp_held_leaf_t leaf;         // where it slept in the kernel last
     uint32_t thread, kind, trace; // the thread that had it last, 0 = not known; of its last sample
     bool is_told;                 // of this slice
     char name[48];

@@ -189,8 +189,9 @@ static int take_stack(void *context, const gp_stack_record_t *stack, const gp_lo
     if (gp_reserve(&process->leaves, &process->leaf_capacity, (size_t)stack->id + 1, sizeof(*process->leaves)) < 0)
         return -ENOMEM;
     while (process->leaf_count <= stack->id)
-        process->leaves[process->leaf_count++] = 0;
-    process->leaves[stack->id] = stack->depth > 0 ? frames[0] : 0;
+        process->leaves[process->leaf_count++] = (gp_held_leaf_t){{0}};
+    for (size_t i = 0; i < stack->depth && i < GP_HELD_LEAF_FRAMES; i++)
+        process->leaves[stack->id].frames[i] = frames[i];
     return 0;
 }
 
@@ -205,7 +206,7 @@ static void take_sample(gp_held_process_t *process, const gp_sample_record_t *sa
     coro->last_ns = time_ns > coro->last_ns ? time_ns : coro->last_ns;
     if (sample->kind == GP_KIND_BLOCKED) {
         coro->blocked_ns += sample->weight_ns;
-        coro->leaf = sample->stack_id < process->leaf_count ? process->leaves[sample->stack_id] : 0;
+        coro->leaf = sample->stack_id < process->leaf_count ? process->leaves[sample->stack_id] : (gp_held_leaf_t){{0}};
     } else {
         coro->cpu_ns += sample->weight_ns;
     }

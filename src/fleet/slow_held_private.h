@@ -27,6 +27,6 @@ struct gp_held_process {
     // Of the part that is read:
     gp_held_module_t *modules;
     size_t module_count, module_capacity;
-    gp_loc_t *leaves; // by stack
+    gp_held_leaf_t *leaves; // by stack
     size_t leaf_count, leaf_capacity;
 };

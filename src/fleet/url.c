@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/secret.h"
 
 // Decode %XX of [from, to) into memory of its own. NULL: memory is short, or one is no such.
 static char *decoded(const char *from, const char *to)
@@ -90,17 +91,6 @@ static int parse_authority(gp_fleet_url_t *url, const char *at, const char *end,
     return 0;
 }
 
-static char *without_password(const gp_fleet_url_t *url, const char *authority)
-{
-    const char *at = strrchr(url->text, '@'), *colon = strchr(authority, ':');
-    if (url->password[0] == '\0' || at == NULL || colon == NULL || colon > at)
-        return strdup(url->text);
-    char *shown = malloc(strlen(url->text) + 1);
-    if (shown != NULL)
-        sprintf(shown, "%.*s%s", (int)(colon - url->text), url->text, at);
-    return shown;
-}
-
 int gp_fleet_url_parse(gp_fleet_url_t *url, const char *text, char error[GP_FLEET_ERROR_SIZE])
 {
     *url = (gp_fleet_url_t){.text = strdup(text)};
@@ -119,7 +109,7 @@ int gp_fleet_url_parse(gp_fleet_url_t *url, const char *text, char error[GP_FLEE
     if (result == 0)
         result = parse_options(url, *options == '?' ? options + 1 : options, error);
     if (result == 0) {
-        url->shown = without_password(url, url->text + (authority - text));
+        url->shown = gp_secret_masked(url->text, "");
         result = url->shown == NULL ? -ENOMEM : 0;
     }
     return result;

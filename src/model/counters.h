@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 // Signals that arrived (the handler was entered) = samples put into a ring + all drops. SWITCHING, TRUNCATED,
-// INCOMPLETE, OUTSIDE and POLL_MISFIT are samples that are kept.
+// INCOMPLETE, OUTSIDE, POLL_MISFIT and HELD_BACK are samples that are kept.
 // clang-format off
 #define GP_COUNTERS(X)                                                                                                 \
     X( 0, SIGNALS, signals, 0, NULL)                                                                                   \
@@ -75,7 +75,8 @@
     X(54, REST_CPU_NS, rest_cpu_ns, 0, NULL) /* CPU time of the process meanwhile, in no profile */ \
     X(55, REST_HOOK_NS, rest_hook_ns, 0, NULL) /* of HOOK_NS, what hooks took meanwhile */ \
     X(56, PENDING_NS, pending_ns, 0, NULL) /* CPU time since a thread's last sample: in totals, in no sample */ \
-    X(57, DROP_CRAMPED, drop_cramped, 1, "dropped, the program's alternate signal stack had no room")
+    X(57, DROP_CRAMPED, drop_cramped, 1, "dropped, the program's alternate signal stack had no room")              \
+    X(58, HELD_BACK, held_back, 0, "until then the program blocked the sampling signal: [signal blocked]")
 // clang-format on
 
 #define GP_COUNTER_ID(number, id, key, is_drop, sentence)   GP_COUNTER_##id = (number),

@@ -37,4 +37,5 @@ enum gp_pseudo {
     GP_PSEUDO_TREE_FULL = 9, // stands for what there was no room for in a profile's call tree: "[tree full]"
     // Stands for "[ready]" where there is nothing but an entry function below it: "[not started]"
     GP_PSEUDO_NOT_STARTED = 10,
+    GP_PSEUDO_SIGNAL_BLOCKED = 11, // the only frame: no sample could be taken where the time went: "[signal blocked]"
 };

@@ -73,6 +73,15 @@ class Command(InFolder):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 
+    def groups(self, by, *arguments):
+        """Rows of a report by coroutine, trace and the like, in words."""
+        lines = self.succeed("report", self.capture, "--by", by, *arguments).splitlines()
+        start = next(number for number, line in enumerate(lines) if "switches" in line)
+        rows = [line.split() for line in lines[start + 1:] if line.strip()]
+        for row in rows:
+            float(row.pop(2))  # the interval that chance gives the sampled time
+        return rows
+
 
 def main():
     unittest.main(argv=sys.argv[:1], verbosity=1)

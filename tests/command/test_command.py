@@ -289,14 +289,6 @@ class Report(Command):
         for number in ("-1", "x", "1.5", ""):
             self.expect(2, "-n", "report", self.capture, "-n", number)
 
-    def groups(self, by, *arguments):
-        lines = self.succeed("report", self.capture, "--by", by, *arguments).splitlines()
-        start = next(number for number, line in enumerate(lines) if "switches" in line)
-        rows = [line.split() for line in lines[start + 1:] if line.strip()]
-        for row in rows:
-            float(row.pop(2))  # the interval that chance gives the sampled time
-        return rows
-
     def test_coroutines(self):
         self.assertEqual(self.groups("coroutine"), [
             ["0.002", "0.002", "2", "4", "3", "2", "traces", "worker"],

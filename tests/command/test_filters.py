@@ -116,14 +116,6 @@ class Filters(Command):
         self.assertIn("0.003 s by the samples, of 0.006 s exact", self.succeed("report", self.capture, "--focus", "x10$"))
         self.assertIn("exact time of this part is not known", self.succeed("report", self.capture, "--from", "0.3"))
 
-    def groups(self, by, *arguments):
-        lines = self.succeed("report", self.capture, "--by", by, *arguments).splitlines()
-        start = next(number for number, line in enumerate(lines) if "switches" in line)
-        rows = [line.split() for line in lines[start + 1:] if line.strip()]
-        for row in rows:
-            float(row.pop(2))  # the interval that chance gives the sampled time
-        return rows
-
     def test_groups(self):
         self.assertEqual([row[:5] for row in self.groups("coroutine", "--name", "work")], [["0.002", "0.003", "3", "3", "3"]])
         self.assertEqual([row[:5] for row in self.groups("coroutine", "--focus", "libz")], [["-", "0.003", "3", "-", "3"]])

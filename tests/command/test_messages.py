@@ -167,13 +167,18 @@ class Misspelt(Command):
     def test_commands(self):
         self.assertIn("unknown command 'reprot'; did you mean 'report'?", self.said("reprot"))
         self.assertIn("unknown command 'flamgraph'; did you mean 'flamegraph'?", self.said("help", "flamgraph"))
-        for word in ("x", "frobnicate", "", "a" * 1000):
+        for other, ours in ("record", "run"), ("view", "flamegraph"):  # of perf, py-spy, samply
+            self.assertIn(f"unknown command '{other}'; did you mean '{ours}'?", self.said(other))
+        for word in ("x", "frobnicate", "", "a" * 1000, "serve", "list"):
             self.assertNotIn("did you mean", self.said(word))
 
     def test_options(self):
         self.assertIn("Did you mean '--engine'?\n", self.said("run", "--enigne", "cpu", "true"))
         self.assertIn("Did you mean '--sort'?\n", self.said("report", self.capture, "--sotr=time"))
-        for arguments in (("report", "--frobnicate"), ("report", "-Z"), ("report", "--sort"), ("run", "--" + "a" * 1000)):
+        for arguments, ours in ((("run", "--rate", "5", "true"), "frequency"), (("report", self.capture, "--top", "5"), "rows"),
+                                (("report", self.capture, "--limit", "5"), "rows"), (("report", self.capture, "--wall"), "clock")):
+            self.assertIn(f"Did you mean '--{ours}'?\n", self.said(*arguments))
+        for arguments in (("report", "--frobnicate"), ("report", self.capture, "--rate", "5"), ("report", "-Z"), ("report", "--sort"), ("run", "--" + "a" * 1000)):
             self.assertNotIn("Did you mean", self.said(*arguments))
 
     def test_formats(self):

@@ -3,7 +3,7 @@
 
 usage: test_report.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
 """
-import io, os, pstats, random, re, subprocess, unittest
+import contextlib, fcntl, io, os, pstats, pty, random, re, struct, subprocess, termios, unittest
 
 import pstats_case
 from support import Command, GREENPROF, SCRIPT, main, run
@@ -31,6 +31,36 @@ class Tables(Command):
         getattr(stats.sort_stats(*sort, "cumulative", "stdname"), method)(*restrictions)
         text = out.getvalue()
         return text[text.index("   Ordered by"):].replace(", cumulative time, standard name\n", "\n", 1)
+
+    def on_terminal(self, columns, *arguments):
+        """What a terminal of so many columns gets."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        command = subprocess.Popen([GREENPROF, "report", self.capture, *arguments], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave)
+        os.close(slave)
+        output = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(master, 65536):
+                output += part
+        self.assertEqual(command.wait(), 0)
+        os.close(master)
+        return output.decode().replace("\r\n", "\n")
+
+    def test_narrow_terminal(self):
+        """The end of a name says most; in a pipe there is all of it."""
+        self.capture = self.make("narrow.greenprof", pstats_case.script())
+        whole = [line for line in self.succeed("report", self.capture).splitlines() if re.match(r" +\d+ +\d+\.\d{3} ", line)]
+        longest = max(map(len, whole))
+        for columns in (longest - 3, longest, 200):
+            shown = [line for line in self.on_terminal(columns).splitlines() if re.match(r" +\d+ +\d+\.\d{3} ", line)]
+            self.assertEqual(len(shown), len(whole))
+            for line, other in zip(shown, whole):
+                self.assertLessEqual(len(line), max(columns, 46 + 16), line)
+                numbers, name = other[:46], other[46:]
+                self.assertTrue(line.startswith(numbers), line)
+                kept = line[46:]
+                self.assertTrue(kept == name or (kept.startswith("..") and name.endswith(kept[2:])), (line, other))
+                self.assertEqual(kept == name, len(other) <= columns or columns < 62)
 
     def test_no_time_below_zero(self):
         """Accounts that a host has mixed up: what one coroutine gave back too much is not 585 years."""

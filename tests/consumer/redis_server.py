@@ -4,9 +4,13 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+import urllib.parse
 
-from support import free_ports, skip, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from helpers import free_ports, skip, until  # noqa: E402
+from kept import die_with_parent  # noqa: E402
 
 for tool in ("redis-server", "redis-cli", "osprofiler"):
     if shutil.which(tool) is None:
@@ -26,8 +30,10 @@ class Redis:
         port = self.port or free_ports(1)[0]
         self.process = subprocess.Popen(["redis-server", *self.more, "--port", str(port), "--bind", "127.0.0.1", "--save", "",
                                          "--dir", tempfile.mkdtemp(dir=self.folder), "--logfile", "redis.log"],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.pid, self.port, self.url = self.process.pid, port, f"redis://127.0.0.1:{port}"
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        preexec_fn=die_with_parent)
+        login = f":{urllib.parse.quote(self.password, safe='')}@" if self.password else ""
+        self.pid, self.port, self.url = self.process.pid, port, f"redis://{login}127.0.0.1:{port}"
         until(lambda: self.process.poll() is not None or self.ask("PING") == "PONG", "redis-server answers")
 
     def __enter__(self):
@@ -48,6 +54,3 @@ class Redis:
         password = ["-a", self.password, "--no-auth-warning"] if self.password else []
         return subprocess.run(["redis-cli", "-p", str(self.port), *password, *words], capture_output=True, text=True,
                               env={**os.environ, "LC_ALL": "C"}, timeout=60).stdout.strip()
-
-    def command(self, *words):
-        return self.ask(*words)

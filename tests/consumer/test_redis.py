@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -43,10 +44,23 @@ greenprof.consumer_close()
 """
 
 
-class Schema(Case):
+class Stored(Case):
+    """Has a Redis, which is empty when a test begins."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.redis = cls.enterClassContext(Redis(folder, "--requirepass", "p@ss:/"))
+
+    def setUp(self):
+        super().setUp()
+        self.redis.ask("FLUSHALL")
+
+
+class Schema(Stored):
     def test_osprofiler_reads_it(self):
-        with Redis(self.folder, "--requirepass", "p@ss:/") as redis, Host(GREENPROF_SERVICE="api", GREENPROF_SPOOL=self.folder) as host:
-            url = f"redis://:p%40ss%3A%2F@127.0.0.1:{redis.port}/3"
+        with Host(GREENPROF_SERVICE="api", GREENPROF_SPOOL=self.folder) as host:
+            url = self.redis.url + "/3"
             host.do(f"open {url}", "requests 2", "failed", "flush 20000")
             self.assertEqual(host.status()["sent"], 9)
             listed = osprofiler_command(url, "trace", "list")
@@ -80,43 +94,42 @@ class Schema(Case):
 
     def test_parents_of_other_processes(self):
         key, theirs = "osprofiler_opt:" + uuid("ab".ljust(32, "0")), "0af76519-16cd-43dd-8448-eb211c80319c"
-        with Redis(self.folder) as redis, Host(GREENPROF_SPOOL=self.folder) as host:
-            host.do(f"open {redis.url}", "foreign " + theirs, "foreign none", "flush 20000")
-            parents = [json.loads(redis.command("LINDEX", key, str(i)))["parent_id"] for i in range(4)]
+        with Host(GREENPROF_SPOOL=self.folder) as host:
+            host.do(f"open {self.redis.url}", "foreign " + theirs, "foreign none", "flush 20000")
+            parents = [json.loads(self.redis.ask("LINDEX", key, str(i)))["parent_id"] for i in range(4)]
         self.assertEqual(parents, ["00000000-0000-0000-0000-000000000077"] * 2 + [theirs] * 2)
 
     def test_request_below_a_span_of_osprofiler(self):
         trace, parent = "4bf92f35-77b3-4da6-a3ce-929d0e0e4736", "11111111-2222-4333-8444-555555555555"
-        with Redis(self.folder) as redis:
-            url = redis.url
-            done = subprocess.run([sys.executable, "-c", BELOW_OSPROFILER, trace, parent, url], capture_output=True, text=True,
-                                  timeout=120, env={**os.environ, "GREENPROF_SPOOL": self.folder})
-            if "ModuleNotFoundError: No module named 'greenprof'" in done.stderr:
-                self.skipTest("the package greenprof was not built")
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            shown = json.loads(osprofiler_command(url, "trace", "show", "--json", trace))
+        done = subprocess.run([sys.executable, "-c", BELOW_OSPROFILER, trace, parent, self.redis.url], capture_output=True, text=True,
+                              timeout=120, env={**os.environ, "GREENPROF_SPOOL": self.folder})
+        if "ModuleNotFoundError: No module named 'greenprof'" in done.stderr:
+            self.skipTest("the package greenprof was not built")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        shown = json.loads(osprofiler_command(self.redis.url, "trace", "show", "--json", trace))
         (root,) = shown["children"]
         (database,) = root["children"]
         self.assertEqual((root["parent_id"], root["info"]["name"], database["info"]["name"]), (parent, "wsgi", "db"))
 
     def test_what_is_another_programs_is_refused(self):
-        with Redis(self.folder) as redis, Host(GREENPROF_SPOOL=self.folder) as host:
-            redis.command("SET", f"osprofiler_opt:{uuid(host.trace(2))}", "mine")
+        redis = self.redis
+        with Host(GREENPROF_SPOOL=self.folder) as host:
+            redis.ask("SET", f"osprofiler_opt:{uuid(host.trace(2))}", "mine")
             host.do(f"open {redis.url}?ttl=1000s", "requests 3")
             status = until(lambda: (lambda s: s if s["sent"] + s["refused"] == 9 and not s["spooled"] else None)(host.status()),
                            "all are dealt with")
             self.assertEqual((status["sent"], status["refused"]), (6, 3))
             for number, kind in ((1, "list"), (2, "string"), (3, "list")):
-                self.assertEqual(redis.command("TYPE", f"osprofiler_opt:{uuid(host.trace(number))}"), kind)
-            self.assertGreater(int(redis.command("TTL", f"osprofiler_opt:{uuid(host.trace(3))}")), 900)
+                self.assertEqual(redis.ask("TYPE", f"osprofiler_opt:{uuid(host.trace(number))}"), kind)
+            self.assertGreater(int(redis.ask("TTL", f"osprofiler_opt:{uuid(host.trace(3))}")), 900)
 
 
-class Trouble(Case):
+class Trouble(Stored):
     def spools(self):
         return [self.path(name) for name in os.listdir(self.folder) if name.endswith(".spool")]
 
     def spans_in(self, redis, host, number):
-        events = redis.command("LRANGE", f"osprofiler_opt:{uuid(host.trace(number))}", "0", "-1").splitlines()
+        events = redis.ask("LRANGE", f"osprofiler_opt:{uuid(host.trace(number))}", "0", "-1").splitlines()
         return len({json.loads(event)["trace_id"] for event in events if event})
 
     def check_all_arrived(self, redis, host, count):
@@ -138,7 +151,9 @@ class Trouble(Case):
         self.assertEqual(self.spools(), [])
 
     def test_server_hangs(self):
-        with Redis(self.folder) as redis, Host(GREENPROF_SPOOL=self.folder) as host:
+        redis = self.redis
+        with Host(GREENPROF_SPOOL=self.folder) as host:
+            self.addCleanup(os.kill, redis.pid, signal.SIGCONT)
             host.do(f"open {redis.url}?timeout=100ms", "requests 2", "flush 20000")
             os.kill(redis.pid, signal.SIGSTOP)
             host.do("requests 3")
@@ -148,22 +163,23 @@ class Trouble(Case):
             self.check_all_arrived(redis, host, 5)
 
     def test_ends_while_server_hangs(self):
-        with Redis(self.folder) as redis:
-            with Host(GREENPROF_SPOOL=self.folder) as host:
-                host.do(f"open {redis.url}?timeout=100ms")
-                os.kill(redis.pid, signal.SIGSTOP)
-                host.do("requests 4")
-                self.assertEqual(host.end(), "")
-            self.assertEqual(len(self.spools()), 1)
-            os.kill(redis.pid, signal.SIGCONT)
-            # The next process sends what this one could not, under the name of this one.
-            with Host(GREENPROF_SPOOL=self.folder, GREENPROF_SERVICE="next") as other:
-                other.do(f"open {redis.url}")
-                until(lambda: other.status()["recovered"] >= 12, "it is sent")
-                self.check_all_arrived(redis, host, 4)
-                event = json.loads(redis.command("LINDEX", f"osprofiler_opt:{uuid(host.trace(1))}", "0"))
-                self.assertEqual(event["service"], "consumer_host")
-                until(lambda: self.spools() == [], "and removed")
+        redis = self.redis
+        self.addCleanup(os.kill, redis.pid, signal.SIGCONT)
+        with Host(GREENPROF_SPOOL=self.folder) as host:
+            host.do(f"open {redis.url}?timeout=100ms")
+            os.kill(redis.pid, signal.SIGSTOP)
+            host.do("requests 4")
+            self.assertEqual(host.end(), "")
+        self.assertEqual(len(self.spools()), 1)
+        os.kill(redis.pid, signal.SIGCONT)
+        # The next process sends what this one could not, under the name of this one.
+        with Host(GREENPROF_SPOOL=self.folder, GREENPROF_SERVICE="next") as other:
+            other.do(f"open {redis.url}")
+            until(lambda: other.status()["recovered"] >= 12, "it is sent")
+            self.check_all_arrived(redis, host, 4)
+            event = json.loads(redis.ask("LINDEX", f"osprofiler_opt:{uuid(host.trace(1))}", "0"))
+            self.assertEqual(event["service"], "consumer_host")
+            until(lambda: self.spools() == [], "and removed")
 
     def test_torn_spool(self):
         with socket.socket() as nobody:

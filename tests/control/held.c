@@ -7,6 +7,7 @@
 //   user                another thread changes its user, and so that of all threads, over and over
 //   sequence            four threads add to a counter by a restartable sequence (rseq(2)); at the end, "lost N of M"
 //   vfork               the main thread has a child by vfork(); "ready PID" is the child's
+//   execs               with "go", children by fork() that work and execute another program, by each name; "killed N"
 //   swap FILE           another thread puts FILE, opened with O_PATH, in the place of each memfd that there is
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,7 +27,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ADDERS = 4, WORK = 20000, FILES = 910, HIGH_FILE = 900 };
+enum {
+    ADDERS = 4,
+    WORK = 20000,
+    FILES = 910,
+    HIGH_FILE = 900,
+    WAYS = 9,
+    CHILDREN = 5 * WAYS,
+    CHILD_TICKS = CLOCKS_PER_SEC / 125
+};
 
 static atomic_bool is_released, is_over, is_held;
 static const char *argument;
@@ -159,6 +168,64 @@ static int have_child(void)
     return 0;
 }
 
+static void become(int way)
+{
+    extern char **environ;
+    char *words[] = {"true", NULL};
+    switch (way) {
+    case 0:
+        execv("/bin/true", words);
+        break;
+    case 1:
+        execve("/bin/true", words, environ);
+        break;
+    case 2:
+        execvp("true", words);
+        break;
+    case 3:
+        execvpe("true", words, environ);
+        break;
+    case 4:
+        execl("/bin/true", "true", NULL);
+        break;
+    case 5:
+        execlp("true", "true", NULL);
+        break;
+    case 6:
+        execle("/bin/true", "true", NULL, environ);
+        break;
+    case 7:
+        fexecve(open("/bin/true", O_RDONLY | O_CLOEXEC), words, environ);
+        break;
+    default:
+        execveat(AT_FDCWD, "/bin/true", words, environ, 0);
+    }
+}
+
+static void work_as_child(int way)
+{
+    clock_t until = clock() + CHILD_TICKS;
+    while (clock() < until)
+        ;
+    become(way);
+    _exit(EXIT_FAILURE);
+}
+
+static int execute_others(void)
+{
+    int killed = 0, status;
+    puts("ready");
+    (void)getchar();
+    for (int i = 0; i < CHILDREN; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            work_as_child(i % WAYS);
+        killed += waitpid(child, &status, 0) != child || status != 0;
+    }
+    printf("killed %d\n", killed);
+    return killed;
+}
+
 static void serve(void)
 {
     char line[16];
@@ -188,6 +255,8 @@ int main(int count, char **words)
         return add_all();
     if (strcmp(kind, "vfork") == 0)
         return have_child();
+    if (strcmp(kind, "execs") == 0)
+        return execute_others();
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strcmp(kind, kinds[i].name) == 0)
             pthread_create(&thread, NULL, kinds[i].run, NULL);

@@ -99,6 +99,13 @@ class Borrowed(Attaching):
         self.assertEqual(int(lost), 0)
         self.assertGreater(int(count), 0)
 
+    def test_children_that_execute(self):
+        """No signal of greenprof's waits for the program that a child becomes, by whatever name it calls that."""
+        held = Held(self, "execs")
+        self.do("attach", held.pid, "-o", "capture")
+        self.assertEqual(held.tell("go", "killed"), [0])
+        self.assertEqual(held.end(), 0)
+
     def test_child_of_vfork(self):
         """Its memory is its parent's, who does not expect a library there."""
         parent = subprocess.Popen([HELD, "vfork"], env=self.env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -11,8 +11,7 @@ END_EXIT, END_ASKED = 0, 6  # capture/format.h
 
 
 class Switching(Case):
-    def check_start_and_stop(self, program):
-        service = Service(self, program, "--stopped", "-o", "capture")
+    def check_start_and_stop(self, service):
         first, second = os.path.join(self.dir, "capture"), os.path.join(self.dir, "capture.2")
         self.assertEqual(self.status(service.pid)["state"], "stopped")
         service.burn(300)
@@ -28,7 +27,6 @@ class Switching(Case):
         self.do("stop", service.pid)
         self.check_capture(second, burned)
         self.assertEqual(self.content(first), kept)
-        self.assertEqual(service.end(), 0)
         for path in (first, second):
             capture = Capture(path)
             self.assertTrue(capture.whole)
@@ -37,28 +35,25 @@ class Switching(Case):
             self.assertEqual(len(capture.samples), capture.counters["samples"])
 
     def test_start_and_stop(self):
-        self.check_start_and_stop(SERVICE)
+        service = Service(self, SERVICE, "--stopped", "-o", "capture")
+        self.check_start_and_stop(service)
+        self.assertEqual(service.end(), 0)
 
-    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
-    def test_start_and_stop_eventlet(self):
-        self.check_start_and_stop(EVENTLET)
-
-    def check_dump(self, program):
-        service = Service(self, program, "--control", "-o", "capture")
+    def check_dump(self, service, path="capture"):
         burned = service.burn(600)
-        before = self.functions_after_dump(service, "copy")
+        before = self.functions_after_dump(service, path, "copy")
         more = service.burn(600)
-        after = self.functions_after_dump(service, "later")
+        after = self.functions_after_dump(service, path, "later")
         for name, one, other in zip(("burn_a", "burn_b"), burned, more):
             self.near(name + " at first", before[name], one, 0.12, 0.01)
             self.near(name + " in the end", after[name], one + other, 0.12, 0.01)
         self.assertEqual(self.status(service.pid)["state"], "recording")
         self.assertEqual(service.end(), 0)
-        self.assertEqual(Capture(os.path.join(self.dir, "capture")).end, END_EXIT)
+        self.assertEqual(Capture(os.path.join(self.dir, path)).end, END_EXIT)
 
-    def functions_after_dump(self, service, name):
+    def functions_after_dump(self, service, path, name):
         self.do("dump", service.pid)
-        live = self.functions("capture")
+        live = self.functions(path)
         self.do("dump", service.pid, "-o", name)
         copy = self.functions(name)
         self.near("the copy", copy[""], live[""], 0.02, 0.01)
@@ -66,11 +61,15 @@ class Switching(Case):
         return copy
 
     def test_dump(self):
-        self.check_dump(SERVICE)
+        self.check_dump(Service(self, SERVICE, "--control", "-o", "capture"))
 
     @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
-    def test_dump_eventlet(self):
-        self.check_dump(EVENTLET)
+    def test_eventlet(self):
+        """Both, with one service."""
+        service = Service(self, EVENTLET, "--stopped", "-o", "capture")
+        self.check_start_and_stop(service)
+        self.do("start", service.pid)
+        self.check_dump(service, "capture.3")
 
     def test_options(self):
         service = Service(self, SERVICE, "--stopped", "-o", "capture")

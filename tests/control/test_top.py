@@ -36,8 +36,7 @@ class Top(Case):
         ledgers = sorted(row["total"]["cpu_seconds"] for row in top["rows"] if "tid" not in row)
         self.near("a to b", ledgers[1], 2 * ledgers[0], 0.1, 0.01)
 
-    def check_at_work(self, program, option, state):
-        service = Service(self, program, option, "-o", "capture")
+    def check_at_work(self, service, state):
         service.process.stdin.write("burn 1000000\n")
         service.process.stdin.flush()
         top = self.top(service.pid, interval=1000)
@@ -53,17 +52,11 @@ class Top(Case):
         return top
 
     def test_at_work(self):
-        self.assertEqual(self.check_at_work(SERVICE, "--stopped", "stopped")["coroutines"], 2)
+        self.assertEqual(self.check_at_work(Service(self, SERVICE, "--stopped", "-o", "capture"), "stopped")["coroutines"], 2)
 
     @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
-    def test_at_work_eventlet(self):
-        top = self.check_at_work(EVENTLET, "--control", "recording")
-        burners = [row["interval"]["cpu_seconds"] for row in top["rows"] if "tid" not in row]
-        self.near("green threads at work", sum(burners), top["process_cpu_seconds"], 0.2, 0.02)
-
-    @unittest.skipUnless(has_eventlet(), "python3-eventlet is not installed")
-    def test_loop_at_rest(self):
-        """A hub that waits has its thread for long, and is no hog."""
+    def test_eventlet(self):
+        """A hub that waits has its thread for long, and is no hog; then green threads at work."""
         service = Service(self, EVENTLET, "--control", "-o", "capture")
         service.tell("rest 300", "rested")
         top = self.top(service.pid, "-n", 0)
@@ -71,6 +64,9 @@ class Top(Case):
         self.assertEqual(len(longest), 1, top["rows"])
         self.at_least("the hub's slice", longest[0], 0.25)
         self.assertEqual(top["hogs"], 0)
+        top = self.check_at_work(service, "recording")
+        burners = [row["interval"]["cpu_seconds"] for row in top["rows"] if "tid" not in row]
+        self.near("green threads at work", sum(burners), top["process_cpu_seconds"], 0.2, 0.02)
 
     def test_in_a_pipe(self):
         service = Service(self, SERVICE, "--control", "-o", "capture")
@@ -112,6 +108,40 @@ class Top(Case):
         status, output, is_restored = self.on_terminal(keys)
         self.assertEqual((status, is_restored), (0, True))
         self.assertTrue(output.startswith(b"\033[?1049h"))
+
+    NAMED = """import threading, sys
+for name in ("a-worker-with-a-name-that-is-1", "a-worker-with-a-name-that-is-2", "short"):
+    threading.Thread(target=lambda: sys.stdin.readline(), name=name, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+    def test_narrow(self):
+        """Names have room, and keep their ends; no line is longer than the terminal; the page has all its lines."""
+        service = Service(self, ["/usr/bin/python3", "-c", self.NAMED], "--control", "-o", "capture")
+        for columns in (60, 70, 80, 100, 140):
+            master, slave = pty.openpty()
+            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+            top = subprocess.Popen([GREENPROF, "top", str(service.pid), "--interval", "50"], env=self.env, stdin=slave, stdout=slave)
+            output = b""
+            while output.count(b"\033[J") < 2:
+                output += os.read(master, 65536)
+            os.write(master, b"q")
+            top.wait(100)
+            os.close(slave)
+            os.close(master)
+            page = output.decode().split("\033[J")[0].split("\033[H")[-1].replace("\033[K", "").split("\r\n")
+            self.assertLessEqual(max(map(len, page)), columns, page)
+            self.assertLessEqual(len(page), 24, page)
+            heads = next(line for line in page if line.endswith(" NAME")).split()
+            for head in ("ID", "STATE", "CPU%"):
+                self.assertIn(head, heads)
+            self.assertEqual("LONG" in heads, columns >= 70, heads)
+            self.assertEqual("SWITCH/s" in heads, columns >= 140, heads)
+            names = [line[line.find("[thread"):] if "[thread" in line else line.split()[-1] for line in page if line.endswith("]")]
+            for end in "that-is-1]", "that-is-2]", "[thread short]":
+                self.assertEqual(sum(name.endswith(end) for name in names), 1, page)
+        service.end()
 
     def test_signals(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):

@@ -10,6 +10,7 @@
 
 #if defined(SAMPLE_AT)
 
+#include "collect/shield.h"
 #include "signal/host_stack.h"
 
 enum { COROUTINES = 10, STACK = 256 << 10, LEFT_WORDS = 64, PERIOD_NS = 1000000000 / SAMPLE_AT_HZ };
@@ -138,6 +139,35 @@ static void raise_on_stack(void)
     assert_true(handled_on);
 }
 
+// Handlers on small stacks run with the sampling signal blocked, which the program does not see.
+static void small_stacks_are_shielded(void **state)
+{
+    (void)state;
+    static char memory[8192 + 4096];
+    int sampler = gp_sampling_signal();
+    stack_t small = {.ss_sp = memory, .ss_size = 8192 + 4096}, old;
+    struct sigaction on_stack = {.sa_handler = note, .sa_flags = SA_ONSTACK}, plain = {.sa_handler = note}, now, before;
+    gp_kernel_action_t real;
+    sigaction(SIGUSR2, &on_stack, &before);
+    sigaltstack(&small, &old);
+    assert_int_equal(gp_kernel_action(SIGUSR2, NULL, &real), 0); // installed before
+    assert_true(real.mask >> (sampler - 1) & 1);
+    assert_int_equal(gp_shield_in(SIGUSR2), sampler);
+    sigaction(SIGUSR2, &on_stack, &now); // and after
+    assert_int_equal(sigismember(&now.sa_mask, sampler), 0);
+    assert_int_equal(gp_kernel_action(SIGUSR2, NULL, &real), 0);
+    assert_true(real.mask >> (sampler - 1) & 1);
+    sigaddset(&on_stack.sa_mask, sampler); // its own wish is its own
+    sigaction(SIGUSR2, &on_stack, &now);
+    assert_int_equal(sigismember(&now.sa_mask, sampler), 0);
+    sigaction(SIGUSR2, &plain, &now);
+    assert_int_equal(sigismember(&now.sa_mask, sampler), 1);
+    assert_int_equal(gp_kernel_action(SIGUSR2, NULL, &real), 0);
+    assert_false(real.mask >> (sampler - 1) & 1);
+    sigaltstack(&old, NULL);
+    sigaction(SIGUSR2, &before, NULL);
+}
+
 static void stack_comes_back(void **state)
 {
     (void)state;
@@ -175,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(handlers_frame_is_left_alone, sample_at_set_up, sample_at_tear_down),
+        cmocka_unit_test_setup_teardown(small_stacks_are_shielded, sample_at_set_up, sample_at_tear_down),
         cmocka_unit_test_setup_teardown(stack_comes_back, sample_at_set_up, sample_at_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,7 +102,15 @@ static void test_a_parent_of_another_thread(void **state)
     assert_memory_equal(it->mark.trace, &id, sizeof(id));
     assert_memory_equal(child->mark.trace, &id, sizeof(id));
     prof_span_end(root);
-    run_helper(&helper); // the parent is over: its trace is not known any more
+    for (unsigned i = 0; i < 100; i++) // of other traces, in the same slots
+        prof_span_end(prof_span_begin(PROF_SPAN_TASK, "other", NULL));
+    run_helper(&helper); // a parent that is over is still the parent
+    it = find("helper");
+    assert_true(it->mark.parent_id == helper.parent_id);
+    assert_memory_equal(it->mark.trace, &id, sizeof(id));
+    assert_memory_equal(&helper.within, &id, sizeof(id));
+    helper.parent_id = 0x123456789abcdef; // of nobody: a trace of its own
+    run_helper(&helper);
     it = find("helper");
     assert_true(it->mark.parent_id == helper.parent_id && memcmp(it->mark.trace, &id, sizeof(id)) != 0);
     assert_memory_equal(it->mark.trace, &helper.within, sizeof(id));

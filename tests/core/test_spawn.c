@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
+#include "coro/announce.h"
 #include "coro/coro_name.h"
 #include "coro/registry.h"
 #include "coro/spawn.h"

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
+#include "coro/announce.h"
 #include "greenprof/coro.h"
 #include "sample_at.h"
 

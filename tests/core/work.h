@@ -3,6 +3,8 @@
 #ifndef WORK_H
 #define WORK_H
 
+#include "../measured.h"
+
 #include <stdint.h>
 #include <time.h>
 
@@ -24,11 +26,11 @@ static inline uint64_t burn(uint64_t ns)
     return now - start;
 }
 
-// |a - b| <= share of b, or `slack_ns`
+// |a - b| <= share of b, or `slack_ns`, more on a busy machine
 static inline int close_to(uint64_t a, uint64_t b, double share, uint64_t slack_ns)
 {
     uint64_t apart = a > b ? a - b : b - a;
-    return (double)apart <= share * (double)b || apart <= slack_ns;
+    return (double)apart <= share * (double)b || (double)apart <= measured_stretch() * (double)slack_ns;
 }
 
 // What a profile may say was used: at least what was used while it ran, at most what was used from before its start

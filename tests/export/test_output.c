@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -98,6 +99,26 @@ static void test_abort_leaves_the_old(void **state)
     gp_output_abort(&output);
     expect_content("out", "old");
     assert_int_equal(count_entries(), 1);
+}
+
+// A process that ends amid a dump, whichever way.
+static void test_end_leaves_nothing(void **state)
+{
+    (void)state;
+    gp_output_t output;
+    int status, fd = open(".", O_TMPFILE | O_WRONLY, 0600);
+    if (fd < 0)
+        skip();
+    close(fd);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (gp_output_open(&output, "out") == 0 && fputs("half", output.file) >= 0 && fflush(output.file) == 0)
+            _exit(7);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 7);
+    assert_int_equal(count_entries(), 0);
 }
 
 static void test_keeps_mode_and_link(void **state)
@@ -211,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_DIRECTORY(test_appears_at_commit),
         IN_DIRECTORY(test_abort_leaves_the_old),
+        IN_DIRECTORY(test_end_leaves_nothing),
         IN_DIRECTORY(test_keeps_mode_and_link),
         IN_DIRECTORY(test_errors),
         IN_DIRECTORY(test_longest_name),

@@ -5,6 +5,7 @@
         store.query("SELECT 1")                 # rows, as lists of texts
         store.url("?tenant=a")                  # clickhouse://127.0.0.1:PORT/default?tenant=a
         store.kill(); store.start()             # SIGKILL; the same data and ports
+    store = Database()                          # the same, but for kill(): a database in the one store of all tests of a run
     with Cluster(shards=2) as cluster:          # with a ZooKeeper; cluster.name, cluster.servers
         ...
 """
@@ -22,6 +23,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from helpers import free_ports, need, until  # noqa: E402
+from kept import die_with_parent, kept  # noqa: E402
 
 SERVER = shutil.which("clickhouse-server", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin")
 ZOOKEEPER_JARS = "/usr/share/java/zookeeper.jar"
@@ -72,6 +74,8 @@ class QueryError(Exception):
 class ClickHouse:
     """One server. `cluster` is XML of its configuration: remote_servers, zookeeper, macros."""
 
+    database = "default"
+
     def __init__(self, cluster="", ports=None, folder=None):
         need_clickhouse()
         self.folder = folder or tempfile.mkdtemp(prefix="greenprof-clickhouse-")
@@ -89,7 +93,7 @@ class ClickHouse:
         with open(os.path.join(self.folder, "stderr"), "ab") as errors:
             self.process = subprocess.Popen([SERVER, f"--config-file={self.folder}/config.xml"], cwd=self.folder,
                                             stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
-                                            start_new_session=True)
+                                            start_new_session=True, preexec_fn=die_with_parent)
         if wait:
             until(self.answers, f"ClickHouse on port {self.http}")
         return self
@@ -105,7 +109,7 @@ class ClickHouse:
 
     def query(self, text, **settings):
         """Rows of an answer, each a list of texts."""
-        url = f"http://127.0.0.1:{self.http}/?" + urllib.parse.urlencode(settings)
+        url = f"http://127.0.0.1:{self.http}/?" + urllib.parse.urlencode({"database": self.database, **settings})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(url, data=text.encode(), timeout=120) as answer:
@@ -117,8 +121,22 @@ class ClickHouse:
     def number(self, text):
         return int(self.query(text)[0][0])
 
-    def url(self, options="", database="default", user=""):
-        return f"clickhouse://{user}127.0.0.1:{self.http}/{database}{options}"
+    def known(self, text):
+        """The same; -1 where there is no table yet, or no server."""
+        try:
+            return self.number(text)
+        except (OSError, QueryError):
+            return -1
+
+    def rows(self):
+        return self.known("SELECT sum(samples) FROM greenprof_samples WHERE measure = 0")
+
+    def paths(self):
+        """How many processes have critical paths."""
+        return self.known("SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1")
+
+    def url(self, options="", database=None, user="", port=None):
+        return f"clickhouse://{user}127.0.0.1:{port or self.http}/{database or self.database}{options}"
 
     def kill(self):
         """SIGKILL, as a crash would."""
@@ -148,6 +166,35 @@ class ClickHouse:
         self.close()
 
 
+    def told(self):
+        return {"http": self.http}
+
+
+def started():
+    return ClickHouse().__enter__()
+
+
+class Database(ClickHouse):
+    """A database, which is empty after make(), in the store that the tests of a run share."""
+
+    def __init__(self):
+        need_clickhouse()
+        self.http = kept("clickhouse_server", "started")["http"]
+        self.database, self.made = f"test_{os.getpid()}", set()
+
+    def make(self, more=""):
+        """Its name; with `more` that of another database beside it."""
+        name = self.database + more
+        self.made.add(name)
+        self.query(f"DROP DATABASE IF EXISTS {name}", database="default")
+        self.query(f"CREATE DATABASE {name}", database="default")
+        return name
+
+    def close(self):
+        for name in self.made:
+            self.query(f"DROP DATABASE {name}", database="default")
+
+
 class ZooKeeper:
     """One ZooKeeper, standalone."""
 
@@ -171,7 +218,7 @@ class ZooKeeper:
             self.process = subprocess.Popen(
                 [self.java, "-Xmx256m", "-cp", jars, "org.apache.zookeeper.server.quorum.QuorumPeerMain",
                  f"{self.folder}/zoo.cfg"], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True)
+                start_new_session=True, preexec_fn=die_with_parent)
         until(self.answers, "ZooKeeper")
         return self
 

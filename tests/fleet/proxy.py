@@ -8,9 +8,9 @@ class Proxy:
     """Forwards TCP connections to a port of the loopback interface. Armed, it does something after so many bytes, in
     both directions together, and passes on nothing of these connections any more."""
 
-    def __init__(self, port):
-        self.target = port
-        self.listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, target, port=0):
+        self.target = target
+        self.listener = socket.create_server(("127.0.0.1", port))
         self.port = self.listener.getsockname()[1]
         self.lock = threading.Lock()
         self.left, self.action, self.fired = None, None, threading.Event()

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from clickhouse_server import ClickHouse
+from clickhouse_server import Database
 from helpers import run, until
 
 GREENPROF = os.environ["GREENPROF"]
@@ -70,15 +70,14 @@ class ShipTest(unittest.TestCase):
 
 
 class Store(unittest.TestCase):
-    """Has a ClickHouse, which has no tables of greenprof's when a test begins."""
+    """Has a database, which has no tables when a test begins."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.store = ClickHouse().__enter__()
+        cls.store = Database()
         cls.addClassCleanup(cls.store.close)
 
     def setUp(self):
         super().setUp()
-        for table in ("samples", "stacks", "processes", "requests", "spans", "batches", "versions"):
-            self.store.query(f"DROP TABLE IF EXISTS greenprof_{table}")
+        self.store.make()

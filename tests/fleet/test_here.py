@@ -9,7 +9,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "consumer"))
 import support  # noqa: E402
-from clickhouse_server import ClickHouse, free_ports  # noqa: E402
+from helpers import free_ports  # noqa: E402
+from proxy import Proxy  # noqa: E402
 from shipping import Store  # noqa: E402
 
 EACH = 3  # spans of a request of host.c
@@ -20,20 +21,14 @@ class Here(Store, support.Case):
         super().setUp()
         self.spool = self.path("spool")
 
-    def url(self, store=None, options=""):
-        return (store or self.store).url(f"?interval=50ms&grain=1s{options}")
+    def url(self, options="", **more):
+        return self.store.url(f"?interval=50ms&grain=1s{options}", **more)
 
     def host(self, url=None, **environment):
         return support.Host(GREENPROF_SPOOL=self.spool, **({"GREENPROF_CONSUMER": url} if url else {}), **environment)
 
-    def number(self, query, store=None):
-        try:
-            return (store or self.store).number(query)
-        except Exception:  # there are no tables yet
-            return -1
-
-    def spans(self, store=None, where=""):
-        return self.number(f"SELECT count() FROM greenprof_spans {where}", store)
+    def spans(self, where=""):
+        return self.store.known(f"SELECT count() FROM greenprof_spans {where}")
 
     def folders(self):
         return glob.glob(os.path.join(self.spool, "ship-*"))
@@ -55,10 +50,10 @@ class Here(Store, support.Case):
             host.end()
         self.settle()
         self.assertEqual(self.spans(), (51 + 30) * EACH)
-        self.assertEqual(self.number("SELECT countDistinct(span) FROM greenprof_spans"), (51 + 30) * EACH)
+        self.assertEqual(self.store.known("SELECT countDistinct(span) FROM greenprof_spans"), (51 + 30) * EACH)
         self.assertEqual(self.store.query("SELECT DISTINCT service FROM greenprof_requests"), [["shop"]])
-        self.assertEqual(self.number("SELECT count() FROM greenprof_requests"), 81)
-        self.assertEqual(self.number("SELECT countDistinct(pid) FROM greenprof_processes"), 3)
+        self.assertEqual(self.store.known("SELECT count() FROM greenprof_requests"), 81)
+        self.assertEqual(self.store.known("SELECT countDistinct(pid) FROM greenprof_processes"), 3)
         self.assertEqual(self.store.query("SELECT DISTINCT labels.value[indexOf(labels.key, 'rack')] FROM greenprof_processes"),
                          [["r7"]])
         # It computed for 100 ms, and says where: the time of a request, as sampled.
@@ -85,27 +80,27 @@ class Here(Store, support.Case):
     def test_wrong_urls(self):
         with self.host() as host:
             for url, error in (("clickhouse://h/a-b", -22), ("clickhouse://h/?colour=red", -22), ("ftp+x://h/", -95),
-                               (self.url(options="&spool_size=3"), -22), ("clickhouse://h/?interval=soon", -22)):
+                               (self.url("&spool_size=3"), -22), ("clickhouse://h/?interval=soon", -22)):
                 self.assertEqual(host.say(f"open {url}"), str(error), url)
 
     def test_store_is_away(self):
         """The program does not wait, what it did stays, and the next one of that store sends it: once."""
-        ports = free_ports(3)
-        url = f"clickhouse://127.0.0.1:{ports[0]}/default?interval=50ms&grain=1s"
+        port, = free_ports(1)
+        url = self.url(port=port)
         with self.host(url) as host:
             host.do("requests 20")
             support.until(lambda: host.status(url)["failures"] > 0, "a failure")
             host.do("requests 20")
             host.end()
         self.assertEqual(len(self.folders()), 1)
-        with ClickHouse(ports=ports) as store:
+        with Proxy(self.store.http, port):
             with self.host(url) as host:
                 host.do("requests 5", "flush 30000")
                 self.assertEqual(host.status(url)["recovered"], 40 * EACH)
                 host.end()
             self.settle(url)
-            self.assertEqual(self.spans(store), 45 * EACH)
-            self.assertEqual(self.number("SELECT countDistinct(span) FROM greenprof_spans", store), 45 * EACH)
+            self.assertEqual(self.spans(), 45 * EACH)
+            self.assertEqual(self.store.known("SELECT countDistinct(span) FROM greenprof_spans"), 45 * EACH)
 
     def test_killed(self):
         with self.host(self.url()) as host:
@@ -162,15 +157,14 @@ class Here(Store, support.Case):
         self.assertTrue(os.path.exists(path))
 
     def test_two_stores(self):
-        self.store.query("CREATE DATABASE IF NOT EXISTS other")
-        self.store.query("DROP TABLE IF EXISTS other.greenprof_spans")
-        urls = self.url() + " " + self.store.url("?interval=50ms&grain=1s", database="other")
+        other = self.store.make("_other")
+        urls = self.url() + " " + self.url(database=other)
         with self.host(urls) as host:
             host.do("requests 30")
             host.end()
         self.settle(urls)
         self.assertEqual(self.spans(), 30 * EACH)
-        self.assertEqual(self.number("SELECT count() FROM other.greenprof_spans"), 30 * EACH)
+        self.assertEqual(self.store.known(f"SELECT count() FROM {other}.greenprof_spans"), 30 * EACH)
 
     def test_descriptors(self):
         """Children by fork have none of the connections, and the program's own table has none of them."""

@@ -17,7 +17,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "page"))
 import page_data  # noqa: E402
 from captures import MAKE_CAPTURE, make_capture
-from clickhouse_server import ClickHouse
+from clickhouse_server import Database
 from shipping import GREENPROF, ShipTest, environment, greenprof
 
 VERSIONS, FUNCTIONS, CHANGED, SECONDS, NOW_S = range(41, 51), 150, 77, 400, 1790000000
@@ -42,8 +42,9 @@ def rate(function, version):
 class Regressions(ShipTest):
     @classmethod
     def setUpClass(cls):
-        cls.store = ClickHouse().__enter__()
+        cls.store = Database()
         cls.addClassCleanup(cls.store.close)
+        cls.store.make()
         cls.shared = tempfile.mkdtemp(prefix="greenprof-regressions-")
         cls.addClassCleanup(shutil.rmtree, cls.shared)
         cls.counts = {version: cls.make(version) for version in VERSIONS}
@@ -73,7 +74,7 @@ class Regressions(ShipTest):
         make_capture(MAKE_CAPTURE, os.path.join(cls.shared, f"{version}.greenprof"), "\n".join(lines) + "\n")
         return len(samples)
 
-    def urls(self, *versions, tenant="", database="default"):
+    def urls(self, *versions, tenant="", database=None):
         return [self.store.url(f"?version={version}{tenant}", database=database) for version in versions]
 
     def diff(self, operands, *arguments):
@@ -136,21 +137,21 @@ class Regressions(ShipTest):
 
     def test_older_store(self):
         """A store whose rows came without squares says what their sums say; the next shipper brings the tables up to date."""
-        self.store.query("CREATE DATABASE older")
-        self.send(self.store.url(database="older"))
+        older = self.store.make("_older")
+        self.send(self.store.url(database=older))
         for column in ("squares_ns2", "hog"):
-            self.store.query(f"ALTER TABLE older.greenprof_samples DROP COLUMN {column}")
-        self.store.query("TRUNCATE TABLE older.greenprof_versions")
-        self.store.query("INSERT INTO older.greenprof_versions (version, made) VALUES (1, now())")
-        now, before = self.urls(41, 42), self.urls(41, 42, database="older")
+            self.store.query(f"ALTER TABLE {older}.greenprof_samples DROP COLUMN {column}")
+        self.store.query(f"TRUNCATE TABLE {older}.greenprof_versions")
+        self.store.query(f"INSERT INTO {older}.greenprof_versions (version, made) VALUES (1, now())")
+        now, before = self.urls(41, 42), self.urls(41, 42, database=older)
         rows, truth = self.diff(before, "--per", "second"), self.diff(now, "--per", "second")
         self.assertEqual((rows[0][0], rows[0][:4]), (f"function_{CHANGED}", truth[0][:4]))
         self.assertLess(rows[0][4], truth[0][4] * 0.8)  # an error says no less than it can, and cannot say more
         self.assertIn("no delays", greenprof("report", before[0], "--by", "victim-time", status=1)[1])
         os.symlink(os.path.join(self.shared, "41.greenprof"), self.path("41.greenprof"))
-        self.ship("--to", self.store.url("?tenant=again", database="older"))
-        self.assertEqual(self.store.query("SELECT max(version) FROM older.greenprof_versions"), [["2"]])
-        samples = "SELECT sum(samples) FROM older.greenprof_samples WHERE"
+        self.ship("--to", self.store.url("?tenant=again", database=older))
+        self.assertEqual(self.store.query(f"SELECT max(version) FROM {older}.greenprof_versions"), [["2"]])
+        samples = f"SELECT sum(samples) FROM {older}.greenprof_samples WHERE"
         self.assertEqual(self.store.number(f"{samples} tenant = 'again'"), self.counts[41])
         self.assertEqual(self.store.number(f"{samples} tenant = 'again' AND samples > 1 AND squares_ns2 = 0"), 0)
         self.assertEqual(self.store.number(f"{samples} tenant = '' AND squares_ns2 > 0"), 0)

@@ -10,6 +10,7 @@ import unittest
 
 from captures import MAKE_CAPTURE, NOW_S, Capture, check, make_capture
 from clickhouse_server import ClickHouse, QueryError, free_ports
+from proxy import Proxy
 from shipping import GREENPROF, ShipTest, Store, environment, until
 
 
@@ -233,20 +234,20 @@ class Arrives(Store, ShipTest):
             files[0].write(len(files[0].bytes) // 3)
             self.ship("--to", self.store.url())
         self.keep("greenprof_batches", "from_byte > 0")
-        before = self.rows()
+        before = self.store.rows()
         shutil.rmtree(self.state)
         files[0].finish()
         files[1].finish()
         said = self.ship("--to", self.store.url(), status=1)
         self.assertIn("1.greenprof: the journal does not know it, and the store has parts of it, but not from the beginning", said)
-        self.assertEqual(self.rows(), before + files[1].count)
+        self.assertEqual(self.store.rows(), before + files[1].count)
 
     def test_two_destinations(self):
         capture = Capture(self.path("a.greenprof"), 1).finish()
-        self.store.query("CREATE DATABASE IF NOT EXISTS other")
-        self.ship("--to", self.store.url(), "--to", self.store.url(database="other"))
+        other = self.store.make("_other")
+        self.ship("--to", self.store.url(), "--to", self.store.url(database=other))
         check(self, self.store, [capture])
-        self.assertEqual(self.store.number("SELECT sum(weight_ns) FROM other.greenprof_samples WHERE measure = 0"),
+        self.assertEqual(self.store.number(f"SELECT sum(weight_ns) FROM {other}.greenprof_samples WHERE measure = 0"),
                          sum(capture.samples.values()))
 
     def test_follows_new_files(self):
@@ -254,42 +255,34 @@ class Arrives(Store, ShipTest):
         files = []
         for seed in range(1, 4):
             files.append(Capture(self.path(f"{seed}.greenprof"), seed, chunks=20).finish())
-            until(lambda: self.rows() == sum(capture.count for capture in files), "all samples")
-        until(lambda: self.store.number("SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1") == 3,
-                 "critical paths")
+            until(lambda: self.store.rows() == sum(capture.count for capture in files), "all samples")
+        until(lambda: self.store.paths() == 3, "critical paths")
         self.assertEqual(self.kill(process, signal.SIGTERM), 0)
         check(self, self.store, files)
 
-    def rows(self):
-        try:
-            return self.store.number("SELECT sum(samples) FROM greenprof_samples WHERE measure = 0")
-        except Exception:
-            return -1
 
-
-class Fails(ShipTest):
+class Fails(Store, ShipTest):
     def test_refused_then_there(self):
         capture = Capture(self.path("a.greenprof"), 1).finish()
-        ports = free_ports(3)
-        url = f"clickhouse://127.0.0.1:{ports[0]}/default"
+        port, = free_ports(1)
+        url = self.store.url(port=port)
         self.assertIn(url + ": ", self.ship("--to", url, status=1))
         process = self.start("--to", url)
         self.wait_for_log("trying again")
-        with ClickHouse(ports=ports) as store:
+        with Proxy(self.store.http, port):
             self.wait_for_log("arrives again")
             self.kill(process)
             self.ship("--to", url)
-            check(self, store, [capture])
+            check(self, self.store, [capture])
 
     def test_wrong_key(self):
         Capture(self.path("a.greenprof"), 1).finish()
-        with ClickHouse() as store:
-            said = self.ship("--to", store.url(user="shipper:wrong@"), status=1)
-            self.assertIn("assword", said)
-            self.assertNotIn(":wrong", said)
-            self.assertEqual(store.query("SHOW TABLES"), [])
-            self.ship("--to", store.url(user="shipper:secret@"))
-            self.assertGreater(store.number("SELECT count() FROM greenprof_samples"), 0)
+        said = self.ship("--to", self.store.url(user="shipper:wrong@"), status=1)
+        self.assertIn("assword", said)
+        self.assertNotIn(":wrong", said)
+        self.assertEqual(self.store.query("SHOW TABLES"), [])
+        self.ship("--to", self.store.url(user="shipper:secret@"))
+        self.assertGreater(self.store.number("SELECT count() FROM greenprof_samples"), 0)
 
     def test_disk_of_the_journal_is_full(self):
         """Nothing is sent that could not be written down; later, all of it."""
@@ -299,22 +292,14 @@ class Fails(ShipTest):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
 
-        with ClickHouse() as store:
-            process = self.start("--to", store.url(), preexec_fn=limit)
-            while capture.write(len(capture.bytes) // 10) and "trying again" not in self.log():
-                until(lambda: "trying again" in self.log() or self.rows(store) > 0, "rows or a failure")
-            capture.finish()
-            self.wait_for_log("trying again")
-            self.kill(process)
-            self.ship("--to", store.url())
-            check(self, store, [capture])
-
-    @staticmethod
-    def rows(store):
-        try:
-            return store.number("SELECT count() FROM greenprof_samples")
-        except Exception:
-            return -1
+        process = self.start("--to", self.store.url(), preexec_fn=limit)
+        while capture.write(len(capture.bytes) // 10) and "trying again" not in self.log():
+            until(lambda: "trying again" in self.log() or self.store.rows() > 0, "rows or a failure")
+        capture.finish()
+        self.wait_for_log("trying again")
+        self.kill(process)
+        self.ship("--to", self.store.url())
+        check(self, self.store, [capture])
 
     def test_store_stands_still(self):
         """An answer does not come in time, and what was asked for is done later."""

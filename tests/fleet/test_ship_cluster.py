@@ -54,11 +54,11 @@ class Shards(ShipTest):
             if turn == 8:
                 second.start(wait=False)
             if turn in (3, 11):  # some have arrived
-                self.wait(lambda: self.rows(first) > 0, "samples")
+                self.wait(lambda: first.rows() > 0, "samples")
         for capture in files:
             capture.finish()
-        self.wait(lambda: self.rows(first) == sum(capture.count for capture in files), "all samples")
-        self.wait(lambda: self.paths(first) == len(files), "critical paths")
+        self.wait(lambda: first.rows() == sum(capture.count for capture in files), "all samples")
+        self.wait(lambda: first.paths() == len(files), "critical paths")
         check(self, first, files)
         check(self, second, files)
         parts = [server.number("SELECT count() FROM greenprof_samples_local") for server in self.cluster.servers]
@@ -113,18 +113,6 @@ class Shards(ShipTest):
             if server.process is not None and server.process.poll() is not None:
                 self.crashes += 1
                 server.start(wait=False)
-
-    def number(self, server, query):
-        try:
-            return server.number(query)
-        except Exception:  # a shard is away
-            return -1
-
-    def rows(self, server):
-        return self.number(server, "SELECT sum(samples) FROM greenprof_samples WHERE measure = 0")
-
-    def paths(self, server):
-        return self.number(server, "SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1")
 
 
 if __name__ == "__main__":

@@ -9,22 +9,23 @@ import unittest
 from captures import Capture, check
 from clickhouse_server import ClickHouse
 from proxy import Proxy
-from shipping import ShipTest
+from shipping import ShipTest, Store
 
 KILLS, CUTS, LOSSES = 50, 40, 8
 BYTES = 9000  # that pass until all of a group has arrived, or some more
 
 
-class Kills(ShipTest):
+class Kills(Store, ShipTest):
     def setUp(self):
         super().setUp()
         self.chance = random.Random(16)
-        self.store = ClickHouse().__enter__()
-        self.addCleanup(self.store.close)
-        self.proxy = Proxy(self.store.http)
-        self.addCleanup(self.proxy.close)
-        self.url = f"clickhouse://127.0.0.1:{self.proxy.port}/default"
+        self.use(self.store)
         self.files = [Capture(self.path(f"{seed}.greenprof"), seed) for seed in range(1, 4)]
+
+    def use(self, store):
+        self.store, self.proxy = store, Proxy(store.http)
+        self.addCleanup(self.proxy.close)
+        self.url = store.url(port=self.proxy.port)
 
     def grow(self, turns):
         for capture in self.files:
@@ -39,6 +40,8 @@ class Kills(ShipTest):
 
     def test_shipper_is_killed(self):
         """At random places of what it says to the store, which is killed twice as well."""
+        self.use(ClickHouse().__enter__())
+        self.addCleanup(self.store.close)
         for kill in range(KILLS):
             self.grow(KILLS)
             process = self.start("--to", self.url)

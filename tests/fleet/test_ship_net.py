@@ -37,16 +37,10 @@ def make_authority(folder):
                 "-extfile", f"{name}.ext", "-out", f"{name}.pem")
 
 
-class Tls:
-    """Takes TLS off the connections to a port of the loopback interface."""
+class Front:
+    """A server that is before another one: a thread with serve() for each connection."""
 
-    def __init__(self, port, folder, wants_client=False):
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.load_cert_chain(os.path.join(folder, "store.pem"), os.path.join(folder, "store.key"))
-        if wants_client:
-            self.context.load_verify_locations(os.path.join(folder, "ca.pem"))
-            self.context.verify_mode = ssl.CERT_REQUIRED
-        self.target, self.links = port, 0
+    def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -59,20 +53,15 @@ class Tls:
                 return
             threading.Thread(target=self.serve, args=(client,), daemon=True).start()
 
-    def serve(self, client):
-        try:
-            with self.context.wrap_socket(client, server_side=True) as inner, \
-                    socket.create_connection(("127.0.0.1", self.target)) as server:
-                self.links += 1
-                back = threading.Thread(target=self.copy, args=(server, inner), daemon=True)
-                back.start()
-                self.copy(inner, server)
-                back.join(60)
-        except OSError:
-            client.close()
+    def copy(self, server, client):
+        """Both ways, until both have ended."""
+        back = threading.Thread(target=self.copy_one_way, args=(server, client), daemon=True)
+        back.start()
+        self.copy_one_way(client, server)
+        back.join(60)
 
     @staticmethod
-    def copy(source, sink):
+    def copy_one_way(source, sink):
         try:
             while data := source.recv(65536):
                 sink.sendall(data)
@@ -87,21 +76,34 @@ class Tls:
         self.listener.close()
 
 
-class Tunnel:
+class Tls(Front):
+    """Takes TLS off the connections to a port of the loopback interface."""
+
+    def __init__(self, port, folder, wants_client=False):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(os.path.join(folder, "store.pem"), os.path.join(folder, "store.key"))
+        if wants_client:
+            self.context.load_verify_locations(os.path.join(folder, "ca.pem"))
+            self.context.verify_mode = ssl.CERT_REQUIRED
+        self.target, self.links = port, 0
+        super().__init__()
+
+    def serve(self, client):
+        try:
+            with self.context.wrap_socket(client, server_side=True) as inner, \
+                    socket.create_connection(("127.0.0.1", self.target)) as server:
+                self.links += 1
+                self.copy(server, inner)
+        except OSError:
+            client.close()
+
+
+class Tunnel(Front):
     """An HTTP proxy that knows CONNECT; asked for a name, it goes to the loopback interface."""
 
     def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port, self.asked = self.listener.getsockname()[1], []
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+        self.asked = []
+        super().__init__()
 
     def serve(self, client):
         head = b""
@@ -114,16 +116,7 @@ class Tunnel:
         self.asked.append((method, target))
         with client, socket.create_connection(("127.0.0.1", int(target.rpartition(":")[2]))) as server:
             client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            back = threading.Thread(target=Tls.copy, args=(server, client), daemon=True)
-            back.start()
-            Tls.copy(client, server)
-            back.join(60)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.close()
+            self.copy(server, client)
 
 
 class Secured(Store, ShipTest):
@@ -134,7 +127,7 @@ class Secured(Store, ShipTest):
 
     def url(self, port, *names, host="127.0.0.1"):
         files = "".join(f"&{name}={self.folder}/{file}" for name, file in names)
-        return f"clickhouse://{host}:{port}/default?tls=1{files}"
+        return self.store.url(f"?tls=1{files}", port=port).replace("127.0.0.1", host)
 
     def test_certificates(self):
         with Tls(self.store.http, self.folder) as front:
@@ -190,7 +183,7 @@ class Secured(Store, ShipTest):
     def test_network_is_cut(self):
         """For as long as it likes: nothing arrives, then all of it does, once."""
         with Proxy(self.store.http) as network:
-            process = self.start("--to", f"clickhouse://127.0.0.1:{network.port}/default")
+            process = self.start("--to", self.store.url(port=network.port))
             until(lambda: self.store.query("EXISTS TABLE greenprof_batches") == [["1"]], "tables")
             network.arm(0, lambda: None)
             more = Capture(self.path("b.greenprof"), 2, chunks=40)
@@ -199,12 +192,9 @@ class Secured(Store, ShipTest):
             network.disarm()
             more.finish()
             self.wait_for_log("arrives again")
-            until(lambda: self.paths() == 2, "all of it")
+            until(lambda: self.store.paths() == 2, "all of it")
             self.kill(process)
         check(self, self.store, [self.capture, more])
-
-    def paths(self):
-        return self.store.number("SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1")
 
 
 class DiskIsFull(ShipTest):
@@ -236,7 +226,7 @@ class DiskIsFull(ShipTest):
         self.assertEqual(store.number("SELECT count() FROM greenprof_samples"), rows)
         os.unlink(filler)
         self.wait_for_log("arrives again")
-        until(lambda: store.number("SELECT countDistinct(process) FROM greenprof_samples WHERE measure = 1") == 2, "all of it")
+        until(lambda: store.paths() == 2, "all of it")
         check(self, store, files)
 
 

@@ -105,26 +105,26 @@ class Symbolize(unittest.TestCase):
 
     def test_store(self):
         """Stacks of a store get their names; what they weigh stays."""
-        if clickhouse_server.SERVER is None:
-            self.skipTest("clickhouse-server is not installed")
         named = ("SELECT sum(weight_ns) FROM greenprof_samples ANY INNER JOIN (SELECT stack, argMin(names, "
                  "arrayCount(x -> x != '', builds)) AS names FROM greenprof_stacks GROUP BY stack) USING stack "
                  "WHERE has(names, 'spin_in_a_loop')")
-        with clickhouse_server.ClickHouse() as store:
-            self.greenprof("ship", "--once", "--state", self.path("state"), "--to", store.url("?tenant=it's"), self.capture)
-            weight, = store.query("SELECT sum(weight_ns) FROM greenprof_samples")
-            self.assertEqual(store.query(named), [["0"]])
-            self.assertRegex(self.greenprof("symbolize", store.url("?tenant=other")), "^0 stacks without some names, 0 of")
-            self.assertRegex(self.greenprof("symbolize", store.url()), r"^[1-9]\d* stacks without some names, 0 of them")
-            said = self.greenprof("symbolize", "--debuginfod", self.serve(), store.url("?tenant=it's"))
-            self.assertRegex(said, r"^[1-9]\d* stacks without some names, [1-9]\d* of them have more now; 1 debug files fetched")
-            self.assertEqual(store.query("SELECT sum(weight_ns) FROM greenprof_samples"), [weight])
-            self.assertGreater(int(store.query(named)[0][0]) * 2, int(weight[0]))
-            row, = store.query("SELECT any(files[indexOf(names, 'spin_in_a_loop')]), any(lines[indexOf(names, 'main')]) "
-                               "FROM greenprof_stacks WHERE has(names, 'spin_in_a_loop')")
-            self.assertEqual((row[0], row[1] != "0"), (self.path("program.c"), True))
-            self.assertIn("colour: unknown option", self.greenprof("symbolize", store.url("?colour=red"), status=1))
-        self.greenprof("symbolize", store.url(), status=1)
+        store = clickhouse_server.Database()
+        self.addCleanup(store.close)
+        store.make()
+        self.greenprof("ship", "--once", "--state", self.path("state"), "--to", store.url("?tenant=it's"), self.capture)
+        weight, = store.query("SELECT sum(weight_ns) FROM greenprof_samples")
+        self.assertEqual(store.query(named), [["0"]])
+        self.assertRegex(self.greenprof("symbolize", store.url("?tenant=other")), "^0 stacks without some names, 0 of")
+        self.assertRegex(self.greenprof("symbolize", store.url()), r"^[1-9]\d* stacks without some names, 0 of them")
+        said = self.greenprof("symbolize", "--debuginfod", self.serve(), store.url("?tenant=it's"))
+        self.assertRegex(said, r"^[1-9]\d* stacks without some names, [1-9]\d* of them have more now; 1 debug files fetched")
+        self.assertEqual(store.query("SELECT sum(weight_ns) FROM greenprof_samples"), [weight])
+        self.assertGreater(int(store.query(named)[0][0]) * 2, int(weight[0]))
+        row, = store.query("SELECT any(files[indexOf(names, 'spin_in_a_loop')]), any(lines[indexOf(names, 'main')]) "
+                           "FROM greenprof_stacks WHERE has(names, 'spin_in_a_loop')")
+        self.assertEqual((row[0], row[1] != "0"), (self.path("program.c"), True))
+        self.assertIn("colour: unknown option", self.greenprof("symbolize", store.url("?colour=red"), status=1))
+        self.greenprof("symbolize", store.url(port=1), status=1)
 
     def test_failures(self):
         said = self.greenprof("symbolize", "--debuginfod", "env", self.capture, status=1)

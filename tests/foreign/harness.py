@@ -8,6 +8,8 @@ a test that differs there is unstable, and no difference of greenprof's.
 """
 import collections
 import dataclasses
+import functools
+import itertools
 import os
 import re
 import shlex
@@ -38,6 +40,43 @@ class Unit:
     parse: object = None
     folder: str = None  # where it runs; a new empty one if None
     environment: dict = dataclasses.field(default_factory=dict)
+    engines: tuple = ()  # it runs with each, under `run` and by LD_PRELOAD
+    rounds: int = 1      # in each way
+    may_be_short: bool = False  # what only starts others, and ends at once, writes no capture
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """How greenprof comes into a program."""
+    hz: int
+    engine: str = None       # None = greenprof's own choice
+    is_preloaded: bool = False
+
+    def __str__(self):
+        return " ".join(filter(None, [f"{self.hz} Hz", self.engine, "preloaded" if self.is_preloaded else None]))
+
+    def begin(self, greenprof, captures):
+        """Returns (words before the program, variables)."""
+        output = os.path.join(captures, "%p.greenprof")
+        if self.is_preloaded:
+            return [], {"LD_PRELOAD": core_of(greenprof), "GREENPROF_OUTPUT": output, "GREENPROF_FREQUENCY": str(self.hz),
+                        "GREENPROF_ENGINE": self.engine}
+        options = ["--quiet", "--engine", self.engine] if self.engine else []
+        return [greenprof, "run", "-F", str(self.hz), "-o", output, *options, "--"], {}
+
+
+def ways_of(unit, rates):
+    if not unit.engines:
+        return [Way(hz) for hz in rates]
+    return [Way(*way) for way in itertools.product(rates, unit.engines, (False, True))]
+
+
+@functools.cache
+def core_of(greenprof):
+    """What `run` preloads."""
+    with tempfile.TemporaryDirectory(prefix="foreign.") as scratch:
+        command = [greenprof, "run", "--quiet", "-o", os.path.join(scratch, "x.greenprof"), "--", "/bin/sh", "-c", "echo $LD_PRELOAD"]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 @dataclasses.dataclass
@@ -73,23 +112,26 @@ def run_program(command, folder, environment):
         return status, output.read().decode(errors="replace").replace("\r\n", "\n")
 
 
-def run_unit(unit, greenprof=None, hz=None):
+def run_unit(unit, greenprof=None, way=None):
     """Returns ({test: result}, number of captures). Each run has a new home and a new folder for what is temporary."""
     with tempfile.TemporaryDirectory(prefix="foreign.") as scratch:
         folders = {name: os.path.join(scratch, name) for name in ("home", "tmp", "work", "captures")}
+        os.chmod(scratch, 0o755)
         for folder in folders.values():
             os.mkdir(folder)
+            os.chmod(folder, 0o777)  # for those who give up their rights
         environment = {**os.environ, "HOME": folders["home"], "TMPDIR": folders["tmp"], "LC_ALL": "C.UTF-8",
                        "NO_COLOR": "1", "RESULTS": os.path.join(scratch, "results"), **unit.environment}
         command = list(unit.command)
         if greenprof:
-            command = [greenprof, "run", "-F", str(hz), "-o", os.path.join(folders["captures"], "%p.greenprof"), "--",
-                       *command]
+            words, variables = way.begin(greenprof, folders["captures"])
+            command = [*words, *command]
+            environment.update(variables)
         status, output = run_program(command, unit.folder or folders["work"], environment)
         results = unit.parse(output, scratch) if unit.parse else {}
         captures = [name for name in os.listdir(folders["captures"]) if name.endswith(".greenprof")]
         if os.environ.get("FOREIGN_KEEP"):
-            with open(os.path.join(os.environ["FOREIGN_KEEP"], f"{unit.name}.{hz}".replace("/", "_")), "w") as kept:
+            with open(os.path.join(os.environ["FOREIGN_KEEP"], f"{unit.name}.{way}".replace("/", "_")), "w") as kept:
                 kept.write(output)
         results = {"[status]": status, **results}
         return {f"{unit.name}: {name}": result for name, result in results.items()}, len(captures)
@@ -108,29 +150,32 @@ def differences_of(alone, beside, unstable):
             if name not in unstable and str(alone.get(name, "missing")) != str(beside.get(name, "missing"))]
 
 
-def command_of(unit, hz):
-    words = [f"{name}={value}" for name, value in unit.environment.items()]
+def command_of(unit, way, greenprof):
+    begin, variables = way.begin(greenprof, ".")
+    words = [f"{name}={value}" for name, value in {**unit.environment, **variables}.items()]
     where = f"cd {shlex.quote(unit.folder)}; " if unit.folder else ""
-    return where + shlex.join(["env", *words, "greenprof", "run", "-F", str(hz), "--", *unit.command])
+    return where + shlex.join(["env", *words, *begin, *unit.command])
 
 
 def compare_unit(unit, greenprof, rates, verdict, say):
     """Adds what one unit shows to the verdict."""
     runs = [run_unit(unit)[0] for _ in range(2)]
     unstable, found = unstable_of(runs), []
-    for hz in rates:
-        beside, captures = run_unit(unit, greenprof, hz)
-        verdict.captures += captures
-        if captures == 0:
-            found.append((hz, ("[capture]", "written", "missing")))
-        found += [(hz, difference) for difference in differences_of(runs[0], beside, unstable)]
+    for way in ways_of(unit, rates):
+        captures_before = verdict.captures
+        for _ in range(unit.rounds):
+            beside, captures = run_unit(unit, greenprof, way)
+            verdict.captures += captures
+            found += [(way, difference) for difference in differences_of(runs[0], beside, unstable)]
+        if verdict.captures == captures_before and not unit.may_be_short:
+            found.append((way, ("[capture]", "written", "missing")))
     if found:
         runs += [run_unit(unit)[0] for _ in range(ALONE_AGAIN)]
         unstable = unstable_of(runs)
-        found = [(hz, difference) for hz, difference in found if difference[0] not in unstable]
-    for hz, (name, alone, beside) in found:
-        say(f"DIFFERENT at {hz} Hz  {name}: {alone} -> {beside}\n  again: {command_of(unit, hz)}")
-        verdict.differences.append((hz, name))
+        found = [(way, difference) for way, difference in found if difference[0] not in unstable]
+    for way, (name, alone, beside) in found:
+        say(f"DIFFERENT at {way}  {name}: {alone} -> {beside}\n  again: {command_of(unit, way, greenprof)}")
+        verdict.differences.append((way, name))
     for name in unstable:
         say(f"unstable alone  {name}: {', '.join(sorted({str(run.get(name, 'missing')) for run in runs}))}")
     verdict.unstable += unstable

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 
+import everyday
 import sources
 from harness import Broken, Missing, Unit, need, parse_pattern, parse_results, parse_ruby, parse_status, parse_tap
 
@@ -176,4 +177,4 @@ def boost(library, left_out, at_least):
 
 SUITES = {"cpython": cpython, "greenlet": greenlet, "eventlet": eventlet, "gevent": gevent, "ruby": ruby, "php": php,
           "pth": pth, "perl_coro": perl_coro, "qemu": qemu,
-          "boost_context": boost("context", (), 20), "boost_fiber": boost("fiber", (), 150)}
+          "boost_context": boost("context", (), 20), "boost_fiber": boost("fiber", (), 150), **everyday.SUITES}

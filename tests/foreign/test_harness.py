@@ -48,7 +48,7 @@ class Comparison(unittest.TestCase):
     def test_other_result(self):
         self.assertFalse(self.compare(unit(tell("('failed' if beside else 'ok')", "one"))))
         self.assertEqual(2, len(self.said("unit: one: ok -> failed")))
-        self.assertTrue(self.said("greenprof run -F 10000 -- "))
+        self.assertTrue(self.said("greenprof run -F 10000 -o "))
 
     def test_missing_and_new_tests(self):
         code = f"if beside: {tell(repr('ok'), 'new')}\nelse: {tell(repr('ok'), 'old')}"

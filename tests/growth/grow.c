@@ -4,6 +4,9 @@
 //   coroutines   on one of 64 stacks: created, named, run on a trace of its own, ended
 //   threads      created, run, joined
 //   plugins      a file that is another build each time, loaded at whatever place there is, run, unloaded; in DIRECTORY
+//   day          of a service, all that passes at once: for each 10^8 coroutines 10^6 traces, 10^5 threads and 10^4
+//   loads of
+//                a library, spread evenly; at the end "DID coroutines traces threads loads"
 // With GROW_PROFILE=1 a profile of the whole process runs all the time, as of a service that never stops one.
 // With GROW_SYNC=N the collector has a round of its own after each N events: how far it is behind is known then,
 // however busy the machine is.
@@ -12,21 +15,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdbool.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include <greenprof/coro.h>
 #include <greenprof/prof.h>
 #include <greenprof/trace.h>
 
-enum { STACKS = 64, STACK_BYTES = 16 << 10, TENTHS = 10 };
+#include "../integration/truth.h"
+
+enum { STACKS = 64, STACK_BYTES = 16 << 10, TENTHS = 10, PER_TRACE = 100, PER_THREAD = 1000, PER_LOAD = 10000 };
 
 static unsigned long number; // of the event
+static unsigned long traces, threads, loads;
 
 static void fail(const char *what)
 {
@@ -45,26 +47,37 @@ static __attribute__((noinline)) void spin(void)
 static ucontext_t loop;
 static char stacks[STACKS][STACK_BYTES] __attribute__((aligned(64)));
 
+static void set_trace(void)
+{
+    prof_trace_id_t id = {.bytes = {1}};
+    memcpy(id.bytes + 8, &number, 8);
+    prof_trace_set(&id);
+    traces++;
+}
+
 static void body(void)
 {
     char name[32];
-    prof_trace_id_t id = {.bytes = {1}};
     snprintf(name, sizeof(name), "request %lu", number);
-    memcpy(id.bytes + 8, &number, 8);
-    prof_trace_set(&id);
+    set_trace();
     prof_coro_name(prof_coro_current(), name);
     spin();
 }
 
-static void coroutine(void)
+static void run_on_stack(void (*run)(void))
 {
     ucontext_t context;
     getcontext(&context);
     context.uc_stack.ss_sp = stacks[number % STACKS];
     context.uc_stack.ss_size = STACK_BYTES;
     context.uc_link = &loop;
-    makecontext(&context, body, 0);
+    makecontext(&context, run, 0);
     swapcontext(&loop, &context);
+}
+
+static void coroutine(void)
+{
+    run_on_stack(body);
 }
 
 // --- threads
@@ -82,6 +95,7 @@ static void thread(void)
     if (errno != 0)
         fail("pthread_create");
     pthread_join(made, NULL);
+    threads++;
 }
 
 // --- plugins
@@ -104,6 +118,19 @@ static void read_plugin(void)
     build_id_at = (size_t)(note - plugin) + 16;
 }
 
+static void load(const char *path, bool is_removed)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (is_removed)
+        unlink(path);
+    void (*run)(void) = handle != NULL ? (void (*)(void))dlsym(handle, "run") : NULL;
+    if (run == NULL)
+        fail(dlerror());
+    run();
+    dlclose(handle);
+    loads++;
+}
+
 static void plug(void)
 {
     char path[4096];
@@ -115,13 +142,25 @@ static void plug(void)
     if (fd < 0 || write(fd, plugin, plugin_size) != (ssize_t)plugin_size)
         fail(path);
     close(fd);
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    unlink(path);
-    void (*run)(void) = handle != NULL ? (void (*)(void))dlsym(handle, "run") : NULL;
-    if (run == NULL)
-        fail(dlerror());
-    run();
-    dlclose(handle);
+    load(path, true);
+}
+
+// --- all at once
+
+static void day_body(void)
+{
+    if (number % PER_TRACE == 0)
+        set_trace();
+    spin();
+}
+
+static void day(void)
+{
+    run_on_stack(day_body);
+    if (number % PER_THREAD == PER_THREAD - 1)
+        thread();
+    if (number % PER_LOAD == PER_LOAD - 1)
+        load(GROW_PLUGIN, false);
 }
 
 // --- all
@@ -129,38 +168,7 @@ static void plug(void)
 static const struct {
     const char *name;
     void (*event)(void);
-} kinds[] = {{"coroutines", coroutine}, {"threads", thread}, {"plugins", plug}};
-
-static long rss_kib(void)
-{
-    char line[256];
-    long kib = 0;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-        sscanf(line, "VmRSS: %ld", &kib);
-    if (file != NULL)
-        fclose(file);
-    return kib;
-}
-
-static long mappings(void)
-{
-    long lines = 0;
-    int c;
-    FILE *file = fopen("/proc/self/maps", "r");
-    while (file != NULL && (c = getc(file)) != EOF)
-        lines += c == '\n';
-    if (file != NULL)
-        fclose(file);
-    return lines;
-}
-
-static double cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
+} kinds[] = {{"coroutines", coroutine}, {"threads", thread}, {"plugins", plug}, {"day", day}};
 
 // Returns once all that was sampled and retired before has been taken in.
 static void sync_collector(void)
@@ -176,15 +184,16 @@ static void run(void (*event)(void), unsigned long count)
     const char *sync = getenv("GROW_SYNC");
     unsigned long every = sync != NULL ? strtoul(sync, NULL, 10) : 0;
     for (int tenth = 1; tenth <= TENTHS; tenth++) {
-        double before = cpu_ns();
+        uint64_t before = truth_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
         unsigned long first = number, end = count / TENTHS * (unsigned long)tenth;
         for (; number < end; number++) {
             event();
             if (every != 0 && number % every == 0)
                 sync_collector();
         }
-        double took = cpu_ns() - before;
-        printf("TENTH %d RSS %ld NS %.0f MAPS %ld\n", tenth, rss_kib(), took / (double)(end - first), mappings());
+        double took = (double)(truth_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before);
+        printf("TENTH %d RSS %ld NS %.0f MAPS %ld\n", tenth, truth_from_proc("/proc/self/status", "VmRSS:"),
+               took / (double)(end > first ? end - first : 1), truth_from_proc("/proc/self/maps", ""));
         fflush(stdout);
     }
 }
@@ -204,5 +213,6 @@ int main(int argc, char **argv)
     if (profile != NULL)
         prof_stop(profile);
     prof_free(profile);
+    printf("DID %lu %lu %lu %lu\n", number, traces, threads, loads);
     return 0;
 }

@@ -32,7 +32,7 @@ def environment(**more):
 
 
 def soak(command):
-    """soak.c's tenths, and how many coroutines, traces, threads and loads there were."""
+    """The tenths of a day of grow.c, and how many coroutines, traces, threads and loads there were."""
     done = subprocess.run(command, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
     text = done.stdout.decode()
     did, = (line for line in text.splitlines() if line.startswith("DID "))

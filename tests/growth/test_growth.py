@@ -14,7 +14,7 @@ import growth
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from capture import Capture  # noqa: E402
 
-GREENPROF, GROW, SOAK = (os.environ[name] for name in ("GREENPROF", "GROW", "SOAK"))
+GREENPROF, GROW = (os.environ[name] for name in ("GREENPROF", "GROW"))
 LIMIT_SECONDS = 200
 END_FULL = 5  # enum gp_end_reason
 
@@ -46,8 +46,8 @@ class Growth(unittest.TestCase):
 
     def test_day(self):
         """All at once, for seconds: what greenprof has is within its limit. `soak` is the long form."""
-        bare, _ = growth.soak([SOAK, "100000"])
-        rows, did = growth.soak_recorded(GREENPROF, [SOAK, "1000000"], ())
+        bare, _ = growth.soak([GROW, "day", "100000"])
+        rows, did = growth.soak_recorded(GREENPROF, [GROW, "day", "1000000"], ())
         self.assertEqual(did, [1000000, 10000, 1000, 100])
         own = growth.own_kib(rows, bare)
         self.assertLess(max(own), 64 << 10, own)

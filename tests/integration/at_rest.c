@@ -42,15 +42,9 @@ static void run(void)
 
 static long waits_of(const char *tid)
 {
-    char path[300], line[200];
-    long count = 0;
+    char path[300];
     snprintf(path, sizeof(path), "/proc/self/task/%s/status", tid);
-    FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-        sscanf(line, "voluntary_ctxt_switches: %ld", &count);
-    if (file != NULL)
-        fclose(file);
-    return count;
+    return truth_from_proc(path, "voluntary_ctxt_switches:");
 }
 
 static long waits_of_others(void)

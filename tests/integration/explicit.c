@@ -5,7 +5,7 @@
 
 #include <greenprof/coro.h>
 
-void bare_switch(void **from, void *to);
+#include "../runtimes/shape.h"
 
 enum { STACK_BYTES = 65536, COUNT = 3 };
 
@@ -38,12 +38,7 @@ static void make_green(green_t *green, const char *name)
 {
     if (green->stack == NULL)
         green->stack = aligned_alloc(64, STACK_BYTES);
-    void **top = (void **)(void *)(green->stack + STACK_BYTES);
-    *--top = NULL; // as if called: 8 bytes off alignment at the entry
-    *--top = (void *)(uintptr_t)trampoline;
-    for (int i = 0; i < 6; i++)
-        *--top = NULL;
-    green->sp = top;
+    green->sp = shape_stack(green->stack, STACK_BYTES, trampoline);
     green->coro = prof_coro_create(green->stack, STACK_BYTES, name);
 }
 
@@ -53,13 +48,13 @@ static void leave_for(int id)
     running = id;
     next->switches++;
     prof_coro_switch(next->coro);
-    bare_switch(&self->sp, next->sp);
+    shape_swap(&self->sp, next->sp);
 }
 
 static void go_home(void)
 {
     prof_coro_switch(NULL);
-    bare_switch(&greens[running].sp, home);
+    shape_swap(&greens[running].sp, home);
 }
 
 static void go_to(int id)
@@ -67,7 +62,7 @@ static void go_to(int id)
     running = id;
     greens[id].switches++;
     prof_coro_switch(greens[id].coro);
-    bare_switch(&home, greens[id].sp);
+    shape_swap(&home, greens[id].sp);
 }
 
 // A pure switch loop: nothing but switches, round and round.

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
 // A program with signals of its own: greenprof must not get in their way, nor they in its.
-//   host_signals handlers | altstack | mask | waits | masked_thread | mask_view | wait_all | blocked
+//   host_signals handlers | altstack | mask | waits | masked_thread | mask_view | wait_all | blocked | small_altstack
+//     | tight_altstack | smallest_altstack | held_mask | held_old | held_wait | held_handler | held_action |
+//     held_context | shortly_held | cancellable
 #include "truth.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 
 WORK(main)
 WORK(handler)
@@ -298,12 +303,13 @@ static void fill_stack(int signal_number)
     work_handler(5000000);
 }
 
-// A stack with a guard page below it that has room for two of the kernel's frames, and little else but what the
-// program's handler takes while it works.
-static int with_small_altstack(void)
+// A stack with a guard page below it that has room for `frames` of the kernel's, and little else but what the program's
+// handler takes while it works. It finds its action as it was.
+static int with_small_altstack(size_t frames)
 {
     enum { PAGE = 4096, TIMES = 100 };
-    const size_t size = (2 * getauxval(AT_MINSIGSTKSZ) + 2 * PAGE + PAGE - 1) & ~(size_t)(PAGE - 1);
+    const size_t frame = getauxval(AT_MINSIGSTKSZ);
+    const size_t size = frames > 1 ? (frames * frame + 3 * PAGE - 1) & ~(size_t)(PAGE - 1) : (size_t)2 * PAGE;
     char *memory = mmap(NULL, size + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     stack_t stack = {.ss_sp = memory + PAGE, .ss_size = size};
     struct sigaction action = {.sa_handler = fill_stack, .sa_flags = SA_ONSTACK | SA_RESTART};
@@ -313,11 +319,195 @@ static int with_small_altstack(void)
     sigaction(SIGUSR1, &action, NULL);
     for (int i = 0; i < TIMES; i++)
         raise(SIGUSR1);
+    struct sigaction now;
+    if (sigaction(SIGUSR1, NULL, &now) != 0 || sigismember(&now.sa_mask, SIGPROF) != 0)
+        return 2;
+    EXPECT(handler);
+    return 0;
+}
+
+// --- The sampling signal is blocked where no call of the C library says so.
+
+WORK(held)
+
+static long set_mask(int how, uint64_t bits, uint64_t *old)
+{
+    return syscall(SYS_rt_sigprocmask, how, &bits, old, sizeof(bits));
+}
+
+static TRUTH_OUT_OF_LINE void let_through(uint64_t *old)
+{
+    set_mask(SIG_SETMASK, 0, old);
+    __asm__ volatile("");
+}
+
+static uint64_t held_ns_each;
+
+static void hold_and_return(int number)
+{
+    (void)number;
+    set_mask(SIG_BLOCK, UINT64_MAX, NULL);
+    work_held(held_ns_each);
+}
+
+static void return_to_mask(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    memset(&((ucontext_t *)context)->uc_sigmask, 0xff, sizeof(uint64_t));
+}
+
+#if defined(__x86_64__)
+
+static void work_in_handler(int number)
+{
+    (void)number;
+    work_held(held_ns_each);
+}
+
+void raw_return(void);
+__asm__("raw_return:\n\tmovl $15, %eax\n\tsyscall\n");
+
+static void install_raw(void)
+{
+    struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        uint64_t mask;
+    } action = {work_in_handler, 0x04000000 /* SA_RESTORER */, raw_return, UINT64_MAX};
+    syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, sizeof(action.mask));
+}
+
+#else
+
+static void install_raw(void)
+{
+}
+
+#endif
+
+static void hold_by_mask(void)
+{
+    set_mask(SIG_BLOCK, UINT64_MAX, NULL);
+    work_held(held_ns_each);
+    let_through(NULL);
+}
+
+static void hold_by_old_mask(void)
+{
+    uint64_t old;
+    set_mask(SIG_BLOCK, UINT64_MAX, NULL);
+    work_held(held_ns_each);
+    let_through(&old);
+}
+
+static void hold_by_wait(void)
+{
+    struct timespec moment = {.tv_nsec = 1000};
+    sigset_t none;
+    sigemptyset(&none);
+    set_mask(SIG_BLOCK, UINT64_MAX, NULL);
+    work_held(held_ns_each);
+    ppoll(NULL, 0, &moment, &none);
+    let_through(NULL);
+}
+
+static void hold_by_handler(void)
+{
+    raise(SIGUSR1);
+}
+
+static void hold_by_context(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    raise(SIGUSR1);
+    work_held(held_ns_each);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+// Half of the time, in pieces of some milliseconds, or of less than an interval.
+static int held(const char *how, uint64_t each_ns)
+{
+    enum { TIME_NS = 400000000 };
+    struct sigaction returning = {.sa_sigaction = return_to_mask, .sa_flags = SA_SIGINFO};
+    void (*hold)(void) = hold_by_mask;
+    held_ns_each = each_ns;
+    if (strcmp(how, "old") == 0)
+        hold = hold_by_old_mask;
+    else if (strcmp(how, "wait") == 0)
+        hold = hold_by_wait;
+    else if (strcmp(how, "mask") != 0)
+        hold = strcmp(how, "context") == 0 ? hold_by_context : hold_by_handler;
+    if (strcmp(how, "handler") == 0)
+        signal(SIGUSR1, hold_and_return);
+    else if (strcmp(how, "action") == 0)
+        install_raw();
+    else if (strcmp(how, "context") == 0)
+        sigaction(SIGUSR1, &returning, NULL);
+    for (uint64_t done = 0; done < TIME_NS; done += each_ns) {
+        hold();
+        work_main(each_ns);
+    }
+    EXPECT(main);
+    printf("HELD %.6f\n", truth_seconds(held_ns));
+    return 0;
+}
+
+// --- A thread that has an alternate stack of the smallest size, as Rust's have.
+
+static void *on_smallest(void *unused)
+{
+    stack_t stack = {.ss_size = getauxval(AT_MINSIGSTKSZ) < 8192 ? 8192 : getauxval(AT_MINSIGSTKSZ)};
+    truth_thread_begin();
+    stack.ss_sp = malloc(stack.ss_size);
+    if (sigaltstack(&stack, NULL) != 0)
+        exit(6);
+    work_main(200000000);
+    truth_thread_end();
+    return unused;
+}
+
+static int smallest_altstack(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, on_smallest, NULL);
+    pthread_join(thread, NULL);
+    EXPECT(main);
+    return 0;
+}
+
+// --- The way of glibc 2.41 and later into the kernel: what is called has the name.
+
+static TRUTH_OUT_OF_LINE void __syscall_cancel_arch(uint64_t ns)
+{
+    work_main(ns);
+    __asm__ volatile("");
+}
+
+static TRUTH_OUT_OF_LINE void __internal_syscall_cancel(uint64_t ns)
+{
+    __syscall_cancel_arch(ns);
+    __asm__ volatile("");
+}
+
+static TRUTH_OUT_OF_LINE int cancellable(void)
+{
+    __internal_syscall_cancel(100000000);
+    EXPECT(main);
     return 0;
 }
 
 static int run(const char *what)
 {
+    if (strncmp(what, "held_", 5) == 0)
+        return held(what + 5, 20000000);
+    if (strcmp(what, "shortly_held") == 0)
+        return held("mask", 700000);
+    if (strcmp(what, "smallest_altstack") == 0)
+        return smallest_altstack();
+    if (strcmp(what, "cancellable") == 0)
+        return cancellable();
     if (strcmp(what, "handlers") == 0) {
         install(SA_RESTART);
         return storm(3000);
@@ -325,7 +515,9 @@ static int run(const char *what)
     if (strcmp(what, "altstack") == 0)
         return with_altstack(65536);
     if (strcmp(what, "small_altstack") == 0)
-        return with_small_altstack();
+        return with_small_altstack(2);
+    if (strcmp(what, "tight_altstack") == 0)
+        return with_small_altstack(1);
     if (strcmp(what, "mask") == 0)
         return masks();
     if (strcmp(what, "waits") == 0)

@@ -42,7 +42,7 @@ class Exits(check.Case):
             self.check_health(capture, ended=False)
             seconds = capture.sampled_ns / 1e9
             self.at_least(f"{way}: in the capture", seconds, run.truth.total - LOST_SECONDS)
-            self.at_most(f"{way}: in the capture", seconds, run.truth.total * 1.005 + 0.005)
+            self.at_most(f"{way}: in the capture", seconds, run.truth.total * 1.005, 0.005)
             self.near(way, run.folded().inclusive()["work_last"], seconds, 0.03)
         self.run_both(SUDDEN, check_one)
 

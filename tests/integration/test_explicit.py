@@ -36,7 +36,7 @@ class Explicit(check.Case):
             if stack[0].startswith("[coroutine"):
                 leaves[stack[-1].partition(" ")[0]] += weight
         print({leaf: f"{weight / on_coroutines:.2%}" for leaf, weight in leaves.most_common()})
-        own = {"loop_green", "leave_for", "bare_switch", "prof_coro_switch", "enter_green", "trampoline", "truth_clock_ns"}
+        own = {"loop_green", "leave_for", "shape_swap", "prof_coro_switch", "enter_green", "trampoline", "truth_clock_ns"}
         others = {"[switching]", "[incomplete]", "clock_gettime", "clock_gettime@plt", "prof_coro_switch_hook@plt"}
         self.assertLessEqual({leaf.partition("(")[0] for leaf in leaves}, own | others)
         self.at_most("incomplete", leaves["[incomplete]"], 0.02 * on_coroutines)

@@ -247,10 +247,48 @@ class Signals(check.Case):
         self.assertGreater(folded.inclusive()["work_handler"], 0)
 
     def test_small_alternate_stack(self):
-        """Where the program's handler leaves a sample no room none is taken, and it is counted: the program goes on."""
-        for engine in "perf", "cpu", "monotonic":
-            run = self.profile(["host_signals", "small_altstack"], hz=1000, options=["--engine", engine])
-            self.assertGreater(run.capture().counters["signals"], 0, engine)
+        """The program's handler leaves a sample no room: none is taken in it, its time is [signal blocked], and the
+        program goes on, also where two of the kernel's frames do not fit. Before: killed."""
+        for what in "small_altstack", "tight_altstack":
+            for engine in "perf", "cpu", "monotonic":
+                run = self.profile(["host_signals", what], hz=1000, options=["--engine", engine])
+                own = run.folded().own()
+                self.near(f"{what}, {engine}", own["[signal blocked]"], run.truth.functions["work_handler"], 0.1, 0.01)
+
+    def test_smallest_alternate_stack(self):
+        """A thread is sampled, whatever alternate stack it has. Before: no sample of it."""
+        self.check("smallest_altstack")
+
+    def test_held_back(self):
+        """Time while the signal is blocked without the C library is nobody's, not of where it comes through. Before:
+        all of it was."""
+        kinds = ["held_mask", "held_old", "held_wait", "held_handler", "held_context"]
+        for what in kinds + (["held_action"] if os.uname().machine == "x86_64" else []):
+            for engine in "perf", "cpu", "monotonic":
+                run = self.profile(["host_signals", what], hz=1000, options=["--engine", engine])
+                held, own = float(run.truth.values["HELD"][0][0]), run.folded().own()
+                self.near(f"{what}, {engine}: blocked", own["[signal blocked]"], held, 0.1, 0.01)
+                self.at_most(f"{what}, {engine}: let through", run.folded().inclusive()["let_through"], 0.02 * held)
+
+    def test_shortly_held_back(self):
+        """So it is for less than an interval, but for the last 0.1 ms."""
+        run = self.profile(["host_signals", "shortly_held"], hz=1000, options=["--engine", "perf"])
+        held, own = float(run.truth.values["HELD"][0][0]), run.folded().own()
+        self.at_least("blocked", own["[signal blocked]"], 0.4 * held)
+        self.at_most("blocked", own["[signal blocked]"], 1.2 * held)
+
+    def test_long_calls_are_not_held_back(self):
+        """Long system calls and page faults have their time: their signals wait, too."""
+        run = self.profile([sys.executable, "-c", "import os; [os.urandom(1 << 26) for _ in range(4)]"],
+                           options=["--engine", "perf"])
+        self.assertEqual(run.capture().counters.get("held_back", 0), 0)
+
+    def test_way_into_the_kernel(self):
+        """Frames that stand between a call of glibc 2.41 and the kernel are not shown."""
+        run = self.profile(["host_signals", "cancellable"])
+        names = {check.bare(frame) for stack, _ in run.folded().stacks for frame in stack}
+        self.assertIn("cancellable", names)
+        self.assertFalse([name for name in names if "syscall_cancel" in name], names)
 
     def test_blocked_for_a_while(self):
         """Time while the sampling signal is blocked is in the total; samples come when it is let through again."""

@@ -12,6 +12,63 @@ def works(folded):
     return {name for name in folded.inclusive() if name.startswith("work_")}
 
 
+WAYS = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+int main(int count, char **words)
+{
+    int way = atoi(words[1]), status;
+    char path[4096], line[4200], *name = words[2], *next[] = {name, NULL};
+    pid_t pid = 0;
+    FILE *pipe;
+    snprintf(path, sizeof(path), "%s/%s", getcwd(line, sizeof(line)), name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC), here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    switch (way) {
+    case 0: execve(path, next, environ); break;
+    case 1: execv(path, next); break;
+    case 2: execvp(name, next); break;
+    case 3: execvpe(name, next, environ); break;
+    case 4: execl(path, name, NULL); break;
+    case 5: execlp(name, name, NULL); break;
+    case 6: execle(path, name, NULL, environ); break;
+    case 7: fexecve(fd, next, environ); break;
+    case 8: execveat(fd, "", next, environ, AT_EMPTY_PATH); break;
+    case 9: syscall(SYS_execveat, fd, "", next, environ, AT_EMPTY_PATH); break;
+    case 10: execveat(open(".", O_RDONLY | O_DIRECTORY), name, next, environ, 0); break;
+    case 11: syscall(SYS_execve, path, next, environ); break;
+    case 12: posix_spawn(&pid, path, NULL, NULL, next, environ); break;
+    case 13: posix_spawnp(&pid, name, NULL, NULL, next, environ); break;
+    case 14:
+        if ((pid = vfork()) == 0) {
+            execlp(name, name, NULL);
+            _exit(127);
+        }
+        break;
+    case 15:
+        pipe = popen(name, "r");
+        line[fread(line, 1, sizeof(line) - 1, pipe)] = 0;
+        pclose(pipe);
+        fputs(line, stdout);
+        return 0;
+    case 16:
+        return system(name);
+    }
+    if (pid <= 0)
+        return 99;
+    waitpid(pid, &status, 0);
+    return 0;
+}
+"""
+
+
 class Processes(check.Case):
     def check_work(self, run, path, expected):
         """`path` holds these functions' CPU seconds, and no other work."""
@@ -74,6 +131,30 @@ class Processes(check.Case):
         done = check.greenprof("run", "-o", os.path.join(self.directory, "x"), "--", program)
         self.assertEqual((done.returncode, done.stdout), (1, b""))
         self.assertIn("is a musl program", done.stderr.decode())
+
+    def test_ways_to_a_foreign_program(self):
+        """Whichever function executes it, a program of another loader gets no LD_PRELOAD of greenprof's, and another
+        one does. Before: not by execvp(), posix_spawn(), fexecve(), execveat() and syscall()."""
+        if shutil.which("cc") is None:
+            self.skipTest("cc is not installed")
+        loader = os.path.join(self.directory, "ld-musl-x86_64.so.1")  # glibc's, by that name
+        shutil.copy(os.path.realpath("/lib64/ld-linux-x86-64.so.2"), loader)
+        self.put("say.c", '#include <stdio.h>\n#include <stdlib.h>\n'
+                          'int main(void) { puts(getenv("LD_PRELOAD") ? "preloaded" : "alone"); return 0; }\n')
+        self.put("ways.c", WAYS)
+        self.put("script", f"#! {self.directory}/foreign -x\n")
+        os.chmod(self.path("script"), 0o755)
+        for words in (["-o", "native", "say.c"], ["-o", "foreign", "say.c", f"-Wl,--dynamic-linker={loader}"],
+                      ["-o", "ways", "ways.c"]):
+            subprocess.run(["cc", "-w", *words], check=True, cwd=self.directory)
+        for way in range(17):
+            for name, said in ("native", "preloaded"), ("foreign", "alone"), ("script", "alone"):
+                if name == "script" and way in (7, 8, 9):
+                    continue  # a script has no name by its descriptor, which is closed
+                done = check.greenprof("run", "--quiet", "-o", self.path("x"), "--", self.path("ways"), way, name,
+                                       cwd=self.directory,
+                                       env={**os.environ, "PATH": f"/nowhere::{self.directory}:{os.environ['PATH']}"})
+                self.assertEqual((done.stdout.decode(), done.stderr), (said + "\n", b""), f"{name}, way {way}")
 
     def test_forms_of_exec(self):
         """Arguments and environment arrive, and each image of the process has its own capture, which says how it ended."""

@@ -40,6 +40,7 @@ RESTED, NO_TIMES = 128, 32
 BORN, CHILDREN, PARTS = 12, 6, 3
 RESTS, LEAST_WINDOW_MS = 3, 400
 OFTEN = ("--budget", "2%", "--flush", "400")  # hooks of one thread take 4 to 6: rests of a few seconds
+PAUSE = 0.2  # seconds: each question is answered at the budget's cost
 EXIT, STOPPED, EXEC, TURNED = 0, 1, 2, 7  # capture/format.h
 
 
@@ -61,7 +62,7 @@ class Rests(check.Case):
             done = self.ask("status", process, "--json")
             found = json.loads(done.stdout).get("rests", 0) if done.returncode == 0 else 0
             return found if found >= count else 0
-        return check.until(rests, f"{count} rests", process)
+        return check.until(rests, f"{count} rests", process, PAUSE)
 
     def bear(self, process):
         """One more worker at a time, in windows and in rests; then so many windows that each has been in one."""
@@ -93,7 +94,7 @@ class Rests(check.Case):
         return is_known and rested == 0
 
     def wait_for_a(self, process, has):
-        check.until(lambda: has(process), process=process)
+        check.until(lambda: has(process), process=process, pause=PAUSE)
 
     def tell_in_a_rest(self, process, letters):
         self.wait_for_a(process, self.has_rest)
@@ -117,7 +118,7 @@ class Rests(check.Case):
         recorded_ns = process_ns - counters["rest_cpu_ns"]
         self.assertGreater(counters["rest_ns"], counters["rests"] * 10**8)
         self.at_most("recorded", recorded_ns / process_ns, 0.98)
-        self.near("ledger", sum(cpu for capture in captures for cpu, _ in capture.ledger.values()), recorded_ns, 0.03)
+        self.near("ledger", sum(cpu for capture in captures for cpu, _ in capture.ledger.values()), recorded_ns, 0.03, 2e6)
         self.near("samples", sum(capture.sampled_ns for capture in captures), recorded_ns, 0.05, 5e7)
         return recorded_ns
 
@@ -134,8 +135,9 @@ class Rests(check.Case):
             self.assertGreater(capture.ledger[coro.id][1], 100, coro)
         per_switch = [cpu / switches for cpu, switches in (capture.ledger[coro.id] for coro in workers)]
         middle = sorted(per_switch)[len(per_switch) // 2]
-        for each in per_switch:
-            self.near("CPU time of a switch", each, middle, 0.25)
+        # A rest's CPU time is more than a worker's own; windows, of which each has seen others, differ by less than 2.
+        self.at_most("CPU time of a switch, most beside the middle one", max(per_switch) / middle, 2)
+        self.at_least("CPU time of a switch, least beside the middle one", min(per_switch) / middle, 0.5)
 
     def test_coroutines(self):
         process = self.start(check.program("rests"))

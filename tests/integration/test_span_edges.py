@@ -38,8 +38,8 @@ class SpanEdges(check.Case):
         self.compete()
         for hz in (1000, 10):
             errors, together = self.errors(hz)
-            self.at_most(f"error of the middle one at {hz} Hz, us", errors[COUNT // 2], 20)
-            self.at_most(f"error of all but a twentieth at {hz} Hz, us", errors[COUNT * 19 // 20], 200)
+            self.at_most(f"error of the middle one at {hz} Hz, us", errors[COUNT // 2], 0, 20)
+            self.at_most(f"error of all but a twentieth at {hz} Hz, us", errors[COUNT * 19 // 20], 0, 200)
             self.at_most(f"errors together at {hz} Hz, us", sum(errors), 0.02 * together)
 
 

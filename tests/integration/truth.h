@@ -75,6 +75,21 @@ static inline double truth_seconds(uint64_t ns)
 
 #define EXPECT(name) printf("EXPECT work_" #name " %.6f\n", truth_seconds(name##_ns))
 
+// A number of a file of /proc, behind `key` at the beginning of a line; with an empty key how many lines there are.
+static inline long truth_from_proc(const char *path, const char *key)
+{
+    char line[512];
+    long found = 0, lines = 0;
+    FILE *file = fopen(path, "re");
+    size_t length = strlen(key);
+    for (; file != NULL && fgets(line, sizeof(line), file) != NULL; lines++)
+        if (length > 0 && strncmp(line, key, length) == 0)
+            found = strtol(line + length, NULL, 10);
+    if (file != NULL)
+        fclose(file);
+    return length > 0 ? found : lines;
+}
+
 // CPU time of the program's threads: each brackets itself with these two.
 static uint64_t truth_total_ns;
 static __thread uint64_t truth_thread_start_ns;

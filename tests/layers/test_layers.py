@@ -47,7 +47,7 @@ ALLOWED = {
     "read/symbol": ["base"],
     "read/report": ["read/symbol", "capture"],
     "read/export": ["read/report"],
-    "read/tree": ["read/export", "include"],               # the command's; the library has none of it
+    "read/tree": ["read/export", "consumer", "include"],   # the command's; the library has none of it; of consumer the URLs
     "fleet": ["read/export", "include"],                    # the command's, too: captures into stores of many hosts
     "consumer": ["model", "base"],                          # backends of spans; neither names the other two
     "wire": ["model", "base"],                              # headers of requests; nor does this
@@ -67,6 +67,7 @@ ALLOWED = {
 HOOK_TABLES = (("runtime-hooks", "tools/greenprof"), ("runtime-hooks/cpython/interpreter", "tools/greenprof"))
 
 SEARCHED = ("src", "src/core", "src/read", "include", "runtime-hooks", "runtime-hooks/cpython", "tools/greenprof")
+CIRCLE_MOST = 4  # modules of a room that include each other
 SOURCE = re.compile(r"\.(c|h|S|inc)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 
@@ -159,6 +160,33 @@ def symbol_edges():
     return edges
 
 
+def includes_within(room):
+    """{module: modules of the same room that it includes}; a module is a .c and its .h."""
+    edges = collections.defaultdict(set)
+    for path in sources():
+        if room_of(path) == room:
+            with open(os.path.join(ROOT, path), encoding="utf-8") as source:
+                targets = {included_file(path, name) for name in INCLUDE.findall(source.read())}
+            module = os.path.splitext(path)[0]
+            edges[module] |= {os.path.splitext(target)[0] for target in targets if target and room_of(target) == room} - {module}
+    return edges
+
+
+def reached(edges, module):
+    seen, todo = set(), [module]
+    while todo:
+        new = edges.get(todo.pop(), set()) - seen
+        seen |= new
+        todo += new
+    return seen
+
+
+def circles(edges):
+    """Sets of modules that include each other, by whatever way."""
+    ways = {module: reached(edges, module) for module in edges}
+    return {frozenset(other for other in ways[module] if module in ways[other]) for module in ways if module in ways[module]}
+
+
 def upward(edges):
     return sorted(f"{room} -> {target}: {what}" for (room, target), whats in edges.items() for what in whats
                   if target not in below(room) and (target, room) not in HOOK_TABLES)
@@ -180,6 +208,15 @@ class Layers(unittest.TestCase):
         for room in ALLOWED:
             for lower in ALLOWED[room]:
                 self.assertNotIn(room, below(lower))
+
+    def test_circles_within_rooms_are_small(self):
+        for room in ALLOWED:
+            for circle in circles(includes_within(room)):
+                self.assertLessEqual(len(circle), CIRCLE_MOST, sorted(circle))
+
+    def test_circle_is_found(self):
+        edges = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}
+        self.assertEqual(circles(edges), {frozenset("abc")})
 
     def test_halves(self):
         """Core never names read, read never names core."""

@@ -11,8 +11,7 @@
 #include <greenprof/trace.h>
 
 #include "../integration/truth.h"
-
-void bare_switch(void **from, void *to);
+#include "../runtimes/shape.h"
 
 enum { STACK_BYTES = 65536, MS = 1000000 };
 
@@ -38,7 +37,7 @@ static __attribute__((noreturn)) void trampoline(void)
     running->run(running);
     running->is_over = 1;
     prof_coro_switch(NULL);
-    bare_switch(&running->sp, home);
+    shape_swap(&running->sp, home);
     abort();
 }
 
@@ -75,7 +74,7 @@ static void resume(green_t *green)
     green->since_ns = now;
     running = green;
     prof_coro_switch(green->coro);
-    bare_switch(&home, green->sp);
+    shape_swap(&home, green->sp);
     green->left_ns = now_ns();
     green->ran_ns += green->left_ns - green->since_ns;
 }
@@ -84,7 +83,7 @@ static TRUTH_OUT_OF_LINE void park(void)
 {
     green_t *self = running;
     prof_coro_switch(NULL);
-    bare_switch(&self->sp, home);
+    shape_swap(&self->sp, home);
     __asm__ volatile("");
 }
 

@@ -16,8 +16,7 @@
 #include <stdbool.h>
 
 #include "../integration/truth.h"
-
-void bare_switch(void **from, void *to);
+#include "../runtimes/shape.h"
 
 enum { STACK_BYTES = 65536, GREENS_MAX = 2048, HOG_NS = 10000000 };
 
@@ -50,7 +49,7 @@ static __attribute__((noreturn)) void trampoline(void)
     running->run(running);
     running->over = 1;
     prof_coro_switch(NULL);
-    bare_switch(&running->sp, home);
+    shape_swap(&running->sp, home);
     abort();
 }
 
@@ -96,7 +95,7 @@ static void resume(green_t *green)
     green->switched_cpu_ns = truth_cpu_ns();
     running = green;
     prof_coro_switch(green->coro);
-    bare_switch(&home, green->sp);
+    shape_swap(&home, green->sp);
     now = now_ns();
     green->cpu_ns += truth_cpu_ns() - green->switched_cpu_ns;
     green->slice_ns += now - green->switched_ns;
@@ -119,7 +118,7 @@ static TRUTH_OUT_OF_LINE void park(uint64_t ns, uint64_t *site)
     self->wake_ns = now_ns() + ns;
     self->site = site;
     prof_coro_switch(NULL);
-    bare_switch(&self->sp, home);
+    shape_swap(&self->sp, home);
     __asm__ volatile("");
 }
 
@@ -298,7 +297,7 @@ static void yielding(green_t *self)
         mark_ready(self); // still running: it only lets others run
         self->site = NULL;
         prof_coro_switch(NULL);
-        bare_switch(&self->sp, home);
+        shape_swap(&self->sp, home);
     }
 }
 

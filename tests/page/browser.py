@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: MIT
 """A headless Chromium without a network that tests look into and type at.
 
-Model: DevTools is the process and its protocol: JSON messages over two pipes. Browser is one tab of it: it opens a page, waits until
+Model: Chromium is the process, one for all tests of a run (kept.py). DevTools is a connection to it and its protocol: JSON messages
+over a WebSocket; with its end the tab goes, and what its pages have stored. Browser is one tab: it opens a page, waits until
 the page says that it is ready, asks it with eval(), and sends it keys and clicks. What goes wrong in the page meanwhile is kept:
 `errors` has its exceptions and what is written to the console as an error, `requests` what it asked the network for.
 PageCase is a test case with one Browser a class: a test in which the page went wrong, or asked for anything, fails.
 """
-import atexit
 import base64
-import fcntl
 import json
 import os
 import select
 import shutil
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
 import time
 import unittest
 import urllib.parse
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from helpers import until  # noqa: E402
+from kept import die_with_parent, kept  # noqa: E402
+
 LIMIT = 120  # seconds: not a measure of anything, but an end to waiting for what does not come
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-             "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--proxy-server=127.0.0.1:9", "--remote-debugging-pipe"]
+             "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--proxy-server=127.0.0.1:9", "--remote-debugging-port=0"]
 MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 READY = "document.documentElement.dataset.ready === '1' || document.querySelector('.failure') !== null"
 # Keys that do something by themselves: code of the key, text that it types
@@ -34,46 +39,76 @@ class PageError(AssertionError):
     """The page, or the browser, did not do as it was told."""
 
 
-class DevTools:
-    """A Chromium process, its pipes and its messages."""
+class Chromium:
+    """A browser's process. options: more of its command line's."""
 
-    def __init__(self, on_event, options):
-        self.on_event = on_event
+    def __init__(self, options=()):
         self.profile = tempfile.mkdtemp(prefix="page-browser-")
-        theirs_in, self.to = self.pipe()
-        self.come, theirs_out = self.pipe()
-        actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                   (os.POSIX_SPAWN_OPEN, 2, os.path.join(self.profile, "stderr"), os.O_WRONLY | os.O_CREAT, 0o600),
-                   (os.POSIX_SPAWN_DUP2, theirs_in, 3), (os.POSIX_SPAWN_DUP2, theirs_out, 4)]
         environment = {**os.environ, "HOME": self.profile, "XDG_CONFIG_HOME": self.profile, "XDG_CACHE_HOME": self.profile}
-        self.pid = os.posix_spawnp("chromium", ["chromium", *ARGUMENTS, *options, f"--user-data-dir={self.profile}", "about:blank"], environment,
-                                   file_actions=actions, setpgroup=0)
-        os.close(theirs_in)
-        os.close(theirs_out)
-        atexit.register(self.close)
-        self.buffer, self.number, self.answers = b"", 0, {}
+        with open(os.path.join(self.profile, "stderr"), "wb") as errors:
+            self.process = subprocess.Popen(["chromium", *ARGUMENTS, *options, f"--user-data-dir={self.profile}", "about:blank"], env=environment,
+                                            stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, start_new_session=True,
+                                            preexec_fn=die_with_parent)
+        until(lambda: self.told()["place"], "chromium listens", self.process)
 
-    @staticmethod
-    def pipe():
-        """A pipe whose ends are beyond the numbers that the browser wants its own at."""
-        ends = os.pipe()
-        high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
-        for end in ends:
-            os.close(end)
-        return high
+    def told(self):
+        """Where it can be reached, and by which path, as it writes itself; else the path is empty."""
+        try:
+            with open(os.path.join(self.profile, "DevToolsActivePort"), encoding="ascii") as file:
+                port, _, place = file.read().partition("\n")
+        except FileNotFoundError:
+            port, place = 0, ""
+        return {"port": port, "place": place, "profile": self.profile}
 
     def close(self):
-        if self.pid is None:
-            return
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        os.waitpid(self.pid, 0)
-        self.pid = None
-        os.close(self.to)
-        os.close(self.come)
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
         shutil.rmtree(self.profile, ignore_errors=True)
+
+
+class DevTools:
+    """A connection to a browser and its messages, each a text frame of a WebSocket (RFC 6455)."""
+
+    def __init__(self, on_event, port, place, profile, **_):
+        self.on_event, self.profile = on_event, profile
+        self.link = socket.create_connection(("127.0.0.1", int(port)))
+        self.link.sendall(f"GET {place} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                          "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
+        self.buffer, self.number, self.answers = b"", 0, {}
+        while b"\r\n\r\n" not in self.buffer:
+            self.read()
+        head, _, self.buffer = self.buffer.partition(b"\r\n\r\n")
+        if not head.startswith(b"HTTP/1.1 101 "):
+            raise PageError(head.decode())
+
+    def close(self):
+        self.link.close()
+
+    def read(self):
+        data = self.link.recv(1 << 20)
+        if not data:
+            raise PageError("chromium has ended:\n" + self.stderr())
+        self.buffer += data
+
+    def send(self, data):
+        """What a client sends is masked, here by zeros."""
+        size = len(data)
+        length = bytes([128 | size]) if size < 126 else b"\xfe" + size.to_bytes(2, "big") if size < 1 << 16 else b"\xff" + size.to_bytes(8, "big")
+        self.link.sendall(b"\x81" + length + bytes(4) + data)
+
+    def frames(self):
+        """Contents of the frames that have come whole."""
+        while len(self.buffer) > 1:
+            size, at = self.buffer[1], 2
+            if size > 125:
+                at = 4 if size == 126 else 10
+                size = int.from_bytes(self.buffer[2:at], "big")
+            if len(self.buffer) < at + size:
+                return
+            kind, data, self.buffer = self.buffer[0], self.buffer[at:at + size], self.buffer[at + size:]
+            if kind != 0x81:
+                raise PageError(f"a frame of kind {kind:#x}")
+            yield data
 
     def call(self, method, session=None, **parameters):
         """Send a command and wait for its answer: its result, or PageError."""
@@ -81,9 +116,7 @@ class DevTools:
         number, message = self.number, {"id": self.number, "method": method, "params": parameters}
         if session:
             message["sessionId"] = session
-        data = json.dumps(message).encode() + b"\0"
-        while data:
-            data = data[os.write(self.to, data):]
+        self.send(json.dumps(message).encode())
         end = time.monotonic() + LIMIT
         while number not in self.answers:
             if time.monotonic() > end:
@@ -96,13 +129,10 @@ class DevTools:
 
     def receive(self, seconds):
         """Take in what has come, waiting for it `seconds` at most."""
-        if not select.select([self.come], [], [], seconds)[0]:
+        if not select.select([self.link], [], [], seconds)[0]:
             return
-        data = os.read(self.come, 1 << 20)
-        if not data:
-            raise PageError("chromium has ended:\n" + self.stderr())
-        *messages, self.buffer = (self.buffer + data).split(b"\0")
-        for message in map(json.loads, messages):
+        self.read()
+        for message in map(json.loads, self.frames()):
             if "id" in message:
                 self.answers[message["id"]] = message
             else:
@@ -114,20 +144,25 @@ class DevTools:
 
 
 class Browser:
-    """One tab of a Chromium of its own. options: more of its command line's."""
+    """One tab, in a window of its own, of the Chromium that the tests of a run share; with options of one that has them, for itself."""
 
     def __init__(self, width=1200, height=800, options=()):
         self.errors, self.requests, self.features, self.url = [], [], {}, "about:blank"
-        self.tools = DevTools(self.event, options)
-        target = self.tools.call("Target.createTarget", url="about:blank")["targetId"]
+        self.own = Chromium(options) if options else None
+        self.tools = DevTools(self.event, **(self.own.told() if options else kept("browser", "Chromium")))
+        context = self.tools.call("Target.createBrowserContext", disposeOnDetach=True)["browserContextId"]
+        target = self.tools.call("Target.createTarget", url="about:blank", newWindow=True, browserContextId=context)["targetId"]
         self.session = self.tools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(domain + ".enable")
         self.call("Performance.enable", timeDomain="threadTicks")
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
         self.resize(width, height)
 
     def close(self):
         self.tools.close()
+        if self.own:
+            self.own.close()
 
     def call(self, method, **parameters):
         """A command of the DevTools protocol."""

@@ -307,6 +307,13 @@ class Truth(ChromeCase):
         self.assertIn("measured with --budget", text)
         self.assertIn("1 counter of losses above 0", text)
 
+    def test_not_known(self):
+        """What greenprof does not know of a runtime is a loss, too."""
+        text = self.about(not_known=["Perl's Coro: no hook"])
+        self.assertIn("Not known: Perl's Coro: no hook.", text)
+        self.assertNotIn("Nothing was lost", text)
+        self.assertEqual(self.texts(".badge"), ["1 loss"])
+
     def test_notes_and_weights(self):
         text = self.about(notes=["Stacks below 0.01 % are folded."])
         self.assertIn("Stacks below 0.01 % are folded.", text)

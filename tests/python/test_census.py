@@ -93,5 +93,31 @@ class Census(measured.Case):
         self.assertTrue(seconds & {"[parked]", "[waiting]"}) # a wait that never ended, where it happened
 
 
+class ThreadNames(unittest.TestCase):
+    NAMES = {"db-writer", "a name of mo..number 42", "gr\u00fcn", "renamed-itself", "short-lived", "renamed-by-main", "pool_0", "by-the-kernel"}
+
+    def check(self, kind):
+        """What a thread is called is the same wherever it is shown."""
+        run = support.Run("thread_names.py", kind)
+        self.assertEqual((run.status, run.errors), (0, ""))
+        report = run.report("--by", "coroutine")
+        shown = {line.partition("[thread ")[2][:-1] for line in report.splitlines() if "[thread " in line}
+        self.assertLessEqual(self.NAMES, shown)
+        self.assertLessEqual(shown, self.NAMES | {"pool_1", "waits"} | {name for name in shown if name.startswith("python3")})
+        chrome = json.loads(support.command("export", run.capture, "--format", "chrome"))
+        events = chrome["traceEvents"] if isinstance(chrome, dict) else chrome
+        tracks = {event["args"]["name"] for event in events if event.get("name") == "thread_name"}
+        for name in self.NAMES:
+            self.assertTrue(any(name in track for track in tracks), (name, tracks))
+            self.assertIn(f"[thread {name}]", run.report("--by", "coroutine", "--thread", name))
+        return run.output
+
+    def test_run_alone(self):
+        self.check("none")
+
+    def test_package(self):
+        self.assertIn("'waits'", self.check("package"))
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

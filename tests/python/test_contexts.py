@@ -186,6 +186,39 @@ for policy, count in ("never", 2), ("signed", 2), ("always", 3), ("1/2", 4):
 greenprof.set_policy("never")
 call(files, replayed)
 assert len(os.listdir(directory)) == 4
+
+# Only the files of those that took as long are written, and of those that were asked for, as is known at their end.
+class Clock:
+    now, time = 0, staticmethod(lambda: 1.5)
+    monotonic_ns = staticmethod(lambda: Clock.now)
+
+def takes(ms, environ, start_response, is_stream=False):
+    start_response("200 OK", [])
+    def later():
+        Clock.now += int(ms * 1e6)
+        yield b""
+    return later() if is_stream else list(later())
+
+greenprof.wsgi.time = Clock
+for policy, ms, is_kept in (("slower=20ms", 19.9, False), ("slower=20ms", 20, True), ("slower=.5s", 400, False), ("slower=.5s", 501, True),
+                            ("slower=1e3us", .9, False), ("slower=1e3us", 1.1, True), ("slower=0ns", 0, True)):
+    greenprof.set_policy(policy)
+    for is_stream in False, True:
+        before = len(os.listdir(directory))
+        slow = greenprof.wsgi.Middleware(lambda *both: takes(ms, *both, is_stream), directory, f"{{policy}}-{{ms}}-{{is_stream}}-{{{{number}}}}")
+        assert len(call(slow, PLAIN)) == before + is_kept, (policy, ms, is_stream)
+greenprof.set_policy("slower=20ms")
+greenprof.set_trace(TRACE)
+again = greenprof.context_headers("greenprof")
+greenprof.set_trace(None)
+before = len(os.listdir(directory))
+assert len(call(greenprof.wsgi.Middleware(application, directory, "asked-{{number}}"), again)) == before + 1
+def fails(environ, start_response):
+    raise RuntimeError
+try:
+    call(greenprof.wsgi.Middleware(fails, directory, "failed-{{number}}"), PLAIN)
+except RuntimeError:
+    assert len(os.listdir(directory)) == before + 1
 """
 
 

@@ -19,7 +19,7 @@ class Calls(measured.Case):
                 rows = [line.split() for line in said.splitlines()]
                 self.assertEqual(len(rows), COUNT, said)
                 for trace, truth, total in rows:
-                    self.at_least(f"total of {trace}", float(total), 0.97 * float(truth))
+                    self.at_least(f"total of {trace}", float(total), 0.97 * float(truth), 0.003)
 
     def test_futures(self):
         self.check("futures")
@@ -47,7 +47,7 @@ class Traces(measured.Case):
         self.assertEqual(len(rows), COUNT, run.output)
         for trace, truth, _ in rows:
             folded = run.folded("--trace", trace)
-            self.at_least(f"total of {trace}", folded.total, 0.97 * float(truth))
+            self.at_least(f"total of {trace}", folded.total, 0.97 * float(truth), 0.003)
             self.at_least(f"own of {trace}", folded.cumulative()["own"], 0.5 * float(truth))
 
     def test_futures(self):

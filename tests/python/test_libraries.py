@@ -5,7 +5,7 @@ import unittest
 import uuid
 
 import support
-from test_spans import FAILED, REMOTE_PARENT, spans_of
+from test_spans import FAILED, REMOTE_PARENT, REPAIRED, spans_of
 
 support.require_package()
 support.require("sqlalchemy", "redis", "urllib3", "oslo_messaging")
@@ -60,6 +60,28 @@ class Libraries(unittest.TestCase):
         self.assertEqual(dict(page["fields"])["http.status_code"], "200")
         self.assertEqual(within["parent_id"], page["id"])
         self.assertEqual((self.told["body"], self.told["after"]), (["a", "b"], None))
+
+
+class Statements(unittest.TestCase):
+    def check(self, first):
+        """One span a statement, whoever listens first, of the id that OSProfiler's store has; none of them is repaired."""
+        run = support.Run("statements.py", first)
+        events, spans = json.loads(run.output), sorted(spans_of(run), key=lambda span: span["start_ns"])
+        roots = [span for span in spans if span["kind"] != DATABASE]
+        self.assertEqual([(span["name"], span["flags"] & REPAIRED) for span in roots], [("of greenprof", 0), ("GET /", 0)])
+        said = [[bool(span["flags"] & FAILED) for span in spans if span["kind"] == DATABASE and span["parent_id"] == root["id"]] for root in roots]
+        self.assertEqual(said, [[False, False, True, False]] * 2)
+        self.assertFalse([span for span in spans if span["flags"] & REPAIRED])
+        ids = {span["id"] for span in spans if span["kind"] == DATABASE and span["parent_id"] in {root["id"] for root in roots}}
+        told = [uuid.UUID(event["trace_id"]).int for event in events if event["name"] == "db-start"]
+        self.assertEqual((len(told), set(told)), (8, ids))
+        self.assertEqual([event["name"] for event in events].count("db-stop"), 8)
+
+    def test_statements(self):
+        support.require("osprofiler")
+        for first in "greenprof", "osprofiler":
+            with self.subTest(first=first):
+                self.check(first)
 
 
 class Points(unittest.TestCase):

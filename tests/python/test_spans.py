@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Spans of Python programs: which there are, in which they nest, what they say, and where the time went."""
+import glob
 import json
 import os
 import subprocess
+import tempfile
 import unittest
 
 import support
@@ -104,6 +106,51 @@ class Uses(unittest.TestCase):
         done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "span_uses.py"), "absent"], capture_output=True,
                               text=True, timeout=support.LIMIT_SECONDS)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "end\n", ""))
+
+
+PARENTS = {"parent over": ("spawn", 1), "below another one": ("spawn", 1), "request over": ("request", 1), "both over": ("spawn", 1),
+           "of the first": ("request", 1), "task": ("another", 2), "much later": ("request", 1), "child of open": ("forks", 3),
+           "child of over": ("spawn", 1)}
+
+
+class Parents(unittest.TestCase):
+    """A parent that is over is still the parent, in whatever runs its children; stack=True tells Python's functions."""
+
+    def check(self, spans, names):
+        by_name = {span["name"]: span for span in spans if span["name"] != "noise"}
+        for name in names:
+            parent, trace = PARENTS[name]
+            one = by_name[name]
+            self.assertEqual((one["trace"], one["parent"]), (f"{trace:x}" * 32, by_name[parent]["span"]), name)
+            for way, functions in (("by mid", ["outer", "mid", "leaf"]), ("at once", ["outer", "leaf"])):
+                below = by_name[f"leaf of {name} {way}"]
+                self.assertEqual((below["trace"], below["parent"]), (one["trace"], one["span"]), name)
+                self.assertEqual(below["stack"].splitlines()[-len(functions) - 1:][-len(functions):], functions)
+                self.assertEqual("mid" in below["stack"].splitlines(), way == "by mid")
+                self.assertNotIn("PyEval", below["stack"])
+            self.assertNotIn("stack", one)
+        self.assertEqual(by_name["leaf of request"]["stack"].splitlines(), ["<module>", "mid", "leaf"])
+        self.assertEqual(by_name["leaf of another"]["trace"], "2" * 32)  # what was open goes on
+
+    def test_consumer(self):
+        with tempfile.TemporaryDirectory() as directory:
+            done = subprocess.run([support.PYTHON, "-B", os.path.join(support.PROGRAMS, "span_parents.py"), directory], capture_output=True,
+                                  text=True, timeout=support.LIMIT_SECONDS)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            spans = []
+            for name in glob.glob(directory + "/*/spans-*.jsonl"):
+                with open(name, encoding="utf-8") as file:
+                    spans += [json.loads(line) for line in file]
+            self.check(spans, PARENTS)
+
+    def test_capture(self):
+        run = support.Run("span_parents.py")
+        for name in PARENTS:
+            trace = f"{PARENTS[name][1]:x}" * 32
+            spans = json.loads(support.command("trace", "show", trace, run.capture, "--json"))["spans"]
+            self.assertEqual({one["trace"] for one in spans}, {trace})
+        spans = [one for n in "12" for one in json.loads(support.command("trace", "show", n * 32, run.capture, "--json"))["spans"]]
+        self.check(spans, [name for name in PARENTS if not name.startswith("child")])
 
 
 class Idle(unittest.TestCase):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Boost.Context's routines as later versions name them: C++ functions that jump on to those of the archive. Programs are
-// compiled with these names in the place of the C ones.
+// Boost.Context's routines as later versions name them: C++ functions that jump on to those of the archive. Programs
+// are compiled with these names in the place of the C ones.
 typedef struct transfer {
     void *context, *data;
 } transfer_t;
@@ -12,7 +12,8 @@ extern transfer_t ontop_fcontext(void *to, void *data, ontop_t *function);
 extern void *make_fcontext(void *top, unsigned long size, entry_t *entry);
 
 transfer_t _ZN5boost7context6detail13jump_fcontextEPvS2_(void *to, void *data);
-transfer_t _ZN5boost7context6detail14ontop_fcontextEPvS2_PFNS1_10transfer_tES3_E(void *to, void *data, ontop_t *function);
+transfer_t _ZN5boost7context6detail14ontop_fcontextEPvS2_PFNS1_10transfer_tES3_E(void *to, void *data,
+                                                                                 ontop_t *function);
 void *_ZN5boost7context6detail13make_fcontextEPvmPFvNS1_10transfer_tEE(void *top, unsigned long size, entry_t *entry);
 
 transfer_t _ZN5boost7context6detail13jump_fcontextEPvS2_(void *to, void *data)
@@ -20,7 +21,8 @@ transfer_t _ZN5boost7context6detail13jump_fcontextEPvS2_(void *to, void *data)
     return jump_fcontext(to, data);
 }
 
-transfer_t _ZN5boost7context6detail14ontop_fcontextEPvS2_PFNS1_10transfer_tES3_E(void *to, void *data, ontop_t *function)
+transfer_t _ZN5boost7context6detail14ontop_fcontextEPvS2_PFNS1_10transfer_tES3_E(void *to, void *data,
+                                                                                 ontop_t *function)
 {
     return ontop_fcontext(to, data, function);
 }

@@ -48,19 +48,6 @@ static void run_on(char *stack)
 }
 #endif
 
-// Not getrusage(): that begins with what the process was before exec.
-static long peak_kib(void)
-{
-    char line[256];
-    long kib = 0;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-        sscanf(line, "VmHWM: %ld", &kib);
-    if (file != NULL)
-        fclose(file);
-    return kib;
-}
-
 int main(int argc, char **argv)
 {
     truth_thread_begin();
@@ -70,7 +57,8 @@ int main(int argc, char **argv)
     char *memory = malloc((size_t)stacks * SHARES_STACK_BYTES);
     for (long i = 0; i < count; i++)
         run_on(memory + i % stacks * SHARES_STACK_BYTES);
-    printf("RAN %lu\nPEAK %ld\n", ran, peak_kib());
+    // Not getrusage(): that begins with what the process was before exec.
+    printf("RAN %lu\nPEAK %ld\n", ran, truth_from_proc("/proc/self/status", "VmHWM:"));
     truth_print_total();
     return SHARES_STATUS;
 }

@@ -1,51 +1,27 @@
 // SPDX-License-Identifier: MIT
+// The Portable Coroutine Library.
 #include <pcl.h>
 
-#include "shares.h"
+#include "shape.h"
 
-static int done[SHARES_COUNT];
+enum { BYTES = 65536 };
 
-static void run(int id)
-{
-    for (int i = 0; i < shares_rounds; i++) {
-        shares_step(id);
-        co_resume();
-    }
-    done[id] = 1;
-}
+static coroutine_t all[SHAPE_MAX];
 
-static void entry_alpha(void *unused)
+void shape_make(int id, void (*run)(void))
 {
-    (void)unused, run(0);
+    all[id] = co_create((void (*)(void *))run, NULL, NULL, BYTES);
 }
-static void entry_beta(void *unused)
+void shape_enter(int id)
 {
-    (void)unused, run(1);
+    co_call(all[id]);
 }
-static void entry_gamma(void *unused)
+void shape_leave(int id)
 {
-    (void)unused, run(2);
+    (void)id;
+    co_resume();
 }
-static void entry_idle(void *unused)
+void shape_end(int id)
 {
-    (void)unused, run(3);
-}
-
-int main(int argc, char **argv)
-{
-    static void (*const entries[])(void *) = {entry_alpha, entry_beta, entry_gamma, entry_idle};
-    coroutine_t coroutines[SHARES_COUNT];
-    if (shares_begin(argc, argv) < 0)
-        return 2;
-    for (int id = 0; id < SHARES_COUNT; id++)
-        coroutines[id] = co_create(entries[id], NULL, NULL, SHARES_STACK_BYTES);
-    for (int left = SHARES_COUNT; left > 0;) {
-        left = 0;
-        for (int id = 0; id < SHARES_COUNT; id++) {
-            if (!done[id])
-                co_call(coroutines[id]);
-            left += !done[id];
-        }
-    }
-    return shares_end();
+    (void)id;
 }

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Runtimes that Debian does not have, in the shape of their switch routines: the same names, arguments and layouts, in
-// an object of their own as in their archives. Each shape says how to make a coroutine, enter it and leave it.
+// How a runtime makes a coroutine, enters it and leaves it: real ones, and those that Debian does not have, in the
+// shape of their switch routines: the same names, arguments and layouts, in an object of their own as in their
+// archives.
 #ifndef SHAPE_H
 #define SHAPE_H
 
+#include <stddef.h>
+
+enum { SHAPE_MAX = 16 };
+
 void shape_make(int id, void (*run)(void));
-void shape_enter(int id); // from the program's own stack
-void shape_leave(int id); // back to there
+void shape_make_on(int id, char *low, size_t bytes,
+                   void (*run)(void)); // on this stack, where the runtime lets one choose
+void shape_enter(int id);              // from the program's own stack
+void shape_leave(int id);              // back to there
+void shape_end(int id); // the last that `run` calls: nothing, where it may return; else it leaves for good
 
 // x86-64: save what a callee must keep, store the stack pointer in *from, go on at `to`.
 void shape_swap(void **from, void *to);
@@ -17,7 +25,9 @@ static inline void *shape_stack(char *low, unsigned long bytes, void (*run)(void
     void **sp = (void **)(((unsigned long)low + bytes) & ~15ul);
     *--sp = 0; // no caller to return to
     *--sp = (void *)(unsigned long)run;
-    return sp - 6;
+    for (int i = 0; i < 6; i++)
+        *--sp = 0;
+    return sp;
 }
 
 #endif

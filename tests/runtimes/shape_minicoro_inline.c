@@ -3,10 +3,7 @@
 // that no linker sees. Source: minicoro 0.2, x86-64.
 #include <stdlib.h>
 
-#include "shape.h"
 #include "shape_runtime.h"
-
-enum { COUNT = 4, BYTES = 65536 };
 
 typedef struct registers {
     void *rip, *rsp, *rbp, *rbx, *r12, *r13, *r14, *r15;
@@ -71,21 +68,4 @@ int mco_yield(mco_coro *co)
     contexts_t *contexts = co->context;
     _mco_switch(&contexts->own, &contexts->back);
     return 0;
-}
-
-static mco_coro *all[COUNT];
-
-void shape_make(int id, void (*run)(void))
-{
-    mco_desc description = {(void (*)(mco_coro *))run, BYTES};
-    mco_create(&all[id], &description);
-}
-
-void shape_enter(int id)
-{
-    mco_resume(all[id]);
-}
-void shape_leave(int id)
-{
-    mco_yield(all[id]);
 }

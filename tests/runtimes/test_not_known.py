@@ -6,9 +6,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 from shares import check
 import shares
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "page"))
+from page_data import read_page  # noqa: E402
 
 PYTHON = "int _PyEval_EvalFrameDefault(void) { return 0; } int Py_AddPendingCall(void) { return -1; } "
 BOOST = "_ZN5boost7context6detail13"
@@ -89,6 +93,7 @@ class NotKnown(shares.Shares):
         self.assertEqual(json.loads(check.greenprof("export", path, "--format", "json").stdout)["not_known"], facts["info"])
         page = check.greenprof("export", path, "--format", "html", "-o", self.path("page.html"))
         self.assertEqual(page.returncode, 0, page.stderr.decode())
+        self.assertEqual(read_page(self.path("page.html"))[0]["not_known"], facts["info"])
 
     def test_last_line_and_runtimes(self):
         """Each linked to a program: what `run` ends with, and `runtimes` before it was run."""
@@ -107,6 +112,9 @@ class NotKnown(shares.Shares):
         line, path = self.record(self.compile("loads", PROGRAM), *libraries)
         self.assertNotIn("not known", line)
         self.assertEqual(self.facts(path, "info"), [])
+        self.assertRegex(check.greenprof("runtimes", "/usr/bin/python3").stdout.decode(), r"^CPython +python3: frames")
+        line, _ = self.record("/usr/bin/python3", "-c", "sum(range(3000000))")
+        self.assertIn("none lost; next:", line)
 
     def maps(self, pid):
         with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:

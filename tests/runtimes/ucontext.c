@@ -6,15 +6,20 @@
 
 enum { COUNT = 4, BYTES = 65536 };
 
-static ucontext_t loop, all[COUNT];
-static char stacks[COUNT][BYTES];
+static ucontext_t loop, all[SHAPE_MAX];
+
+void shape_make_on(int id, char *low, size_t bytes, void (*run)(void))
+{
+    getcontext(&all[id]);
+    all[id].uc_stack = (stack_t){.ss_sp = low, .ss_size = bytes};
+    all[id].uc_link = &loop;
+    makecontext(&all[id], run, 0);
+}
 
 void shape_make(int id, void (*run)(void))
 {
-    getcontext(&all[id]);
-    all[id].uc_stack.ss_sp = stacks[id];
-    all[id].uc_stack.ss_size = BYTES;
-    makecontext(&all[id], run, 0);
+    static char stacks[COUNT][BYTES];
+    shape_make_on(id, stacks[id], BYTES, run);
 }
 
 void shape_enter(int id)
@@ -24,4 +29,8 @@ void shape_enter(int id)
 void shape_leave(int id)
 {
     swapcontext(&all[id], &loop);
+}
+void shape_end(int id)
+{
+    (void)id;
 }

@@ -15,7 +15,8 @@ static uint64_t step_none(int id, int round)
     return (uint64_t)round;
 }
 
-// full_disk and stalled_capture are what the capture is written to: see `stress`.
+// full_disk and stalled_capture are what the capture is written to, container and throttled where it runs: see
+// `stress`.
 static const feature_t all[] = {
     {.name = "none", .step = step_none, .every = 1},
     {.name = "exceptions", .step = feature_exceptions, .every = 1},
@@ -45,11 +46,14 @@ static const feature_t all[] = {
     {.name = "stalled_capture", .step = step_none, .every = 1},
     {.name = "closed_descriptors", .step = feature_closed_descriptors, .every = 20},
     {.name = "replaced_descriptors", .step = feature_replaced_descriptors, .every = 20},
+    {.name = "stray_close", .step = feature_stray_close, .every = 4},
     {.name = "signal_queue", .step = feature_signal_queue, .every = 2},
     {.name = "queued_signal", .step = feature_signal_queue, .every = 2}, // samples by a real-time one: see `stress`
     {.name = "rights", .step = feature_rights, .every = 20},
     {.name = "chroot_exec", .step = feature_chroot_exec, .every = 20},
     {.name = "setuid", .step = feature_setuid, .every = 2},
+    {.name = "container", .step = feature_fork_exec, .every = 40},
+    {.name = "throttled", .step = step_none, .every = 1},
     {.name = "seccomp", .step = feature_seccomp, .every = 20},
     {.name = "seccomp_exec", .step = feature_seccomp, .every = 20, .before = feature_seccomp_before},
 };

@@ -69,6 +69,7 @@ uint64_t feature_rlimit_as_tight(int id, int round);
 uint64_t feature_rlimit_nofile(int id, int round);
 uint64_t feature_closed_descriptors(int id, int round);
 uint64_t feature_replaced_descriptors(int id, int round);
+uint64_t feature_stray_close(int id, int round);
 uint64_t feature_signal_queue(int id, int round);
 
 uint64_t feature_rights(int id, int round);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Boost.Context's two routines, in turns.
-#include "turns.h"
+// Boost.Context's two routines.
+#include "../runtimes/shape.h"
 
 typedef struct transfer {
     void *context, *data;
@@ -9,27 +9,29 @@ typedef struct transfer {
 extern transfer_t jump_fcontext(void *to, void *data);
 extern void *make_fcontext(void *top, size_t size, void (*entry)(transfer_t));
 
-static void *loop, *all[TURNS_MAX];
+static void *loop, *all[SHAPE_MAX];
+static void (*run_all)(void);
 
-static void enter(transfer_t from)
+static void begin(transfer_t from)
 {
     loop = from.context;
-    turns_body();
+    run_all();
     jump_fcontext(loop, NULL); // and never comes back
 }
 
-bool turns_make(int id, char *low, size_t stack_bytes)
+void shape_make_on(int id, char *low, size_t bytes, void (*run)(void))
 {
-    all[id] = make_fcontext(low + stack_bytes, stack_bytes, enter);
-    return true;
+    run_all = run;
+    all[id] = make_fcontext(low + bytes, bytes, begin);
 }
 
-void turns_resume(int id)
+void shape_enter(int id)
 {
     all[id] = jump_fcontext(all[id], NULL).context;
 }
 
-void runtime_yield(void)
+void shape_leave(int id)
 {
+    (void)id;
     loop = jump_fcontext(loop, NULL).context;
 }

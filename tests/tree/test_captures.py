@@ -23,6 +23,15 @@ class Captures(Trace):
         self.assertEqual(len(files), 2, files)
         return result.stdout.strip(), files
 
+    def test_no_password_in_a_capture(self):
+        """The program's arguments go with its capture."""
+        url = "postgresql://nova:hunter2@db/nova"
+        subprocess.run([GREENPROF, "run", "-q", "-o", self.path("out.greenprof"), "--", "sh", "-c", "exit 0", "--db=" + url, url, "last"],
+                       capture_output=True, stdin=subprocess.DEVNULL, check=True)
+        said = subprocess.run([GREENPROF, "info", self.path("out.greenprof")], capture_output=True, text=True, check=True).stdout
+        self.assertIn("--db=postgresql://nova@db/nova postgresql://nova@db/nova last", said)
+        self.assertNotIn("hunter2", said)
+
     def test_tree_and_stacks(self):
         id, files = self.record()
         spans, document = self.show(*files, id=id)

@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path += [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder) for folder in ("..", "../consumer")]
 import helpers  # noqa: E402
 
 try:
@@ -25,44 +25,8 @@ try:
 except ImportError as missing:
     helpers.skip(missing)
 
+from redis_server import Redis
 from support import GREENPROF, Trace, main, span
-
-if shutil.which("redis-server") is None:
-    helpers.skip("there is no redis-server")
-
-
-class Server:
-    """A Redis of its own, on a port that was free."""
-
-    def __init__(self, directory):
-        self.password, self.log = "pass/word", os.path.join(directory, "log")
-        for _ in range(20):
-            self.port, = helpers.free_ports(1)
-            self.process = subprocess.Popen(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-                                             "--requirepass", self.password, "--dir", directory, "--logfile", self.log],
-                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-            if self.is_up():
-                return
-            self.stop()
-        raise RuntimeError("redis-server does not start")
-
-    def is_up(self):
-        while self.process.poll() is None:
-            with contextlib.suppress(redis.RedisError):
-                return self.client().ping()
-            time.sleep(.05)
-        return False
-
-    def client(self):
-        return redis.StrictRedis(host="127.0.0.1", port=self.port, password=self.password)
-
-    @property
-    def url(self):
-        return f"redis://:{self.password.replace('/', '%2F')}@127.0.0.1:{self.port}/0"
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
 
 
 @profiler.trace("compute", hide_args=False)
@@ -80,21 +44,15 @@ def fail():
 class OSProfiler(Trace):
     @classmethod
     def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory()
-        cls.server = Server(cls.home.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
-        cls.home.cleanup()
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.server = cls.enterClassContext(Redis(folder, "--requirepass", "pass/word"))
+        cls.client = redis.StrictRedis(host="127.0.0.1", port=cls.server.port, password=cls.server.password)
+        cls.url = cls.server.url + "/0"
 
     def setUp(self):
         super().setUp()
-        if self.server.process.poll() is not None:
-            with open(self.server.log) as log:
-                self.fail("redis-server is gone: " + log.read()[-500:])
-        self.server.client().flushall()
-        self.driver = drivers.get_driver(self.server.url, project="nova", service="api", conf={})
+        self.client.flushall()
+        self.driver = drivers.get_driver(self.url, project="nova", service="api", conf={})
         notifier.set(self.driver.notify)
         self.addCleanup(profiler.clean)
 
@@ -123,18 +81,51 @@ class OSProfiler(Trace):
 
     def test_redis(self):
         first, second = self.trace(), self.trace()
-        listed = json.loads(self.succeed("list", self.server.url, "--json"))
+        listed = json.loads(self.succeed("list", self.url, "--json"))
         self.assertEqual({one["trace"] for one in listed}, {first.replace("-", ""), second.replace("-", "")})
         self.assertEqual([(one["span_count"], one["failed"]) for one in listed], [(4, True)] * 2)
         for id in (first, first.replace("-", ""), first[:9]):
-            spans, _ = self.show(self.server.url, id=id)
+            spans, _ = self.show(self.url, id=id)
             self.check(spans)
+
+    def start_sentinel(self, name):
+        """A Sentinel that knows the server as `name`. Its port."""
+        for _ in range(20):
+            port, = helpers.free_ports(1)
+            path = self.put(f"sentinel-{port}.conf", f"port {port}\nbind 127.0.0.1\nsentinel monitor {name} 127.0.0.1 {self.server.port} 1\n"
+                                                     f"sentinel auth-pass {name} {self.server.password}\n")
+            process = subprocess.Popen(["redis-server", path, "--sentinel", "--dir", self.home.name, "--logfile", "sentinel.log"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            self.addCleanup(lambda: (process.kill(), process.wait()))
+            while process.poll() is None:
+                with contextlib.suppress(redis.RedisError):
+                    redis.StrictRedis(host="127.0.0.1", port=port).ping()
+                    return port
+                time.sleep(.05)
+        raise RuntimeError("no Sentinel starts")
+
+    def test_sentinel(self):
+        """Both spellings: the consumers' and OSProfiler's; a Sentinel that is not there is passed over."""
+        id, other = self.trace(), helpers.free_ports(1)[0]
+        traces, mymaster = self.start_sentinel("traces"), self.start_sentinel("mymaster")
+        password = self.server.password.replace("/", "%2F")
+        for url in (f"redis+sentinel://:{password}@127.0.0.1:{other},127.0.0.1:{traces}/traces",
+                    f"redis+sentinel://:{password}@127.0.0.1:{traces}/traces/0?timeout=1s",
+                    f"redissentinel://:{password}@127.0.0.1:{mymaster}",
+                    f"redissentinel://:{password}@127.0.0.1:{traces}/0?sentinel_service_name=traces"):
+            self.check(self.show(url, id=id)[0])
+            self.assertIn("4 ", self.succeed("list", url))
+        for url, why in ((f"redis+sentinel://:{password}@127.0.0.1:{traces}/others", "the Sentinel knows no master 'others'"),
+                         (f"redis+sentinel://:{password}@127.0.0.1:{other}/traces", "[Rr]efused"),
+                         (f"redissentinel://:{password}@127.0.0.1:{self.server.port}", "knows no master|unknown command|says"),
+                         (f"redis+sentinel://:{password}@127.0.0.1:{traces}", "is no redis")):
+            self.expect(1, why, "show", id, url)
 
     def test_same_times_as_osprofiler_reports(self):
         """In whole milliseconds, as it has them."""
         id = self.trace()
         report = self.driver.get_report(id)
-        spans = {one["span"]: one for one in self.show(self.server.url, id=id)[0]}
+        spans = {one["span"]: one for one in self.show(self.url, id=id)[0]}
         todo, seen = list(report["children"]), 0
         while todo:
             node = todo.pop()
@@ -155,7 +146,7 @@ class OSProfiler(Trace):
         file = self.put("report.json", out.getvalue())
         spans, document = self.show(file, id=id)
         self.check(spans)
-        self.assertEqual(document, self.show(self.server.url, id=id)[1])
+        self.assertEqual(document, self.show(self.url, id=id)[1])
         todo = list(report["children"])
         while todo:
             node = todo.pop()
@@ -167,7 +158,7 @@ class OSProfiler(Trace):
 
     def test_events_in_a_file(self):
         id = self.trace()
-        events = [json.loads(one) for one in self.server.client().lrange("osprofiler_opt:" + id, 0, -1)]
+        events = [json.loads(one) for one in self.client.lrange("osprofiler_opt:" + id, 0, -1)]
         self.assertEqual(len(events), 8)
         self.check(self.show(self.put("list.json", json.dumps(events)), id=id)[0])
         self.check(self.show(self.put("lines.json", "".join(json.dumps(one) + "\n" for one in events)), id=id)[0])
@@ -180,7 +171,7 @@ class OSProfiler(Trace):
             profiler.start("inner")
             profiler.stop()
         id = profiler.get().get_base_id()
-        spans, document = self.show(self.server.url, id=id)
+        spans, document = self.show(self.url, id=id)
         self.assertEqual(document["span_count"], 1201)
         self.assertIn("open", spans[0]["flags"])
         self.assertEqual(sum("open" in one["flags"] for one in spans), 1)
@@ -189,15 +180,15 @@ class OSProfiler(Trace):
 
     def test_old_schema_and_strangers(self):
         """A key an event, and keys of others."""
-        client, id = self.server.client(), self.trace()
+        client, id = self.client, self.trace()
         events = client.lrange("osprofiler_opt:" + id, 0, -1)
         client.flushall()
         for i, event in enumerate(events):
             client.set(f"osprofiler:{id}{i}", event)
         client.set("osprofiler_error:" + id, "{}")
         client.lpush("osprofiler_opt:11111111-1111-1111-1111-111111111111", "no JSON", json.dumps({"name": "x"}), b"\xff\0")
-        self.check(self.show(self.server.url, id=id)[0])
-        result = self.run_trace("list", self.server.url, "--json")
+        self.check(self.show(self.url, id=id)[0])
+        result = self.run_trace("list", self.url, "--json")
         self.assertEqual(len(json.loads(result.stdout)), 1)
         self.assertRegex(result.stderr.decode(), rf"^greenprof: redis://127.0.0.1:{self.server.port}/0: 3 records are no spans")
 
@@ -211,20 +202,20 @@ class OSProfiler(Trace):
             "etype": "E", "message": "m", "host": "h-api",
             "greenprof": {"kind": "database", "name": "servers", "pid": 7, "coroutine": 3, **times, "fields": {"error.type": "E", "k": "v"}}})
         for events in ((start, stop), (stop, start)):
-            self.server.client().flushall()
+            self.client.flushall()
             for event in events:
-                self.server.client().lpush("osprofiler_opt:" + base, json.dumps(event))
-            spans, _ = self.show(self.server.url, id=base)
+                self.client.lpush("osprofiler_opt:" + base, json.dumps(event))
+            spans, _ = self.show(self.url, id=base)
             self.assertEqual([(one["span"], one["parent"], one["kind"], one["name"], one["pid"], one["cpu_ns"]) for one in spans],
                              [(f"{42:016x}", None, "database", "servers", 7, 5)])
             self.assertEqual(spans[0]["fields"], {"error.type": "E", "k": "v"})
             self.assertEqual(set(spans[0]["flags"]), {"failed", "critical"})
             file = self.lines(span(42, None, 0, 10, kind="database", name="servers", flags=["failed"]))
-            self.assertEqual(len(self.show(self.server.url, file, id=base)[0]), 1)
+            self.assertEqual(len(self.show(self.url, file, id=base)[0]), 1)
 
     def test_wrong_password(self):
         self.expect(1, rf"redis://127.0.0.1:{self.server.port}: the server says: .*", "list", f"redis://:wrong@127.0.0.1:{self.server.port}")
-        self.expect(1, "has no spans", "list", self.server.url)
+        self.expect(1, "has no spans", "list", self.url)
 
     def test_rally_charts(self):
         """Rally's own check of what hooks and scenarios hand to it."""
@@ -233,11 +224,11 @@ class OSProfiler(Trace):
         except ImportError as missing:
             self.skipTest(str(missing))
         id = self.trace()
-        shown = json.loads(self.succeed("show", id, self.server.url, "--rally"))
+        shown = json.loads(self.succeed("show", id, self.url, "--rally"))
         self.assertIsNone(charts.validate_output("complete", shown))
         self.assertIn(id, shown["title"])
         self.assertEqual(shown["description"], f"greenprof trace show {id.replace('-', '')} redis://:PASSWORD@127.0.0.1:{self.server.port}/0")
-        listed = json.loads(self.succeed("list", self.server.url, "--rally"))
+        listed = json.loads(self.succeed("list", self.url, "--rally"))
         self.assertEqual(set(listed), {"additive", "complete"})
         for kind, outputs in listed.items():
             for output in outputs:
@@ -254,7 +245,7 @@ class OSProfiler(Trace):
             self.skipTest("there is no rally")
         id = self.trace()
         self.put("rally.conf", f"[database]\nconnection = sqlite:///{self.path('rally.db')}\n")
-        hook = f"{GREENPROF} trace list --rally {self.server.url}"
+        hook = f"{GREENPROF} trace list --rally {self.url}"
         self.put("task.json", json.dumps({"version": 2, "title": "t", "subtasks": [{"title": "s", "workloads": [{
             "scenario": {"Dummy.dummy": {"sleep": 0}}, "runner": {"constant": {"times": 2, "concurrency": 1}},
             "hooks": [{"description": "traces", "action": {"sys_call": hook}, "trigger": {"event": {"unit": "iteration", "at": [2]}}}]}]}]}))

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What the page of `greenprof trace show --html` draws, in a headless Chromium without a network."""
 import html
+import os
 import re
 import shutil
-import subprocess
+import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "page"))
+from browser import Browser
 from support import TRACE, Trace, main, skip, span
 
 if shutil.which("chromium") is None:
@@ -16,10 +19,10 @@ EVIL = "</script><script>document.title='hit'</script><img src=x onerror=\"docum
 class Page(Trace):
     def dom(self, *arguments):
         self.succeed("show", *arguments, "--html", "-o", self.path("page.html"))
-        return subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-                               "--proxy-server=127.0.0.1:9", f"--user-data-dir={self.path('profile')}", "--window-size=1200,900", "--dump-dom",
-                               "file://" + self.path("page.html")],
-                              capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL).stdout
+        browser = Browser(1200, 900)
+        self.addCleanup(browser.close)
+        browser.open(self.path("page.html"), ready=False).wait("document.readyState === 'complete'")
+        return browser.eval("document.documentElement.outerHTML")
 
     def rows(self, dom):
         """{span id: (classes, text of the name, left and width of the bar in percent)} of the drawn tree."""

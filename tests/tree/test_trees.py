@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from support import START, TRACE, Trace, main, number, span
+from support import GREENPROF, START, TRACE, Trace, main, number, span
 
 
 class Trees(Trace):
@@ -48,6 +48,23 @@ class Trees(Trace):
             spans, _ = self.show(self.lines(*made))
             self.assertEqual(sum(one["critical_ns"] for one in spans), 1000000000)
             self.assertEqual(len(spans), 59)
+
+    def test_paths_of_all_roots_add_up(self):
+        """Own times by service are those of all spans that have a *: an iteration of Rally is several calls."""
+        roots = [(1, 0, 60, "zaqar"), (2, 70, 78, "api"), (3, 80, 93, "zaqar"), (4, 82, 90, "api")]
+        self.lines(*[span(n, None, start, end, service) for n, start, end, service in roots], span(5, 3, 81, 86, "redis"))
+        self.lines(span(6, 99, 95, 96, "lost"), name="orphan.jsonl")
+        for sources, expected in ((["spans.jsonl"], {"zaqar": 68.0, "api": 16.0, "redis": 5.0}),
+                                  (["spans.jsonl", "orphan.jsonl"], {"zaqar": 68.0, "api": 16.0, "redis": 5.0, "lost": 1.0})):
+            said = self.succeed("show", TRACE, *sources)
+            spans, _ = self.show(*sources)
+            line = said.splitlines()[-1]
+            count = sum(one["depth"] == 0 for one in spans)
+            self.assertIn(f"critical paths of {count} roots, own time by service:", line)
+            found = {name: (float(ms), float(share)) for name, ms, share in re.findall(r"(\w+) ([\d.]+) ms \(([\d.]+) %\)", line)}
+            self.assertEqual({name: ms for name, (ms, _) in found.items()}, expected)
+            self.assertAlmostEqual(sum(ms for ms, _ in found.values()), sum(one["critical_ns"] for one in spans) / 1e6, 3)
+            self.assertAlmostEqual(sum(share for _, share in found.values()), 100, 0)
 
     def test_orphans_circles_twins(self):
         file = self.lines(span(1, 99, 0, 10), span(2, 2, 1, 5), span(3, 4, 2, 6), span(4, 3, 3, 7), span(5, 1, 4, 8),
@@ -175,6 +192,26 @@ class Outputs(Trace):
         self.assertNotIn("\x1b", text)
         json.loads(self.succeed("show", TRACE, file, "--chrome"))
 
+    def test_long_names(self):
+        """A statement is a span's name as far as a line goes; all of it is kept, once."""
+        columns = ", ".join(f"instances.column_{i:03} AS instances_column_{i:03}" for i in range(40))
+        statement = f"SELECT {columns} \nFROM instances\n WHERE instances.deleted = %(deleted)s"
+        file = self.lines(span(1, None, 0, 10, name=statement, fields={"db.statement": statement}), span(2, 1, 1, 2, name=statement),
+                          span(3, 1, 2, 3, name="SELECT a,\n\t b\nFROM t\n"), span(4, 1, 3, 4, name="\u00e9" * 300), span(5, 1, 4, 5, name="x" * 100),
+                          span(6, 1, 5, 6, name="GET /" + "y" * 200))
+        spans, document = self.show(file)
+        names = [one["name"] for one in spans]
+        self.assertEqual(names[0], names[1])
+        self.assertRegex(names[0], r"^SELECT instances.column_000 AS instances_column_000, .*\.\.\.$")
+        self.assertTrue(statement.startswith(names[0][:-3].rstrip()), names[0])
+        self.assertEqual(names[2:5], ["SELECT a, b FROM t", "\u00e9" * 48 + "...", "x" * 100])
+        self.assertTrue(all(len(name.encode()) <= 100 for name in names), names)
+        self.assertEqual([one["fields"] for one in spans], [{"db.statement": statement}, {"name": statement}, {"name": "SELECT a,\n\t b\nFROM t\n"},
+                                                            {"name": "\u00e9" * 300}, {}, {"name": "GET /" + "y" * 200}])
+        again = self.put("again.json", json.dumps(document))
+        self.assertEqual(self.show(again, file)[0], spans)  # twice the same
+        self.assertLess(max(map(len, self.succeed("show", TRACE, file).splitlines())), 180)
+
     def test_broken_utf8(self):
         line = json.dumps(span(1, None, 0, 1, name="@")).encode().replace(b"@", b"a\xffb\xed\xa0\x80c")
         spans, _ = self.show(self.put("a", line + b"\n"))
@@ -229,7 +266,7 @@ class Outputs(Trace):
 
     def test_ids(self):
         file = self.lines(span(1, None, 0, 10), span(2, None, 0, 20, trace="0af8" + "0" * 28))
-        for id in (TRACE, TRACE.upper(), "0af7", "0af76519-16cd-43dd-8448-eb211c80319c", f"00-{TRACE}-{1:016x}-01"):
+        for id in (TRACE, TRACE.upper(), "0af7", TRACE[:16], TRACE[16:], "0af76519-16cd-43dd-8448-eb211c80319c", f"00-{TRACE}-{1:016x}-01"):
             self.assertEqual(json.loads(self.succeed("show", id, file, "--json"))["trace"], TRACE)
         self.assertEqual(json.loads(self.succeed("show", "--slowest", file, "--json"))["duration_ns"], 20000000)
         self.expect(1, "0af: is the beginning of 2 traces", "show", "0af", file)
@@ -272,6 +309,22 @@ class Sources(Trace):
         self.expect(1, "is no redis://", "list", "redis://host:port/")
         self.expect(1, "No such file", "show", TRACE, good, "-o", self.path("nowhere/out"))
         self.expect(1, "is an input", "show", TRACE, good, "-o", good)
+
+    def test_no_message_has_a_password(self):
+        """Whatever is said of a URL: what is wrong with it, with its store, or that it is no command."""
+        out = self.lines(span(1, None, 0, 10))
+        for url in ("redis://:hunter2@localhost:1", "redis://hunter2@localhost:1", "redis://:hunter2@:x", "redis+sentinel://:hunter2@localhost:1/m",
+                    "redis+sentinel://:hunter2@localhost", "redissentinel://u:hunter2@localhost:1", "rediss://:hunter2@localhost",
+                    "mongodb://u:hunter2@localhost/db", "clickhouse://u:hunter2@localhost:1", "clickhouse://u:hunter2@localhost:x",
+                    "clickhouse://u:hunter2@localhost:1?password=hunter2", "otlp+http://localhost?token=hunter2", "s3+http://k:hun/hunter2@localhost"):
+            tries = [("trace", "list", url), ("trace", "show", "--slowest", out, url, "--json")]
+            if url.startswith("clickhouse://u:hunter2@localhost:1") or url == "redis://:hunter2@localhost:1":
+                tries += [("trace", url), ("trace", "list", out, "--sort", url), ("report", url), ("report", out, "--by", url), ("info", url),
+                          ("ship", "--to", url, "--dry-run", "nowhere"), ("flamegraph", url), ("export", out, "-o", url), ("diff", url, url), (url,),
+                          ("run", "--slow", url, "--", "true"), ("symbolize", url), ("attach", url), ("dump", url)]
+            for words in tries:
+                result = subprocess.run([GREENPROF, *words], capture_output=True, stdin=subprocess.DEVNULL, cwd=self.directory, timeout=60)
+                self.assertNotIn(b"hunter2", result.stdout + result.stderr, words)
 
     def test_bad_use(self):
         good = self.lines(span(1, None, 0, 10))

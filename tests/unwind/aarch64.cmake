@@ -6,7 +6,7 @@ find_program(QEMU_AARCH64 qemu-aarch64)
 if(AARCH64_CC AND QEMU_AARCH64 AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64")
   file(GLOB aarch64_walker ${walker_dir}/*.c)
   list(FILTER aarch64_walker EXCLUDE REGEX "x86_64|snapshot")
-  list(APPEND aarch64_walker ${PROJECT_SOURCE_DIR}/src/base/maps.c ${PROJECT_SOURCE_DIR}/src/base/main_file.c)
+  list(APPEND aarch64_walker ${PROJECT_SOURCE_DIR}/src/base/descriptors.c ${PROJECT_SOURCE_DIR}/src/base/maps.c ${PROJECT_SOURCE_DIR}/src/base/main_file.c)
   foreach(case cfi cache walk blocks table_room)
     set(exe ${CMAKE_CURRENT_BINARY_DIR}/unwind_aarch64_${case})
     add_custom_command(OUTPUT ${exe}

@@ -137,10 +137,15 @@ static long by_send(int fd)
     return send(fd, data, BYTES, MSG_NOSIGNAL);
 }
 
+static struct msghdr in_pieces(uint8_t *from, struct iovec pieces[PIECES])
+{
+    return (struct msghdr){.msg_iov = pieces, .msg_iovlen = (size_t)split(from, BYTES, pieces)};
+}
+
 static long by_sendmsg(int fd)
 {
     struct iovec pieces[PIECES];
-    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)split(data, BYTES, pieces)};
+    struct msghdr message = in_pieces(data, pieces);
     return sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
@@ -153,6 +158,12 @@ static long by_sendfile(int fd)
     long result = sendfile(fd, file, &at, BYTES);
     close(file);
     return result;
+}
+
+static void expect_all(const char *name, long result, size_t bytes, const char *otherwise)
+{
+    expect(result == (long)bytes, name, "is short", result);
+    expect(memcmp(sink, data, bytes) == 0, name, otherwise, 0);
 }
 
 static void out(const char *name, long (*call)(int fd), void (*open_place)(place_t *))
@@ -168,8 +179,7 @@ static void out(const char *name, long (*call)(int fd), void (*open_place)(place
     if (result != BYTES)
         close(place.ends[1]);
     pthread_join(thread, NULL);
-    expect(result == BYTES, name, "is short", result);
-    expect(memcmp(sink, data, BYTES) == 0, name, "wrote other bytes", 0);
+    expect_all(name, result, BYTES, "wrote other bytes");
     close(place.ends[0]);
     if (result == BYTES)
         close(place.ends[1]);
@@ -183,7 +193,7 @@ static long by_recv(int fd)
 static long by_recvmsg(int fd)
 {
     struct iovec pieces[PIECES];
-    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)split(sink, BYTES, pieces)};
+    struct msghdr message = in_pieces(sink, pieces);
     return recvmsg(fd, &message, MSG_WAITALL);
 }
 
@@ -201,8 +211,7 @@ static void in(const char *name, long (*call)(int fd), size_t sent)
         shutdown(place.ends[1], SHUT_WR);
     }
     long result = call(place.ends[0]);
-    expect(result == (long)sent, name, "is short", result);
-    expect(memcmp(sink, data, sent) == 0, name, "read other bytes", 0);
+    expect_all(name, result, sent, "read other bytes");
     close(place.ends[0]);
     if (sent == BYTES)
         pthread_join(thread, NULL);

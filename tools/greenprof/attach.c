@@ -24,7 +24,7 @@
 #include "message.h"
 #include "print.h"
 #include "quiet.h"
-#include "run.h"
+#include "run_checks.h"
 #include "target_modules.h"
 #include "target_root.h"
 #include "thread_stop.h"

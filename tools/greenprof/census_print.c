@@ -45,7 +45,7 @@ static void visit_loc(const gp_source_t *source, gp_loc_t loc, frame_visit_t *vi
     } else {
         const gp_symbol_t *symbol = resolve(source, loc);
         for (; symbol != NULL; symbol = symbol->outer)
-            if (!gp_symbol_is_own(symbol))
+            if (!gp_symbol_is_hidden(symbol))
                 visit(context, symbol->function, symbol->line != 0 ? symbol->file : "", symbol->line);
     }
 }

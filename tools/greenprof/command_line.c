@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/ask.h"
+#include "base/secret.h"
 
 static char *line; // freed when the command ends
 
@@ -38,8 +38,8 @@ void gp_command_line_set(int argc, char **argv)
         return;
     fputs("greenprof", out);
     for (int i = 1; i < argc; i++) {
-        char *shown = gp_ask_is_url(argv[i]) ? gp_ask_shown(argv[i]) : NULL; // no password in a page
-        const char *text = shown != NULL ? shown : argv[i];
+        char *shown = gp_secret_masked(argv[i], ""); // no password in a page
+        const char *text = shown != NULL ? shown : "...";
         fputc(' ', out);
         if (is_plain(text))
             fputs(text, out);

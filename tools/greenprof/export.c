@@ -17,9 +17,9 @@ static int unknown_format(const gp_arguments_t *arguments)
 {
     fputs("greenprof export: ", stderr);
     if (arguments->format != NULL)
-        fprintf(stderr, "unknown format '%s'", arguments->format);
+        gp_say("unknown format '%s'", arguments->format);
     else if (arguments->output != NULL && gp_exporter_has_suffix(arguments->output))
-        fprintf(stderr, "no format has the suffix of '%s': which --format?", arguments->output);
+        gp_say("no format has the suffix of '%s': which --format?", arguments->output);
     else
         fputs("which --format?", stderr);
     fputs(" (known:", stderr);

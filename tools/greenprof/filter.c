@@ -20,20 +20,7 @@
 #include "live_target.h"
 #include "message.h"
 
-enum { TEXT_SIZE = 16384, NAME_SIZE = 96, ARGUMENTS = 6, MODE_STRICT = 1, MODE_FILTER = 2 };
-
-typedef struct call {
-    enum gp_filter_need need;
-    long number;
-    const char *name;
-    uint64_t arguments[ARGUMENTS];
-} call_t;
-
-#define ROW(need, name, ...) {GP_CALL_##need, SYS_##name, #name, {__VA_ARGS__}},
-static const call_t calls[] = {GP_FILTER_CALLS(ROW)};
-#undef ROW
-
-enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+enum { TEXT_SIZE = 16384, NAME_SIZE = 96, MODE_STRICT = 1, MODE_FILTER = 2 };
 
 typedef struct filters {
     int mode, count; // 0, 0 = it is under none
@@ -82,7 +69,7 @@ int gp_filter_look(pid_t pid, const char *subject)
     return first.mode == MODE_STRICT ? refuse_strict(subject) : 0;
 }
 
-static enum gp_filter_need need_of(const call_t *call, bool is_carried)
+static enum gp_filter_need need_of(const gp_filter_call_t *call, bool is_carried)
 {
     if (call->need != GP_CALL_CARRIED)
         return call->need;
@@ -102,7 +89,7 @@ static bool is_good(enum gp_filter_need need, uint32_t word)
 
 // Have one filter say its word to every call. Returns 0, -ENOENT where there are not as many, or another negative errno
 // value.
-static int ask_filter(pid_t tid, long at, uint64_t code_at, uint32_t words[CALLS])
+static int ask_filter(pid_t tid, long at, uint64_t code_at, uint32_t words[GP_FILTER_CALL_ROWS])
 {
     long count = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, at, NULL);
     if (count < 0)
@@ -111,10 +98,10 @@ static int ask_filter(pid_t tid, long at, uint64_t code_at, uint32_t words[CALLS
     if (code == NULL)
         return -ENOMEM;
     int error = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, at, code) == count ? 0 : -EIO;
-    for (size_t i = 0; i < CALLS && error == 0; i++) {
+    for (size_t i = 0; i < GP_FILTER_CALL_ROWS && error == 0; i++) {
         struct seccomp_data data = {
-            .nr = (int)calls[i].number, .arch = AUDIT_ARCH_X86_64, .instruction_pointer = code_at};
-        memcpy(data.args, calls[i].arguments, sizeof(calls[i].arguments));
+            .nr = (int)gp_filter_calls[i].number, .arch = AUDIT_ARCH_X86_64, .instruction_pointer = code_at};
+        memcpy(data.args, gp_filter_calls[i].arguments, sizeof(gp_filter_calls[i].arguments));
         words[i] = gp_bpf_stricter(words[i], gp_bpf_run(code, (size_t)count, &data));
     }
     free(code);
@@ -122,10 +109,10 @@ static int ask_filter(pid_t tid, long at, uint64_t code_at, uint32_t words[CALLS
 }
 
 // Returns 0 where all filters were asked, or a negative errno value.
-static int ask_filters(pid_t tid, uint64_t code_at, uint32_t words[CALLS])
+static int ask_filters(pid_t tid, uint64_t code_at, uint32_t words[GP_FILTER_CALL_ROWS])
 {
     int error = 0;
-    for (size_t i = 0; i < CALLS; i++)
+    for (size_t i = 0; i < GP_FILTER_CALL_ROWS; i++)
         words[i] = SECCOMP_RET_ALLOW;
     for (long at = 0; error == 0; at++)
         error = ask_filter(tid, at, code_at, words);
@@ -179,13 +166,14 @@ static void rehearse(bool is_carried)
     if (sigaction(SIGPROF, &action, NULL) != 0 || sigprocmask(SIG_UNBLOCK, &one, NULL) != 0 || raise(SIGPROF) != 0 ||
         pthread_create(&thread, NULL, do_nothing, NULL) != 0 || pthread_join(thread, NULL) != 0)
         _exit(EXIT_FAILED);
-    for (size_t i = 0; i < CALLS; i++) {
-        const uint64_t *arguments = calls[i].arguments;
-        if (!is_to_rehearse(calls[i].number))
+    for (size_t i = 0; i < GP_FILTER_CALL_ROWS; i++) {
+        const uint64_t *arguments = gp_filter_calls[i].arguments;
+        if (!is_to_rehearse(gp_filter_calls[i].number))
             continue;
         errno = 0;
-        syscall(calls[i].number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
-        if (is_carried && calls[i].need == GP_CALL_CARRIED && errno != EFAULT) // as without a filter
+        syscall(gp_filter_calls[i].number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+                arguments[5]);
+        if (is_carried && gp_filter_calls[i].need == GP_CALL_CARRIED && errno != EFAULT) // as without a filter
             _exit(EXIT_FAILED);
     }
     _exit(0);
@@ -202,7 +190,7 @@ static bool is_rehearsed(bool is_carried)
 
 int gp_filter_judge(pid_t pid, pid_t tid, uint64_t code_at, bool is_carried, const char *subject)
 {
-    uint32_t words[CALLS];
+    uint32_t words[GP_FILTER_CALL_ROWS];
     char name[NAME_SIZE];
     filters_t filters;
     snprintf(name, sizeof(name), "task/%d/status", (int)tid);
@@ -217,8 +205,8 @@ int gp_filter_judge(pid_t pid, pid_t tid, uint64_t code_at, bool is_carried, con
         return is_rehearsed(is_carried)
                    ? 0
                    : gp_fail(subject, "its seccomp filter forbids a system call that attaching needs");
-    for (size_t i = 0; i < CALLS; i++)
-        if (!is_good(need_of(&calls[i], is_carried), words[i]))
-            return gp_fail(subject, "its seccomp filter forbids %s(), which attaching needs", calls[i].name);
+    for (size_t i = 0; i < GP_FILTER_CALL_ROWS; i++)
+        if (!is_good(need_of(&gp_filter_calls[i], is_carried), words[i]))
+            return gp_fail(subject, "its seccomp filter forbids %s(), which attaching needs", gp_filter_calls[i].name);
     return 0;
 }

@@ -120,8 +120,10 @@ int gp_live_census(pid_t pid, const char *subject)
     if (gp_target_find(&census.target, pid, subject) != 0)
         return -1;
     if (!gp_target_each_place(&census.target, find_marker_in, &census))
-        return gp_fail(subject, "no greenprof in this process: start it under 'greenprof run', or let "
-                                "it link libgreenprof and start a profile"),
+        return gp_fail(
+                   subject,
+                   "no greenprof in this process: 'greenprof attach PID' puts it there, as does 'greenprof run', or "
+                   "libgreenprof, linked, with a profile"),
                -1;
     int fd = ask_and_wait(&census, subject);
     close(census.directory);

@@ -132,7 +132,7 @@ int main(int argc, char **argv)
     if (command != NULL)
         return run(command, argc - 1, argv + 1);
     const char *near = nearest_command(argv[1]);
-    fprintf(stderr, "greenprof: unknown command '%s'", argv[1]);
+    gp_say("greenprof: unknown command '%s'", argv[1]);
     if (near != NULL)
         fprintf(stderr, "; did you mean '%s'?", near);
     fputs("\nTry 'greenprof --help'.\n", stderr);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof` says on standard error, and the exit statuses that go with it.
+// What `greenprof` says on standard error, and the exit statuses that go with it. No password of a URL is in what it
+// says.
 #pragma once
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -12,6 +13,9 @@ void gp_warn(const char *subject, const char *format, ...) __attribute__((format
 
 // Say "greenprof COMMAND: what is wrong" and where help is. Returns EXIT_USAGE.
 int gp_usage_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// A part of a message, as it is.
+void gp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // Flush standard output after the last of it. Returns 0, or EXIT_FAILED with a message if not all of it arrived.
 int gp_finish_stdout(void);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "nearest.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { LETTERS_MAX = 31, LETTERS_AN_ERROR = 3 };
@@ -28,12 +29,39 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
     return rows[a_len][b_len];
 }
 
+// What perf, py-spy, samply and others call it, and what it is here.
+static bool nearest_is_synonym(const char *word, const char *name)
+{
+    static const char *const words[][2] = {
+        {"record", "run"},
+        {"profile", "run"},
+        {"stat", "info"},
+        {"view", "flamegraph"},
+        {"dump-stacks", "coroutines"},
+        {"ps", "coroutines"},
+        {"rate", "frequency"},
+        {"hz", "frequency"},
+        {"limit", "rows"},
+        {"top", "rows"},
+        {"wall", "clock"},
+        {"timeout", "duration"},
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i][0], word) == 0 && strcmp(words[i][1], name) == 0)
+            return true;
+    return false;
+}
+
 void gp_nearest_try(gp_nearest_t *nearest, const char *name)
 {
     size_t word_len = strlen(nearest->word), len = strlen(name);
     if (word_len == 0 || word_len > LETTERS_MAX || len > LETTERS_MAX)
         return;
-    size_t apart = distance(nearest->word, word_len, name, len);
+    bool is_synonym = nearest_is_synonym(nearest->word, name);
+    bool is_exchanged = nearest->word[0] == name[1] && nearest->word[1] == name[0];
+    if (!is_synonym && nearest->word[0] != name[0] && !is_exchanged)
+        return; // nobody mistypes the first letter, but for its neighbour
+    size_t apart = is_synonym ? 0 : distance(nearest->word, word_len, name, len);
     if (apart > (len + LETTERS_AN_ERROR - 1) / LETTERS_AN_ERROR ||
         (nearest->name != NULL && apart >= nearest->distance))
         return;

@@ -11,5 +11,5 @@ typedef struct gp_nearest { // the best so far; begin with {word}
 } gp_nearest_t;
 
 // Look whether a name is nearer than those before: at most a third of its letters changed, left out, added or exchanged
-// with their neighbour.
+// with their neighbour, the first one not changed; or is it what other tools' word for it is here.
 void gp_nearest_try(gp_nearest_t *nearest, const char *name);

@@ -7,7 +7,7 @@
 
 #include "message.h"
 #include "patch/prologue.h"
-#include "run.h"
+#include "run_checks.h"
 
 enum { NEAR = 1 << 20 }; // as far away as the moved code may lie
 

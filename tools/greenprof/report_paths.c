@@ -119,7 +119,11 @@ static int print_parts(const gp_source_t *source, const gp_report_t *report)
         if (per_request)
             gp_print_ms(parts[i].requests > 0 ? parts[i].ns / parts[i].requests : 0, 11);
         printf(" %6.1f %-9s ", percent(parts[i].ns, report->total_ns), parts[i].state);
-        gp_print_text(report->frames[parts[i].coro].function);
+        const char *coroutine = report->frames[parts[i].coro].function;
+        if (single)
+            gp_print_name(coroutine, 28);
+        else
+            gp_print_text(coroutine);
         if (!single) {
             printf(" of ");
             gp_print_text(report->frames[parts[i].endpoint].function);

@@ -115,7 +115,7 @@ static int print_endpoints(const gp_requests_t *requests)
         gp_print_ms(endpoints[i].p99_ns, 11);
         gp_print_ms(endpoints[i].max_ns, 11);
         printf(" ");
-        gp_print_text(gp_endpoint_text(&endpoints[i], text, sizeof(text)));
+        gp_print_name(gp_endpoint_text(&endpoints[i], text, sizeof(text)), 64);
         printf("\n");
     }
     printf("\n");

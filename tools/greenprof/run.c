@@ -18,7 +18,7 @@
 #include "model/rotation.h"
 #include "model/size_limit.h"
 #include "patchable.h"
-#include "run.h"
+#include "run_checks.h"
 #include "run_sanitizer.h"
 #include "run_watch.h"
 #include "slow.h"

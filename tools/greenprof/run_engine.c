@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "message.h"
-#include "run.h"
+#include "run_checks.h"
 
 enum { PERIOD_NS = 1000000 };
 

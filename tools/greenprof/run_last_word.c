@@ -33,6 +33,8 @@ static int take_meta(void *context, const char *key, size_t key_len, const char 
     size_t used = strlen(facts->not_known);
     if (key_len == strlen(GP_NOT_KNOWN_KEY) && memcmp(key, GP_NOT_KNOWN_KEY, key_len) == 0)
         snprintf(facts->not_known + used, sizeof(facts->not_known) - used, "%.*s, ", (int)value_len, value);
+    for (char *at = facts->not_known + used; *at != '\0'; at++)
+        *at = (unsigned char)*at < ' ' || *at == '\x7f' ? '?' : *at; // the file may be anyone's by now
     return 0;
 }
 

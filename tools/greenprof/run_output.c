@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "message.h"
-#include "run.h"
+#include "run_checks.h"
 
 static char put_away[PATH_MAX + 8], put_away_from[PATH_MAX]; // "" = nothing
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "message.h"
-#include "run.h"
+#include "run_checks.h"
 
 #define CORE_NAME "libgreenprof-core.so.0"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "message.h"
-#include "run.h"
+#include "run_checks.h"
 
 enum { SEGMENTS_MAX = 256 };
 
@@ -141,7 +141,10 @@ int gp_run_check_program(const char *program)
     char path[PATH_MAX];
     int status = gp_run_find_program(program, path);
     if (status == EXIT_NOT_FOUND) {
-        gp_fail(program, strchr(program, '/') ? "%s" : "command not found", strerror(ENOENT));
+        if (program[0] != '\0' && strchr(program, '/') == NULL && access(program, F_OK) == 0)
+            gp_fail(program, "command not found; for the file of that name say ./%s", program);
+        else
+            gp_fail(program, strchr(program, '/') ? "%s" : "command not found", strerror(ENOENT));
         return status;
     }
     if (status == EXIT_NOT_EXECUTABLE) {

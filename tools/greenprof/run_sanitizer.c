@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run.h"
+#include "run_checks.h"
 
 enum { SEGMENTS_MAX = 256, ENTRIES_MAX = 4096 };
 

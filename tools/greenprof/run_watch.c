@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run.h"
 #include "run_aside.h"
+#include "run_checks.h"
 #include "run_last_word.h"
 
 enum { LOOK_MS = 1000, PATIENCE_MS = 100 };

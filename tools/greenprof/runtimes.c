@@ -15,7 +15,7 @@
 #include "command.h"
 #include "message.h"
 #include "patchable.h"
-#include "run.h"
+#include "run_checks.h"
 #include "runtimes.h"
 #include "unhooked.h"
 
@@ -339,9 +339,12 @@ const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t siz
     }
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL && len < size; runtime++) {
         const char *refused;
-        if (gp_patchable(dataset->exe, runtime, &refused) <= GP_PATCHABLE_REFUSED)
+        gp_patchable_t patchable = gp_patchable(dataset->exe, runtime, &refused);
+        if (patchable <= GP_PATCHABLE_REFUSED && patchable != GP_PATCHABLE_UNKNOWN)
             continue;
-        len += (size_t)snprintf(text + len, size - len, "%srun --patch %s", any ? " or " : "", runtime->name);
+        bool by_patch = patchable > GP_PATCHABLE_REFUSED;
+        len += (size_t)snprintf(text + len, size - len, "%s%s%s", any ? " or " : "",
+                                by_patch ? "run --patch " : "link with greenprof-wrap-", runtime->name);
         any = true;
     }
     if (len < size)

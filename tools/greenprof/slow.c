@@ -17,8 +17,8 @@
 #include "fleet/destination.h"
 #include "fleet/shipper.h"
 #include "message.h"
-#include "run.h"
 #include "run_aside.h"
+#include "run_checks.h"
 
 enum { LOOK_MS = 200 };
 

@@ -96,7 +96,7 @@ static void print_row(const gp_stat_t *stat, double cores_s)
     print_per_call(stat->own_s, stat->calls);
     printf("%8.3f ", stat->total_s);
     print_per_call(stat->total_s, stat->primitive_calls);
-    gp_print_text(stat->text);
+    gp_print_name(stat->text, cores_s > 0 ? 64 : 46);
     printf("\n");
 }
 

@@ -3,12 +3,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control.h"
 #include "export/json_text.h"
+#include "export/text.h"
 #include "model/rested_words.h"
 #include "print.h"
+
+enum { NAME_SIZE = GP_CONTROL_NAME_SIZE + 24, FOLD_MIN = 20 };
 
 #define HOG_NS 10000000ull // as GREENPROF_HOG_MS has it
 
@@ -93,94 +97,229 @@ static void add_up(const gp_top_t *top, sums_t *sums)
     }
 }
 
-static void print_name(const gp_top_row_t *row, size_t most)
+static const char *name_of(const gp_top_row_t *row, char text[NAME_SIZE])
 {
-    char text[GP_CONTROL_NAME_SIZE + 24];
     if (row->now.tid != 0)
-        snprintf(text, sizeof(text), "[thread %s]", row->now.name);
+        snprintf(text, NAME_SIZE, "[thread %s]", row->now.name);
     else if (row->now.name[0] != '\0')
-        snprintf(text, sizeof(text), "%s", row->now.name);
+        snprintf(text, NAME_SIZE, "%s", row->now.name);
     else
-        snprintf(text, sizeof(text), "coroutine %" PRIu64, row->now.id);
-    if (most != 0 && most < sizeof(text))
-        text[most] = '\0';
-    gp_print_text(text);
+        snprintf(text, NAME_SIZE, "coroutine %" PRIu64, row->now.id);
+    return text;
 }
 
-static void print_hogs(const sums_t *sums, const char *end)
+static void put_hogs(const sums_t *sums, FILE *out)
 {
-    printf("hogs: %zu coroutines had a slice of 10 ms or more", sums->hogs);
+    char text[NAME_SIZE];
+    fprintf(out, "hogs: %zu coroutines had a slice of 10 ms or more", sums->hogs);
     if (sums->longest != NULL) {
-        printf("; the longest, %.1f ms: ", (double)sums->longest->now.longest_ns / 1e6);
-        print_name(sums->longest, 0);
+        fprintf(out, "; the longest, %.1f ms: ", (double)sums->longest->now.longest_ns / 1e6);
+        gp_text_put_line(out, name_of(sums->longest, text));
     }
-    printf("%s\nlosses:", end);
+    fprintf(out, "\n");
 }
 
-static void print_losses(const gp_top_t *top, const char *end)
+static void put_losses(const gp_top_t *top, FILE *out)
 {
     size_t count = 0;
+    fprintf(out, "losses:");
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
         if (is_loss(i) && top->reply.counters[i] > 0 && count++ < 3)
-            printf("%s %" PRIu64 " %s", count > 1 ? ";" : "", top->reply.counters[i], losses[i].sentence);
-    printf("%s%s\n", count == 0 ? " none" : count > 3 ? "; and more: greenprof info" : "", end);
+            fprintf(out, "%s %" PRIu64 " %s", count > 1 ? ";" : "", top->reply.counters[i], losses[i].sentence);
+    fprintf(out, "%s\n", count == 0 ? " none" : count > 3 ? "; and more: greenprof info" : "");
 }
 
-static void print_rests(const gp_top_t *top, const char *end)
+static void put_rests(const gp_top_t *top, FILE *out)
 {
     char words[GP_RESTED_WORDS_SIZE];
     if (gp_rested_words(top->reply.counters, top->reply.now_ns - top->reply.start_ns, words))
-        printf("%s: %.0f %% of these %.1f s, of which the columns are%s\n", words,
-               share(top->recorded_ns, top->interval_ns), (double)top->interval_ns / 1e9, end);
+        fprintf(out, "%s: %.0f %% of these %.1f s, of which the columns are\n", words,
+                share(top->recorded_ns, top->interval_ns), (double)top->interval_ns / 1e9);
 }
 
-static void print_head(const gp_top_t *top, const char *subject, gp_top_order_t order, const char *end)
+static void put_head(const gp_top_t *top, const char *subject, gp_top_order_t order, FILE *out)
 {
     const gp_control_reply_t *reply = &top->reply;
     sums_t sums;
     add_up(top, &sums);
-    printf("%s: %s, %" PRIu64 " samples; %.1f s, %u threads, CPU %.1f %%, greenprof's own %.2f %%; by %s%s\n", subject,
-           gp_control_state_name(reply->state), reply->counters[GP_COUNTER_SAMPLES], (double)top->interval_ns / 1e9,
-           reply->threads, share(top->process_cpu_ns, top->interval_ns), share(top->own_cpu_ns, top->interval_ns),
-           gp_top_orders[order], end);
-    printf("%" PRIu64 " coroutines: %zu running, %zu blocked, %zu ready, %zu parked, %zu waiting, %zu new, %zu idle",
-           reply->coroutines, sums.by_state[GP_CONTROL_ROW_RUNNING], sums.blocked, sums.by_state[GP_CONTROL_ROW_READY],
-           sums.by_state[GP_CONTROL_ROW_PARKED], sums.by_state[GP_CONTROL_ROW_WAITING],
-           sums.by_state[GP_CONTROL_ROW_NEW], sums.by_state[GP_CONTROL_ROW_IDLE]);
+    fprintf(out, "%s: %s, %" PRIu64 " samples; %.1f s, %u threads, CPU %.1f %%, greenprof's own %.2f %%; by %s\n",
+            subject, gp_control_state_name(reply->state), reply->counters[GP_COUNTER_SAMPLES],
+            (double)top->interval_ns / 1e9, reply->threads, share(top->process_cpu_ns, top->interval_ns),
+            share(top->own_cpu_ns, top->interval_ns), gp_top_orders[order]);
+    fprintf(out,
+            "%" PRIu64 " coroutines: %zu running, %zu blocked, %zu ready, %zu parked, %zu waiting, %zu new, %zu idle",
+            reply->coroutines, sums.by_state[GP_CONTROL_ROW_RUNNING], sums.blocked, sums.by_state[GP_CONTROL_ROW_READY],
+            sums.by_state[GP_CONTROL_ROW_PARKED], sums.by_state[GP_CONTROL_ROW_WAITING],
+            sums.by_state[GP_CONTROL_ROW_NEW], sums.by_state[GP_CONTROL_ROW_IDLE]);
     if (sums.by_state[GP_CONTROL_ROW_UNKNOWN] > 0)
-        printf(", %zu unknown: recording rests", sums.by_state[GP_CONTROL_ROW_UNKNOWN]);
-    printf("%s\n", end);
-    print_rests(top, end);
-    print_hogs(&sums, end);
-    print_losses(top, end);
-    printf("%s\n%10s %-8s %9s %6s %6s %6s %6s %9s %9s %9s  %s%s\n", end, "ID", "STATE", "FOR s", "CPU%", "READY%",
-           "PARK%", "BLOCK%", "SWITCH/s", "LONG ms", "CPU s", "NAME", end);
+        fprintf(out, ", %zu unknown: recording rests", sums.by_state[GP_CONTROL_ROW_UNKNOWN]);
+    fprintf(out, "\n");
+    put_rests(top, out);
+    put_hogs(&sums, out);
+    put_losses(top, out);
 }
 
-enum { NAME_COLUMN = 89 };
-
-static void print_row(const gp_top_t *top, const gp_top_row_t *row, size_t columns, const char *end)
+// A line of the head, at its spaces as many of the screen as it needs. Returns how many these are.
+static size_t print_folded(const char *line, size_t len, size_t columns, const char *end)
 {
-    const gp_control_row_t *change = &row->change;
-    double seconds = (double)top->recorded_ns / 1e9;
-    printf("%10" PRIu64 " %-8s ", row->now.id, state_of(row));
+    size_t lines = 0;
+    do {
+        size_t part = len;
+        if (columns > FOLD_MIN && len > columns) {
+            part = columns;
+            while (part > 0 && line[part] != ' ')
+                part--;
+            part = part > 0 ? part : columns;
+        }
+        printf("%.*s%s\n", (int)part, line, end);
+        lines++;
+        while (part < len && line[part] == ' ')
+            part++;
+        line += part;
+        len -= part;
+    } while (len > 0);
+    return lines;
+}
+
+// Returns how many lines there are.
+static size_t print_head(const gp_top_t *top, const char *subject, gp_top_order_t order, size_t columns,
+                         const char *end)
+{
+    char *text = NULL;
+    size_t size, lines = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return 0;
+    put_head(top, subject, order, out);
+    if (fclose(out) == 0)
+        for (char *at = text, *line; (line = strsep(&at, "\n")) != NULL && at != NULL;)
+            lines += print_folded(line, strlen(line), columns, end);
+    free(text);
+    return lines;
+}
+
+typedef struct column {
+    const char *head;
+    int width;
+    unsigned needs; // 0 = always shown; else narrower screens leave those out first that need most
+    void (*put)(const gp_top_t *top, const gp_top_row_t *row);
+} column_t;
+
+static void put_id(const gp_top_t *top, const gp_top_row_t *row)
+{
+    (void)top;
+    printf("%10" PRIu64 " ", row->now.id);
+}
+
+static void put_state(const gp_top_t *top, const gp_top_row_t *row)
+{
+    (void)top;
+    printf("%-8s ", state_of(row));
+}
+
+static void put_for(const gp_top_t *top, const gp_top_row_t *row)
+{
+    (void)top;
     put(row->now.state != GP_CONTROL_ROW_UNKNOWN, 9, 3, (double)row->now.state_ns / 1e9);
-    put_share(top, change->cpu_ns);
-    put_share(top, change->ready_ns);
-    put_share(top, change->parked_ns + change->waiting_ns);
-    put_share(top, change->blocked_ns);
-    put(!is_unknown(top), 9, 0, seconds > 0 ? (double)change->switches / seconds : 0);
-    printf("%9.2f %9.3f  ", (double)row->now.longest_ns / 1e6, (double)row->now.cpu_ns / 1e9);
-    print_name(row, columns == 0 ? 0 : columns > NAME_COLUMN + 1 ? columns - NAME_COLUMN : 1);
+}
+
+static void put_cpu(const gp_top_t *top, const gp_top_row_t *row)
+{
+    put_share(top, row->change.cpu_ns);
+}
+
+static void put_ready(const gp_top_t *top, const gp_top_row_t *row)
+{
+    put_share(top, row->change.ready_ns);
+}
+
+static void put_parked(const gp_top_t *top, const gp_top_row_t *row)
+{
+    put_share(top, row->change.parked_ns + row->change.waiting_ns);
+}
+
+static void put_blocked(const gp_top_t *top, const gp_top_row_t *row)
+{
+    put_share(top, row->change.blocked_ns);
+}
+
+static void put_switches(const gp_top_t *top, const gp_top_row_t *row)
+{
+    double seconds = (double)top->recorded_ns / 1e9;
+    put(!is_unknown(top), 9, 0, seconds > 0 ? (double)row->change.switches / seconds : 0);
+}
+
+static void put_longest(const gp_top_t *top, const gp_top_row_t *row)
+{
+    (void)top;
+    put(true, 9, 2, (double)row->now.longest_ns / 1e6);
+}
+
+static void put_total(const gp_top_t *top, const gp_top_row_t *row)
+{
+    (void)top;
+    put(true, 9, 3, (double)row->now.cpu_ns / 1e9);
+}
+
+static const column_t columns_all[] = {
+    {"ID", 10, 0, put_id},         {"STATE", -8, 0, put_state},      {"FOR s", 9, 3, put_for},
+    {"CPU%", 6, 0, put_cpu},       {"READY%", 6, 1, put_ready},      {"PARK%", 6, 1, put_parked},
+    {"BLOCK%", 6, 2, put_blocked}, {"SWITCH/s", 9, 5, put_switches}, {"LONG ms", 9, 1, put_longest},
+    {"CPU s", 9, 4, put_total},
+};
+enum { COLUMNS = sizeof(columns_all) / sizeof(columns_all[0]), NEEDS_MAX = 5, NAME_WANTED = 18 };
+
+// How many columns of the screen those take that need no more than `most`.
+static size_t width_of(unsigned most)
+{
+    size_t width = 1;
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (columns_all[i].needs <= most)
+            width += (size_t)abs(columns_all[i].width) + 1;
+    return width;
+}
+
+// Names are what rows are found by: they have room, whatever else is left out for that.
+static unsigned fitting(size_t columns)
+{
+    unsigned most = NEEDS_MAX;
+    while (columns != 0 && most > 0 && width_of(most) + NAME_WANTED > columns)
+        most--;
+    return most;
+}
+
+static void print_columns_head(unsigned most, const char *end)
+{
+    printf("%s\n", end);
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (columns_all[i].needs <= most)
+            printf("%*s ", columns_all[i].width, columns_all[i].head);
+    printf(" NAME%s\n", end);
+}
+
+static void print_row(const gp_top_t *top, const gp_top_row_t *row, unsigned most, size_t columns, const char *end)
+{
+    char text[NAME_SIZE];
+    size_t before = width_of(most);
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (columns_all[i].needs <= most)
+            columns_all[i].put(top, row);
+    printf(" ");
+    gp_print_tail(name_of(row, text), columns == 0 ? 0 : columns > before + 1 ? columns - before : 1);
     printf("%s\n", end);
 }
 
 void gp_top_print(const gp_top_t *top, const char *subject, gp_top_order_t order, size_t rows, size_t columns,
                   const char *end)
 {
-    print_head(top, subject, order, end);
+    unsigned most = fitting(columns);
+    size_t head = print_head(top, subject, order, columns, end) + 2; // an empty line, and the names of the columns
+    size_t folded = head > GP_TOP_HEAD_LINES ? head - GP_TOP_HEAD_LINES : 0;
+    if (columns != 0 && rows != 0)
+        rows = rows > folded ? rows - folded : 1;
+    print_columns_head(most, end);
     for (size_t i = 0; i < top->count && (rows == 0 || i < rows); i++)
-        print_row(top, &top->rows[i], columns, end);
+        print_row(top, &top->rows[i], most, columns, end);
 }
 
 static void json_ledger(gp_json_t *json, const gp_control_row_t *row)

@@ -4,7 +4,8 @@
 
 #include "top_rows.h"
 
-// A page: a head of GP_TOP_HEAD_LINES lines at most, and `rows` rows of `columns` columns; 0 = no limit.
+// A page: a head of GP_TOP_HEAD_LINES lines at most, more at the cost of rows where `columns` are few, and `rows` rows;
+// 0 = no limit. Few columns leave numbers out, never names.
 //   end: what comes after each line.
 void gp_top_print(const gp_top_t *top, const char *subject, gp_top_order_t order, size_t rows, size_t columns,
                   const char *end);

@@ -92,6 +92,12 @@ static bool digits_of(const char *id, char digits[DIGITS + 1])
     return len > 0;
 }
 
+// OpenStack's clients print the last 64 bits of a trace's id, too.
+static bool is_short(const char *digits)
+{
+    return strlen(digits) == DIGITS / 2;
+}
+
 static bool is_it(const gp_tree_trace_t *trace, const char *id, const char *digits)
 {
     char text[GP_ID128_SIZE];
@@ -99,7 +105,10 @@ static bool is_it(const gp_tree_trace_t *trace, const char *id, const char *digi
         return false;
     if (trace->text != NULL)
         return strcmp(trace->text, id) == 0;
-    return digits != NULL && strncmp(gp_id128_of_trace(trace->id, text), digits, strlen(digits)) == 0;
+    if (digits == NULL)
+        return false;
+    gp_id128_of_trace(trace->id, text);
+    return strncmp(text, digits, strlen(digits)) == 0 || (is_short(digits) && strcmp(text + DIGITS / 2, digits) == 0);
 }
 
 static const gp_tree_trace_t *find_trace(const gp_spans_t *set, const char *id, const char *digits)
@@ -156,12 +165,15 @@ static int show(const gp_arguments_t *arguments, const way_t *way)
     if (arguments->operand_count < first)
         return gp_usage_error("trace", "missing ID, or --slowest");
     if (arguments->operand_count == first)
-        return gp_usage_error("trace", "missing SOURCE: a file, a directory, redis://HOST or clickhouse://HOST");
+        return gp_usage_error(
+            "trace",
+            "missing SOURCE: a file, a directory, redis://HOST, redis+sentinel://HOST/NAME or clickhouse://HOST");
     bool has_digits = id != NULL && digits_of(id, digits);
     gp_trace_sources_t sources = {0};
     request_t request = {.way = way,
                          .view = {.set = &sources.spans, .sources = (const char *const *)names, .source_count = count}};
-    int status = gp_trace_sources_open(&sources, arguments, names, count, has_digits ? digits : NULL);
+    int status =
+        gp_trace_sources_open(&sources, arguments, names, count, has_digits && !is_short(digits) ? digits : NULL);
     if (status == 0 && id == NULL) // that there is none of that id says enough
         status = check_spans(&sources.spans, names[0]);
     if (status == 0) {
@@ -216,7 +228,9 @@ static int list(const gp_arguments_t *arguments, const way_t *way)
     if (arguments->slowest)
         return gp_usage_error("trace", "--slowest is for show; for list there is --sort latency");
     if (count == 0)
-        return gp_usage_error("trace", "missing SOURCE: a file, a directory, redis://HOST or clickhouse://HOST");
+        return gp_usage_error(
+            "trace",
+            "missing SOURCE: a file, a directory, redis://HOST, redis+sentinel://HOST/NAME or clickhouse://HOST");
     request_t request = {.way = way, .list = {.sources = (const char *const *)names, .source_count = count}};
     int status = gp_trace_sources_open(&sources, arguments, names, count, NULL);
     if (status == 0)

@@ -17,21 +17,6 @@
 #include "store.h"
 #include "trace_store.h"
 
-static bool is_url(const char *source)
-{
-    return strncmp(source, "redis://", 8) == 0;
-}
-
-// What messages say of a source: not its password.
-static const char *public_name(const char *source, char *text, size_t size)
-{
-    const char *at = is_url(source) ? strrchr(source, '@') : NULL;
-    if (at == NULL)
-        return source;
-    snprintf(text, size, "redis://%s", at + 1);
-    return text;
-}
-
 static bool is_capture(const char *text, size_t len)
 {
     return len >= strlen(GP_FILE_MAGIC) && memcmp(text, GP_FILE_MAGIC, strlen(GP_FILE_MAGIC)) == 0;
@@ -91,35 +76,35 @@ static int read_file(gp_trace_sources_t *sources, const gp_arguments_t *argument
 static int read_source(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char **operand, gp_wanted_t wanted)
 {
     char *name = *operand;
-    char error[GP_SPANS_ERROR_SIZE] = "", text[512];
+    char error[GP_SPANS_ERROR_SIZE] = "";
     struct stat status;
     int result;
     if (gp_store_is_url(name))
         return gp_trace_store_read(&sources->spans, operand, wanted);
-    if (is_url(name))
+    if (gp_spans_is_redis(name))
         result = gp_spans_read_redis(&sources->spans, name, wanted, error);
     else if (strstr(name, "://") != NULL)
-        return gp_fail(name, "is no source: a file, a directory, redis://HOST[:PORT][/DB] or clickhouse://HOST");
+        return gp_fail(
+            name, "is no source: a file, a directory, redis://HOST[:PORT][/DB], redis+sentinel://HOST[:PORT]/NAME[/DB] "
+                  "or clickhouse://HOST");
     else if (stat(name, &status) == 0 && S_ISDIR(status.st_mode))
         result = gp_spans_read_folder(&sources->spans, name, wanted, error);
     else
         return read_file(sources, arguments, name);
     if (result == 0)
         return 0;
-    return gp_fail(public_name(name, text, sizeof(text)), "%s", result == -ENOMEM ? strerror(ENOMEM) : error);
+    return gp_fail(name, "%s", result == -ENOMEM ? strerror(ENOMEM) : error);
 }
 
 int gp_trace_sources_open(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char **names, size_t count,
                           gp_wanted_t wanted)
 {
     int status = 0;
-    char text[512];
     for (size_t i = 0; i < count && status == 0; i++) {
         size_t before = sources->spans.unreadable;
         status = read_source(sources, arguments, &names[i], wanted);
         if (status == 0 && sources->spans.unreadable > before)
-            gp_warn(public_name(names[i], text, sizeof(text)), "%zu records are no spans and were left out",
-                    sources->spans.unreadable - before);
+            gp_warn(names[i], "%zu records are no spans and were left out", sources->spans.unreadable - before);
     }
     for (size_t i = 0; i < sources->capture_count && status == 0 && sources->spans.count > 0; i++)
         if (sources->captures[i].dataset->span_count == 0)

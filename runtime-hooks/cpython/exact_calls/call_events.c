@@ -7,8 +7,8 @@
 
 #include "exact/exact_event.h"
 #include "exact/recorder.h"
-#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_native.h"
+#include "greenlet/greenlet_run.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/function_sites.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "greenlet/greenlet.h"
+#include "greenlet/greenlet_run.h"
 
 #include "coro/hook_time.h"
 #include "coro/registry.h"

@@ -8,10 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "coro/registry.h"
-#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
 #include "greenlet/greenlet_records.h"
+#include "greenlet/greenlet_run.h"
 #include "greenlet/plain_switch.h"
 #include "interpreter/awaits.h"
 #include "interpreter/peek_text.h"
@@ -104,7 +105,7 @@ static size_t greenlet_word, main_word, // in a C++ object: its greenlet, and th
 // meanwhile.
 static bool write_slots(const uintptr_t values[FUNCTIONS])
 {
-    int memory = open("/proc/self/mem", O_WRONLY | O_CLOEXEC);
+    int memory = gp_descriptor_open(AT_FDCWD, "/proc/self/mem", O_WRONLY, 0);
     bool done = memory >= 0;
     for (size_t i = 0; i < FUNCTIONS && done; i++)
         done = pwrite(memory, &values[i], sizeof(values[i]), (off_t)(uintptr_t)replaceable[i]) ==

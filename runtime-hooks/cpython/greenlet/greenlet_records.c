@@ -3,7 +3,7 @@
 
 #include "coro/registry.h"
 #include "coro/threads.h"
-#include "greenlet/greenlet.h"
+#include "greenlet/greenlet_run.h"
 #include "interpreter/spawn_site.h"
 
 gp_greenlet_api_t gp_greenlet_api;

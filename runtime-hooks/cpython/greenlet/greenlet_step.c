@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "coro/hook_time.h"
 #include "coro/switch.h"
-#include "greenlet/greenlet.h"
+#include "greenlet/greenlet_run.h"
 #include "interpreter/frame_walk.h"
 
 // For a census, which looks at this thread from outside.

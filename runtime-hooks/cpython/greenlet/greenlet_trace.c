@@ -3,9 +3,9 @@
 
 #include "coro/hook_time.h"
 #include "coro/registry.h"
-#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_native.h"
 #include "greenlet/greenlet_records.h"
+#include "greenlet/greenlet_run.h"
 #include "signal/rest.h"
 
 typedef gp_py_t *varargs_t(gp_py_t *module, gp_py_t *args);

@@ -6,8 +6,8 @@
 
 #include "coro/hook_time.h"
 #include "coro/switch.h"
-#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_records.h"
+#include "greenlet/greenlet_run.h"
 #include "greenlet/loop_look.h"
 #include "interpreter/api.h"
 #include "not_known.h"

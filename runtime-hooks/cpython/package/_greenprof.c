@@ -239,6 +239,19 @@ static PyObject *set_trace(PyObject *module, PyObject *text)
     return result(prof_trace_set(&id));
 }
 
+// There may be a password in a URL. Returns NULL.
+static PyObject *refuse_consumer(const char *why, PyObject *text, const char *url)
+{
+    const char *authority = strstr(url, "://");
+    PyObject *scheme = authority != NULL ? PyUnicode_FromStringAndSize(url, authority - url) : NULL;
+    if (authority == NULL)
+        PyErr_Format(PyExc_ValueError, "%s: %R", why, text);
+    else if (scheme != NULL)
+        PyErr_Format(PyExc_ValueError, "%s: '%U://...'", why, scheme);
+    Py_XDECREF(scheme);
+    return NULL;
+}
+
 static PyObject *consumer_open(PyObject *module, PyObject *text)
 {
     (void)module;
@@ -247,8 +260,7 @@ static PyObject *consumer_open(PyObject *module, PyObject *text)
         return NULL;
     int error = prof_consumer_open(url);
     if (error == -EINVAL || error == -ENOTSUP)
-        return PyErr_Format(PyExc_ValueError, "%s: %R", error == -EINVAL ? "no URL of a consumer" : "no such consumer",
-                            text);
+        return refuse_consumer(error == -EINVAL ? "no URL of a consumer" : "no such consumer", text, url);
     return result(error);
 }
 

@@ -6,8 +6,8 @@
 
 #include "coro/registry.h"
 #include "exact_calls/call_events.h"
-#include "greenlet/greenlet.h"
 #include "greenlet/greenlet_native.h"
+#include "greenlet/greenlet_run.h"
 #include "interpreter/api.h"
 #include "interpreter/spawn_site.h"
 #include "interpreter/task_step.h"
@@ -231,11 +231,8 @@ static gp_py_t *on_gevent_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
     return put(real, args, keywords, 0);
 }
 
-// Replace an attribute of a module's object by a function that has the one before as its self.
-//   binds: as a method of a class does.
-// Returns whether that is done.
-static bool replace(const char *module_name, const char *holder_name, const char *attribute, gp_py_method_t *mine,
-                    bool binds)
+bool gp_pools_replace(const char *module_name, const char *holder_name, const char *attribute, gp_py_method_t *mine,
+                      bool binds)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
     gp_py_t *holder = module != NULL ? gp_py.get_attr(module, holder_name) : NULL;
@@ -264,13 +261,13 @@ static void look(void)
     tpool.function = (void *)(uintptr_t)on_tpool_put;
     gevent.function = (void *)(uintptr_t)on_gevent_put;
     interpreter.function = (void *)(uintptr_t)on_interpreter;
-    has_futures = has_futures || replace("concurrent.futures.thread", "_WorkItem", "__init__", &item, true);
-    has_interpreters =
-        has_interpreters || replace("concurrent.futures.interpreter", "WorkerContext", "run", &interpreter, true);
-    has_futurist = has_futurist || replace("futurist._utils", "WorkItem", "__init__", &item, true);
-    has_gevent = has_gevent || replace("gevent._threading", "Queue", "put", &gevent, true);
-    replace("eventlet.tpool", "_reqq", "put", &tpool,
-            false); // a queue that comes with its first thread, and again after killall()
+    has_futures = has_futures || gp_pools_replace("concurrent.futures.thread", "_WorkItem", "__init__", &item, true);
+    has_interpreters = has_interpreters ||
+                       gp_pools_replace("concurrent.futures.interpreter", "WorkerContext", "run", &interpreter, true);
+    has_futurist = has_futurist || gp_pools_replace("futurist._utils", "WorkItem", "__init__", &item, true);
+    has_gevent = has_gevent || gp_pools_replace("gevent._threading", "Queue", "put", &gevent, true);
+    gp_pools_replace("eventlet.tpool", "_reqq", "put", &tpool,
+                     false); // a queue that comes with its first thread, and again after killall()
 }
 
 static gp_py_vectorcall_t *real_find;

@@ -11,5 +11,15 @@
 // Caller holds the interpreter lock everywhere.
 #pragma once
 
+#include <stdbool.h>
+
+#include "interpreter/api.h"
+
+// Replace an attribute of a module's object by a function that has the one before as its self.
+//   binds: as a method of a class does.
+// Returns whether that is done.
+bool gp_pools_replace(const char *module_name, const char *holder_name, const char *attribute, gp_py_method_t *mine,
+                      bool binds);
+
 // Look which pools have been imported, if profiles run. Cost: four look-ups.
 void gp_pools_look(void);

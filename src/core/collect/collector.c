@@ -10,6 +10,7 @@
 
 #include "base/futex.h"
 #include "collect/cost.h"
+#include "collect/cpu_time.h"
 #include "collect/found_stack.h"
 #include "collect/functions.h"
 #include "collect/hog_samples.h"
@@ -43,11 +44,7 @@ enum {
     HOUSEKEEPING_SHARE = 100,    // which takes at most 1/100 of the time: there may be thousands of threads
 };
 
-pthread_mutex_t gp_drain_lock = PTHREAD_MUTEX_INITIALIZER;
-
 enum {
-    PASS_NS = 20000,
-    PASSES = 100,
     PAGE = 4096,
     EARLY_ROUNDS = 10, // short, as what the program does has only begun to show: handlers wait for its memory
     EARLY_NS = 10000000,
@@ -55,14 +52,12 @@ enum {
     IDLE_NS = 500000000, // so seldom
 };
 
-static _Atomic unsigned waiting; // threads that wait for the lock
-static _Atomic bool running;     // changed under the sampler lock
+static _Atomic bool running; // changed under the sampler lock
 static _Atomic uint64_t round_ns = GP_COLLECTOR_ROUND_NS;
 static _Atomic unsigned slowness = 100;
 static _Atomic uint64_t look_by; // CLOCK_MONOTONIC; 0 = there is nothing to be in time for
 // `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
 static _Atomic uint32_t wanted, done, kicks;
-static uint64_t gone_counters[GP_COUNTER_COUNT];
 static unsigned idle_rounds; // in a row, in which nothing had been told, and that nothing asked for
 static bool is_forked;       // the process is a fork of one that was profiled
 
@@ -113,7 +108,7 @@ static void end_thread(gp_thread_t *thread)
     gp_hog_forget(thread);
     gp_thread_sleeps_forget(thread);
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
-        gone_counters[i] += atomic_exchange_explicit(&thread->counters[i], 0, memory_order_relaxed);
+        gp_counters_gone[i] += atomic_exchange_explicit(&thread->counters[i], 0, memory_order_relaxed);
     gp_thread_recycle(thread);
 }
 
@@ -227,42 +222,6 @@ static void refresh(void)
     GP_SINKS_CALL(refresh, changed);
 }
 
-void gp_drain_take(void)
-{
-    gp_process_let_forks_by();
-    gp_lock(&gp_drain_lock);
-}
-
-void gp_drain_enter(void)
-{
-    atomic_fetch_add_explicit(&waiting, 1, memory_order_relaxed);
-    gp_drain_take();
-    atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
-}
-
-bool gp_drain_enter_until(const struct timespec *until)
-{
-    atomic_fetch_add_explicit(&waiting, 1, memory_order_relaxed);
-    bool is_taken = gp_lock_until(&gp_drain_lock, until);
-    atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
-    return is_taken;
-}
-
-void gp_drain_leave(void)
-{
-    gp_unlock(&gp_drain_lock);
-}
-
-// The mutex itself would mostly be taken again before one that waits has woken up.
-void gp_drain_pass(void)
-{
-    struct timespec pause = {.tv_nsec = PASS_NS};
-    gp_unlock(&gp_drain_lock);
-    for (int i = 0; i < PASSES && atomic_load_explicit(&waiting, memory_order_relaxed) > 0; i++)
-        syscall(SYS_nanosleep, &pause, NULL);
-    gp_drain_take();
-}
-
 void gp_collector_drain(void)
 {
     refresh();
@@ -355,7 +314,7 @@ static bool wait_for_look(uint32_t seen_kicks, bool is_idle, uint64_t *waited, u
             gp_looks_hasten();
         return true;
     }
-    gp_looks_look(&look, step);
+    gp_looks_look(&look, step, gp_collector_drain);
     *waited += step;
     return false;
 }
@@ -509,7 +468,7 @@ void gp_collector_look_by(uint64_t monotonic_ns)
 static void add_rests(uint64_t counters[GP_COUNTER_COUNT])
 {
     gp_rest_sums_t rests;
-    gp_rest_read(gp_sampler_process_cpu_ns(), &rests);
+    gp_rest_read(gp_cpu_time_process(), &rests);
     counters[GP_COUNTER_RESTS] = rests.count;
     counters[GP_COUNTER_REST_NS] = rests.ns;
     counters[GP_COUNTER_REST_CPU_NS] = rests.cpu_ns;
@@ -519,7 +478,7 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
-        counters[i] = gone_counters[i] + atomic_load_explicit(&gp_thread_orphan_counters[i], memory_order_relaxed);
+        counters[i] = gp_counters_gone[i] + atomic_load_explicit(&gp_thread_orphan_counters[i], memory_order_relaxed);
     for (; thread != NULL; thread = thread->next) {
         add_counters(thread, counters);
         if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
@@ -530,7 +489,7 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
     add_rests(counters);
     counters[GP_COUNTER_HOOK_NS] =
         gp_cost_hooks_ns(counters[GP_COUNTER_HOOK_NS], counters[GP_COUNTER_SWITCHES], gp_hook_time_more_ns(),
-                         counters[GP_COUNTER_SAMPLES], gp_sampler_process_cpu_ns() - counters[GP_COUNTER_REST_CPU_NS]);
+                         counters[GP_COUNTER_SAMPLES], gp_cpu_time_process() - counters[GP_COUNTER_REST_CPU_NS]);
     counters[GP_COUNTER_DELIVERY_NS] = counters[GP_COUNTER_SIGNALS] * gp_cost_delivery_ns();
     counters[GP_COUNTER_UNPROFILED_CHILDREN] = gp_left_children();
     void (*add)(uint64_t counters[GP_COUNTER_COUNT]) = atomic_load_explicit(&others_counters, memory_order_acquire);
@@ -538,25 +497,14 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
         add(counters);
 }
 
-void gp_collector_sum(const enum gp_counter which[], uint64_t sums[], size_t count)
-{
-    gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    for (size_t i = 0; i < count; i++)
-        sums[i] =
-            gone_counters[which[i]] + atomic_load_explicit(&gp_thread_orphan_counters[which[i]], memory_order_relaxed);
-    for (; thread != NULL; thread = thread->next)
-        for (size_t i = 0; i < count; i++)
-            sums[i] += atomic_load_explicit(&thread->counters[which[i]], memory_order_relaxed);
-}
-
 void gp_collector_after_fork(void)
 {
     atomic_store_explicit(&running, false, memory_order_relaxed);
     atomic_store_explicit(&wanted, 0, memory_order_relaxed);
     atomic_store_explicit(&done, 0, memory_order_relaxed);
-    memset(gone_counters, 0, sizeof(gone_counters));
+    memset(gp_counters_gone, 0, sizeof(gp_counters_gone));
     gp_hook_time_in_child();
-    atomic_store_explicit(&waiting, 0, memory_order_relaxed);
+    gp_drain_after_fork();
     atomic_store_explicit(&look_by, 0, memory_order_relaxed);
     gp_news_forget();
     gp_thread_sleeps_after_fork();

@@ -4,27 +4,10 @@
 // It sleeps on a futex while nothing is sampled. Everything it works on is guarded by the drain lock.
 #pragma once
 
-#include <pthread.h>
-#include <time.h>
-
+#include "collect/counter_sums.h"
+#include "collect/drain_lock.h"
 #include "collect/modules.h"
 #include "collect/sink.h"
-
-extern pthread_mutex_t gp_drain_lock;
-
-// Take the drain lock, on any thread but the collector's, and give it back. Cost: at most the time of a piece
-// (gp_collector_between_pieces()) or of emptying the rings.
-void gp_drain_enter(void);
-
-// The same in a fork handler; `until` on CLOCK_MONOTONIC. Returns false where it was not to be had until then.
-bool gp_drain_enter_until(const struct timespec *until);
-void gp_drain_leave(void);
-
-// Take it on the collector's own thread, which lets a fork by.
-void gp_drain_take(void);
-
-// Let a thread that waits for the drain lock have it, and take it again. Caller has it.
-void gp_drain_pass(void);
 
 // Between two pieces of something long, GP_CORO_PIECE coroutines each: pass the drain lock, and answer threads that
 // wait for their samples. Records that are retired meanwhile stay as they are. Collector only, which has the lock.
@@ -47,9 +30,6 @@ void gp_collector_kick(void);
 
 // Sum of a counter over all threads, those that are gone included.
 void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT]);
-
-// The same of some counters only, and no thread's clock is read. Caller holds the drain lock.
-void gp_collector_sum(const enum gp_counter which[], uint64_t sums[], size_t count);
 
 enum { GP_COLLECTOR_ROUND_NS = 50000000 }; // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
 

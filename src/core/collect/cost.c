@@ -4,8 +4,8 @@
 #include <link.h>
 #include <stddef.h>
 
-#include "collect/collector.h"
-#include "collect/sampler.h"
+#include "collect/counter_sums.h"
+#include "collect/cpu_time.h"
 #include "coro/hook_time.h"
 #include "coro/threads.h"
 #include "signal/handler.h"
@@ -68,10 +68,10 @@ void gp_cost_read(gp_cost_t *cost)
 {
     static const enum gp_counter which[] = {GP_COUNTER_HANDLER_NS, GP_COUNTER_HOOK_NS, GP_COUNTER_SIGNALS,
                                             GP_COUNTER_SWITCHES, GP_COUNTER_SAMPLES};
-    uint64_t sums[sizeof(which) / sizeof(which[0])], program_ns = gp_sampler_process_cpu_ns();
+    uint64_t sums[sizeof(which) / sizeof(which[0])], program_ns = gp_cpu_time_process();
     gp_rest_sums_t rests;
     gp_rest_read(program_ns, &rests);
-    gp_collector_sum(which, sums, sizeof(which) / sizeof(which[0]));
+    gp_counters_sum(which, sums, sizeof(which) / sizeof(which[0]));
     *cost = (gp_cost_t){
         .handler_ns = sums[0],
         .hook_ns = gp_cost_hooks_ns(sums[1], sums[3], gp_hook_time_more_ns(), sums[4], program_ns - rests.cpu_ns),

@@ -3,7 +3,7 @@
 // Caller holds the drain lock everywhere.
 #pragma once
 
-#include "collect/collector.h"
+#include "collect/sink.h"
 
 // A sample of a slice; what was kept of the thread's slice before is forgotten. runs: on the CPU, not asleep.
 void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *stack, bool runs);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "collect/looks.h"
 
-#include "collect/collector.h"
+#include "collect/drain_lock.h"
 #include "collect/look_pace.h"
 #include "collect/news.h"
+#include "collect/sink.h"
 #include "collect/sleepers.h"
 #include "collect/thread_sleeps.h"
 #include "coro/threads.h"
@@ -12,20 +13,22 @@ enum { REST_NS = 40000000 }; // from then on what leaves its rest wakes the coll
 
 static _Atomic unsigned stretch = 1; // of the time between two looks
 static bool is_drained;              // since the present look began. Guarded by the drain lock
+static void (*drain_rings)(void);    // the collector's
 static uint64_t rest_ns;             // of looks in a row that left no thread to be looked at
 static gp_look_pace_t pace;
 
 void gp_looks_drain(void)
 {
     if (!is_drained)
-        gp_collector_drain();
+        drain_rings();
     is_drained = true;
 }
 
-void gp_looks_look(const gp_look_t *look, uint64_t after_ns)
+void gp_looks_look(const gp_look_t *look, uint64_t after_ns, void (*drain)(void))
 {
     bool found = false;
     gp_drain_take();
+    drain_rings = drain;
     gp_news_take();
     gp_thread_sleeps_begin_round(look->with_threads);
     gp_thread_t *thread;

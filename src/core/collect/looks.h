@@ -31,8 +31,9 @@ void gp_looks_plan(bool for_long, gp_look_t *look);
 //   slow: hundredths of the usual time, as gp_collector_slow_down() has it.
 uint64_t gp_looks_next_ns(uint64_t slow);
 
-// Look, `after_ns` after the look before. Takes the drain lock. Cost: that of gp_sleepers_look() for each thread.
-void gp_looks_look(const gp_look_t *look, uint64_t after_ns);
+// Look, `after_ns` after the look before. drain: empties the rings. Takes the drain lock. Cost: that of
+// gp_sleepers_look() for each thread.
+void gp_looks_look(const gp_look_t *look, uint64_t after_ns, void (*drain)(void));
 
 // Hand on what is in the rings, once in a look: a slice's samples come in the order in which they were taken. Caller
 // has the drain lock.

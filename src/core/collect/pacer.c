@@ -120,6 +120,10 @@ static void send(gp_timer_t *timer, pid_t tid, uint64_t now)
     info.si_code = SI_TIMER;
     info.si_value.sival_ptr = timer;
     gp_paced(timer)->sent_ns = now;
+    if (!atomic_load_explicit(&timer->sent, memory_order_relaxed)) // else it waits
+        atomic_store_explicit(&gp_paced(timer)->sent_cpu_ns,
+                              atomic_load_explicit(&gp_paced(timer)->seen_cpu_ns, memory_order_relaxed),
+                              memory_order_relaxed);
     atomic_store_explicit(&timer->sent, true, memory_order_relaxed);
     if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, info.si_signo, &info) == 0)
         return;

@@ -7,7 +7,7 @@
 // safe.
 #pragma once
 
-#include "collect/collector.h"
+#include "collect/sink.h"
 
 typedef union gp_sample_buffer { // a sample with room for its frames
     gp_sample_t sample;

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "signal/mask.h"
 
 enum { STATUS_BYTES = 8192, STACK_BYTES = 16384, SURVIVED = 1 };
@@ -19,7 +20,7 @@ enum { STATUS_BYTES = 8192, STACK_BYTES = 16384, SURVIVED = 1 };
 bool gp_perf_has_filter(void)
 {
     static char text[STATUS_BYTES];
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
+    int fd = gp_descriptor_open(AT_FDCWD, "/proc/self/status", O_RDONLY, 0);
     if (fd < 0)
         return false;
     ssize_t length = syscall(SYS_read, fd, text, sizeof(text) - 1);

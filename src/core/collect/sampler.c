@@ -7,6 +7,7 @@
 
 #include "collect/collector.h"
 #include "collect/cost.h"
+#include "collect/cpu_time.h"
 #include "collect/left_children.h"
 #include "collect/pacer.h"
 #include "collect/sampling_signal.h"
@@ -35,8 +36,7 @@ static unsigned user_count;
 static unsigned patient_count;                 // users that let sampling rest
 static unsigned limit = PROF_FREQUENCY_MAX_HZ; // what the budget leaves
 static uint64_t idle_since_ns;
-static _Atomic uint64_t yielded_ns; // process CPU time when the host took the signal; 0 = it did not
-static bool leave_children;         // forked children are not sampled
+static bool leave_children; // forked children are not sampled
 
 void gp_sampler_enter(void)
 {
@@ -52,20 +52,6 @@ void gp_sampler_leave(void)
 bool gp_sampler_enter_until(const struct timespec *until)
 {
     return gp_lock_until(&lock, until);
-}
-
-uint64_t gp_sampler_thread_cpu_ns(int tid)
-{
-    return gp_clock_ns(gp_thread_clock(tid));
-}
-
-uint64_t gp_sampler_process_cpu_ns(void)
-{
-    uint64_t until = atomic_load_explicit(&yielded_ns, memory_order_relaxed);
-    if (until != 0) // what ran since then was not sampled
-        return until;
-    uint64_t own = gp_thread_own_cpu_ns(), all = gp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    return all > own ? all - own : 0;
 }
 
 static int start_locked(gp_thread_t *self, unsigned hz)
@@ -93,7 +79,7 @@ static int start_locked(gp_thread_t *self, unsigned hz)
     gp_shown_resume();
     gp_coro_set_draining(NULL); // again: the collector may just have found that nothing samples
     gp_timers_give_all();
-    atomic_store_explicit(&yielded_ns, 0, memory_order_relaxed);
+    gp_cpu_time_stand_at(0);
     if (gp_ticks_scale.counter)
         atomic_fetch_and_explicit(&gp_switch_special, ~(uint32_t)GP_SWITCH_RESTS, memory_order_relaxed);
     __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELEASE);
@@ -118,9 +104,9 @@ static void yield_locked(int host)
     if (gp_timers_frequency() != 0 && moved) {
         gp_timers_renew();
     } else if (gp_timers_frequency() != 0) {
-        uint64_t now = gp_sampler_process_cpu_ns();
+        uint64_t now = gp_cpu_time_process();
         stop_locked();
-        atomic_store_explicit(&yielded_ns, now, memory_order_relaxed);
+        gp_cpu_time_stand_at(now);
     }
 }
 
@@ -143,7 +129,7 @@ void gp_sampler_look_at_signal(void)
 
 bool gp_sampler_has_yielded(void)
 {
-    return atomic_load_explicit(&yielded_ns, memory_order_relaxed) != 0;
+    return gp_cpu_time_stands();
 }
 
 static unsigned limited(unsigned hz)
@@ -204,7 +190,7 @@ static void end_rest(void)
 {
     if (!gp_rest_is_now())
         return;
-    gp_rest_end(gp_sampler_process_cpu_ns());
+    gp_rest_end(gp_cpu_time_process());
     gp_collector_kick(); // it waits for no end of a rest that is over, or else for good
 }
 
@@ -287,7 +273,7 @@ bool gp_sampler_rest(void)
     gp_sampler_enter();
     bool may = may_rest();
     if (may) { // first: what happens from here on is told to the collector all the same
-        gp_rest_begin(gp_sampler_process_cpu_ns());
+        gp_rest_begin(gp_cpu_time_process());
         stop_locked();
         gp_collector_kick(); // what is in the rings names modules, which may go from here on
     }
@@ -304,7 +290,7 @@ int gp_sampler_resume(void)
     bool rests = gp_rest_is_now();
     int error = rests ? start_locked(self, limited(highest_wanted())) : 0;
     if (error != 0) // the host has taken the signal meanwhile: as gp_sampler_yield()
-        atomic_store_explicit(&yielded_ns, gp_sampler_process_cpu_ns(), memory_order_relaxed);
+        gp_cpu_time_stand_at(gp_cpu_time_process());
     end_rest();
     gp_sampler_leave();
     return error;

@@ -67,18 +67,12 @@ void gp_sampler_stop_if_idle(void);
 // Stop at once, where nothing uses it, and take the signal's handler away. Returns whether it is so.
 bool gp_sampler_end_unused(void);
 
-// Stop for good, whoever uses it: the process is left (coro/process_id.h).
+// Stop for good, profiles and recordings or not: the process is left (coro/process_id.h).
 void gp_sampler_end(void);
 
 // Give threads timers that have none (host closed descriptors, threads created past the hook). Cost: ~20 us and 1 us a
 // thread.
 void gp_sampler_look_for_threads(void);
-
-// CPU time of this process, greenprof's own threads left out, ns.
-uint64_t gp_sampler_process_cpu_ns(void);
-
-// CPU time of a thread of this process, ns; 0 when it is gone.
-uint64_t gp_sampler_thread_cpu_ns(int tid);
 
 // Let the calling thread's time count from now: what it did so far was greenprof's start.
 void gp_sampler_begin_here(void);

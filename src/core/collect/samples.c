@@ -27,6 +27,8 @@ void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *st
         locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SWITCHING);
         stack->flags |= GP_STACK_SWITCHING;
     }
+    if (sample->flags & GP_SAMPLE_HELD_BACK)
+        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SIGNAL_BLOCKED);
     if (sample->flags & GP_SAMPLE_NOT_STARTED)
         locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_NOT_STARTED);
     for (uint64_t i = 0; i < sample->depth && !(sample->flags & GP_SAMPLE_SWITCHING); i++) {

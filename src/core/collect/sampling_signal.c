@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/signal_name.h"
+#include "collect/shield.h"
 #include "model/counters.h"
 #include "signal/handler.h"
 #include "signal/thread.h"
@@ -45,19 +46,14 @@ bool gp_sampling_signal_is_ours(void)
 }
 
 // All signals, glibc's own two included, which no sigset_t can have: its handlers end a cancelled thread, or change its
-// user, in the middle of ours. Source: struct sigaction of the kernel, as rt_sigaction(2) takes it.
+// user, in the middle of ours.
 static int block_all(int number)
 {
-    struct {
-        void (*handler)(int);
-        unsigned long flags;
-        void (*restorer)(void);
-        uint64_t mask;
-    } action;
-    if (syscall(SYS_rt_sigaction, number, NULL, &action, sizeof(action.mask)) != 0)
+    gp_kernel_action_t action;
+    if (gp_kernel_action(number, NULL, &action) != 0)
         return -errno;
     action.mask = UINT64_MAX;
-    return syscall(SYS_rt_sigaction, number, &action, NULL, sizeof(action.mask)) == 0 ? 0 : -errno;
+    return gp_kernel_action(number, &action, NULL) == 0 ? 0 : -errno;
 }
 
 static struct sigaction before; // of the present one: the default, or ignored
@@ -98,6 +94,7 @@ int gp_sampling_signal_take(int not_this)
     for (int number = SIGRTMAX; error == -EBUSY && number >= SIGRTMIN; number--)
         error = try(number, not_this);
     atomic_store_explicit(&wanted, error == 0, memory_order_release);
+    gp_shield_follow(error == 0 ? gp_sampling_signal() : 0);
     return error;
 }
 
@@ -108,6 +105,7 @@ void gp_sampling_signal_give_back(void)
     atomic_store_explicit(&wanted, false, memory_order_release);
     if (!is_ours(number) || atomic_load_explicit(&gp_clock_goes_on, memory_order_relaxed))
         return;
+    gp_shield_follow(0);
     memset(&ignored, 0, sizeof(ignored));
     ignored.sa_handler = SIG_IGN; // drops what is pending, for any thread
     __sigaction(number, &ignored, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collect/sink.h"
 
-#include "collect/collector.h"
+#include "collect/drain_lock.h"
 
 const gp_sink_t *gp_sinks[GP_SINKS_MAX];
 _Atomic unsigned gp_sink_count;

@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collect/cpu_time.h"
 #include "collect/look_pace.h"
 #include "collect/looks.h"
 #include "collect/news.h"
+#include "collect/open_sleep.h"
 #include "collect/parked.h"
-#include "collect/sampler.h"
 #include "collect/samples.h"
 #include "collect/thread_sleeps.h"
 #include "coro/registry.h"
@@ -20,7 +21,6 @@
 #include "signal/slice.h"
 
 enum {
-    AWAKE_NS = 50000, // a thread that was off the CPU for less since the last look is not worth asking about
     // On its own stack for so long: leaving that is a long slice's end, which tells the collector.
     AT_HOME_NS = 4 * GP_SLICE_LONG_ROOT_NS,
     PAUSE_MAX_NS = 1000000000, // between two looks at a sleep that goes on
@@ -57,7 +57,7 @@ static void begin_at_slice(gp_thread_t *thread, uint64_t since)
 
 static uint64_t cpu_ns_of(gp_thread_t *thread)
 {
-    return gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    return gp_cpu_time_thread(atomic_load_explicit(&thread->tid, memory_order_relaxed));
 }
 
 // Has it a processor at this moment? To ask the kernel where it sleeps costs ten times as much.
@@ -79,7 +79,7 @@ static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
     thread->look.ticks = now;
     thread->look.cpu_ns = cpu_ns;
     // `used` may be from before this slice as well: then it was hardly asleep in it.
-    return first || wall < used + AWAKE_NS ? 0 : wall;
+    return first || wall < used + GP_AWAKE_NS ? 0 : wall;
 }
 
 static bool is_live(const gp_thread_t *thread)
@@ -245,24 +245,7 @@ void gp_sleepers_look_now(gp_thread_t *thread)
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_acquire);
     uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed), now = gp_ticks();
     if (coro == NULL || coro == thread->root || gp_edge_load(&coro->id) != id || was_sampled(thread) ||
-        now < thread->look.ticks + gp_ticks_from_ns(2 * AWAKE_NS))
+        now < thread->look.ticks + gp_ticks_from_ns(2 * GP_AWAKE_NS))
         return;
     look(thread, coro, id, now, pause_of(thread, gp_edge_load(&coro->since)));
-}
-
-uint64_t gp_sleepers_open_ns(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
-{
-    // Acquire: the rest is of that coarse point, or of a later one, which is noticed.
-    uint64_t coarse = atomic_load_explicit(&thread->coarse_ticks, memory_order_acquire);
-    uint64_t before = atomic_load_explicit(&thread->voluntary_switches, memory_order_acquire), switches;
-    uint64_t over = gp_edge_load(&gp_edge_epoch_over), upto = now < over ? now : over, settled = gp_edge_settled(coro);
-    uint64_t wall = upto > settled ? gp_ticks_to_ns(upto - settled) : 0;
-    prof_coro_t *current;
-    uint64_t used = gp_slice_open_ns(thread, &current);
-    if (current != coro || wall < used + AWAKE_NS ||
-        !gp_task_voluntary_switches(atomic_load_explicit(&thread->tid, memory_order_relaxed), &switches))
-        return 0;
-    bool is_steady =
-        atomic_load_explicit(&thread->coarse_ticks, memory_order_relaxed) == coarse && gp_edge_settled(coro) == settled;
-    return is_steady && switches != before ? wall - used : 0;
 }

@@ -11,7 +11,7 @@
 // see thread_sleeps.h.
 #pragma once
 
-#include "collect/collector.h"
+#include "collect/sink.h"
 
 // Walk the stack of a thread that sleeps in a system call while it has `coro`, or its own stack, since `since` (ticks).
 //   frames: uintptr_t[max], innermost first. flags: enum gp_unwind_flag.
@@ -34,8 +34,3 @@ bool gp_sleepers_look(gp_thread_t *thread, bool *found);
 // Look at a thread that has a coroutine, whether it is its time or not: what is due to its sleep so far is handed on.
 // Caller holds the drain lock; rings are drained, or nearly so. Collector only. Cost: as above.
 void gp_sleepers_look_now(gp_thread_t *thread);
-
-// Of the slice that `coro` has on `thread`, up to `now` (ticks), what its account does not have yet: for how long the
-// thread slept in it, ns, as the account will have it once the slice is settled. Sleeping threads settle nothing. 0
-// where it hardly slept, or went on meanwhile. Threads: any. Cost: ~1 us; ~20 us where it was off the CPU.
-uint64_t gp_sleepers_open_ns(gp_thread_t *thread, prof_coro_t *coro, uint64_t now);

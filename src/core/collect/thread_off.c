@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "collect/sleepers.h"
+#include "collect/open_sleep.h"
 #include "coro/coro_ledger.h"
 #include "coro/task.h"
 #include "signal/edge.h"
@@ -14,7 +14,7 @@
 enum {
     TRIES = 3,
     STOP_NS = 100000000,     // a wait that ends later than this may have been a stop
-    LATE_NS = 1000000,       // and than this: there are others who want a processor
+    LATE_NS = 1000000,       // and than this: other threads want a processor
     BASE_OLD_NS = 500000000, // else what the collector waited for processors is hardly more than when it was read
 };
 
@@ -96,7 +96,7 @@ bool gp_thread_off_read(gp_thread_t *thread, uint64_t now, gp_ledger_t *ledger)
         ledger->cpu_ns += used_ns;
         set_preempted(ledger, thread->off.preempted_ns);
     } else {
-        ledger->blocked_ns += gp_sleepers_open_ns(thread, thread->root, now);
+        ledger->blocked_ns += gp_open_sleep_ns(thread, thread->root, now);
         ledger->cpu_ns += used_ns;
     }
     return true;

@@ -3,12 +3,11 @@
 
 #include <string.h>
 
-#include "collect/collector.h"
+#include "collect/cpu_time.h"
 #include "collect/hog_samples.h"
 #include "collect/looks.h"
 #include "collect/news.h"
 #include "collect/parked.h"
-#include "collect/sampler.h"
 #include "collect/samples.h"
 #include "collect/sleepers.h"
 #include "collect/thread_off.h"
@@ -182,7 +181,7 @@ bool gp_thread_sleeps_look(gp_thread_t *thread, uint64_t now)
         return true;
     if (--looks_left == 0)
         first_slot = thread->slot + 1;
-    uint64_t cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    uint64_t cpu_ns = gp_cpu_time_thread(atomic_load_explicit(&thread->tid, memory_order_relaxed));
     gp_thread_sleep_t *sleep = sleep_of(thread);
     if (sleep != NULL)
         look(thread, sleep, now, cpu_ns);
@@ -200,7 +199,7 @@ void gp_thread_sleeps_close(gp_thread_t *thread)
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     uint64_t now = is_live ? gp_ticks() : thread->end_ticks;
     uint64_t cpu_ns =
-        is_live ? gp_sampler_thread_cpu_ns(tid) : atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+        is_live ? gp_cpu_time_thread(tid) : atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
     uint64_t used = cpu_ns - sleep->cpu_ns, ns = since_last_ns(sleep, now, cpu_ns, &is_same);
     // It woke up to end, and did nothing else: what is due to the sleep is the rest.
     bool is_whole = is_same || (!is_live && used < LAST_WORK_NS);

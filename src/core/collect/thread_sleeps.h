@@ -11,7 +11,7 @@
 // Caller holds the drain lock everywhere. Collector only. Signals: not safe.
 #pragma once
 
-#include "collect/collector.h"
+#include "collect/sink.h"
 
 // In a forked child.
 void gp_thread_sleeps_after_fork(void);

@@ -114,10 +114,11 @@ static void on_exit_of(gp_thread_t *thread)
 static const gp_thread_watch_t watch = {arm_if_sampling, on_exit_of};
 
 // Of a thread that was on the list, and has no block: has it ended since, or ends? One of those that ended last is
-// still there while it runs destructors after ours, the sampling signal blocked.
+// still there while it runs destructors after ours, the sampling signal blocked. What entered a sandbox before its
+// calls were taken (greenprof is being attached) is left alone: a sample would end it.
 static bool is_over_or_own(pid_t tid)
 {
-    if (gp_thread_may_be_own(tid) || (gp_thread_any_has_left() && gp_task_differs(tid)))
+    if (gp_thread_may_be_own(tid) || gp_task_differs(tid))
         return true;
     return gp_thread_has_ended(tid) ? !gp_task_takes(tid, gp_sampling_signal()) : !gp_task_is_there(tid);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "collect/unsampled.h"
 
-#include "collect/collector.h"
-#include "collect/sampler.h"
+#include "collect/counter_sums.h"
+#include "collect/cpu_time.h"
 #include "collect/sampling_signal.h"
 #include "coro/task.h"
 #include "signal/clock_engine.h"
@@ -29,7 +29,7 @@ static unsampled_t look_at(const gp_thread_t *thread, uint64_t cpu_ns)
 
 static uint64_t clock_of(const gp_thread_t *thread)
 {
-    return gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    return gp_cpu_time_thread(atomic_load_explicit(&thread->tid, memory_order_relaxed));
 }
 
 static bool is_live(const gp_thread_t *thread)
@@ -60,7 +60,7 @@ uint64_t gp_unsampled_ns(void)
     static const enum gp_counter which[] = {GP_COUNTER_UNSAMPLED_NS};
     uint64_t kept_ns, counters[GP_COUNTER_COUNT] = {0};
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    gp_collector_sum(which, &kept_ns, 1);
+    gp_counters_sum(which, &kept_ns, 1);
     for (; thread != NULL && atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed); thread = thread->next)
         gp_unsampled_add(thread, counters);
     return kept_ns + counters[GP_COUNTER_UNSAMPLED_NS];

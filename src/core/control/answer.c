@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "collect/cost.h"
+#include "collect/cpu_time.h"
 #include "collect/sampler.h"
 #include "collect/thread_timers.h"
 #include "control/control.h"
@@ -91,7 +92,7 @@ static void describe(gp_control_reply_t *reply)
     reply->start_realtime_ns = latest.start_realtime_ns;
     reply->start_ns = latest.start_ns;
     reply->bytes = latest.bytes;
-    reply->process_cpu_ns = gp_sampler_process_cpu_ns();
+    reply->process_cpu_ns = gp_cpu_time_process();
     reply->own_cpu_ns = gp_thread_own_cpu_ns();
     reply->refused = refused;
     memcpy(reply->counters, latest.counters, sizeof(reply->counters));

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
+#include "base/descriptors.h"
 #include "control/answer.h"
 #include "control/keys.h"
 #include "control/socket.h"
@@ -55,11 +56,16 @@ static bool may_ask(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && (peer.uid == 0 || peer.uid == geteuid());
 }
 
+static int clients_accept_one(void)
+{
+    gp_descriptor_low_begins();
+    return gp_descriptor_lift(accept4(gp_control_listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
 void gp_control_clients_accept(void)
 {
     int fd = -1;
-    while (count < GP_CONTROL_CLIENTS && gp_held_is_there(&gp_control_listener) &&
-           (fd = accept4(gp_control_listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+    while (count < GP_CONTROL_CLIENTS && gp_held_is_there(&gp_control_listener) && (fd = clients_accept_one()) >= 0)
         if (may_ask(fd))
             clients[count++] = (client_t){
                 .held = gp_held_keep(fd),
@@ -101,10 +107,12 @@ static ssize_t receive(int client, gp_control_request_t *request, int *fd)
     struct iovec part = {request, sizeof(*request)};
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room)};
+    gp_descriptor_low_begins();
     ssize_t got = recvmsg(client, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
     const struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
     if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
         memcpy(fd, CMSG_DATA(header), sizeof(*fd));
+    *fd = gp_descriptor_lift(*fd);
     return got;
 }
 

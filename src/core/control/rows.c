@@ -61,8 +61,7 @@ static void name_row(prof_coro_t *coro, gp_control_row_t *row)
     if (thread == NULL)
         return;
     row->tid = (uint32_t)atomic_load_explicit(&thread->tid, memory_order_relaxed);
-    if (thread->name[0] == '\0')
-        gp_recording_name_thread(thread);
+    gp_recording_name_thread(thread);
     memcpy(row->name, thread->name, sizeof(thread->name));
 }
 
@@ -117,10 +116,11 @@ static int write_all(int fd, piece_t *piece, uint64_t *rows)
 
 int gp_control_rows(uint64_t *rows, uint64_t *coroutines)
 {
-    int fd = memfd_create("greenprof", MFD_CLOEXEC), high = fd >= 0 ? gp_descriptor_raise(fd) : -errno;
+    gp_descriptor_low_begins();
+    int fd = gp_descriptor_lift(memfd_create("greenprof", MFD_CLOEXEC)), error = fd < 0 ? -errno : 0;
     piece_t *piece = calloc(1, sizeof(*piece));
-    int error = piece == NULL ? -ENOMEM : fd < 0 ? high : 0;
-    fd = fd >= 0 && high >= 0 ? high : fd;
+    if (error == 0 && piece == NULL)
+        error = -ENOMEM;
     *rows = 0;
     if (error == 0)
         error = write_all(fd, piece, rows);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/descriptors.h"
 #include "capture/census_place.h"
 #include "capture/control_place.h"
 #include "settings.h"
@@ -27,7 +28,8 @@ static int listen_in(int directory, const char *name)
 {
     char early[GP_CONTROL_SOCKET_NAME_SIZE];
     struct sockaddr_un address;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    gp_descriptor_low_begins();
+    int fd = gp_descriptor_lift(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0)
         return -errno;
     snprintf(early, sizeof(early), "%.70s.part", name);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "session/asked_signal.h"
 #include "settings.h"
 
@@ -43,10 +44,12 @@ void gp_control_bell_open(void)
 {
     int ends[2];
     gp_control_bell_forget();
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
-        return;
-    gp_control_bell = gp_held_keep(ends[0]);
-    rope = gp_held_keep(ends[1]);
+    gp_descriptor_low_begins();
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+        gp_control_bell = gp_held_keep(ends[0]);
+        rope = gp_held_keep(ends[1]);
+    }
+    gp_descriptor_low_ends();
 }
 
 void gp_control_bell_forget(void)

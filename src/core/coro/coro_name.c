@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "coro/registry.h"
+#include "coro/lock.h"
 #include "model/kinds.h"
 
 enum { WORDS = GP_CORO_NAME_SIZE / sizeof(uint64_t), TRIES = 400, QUICK_TRIES = 200, PAUSE_NS = 1000000 };
@@ -68,17 +68,4 @@ bool gp_coro_name_default(prof_coro_t *coro, uint64_t id, const char *name)
         gp_coro_name_set(coro, name);
     gp_unlock(&gp_registry_lock);
     return is_due;
-}
-
-void prof_coro_name(prof_coro_t *coro, const char *name)
-{
-    if (coro == NULL)
-        coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    if (coro == NULL || coro->kind == GP_CORO_THREAD)
-        return;
-    gp_lock(&gp_registry_lock);
-    gp_coro_name_set(coro, name);
-    // The capture gets it with its next record of it. Release: partner of gp_recording_coro().
-    atomic_store_explicit(&gp_coro_told(coro)->written_id, 0, memory_order_release);
-    gp_unlock(&gp_registry_lock);
 }

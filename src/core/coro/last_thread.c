@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "coro/own_list.h"
 #include "coro/task.h"
-#include "coro/threads.h"
 
 enum { TRIES = 100, TRY_NS = 1000000 };
 

@@ -4,6 +4,8 @@
 #include "coro/checker.h"
 #include "signal/ticks.h"
 
+pthread_mutex_t gp_registry_lock = PTHREAD_MUTEX_INITIALIZER;
+
 enum { TRY_NS = 20000 };
 
 __thread unsigned gp_locks_held __attribute__((tls_model("initial-exec")));

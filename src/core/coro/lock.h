@@ -13,6 +13,10 @@
 // How many of them the calling thread has, or is about to have.
 extern __thread unsigned gp_locks_held __attribute__((tls_model("initial-exec")));
 
+// Serializes all changes of records, regions, scopes and the list of threads. The handler never takes it. Lock order:
+// sampler lock -> drain lock -> registry lock.
+extern pthread_mutex_t gp_registry_lock;
+
 static inline void gp_lock(pthread_mutex_t *lock)
 {
     gp_locks_held++;

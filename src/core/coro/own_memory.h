@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Map `bytes` of zeroed memory. Returns NULL when there is none. Signals: not safe.
+// Map `bytes` of zeroed memory, which is not locked. Returns NULL when there is none. Signals: not safe.
 void *gp_own_map(size_t bytes);
 
 // The same for good, between two pages that cannot be accessed. Without them the kernel may make one mapping of it and
@@ -16,6 +16,10 @@ void *gp_own_map_apart(size_t bytes);
 // Touch the whole pages of it, in one system call: as if written to, or as if read, which takes no memory. No more than
 // a help; kernels before 5.14 do nothing. Signals: not safe.
 void gp_own_touch(void *memory, size_t bytes, bool is_written);
+
+// mlockall(): before it locks what is mapped later; and to unlock all that is mapped. Signals: safe.
+void gp_own_will_be_locked(void);
+void gp_own_unlock(void);
 
 // Give it back; most of it never is. NULL is nothing. Signals: not safe.
 void gp_own_unmap(void *memory, size_t bytes);

@@ -16,13 +16,13 @@
 #include "base/futex.h"
 #include "base/own_thread.h"
 #include "coro/checker.h"
+#include "coro/own_list.h"
 #include "coro/threads.h"
 #include "model/own_name.h"
 #include "signal/mask.h"
 #include "signal/ticks.h"
 
 enum {
-    OWN_MAX = 64,
     // The program may have made the default stack as small as its own threads need; pages that are not touched cost
     // nothing.
     STACK_BYTES = 1 << 20,
@@ -30,10 +30,6 @@ enum {
     STEP_NS = 100000,
 };
 
-// Ids; negative: it leaves. Such a one stays here until the kernel has let it go, which is a little later than its last
-// instruction: the kernel counts it, and it is not one of the program's.
-static _Atomic pid_t own[OWN_MAX];
-static _Atomic int beginning; // those that are being created, and have not put their ids there yet
 static _Atomic int staying;
 static _Atomic uint64_t ended_cpu_ns; // of those that leave or are gone
 static _Atomic bool is_ending;
@@ -45,45 +41,8 @@ typedef struct returning { // one that has ended, and is to begin anew
 } returning_t;
 
 static pthread_mutex_t returning_lock = PTHREAD_MUTEX_INITIALIZER; // an innermost one
-static returning_t returning[OWN_MAX];
+static returning_t returning[GP_OWN_LIST_MAX];
 static int returning_count;
-
-bool gp_thread_is_own(pid_t tid)
-{
-    for (int i = 0; i < OWN_MAX; i++) {
-        pid_t id = atomic_load_explicit(&own[i], memory_order_acquire);
-        if (id == tid || id == -tid)
-            return true;
-    }
-    return false;
-}
-
-bool gp_thread_may_be_own(pid_t tid)
-{
-    // In this order: one that is not beginning any more has its id there.
-    return atomic_load_explicit(&beginning, memory_order_acquire) > 0 || gp_thread_is_own(tid);
-}
-
-void gp_thread_own_let_go(void)
-{
-    int saved = errno;
-    for (int i = 0; i < OWN_MAX; i++) {
-        pid_t id = atomic_load_explicit(&own[i], memory_order_acquire);
-        if (id < 0 && syscall(SYS_tgkill, getpid(), -id, 0) != 0)
-            atomic_compare_exchange_strong_explicit(&own[i], &id, 0, memory_order_relaxed, memory_order_relaxed);
-    }
-    errno = saved;
-}
-
-int gp_thread_own_count(void)
-{
-    gp_thread_own_let_go();
-    // First: one that puts its id there meanwhile is counted twice rather than not at all.
-    int count = atomic_load_explicit(&beginning, memory_order_acquire);
-    for (int i = 0; i < OWN_MAX; i++)
-        count += atomic_load_explicit(&own[i], memory_order_acquire) != 0;
-    return count;
-}
 
 // Source: capget(2): of any thread of the process.
 static bool own_rights(pid_t tid, struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3])
@@ -97,8 +56,8 @@ bool gp_thread_own_differ(void)
     struct __user_cap_data_struct mine[_LINUX_CAPABILITY_U32S_3], its[_LINUX_CAPABILITY_U32S_3];
     int saved = errno;
     bool differ = !own_rights(0, mine);
-    for (int i = 0; i < OWN_MAX; i++) {
-        pid_t tid = atomic_load_explicit(&own[i], memory_order_acquire);
+    for (int i = 0; i < GP_OWN_LIST_MAX; i++) {
+        pid_t tid = gp_own_list_id(i);
         if (tid > 0)
             differ |= !own_rights(tid, its) || memcmp(mine, its, sizeof(mine)) != 0;
     }
@@ -114,8 +73,8 @@ int gp_thread_own_staying(void)
 uint64_t gp_thread_own_cpu_ns(void)
 {
     uint64_t sum = atomic_load_explicit(&ended_cpu_ns, memory_order_acquire);
-    for (int i = 0; i < OWN_MAX; i++) {
-        pid_t tid = atomic_load_explicit(&own[i], memory_order_acquire);
+    for (int i = 0; i < GP_OWN_LIST_MAX; i++) {
+        pid_t tid = gp_own_list_id(i);
         if (tid > 0)
             sum += gp_clock_ns(gp_thread_clock(tid));
     }
@@ -124,24 +83,13 @@ uint64_t gp_thread_own_cpu_ns(void)
 
 void gp_thread_forget_own(void)
 {
-    for (int i = 0; i < OWN_MAX; i++)
-        atomic_store_explicit(&own[i], 0, memory_order_relaxed);
-    atomic_store_explicit(&beginning, 0, memory_order_relaxed);
+    gp_own_list_forget();
     atomic_store_explicit(&staying, 0, memory_order_relaxed);
     atomic_store_explicit(&ended_cpu_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&is_ending, false, memory_order_relaxed);
     returning_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     returning_count = 0;
     is_forked = true;
-}
-
-static void set(pid_t from, pid_t to)
-{
-    for (int i = 0; i < OWN_MAX; i++) {
-        pid_t expected = from;
-        if (atomic_compare_exchange_strong_explicit(&own[i], &expected, to, memory_order_acq_rel, memory_order_relaxed))
-            return;
-    }
 }
 
 // A program's ThreadSanitizer hears of what is called here, memcpy() for one, and not of what orders it: this library
@@ -256,7 +204,7 @@ static bool own_leaves(const start_t *start)
 {
     pthread_mutex_lock(&returning_lock);
     bool leaves = atomic_load_explicit(&is_ending, memory_order_acquire);
-    if (leaves && returning_count < OWN_MAX)
+    if (leaves && returning_count < GP_OWN_LIST_MAX)
         returning[returning_count++] = (returning_t){start->run, start->argument};
     pthread_mutex_unlock(&returning_lock);
     return leaves;
@@ -266,9 +214,8 @@ static void *run_own(void *argument)
 {
     start_t *start = argument, mine = {.run = start->run, .argument = start->argument, .stays = start->stays};
     pid_t tid = (pid_t)syscall(SYS_gettid);
-    set(0, tid);
-    // Release: partner of the acquire in gp_thread_own_count(), which finds the id then.
-    atomic_fetch_sub_explicit(&beginning, 1, memory_order_release);
+    gp_own_list_change(0, tid);
+    gp_own_list_begins(-1);
     sem_post(&start->started);
     if (atomic_load_explicit(&is_named, memory_order_relaxed))
         syscall(SYS_prctl, PR_SET_NAME, GP_OWN_NAME, 0, 0, 0);
@@ -281,7 +228,7 @@ static void *run_own(void *argument)
     while (result == GP_THREAD_RETURNS && !own_leaves(&mine));
     if (mine.stays)
         atomic_fetch_sub_explicit(&staying, 1, memory_order_release);
-    set(tid, -tid);
+    gp_own_list_change(tid, -tid);
     atomic_fetch_add_explicit(&ended_cpu_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_release);
     return result;
 }
@@ -312,10 +259,10 @@ static int begin(start_t *start, void *pthread_out)
     sem_init(&start->started, 0, 0);
     gp_thread_own_let_go(); // there is room
     atomic_fetch_add_explicit(&staying, start->stays, memory_order_relaxed);
-    atomic_fetch_add_explicit(&beginning, 1, memory_order_release);
+    gp_own_list_begins(1);
     int error = create(start, pthread_out);
     if (error != 0) {
-        atomic_fetch_sub_explicit(&beginning, 1, memory_order_relaxed);
+        gp_own_list_begins(-1);
         atomic_fetch_sub_explicit(&staying, start->stays, memory_order_relaxed);
     }
     // Until it has put its id on the list of own threads it could be taken for one of the program's.
@@ -357,7 +304,7 @@ bool gp_thread_end_own(void (*wake)(void))
 
 void gp_thread_let_own_begin(void)
 {
-    returning_t anew[OWN_MAX];
+    returning_t anew[GP_OWN_LIST_MAX];
     pthread_t thread;
     pthread_mutex_lock(&returning_lock);
     atomic_store_explicit(&is_ending, false, memory_order_release);

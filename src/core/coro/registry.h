@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The registry of coroutines: creates, retires and recycles their records.
-//
-// One lock (gp_registry_lock) serializes all changes: of records, regions, scopes and the list of threads. The handler
-// never takes it. Lock order: sampler lock -> drain lock -> registry lock.
 #pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include "coro/lock.h"
 #include "signal/coro_record.h"
 #include "signal/language.h"
 #include "signal/thread.h"
-
-extern pthread_mutex_t gp_registry_lock;
 
 typedef struct gp_coro_birth { // what a new coroutine starts with
     uintptr_t lo, hi;          // its stack; equal: none of its own
@@ -35,16 +29,6 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth);
 // none.
 prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry);
 
-// Announce a coroutine on the stack [lo, hi) on behalf of the runtime's caller. A record that the program has made
-// of this very stack itself is kept.
-//   entry: its entry function, 0 = unknown.    name: NULL = none.
-// Returns NULL where there is no such stack, or memory is short.
-prof_coro_t *gp_coro_announce(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name);
-
-// The same; `caller` is shown as the creator (spawn.h), else the caller of this.
-prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name,
-                                   const gp_park_t *caller);
-
 // The coroutine is over, or is as soon as it is switched away from; its record stays until its stack is used again.
 // Cost: ~1 ns. Signals: safe.
 void gp_coro_ends(prof_coro_t *coro, uint64_t id);
@@ -60,7 +44,7 @@ void gp_coro_forsake(prof_coro_t *coro, uint64_t id);
 // The same, and its record is retired. The owner of its stack, or what else names it, is not to do so any more.
 void gp_coro_abandon(prof_coro_t *coro, uint64_t id);
 
-// A stack that nobody announced, a thread's or one that was found, reaches down to `lo`.
+// A stack without an announcement, a thread's or one that was found, reaches down to `lo`.
 void gp_coro_grow(prof_coro_t *coro, uint64_t id, uintptr_t lo);
 
 // Retire a record; no-op on NULL and on records that are not live.
@@ -90,16 +74,3 @@ void gp_coro_total(uint64_t now, gp_ledger_t *sum);
 // While the collector rests nothing is drained: retired records are recycled at once.
 // `sampling`: asked under the registry's lock whether samples may be on their way; NULL = they may.
 void gp_coro_set_draining(int (*sampling)(void));
-
-// The record of the coroutine that runs on the caller's stack, which has `sp`, attaching the thread if need be; NULL
-// when memory is short.
-prof_coro_t *gp_coro_look_for_caller(uintptr_t sp);
-
-// The same. Cost: ~2 ns where no language is there and the thread runs what it is known to.
-static inline prof_coro_t *gp_coro_of_caller(uintptr_t sp)
-{
-    gp_thread_t *thread = gp_thread_self;
-    bool is_plain = thread != NULL && thread->keyed && atomic_load_explicit(&gp_language, memory_order_relaxed) == NULL;
-    prof_coro_t *current = is_plain ? gp_thread_current_at(thread, sp) : NULL;
-    return __builtin_expect(current != NULL, 1) ? current : gp_coro_look_for_caller(sp);
-}

@@ -3,10 +3,11 @@
 
 #include <string.h>
 
+#include "coro/lock.h"
 #include "coro/own_memory.h"
-#include "coro/registry.h"
-#include "coro/threads.h"
+#include "signal/language.h"
 #include "signal/spare_stack.h"
+#include "signal/thread.h"
 #include "unwind/unwind.h"
 
 enum {
@@ -36,12 +37,25 @@ typedef struct walk {
     enum gp_unwind_doubt doubt;
     size_t depth;
     unsigned flags;
-    uint32_t tag; // of a language's frames
+    uint32_t tag;                  // of a language's frames
+    const gp_language_t *language; // NULL = native frames are wanted
 } walk_t;
+
+// What is read here is walked by its own thread: nothing moves meanwhile.
+static size_t spawn_walk_language(walk_t *walk)
+{
+    const gp_language_place_t place = {.pc = walk->caller->pc, .sp = walk->caller->sp, .stack_hi = walk->hi};
+    walk->tag = walk->language->generation() + 1; // 0: native frames
+    return walk->language->walk(&place, walk->thread->parked_frames, GP_SPAWN_DEPTH, &walk->flags);
+}
 
 static void run_walk(void *argument)
 {
     walk_t *walk = argument;
+    if (walk->language != NULL && (walk->depth = spawn_walk_language(walk)) > 0)
+        return;
+    walk->tag = 0;
+    walk->flags = 0;
     gp_unwind_regs_t regs = {
         .pc = walk->caller->pc, .sp = walk->caller->sp, .fp = walk->caller->fp, .doubt = walk->doubt};
     walk->depth =
@@ -143,20 +157,32 @@ uint32_t gp_spawn_site_of(gp_thread_t *thread, size_t depth, unsigned flags, uin
     return depth > 0 ? site_of(&walk) : 0;
 }
 
-uint32_t gp_spawn_site_here(prof_coro_t *spawner, const gp_park_t *caller)
+static uint32_t site_at(prof_coro_t *coro, const gp_park_t *caller, const gp_language_t *language)
 {
     gp_thread_t *thread = gp_thread_self;
-    if (spawner == NULL || thread == NULL || !gp_spawn_is_wanted())
-        return 0;
-    prof_coro_t *stack = spawner->lo != spawner->hi ? spawner : thread->root;
+    prof_coro_t *stack = coro->lo != coro->hi ? coro : thread->root;
     uintptr_t lo = atomic_load_explicit(&stack->lo, memory_order_relaxed);
     walk_t walk = {.thread = thread,
                    .caller = caller,
                    .hi = atomic_load_explicit(&stack->hi, memory_order_relaxed),
-                   .doubt = stack->keeps_stack ? GP_UNWIND_SURE : GP_UNWIND_DOUBTS};
+                   .doubt = stack->keeps_stack ? GP_UNWIND_SURE : GP_UNWIND_DOUBTS,
+                   .language = language};
     if (caller->sp < lo || caller->sp >= walk.hi || !walk_here(&walk, lo) || walk.depth == 0)
         return 0;
     return site_of(&walk);
+}
+
+uint32_t gp_spawn_site_here(prof_coro_t *spawner, const gp_park_t *caller)
+{
+    bool is_wanted = spawner != NULL && gp_thread_self != NULL && gp_spawn_is_wanted();
+    return is_wanted ? site_at(spawner, caller, NULL) : 0;
+}
+
+uint32_t gp_spawn_site_of_span(prof_coro_t *coro, const gp_park_t *caller)
+{
+    // Acquire: partner of the release where it is registered.
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    return gp_thread_self != NULL ? site_at(coro, caller, language) : 0;
 }
 
 // xorshift32. Source: Marsaglia, Xorshift RNGs.

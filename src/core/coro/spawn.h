@@ -51,6 +51,9 @@ static inline bool gp_spawn_is_due(struct gp_thread *thread)
 // safe. Cost: ~0.1 us at depth 10, ~0.3 us at depth 50.
 uint32_t gp_spawn_site_here(prof_coro_t *spawner, const gp_park_t *caller);
 
+// The same of a span, whether or not a capture is written: the frames of the language, where the thread runs one.
+uint32_t gp_spawn_site_of_span(prof_coro_t *coro, const gp_park_t *caller);
+
 // The same of a stack that a language has walked.
 //   depth, flags: what gp_language_t.walk() has left in thread->parked_frames, at most GP_SPAWN_DEPTH of them.
 uint32_t gp_spawn_site_of(struct gp_thread *thread, size_t depth, unsigned flags, uint32_t tag);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The switch hook and what can be asked about a coroutine from outside.
 #include "coro/switch.h"
+#include "coro/announce.h"
 
 #include <errno.h>
 

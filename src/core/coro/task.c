@@ -10,7 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "coro/threads.h"
+#include "base/descriptors.h"
+#include "coro/own_list.h"
 
 enum { STATUS_SIZE = 4096 };
 
@@ -24,7 +25,7 @@ static bool is_proc_of_this_namespace(void)
 
 int gp_task_each(void (*visit)(pid_t tid, void *argument), void *argument)
 {
-    DIR *directory = opendir("/proc/self/task");
+    DIR *directory = gp_descriptor_entries(AT_FDCWD, "/proc/self/task");
     if (directory == NULL)
         return -errno;
     if (!is_proc_of_this_namespace()) {
@@ -43,7 +44,7 @@ int gp_task_each(void (*visit)(pid_t tid, void *argument), void *argument)
 bool gp_task_read(pid_t tid, const char *name, char *text, size_t size)
 {
     snprintf(text, size, "/proc/self/task/%d/%s", (int)tid, name);
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, text, O_RDONLY | O_CLOEXEC);
+    int fd = gp_descriptor_open(AT_FDCWD, text, O_RDONLY, 0);
     ssize_t length = fd >= 0 ? syscall(SYS_read, fd, text, size - 1) : 0;
     text[length > 0 ? length : 0] = '\0';
     if (fd >= 0)

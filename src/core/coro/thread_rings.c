@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "coro/registry.h"
+#include "coro/lock.h"
 
 enum { STEPS = 16 }; // of a turn at a time: padding is half a ring at most, and a turn is two rings ahead
 

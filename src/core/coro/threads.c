@@ -338,17 +338,9 @@ void gp_thread_detach(void)
     gp_coro_retire(root);
 }
 
-static _Atomic bool any_has_left;
-
-bool gp_thread_any_has_left(void)
-{
-    return atomic_load_explicit(&any_has_left, memory_order_acquire);
-}
-
 void gp_thread_leave(void)
 {
     sigset_t mask;
-    atomic_store_explicit(&any_has_left, true, memory_order_release);
     gp_mask_change(SIG_BLOCK, NULL, &mask);
     gp_thread_detach(); // blocks the sampling signal
     gp_process_leave_thread();

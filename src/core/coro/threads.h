@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "coro/own_list.h"
 #include "signal/thread.h"
 
 typedef struct gp_thread_watch {           // the sampler's: arms and disarms timers. May be NULL.
@@ -37,9 +38,6 @@ void gp_thread_detach(void);
 // The same of a thread that goes on, and is left alone from here on (process_id.h), as those that it creates are.
 void gp_thread_leave(void);
 
-// Has any thread left? Then those that are under other filters than greenprof's own have, perhaps before they said so.
-bool gp_thread_any_has_left(void);
-
 // Is it one of the 64 threads that gave theirs back last? It may still run destructors of the program's. Any thread.
 bool gp_thread_has_ended(pid_t tid);
 
@@ -60,9 +58,6 @@ int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void 
 // What the calling thread creates is not the program's: it is one of greenprof's own.
 void gp_thread_hides_what_it_creates(void);
 
-// May a thread be one of greenprof's own, or become one as it begins? Signals: safe.
-bool gp_thread_may_be_own(pid_t tid);
-
 // Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
 //   run: may return GP_THREAD_RETURNS (base/own_thread.h) where it is asked to end (gp_thread_own_may_stay()).
 //   staying: it does not end when it is asked to.
@@ -77,12 +72,6 @@ void gp_thread_own_hurry(bool is_urgent);
 
 // Whether threads that begin from now on are named GP_OWN_NAME (model/own_name.h).
 void gp_thread_own_be_named(bool are_named);
-
-// How many the kernel counts, those that begin or leave just now included; one that begins may be counted twice.
-int gp_thread_own_count(void);
-
-// Forget those that are gone: now and then, as their ids come again.
-void gp_thread_own_let_go(void);
 
 // Have they other capabilities than the calling thread? Signals: safe. Cost: a system call for each.
 bool gp_thread_own_differ(void);
@@ -99,9 +88,6 @@ bool gp_thread_own_may_stay(void);
 // own.
 bool gp_thread_end_own(void (*wake)(void));
 void gp_thread_let_own_begin(void);
-
-// Is `tid` one of greenprof's own threads?
-bool gp_thread_is_own(pid_t tid);
 
 // CPU time of greenprof's own threads so far, those that ended included, ns.
 uint64_t gp_thread_own_cpu_ns(void);

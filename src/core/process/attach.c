@@ -10,8 +10,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "collect/sampler.h"
+#include "collect/sampling_signal.h"
+#include "collect/shield.h"
 #include "control/control.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
@@ -24,9 +27,19 @@
 #include "signal/handler.h"
 #include "signal/language.h"
 
-enum { SETTINGS_SIZE = 4096 };
+enum { SETTINGS_SIZE = 4096, HANDLERS_END_NS = 100000000 };
 
 static char given[SETTINGS_SIZE];
+
+// Small stacks may be there already, and handlers run on them without it: those have some time to end in.
+static void shield_handlers(void)
+{
+    const struct timespec pause = {.tv_nsec = HANDLERS_END_NS};
+    gp_shield_follow(gp_sampling_signal());
+    gp_shield_raise();
+    if (gp_shield_is_used())
+        nanosleep(&pause, NULL);
+}
 
 static void begin(void)
 {
@@ -35,6 +48,7 @@ static void begin(void)
     gp_sampler_follow_forks(gp_follow_forks());
     atomic_store_explicit(&gp_switch_meets_early, true, memory_order_relaxed);
     atomic_store_explicit(&gp_language_is_left, false, memory_order_relaxed);
+    shield_handlers();
     gp_got_take();
     void (*attach_soon)(void) = atomic_load_explicit(&gp_language_attach_soon, memory_order_acquire);
     if (attach_soon != NULL)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "model/counters.h"
 #include "process/got_calls.h"
 #include "signal/thread.h"
@@ -119,7 +120,7 @@ static void got_take_deep_slot(const gp_got_call_t *call)
 
 static void got_visit_all(gp_got_visit_t *visit, size_t first)
 {
-    memory = open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC);
+    memory = gp_descriptor_open(AT_FDCWD, "/proc/thread-self/mem", O_RDWR, 0);
     bool is_one_early = gp_got_calls_each(visit, first);
     is_early |= is_one_early;
     if (memory >= 0)

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The program closes descriptors that it does not know, as daemons do with all numbers that there are: greenprof's are
-// left open. It is told what it would be told without greenprof: nothing is open by that number.
+// The program closes descriptors that it does not know, as daemons do with all numbers that there are, and shells once
+// more what they have closed: greenprof's are left open. It is told what it would be told without greenprof: nothing is
+// open by that number. Where one of greenprof's has a low number for a moment, it is waited for (base/descriptors.h).
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/descriptors.h"
@@ -14,6 +17,8 @@
 #include "greenprof/prof.h"
 #include "process/raw_call.h"
 #include "signal/clock_engine.h"
+
+enum { LOW_STEP_NS = 50000, LOW_STEPS = 1000 };
 
 typedef int close_t(int);
 typedef void closefrom_t(int);
@@ -30,6 +35,44 @@ static bool close_spares(int fd)
     return is_own;
 }
 
+// As long as a thread of greenprof's may wait for a processor; then one has left the moment in another way.
+static void close_lets_low_ones_by(void)
+{
+    const struct timespec pause = {.tv_nsec = LOW_STEP_NS};
+    for (int i = 0;; i++) {
+        atomic_fetch_add_explicit(&gp_descriptors_closing, 1, memory_order_seq_cst);
+        if (atomic_load_explicit(&gp_descriptors_low, memory_order_seq_cst) == 0 || !gp_process_is_mine())
+            return;
+        if (i == LOW_STEPS)
+            break;
+        gp_descriptor_count_down(&gp_descriptors_closing);
+        gp_raw_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0);
+    }
+    atomic_store_explicit(&gp_descriptors_low, 0, memory_order_release);
+}
+
+static int close_ends(int result)
+{
+    gp_descriptor_count_down(&gp_descriptors_closing);
+    return result;
+}
+
+PROF_API int dup2(int from, int to)
+{
+#ifdef SYS_dup2
+    close_lets_low_ones_by();
+    return close_ends((int)gp_raw_answer(gp_raw_call(SYS_dup2, from, to, 0, 0, 0)));
+#else
+    return from == to ? (fcntl(from, F_GETFD) < 0 ? -1 : to) : dup3(from, to, 0);
+#endif
+}
+
+PROF_API int dup3(int from, int to, int flags)
+{
+    close_lets_low_ones_by();
+    return close_ends((int)gp_raw_answer(gp_raw_call(SYS_dup3, from, to, flags, 0, 0)));
+}
+
 PROF_API int close(int fd)
 {
     static close_t *_Atomic next;
@@ -43,7 +86,8 @@ PROF_API int close(int fd)
         call = call != NULL ? call : __close;
         atomic_store_explicit(&next, call, memory_order_relaxed);
     }
-    return call(fd);
+    close_lets_low_ones_by();
+    return close_ends(call(fd));
 }
 
 // The first descriptor from `fd` on that is spared; UINT_MAX = none.
@@ -74,13 +118,17 @@ PROF_API int close_range(unsigned first, unsigned last, int flags)
 {
     if (flags != 0 || first > last) // of a table of its own, or for an exec
         return (int)gp_raw_answer(gp_raw_call(SYS_close_range, first, last, flags, 0, 0));
-    return (int)gp_raw_answer(close_all(first, last));
+    close_lets_low_ones_by();
+    return close_ends((int)gp_raw_answer(close_all(first, last)));
 }
 
 PROF_API void closefrom(int first)
 {
     int saved = errno;
-    if (close_all(first > 0 ? (unsigned)first : 0, UINT_MAX) < 0) { // before Linux 5.9
+    close_lets_low_ones_by();
+    long result = close_all(first > 0 ? (unsigned)first : 0, UINT_MAX);
+    close_ends(0);
+    if (result < 0) { // before Linux 5.9
         closefrom_t *next = (closefrom_t *)(uintptr_t)dlsym(RTLD_NEXT, "closefrom");
         if (next != NULL)
             next(first);

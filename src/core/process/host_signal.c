@@ -12,11 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "collect/sampler.h"
 #include "collect/sampling_signal.h"
+#include "collect/shield.h"
 #include "greenprof/prof.h"
 #include "process/host_calls.h"
 #include "process/host_mask.h"
@@ -34,29 +33,17 @@ static bool handles(const struct sigaction *action)
 
 #if defined(__x86_64__)
 
-typedef struct kernel_action {
-    void (*handler)(int);
-    unsigned long flags;
-    void (*restorer)(void);
-    uint64_t mask;
-} kernel_action_t;
-
 enum { RESTORER = 0x04000000, INTERNAL_FIRST = 32, INTERNAL_LAST = 33 }; // SA_RESTORER; signals that are glibc's own
-
-static long change(int number, const kernel_action_t *action, kernel_action_t *old)
-{
-    return syscall(SYS_rt_sigaction, number, action, old, sizeof(action->mask));
-}
 
 // As __sigaction(), but that a handler returns by way of gp_restart_restorer.
 static int install(int number, const struct sigaction *action, struct sigaction *old)
 {
-    kernel_action_t mine, before;
+    gp_kernel_action_t mine, before;
     if (action == NULL || !handles(action) || number == INTERNAL_FIRST || number == INTERNAL_LAST)
         return __sigaction(number, action, old);
-    mine = (kernel_action_t){action->sa_handler, (unsigned)action->sa_flags | RESTORER, gp_restart_restorer, 0};
+    mine = (gp_kernel_action_t){action->sa_handler, (unsigned)action->sa_flags | RESTORER, gp_restart_restorer, 0};
     memcpy(&mine.mask, &action->sa_mask, sizeof(mine.mask));
-    if (change(number, &mine, &before) != 0)
+    if (gp_kernel_action(number, &mine, &before) != 0)
         return -1;
     if (old != NULL) {
         memset(old, 0, sizeof(*old));
@@ -71,11 +58,11 @@ static int install(int number, const struct sigaction *action, struct sigaction 
 // A handler that glibc has just installed.
 static void let_return_here(int number)
 {
-    kernel_action_t now;
-    if (change(number, NULL, &now) != 0 || now.handler == SIG_DFL || now.handler == SIG_IGN)
+    gp_kernel_action_t now;
+    if (gp_kernel_action(number, NULL, &now) != 0 || now.handler == SIG_DFL || now.handler == SIG_IGN)
         return;
     now.restorer = gp_restart_restorer;
-    change(number, &now, NULL);
+    gp_kernel_action(number, &now, NULL);
 }
 
 #else
@@ -95,12 +82,14 @@ static void let_return_here(int number)
 // `action` may be where `old` is.
 static int answer(int number, const struct sigaction *action, struct sigaction *old)
 {
-    struct sigaction before = told;
+    struct sigaction before = told, shielded;
     int result = 0;
     if (action != NULL && handles(action)) {
         gp_sampler_yield();
+        shielded = *action;
+        gp_shield_put(number, &shielded);
         memset(&told, 0, sizeof(told)); // of the signal that is taken next, nothing
-        result = install(number, action, NULL);
+        result = install(number, &shielded, NULL);
     } else if (action != NULL) {
         told = *action;
     }
@@ -115,11 +104,15 @@ int gp_host_sigaction(int number, const struct sigaction *action, struct sigacti
         return answer(number, action, old);
     struct sigaction filtered;
     bool believed = gp_host_mask_action_is_believed(number);
+    int shielded_by = gp_shield_in(number);
     if (action != NULL) {
         filtered = *action; // `old` may be where it is
         gp_host_mask_filter_action(number, &filtered);
+        gp_shield_put(number, &filtered);
     }
     int result = install(number, action != NULL ? &filtered : NULL, old);
+    if (result == 0 && old != NULL && shielded_by != 0)
+        sigdelset(&old->sa_mask, shielded_by);
     if (result == 0 && old != NULL && believed)
         sigaddset(&old->sa_mask, gp_sampling_signal());
     return result;

@@ -2,6 +2,7 @@
 // The program's sigaltstack(): it sees its own stack while another is in its place (../signal/host_stack.h).
 #include <stddef.h>
 
+#include "collect/shield.h"
 #include "greenprof/prof.h"
 #include "signal/host_stack.h"
 
@@ -25,6 +26,8 @@ PROF_API int sigaltstack(const stack_t *stack, stack_t *old)
         *old = thread != NULL && thread->host_stack.is_away && before.ss_sp == thread->alternate_stack.ss_sp
                    ? believed(thread, &before)
                    : before;
+    if (stack != NULL && !(wanted.ss_flags & SS_DISABLE) && gp_shield_is_small(wanted.ss_size))
+        gp_shield_raise();
     if (thread != NULL && stack != NULL)
         gp_host_stack_is_set(thread, !(wanted.ss_flags & SS_DISABLE) && wanted.ss_sp != thread->alternate_stack.ss_sp);
     return 0;

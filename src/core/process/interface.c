@@ -10,6 +10,7 @@
 #include "collect/modules.h"
 #include "collect/sampler.h"
 #include "control/keys.h"
+#include "coro/announce.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/threads.h"

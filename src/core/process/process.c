@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "collect/collector.h"
 #include "collect/left_children.h"
 #include "collect/sampler.h"
@@ -25,7 +26,7 @@
 #include "greenprof/exact.h"
 #include "greenprof/prof.h"
 #include "process/aside.h"
-#include "process/exec_foreign.h"
+#include "process/exec.h"
 #include "process/host_mask.h"
 #include "profile/profile.h"
 #include "session/otel_context.h"
@@ -36,8 +37,6 @@
 
 extern char **environ;
 
-typedef int execve_t(const char *, char *const[], char *const[]);
-typedef int fexecve_t(int, char *const[], char *const[]);
 typedef void exit_t(int);
 typedef pid_t fork_t(void);
 typedef int register_atfork_t(void (*)(void), void (*)(void), void (*)(void), void *);
@@ -46,8 +45,6 @@ static bool is_ready;
 
 // Looked up when the library is loaded: later the loader's lock may be held by others, or the caller be in a handler.
 static struct {
-    execve_t *execve, *execvpe;
-    fexecve_t *fexecve;
     exit_t *_exit, *_Exit;
     fork_t *fork, *_Fork;
 } next;
@@ -59,9 +56,7 @@ static void *real(const char *name)
 
 static void resolve(void)
 {
-    next.execve = (execve_t *)(uintptr_t)real("execve");
-    next.execvpe = (execve_t *)(uintptr_t)real("execvpe");
-    next.fexecve = (fexecve_t *)(uintptr_t)real("fexecve");
+    gp_exec_resolve();
     next._exit = (exit_t *)(uintptr_t)real("_exit");
     next._Exit = (exit_t *)(uintptr_t)real("_Exit");
     next.fork = (fork_t *)(uintptr_t)real("fork");
@@ -149,6 +144,8 @@ static void prepare_inner(void)
 static void begin_child(void)
 {
     gp_process_claim();
+    atomic_store_explicit(&gp_descriptors_low, 0, memory_order_relaxed); // of threads that are not here
+    atomic_store_explicit(&gp_descriptors_closing, 0, memory_order_relaxed);
     gp_spans_after_fork();
     gp_timers_abandon();
     gp_thread_after_fork();
@@ -325,98 +322,6 @@ void gp_process_after_failed_exec(void)
         gp_control_after_failed_exec();
     }
     errno = saved_errno;
-}
-
-static int failed_exec(void)
-{
-    gp_process_after_failed_exec();
-    return -1;
-}
-
-static void exec_foreign(const char *path, char *const argv[], char *const envp[])
-{
-    size_t longest, count = gp_exec_environment_size(envp, &longest);
-    char *own[count + 1], text[longest];
-    gp_exec_environment(envp, own, text);
-    next.execve(path, argv, own);
-}
-
-PROF_API int execve(const char *path, char *const argv[], char *const envp[])
-{
-    resolve_if_early();
-    gp_process_before_exec();
-    if (gp_exec_is_foreign(path))
-        exec_foreign(path, argv, envp);
-    else
-        next.execve(path, argv, envp);
-    return failed_exec();
-}
-
-PROF_API int execv(const char *path, char *const argv[])
-{
-    return execve(path, argv, environ);
-}
-
-PROF_API int execvpe(const char *file, char *const argv[], char *const envp[])
-{
-    resolve_if_early();
-    gp_process_before_exec();
-    if (strchr(file, '/') != NULL && gp_exec_is_foreign(file))
-        exec_foreign(file, argv, envp);
-    else
-        next.execvpe(file, argv, envp);
-    return failed_exec();
-}
-
-PROF_API int execvp(const char *file, char *const argv[])
-{
-    return execvpe(file, argv, environ);
-}
-
-PROF_API int fexecve(int fd, char *const argv[], char *const envp[])
-{
-    resolve_if_early();
-    gp_process_before_exec();
-    next.fexecve(fd, argv, envp);
-    return failed_exec();
-}
-
-// The variadic forms: count, then copy the arguments into an array as execv() wants it.
-#define ARGUMENTS(first, list, argv)                                                                                   \
-    size_t count = 1;                                                                                                  \
-    va_start(list, first);                                                                                             \
-    while (va_arg(list, char *) != NULL)                                                                               \
-        count++;                                                                                                       \
-    va_end(list);                                                                                                      \
-    char *argv[count + 1];                                                                                             \
-    argv[0] = (char *)(uintptr_t)(first);                                                                              \
-    va_start(list, first);                                                                                             \
-    for (size_t i = 1; i <= count; i++)                                                                                \
-    argv[i] = va_arg(list, char *)
-
-PROF_API int execl(const char *path, const char *first, ...)
-{
-    va_list list;
-    ARGUMENTS(first, list, argv);
-    va_end(list);
-    return execve(path, argv, environ);
-}
-
-PROF_API int execlp(const char *file, const char *first, ...)
-{
-    va_list list;
-    ARGUMENTS(first, list, argv);
-    va_end(list);
-    return execvpe(file, argv, environ);
-}
-
-PROF_API int execle(const char *path, const char *first, ...)
-{
-    va_list list;
-    ARGUMENTS(first, list, argv);
-    char **envp = va_arg(list, char **);
-    va_end(list);
-    return execve(path, argv, envp);
 }
 
 static void (*_Atomic at_end)(void);

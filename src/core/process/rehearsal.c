@@ -26,16 +26,6 @@ typedef struct part {  // of it, on a memory that the child shares
     _Alignas(16) unsigned char thread_stack[STACK_BYTES];
 } part_t;
 
-#define ROW(need, name, ...) {GP_CALL_##need, SYS_##name, {__VA_ARGS__}},
-static const struct call {
-    enum gp_filter_need need;
-    long number;
-    uint64_t arguments[6];
-} calls[] = {GP_FILTER_CALLS(ROW)};
-#undef ROW
-
-enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
-
 static int rehearse_thread(void *unused)
 {
     (void)unused;
@@ -67,7 +57,7 @@ static bool rehearse_by_use(part_t *part)
     return true;
 }
 
-static bool is_to_be_made(const struct call *call)
+static bool is_to_be_made(const gp_filter_call_t *call)
 {
     switch (call->number) {
     case SYS_clone:
@@ -82,7 +72,7 @@ static bool is_to_be_made(const struct call *call)
 }
 
 // As it is without a filter: no file, no memory is where the arguments point to.
-static bool is_answered(const struct call *call, long result)
+static bool is_answered(const gp_filter_call_t *call, long result)
 {
     bool is_nothing = call->number == SYS_munmap || // of none of its pages, or to no waiter
                       (call->number == SYS_futex && call->arguments[1] == (FUTEX_WAKE | FUTEX_PRIVATE_FLAG));
@@ -94,11 +84,13 @@ static void rehearse(part_t *part)
 {
     const uint64_t all = UINT64_MAX;
     bool goes = true;
-    for (int i = 0; i < CALLS; i++) {
-        const uint64_t *a = calls[i].arguments;
+    for (int i = 0; i < GP_FILTER_CALL_ROWS; i++) {
+        const uint64_t *a = gp_filter_calls[i].arguments;
         atomic_store_explicit(&part->at, i, memory_order_relaxed);
-        if (is_to_be_made(&calls[i]))
-            goes = is_answered(&calls[i], syscall(calls[i].number, a[0], a[1], a[2], a[3], a[4], a[5])) && goes;
+        if (is_to_be_made(&gp_filter_calls[i]))
+            goes = is_answered(&gp_filter_calls[i],
+                               syscall(gp_filter_calls[i].number, a[0], a[1], a[2], a[3], a[4], a[5])) &&
+                   goes;
     }
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
     goes = rehearse_by_use(part) && goes;
@@ -110,7 +102,7 @@ static bool has_made(const part_t *part, long number)
 {
     bool is_made = false;
     for (int i = 0; i < atomic_load_explicit(&part->at, memory_order_relaxed); i++)
-        is_made |= calls[i].number == number;
+        is_made |= gp_filter_calls[i].number == number;
     return is_made;
 }
 

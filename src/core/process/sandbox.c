@@ -79,13 +79,6 @@ static bool sandbox_bears(enum gp_filter_need need, uint32_t word)
 
 static verdict_t sandbox_judge(const entry_t *entry)
 {
-#define ROW(need, name, ...) {GP_CALL_##need, SYS_##name, {__VA_ARGS__}},
-    static const struct call {
-        enum gp_filter_need need;
-        long number;
-        uint64_t arguments[6];
-    } calls[] = {GP_FILTER_CALLS(ROW)};
-#undef ROW
     verdict_t verdict = SANDBOX_BEARS;
     size_t count = entry->program.len, bytes = count * sizeof(struct sock_filter);
     void *code =
@@ -93,12 +86,13 @@ static verdict_t sandbox_judge(const entry_t *entry)
     if (code == MAP_FAILED)
         return SANDBOX_KILLS;
     bool is_read = gp_peek((uintptr_t)entry->program.filter, code, bytes);
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) && is_read && verdict != SANDBOX_KILLS; i++) {
-        struct seccomp_data data = {
-            .nr = (int)calls[i].number, .arch = AUDIT_ARCH_X86_64, .instruction_pointer = (uintptr_t)gp_sandbox_enter};
-        memcpy(data.args, calls[i].arguments, sizeof(calls[i].arguments));
-        if (!sandbox_bears(calls[i].need, gp_bpf_run(code, count, &data)))
-            verdict = calls[i].need == GP_CALL_ASKED ? SANDBOX_TAKES_PERF : SANDBOX_KILLS;
+    for (size_t i = 0; i < GP_FILTER_CALL_ROWS && is_read && verdict != SANDBOX_KILLS; i++) {
+        struct seccomp_data data = {.nr = (int)gp_filter_calls[i].number,
+                                    .arch = AUDIT_ARCH_X86_64,
+                                    .instruction_pointer = (uintptr_t)gp_sandbox_enter};
+        memcpy(data.args, gp_filter_calls[i].arguments, sizeof(gp_filter_calls[i].arguments));
+        if (!sandbox_bears(gp_filter_calls[i].need, gp_bpf_run(code, count, &data)))
+            verdict = gp_filter_calls[i].need == GP_CALL_ASKED ? SANDBOX_TAKES_PERF : SANDBOX_KILLS;
     }
     munmap(code, bytes);
     return verdict;

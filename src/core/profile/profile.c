@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "collect/collector.h"
+#include "collect/cpu_time.h"
+#include "collect/open_sleep.h"
 #include "collect/sampler.h"
-#include "collect/sleepers.h"
 #include "collect/unsampled.h"
+#include "coro/announce.h"
 #include "coro/coro_ledger.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
@@ -59,7 +61,7 @@ static void add_open_slices(const prof_t *profile, uint64_t now, gp_ledger_t *su
             !gp_scope_covers(coro, profile))
             continue;
         sum->cpu_ns += gp_slice_open_ns(thread, &coro);
-        sum->blocked_ns += gp_sleepers_open_ns(thread, coro, now);
+        sum->blocked_ns += gp_open_sleep_ns(thread, coro, now);
     }
 }
 
@@ -69,7 +71,7 @@ static uint64_t thread_clock_ns(const prof_t *profile)
     if (thread == NULL || thread->index != profile->thread_index)
         return profile->thread_final_ns; // it ended, and its block may be another thread's
     uint64_t final_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
-    return final_ns != 0 ? final_ns : gp_sampler_thread_cpu_ns(profile->thread_tid);
+    return final_ns != 0 ? final_ns : gp_cpu_time_thread(profile->thread_tid);
 }
 
 static void request_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
@@ -109,7 +111,7 @@ static void scope_ledger(const prof_t *profile, gp_ledger_t *sum)
     case PROF_SCOPE_PROCESS:
         gp_coro_total(now, sum);
         // The ledger's own sum is this too, but for slices in progress.
-        sum->cpu_ns = gp_sampler_process_cpu_ns();
+        sum->cpu_ns = gp_cpu_time_process();
         break;
     case PROF_SCOPE_THREAD:
         thread_ledger(profile, now, sum);

@@ -47,7 +47,7 @@ static int open_file(void)
     int directory = gp_census_service_place();
     if (directory < 0)
         return -1;
-    int fd = openat(directory, "budget", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    int fd = gp_descriptor_open(directory, "budget", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
     close(directory);
     if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || flock(fd, LOCK_EX | LOCK_NB) != 0)) {
         close(fd);

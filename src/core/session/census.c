@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
+#include "collect/cpu_time.h"
 #include "collect/hog_samples.h"
 #include "collect/parked.h"
-#include "collect/sampler.h"
 #include "collect/samples.h"
 #include "collect/sleepers.h"
 #include "coro/registry.h"
@@ -97,7 +97,7 @@ static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *l
         look->depth = depth;
         not_before_it_ran(look, since);
     } else if (coro->kind == GP_CORO_THREAD) { // on it since its last switch, if there ever was one: it may have slept
-        uint64_t cpu_ns = gp_sampler_thread_cpu_ns(tid), before_ns = look->thread->start_cpu_ns;
+        uint64_t cpu_ns = gp_cpu_time_thread(tid), before_ns = look->thread->start_cpu_ns;
         look->most_ns = cpu_ns > before_ns ? cpu_ns - before_ns : 1;
     }
 }

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/futex.h"
 #include "capture/census_place.h"
 #include "collect/collector.h"
@@ -48,7 +49,7 @@ static struct {
 static uint64_t own_start_time(void)
 {
     char text[1024];
-    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    int fd = gp_descriptor_open(AT_FDCWD, "/proc/self/stat", O_RDONLY, 0);
     ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
     if (fd >= 0)
         close(fd);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/sampler.h"
+#include "collect/cpu_time.h"
 #include "signal/ticks.h"
 
 static gp_recording_t recording = {.writer = GP_WRITER_INIT, .is_brief = true};
@@ -23,7 +23,7 @@ static void record_threads(void)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
             continue;
         gp_recording_name_thread(thread);
-        gp_recording_thread(&recording, thread, gp_sampler_thread_cpu_ns(thread->tid));
+        gp_recording_thread(&recording, thread, gp_cpu_time_thread(thread->tid));
     }
 }
 

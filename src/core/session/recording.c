@@ -9,8 +9,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/main_file.h"
 #include "base/number.h"
+#include "base/secret.h"
 #include "collect/functions.h"
 #include "collect/sampler.h"
 #include "collect/spawn_locate.h"
@@ -19,8 +21,8 @@
 #include "coro/spawn.h"
 #include "model/size_limit.h"
 #include "not_known.h"
-#include "session/budget.h"
 #include "settings.h"
+#include "signal/language.h"
 #include "signal/ticks.h"
 
 enum {
@@ -269,11 +271,34 @@ void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id
     write_origin(recording, coro, id);
 }
 
+// What a language calls it. A name that is too long keeps both ends: pools number their threads.
+static bool name_by_language(gp_thread_t *thread)
+{
+    enum { SIZE = sizeof(thread->name), END = 9, GAP = 2, FRONT = SIZE - 1 - END - GAP };
+    char given[GP_CORO_NAME_SIZE];
+    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    gp_coro_name_get(thread->root, given);
+    if (given[0] == '\0' && language != NULL)
+        language->thread_name((int)thread->tid, given);
+    size_t len = strlen(given), front = FRONT, end = len > END ? len - END : 0;
+    while (front > 0 && ((unsigned char)given[front] & 0xc0) == 0x80)
+        front--;
+    while (end < len && ((unsigned char)given[end] & 0xc0) == 0x80)
+        end++;
+    if (len >= SIZE)
+        snprintf(thread->name, SIZE, "%.*s..%s", (int)front, given, given + end);
+    else if (len > 0)
+        memcpy(thread->name, given, len + 1);
+    return len > 0;
+}
+
 void gp_recording_name_thread(gp_thread_t *thread)
 {
     char path[64], name[sizeof(thread->name)] = "";
+    if (name_by_language(thread))
+        return;
     snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)thread->tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY, 0);
     if (fd < 0)
         return; // gone: it keeps the name it had
     ssize_t length = read(fd, name, sizeof(name) - 1);
@@ -354,17 +379,34 @@ void gp_recording_text(gp_recording_t *recording, const char *key, const char *v
     memcpy((char *)(record + 1) + key_len, value, value_len);
 }
 
+// Arguments go with captures to other hosts and into stores.
+//   text: [len], NUL behind each argument, and room for one more.
+// Returns the length without the last NUL.
+static size_t without_secrets(char *text, size_t len)
+{
+    size_t to = 0;
+    text[len] = '\0';
+    for (size_t at = 0, size; at < len; at += size) {
+        size = strlen(text + at) + 1;
+        gp_secret_remove(text + at);
+        size_t left = strlen(text + at) + 1;
+        memmove(text + to, text + at, left);
+        to += left;
+    }
+    return to > 0 ? to - 1 : 0;
+}
+
 void gp_recording_meta(gp_recording_t *recording)
 {
     char text[GP_MAIN_FILE_SIZE];
     gp_main_file(text);
     if (text[0] != '\0')
         gp_recording_text(recording, "exe", text, strlen(text));
-    FILE *file = fopen("/proc/self/cmdline", "re");
+    FILE *file = gp_descriptor_file("/proc/self/cmdline");
     if (file != NULL) {
-        size_t got = fread(text, 1, sizeof(text), file);
-        gp_recording_text(recording, "cmdline", text, got > 0 && text[got - 1] == '\0' ? got - 1 : got);
+        size_t got = fread(text, 1, sizeof(text) - 1, file);
         fclose(file);
+        gp_recording_text(recording, "cmdline", text, without_secrets(text, got));
     }
     struct utsname names;
     if (uname(&names) == 0)
@@ -372,9 +414,9 @@ void gp_recording_meta(gp_recording_t *recording)
     const char *service = gp_setting(GP_SETTING_SERVICE);
     if (service != NULL)
         gp_recording_text(recording, "service", service, strlen(service));
-    if (gp_budget_ppm() != 0) {
+    if (recording->budget_ppm != 0) {
         char percent[GP_NUMBER_SIZE];
-        snprintf(text, sizeof(text), "%s%%", gp_number_write(percent, gp_budget_ppm(), 4));
+        snprintf(text, sizeof(text), "%s%%", gp_number_write(percent, recording->budget_ppm, 4));
         gp_recording_text(recording, "budget", text, strlen(text));
     }
     snprintf(text, sizeof(text), "%s", prof_version(NULL, NULL, NULL));

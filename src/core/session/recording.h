@@ -20,6 +20,7 @@ typedef struct gp_recording {
     const struct gp_not_known *told; // the latest fact that is written (not_known.h)
     uint32_t *site_stacks;           // by number of a creation site (coro/spawn.h): its stack, 0 = not written
     size_t site_room;
+    uint32_t budget_ppm;   // what it may cost, millionths; 0 = there is no budget
     uint64_t ledgers_lost; // reports of ledgers that there was no room for, and that are not made again
     // It writes each coroutine once by itself; else coroutines remember that they are written, which is for one
     // recording.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/descriptors.h"
 #include "session/recording.h"
 #include "settings.h"
 
@@ -11,7 +12,7 @@
 static void add_variables(gp_recording_t *recording)
 {
     static const char *const names[] = {"OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"};
-    FILE *file = gp_settings_are_refused() ? NULL : fopen("/proc/self/environ", "re");
+    FILE *file = gp_settings_are_refused() ? NULL : gp_descriptor_file("/proc/self/environ");
     char *text = NULL;
     size_t room = 0;
     while (file != NULL && getdelim(&text, &room, '\0', file) > 0) {
@@ -33,7 +34,7 @@ void gp_recording_labels(gp_recording_t *recording)
     if (labels != NULL)
         gp_recording_text(recording, "GREENPROF_LABELS", labels, strlen(labels));
     add_variables(recording);
-    FILE *file = fopen("/proc/self/cgroup", "re");
+    FILE *file = gp_descriptor_file("/proc/self/cgroup");
     size_t got = file != NULL ? fread(text, 1, sizeof(text), file) : 0;
     if (got > 0)
         gp_recording_text(recording, "cgroup", text, got);

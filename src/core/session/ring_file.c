@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "capture/ring_file.h"
 #include "capture/writer_file.h"
 #include "collect/samples.h"
@@ -81,7 +82,8 @@ _Static_assert((int)GP_RING_FILE_TRUNCATED == (int)GP_UNWIND_TRUNCATED &&
                    (int)GP_RING_FILE_INCOMPLETE == (int)GP_UNWIND_INCOMPLETE &&
                    (int)GP_RING_FILE_SWITCHING == (int)GP_SAMPLE_SWITCHING &&
                    (int)GP_RING_FILE_BLIND == (int)GP_SAMPLE_BLIND &&
-                   (int)GP_RING_FILE_NOT_STARTED == (int)GP_SAMPLE_NOT_STARTED,
+                   (int)GP_RING_FILE_NOT_STARTED == (int)GP_SAMPLE_NOT_STARTED &&
+                   (int)GP_RING_FILE_HELD_BACK == (int)GP_SAMPLE_HELD_BACK,
                "as in the ring file");
 _Static_assert(sizeof(gp_ring_file_t) % 4096 == 0 && sizeof(gp_ring_file_header_t) <= 4096, "slots are whole pages");
 
@@ -124,7 +126,7 @@ static int remove_former(void)
     char magic[sizeof(GP_RING_FILE_MAGIC) - 1] = "";
     const char *name;
     int at = gp_writer_file_at(&directory, path, &name);
-    int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = gp_descriptor_open(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
     bool is_ours = read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
@@ -168,7 +170,7 @@ static int make(void)
 {
     const char *name;
     int error = remove_former(), at = gp_writer_file_at(&directory, path, &name);
-    int fd = error == 0 ? openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    int fd = error == 0 ? gp_descriptor_open(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600) : -1;
     if (fd < 0)
         return error == 0 ? -errno : error;
     error = map(fd);

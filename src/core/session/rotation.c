@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/memory.h"
 #include "capture/writer_file.h"
 #include "collect/collector.h"
@@ -109,7 +110,7 @@ static place_t find_place(const gp_writer_t *writer)
     bool is_held = gp_held_is_there(&writer->directory);
     bool has_suffix = len > strlen(SUFFIX) && strcmp(name + len - strlen(SUFFIX), SUFFIX) == 0;
     return (place_t){
-        .fd = is_held ? openat(writer->directory.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1,
+        .fd = is_held ? gp_descriptor_open(writer->directory.fd, ".", O_RDONLY | O_DIRECTORY, 0) : -1,
         .name = name,
         .stem_len = has_suffix ? len - strlen(SUFFIX) : len,
         .suffix = has_suffix ? SUFFIX : "",
@@ -184,11 +185,8 @@ static void look_at(const place_t *place, const char *name, look_t *look)
 static look_t look(const place_t *place)
 {
     look_t found = {0};
-    int copy = place->fd >= 0 ? openat(place->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
+    DIR *directory = place->fd >= 0 ? gp_descriptor_entries(place->fd, ".") : NULL;
     struct dirent *entry;
-    if (directory == NULL && copy >= 0)
-        close(copy);
     while (directory != NULL && (entry = readdir(directory)) != NULL)
         if (strchr(entry->d_name, '-') != NULL)
             look_at(place, entry->d_name, &found);

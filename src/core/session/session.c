@@ -16,6 +16,7 @@
 #include "coro/registry.h"
 #include "coro/spawn.h"
 #include "coro/threads.h"
+#include "session/budget.h"
 #include "session/census_service.h"
 #include "session/closing.h"
 #include "session/follow.h"
@@ -455,6 +456,7 @@ static void take_part(bool is_late)
 
 static int open_and_sample(void)
 {
+    gp_session_recording.budget_ppm = gp_budget_ppm();
     int error = gp_sampler_acquire_patiently(frequency);
     if (error != 0)
         return error;

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "capture/writer_file.h"
 #include "collect/collector.h"
 #include "model/size_limit.h"
@@ -109,7 +110,7 @@ int gp_session_descriptor(void)
     int fd = -1;
     gp_drain_enter();
     if (!gp_writer_is_busy(writer) && writer->fd >= 0) // else the writing thread changes it
-        fd = fcntl(writer->fd, F_DUPFD_CLOEXEC, 0);
+        fd = fcntl(writer->fd, F_DUPFD_CLOEXEC, gp_descriptor_floor());
     bool is_ours = fd >= 0 && fstat(fd, &file) == 0 && file.st_dev == writer->device && file.st_ino == writer->inode;
     gp_drain_leave();
     if (fd >= 0 && !is_ours) // the host has closed ours

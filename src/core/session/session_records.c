@@ -3,10 +3,12 @@
 
 #include <string.h>
 
-#include "collect/sampler.h"
+#include "collect/cpu_time.h"
+#include "collect/open_sleep.h"
 #include "collect/sleepers.h"
 #include "collect/thread_off.h"
 #include "coro/coro_ledger.h"
+#include "coro/coro_name.h"
 #include "session/span_listen.h"
 #include "signal/activity.h"
 #include "signal/edge.h"
@@ -102,10 +104,11 @@ void gp_session_take_thread(gp_thread_t *thread)
 {
     uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
     if (cpu_ns == 0)
-        cpu_ns = gp_sampler_thread_cpu_ns(thread->tid);
+        cpu_ns = gp_cpu_time_thread(thread->tid);
     if (cpu_ns != thread->session.cpu_ns) { // idle threads cost nothing
         thread->session.cpu_ns = cpu_ns;
-        if (thread->session.name_age++ % NAME_EVERY == 0)
+        unsigned age = thread->session.name_age++; // threads get their names early
+        if (age < NAME_EVERY || age % NAME_EVERY == 0 || gp_coro_is_named(thread->root))
             gp_recording_name_thread(thread);
         gp_recording_thread(&gp_session_recording, thread, cpu_ns);
     }
@@ -213,7 +216,7 @@ static void set_times(gp_activity_record_t *record, const gp_activity_mark_t *ma
         if (current != mark->coro)
             return;
         off_ns += open_ns > used_ns ? open_ns - used_ns : 0;
-        blocked_ns += gp_sleepers_open_ns(thread, mark->coro, mark->left);
+        blocked_ns += gp_open_sleep_ns(thread, mark->coro, mark->left);
     }
     gp_activity_set_times(record, off_ns, blocked_ns);
 }

@@ -5,8 +5,9 @@
 #include <time.h>
 
 #include "collect/collector.h"
+#include "collect/cpu_time.h"
+#include "collect/open_sleep.h"
 #include "collect/parked.h"
-#include "collect/sampler.h"
 #include "collect/samples.h"
 #include "collect/sleepers.h"
 #include "collect/thread_sleeps.h"
@@ -135,7 +136,7 @@ static void write_counters(void)
         gp_writer_add(&gp_session_recording.writer, GP_CHUNK_COUNTERS, sizeof(*record) + sizeof(counters));
     if (record == NULL)
         return;
-    uint64_t process_ns = reached.process_ns = gp_sampler_process_cpu_ns();
+    uint64_t process_ns = reached.process_ns = gp_cpu_time_process();
     reached.own_ns = gp_thread_own_cpu_ns();
     record->time_ns = gp_recording_since(&gp_session_recording, gp_ticks());
     record->process_cpu_ns = process_ns > start_process_ns ? process_ns - start_process_ns : 0;
@@ -212,7 +213,7 @@ void gp_session_report_sleep(gp_thread_t *thread, bool is_wanted)
     uint64_t more_ns = ledger.slice_ns > told_ns ? ledger.slice_ns - told_ns : 0;
     if (!is_last && !is_wanted && more_ns < LONG_WAIT_NS && (more_ns < SLEEP_NS || more_ns < open_ns / 4))
         return;
-    uint64_t slept_ns = gp_sleepers_open_ns(thread, coro, now);
+    uint64_t slept_ns = gp_open_sleep_ns(thread, coro, now);
     if (slept_ns == 0 || atomic_load_explicit(&coro->id, memory_order_acquire) != id)
         return;
     ledger.blocked_ns += slept_ns;
@@ -346,7 +347,7 @@ size_t gp_session_live_coros(void)
 
 void gp_session_report_start(void)
 {
-    start_process_ns = gp_sampler_process_cpu_ns();
+    start_process_ns = gp_cpu_time_process();
 }
 
 void gp_session_report_within(uint64_t ns)
@@ -420,7 +421,7 @@ void gp_session_report_turn(void)
 
 static void forget_thread(gp_thread_t *thread)
 {
-    uint64_t cpu_ns = gp_sampler_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    uint64_t cpu_ns = gp_cpu_time_thread(atomic_load_explicit(&thread->tid, memory_order_relaxed));
     memset(&thread->session, 0, sizeof(thread->session));
     thread->session.start_cpu_ns = cpu_ns;
     thread->session.cpu_ns = UINT64_MAX;
@@ -437,6 +438,6 @@ void gp_session_report_anew(void)
     gp_collector_counters(counters);
     gp_samples_leave_late(counters);
     count_from(counters);
-    start_process_ns = gp_sampler_process_cpu_ns();
+    start_process_ns = gp_cpu_time_process();
     start_own_ns = gp_thread_own_cpu_ns();
 }

@@ -7,6 +7,7 @@
 #include "collect/collector.h"
 #include "collect/sampler.h"
 #include "model/span_kind.h"
+#include "session/span_stack.h"
 #include "signal/edge.h"
 #include "signal/ticks.h"
 #include "trace/span.h"
@@ -74,7 +75,7 @@ static void fill_times(prof_span_record_t *span, const gp_ledger_t *times)
 static void hear(const gp_span_mark_t *mark)
 {
     prof_field_t fields[GP_SPAN_FIELDS_MAX];
-    char name[GP_SPAN_NAME_MAX + 1];
+    char name[GP_SPAN_NAME_MAX + 1], stack[GP_SPAN_STACK_TEXT];
     if (heard_by == NULL || !mark->is_chosen)
         return;
     memcpy(name, mark->text, mark->name_len);
@@ -91,6 +92,7 @@ static void hear(const gp_span_mark_t *mark)
         .name = name,
         .fields = fields,
         .field_count = list_fields(mark, fields),
+        .stack = gp_span_stack_text(mark->site, stack),
     };
     memcpy(span.trace.bytes, mark->trace, sizeof(mark->trace));
     fill_times(&span, &mark->times);

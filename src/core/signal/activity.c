@@ -2,7 +2,7 @@
 #include "signal/activity.h"
 
 #include "signal/edge.h"
-#include "signal/handler.h"
+#include "signal/sampling.h"
 
 enum {
     LEAST_NS = 100000,       // of a wait that is shown

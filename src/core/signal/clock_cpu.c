@@ -69,6 +69,18 @@ static bool is_alive(const gp_timer_t *timer)
     return timer->armed;
 }
 
+// The kernel looks at its ticks, and the thread may not run at the next one.
+static uint64_t cpu_overdue_ns(const gp_timer_t *timer, uint64_t used_ns, uint64_t cpu_ns)
+{
+    enum { TICKS = 2 };
+    struct timespec tick = {0};
+    (void)cpu_ns;
+    uint64_t beyond_ns = gp_timer_beyond_ns(timer, used_ns);
+    if (beyond_ns == 0 || clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0)
+        return 0;
+    return beyond_ns > TICKS * (uint64_t)tick.tv_nsec ? beyond_ns - (uint64_t)tick.tv_nsec / 2 : 0;
+}
+
 static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
 {
     return gp_clock_lacks_info(info) || (info->si_code == SI_TIMER && info->si_value.sival_ptr == timer);
@@ -85,4 +97,5 @@ const gp_clock_engine_t gp_clock_cpu = {
     .set_interval = set_interval,
     .is_alive = is_alive,
     .is_mine = is_mine,
+    .overdue_ns = cpu_overdue_ns,
 };

@@ -110,7 +110,15 @@ uint64_t gp_timer_draw(gp_timer_t *timer)
     uint64_t slowed_ns = atomic_load_explicit(&timer->slowed_ns, memory_order_relaxed);
     timer->block_left = slowed_ns != 0 ? 0 : block_samples(timer->period_ns) - 1;
     uint64_t least_ns = slowed_ns != 0 ? slowed_ns : timer->period_ns / 2;
-    return least_ns + ((timer->period_ns * (x >> 8)) >> 24);
+    uint64_t interval_ns = least_ns + ((timer->period_ns * (x >> 8)) >> 24);
+    atomic_store_explicit(&timer->interval_ns, interval_ns, memory_order_relaxed);
+    return interval_ns;
+}
+
+uint64_t gp_timer_beyond_ns(const gp_timer_t *timer, uint64_t used_ns)
+{
+    uint64_t interval_ns = atomic_load_explicit(&timer->interval_ns, memory_order_relaxed);
+    return used_ns > interval_ns ? used_ns - interval_ns : 0;
 }
 
 bool gp_timer_is_costly(const gp_timer_t *timer, uint64_t cost_ns)

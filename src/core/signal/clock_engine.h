@@ -41,6 +41,10 @@ typedef struct gp_clock_engine {
     bool (*is_alive)(const gp_timer_t *timer);
     // Did this signal come from this timer? Signals: safe.
     bool (*is_mine)(const gp_timer_t *timer, const siginfo_t *info);
+    // For how much of this CPU time has the signal, which has come now, waited? 0 where that may be chance. The
+    // handler.
+    //   used_ns: since the sample before; cpu_ns: the thread's CPU clock.
+    uint64_t (*overdue_ns)(const gp_timer_t *timer, uint64_t used_ns, uint64_t cpu_ns);
     // Is the thread not at work, as it was taken to be? NULL = it must be. The handler.
     bool (*is_late)(gp_timer_t *timer, const ucontext_t *context);
 } gp_clock_engine_t;
@@ -50,7 +54,7 @@ GP_ENGINES(GP_CLOCK_DECLARE)
 #undef GP_CLOCK_DECLARE
 
 // Did a signal of the kernel's lose its siginfo? There was no room for one: the limit (RLIMIT_SIGPENDING) is the
-// user's, and blocked signals and timers of all processes count. Nobody else sends one like it, but from outside of the
+// user's, and blocked signals and timers of all processes count. No other sender's looks so, but from outside of the
 // process id namespace. Source: Linux, kernel/signal.c, collect_signal().
 static inline bool gp_clock_lacks_info(const siginfo_t *info)
 {
@@ -101,3 +105,6 @@ void gp_timer_tick(gp_timer_t *timer, const gp_clock_engine_t *engine);
 
 // The next interval, ns.
 uint64_t gp_timer_draw(gp_timer_t *timer);
+
+// What is beyond the interval in force of `used_ns`. Signals: safe.
+uint64_t gp_timer_beyond_ns(const gp_timer_t *timer, uint64_t used_ns);

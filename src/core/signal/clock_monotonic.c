@@ -94,6 +94,14 @@ static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
            (gp_clock_lacks_info(info) && atomic_load_explicit(&timer->sent, memory_order_relaxed));
 }
 
+static uint64_t monotonic_overdue_ns(const gp_timer_t *timer, uint64_t used_ns, uint64_t cpu_ns)
+{
+    const gp_paced_t *paced = (const gp_paced_t *)timer->state;
+    uint64_t sent_ns = atomic_load_explicit(&paced->sent_cpu_ns, memory_order_relaxed);
+    uint64_t late_ns = cpu_ns > sent_ns ? cpu_ns - sent_ns : 0;
+    return !atomic_load_explicit(&timer->sent, memory_order_relaxed) ? 0 : late_ns < used_ns ? late_ns : used_ns;
+}
+
 // What the pacer saw at work may have gone to sleep before the signal came; or it was about to wake up, and had to wait
 // for a processor. Then it is in the call that it waits in: a sample would show that, not what it does. A thread that
 // has not slept since the sample before was kept from its processor: what it does is that call.
@@ -122,5 +130,6 @@ const gp_clock_engine_t gp_clock_monotonic = {
     .set_interval = set_interval,
     .is_alive = is_alive,
     .is_mine = is_mine,
+    .overdue_ns = monotonic_overdue_ns,
     .is_late = is_late,
 };

@@ -75,12 +75,12 @@ static int open_event(gp_timer_t *timer, pid_t tid)
     attr.sample_period = gp_timer_draw(timer);
     attr.disabled = 1;
     // Kernel time included: without it a tick inside a system call is lost and its time goes to the next thread.
+    gp_descriptor_low_begins();
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int high = gp_descriptor_raise(fd);
-    if (high < 0) // the low ones are the host's
+    int high = fd < 0 ? -errno : gp_descriptor_raise(fd);
+    if (fd >= 0 && high < 0) // the low ones are the host's
         close_event(fd);
+    gp_descriptor_low_ends();
     return high;
 }
 
@@ -143,6 +143,12 @@ static bool is_alive(const gp_timer_t *timer)
     return perf_is_there(event_of(timer));
 }
 
+static uint64_t perf_overdue_ns(const gp_timer_t *timer, uint64_t used_ns, uint64_t cpu_ns)
+{
+    (void)cpu_ns;
+    return gp_timer_beyond_ns(timer, used_ns);
+}
+
 static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
 {
     // Source: fcntl(2) F_SETSIG: si_code is a POLL_* value and si_fd the descriptor.
@@ -160,4 +166,5 @@ const gp_clock_engine_t gp_clock_perf = {
     .set_interval = set_interval,
     .is_alive = is_alive,
     .is_mine = is_mine,
+    .overdue_ns = perf_overdue_ns,
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/copy_words.h"
+#include "signal/held_back.h"
 #include "signal/host_stack.h"
 #include "signal/language.h"
 #include "signal/more_stack.h"
@@ -16,6 +17,7 @@
 #include "signal/sample.h"
 #include "signal/scope_record.h"
 #include "signal/slice.h"
+#include "signal/spare_stack.h"
 #include "signal/transfer.h"
 
 _Atomic bool gp_handler_sampling;
@@ -44,6 +46,7 @@ typedef struct found { // what one signal found
     uint64_t now, cpu_ns;
     uintptr_t at;            // the last byte below the stack pointer: one at the end of an empty stack is on it
     uintptr_t lo, hi;        // the stack that the stack pointer is on
+    uint64_t held_ns;        // of the time since the sample before, what is not this place's: held_back.h
     uint64_t off_ns;         // preempted since the last coarse point of the same slice
     const uintptr_t *frames; // its stack
     bool outside;
@@ -217,6 +220,24 @@ static size_t mix(gp_thread_t *thread, size_t native, size_t of_language)
     return depth;
 }
 
+static unsigned handler_flags(const found_t *found)
+{
+    unsigned outside = found->outside ? GP_SAMPLE_OUTSIDE | (found->misfit ? GP_SAMPLE_MISFIT : 0u) : 0;
+    return outside | (found->polled.poll != NULL ? GP_SAMPLE_POLLED : 0u) |
+           (found->unreported ? GP_SAMPLE_UNREPORTED : 0u);
+}
+
+// Where the time went is not known. The next interval begins here, not where the last one ended.
+static size_t handler_hold_back(gp_thread_t *thread, found_t *found, unsigned *flags)
+{
+    *flags = GP_SAMPLE_HELD_BACK | handler_flags(found);
+    found->frames = thread->frames;
+    gp_thread_count(thread, GP_COUNTER_HELD_BACK);
+    thread->timer.block_left = 0;
+    thread->returned_to.pc = 0;
+    return 0;
+}
+
 static size_t walk(gp_thread_t *thread, found_t *found, unsigned *flags)
 {
     *flags = 0;
@@ -237,12 +258,7 @@ static size_t walk(gp_thread_t *thread, found_t *found, unsigned *flags)
     }
     if (*flags & GP_UNWIND_TRUNCATED)
         gp_thread_count(thread, GP_COUNTER_TRUNCATED);
-    if (found->outside)
-        *flags |= GP_SAMPLE_OUTSIDE | (found->misfit ? GP_SAMPLE_MISFIT : 0u);
-    if (found->polled.poll != NULL)
-        *flags |= GP_SAMPLE_POLLED;
-    if (found->unreported)
-        *flags |= GP_SAMPLE_UNREPORTED;
+    *flags |= handler_flags(found);
     return depth;
 }
 
@@ -260,7 +276,7 @@ static void check_stack_use(uintptr_t entry)
 static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
 {
     unsigned flags;
-    size_t depth = walk(thread, found, &flags);
+    size_t depth = found->held_ns != 0 ? handler_hold_back(thread, found, &flags) : walk(thread, found, &flags);
     check_stack_use(found->entry);
     size_t words = depth + (found->polled.poll != NULL ? GP_POLL_ANSWER_WORDS : found->outside ? 1 : 0);
     gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(gp_sample_t) + words * sizeof(uintptr_t)));
@@ -268,9 +284,10 @@ static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
         gp_thread_count(thread, GP_COUNTER_DROP_RING_FULL);
         return;
     }
-    thread->sample_cpu_ns = found->cpu_ns;
+    thread->carried_ns = found->held_ns != 0 ? weight_ns - found->held_ns : 0;
+    thread->sample_cpu_ns = found->cpu_ns - thread->carried_ns;
     sample->ticks = found->now;
-    sample->weight_ns = weight_ns;
+    sample->weight_ns = weight_ns - thread->carried_ns;
     sample->off_ns = found->off_ns;
     sample->slice = gp_edge_load(&found->coro->since);
     sample->coro = found->coro;
@@ -328,7 +345,7 @@ static void prefetch(gp_thread_t *thread, const gp_unwind_regs_t *registers)
 }
 
 // begun: ticks as the handler began. Returns the thread's CPU clock then.
-static uint64_t take_sample(gp_thread_t *thread, ucontext_t *context, uint64_t begun)
+static uint64_t take_sample(gp_thread_t *thread, int number, ucontext_t *context, uint64_t begun)
 {
     found_t found = {.entry = thread->handler_entry, .now = begun};
     gp_unwind_regs_from_ucontext(&found.registers, thread->registers, context);
@@ -343,10 +360,12 @@ static uint64_t take_sample(gp_thread_t *thread, ucontext_t *context, uint64_t b
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE);
         return found.cpu_ns;
     }
+    found.held_ns = gp_held_back_ns(thread, context, number, found.cpu_ns);
     found.at = found.registers.sp - 1;
     find_stack(thread, &found);
     account(thread, &found);
-    count_own(thread, found.registers.pc, weight_ns);
+    if (found.held_ns == 0)
+        count_own(thread, found.registers.pc, weight_ns);
     record(thread, &found, weight_ns);
     charge(thread, &found);
     return found.cpu_ns;
@@ -375,7 +394,7 @@ static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context, bo
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE); // its time is in the weight of the next sample
         gp_timer_tick(&thread->timer, engine);
     } else {
-        cpu_ns = take_sample(thread, context, begun);
+        cpu_ns = take_sample(thread, info->si_signo, context, begun);
         gp_timer_tick(&thread->timer, engine);
     }
     count_cost(thread, begun, cpu_ns);
@@ -397,8 +416,8 @@ static bool is_census(const siginfo_t *info)
     return true;
 }
 
-// Is too little left of the alternate stack that is in use? A handler of the program's may run on it, and it may be of
-// 8 KiB; ours is large.
+// Is too little left of the alternate stack that is in use? The program's may be of 8 KiB, and a handler of its own may
+// run on it; ours is large.
 static bool handler_is_cramped(const ucontext_t *context)
 {
     uintptr_t left = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)context->uc_stack.ss_sp;
@@ -440,13 +459,51 @@ __attribute__((noinline)) static void handler_run(siginfo_t *info, void *context
     restart(info, context);
 }
 
+#if defined(__x86_64__)
+
+typedef struct handler_call {
+    siginfo_t *info;
+    void *context;
+} handler_call_t;
+
+static void handler_run_call(void *argument)
+{
+    handler_call_t *call = argument;
+    handler_run(call->info, call->context);
+}
+
+// Run on the thread's stack of ours: another one is in force, so nothing is on it. All signals are blocked until this
+// one has left it. Returns false where the thread is not known.
+__attribute__((noinline)) static bool handler_run_elsewhere(siginfo_t *info, void *context)
+{
+    gp_thread_t *thread = gp_thread_self;
+    if (thread == NULL)
+        thread = gp_thread_find((pid_t)syscall(SYS_gettid));
+    if (thread == NULL || atomic_load_explicit(&thread->in_handler, memory_order_relaxed))
+        return false;
+    handler_call_t call = {info, context};
+    gp_run_on((unsigned char *)thread->alternate_stack.ss_sp + thread->alternate_stack.ss_size, handler_run_call,
+              &call);
+    return true;
+}
+
+#else
+
+static bool handler_run_elsewhere(siginfo_t *info, void *context)
+{
+    (void)info, (void)context;
+    return false;
+}
+
+#endif
+
 void gp_handler(int signal_number, siginfo_t *info, void *context)
 {
     (void)signal_number;
     int saved_errno = errno;
-    if (handler_is_cramped(context))
-        handler_pass(); // its time is in the weight of the next sample
-    else
+    if (!handler_is_cramped(context))
         handler_run(info, context);
+    else if (!handler_run_elsewhere(info, context))
+        handler_pass(); // its time is in the weight of the next sample
     errno = saved_errno;
 }

@@ -5,17 +5,11 @@
 #include <signal.h>
 
 #include "signal/clock_engine.h"
-
-// Set by src/core/collect/sampler.c before the first timer is armed.
-extern _Atomic bool gp_handler_sampling
-    __attribute__((visibility("hidden"))); // false: signals still under way are counted and ignored
-extern _Atomic unsigned gp_handler_depth;  // frames kept of a stack, 2..GP_UNWIND_DEPTH_DEFAULT
+#include "signal/sampling.h"
 
 // Where greenprof's own code is: what is sampled there in the program's threads is what its hooks cost. 0 bytes:
 // unknown.
 extern _Atomic uintptr_t gp_handler_own_code, gp_handler_own_bytes;
-
-extern _Atomic int gp_handler_native; // not 0: native frames are shown among those of a language runtime
 
 // Installed with SA_SIGINFO | SA_RESTART | SA_ONSTACK. Keeps errno. Bounded work.
 void gp_handler(int signal_number, siginfo_t *info, void *context);
@@ -23,6 +17,3 @@ void gp_handler(int signal_number, siginfo_t *info, void *context);
 // The value of a signal by which a process of the same user asked for a census (GP_CENSUS_MAGIC); 0 = none did. Any
 // thread may take that signal.
 extern _Atomic uint64_t gp_handler_census;
-
-// Wake the collector: set by src/core/collect/collector.c; must be safe in a handler.
-extern void (*gp_handler_kick)(void);

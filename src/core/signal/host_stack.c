@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-#include "signal/handler.h"
 #include "signal/restart.h"
+#include "signal/sampling.h"
 #include "signal/ticks.h"
 
 enum { AWAY_NS = 10000000 }; // CPU time; a stack that is to be taken back is so within microseconds
@@ -79,6 +79,8 @@ void gp_host_stack_return(ucontext_t *context)
 {
     gp_host_stack_leave(gp_thread_self, context, gp_restart_is_suspended(context));
     gp_restart_forget(context);
+    gp_thread_self->returned_to.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    gp_thread_self->returned_to.sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 }
 
 #endif

@@ -49,6 +49,8 @@ typedef struct gp_language {
     // Returns how many were stored; 0 = none of the language's code is on this stack. Signals: safe, bounded work.
     size_t (*walk)(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags);
 
+    // Counts up: with another number, the same frame words may mean something else. Signals: safe.
+    uint32_t (*generation)(void);
     // Is this program counter in the interpreter's loop? Signals: safe.
     bool (*is_loop)(uintptr_t pc);
     // The coroutine that runs on the calling thread, with its id, where the switch to it has not been reported yet;
@@ -77,6 +79,9 @@ typedef struct gp_language {
     size_t (*walk_parked)(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags);
     // The same of a thread that sleeps in a system call.
     size_t (*walk_asleep)(const struct gp_thread *thread, uintptr_t *frames, size_t max, unsigned *flags);
+    // What it calls a thread that it has met before the core has. Returns false: nothing.
+    //   name: [GP_CORO_NAME_SIZE]
+    bool (*thread_name)(int tid, char *name);
     // A name for a coroutine that has none, from its stack (gp_loc_t[depth], innermost first); NULL = this does not
     // tell.
     const char *(*coro_name)(const uint64_t *locs, size_t depth);

@@ -16,6 +16,7 @@ enum gp_sample_flag {              // besides enum gp_unwind_flag, in the same w
     GP_SAMPLE_MISFIT = 1u << 12,   // with OUTSIDE: the runtime that is polled was about to change stacks
     GP_SAMPLE_NOT_STARTED = 1u << 13, // a wait of a coroutine that has not run yet: its entry function is all there is
     GP_SAMPLE_UNREPORTED = 1u << 14,  // amid a switch on a shared stack: the frames may be the other coroutine's
+    GP_SAMPLE_HELD_BACK = 1u << 15,   // the signal was blocked until there: without frames
 };
 
 typedef struct gp_sample {

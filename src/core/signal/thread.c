@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "signal/thread.h"
 
-#include "signal/handler.h"
 #include "signal/mask.h"
 #include "signal/region.h"
+#include "signal/sampling.h"
 
 __thread gp_thread_t *gp_thread_self __attribute__((tls_model("initial-exec")));
 __thread uint64_t gp_mask_believed __attribute__((tls_model("initial-exec")));

@@ -26,16 +26,17 @@ enum gp_thread_state { GP_THREAD_FREE, GP_THREAD_LIVE, GP_THREAD_EXITED };
 typedef struct gp_timer {
     const struct gp_clock_engine *_Atomic engine; // that armed it last; NULL = none did
     bool armed;
-    bool refused;               // no engine could arm it: it is not tried again while sampling goes on
-    _Atomic bool sent;          // a signal of it is under way: set by engines that send by themselves
-    uint32_t block_left;        // samples until the period is drawn anew
-    uint64_t period_ns;         // mean period asked for
-    uint64_t cost_ns;           // running mean of what a sample takes
-    _Atomic uint64_t drawn_ns;  // the period that the present interval was drawn from
-    _Atomic uint64_t set_ns;    // the same, or the interval itself where it was set by others
-    _Atomic uint64_t slowed_ns; // shortest interval that bears that, where it is longer than the period; else 0
-    uint32_t random;            // state of the generator that draws it
-    uint64_t state[10];         // the engine's own; zero before the first arm(), and kept when it is prepared anew
+    bool refused;                 // no engine could arm it: it is not tried again while sampling goes on
+    _Atomic bool sent;            // a signal of it is under way: set by engines that send by themselves
+    uint32_t block_left;          // samples until the period is drawn anew
+    uint64_t period_ns;           // mean period asked for
+    uint64_t cost_ns;             // running mean of what a sample takes
+    _Atomic uint64_t drawn_ns;    // the period that the present interval was drawn from
+    _Atomic uint64_t set_ns;      // the same, or the interval itself where it was set by others
+    _Atomic uint64_t interval_ns; // that was drawn last
+    _Atomic uint64_t slowed_ns;   // shortest interval that bears that, where it is longer than the period; else 0
+    uint32_t random;              // state of the generator that draws it
+    uint64_t state[11];           // the engine's own; zero before the first arm(), and kept when it is prepared anew
 } gp_timer_t;
 
 enum { GP_HOGS = 16 };
@@ -128,7 +129,11 @@ typedef struct gp_thread {
     bool is_look_late;                        // was the last look of all?
     unsigned char *spare_stack;               // top of a stack for work that a coroutine's stack may be too small for
 
-    uint64_t sample_cpu_ns;        // thread CPU clock at the last sample
+    uint64_t sample_cpu_ns; // thread CPU clock at the last sample
+    uint64_t carried_ns;    // of the time since then, what passed before that sample
+    struct {
+        uintptr_t pc, sp;
+    } returned_to;                 // by the latest handler of the program's, see held_back.h
     uint64_t start_cpu_ns;         // thread CPU clock when sampling of this thread began
     _Atomic uint64_t final_cpu_ns; // thread CPU clock when it exited
 

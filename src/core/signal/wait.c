@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "signal/edge.h"
-#include "signal/handler.h"
 #include "signal/language.h"
 #include "signal/sample.h"
+#include "signal/sampling.h"
 #include "signal/scope_record.h"
 #include "signal/spare_stack.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "trace/context.h"
+#include "coro/announce.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "trace/span.h"
+#include "coro/announce.h"
 
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 #include "trace/context.h"
 #include "trace/span_id.h"
 #include "trace/span_mark.h"
+#include "trace/span_past.h"
 #include "trace/span_text.h"
 #include "trace/span_watch.h"
 
@@ -52,11 +54,6 @@ static uint64_t start_of(uint64_t unix_ns, uint64_t now)
     return now - gp_ticks_from_ns(ago);
 }
 
-typedef struct parent { // what a span takes from the one in which it nests
-    uint64_t id, request, trace[2];
-    bool is_chosen;
-} parent_t;
-
 typedef struct origin {
     prof_coro_t *coro;            // NULL = not known
     gp_park_t caller;             // pc 0 = not known
@@ -68,26 +65,26 @@ typedef struct beginning {
     const prof_span_options_t *options; // whole
     const gp_span_since_t *since;       // as above
     prof_coro_t *coro;
-    bool has_parent; // which is open in this process
-    parent_t parent;
+    bool has_parent; // of this process
+    gp_span_parent_t parent;
     bool sets_trace; // what is open on the coroutine is not its parent
     bool is_chosen;
 } beginning_t;
 
 // Returns false: it is over.
-static inline bool read_parent(uint64_t handle, parent_t *parent)
+static inline bool read_parent(uint64_t handle, gp_span_parent_t *parent)
 {
     const gp_span_slot_t *slot = gp_span_slot_open(handle);
     if (slot == NULL)
         return false;
-    *parent = (parent_t){slot->id, slot->request, {slot->trace[0], slot->trace[1]}, slot->is_chosen};
+    *parent = (gp_span_parent_t){slot->id, slot->request, {slot->trace[0], slot->trace[1]}, slot->is_chosen};
     atomic_thread_fence(memory_order_acquire); // another thread may end it
     return gp_span_slot_open(handle) == slot;
 }
 
 uint64_t gp_span_shown_id(prof_coro_t *coro)
 {
-    parent_t span;
+    gp_span_parent_t span;
     uint64_t handle = gp_edge_load(&gp_coro_context(coro)->span);
     if (handle == 0 || gp_span_is_unrecorded(handle))
         return 0;
@@ -122,6 +119,7 @@ static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *
     slot->sets_trace = what->sets_trace;
     slot->kind = (uint16_t)kind;
     slot->field_count = 0;
+    atomic_store_explicit(&slot->is_told, false, memory_order_relaxed);
     slot->site = 0;
     slot->thread = thread != NULL ? thread->index : 0;
     slot->process = gp_span_slot_process();
@@ -179,7 +177,7 @@ __attribute__((always_inline)) static inline uint64_t begin(const beginning_t *w
     uint64_t handle = gp_span_handle(number, generation);
     fill_slot(slot, handle, what, kind, name);
     if (what->options->flags & PROF_SPAN_STACK)
-        slot->site = gp_spawn_site_here(what->coro, caller);
+        slot->site = gp_spawn_site_of_span(what->coro, caller);
     if (slot->sets_trace)
         gp_trace_change(what->coro, slot->trace);
     gp_span_watch_begin(slot, what->has_parent);
@@ -221,12 +219,14 @@ static bool is_skipped(prof_coro_t *coro, prof_span_kind_t kind, uint32_t flags)
     return gp_span_is_unrecorded(handle) && !(flags & PROF_SPAN_REMOTE_PARENT) && (gp_span_is_own || !is_request);
 }
 
+// One that is over is still the parent: a thread may begin its work when what has started it has ended.
 static void find_parent(beginning_t *what)
 {
     uint64_t around = gp_edge_load(&gp_coro_context(what->coro)->span), id = what->options->parent_id;
     uint64_t handle = id != 0 ? gp_span_id_handle(id) : around;
-    what->has_parent = !(what->options->flags & PROF_SPAN_REMOTE_PARENT) && read_parent(handle, &what->parent) &&
-                       (id == 0 || id == what->parent.id);
+    bool is_open = read_parent(handle, &what->parent) && (id == 0 || id == what->parent.id);
+    what->has_parent = !(what->options->flags & PROF_SPAN_REMOTE_PARENT) &&
+                       (is_open || (id != 0 && gp_span_past_find(id, &what->parent)));
     what->sets_trace = !what->has_parent || handle != around;
 }
 
@@ -299,10 +299,18 @@ prof_span_t *gp_span_begin_since(prof_span_kind_t kind, const char *name, const 
     return begin_wanted(kind, name, NULL, takers, &origin);
 }
 
+// The id of an open span, for the program, which may name it as a parent later. NULL: 0.
+static uint64_t tell_id(gp_span_slot_t *slot)
+{
+    if (slot == NULL)
+        return 0;
+    atomic_store_explicit(&slot->is_told, true, memory_order_relaxed);
+    return slot->id;
+}
+
 uint64_t prof_span_id(const prof_span_t *span)
 {
-    const gp_span_slot_t *slot = gp_span_slot_open((uintptr_t)span);
-    return slot != NULL ? slot->id : 0;
+    return tell_id(gp_span_slot_open((uintptr_t)span));
 }
 
 uint64_t prof_span_current(void)
@@ -310,8 +318,7 @@ uint64_t prof_span_current(void)
     if (atomic_load_explicit(&wanted, memory_order_relaxed) == 0)
         return 0;
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    const gp_span_slot_t *slot = coro != NULL ? current(coro) : NULL;
-    return slot != NULL ? slot->id : 0;
+    return tell_id(coro != NULL ? current(coro) : NULL);
 }
 
 void gp_span_begin_implicit(prof_coro_t *coro)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "coro/announce.h"
 #include "coro/registry.h"
 #include "coro/shown.h"
 #include "greenprof/trace.h"
@@ -10,6 +11,7 @@
 #include "trace/context.h"
 #include "trace/span.h"
 #include "trace/span_mark.h"
+#include "trace/span_past.h"
 #include "trace/span_watch.h"
 
 // What is open around a span; of what was, another thread may have ended the innermost.
@@ -59,6 +61,8 @@ __attribute__((always_inline)) static inline bool end_slot(gp_span_slot_t *slot,
         restore_from_outside(slot, handle);
     if (slot->process == gp_span_slot_process())
         gp_span_mark_send(slot, coro, flags, now);
+    if (atomic_load_explicit(&slot->is_told, memory_order_relaxed))
+        gp_span_past_keep(slot);
     gp_span_slot_give_back(handle);
     return true;
 }

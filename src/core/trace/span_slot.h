@@ -8,12 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "coro/coro_ledger.h"
 #include "model/span_kind.h"
 #include "signal/sample.h"
 #include "signal/thread.h"
-#include "trace/span.h"
+#include "trace/span_wants.h"
 
 enum {
+    GP_SPAN_NAME_MAX = 255,
+    GP_SPAN_TEXT_MAX = 1000, // name and fields together
+    GP_SPAN_FIELDS_MAX = 16,
+    GP_SPAN_KEY_MAX = 64,
     GP_SPAN_SLOT_CHUNK_LOG2 = 8,                            // slots that are mapped at a time
     GP_SPAN_SLOT_INDEX_BITS = GP_SPAN_SLOT_CHUNK_LOG2 + 10, // spans that may be open at a time: 262,144
 };
@@ -31,7 +36,8 @@ typedef struct gp_span_slot {
     _Atomic uint64_t generation; // odd: the span is open
     _Atomic uint32_t next;       // of the free ones, its number + 1
     bool is_chosen, sets_trace;
-    bool has_words; // which of the two below
+    bool has_words;       // which of the two below
+    _Atomic bool is_told; // its id was
     uint16_t kind, name_len, field_count;
     _Atomic uint16_t flags, text_len; // of `text`; written with release
     uint32_t site, thread;

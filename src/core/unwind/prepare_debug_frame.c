@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/main_file.h"
 #include "unwind/cfi.h"
 #include "unwind/debug_frame.h"
@@ -73,7 +74,7 @@ static const uint8_t *map_file(const char *path, size_t *len)
 {
     struct stat st;
     const uint8_t *bytes = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY, 0);
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > (off_t)sizeof(ElfW(Ehdr))) {
         *len = (size_t)st.st_size;
         void *map = mmap(NULL, *len, PROT_READ, MAP_PRIVATE, fd, 0);

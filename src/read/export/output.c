@@ -14,7 +14,7 @@
 
 #include "report/report.h"
 
-enum { BUFFER_BYTES = 128 * 1024, NAME_TRIES = 16 };
+enum { BUFFER_BYTES = 128 * 1024, NAME_TRIES = 16, PLACE_SIZE = 32 };
 
 static int open_stream(gp_output_t *output, int fd)
 {
@@ -49,25 +49,66 @@ static char *temporary_name(const char *path)
     return name;
 }
 
-static int open_temporary(gp_output_t *output, mode_t mode)
+static const char *place_of(int fd, char place[PLACE_SIZE])
 {
-    int fd = -1;
-    for (int i = 0; i < NAME_TRIES && fd < 0; i++) {
+    snprintf(place, PLACE_SIZE, "/proc/self/fd/%d", fd);
+    return place;
+}
+
+// A file without a name, which is gone when the process is, however that ends. Returns -1 where there is none of these,
+// or no /proc to give it a name by.
+static int open_nameless(const char *path, mode_t mode)
+{
+    const char *slash = strrchr(path, '/');
+    char *directory = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1), place[PLACE_SIZE];
+    int fd = directory != NULL ? open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode) : -1;
+    free(directory);
+    if (fd < 0 || access(place_of(fd, place), F_OK) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+// Make a file of that name by `make`: of another one as long as there is one.
+static int with_temporary_name(gp_output_t *output, int (*make)(const char *name, int argument), int argument)
+{
+    int result = -1;
+    for (int i = 0; i < NAME_TRIES && result < 0; i++) {
         free(output->temporary);
         output->temporary = temporary_name(output->path);
         if (output->temporary == NULL)
             return -ENOMEM;
-        fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd < 0 && errno != EEXIST)
+        result = make(output->temporary, argument);
+        if (result < 0 && errno != EEXIST)
             break;
     }
-    if (fd < 0) {
-        int result = -errno;
-        free(output->temporary);
-        output->temporary = NULL;
+    if (result >= 0)
         return result;
-    }
-    return open_stream(output, fd);
+    result = -errno;
+    free(output->temporary);
+    output->temporary = NULL;
+    return result;
+}
+
+static int make_file(const char *name, int mode)
+{
+    return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
+}
+
+// Source: open(2), O_TMPFILE.
+static int make_link(const char *name, int fd)
+{
+    char place[PLACE_SIZE];
+    return linkat(AT_FDCWD, place_of(fd, place), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+static int open_temporary(gp_output_t *output, mode_t mode)
+{
+    int fd = open_nameless(output->path, mode);
+    output->is_nameless = fd >= 0;
+    if (fd < 0)
+        fd = with_temporary_name(output, make_file, (int)mode);
+    return fd >= 0 ? open_stream(output, fd) : fd;
 }
 
 // Through a symbolic link the file it points to is replaced or made, not the link. NULL and errno on failure.
@@ -138,6 +179,8 @@ int gp_output_commit(gp_output_t *output)
     errno = 0;
     if (fflush(output->file) != 0 && result == 0)
         result = errno ? -errno : -EIO;
+    if (result == 0 && output->is_nameless)
+        result = with_temporary_name(output, make_link, fileno(output->file));
     if (fclose(output->file) != 0 && result == 0)
         result = errno ? -errno : -EIO;
     output->file = NULL;

@@ -2,18 +2,21 @@
 // Output files: a reader never sees half of one, and a failure leaves nothing behind.
 //
 // Model: what is written goes to a temporary file in the same directory, which takes the final name
-// in one step at the end. A device, a pipe or standard output ("-") is written directly.
+// in one step at the end; where the file system has files without names, a process that ends meanwhile leaves none. A
+// device, a pipe or standard output ("-") is written directly.
 //
 // Order of calls: open -> write to ->file -> commit or abort. Threads: one at a time. Signals: not safe.
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef struct gp_output {
     FILE *file;
     char *buffer;    // the stream's
     char *path;      // final name, symbolic links followed
-    char *temporary; // NULL where the output is written directly
+    char *temporary; // NULL where the output is written directly, or has no name yet
+    bool is_nameless;
 } gp_output_t;
 
 // Open an output. Returns 0 or a negative errno value (-EISDIR, -ENOENT, -EACCES, -ENOSPC, ...).

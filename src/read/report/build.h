@@ -7,8 +7,8 @@
 #include "model/snapshot.h"
 #include "report/dataset.h"
 #include "report/report.h"
-#include "report/report_filter.h"
 #include "report/requests.h"
+#include "report/selection.h"
 #include "symbol/symbolizer.h"
 
 typedef enum gp_by {

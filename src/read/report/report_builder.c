@@ -122,6 +122,8 @@ const char *gp_report_pseudo_name(uint64_t pseudo)
         return "[blocked]";
     case GP_PSEUDO_TREE_FULL:
         return "[tree full]";
+    case GP_PSEUDO_SIGNAL_BLOCKED:
+        return "[signal blocked]";
     case GP_PSEUDO_NOT_STARTED:
         return "[not started]";
     default:
@@ -140,7 +142,7 @@ static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, u
 {
     if (symbol->outer != NULL && add_symbol_frames(builder, symbol->outer, mapping, address) < 0)
         return -ENOMEM;
-    if (gp_symbol_is_own(symbol))
+    if (gp_symbol_is_hidden(symbol))
         return 0;
     gp_frame_t frame = {
         .mapping = mapping,

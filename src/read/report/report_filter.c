@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "report/report_filter.h"
+#include "report/report_pass.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#include "report/report_pass.h"
-
-bool gp_selection_has_share(const gp_selection_t *selection, const gp_dataset_share_t *share)
-{
-    return (selection->coros == NULL || selection->coros[share->coro]) &&
-           (selection->traces == NULL || selection->traces[share->trace]);
-}
 
 // What a frame matches, kept for every frame: a bit for each of `focus`, and these.
 enum { MATCH_IGNORED = 1u << GP_FOCUS_MAX };

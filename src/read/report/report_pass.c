@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "report/report_names.h"
-#include "report/report_timeline.h"
 
 // More weights than this are put by; they take 16 MiB with their index. What is then made part by part
 // is more than weights: parts are smaller.
@@ -262,7 +261,8 @@ void gp_pass_free(gp_pass_t *pass)
     gp_pass_weights_free(&pass->weights);
     gp_scaling_free(&pass->scaling);
     gp_spill_free(&pass->spill);
-    gp_timeline_source_free(pass->timeline);
+    if (pass->timeline != NULL)
+        pass->timeline_free(pass->timeline);
     gp_index_free(&pass->group_index);
     gp_index_free(&pass->owner_index);
     gp_index_free(&pass->stitched_index);

@@ -81,7 +81,8 @@ typedef struct gp_pass {
     gp_spill_t spill;                    // weights that were put by
     double scale;                        // of a report in parts, what weights are multiplied by at last
     struct gp_timeline_source *timeline; // NULL where it is not wanted
-    bool *coros_seen;                    // bool[coro_count]: had samples that passed; NULL without a timeline
+    void (*timeline_free)(struct gp_timeline_source *timeline);
+    bool *coros_seen; // bool[coro_count]: had samples that passed; NULL without a timeline
 
     gp_pass_sums_t sums;
 } gp_pass_t;

@@ -283,6 +283,15 @@ static int copy_stacks(gp_timeline_source_t *source)
     return stacks != NULL ? 0 : -ENOMEM;
 }
 
+static void report_timeline_free(gp_timeline_source_t *source)
+{
+    gp_sorter_free(&source->activities);
+    free(source->tracks);
+    free(source->traces);
+    free(source->threads);
+    free(source);
+}
+
 int gp_report_timeline(gp_pass_t *pass)
 {
     const gp_dataset_t *dataset = pass->dataset;
@@ -290,6 +299,7 @@ int gp_report_timeline(gp_pass_t *pass)
     if (source == NULL)
         return -ENOMEM;
     pass->timeline = source;
+    pass->timeline_free = report_timeline_free;
     source->pass = pass;
     source->tracks = malloc((dataset->coro_count + 1) * sizeof(uint32_t));
     source->traces = calloc(dataset->trace_count + 1, sizeof(char *));
@@ -305,15 +315,4 @@ int gp_report_timeline(gp_pass_t *pass)
     find_parents(source);
     pass->builder->report.timeline = source->timeline;
     return 0;
-}
-
-void gp_timeline_source_free(gp_timeline_source_t *source)
-{
-    if (source == NULL)
-        return;
-    gp_sorter_free(&source->activities);
-    free(source->tracks);
-    free(source->traces);
-    free(source->threads);
-    free(source);
 }

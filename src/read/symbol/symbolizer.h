@@ -27,10 +27,20 @@ typedef struct gp_symbol {
     const struct gp_symbol *outer;
 } gp_symbol_t;
 
-// Is it greenprof's own, in the program's code: what <greenprof/coro.h> has there, or the way from it to the library?
-static inline bool gp_symbol_is_own(const gp_symbol_t *symbol)
+// Is it a frame that is not shown: greenprof's own, in the program's code (what <greenprof/coro.h> has there, or the
+// way from it to the library); or the C library's way from a call into the kernel, where the call has the name?
+static inline bool gp_symbol_is_hidden(const gp_symbol_t *symbol)
 {
-    return strncmp(symbol->function, "prof_coro_switch", sizeof("prof_coro_switch") - 1) == 0;
+    static const char *const beginnings[] = {
+        "prof_coro_switch",
+        "__syscall_cancel", // glibc 2.41 and later: __syscall_cancel_arch in __internal_syscall_cancel in
+                            // __syscall_cancel
+        "__internal_syscall_cancel",
+    };
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+        if (strncmp(symbol->function, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
 }
 
 // The function that has the code of a symbol, whatever is inlined there.

@@ -20,6 +20,9 @@ int gp_json_fields(gp_spans_t *set, gp_tree_span_t *span, const json_t *object);
 // Set cpu_ns and what follows it, the coroutine and flags of a span of greenprof's own.
 void gp_json_times(gp_tree_span_t *span, const json_t *object);
 
+// Set where such a span began, if that was kept. Returns 0 or -ENOMEM.
+int gp_json_stack(gp_spans_t *set, gp_tree_span_t *span, const json_t *object);
+
 // OSProfiler's report, and one of its events. Return 0 or -ENOMEM.
 int gp_osprofiler_report(gp_spans_t *set, const json_t *report);
 int gp_events_add(gp_events_t *events, const json_t *event);

@@ -203,6 +203,14 @@ void gp_json_times(gp_tree_span_t *span, const json_t *object)
         span->flags |= GP_TREE_NO_TIMES;
 }
 
+int gp_json_stack(gp_spans_t *set, gp_tree_span_t *span, const json_t *object)
+{
+    const char *stack = gp_json_string(object, "stack");
+    if (stack[0] != '\0')
+        span->stack = gp_spans_text(set, stack);
+    return stack[0] != '\0' && span->stack == NULL ? -ENOMEM : 0;
+}
+
 static bool is_span(const json_t *object)
 {
     return gp_json_string(object, "trace")[0] != '\0' && gp_json_string(object, "span")[0] != '\0' &&
@@ -253,10 +261,7 @@ static int add_span(gp_spans_t *set, const json_t *object)
     if (json_is_true(json_object_get(object, "remote_parent")))
         span.flags |= GP_TREE_REMOTE_PARENT;
     gp_json_times(&span, object);
-    const char *stack = gp_json_string(object, "stack");
-    if (stack[0] != '\0' && (span.stack = gp_spans_text(set, stack)) == NULL)
-        return -ENOMEM;
-    if (read_work(set, &span, json_object_get(object, "request")) < 0 ||
+    if (gp_json_stack(set, &span, object) < 0 || read_work(set, &span, json_object_get(object, "request")) < 0 ||
         gp_json_fields(set, &span, json_object_get(object, "fields")) < 0)
         return -ENOMEM;
     return gp_spans_add(set, &span) != GP_NO_SPAN ? 0 : -ENOMEM;

@@ -159,7 +159,7 @@ static int put_own(gp_spans_t *set, pending_t *pending, const json_t *event)
     span->field_count = 0;
     if (gp_json_string(info, "etype")[0] != '\0')
         span->flags |= GP_TREE_FAILED;
-    if (span->process == GP_NO_SPAN || span->kind == NULL || span->name == NULL)
+    if (span->process == GP_NO_SPAN || span->kind == NULL || span->name == NULL || gp_json_stack(set, span, own) < 0)
         return -ENOMEM;
     return gp_json_fields(set, span, json_object_get(own, "fields"));
 }
@@ -180,7 +180,7 @@ static int put_names(gp_spans_t *set, gp_tree_span_t *span, const json_t *event)
 {
     const char *event_name = gp_json_string(event, "name");
     const json_t *info = json_object_get(event, "info");
-    char point[KEY_SIZE], name[1024];
+    char point[KEY_SIZE], name[1024]; // longer than any name is shown
     snprintf(point, sizeof(point), "%.*s", (int)(suffix_of(event_name) - event_name), event_name);
     name_of(name, sizeof(name), point, info);
     span->kind = gp_spans_text(set, kind_of(point, info));

@@ -10,18 +10,15 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "consumer/redis_url.h"
 #include "tree/sources.h"
 
-enum { PORT = 6379, PORT_MAX = 65535, TIMEOUT_S = 10, LIST_PART = 1000 };
+enum { TIMEOUT_S = 10, LIST_PART = 1000 };
 
 #define LIST "osprofiler_opt:"
 #define KEY  "osprofiler:"
 
-typedef struct address {
-    char host[256], user[256], password[256];
-    int port;
-    unsigned long database;
-} address_t;
+#define LOCAL "localhost"
 
 typedef struct redis {
     redisContext *context;
@@ -40,65 +37,23 @@ static int fail(const redis_t *redis, int result, const char *format, ...)
     return result;
 }
 
-// Copy what is before `end`, %41 as A. Returns whether it fits.
-static bool take(char *out, size_t size, const char *text, size_t len)
+// Options are of clients that write; but for the name of a master.
+static int read_address(const char *url, gp_redis_url_t *address)
 {
-    size_t used = 0;
-    for (size_t i = 0; i < len; i++) {
-        unsigned value;
-        if (used + 1 >= size)
-            return false;
-        if (text[i] == '%' && i + 2 < len && sscanf(text + i + 1, "%2x", &value) == 1) {
-            out[used++] = (char)value;
-            i += 2;
-        } else {
-            out[used++] = text[i];
-        }
-    }
-    out[used] = '\0';
-    return true;
-}
-
-// Returns 0 or -EINVAL.
-static int read_address(const char *url, address_t *address)
-{
-    const char *at = url + strlen("redis://"), *password_end = strrchr(at, '@'), *end;
-    *address = (address_t){.port = PORT};
-    if (password_end != NULL) {
-        const char *colon = memchr(at, ':', (size_t)(password_end - at));
-        const char *password = colon != NULL ? colon + 1 : at;
-        if (!take(address->password, sizeof(address->password), password, (size_t)(password_end - password)) ||
-            (colon != NULL && !take(address->user, sizeof(address->user), at, (size_t)(colon - at))))
-            return -EINVAL;
-        at = password_end + 1;
-    }
-    end = at[0] == '[' ? strchr(at, ']') : at + strcspn(at, ":/?"); // [::1]
-    if (end == NULL)
+    char plain[GP_URL_MAX + sizeof(LOCAL)];
+    bool is_sentinel = strncmp(url, "redis://", 8) != 0;
+    bool has_name = is_sentinel && strstr(url, "?sentinel_service_name=") != NULL;
+    size_t len = has_name ? strlen(url) : strcspn(url, "?");
+    if (len >= GP_URL_MAX)
         return -EINVAL;
-    if (at[0] == '[')
-        at++;
-    if (!take(address->host, sizeof(address->host), at, (size_t)(end - at)))
-        return -EINVAL;
-    if (address->host[0] == '\0')
-        snprintf(address->host, sizeof(address->host), "localhost");
-    if (*end == ']')
-        end++;
-    if (*end == ':') {
-        char *rest;
-        long port = strtol(end + 1, &rest, 10);
-        if (rest == end + 1 || port < 1 || port > PORT_MAX)
-            return -EINVAL;
-        address->port = (int)port;
-        end = rest;
+    memcpy(plain, url, len);
+    plain[len] = '\0';
+    char *at = strrchr(plain, '@'), *host = at != NULL ? at + 1 : strstr(plain, "://") + 3;
+    if (host[0] == '\0' || host[0] == '/' || host[0] == ':') {
+        memmove(host + strlen(LOCAL), host, strlen(host) + 1);
+        memcpy(host, LOCAL, strlen(LOCAL));
     }
-    if (*end == '/' && end[1] != '\0' && end[1] != '?') {
-        char *rest;
-        address->database = strtoul(end + 1, &rest, 10);
-        end = rest;
-    } else if (*end == '/') {
-        end++;
-    }
-    return *end == '\0' || *end == '?' ? 0 : -EINVAL;
+    return gp_redis_url(address, plain, is_sentinel);
 }
 
 // Send a command; the format is one of hiredis (%b: bytes and their number). Returns its reply, of the wanted type, or
@@ -122,25 +77,61 @@ static redisReply *ask(const redis_t *redis, int type, const char *format, ...)
     return NULL;
 }
 
-static int connect_to(redis_t *redis, const address_t *address)
+static int open_connection(redis_t *redis, const char *host, const char *port)
 {
     struct timeval timeout = {.tv_sec = TIMEOUT_S};
-    redisReply *reply;
-    redis->context = redisConnectWithTimeout(address->host, address->port, timeout);
+    if (redis->context != NULL)
+        redisFree(redis->context);
+    redis->context = redisConnectWithTimeout(host, atoi(port), timeout);
     if (redis->context == NULL)
         return -ENOMEM;
     if (redis->context->err != 0)
         return fail(redis, -ECONNREFUSED, "%s", redis->context->errstr);
     redisSetTimeout(redis->context, timeout);
-    if (address->password[0] != '\0') {
-        reply = address->user[0] != '\0'
-                    ? ask(redis, REDIS_REPLY_STATUS, "AUTH %s %s", address->user, address->password)
-                    : ask(redis, REDIS_REPLY_STATUS, "AUTH %s", address->password);
+    return 0;
+}
+
+static bool is_place(const redisReply *reply)
+{
+    return reply->elements == 2 && reply->element[0]->type == REDIS_REPLY_STRING &&
+           reply->element[1]->type == REDIS_REPLY_STRING;
+}
+
+// By the first Sentinel that answers.
+static int connect_to_master(redis_t *redis, const gp_redis_url_t *address)
+{
+    int result = -EHOSTUNREACH;
+    for (size_t i = 0; i < address->place_count && result != 0; i++) {
+        result = open_connection(redis, address->places[i].host, address->places[i].port);
+        redisReply *reply =
+            result == 0 ? redisCommand(redis->context, "SENTINEL get-master-addr-by-name %s", address->master) : NULL;
+        if (result == 0 && reply == NULL)
+            result = fail(redis, -EIO, "%s", redis->context->errstr);
+        else if (result == 0 && !is_place(reply))
+            result = fail(redis, -EHOSTUNREACH, "the Sentinel knows no master '%s'", address->master);
+        else if (result == 0)
+            result = open_connection(redis, reply->element[0]->str, reply->element[1]->str);
+        if (reply != NULL)
+            freeReplyObject(reply);
+    }
+    return result;
+}
+
+static int connect_to(redis_t *redis, const gp_redis_url_t *address)
+{
+    int result = address->master != NULL ? connect_to_master(redis, address)
+                                         : open_connection(redis, address->places[0].host, address->places[0].port);
+    redisReply *reply;
+    if (result != 0)
+        return result;
+    if (address->password != NULL && address->password[0] != '\0') {
+        reply = address->user != NULL ? ask(redis, REDIS_REPLY_STATUS, "AUTH %s %s", address->user, address->password)
+                                      : ask(redis, REDIS_REPLY_STATUS, "AUTH %s", address->password);
         if (reply == NULL)
             return -EACCES;
         freeReplyObject(reply);
     }
-    reply = ask(redis, REDIS_REPLY_STATUS, "SELECT %lu", address->database);
+    reply = ask(redis, REDIS_REPLY_STATUS, "SELECT %s", address->db != NULL ? address->db : "0");
     if (reply == NULL)
         return -EIO;
     freeReplyObject(reply);
@@ -249,13 +240,20 @@ static int read_wanted(redis_t *redis)
     return exists ? read_list(redis, key, strlen(key)) : read_all(redis);
 }
 
+bool gp_spans_is_redis(const char *source)
+{
+    return strncmp(source, "redis://", 8) == 0 || strncmp(source, "redis+sentinel://", 17) == 0 ||
+           strncmp(source, "redissentinel://", 16) == 0;
+}
+
 int gp_spans_read_redis(gp_spans_t *set, const char *url, gp_wanted_t wanted, char error[GP_SPANS_ERROR_SIZE])
 {
     redis_t redis = {.events = gp_events_create(set), .wanted = wanted, .error = error};
-    address_t address;
+    gp_redis_url_t address;
     int result = redis.events != NULL ? 0 : -ENOMEM;
     if (result == 0 && read_address(url, &address) < 0)
-        result = fail(&redis, -EINVAL, "is no redis://[:PASSWORD@]HOST[:PORT][/DB]");
+        result = fail(&redis, -EINVAL,
+                      "is no redis://[:PASSWORD@]HOST[:PORT][/DB] or redis+sentinel://HOST[:PORT]/NAME[/DB]");
     if (result == 0)
         result = connect_to(&redis, &address);
     if (result == 0)

@@ -177,8 +177,12 @@ static void complete(const gp_spans_t *set, gp_tree_span_t *there, const gp_tree
     there->work = work;
 }
 
-uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *span)
+uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *given)
 {
+    gp_tree_span_t shortened = *given;
+    const gp_tree_span_t *span = &shortened;
+    if (gp_span_shorten(set, &shortened) < 0)
+        return GP_NO_SPAN;
     uint32_t there = gp_spans_find(set, span->trace, span->id), flags = 0;
     if (there != GP_NO_SPAN && is_same(set, &set->items[there], span)) {
         complete(set, &set->items[there], span);

@@ -133,9 +133,13 @@ uint32_t gp_spans_process(gp_spans_t *set, const char *service, const char *host
 uint32_t gp_spans_trace(gp_spans_t *set, gp_id128_t id, const char *text);
 
 // Add a span, or complete the one that is there already from another source.
-//   span: its texts are the set's.
+//   given: its texts are the set's.
 // Returns its number, or GP_NO_SPAN when memory is short.
-uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *span);
+uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *given);
+
+// Let a name be no longer than a line has room for; all of it is then in a field: what has it already, or `name`. By
+// gp_spans_add(). Returns 0 or -ENOMEM.
+int gp_span_shorten(gp_spans_t *set, gp_tree_span_t *span);
 
 // Find a span. A 64-bit id also finds the UUID that ends in it, and the other way round.
 uint32_t gp_spans_find(const gp_spans_t *set, uint32_t trace, gp_id128_t id);

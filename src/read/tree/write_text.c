@@ -97,21 +97,24 @@ static void put_clocks(const gp_tree_view_t *view, FILE *out)
     }
 }
 
-// What each service is of the critical path of the first root.
+// What each service is of the critical paths of all roots: as much as the spans with a `*` have by themselves.
 static void put_shares(const gp_tree_view_t *view, FILE *out)
 {
     const gp_spans_t *set = view->set;
     uint64_t *sums = calloc(set->process_count + 1, sizeof(*sums)), total = 0;
+    uint32_t roots = 0;
     if (sums == NULL)
         return; // a summary only
     for (uint32_t i = 0; i < view->trace->count; i++) {
         const gp_tree_span_t *span = gp_tree_at(view, i);
-        if (i > 0 && span->depth == 0)
-            break;
+        roots += span->depth == 0;
         sums[span->process] += span->critical_ns;
         total += span->critical_ns;
     }
-    fputs("\n  critical path, own time by service:", out);
+    if (roots > 1)
+        fprintf(out, "\n  critical paths of %" PRIu32 " roots, own time by service:", roots);
+    else
+        fputs("\n  critical path, own time by service:", out);
     for (size_t i = 0; i < set->process_count && total > 0; i++) {
         uint64_t sum = 0;
         for (size_t j = 0; j < set->process_count; j++)

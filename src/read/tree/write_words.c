@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/secret.h"
 #include "export/text.h"
 #include "tree/write.h"
 
@@ -98,11 +100,9 @@ static void put_quoted(FILE *out, const char *text)
 // A password stays where it is.
 static void put_source(FILE *out, const char *source)
 {
-    const char *at = strncmp(source, "redis://", 8) == 0 ? strrchr(source, '@') : NULL;
-    char text[512];
-    if (at != NULL)
-        snprintf(text, sizeof(text), "redis://:PASSWORD%s", at);
-    put_quoted(out, at != NULL ? text : source);
+    char *shown = gp_secret_masked(source, "PASSWORD");
+    put_quoted(out, shown != NULL ? shown : "...");
+    free(shown);
 }
 
 void gp_tree_put_command(FILE *out, const char *id, const char *const *sources, size_t source_count)

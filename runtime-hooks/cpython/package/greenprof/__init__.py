@@ -18,6 +18,7 @@ import inspect
 import itertools
 import marshal
 import os
+import re
 import tempfile
 import warnings
 
@@ -345,7 +346,19 @@ def _is_chosen(context):
         return not asked and not _greenprof.context_write("greenprof", ("1" * 32, 0, "", "", 0, False))
     if policy.startswith("1/") and policy[2:].isdigit() and int(policy[2:]) > 0:
         return next(_requests) % int(policy[2:]) == 0
-    return policy == "always" or policy.startswith("slower=")
+    return policy == "always" or _least_ns(policy) is not None
+
+
+def _least_ns(policy):
+    """What a request must take by the policy slower=; None: it is another policy, or none at all."""
+    match = re.fullmatch(r"slower=((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(s|ms|us|ns)", policy or "")
+    return float(match[1]) * {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}[match[2]] if match else None
+
+
+def _is_kept(context, ns):
+    """Is the file of a request that was chosen and took so long to be written? A signed one's is, however long it took."""
+    least = _least_ns(_policy or os.environ.get("GREENPROF_POLICY"))
+    return least is None or ns >= least or (context is not None and context.profile)
 
 
 _CONTEXT_HEADERS = frozenset(("traceparent", "tracestate", "x-trace-info", "x-trace-hmac", "x-greenprof-context"))

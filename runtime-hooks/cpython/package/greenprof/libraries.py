@@ -11,7 +11,7 @@ of an address neither user nor query. urllib3 (and requests, which is built on i
 other side, where oslo_messaging's dispatcher begins a request below the call.
 
 Points of OSProfiler are spans of the same trace and, in OSProfiler's own store, of the same id: `greenprof trace show` shows
-both as one, and OSProfiler's driver goes on as before.
+both as one, and OSProfiler's driver goes on as before. A statement that both are told of by SQLAlchemy is one span.
 """
 import contextlib
 import contextvars
@@ -58,6 +58,41 @@ def _replace(owner, attribute, make):
     original = getattr(owner, attribute)
     setattr(owner, attribute, functools.wraps(original)(make(original)))
     return lambda: setattr(owner, attribute, original)
+
+
+_statement = contextvars.ContextVar("greenprof_statement", default=None)  # (its text, the span of who told of it first)
+
+
+class _Shared:
+    """A statement's span in the hands of who told of it second: who told first ends it."""
+
+    def __init__(self, span):
+        self.id = span.id
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+    def fail(self, *error):
+        pass
+
+
+def _begin_once(statement, begin):
+    """The span of a statement that is about to be executed: a new one, or that of another listener of the same execution."""
+    told = _statement.get()
+    if told is not None and told[0] == statement and told[1].id is not None and told[1].id == greenprof.current_span():
+        return _Shared(told[1])
+    span = begin().begin()
+    _statement.set((statement, span))
+    return span
+
+
+def _end_once(span):
+    told = _statement.get()
+    if told is not None and told[1] is span:
+        _statement.set(None)
 
 
 def _is_wanted():
@@ -109,7 +144,7 @@ _POINTS = {"wsgi": "rest_dispatch", "db": "database", "http": "rest_call", "requ
 
 
 def _begin_point(profiler, name, info, is_first):
-    """The span of a point. The first in a process is a request, below the caller's point, if nothing is open."""
+    """The span of a point, begun. The first in a process is a request, below the caller's point, if nothing is open."""
     kind = _POINTS.get(name) or ("task" if name != "rpc" else "rpc_dispatch" if is_first else "rpc_call")
     told = info if isinstance(info, dict) else {}
     request, function = (told.get(key) if isinstance(told.get(key), dict) else {} for key in ("request", "function"))
@@ -118,15 +153,17 @@ def _begin_point(profiler, name, info, is_first):
     fields = {} if statement is None else {"db.statement": str(statement)}
     if statement is not None:
         text = "db " + _verb(str(statement), "execute")
+        if not is_first or _is_wanted():
+            return _begin_once(str(statement), lambda: greenprof.span(kind, text, **fields))
     if not is_first or _is_wanted():
-        return greenprof.span(kind, text, **fields)
+        return greenprof.span(kind, text, **fields).begin()
     parent = uuid.UUID(str(profiler.get_id()))
     base = uuid.UUID(str(profiler.get_base_id()))
     if parent == base:
-        return greenprof.span(kind, text, trace=base.hex, remote_parent=0, **fields)
+        return greenprof.span(kind, text, trace=base.hex, remote_parent=0, **fields).begin()
     if parent.int >> 64:
         fields["osprofiler.parent"] = str(parent)
-    return greenprof.span(kind, text, trace=base.hex, remote_parent=parent.int & 0xFFFFFFFFFFFFFFFF, **fields)
+    return greenprof.span(kind, text, trace=base.hex, remote_parent=parent.int & 0xFFFFFFFFFFFFFFFF, **fields).begin()
 
 
 def _osprofiler():
@@ -137,7 +174,6 @@ def _osprofiler():
             points = self.__dict__.setdefault("greenprof_points", [])
             try:
                 span = _begin_point(self, name, info, not points)
-                span.__enter__()
             except ValueError:  # a trace whose id is no UUID
                 span = None
             points.append(span)
@@ -154,6 +190,7 @@ def _osprofiler():
                 if span is not None:
                     if info and info.get("etype"):
                         span.fail(str(info["etype"]), str(info.get("message", "")))
+                    _end_once(span)
                     span.__exit__(None, None, None)
         return stop
 
@@ -198,14 +235,14 @@ def _begin_statement(connection, cursor, statement, parameters, context, execute
     if context is None or not _is_wanted():
         return
     system = connection.dialect.name
-    context.greenprof_span = greenprof.span("database", f"{system} {_verb(statement, 'execute')}",
-                                            **{"db.system": system, "db.statement": statement})
-    context.greenprof_span.__enter__()
+    context.greenprof_span = _begin_once(statement, lambda: greenprof.span(
+        "database", f"{system} {_verb(statement, 'execute')}", **{"db.system": system, "db.statement": statement}))
 
 
 def _end_statement(connection, cursor, statement, parameters, context, executemany):
     span = context.__dict__.pop("greenprof_span", None) if context is not None else None
     if span is not None:
+        _end_once(span)
         span.__exit__(None, None, None)
 
 
@@ -214,6 +251,7 @@ def _fail_statement(failure):
     span = context.__dict__.pop("greenprof_span", None) if context is not None else None
     if span is not None:
         error = failure.original_exception
+        _end_once(span)
         span.__exit__(type(error), error, None)
 
 

@@ -18,7 +18,8 @@ class Middleware:
     choose:    called with the environ; a request is profiled where it says so (default: every one)
     options:   of greenprof.Profile: frequency, clock, mode, ...
 
-    Where there are keys, or a policy (doc/wire.md), these come first: with keys alone, only signed requests are profiled.
+    Where there are keys, or a policy (doc/wire.md), these come first: with keys alone, only signed requests are profiled; of those
+    that are faster than slower= says, no file is written.
 
     Files are written by a thread of greenprof's own (Profile.finish()). Whatever goes wrong with a profile is written to
     wsgi.errors, that of a file with a request that comes later; requests do not notice.
@@ -32,15 +33,15 @@ class Middleware:
         self.numbers = itertools.count(1)
 
     def __call__(self, environ, start_response):
-        profile = self._start(environ)
+        begun, profile = time.monotonic_ns(), self._start(environ)
         if profile is None:
             return self.application(environ, start_response)
         try:
             body = self.application(environ, start_response)
             whole = isinstance(body, (list, tuple))  # servers know its length then
-            return (_Whole if whole else _Stream)(body, lambda: self._end(profile, environ))
+            return (_Whole if whole else _Stream)(body, lambda: self._end(profile, environ, begun))
         except BaseException:
-            self._end(profile, environ)
+            self._end(profile, environ, begun)
             raise
 
     def _start(self, environ):
@@ -55,9 +56,12 @@ class Middleware:
         except Exception as error:  # the request matters more
             _complain(environ, error)
 
-    def _end(self, profile, environ):
+    def _end(self, profile, environ, begun):
         try:
-            profile.finish(os.path.join(self.directory, self._name(environ)))
+            if greenprof._is_kept(_context(environ), time.monotonic_ns() - begun):
+                profile.finish(os.path.join(self.directory, self._name(environ)))
+            else:
+                profile.stop()
             if environ.get("HTTP_TRACEPARENT"):
                 greenprof.set_trace(None)  # the next request on this connection has one of its own, or none
             greenprof.flush(0)

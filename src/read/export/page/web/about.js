@@ -8,6 +8,7 @@ const UNKNOWN_FRAMES = [
     ["[truncated]", "deeper than what a sample holds: the frames nearest to the root are missing"],
     ["[incomplete]", "the walk of the stack gave up early"],
     ["[lost function]", "the function's name is not known"],
+    ["[signal blocked]", "the program blocked the sampling signal without the C library: where the time went is not known"],
     ["[not sampled]", "time that passed, but that no sample tells the stack of"],
     ["[no samples]", "time of what was never sampled"],
     ["[tree full]", "stacks that there was no room for"],
@@ -126,14 +127,14 @@ class AboutView {
 
     losses() {
         const { counters, not_known, totals } = this.app.store.head, sorted = [...counters].sort((a, b) => Number(b[3]) - Number(a[3]));
-        const losses = counters.filter((one) => one[3]).length;
+        const losses = counters.filter((one) => one[3]).length, none = not_known.length === 0 ? "Nothing was lost: no" : "No";
         const rows = sorted.map(([name, value, meaning, isLoss]) =>
             el("tr", {}, el("td", { class: isLoss ? "left warn key" : "left key", text: (isLoss ? "loss: " : "") + name }),
                el("td", { text: countText(value) }),
                el("td", { class: "left", text: meaning || (COUNTER_MEANINGS[name] ?? "") })));
         return [el("h2", { text: "Losses and counters" }),
                 ...not_known.map((text) => el("p", { class: "warn", text: `Not known: ${text}.` })),
-                el("p", { class: "losses", text: losses === 0 ? "Nothing was lost: no counter of losses is above 0."
+                el("p", { class: "losses", text: losses === 0 ? `${none} counter of losses is above 0.`
                     : `${losses} counter${losses === 1 ? "" : "s"} of losses above 0. They are of the whole capture.` }),
                 ...(totals.own_ppm > 0 ? [el("p", { class: "own", text: this.ownCost(totals.own_ppm) })] : []),
                 ...(rows.length === 0 ? [] : [el("table", {}, el("caption", { class: "offscreen", text: "counters" }), el("thead", {}, el("tr", {},

@@ -86,6 +86,8 @@ class HeatmapView {
             return null;
         if (head.heat)
             return "No coroutine had to wait before it ran: there is no delay to draw.";
+        if (activity.start.length === 0 && head.tick_ns > 0)
+            return "No coroutine was seen to be switched in this recording: there are no delays of coroutines.";
         return activity.start.length === 0
             ? "This file does not say when coroutines ran, so that nothing is known of their delays.\n" +
               "Record the program with greenprof run -o FILE PROGRAM."

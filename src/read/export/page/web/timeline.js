@@ -90,6 +90,9 @@ class TimelineView {
     }
 
     empty() {
+        if (this.store.activity.start.length === 0 && this.store.span.start.length === 0 && this.store.head.tick_ns > 0)
+            return "No coroutine was seen to be switched in this recording: threads by themselves have no timeline here.\n" +
+                "greenprof runtimes PROGRAM says which runtimes are known.";
         if (this.store.activity.start.length === 0 && this.store.span.start.length === 0)
             return "This file does not say when coroutines ran: it was made from a profile, or the switches of its runtime were not recorded.\n" +
                 "Record the program with greenprof run -o FILE PROGRAM: greenprof flamegraph FILE -o out.html then has a timeline.";

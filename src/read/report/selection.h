@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which parts of a capture a report is about.
+// What is chosen of a capture: whose samples, and which stacks of them.
 #pragma once
 
 #include <regex.h>

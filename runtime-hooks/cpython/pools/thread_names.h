@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// What threading.Thread calls its threads: the names of the threads here, too. The program's threads are called by
+// the kernel as they are.
+//
+// Model: a thread that begins says who it is (Thread._set_native_id), and so does one that is renamed. Both are found
+// replaced once `_thread` starts a thread with `threading` imported, whether or not the package greenprof is. Green
+// threads that threading knows after a monkey patch are no threads; the main one, a thread that threading has not
+// started ("Dummy-1"), keeps the kernel's name.
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "coro/coro_name.h"
+
+// Before Python starts: the wrapper is put in place when the module `_thread` is made.
+void gp_thread_names_prepare(void);
+
+// In a running Python, the interpreter lock held: threads that run already are named. Idempotent.
+void gp_thread_names_watch(void);
+
+// See gp_language_t.thread_name.
+bool gp_thread_names_waiting(pid_t tid, char name[GP_CORO_NAME_SIZE]);

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+// The functions by which the program becomes another one, or begins one.
+#pragma once
+
+// Look glibc's own up: later the loader's lock may be held by others, or the caller be in a handler.
+void gp_exec_resolve(void);

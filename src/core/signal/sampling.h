@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// What the collector's side tells the sampling signal's handler, and the way back: switches, and the wake-up.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+// Set by src/core/collect/sampler.c before the first timer is armed.
+extern _Atomic bool gp_handler_sampling
+    __attribute__((visibility("hidden"))); // false: signals still under way are counted and ignored
+extern _Atomic unsigned gp_handler_depth;  // frames kept of a stack, 2..GP_UNWIND_DEPTH_DEFAULT
+
+extern _Atomic int gp_handler_native; // not 0: native frames are shown among those of a language runtime
+
+// Wake the collector: set by src/core/collect/collector.c; must be safe in a handler.
+extern void (*gp_handler_kick)(void);
