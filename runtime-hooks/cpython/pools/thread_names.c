@@ -11,7 +11,7 @@
 #include "coro/coro_name.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
-#include "greenlet/greenlet.h"
+#include "greenlet/greenlet_run.h"
 #include "interpreter/api.h"
 #include "interpreter/task_step.h"
 #include "pools/pool_calls.h"
