@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # One fuzz target a parser.
-foreach(part buckets helpers index maps memory)
+foreach(part buckets descriptors helpers index maps memory)
   list(APPEND fuzz_parts ${PROJECT_SOURCE_DIR}/src/base/${part}.c)
 endforeach()
 foreach(part compressed debug_file demangle demangle_d dwarf dwarf_abbrev dwarf_ahead dwarf_files dwarf_flatten dwarf_form dwarf_functions
@@ -12,9 +12,9 @@ file(GLOB fuzz_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/read/symbol/*
 greenprof_fuzz_parts(symbol PARTS ${fuzz_parts} HEADERS ${fuzz_headers} INCLUDES ${PROJECT_SOURCE_DIR}/src/read)
 
 # elf opens no files by names out of the input, and debug_info none but its own; maps reads the input in place of /proc's file.
-set(wrap_elf -Wl,--wrap=open)
+set(wrap_elf -Wl,--wrap=open,--wrap=syscall)
 set(wrap_debug_info -Wl,--wrap=gp_elf_open)
-set(wrap_maps -Wl,--wrap=open,--wrap=read)
+set(wrap_maps -Wl,--wrap=syscall,--wrap=read)
 set(libraries_names ${GREENPROF_D_OBJECT})
 foreach(target elf debug_info debug_line packed names perf_map maps)
   greenprof_fuzz(symbol ${target} SOURCE fuzz/fuzz_${target}.c CORPUS corpus/${target} RUNS 10000 LONGEST 16384 REPLAY gp_read

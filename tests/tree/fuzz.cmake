@@ -2,10 +2,10 @@
 # The readers of `greenprof trace`. Of the sources only those that read what others wrote: no captures, no network.
 set(tree ${PROJECT_SOURCE_DIR}/src/read/tree)
 foreach(part spans tree clocks critical read_json read_osprofiler read_profile
-        write_words write_text write_json write_dot write_chrome write_html write_rally)
+        short_name write_words write_text write_json write_dot write_chrome write_html write_rally)
   list(APPEND fuzz_parts ${tree}/${part}.c)
 endforeach()
-foreach(part base/index base/memory read/export/json_text read/export/text read/export/xml)
+foreach(part base/index base/memory base/secret read/export/json_text read/export/text read/export/xml)
   list(APPEND fuzz_parts ${PROJECT_SOURCE_DIR}/src/${part}.c)
 endforeach()
 file(GLOB fuzz_headers CONFIGURE_DEPENDS ${tree}/*.h)

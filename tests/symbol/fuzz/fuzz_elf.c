@@ -9,12 +9,20 @@
 #include "symbol/symbol_table.h"
 
 int __wrap_open(const char *path, int flags, ...);
+long __wrap_syscall(long number, ...);
 
 // The names of files in the input are the fuzzer's: none is opened.
 int __wrap_open(const char *path, int flags, ...)
 {
     (void)path;
     (void)flags;
+    errno = ENOENT;
+    return -1;
+}
+
+long __wrap_syscall(long number, ...)
+{
+    (void)number;
     errno = ENOENT;
     return -1;
 }
