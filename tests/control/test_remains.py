@@ -23,7 +23,8 @@ OF_PYTHON = {
     "on_init", "on_step", "on_wakeup", "on_set_name",  # of asyncio's tasks
     "settrace", "gettrace",  # of greenlet
     "on_pop", "on_poll",     # of hubs
-    "on_create",             # of modules that are imported
+    "on_create", "on_create_builtin", "on_exec", "on_exec_builtin",  # of modules that are imported
+    "on_start",              # of threads: they are called what threading.Thread calls them
     "look_at_modules",       # a word of the interpreter's ring of calls: it was made already
 }
 SWITCHES = {"on_main_switch", "on_other_switch", "on_initialstub"}  # put back once 1,000 switches came by that nothing looked at

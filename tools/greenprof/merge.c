@@ -56,6 +56,6 @@ int gp_command_merge(const gp_arguments_t *arguments)
         return gp_usage_error("merge", "missing --output");
     if (arguments->output[0] == '\0' || strcmp(arguments->output, "-") == 0)
         return gp_fail("-o", "a capture needs a file with a name");
-    int result = gp_output_guarded(arguments->output, merge_into, &copy);
+    int result = gp_output_guarded_named(arguments->output, merge_into, &copy);
     return result < 0 ? gp_fail(arguments->output, "%s", strerror(-result)) : result;
 }

@@ -38,11 +38,12 @@ static void hold_signals(int how)
     sigprocmask(how, &signals, NULL);
 }
 
-int gp_output_guarded(const char *path, int (*write)(gp_output_t *, void *), void *context)
+static int output_guard(const char *path, int (*open)(gp_output_t *, const char *), int (*write)(gp_output_t *, void *),
+                        void *context)
 {
     gp_output_t output;
     hold_signals(SIG_BLOCK);
-    int result = gp_output_open(&output, path);
+    int result = open(&output, path);
     if (result == 0) {
         clean_up_on_signals(output.temporary);
         hold_signals(SIG_UNBLOCK);
@@ -56,6 +57,16 @@ int gp_output_guarded(const char *path, int (*write)(gp_output_t *, void *), voi
     }
     hold_signals(SIG_UNBLOCK);
     return result;
+}
+
+int gp_output_guarded(const char *path, int (*write)(gp_output_t *, void *), void *context)
+{
+    return output_guard(path, gp_output_open, write, context);
+}
+
+int gp_output_guarded_named(const char *path, int (*write)(gp_output_t *, void *), void *context)
+{
+    return output_guard(path, gp_output_open_named, write, context);
 }
 
 int gp_output_check(const char *path, const char *const *inputs, size_t count)

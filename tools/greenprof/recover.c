@@ -102,7 +102,7 @@ static int recover(job_t *job, bool is_asked)
     }
     if (!job->recovery.summary.ended)
         take_rings(job);
-    int result = gp_output_guarded(job->output, write_recovered, job);
+    int result = gp_output_guarded_named(job->output, write_recovered, job);
     if (result < 0)
         return gp_fail(job->output, "%s", strerror(-result));
     if (result == 0)

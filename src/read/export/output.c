@@ -102,9 +102,9 @@ static int make_link(const char *name, int fd)
     return linkat(AT_FDCWD, place_of(fd, place), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
-static int open_temporary(gp_output_t *output, mode_t mode)
+static int open_temporary(gp_output_t *output, mode_t mode, bool is_named)
 {
-    int fd = open_nameless(output->path, mode);
+    int fd = is_named ? -1 : open_nameless(output->path, mode);
     output->is_nameless = fd >= 0;
     if (fd < 0)
         fd = with_temporary_name(output, make_file, (int)mode);
@@ -131,7 +131,7 @@ static char *final_path(const char *path)
     return real;
 }
 
-static int open_path(gp_output_t *output, const char *path)
+static int open_path(gp_output_t *output, const char *path, bool is_named)
 {
     struct stat status;
     mode_t mode = 0666;
@@ -147,7 +147,7 @@ static int open_path(gp_output_t *output, const char *path)
             return -errno;
         mode = status.st_mode & 0777;
     }
-    return open_temporary(output, mode);
+    return open_temporary(output, mode, is_named);
 }
 
 // The stream of the process that a path names, or -1: where it goes to a file, that one must not be replaced.
@@ -158,7 +158,7 @@ static int stream_named(const char *path)
     return strcmp(path, "/dev/stderr") == 0 ? STDERR_FILENO : -1;
 }
 
-int gp_output_open(gp_output_t *output, const char *path)
+static int output_open(gp_output_t *output, const char *path, bool is_named)
 {
     int result, stream = stream_named(path);
     memset(output, 0, sizeof(*output));
@@ -167,10 +167,20 @@ int gp_output_open(gp_output_t *output, const char *path)
     else if (path[0] == '\0')
         result = -ENOENT;
     else
-        result = open_path(output, path);
+        result = open_path(output, path, is_named);
     if (result < 0)
         gp_output_abort(output);
     return result;
+}
+
+int gp_output_open(gp_output_t *output, const char *path)
+{
+    return output_open(output, path, false);
+}
+
+int gp_output_open_named(gp_output_t *output, const char *path)
+{
+    return output_open(output, path, true);
 }
 
 int gp_output_commit(gp_output_t *output)

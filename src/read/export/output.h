@@ -22,6 +22,9 @@ typedef struct gp_output {
 // Open an output. Returns 0 or a negative errno value (-EISDIR, -ENOENT, -EACCES, -ENOSPC, ...).
 int gp_output_open(gp_output_t *output, const char *path);
 
+// The same for what is written by the file's name: `temporary` is there at once.
+int gp_output_open_named(gp_output_t *output, const char *path);
+
 // Flush, close and give the file its name. Returns 0 or a negative errno value; the temporary file is then gone.
 int gp_output_commit(gp_output_t *output);
 

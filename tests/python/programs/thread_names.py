@@ -25,7 +25,7 @@ def calls_the_kernel():
 
 
 threads = [threading.Thread(target=burn, name=name) for name in ("db-writer", "a name of more than 23 bytes, number 42", "gr\u00fcn")]
-threads += [threading.Thread(target=renames_itself, name="first"), threading.Thread(target=burn, args=(1,), name="short-lived")]
+threads += [threading.Thread(target=renames_itself, name="first"), threading.Thread(target=burn, args=(20,), name="short-lived")]
 for thread in threads:
     thread.start()
 other = threading.Thread(target=burn, args=(80,), name="before")
