@@ -23,7 +23,7 @@ static inline int gp_regular_file_of(int seen)
         return -errno;
     if (!S_ISREG(status.st_mode))
         return -ENOEXEC;
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", seen);
+    snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", seen);
     int fd = gp_descriptor_open(AT_FDCWD, link, O_RDONLY | O_NONBLOCK, 0);
     return fd >= 0 ? fd : -errno;
 }

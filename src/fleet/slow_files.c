@@ -322,7 +322,7 @@ int gp_slow_files_recovered(const capture_t *capture, gp_captures_t *captures)
     int fd = openat(means->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), result = fd < 0 ? -errno : 0;
     if (result < 0)
         return result;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
     result = gp_recovery_write(means->recovery, means->fd, path);
     if (result == 0)
         result = gp_captures_add(captures, fd, capture->batch->capture);

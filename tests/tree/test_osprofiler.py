@@ -45,6 +45,7 @@ class OSProfiler(Trace):
     @classmethod
     def setUpClass(cls):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.folder = folder
         cls.server = cls.enterClassContext(Redis(folder, "--requirepass", "pass/word"))
         cls.client = redis.StrictRedis(host="127.0.0.1", port=cls.server.port, password=cls.server.password)
         cls.url = cls.server.url + "/0"
@@ -94,7 +95,7 @@ class OSProfiler(Trace):
             port, = helpers.free_ports(1)
             path = self.put(f"sentinel-{port}.conf", f"port {port}\nbind 127.0.0.1\nsentinel monitor {name} 127.0.0.1 {self.server.port} 1\n"
                                                      f"sentinel auth-pass {name} {self.server.password}\n")
-            process = subprocess.Popen(["redis-server", path, "--sentinel", "--dir", self.home.name, "--logfile", "sentinel.log"],
+            process = subprocess.Popen(["redis-server", path, "--sentinel", "--dir", self.folder, "--logfile", "sentinel.log"],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
             self.addCleanup(lambda: (process.kill(), process.wait()))
             while process.poll() is None:

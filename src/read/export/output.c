@@ -51,7 +51,7 @@ static char *temporary_name(const char *path)
 
 static const char *place_of(int fd, char place[PLACE_SIZE])
 {
-    snprintf(place, PLACE_SIZE, "/proc/self/fd/%d", fd);
+    snprintf(place, PLACE_SIZE, "/proc/thread-self/fd/%d", fd);
     return place;
 }
 
