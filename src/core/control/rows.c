@@ -119,11 +119,9 @@ int gp_control_rows(uint64_t *rows, uint64_t *coroutines)
     gp_descriptor_low_begins();
     int fd = gp_descriptor_lift(memfd_create("greenprof", MFD_CLOEXEC)), error = fd < 0 ? -errno : 0;
     piece_t *piece = calloc(1, sizeof(*piece));
-    if (error == 0 && piece == NULL)
-        error = -ENOMEM;
     *rows = 0;
     if (error == 0)
-        error = write_all(fd, piece, rows);
+        error = piece != NULL ? write_all(fd, piece, rows) : -ENOMEM;
     *coroutines = piece != NULL ? piece->coroutines : 0;
     free(piece);
     if (error == 0)
