@@ -63,7 +63,10 @@ PROF_API int dup2(int from, int to)
     close_lets_low_ones_by();
     return close_ends((int)gp_raw_answer(gp_raw_call(SYS_dup2, from, to, 0, 0, 0)));
 #else
-    return from == to ? (fcntl(from, F_GETFD) < 0 ? -1 : to) : dup3(from, to, 0);
+    if (from == to)
+        return fcntl(from, F_GETFD) < 0 ? -1 : to;
+    close_lets_low_ones_by();
+    return close_ends((int)gp_raw_answer(gp_raw_call(SYS_dup3, from, to, 0, 0, 0)));
 #endif
 }
 
