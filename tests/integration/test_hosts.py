@@ -253,7 +253,8 @@ class Signals(check.Case):
             for engine in "perf", "cpu", "monotonic":
                 run = self.profile(["host_signals", what], hz=1000, options=["--engine", engine])
                 own = run.folded().own()
-                self.near(f"{what}, {engine}", own["[signal blocked]"], run.truth.functions["work_handler"], 0.1, 0.01)
+                self.near(f"{what}, {engine}", own["[signal blocked]"], run.truth.functions["work_handler"], 0.1,
+                          0.01 if engine == "perf" else 0.04)
 
     def test_smallest_alternate_stack(self):
         """A thread is sampled, whatever alternate stack it has. Before: no sample of it."""
@@ -267,7 +268,9 @@ class Signals(check.Case):
             for engine in "perf", "cpu", "monotonic":
                 run = self.profile(["host_signals", what], hz=1000, options=["--engine", engine])
                 held, own = float(run.truth.values["HELD"][0][0]), run.folded().own()
-                self.near(f"{what}, {engine}: blocked", own["[signal blocked]"], held, 0.1, 0.01)
+                # Ten blocks; other engines than perf know when a signal was due to within a tick of the kernel's.
+                slack = 0.01 if engine == "perf" else 10 * 0.004
+                self.near(f"{what}, {engine}: blocked", own["[signal blocked]"], held, 0.1, slack)
                 self.at_most(f"{what}, {engine}: let through", run.folded().inclusive()["let_through"], 0.02 * held)
 
     def test_shortly_held_back(self):

@@ -7,10 +7,6 @@
 #include "signal/clock_engine.h"
 #include "signal/sampling.h"
 
-// Where greenprof's own code is: what is sampled there in the program's threads is what its hooks cost. 0 bytes:
-// unknown.
-extern _Atomic uintptr_t gp_handler_own_code, gp_handler_own_bytes;
-
 // Installed with SA_SIGINFO | SA_RESTART | SA_ONSTACK. Keeps errno. Bounded work.
 void gp_handler(int signal_number, siginfo_t *info, void *context);
 

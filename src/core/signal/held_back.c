@@ -6,6 +6,7 @@
 #include "base/peek.h"
 #include "signal/call_number.h"
 #include "signal/clock_engine.h"
+#include "signal/sampling.h"
 
 enum { DELIVERY_NS = 50000, HANDLERS = 2 }; // that a signal takes to come; and the handler's own time, before and after
 
@@ -31,6 +32,15 @@ static bool held_has(uintptr_t set, int number, bool otherwise)
     return set != 0 && gp_peek(set, &bits, sizeof(bits)) ? bits >> (number - 1) & 1 : otherwise;
 }
 
+// Is the call one of greenprof's own (signal/spare_stack.h)? Its block is part of what a hook takes. Source: glibc's
+// syscall(3) keeps nothing on the stack.
+static bool held_by_us(const greg_t *registers)
+{
+    uintptr_t caller, lo = atomic_load_explicit(&gp_handler_own_code, memory_order_relaxed);
+    return gp_peek((uintptr_t)registers[REG_RSP], &caller, sizeof(caller)) &&
+           caller - lo < atomic_load_explicit(&gp_handler_own_bytes, memory_order_relaxed);
+}
+
 // rt_sigprocmask has just let it through. Source: syscall(2): the arguments are still in their registers.
 static bool held_by_mask(const greg_t *registers, const ucontext_t *context, int number, bool is_late)
 {
@@ -43,7 +53,7 @@ static bool held_by_mask(const greg_t *registers, const ucontext_t *context, int
     if (!held_has(old, number, is_late))
         return false;
     bool lets_through = old == set || held_has(set, number, how == SIG_SETMASK) == (how == SIG_UNBLOCK);
-    return lets_through && gp_call_number(context, &call) && call == SYS_rt_sigprocmask;
+    return lets_through && gp_call_number(context, &call) && call == SYS_rt_sigprocmask && !held_by_us(registers);
 }
 
 // The frame of a handler that has returned to this place is still below the stack pointer: nothing has been there
