@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     printf("TICKS %d\n", (int)ticks);
     EXPECT(own);
     truth_print_total();
-    if (strcmp(argv[1], "ignore") != 0 && (ticks < 40 || ticks > 130))
+    if (strcmp(argv[1], "ignore") != 0 && (ticks < 10 || ticks > 130))
         return 5;
     return 0;
 }

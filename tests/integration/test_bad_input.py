@@ -106,7 +106,7 @@ class Owners(check.Case):
                 capture = run.capture()
                 self.check_health(capture)
                 self.assertEqual(capture.end, 0)
-                self.near("work_own", run.folded().inclusive()["work_own"], run.truth.functions["work_own"], 0.03)
+                self.near("work_own", run.folded().inclusive()["work_own"], run.truth.functions["work_own"], 0.03, 0.02)
 
     def test_no_signal_left(self):
         """The host handles every signal there is: the capture ends there, and says so."""
