@@ -6,7 +6,6 @@
 #include "base/peek.h"
 #include "signal/call_number.h"
 #include "signal/clock_engine.h"
-#include "signal/sampling.h"
 
 enum { DELIVERY_NS = 50000, HANDLERS = 2 }; // that a signal takes to come; and the handler's own time, before and after
 
@@ -32,15 +31,6 @@ static bool held_has(uintptr_t set, int number, bool otherwise)
     return set != 0 && gp_peek(set, &bits, sizeof(bits)) ? bits >> (number - 1) & 1 : otherwise;
 }
 
-// Is the call one of greenprof's own (signal/spare_stack.h)? Its block is part of what a hook takes. Source: glibc's
-// syscall(3) keeps nothing on the stack.
-static bool held_by_us(const greg_t *registers)
-{
-    uintptr_t caller, lo = atomic_load_explicit(&gp_handler_own_code, memory_order_relaxed);
-    return gp_peek((uintptr_t)registers[REG_RSP], &caller, sizeof(caller)) &&
-           caller - lo < atomic_load_explicit(&gp_handler_own_bytes, memory_order_relaxed);
-}
-
 // rt_sigprocmask has just let it through. Source: syscall(2): the arguments are still in their registers.
 static bool held_by_mask(const greg_t *registers, const ucontext_t *context, int number, bool is_late)
 {
@@ -53,7 +43,7 @@ static bool held_by_mask(const greg_t *registers, const ucontext_t *context, int
     if (!held_has(old, number, is_late))
         return false;
     bool lets_through = old == set || held_has(set, number, how == SIG_SETMASK) == (how == SIG_UNBLOCK);
-    return lets_through && gp_call_number(context, &call) && call == SYS_rt_sigprocmask && !held_by_us(registers);
+    return lets_through && gp_call_number(context, &call) && call == SYS_rt_sigprocmask;
 }
 
 // The frame of a handler that has returned to this place is still below the stack pointer: nothing has been there
@@ -107,7 +97,7 @@ uint64_t gp_held_back_ns(const gp_thread_t *thread, const ucontext_t *context, i
     bool is_late = late_ns > DELIVERY_NS + HANDLERS * thread->timer.cost_ns;
     // In a wait with a mask of its own, such as ppoll(): the one that comes back behind it.
     bool is_apart = ((const uint64_t *)&context->uc_sigmask)[0] >> (number - 1) & 1;
-    if (!is_apart && !held_by_call(thread, context, number, is_late))
+    if (thread->blocks_all || (!is_apart && !held_by_call(thread, context, number, is_late)))
         return 0;
     return all_ns - (late_ns < due_ns / 2 ? late_ns : due_ns / 2);
 }

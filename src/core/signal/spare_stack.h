@@ -48,6 +48,8 @@ static inline bool gp_run_on_spare_stack(gp_thread_t *thread, void (*run)(void *
     }
     // The system call itself: the program may interpose pthread_sigmask(), and some signals it leaves out.
     uint64_t all = UINT64_MAX, before;
+    thread->blocks_all = true; // what comes late by that is charged to the hook
+    atomic_signal_fence(memory_order_seq_cst);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
 #if defined(__x86_64__)
     gp_run_on(thread->spare_stack, run, argument);
@@ -55,5 +57,7 @@ static inline bool gp_run_on_spare_stack(gp_thread_t *thread, void (*run)(void *
     run(argument);
 #endif
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->blocks_all = false;
     return true;
 }

@@ -131,6 +131,7 @@ typedef struct gp_thread {
 
     uint64_t sample_cpu_ns; // thread CPU clock at the last sample
     uint64_t carried_ns;    // of the time since then, what passed before that sample
+    bool blocks_all;        // a hook blocks all signals for a moment (spare_stack.h)
     struct {
         uintptr_t pc, sp;
     } returned_to;                 // by the latest handler of the program's, see held_back.h
