@@ -134,6 +134,7 @@ typedef struct gp_thread {
     bool blocks_all;        // a hook blocks all signals for a moment (spare_stack.h)
     struct {
         uintptr_t pc, sp;
+        uint64_t let_through;      // signals that the return has let through: bit n - 1 for signal n
     } returned_to;                 // by the latest handler of the program's, see held_back.h
     uint64_t start_cpu_ns;         // thread CPU clock when sampling of this thread began
     _Atomic uint64_t final_cpu_ns; // thread CPU clock when it exited
