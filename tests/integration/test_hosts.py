@@ -268,8 +268,9 @@ class Signals(check.Case):
             for engine in "perf", "cpu", "monotonic":
                 run = self.profile(["host_signals", what], hz=1000, options=["--engine", engine])
                 held, own = float(run.truth.values["HELD"][0][0]), run.folded().own()
-                # Ten blocks; other engines than perf know when a signal was due to within a tick of the kernel's.
-                slack = 0.01 if engine == "perf" else 10 * 0.004
+                # Ten blocks: the others know when a signal was due to within a tick of the kernel's, 4 ms; the CPU clock's
+                # counts only ticks that meet the thread, on a busy machine every second or third.
+                slack = {"perf": 0.01, "monotonic": 10 * 0.004, "cpu": 10 * 0.010}[engine]
                 self.near(f"{what}, {engine}: blocked", own["[signal blocked]"], held, 0.1, slack)
                 self.at_most(f"{what}, {engine}: let through", run.folded().inclusive()["let_through"], 0.02 * held)
 
