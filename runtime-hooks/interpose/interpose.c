@@ -73,7 +73,7 @@ static void remember(place_t *place, const char *name, uintptr_t caller, void *o
     atomic_store_explicit(&place->sequence, sequence + 2, memory_order_release);
 }
 
-// A stub of ours is nobody's original, where the object's scope has the core first.
+// A stub of ours is no original, where the object's scope has the core first.
 static bool is_own(const void *function)
 {
     Dl_info own, other;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Forms of runtimes that greenprof has no hook for: versions and builds whose functions are called otherwise, and
-// runtimes that none exists for. The folders declare them by the FORMS of greenprof_runtime(), which generates the
+// Forms of runtimes without a hook here: versions and builds with other names of their functions, and
+// runtimes without any hook. The folders declare them by the FORMS of greenprof_runtime(), which generates the
 // table. The core looks for them in what the program has loaded, and tells of them (not_known.h); the command in files.
 #pragma once
 

@@ -4,7 +4,7 @@
 // The core is built without Python's headers, so that one build serves every version. From 3.12 on CPython publishes
 // most offsets at the head of _PyRuntime (_Py_DebugOffsets), in a form of each minor version; those of 3.11 and 3.12
 // are written down here. A form holds where the sizes that it leads to are those of the type objects in memory: so a
-// version that nobody has seen is read by the newest form that fits, and refused where none does. What the interpreter
+// version unknown here is read by the newest form that fits, and refused where none does. What the interpreter
 // does with its frames is tried out once it runs (layout_trial.h). tests/python/test_layout.c compares with the headers
 // of the installed version. Source: Include/internal/pycore_debug_offsets.h (pycore_runtime.h before 3.14),
 // Include/cpython/pystate.h, code.h, unicodeobject.h, Include/internal/pycore_frame.h.

@@ -153,7 +153,7 @@ static bool is_tuple(gp_py_t *object, ptrdiff_t size)
     return gp_py_type(object) == gp_py.tuple_type && gp_py.tuple_size(object) == size;
 }
 
-// From 3.14 on there are executors whose workers hand the function on to another interpreter, where ours is not known.
+// From 3.14 on there are executors with an interpreter for each worker: the function gets there without ours.
 static bool has_interpreters;
 
 static bool may_hand_tasks(void)

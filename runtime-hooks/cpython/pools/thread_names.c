@@ -30,7 +30,7 @@ static void *(*real_init)(void);
 
 static const char *const threading = "threading";
 
-// Threads that the core has not met yet. Written by who holds the interpreter lock, once each; read by any thread.
+// Threads that the core has not met yet. Written under the interpreter lock, once each; read by any thread.
 static struct waiting {
     _Atomic pid_t tid; // 0 = free
     char name[GP_CORO_NAME_SIZE];

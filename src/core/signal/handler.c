@@ -234,7 +234,6 @@ static size_t handler_hold_back(gp_thread_t *thread, found_t *found, unsigned *f
     found->frames = thread->frames;
     gp_thread_count(thread, GP_COUNTER_HELD_BACK);
     thread->timer.block_left = 0;
-    thread->returned_to.pc = 0;
     return 0;
 }
 
@@ -361,6 +360,7 @@ static uint64_t take_sample(gp_thread_t *thread, int number, ucontext_t *context
         return found.cpu_ns;
     }
     found.held_ns = gp_held_back_ns(thread, context, number, found.cpu_ns);
+    thread->returned_to.pc = 0;
     found.at = found.registers.sp - 1;
     find_stack(thread, &found);
     account(thread, &found);

@@ -65,18 +65,19 @@ static bool held_by_frame(const greg_t *registers)
     return false;
 }
 
-// In a short loop a signal comes to the same place by chance, but hardly ever after such a return.
-static bool held_by_handler(const gp_thread_t *thread, const greg_t *registers, int number)
+static bool held_by_handler(const gp_thread_t *thread, const greg_t *registers)
 {
-    return (thread->returned_to.let_through >> (number - 1) & 1) &&
-           thread->returned_to.pc == (uintptr_t)registers[REG_RIP] &&
+    return thread->returned_to.pc == (uintptr_t)registers[REG_RIP] &&
            thread->returned_to.sp == (uintptr_t)registers[REG_RSP];
 }
 
+// In a short loop a signal comes to the place of a return by chance: there a late one tells, or a
+// handler that is known to have blocked it.
 static bool held_by_call(const gp_thread_t *thread, const ucontext_t *context, int number, bool is_late)
 {
     const greg_t *registers = context->uc_mcontext.gregs;
-    return held_by_handler(thread, registers, number) || held_by_mask(registers, context, number, is_late) ||
+    return held_by_mask(registers, context, number, is_late) ||
+           ((is_late || thread->returned_to.is_small) && held_by_handler(thread, registers)) ||
            (is_late && held_by_frame(registers));
 }
 

@@ -79,9 +79,8 @@ void gp_host_stack_return(ucontext_t *context)
 {
     gp_host_stack_leave(gp_thread_self, context, gp_restart_is_suspended(context));
     gp_restart_forget(context);
-    uint64_t blocked = 0;
-    syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, sizeof(blocked));
-    gp_thread_self->returned_to.let_through = blocked & ~((const uint64_t *)&context->uc_sigmask)[0];
+    gp_thread_self->returned_to.is_small =
+        holds(&context->uc_stack, (uintptr_t)context) && gp_host_stack_is_small(context->uc_stack.ss_size);
     gp_thread_self->returned_to.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
     gp_thread_self->returned_to.sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 }

@@ -134,8 +134,8 @@ typedef struct gp_thread {
     bool blocks_all;        // a hook blocks all signals for a moment (spare_stack.h)
     struct {
         uintptr_t pc, sp;
-        uint64_t let_through;      // signals that the return has let through: bit n - 1 for signal n
-    } returned_to;                 // by the latest handler of the program's, see held_back.h
+        bool is_small; // the handler ran on a small alternate stack: it blocked the sampling signal (collect/shield.h)
+    } returned_to;     // by the program's latest handler since the last sample, see held_back.h
     uint64_t start_cpu_ns;         // thread CPU clock when sampling of this thread began
     _Atomic uint64_t final_cpu_ns; // thread CPU clock when it exited
 

@@ -60,7 +60,7 @@ def _replace(owner, attribute, make):
     return lambda: setattr(owner, attribute, original)
 
 
-_statement = contextvars.ContextVar("greenprof_statement", default=None)  # (its text, the span of who told of it first)
+_statement = contextvars.ContextVar("greenprof_statement", default=None)  # (its text, the span that was there first)
 
 
 class _Shared:
