@@ -3,13 +3,14 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "signal/host_stack.h"
 #include "signal/restart.h"
 
-enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33, SIGNALS = 64, TRIES = 8 };
+enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33, SIGNALS = 64, HANDLERS_BYTES = 16 << 10, TRIES = 8 };
 
 static _Atomic bool is_up;
 static _Atomic int sampler;       // the sampling signal; 0 = none
@@ -27,7 +28,9 @@ int gp_kernel_action(int number, const gp_kernel_action_t *action, gp_kernel_act
 
 bool gp_shield_is_small(size_t bytes)
 {
-    return gp_host_stack_is_small(bytes);
+    size_t small = 2 * getauxval(AT_MINSIGSTKSZ) + HANDLERS_BYTES;
+    atomic_store_explicit(&gp_host_stack_small, small, memory_order_relaxed);
+    return bytes < small;
 }
 
 static bool shield_is_for(int number, const gp_kernel_action_t *action)

@@ -11,6 +11,8 @@ enum { AWAY_NS = 10000000 }; // CPU time; a stack that is to be taken back is so
 
 _Static_assert(offsetof(gp_thread_t, host_stack.fresh) == 0, "as restorer_x86_64.S has it");
 
+_Atomic size_t gp_host_stack_small;
+
 static bool holds(const stack_t *stack, uintptr_t address)
 {
     return address - (uintptr_t)stack->ss_sp < stack->ss_size;
@@ -80,7 +82,8 @@ void gp_host_stack_return(ucontext_t *context)
     gp_host_stack_leave(gp_thread_self, context, gp_restart_is_suspended(context));
     gp_restart_forget(context);
     gp_thread_self->returned_to.is_small =
-        holds(&context->uc_stack, (uintptr_t)context) && gp_host_stack_is_small(context->uc_stack.ss_size);
+        holds(&context->uc_stack, (uintptr_t)context) &&
+        context->uc_stack.ss_size < atomic_load_explicit(&gp_host_stack_small, memory_order_relaxed);
     gp_thread_self->returned_to.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
     gp_thread_self->returned_to.sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 }

@@ -13,19 +13,15 @@
 #pragma once
 
 #include <signal.h>
-#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "signal/thread.h"
 
-// Has an alternate stack of `bytes` no room for a sample's signal below a handler of the program's? Signals: safe.
-static inline bool gp_host_stack_is_small(size_t bytes)
-{
-    enum { HANDLERS_BYTES = 16 << 10 };
-    return bytes < 2 * getauxval(AT_MINSIGSTKSZ) + HANDLERS_BYTES;
-}
+// An alternate stack of fewer bytes has no room for a sample's signal below a handler of the program's
+// (collect/shield.h); 0 = the program has shown none yet.
+extern _Atomic size_t gp_host_stack_small;
 
 // sigaltstack() itself: the program's is interposed (../process/host_stack_call.c). Returns 0, or -1 and errno.
 static inline int gp_host_stack_change(const stack_t *stack, stack_t *old)
