@@ -15,11 +15,6 @@
 #include "fleet/row.h"
 #include "fleet/url.h"
 
-enum gp_destination_takes {
-    GP_TAKES_ROWS,  // batches as they are
-    GP_TAKES_BYTES, // only `capture`, `from`, `to` and `process` of a batch: it sends the bytes of the file
-};
-
 struct gp_ship_options;
 
 typedef struct gp_arrived_piece { // of a capture, or of another one of its process
@@ -35,8 +30,6 @@ typedef struct gp_arrived {     // what a store has of a process
 
 typedef struct gp_destination_kind {
     const char *scheme; // "clickhouse"
-    enum gp_destination_takes takes;
-    bool asks; // it can say what it has; else a batch may arrive twice after a crash or a lost answer
     // Returns 0; -EINVAL for an URL that has no meaning; another negative errno value. `error` says what is wrong.
     // Need not reach the other end: that may be away for now.
     int (*open)(void **destination, const gp_fleet_url_t *url, char error[GP_FLEET_ERROR_SIZE]);
@@ -64,7 +57,7 @@ typedef struct gp_destination_kind {
 // By scheme; NULL: there is no such.
 const gp_destination_kind_t *gp_destination_find(const char *scheme);
 
-// "clickhouse, otlp+http and directory": for messages. Returns `text`.
+// "clickhouse, otlp+http and slow+file": for messages. Returns `text`.
 const char *gp_destination_schemes(char *text, size_t size);
 
 extern const gp_destination_kind_t gp_destination_clickhouse;

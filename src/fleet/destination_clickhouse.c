@@ -371,8 +371,6 @@ static void store_describe(void *destination, const gp_batch_t *batch, FILE *out
 
 const gp_destination_kind_t gp_destination_clickhouse = {
     .scheme = "clickhouse",
-    .takes = GP_TAKES_ROWS,
-    .asks = true,
     .open = store_open,
     .send = store_send,
     .arrived = store_arrived,

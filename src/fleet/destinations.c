@@ -6,8 +6,7 @@
 
 static const gp_destination_kind_t *const kinds[] = {
     &gp_destination_clickhouse,     &gp_destination_otlp_http,       &gp_destination_otlp_https,
-    &gp_destination_pyroscope_http, &gp_destination_pyroscope_https, &gp_destination_s3_http,
-    &gp_destination_s3_https,       &gp_destination_directory,       &gp_destination_slow,
+    &gp_destination_pyroscope_http, &gp_destination_pyroscope_https, &gp_destination_slow,
 };
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };

@@ -164,8 +164,7 @@ static int make_headers(const gp_http_t *http, const gp_http_request_t *request,
     int result = 0;
     for (size_t i = 0; result == 0 && request->headers != NULL && request->headers[i] != NULL; i++)
         result = add_header(list, request->headers[i]);
-    if (result == 0 && request->body != NULL &&
-        request->sigv4 == NULL) // libcurl would sign an empty header, and not send it
+    if (result == 0 && request->body != NULL)
         result = add_header(list, request->wait_for_continue ? "Expect: 100-continue" : "Expect:");
     if (result == 0 && request->body != NULL && request->gzip)
         result = add_header(list, "Content-Encoding: gzip");
@@ -237,10 +236,6 @@ static void set_options(gp_http_t *http, const gp_http_request_t *request)
         curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
     }
-    if (request->sigv4 != NULL)
-        curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, request->sigv4);
-    if (request->method != NULL)
-        curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
 // -ECONNREFUSED: there was no connection, so nothing was sent.

@@ -257,8 +257,8 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
 
 #define KIND(name)                                                                                                     \
     {                                                                                                                  \
-        .scheme = name, .takes = GP_TAKES_ROWS, .open = open_otlp, .send = send_otlp, .sent_bytes = sent_bytes,        \
-        .describe = describe, .not_before_ns = not_before_ns, .close = close_otlp                                      \
+        .scheme = name, .open = open_otlp, .send = send_otlp, .sent_bytes = sent_bytes, .describe = describe,          \
+        .not_before_ns = not_before_ns, .close = close_otlp                                                            \
     }
 const gp_destination_kind_t gp_destination_otlp_http = KIND("otlp+http");
 const gp_destination_kind_t gp_destination_otlp_https = KIND("otlp+https");

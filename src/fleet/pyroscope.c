@@ -232,8 +232,8 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
 
 #define KIND(name)                                                                                                     \
     {                                                                                                                  \
-        .scheme = name, .takes = GP_TAKES_ROWS, .open = open_pyroscope, .send = send_pyroscope,                        \
-        .sent_bytes = sent_bytes, .describe = describe, .not_before_ns = not_before_ns, .close = close_pyroscope       \
+        .scheme = name, .open = open_pyroscope, .send = send_pyroscope, .sent_bytes = sent_bytes,                      \
+        .describe = describe, .not_before_ns = not_before_ns, .close = close_pyroscope                                 \
     }
 const gp_destination_kind_t gp_destination_pyroscope_http = KIND("pyroscope+http");
 const gp_destination_kind_t gp_destination_pyroscope_https = KIND("pyroscope+https");

@@ -287,12 +287,10 @@ static int open_all(gp_shipper_t *shipper)
         return result == -EBUSY ? GP_SHIP_BUSY : 1;
     }
     for (size_t i = 0; i < shipper->count; i++)
-        shipper->shipments[i].following =
-            (gp_following_t){.options = options,
-                             .journal = shipper->journal,
-                             .symbolizer = shipper->symbolizer,
-                             .destination = shipper->shipments[i].id,
-                             .reads_descriptors = shipper->shipments[i].kind->takes == GP_TAKES_ROWS};
+        shipper->shipments[i].following = (gp_following_t){.options = options,
+                                                           .journal = shipper->journal,
+                                                           .symbolizer = shipper->symbolizer,
+                                                           .destination = shipper->shipments[i].id};
     return 0;
 }
 

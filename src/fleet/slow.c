@@ -263,8 +263,6 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
 
 const gp_destination_kind_t gp_destination_slow = {
     .scheme = "slow+file",
-    .takes = GP_TAKES_ROWS,
-    .asks = true,
     .open = open_slow,
     .use = use,
     .send = send_slow,

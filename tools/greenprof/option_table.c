@@ -402,8 +402,8 @@ const gp_option_t gp_options[] = {
 
     {SHIP, 0, "to", "URL", TEXTS(to),
      .what = "Where to: clickhouse://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE][?cluster=NAME&tenant=T&tls=1]; "
-             "otlp+http://, pyroscope+http:// or s3+http://HOST[:PORT][/PATH] (https as well); file:///DIRECTORY; "
-             "slow+file:///DIRECTORY?over=TIME. May be "
+             "otlp+http:// or pyroscope+http://HOST[:PORT][/PATH] (https as well); slow+file:///DIRECTORY?over=TIME. "
+             "May be "
              "repeated: each destination gets all."},
     {SHIP, 0, "state", "DIR", TEXT(state), .hint = GP_HINT_FILE,
      .what = "Where it is written down what has arrived (default: $XDG_STATE_HOME/greenprof, else "
