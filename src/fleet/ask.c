@@ -12,7 +12,6 @@
 #include "base/secret.h"
 #include "fleet/ask_capture.h"
 #include "fleet/ask_question.h"
-#include "fleet/clickhouse_schema.h"
 
 bool gp_ask_is_url(const char *text)
 {
@@ -45,11 +44,7 @@ static int ask_samples(const gp_question_t *question, const gp_ask_t *ask, gp_as
              root != none ? ", root" : "", ask->with_traces ? ", trace_id" : "", ask->with_times ? ", at" : "");
     if (is_delay)
         strcat(group, " ORDER BY name, root, trace_id, at"); // as rows become hogs
-    if (asprintf(&select,
-                 "SELECT stack, state, %s AS name, %s AS root, %s AS trace_id, %s AS at, sum(weight_ns) AS weight, "
-                 "toUInt64(sum(samples)) AS taken, %s AS squares, toUInt32(min(time)) AS first, toUInt32(max(time)) AS "
-                 "last",
-                 name, root, ask->with_traces ? "trace" : "toFixedString('', 16)",
+    if (asprintf(&select, GP_ASK_ROW(GP_ASK_SELECT), name, root, ask->with_traces ? "trace" : "toFixedString('', 16)",
                  ask->with_times ? "toUInt32(time)" : "toUInt32(0)",
                  !ask->with_errors        ? "toFloat64(0)"
                  : question->version >= 2 ? SQUARES
@@ -81,15 +76,11 @@ static int ask_some_stacks(const gp_question_t *question, const uint64_t *ids, s
     result = fclose(text) == 0 ? result : -ENOMEM;
     const gp_question_t stacks = {.clickhouse = question->clickhouse,
                                   .prefix = question->prefix,
-                                  .table = "stacks",
+                                  .table = GP_TABLE_STACKS,
                                   .where = where,
                                   .error = question->error};
     if (result == 0)
-        result = gp_question_ask(&stacks,
-                                 "SELECT stack, argMin(names, nameless), argMin(files, nameless), argMin(lines, "
-                                 "nameless) FROM (SELECT stack, names, files, lines, arrayCount(x -> x != '', builds) "
-                                 "AS nameless",
-                                 "", &answer->stacks);
+        result = gp_question_ask(&stacks, gp_ask_of_stacks, "", &answer->stacks);
     else
         gp_question_fail(question, result, strerror(-result), "");
     free(where);
@@ -117,7 +108,7 @@ static int ask_hosts(const gp_question_t *question, gp_ask_answer_t *answer)
     if (asprintf(
             &query,
             "SELECT uniqExact(host) FROM %sprocesses WHERE process GLOBAL IN (SELECT DISTINCT process FROM %s%s%s)",
-            question->prefix, question->prefix, question->table, question->where) < 0)
+            question->prefix, question->prefix, gp_schema_tables[question->table].name, question->where) < 0)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
     int result = gp_clickhouse_ask_text(question->clickhouse, query, text, sizeof(text), question->error);
     answer->hosts = strtoull(text, NULL, 10);
@@ -164,11 +155,9 @@ static int ask_url(const gp_fleet_url_t *url, const gp_ask_t *ask, char *error)
 {
     gp_ask_answer_t answer = {0};
     gp_question_t question;
-    int result = gp_question_open(&question, url, "samples", ask->filters, ask->filter_count, error);
+    int result = gp_question_open(&question, url, GP_TABLE_SAMPLES, ask->filters, ask->filter_count, error);
     if (result == 0)
         result = gp_question_measure(&question, ask->measure);
-    if (result == 0)
-        result = gp_schema_version(question.clickhouse, &question.version, error);
     if (result == 0)
         result = ask_all(&question, ask, &answer);
     if (result == 0)

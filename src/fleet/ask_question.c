@@ -136,7 +136,7 @@ static int put_trace(FILE *query, const char *value)
 
 static int put_filter(FILE *query, gp_question_t *question, const gp_row_pair_t *filter)
 {
-    bool of_spans = strcmp(question->table, "spans") == 0, has_start = strcmp(question->table, "samples") != 0;
+    bool of_spans = question->table == GP_TABLE_SPANS, has_start = question->table != GP_TABLE_SAMPLES;
     if (strcmp(filter->key, "label") == 0)
         return put_label(query, question->prefix, question->tenant, filter->value);
     if (strcmp(filter->key, "trace") == 0)
@@ -214,17 +214,32 @@ static int take(void *context, const void *bytes, size_t len)
     return 0;
 }
 
-int gp_question_ask(const gp_question_t *question, const char *select, const char *rest, gp_ask_bytes_t *answer)
+int gp_question_ask(const gp_question_t *question, const char *asked, const char *rest, gp_ask_bytes_t *answer)
 {
     char *query;
-    if (asprintf(&query, "%s FROM %s%s%s%s%s FORMAT RowBinary", select, question->prefix, question->table,
-                 question->join != NULL ? question->join : "", question->where, rest) < 0)
+    if (asprintf(&query, "SELECT %s FROM %s%s%s%s%s FORMAT RowBinary", asked + strlen(", "), question->prefix,
+                 gp_schema_tables[question->table].name, question->join != NULL ? question->join : "", question->where,
+                 rest) < 0)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
     int result = gp_clickhouse_ask(question->clickhouse, query, NULL, take, answer, question->error);
     free(query);
     return result == -EMSGSIZE ? gp_question_fail(question, result, "the answer is larger than 1 GiB; ",
                                                   "--service, --host, --from and the like choose less")
                                : result;
+}
+
+int gp_question_ask_rows(const gp_question_t *question, const char *more, const char *rest, gp_ask_bytes_t *answer)
+{
+    char *asked = NULL;
+    size_t size;
+    FILE *text = open_memstream(&asked, &size);
+    if (text != NULL)
+        gp_schema_put_read(text, question->table, question->version);
+    if (text == NULL || fputs(more, text) == EOF || fclose(text) != 0)
+        return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
+    int result = gp_question_ask(question, asked, rest, answer);
+    free(asked);
+    return result;
 }
 
 // The filters of the URL, then the others.
@@ -245,7 +260,7 @@ static int take_filters(gp_question_t *question, const gp_fleet_url_t *url, cons
     return 0;
 }
 
-int gp_question_open(gp_question_t *question, const gp_fleet_url_t *url, const char *table,
+int gp_question_open(gp_question_t *question, const gp_fleet_url_t *url, enum gp_schema_table table,
                      const gp_row_pair_t *filters, size_t filter_count, char error[GP_FLEET_ERROR_SIZE])
 {
     const char *tenant = gp_fleet_url_option(url, "tenant");
@@ -254,7 +269,9 @@ int gp_question_open(gp_question_t *question, const gp_fleet_url_t *url, const c
     int result = take_filters(question, url, filters, filter_count);
     if (result == 0)
         result = make_where(question);
-    return result == 0 ? gp_clickhouse_open(&question->clickhouse, url, error) : result;
+    if (result == 0)
+        result = gp_clickhouse_open(&question->clickhouse, url, error);
+    return result == 0 ? gp_schema_version(question->clickhouse, &question->version, error) : result;
 }
 
 void gp_question_close(gp_question_t *question)
