@@ -32,7 +32,7 @@ typedef struct gp_piece { // zero-initialized = empty
     gp_batch_t batch;
     gp_known_t *known;
     const gp_piece_options_t *options;
-    uint64_t grain_ns, shift_ns; // shift: start of the capture since 1970
+    uint64_t grain_ns;
     gp_piece_row_t *rows;
     size_t row_count, row_capacity;
     uint32_t *slots; // of `rows`: number plus 1

@@ -28,6 +28,6 @@ static inline bool gp_piece_is_request(const gp_span_record_t *span)
 }
 
 // Sums by trace (piece_sums.c): a record; what is wanted of before the piece; times of requests, when that was read.
-int gp_piece_add_ledger(void *piece, const gp_ledger_record_t *record);
+int gp_piece_add_ledger(void *known, const gp_ledger_record_t *record);
 int gp_piece_want_sums(const gp_piece_t *piece, gp_known_table_t *wanted);
 int gp_piece_make_whole(gp_piece_t *piece);
