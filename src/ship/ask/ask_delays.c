@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Which coroutines kept a thread while which others were ready, by service.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ship/ask/ask_question.h"
+
+#define DELAYS(C)                                                                                                      \
+    C(String, "service", delay.service)                                                                                \
+    C(String, "hog", delay.hog)                                                                                        \
+    C(String, "coroutine", delay.victim)                                                                               \
+    C(String, "endpoint", delay.endpoint)                                                                              \
+    C(UInt64, "sum(weight_ns) AS ns", delay.ns)                                                                        \
+    C(UInt64, "toUInt64(sum(samples)) AS times", delay.count)
+
+static int read_delays(const gp_ask_bytes_t *answer, const gp_ask_delays_t *ask)
+{
+    gp_arena_t arena = {0};
+    gp_ask_reader_t all = gp_ask_reader(answer, &arena), *reader = &all;
+    int result = 0;
+    while (result == 0 && gp_ask_more(reader)) {
+        gp_ask_delay_t delay;
+        DELAYS(GP_ASK_TAKE)
+        result = gp_ask_result(reader);
+        if (result == 0)
+            result = ask->take(ask->context, &delay);
+        gp_arena_free(&arena);
+    }
+    return result;
+}
+
+int gp_ask_delays(const char *text, const gp_ask_delays_t *ask, char error[GP_FLEET_ERROR_SIZE])
+{
+    char rest[128];
+    gp_fleet_url_t url = {0};
+    gp_question_t question = {.error = error};
+    gp_ask_bytes_t answer = {0};
+    error[0] = '\0';
+    int result = gp_fleet_url_parse(&url, text, error);
+    if (result == 0) {
+        result = gp_question_open(&question, &url, GP_TABLE_SAMPLES, ask->filters, ask->filter_count, error);
+        if (result == 0)
+            result = gp_question_measure(&question, GP_ROW_VICTIM_TIME);
+        if (result == 0 && question.version < 2)
+            result = gp_question_fail(&question, -ENODATA,
+                                      "the store has no delays: they come with a shipper of this version", "");
+        snprintf(rest, sizeof(rest),
+                 " GROUP BY service, hog, coroutine, endpoint ORDER BY ns DESC, service, hog LIMIT %u", ask->limit);
+        if (result == 0)
+            result = gp_question_ask(&question, DELAYS(GP_ASK_SELECT), rest, &answer);
+        if (result == 0)
+            result = read_delays(&answer, ask);
+        if (result < 0 && error[0] == '\0')
+            gp_question_fail(&question, result, result == -EBADMSG ? "the answer is not whole" : strerror(-result), "");
+        gp_question_close(&question);
+    }
+    free(answer.data);
+    gp_fleet_url_free(&url);
+    return result;
+}
