@@ -11,7 +11,7 @@
 #pragma once
 
 #include "model/kinds.h"
-#include "ship/send/clickhouse.h"
+#include "ship/send/clickhouse/clickhouse.h"
 
 typedef struct gp_ask {
     // What stands for the coroutine of a sample: NULL = one for all; "coroutine" = its name; "service", "host",

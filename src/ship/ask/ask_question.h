@@ -8,7 +8,7 @@
 
 #include "ship/ask/ask.h"
 #include "ship/ask/ask_read.h"
-#include "ship/send/clickhouse_schema.h"
+#include "ship/send/clickhouse/schema.h"
 
 typedef struct gp_question {
     gp_clickhouse_t *clickhouse;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where batches go: one file a kind, one table of them by the scheme of the URL (destinations.c).
+// Where batches go: a folder a kind, which registers itself by its CMakeLists.txt; by the scheme of the URL.
 //
 // Model: the shipper (ship/follow/shipper.h) makes batches, one a capture, writes down that they are on their way, and
 // sends them until they have arrived; then the next ones. A destination that fails gets the same batches again, also
@@ -29,7 +29,6 @@ typedef struct gp_arrived {     // what a store has of a process
 } gp_arrived_t;
 
 typedef struct gp_destination_kind {
-    const char *scheme; // "clickhouse"
     // Returns 0; -EINVAL for an URL that has no meaning; another negative errno value. `error` says what is wrong.
     // Need not reach the other end: that may be away for now.
     int (*open)(void **destination, const gp_fleet_url_t *url, char error[GP_FLEET_ERROR_SIZE]);
@@ -59,5 +58,3 @@ const gp_destination_kind_t *gp_destination_find(const char *scheme);
 
 // "clickhouse, otlp+http and slow+file": for messages. Returns `text`.
 const char *gp_destination_schemes(char *text, size_t size);
-
-extern const gp_destination_kind_t gp_destination_clickhouse;

@@ -12,7 +12,7 @@
 #include "export/write/text.h"
 #include "message.h"
 #include "nameless.h"
-#include "ship/send/clickhouse.h"
+#include "ship/send/clickhouse/clickhouse.h"
 #include "symbol/debug_file.h"
 #include "symbol/symbolizer.h"
 

@@ -10,10 +10,10 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "ship/send/clickhouse_arrived.h"
-#include "ship/send/clickhouse_block.h"
-#include "ship/send/destination.h"
 #include "ship/rows/known.h"
+#include "ship/send/clickhouse/arrived.h"
+#include "ship/send/clickhouse/block.h"
+#include "ship/send/destination.h"
 
 enum { STACKS_KEPT_MAX = 1 << 20, PROCESS_AGAIN_S = 60, ID_SIZE = 96, QUERY_SIZE = 2048 };
 
@@ -346,7 +346,6 @@ static void store_describe(void *destination, const gp_batch_t *batch, FILE *out
 }
 
 const gp_destination_kind_t gp_destination_clickhouse = {
-    .scheme = "clickhouse",
     .open = store_open,
     .send = store_send,
     .arrived = store_arrived,

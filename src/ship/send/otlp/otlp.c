@@ -13,10 +13,10 @@
 #include "export/formats.h"
 #include "export/otlp_fields.h"
 #include "ship/send/batch_report.h"
-#include "ship/send/otlp_spans.h"
+#include "ship/send/destination.h"
+#include "ship/send/otlp/spans.h"
 #include "ship/send/post.h"
 #include "ship/send/resource.h"
-#include "ship/send/sends.h"
 
 enum { DEFAULT_PORT = 4318, SPANS_MAX = 5000, MESSAGE_MAX = 128 };
 
@@ -255,10 +255,11 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
     gp_fleet_resource_free(&resource);
 }
 
-#define KIND(name)                                                                                                     \
-    {                                                                                                                  \
-        .scheme = name, .open = open_otlp, .send = send_otlp, .sent_bytes = sent_bytes, .describe = describe,          \
-        .not_before_ns = not_before_ns, .close = close_otlp                                                            \
-    }
-const gp_destination_kind_t gp_destination_otlp_http = KIND("otlp+http");
-const gp_destination_kind_t gp_destination_otlp_https = KIND("otlp+https");
+const gp_destination_kind_t gp_destination_otlp = {
+    .open = open_otlp,
+    .send = send_otlp,
+    .not_before_ns = not_before_ns,
+    .sent_bytes = sent_bytes,
+    .describe = describe,
+    .close = close_otlp,
+};

@@ -5,7 +5,7 @@
 // Source: dbms/src/DataStreams/NativeBlockOutputStream.cpp of ClickHouse 18.16.
 #pragma once
 
-#include "ship/send/clickhouse_schema.h"
+#include "ship/send/clickhouse/schema.h"
 
 typedef struct gp_block { // zero-initialized = empty
     uint8_t *bytes;

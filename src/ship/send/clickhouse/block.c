@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ship/send/clickhouse_block.h"
+#include "ship/send/clickhouse/block.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ship/send/clickhouse_schema.h"
+#include "ship/send/clickhouse/schema.h"
 
 #include <errno.h>
 #include <stdarg.h>

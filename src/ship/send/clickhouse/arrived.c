@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ship/send/clickhouse_arrived.h"
+#include "ship/send/clickhouse/arrived.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "ship/rows/known.h"
-#include "ship/send/clickhouse_schema.h"
+#include "ship/send/clickhouse/schema.h"
 
 enum { QUERY_SIZE = 2048, TENANT_SIZE = 512, DAY_S = 86400, LINE_SIZE = 128 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ship/send/otlp_spans.h"
+#include "ship/send/otlp/spans.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#include "ship/send/clickhouse.h"
 #include "ship/rows/row.h"
+#include "ship/send/clickhouse/clickhouse.h"
 
 #define GP_SCHEMA_TABLE(NAME, ...) GP_TABLE_##NAME,
 enum gp_schema_table { GP_ROW_TABLES(GP_SCHEMA_TABLE) GP_TABLES };

@@ -15,9 +15,9 @@
 #include "export/write/text.h"
 #include "report/report_words.h"
 #include "ship/send/batch_report.h"
+#include "ship/send/destination.h"
 #include "ship/send/post.h"
 #include "ship/send/resource.h"
-#include "ship/send/sends.h"
 
 enum { DEFAULT_PORT = 4040, NAME_SIZE = 2048, TENANT_SIZE = 256 };
 
@@ -230,10 +230,11 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
             pyroscope->post.base, name, batch->sample_count);
 }
 
-#define KIND(name)                                                                                                     \
-    {                                                                                                                  \
-        .scheme = name, .open = open_pyroscope, .send = send_pyroscope, .sent_bytes = sent_bytes,                      \
-        .describe = describe, .not_before_ns = not_before_ns, .close = close_pyroscope                                 \
-    }
-const gp_destination_kind_t gp_destination_pyroscope_http = KIND("pyroscope+http");
-const gp_destination_kind_t gp_destination_pyroscope_https = KIND("pyroscope+https");
+const gp_destination_kind_t gp_destination_pyroscope = {
+    .open = open_pyroscope,
+    .send = send_pyroscope,
+    .not_before_ns = not_before_ns,
+    .sent_bytes = sent_bytes,
+    .describe = describe,
+    .close = close_pyroscope,
+};

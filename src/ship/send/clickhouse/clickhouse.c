@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ship/send/clickhouse.h"
+#include "ship/send/clickhouse/clickhouse.h"
 
 #include <errno.h>
 #include <inttypes.h>
