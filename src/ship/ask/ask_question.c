@@ -196,21 +196,22 @@ int gp_question_measure(gp_question_t *question, enum gp_row_measure measure)
     return 0;
 }
 
-static int take(void *context, const void *bytes, size_t len)
+// Add what has come to what is there.
+static int question_add(gp_ask_bytes_t *all, gp_http_answer_t *answer)
 {
-    gp_ask_bytes_t *all = context;
-    if (len > ANSWER_MAX - all->len)
-        return -EMSGSIZE;
-    if (all->len + len > all->room) {
-        size_t room = 2 * (all->len + len);
-        uint8_t *grown = realloc(all->data, room);
-        if (grown == NULL)
-            return -ENOMEM;
-        all->data = grown;
-        all->room = room;
+    if (all->len == 0) {
+        free(all->data);
+        *all = (gp_ask_bytes_t){.data = (uint8_t *)answer->text, .len = answer->len};
+        *answer = (gp_http_answer_t){0};
+        return 0;
     }
-    memcpy(all->data + all->len, bytes, len);
-    all->len += len;
+    uint8_t *grown = realloc(all->data, all->len + answer->len + 1);
+    if (grown == NULL)
+        return -ENOMEM;
+    all->data = grown;
+    if (answer->len > 0)
+        memcpy(all->data + all->len, answer->text, answer->len);
+    all->len += answer->len;
     return 0;
 }
 
@@ -221,7 +222,11 @@ int gp_question_ask(const gp_question_t *question, const char *asked, const char
                  gp_schema_tables[question->table].name, question->join != NULL ? question->join : "", question->where,
                  rest) < 0)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
-    int result = gp_clickhouse_ask(question->clickhouse, query, NULL, take, answer, question->error);
+    gp_http_answer_t more;
+    int result = gp_clickhouse_ask(question->clickhouse, query, ANSWER_MAX - answer->len, &more, question->error);
+    if (result == 0 && question_add(answer, &more) < 0)
+        result = gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
+    gp_http_answer_free(&more);
     free(query);
     return result == -EMSGSIZE ? gp_question_fail(question, result, "the answer is larger than 1 GiB; ",
                                                   "--service, --host, --from and the like choose less")

@@ -15,7 +15,7 @@
 
 typedef struct gp_ask_bytes { // zero-initialized = empty
     uint8_t *data;
-    size_t len, room;
+    size_t len;
 } gp_ask_bytes_t;
 
 typedef struct gp_ask_text { // part of an answer, without a NUL

@@ -41,7 +41,7 @@ static void back_off(gp_shipment_t *shipment, bool is_lasting)
 {
     gp_backoff_more(&shipment->backoff, is_lasting ? RETRY_LATER_NS : RETRY_NS, gp_now_ns());
     uint64_t not_before_ns =
-        shipment->kind->not_before_ns != NULL ? shipment->kind->not_before_ns(shipment->destination) : 0;
+        shipment->kind->http != NULL ? gp_http_not_before_ns(shipment->kind->http(shipment->destination)) : 0;
     if (not_before_ns > shipment->backoff.until_ns)
         shipment->backoff.until_ns = not_before_ns;
 }

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "ship/rows/row.h"
-#include "ship/send/url.h"
+#include "ship/send/http.h"
 
 struct gp_ship_options;
 
@@ -44,10 +44,8 @@ typedef struct gp_destination_kind {
     // more. And: is all of a batch there? Return as `send`. The lists are the caller's to free.
     int (*arrived)(void *destination, const gp_batch_t *batch, gp_arrived_t *arrived, char error[GP_FLEET_ERROR_SIZE]);
     int (*has_arrived)(void *destination, uint64_t batch, bool *has_arrived, char error[GP_FLEET_ERROR_SIZE]);
-    // Optional. Until when it has asked to be left alone, CLOCK_MONOTONIC; 0 = it has not.
-    uint64_t (*not_before_ns)(const void *destination);
-    // How many bytes went over the line so far, for limits.
-    uint64_t (*sent_bytes)(void *destination);
+    // Optional. By which it sends: that says how many bytes went over the line, and until when it is to be left alone.
+    gp_http_t *(*http)(const void *destination);
     // Write what of a batch would be sent, for --dry-run: tables, columns, a row of each, bytes.
     void (*describe)(void *destination, const gp_batch_t *batch, FILE *out);
     void (*close)(void *destination);

@@ -40,11 +40,7 @@ typedef struct gp_http_request {
     // Send the body only when the other end has begun to handle the request (Expect: 100-continue), however long that
     // takes: a request that is given up while it waits in a queue can then not be carried out later.
     bool wait_for_continue;
-    // Where an answer goes as it comes, if its status is 2xx; NULL = into the answer, up to `answer_max` bytes (0 = 64
-    // KiB; more fails with -EMSGSIZE). Returns 0, or a negative errno value, which ends the request.
-    int (*take)(void *context, const void *bytes, size_t len);
-    void *context;
-    size_t answer_max;
+    size_t answer_max; // bytes, 0 = 64 KiB; more fails with -EMSGSIZE
 } gp_http_request_t;
 
 typedef struct gp_http_answer { // zero-initialized = empty

@@ -11,114 +11,89 @@
 #include "ship/rows/known.h"
 #include "ship/send/clickhouse/schema.h"
 
-enum { QUERY_SIZE = 2048, TENANT_SIZE = 512, DAY_S = 86400, LINE_SIZE = 128 };
+enum { QUERY_SIZE = 2048, TENANT_SIZE = 512, ANSWER_MAX = 256 << 20 };
 
-typedef struct lines { // of an answer: numbers with tabs between
-    char text[LINE_SIZE];
-    size_t len;
-    int (*take)(void *context, const uint64_t *numbers);
-    void *context;
-} lines_t;
-
-static int end_line(lines_t *lines)
+// The next number of an answer, TabSeparated. Returns whether there was one.
+static bool next_number(const char **at, uint64_t *number)
 {
-    uint64_t numbers[3] = {0};
-    char *at = lines->text;
-    lines->text[lines->len] = '\0';
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && *at != '\0'; i++) {
-        numbers[i] = strtoull(at, &at, 10);
-        at += *at == '\t';
+    char *end = (char *)*at;
+    *number = *at != NULL ? strtoull(*at, &end, 10) : 0;
+    bool is_there = end != *at;
+    *at = end;
+    return is_there;
+}
+
+// Numbers of batches that are not among those that are known.
+static int take_open(const char *at, gp_arrived_t *arrived, gp_known_table_t *known)
+{
+    for (uint64_t batch; next_number(&at, &batch);) {
+        if (gp_known_get(known, batch) != NULL)
+            continue;
+        if (gp_grow(&arrived->open, &arrived->open_capacity, arrived->open_count, sizeof(*arrived->open)) < 0 ||
+            gp_known_put(known, batch, 1) < 0)
+            return -ENOMEM;
+        arrived->open[arrived->open_count++] = batch;
     }
-    lines->len = 0;
-    return *at == '\0' ? lines->take(lines->context, numbers) : -EBADMSG;
-}
-
-static int take_bytes(void *context, const void *bytes, size_t len)
-{
-    lines_t *lines = context;
-    int result = 0;
-    for (const char *at = bytes, *end = at + len; at < end && result == 0; at++)
-        if (*at == '\n')
-            result = end_line(lines);
-        else if (lines->len + 1 < sizeof(lines->text))
-            lines->text[lines->len++] = *at;
-        else
-            result = -EMSGSIZE;
-    return result;
-}
-
-static int ask_numbers(gp_clickhouse_t *clickhouse, const char *query, int (*take)(void *, const uint64_t *),
-                       void *context, char *error)
-{
-    lines_t lines = {.take = take, .context = context};
-    return gp_clickhouse_ask(clickhouse, query, NULL, take_bytes, &lines, error);
-}
-
-static int take_piece(void *context, const uint64_t *numbers)
-{
-    gp_arrived_t *arrived = context;
-    if (gp_grow(&arrived->pieces, &arrived->capacity, arrived->count, sizeof(*arrived->pieces)) < 0)
-        return -ENOMEM;
-    arrived->pieces[arrived->count++] = (gp_arrived_piece_t){numbers[0], numbers[1], numbers[2]};
     return 0;
 }
 
-typedef struct opens {
-    gp_arrived_t *arrived;
-    gp_known_table_t known; // numbers of batches
-} opens_t;
-
-static int take_open(void *context, const uint64_t *numbers)
+static int take_pieces(const char *at, gp_arrived_t *arrived, gp_known_table_t *known)
 {
-    opens_t *opens = context;
-    gp_arrived_t *arrived = opens->arrived;
-    if (gp_known_get(&opens->known, numbers[0]) != NULL)
-        return 0;
-    if (gp_grow(&arrived->open, &arrived->open_capacity, arrived->open_count, sizeof(*arrived->open)) < 0)
-        return -ENOMEM;
-    arrived->open[arrived->open_count++] = numbers[0];
-    return gp_known_put(&opens->known, numbers[0], 1);
+    for (gp_arrived_piece_t piece; next_number(&at, &piece.from);) {
+        if (!next_number(&at, &piece.to) || !next_number(&at, &piece.batch))
+            return -EBADMSG;
+        if (gp_grow(&arrived->pieces, &arrived->capacity, arrived->count, sizeof(piece)) < 0 ||
+            gp_known_put(known, piece.batch, 1) < 0)
+            return -ENOMEM;
+        arrived->pieces[arrived->count++] = piece;
+    }
+    return 0;
 }
 
 // Rows of the process, of its capture's days; the store finds them by tenant and service.
 static int ask_for_rows(gp_clickhouse_t *clickhouse, enum gp_schema_table table, const gp_row_process_t *process,
-                        opens_t *opens, char *error)
+                        const char *tenant, gp_http_answer_t *answer, char *error)
 {
-    char query[QUERY_SIZE], tenant[TENANT_SIZE];
-    if (gp_clickhouse_quote(tenant, tenant + sizeof(tenant), process->tenant) == NULL)
-        return -EINVAL;
+    char query[QUERY_SIZE];
     snprintf(query, sizeof(query),
              "SELECT DISTINCT batch FROM %s.greenprof_%s WHERE tenant = %s AND process = %" PRIu64
              " AND day >= toDate(%" PRIu64 ")",
-             gp_clickhouse_database(clickhouse), gp_schema_tables[table].name, tenant, process->id,
-             process->start_ns / 1000000000 / DAY_S - 1);
-    return ask_numbers(clickhouse, query, take_open, opens, error);
+             clickhouse->database, gp_schema_tables[table].name, tenant, process->id,
+             process->start_ns / GP_ROW_S_NS / GP_ROW_DAY_S - 1);
+    return gp_clickhouse_ask(clickhouse, query, ANSWER_MAX, answer, error);
 }
 
-static int ask_for_pieces(gp_clickhouse_t *clickhouse, const gp_row_process_t *process, gp_arrived_t *arrived,
-                          char *error)
+static int ask_for_pieces(gp_clickhouse_t *clickhouse, const gp_row_process_t *process, const char *tenant,
+                          gp_http_answer_t *answer, char *error)
 {
-    char query[QUERY_SIZE], tenant[TENANT_SIZE];
-    if (gp_clickhouse_quote(tenant, tenant + sizeof(tenant), process->tenant) == NULL)
-        return -EINVAL;
+    char query[QUERY_SIZE];
     snprintf(query, sizeof(query),
              "SELECT DISTINCT from_byte, to_byte, batch FROM %s.greenprof_batches WHERE process = %" PRIu64
              " AND tenant = %s",
-             gp_clickhouse_database(clickhouse), process->id, tenant);
-    return ask_numbers(clickhouse, query, take_piece, arrived, error);
+             clickhouse->database, process->id, tenant);
+    return gp_clickhouse_ask(clickhouse, query, ANSWER_MAX, answer, error);
 }
 
 int gp_clickhouse_arrived(gp_clickhouse_t *clickhouse, const gp_row_process_t *process, gp_arrived_t *arrived,
                           char error[GP_FLEET_ERROR_SIZE])
 {
     static const enum gp_schema_table tables[] = {GP_TABLE_SAMPLES, GP_TABLE_REQUESTS, GP_TABLE_SPANS};
-    opens_t opens = {.arrived = arrived};
-    int result = ask_for_pieces(clickhouse, process, arrived, error);
-    for (size_t i = 0; i < arrived->count && result == 0; i++)
-        result = gp_known_put(&opens.known, arrived->pieces[i].batch, 1);
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && result == 0; i++)
-        result = ask_for_rows(clickhouse, tables[i], process, &opens, error);
-    gp_known_clear(&opens.known);
+    char tenant[TENANT_SIZE];
+    gp_known_table_t known = {0}; // numbers of batches
+    gp_http_answer_t answer = {0};
+    int result = gp_clickhouse_quote(tenant, tenant + sizeof(tenant), process->tenant) != NULL ? 0 : -EINVAL;
+    if (result == 0)
+        result = ask_for_pieces(clickhouse, process, tenant, &answer, error);
+    if (result == 0)
+        result = take_pieces(answer.text, arrived, &known);
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && result == 0; i++) {
+        gp_http_answer_free(&answer);
+        result = ask_for_rows(clickhouse, tables[i], process, tenant, &answer, error);
+        if (result == 0)
+            result = take_open(answer.text, arrived, &known);
+    }
+    gp_http_answer_free(&answer);
+    gp_known_clear(&known);
     if (result < 0 && error[0] == '\0')
         snprintf(error, GP_FLEET_ERROR_SIZE, "what it has: %s", strerror(-result));
     return result;
@@ -129,7 +104,7 @@ int gp_clickhouse_has_arrived(gp_clickhouse_t *clickhouse, uint64_t batch, bool 
 {
     char query[QUERY_SIZE], count[32];
     snprintf(query, sizeof(query), "SELECT count() FROM %s.greenprof_batches WHERE batch = %" PRIu64,
-             gp_clickhouse_database(clickhouse), batch);
+             clickhouse->database, batch);
     int result = gp_clickhouse_ask_text(clickhouse, query, count, sizeof(count), error);
     *has_arrived = result == 0 && strcmp(count, "0") != 0;
     return result;

@@ -61,7 +61,7 @@ static int run(gp_clickhouse_t *clickhouse, const statement_t *statement, char *
 // What is asked on a cluster: all servers' parts together. It has no rows of its own.
 static int make_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
 {
-    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     statement_t all = {.len = 0};
     add(&all, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s ON CLUSTER %s ", database, table->name, cluster);
     add_columns(&all, table);
@@ -72,7 +72,7 @@ static int make_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t 
 // On one server: the table. On a cluster: on all servers, the part of each, and over these what is asked.
 static int make_table(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
 {
-    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     bool is_cluster = cluster[0] != '\0';
     statement_t local = {.len = 0};
     add(&local, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s%s ", database, table->name, is_cluster ? "_local" : "");
@@ -100,7 +100,7 @@ static int has_column(gp_clickhouse_t *clickhouse, const char *table, const char
     statement_t ask = {.len = 0};
     char count[32];
     add(&ask, "SELECT count() FROM system.columns WHERE database = '%s' AND table = 'greenprof_%s' AND name = '%s'",
-        gp_clickhouse_database(clickhouse), table, column);
+        clickhouse->database, table, column);
     int result = gp_clickhouse_ask_text(clickhouse, ask.text, count, sizeof(count), error);
     *has = result == 0 && strcmp(count, "0") != 0;
     return result;
@@ -109,7 +109,7 @@ static int has_column(gp_clickhouse_t *clickhouse, const char *table, const char
 // ClickHouse 18.16 knows no ADD COLUMN IF NOT EXISTS: where another shipper was faster, it is there in the end.
 static int add_column(gp_clickhouse_t *clickhouse, const char *table, const gp_schema_column_t *column, char *error)
 {
-    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     statement_t statement = {.len = 0};
     bool has;
     int result = has_column(clickhouse, table, column->name, &has, error);
@@ -129,8 +129,8 @@ static int add_column(gp_clickhouse_t *clickhouse, const char *table, const gp_s
 static int remake_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
 {
     statement_t drop = {.len = 0};
-    add(&drop, "DROP TABLE IF EXISTS %s.greenprof_%s ON CLUSTER %s", gp_clickhouse_database(clickhouse), table->name,
-        gp_clickhouse_cluster(clickhouse));
+    add(&drop, "DROP TABLE IF EXISTS %s.greenprof_%s ON CLUSTER %s", clickhouse->database, table->name,
+        clickhouse->cluster);
     int result = run(clickhouse, &drop, error);
     return result == 0 ? make_whole(clickhouse, table, error) : result;
 }
@@ -139,7 +139,7 @@ static int add_new_column(gp_clickhouse_t *clickhouse, const gp_schema_table_inf
                           const gp_schema_column_t *column, char *error)
 {
     char part[64];
-    bool has, is_cluster = gp_clickhouse_cluster(clickhouse)[0] != '\0';
+    bool has, is_cluster = clickhouse->cluster[0] != '\0';
     snprintf(part, sizeof(part), "%s%s", table->name, is_cluster ? "_local" : "");
     int result = add_column(clickhouse, part, column, error);
     if (result < 0 || !is_cluster)
@@ -183,12 +183,11 @@ int gp_schema_version(gp_clickhouse_t *clickhouse, unsigned *version, char error
 {
     char query[512], text[32];
     *version = 0;
-    snprintf(query, sizeof(query), "EXISTS TABLE %s.greenprof_versions", gp_clickhouse_database(clickhouse));
+    snprintf(query, sizeof(query), "EXISTS TABLE %s.greenprof_versions", clickhouse->database);
     int result = gp_clickhouse_ask_text(clickhouse, query, text, sizeof(text), error);
     if (result < 0 || strcmp(text, "1") != 0)
         return result;
-    snprintf(query, sizeof(query), "SELECT max(version) FROM %s.greenprof_versions",
-             gp_clickhouse_database(clickhouse));
+    snprintf(query, sizeof(query), "SELECT max(version) FROM %s.greenprof_versions", clickhouse->database);
     result = gp_clickhouse_ask_text(clickhouse, query, text, sizeof(text), error);
     *version = result == 0 ? (unsigned)strtoul(text, NULL, 10) : 0;
     return result;
@@ -196,7 +195,7 @@ int gp_schema_version(gp_clickhouse_t *clickhouse, unsigned *version, char error
 
 static int make_database(gp_clickhouse_t *clickhouse, char *error)
 {
-    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     statement_t make = {.len = 0};
     if (strcmp(database, "default") == 0)
         return 0;
@@ -220,7 +219,6 @@ int gp_schema_make(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE])
     if (result == 0)
         result = make_table(clickhouse, &version_table, error);
     statement_t done = {.len = 0};
-    add(&done, "INSERT INTO %s.greenprof_versions (version, made) VALUES (%u, now())",
-        gp_clickhouse_database(clickhouse), latest);
+    add(&done, "INSERT INTO %s.greenprof_versions (version, made) VALUES (%u, now())", clickhouse->database, latest);
     return result == 0 ? run(clickhouse, &done, error) : result;
 }

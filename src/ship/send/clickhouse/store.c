@@ -61,9 +61,8 @@ static uint64_t now_s(void)
 static void make_query(const store_t *store, enum gp_schema_table table, char query[QUERY_SIZE])
 {
     const gp_schema_column_t *columns = gp_schema_tables[table].columns;
-    int len =
-        snprintf(query, QUERY_SIZE, "INSERT INTO %s.greenprof_%s%s (", gp_clickhouse_database(store->clickhouse),
-                 gp_schema_tables[table].name, gp_clickhouse_cluster(store->clickhouse)[0] != '\0' ? "_local" : "");
+    int len = snprintf(query, QUERY_SIZE, "INSERT INTO %s.greenprof_%s%s (", store->clickhouse->database,
+                       gp_schema_tables[table].name, store->clickhouse->cluster[0] != '\0' ? "_local" : "");
     for (size_t i = 0; columns[i].name != NULL; i++)
         len += snprintf(query + len, QUERY_SIZE - (size_t)len, "%s`%s`", i > 0 ? "," : "", columns[i].name);
     snprintf(query + len, QUERY_SIZE - (size_t)len, ") FORMAT Native");
@@ -104,7 +103,7 @@ static int has_arrived(store_t *store, enum gp_schema_table table, uint64_t batc
     char query[QUERY_SIZE], count[32];
     snprintf(query, sizeof(query),
              "SELECT count() FROM %s.greenprof_%s WHERE day = toDate(%" PRIu32 ") AND batch = %" PRIu64,
-             gp_clickhouse_database(store->clickhouse), gp_schema_tables[table].name, day, batch);
+             store->clickhouse->database, gp_schema_tables[table].name, day, batch);
     int result = gp_clickhouse_ask_text(store->clickhouse, query, count, sizeof(count), error);
     *arrived = result == 0 && strcmp(count, "0") != 0;
     return result;
@@ -113,7 +112,7 @@ static int has_arrived(store_t *store, enum gp_schema_table table, uint64_t batc
 // Of a group, in this database: another shipper may send the same batches to another database of the server.
 static void make_prefix(const store_t *store, char prefix[ID_SIZE], const gp_batch_t *batches)
 {
-    const char *database = gp_clickhouse_database(store->clickhouse);
+    const char *database = store->clickhouse->database;
     snprintf(prefix, ID_SIZE, "greenprof-%016" PRIx64,
              gp_hash_more(batches[0].id, gp_hash_bytes(database, strlen(database))));
 }
@@ -251,7 +250,7 @@ static int store_send(void *destination, const gp_batch_t *batches, size_t count
     make_prefix(store, prefix, batches);
     if (result == 0 && again)
         result = gp_clickhouse_settle(store->clickhouse, prefix, error);
-    gp_clickhouse_choose(store->clickhouse, batches[0].id % gp_clickhouse_hosts(store->clickhouse));
+    store->clickhouse->at = batches[0].id % store->clickhouse->host_count;
     if (result == 0)
         result = send_stacks(store, batches, count, error);
     if (result == 0)
@@ -294,14 +293,9 @@ static int store_has_arrived(void *destination, uint64_t batch, bool *has_arrive
         gp_clickhouse_has_arrived(((store_t *)destination)->clickhouse, batch, has_arrived, error));
 }
 
-static uint64_t store_not_before_ns(const void *destination)
+static gp_http_t *store_http(const void *destination)
 {
-    return gp_clickhouse_not_before_ns(((const store_t *)destination)->clickhouse);
-}
-
-static uint64_t store_sent_bytes(void *destination)
-{
-    return gp_clickhouse_bytes(((store_t *)destination)->clickhouse);
+    return ((const store_t *)destination)->clickhouse->http;
 }
 
 static void describe_table(store_t *store, enum gp_schema_table table, const gp_batch_t *batch, FILE *out)
@@ -350,8 +344,7 @@ const gp_destination_kind_t gp_destination_clickhouse = {
     .send = store_send,
     .arrived = store_arrived,
     .has_arrived = store_has_arrived,
-    .not_before_ns = store_not_before_ns,
-    .sent_bytes = store_sent_bytes,
+    .http = store_http,
     .describe = store_describe,
     .close = store_close,
 };
