@@ -118,9 +118,6 @@ static int ask_hosts(const gp_question_t *question, gp_ask_answer_t *answer)
 
 static int ask_all(const gp_question_t *question, const gp_ask_t *ask, gp_ask_answer_t *answer)
 {
-    if (ask->measure == GP_ROW_VICTIM_TIME && question->version < 2)
-        return gp_question_fail(question, -ENODATA, "the store has no delays: they come with a shipper of this version",
-                                "");
     answer->from_s = question->from_s;
     answer->to_s = question->to_s;
     int result = ask_samples(question, ask, answer);
@@ -147,11 +144,11 @@ static int to_capture(const gp_question_t *question, const gp_ask_answer_t *answ
     unlink(path);
     rmdir(folder);
     if (result == -EBADMSG)
-        return gp_question_fail(question, result, "the answer is not whole", "");
+        return result;
     return result == 0 ? fd : gp_question_fail(question, result, "the answer cannot be kept: ", strerror(-result));
 }
 
-static int ask_url(const gp_fleet_url_t *url, const gp_ask_t *ask, char *error)
+int gp_ask(const char *url, const gp_ask_t *ask, char error[GP_FLEET_ERROR_SIZE])
 {
     gp_ask_answer_t answer = {0};
     gp_question_t question;
@@ -162,18 +159,7 @@ static int ask_url(const gp_fleet_url_t *url, const gp_ask_t *ask, char *error)
         result = ask_all(&question, ask, &answer);
     if (result == 0)
         result = to_capture(&question, &answer, ask);
-    gp_question_close(&question);
     free(answer.samples.data);
     free(answer.stacks.data);
-    return result;
-}
-
-int gp_ask(const char *text, const gp_ask_t *ask, char error[GP_FLEET_ERROR_SIZE])
-{
-    gp_fleet_url_t url = {0};
-    int result = gp_fleet_url_parse(&url, text, error);
-    if (result == 0)
-        result = ask_url(&url, ask, error);
-    gp_fleet_url_free(&url);
-    return result;
+    return gp_question_close(&question, result);
 }

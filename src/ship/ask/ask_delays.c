@@ -30,32 +30,20 @@ static int read_delays(const gp_ask_bytes_t *answer, const gp_ask_delays_t *ask)
     return result;
 }
 
-int gp_ask_delays(const char *text, const gp_ask_delays_t *ask, char error[GP_FLEET_ERROR_SIZE])
+int gp_ask_delays(const char *url, const gp_ask_delays_t *ask, char error[GP_FLEET_ERROR_SIZE])
 {
     char rest[128];
-    gp_fleet_url_t url = {0};
-    gp_question_t question = {.error = error};
+    gp_question_t question;
     gp_ask_bytes_t answer = {0};
-    error[0] = '\0';
-    int result = gp_fleet_url_parse(&url, text, error);
-    if (result == 0) {
-        result = gp_question_open(&question, &url, GP_TABLE_SAMPLES, ask->filters, ask->filter_count, error);
-        if (result == 0)
-            result = gp_question_measure(&question, GP_ROW_VICTIM_TIME);
-        if (result == 0 && question.version < 2)
-            result = gp_question_fail(&question, -ENODATA,
-                                      "the store has no delays: they come with a shipper of this version", "");
-        snprintf(rest, sizeof(rest),
-                 " GROUP BY service, hog, coroutine, endpoint ORDER BY ns DESC, service, hog LIMIT %u", ask->limit);
-        if (result == 0)
-            result = gp_question_ask(&question, DELAYS(GP_ASK_SELECT), rest, &answer);
-        if (result == 0)
-            result = read_delays(&answer, ask);
-        if (result < 0 && error[0] == '\0')
-            gp_question_fail(&question, result, result == -EBADMSG ? "the answer is not whole" : strerror(-result), "");
-        gp_question_close(&question);
-    }
+    int result = gp_question_open(&question, url, GP_TABLE_SAMPLES, ask->filters, ask->filter_count, error);
+    if (result == 0)
+        result = gp_question_measure(&question, GP_ROW_VICTIM_TIME);
+    snprintf(rest, sizeof(rest), " GROUP BY service, hog, coroutine, endpoint ORDER BY ns DESC, service, hog LIMIT %u",
+             ask->limit);
+    if (result == 0)
+        result = gp_question_ask(&question, DELAYS(GP_ASK_SELECT), rest, &answer);
+    if (result == 0)
+        result = read_delays(&answer, ask);
     free(answer.data);
-    gp_fleet_url_free(&url);
-    return result;
+    return gp_question_close(&question, result);
 }

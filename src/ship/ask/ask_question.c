@@ -189,6 +189,9 @@ static int make_where(gp_question_t *question)
 int gp_question_measure(gp_question_t *question, enum gp_row_measure measure)
 {
     char *where = NULL;
+    if (measure == GP_ROW_VICTIM_TIME && question->version < 2)
+        return gp_question_fail(question, -ENODATA, "the store has no delays: they come with a shipper of this version",
+                                "");
     if (asprintf(&where, "%s AND measure = %d", question->where, (int)measure) < 0)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
     free(question->where);
@@ -238,18 +241,19 @@ int gp_question_ask_rows(const gp_question_t *question, const char *more, const 
     char *asked = NULL;
     size_t size;
     FILE *text = open_memstream(&asked, &size);
-    if (text != NULL)
-        gp_schema_put_read(text, question->table, question->version);
-    if (text == NULL || fputs(more, text) == EOF || fclose(text) != 0)
-        return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
-    int result = gp_question_ask(question, asked, rest, answer);
+    if (text == NULL)
+        return -ENOMEM;
+    gp_schema_put_read(text, question->table, question->version);
+    fputs(more, text);
+    int result = fclose(text) == 0 ? gp_question_ask(question, asked, rest, answer) : -ENOMEM;
     free(asked);
     return result;
 }
 
 // The filters of the URL, then the others.
-static int take_filters(gp_question_t *question, const gp_fleet_url_t *url, const gp_row_pair_t *filters, size_t count)
+static int take_filters(gp_question_t *question, const gp_row_pair_t *filters, size_t count)
 {
+    const gp_fleet_url_t *url = &question->url;
     question->filters = calloc(url->option_count + count + 1, sizeof(*question->filters));
     if (question->filters == NULL)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
@@ -265,24 +269,32 @@ static int take_filters(gp_question_t *question, const gp_fleet_url_t *url, cons
     return 0;
 }
 
-int gp_question_open(gp_question_t *question, const gp_fleet_url_t *url, enum gp_schema_table table,
-                     const gp_row_pair_t *filters, size_t filter_count, char error[GP_FLEET_ERROR_SIZE])
+int gp_question_open(gp_question_t *question, const char *url, enum gp_schema_table table, const gp_row_pair_t *filters,
+                     size_t filter_count, char error[GP_FLEET_ERROR_SIZE])
 {
-    const char *tenant = gp_fleet_url_option(url, "tenant");
-    *question =
-        (gp_question_t){.prefix = "greenprof_", .table = table, .tenant = tenant != NULL ? tenant : "", .error = error};
-    int result = take_filters(question, url, filters, filter_count);
+    *question = (gp_question_t){.prefix = "greenprof_", .table = table, .tenant = "", .error = error};
+    error[0] = '\0';
+    int result = gp_fleet_url_parse(&question->url, url, error);
+    if (result < 0)
+        return result;
+    const char *tenant = gp_fleet_url_option(&question->url, "tenant");
+    question->tenant = tenant != NULL ? tenant : "";
+    result = take_filters(question, filters, filter_count);
     if (result == 0)
         result = make_where(question);
     if (result == 0)
-        result = gp_clickhouse_open(&question->clickhouse, url, error);
+        result = gp_clickhouse_open(&question->clickhouse, &question->url, error);
     return result == 0 ? gp_schema_version(question->clickhouse, &question->version, error) : result;
 }
 
-void gp_question_close(gp_question_t *question)
+int gp_question_close(gp_question_t *question, int result)
 {
+    if (result < 0 && question->error[0] == '\0')
+        gp_question_fail(question, result, result == -EBADMSG ? "the answer is not whole" : strerror(-result), "");
     gp_clickhouse_close(question->clickhouse);
     free(question->filters);
     free(question->where);
     free(question->join);
+    gp_fleet_url_free(&question->url);
+    return result;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A question to a store: what is chosen, as a WHERE, and the answer's bytes. Private to src/ship/ask/ask*.c.
 //
-// Order of calls: open -> ask... -> close, which follows a failed open, too.
+// Order of calls: open -> ask... -> close, also after a failure.
 #pragma once
 
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "ship/send/clickhouse/schema.h"
 
 typedef struct gp_question {
+    gp_fleet_url_t url;
     gp_clickhouse_t *clickhouse;
     const char *prefix, *tenant;
     enum gp_schema_table table;
@@ -24,8 +25,8 @@ typedef struct gp_question {
 } gp_question_t;
 
 // Returns 0 or a negative errno value and what is wrong.
-int gp_question_open(gp_question_t *question, const gp_fleet_url_t *url, enum gp_schema_table table,
-                     const gp_row_pair_t *filters, size_t filter_count, char error[GP_FLEET_ERROR_SIZE]);
+int gp_question_open(gp_question_t *question, const char *url, enum gp_schema_table table, const gp_row_pair_t *filters,
+                     size_t filter_count, char error[GP_FLEET_ERROR_SIZE]);
 
 // Choose rows of one measure of the samples.
 int gp_question_measure(gp_question_t *question, enum gp_row_measure measure);
@@ -43,4 +44,5 @@ int gp_question_fail(const gp_question_t *question, int result, const char *what
 // A text between quotes. Returns 0 or -EINVAL: it is too long.
 int gp_question_quote(FILE *query, const char *text);
 
-void gp_question_close(gp_question_t *question);
+// Say what is wrong where nothing else has. Returns `result`.
+int gp_question_close(gp_question_t *question, int result);

@@ -204,20 +204,11 @@ static int ask_all(const gp_question_t *question, const gp_ask_requests_t *ask)
     return result;
 }
 
-int gp_ask_requests(const char *text, const gp_ask_requests_t *ask, char error[GP_FLEET_ERROR_SIZE])
+int gp_ask_requests(const char *url, const gp_ask_requests_t *ask, char error[GP_FLEET_ERROR_SIZE])
 {
-    gp_fleet_url_t url = {0};
-    gp_question_t question = {.error = error};
-    error[0] = '\0';
-    int result = gp_fleet_url_parse(&url, text, error);
-    if (result == 0) {
-        result = gp_question_open(&question, &url, GP_TABLE_REQUESTS, ask->filters, ask->filter_count, error);
-        if (result == 0)
-            result = ask_all(&question, ask);
-        if (result < 0 && error[0] == '\0')
-            gp_question_fail(&question, result, result == -EBADMSG ? "the answer is not whole" : strerror(-result), "");
-        gp_question_close(&question);
-    }
-    gp_fleet_url_free(&url);
-    return result;
+    gp_question_t question;
+    int result = gp_question_open(&question, url, GP_TABLE_REQUESTS, ask->filters, ask->filter_count, error);
+    if (result == 0)
+        result = ask_all(&question, ask);
+    return gp_question_close(&question, result);
 }

@@ -60,37 +60,22 @@ static int ask_of_traces(const gp_question_t *question, const char *trace, gp_as
     return gp_question_ask_rows(question, ", toUInt32(pid)", like, answer);
 }
 
-static int ask_url(const gp_fleet_url_t *url, const char *trace, int (*take)(void *context, const gp_ask_span_t *span),
-                   void *context, char *error)
+int gp_ask_spans(const char *url, const char *trace, int (*take)(void *context, const gp_ask_span_t *span),
+                 void *context, char error[GP_FLEET_ERROR_SIZE])
 {
     gp_ask_bytes_t answer = {0};
     gp_question_t question;
-    int result = gp_question_open(&question, url, GP_TABLE_SPANS, NULL, 0, error);
-    if (result == 0 && (result = join_processes(&question)) < 0)
-        gp_question_fail(&question, result, strerror(-result), "");
-    if (result == 0)
-        result = ask_of_traces(&question, trace, &answer);
-    if (result == 0) {
-        result = read_all(&answer, take, context);
-        if (result < 0)
-            gp_question_fail(&question, result, result == -EBADMSG ? "the answer is not whole" : strerror(-result), "");
-    }
-    gp_question_close(&question);
-    free(answer.data);
-    return result;
-}
-
-int gp_ask_spans(const char *text, const char *trace, int (*take)(void *context, const gp_ask_span_t *span),
-                 void *context, char error[GP_FLEET_ERROR_SIZE])
-{
-    gp_fleet_url_t url = {0};
     if (trace != NULL && !is_beginning(trace)) {
         snprintf(error, GP_FLEET_ERROR_SIZE, "trace: '%.100s' has no meaning", trace);
         return -EINVAL;
     }
-    int result = gp_fleet_url_parse(&url, text, error);
+    int result = gp_question_open(&question, url, GP_TABLE_SPANS, NULL, 0, error);
     if (result == 0)
-        result = ask_url(&url, trace, take, context, error);
-    gp_fleet_url_free(&url);
-    return result;
+        result = join_processes(&question);
+    if (result == 0)
+        result = ask_of_traces(&question, trace, &answer);
+    if (result == 0)
+        result = read_all(&answer, take, context);
+    free(answer.data);
+    return gp_question_close(&question, result);
 }
