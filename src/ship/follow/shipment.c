@@ -213,7 +213,7 @@ static int take_next(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed
     if (result <= 0 || !shipment_is_to_ask(shipper, shipment, followed))
         return result;
     // The process is known by now, and so the store can be asked.
-    place_t place;
+    place_t place = {0};
     result = shipment_ask(shipper, shipment, followed, &place);
     if (result == 0 && place.to == from && place.doubt_to == 0)
         return 1;
