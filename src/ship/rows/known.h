@@ -80,7 +80,6 @@ typedef struct gp_known {
     uint64_t sums_from, sums_from_ns; // they are of what is behind that byte, and is known for what begins then
     gp_known_table_t labels;          // texts that are shared, by hash
     // What is read now.
-    struct gp_piece *piece;         // that is made; NULL = none
     const gp_known_table_t *wanted; // GP_KNOWN_... | number: only these; NULL = all
     gp_symbolizer_t *symbolizer;    // the caller's
     gp_symbolizer_t *jit;           // for code without a module, which is this process' own; NULL = none yet

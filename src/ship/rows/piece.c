@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ship/rows/piece.h"
+#include "ship/rows/piece_private.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,14 +64,21 @@ int gp_piece_add_row(gp_piece_t *piece, const gp_piece_row_t *row)
     return 0;
 }
 
+static int on_header(void *context, const gp_file_header_t *header)
+{
+    gp_piece_t *piece = context;
+    piece->shift_ns = header->start_realtime_ns;
+    return gp_known_handlers.header(piece->known, header);
+}
+
 static int on_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
-    gp_piece_t *piece = ((gp_known_t *)context)->piece;
+    gp_piece_t *piece = context;
     uint64_t time_ns = 0;
     int result = 0;
     for (size_t i = 0; i < count && result == 0; i++) {
         const gp_piece_row_t row = {
-            .bucket = (piece->known->header.start_realtime_ns + samples[i].time_ns) / piece->grain_ns,
+            .bucket = (piece->shift_ns + samples[i].time_ns) / piece->grain_ns,
             .coro_id = samples[i].coro_id,
             .weight_ns = samples[i].weight_ns,
             .squares_ns2 = (double)samples[i].weight_ns * (double)samples[i].weight_ns,
@@ -146,11 +153,10 @@ static int add_request(gp_piece_t *piece, const gp_span_record_t *span, const gp
 // Numbers of traces become ids when all of the piece is read: until then, they are kept in the first bytes.
 static int on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
 {
-    gp_piece_t *piece = ((gp_known_t *)context)->piece;
+    gp_piece_t *piece = context;
     gp_row_span_t row = {
-        .start_ns = piece->known->header.start_realtime_ns + span->start_ns,
-        .end_ns =
-            piece->known->header.start_realtime_ns + (span->end_ns > span->start_ns ? span->end_ns : span->start_ns),
+        .start_ns = piece->shift_ns + span->start_ns,
+        .end_ns = piece->shift_ns + (span->end_ns > span->start_ns ? span->end_ns : span->start_ns),
         .id = span->id,
         .parent = span->parent_id,
         .kind = span->kind,
@@ -178,12 +184,65 @@ static int on_span(void *context, const gp_span_record_t *span, const char *name
     return result;
 }
 
+#define FORWARD(name, record)                                                                                          \
+    static int on_##name(void *context, const record *name)                                                            \
+    {                                                                                                                  \
+        return gp_known_handlers.name(((gp_piece_t *)context)->known, name);                                           \
+    }
+FORWARD(thread, gp_thread_record_t)
+FORWARD(coro, gp_coro_record_t)
+FORWARD(trace, gp_trace_record_t)
+FORWARD(end, gp_end_record_t)
+#undef FORWARD
+
+static int on_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
+{
+    return gp_known_handlers.meta(((gp_piece_t *)context)->known, key, key_len, value, value_len);
+}
+
+static int on_module(void *context, const gp_module_record_t *module, const char *path, size_t path_len)
+{
+    return gp_known_handlers.module(((gp_piece_t *)context)->known, module, path, path_len);
+}
+
+static int on_function(void *context, const gp_function_record_t *function, const char *name, const char *file)
+{
+    return gp_known_handlers.function(((gp_piece_t *)context)->known, function, name, file);
+}
+
 static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
 {
     (void)hog, (void)stacks;
-    ((gp_known_t *)context)->has_hogs = true; // they are sent when all of the delays are known
+    ((gp_piece_t *)context)->known->has_hogs = true; // they are sent when all of the delays are known
     return 0;
 }
+
+static int on_stack(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames)
+{
+    return gp_known_handlers.stack(((gp_piece_t *)context)->known, stack, frames);
+}
+
+static int on_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
+{
+    return gp_known_handlers.counters(((gp_piece_t *)context)->known, record, values);
+}
+
+static const gp_reader_handlers_t handlers = {
+    .header = on_header,
+    .meta = on_meta,
+    .module = on_module,
+    .function = on_function,
+    .thread = on_thread,
+    .coro = on_coro,
+    .trace = on_trace,
+    .stack = on_stack,
+    .samples = on_samples,
+    .span = on_span,
+    .ledger = gp_piece_add_ledger,
+    .hog = on_hog,
+    .counters = on_counters,
+    .end = on_end,
+};
 
 static int want(gp_known_table_t *wanted, const gp_known_table_t *table, uint64_t kind, uint64_t id)
 {
@@ -383,13 +442,7 @@ static int read_piece(gp_piece_t *piece, int fd, uint64_t from, uint64_t to, uin
 {
     gp_reader_part_t part = {.from = from, .max = to != 0 ? to - from : max};
     gp_reader_summary_t summary;
-    gp_reader_handlers_t handlers = gp_known_handlers; // all but what the piece is made of
-    handlers.samples = on_samples;
-    handlers.span = on_span;
-    handlers.ledger = gp_piece_add_ledger;
-    handlers.hog = on_hog;
-    piece->known->piece = piece;
-    int result = gp_reader_read_part(fd, &part, &handlers, piece->known, &summary, error);
+    int result = gp_reader_read_part(fd, &part, &handlers, piece, &summary, error);
     piece->batch.from = from;
     piece->batch.to = part.to;
     return result;

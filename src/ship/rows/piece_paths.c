@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "report/critical_path.h"
-#include "ship/rows/piece.h"
+#include "ship/rows/piece_private.h"
 
 enum { ENDPOINT_SIZE = 512 };
 
@@ -26,7 +26,7 @@ static int take_path(void *context, uint32_t request, const gp_path_segment_t *s
     for (size_t i = 0; i < count && result == 0; i++) {
         const gp_path_segment_t *segment = &segments[i];
         const gp_piece_row_t row = {
-            .bucket = (walk->piece->known->header.start_realtime_ns + segment->from_ns) / walk->piece->grain_ns,
+            .bucket = (walk->piece->shift_ns + segment->from_ns) / walk->piece->grain_ns,
             .coro_id = dataset->coros[segment->coro].record.id,
             .weight_ns = segment->to_ns - segment->from_ns,
             .trace = dataset->traces[walk->requests->items[request].trace].index,
@@ -86,7 +86,7 @@ static int add_delay(gp_piece_t *piece, const gp_dataset_t *dataset, const gp_da
 {
     const gp_dataset_hog_t *hog = &dataset->hogs[delay->hog];
     gp_piece_row_t row = {
-        .bucket = (piece->known->header.start_realtime_ns + hog->start_ns) / piece->grain_ns,
+        .bucket = (piece->shift_ns + hog->start_ns) / piece->grain_ns,
         .coro_id = dataset->coros[delay->coro].record.id,
         .hog_id = dataset->coros[hog->coro].record.id,
         .trace = dataset->traces[delay->trace].index,
@@ -124,6 +124,7 @@ int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t s
         return -errno;
     known->header = dataset->header;
     known->has_header = true;
+    piece->shift_ns = dataset->header.start_realtime_ns;
     piece->batch.from = size;
     piece->batch.to = size + 1;
     piece->batch.is_paths = piece->batch.is_last = true;

@@ -3,7 +3,7 @@
 // coroutines after its end. They are written in the same go as the span, so that a capture need not have ended.
 #include <errno.h>
 
-#include "ship/rows/piece.h"
+#include "ship/rows/piece_private.h"
 
 enum { CLOCK_NS = 1000 }; // between a span's times and the ledger's
 
@@ -41,7 +41,7 @@ static gp_known_sum_t *sum_of(gp_arena_t *arena, gp_known_table_t *table, uint32
 
 int gp_piece_add_ledger(void *context, const gp_ledger_record_t *record)
 {
-    gp_piece_t *piece = ((gp_known_t *)context)->piece;
+    gp_piece_t *piece = context;
     piece->ledger_ns = record->time_ns > piece->ledger_ns ? record->time_ns : piece->ledger_ns;
     if (record->trace == 0)
         return 0;
@@ -86,8 +86,7 @@ static bool lacks_history(const gp_piece_t *piece, const gp_row_request_t *reque
     const uint64_t *found = gp_known_get(&known->sums, trace);
     if (piece->batch.from == 0 || (found != NULL && ((const gp_known_sum_t *)(uintptr_t)*found)->has_history))
         return false;
-    return !known->has_sums ||
-           (known->sums_from > 0 && request->start_ns - piece->known->header.start_realtime_ns < known->sums_from_ns);
+    return !known->has_sums || (known->sums_from > 0 && request->start_ns - piece->shift_ns < known->sums_from_ns);
 }
 
 int gp_piece_want_sums(const gp_piece_t *piece, gp_known_table_t *wanted)
@@ -130,7 +129,7 @@ static int make_whole(gp_piece_t *piece, size_t number)
 {
     gp_row_request_t *request = &piece->requests[number];
     uint32_t trace = gp_piece_trace_number(request->trace);
-    uint64_t end_ns = request->start_ns + request->latency_ns - piece->known->header.start_realtime_ns;
+    uint64_t end_ns = request->start_ns + request->latency_ns - piece->shift_ns;
     bool is_settled = piece->ledger_ns >= end_ns || piece->known->ended;
     if (trace == 0)
         return 0;
