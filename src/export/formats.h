@@ -17,7 +17,6 @@
     X(json, ".json", false, GP_WANT_LABELS | GP_WANT_ADDRESSES, "everything, for programs: greenprof's own JSON")      \
     X(otlp, ".otlp", true, GP_WANT_LABELS | GP_WANT_ADDRESSES,                                                         \
       "OpenTelemetry profiles (protobuf), with links to traces")                                                       \
-    X(perfetto, ".pftrace", true, GP_WANT_TIMELINE, "Perfetto trace: a track a coroutine, and every sample")           \
     X(pprof, ".pb.gz", true, GP_WANT_LABELS | GP_WANT_ADDRESSES | GP_WANT_TOGETHER,                                    \
       "pprof: go tool pprof, Speedscope, Grafana; with labels")                                                        \
     X(pstats, ".prof", true, 0, "Python's pstats: python3 -m pstats, SnakeViz, gprof2dot")                             \
