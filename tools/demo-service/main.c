@@ -111,7 +111,7 @@ static void *main_work(void *arg)
 static unsigned main_start(const settings_t *settings, worker_t *workers)
 {
     for (unsigned i = 0; i < settings->threads; i++) {
-        char name[16];
+        char name[32];
         worker_t *worker = &workers[i];
         worker->settings = settings;
         worker->db = settings->rows > 0 ? database_create(settings->rows) : NULL;
