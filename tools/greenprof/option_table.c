@@ -315,8 +315,6 @@ const gp_option_t gp_options[] = {
      .what = "Milliseconds between two pages."},
     {TOP, 0, "once", NULL, FLAG(once), .what = "Show one interval, then end."},
     {STATUS | TOP, 'j', "json", NULL, FLAG(json), .what = "Write JSON; top: an object a line and interval."},
-    {REPORT, 'i', "interactive", NULL, FLAG(interactive),
-     .what = "Read commands, as 'python3 -m pstats' does; its commands and more: type help."},
     {READING, 0, "service", "NAME", TEXTS(service), .chooses = true,
      .what = "Of a store (clickhouse://...): only this service, or these; so with the next four. See greenprof ship."},
     {READING, 0, "host", "NAME", TEXTS(host), .chooses = true, .what = "See --service."},
