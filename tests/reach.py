@@ -30,19 +30,20 @@ SLOW = re.compile(r"stress\.|python\.(storms|nova|greenlets$)|foreign\.(?!harnes
                   r"control\.(rounds|containers$)|fleet\.(ship|held$)|page\.(limits|page|requests_view|timeline)$|runtimes\.churn$|"
                   r"integration\.(rests|qemu|hosts|accuracy|parts)$|unwind_(oracle|stress)")
 CORE = ["runtime-hooks", "runtime-hooks/cpython"]
-HOST = CORE + ["dump.c", "=finish.c", "=consume.c", "consumer", "context.c", "=request_files.c", "=request_profiles.c", "=shipping.c"]
+HOST = CORE + ["library/dump.c", "=library/finish.c", "=library/consume.c", "consumer", "library/context.c", "=library/request_files.c",
+               "=library/request_profiles.c", "=library/shipping.c"]
 RUN = CORE + ["=tools/greenprof"]
 REPORT = HOST + ["=tools/greenprof"]
 PYTHON = REPORT + ["runtime-hooks/cpython/package"]
 # What a test's name begins with, the longest such word: the rooms that it runs, each with all that it may name; the room
 # alone where a "=" precedes it. All of the sources where no word fits (install, package, production, docs).
 AREAS = {
-    "unwind": ["core/unwind"], "core": HOST, "symbol": ["read/symbol", "dump.c", "=tools/greenprof"], "wire": ["wire", "context.c"],
-    "capture": ["capture", "read/report"], "tree": ["read/tree", "=tools/greenprof"], "command": ["tools/greenprof"],
+    "unwind": ["core/unwind"], "core": HOST, "symbol": ["symbol", "library/dump.c", "=tools/greenprof"], "wire": ["wire", "library/context.c"],
+    "capture": ["capture", "capture/killed", "report"], "tree": ["traces", "=tools/greenprof"], "command": ["tools/greenprof"],
     "formats": REPORT, "export": REPORT, "page": REPORT, "otel": HOST, "exact": REPORT, "ledger": REPORT, "waits": REPORT,
     "census": REPORT, "control": REPORT, "control.rounds": RUN, "integration": REPORT, "runtimes": REPORT, "growth": RUN,
     "libraries": REPORT, "python": PYTHON, "consumer": HOST, "demo": PYTHON + ["tools/demo-service"],
-    "stress": RUN, "foreign": RUN, "suites": RUN, "fleet": RUN + ["fleet"], "fleet.ship": ["fleet", "=tools/greenprof"],
+    "stress": RUN, "foreign": RUN, "suites": RUN, "fleet": RUN + ["ship/follow", "ship/ask"], "fleet.ship": ["ship/follow", "ship/ask", "=tools/greenprof"],
     "layers": [], "style": [], "measured": [], "bench": [],
 }
 EVERYWHERE = re.compile(r"(.*/)?CMakeLists\.txt$|cmake/|CMakePresets\.json|tools/(test|setup)$|tests/[^/]*$|tests/fuzz/|\.ci/|.*\.in$|.*\.map")

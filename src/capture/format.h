@@ -138,9 +138,9 @@ enum { GP_CHUNK_TYPES = sizeof(union { GP_RECORDS(GP_CHUNK_BELOW) char header[GP
 
 typedef struct gp_meta_record { // key=value texts: "exe", "cmdline" (arguments joined by NUL), "hostname", "greenprof",
                                 // "service", "budget" (1%); of merged ones, "merged" and "process"
-                                // (capture/process_text.h); labels: "GREENPROF_LABELS", "OTEL_...": variables as they
-                                // were; "cgroup": proc_pid_cgroup(5); each "not_known": of a runtime, and what is not
-                                // seen of it therefore
+                                // (capture/read/process_text.h); labels: "GREENPROF_LABELS", "OTEL_...": variables as
+                                // they were; "cgroup": proc_pid_cgroup(5); each "not_known": of a runtime, and what is
+                                // not seen of it therefore
     uint16_t key_len;           // 0 key bytes, then value bytes, then padding to 8
     uint16_t reserved;          // 2
     uint32_t value_len;         // 4

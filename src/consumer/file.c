@@ -31,7 +31,7 @@ bool gp_file_directory(const char *url, char directory[GP_URL_MAX])
 
 static int open_files(const char *url, void **state)
 {
-    static const char *const options[] = {"profile", NULL}; // that one is src/request_profiles.c's
+    static const char *const options[] = {"profile", NULL}; // that one is src/library/request_profiles.c's
     char directory[GP_URL_MAX];
     if (!gp_file_directory(url, directory) || !gp_url_options_are(url, options))
         return -EINVAL;

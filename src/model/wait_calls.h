@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which system calls are waits, for all that interrupts them: samples (core/signal/restart.c) and attaching
-// (tools/greenprof/thread_stop.c).
+// (tools/greenprof/attach/thread_stop.c).
 #pragma once
 
 #include <stdbool.h>

@@ -17,10 +17,14 @@ foreach(library gp_base gp_base_helpers gp_model gp_capture_reader gp_symbol gp_
     endif()
   endforeach()
 endforeach()
-file(GLOB fuzz_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/read/*/*.h ${PROJECT_SOURCE_DIR}/src/base/*.h
-     ${PROJECT_SOURCE_DIR}/src/model/*.h ${PROJECT_SOURCE_DIR}/src/capture/*.h)
+file(GLOB fuzz_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/*.h ${PROJECT_SOURCE_DIR}/src/capture/*.h
+     ${PROJECT_SOURCE_DIR}/src/capture/*/*.h)
+foreach(room model report export page symbol)
+  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.h)
+  list(APPEND fuzz_headers ${headers})
+endforeach()
 greenprof_fuzz_parts(capture PARTS ${fuzz_parts} HEADERS ${fuzz_headers} gp_export
-  INCLUDES ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src/read ${tools} ${PROJECT_BINARY_DIR}/src/read/export/generated)
+  INCLUDES ${CMAKE_CURRENT_SOURCE_DIR} ${tools} ${PROJECT_BINARY_DIR}/src/export/generated)
 
 set(libraries_capture ${GREENPROF_D_OBJECT}) # the only target that reaches names
 function(fuzz_target name corpus)
@@ -29,11 +33,11 @@ function(fuzz_target name corpus)
 endfunction()
 fuzz_target(capture corpus)
 fuzz_target(payload corpus_payload ${writer})
-fuzz_target(texts corpus_texts ${tools}/time_text.c ${tools}/restriction.c)
-fuzz_target(options corpus_options ${tools}/options.c ${tools}/option_table.c ${tools}/sort_key.c ${tools}/nearest.c)
+fuzz_target(texts corpus_texts ${tools}/report/time_text.c ${tools}/report/restriction.c)
+fuzz_target(options corpus_options ${tools}/options.c ${tools}/option_table.c ${tools}/report/sort_key.c ${tools}/nearest.c)
 
-set(recovery ${PROJECT_SOURCE_DIR}/src/capture/ring_known.c ${PROJECT_SOURCE_DIR}/src/capture/ring_walk.c ${PROJECT_SOURCE_DIR}/src/capture/recovery_rings.c
-    ${PROJECT_SOURCE_DIR}/src/capture/intern.c)
+set(recovery ${PROJECT_SOURCE_DIR}/src/capture/killed/ring_known.c ${PROJECT_SOURCE_DIR}/src/capture/killed/ring_walk.c ${PROJECT_SOURCE_DIR}/src/capture/killed/recovery_rings.c
+    ${PROJECT_SOURCE_DIR}/src/capture/write/intern.c)
 fuzz_target(rings corpus_rings ${writer} ${recovery})
 if(TARGET capture_fuzz_capture)
   add_dependencies(capture_fuzz_capture gp_d_object)

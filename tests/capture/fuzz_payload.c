@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/pack.h"
-#include "capture/reader_payload.h"
-#include "capture/reader_records.h"
+#include "capture/read/reader_payload.h"
+#include "capture/read/reader_records.h"
+#include "capture/write/pack.h"
 #include "fuzz.h"
 
 static volatile uint64_t sum; // of what is read, so that it is

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/recovery_rings.h"
+#include "capture/killed/recovery_rings.h"
 #include "fuzz.h"
 
 enum {

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/text.h"
+#include "export/write/text.h"
 #include "fuzz.h"
 #include "greenprof/trace.h"
-#include "restriction.h"
-#include "tables.h"
-#include "time_text.h"
+#include "report/restriction.h"
+#include "report/tables.h"
+#include "report/time_text.h"
 
 // What is read can be written, and is then read the same.
 static void check_trace(const char *text)

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "capture/reader.h"
-#include "capture/writer.h"
+#include "capture/read/reader.h"
+#include "capture/write/writer.h"
 #include "report/build.h"
 
 enum {

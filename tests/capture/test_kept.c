@@ -19,8 +19,8 @@
 #include <xxhash.h>
 
 #include "base/helpers.h"
-#include "capture/captures.h"
-#include "capture/writer.h"
+#include "capture/several/captures.h"
+#include "capture/write/writer.h"
 #include "capture_script.h"
 
 #define WORDS (GP_SAMPLE_WORDS(weight_ns) | GP_SAMPLE_WORDS(coro_id) | GP_SAMPLE_WORDS(stack_id))

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "capture/reader.h"
+#include "capture/read/reader.h"
 #include "capture_script.h"
 
 typedef struct seen {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What of a crowded process is stopped while greenprof begins there, and that it goes on. BUSY is busy.c's program.
-#include "quiet.h"
+#include "attach/quiet.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
+#include "attach/thread_stop.h"
 #include "may_trace.h"
-#include "thread_stop.h"
 
 enum { COMPUTING = 6, PAST_LIMIT_MS = 600 };
 

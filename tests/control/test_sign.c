@@ -16,7 +16,7 @@
 
 #include "base/hex.h"
 #include "base/sha256.h"
-#include "capture/control_sign.h"
+#include "live/control_sign.h"
 
 static void fill(uint8_t *bytes, size_t len)
 {

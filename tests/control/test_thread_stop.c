@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What becomes of a signal that a thread stops for while it is to stop anyway: it goes through, but for greenprof's own
 // in a process that is left, where the handler may be gone by then.
-#include "thread_stop.h"
+#include "attach/thread_stop.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the commands and a process say to each other, packet by packet: src/model/control.h in Python."""
+"""What the commands and a process say to each other, packet by packet: src/live/control_protocol.h in Python."""
 import hashlib
 import hmac
 import os

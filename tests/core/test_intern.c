@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Small numbers for big keys: dense, stable, never reused.
-#include "capture/intern.h"
+#include "capture/write/intern.h"
 #include "cmocka_all.h"
 
 static void numbers_are_dense_and_stable(void **state)

@@ -3,7 +3,7 @@
 // the capture all the same. The order is forced: the round waits, with what it took, until the end is asked for.
 #include <time.h>
 
-#include "capture/writer.h"
+#include "capture/write/writer.h"
 #include "cmocka_all.h"
 #include "collect/collector.h"
 #include "collect/sink.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/writer.h"
+#include "capture/write/writer.h"
 #include "cmocka_all.h"
 #include "collect/collector.h"
 #include "collect/parked.h"

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/writer.h"
+#include "capture/write/writer.h"
 #include "cmocka_all.h"
 #include "session/recording.h"
 #include "session/session.h"

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/write_parts.h"
-#include "capture/writer.h"
+#include "capture/write/write_parts.h"
+#include "capture/write/writer.h"
 #include "cmocka_all.h"
 #include "model/counters.h"
 

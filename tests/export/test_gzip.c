@@ -14,7 +14,7 @@
 #include <zlib.h>
 
 #include "base/helpers.h"
-#include "export/gzip.h"
+#include "export/write/gzip.h"
 
 enum { BLOCK = 256 * 1024, MOST = 20 * BLOCK, WITH_GZIP_HEADER = 16 };
 

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "export/marshal.h"
-#include "export/text.h"
-#include "export/xml.h"
+#include "export/write/text.h"
+#include "export/write/xml.h"
 
 static void expect_repair(const char *text, const char *repaired)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../core/cmocka_all.h"
-#include "fleet/journal.h"
+#include "ship/follow/journal.h"
 
 enum { DAY = 86400, PLACE = 7, TURNS = 4000 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/writer.h"
+#include "capture/write/writer.h"
 
 enum { THREADS = 4, TRACES = 10, ACTIVITIES = 100, FLUSH_EVERY = 20 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""greenprof's own JSON: what src/read/export/json.c promises."""
+"""greenprof's own JSON: what src/export/json.c promises."""
 import json
 
 import support

@@ -21,8 +21,13 @@ ALLOWED = {
     "base": [],
     "static": [],                                           # stands for the dynamic loader in libgreenprof.a
     "model": ["include", "base"],
-    "capture": ["model", "base"],
-    # Runs in the host; none of it names src/read.
+    "live": ["model"],                                      # how the command and a running process meet
+    "capture": ["model"],                                   # the file's layout
+    "capture/write": ["capture"],
+    "capture/read": ["capture"],
+    "capture/several": ["capture/read"],
+    "capture/killed": ["capture/read", "capture/write"],
+    # Runs in the host; none of it names what reads.
     "core/unwind": ["base"],
     "core/signal": ["core/unwind", "model"],
     "otel": ["include"],                                    # a library of its own, which the core loads where it is asked for
@@ -32,7 +37,7 @@ ALLOWED = {
     "core/collect": ["core/coro"],
     "core/exact": ["core/collect"],
     "core/profile": ["core/collect", "core/exact", "core/trace"],
-    "core/session": ["core/profile", "capture", "otel"],
+    "core/session": ["core/profile", "capture/write", "live", "otel"],
     "core/control": ["core/session"],
     "core/process": ["core/control"],
     "runtime-hooks": ["core/process"],
@@ -41,32 +46,40 @@ ALLOWED = {
     "runtime-hooks/cpython/asyncio": ["runtime-hooks/cpython/greenlet"],
     "runtime-hooks/cpython/exact_calls": ["runtime-hooks/cpython/greenlet"],
     "runtime-hooks/cpython/pools": ["runtime-hooks/cpython/exact_calls"],
-    "runtime-hooks/cpython/package": ["core/process", "finish.c", "consume.c", "context.c"],  # it is linked with the library
+    "runtime-hooks/cpython/package": ["core/process", "library/finish.c", "library/consume.c", "library/context.c"],  # it is linked with the library
     "runtime-hooks/cpython": ["runtime-hooks/cpython/asyncio", "runtime-hooks/cpython/pools"],
     # Reads captures and snapshots; none of it names src/core.
-    "read/symbol": ["base"],
-    "read/report": ["read/symbol", "capture"],
-    "read/export": ["read/report"],
-    "read/tree": ["read/export", "consumer", "include"],   # the command's; the library has none of it; of consumer the URLs
-    "fleet": ["read/export", "include"],                    # the command's, too: captures into stores of many hosts
+    "symbol": ["base"],
+    "report": ["symbol", "capture/several"],
+    "export/write": ["report"],                             # JSON, XML, protobuf, text: what formats are written with
+    "page": ["export/write"],                               # one HTML file: its data in C, and web/
+    "export": ["page"],
+    "traces": ["export", "consumer", "include"],            # the command's; the library has none of it; of consumer the URLs
+    "ship/rows": ["export", "include"],                     # the command's, too: captures into stores of many hosts
+    "ship/send": ["ship/rows"],
+    "watch": ["ship/send", "capture/killed"],                               # the destination that is a folder: slow requests, held threads
+    "ship/destinations.c": ["watch"],
+    "ship/follow": ["ship/destinations.c"],
+    "ship/ask": ["ship/send", "capture/write"],
     "consumer": ["model", "base"],                          # backends of spans; neither names the other two
     "wire": ["model", "base"],                              # headers of requests; nor does this
     # The library's files that know both halves, or the core and one of the rooms above; and the programs.
-    "request_files.c": ["consumer", "wire", "read/export", "dump.c"],
-    "request_profiles.c": ["request_files.c", "core/process"],
-    "shipping.c": ["consumer", "fleet", "core/process"],    # of fleet only what its library has to say (here.h)
-    "consume.c": ["request_profiles.c", "shipping.c", "consumer", "wire", "core/process"],
-    "context.c": ["wire", "core/process"],
-    "dump.c": ["read/export", "core/process"],
-    "finish.c": ["dump.c"],
-    "tools/greenprof": ["read/tree", "fleet", "capture"],
+    "library/request_files.c": ["consumer", "wire", "export", "library/dump.c"],
+    "library/request_profiles.c": ["library/request_files.c", "core/process"],
+    "library/shipping.c": ["consumer", "ship/follow", "core/process"],  # of ship only what its library has to say (here.h)
+    "library/consume.c": ["library/request_profiles.c", "library/shipping.c", "consumer", "wire", "core/process"],
+    "library/context.c": ["wire", "core/process"],
+    "library/symbolizer_cache.c": ["symbol", "core"],
+    "library/dump.c": ["export", "library/symbolizer_cache.c", "core/process"],
+    "library/finish.c": ["library/dump.c"],
+    "tools/greenprof": ["traces", "ship/follow", "ship/ask", "capture/killed", "live"],
     "tools/demo-service": ["include"],
 }
 
 # Files of runtime-hooks that say what can be hooked, without the hooks themselves: the command lists them.
 HOOK_TABLES = (("runtime-hooks", "tools/greenprof"), ("runtime-hooks/cpython/interpreter", "tools/greenprof"))
 
-SEARCHED = ("src", "src/core", "src/read", "include", "runtime-hooks", "runtime-hooks/cpython", "tools/greenprof")
+SEARCHED = ("src", "src/core", "include", "runtime-hooks", "runtime-hooks/cpython", "tools/greenprof")
 CIRCLE_MOST = 4  # modules of a room that include each other
 SOURCE = re.compile(r"\.(c|h|S|inc)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)

@@ -7,7 +7,7 @@ import re
 import struct
 import zlib
 
-WEB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/read/export/page/web")
+WEB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/page/web")
 SHORT = [bytes([value]) for value in range(128)]
 STATES = ["running", "preempted", "parked", "ready", "waiting", "blocked"]
 

@@ -29,11 +29,12 @@ KNOWN = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.
 KEPT_DAYS = 30
 ANALYSE_ALL = os.environ.get("GREENPROF_ANALYSE") == "all"
 PROCESSORS = len(os.sched_getaffinity(0))
+READ = "(symbol|facts|report|export|page|traces|ship|watch)"
 PARTS = {
-    "core": "src/core", "read": "src/(read|fleet)", "tools": "tools", "hooks": "runtime-hooks",
-    "capture": "src/(base|model|capture|consumer|wire|static|otel/process_context|[^/]*[.]c)",
-    "host": "(src/(core|capture|base|model|consumer|wire|otel|static)/|runtime-hooks/)",
-    "reader": "(src/(read/|fleet/|[^/]*[.]c)|tools/greenprof/)",
+    "core": "src/core", "read": f"src/{READ}", "tools": "tools", "hooks": "runtime-hooks",
+    "capture": "src/(base|model|live|capture|consumer|wire|static|otel/process_context|library)",
+    "host": "(src/(core|capture|base|model|live|consumer|wire|otel|static)/|runtime-hooks/)",
+    "reader": f"(src/({READ}|library)/|tools/greenprof/)",
 }
 # What neither analyser needs of a compiler's command; their own warnings come with their own options.
 LEFT_OUT = re.compile("-o$|-c$|-O|-g|-W|-fsanitize|--coverage")
@@ -136,8 +137,8 @@ def cppcheck(version):
             os.makedirs(folder)
         return subprocess.run(["cppcheck", "--quiet", f"-j{PROCESSORS}", f"--cppcheck-build-dir={folder}", "--enable=warning,performance,portability",
                                "--inline-suppr", "--suppress=ctuuninitvar", "--error-exitcode=1", "--std=c11", "--platform=unix64", "-D_GNU_SOURCE=", "-D__x86_64__",
-                               "-DNDEBUG", "--include=tests/style/cppcheck.h", "-Iinclude", "-Isrc", "-Isrc/core", "-Isrc/read",
-                               "-Iruntime-hooks", "src", "runtime-hooks", "tools/greenprof"], cwd=ROOT).returncode
+                               "-DNDEBUG", "--include=tests/style/cppcheck.h", "-Iinclude", "-Isrc", "-Isrc/core",
+                               "-Iruntime-hooks", "-Itools/greenprof", "src", "runtime-hooks", "tools/greenprof"], cwd=ROOT).returncode
 
 
 def main():

@@ -6,10 +6,10 @@ endforeach()
 foreach(part compressed debug_file demangle demangle_d dwarf dwarf_abbrev dwarf_ahead dwarf_files dwarf_flatten dwarf_form dwarf_functions
         dwarf_inlined dwarf_line_program dwarf_lines dwarf_origin dwarf_ranges dwarf_split dwarf_unit dwarf_walk eh_functions elf_file
         perf_map plt symbol_table symfs)
-  list(APPEND fuzz_parts ${PROJECT_SOURCE_DIR}/src/read/symbol/${part}.c)
+  list(APPEND fuzz_parts ${PROJECT_SOURCE_DIR}/src/symbol/${part}.c)
 endforeach()
-file(GLOB fuzz_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/read/symbol/*.h ${PROJECT_SOURCE_DIR}/src/base/*.h)
-greenprof_fuzz_parts(symbol PARTS ${fuzz_parts} HEADERS ${fuzz_headers} INCLUDES ${PROJECT_SOURCE_DIR}/src/read)
+file(GLOB fuzz_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/symbol/*.h ${PROJECT_SOURCE_DIR}/src/base/*.h)
+greenprof_fuzz_parts(symbol PARTS ${fuzz_parts} HEADERS ${fuzz_headers})
 
 # elf opens no files by names out of the input, and debug_info none but its own; maps reads the input in place of /proc's file.
 set(wrap_elf -Wl,--wrap=open,--wrap=syscall)

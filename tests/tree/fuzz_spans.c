@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "tree/sources.h"
-#include "tree/write.h"
+#include "traces/sources.h"
+#include "traces/write.h"
 
 // What is true of every tree, whatever the input was.
 static void check_trees(const gp_spans_t *set)

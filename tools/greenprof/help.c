@@ -6,7 +6,7 @@
 #include "command.h"
 #include "message.h"
 #include "report/report.h"
-#include "sort_key.h"
+#include "report/sort_key.h"
 
 enum { TEXT_COLUMN = 29, WIDTH = 92 };
 

@@ -6,16 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attach/threads.h"
 #include "base/memory.h"
 #include "command.h"
 #include "command_line.h"
-#include "environment.h"
 #include "message.h"
 #include "nearest.h"
-#include "output_guard.h"
 #include "progress.h"
+#include "report/output_guard.h"
+#include "run/environment.h"
 #include "symbol/symfs.h"
-#include "threads.h"
 
 static const char *nearest_command(const char *word)
 {

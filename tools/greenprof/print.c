@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "export/text.h"
+#include "export/write/text.h"
 
 enum { ROOM_MIN = 16 };
 

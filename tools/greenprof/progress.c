@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "threads.h"
+#include "attach/threads.h"
 
 enum { FIRST_MS = 500, NEXT_MS = 100, CELLS = 24, LINE_SIZE = 512 };
 

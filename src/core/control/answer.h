@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/control.h"
+#include "live/control_protocol.h"
 
 // Do what is asked.
 //   given: a descriptor that came with it, taken from the caller; -1 = none.

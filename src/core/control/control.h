@@ -4,7 +4,7 @@
 // Model: where GREENPROF_CONTROL or GREENPROF_TOGGLE_SIGNAL asks for it, the process has one more thread of
 // greenprof's own. It sleeps in poll() without a time limit until something connects or the signal comes in, and does
 // everything itself: no thread of the program's waits for it. The socket is in a directory that is the user's alone
-// (capture/census_place.h), and takes only connections of the same user or root. A forked child has a socket of its
+// (live/census_place.h), and takes only connections of the same user or root. A forked child has a socket of its
 // own; before exec and at the end the file is removed.
 #pragma once
 

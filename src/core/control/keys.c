@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "capture/control_sign.h"
+#include "live/control_sign.h"
 #include "settings.h"
 
 typedef struct keys {

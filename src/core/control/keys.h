@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/control.h"
+#include "live/control_protocol.h"
 
 // Take those of the environment, if it asks for some. At load, and where an attachment begins.
 void gp_control_keys_read(void);
@@ -20,7 +20,7 @@ void gp_control_keys_set(const char *text, size_t len);
 
 // May this be obeyed? Control's thread only.
 //   nonce: that of its connection, NULL = the asker has had none.
-// Returns 0, -ENOKEY, -EKEYREJECTED or -EKEYREVOKED (model/control.h).
+// Returns 0, -ENOKEY, -EKEYREJECTED or -EKEYREVOKED (live/control_protocol.h).
 int gp_control_keys_check(const gp_control_request_t *request, const uint8_t *nonce);
 
 // Forget those of the environment: an attachment ends. Control's thread only.

@@ -5,7 +5,7 @@
 // writes by that; the file's name is the asker's alone. Control's thread only.
 #pragma once
 
-#include "model/control.h"
+#include "live/control_protocol.h"
 
 // A name for a file that leads nowhere else, for the process itself.
 void gp_control_place_name(int fd, char own[GP_CONTROL_PATH_SIZE]);

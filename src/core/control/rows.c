@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
-#include "capture/write_parts.h"
+#include "capture/write/write_parts.h"
 #include "collect/collector.h"
 #include "collect/parked.h"
 #include "coro/coro_ledger.h"
 #include "coro/coro_name.h"
 #include "coro/registry.h"
-#include "model/control.h"
+#include "live/control_protocol.h"
 #include "session/recording.h"
 #include "signal/edge.h"
 #include "signal/rest.h"

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 
 #include "base/descriptors.h"
-#include "capture/census_place.h"
-#include "capture/control_place.h"
+#include "live/census_place.h"
+#include "live/control_place.h"
 #include "settings.h"
 
 enum {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What processes with a budget know of each other: a file in the user's directory (capture/census_place.h) in which
+// What processes with a budget know of each other: a file in the user's directory (live/census_place.h) in which
 // each has a row.
 //
 // Model: a row says what its process uses, may take and takes. One that takes more than it may at its lowest rate has

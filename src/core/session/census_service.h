@@ -7,7 +7,7 @@
 // Begin, at load. GREENPROF_CENSUS: path of the file that a fatal signal leaves; %p is the process id.
 void gp_census_service_start(void);
 
-// The user's directory (capture/census_place.h), made where there is none: its descriptor, or a negative errno value.
+// The user's directory (live/census_place.h), made where there is none: its descriptor, or a negative errno value.
 // Collector only.
 int gp_census_service_place(void);
 

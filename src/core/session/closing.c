@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "capture/closing_line.h"
-#include "capture/write_parts.h"
+#include "capture/write/closing_line.h"
+#include "capture/write/write_parts.h"
 #include "not_known.h"
 #include "session/budget.h"
 #include "session/follow.h"

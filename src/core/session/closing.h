@@ -7,10 +7,10 @@
 // written only where standard error is still that file, is at once ready to take it, and by the process that `run`
 // became: not by its children, and not into what the program has put in the place of standard error. No descriptor is
 // kept: a reader of a pipe sees its end when the program's own descriptors are closed. Of a program that is killed the
-// command says it (tools/greenprof/run_watch.c).
+// command says it (tools/greenprof/run/run_watch.c).
 #pragma once
 
-#include "capture/closing_line.h"
+#include "capture/write/closing_line.h"
 #include "model/rested_words.h"
 #include "session/recording.h"
 

@@ -6,8 +6,8 @@
 // order, gp_writer_hand_over(). Caller holds the drain lock everywhere. Signals: not safe.
 #pragma once
 
-#include "capture/intern.h"
-#include "capture/writer.h"
+#include "capture/write/intern.h"
+#include "capture/write/writer.h"
 #include "collect/collector.h"
 
 typedef struct gp_recording {

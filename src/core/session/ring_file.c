@@ -16,7 +16,7 @@
 
 #include "base/descriptors.h"
 #include "capture/ring_file.h"
-#include "capture/writer_file.h"
+#include "capture/write/writer_file.h"
 #include "collect/samples.h"
 #include "coro/thread_rings.h"
 #include "coro/threads.h"

@@ -13,7 +13,7 @@
 
 #include "base/descriptors.h"
 #include "base/memory.h"
-#include "capture/writer_file.h"
+#include "capture/write/writer_file.h"
 #include "collect/collector.h"
 #include "model/rotation.h"
 #include "session/asked_signal.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "capture/writer.h"
+#include "capture/write/writer.h"
 
 enum { GP_ROTATION_PATH_SIZE = 4096 };
 
@@ -25,8 +25,8 @@ void gp_rotation_begin(uint64_t now_ns);
 bool gp_rotation_is_due(uint64_t bytes, uint64_t now_ns);
 
 // What the writer's present part is to be called, and remove parts that are too much beside it: those that this process
-// put aside, and those that say of themselves that they were (capture/writer_file.h). Returns false where no name is
-// left.
+// put aside, and those that say of themselves that they were (capture/write/writer_file.h). Returns false where no name
+// is left.
 bool gp_rotation_make_room(const gp_writer_t *writer, char aside[GP_ROTATION_PATH_SIZE]);
 
 // How many parts were put aside by this process.

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "model/control.h"
+#include "live/control_protocol.h"
 #include "session/session_file.h"
 
 // Start the capture that the environment asks for, on the main thread as it is loaded. Returns 0 or a negative errno

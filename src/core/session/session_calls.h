@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "capture/writer.h"
+#include "capture/write/writer.h"
 
 // Begin if the environment asks for it; the sampler has been acquired.
 void gp_session_calls_start(void);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
-#include "capture/writer_file.h"
+#include "capture/write/writer_file.h"
 #include "collect/collector.h"
 #include "model/size_limit.h"
 #include "session/session_records.h"

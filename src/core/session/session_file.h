@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/control.h"
+#include "live/control_protocol.h"
 
 typedef struct gp_session_wish {     // beyond the environment; all zero = nothing
     bool is_asked;                   // by a command or a signal, not by the environment

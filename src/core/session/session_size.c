@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/session_size.h"
 
-#include "capture/writer_file.h"
+#include "capture/write/writer_file.h"
 #include "session/rotation.h"
 #include "session/session_records.h"
 #include "session/session_report.h"

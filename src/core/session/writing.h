@@ -6,7 +6,7 @@
 // producer's lock; wait from anywhere.
 #pragma once
 
-#include "capture/writer.h"
+#include "capture/write/writer.h"
 
 // Have what was handed over written. The thread is started by the first call; where there can be none, the caller
 // writes.

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "capture/writer.h"
+#include "capture/write/writer.h"
 
 enum {
     THREADS = 8,

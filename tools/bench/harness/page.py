@@ -156,7 +156,7 @@ def use_page_of(build):
             source = next(line.split("=", 1)[1].strip() for line in file if line.startswith("CMAKE_HOME_DIRECTORY"))
     except FileNotFoundError:
         source = ROOT
-    page_data.WEB = os.path.join(source, "src/read/export/page/web")
+    page_data.WEB = os.path.join(source, "src/page/web")
 
 
 def run(bench):

@@ -426,7 +426,7 @@ def coroutines():
     return [Coroutine(*values, [Frame(*frame) for frame in stack]) for *values, stack in _greenprof.coroutines()]
 
 
-# As src/read/export/formats.h has them, the longer ones first; then names that people give what cProfile writes.
+# As src/export/formats.h has them, the longer ones first; then names that people give what cProfile writes.
 _FORMATS = {".speedscope.json": "speedscope", ".firefox.json": "firefox", ".trace.json": "chrome", ".json": "json", ".folded": "folded",
             ".svg": "flamegraph", ".html": "html", ".htm": "html", ".pb.gz": "pprof", ".pprof": "pprof", ".callgrind": "callgrind",
             ".otlp": "otlp", ".pftrace": "perfetto",

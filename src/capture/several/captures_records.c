@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: MIT
+// The records of one of several captures, in the numbers and on the clock of all.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/file_stamp.h"
+#include "capture/several/captures_private.h"
+
+enum { HOG_BITS = 40, SAMPLES_AT_ONCE = 256 };
+
+// --- fields that are numbers or times
+
+typedef enum meaning { PLAIN, TIME, TIME_IF_SET, CORO, THREAD, CALLED, TRACE, STACK, LOC, HOG } meaning_t;
+
+typedef struct field {
+    uint16_t offset;
+    uint16_t meaning;
+} field_t;
+
+enum { FIELDS_MAX = 9 };
+
+typedef struct shape { // of a record type
+    size_t bytes;
+    field_t fields[FIELDS_MAX]; // up to the first plain one
+} shape_t;
+
+#define SHAPE(type, ...)                                                                                               \
+    {                                                                                                                  \
+        sizeof(gp_##type##_record_t),                                                                                  \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+#define FIELD(type, name, m)                                                                                           \
+    {                                                                                                                  \
+        offsetof(gp_##type##_record_t, name), m                                                                        \
+    }
+
+#define ACTIVITY                                                                                                       \
+    SHAPE(activity, FIELD(activity, coro_id, CORO), FIELD(activity, waker_id, CORO), FIELD(activity, trace, TRACE),    \
+          FIELD(activity, thread, THREAD), FIELD(activity, start_ns, TIME), FIELD(activity, left_ns, TIME),            \
+          FIELD(activity, end_ns, TIME), FIELD(activity, ready_ns, TIME_IF_SET))
+
+static const shape_t shapes[] = {
+    [GP_CHUNK_THREADS] = SHAPE(thread, FIELD(thread, index, THREAD), FIELD(thread, coro_id, CORO),
+                               FIELD(thread, start_ns, TIME), FIELD(thread, end_ns, TIME_IF_SET)),
+    [GP_CHUNK_COROS] = SHAPE(coro, FIELD(coro, id, CORO), FIELD(coro, parent_id, CORO), FIELD(coro, entry, LOC),
+                             FIELD(coro, thread, THREAD), FIELD(coro, birth_ns, TIME)),
+    [GP_CHUNK_ORIGINS] = SHAPE(origin, FIELD(origin, coro_id, CORO), FIELD(origin, stack_id, STACK)),
+    [GP_CHUNK_SAMPLES] =
+        SHAPE(sample, FIELD(sample, time_ns, TIME), FIELD(sample, coro_id, CORO), FIELD(sample, thread, THREAD),
+              FIELD(sample, stack_id, STACK), FIELD(sample, trace, TRACE)),
+    [GP_CHUNK_SUMS] = SHAPE(sum, FIELD(sum, time_ns, TIME), FIELD(sum, coro_id, CORO), FIELD(sum, stack_id, STACK),
+                            FIELD(sum, trace, TRACE)),
+    [GP_CHUNK_LEDGER] =
+        SHAPE(ledger, FIELD(ledger, time_ns, TIME), FIELD(ledger, coro_id, CORO), FIELD(ledger, trace, TRACE)),
+    [GP_CHUNK_HOGS] = SHAPE(hog, FIELD(hog, id, HOG), FIELD(hog, start_ns, TIME), FIELD(hog, coro_id, CORO),
+                            FIELD(hog, thread, THREAD), FIELD(hog, trace, TRACE)),
+    [GP_CHUNK_DELAYS] =
+        SHAPE(delay, FIELD(delay, hog_id, HOG), FIELD(delay, coro_id, CORO), FIELD(delay, trace, TRACE)),
+    [GP_CHUNK_ACTIVITIES] = ACTIVITY,
+    [GP_CHUNK_OPEN_ACTIVITIES] = ACTIVITY,
+    [GP_CHUNK_SPANS] = SHAPE(span, FIELD(span, coro_id, CORO), FIELD(span, end_coro_id, CORO),
+                             FIELD(span, start_ns, TIME), FIELD(span, end_ns, TIME), FIELD(span, trace, TRACE),
+                             FIELD(span, thread, THREAD), FIELD(span, stack_id, STACK)),
+    [GP_CHUNK_CALLS] = SHAPE(call, FIELD(call, caller, CALLED), FIELD(call, callee, CALLED),
+                             FIELD(call, caller_loc, LOC), FIELD(call, callee_loc, LOC)),
+};
+
+static uint32_t narrow(const gp_captures_pass_t *pass, meaning_t meaning, uint32_t number)
+{
+    gp_captures_ids_t *all = &pass->captures->ids;
+    gp_capture_ids_t *ids = &pass->input->ids;
+    switch (meaning) {
+    case THREAD:
+        return (uint32_t)gp_counted_on(ids, GP_COUNTED_THREADS, number);
+    case CALLED:
+        return (uint32_t)gp_counted_on(ids, GP_COUNTED_CALLED, number);
+    case TRACE:
+        return gp_common_find(all, ids, GP_COMMON_TRACES, number);
+    default:
+        return gp_common_find(all, ids, GP_COMMON_STACKS, number);
+    }
+}
+
+static uint64_t wide(const gp_captures_pass_t *pass, meaning_t meaning, uint64_t number)
+{
+    switch (meaning) {
+    case TIME:
+        return number + pass->input->shift_ns;
+    case TIME_IF_SET:
+        return number != 0 ? number + pass->input->shift_ns : 0;
+    case CORO:
+        return gp_counted_on(&pass->input->ids, GP_COUNTED_COROS, number);
+    case HOG:
+        return (uint64_t)pass->captures->at << HOG_BITS | number;
+    default:
+        return gp_common_loc(&pass->captures->ids, &pass->input->ids, number);
+    }
+}
+
+static void translate(const gp_captures_pass_t *pass, const shape_t *shape, uint8_t *record)
+{
+    for (const field_t *field = shape->fields; field->meaning != PLAIN; field++) {
+        uint8_t *at = record + field->offset;
+        if (field->meaning == THREAD || field->meaning == CALLED || field->meaning == TRACE ||
+            field->meaning == STACK) {
+            uint32_t number = narrow(pass, field->meaning, *(uint32_t *)(void *)at);
+            memcpy(at, &number, sizeof(number));
+        } else {
+            uint64_t number = wide(pass, field->meaning, *(uint64_t *)(void *)at);
+            memcpy(at, &number, sizeof(number));
+        }
+    }
+}
+
+// --- copies: what the reader hands out is not to be changed
+
+void *gp_captures_room(gp_captures_t *captures, size_t bytes)
+{
+    size_t room = bytes + 8;
+    if (room > captures->records_room) {
+        void *records = realloc(captures->records, 2 * room);
+        if (records == NULL)
+            return NULL;
+        captures->records = records;
+        captures->records_room = 2 * room;
+    }
+    memset((char *)captures->records + bytes, 0, 8);
+    return captures->records;
+}
+
+static void *copy(const gp_captures_pass_t *pass, const void *records, size_t bytes)
+{
+    void *room = gp_captures_room(pass->captures, bytes);
+    return room != NULL ? memcpy(room, records, bytes) : NULL;
+}
+
+static int pass_on(const gp_captures_pass_t *pass, enum gp_chunk_type type, const void *records, size_t bytes)
+{
+    return pass->sink(pass->context, type, records, bytes);
+}
+
+static int pass_fixed(const gp_captures_pass_t *pass, enum gp_chunk_type type, const void *records, size_t count)
+{
+    const shape_t *shape = &shapes[type];
+    uint8_t *copied = copy(pass, records, count * shape->bytes);
+    if (copied == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        translate(pass, shape, copied + i * shape->bytes);
+    return pass_on(pass, type, copied, count * shape->bytes);
+}
+
+#define PASS_FIXED(name, type)                                                                                         \
+    static int on_##name(void *context, const gp_##name##_record_t *record)                                            \
+    {                                                                                                                  \
+        return pass_fixed(context, type, record, 1);                                                                   \
+    }
+
+PASS_FIXED(thread, GP_CHUNK_THREADS)
+PASS_FIXED(coro, GP_CHUNK_COROS)
+PASS_FIXED(origin, GP_CHUNK_ORIGINS)
+PASS_FIXED(sum, GP_CHUNK_SUMS)
+PASS_FIXED(ledger, GP_CHUNK_LEDGER)
+PASS_FIXED(delay, GP_CHUNK_DELAYS)
+PASS_FIXED(call, GP_CHUNK_CALLS)
+
+static uint64_t no_earlier(uint64_t ns, uint64_t least_ns)
+{
+    return ns > least_ns ? ns : least_ns;
+}
+
+static uint64_t part_of(uint64_t whole, uint64_t part, uint64_t of)
+{
+    return (uint64_t)((unsigned __int128)whole * part / of);
+}
+
+// What went on when the part before ended is in both: from then on it is this one's.
+static gp_activity_record_t cut_activity(const gp_captures_pass_t *pass, const gp_activity_record_t *record)
+{
+    const gp_capture_input_t *input = pass->input;
+    gp_activity_record_t cut = *record;
+    if (!gp_captures_goes_on(pass->captures, input) || !input[-1].ended)
+        return cut;
+    uint64_t end_ns = input[-1].end.time_ns + input[-1].shift_ns;
+    uint64_t from_ns = end_ns > input->shift_ns ? end_ns - input->shift_ns : 0;
+    cut.start_ns = no_earlier(cut.start_ns, from_ns);
+    cut.left_ns = no_earlier(cut.left_ns, cut.start_ns);
+    cut.end_ns = no_earlier(cut.end_ns, cut.left_ns);
+    if (cut.slice_ns > cut.left_ns - cut.start_ns) {
+        uint64_t slice_ns = cut.left_ns - cut.start_ns;
+        cut.cpu_ns = part_of(cut.cpu_ns, slice_ns, cut.slice_ns);
+        cut.blocked_ns = part_of(cut.blocked_ns, slice_ns, cut.slice_ns);
+        cut.slice_ns = slice_ns;
+    }
+    if (cut.ready_ns != 0)
+        cut.ready_ns = no_earlier(cut.ready_ns, cut.left_ns);
+    return cut;
+}
+
+static int on_activity(void *context, const gp_activity_record_t *record)
+{
+    const gp_activity_record_t cut = cut_activity(context, record);
+    ((gp_captures_pass_t *)context)->input->activities++;
+    return pass_fixed(context, GP_CHUNK_ACTIVITIES, &cut, 1);
+}
+
+static int on_open_activity(void *context, const gp_activity_record_t *record)
+{
+    const gp_activity_record_t cut = cut_activity(context, record);
+    return pass_fixed(context, GP_CHUNK_OPEN_ACTIVITIES, &cut, 1);
+}
+
+static int on_samples(void *context, const gp_sample_record_t *samples, size_t count)
+{
+    gp_captures_pass_t *pass = context;
+    int result = 0;
+    pass->input->samples += count;
+    for (size_t i = 0; i < count && result == 0; i += SAMPLES_AT_ONCE)
+        result = pass_fixed(pass, GP_CHUNK_SAMPLES, &samples[i],
+                            count - i < SAMPLES_AT_ONCE ? count - i : (size_t)SAMPLES_AT_ONCE);
+    return result;
+}
+
+static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
+{
+    const gp_captures_pass_t *pass = context;
+    size_t bytes = sizeof(*hog) + hog->stack_count * sizeof(*stacks); // they stand behind it
+    gp_hog_record_t *record = copy(pass, hog, bytes);
+    if (record == NULL)
+        return -ENOMEM;
+    translate(pass, &shapes[GP_CHUNK_HOGS], (uint8_t *)record);
+    gp_hog_stack_t *copied = (gp_hog_stack_t *)(void *)(record + 1);
+    for (uint32_t i = 0; i < hog->stack_count; i++)
+        copied[i].stack_id = narrow(pass, STACK, copied[i].stack_id);
+    return pass_on(pass, GP_CHUNK_HOGS, record, bytes);
+}
+
+// With name and fields, which stand behind it.
+static int pass_span(const gp_captures_pass_t *pass, enum gp_chunk_type type, const gp_span_record_t *span)
+{
+    size_t bytes = sizeof(*span) + span->name_len + span->fields_len;
+    uint8_t *record = copy(pass, span, bytes);
+    if (record == NULL)
+        return -ENOMEM;
+    translate(pass, &shapes[GP_CHUNK_SPANS], record);
+    return pass_on(pass, type, record, bytes);
+}
+
+static int on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+{
+    (void)name, (void)fields;
+    return pass_span(context, GP_CHUNK_SPANS, span);
+}
+
+static int on_open_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+{
+    (void)name, (void)fields;
+    return pass_span(context, GP_CHUNK_OPEN_SPANS, span);
+}
+
+// --- definitions of what captures have in common
+
+static gp_common_key_t key_of(const void *bytes, size_t len, uint64_t more)
+{
+    XXH128_hash_t hash = XXH3_128bits(bytes, len);
+    return (gp_common_key_t){{hash.low64, hash.high64 ^ more}};
+}
+
+// Give what is defined its common number, and pass it on where it is new.
+//   record: a copy; number: the field in it that holds the number.
+static int define(const gp_captures_pass_t *pass, gp_common_t kind, enum gp_chunk_type type, void *record, size_t bytes,
+                  gp_common_key_t key, uint32_t *number, uint32_t largest)
+{
+    bool is_new;
+    uint32_t common = gp_common_define(&pass->captures->ids, &pass->input->ids, kind, *number, key, &is_new);
+    if (common == 0)
+        return -ENOMEM;
+    if (common > largest)
+        return -EOVERFLOW;
+    *number = common;
+    return is_new ? pass_on(pass, type, record, bytes) : 0;
+}
+
+// A module without a build-id has one; 0 = not known.
+static uint64_t stamp_of(const gp_module_record_t *module)
+{
+    gp_file_stamp_t stamp;
+    memcpy(&stamp, module->build_id, sizeof(stamp));
+    return stamp.bytes ^ (uint64_t)stamp.changed_ns;
+}
+
+static int on_module(void *context, const gp_module_record_t *module, const char *path, size_t path_len)
+{
+    size_t bytes = sizeof(*module) + path_len;
+    gp_module_record_t *record = copy(context, module, bytes);
+    gp_common_key_t key = module->build_id_len > 0 ? key_of(module->build_id, module->build_id_len, 1)
+                                                   : key_of(path, path_len, stamp_of(module));
+    return record != NULL ? define(context, GP_COMMON_MODULES, GP_CHUNK_MODULES, record, bytes, key, &record->id,
+                                   GP_MODULE_LANGUAGE - 1)
+                          : -ENOMEM;
+}
+
+static int on_function(void *context, const gp_function_record_t *function, const char *name, const char *file)
+{
+    size_t bytes = sizeof(*function) + function->name_len + function->file_len;
+    gp_function_record_t *record = copy(context, function, bytes);
+    gp_common_key_t key = key_of(name, function->name_len, function->first_line);
+    gp_common_key_t place = key_of(file, function->file_len, function->first_line);
+    key.words[0] ^= place.words[1] * 3; // name and file are not interchangeable
+    return record != NULL ? define(context, GP_COMMON_FUNCTIONS, GP_CHUNK_FUNCTIONS, record, bytes, key,
+                                   &record->number, GP_LANGUAGE_FUNCTIONS_MAX)
+                          : -ENOMEM;
+}
+
+static int on_trace(void *context, const gp_trace_record_t *trace)
+{
+    gp_trace_record_t *record = copy(context, trace, sizeof(*trace));
+    gp_common_key_t key;
+    if (trace->index == 0)
+        return 0;
+    memcpy(&key, trace->id, sizeof(key));
+    return record != NULL ? define(context, GP_COMMON_TRACES, GP_CHUNK_TRACES, record, sizeof(*record), key,
+                                   &record->index, UINT32_MAX)
+                          : -ENOMEM;
+}
+
+static int on_stack(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames)
+{
+    const gp_captures_pass_t *pass = context;
+    size_t depth = stack->depth, bytes = depth * sizeof(*frames);
+    gp_stack_record_t *record = copy(pass, stack, sizeof(*stack) + bytes); // the frames stand behind it
+    if (record == NULL)
+        return -ENOMEM;
+    gp_loc_t *locs = (gp_loc_t *)(void *)(record + 1);
+    for (size_t i = 0; i < depth; i++)
+        locs[i] = gp_common_loc(&pass->captures->ids, &pass->input->ids, locs[i]);
+    return define(pass, GP_COMMON_STACKS, GP_CHUNK_STACKS, record, sizeof(*stack) + bytes,
+                  key_of(locs, bytes, stack->flags), &record->id, UINT32_MAX);
+}
+
+// --- what is kept until all are read
+
+const char *const gp_captures_text_keys[GP_TEXTS] = {[GP_TEXT_EXE] = "exe",
+                                                     [GP_TEXT_CMDLINE] = "cmdline",
+                                                     [GP_TEXT_HOSTNAME] = "hostname",
+                                                     [GP_TEXT_SERVICE] = "service"};
+
+static int on_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
+{
+    gp_capture_input_t *input = ((gp_captures_pass_t *)context)->input;
+    gp_capture_text_t *texts = input->texts;
+    if (key_len == strlen("process") && memcmp(key, "process", key_len) == 0)
+        return gp_captures_keep_process(input, value, value_len);
+    if (key_len == strlen(GP_NOT_KNOWN_KEY) && memcmp(key, GP_NOT_KNOWN_KEY, key_len) == 0)
+        return gp_captures_pass_meta(context, GP_NOT_KNOWN_KEY, value, value_len);
+    for (size_t i = 0; i < GP_TEXTS; i++) {
+        if (strlen(gp_captures_text_keys[i]) != key_len || memcmp(key, gp_captures_text_keys[i], key_len) != 0)
+            continue;
+        free(texts[i].text);
+        // -Wanalyzer-malloc-leak: the input keeps it.
+        texts[i] = (gp_capture_text_t){calloc(value_len + 1, 1), value_len};
+        if (texts[i].text == NULL)
+            return -ENOMEM;
+        memcpy(texts[i].text, value, value_len);
+    }
+    return 0;
+}
+
+static int on_counters(void *context, const gp_counters_record_t *counters, const uint64_t *values)
+{
+    gp_capture_input_t *input = ((gp_captures_pass_t *)context)->input;
+    input->totals = *counters;
+    memset(input->counters, 0, sizeof(input->counters));
+    for (uint64_t i = 0; i < counters->count && i < GP_COUNTER_COUNT; i++)
+        input->counters[i] = values[i];
+    return 0;
+}
+
+static int on_end(void *context, const gp_end_record_t *end)
+{
+    gp_capture_input_t *input = ((gp_captures_pass_t *)context)->input;
+    input->end = *end;
+    input->ended = true;
+    return 0;
+}
+
+// A kind of record that is new to captures belongs here, too ("samples" is another way to be given them); a census is
+// left out.
+_Static_assert(sizeof(gp_reader_handlers_t) == 26 * sizeof(int (*)(void)),
+               "every kind of record, and `sample_words` and `kept`, and not `chunk`");
+
+const gp_reader_handlers_t gp_captures_handlers = {
+    .meta = on_meta,
+    .module = on_module,
+    .function = on_function,
+    .thread = on_thread,
+    .coro = on_coro,
+    .origin = on_origin,
+    .trace = on_trace,
+    .stack = on_stack,
+    .samples = on_samples,
+    .sum = on_sum,
+    .ledger = on_ledger,
+    .hog = on_hog,
+    .span = on_span,
+    .open_span = on_open_span,
+    .delay = on_delay,
+    .activity = on_activity,
+    .open_activity = on_open_activity,
+    .counters = on_counters,
+    .end = on_end,
+    .call = on_call,
+};

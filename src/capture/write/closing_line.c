@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "capture/write/closing_line.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "capture/ring_file.h"
+
+// As a shell takes it back: in quotes where it is not plain.
+static const char *quoted(const char *name, char *text, size_t size)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-=:,@%";
+    size_t length = 0;
+    if (name[strspn(name, plain)] == '\0')
+        return name;
+    text[length++] = '\'';
+    for (; *name != '\0' && length + 6 < size; name++)
+        if (*name == '\'')
+            length += (size_t)snprintf(text + length, size - length, "'\\''");
+        else
+            text[length++] = *name;
+    text[length++] = '\'';
+    text[length] = '\0';
+    return text;
+}
+
+static size_t cut(int length)
+{
+    if (length < 0)
+        return 0;
+    return length < GP_CLOSING_LINE_SIZE ? (size_t)length : GP_CLOSING_LINE_SIZE - 1;
+}
+
+// A capture of an older version has fewer of them.
+static uint64_t sum(const uint64_t *values, uint64_t count, const enum gp_counter *which, size_t which_count)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < which_count; i++)
+        total += (uint64_t)which[i] < count ? values[which[i]] : 0;
+    return total;
+}
+
+#define SUM(...)                                                                                                       \
+    sum(values, count, (const enum gp_counter[]){__VA_ARGS__},                                                         \
+        sizeof((const enum gp_counter[]){__VA_ARGS__}) / sizeof(enum gp_counter))
+
+// Of threads that no signal can reach; where there is no sample at all, all that was used. What has been used since
+// each thread's last sample is none of it.
+static uint64_t losses_unsampled(const uint64_t *values, uint64_t count)
+{
+    enum { WORTH_NS = 10000000 };
+    uint64_t ns = SUM(GP_COUNTER_UNSAMPLED_NS);
+    if (SUM(GP_COUNTER_SAMPLES) == 0)
+        ns += SUM(GP_COUNTER_PENDING_NS);
+    return ns >= WORTH_NS ? ns : 0;
+}
+
+gp_losses_t gp_losses_of(const uint64_t *values, uint64_t count)
+{
+    return (gp_losses_t){
+        .samples =
+            SUM(GP_COUNTER_DROP_RING_FULL, GP_COUNTER_DROP_REENTERED, GP_COUNTER_DROP_NO_THREAD, GP_COUNTER_UNWRITTEN),
+        .unsampled_ns = losses_unsampled(values, count),
+        .spans = SUM(GP_COUNTER_LOST_SPANS, GP_COUNTER_CONSUMERS_LOST, GP_COUNTER_UNWRITTEN_SPANS),
+        .coroutines = SUM(GP_COUNTER_UNWRITTEN_LEDGERS),
+        .others = SUM(GP_COUNTER_LOST_WAITS, GP_COUNTER_LOST_HOGS, GP_COUNTER_UNWRITTEN_HOGS,
+                      GP_COUNTER_UNWRITTEN_ACTIVITIES, GP_COUNTER_UNWRITTEN_STACKS),
+    };
+}
+
+static void put_losses(char *text, size_t size, const gp_losses_t *losses)
+{
+    const struct {
+        uint64_t count;
+        const char *what;
+    } more[] = {
+        {losses->spans, "spans lost"},
+        {losses->coroutines, "times of coroutines lost"},
+        {losses->others, "other records lost: see greenprof info"},
+    };
+    bool any = losses->spans != 0 || losses->coroutines != 0 || losses->others != 0;
+    size_t len = losses->samples != 0 ? (size_t)snprintf(text, size, "%" PRIu64 " lost", losses->samples)
+                                      : (size_t)snprintf(text, size, any ? "no sample lost" : "none lost");
+    char seconds[GP_NUMBER_SIZE];
+    if (losses->unsampled_ns != 0)
+        len += (size_t)snprintf(text + len, size - len, ", but %s s of CPU time not sampled",
+                                gp_number_write(seconds, losses->unsampled_ns / 1000000, 3));
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+        if (more[i].count != 0)
+            len += (size_t)snprintf(text + len, size - len, ", %" PRIu64 " %s", more[i].count, more[i].what);
+}
+
+size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64_t samples, const gp_losses_t *lost,
+                       const char *note)
+{
+    char quotes[GP_CLOSING_NAME_SIZE * 2], losses[256];
+    put_losses(losses, sizeof(losses), lost);
+    return cut(snprintf(
+        line, GP_CLOSING_LINE_SIZE, "greenprof: %s: %" PRIu64 " samples, %s%s%s; next: greenprof report %s\n", name,
+        samples, losses, note != NULL ? "; " : "", note != NULL ? note : "", quoted(name, quotes, sizeof(quotes))));
+}
+
+size_t gp_closing_line_failed(char line[GP_CLOSING_LINE_SIZE], const char *name, const char *what, const char *why)
+{
+    return cut(snprintf(line, GP_CLOSING_LINE_SIZE, "greenprof: %s: %s is recorded: %s\n", name, what, why));
+}
+
+size_t gp_closing_line_no_rings(char line[GP_CLOSING_LINE_SIZE], const char *name, int error)
+{
+    return cut(snprintf(line, GP_CLOSING_LINE_SIZE,
+                        "greenprof: %s" GP_RING_FILE_SUFFIX ": %s: a kill may take more than --flush says\n", name,
+                        error == EEXIST ? "is there, and no such file" : strerror(error)));
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// greenprof's own JSON: everything that a report has, for programs.
+//
+//   {"format": "greenprof", "version": 1,       raised when an old reader would misread
+//    "title": TEXT, "start_realtime_ns": N, "duration_ns": N, "frequency_hz": N,
+//    "total_ns": N,                             CPU time; the rows' weights add up to it; null: not known (delays)
+//    "basis": "exact" | "estimated" | "sampled",   what that rests on, export/model.h
+//    "scope_ns": N,                             where estimated: the exact time it is a part of
+//    "measure": "wall",                         or "delay"; absent: CPU time
+//    "sampled_ns": N, "samples": N,             what the on-CPU samples say,
+//    "cpu_ns": N,                               of that exact CPU time; absent where it is not known
+//    "counters": {NAME: N, ...},                losses by reason, capture/format.h
+//    "not_known": [TEXT, ...],                  of runtimes, and what is not seen of them; absent: nothing
+//    "mappings": [{"path", "build_id", "start": "0x...", "end": "0x..."}, ...],
+//    "frames": [{"function", "file", "line", "first_line", "module", "mapping": index,
+//                "address": "0x...", "inlined": true, "pseudo": true}, ...],
+//    "labels": [{"coroutine", "coroutine_id", "thread", "thread_id", "trace_id"}, ...],
+//    "rows": [{"weight_ns": N, "samples": N, "label": index,
+//              "stack": [index of a frame, ...]}, ...],         root first, heaviest row first
+//                                             (in each part of its own where there are too many)
+//    "calls": [{"caller": frame, "callee": frame,      exact mode; without a caller: none was seen
+//               "calls": N, "primitive_calls": N,      export/model.h says what each counts
+//               "primitive_edge_calls": N, "self_cpu_ns": N, "self_wait_ns": N, "cpu_ns": N,
+//               "wait_ns": N, "edge_cpu_ns": N, "edge_wait_ns": N}, ...]}
+//
+// What is not known is left out. An inlined frame has the address of the frame before it. Texts are
+// UTF-8; addresses are texts, as not every reader has whole numbers beyond 2^53.
+#include "export/formats.h"
+
+#include "export/output.h"
+#include "export/write/json_text.h"
+#include "report/report_words.h"
+
+// Leave out what is empty or 0: it is not known.
+static void put_known_text(gp_json_t *json, const char *key, const char *text)
+{
+    if (text != NULL && text[0] != '\0')
+        gp_json_key_text(json, key, text);
+}
+
+static void put_known_uint(gp_json_t *json, const char *key, uint64_t value)
+{
+    if (value != 0)
+        gp_json_key_uint(json, key, value);
+}
+
+static void put_known_address(gp_json_t *json, const char *key, uint64_t value)
+{
+    if (value == 0)
+        return;
+    gp_json_key(json, key);
+    gp_json_address(json, value);
+}
+
+static void put_flag(gp_json_t *json, const char *key, bool value)
+{
+    if (!value)
+        return;
+    gp_json_key(json, key);
+    gp_json_bool(json, true);
+}
+
+// "key": index, for a number that is an index plus 1.
+static void put_index(gp_json_t *json, const char *key, uint32_t number)
+{
+    if (number != 0)
+        gp_json_key_uint(json, key, number - 1);
+}
+
+// An array with an object a line; array_end() closes it.
+static void array_begin(gp_json_t *json, const char *key)
+{
+    gp_json_line(json);
+    gp_json_key(json, key);
+    gp_json_open(json, '[');
+}
+
+static void item_begin(gp_json_t *json)
+{
+    gp_json_line(json);
+    gp_json_open(json, '{');
+}
+
+static void put_counters(gp_json_t *json, const gp_report_t *report)
+{
+    gp_json_line(json);
+    gp_json_key(json, "counters");
+    gp_json_open(json, '{');
+    for (uint32_t i = 0; i < report->counter_count; i++)
+        if (gp_counter_name(i) != NULL)
+            gp_json_key_uint(json, gp_counter_name(i), report->counters[i]);
+    gp_json_close(json, '}');
+}
+
+static void put_not_known(gp_json_t *json, const gp_report_t *report)
+{
+    if (report->not_known == NULL || report->not_known[0] == NULL)
+        return;
+    gp_json_line(json);
+    gp_json_key(json, "not_known");
+    gp_json_open(json, '[');
+    for (size_t i = 0; report->not_known[i] != NULL; i++)
+        gp_json_text(json, report->not_known[i]);
+    gp_json_close(json, ']');
+}
+
+static void put_mapping(gp_json_t *json, const gp_mapping_t *mapping)
+{
+    item_begin(json);
+    gp_json_key_text(json, "path", mapping->path);
+    put_known_text(json, "build_id", mapping->build_id);
+    put_known_address(json, "start", mapping->start);
+    put_known_address(json, "end", mapping->end);
+    gp_json_close(json, '}');
+}
+
+static void put_frame(gp_json_t *json, const gp_frame_t *frame)
+{
+    item_begin(json);
+    gp_json_key_text(json, "function", frame->function);
+    if (!frame->pseudo)
+        put_known_text(json, "file", frame->file);
+    put_known_uint(json, "line", frame->line);
+    put_known_uint(json, "first_line", frame->first_line);
+    put_known_text(json, "module", frame->module);
+    put_index(json, "mapping", frame->mapping);
+    put_known_address(json, "address", frame->address);
+    put_flag(json, "inlined", frame->inlined);
+    put_flag(json, "pseudo", frame->pseudo);
+    gp_json_close(json, '}');
+}
+
+static void put_label(gp_json_t *json, const gp_label_t *label)
+{
+    item_begin(json);
+    put_known_text(json, "coroutine", label->coroutine);
+    put_known_uint(json, "coroutine_id", label->coroutine_id);
+    put_known_text(json, "thread", label->thread);
+    put_known_uint(json, "thread_id", label->thread_id);
+    put_known_text(json, "trace_id", label->trace);
+    gp_json_close(json, '}');
+}
+
+static void put_row(gp_json_t *json, const gp_row_t *row)
+{
+    item_begin(json);
+    gp_json_key_uint(json, "weight_ns", row->weight_ns);
+    gp_json_key_uint(json, "samples", row->samples);
+    put_index(json, "label", row->label);
+    gp_json_key(json, "stack");
+    gp_json_open(json, '[');
+    for (uint32_t i = 0; i < row->depth; i++)
+        gp_json_uint(json, row->frames[i]);
+    gp_json_close(json, ']');
+    gp_json_close(json, '}');
+}
+
+static void put_call(gp_json_t *json, const gp_call_t *call)
+{
+    item_begin(json);
+    if (call->caller != GP_CALL_NO_CALLER)
+        gp_json_key_uint(json, "caller", call->caller);
+    gp_json_key_uint(json, "callee", call->callee);
+    gp_json_key_uint(json, "calls", call->calls);
+    gp_json_key_uint(json, "primitive_calls", call->primitive_calls);
+    gp_json_key_uint(json, "primitive_edge_calls", call->primitive_edge_calls);
+    gp_json_key_uint(json, "self_cpu_ns", call->self_cpu_ns);
+    gp_json_key_uint(json, "self_wait_ns", call->self_wait_ns);
+    gp_json_key_uint(json, "cpu_ns", call->cpu_ns);
+    gp_json_key_uint(json, "wait_ns", call->wait_ns);
+    gp_json_key_uint(json, "edge_cpu_ns", call->edge_cpu_ns);
+    gp_json_key_uint(json, "edge_wait_ns", call->edge_wait_ns);
+    gp_json_close(json, '}');
+}
+
+static void put_calls(gp_json_t *json, const gp_report_t *report)
+{
+    if (!report->exact_calls)
+        return;
+    array_begin(json, "calls");
+    for (uint32_t i = 0; i < report->call_count; i++)
+        put_call(json, &report->calls[i]);
+    gp_json_close(json, ']');
+}
+
+// null where it is not known.
+static void put_number(gp_json_t *json, const char *key, uint64_t value, bool is_unknown)
+{
+    gp_json_key(json, key);
+    if (is_unknown)
+        gp_json_null(json);
+    else
+        gp_json_uint(json, value);
+}
+
+static void put_head(gp_json_t *json, const gp_report_t *report)
+{
+    gp_json_key_text(json, "format", "greenprof");
+    gp_json_key_uint(json, "version", 1);
+    gp_json_line(json);
+    gp_json_key_text(json, "title", report->title);
+    put_known_uint(json, "start_realtime_ns", report->start_realtime_ns);
+    put_known_uint(json, "duration_ns", report->duration_ns);
+    put_known_uint(json, "frequency_hz", report->frequency_hz);
+    put_number(json, "total_ns", report->total_ns, report->is_unknown);
+    gp_json_key_text(json, "basis", gp_basis_name(report->basis));
+    if (report->basis == GP_BASIS_ESTIMATED)
+        gp_json_key_uint(json, "scope_ns", report->scope_ns);
+    if (report->measure != GP_MEASURE_CPU)
+        gp_json_key_text(json, "measure", gp_measure_name(report->measure));
+    gp_json_key_uint(json, "sampled_ns", report->sampled_ns);
+    put_known_uint(json, "cpu_ns", report->cpu_ns);
+    put_number(json, "samples", report->samples, report->is_unknown);
+    put_counters(json, report);
+    put_not_known(json, report);
+}
+
+static int put_part(void *context, const gp_row_t *rows, size_t count)
+{
+    gp_json_t *json = context;
+    for (size_t i = 0; i < count; i++)
+        put_row(json, &rows[i]);
+    return gp_output_state(json->out);
+}
+
+int gp_json_write(const gp_report_t *report, FILE *out)
+{
+    gp_json_t json = {.out = out};
+    gp_json_open(&json, '{');
+    put_head(&json, report);
+    array_begin(&json, "mappings");
+    for (uint32_t i = 0; i < report->mapping_count; i++)
+        put_mapping(&json, &report->mappings[i]);
+    gp_json_close(&json, ']');
+    array_begin(&json, "frames");
+    for (uint32_t i = 0; i < report->frame_count; i++)
+        put_frame(&json, &report->frames[i]);
+    gp_json_close(&json, ']');
+    array_begin(&json, "labels");
+    for (uint32_t i = 0; i < report->label_count; i++)
+        put_label(&json, &report->labels[i]);
+    gp_json_close(&json, ']');
+    array_begin(&json, "rows");
+    int result = gp_report_each_part(report, put_part, &json);
+    gp_json_close(&json, ']');
+    put_calls(&json, report);
+    gp_json_close(&json, '}');
+    putc('\n', out);
+    return result;
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include "ship/ask/ask_question.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/hex.h"
+#include "base/number.h"
+
+enum { QUOTED_MAX = 4096 };
+
+#define ANSWER_MAX ((size_t)1 << 30) // bytes: 10 million rows
+
+static const char *const filter_names[] = {"service", "host", "version", "endpoint", "trace",
+                                           "label",   "from", "to",      NULL};
+
+int gp_question_fail(const gp_question_t *question, int result, const char *what, const char *detail)
+{
+    snprintf(question->error, GP_FLEET_ERROR_SIZE, "%s%s", what, detail);
+    return result;
+}
+
+static bool is_in(const char *name, const char *const *names)
+{
+    while (*names != NULL && strcmp(name, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+int gp_question_quote(FILE *query, const char *text)
+{
+    char quoted[QUOTED_MAX];
+    if (gp_clickhouse_quote(quoted, quoted + sizeof(quoted), text) == NULL)
+        return -EINVAL;
+    fputs(quoted, query);
+    return 0;
+}
+
+// "-1h", "@1763900000", "1763900000", "2026-11-21T12:00:00Z" (UTC), "2026-11-21".
+static bool read_moment(const char *text, uint64_t *seconds)
+{
+    static const struct {
+        char unit;
+        unsigned seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 604800}};
+    const char *end;
+    struct tm utc = {0};
+    const char *rest = strptime(text, "%Y-%m-%d", &utc);
+    if (rest != NULL && *rest != '\0')
+        rest = strptime(rest + 1, "%H:%M:%S", &utc);
+    if (rest != NULL && (*rest == '\0' || strcmp(rest, "Z") == 0)) {
+        *seconds = (uint64_t)timegm(&utc);
+        return true;
+    }
+    bool is_before = text[0] == '-';
+    double number = gp_number_read(text + (is_before || text[0] == '@'), &end);
+    if (!is_before && *end == '\0' && end > text && number >= 0 && number < 4e9) {
+        *seconds = (uint64_t)number;
+        return true;
+    }
+    for (size_t i = 0; is_before && i < sizeof(units) / sizeof(units[0]); i++)
+        if (*end == units[i].unit && end[1] == '\0' && number >= 0 && number * units[i].seconds < 4e9) {
+            *seconds = (uint64_t)time(NULL) - (uint64_t)(number * units[i].seconds);
+            return true;
+        }
+    return false;
+}
+
+static int put_moment(FILE *query, gp_question_t *question, const char *name, const char *value, bool has_start)
+{
+    uint64_t seconds;
+    const char *than = strcmp(name, "from") == 0 ? ">=" : "<";
+    if (!read_moment(value, &seconds))
+        return -EINVAL;
+    *(strcmp(name, "from") == 0 ? &question->from_s : &question->to_s) = seconds;
+    if (has_start)
+        fprintf(query, "start_ns %s %" PRIu64 "000000000", than, seconds);
+    else
+        fprintf(query, "time %s toDateTime(%" PRIu64 ")", than, seconds);
+    fprintf(query, " AND day %s toDate(toDateTime(%" PRIu64 "))", strcmp(name, "from") == 0 ? ">=" : "<=", seconds);
+    return 0;
+}
+
+// What spans have in another table.
+static int put_elsewhere(FILE *query, const gp_question_t *question, const char *key, const char *table,
+                         const gp_row_pair_t *filter)
+{
+    fprintf(query, "%s GLOBAL IN (SELECT %s FROM %s%s WHERE tenant = ", key, key, question->prefix, table);
+    int result = gp_question_quote(query, question->tenant);
+    fprintf(query, " AND %s = ", filter->key);
+    result = result == 0 ? gp_question_quote(query, filter->value) : result;
+    fputc(')', query);
+    return result;
+}
+
+static int put_label(FILE *query, const char *table, const char *tenant, const char *value)
+{
+    size_t len = strcspn(value, "=:");
+    char *key = strndup(value, len);
+    if (key == NULL || value[len] == '\0') {
+        free(key);
+        return -EINVAL;
+    }
+    fprintf(query, "process GLOBAL IN (SELECT process FROM %sprocesses WHERE tenant = ", table);
+    int result = gp_question_quote(query, tenant);
+    fputs(" AND has(labels.key, ", query);
+    result = result == 0 ? gp_question_quote(query, key) : result;
+    fputs(") AND labels.value[indexOf(labels.key, ", query);
+    result = result == 0 ? gp_question_quote(query, key) : result;
+    fputs(")] = ", query);
+    result = result == 0 ? gp_question_quote(query, value + len + 1) : result;
+    fputc(')', query);
+    free(key);
+    return result;
+}
+
+static int put_trace(FILE *query, const char *value)
+{
+    uint8_t bytes[16];
+    char digits[40];
+    size_t count = 0;
+    const char *at = strncmp(value, "00-", 3) == 0 ? value + 3 : value; // a traceparent header, or an UUID
+    for (; *at != '\0' && count < 32; at++)
+        if (*at != '-')
+            digits[count++] = *at;
+    digits[count] = '\0';
+    if (count != 32 || gp_hex_read(digits, bytes, sizeof(bytes)) == NULL)
+        return -EINVAL;
+    fprintf(query, "trace = toFixedString(unhex('%s'), 16)", digits);
+    return 0;
+}
+
+static int put_filter(FILE *query, gp_question_t *question, const gp_row_pair_t *filter)
+{
+    bool of_spans = strcmp(question->table, "spans") == 0, has_start = strcmp(question->table, "samples") != 0;
+    if (strcmp(filter->key, "label") == 0)
+        return put_label(query, question->prefix, question->tenant, filter->value);
+    if (strcmp(filter->key, "trace") == 0)
+        return put_trace(query, filter->value);
+    if (strcmp(filter->key, "from") == 0 || strcmp(filter->key, "to") == 0)
+        return put_moment(query, question, filter->key, filter->value, has_start);
+    if (of_spans && strcmp(filter->key, "version") == 0)
+        return put_elsewhere(query, question, "process", "processes", filter);
+    if (of_spans && strcmp(filter->key, "endpoint") == 0)
+        return put_elsewhere(query, question, "trace", "requests", filter);
+    fprintf(query, "%s = ", filter->key);
+    return gp_question_quote(query, filter->value);
+}
+
+// All values of one name: either of them; of different names: each.
+static int put_filters(FILE *query, gp_question_t *question)
+{
+    for (const char *const *name = filter_names; *name != NULL; name++) {
+        unsigned count = 0;
+        for (size_t i = 0; i < question->filter_count; i++) {
+            const gp_row_pair_t *filter = &question->filters[i];
+            if (strcmp(filter->key, *name) != 0)
+                continue;
+            fputs(count++ == 0 ? " AND (" : strcmp(*name, "label") == 0 ? " AND " : " OR ", query);
+            int result = put_filter(query, question, filter);
+            if (result < 0) {
+                snprintf(question->error, GP_FLEET_ERROR_SIZE, "%s: '%.100s' has no meaning", *name, filter->value);
+                return result;
+            }
+        }
+        if (count > 0)
+            fputc(')', query);
+    }
+    return 0;
+}
+
+static int make_where(gp_question_t *question)
+{
+    size_t size;
+    FILE *query = open_memstream(&question->where, &size);
+    if (query == NULL)
+        return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
+    fputs(" WHERE tenant = ", query);
+    int result = gp_question_quote(query, question->tenant);
+    if (result == 0)
+        result = put_filters(query, question);
+    return fclose(query) == 0 ? result : gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
+}
+
+int gp_question_measure(gp_question_t *question, enum gp_row_measure measure)
+{
+    char *where = NULL;
+    if (asprintf(&where, "%s AND measure = %d", question->where, (int)measure) < 0)
+        return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
+    free(question->where);
+    question->where = where;
+    return 0;
+}
+
+static int take(void *context, const void *bytes, size_t len)
+{
+    gp_ask_bytes_t *all = context;
+    if (len > ANSWER_MAX - all->len)
+        return -EMSGSIZE;
+    if (all->len + len > all->room) {
+        size_t room = 2 * (all->len + len);
+        uint8_t *grown = realloc(all->data, room);
+        if (grown == NULL)
+            return -ENOMEM;
+        all->data = grown;
+        all->room = room;
+    }
+    memcpy(all->data + all->len, bytes, len);
+    all->len += len;
+    return 0;
+}
+
+int gp_question_ask(const gp_question_t *question, const char *select, const char *rest, gp_ask_bytes_t *answer)
+{
+    char *query;
+    if (asprintf(&query, "%s FROM %s%s%s%s%s FORMAT RowBinary", select, question->prefix, question->table,
+                 question->join != NULL ? question->join : "", question->where, rest) < 0)
+        return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
+    int result = gp_clickhouse_ask(question->clickhouse, query, NULL, take, answer, question->error);
+    free(query);
+    return result == -EMSGSIZE ? gp_question_fail(question, result, "the answer is larger than 1 GiB; ",
+                                                  "--service, --host, --from and the like choose less")
+                               : result;
+}
+
+// The filters of the URL, then the others.
+static int take_filters(gp_question_t *question, const gp_fleet_url_t *url, const gp_row_pair_t *filters, size_t count)
+{
+    question->filters = calloc(url->option_count + count + 1, sizeof(*question->filters));
+    if (question->filters == NULL)
+        return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
+    for (size_t i = 0; i < url->option_count; i++) {
+        const gp_row_pair_t *option = &url->options[i];
+        if (is_in(option->key, filter_names))
+            question->filters[question->filter_count++] = *option;
+        else if (!is_in(option->key, gp_clickhouse_option_names))
+            return gp_question_fail(question, -EINVAL, "unknown option of the URL: ", option->key);
+    }
+    for (size_t i = 0; i < count; i++)
+        question->filters[question->filter_count++] = filters[i];
+    return 0;
+}
+
+int gp_question_open(gp_question_t *question, const gp_fleet_url_t *url, const char *table,
+                     const gp_row_pair_t *filters, size_t filter_count, char error[GP_FLEET_ERROR_SIZE])
+{
+    const char *tenant = gp_fleet_url_option(url, "tenant");
+    *question =
+        (gp_question_t){.prefix = "greenprof_", .table = table, .tenant = tenant != NULL ? tenant : "", .error = error};
+    int result = take_filters(question, url, filters, filter_count);
+    if (result == 0)
+        result = make_where(question);
+    return result == 0 ? gp_clickhouse_open(&question->clickhouse, url, error) : result;
+}
+
+void gp_question_close(gp_question_t *question)
+{
+    gp_clickhouse_close(question->clickhouse);
+    free(question->filters);
+    free(question->where);
+    free(question->join);
+}

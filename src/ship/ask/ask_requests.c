@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// Requests of all services: the slowest, what they did meanwhile, and endpoints.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/memory.h"
+#include "ship/ask/ask_question.h"
+
+enum { PATHS_AT_ONCE = 1000, MARGIN_S = 3600, DAY_S = 86400, NS = 1000000000 }; // a grain is an hour at most
+
+typedef struct found {
+    gp_ask_request_t *items; // [count]
+    size_t count, room;
+    gp_arena_t arena;
+} found_t;
+
+static int read_request(gp_cursor_t *cursor, gp_arena_t *arena, gp_ask_request_t *request)
+{
+    gp_row_request_t *row = &request->row;
+    uint64_t *const numbers[] = {
+        &row->start_ns,        &row->latency_ns,       &row->times.cpu_ns,       &row->times.ready_ns,
+        &row->times.parked_ns, &row->times.blocked_ns, &row->times.preempted_ns, &row->times.waiting_ns,
+    };
+    memcpy(row->trace, gp_ask_read_bytes(cursor, sizeof(row->trace)).bytes, sizeof(row->trace));
+    request->process = gp_read_uint(cursor, 8);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        *numbers[i] = gp_read_uint(cursor, 8);
+    row->has_failed = gp_read_u8(cursor) != 0;
+    row->is_whole = gp_read_u8(cursor) != 0;
+    const char **const texts[] = {&row->endpoint, &request->service, &request->version, &request->host};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if ((*texts[i] = gp_ask_keep(arena, gp_ask_read_text(cursor))) == NULL)
+            return -ENOMEM;
+    return cursor->bad ? -EBADMSG : 0;
+}
+
+static int read_requests(const gp_ask_bytes_t *answer, found_t *found)
+{
+    gp_cursor_t cursor = gp_cursor_over(answer->data, answer->data + answer->len);
+    int result = 0;
+    while (result == 0 && gp_cursor_more(&cursor)) {
+        if (gp_grow(&found->items, &found->room, found->count, sizeof(*found->items)) < 0)
+            return -ENOMEM;
+        found->items[found->count] = (gp_ask_request_t){.process = 0};
+        result = read_request(&cursor, &found->arena, &found->items[found->count++]);
+    }
+    return result;
+}
+
+static bool has_trace(const gp_ask_request_t *request)
+{
+    static const uint8_t none[16];
+    return memcmp(request->row.trace, none, sizeof(none)) != 0;
+}
+
+// " WHERE tenant = '...' AND measure = 1 AND time ... AND trace IN (...)" of some requests; NULL: there is none.
+static char *paths_of(const gp_question_t *question, const gp_ask_request_t *requests, size_t count)
+{
+    char *where = NULL, hex[33];
+    size_t size, traces = 0;
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
+    FILE *text = open_memstream(&where, &size);
+    if (text == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t start_ns = requests[i].row.start_ns, end_ns = start_ns + requests[i].row.latency_ns;
+        first_ns = start_ns < first_ns ? start_ns : first_ns;
+        last_ns = end_ns > last_ns ? end_ns : last_ns;
+    }
+    fputs(" WHERE tenant = ", text);
+    int result = gp_question_quote(text, question->tenant);
+    uint64_t first_s = first_ns / NS - MARGIN_S, last_s = last_ns / NS + 1;
+    fprintf(text, " AND measure = 1 AND day >= toDate(%" PRIu64 ") AND day <= toDate(%" PRIu64 ")", first_s / DAY_S,
+            last_s / DAY_S);
+    fprintf(text, " AND time >= toDateTime(%" PRIu64 ") AND time <= toDateTime(%" PRIu64 ")", first_s, last_s);
+    for (size_t i = 0; i < count; i++)
+        if (has_trace(&requests[i])) {
+            gp_hex_write(hex, requests[i].row.trace, sizeof(requests[i].row.trace));
+            fprintf(text, "%stoFixedString(unhex('%s'), 16)", traces++ == 0 ? " AND trace IN (" : ",", hex);
+        }
+    fputc(')', text);
+    if (fclose(text) == 0 && result == 0 && traces > 0)
+        return where;
+    free(where);
+    return NULL;
+}
+
+static int by_path(const void *left, const void *right)
+{
+    const gp_ask_request_t *a = *(gp_ask_request_t *const *)left, *b = *(gp_ask_request_t *const *)right;
+    int order = memcmp(a->row.trace, b->row.trace, sizeof(a->row.trace));
+    return order != 0 ? order : a->process < b->process ? -1 : a->process > b->process;
+}
+
+// Give each request what its trace has of its process.
+static int read_paths(const gp_ask_bytes_t *answer, gp_ask_request_t *requests, size_t count)
+{
+    gp_ask_request_t **sorted = calloc(count + 1, sizeof(*sorted)), key = {.process = 0};
+    gp_cursor_t cursor = gp_cursor_over(answer->data, answer->data + answer->len);
+    if (sorted == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &requests[i];
+    qsort(sorted, count, sizeof(*sorted), by_path);
+    while (gp_cursor_more(&cursor)) {
+        const gp_ask_request_t *wanted = &key;
+        memcpy(key.row.trace, gp_ask_read_bytes(&cursor, 16).bytes, 16);
+        key.process = gp_read_uint(&cursor, 8);
+        uint8_t state = gp_read_u8(&cursor);
+        uint64_t ns = gp_read_uint(&cursor, 8);
+        gp_ask_request_t **found = bsearch(&wanted, sorted, count, sizeof(*sorted), by_path);
+        while (found > sorted && by_path(found - 1, &wanted) == 0)
+            found--;
+        for (; found != NULL && found < sorted + count && by_path(found, &wanted) == 0; found++)
+            if (state < GP_KIND_COUNT)
+                (*found)->path_ns[state] = ns;
+    }
+    free(sorted);
+    return cursor.bad ? -EBADMSG : 0;
+}
+
+static int ask_paths(const gp_question_t *question, gp_ask_request_t *requests, size_t count)
+{
+    gp_ask_bytes_t answer = {0};
+    char *where = paths_of(question, requests, count);
+    const gp_question_t paths = {.clickhouse = question->clickhouse,
+                                 .prefix = question->prefix,
+                                 .table = "samples",
+                                 .where = where,
+                                 .error = question->error};
+    if (where == NULL)
+        return 0; // none has a trace
+    int result = gp_question_ask(&paths, "SELECT trace, process, state, sum(weight_ns)",
+                                 " GROUP BY trace, process, state", &answer);
+    if (result == 0)
+        result = read_paths(&answer, requests, count);
+    free(where);
+    free(answer.data);
+    return result;
+}
+
+static int ask_slowest(const gp_question_t *question, const char *order, uint64_t limit, found_t *found)
+{
+    char rest[160];
+    gp_ask_bytes_t answer = {0};
+    int len = snprintf(rest, sizeof(rest), " ORDER BY %s, latency_ns DESC, span", order);
+    if (limit > 0)
+        snprintf(rest + len, sizeof(rest) - (size_t)len, " LIMIT %" PRIu64, limit);
+    int result =
+        gp_question_ask(question,
+                        "SELECT trace, process, start_ns, latency_ns, cpu_ns, ready_ns, parked_ns, blocked_ns, "
+                        "preempted_ns, waiting_ns, failed, whole, endpoint, service, version, host",
+                        rest, &answer);
+    if (result == 0)
+        result = read_requests(&answer, found);
+    for (size_t i = 0; i < found->count && result == 0; i += PATHS_AT_ONCE)
+        result = ask_paths(question, &found->items[i],
+                           found->count - i < PATHS_AT_ONCE ? found->count - i : (size_t)PATHS_AT_ONCE);
+    free(answer.data);
+    return result;
+}
+
+static int read_endpoints(const gp_ask_bytes_t *answer, const gp_ask_requests_t *ask)
+{
+    gp_cursor_t cursor = gp_cursor_over(answer->data, answer->data + answer->len);
+    int result = 0;
+    while (result == 0 && gp_cursor_more(&cursor)) {
+        gp_arena_t arena = {0};
+        gp_ask_endpoint_t endpoint = {.service = gp_ask_keep(&arena, gp_ask_read_text(&cursor)),
+                                      .endpoint = gp_ask_keep(&arena, gp_ask_read_text(&cursor))};
+        uint64_t *const numbers[] = {&endpoint.count,  &endpoint.failed, &endpoint.p50_ns,
+                                     &endpoint.p90_ns, &endpoint.p99_ns, &endpoint.max_ns};
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+            *numbers[i] = gp_read_uint(&cursor, 8);
+        result = cursor.bad                                              ? -EBADMSG
+                 : endpoint.service == NULL || endpoint.endpoint == NULL ? -ENOMEM
+                                                                         : ask->take_endpoint(ask->context, &endpoint);
+        gp_arena_free(&arena);
+    }
+    return result;
+}
+
+static int ask_endpoints(const gp_question_t *question, const gp_ask_requests_t *ask)
+{
+    gp_ask_bytes_t answer = {0};
+    int result =
+        gp_question_ask(question,
+                        "SELECT service, endpoint, count() AS requests, toUInt64(sum(failed)), "
+                        "quantileExact(0.5)(latency_ns), quantileExact(0.9)(latency_ns), "
+                        "quantileExact(0.99)(latency_ns), max(latency_ns)",
+                        " GROUP BY service, endpoint ORDER BY sum(latency_ns) DESC, service, endpoint", &answer);
+    if (result == 0)
+        result = read_endpoints(&answer, ask);
+    free(answer.data);
+    return result;
+}
+
+static int ask_all(const gp_question_t *question, const gp_ask_requests_t *ask)
+{
+    found_t found = {0};
+    int result = ask_slowest(question, ask->order, ask->limit, &found);
+    if (result == 0 && found.count == 0)
+        return gp_question_fail(question, -ENODATA, "there are no requests that were chosen", "");
+    if (result == 0)
+        result = ask->take_requests(ask->context, found.items, found.count);
+    if (result == 0)
+        result = ask_endpoints(question, ask);
+    free(found.items);
+    gp_arena_free(&found.arena);
+    return result;
+}
+
+int gp_ask_requests(const char *text, const gp_ask_requests_t *ask, char error[GP_FLEET_ERROR_SIZE])
+{
+    gp_fleet_url_t url = {0};
+    gp_question_t question = {.error = error};
+    error[0] = '\0';
+    int result = gp_fleet_url_parse(&url, text, error);
+    if (result == 0) {
+        result = gp_question_open(&question, &url, "requests", ask->filters, ask->filter_count, error);
+        if (result == 0)
+            result = ask_all(&question, ask);
+        if (result < 0 && error[0] == '\0')
+            gp_question_fail(&question, result, result == -EBADMSG ? "the answer is not whole" : strerror(-result), "");
+        gp_question_close(&question);
+    }
+    gp_fleet_url_free(&url);
+    return result;
+}

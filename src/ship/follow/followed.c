@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+#include "ship/follow/followed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/span_kind.h"
+
+static int take_header(void *context, const gp_file_header_t *header)
+{
+    *(gp_file_header_t *)context = *header;
+    return 0;
+}
+
+// Equal in every copy of the file; different in every other one: session, process and times are in it.
+static uint64_t id_of(const gp_file_header_t *header)
+{
+    uint64_t id = gp_hash_bytes(header, offsetof(gp_file_header_t, reserved));
+    return id != 0 ? id : 1;
+}
+
+int gp_followed_open(gp_followed_t *followed, char error[GP_READER_ERROR_SIZE])
+{
+    static const gp_reader_handlers_t handlers = {.header = take_header};
+    gp_file_header_t header;
+    gp_reader_summary_t summary;
+    gp_reader_part_t part = {.max = 1};
+    struct stat status;
+    int fd = open(followed->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int result = fd < 0 || fstat(fd, &status) < 0 ? -errno : 0;
+    if (result < 0)
+        snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
+    else if (!S_ISREG(status.st_mode))
+        result = (snprintf(error, GP_READER_ERROR_SIZE, "is no file"), -EINVAL);
+    else if ((size_t)status.st_size < sizeof(header))
+        result = (snprintf(error, GP_READER_ERROR_SIZE, "is empty so far"), -EAGAIN);
+    if (result == 0)
+        result = gp_reader_read_part(fd, &part, &handlers, &header, &summary, error);
+    if (result < 0) {
+        if (fd >= 0)
+            close(fd);
+        return result;
+    }
+    followed->fd = fd;
+    followed->device = status.st_dev;
+    followed->inode = status.st_ino;
+    followed->id = id_of(&header);
+    followed->start_ns = header.start_realtime_ns;
+    return 0;
+}
+
+static int add_label(gp_labels_t *labels, const char *key, const char *value)
+{
+    return value == NULL || value[0] == '\0' ? 0 : gp_labels_set(labels, key, strlen(key), value, strlen(value));
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    return slash != NULL ? slash + 1 : path != NULL ? path : "";
+}
+
+// The build-id of the program itself: its modules come with paths, its own first.
+static int add_build_id(gp_followed_t *followed, const char *exe)
+{
+    char text[2 * 20 + 1];
+    for (size_t i = 0; exe != NULL && i < followed->known.module_count; i++) {
+        const gp_module_info_t *module = &followed->known.modules[i];
+        if (strcmp(module->path, exe) != 0)
+            continue;
+        for (size_t j = 0; j < module->build_id_len; j++)
+            snprintf(text + 2 * j, 3, "%02x", module->build_id[j]);
+        return module->build_id_len > 0 ? add_label(&followed->labels, "build.id", text) : 0;
+    }
+    return 0;
+}
+
+static int make_labels(gp_followed_t *followed, const gp_labels_t *own)
+{
+    gp_labels_t *labels = &followed->labels;
+    const gp_known_t *known = &followed->known;
+    const char *cgroup = gp_known_meta(known, "cgroup", NULL), *service = gp_known_meta(known, "service", NULL);
+    const char *attributes = gp_known_meta(known, "OTEL_RESOURCE_ATTRIBUTES", NULL);
+    const char *given = gp_known_meta(known, "GREENPROF_LABELS", NULL);
+    gp_labels_free(labels);
+    int result = gp_labels_copy(labels, own);
+    if (result == 0)
+        result = add_build_id(followed, gp_known_meta(known, "exe", NULL));
+    if (result == 0 && cgroup != NULL)
+        result = gp_labels_add_cgroup(labels, cgroup);
+    if (result == 0 && attributes != NULL)
+        result = gp_labels_add_list(labels, attributes);
+    if (result == 0)
+        result = add_label(labels, "service.name", gp_known_meta(known, "OTEL_SERVICE_NAME", NULL));
+    if (result == 0)
+        result = add_label(labels, "service.name", service);
+    return result == 0 && given != NULL ? gp_labels_add_list(labels, given) : result;
+}
+
+// The first of these labels that there is.
+static const char *label(const gp_labels_t *labels, const char *first, const char *second, const char *third)
+{
+    const char *const keys[] = {first, second, third};
+    for (size_t i = 0; i < 3; i++) {
+        const char *value = keys[i] != NULL ? gp_labels_get(labels, keys[i]) : NULL;
+        if (value != NULL)
+            return value;
+    }
+    return "";
+}
+
+static uint64_t process_id(const gp_known_t *known, const char *host)
+{
+    const gp_file_header_t *header = &known->header;
+    uint64_t hash = gp_hash_bytes(host, strlen(host));
+    hash = gp_hash_more(gp_hash_more(hash, gp_hash_bytes(header->session, sizeof(header->session))), header->pid);
+    hash = gp_hash_more(hash, header->start_realtime_ns);
+    return hash != 0 ? hash : 1;
+}
+
+// The arguments, with spaces between.
+static const char *command_of(gp_followed_t *followed, const char *exe, bool with_info)
+{
+    size_t len = 0;
+    const char *arguments = gp_known_meta(&followed->known, "cmdline", &len);
+    if (!with_info || arguments == NULL)
+        return exe != NULL ? exe : "";
+    char *text = gp_arena_text(&followed->labels.arena, arguments, len);
+    for (size_t i = 0; text != NULL && i < len; i++)
+        text[i] = text[i] == '\0' ? ' ' : text[i];
+    return text;
+}
+
+int gp_followed_process(gp_followed_t *followed, const gp_labels_t *own, const char *tenant, bool with_info)
+{
+    gp_known_t *known = &followed->known;
+    const char *host = gp_known_meta(known, "hostname", NULL), *exe = gp_known_meta(known, "exe", NULL);
+    gp_row_process_t *process = &followed->process;
+    size_t made_of = known->meta_count + known->module_count;
+    if (followed->metas_used != made_of || process->id == 0) {
+        int result = make_labels(followed, own);
+        const gp_labels_t *labels = &followed->labels;
+        if (result < 0)
+            return result;
+        const char *service = label(labels, "service", "service.name", NULL);
+        *process = (gp_row_process_t){
+            .tenant = tenant != NULL ? tenant : label(labels, "tenant", NULL, NULL),
+            .service = service[0] != '\0' ? service : base_of(exe),
+            .version = label(labels, "version", "service.version", "git.revision"),
+            .host = host != NULL ? host : "",
+            .command = command_of(followed, exe, with_info),
+            .pid = known->header.pid,
+            .start_ns = known->header.start_realtime_ns,
+            .labels = labels->items,
+            .label_count = labels->count,
+        };
+        if (process->command == NULL)
+            return -ENOMEM;
+        process->id = process_id(known, process->host);
+        followed->metas_used = made_of;
+    }
+    process->counters = known->counters;
+    process->counter_count = GP_COUNTER_COUNT;
+    process->cpu_ns = known->totals.process_cpu_ns;
+    return 0;
+}
+
+static int see_end(void *context, const gp_end_record_t *end)
+{
+    (void)end;
+    ((gp_known_t *)context)->ended = true;
+    return 0;
+}
+
+static int see_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+{
+    (void)name, (void)fields;
+    ((gp_known_t *)context)->has_requests |= span->parent_id == 0 || span->flags & GP_SPAN_REMOTE_PARENT;
+    return 0;
+}
+
+static int see_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
+{
+    (void)hog, (void)stacks;
+    ((gp_known_t *)context)->has_hogs = true;
+    return 0;
+}
+
+void gp_followed_look(gp_followed_t *followed)
+{
+    static const gp_reader_handlers_t handlers = {.end = see_end, .span = see_span, .hog = see_hog};
+    char error[GP_READER_ERROR_SIZE];
+    gp_reader_summary_t summary;
+    gp_reader_part_t part = {.from = 0};
+    if (!followed->is_looked_at)
+        gp_reader_read_part(followed->fd, &part, &handlers, &followed->known, &summary, error);
+    if (part.to > followed->size) // it has grown up to that end
+        followed->size = part.to;
+    followed->is_looked_at = true;
+}
+
+bool gp_followed_has_paths(const gp_followed_t *followed)
+{
+    return followed->fd >= 0 && followed->known.ended && (followed->known.has_requests || followed->known.has_hogs) &&
+           followed->at == followed->size && followed->size <= GP_FOLLOWED_PATHS_MAX;
+}
+
+void gp_followed_close(gp_followed_t *followed)
+{
+    if (followed->fd >= 0)
+        close(followed->fd);
+    followed->fd = -1;
+    gp_known_free(&followed->known);
+    gp_labels_free(&followed->labels);
+    followed->process = (gp_row_process_t){0};
+    followed->is_looked_at = false;
+    followed->metas_used = 0;
+}
+
+void gp_followed_free(gp_followed_t *followed)
+{
+    gp_followed_close(followed);
+    gp_arena_free(&followed->names);
+}

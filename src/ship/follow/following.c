@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+#include "ship/follow/following.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "capture/read/part_name.h"
+
+bool gp_following_is_capture(const char *name)
+{
+    const char *at = strstr(name, ".greenprof");
+    return at != NULL && name[0] != '.' && (at[10] == '\0' || at[10] == '.');
+}
+
+static gp_followed_t *find_path(const gp_following_t *following, const char *path)
+{
+    for (size_t i = 0; i < following->count; i++)
+        if (!following->captures[i]->has_no_name && strcmp(following->captures[i]->path, path) == 0)
+            return following->captures[i];
+    return NULL;
+}
+
+gp_followed_t *gp_following_find(const gp_following_t *following, uint64_t id)
+{
+    for (size_t i = 0; i < following->count; i++)
+        if (following->captures[i]->id == id && (following->captures[i]->fd >= 0 || following->captures[i]->is_done))
+            return following->captures[i];
+    return NULL;
+}
+
+// One that was put aside while it is followed, by its new name.
+static gp_followed_t *find_renamed(const gp_following_t *following, const char *path, const struct stat *status)
+{
+    struct stat former;
+    for (size_t i = 0; i < following->count; i++) {
+        gp_followed_t *followed = following->captures[i];
+        if (followed->fd < 0 || followed->inode != status->st_ino || followed->device != status->st_dev ||
+            (stat(followed->path, &former) == 0 && former.st_ino == status->st_ino && former.st_dev == status->st_dev))
+            continue; // another one, or another name of the same
+        const char *renamed = gp_arena_text(&followed->names, path, strlen(path));
+        if (renamed == NULL)
+            return NULL;
+        // -Wanalyzer-malloc-leak: it is the set's, which is freed with the shipper
+        followed->path = renamed;
+        followed->has_no_name = false;
+        return followed;
+    }
+    return NULL;
+}
+
+static gp_followed_t *add_capture(gp_following_t *following, const char *path)
+{
+    gp_followed_t *followed = calloc(1, sizeof(*followed));
+    if (followed == NULL ||
+        gp_grow(&following->captures, &following->capacity, following->count, sizeof(gp_followed_t *)) < 0) {
+        free(followed);
+        return NULL;
+    }
+    followed->path = gp_arena_text(&followed->names, path, strlen(path));
+    followed->fd = -1;
+    if (followed->path == NULL) {
+        free(followed);
+        return NULL;
+    }
+    // -Wanalyzer-malloc-leak: it is the set's, which is freed with the shipper
+    following->captures[following->count++] = followed;
+    return followed;
+}
+
+static void open_capture(gp_following_t *following, gp_followed_t *followed, bool is_named)
+{
+    char error[GP_READER_ERROR_SIZE] = "";
+    int result = gp_followed_open(followed, error);
+    if (result == -EAGAIN || result == -ENOENT) {
+        if (is_named && following->options->once) {
+            following->options->say(followed->path, "%s", error);
+            following->has_failed = true;
+        } else if (is_named && result == -ENOENT && !followed->is_awaited) {
+            following->options->say(followed->path, "%s; waiting for it", error);
+            followed->is_awaited = true;
+        }
+        return;
+    }
+    bool is_old = result == 0 && followed->start_ns < following->options->since_ns;
+    if (is_old || (result == 0 && gp_following_find(following, followed->id) != followed)) { // or: under another name
+        gp_followed_close(followed);
+        followed->is_done = true;
+        return;
+    }
+    if (result < 0) {
+        following->options->say(followed->path, "%s", error);
+        followed->is_done = true;
+        following->has_failed = true;
+        return;
+    }
+    followed->known.symbolizer = following->symbolizer;
+    followed->at =
+        following->journal != NULL ? gp_journal_arrived(following->journal, following->destination, followed->id) : 0;
+}
+
+// Look at a file: whether it is new, another one than before, or has grown.
+static void look_at(gp_following_t *following, const char *path, bool is_named)
+{
+    struct stat status = {0}; // of one that was named, and is not there yet
+    gp_followed_t *followed = find_path(following, path);
+    if (stat(path, &status) < 0 && !is_named)
+        return;
+    bool is_another = followed != NULL && (followed->fd >= 0 || followed->is_done) && followed->inode != 0 &&
+                      (followed->inode != status.st_ino || followed->device != status.st_dev);
+    if (is_another && followed->fd >= 0 &&
+        following->reads_descriptors) { // put aside where nothing looks: it is read to its end
+        followed->has_no_name = true;
+        followed = NULL;
+    } else if (is_another) {
+        gp_followed_close(followed);
+        followed->is_done = false;
+        // -Wanalyzer-malloc-leak: it is the set's, which is freed with the shipper
+        followed->id = 0;
+    }
+    if (followed == NULL)
+        followed = find_renamed(following, path, &status);
+    if (followed == NULL)
+        followed = add_capture(following, path);
+    if (followed == NULL)
+        return;
+    followed->is_seen = true;
+    // -Wanalyzer-malloc-leak: it is the set's, which is freed with the shipper
+    if (followed->fd < 0 && !followed->is_done) {
+        open_capture(following, followed, is_named);
+        if (followed->is_done && followed->inode == 0) {
+            followed->inode = status.st_ino;
+            followed->device = status.st_dev;
+        }
+    }
+    followed->size = (uint64_t)status.st_size;
+    if (following->journal != NULL && followed->id != 0) // it is there still
+        gp_journal_arrived(following->journal, following->destination, followed->id);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int choose_name(const struct dirent *entry)
+{
+    return gp_following_is_capture(entry->d_name);
+}
+
+// With `only`, what one run writes: "api.greenprof", "api-0007.greenprof", "api.greenprof.PID" of a child.
+static bool is_asked_for(const gp_following_t *following, const char *name)
+{
+    const char *only = following->options->only;
+    size_t len = only != NULL ? strlen(only) : 0;
+    return only == NULL || gp_part_is_beside(name, only) || (strncmp(name, only, len) == 0 && name[len] == '.');
+}
+
+static void look_into(gp_following_t *following, const char *folder)
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, choose_name, by_name);
+    if (count < 0) {
+        following->options->say(folder, "%s", strerror(errno));
+        following->has_failed = true;
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        char path[4096];
+        int len = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+        if (len > 0 && (size_t)len < sizeof(path) && is_asked_for(following, entries[i]->d_name))
+            look_at(following, path, false);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+static int count_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+{
+    (void)span, (void)name, (void)fields;
+    ++*(uint64_t *)context;
+    return 0;
+}
+
+// Of a file that was removed: what has not arrived will not.
+static void count_lost(const gp_following_t *following, const gp_followed_t *followed)
+{
+    static const gp_reader_handlers_t handlers = {.span = count_span};
+    char error[GP_READER_ERROR_SIZE];
+    gp_reader_summary_t summary;
+    gp_reader_part_t part = {.from = followed->at};
+    uint64_t spans = 0;
+    gp_reader_read_part(followed->fd, &part, &handlers, &spans, &summary, error);
+    atomic_fetch_add_explicit(&following->options->state_now->lost, spans, memory_order_relaxed);
+}
+
+// Does it only take room on the disk, because it is open?
+static bool is_dropped(const gp_following_t *following, const gp_followed_t *followed)
+{
+    struct stat status;
+    return following->options->drops_removed && fstat(followed->fd, &status) == 0 && status.st_nlink == 0;
+}
+
+// A file that is gone is read to its end as long as it is open, then forgotten.
+static void forget_gone(gp_following_t *following)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < following->count; i++) {
+        gp_followed_t *followed = following->captures[i];
+        struct stat status;
+        if (!followed->is_seen && followed->fd >= 0 && fstat(followed->fd, &status) == 0)
+            followed->size = (uint64_t)status.st_size;
+        bool is_left = followed->fd >= 0 && followed->at < followed->size && !followed->known.ended;
+        if (is_left && !followed->is_seen && !followed->is_in_group && is_dropped(following, followed)) {
+            count_lost(following, followed);
+            is_left = false;
+        }
+        if (followed->is_seen || is_left || followed->is_in_group) {
+            following->captures[kept++] = followed;
+        } else {
+            gp_followed_free(followed);
+            free(followed);
+        }
+    }
+    following->count = kept;
+}
+
+void gp_following_look_around(gp_following_t *following)
+{
+    for (size_t i = 0; i < following->count; i++)
+        following->captures[i]->is_seen = false;
+    for (size_t i = 0; i < following->options->path_count; i++) {
+        struct stat status;
+        const char *path = following->options->paths[i];
+        if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+            look_into(following, path);
+        else
+            look_at(following, path, true);
+    }
+    forget_gone(following);
+}
+
+void gp_following_free(gp_following_t *following)
+{
+    for (size_t i = 0; i < following->count; i++) {
+        gp_followed_free(following->captures[i]);
+        free(following->captures[i]);
+    }
+    free(following->captures);
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+#include "ship/follow/shipment.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    PIECE_BYTES = 4 << 20, // of a capture, at least one chunk
+    GROUP_ROWS = 250000,   // no more captures are taken into a group behind that many
+};
+
+void gp_shipment_look_around(gp_shipment_t *shipment)
+{
+    gp_following_look_around(&shipment->following);
+}
+
+void gp_shipment_free_group(gp_shipment_t *shipment)
+{
+    for (size_t i = 0; i < shipment->count; i++) {
+        gp_piece_free(&shipment->pieces[i]);
+        shipment->owners[i]->is_in_group = false;
+    }
+    shipment->count = 0;
+}
+
+int gp_shipment_take(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed, uint64_t from,
+                     uint64_t to)
+{
+    char error[GP_READER_ERROR_SIZE] = "";
+    gp_piece_t *piece = &shipment->pieces[shipment->count];
+    struct stat status;
+    bool is_paths = to == from + 1 && fstat(followed->fd, &status) == 0 && from == (uint64_t)status.st_size;
+    int result = is_paths
+                     ? gp_piece_make_paths(piece, &followed->known, followed->fd, from, &shipper->piece_options, error)
+                     : gp_piece_make(piece, &followed->known, followed->fd, from, to, PIECE_BYTES,
+                                     &shipper->piece_options, error);
+    if (result == 0)
+        result = gp_followed_process(followed, &shipper->labels, shipment->tenant, shipper->options->with_info);
+    if (result < 0 || piece->batch.to == from) {
+        gp_piece_free(piece);
+        if (result < 0)
+            shipper->options->say(followed->path, "%s", error[0] != '\0' ? error : strerror(-result));
+        return result;
+    }
+    piece->batch.capture = followed->path;
+    piece->batch.capture_id = followed->id;
+    piece->batch.process = &followed->process;
+    piece->batch.id = gp_batch_id(followed->id, piece->batch.from, piece->batch.to);
+    shipment->batches[shipment->count] = piece->batch;
+    shipment->owners[shipment->count] = followed;
+    followed->is_in_group = true;
+    shipment->count++;
+    return 1;
+}
+
+// Of a capture that is gone nothing can be sent any more: did that piece arrive?
+static int ask_for_gone(gp_shipper_t *shipper, gp_shipment_t *shipment, const gp_journal_piece_t *piece)
+{
+    bool has_arrived = false;
+    uint64_t id = gp_batch_id(piece->capture, piece->from, piece->to);
+    int result = shipment->kind->has_arrived != NULL
+                     ? shipment->kind->has_arrived(shipment->destination, id, &has_arrived, shipment->error)
+                     : 0;
+    if (result == 0 && !has_arrived) {
+        shipper->options->say(shipment->url.shown,
+                              "a capture of which a part was on its way is gone: that part is missing, or some of it");
+        shipment->has_failed = true;
+    }
+    return result;
+}
+
+// The group that was on its way when the process before ended.
+static int take_pending(gp_shipper_t *shipper, gp_shipment_t *shipment, const gp_journal_piece_t *pieces, size_t count)
+{
+    int result = 0;
+    for (size_t i = 0; i < count && result >= 0; i++) {
+        gp_followed_t *followed = gp_following_find(&shipment->following, pieces[i].capture);
+        if (followed == NULL || followed->fd < 0)
+            result = ask_for_gone(shipper, shipment, &pieces[i]);
+        else
+            result = gp_shipment_take(shipper, shipment, followed, pieces[i].from, pieces[i].to);
+    }
+    if (result < 0)
+        gp_shipment_free_group(shipment);
+    return result < 0 ? result : 0;
+}
+
+static bool has_paths(const gp_shipment_t *shipment, gp_followed_t *followed)
+{
+    if (shipment->kind->takes != GP_TAKES_ROWS || followed->fd < 0 || followed->is_done)
+        return false;
+    if (followed->at == followed->size && !followed->known.ended)
+        gp_followed_look(followed);
+    return gp_followed_has_paths(followed);
+}
+
+static bool has_more(const gp_shipment_t *shipment, gp_followed_t *followed)
+{
+    return followed->fd >= 0 && !followed->is_done && (followed->size > followed->at || has_paths(shipment, followed));
+}
+
+// Take what is new of one capture. Returns as gp_shipment_take().
+static int take_next(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed)
+{
+    uint64_t from = followed->at, to = followed->at == followed->size ? followed->at + 1 : 0;
+    int result = gp_shipment_take(shipper, shipment, followed, from, to);
+    if (result <= 0 || !gp_shipment_is_to_ask(shipper, shipment, followed))
+        return result;
+    // The process is known by now, and so the store can be asked.
+    gp_place_t place;
+    result = gp_shipment_ask(shipper, shipment, followed, &place);
+    if (result == 0 && place.to == from && place.doubt_to == 0)
+        return 1;
+    gp_piece_free(&shipment->pieces[--shipment->count]);
+    followed->is_in_group = false;
+    if (result < 0)
+        return result;
+    followed->at = place.to;
+    shipment->in_doubt |= place.doubt_to != 0;
+    return has_more(shipment, followed) ? gp_shipment_take(shipper, shipment, followed, place.to, place.doubt_to) : 0;
+}
+
+static void give_up(gp_shipper_t *shipper, gp_followed_t *followed)
+{
+    shipper->has_failed = true;
+    followed->is_done = true;
+}
+
+// Pieces of captures that have grown, of each one in turn. Returns 0, or why the store does not say what it has.
+static int take_new(gp_shipper_t *shipper, gp_shipment_t *shipment)
+{
+    gp_following_t *following = &shipment->following;
+    size_t rows = 0, at = shipment->next;
+    for (size_t i = 0; i < following->count && rows < GROUP_ROWS && shipment->count < GP_JOURNAL_GROUP_MAX; i++) {
+        gp_followed_t *followed = following->captures[(at + i) % following->count];
+        if (!has_more(shipment, followed))
+            continue;
+        int result = take_next(shipper, shipment, followed);
+        if (result < 0 && shipment->error[0] != '\0')
+            return result;
+        if (result > 0)
+            rows += gp_shipment_rows(&shipment->batches[shipment->count - 1]);
+        if (result < 0)
+            shipper->has_failed = true;
+        if (result < 0 && result != -ENOMEM && result != -EIO)
+            give_up(shipper, followed);
+        if (result == 0 && followed->at < followed->size)
+            followed->size = followed->at; // not whole yet
+        shipment->next = (at + i + 1) % following->count;
+    }
+    return 0;
+}
+
+static int begin_group(gp_shipper_t *shipper, gp_shipment_t *shipment)
+{
+    gp_journal_piece_t *pieces = malloc((shipment->count + 1) * sizeof(*pieces));
+    if (pieces == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < shipment->count; i++)
+        pieces[i] =
+            (gp_journal_piece_t){shipment->batches[i].capture_id, shipment->batches[i].from, shipment->batches[i].to};
+    int result = gp_journal_begin(shipper->journal, shipment->id, pieces, shipment->count);
+    free(pieces);
+    return result;
+}
+
+static int make_new(gp_shipper_t *shipper, gp_shipment_t *shipment)
+{
+    shipment->in_doubt = false;
+    int result = take_new(shipper, shipment);
+    if (result == 0 && shipment->count > 0)
+        result = begin_group(shipper, shipment);
+    if (result < 0)
+        gp_shipment_free_group(shipment);
+    return result;
+}
+
+bool gp_shipment_make(gp_shipper_t *shipper, gp_shipment_t *shipment, int *result)
+{
+    size_t count = 0;
+    const gp_journal_piece_t *pending = gp_journal_pending(shipper->journal, shipment->id, &count);
+    *result = 0;
+    shipment->error[0] = '\0';
+    if (shipment->count > 0)
+        return true;
+    if (pending == NULL) {
+        *result = make_new(shipper, shipment);
+        return shipment->count > 0;
+    }
+    shipment->in_doubt = true;
+    *result = take_pending(shipper, shipment, pending, count);
+    if (*result == 0 && shipment->count == 0)
+        *result = gp_journal_end(shipper->journal, shipment->id);
+    return shipment->count > 0;
+}
+
+static void count_spans(const gp_shipper_t *shipper, const gp_batch_t *batch)
+{
+    gp_ship_state_t *state = shipper->options->state_now;
+    atomic_fetch_add_explicit(batch->process->pid == (uint32_t)getpid() ? &state->spans : &state->others,
+                              batch->spans_read, memory_order_relaxed);
+}
+
+// It may have grown since it was looked at; but what is to come to an end does not follow it for ever.
+static void look_at_size(const gp_shipper_t *shipper, gp_followed_t *followed)
+{
+    const gp_ship_state_t *state = shipper->options->state_now;
+    struct stat status;
+    if (atomic_load_explicit(&state->order, memory_order_acquire) == GP_SHIP_ON && fstat(followed->fd, &status) == 0 &&
+        followed->at <= (uint64_t)status.st_size)
+        followed->size = (uint64_t)status.st_size;
+}
+
+static void finish_capture(const gp_shipper_t *shipper, const gp_shipment_t *shipment, gp_followed_t *followed)
+{
+    look_at_size(shipper, followed);
+    bool is_done = followed->known.ended && followed->at >= followed->size && !has_paths(shipment, followed);
+    gp_known_trim(&followed->known, false);
+    if (is_done) {
+        gp_followed_close(followed);
+        followed->is_done = true;
+    }
+}
+
+// A symbolizer that has become large makes room for a new one, unless a group has names of it.
+static void renew_symbolizer(gp_shipper_t *shipper)
+{
+    for (size_t i = 0; i < shipper->count; i++)
+        if (shipper->shipments[i].count > 0)
+            return;
+    gp_symbolizer_t *fresh = gp_symbolizer_create();
+    if (fresh == NULL)
+        return;
+    for (size_t i = 0; i < shipper->count; i++) {
+        gp_following_t *following = &shipper->shipments[i].following;
+        for (size_t j = 0; j < following->count; j++) {
+            gp_known_trim(&following->captures[j]->known, true);
+            following->captures[j]->known.symbolizer = fresh;
+        }
+        following->symbolizer = fresh;
+    }
+    gp_symbolizer_destroy(shipper->symbolizer);
+    shipper->symbolizer = fresh;
+}
+
+void gp_shipment_go_on(gp_shipper_t *shipper, gp_shipment_t *shipment)
+{
+    for (size_t i = 0; i < shipment->count; i++) {
+        shipment->owners[i]->at = shipment->batches[i].to;
+        gp_piece_keep_sums(&shipment->pieces[i]);
+        gp_limit_take(&shipment->rows, gp_shipment_rows(&shipment->batches[i]), gp_now_ns());
+        count_spans(shipper, &shipment->batches[i]);
+    }
+    for (size_t i = 0; i < shipment->count; i++)
+        finish_capture(shipper, shipment, shipment->owners[i]);
+    gp_shipment_free_group(shipment);
+    if (shipment->kind->sent_bytes != NULL) {
+        uint64_t bytes = shipment->kind->sent_bytes(shipment->destination);
+        gp_limit_take(&shipment->bytes, bytes - shipment->bytes_seen, gp_now_ns());
+        shipment->bytes_seen = bytes;
+    }
+    if (gp_symbolizer_is_crowded(shipper->symbolizer))
+        renew_symbolizer(shipper);
+}
+
+bool gp_shipment_is_empty(gp_shipper_t *shipper, gp_shipment_t *shipment)
+{
+    size_t count = 0;
+    if (shipment->count > 0 || gp_journal_pending(shipper->journal, shipment->id, &count) != NULL)
+        return false;
+    for (size_t i = 0; i < shipment->following.count; i++)
+        if (has_more(shipment, shipment->following.captures[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// What goes to one destination: its place in each capture, and the group of pieces that is on its way.
+//
+// Model: a group is made of what is new, a piece of each capture that has grown; it is written down before it is sent,
+// and what was written down is made again after a restart. Threads: the shipper's. Signals: not safe.
+#pragma once
+
+#include "ship/follow/following.h"
+#include "ship/follow/journal.h"
+#include "ship/rows/piece.h"
+#include "ship/send/destination.h"
+#include "ship/send/limits.h"
+
+typedef struct gp_shipment { // to one destination
+    const gp_destination_kind_t *kind;
+    void *destination;
+    gp_fleet_url_t url;
+    uint64_t id;
+    const char *tenant; // NULL = the label's
+    gp_following_t following;
+    size_t next; // capture that a group begins with
+    gp_piece_t *pieces;
+    gp_batch_t *batches;
+    gp_followed_t **owners;
+    size_t count; // of the group
+    gp_backoff_t backoff;
+    gp_limit_t rows, bytes;
+    uint64_t bytes_seen;
+    unsigned attempts; // that failed in a row
+    bool in_doubt;     // the group may have arrived
+    bool is_over;      // once: nothing is left, or it is given up
+    bool has_failed;
+    char error[GP_FLEET_ERROR_SIZE]; // of the store, as it was asked what it has
+} gp_shipment_t;
+
+typedef struct gp_shipper {
+    const gp_ship_options_t *options;
+    gp_piece_options_t piece_options;
+    gp_journal_t *journal; // NULL in a dry run
+    gp_symbolizer_t *symbolizer;
+    gp_labels_t labels; // of this process
+    gp_shipment_t *shipments;
+    size_t count;
+    bool has_failed;
+} gp_shipper_t;
+
+static inline size_t gp_shipment_rows(const gp_batch_t *batch)
+{
+    return batch->sample_count + batch->span_count + batch->request_count;
+}
+
+// Look for what is new.
+void gp_shipment_look_around(gp_shipment_t *shipment);
+
+// Take a piece [from, to) of a capture into the group; to = 0: what there is. Returns 1 when there was something, 0, or
+// a negative errno value, which was said.
+int gp_shipment_take(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed, uint64_t from,
+                     uint64_t to);
+
+// Make a group, where there is none, and write it down. Returns whether there is one to send; `result`: 0, or a
+// negative errno value.
+bool gp_shipment_make(gp_shipper_t *shipper, gp_shipment_t *shipment, int *result);
+
+// The group has arrived, and that is written down.
+void gp_shipment_go_on(gp_shipper_t *shipper, gp_shipment_t *shipment);
+
+// Is there nothing to send, and no group on its way?
+bool gp_shipment_is_empty(gp_shipper_t *shipper, gp_shipment_t *shipment);
+
+void gp_shipment_free_group(gp_shipment_t *shipment);
+
+// Of a capture that the journal does not know, because that is new: is the store to be asked what it has?
+bool gp_shipment_is_to_ask(const gp_shipper_t *shipper, const gp_shipment_t *shipment, const gp_followed_t *followed);
+
+typedef struct gp_place { // in a capture
+    uint64_t to;          // up to here all has arrived
+    uint64_t doubt_to;    // of the piece from there to here some has; 0 = there is none
+} gp_place_t;
+
+// Ask it; the last piece of the group is of that capture. Returns 0; -ENOTUNIQ where it cannot be known, which was
+// said; else what `error` of the shipment has words for.
+int gp_shipment_ask(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed, gp_place_t *place);
+
+// For --dry-run: what would leave this host.
+void gp_ship_dry(gp_shipper_t *shipper);

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+#include "ship/send/clickhouse_schema.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const gp_schema_column_t samples[] = {
+    {"day", "Date"},
+    {"time", "DateTime"},
+    {"tenant", "String"},
+    {"service", "String"},
+    {"version", "String"},
+    {"host", "String"},
+    {"process", "UInt64"},
+    {"endpoint", "String"},
+    {"trace", "FixedString(16)"},
+    {"coroutine", "String"},
+    {"measure", "UInt8"},
+    {"state", "UInt8"},
+    {"stack", "UInt64"},
+    {"weight_ns", "UInt64"},
+    {"samples", "UInt32"},
+    {"batch", "UInt64"},
+    // Sum of the squares of the samples' weights, where they are several: else it is that of weight_ns. 0 = not known.
+    {"squares_ns2", "Float32"},
+    {"hog", "String"}, // of measure 2: whose stack it is; `coroutine` waited
+    {0},
+};
+
+static const gp_schema_column_t stacks[] = {
+    {"tenant", "String"}, // no tenant sees the names of another's functions
+    {"stack", "UInt64"},
+    {"names", "Array(String)"}, // root first, as the others
+    {"files", "Array(String)"},
+    {"lines", "Array(UInt32)"},
+    {"modules", "Array(String)"},
+    {"addresses", "Array(UInt64)"},
+    {"builds", "Array(String)"},
+    {"inlined", "Array(UInt8)"},
+    {0},
+};
+
+static const gp_schema_column_t processes[] = {
+    {"process", "UInt64"},
+    {"tenant", "String"},
+    {"service", "String"},
+    {"version", "String"},
+    {"host", "String"},
+    {"pid", "UInt32"},
+    {"start", "DateTime"},
+    {"command", "String"},
+    {"labels.key", "Array(String)"},
+    {"labels.value", "Array(String)"},
+    {"counters", "Array(UInt64)"}, // by enum gp_counter
+    {"cpu_ns", "UInt64"},          // exact
+    {"seen", "DateTime"},
+    {0},
+};
+
+static const gp_schema_column_t requests[] = {
+    {"day", "Date"},
+    {"start_ns", "UInt64"},
+    {"tenant", "String"},
+    {"service", "String"},
+    {"version", "String"},
+    {"host", "String"},
+    {"process", "UInt64"},
+    {"endpoint", "String"},
+    {"trace", "FixedString(16)"},
+    {"span", "UInt64"},
+    {"latency_ns", "UInt64"},
+    {"failed", "UInt8"},
+    {"whole", "UInt8"}, // times of all its coroutines, else of the one on which it began
+    {"cpu_ns", "UInt64"},
+    {"ready_ns", "UInt64"},
+    {"parked_ns", "UInt64"},
+    {"blocked_ns", "UInt64"},
+    {"preempted_ns", "UInt64"},
+    {"waiting_ns", "UInt64"},
+    {"batch", "UInt64"},
+    {0},
+};
+
+static const gp_schema_column_t spans[] = {
+    {"day", "Date"},
+    {"start_ns", "UInt64"},
+    {"end_ns", "UInt64"},
+    {"tenant", "String"},
+    {"service", "String"},
+    {"host", "String"},
+    {"process", "UInt64"},
+    {"trace", "FixedString(16)"},
+    {"span", "UInt64"},
+    {"parent", "UInt64"},
+    {"kind", "UInt8"},
+    {"flags", "UInt8"}, // enum gp_stored_flag
+    {"name", "String"},
+    {"info.key", "Array(String)"},
+    {"info.value", "Array(String)"},
+    {"cpu_ns", "UInt64"},
+    {"ready_ns", "UInt64"},
+    {"parked_ns", "UInt64"},
+    {"blocked_ns", "UInt64"},
+    {"preempted_ns", "UInt64"},
+    {"waiting_ns", "UInt64"},
+    {"batch", "UInt64"},
+    {0},
+};
+
+static const gp_schema_column_t batches[] = {
+    {"day", "Date"},         {"batch", "UInt64"},   {"tenant", "String"},  {"process", "UInt64"},
+    {"from_byte", "UInt64"}, {"to_byte", "UInt64"}, {"samples", "UInt32"}, // rows
+    {"requests", "UInt32"},  {"spans", "UInt32"},   {"sent", "DateTime"},  {0},
+};
+
+const gp_schema_table_info_t gp_schema_tables[GP_TABLES] = {
+    [GP_TABLE_SAMPLES] = {"samples", "MergeTree", "day", "(tenant, service, time, stack)", samples},
+    [GP_TABLE_STACKS] = {"stacks", "ReplacingMergeTree", NULL, "(tenant, stack)", stacks},
+    [GP_TABLE_PROCESSES] = {"processes", "ReplacingMergeTree(seen)", NULL, "(tenant, process)", processes},
+    [GP_TABLE_REQUESTS] = {"requests", "MergeTree", "day", "(tenant, service, start_ns)", requests},
+    [GP_TABLE_SPANS] = {"spans", "MergeTree", "day", "(tenant, trace, start_ns)", spans},
+    [GP_TABLE_BATCHES] = {"batches", "ReplacingMergeTree(sent)", "day", "batch", batches},
+};
+
+// Columns that were not there from the first version on.
+static const struct {
+    enum gp_schema_table table;
+    const char *column;
+    unsigned version;
+} steps[] = {
+    {GP_TABLE_SAMPLES, "squares_ns2", 2},
+    {GP_TABLE_SAMPLES, "hog", 2},
+};
+
+typedef struct statement { // text that is put together
+    char text[8192];
+    size_t len;
+    bool is_full;
+} statement_t;
+
+static void add(statement_t *statement, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(statement_t *statement, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    size_t left = sizeof(statement->text) - statement->len;
+    int len = vsnprintf(statement->text + statement->len, left, format, values);
+    va_end(values);
+    if (len < 0 || (size_t)len >= left)
+        statement->is_full = true;
+    else
+        statement->len += (size_t)len;
+}
+
+static void add_columns(statement_t *statement, const gp_schema_table_info_t *table)
+{
+    add(statement, "(");
+    for (const gp_schema_column_t *column = table->columns; column->name != NULL; column++)
+        add(statement, "%s`%s` %s", column > table->columns ? ", " : "", column->name, column->type);
+    add(statement, ")");
+}
+
+static int run(gp_clickhouse_t *clickhouse, const statement_t *statement, char *error)
+{
+    char answer[64];
+    if (statement->is_full) {
+        snprintf(error, GP_FLEET_ERROR_SIZE, "a statement is too long");
+        return -E2BIG;
+    }
+    return gp_clickhouse_ask_text(clickhouse, statement->text, answer, sizeof(answer), error);
+}
+
+// What is asked on a cluster: all servers' parts together. It has no rows of its own.
+static int make_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
+{
+    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    statement_t all = {.len = 0};
+    add(&all, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s ON CLUSTER %s ", database, table->name, cluster);
+    add_columns(&all, table);
+    add(&all, " ENGINE = Distributed(%s, %s, greenprof_%s_local, rand())", cluster, database, table->name);
+    return run(clickhouse, &all, error);
+}
+
+// On one server: the table. On a cluster: on all servers, the part of each, and over these what is asked.
+static int make_table(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
+{
+    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    bool is_cluster = cluster[0] != '\0';
+    statement_t local = {.len = 0};
+    add(&local, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s%s ", database, table->name, is_cluster ? "_local" : "");
+    if (is_cluster)
+        add(&local, "ON CLUSTER %s ", cluster);
+    add_columns(&local, table);
+    if (is_cluster) {
+        const char *parameter = strchr(table->engine, '(');
+        size_t len = parameter != NULL ? (size_t)(parameter - table->engine) : strlen(table->engine);
+        add(&local, " ENGINE = Replicated%.*s('/clickhouse/tables/%s/{shard}/greenprof_%s', '{replica}'%s%s", (int)len,
+            table->engine, database, table->name, parameter != NULL ? ", " : "",
+            parameter != NULL ? parameter + 1 : ")");
+    } else {
+        add(&local, " ENGINE = %s%s", table->engine, strchr(table->engine, '(') != NULL ? "" : "()");
+    }
+    if (table->partition != NULL)
+        add(&local, " PARTITION BY %s", table->partition);
+    add(&local, " ORDER BY %s", table->order);
+    int result = run(clickhouse, &local, error);
+    return result == 0 && is_cluster ? make_whole(clickhouse, table, error) : result;
+}
+
+static int has_column(gp_clickhouse_t *clickhouse, const char *table, const char *column, bool *has, char *error)
+{
+    statement_t ask = {.len = 0};
+    char count[32];
+    add(&ask, "SELECT count() FROM system.columns WHERE database = '%s' AND table = 'greenprof_%s' AND name = '%s'",
+        gp_clickhouse_database(clickhouse), table, column);
+    int result = gp_clickhouse_ask_text(clickhouse, ask.text, count, sizeof(count), error);
+    *has = result == 0 && strcmp(count, "0") != 0;
+    return result;
+}
+
+// ClickHouse 18.16 knows no ADD COLUMN IF NOT EXISTS: where another shipper was faster, it is there in the end.
+static int add_column(gp_clickhouse_t *clickhouse, const char *table, const gp_schema_column_t *column, char *error)
+{
+    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    statement_t statement = {.len = 0};
+    bool has;
+    int result = has_column(clickhouse, table, column->name, &has, error);
+    if (result < 0 || has)
+        return result;
+    add(&statement, "ALTER TABLE %s.greenprof_%s ", database, table);
+    if (cluster[0] != '\0')
+        add(&statement, "ON CLUSTER %s ", cluster);
+    add(&statement, "ADD COLUMN `%s` %s", column->name, column->type);
+    result = run(clickhouse, &statement, error);
+    if (result < 0 && has_column(clickhouse, table, column->name, &has, error) == 0 && has)
+        return 0;
+    return result;
+}
+
+// ALTER ON CLUSTER refuses a table that is not replicated itself.
+static int remake_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
+{
+    statement_t drop = {.len = 0};
+    add(&drop, "DROP TABLE IF EXISTS %s.greenprof_%s ON CLUSTER %s", gp_clickhouse_database(clickhouse), table->name,
+        gp_clickhouse_cluster(clickhouse));
+    int result = run(clickhouse, &drop, error);
+    return result == 0 ? make_whole(clickhouse, table, error) : result;
+}
+
+static int add_new_column(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, const char *name,
+                          char *error)
+{
+    const gp_schema_column_t *column = table->columns;
+    char part[64];
+    bool has, is_cluster = gp_clickhouse_cluster(clickhouse)[0] != '\0';
+    while (strcmp(column->name, name) != 0)
+        column++;
+    snprintf(part, sizeof(part), "%s%s", table->name, is_cluster ? "_local" : "");
+    int result = add_column(clickhouse, part, column, error);
+    if (result < 0 || !is_cluster)
+        return result;
+    result = has_column(clickhouse, table->name, name, &has, error);
+    return result == 0 && !has ? remake_whole(clickhouse, table, error) : result;
+}
+
+// Columns of later steps than the version that the store has. The part of each server first: the whole asks for them.
+static int add_new_columns(gp_clickhouse_t *clickhouse, unsigned version, char *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && result == 0; i++)
+        if (steps[i].version > version)
+            result = add_new_column(clickhouse, &gp_schema_tables[steps[i].table], steps[i].column, error);
+    return result;
+}
+
+static const gp_schema_column_t versions[] = {{"version", "UInt32"}, {"made", "DateTime"}, {0}};
+static const gp_schema_table_info_t version_table = {"versions", "ReplacingMergeTree", NULL, "version", versions};
+
+int gp_schema_version(gp_clickhouse_t *clickhouse, unsigned *version, char error[GP_FLEET_ERROR_SIZE])
+{
+    char query[512], text[32];
+    *version = 0;
+    snprintf(query, sizeof(query), "EXISTS TABLE %s.greenprof_versions", gp_clickhouse_database(clickhouse));
+    int result = gp_clickhouse_ask_text(clickhouse, query, text, sizeof(text), error);
+    if (result < 0 || strcmp(text, "1") != 0)
+        return result;
+    snprintf(query, sizeof(query), "SELECT max(version) FROM %s.greenprof_versions",
+             gp_clickhouse_database(clickhouse));
+    result = gp_clickhouse_ask_text(clickhouse, query, text, sizeof(text), error);
+    *version = result == 0 ? (unsigned)strtoul(text, NULL, 10) : 0;
+    return result;
+}
+
+static int make_database(gp_clickhouse_t *clickhouse, char *error)
+{
+    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    statement_t make = {.len = 0};
+    if (strcmp(database, "default") == 0)
+        return 0;
+    add(&make, "CREATE DATABASE IF NOT EXISTS %s", database);
+    if (cluster[0] != '\0')
+        add(&make, " ON CLUSTER %s", cluster);
+    return run(clickhouse, &make, error);
+}
+
+int gp_schema_make(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE])
+{
+    unsigned version = 0;
+    int result = gp_schema_version(clickhouse, &version, error);
+    if (result < 0 || version >= GP_SCHEMA_VERSION)
+        return result;
+    result = make_database(clickhouse, error);
+    for (size_t i = 0; i < GP_TABLES && result == 0; i++)
+        result = make_table(clickhouse, &gp_schema_tables[i], error);
+    if (result == 0 && version > 0)
+        result = add_new_columns(clickhouse, version, error);
+    if (result == 0)
+        result = make_table(clickhouse, &version_table, error);
+    statement_t done = {.len = 0};
+    add(&done, "INSERT INTO %s.greenprof_versions (version, made) VALUES (%u, now())",
+        gp_clickhouse_database(clickhouse), GP_SCHEMA_VERSION);
+    return result == 0 ? run(clickhouse, &done, error) : result;
+}

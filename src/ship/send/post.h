@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What destinations share that are no store: a batch goes as one or more requests, its parts, in a fixed order.
+//
+// Model: such a receiver cannot say what it has. A post remembers how many parts of each batch of the group in flight
+// have been taken, so that a failure in the middle has only the rest sent again; what a crash, or an answer that was
+// lost, leaves unknown is sent again. Where a receiver says when to come again (Retry-After), nothing is sent before.
+//
+// Order of calls: open -> (begin -> is_due, send...) for each batch -> done -> close. Threads: one at a time.
+// Signals: not safe.
+#pragma once
+
+#include "ship/rows/row.h"
+#include "ship/send/http.h"
+#include "ship/send/url.h"
+
+enum { GP_POST_URL_SIZE = 4096 };
+
+typedef struct gp_post_progress {
+    uint64_t batch;
+    uint32_t parts; // taken so far, the first ones
+} gp_post_progress_t;
+
+typedef struct gp_post { // zero-initialized = closed
+    gp_http_t *http;
+    char base[GP_POST_URL_SIZE / 2]; // "https://host:port/path", without a slash at its end
+    gp_post_progress_t *progress;    // of the group in flight
+    size_t count, capacity;
+    size_t at;     // the batch that was begun
+    uint32_t part; // of it, the next one
+} gp_post_t;
+
+// Take an URL "NAME+http://host[:port][/path]" or "NAME+https://..." apart.
+//   names: options of this kind besides gp_http_option_names, ended by NULL.
+// Returns 0; -EINVAL, -ENOMEM and what is wrong.
+int gp_post_open(gp_post_t *post, const gp_fleet_url_t *url, const char *const *names, char error[GP_FLEET_ERROR_SIZE]);
+
+// Go through the parts of a batch from the first one on.
+int gp_post_begin(gp_post_t *post, const gp_batch_t *batch);
+
+// Whether the next part is to be sent: else it was taken before. Call it once for each part, in order.
+bool gp_post_is_due(gp_post_t *post);
+
+// Send the part that is due. `answer` is the caller's to free, also after a failure.
+// Returns 0 when it was taken, else as gp_destination_kind_t's `send` says.
+int gp_post_send(gp_post_t *post, const gp_http_request_t *request, gp_http_answer_t *answer,
+                 char error[GP_FLEET_ERROR_SIZE]);
+
+// All batches of the group were taken.
+void gp_post_done(gp_post_t *post);
+
+void gp_post_close(gp_post_t *post);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "ship/send/url.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/secret.h"
+
+// Decode %XX of [from, to) into memory of its own. NULL: memory is short, or one is no such.
+static char *decoded(const char *from, const char *to)
+{
+    char *text = malloc((size_t)(to - from) + 1), *at = text;
+    if (text == NULL)
+        return NULL;
+    for (; from < to; from++) {
+        uint8_t byte = (uint8_t)*from;
+        if (*from == '%') {
+            if (to - from < 3 || gp_hex_read(from + 1, &byte, 1) == NULL || byte == 0) {
+                free(text);
+                return NULL;
+            }
+            from += 2;
+        }
+        *at++ = (char)byte;
+    }
+    *at = '\0';
+    return text;
+}
+
+static int wrong(char *error, const char *what)
+{
+    snprintf(error, GP_FLEET_ERROR_SIZE, "%s", what);
+    return -EINVAL;
+}
+
+static int parse_options(gp_fleet_url_t *url, const char *at, char *error)
+{
+    size_t count = 1;
+    for (const char *c = at; *c != '\0'; c++)
+        count += *c == '&';
+    url->options = calloc(count, sizeof(*url->options));
+    if (url->options == NULL)
+        return -ENOMEM;
+    while (*at != '\0') {
+        size_t len = strcspn(at, "&");
+        const char *equals = memchr(at, '=', len);
+        if (equals == NULL || equals == at)
+            return wrong(error, "options behind '?' are NAME=VALUE, with '&' between them");
+        gp_row_pair_t *option = &url->options[url->option_count++];
+        option->key = decoded(at, equals);
+        option->value = decoded(equals + 1, at + len);
+        if (option->key == NULL || option->value == NULL)
+            return wrong(error, "has a % that no two hex digits follow");
+        at += len + (at[len] == '&');
+    }
+    return 0;
+}
+
+// [user[:password]@]host[:port]
+static int parse_authority(gp_fleet_url_t *url, const char *at, const char *end, char *error)
+{
+    const char *host = at, *colon = NULL;
+    for (const char *c = at; c < end; c++)
+        host = *c == '@' ? c + 1 : host;
+    if (host > at) {
+        const char *user_end = memchr(at, ':', (size_t)(host - 1 - at));
+        url->user = decoded(at, user_end != NULL ? user_end : host - 1);
+        url->password = user_end != NULL ? decoded(user_end + 1, host - 1) : strdup("");
+    } else {
+        url->user = strdup("");
+        url->password = strdup("");
+    }
+    for (const char *c = host; c < end; c++)
+        colon = *c == ':' ? c : *c == ']' || *c == ',' ? NULL : colon;
+    // Of several hosts each may have its port: they stay in the host.
+    bool several = memchr(host, ',', (size_t)(end - host)) != NULL;
+    if (colon != NULL && !several) {
+        char *rest = NULL;
+        unsigned long port = strtoul(colon + 1, &rest, 10);
+        if (rest != end || port == 0 || port > 65535)
+            return wrong(error, "has no port number behind the host");
+        url->port = (unsigned)port;
+        end = colon;
+    }
+    url->host = decoded(host, end);
+    if (url->user == NULL || url->password == NULL || url->host == NULL)
+        return wrong(error, "has a % that no two hex digits follow");
+    return 0;
+}
+
+int gp_fleet_url_parse(gp_fleet_url_t *url, const char *text, char error[GP_FLEET_ERROR_SIZE])
+{
+    *url = (gp_fleet_url_t){.text = strdup(text)};
+    const char *authority = strstr(text, "://");
+    if (url->text == NULL)
+        return -ENOMEM;
+    if (authority == NULL || authority == text)
+        return wrong(error, "is no URL: SCHEME://HOST[:PORT][/PATH][?NAME=VALUE&...]");
+    url->scheme = strndup(text, (size_t)(authority - text));
+    authority += 3;
+    const char *path = authority + strcspn(authority, "/?"), *options = path + strcspn(path, "?");
+    int result = parse_authority(url, authority, path, error);
+    url->path = decoded(path, options);
+    if (result == 0 && (url->path == NULL || url->scheme == NULL))
+        result = wrong(error, "has a % that no two hex digits follow");
+    if (result == 0)
+        result = parse_options(url, *options == '?' ? options + 1 : options, error);
+    if (result == 0) {
+        url->shown = gp_secret_masked(url->text, "");
+        result = url->shown == NULL ? -ENOMEM : 0;
+    }
+    return result;
+}
+
+const char *gp_fleet_url_option(const gp_fleet_url_t *url, const char *name)
+{
+    const char *value = NULL;
+    for (size_t i = 0; i < url->option_count; i++)
+        if (strcmp(url->options[i].key, name) == 0)
+            value = url->options[i].value;
+    return value;
+}
+
+const char *gp_fleet_url_unknown(const gp_fleet_url_t *url, const char *const *names)
+{
+    for (size_t i = 0; i < url->option_count; i++) {
+        size_t n = 0;
+        while (names[n] != NULL && strcmp(names[n], url->options[i].key) != 0)
+            n++;
+        if (names[n] == NULL)
+            return url->options[i].key;
+    }
+    return NULL;
+}
+
+void gp_fleet_url_free(gp_fleet_url_t *url)
+{
+    for (size_t i = 0; i < url->option_count; i++) {
+        free((char *)url->options[i].key);
+        free((char *)url->options[i].value);
+    }
+    free(url->options);
+    free(url->text);
+    free(url->shown);
+    free(url->scheme);
+    free(url->user);
+    free(url->password);
+    free(url->host);
+    free(url->path);
+    *url = (gp_fleet_url_t){0};
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Spans of a capture, and the stacks that were sampled for them.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/read/process_text.h"
+#include "report/dataset.h"
+#include "report/requests.h"
+#include "traces/sources.h"
+
+// What the process is called: what it says itself, else its executable.
+static const char *service_of(const gp_dataset_t *dataset)
+{
+    const gp_dataset_meta_t *service = gp_dataset_meta(dataset, "service");
+    const char *slash = strrchr(dataset->exe, '/');
+    if (service != NULL && service->value[0] != '\0')
+        return service->value;
+    return slash != NULL ? slash + 1 : dataset->exe;
+}
+
+static uint64_t be64(const uint8_t *bytes)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < 8; i++)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+static const gp_tree_field_t *copy_fields(gp_spans_t *set, const gp_dataset_span_t *span)
+{
+    gp_tree_field_t *fields = gp_arena_alloc(&set->arena, ((size_t)span->field_count + 1) * sizeof(*fields));
+    for (uint32_t i = 0; fields != NULL && i < span->field_count; i++) {
+        fields[i].key = gp_spans_text(set, span->fields[i].key);
+        fields[i].value = gp_spans_text(set, span->fields[i].value);
+        if (fields[i].key == NULL || fields[i].value == NULL)
+            return NULL;
+    }
+    return fields;
+}
+
+static uint32_t flags_of(uint16_t flags)
+{
+    return (flags & GP_SPAN_OPEN ? GP_TREE_OPEN : 0u) | (flags & GP_SPAN_REPAIRED ? GP_TREE_REPAIRED : 0u) |
+           (flags & GP_SPAN_FAILED ? GP_TREE_FAILED : 0u) | (flags & GP_SPAN_IMPLICIT ? GP_TREE_IMPLICIT : 0u) |
+           (flags & GP_SPAN_REMOTE_PARENT ? GP_TREE_REMOTE_PARENT : 0u) |
+           (flags & GP_SPAN_NO_TIMES ? GP_TREE_NO_TIMES : 0u) | (flags & GP_SPAN_RESTED ? GP_TREE_RESTED : 0u);
+}
+
+// A damaged capture may say any time.
+static int64_t moment(const gp_dataset_t *dataset, uint64_t ns)
+{
+    uint64_t start = dataset->header.start_realtime_ns, most = INT64_MAX / 4;
+    return (int64_t)((start < most ? start : most) + (ns < most ? ns : most));
+}
+
+typedef struct owner { // a process of which some spans may be
+    gp_process_text_t text;
+    uint32_t process; // GP_NO_SPAN: none of it was seen yet
+} owner_t;
+
+typedef struct owners {
+    owner_t *items; // [count], those that were merged; behind them, that of all others
+    size_t count;
+} owners_t;
+
+static int list_owners(const gp_dataset_t *dataset, owners_t *owners)
+{
+    const gp_dataset_meta_t *host = gp_dataset_meta(dataset, "hostname");
+    owners->items = calloc(dataset->meta_count + 1, sizeof(*owners->items));
+    if (owners->items == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < dataset->meta_count; i++) {
+        const gp_dataset_meta_t *meta = &dataset->metas[i];
+        owner_t *owner = &owners->items[owners->count];
+        owner->process = GP_NO_SPAN;
+        owners->count +=
+            strcmp(meta->key, "process") == 0 && gp_process_text_read(meta->value, meta->value_len, &owner->text);
+    }
+    owners->items[owners->count] = (owner_t){
+        {0, UINT64_MAX, dataset->header.pid, service_of(dataset), host != NULL ? host->value : ""}, GP_NO_SPAN};
+    return 0;
+}
+
+static uint32_t process_of(gp_spans_t *set, owners_t *owners, uint64_t coro)
+{
+    owner_t *owner = owners->items;
+    while (coro < owner->text.first || coro > owner->text.last) // the last one has all
+        owner++;
+    if (owner->process == GP_NO_SPAN)
+        owner->process = gp_spans_process(set, owner->text.service, owner->text.host, owner->text.pid);
+    return owner->process;
+}
+
+static int add_span(gp_spans_t *set, const gp_dataset_t *dataset, const gp_dataset_span_t *span, uint32_t process)
+{
+    const uint8_t *id = dataset->traces[span->trace].id;
+    gp_tree_span_t item = {
+        .id = {0, span->id},
+        .parent_id = {0, span->parent_id},
+        .trace = gp_spans_trace(set, (gp_id128_t){be64(id), be64(id + 8)}, NULL),
+        .process = process,
+        .kind = gp_span_kind_text(span->kind),
+        .name = gp_spans_text(set, span->name),
+        .start_ns = moment(dataset, span->start_ns),
+        .end_ns = moment(dataset, span->end_ns),
+        .coroutine = dataset->coros[span->coro].record.id,
+        .cpu_ns = span->ledger.cpu_ns,
+        .ready_ns = span->ledger.ready_ns,
+        .parked_ns = span->ledger.parked_ns,
+        .blocked_ns = span->ledger.blocked_ns,
+        .preempted_ns = gp_ledger_kind_ns(&span->ledger, GP_KIND_PREEMPTED),
+        .waiting_ns = span->ledger.waiting_ns,
+        .switches = span->ledger.switches,
+        .flags = flags_of(span->flags),
+        .field_count = span->field_count,
+        .fields = copy_fields(set, span),
+    };
+    if (item.trace == GP_NO_SPAN || item.name == NULL || item.fields == NULL)
+        return -ENOMEM;
+    return gp_spans_add(set, &item) != GP_NO_SPAN ? 0 : -ENOMEM;
+}
+
+int gp_spans_read_dataset(gp_spans_t *set, const gp_dataset_t *dataset)
+{
+    owners_t owners = {0};
+    int result = list_owners(dataset, &owners);
+    for (size_t i = 0; i < dataset->span_count && result == 0; i++) {
+        const gp_dataset_span_t *span = &dataset->spans[i];
+        uint32_t process = process_of(set, &owners, dataset->coros[span->coro].record.id);
+        result = process != GP_NO_SPAN ? add_span(set, dataset, span, process) : -ENOMEM;
+    }
+    free(owners.items);
+    return result;
+}
+
+static int take_request(gp_spans_t *set, uint32_t trace, const gp_dataset_t *dataset, const gp_request_t *request)
+{
+    const gp_dataset_span_t *span = request->span != GP_INDEX_NONE ? &dataset->spans[request->span] : NULL;
+    uint32_t item = span != NULL ? gp_spans_find(set, trace, (gp_id128_t){0, span->id}) : GP_NO_SPAN;
+    if (item == GP_NO_SPAN || request->coros == 0)
+        return 0;
+    gp_tree_work_t *work = gp_arena_alloc(&set->arena, sizeof(*work));
+    if (work == NULL)
+        return -ENOMEM;
+    *work = (gp_tree_work_t){
+        .coroutines = request->coros,
+        .cpu = request->ledger.cpu_ns,
+        .ready = request->ledger.ready_ns,
+        .parked = request->ledger.parked_ns,
+        .blocked = request->ledger.blocked_ns,
+        .preempted = gp_ledger_kind_ns(&request->ledger, GP_KIND_PREEMPTED),
+        .waiting = request->ledger.waiting_ns,
+    };
+    set->items[item].work = work;
+    return 0;
+}
+
+int gp_spans_take_work(gp_spans_t *set, uint32_t trace, const gp_dataset_t *dataset, uint32_t number)
+{
+    gp_requests_t *requests = gp_requests_create(dataset, true);
+    int result = requests != NULL ? 0 : -errno;
+    if (requests == NULL)
+        return result;
+    for (uint32_t i = requests->first[number]; i < requests->first[number + 1] && result == 0; i++)
+        result = take_request(set, trace, dataset, &requests->items[i]);
+    gp_requests_free(requests);
+    return result;
+}

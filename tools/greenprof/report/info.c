@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+// greenprof info: what is in a capture, and what is missing in it.
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "message.h"
+#include "print.h"
+#include "progress.h"
+#include "report/losses.h"
+#include "run/runtimes.h"
+#include "tables.h"
+
+static const char *machine_name(uint32_t machine)
+{
+    return machine == EM_X86_64 ? "x86-64" : machine == EM_AARCH64 ? "aarch64" : "unknown machine";
+}
+
+static void print_label(const char *label)
+{
+    printf("  %-10s ", label);
+}
+
+// Arguments are separated by NULs.
+static void print_arguments(const gp_dataset_meta_t *meta)
+{
+    size_t at = 0;
+    while (at < meta->value_len) {
+        printf("%s", at > 0 ? " " : "");
+        gp_print_text(meta->value + at);
+        at += strlen(meta->value + at) + 1;
+    }
+    printf("\n");
+}
+
+static void print_text(const gp_dataset_t *dataset, const char *label, const char *key)
+{
+    const gp_dataset_meta_t *meta = gp_dataset_meta(dataset, key);
+    if (meta == NULL)
+        return;
+    print_label(label);
+    gp_print_text(meta->value);
+    printf("\n");
+}
+
+static void print_process(const gp_dataset_t *dataset)
+{
+    const gp_dataset_meta_t *command = gp_dataset_meta(dataset, "cmdline");
+    print_text(dataset, "program", "exe");
+    if (command != NULL) {
+        print_label("command");
+        print_arguments(command);
+    }
+    for (size_t i = 0; i < dataset->meta_count; i++) {
+        if (strcmp(dataset->metas[i].key, "merged") != 0)
+            continue;
+        print_label("merged");
+        gp_print_text(dataset->metas[i].value);
+        printf("\n");
+    }
+    if (dataset->header.pid != 0) {
+        print_label("process");
+        printf("%" PRIu32 ", child of %" PRIu32 "\n", dataset->header.pid, dataset->header.ppid);
+    }
+    print_text(dataset, "host", "hostname");
+}
+
+static void print_date(uint64_t realtime_ns)
+{
+    time_t seconds = (time_t)(realtime_ns / 1000000000u);
+    struct tm utc;
+    char text[64];
+    if (gmtime_r(&seconds, &utc) != NULL && strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &utc) > 0)
+        printf("%s.%03" PRIu64 " UTC", text, realtime_ns / 1000000 % 1000);
+}
+
+static void print_times(const gp_dataset_t *dataset)
+{
+    if (dataset->header.start_realtime_ns != 0) {
+        print_label("started");
+        print_date(dataset->header.start_realtime_ns);
+        printf("\n");
+    }
+    print_label("duration");
+    gp_print_seconds(dataset->end_ns, 0);
+    printf(" s\n");
+}
+
+static void print_end(const gp_dataset_t *dataset)
+{
+    print_label("end");
+    if (!dataset->summary.ended)
+        printf("none: the program still runs, was killed, or left by a system call of its own\n");
+    else if (dataset->end_reason == GP_END_EXIT)
+        printf("the process ended\n");
+    else if (dataset->end_reason == GP_END_STOPPED)
+        printf("sampling was stopped\n");
+    else if (dataset->end_reason == GP_END_EXEC)
+        printf("the process became another program\n");
+    else if (dataset->end_reason == GP_END_FULL)
+        printf("the capture has the size that it was to have at most: recording was stopped\n");
+    else if (dataset->end_reason == GP_END_ASKED)
+        printf("recording was stopped by a command or a signal\n");
+    else if (dataset->end_reason == GP_END_TURNED)
+        printf("the recording goes on in the next part\n");
+    else if (dataset->end_reason == GP_END_KILLED)
+        printf("the program was killed, or left by a system call of its own; recovered\n");
+    else if (dataset->end_reason == GP_END_CENSUS)
+        printf("a census alone: nothing was recorded over time\n");
+    else
+        printf("the capture could not be written any further\n");
+}
+
+static void print_sampling(const gp_dataset_t *dataset)
+{
+    const gp_file_header_t *header = &dataset->header;
+    print_label("sampling");
+    printf("asked for %" PRIu32 " Hz, %s clock", header->frequency_hz, gp_report_engine_name(header->engine));
+    if (dataset->sampled_ns > 0)
+        printf("; %.1f samples a second of CPU time", (double)dataset->samples * 1e9 / (double)dataset->sampled_ns);
+    printf("\n");
+    print_label("machine");
+    printf("%s", machine_name(header->elf_machine));
+    if (header->tick_hz != 0)
+        printf(", switch clock %.3f GHz", (double)header->tick_hz / 1e9);
+    printf("\n");
+}
+
+static void print_difference(uint64_t is, uint64_t should)
+{
+    if (should > 0)
+        printf(" (%+.2f %%)", ((double)is - (double)should) * 100 / (double)should);
+}
+
+// The self-audit: the kernel's clocks, the switch ledger and the samples, each on its own.
+static void print_audit(const gp_dataset_t *dataset)
+{
+    uint64_t all = dataset->totals.process_cpu_ns, rested = dataset->counters[GP_COUNTER_REST_CPU_NS], ledger = 0;
+    uint64_t exact = all > rested ? all - rested : 0;
+    for (size_t i = 0; i < dataset->share_count; i++)
+        ledger += dataset->shares[i].ledger.cpu_ns;
+    print_label("CPU time");
+    gp_print_seconds(all, 0);
+    printf(" s exact");
+    if (rested > 0) {
+        printf(", of it ");
+        gp_print_seconds(exact, 0);
+        printf(" s while recorded");
+    }
+    printf("; ledger ");
+    gp_print_seconds(ledger, 0);
+    printf(" s");
+    print_difference(ledger, exact);
+    printf("; sampled ");
+    gp_print_seconds(dataset->sampled_ns, 0);
+    printf(" s");
+    print_difference(dataset->sampled_ns, exact);
+    printf("\n");
+}
+
+static void print_part(const char *what, uint64_t ns)
+{
+    printf("%s ", what);
+    gp_print_seconds(ns, 0);
+    printf(" s");
+}
+
+// What greenprof measured of itself. Captures of older versions have its threads alone.
+static void print_own_cost(const gp_dataset_t *dataset)
+{
+    const uint64_t *counters = dataset->counters;
+    print_label("own cost");
+    if (counters[GP_COUNTER_HANDLER_NS] == 0) {
+        gp_print_seconds(dataset->totals.own_cpu_ns, 0);
+        printf(" s of CPU time in greenprof's own threads\n");
+        return;
+    }
+    printf("%.2f %% of the program's:", gp_losses_own_share(dataset) * 100);
+    print_part(" its own threads", dataset->totals.own_cpu_ns);
+    print_part(", handler", counters[GP_COUNTER_HANDLER_NS]);
+    print_part(", hooks", counters[GP_COUNTER_HOOK_NS]);
+    if (counters[GP_COUNTER_DELIVERY_NS] > 0 && counters[GP_COUNTER_SIGNALS] > 0) {
+        print_part(", signals", counters[GP_COUNTER_DELIVERY_NS]);
+        printf(" (%.1f us each, as measured at the start)\n",
+               (double)counters[GP_COUNTER_DELIVERY_NS] / (double)counters[GP_COUNTER_SIGNALS] / 1e3);
+    } else {
+        printf("; without what signals take to arrive, which is measured with --budget\n");
+    }
+}
+
+static void print_count(uint64_t count, const char *what, const char *separator)
+{
+    printf("%" PRIu64 " %s%s%s", count, what, count == 1 ? "" : "s", separator);
+}
+
+static void print_contents(const gp_dataset_t *dataset)
+{
+    size_t coros = 0;
+    for (size_t i = 0; i < dataset->coro_count; i++)
+        coros += dataset->coros[i].record.kind != GP_CORO_THREAD;
+    print_label("holds");
+    print_count(dataset->samples, "sample", "");
+    if (dataset->counters[GP_COUNTER_WAIT_SAMPLES] > 0)
+        printf(" on the CPU and %" PRIu64 " of waits", dataset->counters[GP_COUNTER_WAIT_SAMPLES]);
+    printf(", ");
+    print_count(dataset->stack_count - 1, "stack", ", "); // number 0 is "no stack"
+    print_count(coros, "coroutine", ", ");
+    print_count(dataset->trace_count - 1, "trace", ", "); // number 0 is "no trace"
+    print_count(dataset->span_count, "span", ", ");
+    print_count(dataset->thread_count, "thread", ", ");
+    print_count(dataset->module_count, "module", "\n");
+}
+
+static void print_polled(const gp_dataset_t *dataset)
+{
+    size_t polled = 0;
+    for (size_t i = 0; i < dataset->coro_count; i++)
+        polled += dataset->coros[i].record.kind == GP_CORO_POLLED;
+    if (polled == 0)
+        return;
+    print_label("polled");
+    print_count(polled, "coroutine", ": read at samples; switches and waits are not known\n");
+}
+
+// Stacks that no hook announced.
+static void print_found(const gp_dataset_t *dataset)
+{
+    enum { SHOWN_MAX = 10, HINT_SIZE = 256 };
+    char hint[HINT_SIZE], text[HINT_SIZE + 128];
+    size_t found = 0;
+    for (size_t i = 0; i < dataset->coro_count; i++) {
+        const gp_coro_record_t *record = &dataset->coros[i].record;
+        if (record->kind != GP_CORO_FOUND)
+            continue;
+        if (found++ == 0)
+            gp_runtimes_hint(dataset, hint, sizeof(hint));
+        if (found > SHOWN_MAX)
+            continue;
+        print_label(found == 1 ? "found" : "");
+        printf("stack@0x%" PRIx64 "-0x%" PRIx64 " (%s)\n", record->stack_lo, record->stack_lo + record->stack_bytes,
+               gp_runtimes_hint_of(&dataset->coros[i], hint, text, sizeof(text)));
+    }
+    if (found > SHOWN_MAX) {
+        print_label("");
+        printf("and %zu more stacks that no hook announced\n", found - SHOWN_MAX);
+    }
+}
+
+static void print_losses(const gp_dataset_t *dataset)
+{
+    print_label("signals");
+    printf("%" PRIu64 ", of them %" PRIu64 " samples and %" PRIu64 " dropped\n", dataset->counters[GP_COUNTER_SIGNALS],
+           dataset->counters[GP_COUNTER_SAMPLES], gp_counters_dropped(dataset->counters));
+    gp_report_print_counters(dataset);
+}
+
+static void print_file(const gp_dataset_t *dataset)
+{
+    const gp_reader_summary_t *summary = &dataset->summary;
+    print_label("file");
+    printf("%" PRIu64 " bytes, ", summary->bytes);
+    print_count(summary->chunks, "chunk", "");
+    if (dataset->samples > 0)
+        printf(", %.1f bytes a sample", (double)summary->bytes / (double)dataset->samples);
+    const gp_dataset_meta_t *version = gp_dataset_meta(dataset, "greenprof");
+    if (version != NULL) {
+        printf("; written by greenprof ");
+        gp_print_text(version->value);
+    }
+    printf("\n");
+    if (summary->chunks_damaged > 0 || summary->chunks_missing > 0 || summary->records_bad > 0) {
+        print_label("damage");
+        print_count(summary->chunks_damaged, "bad place", ", ");
+        print_count(summary->chunks_missing, "missing chunk", ", ");
+        print_count(summary->records_bad, "bad record", ", ");
+        print_count(summary->bytes_skipped, "byte", " skipped\n");
+    }
+    if (summary->chunks_unknown > 0) {
+        print_label("");
+        print_count(summary->chunks_unknown, "chunk",
+                    " of a kind that this greenprof does not "
+                    "know\n");
+    }
+    if (summary->truncated) {
+        print_label("cut off");
+        printf("the last chunk is not whole\n");
+    }
+}
+
+static void print_threads(const gp_dataset_t *dataset)
+{
+    printf("\n  threads:     tid       cpu     start       end  name\n");
+    for (size_t i = 0; i < dataset->thread_count; i++) {
+        const gp_thread_record_t *thread = &dataset->threads[i];
+        printf("          %8" PRIu32, thread->tid);
+        gp_print_seconds(thread->cpu_ns, 10);
+        gp_print_seconds(thread->start_ns, 10);
+        if (thread->end_ns != 0)
+            gp_print_seconds(thread->end_ns, 10);
+        else
+            printf("%10s", "-");
+        printf("  ");
+        gp_print_text(thread->name);
+        printf("\n");
+    }
+}
+
+static void print_modules(const gp_dataset_t *dataset)
+{
+    printf("\n  modules:  build-id                                  path\n");
+    for (size_t i = 0; i < dataset->module_count; i++) {
+        const gp_module_info_t *module = &dataset->modules[i];
+        char id[2 * sizeof(module->build_id) + 1] = "-";
+        for (size_t j = 0; j < module->build_id_len && j < sizeof(module->build_id); j++)
+            snprintf(id + 2 * j, 3, "%02x", module->build_id[j]);
+        printf("            %-40s  ", id);
+        gp_print_text(module->path);
+        printf("\n");
+    }
+}
+
+static void print_dataset(const gp_dataset_t *dataset, const gp_arguments_t *arguments)
+{
+    print_process(dataset);
+    print_times(dataset);
+    print_end(dataset);
+    print_sampling(dataset);
+    print_audit(dataset);
+    print_own_cost(dataset);
+    gp_report_print_budget(dataset);
+    print_contents(dataset);
+    print_polled(dataset);
+    print_found(dataset);
+    print_losses(dataset);
+    print_file(dataset);
+    if (arguments->verbose) {
+        print_threads(dataset);
+        print_modules(dataset);
+    }
+}
+
+static gp_dataset_t *load(const char *path, char error[GP_READER_ERROR_SIZE])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        strcpy(error, strerror(errno));
+        return NULL;
+    }
+    gp_progress_begin("reading", path, fd);
+    gp_dataset_t *dataset = gp_dataset_load_fd(fd, GP_KEEP_SPANS, error);
+    gp_progress_end();
+    close(fd);
+    return dataset;
+}
+
+int gp_command_info(const gp_arguments_t *arguments)
+{
+    char error[GP_READER_ERROR_SIZE];
+    int status = 0;
+    for (int i = 0; i < arguments->operand_count; i++) {
+        const char *path = arguments->operands[i];
+        gp_dataset_t *dataset = load(path, error);
+        if (dataset == NULL) {
+            status = gp_fail(path, "%s", error);
+            continue;
+        }
+        if (i > 0)
+            printf("\n");
+        gp_print_text(path);
+        printf("\n");
+        print_dataset(dataset, arguments);
+        gp_dataset_free(dataset);
+    }
+    return status != 0 ? status : gp_finish_stdout();
+}

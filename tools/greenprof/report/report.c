@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#include "tables.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "message.h"
+#include "print.h"
+#include "restrictions.h"
+#include "store/store.h"
+
+static const char *known_keys(char *text, size_t size, bool of_groups)
+{
+    size_t len = 0;
+    for (const gp_sort_key_t *key = gp_group_sort_keys; of_groups && key->name != NULL && len < size; key++)
+        len += (size_t)snprintf(text + len, size - len, " %s", key->name);
+    for (const gp_sort_key_t *key = gp_sort_keys; key->name != NULL && len < size; key++)
+        len += (size_t)snprintf(text + len, size - len, " %s", key->name);
+    return text;
+}
+
+// Keys and commas.
+static int set_sorts(gp_sorts_t *sorts, const char *keys, bool of_groups)
+{
+    char text[256];
+    char *copy = strdup(keys), *save = NULL;
+    int status = copy != NULL ? 0 : gp_fail("command line", "%s", strerror(ENOMEM));
+    for (char *key = status == 0 ? strtok_r(copy, ",", &save) : NULL; key != NULL && status == 0;
+         key = strtok_r(NULL, ",", &save)) {
+        const gp_sort_key_t *found = of_groups ? gp_group_sort_key_find(key) : gp_sort_key_find(key);
+        if (found == NULL)
+            status = gp_usage_error("report", "--sort %s: unknown or ambiguous key (known:%s)", key,
+                                    known_keys(text, sizeof(text), of_groups));
+        else if (sorts->count == GP_SORTS_MAX)
+            status = gp_usage_error("report", "--sort %s: more than %d keys", keys, GP_SORTS_MAX);
+        else
+            sorts->keys[sorts->count++] = found;
+    }
+    if (status == 0 && sorts->count == 0)
+        status = gp_usage_error("report", "--sort: missing key");
+    free(copy);
+    return status;
+}
+
+typedef struct tables { // what is to be printed
+    gp_sorts_t sorts;
+    gp_restriction_list_t rows, callers, callees;
+    bool print_callers, print_callees;
+    size_t path_rows; // segments of a critical path; 0 = all
+} tables_t;
+
+static void free_tables(tables_t *tables)
+{
+    gp_restriction_list_free(&tables->rows);
+    gp_restriction_list_free(&tables->callers);
+    gp_restriction_list_free(&tables->callees);
+}
+
+static int prepare(tables_t *tables, const gp_arguments_t *arguments)
+{
+    bool of_functions = arguments->by == NULL || strcmp(arguments->by, "function") == 0 ||
+                        strcmp(arguments->by, "victim-time") == 0 || strcmp(arguments->by, "critical-path") == 0;
+    int status = set_sorts(&tables->sorts, arguments->sort ? arguments->sort : "tottime", !of_functions);
+    tables->path_rows = (size_t)arguments->rows;
+    tables->print_callers = arguments->callers.count > 0;
+    tables->print_callees = arguments->callees.count > 0;
+    if (status == 0 && (tables->print_callers || tables->print_callees) && arguments->by != NULL &&
+        strcmp(arguments->by, "function") != 0)
+        status = gp_usage_error("report", "--callers and --callees need --by function, not --by %s", arguments->by);
+    if (status == 0)
+        status = gp_restriction_list_make(&tables->rows, arguments, "-r", NULL);
+    if (status == 0)
+        status = gp_restriction_list_make(&tables->callers, arguments, "--callers", &arguments->callers);
+    if (status == 0)
+        status = gp_restriction_list_make(&tables->callees, arguments, "--callees", &arguments->callees);
+    return status;
+}
+
+static void print_title(const gp_report_t *report, const gp_stats_t *stats)
+{
+    if (report->exact_calls)
+        printf("         %" PRIu64 " function calls (%" PRIu64 " primitive calls) in ", stats->calls,
+               stats->primitive_calls);
+    else
+        printf("         %" PRIu64 " samples in ", report->samples);
+    gp_print_seconds(report->total_ns, 0);
+    printf(" seconds\n\n");
+}
+
+static int print_functions(const gp_source_t *source, const gp_report_t *report, const tables_t *tables)
+{
+    gp_stats_t stats = {.cores_s = gp_source_hosts(source) > 0 ? (double)report->duration_ns / 1e9 : 0};
+    if (report->is_unknown)
+        return gp_report_print_slices(source);
+    int result = gp_stats_add_report(&stats, report);
+    if (result == 0)
+        result = gp_stats_sort(&stats, &tables->sorts, true);
+    if (result == 0)
+        print_title(report, &stats);
+    if (result == 0 && tables->print_callers)
+        result = gp_stats_print_callers(&stats, gp_restriction_list_items(&tables->callers));
+    if (result == 0 && tables->print_callees)
+        result = gp_stats_print_callees(&stats, gp_restriction_list_items(&tables->callees));
+    if (result == 0 && !tables->print_callers && !tables->print_callees)
+        result = gp_stats_print(&stats, gp_restriction_list_items(&tables->rows));
+    gp_stats_free(&stats);
+    return result;
+}
+
+static int print_table(const gp_source_t *source, const gp_report_t *report, const gp_group_sum_t *sums,
+                       const tables_t *tables)
+{
+    gp_table_options_t options = {tables->sorts, gp_restriction_list_items(&tables->rows)};
+    if (source->has_stored_paths)
+        return print_functions(source, report, tables);
+    switch (source->options.by) {
+    case GP_BY_COROUTINE:
+        return gp_report_print_coroutines(source, sums, &options);
+    case GP_BY_TRACE:
+        return gp_report_print_traces(source, sums, &options);
+    case GP_BY_REQUEST:
+        return gp_report_print_requests(source, &options);
+    case GP_BY_CRITICAL_PATH:
+    case GP_BY_NONE:
+    case GP_BY_SPAN:
+        break;
+    }
+    return print_functions(source, report, tables);
+}
+
+static int print(const gp_source_t *source, const tables_t *tables, int *status)
+{
+    gp_group_sums_t sums = {0};
+    bool is_path = source->options.by == GP_BY_CRITICAL_PATH || source->has_stored_paths;
+    gp_report_t *report = is_path ? gp_source_report(source, &source->options) : gp_source_report_sums(source, &sums);
+    int result = report != NULL ? 0 : -errno;
+    if (report != NULL) {
+        *status = gp_source_check_part(source, report);
+        if (*status == 0) {
+            gp_report_print_header(source, report);
+            if (is_path)
+                result = gp_report_print_paths(source, report, tables->path_rows);
+            if (result == 0)
+                result = print_table(source, report, sums.items, tables);
+        }
+    }
+    gp_report_free(report);
+    free(sums.items);
+    return result;
+}
+
+static bool has_table_options(const gp_arguments_t *arguments)
+{
+    return arguments->sort != NULL || arguments->by != NULL || arguments->restrictions.count > 0 ||
+           arguments->callers.count > 0 || arguments->callees.count > 0;
+}
+
+int gp_command_report(const gp_arguments_t *arguments)
+{
+    tables_t tables = {0};
+    gp_source_t source;
+    if (arguments->interactive)
+        return has_table_options(arguments)
+                   ? gp_usage_error("report", "with -i, commands choose what is shown and how it is "
+                                              "sorted: sort, stats, callers, callees, ...")
+                   : gp_shell(arguments);
+    int status = prepare(&tables, arguments);
+    const char *of_store =
+        arguments->by != NULL && arguments->operand_count == 1 && gp_store_is_url(arguments->operands[0])
+            ? arguments->by
+            : "";
+    if (status == 0 && strcmp(of_store, "victim-time") == 0)
+        status = gp_store_print_delays(arguments);
+    if (status == 0 && strcmp(of_store, "request") == 0) {
+        const gp_table_options_t options = {tables.sorts, gp_restriction_list_items(&tables.rows)};
+        status = gp_store_print_requests(arguments, &options);
+        free_tables(&tables);
+        return status != 0 ? status : gp_finish_stdout();
+    }
+    if (status == 0)
+        status = gp_source_open(&source, arguments, 0);
+    if (status == 0) {
+        int result = print(&source, &tables, &status);
+        if (result < 0)
+            status = gp_source_fail(&source, -result);
+        else if (status == 0 && gp_restriction_left_none() != NULL)
+            status = gp_fail(source.path, "no row matches '%s'", gp_restriction_left_none());
+        gp_source_warn_changed(&source);
+        gp_source_close(&source);
+    }
+    free_tables(&tables);
+    return status != 0 ? status : gp_finish_stdout();
+}

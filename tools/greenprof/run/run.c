@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// greenprof run: check everything, set the environment that libgreenprof-core reads, and become the
+// program. The process keeps its id, so that its exit status is the program's.
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/signal_name.h"
+#include "command.h"
+#include "environment.h"
+#include "message.h"
+#include "model/budget.h"
+#include "model/rotation.h"
+#include "model/size_limit.h"
+#include "patchable.h"
+#include "run_checks.h"
+#include "run_sanitizer.h"
+#include "run_watch.h"
+#include "store/slow.h"
+
+// What slow requests are made of; as much as the shortest of them needs, on a bounded disk.
+static void set_bounds(void)
+{
+    setenv("GREENPROF_ROTATE", "1m", 0);
+    setenv("GREENPROF_KEEP", "5", 0);
+}
+
+static void set_environment(const gp_arguments_t *arguments, const char *output, const char *core)
+{
+    const char *preloaded = getenv("LD_PRELOAD");
+    char number[32], session[GP_RUN_SESSION_SIZE];
+    char *preload = NULL;
+    if (preloaded == NULL || preloaded[0] == '\0')
+        setenv("LD_PRELOAD", core, 1);
+    else if (asprintf(&preload, "%s:%s", core, preloaded) >= 0)
+        setenv("LD_PRELOAD", preload, 1);
+    free(preload);
+    setenv("GREENPROF_OUTPUT", output, 1);
+    snprintf(number, sizeof(number), "%" PRIu64, arguments->frequency_hz);
+    setenv("GREENPROF_FREQUENCY", number, 1);
+    if (arguments->engine != NULL)
+        setenv("GREENPROF_ENGINE", arguments->engine, 1);
+    if (arguments->clock != NULL)
+        setenv("GREENPROF_CLOCK", arguments->clock, 1);
+    if (arguments->depth != 0) {
+        snprintf(number, sizeof(number), "%" PRIu64, arguments->depth);
+        setenv("GREENPROF_DEPTH", number, 1);
+    }
+    if (arguments->budget != NULL)
+        setenv("GREENPROF_BUDGET", arguments->budget, 1);
+    if (arguments->memory_limit != NULL)
+        setenv("GREENPROF_MEMORY_LIMIT", arguments->memory_limit, 1);
+    if (arguments->max_size != NULL)
+        setenv("GREENPROF_MAX_SIZE", arguments->max_size, 1);
+    if (arguments->rotate != NULL)
+        setenv("GREENPROF_ROTATE", arguments->rotate, 1);
+    else if (arguments->slow != NULL)
+        set_bounds();
+    if (arguments->rotate_signal != NULL)
+        setenv("GREENPROF_ROTATE_SIGNAL", arguments->rotate_signal, 1);
+    if (arguments->keep_size != NULL)
+        setenv("GREENPROF_KEEP_SIZE", arguments->keep_size, 1);
+    if (arguments->flush_ms != 0) {
+        snprintf(number, sizeof(number), "%" PRIu64, arguments->flush_ms);
+        setenv("GREENPROF_FLUSH_MS", number, 1);
+    }
+    if (arguments->keep != 0) {
+        snprintf(number, sizeof(number), "%" PRIu64, arguments->keep);
+        setenv("GREENPROF_KEEP", number, 1);
+    }
+    if (arguments->follow != NULL)
+        setenv("GREENPROF_FOLLOW", arguments->follow, 1);
+    if (arguments->follow_name != NULL)
+        setenv("GREENPROF_FOLLOW_NAME", arguments->follow_name, 1);
+    unsetenv("GREENPROF_STARTED"); // of a run around this one
+    if (arguments->native)
+        setenv("GREENPROF_NATIVE", "1", 1);
+    if (arguments->exact)
+        setenv("GREENPROF_MODE", "exact", 1);
+    if (arguments->control || arguments->stopped)
+        setenv("GREENPROF_CONTROL", arguments->stopped ? "stopped" : "1", 1);
+    gp_run_session(session);
+    setenv("GREENPROF_SESSION", session, 1);
+    snprintf(number, sizeof(number), "%ld", (long)getpid());
+    setenv("GREENPROF_PID", number, 1);
+}
+
+static bool is_set_to(const char *variable, const char *value)
+{
+    const char *set = getenv(variable);
+    return set != NULL && strcmp(set, value) == 0;
+}
+
+// The capture's, as the user has it.
+static void make_name(const gp_arguments_t *arguments, char name[PATH_MAX])
+{
+    const char *program = arguments->operands[0], *slash = strrchr(program, '/');
+    if (arguments->output != NULL)
+        snprintf(name, PATH_MAX, "%s", arguments->output);
+    else
+        snprintf(name, PATH_MAX, "%s.greenprof", slash != NULL ? slash + 1 : program);
+}
+
+// What the library needs to say the last word; see src/core/session/closing.h.
+static void set_last_word(const gp_arguments_t *arguments, const char *name)
+{
+    struct stat status;
+    char *say = NULL;
+    if (fstat(STDERR_FILENO, &status) == 0 &&
+        asprintf(&say, "%ju:%ju:%s:%s", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino,
+                 arguments->quiet ? "failure" : "end", name) >= 0)
+        setenv("GREENPROF_SAY", say, 1);
+    else
+        unsetenv("GREENPROF_SAY"); // of a run around this one
+    free(say);
+}
+
+static int check(const gp_arguments_t *arguments, gp_slow_wish_t *wish, char core[PATH_MAX], char output[PATH_MAX])
+{
+    const char *program = arguments->operands[0];
+    int status = gp_environment_check();
+    uint64_t bytes;
+    uint32_t ppm;
+    gp_rotation_t rotation;
+    if (status == 0 && arguments->budget != NULL && !gp_budget_parse(arguments->budget, &ppm))
+        status = gp_usage_error("run", "--budget %s: must be %s", arguments->budget, GP_BUDGET_WORDS);
+    if (status == 0 && arguments->max_size != NULL && !gp_size_limit_parse(arguments->max_size, &bytes))
+        status = gp_usage_error("run", "--max-size %s: must be %s", arguments->max_size, GP_SIZE_LIMIT_WORDS);
+    if (status == 0 && arguments->memory_limit != NULL &&
+        (!gp_size_limit_parse(arguments->memory_limit, &bytes) || bytes < GP_MEMORY_LIMIT_LEAST))
+        status = gp_usage_error("run", "--memory-limit %s: must be %s", arguments->memory_limit, GP_MEMORY_LIMIT_WORDS);
+    if (status == 0 && arguments->rotate != NULL && !gp_rotation_parse(arguments->rotate, &rotation))
+        status = gp_usage_error("run", "--rotate %s: must be %s", arguments->rotate, GP_ROTATION_WORDS);
+    bool rotates = arguments->rotate != NULL || arguments->rotate_signal != NULL;
+    if (status == 0 && arguments->rotate_signal != NULL && gp_signal_by_name(arguments->rotate_signal) < 0)
+        status =
+            gp_usage_error("run", "--rotate-signal %s: must be one of %s", arguments->rotate_signal, GP_SIGNAL_NAMES);
+    if (status == 0 && arguments->keep_size != NULL && !gp_size_limit_parse(arguments->keep_size, &bytes))
+        status = gp_usage_error("run", "--keep-size %s: must be %s", arguments->keep_size, GP_SIZE_LIMIT_WORDS);
+    if (status == 0 && (arguments->keep != 0 || arguments->keep_size != NULL) && !rotates)
+        status = gp_usage_error("run", "--keep is of captures that --rotate puts aside");
+    if (status == 0 && rotates && arguments->exact)
+        status = gp_usage_error("run", "--rotate does not go with --exact: calls are counted from the start on");
+    if (status == 0 && arguments->slow != NULL && arguments->exact)
+        status = gp_usage_error("run", "--slow does not go with --exact: it needs captures in parts");
+    if (status == 0 && arguments->slow != NULL)
+        status = gp_slow_wish(wish, arguments->slow, "run", false);
+    if (status == 0)
+        status = gp_run_output_path(arguments->output, program, output);
+    if (status == 0)
+        status = gp_run_check_program(program);
+    if (status == 0)
+        status = gp_run_find_core(core);
+    if (status == 0)
+        status = gp_run_patch(arguments->patch, program);
+    if (status == 0)
+        status = gp_run_check_engine(arguments->engine != NULL ? arguments->engine : getenv("GREENPROF_ENGINE"));
+    return status != 0 ? status : gp_run_put_old_away(output);
+}
+
+int gp_command_run(const gp_arguments_t *arguments)
+{
+    char core[PATH_MAX], output[PATH_MAX], name[PATH_MAX];
+    const char *program = arguments->operands[0];
+    gp_slow_wish_t wish = {0};
+    int status = check(arguments, &wish, core, output);
+    if (status == 0 && arguments->slow != NULL)
+        status = gp_slow_follow(&wish, output, arguments);
+    gp_slow_wish_free(&wish);
+    if (status != 0)
+        return status;
+    set_environment(arguments, output, core);
+    make_name(arguments, name);
+    bool is_stopped = arguments->stopped || is_set_to("GREENPROF_CONTROL", "stopped");
+    if (is_stopped)
+        unsetenv("GREENPROF_SAY");
+    else
+        set_last_word(arguments, name);
+    gp_run_prepare_sanitizer(program);
+    if (!arguments->quiet && !is_stopped)
+        gp_run_watch(output, name, arguments);
+    execvp(program, arguments->operands);
+    int error = errno;
+    gp_run_take_old_back();
+    gp_fail(program, "%s", strerror(error));
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
