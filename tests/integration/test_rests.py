@@ -269,7 +269,7 @@ class Rests(check.Case):
         self.wait_for_file(process, self.output + ".2")
         self.wait_for_rests(process, 1)
         said = self.end(process)
-        self.assertRegex(said, r"recorded \d+ % of the time, by budget \(\d+ rests\)")
+        self.assertRegex(said, r"recorded \d+ % of the time, by budget \(\d+ rests?\)")
         for path, end in ((self.output + ".1", EXEC), (self.output + ".2", EXEC), (self.output, EXIT)):
             capture = Capture(path)
             self.assertEqual(capture.end, end, path)
