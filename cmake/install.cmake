@@ -10,6 +10,10 @@ install(TARGETS greenprof-otel LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPO
 if(TARGET greenprof-ship) # libgreenprof loads it
   install(TARGETS greenprof-ship LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_SKIP)
 endif()
+get_property(backends GLOBAL PROPERTY GREENPROF_BACKEND_LIBRARIES)
+if(backends) # so does it these
+  install(TARGETS ${backends} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_SKIP)
+endif()
 install(DIRECTORY include/greenprof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev FILES_MATCHING PATTERN "*.h")
 if(TARGET greenprof-command)
   install(TARGETS greenprof-command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)

@@ -36,10 +36,13 @@ set(CPACK_DEBIAN_RUNTIME_DEBUGINFO_PACKAGE ON)
 # CPack's own would call ldconfig by scripts.
 set(control ${PROJECT_BINARY_DIR}/debian)
 file(CONFIGURE OUTPUT ${control}/triggers CONTENT "activate-noawait ldconfig\n")
-file(CONFIGURE OUTPUT ${control}/shlibs CONTENT "libgreenprof 0 libgreenprof0 (>= ${PROJECT_VERSION})
-libgreenprof-core 0 libgreenprof0 (>= ${PROJECT_VERSION})
-libgreenprof-otel 0 libgreenprof0 (>= ${PROJECT_VERSION})
-libgreenprof-ship 0 libgreenprof0 (>= ${PROJECT_VERSION})\n")
+get_property(libraries GLOBAL PROPERTY GREENPROF_BACKEND_LIBRARIES)
+list(TRANSFORM libraries PREPEND lib)
+set(shlibs "")
+foreach(library libgreenprof libgreenprof-core libgreenprof-otel libgreenprof-ship ${libraries})
+  string(APPEND shlibs "${library} 0 libgreenprof0 (>= ${PROJECT_VERSION})\n")
+endforeach()
+file(CONFIGURE OUTPUT ${control}/shlibs CONTENT "${shlibs}")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${control}/triggers ${control}/shlibs)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "${about}
 

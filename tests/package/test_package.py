@@ -131,7 +131,7 @@ class Contents(unittest.TestCase):
         self.assertEqual(field("libgreenprof0-dbgsym", "Depends"), same)
         self.assertEqual(run("dpkg-deb", "-I", package("libgreenprof0"), "shlibs").splitlines(),
                          [f"{library} 0 libgreenprof0 (>= {VERSION})" for library in ("libgreenprof", "libgreenprof-core", "libgreenprof-otel",
-                                                                                     "libgreenprof-ship")])
+                                                                                     "libgreenprof-ship", "libgreenprof-redis")])
         self.assertEqual(run("dpkg-deb", "-I", package("libgreenprof0"), "triggers"), "activate-noawait ldconfig\n")
 
     def test_debug_symbols(self):

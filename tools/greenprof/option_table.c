@@ -7,6 +7,7 @@
 
 #include "model/engines.h"
 #include "options.h"
+#include "ship_destinations.h"
 
 const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
     [GP_COMMAND_RUN] = {.name = "run",
@@ -400,10 +401,7 @@ const gp_option_t gp_options[] = {
              "Without this option nothing is asked over the network."},
 
     {SHIP, 0, "to", "URL", TEXTS(to),
-     .what = "Where to: clickhouse://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE][?cluster=NAME&tenant=T&tls=1]; "
-             "otlp+http://, pyroscope+http:// or s3+http://HOST[:PORT][/PATH] (https as well); file:///DIRECTORY; "
-             "slow+file:///DIRECTORY?over=TIME. May be "
-             "repeated: each destination gets all."},
+     .what = "Where to: " GP_DESTINATION_URLS "may be repeated: each destination gets all."},
     {SHIP, 0, "state", "DIR", TEXT(state), .hint = GP_HINT_FILE,
      .what = "Where it is written down what has arrived (default: $XDG_STATE_HOME/greenprof, else "
              "~/.local/state/greenprof)."},

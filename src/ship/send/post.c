@@ -132,6 +132,12 @@ int gp_post_send(gp_post_t *post, const gp_http_request_t *request, gp_http_answ
     return result;
 }
 
+int gp_post_fail(char error[GP_FLEET_ERROR_SIZE], int result)
+{
+    snprintf(error, GP_FLEET_ERROR_SIZE, "%s", strerror(-result));
+    return result;
+}
+
 void gp_post_done(gp_post_t *post)
 {
     post->count = 0;

@@ -15,9 +15,9 @@
 #include "export/write/text.h"
 #include "report/report_words.h"
 #include "ship/send/batch_report.h"
+#include "ship/send/destination.h"
 #include "ship/send/post.h"
 #include "ship/send/resource.h"
-#include "ship/send/sends.h"
 
 enum { DEFAULT_PORT = 4040, NAME_SIZE = 2048, TENANT_SIZE = 256 };
 
@@ -28,11 +28,10 @@ typedef struct pyroscope {
 
 #define BOUNDARY "greenprof-7e2f1c0a9b"
 static const char *const names[] = {"tenant", NULL};
-static const gp_measure_t measures[] = {GP_MEASURE_CPU, GP_MEASURE_WALL, GP_MEASURE_LATENCY, GP_MEASURE_DELAY};
 
-static uint64_t not_before_ns(const void *destination)
+static gp_http_t *pyroscope_http(const void *destination)
 {
-    return gp_http_not_before_ns(((const pyroscope_t *)destination)->post.http);
+    return ((const pyroscope_t *)destination)->post.http;
 }
 
 static void close_pyroscope(void *destination)
@@ -150,12 +149,6 @@ static int make_form(const gp_report_t *report, gp_text_t *form)
     return result == 0 && form->failed ? -ENOMEM : result;
 }
 
-static int say(char *error, int result)
-{
-    snprintf(error, GP_FLEET_ERROR_SIZE, "%s", strerror(-result));
-    return result;
-}
-
 static int send_profile(pyroscope_t *pyroscope, const gp_batch_t *batch, const gp_report_t *report, char *error)
 {
     const char *tenant = pyroscope->tenant != NULL ? pyroscope->tenant : batch->process->tenant;
@@ -172,7 +165,7 @@ static int send_profile(pyroscope_t *pyroscope, const gp_batch_t *batch, const g
         result = make_form(report, &form);
     if (result < 0) {
         gp_text_free(&form);
-        return say(error, result);
+        return gp_post_fail(error, result);
     }
     const gp_http_request_t request = {.url = url, .headers = headers, .body = form.data, .body_len = form.len};
     result = gp_post_send(&pyroscope->post, &request, &answer, error);
@@ -185,22 +178,17 @@ static int send_batch(pyroscope_t *pyroscope, const gp_batch_t *batch, char *err
 {
     int result = gp_post_begin(&pyroscope->post, batch);
     if (result < 0)
-        return say(error, result);
-    for (size_t from = 0, to; from < batch->sample_count; from = to) {
-        to = gp_batch_part_end(batch, from);
-        for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++) {
-            if (!gp_post_is_due(&pyroscope->post))
-                continue;
-            gp_report_t *report = gp_batch_report(batch, from, to, measures[i], false, NULL);
-            if (report == NULL && errno == 0)
-                continue;
-            result = report != NULL ? send_profile(pyroscope, batch, report, error) : say(error, -ENOMEM);
-            gp_batch_report_free(report);
-            if (result < 0)
-                return result;
-        }
+        return gp_post_fail(error, result);
+    for (gp_batch_part_t part = {0}; result == 0 && gp_batch_next_part(batch, &part);) {
+        if (!gp_post_is_due(&pyroscope->post))
+            continue;
+        gp_report_t *report = gp_batch_report(batch, &part, false, NULL);
+        if (report == NULL && errno == 0)
+            continue;
+        result = report != NULL ? send_profile(pyroscope, batch, report, error) : gp_post_fail(error, -ENOMEM);
+        gp_batch_report_free(report);
     }
-    return 0;
+    return result;
 }
 
 static int send_pyroscope(void *destination, const gp_batch_t *batches, size_t count, bool again,
@@ -216,11 +204,6 @@ static int send_pyroscope(void *destination, const gp_batch_t *batches, size_t c
     return result;
 }
 
-static uint64_t sent_bytes(void *destination)
-{
-    return gp_http_bytes(((pyroscope_t *)destination)->post.http);
-}
-
 static void describe(void *destination, const gp_batch_t *batch, FILE *out)
 {
     const pyroscope_t *pyroscope = destination;
@@ -230,10 +213,10 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
             pyroscope->post.base, name, batch->sample_count);
 }
 
-#define KIND(name)                                                                                                     \
-    {                                                                                                                  \
-        .scheme = name, .takes = GP_TAKES_ROWS, .open = open_pyroscope, .send = send_pyroscope,                        \
-        .sent_bytes = sent_bytes, .describe = describe, .not_before_ns = not_before_ns, .close = close_pyroscope       \
-    }
-const gp_destination_kind_t gp_destination_pyroscope_http = KIND("pyroscope+http");
-const gp_destination_kind_t gp_destination_pyroscope_https = KIND("pyroscope+https");
+const gp_destination_kind_t gp_destination_pyroscope = {
+    .open = open_pyroscope,
+    .send = send_pyroscope,
+    .http = pyroscope_http,
+    .describe = describe,
+    .close = close_pyroscope,
+};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "consumer/redis_link.h"
+#include "consumer/backends/redis/link.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -12,9 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/descriptors.h"
+enum { UNREAD_MAX = 16 << 10 }; // bytes of a reply that is not whole
 
-enum { LINE_MAX_BYTES = 1024, BULK_MAX = 4096 };
+#if HIREDIS_MAJOR >= 1
+typedef size_t elements_t;
+#else
+typedef int elements_t;
+#endif
 
 uint64_t gp_redis_now(void)
 {
@@ -23,126 +27,96 @@ uint64_t gp_redis_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// --- words
-
-static void put_head(gp_bytes_t *request, char type, size_t number)
+void gp_redis_command(gp_bytes_t *request, int count, const char **words, const size_t *lens)
 {
-    gp_bytes_put(request, &type, 1);
-    gp_bytes_number(request, number);
-    gp_bytes_put(request, "\r\n", 2);
+    char *command = NULL;
+    long long len = redisFormatCommandArgv(&command, count, words, lens);
+    request->is_short |= len < 0;
+    if (len < 0)
+        return;
+    gp_bytes_put(request, command, (size_t)len);
+    redisFreeCommand(command);
 }
 
-void gp_redis_command(gp_bytes_t *request, size_t words)
+// --- replies: hiredis reads them into the link's own, so that nothing is allocated by what a server says
+
+static gp_redis_reply_t *link_reply(const redisReadTask *task)
 {
-    put_head(request, '*', words);
+    gp_redis_reply_t *reply = task->privdata;
+    if (task->parent == NULL)
+        reply->type = task->type;
+    return reply;
 }
 
-void gp_redis_word(gp_bytes_t *request, const char *word, size_t len)
+static void *link_make_text(const redisReadTask *task, char *text, size_t len)
 {
-    put_head(request, '$', len);
-    gp_bytes_put(request, word, len);
-    gp_bytes_put(request, "\r\n", 2);
-}
-
-static void keep_text(char text[GP_REDIS_TEXT_MAX], const char *from, size_t len)
-{
+    gp_redis_reply_t *reply = link_reply(task);
+    char *to = reply->texts[task->parent != NULL ? task->idx : 0];
     len = len < GP_REDIS_TEXT_MAX ? len : GP_REDIS_TEXT_MAX - 1;
-    memcpy(text, from, len);
-    text[len] = '\0';
+    memcpy(to, text, len);
+    to[len] = '\0';
+    return reply;
 }
 
-// The line at `input`, without its end. Returns its bytes with the end; 0: not whole; -EPROTO.
-static ssize_t read_line(const char *input, size_t len, gp_redis_reply_t *reply)
+// NULL: refused.
+static void *link_make_array(const redisReadTask *task, elements_t elements)
 {
-    const char *end = memchr(input, '\n', len < LINE_MAX_BYTES ? len : LINE_MAX_BYTES);
-    if (end == NULL)
-        return len < LINE_MAX_BYTES ? 0 : -EPROTO;
-    if (end == input || end[-1] != '\r' || end - input < 2)
-        return -EPROTO;
-    reply->type = input[0];
-    keep_text(reply->text, input + 1, (size_t)(end - input) - 2);
-    return end + 1 - input;
+    if (task->parent != NULL || elements != 2)
+        return NULL;
+    gp_redis_reply_t *reply = link_reply(task);
+    reply->texts[0][0] = reply->texts[1][0] = '\0';
+    return reply;
 }
 
-static bool read_number(const char *text, int64_t *number)
+static void *link_make_number(const redisReadTask *task, long long number)
 {
-    char *end;
-    *number = strtoll(text, &end, 10);
-    return end != text && *end == '\0';
+    gp_redis_reply_t *reply = link_reply(task);
+    reply->number = number;
+    return reply;
 }
 
-static ssize_t read_bulk(const char *input, size_t len, ssize_t head, gp_redis_reply_t *reply)
+static void *link_make_nil(const redisReadTask *task) // whose type may be that of an array
 {
-    int64_t bytes = reply->number;
-    if (bytes == -1) {
-        reply->type = '0';
-        return head;
-    }
-    if (bytes < 0 || bytes > BULK_MAX)
-        return -EPROTO;
-    size_t whole = (size_t)head + (size_t)bytes + 2;
-    if (len < whole)
-        return 0;
-    if (memcmp(input + whole - 2, "\r\n", 2) != 0)
-        return -EPROTO;
-    keep_text(reply->text, input + head, (size_t)bytes);
-    return (ssize_t)whole;
+    gp_redis_reply_t *reply = link_reply(task);
+    if (task->parent == NULL)
+        reply->type = REDIS_REPLY_NIL;
+    return reply;
 }
 
-// All but arrays.
-static ssize_t read_simple(const char *input, size_t len, gp_redis_reply_t *reply)
+static void link_free_none(void *reply)
 {
-    ssize_t head = len > 0 ? read_line(input, len, reply) : 0;
-    if (head <= 0 || reply->type == '+' || reply->type == '-')
-        return head;
-    if ((reply->type != ':' && reply->type != '$' && reply->type != '*') || !read_number(reply->text, &reply->number))
-        return -EPROTO;
-    return reply->type == '$' ? read_bulk(input, len, head, reply) : head;
+    (void)reply;
 }
 
-ssize_t gp_redis_read(const char *input, size_t len, gp_redis_reply_t *reply)
-{
-    gp_redis_reply_t second = {0};
-    *reply = second;
-    ssize_t head = read_simple(input, len, reply);
-    if (head <= 0 || reply->type != '*')
-        return head;
-    if (reply->number == -1) {
-        reply->type = '0';
-        return head;
-    }
-    if (reply->number != 2)
-        return -EPROTO;
-    ssize_t one = read_simple(input + head, len - (size_t)head, reply);
-    if (one <= 0 || reply->type != '$')
-        return one <= 0 ? one : -EPROTO;
-    ssize_t two = read_simple(input + head + one, len - (size_t)(head + one), &second);
-    if (two <= 0 || second.type != '$')
-        return two <= 0 ? two : -EPROTO;
-    reply->type = '*';
-    memcpy(reply->second, second.text, sizeof(reply->second));
-    return head + one + two;
-}
+static redisReplyObjectFunctions link_functions = {
+    .createString = link_make_text,
+    .createArray = link_make_array,
+    .createInteger = link_make_number,
+    .createNil = link_make_nil,
+    .freeObject = link_free_none,
+};
 
 // --- the connection
-
-static void forget(gp_redis_link_t *link)
-{
-    link->fd = -1;
-    link->len = 0;
-}
 
 bool gp_redis_is_connected(const gp_redis_link_t *link)
 {
     struct stat stat;
-    return link->fd >= 0 && fstat(link->fd, &stat) == 0 && stat.st_dev == link->device && stat.st_ino == link->inode;
+    return link->reader != NULL && fstat(link->fd, &stat) == 0 && stat.st_dev == link->device &&
+           stat.st_ino == link->inode;
+}
+
+void gp_redis_abandon(gp_redis_link_t *link)
+{
+    if (gp_redis_is_connected(link))
+        close(link->fd);
 }
 
 void gp_redis_disconnect(gp_redis_link_t *link)
 {
-    if (gp_redis_is_connected(link))
-        close(link->fd);
-    forget(link);
+    gp_redis_abandon(link);
+    if (link->reader != NULL)
+        redisReaderFree(link->reader);
+    link->reader = NULL;
 }
 
 // Wait for events of a socket. Returns them, or -ETIMEDOUT.
@@ -172,8 +146,7 @@ static int finish_connecting(int fd, uint64_t deadline_ns)
 
 static int connect_to(gp_redis_link_t *link, const struct addrinfo *address, uint64_t deadline_ns)
 {
-    gp_descriptor_low_begins();
-    int one = 1, fd = gp_descriptor_lift(socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int one = 1, fd = link->host->socket(address->ai_family);
     if (fd < 0)
         return -errno;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -183,11 +156,16 @@ static int connect_to(gp_redis_link_t *link, const struct addrinfo *address, uin
     struct stat stat;
     if (error == 0 && fstat(fd, &stat) != 0)
         error = -errno;
+    redisReader *reader = error == 0 ? redisReaderCreateWithFunctions(&link_functions) : NULL;
+    if (error == 0 && reader == NULL)
+        error = -ENOMEM;
     if (error != 0) {
         close(fd);
         return error;
     }
-    *link = (gp_redis_link_t){.fd = fd, .device = stat.st_dev, .inode = stat.st_ino};
+    *link =
+        (gp_redis_link_t){.host = link->host, .fd = fd, .device = stat.st_dev, .inode = stat.st_ino, .reader = reader};
+    reader->privdata = &link->reply;
     return 0;
 }
 
@@ -213,12 +191,20 @@ static int write_some(const gp_redis_link_t *link, const gp_bytes_t *request, si
     return 0;
 }
 
+static size_t link_unread(const gp_redis_link_t *link)
+{
+    return link->reader->len - link->reader->pos;
+}
+
 static int read_some(gp_redis_link_t *link)
 {
-    ssize_t len = recv(link->fd, link->input + link->len, sizeof(link->input) - link->len, MSG_DONTWAIT);
+    char input[4096];
+    size_t room = UNREAD_MAX - link_unread(link);
+    ssize_t len = recv(link->fd, input, room < sizeof(input) ? room : sizeof(input), MSG_DONTWAIT);
     if (len < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-    link->len += (size_t)len;
+    if (len > 0 && redisReaderFeed(link->reader, input, (size_t)len) != REDIS_OK)
+        return -ENOMEM;
     return len > 0 ? 0 : -ECONNRESET;
 }
 
@@ -226,22 +212,15 @@ static int read_some(gp_redis_link_t *link)
 static int take_replies(gp_redis_link_t *link, size_t *count, bool (*take)(void *, const gp_redis_reply_t *),
                         void *context)
 {
-    gp_redis_reply_t reply;
-    size_t at = 0;
-    while (*count > 0) {
-        ssize_t bytes = gp_redis_read(link->input + at, link->len - at, &reply);
-        if (bytes < 0)
+    for (void *whole = NULL; *count > 0; --*count, link->reply.type = 0) {
+        if (redisReaderGetReply(link->reader, &whole) != REDIS_OK)
             return -EPROTO;
-        if (bytes == 0)
-            break;
-        at += (size_t)bytes;
-        --*count;
-        if (!take(context, &reply))
+        if (whole == NULL)
+            return link_unread(link) < UNREAD_MAX ? 0 : -EPROTO;
+        if (!take(context, &link->reply))
             return -ECONNABORTED;
     }
-    memmove(link->input, link->input + at, link->len - at);
-    link->len -= at;
-    return *count == 0 && link->len > 0 ? -EPROTO : 0; // it says more than it was asked
+    return link_unread(link) > 0 ? -EPROTO : 0; // it says more than it was asked
 }
 
 static int exchange(gp_redis_link_t *link, const gp_bytes_t *request, size_t count, uint64_t deadline_ns,
@@ -255,7 +234,7 @@ static int exchange(gp_redis_link_t *link, const gp_bytes_t *request, size_t cou
             error = write_some(link, request, &sent);
         if (error == 0 && (events & (POLLIN | POLLHUP | POLLERR)))
             error = read_some(link);
-        if (link->len > 0) { // also what came before an end
+        if (link_unread(link) > 0) { // also what came before an end
             int wrong = take_replies(link, &count, take, context);
             error = wrong != 0 ? wrong : count == 0 ? 0 : error;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ship/send/clickhouse_schema.h"
+#include "ship/send/clickhouse/schema.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -8,133 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const gp_schema_column_t samples[] = {
-    {"day", "Date"},
-    {"time", "DateTime"},
-    {"tenant", "String"},
-    {"service", "String"},
-    {"version", "String"},
-    {"host", "String"},
-    {"process", "UInt64"},
-    {"endpoint", "String"},
-    {"trace", "FixedString(16)"},
-    {"coroutine", "String"},
-    {"measure", "UInt8"},
-    {"state", "UInt8"},
-    {"stack", "UInt64"},
-    {"weight_ns", "UInt64"},
-    {"samples", "UInt32"},
-    {"batch", "UInt64"},
-    // Sum of the squares of the samples' weights, where they are several: else it is that of weight_ns. 0 = not known.
-    {"squares_ns2", "Float32"},
-    {"hog", "String"}, // of measure 2: whose stack it is; `coroutine` waited
-    {0},
-};
+#define COLUMN_FIELD(since, type, name, value) {since, name, GP_TYPE_##type, GP_NONE_##type},
+#define COLUMN_VALUE(since, type, name, value) {since, name, GP_TYPE_##type, NULL},
+#define COLUMN_LIST(since, type, name, ...)    {since, name, "Array(" GP_TYPE_##type ")", "emptyArray" #type "()"},
 
-static const gp_schema_column_t stacks[] = {
-    {"tenant", "String"}, // no tenant sees the names of another's functions
-    {"stack", "UInt64"},
-    {"names", "Array(String)"}, // root first, as the others
-    {"files", "Array(String)"},
-    {"lines", "Array(UInt32)"},
-    {"modules", "Array(String)"},
-    {"addresses", "Array(UInt64)"},
-    {"builds", "Array(String)"},
-    {"inlined", "Array(UInt8)"},
-    {0},
-};
-
-static const gp_schema_column_t processes[] = {
-    {"process", "UInt64"},
-    {"tenant", "String"},
-    {"service", "String"},
-    {"version", "String"},
-    {"host", "String"},
-    {"pid", "UInt32"},
-    {"start", "DateTime"},
-    {"command", "String"},
-    {"labels.key", "Array(String)"},
-    {"labels.value", "Array(String)"},
-    {"counters", "Array(UInt64)"}, // by enum gp_counter
-    {"cpu_ns", "UInt64"},          // exact
-    {"seen", "DateTime"},
-    {0},
-};
-
-static const gp_schema_column_t requests[] = {
-    {"day", "Date"},
-    {"start_ns", "UInt64"},
-    {"tenant", "String"},
-    {"service", "String"},
-    {"version", "String"},
-    {"host", "String"},
-    {"process", "UInt64"},
-    {"endpoint", "String"},
-    {"trace", "FixedString(16)"},
-    {"span", "UInt64"},
-    {"latency_ns", "UInt64"},
-    {"failed", "UInt8"},
-    {"whole", "UInt8"}, // times of all its coroutines, else of the one on which it began
-    {"cpu_ns", "UInt64"},
-    {"ready_ns", "UInt64"},
-    {"parked_ns", "UInt64"},
-    {"blocked_ns", "UInt64"},
-    {"preempted_ns", "UInt64"},
-    {"waiting_ns", "UInt64"},
-    {"batch", "UInt64"},
-    {0},
-};
-
-static const gp_schema_column_t spans[] = {
-    {"day", "Date"},
-    {"start_ns", "UInt64"},
-    {"end_ns", "UInt64"},
-    {"tenant", "String"},
-    {"service", "String"},
-    {"host", "String"},
-    {"process", "UInt64"},
-    {"trace", "FixedString(16)"},
-    {"span", "UInt64"},
-    {"parent", "UInt64"},
-    {"kind", "UInt8"},
-    {"flags", "UInt8"}, // enum gp_stored_flag
-    {"name", "String"},
-    {"info.key", "Array(String)"},
-    {"info.value", "Array(String)"},
-    {"cpu_ns", "UInt64"},
-    {"ready_ns", "UInt64"},
-    {"parked_ns", "UInt64"},
-    {"blocked_ns", "UInt64"},
-    {"preempted_ns", "UInt64"},
-    {"waiting_ns", "UInt64"},
-    {"batch", "UInt64"},
-    {0},
-};
-
-static const gp_schema_column_t batches[] = {
-    {"day", "Date"},         {"batch", "UInt64"},   {"tenant", "String"},  {"process", "UInt64"},
-    {"from_byte", "UInt64"}, {"to_byte", "UInt64"}, {"samples", "UInt32"}, // rows
-    {"requests", "UInt32"},  {"spans", "UInt32"},   {"sent", "DateTime"},  {0},
-};
+#define COLUMNS(NAME, name, ...)                                                                                       \
+    static const gp_schema_column_t name[] = {GP_##NAME##_COLUMNS(COLUMN_FIELD, COLUMN_VALUE, COLUMN_LIST){0}};
+GP_ROW_TABLES(COLUMNS)
 
 const gp_schema_table_info_t gp_schema_tables[GP_TABLES] = {
-    [GP_TABLE_SAMPLES] = {"samples", "MergeTree", "day", "(tenant, service, time, stack)", samples},
-    [GP_TABLE_STACKS] = {"stacks", "ReplacingMergeTree", NULL, "(tenant, stack)", stacks},
-    [GP_TABLE_PROCESSES] = {"processes", "ReplacingMergeTree(seen)", NULL, "(tenant, process)", processes},
-    [GP_TABLE_REQUESTS] = {"requests", "MergeTree", "day", "(tenant, service, start_ns)", requests},
-    [GP_TABLE_SPANS] = {"spans", "MergeTree", "day", "(tenant, trace, start_ns)", spans},
-    [GP_TABLE_BATCHES] = {"batches", "ReplacingMergeTree(sent)", "day", "batch", batches},
-};
-
-// Columns that were not there from the first version on.
-static const struct {
-    enum gp_schema_table table;
-    const char *column;
-    unsigned version;
-} steps[] = {
-    {GP_TABLE_SAMPLES, "squares_ns2", 2},
-    {GP_TABLE_SAMPLES, "hog", 2},
-};
+#define TABLE(NAME, name, type, rows, count, day, engine, order) [GP_TABLE_##NAME] = {#name, engine, order, name},
+    GP_ROW_TABLES(TABLE)};
 
 typedef struct statement { // text that is put together
     char text[8192];
@@ -177,7 +61,7 @@ static int run(gp_clickhouse_t *clickhouse, const statement_t *statement, char *
 // What is asked on a cluster: all servers' parts together. It has no rows of its own.
 static int make_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
 {
-    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     statement_t all = {.len = 0};
     add(&all, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s ON CLUSTER %s ", database, table->name, cluster);
     add_columns(&all, table);
@@ -188,7 +72,7 @@ static int make_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t 
 // On one server: the table. On a cluster: on all servers, the part of each, and over these what is asked.
 static int make_table(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
 {
-    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     bool is_cluster = cluster[0] != '\0';
     statement_t local = {.len = 0};
     add(&local, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s%s ", database, table->name, is_cluster ? "_local" : "");
@@ -204,8 +88,8 @@ static int make_table(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t 
     } else {
         add(&local, " ENGINE = %s%s", table->engine, strchr(table->engine, '(') != NULL ? "" : "()");
     }
-    if (table->partition != NULL)
-        add(&local, " PARTITION BY %s", table->partition);
+    if (strcmp(table->columns->name, "day") == 0)
+        add(&local, " PARTITION BY day");
     add(&local, " ORDER BY %s", table->order);
     int result = run(clickhouse, &local, error);
     return result == 0 && is_cluster ? make_whole(clickhouse, table, error) : result;
@@ -216,7 +100,7 @@ static int has_column(gp_clickhouse_t *clickhouse, const char *table, const char
     statement_t ask = {.len = 0};
     char count[32];
     add(&ask, "SELECT count() FROM system.columns WHERE database = '%s' AND table = 'greenprof_%s' AND name = '%s'",
-        gp_clickhouse_database(clickhouse), table, column);
+        clickhouse->database, table, column);
     int result = gp_clickhouse_ask_text(clickhouse, ask.text, count, sizeof(count), error);
     *has = result == 0 && strcmp(count, "0") != 0;
     return result;
@@ -225,7 +109,7 @@ static int has_column(gp_clickhouse_t *clickhouse, const char *table, const char
 // ClickHouse 18.16 knows no ADD COLUMN IF NOT EXISTS: where another shipper was faster, it is there in the end.
 static int add_column(gp_clickhouse_t *clickhouse, const char *table, const gp_schema_column_t *column, char *error)
 {
-    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     statement_t statement = {.len = 0};
     bool has;
     int result = has_column(clickhouse, table, column->name, &has, error);
@@ -245,51 +129,65 @@ static int add_column(gp_clickhouse_t *clickhouse, const char *table, const gp_s
 static int remake_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
 {
     statement_t drop = {.len = 0};
-    add(&drop, "DROP TABLE IF EXISTS %s.greenprof_%s ON CLUSTER %s", gp_clickhouse_database(clickhouse), table->name,
-        gp_clickhouse_cluster(clickhouse));
+    add(&drop, "DROP TABLE IF EXISTS %s.greenprof_%s ON CLUSTER %s", clickhouse->database, table->name,
+        clickhouse->cluster);
     int result = run(clickhouse, &drop, error);
     return result == 0 ? make_whole(clickhouse, table, error) : result;
 }
 
-static int add_new_column(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, const char *name,
-                          char *error)
+static int add_new_column(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table,
+                          const gp_schema_column_t *column, char *error)
 {
-    const gp_schema_column_t *column = table->columns;
     char part[64];
-    bool has, is_cluster = gp_clickhouse_cluster(clickhouse)[0] != '\0';
-    while (strcmp(column->name, name) != 0)
-        column++;
+    bool has, is_cluster = clickhouse->cluster[0] != '\0';
     snprintf(part, sizeof(part), "%s%s", table->name, is_cluster ? "_local" : "");
     int result = add_column(clickhouse, part, column, error);
     if (result < 0 || !is_cluster)
         return result;
-    result = has_column(clickhouse, table->name, name, &has, error);
+    result = has_column(clickhouse, table->name, column->name, &has, error);
     return result == 0 && !has ? remake_whole(clickhouse, table, error) : result;
 }
 
-// Columns of later steps than the version that the store has. The part of each server first: the whole asks for them.
+// Columns that are newer than the version that the store has. The part of each server first: the whole asks for them.
 static int add_new_columns(gp_clickhouse_t *clickhouse, unsigned version, char *error)
 {
     int result = 0;
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && result == 0; i++)
-        if (steps[i].version > version)
-            result = add_new_column(clickhouse, &gp_schema_tables[steps[i].table], steps[i].column, error);
+    for (size_t i = 0; i < GP_TABLES; i++)
+        for (const gp_schema_column_t *column = gp_schema_tables[i].columns; column->name != NULL && result == 0;
+             column++)
+            if (column->since > version)
+                result = add_new_column(clickhouse, &gp_schema_tables[i], column, error);
     return result;
 }
 
-static const gp_schema_column_t versions[] = {{"version", "UInt32"}, {"made", "DateTime"}, {0}};
-static const gp_schema_table_info_t version_table = {"versions", "ReplacingMergeTree", NULL, "version", versions};
+static unsigned latest_version(void)
+{
+    unsigned latest = 0;
+    for (size_t i = 0; i < GP_TABLES; i++)
+        for (const gp_schema_column_t *column = gp_schema_tables[i].columns; column->name != NULL; column++)
+            latest = column->since > latest ? column->since : latest;
+    return latest;
+}
+
+void gp_schema_put_read(FILE *text, enum gp_schema_table table, unsigned version)
+{
+    for (const gp_schema_column_t *column = gp_schema_tables[table].columns; column->name != NULL; column++)
+        if (column->none != NULL)
+            fprintf(text, ", %s", column->since <= version ? column->name : column->none);
+}
+
+static const gp_schema_column_t versions[] = {{1, "version", "UInt32", NULL}, {1, "made", "DateTime", NULL}, {0}};
+static const gp_schema_table_info_t version_table = {"versions", "ReplacingMergeTree", "version", versions};
 
 int gp_schema_version(gp_clickhouse_t *clickhouse, unsigned *version, char error[GP_FLEET_ERROR_SIZE])
 {
     char query[512], text[32];
     *version = 0;
-    snprintf(query, sizeof(query), "EXISTS TABLE %s.greenprof_versions", gp_clickhouse_database(clickhouse));
+    snprintf(query, sizeof(query), "EXISTS TABLE %s.greenprof_versions", clickhouse->database);
     int result = gp_clickhouse_ask_text(clickhouse, query, text, sizeof(text), error);
     if (result < 0 || strcmp(text, "1") != 0)
         return result;
-    snprintf(query, sizeof(query), "SELECT max(version) FROM %s.greenprof_versions",
-             gp_clickhouse_database(clickhouse));
+    snprintf(query, sizeof(query), "SELECT max(version) FROM %s.greenprof_versions", clickhouse->database);
     result = gp_clickhouse_ask_text(clickhouse, query, text, sizeof(text), error);
     *version = result == 0 ? (unsigned)strtoul(text, NULL, 10) : 0;
     return result;
@@ -297,7 +195,7 @@ int gp_schema_version(gp_clickhouse_t *clickhouse, unsigned *version, char error
 
 static int make_database(gp_clickhouse_t *clickhouse, char *error)
 {
-    const char *database = gp_clickhouse_database(clickhouse), *cluster = gp_clickhouse_cluster(clickhouse);
+    const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     statement_t make = {.len = 0};
     if (strcmp(database, "default") == 0)
         return 0;
@@ -309,9 +207,9 @@ static int make_database(gp_clickhouse_t *clickhouse, char *error)
 
 int gp_schema_make(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE])
 {
-    unsigned version = 0;
+    unsigned version = 0, latest = latest_version();
     int result = gp_schema_version(clickhouse, &version, error);
-    if (result < 0 || version >= GP_SCHEMA_VERSION)
+    if (result < 0 || version >= latest)
         return result;
     result = make_database(clickhouse, error);
     for (size_t i = 0; i < GP_TABLES && result == 0; i++)
@@ -321,7 +219,6 @@ int gp_schema_make(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE])
     if (result == 0)
         result = make_table(clickhouse, &version_table, error);
     statement_t done = {.len = 0};
-    add(&done, "INSERT INTO %s.greenprof_versions (version, made) VALUES (%u, now())",
-        gp_clickhouse_database(clickhouse), GP_SCHEMA_VERSION);
+    add(&done, "INSERT INTO %s.greenprof_versions (version, made) VALUES (%u, now())", clickhouse->database, latest);
     return result == 0 ? run(clickhouse, &done, error) : result;
 }

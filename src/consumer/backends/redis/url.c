@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "consumer/redis_url.h"
+#include "consumer/backends/redis/url.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 
 #include "base/memory.h"
 #include "ship/rows/known.h"
-#include "ship/send/clickhouse_arrived.h"
-#include "ship/send/clickhouse_rows.h"
+#include "ship/send/clickhouse/arrived.h"
+#include "ship/send/clickhouse/block.h"
 #include "ship/send/destination.h"
 
 enum { STACKS_KEPT_MAX = 1 << 20, PROCESS_AGAIN_S = 60, ID_SIZE = 96, QUERY_SIZE = 2048 };
@@ -23,7 +23,7 @@ typedef struct store {
     bool is_settled;            // nothing runs there that began before this
     gp_known_table_t stacks;    // by tenant and id: sent
     gp_known_table_t processes; // when they were sent, seconds since 1970
-    gp_native_t block;
+    gp_block_t block;
 } store_t;
 
 static void store_close(void *destination)
@@ -32,7 +32,7 @@ static void store_close(void *destination)
     gp_clickhouse_close(store->clickhouse);
     gp_known_clear(&store->stacks);
     gp_known_clear(&store->processes);
-    gp_native_free(&store->block);
+    gp_block_free(&store->block);
     free(store);
 }
 
@@ -61,59 +61,39 @@ static uint64_t now_s(void)
 static void make_query(const store_t *store, enum gp_schema_table table, char query[QUERY_SIZE])
 {
     const gp_schema_column_t *columns = gp_schema_tables[table].columns;
-    int len =
-        snprintf(query, QUERY_SIZE, "INSERT INTO %s.greenprof_%s%s (", gp_clickhouse_database(store->clickhouse),
-                 gp_schema_tables[table].name, gp_clickhouse_cluster(store->clickhouse)[0] != '\0' ? "_local" : "");
+    int len = snprintf(query, QUERY_SIZE, "INSERT INTO %s.greenprof_%s%s (", store->clickhouse->database,
+                       gp_schema_tables[table].name, store->clickhouse->cluster[0] != '\0' ? "_local" : "");
     for (size_t i = 0; columns[i].name != NULL; i++)
         len += snprintf(query + len, QUERY_SIZE - (size_t)len, "%s`%s`", i > 0 ? "," : "", columns[i].name);
     snprintf(query + len, QUERY_SIZE - (size_t)len, ") FORMAT Native");
 }
 
-static int insert(store_t *store, enum gp_schema_table table, const gp_rows_t *rows, const char *query_id, char *error)
+static int store_choose_none(gp_rows_t *rows, const gp_batch_t *batches, size_t count)
 {
-    char query[QUERY_SIZE];
-    make_query(store, table, query);
-    gp_rows_write(&store->block, table, rows);
-    if (store->block.error != 0) {
-        snprintf(error, GP_FLEET_ERROR_SIZE, "%s", strerror(ENOMEM));
-        return -ENOMEM;
-    }
-    return gp_clickhouse_insert(store->clickhouse, query, store->block.bytes, store->block.len, query_id, error);
+    *rows = (gp_rows_t){
+        .batches = batches, .first = calloc(2 * count + 1, sizeof(size_t)), .count = count, .now_s = now_s()};
+    rows->rows = rows->first != NULL ? rows->first + count : NULL;
+    return rows->first != NULL ? 0 : -ENOMEM;
 }
 
-typedef struct selection { // of the rows of all batches
-    size_t *first, *rows;  // [count]
-    size_t total;
-} selection_t;
-
-static int select_rows(selection_t *selection, size_t count)
+// The rows of the earliest day from `from` on, behind those that are chosen. Returns that day, UINT32_MAX for none.
+static uint32_t store_choose_day(gp_rows_t *rows, enum gp_schema_table table, uint32_t from)
 {
-    *selection = (selection_t){.first = calloc(2 * count + 1, sizeof(size_t))};
-    selection->rows = selection->first + count;
-    return selection->first != NULL ? 0 : -ENOMEM;
-}
-
-// The rows of the earliest day from `from` on. Returns that day, UINT32_MAX for none.
-static uint32_t select_day(selection_t *selection, enum gp_schema_table table, const gp_batch_t *batches, size_t count,
-                           uint32_t from)
-{
-    uint32_t day = UINT32_MAX;
-    selection->total = 0;
-    for (size_t b = 0; b < count; b++) {
-        size_t rows = gp_rows_count(table, &batches[b]), at = selection->first[b] + selection->rows[b];
-        selection->first[b] = at;
-        selection->rows[b] = 0;
-        if (at < rows && gp_rows_day(table, &batches[b], at) < day && gp_rows_day(table, &batches[b], at) >= from)
-            day = gp_rows_day(table, &batches[b], at);
+    uint32_t earliest = UINT32_MAX;
+    for (size_t b = 0; b < rows->count; b++) {
+        size_t at = rows->first[b] += rows->rows[b];
+        rows->rows[b] = 0;
+        uint32_t day =
+            at < gp_rows_count(table, &rows->batches[b]) ? gp_rows_day(table, &rows->batches[b], at) : UINT32_MAX;
+        earliest = day >= from && day < earliest ? day : earliest;
     }
-    for (size_t b = 0; b < count && day != UINT32_MAX; b++) {
-        size_t rows = gp_rows_count(table, &batches[b]), at = selection->first[b];
-        while (at < rows && gp_rows_day(table, &batches[b], at) == day)
+    for (size_t b = 0; b < rows->count && earliest != UINT32_MAX; b++) {
+        size_t at = rows->first[b], count = gp_rows_count(table, &rows->batches[b]);
+        while (at < count && gp_rows_day(table, &rows->batches[b], at) == earliest)
             at++;
-        selection->rows[b] = at - selection->first[b];
-        selection->total += selection->rows[b];
+        rows->rows[b] = at - rows->first[b];
     }
-    return day;
+    return earliest;
 }
 
 // Is that day's part of the batches there?
@@ -123,7 +103,7 @@ static int has_arrived(store_t *store, enum gp_schema_table table, uint64_t batc
     char query[QUERY_SIZE], count[32];
     snprintf(query, sizeof(query),
              "SELECT count() FROM %s.greenprof_%s WHERE day = toDate(%" PRIu32 ") AND batch = %" PRIu64,
-             gp_clickhouse_database(store->clickhouse), gp_schema_tables[table].name, day, batch);
+             store->clickhouse->database, gp_schema_tables[table].name, day, batch);
     int result = gp_clickhouse_ask_text(store->clickhouse, query, count, sizeof(count), error);
     *arrived = result == 0 && strcmp(count, "0") != 0;
     return result;
@@ -132,58 +112,62 @@ static int has_arrived(store_t *store, enum gp_schema_table table, uint64_t batc
 // Of a group, in this database: another shipper may send the same batches to another database of the server.
 static void make_prefix(const store_t *store, char prefix[ID_SIZE], const gp_batch_t *batches)
 {
-    const char *database = gp_clickhouse_database(store->clickhouse);
+    const char *database = store->clickhouse->database;
     snprintf(prefix, ID_SIZE, "greenprof-%016" PRIx64,
              gp_hash_more(batches[0].id, gp_hash_bytes(database, strlen(database))));
 }
 
-static void make_id(const store_t *store, char id[ID_SIZE], const gp_batch_t *batches, const char *what, uint32_t day)
+// Send the chosen rows, if there are any, as one statement.
+static int store_insert(store_t *store, enum gp_schema_table table, const gp_rows_t *rows, uint32_t day, char *error)
 {
-    char prefix[ID_SIZE];
-    make_prefix(store, prefix, batches);
-    snprintf(id, ID_SIZE, "%.40s-%s-%" PRIu32, prefix, what, day);
+    char query[QUERY_SIZE], prefix[ID_SIZE], id[ID_SIZE];
+    size_t b = 0;
+    while (b < rows->count && rows->rows[b] == 0)
+        b++;
+    if (b == rows->count)
+        return 0;
+    make_query(store, table, query);
+    make_prefix(store, prefix, rows->batches);
+    snprintf(id, ID_SIZE, "%.40s-%s-%" PRIu32, prefix, gp_schema_tables[table].name, day);
+    gp_block_write(&store->block, table, rows);
+    if (store->block.error != 0) {
+        snprintf(error, GP_FLEET_ERROR_SIZE, "%s", strerror(ENOMEM));
+        return -ENOMEM;
+    }
+    return gp_clickhouse_insert(store->clickhouse, query, store->block.bytes, store->block.len, id, error);
 }
 
-// A table that must not have the same rows twice.
+// A table that must not have the same rows twice: a statement for each day.
 static int send_table(store_t *store, enum gp_schema_table table, const gp_batch_t *batches, size_t count, bool again,
                       char *error)
 {
-    selection_t selection;
-    int result = select_rows(&selection, count);
-    for (uint32_t day = 0; result == 0;) {
-        char id[ID_SIZE];
+    gp_rows_t rows;
+    int result = store_choose_none(&rows, batches, count);
+    for (uint32_t day = 0; result == 0 && (day = store_choose_day(&rows, table, day)) != UINT32_MAX;) {
         bool arrived = false;
         size_t b = 0;
-        day = select_day(&selection, table, batches, count, day);
-        if (day == UINT32_MAX)
-            break;
-        while (selection.rows[b] == 0)
+        while (rows.rows[b] == 0)
             b++;
         if (again)
             result = has_arrived(store, table, batches[b].id, day, &arrived, error);
-        make_id(store, id, batches, gp_schema_tables[table].name, day);
-        const gp_rows_t rows = {batches, selection.first, selection.rows, count, now_s()};
         if (result == 0 && !arrived)
-            result = insert(store, table, &rows, id, error);
+            result = store_insert(store, table, &rows, day, error);
     }
-    free(selection.first);
+    free(rows.first);
     return result;
 }
 
-// A table that may: one row of each chosen batch.
+// A table that may: all rows of the chosen batches. chosen: NULL = each.
 static int send_replaced(store_t *store, enum gp_schema_table table, const gp_batch_t *batches, size_t count,
                          const bool *chosen, char *error)
 {
-    char id[ID_SIZE];
-    selection_t selection;
-    int result = select_rows(&selection, count);
+    gp_rows_t rows;
+    int result = store_choose_none(&rows, batches, count);
     for (size_t b = 0; b < count && result == 0; b++)
-        selection.total += selection.rows[b] = chosen == NULL || chosen[b];
-    make_id(store, id, batches, gp_schema_tables[table].name, 0);
-    const gp_rows_t rows = {batches, selection.first, selection.rows, count, now_s()};
-    if (result == 0 && selection.total > 0)
-        result = insert(store, table, &rows, id, error);
-    free(selection.first);
+        rows.rows[b] = chosen == NULL || chosen[b] ? gp_rows_count(table, &batches[b]) : 0;
+    if (result == 0)
+        result = store_insert(store, table, &rows, 0, error);
+    free(rows.first);
     return result;
 }
 
@@ -235,25 +219,16 @@ static int choose_stacks(store_t *store, const gp_batch_t *batches, size_t count
 
 static int send_stacks(store_t *store, const gp_batch_t *batches, size_t count, char *error)
 {
-    char id[ID_SIZE];
     gp_arena_t arena = {0};
-    selection_t selection;
     gp_batch_t *chosen = calloc(count, sizeof(*chosen));
-    int result = select_rows(&selection, count);
+    int result = chosen != NULL ? choose_stacks(store, batches, count, chosen, &arena) : -ENOMEM;
     if (result == 0)
-        result = chosen != NULL ? choose_stacks(store, batches, count, chosen, &arena) : -ENOMEM;
-    for (size_t b = 0; b < count && result == 0; b++)
-        selection.total += selection.rows[b] = chosen[b].stack_count;
-    make_id(store, id, batches, "stacks", 0);
-    const gp_rows_t rows = {chosen, selection.first, selection.rows, count, now_s()};
-    if (result == 0 && selection.total > 0)
-        result = insert(store, GP_TABLE_STACKS, &rows, id, error);
+        result = send_replaced(store, GP_TABLE_STACKS, chosen, count, NULL, error);
     if (store->stacks.count > STACKS_KEPT_MAX)
         gp_known_clear(&store->stacks);
     for (size_t b = 0; b < count && result == 0; b++)
         for (size_t i = 0; i < chosen[b].stack_count && result == 0; i++)
             result = gp_known_put(&store->stacks, stack_key(&chosen[b], &chosen[b].stacks[i]), 1);
-    free(selection.first);
     free(chosen);
     gp_arena_free(&arena);
     return result;
@@ -275,7 +250,7 @@ static int store_send(void *destination, const gp_batch_t *batches, size_t count
     make_prefix(store, prefix, batches);
     if (result == 0 && again)
         result = gp_clickhouse_settle(store->clickhouse, prefix, error);
-    gp_clickhouse_choose(store->clickhouse, batches[0].id % gp_clickhouse_hosts(store->clickhouse));
+    store->clickhouse->at = batches[0].id % store->clickhouse->host_count;
     if (result == 0)
         result = send_stacks(store, batches, count, error);
     if (result == 0)
@@ -318,21 +293,16 @@ static int store_has_arrived(void *destination, uint64_t batch, bool *has_arrive
         gp_clickhouse_has_arrived(((store_t *)destination)->clickhouse, batch, has_arrived, error));
 }
 
-static uint64_t store_not_before_ns(const void *destination)
+static gp_http_t *store_http(const void *destination)
 {
-    return gp_clickhouse_not_before_ns(((const store_t *)destination)->clickhouse);
-}
-
-static uint64_t store_sent_bytes(void *destination)
-{
-    return gp_clickhouse_bytes(((store_t *)destination)->clickhouse);
+    return ((const store_t *)destination)->clickhouse->http;
 }
 
 static void describe_table(store_t *store, enum gp_schema_table table, const gp_batch_t *batch, FILE *out)
 {
     size_t first = 0, count = gp_rows_count(table, batch);
     const gp_rows_t rows = {batch, &first, &count, 1, now_s()};
-    gp_rows_write(&store->block, table, &rows);
+    gp_block_write(&store->block, table, &rows);
     fprintf(out, "  greenprof_%s: %zu rows, %zu bytes before compression\n   ", gp_schema_tables[table].name, count,
             store->block.len);
     for (const gp_schema_column_t *column = gp_schema_tables[table].columns; column->name != NULL; column++)
@@ -370,15 +340,11 @@ static void store_describe(void *destination, const gp_batch_t *batch, FILE *out
 }
 
 const gp_destination_kind_t gp_destination_clickhouse = {
-    .scheme = "clickhouse",
-    .takes = GP_TAKES_ROWS,
-    .asks = true,
     .open = store_open,
     .send = store_send,
     .arrived = store_arrived,
     .has_arrived = store_has_arrived,
-    .not_before_ns = store_not_before_ns,
-    .sent_bytes = store_sent_bytes,
+    .http = store_http,
     .describe = store_describe,
     .close = store_close,
 };

@@ -13,10 +13,10 @@
 #include "export/formats.h"
 #include "export/otlp_fields.h"
 #include "ship/send/batch_report.h"
-#include "ship/send/otlp_spans.h"
+#include "ship/send/destination.h"
+#include "ship/send/otlp/spans.h"
 #include "ship/send/post.h"
 #include "ship/send/resource.h"
-#include "ship/send/sends.h"
 
 enum { DEFAULT_PORT = 4318, SPANS_MAX = 5000, MESSAGE_MAX = 128 };
 
@@ -30,11 +30,10 @@ typedef struct otlp_http {
 } otlp_http_t;
 
 static const char *const names[] = {"signals", NULL};
-static const gp_measure_t measures[] = {GP_MEASURE_CPU, GP_MEASURE_WALL, GP_MEASURE_LATENCY, GP_MEASURE_DELAY};
 
-static uint64_t not_before_ns(const void *destination)
+static gp_http_t *otlp_http(const void *destination)
 {
-    return gp_http_not_before_ns(((const otlp_http_t *)destination)->post.http);
+    return ((const otlp_http_t *)destination)->post.http;
 }
 
 static void close_otlp(void *destination)
@@ -149,12 +148,6 @@ static int send_body(otlp_http_t *otlp, const char *url, const void *body, size_
     return result;
 }
 
-static int say(char *error, int result)
-{
-    snprintf(error, GP_FLEET_ERROR_SIZE, "%s", strerror(-result));
-    return result;
-}
-
 static int send_profile(otlp_http_t *otlp, const gp_report_t *report, char *error)
 {
     char *body = NULL;
@@ -163,28 +156,24 @@ static int send_profile(otlp_http_t *otlp, const gp_report_t *report, char *erro
     int result = stream != NULL ? gp_otlp_write(report, stream) : -ENOMEM;
     if (stream != NULL && fclose(stream) != 0 && result == 0)
         result = -ENOMEM;
-    result = result == 0 ? send_body(otlp, otlp->profiles, body, len, error) : say(error, result);
+    result = result == 0 ? send_body(otlp, otlp->profiles, body, len, error) : gp_post_fail(error, result);
     free(body);
     return result;
 }
 
 static int send_samples(otlp_http_t *otlp, const gp_batch_t *batch, const char *const *resource, char *error)
 {
-    for (size_t from = 0, to; from < batch->sample_count; from = to) {
-        to = gp_batch_part_end(batch, from);
-        for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++) {
-            if (!gp_post_is_due(&otlp->post))
-                continue;
-            gp_report_t *report = gp_batch_report(batch, from, to, measures[i], true, resource);
-            if (report == NULL && errno == 0)
-                continue;
-            int result = report != NULL ? send_profile(otlp, report, error) : say(error, -ENOMEM);
-            gp_batch_report_free(report);
-            if (result < 0)
-                return result;
-        }
+    int result = 0;
+    for (gp_batch_part_t part = {0}; result == 0 && gp_batch_next_part(batch, &part);) {
+        if (!gp_post_is_due(&otlp->post))
+            continue;
+        gp_report_t *report = gp_batch_report(batch, &part, true, resource);
+        if (report == NULL && errno == 0)
+            continue;
+        result = report != NULL ? send_profile(otlp, report, error) : gp_post_fail(error, -ENOMEM);
+        gp_batch_report_free(report);
     }
-    return 0;
+    return result;
 }
 
 static int send_spans(otlp_http_t *otlp, const gp_batch_t *batch, const char *const *resource, char *error)
@@ -196,7 +185,8 @@ static int send_spans(otlp_http_t *otlp, const gp_batch_t *batch, const char *co
         if (!gp_post_is_due(&otlp->post))
             continue;
         if (gp_otlp_spans(batch, from, to, resource, &data) > 0)
-            result = data.failed ? say(error, -ENOMEM) : send_body(otlp, otlp->traces, data.data, data.len, error);
+            result =
+                data.failed ? gp_post_fail(error, -ENOMEM) : send_body(otlp, otlp->traces, data.data, data.len, error);
         gp_text_free(&data);
     }
     return result;
@@ -209,7 +199,7 @@ static int send_batch(otlp_http_t *otlp, const gp_batch_t *batch, char *error)
     if (result == 0)
         result = gp_fleet_resource_make(&resource, batch->process);
     if (result < 0)
-        return say(error, result);
+        return gp_post_fail(error, result);
     if (otlp->wants_profiles)
         result = send_samples(otlp, batch, resource.pairs, error);
     if (result == 0 && otlp->wants_traces)
@@ -231,11 +221,6 @@ static int send_otlp(void *destination, const gp_batch_t *batches, size_t count,
     return result;
 }
 
-static uint64_t sent_bytes(void *destination)
-{
-    return gp_http_bytes(((otlp_http_t *)destination)->post.http);
-}
-
 static void describe(void *destination, const gp_batch_t *batch, FILE *out)
 {
     const otlp_http_t *otlp = destination;
@@ -255,10 +240,10 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
     gp_fleet_resource_free(&resource);
 }
 
-#define KIND(name)                                                                                                     \
-    {                                                                                                                  \
-        .scheme = name, .takes = GP_TAKES_ROWS, .open = open_otlp, .send = send_otlp, .sent_bytes = sent_bytes,        \
-        .describe = describe, .not_before_ns = not_before_ns, .close = close_otlp                                      \
-    }
-const gp_destination_kind_t gp_destination_otlp_http = KIND("otlp+http");
-const gp_destination_kind_t gp_destination_otlp_https = KIND("otlp+https");
+const gp_destination_kind_t gp_destination_otlp = {
+    .open = open_otlp,
+    .send = send_otlp,
+    .http = otlp_http,
+    .describe = describe,
+    .close = close_otlp,
+};

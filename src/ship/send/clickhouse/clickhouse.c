@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ship/send/clickhouse.h"
+#include "ship/send/clickhouse/clickhouse.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,25 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-    URL_MAX = 8192,
-    HOSTS_MAX = 64,
-    PORT = 8123,
-    PORT_TLS = 8443,
-    SETTLE_MS = 500,
-    SETTLE_LIMIT_MS = 60000,
-    POLL_MS = 200
-};
-
-struct gp_clickhouse {
-    gp_http_t *http;
-    char *hosts;                 // as in the URL, ',' made NUL
-    const char *host[HOSTS_MAX]; // "name" or "name:port"
-    size_t host_count, at;       // the one that answered last
-    unsigned port;
-    bool tls;
-    char *database, *cluster;
-};
+enum { URL_MAX = 8192, PORT = 8123, PORT_TLS = 8443, SETTLE_MS = 500, SETTLE_LIMIT_MS = 60000, POLL_MS = 200 };
 
 const char *const gp_clickhouse_option_names[] = {"cluster",   "tenant",   "tls",      "token_file", "ca_file",
                                                   "cert_file", "key_file", "insecure", "timeout",    NULL};
@@ -47,7 +29,7 @@ static int split_hosts(gp_clickhouse_t *clickhouse)
 {
     char *rest = clickhouse->hosts;
     for (char *host; (host = strsep(&rest, ",")) != NULL;)
-        if (host[0] != '\0' && clickhouse->host_count < HOSTS_MAX)
+        if (host[0] != '\0' && clickhouse->host_count < GP_CLICKHOUSE_HOSTS_MAX)
             clickhouse->host[clickhouse->host_count++] = host;
     return clickhouse->host_count > 0 ? 0 : -EINVAL;
 }
@@ -82,26 +64,6 @@ int gp_clickhouse_open(gp_clickhouse_t **out, const gp_fleet_url_t *url, char er
     return result;
 }
 
-const char *gp_clickhouse_database(const gp_clickhouse_t *clickhouse)
-{
-    return clickhouse->database;
-}
-
-const char *gp_clickhouse_cluster(const gp_clickhouse_t *clickhouse)
-{
-    return clickhouse->cluster;
-}
-
-size_t gp_clickhouse_hosts(const gp_clickhouse_t *clickhouse)
-{
-    return clickhouse->host_count;
-}
-
-void gp_clickhouse_choose(gp_clickhouse_t *clickhouse, size_t host)
-{
-    clickhouse->at = host % clickhouse->host_count;
-}
-
 static char *append(char *at, const char *end, const char *text)
 {
     int len = at == NULL ? -1 : snprintf(at, (size_t)(end - at), "%s", text);
@@ -114,9 +76,8 @@ static char *append_parameter(char *at, const char *end, const char *name, const
     return at == NULL ? NULL : gp_http_escape(at, end, value);
 }
 
-// http://host:port/?database=...&name=value...
-static int make_url(const gp_clickhouse_t *clickhouse, const gp_clickhouse_parameter_t *parameters, const char *query,
-                    char url[URL_MAX])
+// http://host:port/?database=..., and of a statement with a body its text and number. NULL = none.
+static int make_url(const gp_clickhouse_t *clickhouse, const char *query, const char *query_id, char url[URL_MAX])
 {
     const char *host = clickhouse->host[clickhouse->at], *end = &url[URL_MAX - 1]; // room for a NUL behind it
     const char *bracket = strrchr(host, ']'), *colon = strchr(bracket != NULL ? bracket : host, ':');
@@ -126,8 +87,8 @@ static int make_url(const gp_clickhouse_t *clickhouse, const gp_clickhouse_param
     char *at = append(url, end, clickhouse->tls ? "https://" : "http://");
     at = append(append(append(at, end, host), end, port), end, "/?database=");
     at = append(at, end, clickhouse->database);
-    for (; parameters != NULL && parameters->name != NULL; parameters++)
-        at = append_parameter(at, end, parameters->name, parameters->value);
+    if (query_id != NULL)
+        at = append_parameter(at, end, "query_id", query_id);
     if (query != NULL)
         at = append_parameter(at, end, "query", query);
     return at != NULL ? 0 : -E2BIG;
@@ -157,16 +118,16 @@ static int result_of(const gp_http_answer_t *answer)
     return gp_http_result(answer->status);
 }
 
-static int exchange(gp_clickhouse_t *clickhouse, const gp_http_request_t *request, char *error)
+// Exchange with the chosen server, no other.
+static int clickhouse_exchange(gp_clickhouse_t *clickhouse, const gp_http_request_t *request, gp_http_answer_t *answer,
+                               char *error)
 {
-    gp_http_answer_t answer;
-    int result = gp_http_send(clickhouse->http, request, &answer, error);
-    if (result == 0) {
-        result = result_of(&answer);
-        if (result < 0)
-            say_words(&answer, error);
-    }
-    gp_http_answer_free(&answer);
+    int result = gp_http_send(clickhouse->http, request, answer, error);
+    if (result < 0)
+        return result;
+    result = result_of(answer);
+    if (result < 0)
+        say_words(answer, error);
     return result;
 }
 
@@ -175,54 +136,36 @@ static void go_on(gp_clickhouse_t *clickhouse)
     clickhouse->at = (clickhouse->at + 1) % clickhouse->host_count;
 }
 
-// Ask the chosen server, no other.
-static int ask_here(gp_clickhouse_t *clickhouse, const char *query, const gp_clickhouse_parameter_t *parameters,
-                    int (*take)(void *context, const void *bytes, size_t len), void *context, char *error)
+static int ask_here(gp_clickhouse_t *clickhouse, const char *query, size_t most, gp_http_answer_t *answer, char *error)
 {
     char url[URL_MAX];
-    if (make_url(clickhouse, parameters, NULL, url) < 0)
-        return say(error, -E2BIG, "the question's settings are too long");
-    gp_http_request_t request = {
-        .url = url, .body = query, .body_len = strlen(query), .take = take, .context = context};
-    return exchange(clickhouse, &request, error);
+    *answer = (gp_http_answer_t){0};
+    if (make_url(clickhouse, NULL, NULL, url) < 0)
+        return say(error, -E2BIG, "the store's name is too long");
+    gp_http_request_t request = {.url = url, .body = query, .body_len = strlen(query), .answer_max = most};
+    return clickhouse_exchange(clickhouse, &request, answer, error);
 }
 
-int gp_clickhouse_ask(gp_clickhouse_t *clickhouse, const char *query, const gp_clickhouse_parameter_t *parameters,
-                      int (*take)(void *context, const void *bytes, size_t len), void *context,
+int gp_clickhouse_ask(gp_clickhouse_t *clickhouse, const char *query, size_t most, gp_http_answer_t *answer,
                       char error[GP_FLEET_ERROR_SIZE])
 {
-    int result = -ECONNREFUSED;
-    for (size_t i = 0; i < clickhouse->host_count && result == -ECONNREFUSED; i++) {
-        result = ask_here(clickhouse, query, parameters, take, context, error);
-        if (result == -ECONNREFUSED)
-            go_on(clickhouse);
+    int result = ask_here(clickhouse, query, most, answer, error);
+    for (size_t i = 1; i < clickhouse->host_count && result == -ECONNREFUSED; i++) {
+        go_on(clickhouse);
+        gp_http_answer_free(answer);
+        result = ask_here(clickhouse, query, most, answer, error);
     }
     return result;
-}
-
-typedef struct text_space {
-    char *at;
-    size_t left; // without the NUL
-} text_space_t;
-
-static int take_text(void *context, const void *bytes, size_t len)
-{
-    text_space_t *space = context;
-    size_t kept = len < space->left ? len : space->left;
-    memcpy(space->at, bytes, kept);
-    space->at += kept;
-    space->left -= kept;
-    *space->at = '\0';
-    return 0;
 }
 
 int gp_clickhouse_ask_text(gp_clickhouse_t *clickhouse, const char *query, char *text, size_t size,
                            char error[GP_FLEET_ERROR_SIZE])
 {
-    text_space_t space = {.at = text, .left = size - 1};
-    text[0] = '\0';
-    int result = gp_clickhouse_ask(clickhouse, query, NULL, take_text, &space, error);
-    text[strcspn(text, "\n")] = '\0';
+    gp_http_answer_t answer;
+    int result = gp_clickhouse_ask(clickhouse, query, 0, &answer, error);
+    const char *given = result == 0 && answer.text != NULL ? answer.text : "";
+    snprintf(text, size, "%.*s", (int)strcspn(given, "\n"), given);
+    gp_http_answer_free(&answer);
     return result;
 }
 
@@ -238,10 +181,10 @@ static int count_running(gp_clickhouse_t *clickhouse, const char *query, unsigne
     int result = 0;
     *running = 0;
     for (size_t i = 0; i < clickhouse->host_count && result == 0; i++) {
-        char text[32] = "";
-        text_space_t space = {.at = text, .left = sizeof(text) - 1};
-        result = ask_here(clickhouse, query, NULL, take_text, &space, error);
-        *running += strtoul(text, NULL, 10);
+        gp_http_answer_t answer;
+        result = ask_here(clickhouse, query, 0, &answer, error);
+        *running += result == 0 && answer.text != NULL ? strtoul(answer.text, NULL, 10) : 0;
+        gp_http_answer_free(&answer);
         go_on(clickhouse);
     }
     return result == -EACCES ? result : result < 0 ? -EAGAIN : 0;
@@ -285,23 +228,19 @@ int gp_clickhouse_settle_all(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ER
     return result < 0 ? result : say(error, -EAGAIN, "an earlier attempt still runs in the store");
 }
 
-uint64_t gp_clickhouse_not_before_ns(const gp_clickhouse_t *clickhouse)
-{
-    return gp_http_not_before_ns(clickhouse->http);
-}
-
 int gp_clickhouse_insert(gp_clickhouse_t *clickhouse, const char *query, const void *body, size_t body_len,
                          const char *query_id, char error[GP_FLEET_ERROR_SIZE])
 {
-    const gp_clickhouse_parameter_t parameters[] = {{"query_id", query_id}, {0}};
     int result = -ECONNREFUSED;
     for (size_t i = 0; i < clickhouse->host_count && result == -ECONNREFUSED; i++) {
         char url[URL_MAX];
-        if (make_url(clickhouse, parameters, query, url) < 0)
+        gp_http_answer_t answer;
+        if (make_url(clickhouse, query, query_id, url) < 0)
             return say(error, -E2BIG, "the statement is too long");
         gp_http_request_t request = {
             .url = url, .body = body, .body_len = body_len, .gzip = true, .wait_for_continue = true};
-        result = exchange(clickhouse, &request, error);
+        result = clickhouse_exchange(clickhouse, &request, &answer, error);
+        gp_http_answer_free(&answer);
         if (result == -ECONNREFUSED)
             go_on(clickhouse);
     }
@@ -323,11 +262,6 @@ char *gp_clickhouse_quote(char *at, const char *end, const char *text)
     *at++ = '\'';
     *at = '\0';
     return at;
-}
-
-uint64_t gp_clickhouse_bytes(const gp_clickhouse_t *clickhouse)
-{
-    return gp_http_bytes(clickhouse->http);
 }
 
 void gp_clickhouse_close(gp_clickhouse_t *clickhouse)

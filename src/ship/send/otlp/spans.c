@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ship/send/otlp_spans.h"
+#include "ship/send/otlp/spans.h"
 
 #include <string.h>
 
@@ -75,7 +75,7 @@ static void put_span(gp_text_t *scope, const gp_row_span_t *row, bool failed)
     gp_pb_fixed64(&span, SPAN_START_UNIX_NANO, row->start_ns);
     gp_pb_fixed64(&span, SPAN_END_UNIX_NANO, row->end_ns);
     gp_otlp_put_text(&span, SPAN_ATTRIBUTES, "greenprof.kind", gp_span_kind_text(row->kind));
-    if (row->has_times)
+    if (!(row->flags & GP_STORED_NO_TIMES))
         put_times(&span, &row->times);
     for (size_t i = 0; i < row->info_count; i++)
         gp_otlp_put_text(&span, SPAN_ATTRIBUTES, row->info[i].key, row->info[i].value);
@@ -97,7 +97,7 @@ static size_t put_scope(const gp_batch_t *batch, size_t from, size_t to, gp_text
     gp_text_free(&inner);
     for (size_t i = from; i < to; i++) {
         const gp_row_span_t *span = &batch->spans[i];
-        if (span->is_open || span->id == 0 || memcmp(span->trace, no_trace, sizeof(no_trace)) == 0)
+        if (span->flags & GP_STORED_OPEN || span->id == 0 || memcmp(span->trace, no_trace, sizeof(no_trace)) == 0)
             continue;
         put_span(scope, span, has_failed(batch, span, &request));
         count++;

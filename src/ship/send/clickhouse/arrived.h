@@ -2,7 +2,7 @@
 // What a ClickHouse has of a process: for a shipper that has lost its journal.
 #pragma once
 
-#include "ship/send/clickhouse.h"
+#include "ship/send/clickhouse/clickhouse.h"
 #include "ship/send/destination.h"
 
 // Returns 0, or as gp_clickhouse_ask(), and what is wrong.

@@ -10,11 +10,19 @@
 
 #include "ship/send/http.h"
 
-typedef struct gp_clickhouse gp_clickhouse_t;
+enum { GP_CLICKHOUSE_HOSTS_MAX = 64 };
 
-typedef struct gp_clickhouse_parameter { // of a request's URL: settings, query_id
-    const char *name, *value;
-} gp_clickhouse_parameter_t;
+typedef struct gp_clickhouse {
+    gp_http_t *http;
+    char *database, *cluster; // cluster: "" = none
+    // The servers that the URL names, "name" or "name:port". Questions and rows go to that at `at`; where that is away,
+    // to the next.
+    const char *host[GP_CLICKHOUSE_HOSTS_MAX];
+    size_t host_count, at;
+    char *hosts; // as in the URL, ',' made NUL
+    unsigned port;
+    bool tls;
+} gp_clickhouse_t;
 
 // Options of an URL that are about the connection, ended by NULL: what `ask` adds are filters of its own.
 extern const char *const gp_clickhouse_option_names[];
@@ -22,19 +30,10 @@ extern const char *const gp_clickhouse_option_names[];
 // Connect on the first question only. Returns 0 or -EINVAL, -ENOMEM and what is wrong.
 int gp_clickhouse_open(gp_clickhouse_t **clickhouse, const gp_fleet_url_t *url, char error[GP_FLEET_ERROR_SIZE]);
 
-// The database; the cluster, "" for none.
-const char *gp_clickhouse_database(const gp_clickhouse_t *clickhouse);
-const char *gp_clickhouse_cluster(const gp_clickhouse_t *clickhouse);
-
-// Servers that the URL names; questions and rows go to the chosen one. Where that is away, questions go to the next.
-size_t gp_clickhouse_hosts(const gp_clickhouse_t *clickhouse);
-void gp_clickhouse_choose(gp_clickhouse_t *clickhouse, size_t host);
-
-// Ask a question (with its FORMAT); the answer goes to `take` as it comes.
-//   parameters: ended by one without a name; NULL = none.
-// Returns 0, take's error, or as gp_http_send() and gp_http_result() say, and ClickHouse's words in `error`.
-int gp_clickhouse_ask(gp_clickhouse_t *clickhouse, const char *query, const gp_clickhouse_parameter_t *parameters,
-                      int (*take)(void *context, const void *bytes, size_t len), void *context,
+// Ask a question (with its FORMAT). `answer` is the caller's to free, also after a failure.
+//   most: bytes of an answer, 0 = 64 KiB; where there are more: -EMSGSIZE.
+// Returns 0, or as gp_http_send() and gp_http_result() say, and ClickHouse's words in `error`.
+int gp_clickhouse_ask(gp_clickhouse_t *clickhouse, const char *query, size_t most, gp_http_answer_t *answer,
                       char error[GP_FLEET_ERROR_SIZE]);
 
 // Ask for a few texts: one row, TabSeparated, as it came, at most size - 1 bytes.
@@ -48,9 +47,6 @@ int gp_clickhouse_settle(gp_clickhouse_t *clickhouse, const char *query_id_prefi
 // The same for all statements of shippers that run now: of those that begin later, none is waited for.
 int gp_clickhouse_settle_all(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE]);
 
-// Until when the server has asked to be left alone (Retry-After), CLOCK_MONOTONIC; 0 = it has not.
-uint64_t gp_clickhouse_not_before_ns(const gp_clickhouse_t *clickhouse);
-
 // Put rows into a table of the chosen server, or, where nothing listens there, of the next.
 //   query: "INSERT INTO ... FORMAT Native"; body: one block; query_id: unique among what may run.
 // The body is sent only when the server has begun to carry the statement out, so that none waits in a queue.
@@ -59,7 +55,5 @@ int gp_clickhouse_insert(gp_clickhouse_t *clickhouse, const char *query, const v
 
 // A text between quotes, what is special escaped, for a query. Returns where the NUL is, or NULL when it does not fit.
 char *gp_clickhouse_quote(char *at, const char *end, const char *text);
-
-uint64_t gp_clickhouse_bytes(const gp_clickhouse_t *clickhouse);
 
 void gp_clickhouse_close(gp_clickhouse_t *clickhouse); // NULL is allowed

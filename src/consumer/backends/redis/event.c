@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "consumer/redis_event.h"
+#include "consumer/backends/redis/event.h"
 
 #include <stdio.h>
 #include <string.h>

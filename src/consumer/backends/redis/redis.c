@@ -2,30 +2,32 @@
 // redis:// and redis+sentinel:// - the schema of OSProfiler's Redis driver: a list a trace, two events a span. Those of
 // a span are pushed by one command: a list of a single event makes `osprofiler trace list` fail.
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "consumer/backends.h"
-#include "consumer/redis_event.h"
-#include "consumer/redis_link.h"
-#include "consumer/redis_url.h"
+#include "consumer/backends/redis/event.h"
+#include "consumer/backends/redis/link.h"
+#include "consumer/backends/redis/url.h"
 
 typedef struct redis_state {
     gp_redis_url_t url;
     gp_redis_link_t link;
     size_t sentinel; // that is asked first
-    gp_bytes_t request, event;
+    gp_bytes_t request, event[2];
     bool is_one_by_one; // a span was refused: the next one goes alone
 } redis_state_t;
 
-static int open_any(const char *url, void **state, bool is_sentinel)
+static const gp_backend_host_t *redis_host;
+
+static int open_redis(const char *url, void **state)
 {
     redis_state_t *redis = calloc(1, sizeof(*redis));
     if (redis == NULL)
         return -ENOMEM;
-    redis->link.fd = -1;
-    int error = gp_redis_url(&redis->url, url, is_sentinel);
+    redis->link.host = redis_host;
+    int error = gp_redis_url(&redis->url, url, strncmp(url, "redis:", 6) != 0);
     if (error != 0)
         free(redis);
     else
@@ -33,29 +35,12 @@ static int open_any(const char *url, void **state, bool is_sentinel)
     return error;
 }
 
-static int open_redis(const char *url, void **state)
-{
-    return open_any(url, state, false);
-}
-
-static int open_sentinel(const char *url, void **state)
-{
-    return open_any(url, state, true);
-}
-
 // --- a connection to the server that takes writes
-
-static void put_words(gp_bytes_t *request, const char *const *words, size_t count)
-{
-    gp_redis_command(request, count);
-    for (size_t i = 0; i < count; i++)
-        gp_redis_word(request, words[i], strlen(words[i]));
-}
 
 static bool is_ok(void *context, const gp_redis_reply_t *reply)
 {
     (void)context;
-    return reply->type == '+';
+    return reply->type == REDIS_REPLY_STATUS;
 }
 
 static int introduce(redis_state_t *redis, uint64_t deadline)
@@ -64,11 +49,10 @@ static int introduce(redis_state_t *redis, uint64_t deadline)
     size_t count = 0;
     gp_bytes_clear(&redis->request);
     if (url->password != NULL && ++count)
-        put_words(&redis->request,
-                  (const char *[]){"AUTH", url->user != NULL ? url->user : url->password, url->password},
-                  url->user != NULL ? 3 : 2);
+        gp_redis_command(&redis->request, url->user != NULL ? 3 : 2,
+                         (const char *[]){"AUTH", url->user != NULL ? url->user : url->password, url->password}, NULL);
     if (url->db != NULL && ++count)
-        put_words(&redis->request, (const char *[]){"SELECT", url->db}, 2);
+        gp_redis_command(&redis->request, 2, (const char *[]){"SELECT", url->db}, NULL);
     int error = count > 0 ? gp_redis_exchange(&redis->link, &redis->request, count, deadline, is_ok, NULL) : 0;
     return error == -ECONNABORTED ? -EACCES : error;
 }
@@ -86,10 +70,11 @@ static int ask(redis_state_t *redis, const gp_redis_place_t *sentinel, gp_redis_
     if (error != 0)
         return error;
     gp_bytes_clear(&redis->request);
-    put_words(&redis->request, (const char *[]){"SENTINEL", "get-master-addr-by-name", redis->url.master}, 3);
+    gp_redis_command(&redis->request, 3, (const char *[]){"SENTINEL", "get-master-addr-by-name", redis->url.master},
+                     NULL);
     error = gp_redis_exchange(&redis->link, &redis->request, 1, deadline, keep_reply, reply);
     gp_redis_disconnect(&redis->link);
-    return error != 0 ? error : reply->type == '*' ? 0 : -EHOSTUNREACH;
+    return error != 0 ? error : reply->type == REDIS_REPLY_ARRAY ? 0 : -EHOSTUNREACH;
 }
 
 static int connect_to_master(redis_state_t *redis)
@@ -100,7 +85,7 @@ static int connect_to_master(redis_state_t *redis)
         uint64_t deadline = gp_redis_now() + redis->url.timeout_ns;
         error = ask(redis, &redis->url.places[redis->sentinel], &reply, deadline);
         if (error == 0)
-            return gp_redis_connect(&redis->link, reply.text, reply.second, deadline);
+            return gp_redis_connect(&redis->link, reply.texts[0], reply.texts[1], deadline);
         redis->sentinel = (redis->sentinel + 1) % redis->url.place_count;
     }
     return error;
@@ -137,13 +122,14 @@ static size_t replies_of(const redis_state_t *redis, const prof_span_record_t *s
 
 static int error_of(const gp_redis_reply_t *reply)
 {
-    if (reply->type != '-')
+    if (reply->type != REDIS_REPLY_ERROR)
         return -EPROTO;
-    return strncmp(reply->text, "WRONGTYPE", 9) == 0 ? -EBADMSG // some other program's key: no fault of the server's
-           : strncmp(reply->text, "NOAUTH", 6) == 0 || strncmp(reply->text, "NOPERM", 6) == 0 ? -EACCES
-           : strncmp(reply->text, "OOM", 3) == 0                                              ? -ENOSPC
-           : strncmp(reply->text, "READONLY", 8) == 0                                         ? -EROFS
-                                                                                              : -EREMOTEIO;
+    const char *text = reply->texts[0];
+    return strncmp(text, "WRONGTYPE", 9) == 0 ? -EBADMSG // some other program's key: no fault of the server's
+           : strncmp(text, "NOAUTH", 6) == 0 || strncmp(text, "NOPERM", 6) == 0 ? -EACCES
+           : strncmp(text, "OOM", 3) == 0                                       ? -ENOSPC
+           : strncmp(text, "READONLY", 8) == 0                                  ? -EROFS
+                                                                                : -EREMOTEIO;
 }
 
 // The first reply of a span is the length of the list, which has two events more now.
@@ -151,8 +137,9 @@ static bool take_reply(void *context, const gp_redis_reply_t *reply)
 {
     progress_t *progress = context;
     const prof_span_record_t *span = &progress->spans[progress->taken];
-    bool is_pushed = reply->type == ':' && reply->number >= 2;
-    bool is_good = progress->replies == 0 ? is_pushed : reply->type == ':' || reply->type == '+';
+    bool is_pushed = reply->type == REDIS_REPLY_INTEGER && reply->number >= 2;
+    bool is_good =
+        progress->replies == 0 ? is_pushed : reply->type == REDIS_REPLY_INTEGER || reply->type == REDIS_REPLY_STATUS;
     if (!is_good) {
         progress->error = error_of(reply);
         return false;
@@ -164,55 +151,44 @@ static bool take_reply(void *context, const gp_redis_reply_t *reply)
     return true;
 }
 
-static void put_key(gp_bytes_t *request, const char *space, const prof_span_record_t *span)
+enum { REDIS_KEY_SIZE = 64 };
+
+static void redis_key(char key[REDIS_KEY_SIZE], const char *space, const prof_span_record_t *span)
 {
-    char uuid[PROF_TRACE_UUID_SIZE], key[64] = "";
-    prof_trace_to_uuid(&span->trace, uuid);
-    strcat(strcpy(key, space), uuid);
-    gp_redis_word(request, key, strlen(key));
+    prof_trace_to_uuid(&span->trace, stpcpy(key, space));
 }
 
-static void put_event(redis_state_t *redis, const prof_span_record_t *span, bool is_stop)
+static void put_expiry(redis_state_t *redis, const char *key)
 {
-    gp_bytes_clear(&redis->event);
-    gp_redis_event(&redis->event, span, is_stop);
-    redis->request.is_short |= redis->event.is_short;
-    gp_redis_word(&redis->request, redis->event.data, redis->event.len);
-}
-
-static void put_expiry(redis_state_t *redis, const char *space, const prof_span_record_t *span)
-{
-    gp_bytes_t seconds = {0};
+    char seconds[32];
     if (redis->url.ttl_s == 0)
         return;
-    gp_bytes_number(&seconds, redis->url.ttl_s);
-    gp_redis_command(&redis->request, 3);
-    gp_redis_word(&redis->request, "EXPIRE", 6);
-    put_key(&redis->request, space, span);
-    gp_redis_word(&redis->request, seconds.data, seconds.len);
-    redis->request.is_short |= seconds.is_short;
-    gp_bytes_free(&seconds);
+    snprintf(seconds, sizeof(seconds), "%llu", (unsigned long long)redis->url.ttl_s);
+    gp_redis_command(&redis->request, 3, (const char *[]){"EXPIRE", key, seconds}, NULL);
 }
 
 static void put_span(redis_state_t *redis, const prof_span_record_t *span)
 {
-    static const char events[] = "osprofiler_opt:", errors[] = "osprofiler_error:";
-    gp_redis_command(&redis->request, 4);
-    gp_redis_word(&redis->request, "LPUSH", 5);
-    put_key(&redis->request, events, span);
-    put_event(redis, span, false);
-    put_event(redis, span, true);
-    put_expiry(redis, events, span);
+    gp_bytes_t *start = &redis->event[0], *stop = &redis->event[1];
+    char key[REDIS_KEY_SIZE];
+    gp_bytes_clear(start);
+    gp_bytes_clear(stop);
+    gp_redis_event(start, span, false);
+    gp_redis_event(stop, span, true);
+    redis_key(key, "osprofiler_opt:", span);
+    gp_redis_command(&redis->request, 4, (const char *[]){"LPUSH", key, start->data, stop->data},
+                     (const size_t[]){5, strlen(key), start->len, stop->len});
+    put_expiry(redis, key);
+    redis->request.is_short |= start->is_short || stop->is_short;
     if (!is_failed(span))
         return;
-    gp_redis_command(&redis->request, 3);
-    gp_redis_word(&redis->request, "SET", 3);
-    put_key(&redis->request, errors, span);
-    gp_bytes_clear(&redis->event);
-    gp_redis_error_mark(&redis->event, span);
-    redis->request.is_short |= redis->event.is_short;
-    gp_redis_word(&redis->request, redis->event.data, redis->event.len);
-    put_expiry(redis, errors, span);
+    gp_bytes_clear(start);
+    gp_redis_error_mark(start, span);
+    redis_key(key, "osprofiler_error:", span);
+    gp_redis_command(&redis->request, 3, (const char *[]){"SET", key, start->data},
+                     (const size_t[]){3, strlen(key), start->len});
+    put_expiry(redis, key);
+    redis->request.is_short |= start->is_short;
 }
 
 static int send_all(redis_state_t *redis, const prof_span_record_t *spans, size_t count)
@@ -248,31 +224,29 @@ static void close_redis(void *state)
     redis_state_t *redis = state;
     gp_redis_disconnect(&redis->link);
     gp_bytes_free(&redis->request);
-    gp_bytes_free(&redis->event);
+    gp_bytes_free(&redis->event[0]);
+    gp_bytes_free(&redis->event[1]);
     free(redis);
 }
 
 static void abandon_redis(void *state)
 {
-    gp_redis_disconnect(&((redis_state_t *)state)->link);
+    gp_redis_abandon(&((redis_state_t *)state)->link);
 }
 
-const prof_consumer_t gp_consumer_redis = {
-    .size = sizeof(gp_consumer_redis),
-    .version = PROF_CONSUMER_VERSION,
-    .scheme = "redis",
-    .open = open_redis,
-    .send = send_redis,
-    .close = close_redis,
-    .abandon = abandon_redis,
-};
+PROF_API prof_backend_plugin_t prof_backend_plugin;
 
-const prof_consumer_t gp_consumer_sentinel = {
-    .size = sizeof(gp_consumer_sentinel),
-    .version = PROF_CONSUMER_VERSION,
-    .scheme = "redis+sentinel",
-    .open = open_sentinel,
-    .send = send_redis,
-    .close = close_redis,
-    .abandon = abandon_redis,
-};
+const prof_consumer_t *prof_backend_plugin(const gp_backend_host_t *host)
+{
+    static const prof_consumer_t backend = {
+        .size = sizeof(backend),
+        .version = PROF_CONSUMER_VERSION,
+        .scheme = "redis",
+        .open = open_redis,
+        .send = send_redis,
+        .close = close_redis,
+        .abandon = abandon_redis,
+    };
+    redis_host = host;
+    return host->size == sizeof(*host) ? &backend : NULL;
+}
