@@ -44,11 +44,11 @@ install(FILES ${PROJECT_BINARY_DIR}/greenprof.pc ${PROJECT_BINARY_DIR}/greenprof
 
 if(NOT GREENPROF_WHEEL_LACKS)
   get_property(parts GLOBAL PROPERTY GREENPROF_WHEEL_PARTS)
-  add_custom_target(greenprof-wheel DEPENDS ${parts} greenprof-core greenprof-otel greenprof-python)
+  add_custom_target(greenprof-wheel DEPENDS ${parts} greenprof-core greenprof-otel ${backends} greenprof-python)
   foreach(name greenprof greenprof-ship)
     install(FILES $<TARGET_FILE:wheel-${name}> DESTINATION greenprof/lib COMPONENT wheel EXCLUDE_FROM_ALL)
   endforeach()
-  foreach(name greenprof-core greenprof-otel)
+  foreach(name greenprof-core greenprof-otel ${backends})
     install(FILES $<TARGET_FILE:${name}> RENAME $<TARGET_SONAME_FILE_NAME:${name}> DESTINATION greenprof/lib COMPONENT wheel EXCLUDE_FROM_ALL)
   endforeach()
   install(PROGRAMS $<TARGET_FILE:wheel-greenprof-command> DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL)

@@ -19,7 +19,7 @@ import pack
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CORE, LIBRARY = "greenprof/lib/libgreenprof-core.so.0", "greenprof/lib/libgreenprof.so.0"
 COMMAND, EXTENSION = "bin/greenprof", "greenprof/_greenprof.so"
-BINARIES = [COMMAND, EXTENSION, CORE, LIBRARY, "greenprof/lib/libgreenprof-otel.so.0", "greenprof/lib/libgreenprof-ship.so.0"]
+BINARIES = [COMMAND, EXTENSION, CORE, LIBRARY, *(f"greenprof/lib/libgreenprof-{name}.so.0" for name in ("otel", "ship", "redis"))]
 PARTS = BINARIES + ["greenprof/__init__.py", "greenprof/__main__.py"]
 
 
@@ -199,7 +199,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     """The package and the command as they are in the build folder."""
     build = _build_folder(config_settings)
-    _make(build, "greenprof-command", "greenprof-python", "greenprof-ship")
+    _make(build, "greenprof-command", "greenprof-python", "greenprof-ship", "greenprof-redis")
     command = os.path.join(build, "tools", "greenprof", "greenprof").replace("'", "'\\''")
     return _pack(wheel_directory, "any", {
         "greenprof-build.pth": (os.path.join(build, "src", "python") + "\n", False),
