@@ -35,7 +35,7 @@ typedef struct look { // what was seen of one coroutine
 } look_t;
 
 static gp_sample_buffer_t walk; // guarded by the drain lock
-static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 2];
+static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE];
 
 static int walk_language(gp_thread_t *thread, unsigned *flags)
 {

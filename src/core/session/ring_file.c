@@ -26,65 +26,6 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
-#define SAME(theirs, ours, field)                                                                                      \
-    _Static_assert(offsetof(theirs, field) == offsetof(ours, field) &&                                                 \
-                       sizeof(((theirs *)0)->field) == sizeof(((ours *)0)->field),                                     \
-                   "as in the ring file")
-SAME(gp_ring_file_record_t, gp_ring_header_t, committed);
-SAME(gp_ring_file_record_t, gp_ring_header_t, bytes);
-SAME(gp_ring_file_owner_t, gp_ring_owner_t, tail);
-SAME(gp_ring_file_owner_t, gp_ring_owner_t, since);
-SAME(gp_ring_file_owner_t, gp_ring_owner_t, root_id);
-SAME(gp_ring_file_owner_t, gp_ring_owner_t, index);
-SAME(gp_ring_file_owner_t, gp_ring_owner_t, tids);
-_Static_assert(sizeof(gp_ring_file_owner_t) == sizeof(gp_ring_owner_t), "as in the ring file");
-SAME(gp_ring_file_sample_t, gp_sample_t, ticks);
-SAME(gp_ring_file_sample_t, gp_sample_t, weight_ns);
-SAME(gp_ring_file_sample_t, gp_sample_t, off_ns);
-SAME(gp_ring_file_sample_t, gp_sample_t, coro_id);
-SAME(gp_ring_file_sample_t, gp_sample_t, trace);
-SAME(gp_ring_file_sample_t, gp_sample_t, flags);
-SAME(gp_ring_file_sample_t, gp_sample_t, depth);
-_Static_assert(offsetof(gp_ring_file_sample_t, frames) == offsetof(gp_sample_t, frames), "as in the ring file");
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, coro_id);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, trace);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, start);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, left);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, end);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, slice_ticks);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, off_ns);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, blocked_ns);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, settled);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, ready);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, waker);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, thread);
-SAME(gp_ring_file_activity_t, gp_activity_mark_t, is_open);
-SAME(gp_ring_file_span_t, gp_span_mark_t, coro_id);
-SAME(gp_ring_file_span_t, gp_span_mark_t, end_coro_id);
-SAME(gp_ring_file_span_t, gp_span_mark_t, id);
-SAME(gp_ring_file_span_t, gp_span_mark_t, parent_id);
-SAME(gp_ring_file_span_t, gp_span_mark_t, trace);
-SAME(gp_ring_file_span_t, gp_span_mark_t, start);
-SAME(gp_ring_file_span_t, gp_span_mark_t, end);
-SAME(gp_ring_file_span_t, gp_span_mark_t, times);
-SAME(gp_ring_file_span_t, gp_span_mark_t, thread);
-SAME(gp_ring_file_span_t, gp_span_mark_t, kind);
-SAME(gp_ring_file_span_t, gp_span_mark_t, flags);
-SAME(gp_ring_file_span_t, gp_span_mark_t, name_len);
-SAME(gp_ring_file_span_t, gp_span_mark_t, fields_len);
-SAME(gp_ring_file_span_t, gp_span_mark_t, field_count);
-_Static_assert(offsetof(gp_ring_file_span_t, text) == offsetof(gp_span_mark_t, text), "as in the ring file");
-_Static_assert((int)GP_RING_FILE_PAD == (int)GP_RING_PAD && (int)GP_RING_FILE_SAMPLE == (int)GP_RING_SAMPLE &&
-                   (int)GP_RING_FILE_WAIT == (int)GP_RING_WAIT && (int)GP_RING_FILE_ACTIVITY == (int)GP_RING_ACTIVITY &&
-                   (int)GP_RING_FILE_SPAN == (int)GP_RING_SPAN,
-               "as in the ring file");
-_Static_assert((int)GP_RING_FILE_TRUNCATED == (int)GP_UNWIND_TRUNCATED &&
-                   (int)GP_RING_FILE_INCOMPLETE == (int)GP_UNWIND_INCOMPLETE &&
-                   (int)GP_RING_FILE_SWITCHING == (int)GP_SAMPLE_SWITCHING &&
-                   (int)GP_RING_FILE_BLIND == (int)GP_SAMPLE_BLIND &&
-                   (int)GP_RING_FILE_NOT_STARTED == (int)GP_SAMPLE_NOT_STARTED &&
-                   (int)GP_RING_FILE_HELD_BACK == (int)GP_SAMPLE_HELD_BACK,
-               "as in the ring file");
 _Static_assert(sizeof(gp_ring_file_t) % 4096 == 0 && sizeof(gp_ring_file_header_t) <= 4096, "slots are whole pages");
 
 #define STORES_AT  (sizeof(gp_ring_file_t) + (size_t)GP_RING_FILE_SLOTS * GP_RING_SLOT_BYTES)

@@ -171,7 +171,7 @@ static uint64_t earliest; // ticks
 
 static void note_start(const gp_span_mark_t *mark)
 {
-    earliest = mark->start < earliest ? mark->start : earliest;
+    earliest = mark->span.start < earliest ? mark->span.start : earliest;
 }
 
 // The next part. A request that is open is in it as a whole: it speaks of times from its beginning on.

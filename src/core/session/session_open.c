@@ -51,19 +51,20 @@ static uint64_t step_of(uint64_t age)
     return exponent * 4 + (age >> (exponent - 2) & 3);
 }
 
-static bool is_due(const gp_span_mark_t *mark)
+static bool is_due(const gp_span_t *span)
 {
-    uint64_t age = looks > mark->start ? looks - mark->start : 0;
-    uint64_t age_then = looked > mark->start ? looked - mark->start : 0;
+    uint64_t age = looks > span->start ? looks - span->start : 0;
+    uint64_t age_then = looked > span->start ? looked - span->start : 0;
     return age >= least && (age_then < least || step_of(age) != step_of(age_then));
 }
 
 static void want_coros(const gp_span_mark_t *mark)
 {
-    bool lasts = looks > mark->start && looks - mark->start >= gp_ticks_from_ns(LASTING_NS);
-    if (!lasts || (mark->trace[0] | mark->trace[1]) == 0 || !is_due(mark))
+    const gp_span_t *span = &mark->span;
+    bool lasts = looks > span->start && looks - span->start >= gp_ticks_from_ns(LASTING_NS);
+    if (!lasts || (span->trace[0] | span->trace[1]) == 0 || !is_due(span))
         return;
-    uint32_t number = number_of(mark->trace);
+    uint32_t number = number_of(span->trace);
     wanted[number / 64] |= UINT64_C(1) << (number % 64);
     any_wanted = true;
 }
@@ -97,7 +98,7 @@ static void take_sleeps(void)
 
 static void take_span(const gp_span_mark_t *mark)
 {
-    if (is_due(mark))
+    if (is_due(&mark->span))
         gp_session_take_open_span(mark);
 }
 

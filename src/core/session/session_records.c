@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "capture/write/ring_to_records.h"
 #include "collect/cpu_time.h"
 #include "collect/open_sleep.h"
 #include "collect/sleepers.h"
@@ -20,6 +21,11 @@ enum { NAME_EVERY = 5 }; // records of a thread between two looks at its name
 
 gp_recording_t gp_session_recording = {.writer = GP_WRITER_INIT};
 static uint64_t last_hog;
+
+static gp_ring_clock_t ring_clock(void)
+{
+    return (gp_ring_clock_t){gp_session_recording.start_ticks, gp_ticks_scale.mult};
+}
 
 // From here on, what the coroutine did is reported under `trace`.
 static void begin_ledger(prof_coro_t *coro, uint64_t id)
@@ -135,19 +141,16 @@ void gp_session_take_sample(const gp_sample_t *sample, gp_thread_t *thread, cons
 {
     bool own = thread != NULL && sample->coro == thread->root;
     gp_recording_coro(&gp_session_recording, sample->coro, sample->coro_id, own ? thread->index : 0);
-    uint32_t trace = gp_recording_trace(&gp_session_recording, sample->trace),
-             id = stack->depth > 0 ? gp_recording_stack(&gp_session_recording, stack) : 0;
+    const gp_ring_clock_t clock = ring_clock();
+    const gp_ring_refs_t refs = {
+        .trace = gp_recording_trace(&gp_session_recording, sample->trace),
+        .stack = stack->depth > 0 ? gp_recording_stack(&gp_session_recording, stack) : 0,
+        .thread = thread != NULL ? thread->index : 0,
+    };
     for (size_t i = 0; i < count; i++) {
         gp_sample_record_t *record = gp_writer_add(&gp_session_recording.writer, GP_CHUNK_SAMPLES, sizeof(*record));
-        if (record == NULL)
-            continue;
-        record->time_ns = gp_recording_since(&gp_session_recording, sample->ticks);
-        record->weight_ns = shares[i].weight_ns;
-        record->coro_id = sample->coro_id;
-        record->thread = thread != NULL ? thread->index : 0;
-        record->stack_id = id;
-        record->trace = trace;
-        record->kind = shares[i].kind;
+        if (record != NULL)
+            gp_ring_to_sample(record, sample, shares[i], &clock, refs);
     }
     if (thread == NULL)
         take_lasting(sample->coro, sample->coro_id);
@@ -205,10 +208,10 @@ void gp_session_take_delay(const gp_delay_mark_t *mark, gp_thread_t *thread)
 }
 
 // Of a slice that goes on the thread's own clock tells, as far as it was not settled.
-static void set_times(gp_activity_record_t *record, const gp_activity_mark_t *mark)
+static void set_open_times(gp_activity_record_t *record, const gp_activity_mark_t *mark)
 {
     uint64_t off_ns = mark->off_ns, blocked_ns = mark->blocked_ns;
-    uint64_t open_ns = mark->left > mark->settled ? gp_ticks_to_ns(mark->left - mark->settled) : 0;
+    uint64_t open_ns = gp_ticks_to_ns(mark->left - mark->settled);
     if (open_ns > GP_SLICE_LONG_NS) {
         gp_thread_t *thread = gp_sleepers_thread_of(mark->coro, mark->coro_id);
         prof_coro_t *current = NULL;
@@ -225,23 +228,14 @@ static void write_activity(const gp_activity_mark_t *mark, gp_thread_t *thread, 
 {
     gp_recording_coro(&gp_session_recording, mark->coro, mark->coro_id,
                       thread != NULL && mark->coro == thread->root ? thread->index : 0);
+    const gp_ring_clock_t clock = ring_clock();
     uint32_t trace = gp_recording_trace(&gp_session_recording, mark->trace);
     gp_activity_record_t *record = gp_writer_add(&gp_session_recording.writer, type, sizeof(*record));
     if (record == NULL)
         return;
-    record->coro_id = mark->coro_id;
-    record->start_ns = gp_recording_since(&gp_session_recording, mark->start);
-    record->left_ns = gp_recording_since(&gp_session_recording, mark->left);
-    record->end_ns = gp_recording_since(&gp_session_recording, mark->end);
-    record->slice_ns = gp_ticks_to_ns(mark->slice_ticks);
-    uint64_t ready = mark->ready > mark->left ? mark->ready : mark->left;
-    record->ready_ns =
-        mark->ready != 0 ? gp_recording_since(&gp_session_recording, ready < mark->end ? ready : mark->end) : 0;
-    record->waker_id = mark->ready != 0 ? mark->waker : 0;
-    record->trace = trace;
-    record->thread = mark->thread;
-    record->is_open = mark->is_open;
-    set_times(record, mark);
+    gp_ring_to_activity(record, mark, &clock, trace);
+    if (mark->left > mark->settled)
+        set_open_times(record, mark);
 }
 
 void gp_session_take_activity(const gp_activity_mark_t *mark, gp_thread_t *thread)
@@ -274,35 +268,14 @@ void gp_session_take_trace_mark(const gp_trace_mark_t *mark)
 
 static void write_span(const gp_span_mark_t *mark, enum gp_chunk_type type)
 {
-    gp_recording_coro(&gp_session_recording, mark->coro, mark->coro_id, 0);
-    uint32_t trace = gp_recording_trace(&gp_session_recording, mark->trace),
-             stack = gp_recording_site(&gp_session_recording, mark->site);
-    size_t text_len = (size_t)mark->name_len + mark->fields_len;
-    gp_span_record_t *record = gp_writer_add(&gp_session_recording.writer, type, sizeof(*record) + text_len);
-    if (record == NULL)
-        return;
-    record->id = mark->id;
-    record->parent_id = mark->parent_id;
-    record->coro_id = mark->coro_id;
-    record->end_coro_id = mark->end_coro_id;
-    record->start_ns = gp_recording_since(&gp_session_recording, mark->start);
-    record->end_ns = gp_recording_since(&gp_session_recording, mark->end);
-    record->cpu_ns = mark->times.cpu_ns;
-    record->slice_ns = mark->times.slice_ns;
-    record->blocked_ns = mark->times.blocked_ns;
-    record->ready_ns = mark->times.ready_ns;
-    record->parked_ns = mark->times.parked_ns;
-    record->waiting_ns = mark->times.waiting_ns;
-    record->switches = mark->times.switches;
-    record->trace = trace;
-    record->thread = mark->thread;
-    record->stack_id = stack;
-    record->kind = mark->kind;
-    record->flags = mark->flags;
-    record->name_len = mark->name_len;
-    record->field_count = mark->field_count;
-    record->fields_len = mark->fields_len;
-    memcpy(record + 1, mark->text, text_len);
+    gp_recording_coro(&gp_session_recording, mark->coro, mark->span.coro_id, 0);
+    const gp_ring_clock_t clock = ring_clock();
+    const gp_ring_refs_t refs = {.trace = gp_recording_trace(&gp_session_recording, mark->span.trace),
+                                 .stack = gp_recording_site(&gp_session_recording, mark->span.site)};
+    gp_span_record_t *record =
+        gp_writer_add(&gp_session_recording.writer, type, sizeof(*record) + gp_ring_span_text_len(mark));
+    if (record != NULL)
+        gp_ring_to_span(record, mark, &clock, refs);
 }
 
 void gp_session_take_span(const gp_span_mark_t *mark)

@@ -6,7 +6,6 @@
 
 #include "collect/collector.h"
 #include "collect/sampler.h"
-#include "model/span_kind.h"
 #include "session/span_stack.h"
 #include "signal/edge.h"
 #include "signal/ticks.h"
@@ -16,16 +15,6 @@ enum {
     LISTENING_HZ = 100, // samples are not heard of; by them CPU time and preemption within a slice are told apart
     STEP_NS = 1000000,  // the wall clock was set, or has drifted as far
 };
-
-// Flags are passed on as they are.
-_Static_assert((int)PROF_SPAN_RECORD_REMOTE_PARENT == (int)GP_SPAN_REMOTE_PARENT &&
-                   (int)PROF_SPAN_RECORD_OPEN == (int)GP_SPAN_OPEN &&
-                   (int)PROF_SPAN_RECORD_REPAIRED == (int)GP_SPAN_REPAIRED &&
-                   (int)PROF_SPAN_RECORD_IMPLICIT == (int)GP_SPAN_IMPLICIT &&
-                   (int)PROF_SPAN_RECORD_FAILED == (int)GP_SPAN_FAILED &&
-                   (int)PROF_SPAN_RECORD_NO_TIMES == (int)GP_SPAN_NO_TIMES &&
-                   (int)PROF_SPAN_RECORD_ASKED == (int)GP_SPAN_ASKED,
-               "the public flags are those of captures");
 
 static gp_span_listener_t *heard_by; // under the drain lock, as all that follows
 static void *heard_context;
@@ -50,7 +39,7 @@ static void drop_anchor(bool modules_changed)
 
 static size_t list_fields(const gp_span_mark_t *mark, prof_field_t fields[GP_SPAN_FIELDS_MAX])
 {
-    const char *at = mark->text + mark->name_len, *end = at + mark->fields_len;
+    const char *at = mark->text + mark->span.name_len, *end = at + mark->fields_len;
     size_t count = 0;
     for (; count < mark->field_count && count < GP_SPAN_FIELDS_MAX && at < end; count++) {
         fields[count].key = at;
@@ -60,43 +49,22 @@ static size_t list_fields(const gp_span_mark_t *mark, prof_field_t fields[GP_SPA
     return count;
 }
 
-static void fill_times(prof_span_record_t *span, const gp_ledger_t *times)
-{
-    uint64_t on_thread = times->cpu_ns + times->blocked_ns;
-    span->cpu_ns = times->cpu_ns;
-    span->blocked_ns = times->blocked_ns;
-    span->preempted_ns = times->slice_ns > on_thread ? times->slice_ns - on_thread : 0;
-    span->ready_ns = times->ready_ns;
-    span->parked_ns = times->parked_ns;
-    span->waiting_ns = times->waiting_ns;
-    span->switches = times->switches;
-}
-
 static void hear(const gp_span_mark_t *mark)
 {
+    const gp_span_t *span = &mark->span;
     prof_field_t fields[GP_SPAN_FIELDS_MAX];
+    prof_span_record_t record;
     char name[GP_SPAN_NAME_MAX + 1], stack[GP_SPAN_STACK_TEXT];
-    if (heard_by == NULL || !mark->is_chosen)
+    if (heard_by == NULL || !span->is_chosen)
         return;
-    memcpy(name, mark->text, mark->name_len);
-    name[mark->name_len] = '\0';
-    prof_span_record_t span = {
-        .size = sizeof(span),
-        .id = mark->id,
-        .parent_id = mark->parent_id,
-        .coroutine_id = mark->coro_id,
-        .start_unix_ns = to_unix_ns(mark->start),
-        .end_unix_ns = to_unix_ns(mark->end),
-        .kind = mark->kind,
-        .flags = mark->flags,
-        .name = name,
-        .fields = fields,
-        .field_count = list_fields(mark, fields),
-        .stack = gp_span_stack_text(mark->site, stack),
-    };
-    memcpy(span.trace.bytes, mark->trace, sizeof(mark->trace));
-    fill_times(&span, &mark->times);
-    heard_by(heard_context, &span);
+    memcpy(name, mark->text, span->name_len);
+    name[span->name_len] = '\0';
+    gp_span_publish(span, to_unix_ns(span->start), to_unix_ns(span->end), &record);
+    record.name = name;
+    record.fields = fields;
+    record.field_count = list_fields(mark, fields);
+    record.stack = gp_span_stack_text(span->site, stack);
+    heard_by(heard_context, &record);
 }
 
 static void tell(const gp_span_mark_t *mark)
