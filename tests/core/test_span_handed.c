@@ -169,8 +169,9 @@ static void test_spawned_inherit(void **state)
 static size_t open_count;
 static const char *open_name;
 
-static void count_open(const gp_span_mark_t *mark)
+static void count_open(void *unused, const gp_span_mark_t *mark)
 {
+    (void)unused;
     assert_true(mark->span.flags & GP_SPAN_OPEN);
     open_count += mark->span.name_len == strlen(open_name) && memcmp(mark->text, open_name, mark->span.name_len) == 0;
 }
@@ -180,7 +181,7 @@ static size_t open_of(const char *name)
     open_name = name;
     open_count = 0;
     gp_drain_enter();
-    gp_span_each_open(gp_ticks(), count_open);
+    gp_span_each_open(gp_ticks(), count_open, NULL);
     gp_drain_leave();
     return open_count;
 }

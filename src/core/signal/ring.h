@@ -6,7 +6,7 @@
 // committed, zeroes what it has read, then moves the tail; a reserved record that is not committed yet holds it up.
 // Memory outside [tail, head) is always zero.
 //
-// The memory of a ring may be a file's (src/core/session/ring_file.h), for when the process is killed. Such a ring
+// The memory of a ring may be a file's (src/core/record/ring_file.h), for when the process is killed. Such a ring
 // keeps what was read until it is released: [tail, read) is in no capture yet, or may not be.
 //
 // It turns from its own memory to the file's, and back, while its thread goes on: from a position on, where its memory

@@ -32,7 +32,7 @@ static bool copy_open(const gp_span_slot_t *slot, uint64_t generation, uint64_t 
            slot->process == gp_span_slot_process();
 }
 
-void gp_span_each_open(uint64_t now, void (*take)(const gp_span_mark_t *mark))
+void gp_span_each_open(uint64_t now, void (*take)(void *context, const gp_span_mark_t *mark), void *context)
 {
     static written_t written; // the drain lock
     uint32_t slots = gp_span_slot_count();
@@ -44,7 +44,7 @@ void gp_span_each_open(uint64_t now, void (*take)(const gp_span_mark_t *mark))
         if (!(generation & 1) || !copy_open(slot, generation, now, &written))
             continue;
         written.mark.span.flags |= GP_SPAN_OPEN;
-        take(&written.mark);
+        take(context, &written.mark);
     }
 }
 
