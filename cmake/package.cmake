@@ -61,12 +61,9 @@ This package has headers, the static library, the hooks that are linked into
 a program, manual pages of the functions, and files for pkg-config and CMake.")
 
 if(TARGET greenprof-python)
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  math(EXPR next "${Python3_VERSION_MINOR} + 1")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-greenprof)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
-  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${same}, python3 (>= ${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}~), \
-python3 (<< ${Python3_VERSION_MAJOR}.${next})")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${same}, python3 (>= 3.11~)")
   set(CPACK_DEBIAN_PYTHON_DEBUGINFO_PACKAGE ON)
   set(CPACK_COMPONENT_PYTHON_DESCRIPTION "${about}
 

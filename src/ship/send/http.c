@@ -71,6 +71,7 @@ gp_http_t *gp_http_create(const gp_http_options_t *options)
     if (http == NULL)
         return NULL;
     http->curl = curl_easy_init();
+    int error = http->curl == NULL && errno == ELIBACC ? ELIBACC : ENOMEM; // a wheel has none (tools/wheel/found.c)
     http->compressor = libdeflate_alloc_compressor(GZIP_LEVEL);
     http->options = *options;
     http->options.user = copy_of(options->user);
@@ -81,7 +82,7 @@ gp_http_t *gp_http_create(const gp_http_options_t *options)
     http->options.key_file = copy_of(options->key_file);
     if (http->curl == NULL || http->compressor == NULL) {
         gp_http_free(http);
-        errno = ENOMEM;
+        errno = error;
         return NULL;
     }
     return http;
@@ -350,6 +351,11 @@ void gp_http_free(gp_http_t *http)
     free((char *)http->options.key_file);
     free(http->packed);
     free(http);
+}
+
+const char *gp_http_why(int error)
+{
+    return error == ELIBACC ? "there is no libcurl.so.4 on this machine" : strerror(error);
 }
 
 char *gp_http_escape(char *at, const char *end, const char *text)

@@ -52,6 +52,9 @@ typedef struct gp_http_answer { // zero-initialized = empty
 // Returns NULL and errno.
 gp_http_t *gp_http_create(const gp_http_options_t *options);
 
+// What that errno value says.
+const char *gp_http_why(int error);
+
 // Send a request and wait for the answer. Returns 0 for an answer of any status; a negative errno value and what is
 // wrong where none came: -ECONNREFUSED where nothing was sent; with others, -ETIMEDOUT, -EIO, what the other end did is
 // not known.

@@ -256,6 +256,8 @@ int gp_symbolize_no_servers(int error)
         return gp_fail("--debuginfod", "this greenprof was built without libdebuginfod");
     if (error == EDESTADDRREQ)
         return gp_fail("--debuginfod", "DEBUGINFOD_URLS is not set: name a server");
+    if (error == ELIBACC)
+        return gp_fail("--debuginfod", "there is no libdebuginfod.so.1 on this machine");
     return gp_fail("--debuginfod", "%s", strerror(error));
 }
 

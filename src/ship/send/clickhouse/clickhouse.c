@@ -50,8 +50,9 @@ int gp_clickhouse_open(gp_clickhouse_t **out, const gp_fleet_url_t *url, char er
     clickhouse->cluster = strdup(cluster != NULL ? cluster : "");
     clickhouse->http = gp_http_create(&options);
     int result = 0;
-    if (clickhouse->hosts == NULL || clickhouse->database == NULL || clickhouse->cluster == NULL ||
-        clickhouse->http == NULL)
+    if (clickhouse->http == NULL)
+        result = say(error, -errno, gp_http_why(errno));
+    else if (clickhouse->hosts == NULL || clickhouse->database == NULL || clickhouse->cluster == NULL)
         result = say(error, -ENOMEM, strerror(ENOMEM));
     else if (!is_name(clickhouse->database) || !is_name(clickhouse->cluster))
         result = say(error, -EINVAL, "names of databases and clusters are letters, digits and '_'");
