@@ -4,12 +4,12 @@
 // Threads: one report at a time a thread; the symbolizer may be shared. Signals: not safe.
 #pragma once
 
+#include "facts/dataset.h"
+#include "facts/names.h"
 #include "model/snapshot.h"
-#include "report/dataset.h"
 #include "report/report.h"
 #include "report/requests.h"
 #include "report/selection.h"
-#include "symbol/symbolizer.h"
 
 typedef enum gp_by {
     GP_BY_NONE,
@@ -99,6 +99,3 @@ size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool b
 // The function at a location, no inlined one: its name; "module+0x12" and "[lost function]" where it has none. As long
 // as the dataset and the symbolizer.
 const char *gp_report_loc_name(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t loc);
-
-// What a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".
-const char *gp_report_pseudo_name(uint64_t pseudo);

@@ -86,7 +86,7 @@ static int find_works(collecting_t *collecting)
                               request->end_ns + GP_PATH_SLACK_NS);
     }
     if (result == 0)
-        result = gp_dataset_read_again(collecting->dataset, &handlers, collecting, error);
+        result = gp_dataset_read_again(collecting->dataset, &(gp_taker_t){&handlers, collecting, NULL}, error);
     gp_index_free(&collecting->work_index);
     work_t *works = collecting->works;
     if (collecting->work_count > 0)
@@ -147,7 +147,7 @@ static int take_activity(void *context, const gp_activity_record_t *activity)
 
 uint64_t gp_path_reach_ns(const gp_dataset_t *dataset, uint64_t weight_ns)
 {
-    uint64_t period_ns = dataset->header.frequency_hz > 0 ? 1000000000u / dataset->header.frequency_hz : 0;
+    uint64_t period_ns = dataset->facts.header.frequency_hz > 0 ? 1000000000u / dataset->facts.header.frequency_hz : 0;
     return weight_ns > period_ns ? weight_ns : period_ns;
 }
 
@@ -250,7 +250,7 @@ int gp_path_each_group(const gp_dataset_t *dataset, const gp_requests_t *request
     gp_sorter_init(&collecting.items, sizeof(gp_path_item_t), compare);
     int result = find_works(&collecting);
     if (result == 0)
-        result = gp_dataset_read_again(dataset, &handlers, &collecting, error);
+        result = gp_dataset_read_again(dataset, &(gp_taker_t){&handlers, &collecting, NULL}, error);
     if (result == 0)
         result = gp_sorter_end(&collecting.items);
     if (result == 0)

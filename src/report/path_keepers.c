@@ -101,7 +101,7 @@ int gp_critical_keepers(const gp_dataset_t *dataset, gp_path_ready_t *ready, siz
             keeping.latest_ns[i] = keeping.latest_ns[i - 1];
         ready[i].keeper_count = 0;
     }
-    int result = count > 0 ? gp_dataset_read_again(dataset, &handlers, &keeping, error) : 0;
+    int result = count > 0 ? gp_dataset_read_again(dataset, &(gp_taker_t){&handlers, &keeping, NULL}, error) : 0;
     for (size_t i = 0; i < count && result == 0; i++)
         settle(&ready[i]);
     free(keeping.latest_ns);

@@ -29,9 +29,9 @@ static gp_report_options_t options_of(const gp_report_options_t *options, gp_mea
 
 static uint64_t tick_of(const gp_dataset_t *dataset)
 {
-    uint64_t stacks = dataset->stack_count > 0 ? dataset->stack_count : 1, ticks = ROWS_WANTED / stacks;
+    uint64_t stacks = dataset->facts.stacks.count > 0 ? dataset->facts.stacks.count : 1, ticks = ROWS_WANTED / stacks;
     ticks = ticks > TICKS_MAX ? TICKS_MAX : ticks < TICKS_MIN ? TICKS_MIN : ticks;
-    uint64_t tick = dataset->end_ns / ticks + 1, round = 1;
+    uint64_t tick = dataset->facts.end_ns / ticks + 1, round = 1;
     while (round * 10 <= tick)
         round *= 10;
     return (tick + round - 1) / round * round; // one digit, then zeros
@@ -78,15 +78,15 @@ static int add_spawns(gp_page_t *page, gp_report_t *report)
 {
     const gp_dataset_t *dataset = page->dataset;
     gp_builder_t *builder = (gp_builder_t *)report;
-    gp_timed_stack_t *spawns = gp_arena_alloc(&builder->arena, (dataset->coro_count + 1) * sizeof(*spawns));
+    gp_timed_stack_t *spawns = gp_arena_alloc(&builder->arena, (dataset->facts.coros.count + 1) * sizeof(*spawns));
     int result = spawns != NULL ? 0 : -ENOMEM;
     page->spawns = spawns;
-    for (size_t i = 0; i < dataset->coro_count && result == 0; i++) {
-        uint32_t stack = dataset->coros[i].spawn_stack;
+    for (size_t i = 0; i < dataset->facts.coros.count && result == 0; i++) {
+        uint32_t stack = dataset->facts.coros.items[i].spawn_stack;
         if (stack == 0)
             continue;
         gp_builder_row_begin(builder);
-        result = gp_pass_add_stack(builder->pass, &dataset->stacks[stack]);
+        result = gp_pass_add_stack(builder->pass, &dataset->facts.stacks.items[stack]);
         uint32_t path = result == 0 ? gp_builder_path(builder) : GP_INDEX_NONE;
         if (path == GP_INDEX_NONE)
             return -ENOMEM;

@@ -45,10 +45,10 @@ typedef struct path_rows {
 
 static void coro_text(const path_rows_t *rows, uint32_t coro, char *text, size_t size)
 {
-    gp_report_coro_label(rows->pass->dataset, coro, rows->pass->builder->symbolizer, false, text, size);
+    gp_report_coro_label(rows->pass->dataset, coro, rows->pass->builder->names.symbolizer, false, text, size);
     char *number = strchr(text, ' ');
     if (rows->single || number == NULL || !isdigit((unsigned char)number[1]) ||
-        rows->pass->dataset->coros[coro].record.kind == GP_CORO_THREAD)
+        rows->pass->dataset->facts.coros.items[coro].record.kind == GP_CORO_THREAD)
         return;
     size_t digits = strspn(number + 1, "0123456789");
     if (number[1 + digits] == ' ')
@@ -215,10 +215,10 @@ static int add_stack(const path_rows_t *rows, const path_row_t *row)
 {
     const gp_dataset_t *dataset = rows->pass->dataset;
     gp_builder_t *builder = rows->pass->builder;
-    gp_loc_t entry = dataset->coros[row->coro].record.entry;
+    gp_loc_t entry = dataset->facts.coros.items[row->coro].record.entry;
     int result = gp_pass_add_creators(rows->pass, row->coro);
     if (result < 0 || row->stack != GP_INDEX_NONE)
-        return result < 0 ? result : gp_pass_add_stack(rows->pass, &dataset->stacks[row->stack]);
+        return result < 0 ? result : gp_pass_add_stack(rows->pass, &dataset->facts.stacks.items[row->stack]);
     if (row->flags & GP_PATH_NOT_STARTED)
         return gp_builder_row_pseudo(builder, "[not started]");
     if (row->flags & GP_PATH_UNRECORDED)
@@ -226,7 +226,7 @@ static int add_stack(const path_rows_t *rows, const path_row_t *row)
     if (row->flags & GP_PATH_ELSEWHERE)
         return gp_builder_row_pseudo(builder, "[at another request]");
     if (entry != 0)
-        result = gp_pass_add_loc(rows->pass, entry);
+        result = gp_builder_row_loc(builder, entry);
     if (result < 0)
         return result;
     return gp_builder_row_pseudo(builder, row->flags & GP_PATH_UNKNOWN ? "[not known]" : "[not sampled]");
@@ -236,7 +236,7 @@ static int add_leaf(const path_rows_t *rows, const path_row_t *row)
 {
     const gp_dataset_t *dataset = rows->pass->dataset;
     char text[LABEL_SIZE], label[LABEL_SIZE];
-    const gp_dataset_stack_t *stack = row->stack != GP_INDEX_NONE ? &dataset->stacks[row->stack] : NULL;
+    const gp_facts_stack_t *stack = row->stack != GP_INDEX_NONE ? &dataset->facts.stacks.items[row->stack] : NULL;
     bool is_told = row->flags != 0 || (stack != NULL && stack->depth > 0 && gp_kind_is_told(stack->frames[0]));
     int result = is_told ? 0 : gp_pass_add_leaf(rows->pass, row->state);
     if (result < 0 || row->keeper == GP_INDEX_NONE)
@@ -317,7 +317,7 @@ int gp_report_add_paths(gp_pass_t *pass)
 {
     const gp_requests_t *requests = pass->options.requests;
     const bool *chosen = pass->options.requests_chosen;
-    size_t coros = pass->dataset->coro_count;
+    size_t coros = pass->dataset->facts.coros.count;
     path_rows_t rows = {
         .pass = pass,
         .requests = requests,

@@ -70,11 +70,11 @@ static int collect(gp_timeline_source_t *source)
     const gp_dataset_t *dataset = source->pass->dataset;
     char error[GP_READER_ERROR_SIZE];
     gp_sorter_init(&source->activities, sizeof(chosen_activity_t), compare_activities);
-    for (size_t i = 0; i < dataset->coro_count; i++)
+    for (size_t i = 0; i < dataset->facts.coros.count; i++)
         source->tracks[i] = source->pass->coros_seen[i] ? 0 : GP_NO_TRACK;
     if (dataset->activities_read == 0)
         return 0;
-    int result = gp_dataset_read_again(dataset, &handlers, source, error);
+    int result = gp_dataset_read_again(dataset, &(gp_taker_t){&handlers, source, NULL}, error);
     return result == 0 ? gp_sorter_end(&source->activities) : result;
 }
 
@@ -84,15 +84,16 @@ static int name_tracks(gp_timeline_source_t *source)
     gp_arena_t *arena = &source->pass->builder->arena;
     uint32_t count = 0;
     char name[256];
-    source->all_tracks = gp_arena_alloc(arena, (dataset->coro_count + 1) * sizeof(gp_track_t));
+    source->all_tracks = gp_arena_alloc(arena, (dataset->facts.coros.count + 1) * sizeof(gp_track_t));
     if (source->all_tracks == NULL)
         return -ENOMEM;
-    for (uint32_t i = 0; i < dataset->coro_count; i++) {
-        const gp_coro_record_t *record = &dataset->coros[i].record;
+    for (uint32_t i = 0; i < dataset->facts.coros.count; i++) {
+        const gp_coro_record_t *record = &dataset->facts.coros.items[i].record;
         if (source->tracks[i] == GP_NO_TRACK)
             continue;
         gp_track_t *track = &source->all_tracks[count];
-        size_t len = gp_report_coro_label(dataset, i, source->pass->builder->symbolizer, false, name, sizeof(name));
+        size_t len =
+            gp_report_coro_label(dataset, i, source->pass->builder->names.symbolizer, false, name, sizeof(name));
         track->name = gp_arena_text(arena, name, len);
         track->coroutine_id = record->id;
         track->is_thread = record->kind == GP_CORO_THREAD;
@@ -114,16 +115,16 @@ static uint32_t track_of(const gp_timeline_source_t *source, uint64_t coro_id)
 
 static void find_parents(gp_timeline_source_t *source)
 {
-    for (uint32_t i = 0; i < source->pass->dataset->coro_count; i++)
+    for (uint32_t i = 0; i < source->pass->dataset->facts.coros.count; i++)
         if (source->tracks[i] != GP_NO_TRACK)
             source->all_tracks[source->tracks[i]].parent =
-                track_of(source, source->pass->dataset->coros[i].record.parent_id);
+                track_of(source, source->pass->dataset->facts.coros.items[i].record.parent_id);
 }
 
 static const char *trace_text(gp_timeline_source_t *source, uint32_t trace)
 {
     char text[40];
-    if (source->pass->dataset->traces[trace].index == 0 || source->traces[trace] != NULL)
+    if (source->pass->dataset->facts.traces.items[trace].index == 0 || source->traces[trace] != NULL)
         return source->traces[trace];
     size_t len = gp_report_trace_label(source->pass->dataset, trace, true, text, sizeof(text));
     return source->traces[trace] = gp_arena_text(&source->pass->builder->arena, text, len);
@@ -135,7 +136,7 @@ static void place_thread(gp_timeline_source_t *source, uint32_t index, gp_activi
     activity->thread_name = "";
     if (number == GP_INDEX_NONE)
         return;
-    const gp_thread_record_t *thread = &source->pass->dataset->threads[number];
+    const gp_thread_record_t *thread = &source->pass->dataset->facts.threads.items[number];
     if (source->threads[number] == NULL)
         source->threads[number] =
             gp_arena_text(&source->pass->builder->arena, thread->name, strnlen(thread->name, sizeof(thread->name)));
@@ -268,7 +269,7 @@ int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_tak
     char error[GP_READER_ERROR_SIZE];
     if (source->pass->options.measure == GP_MEASURE_DELAY)
         return 0; // delays are no samples
-    return gp_dataset_read_again(source->pass->dataset, &handlers, &sampling, error);
+    return gp_dataset_read_again(source->pass->dataset, &(gp_taker_t){&handlers, &sampling, NULL}, error);
 }
 
 static int copy_stacks(gp_timeline_source_t *source)
@@ -301,13 +302,13 @@ int gp_report_timeline(gp_pass_t *pass)
     pass->timeline = source;
     pass->timeline_free = report_timeline_free;
     source->pass = pass;
-    source->tracks = malloc((dataset->coro_count + 1) * sizeof(uint32_t));
-    source->traces = calloc(dataset->trace_count + 1, sizeof(char *));
-    source->threads = calloc(dataset->thread_count + 1, sizeof(char *));
+    source->tracks = malloc((dataset->facts.coros.count + 1) * sizeof(uint32_t));
+    source->traces = calloc(dataset->facts.traces.count + 1, sizeof(char *));
+    source->threads = calloc(dataset->facts.threads.count + 1, sizeof(char *));
     source->timeline = gp_arena_alloc(&pass->builder->arena, sizeof(gp_timeline_t));
     if (source->tracks == NULL || source->traces == NULL || source->threads == NULL || source->timeline == NULL)
         return -ENOMEM;
-    source->timeline->pid = dataset->header.pid;
+    source->timeline->pid = dataset->facts.header.pid;
     source->timeline->source = source;
     int result = collect(source);
     if (result < 0 || name_tracks(source) < 0 || copy_stacks(source) < 0)

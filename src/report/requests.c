@@ -49,8 +49,8 @@ static bool is_whole(const gp_dataset_t *dataset, uint64_t start_ns, uint64_t en
 static int add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
 {
     int result = 0;
-    for (size_t i = 0; i < dataset->span_count && result == 0; i++) {
-        const gp_dataset_span_t *span = &dataset->spans[i];
+    for (size_t i = 0; i < dataset->spans.count && result == 0; i++) {
+        const gp_dataset_span_t *span = &dataset->spans.items[i];
         uint32_t end_coro = span->end_coro_id != 0 ? gp_dataset_coro_find(dataset, span->end_coro_id) : GP_INDEX_NONE;
         if (!gp_dataset_is_request(span) || !gp_dataset_has_end(span))
             continue;
@@ -119,7 +119,7 @@ static int extend_by_samples(void *context, const gp_sample_record_t *samples, s
 static int add_extents(gp_requests_t *requests, const extents_t *extents)
 {
     int result = 0;
-    for (size_t i = 1; i < extents->dataset->trace_count && result == 0; i++) {
+    for (size_t i = 1; i < extents->dataset->facts.traces.count && result == 0; i++) {
         const extent_t *extent = &extents->of_trace[i];
         if (extent->has_spans || !extent->is_known)
             continue;
@@ -147,14 +147,14 @@ static int add_others(gp_requests_t *requests, const gp_dataset_t *dataset)
     const gp_reader_handlers_t handlers = {.activity = extend_by_activity, .samples = extend_by_samples};
     char error[GP_READER_ERROR_SIZE];
     bool any = false;
-    extents_t extents = {dataset, calloc(dataset->trace_count + 1, sizeof(*extents.of_trace))};
+    extents_t extents = {dataset, calloc(dataset->facts.traces.count + 1, sizeof(*extents.of_trace))};
     if (extents.of_trace == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < dataset->span_count; i++)
-        extents.of_trace[dataset->spans[i].trace].has_spans |= gp_dataset_has_end(&dataset->spans[i]);
-    for (size_t i = 1; i < dataset->trace_count; i++)
+    for (size_t i = 0; i < dataset->spans.count; i++)
+        extents.of_trace[dataset->spans.items[i].trace].has_spans |= gp_dataset_has_end(&dataset->spans.items[i]);
+    for (size_t i = 1; i < dataset->facts.traces.count; i++)
         any |= !extents.of_trace[i].has_spans;
-    int result = any ? gp_dataset_read_again(dataset, &handlers, &extents, error) : 0;
+    int result = any ? gp_dataset_read_again(dataset, &(gp_taker_t){&handlers, &extents, NULL}, error) : 0;
     if (result == 0)
         result = add_extents(requests, &extents);
     free(extents.of_trace);
@@ -173,14 +173,14 @@ static int by_trace(const void *left, const void *right)
 
 static int sort(gp_requests_t *requests, const gp_dataset_t *dataset)
 {
-    requests->first = calloc(dataset->trace_count + 2, sizeof(*requests->first));
+    requests->first = calloc(dataset->facts.traces.count + 2, sizeof(*requests->first));
     if (requests->first == NULL)
         return -ENOMEM;
     if (requests->count > 0)
         qsort(requests->items, requests->count, sizeof(*requests->items), by_trace);
     for (size_t i = 0; i < requests->count; i++)
         requests->first[requests->items[i].trace + 1]++;
-    for (size_t i = 0; i < dataset->trace_count; i++)
+    for (size_t i = 0; i < dataset->facts.traces.count; i++)
         requests->first[i + 1] += requests->first[i];
     return 0;
 }
@@ -200,7 +200,7 @@ uint32_t gp_requests_owner(const gp_dataset_t *dataset, const gp_requests_t *req
             if (requests->items[i - 1].coro == coro && requests->items[i - 1].start_ns <= at_ns &&
                 requests->items[i - 1].end_ns >= at_ns)
                 return i - 1;
-        uint64_t spawner = dataset->coros[coro].record.parent_id;
+        uint64_t spawner = dataset->facts.coros.items[coro].record.parent_id;
         coro = spawner != 0 ? gp_dataset_coro_find(dataset, spawner) : GP_INDEX_NONE;
     }
     return latest;
@@ -278,7 +278,7 @@ static void divide(const parts_t *parts, const gp_ledger_t *sums)
 {
     for (size_t i = 0; i < parts->count; i++) {
         const part_t *part = &parts->items[i];
-        const gp_ledger_t *sum = &sums[part->share], *all = &parts->dataset->shares[part->share].ledger;
+        const gp_ledger_t *sum = &sums[part->share], *all = &parts->dataset->shares.items[part->share].ledger;
         gp_request_t *request = &parts->requests->items[part->request];
         const gp_ledger_t more = {
             .cpu_ns = scaled(all->cpu_ns, part->ledger.slice_ns, sum->slice_ns),
@@ -298,8 +298,8 @@ static int divide_shares(parts_t *parts)
 {
     const gp_reader_handlers_t handlers = {.activity = take_activity};
     char error[GP_READER_ERROR_SIZE];
-    int result = gp_dataset_read_again(parts->dataset, &handlers, parts, error);
-    gp_ledger_t *sums = calloc(parts->dataset->share_count + 1, sizeof(*sums));
+    int result = gp_dataset_read_again(parts->dataset, &(gp_taker_t){&handlers, parts, NULL}, error);
+    gp_ledger_t *sums = calloc(parts->dataset->shares.count + 1, sizeof(*sums));
     if (result == 0 && sums == NULL)
         result = -ENOMEM;
     for (size_t i = 0; i < parts->count && result == 0; i++)
@@ -314,9 +314,9 @@ static int sum_up(gp_requests_t *requests, const gp_dataset_t *dataset)
 {
     parts_t parts = {.dataset = dataset, .requests = requests};
     bool any_divided = false;
-    for (size_t i = 0; i < dataset->share_count; i++) {
-        const gp_dataset_share_t *share = &dataset->shares[i];
-        if (dataset->traces[share->trace].index == 0 || requests_of(requests, share->trace) == 0)
+    for (size_t i = 0; i < dataset->shares.count; i++) {
+        const gp_dataset_share_t *share = &dataset->shares.items[i];
+        if (dataset->facts.traces.items[share->trace].index == 0 || requests_of(requests, share->trace) == 0)
             continue;
         gp_request_t *request = &requests->items[requests->first[share->trace]];
         any_divided |= requests_of(requests, share->trace) > 1;
@@ -362,7 +362,8 @@ static int sum_endpoints(gp_requests_t *requests, const gp_dataset_t *dataset)
         const gp_request_t *request = &requests->items[i];
         gp_endpoint_t *endpoint = &requests->endpoints[request->endpoint];
         endpoint->total_ns += latencies[at[request->endpoint]++] = request->end_ns - request->start_ns;
-        endpoint->failed += request->span != GP_INDEX_NONE && dataset->spans[request->span].flags & GP_SPAN_FAILED;
+        endpoint->failed +=
+            request->span != GP_INDEX_NONE && dataset->spans.items[request->span].flags & GP_SPAN_FAILED;
     }
     for (size_t i = 0; i < requests->endpoint_count; i++) {
         gp_endpoint_t *endpoint = &requests->endpoints[i];

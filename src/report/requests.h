@@ -12,7 +12,7 @@
 // time.
 #pragma once
 
-#include "report/dataset.h"
+#include "facts/dataset.h"
 
 typedef struct gp_request {
     uint32_t span;     // number; GP_INDEX_NONE = none was recorded
