@@ -58,18 +58,58 @@ bool gp_dataset_has_activity(const gp_dataset_t *dataset, const gp_activity_reco
            (activity->end_ns > dataset->window.from_ns && activity->start_ns < dataset->window.to_ns);
 }
 
+int gp_dataset_extend(gp_dataset_t *dataset, uint32_t trace, uint64_t coro_id, uint64_t from_ns, uint64_t to_ns)
+{
+    size_t known = dataset->extents.count;
+    if (trace == 0 || !(dataset->keep & (GP_KEEP_SPANS | GP_KEEP_REQUESTS)))
+        return 0;
+    uint32_t number = gp_table_need(&dataset->extents.table, trace);
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    gp_dataset_extent_t *extent = &dataset->extents.items[number];
+    if (number >= known || from_ns < extent->first_ns) {
+        extent->first_ns = from_ns;
+        extent->coro_id = coro_id;
+    }
+    if (number >= known || to_ns > extent->last_ns) {
+        extent->last_ns = to_ns;
+        extent->last_coro_id = coro_id;
+    }
+    return 0;
+}
+
+// Both are known, unless it is outside of the window.
+static int keep_work(gp_dataset_t *dataset, const gp_activity_record_t *activity)
+{
+    uint32_t coro = gp_dataset_coro_find(dataset, activity->coro_id);
+    uint32_t trace = gp_dataset_trace_index_find(dataset, activity->trace);
+    size_t known = dataset->works.count;
+    if (!(dataset->keep & GP_KEEP_WORKS) || activity->trace == 0 || coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
+        return 0;
+    uint32_t number = gp_table_need(&dataset->works.table, gp_table_pair(coro, trace));
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    gp_dataset_work_t *work = &dataset->works.items[number];
+    bool is_new = number >= known;
+    work->from_ns = is_new || activity->start_ns < work->from_ns ? activity->start_ns : work->from_ns;
+    work->to_ns = is_new || activity->end_ns > work->to_ns ? activity->end_ns : work->to_ns;
+    return 0;
+}
+
 // Activities are looked at when the capture is read again; what they refer to is known by then.
 static int on_activity(void *context, const gp_activity_record_t *activity)
 {
     gp_dataset_t *dataset = context;
     dataset->activities_read++;
     gp_facts_seen_at(&dataset->facts, activity->end_ns);
-    if (!gp_dataset_has_activity(dataset, activity))
-        return 0;
-    return gp_dataset_coro_need(dataset, activity->coro_id) != GP_INDEX_NONE &&
-                   gp_dataset_trace_need(dataset, activity->trace) != GP_INDEX_NONE
-               ? 0
-               : -ENOMEM;
+    if (gp_dataset_has_activity(dataset, activity) &&
+        (gp_dataset_coro_need(dataset, activity->coro_id) == GP_INDEX_NONE ||
+         gp_dataset_trace_need(dataset, activity->trace) == GP_INDEX_NONE))
+        return -ENOMEM;
+    if (activity->slice_ns > 0 && activity->left_ns > activity->start_ns &&
+        gp_dataset_extend(dataset, activity->trace, activity->coro_id, activity->start_ns, activity->left_ns) < 0)
+        return -ENOMEM;
+    return keep_work(dataset, activity);
 }
 
 static const gp_reader_handlers_t handlers = {
@@ -138,6 +178,8 @@ gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, c
             .sums = GP_TABLE_PLAIN(gp_sum_record_t),
             .spans = GP_TABLE_SPARSE(gp_dataset_span_t, id),
             .calls = GP_TABLE_BY_PAIR(gp_call_count_t, caller),
+            .extents = GP_TABLE_BY(gp_dataset_extent_t, trace),
+            .works = GP_TABLE_BY_PAIR(gp_dataset_work_t, coro),
             .census = GP_TABLE_PLAIN(gp_census_record_t),
         };
         dataset->captures.keep_words = keep & GP_KEEP_PLAIN && window == NULL ? GP_PLAIN_WORDS : 0;
@@ -191,6 +233,8 @@ void gp_dataset_free(gp_dataset_t *dataset)
     gp_index_free(&dataset->sum_index);
     gp_table_free(&dataset->spans.table);
     gp_table_free(&dataset->calls.table);
+    gp_table_free(&dataset->extents.table);
+    gp_table_free(&dataset->works.table);
     gp_table_free(&dataset->census.table);
     free(dataset->lifetimes);
     free(dataset->lives);

@@ -2,9 +2,9 @@
 // A capture, summed up: definitions, sums by (coroutine, trace), the ledger, the counters.
 //
 // Model: gp_dataset_load() reads a capture once, front to back. What it keeps grows with the number of distinct stacks,
-// coroutines and traces, not with the number of samples: passes that need more of them than sums read them again,
-// gp_dataset_read_again(), when it is known what is chosen and what each is scaled by. References to definitions that
-// were lost with a damaged chunk get a placeholder, so that no time disappears.
+// coroutines and traces, not with the number of samples: passes that need more of them than sums take them from one
+// reading, gp_dataset_read(), when it is known what is chosen and what each is scaled by. References to definitions
+// that were lost with a damaged chunk get a placeholder, so that no time disappears.
 //
 // Order of calls: load -> any reads -> free. Threads: one at a time. Signals: not safe.
 #pragma once
@@ -82,11 +82,25 @@ typedef struct gp_dataset_life {
     uint32_t first, count; // in `lifetimes`; 0 of them: it is not known, and all counts
 } gp_dataset_life_t;
 
+// When coroutines ran for a trace.
+typedef struct gp_dataset_extent {
+    uint32_t trace; // index in the capture
+    uint64_t first_ns, last_ns;
+    uint64_t coro_id, last_coro_id; // that ran first, and last
+} gp_dataset_extent_t;
+
+// When a coroutine was at work for a trace, waits included.
+typedef struct gp_dataset_work {
+    uint32_t coro, trace; // numbers
+    uint64_t from_ns, to_ns;
+} gp_dataset_work_t;
+
 // What is kept beyond that only where it will be looked at.
 enum gp_dataset_keep {
     GP_KEEP_HOGS = 1,     // long slices and delays
     GP_KEEP_SPANS = 2,    // spans, in the order of their beginnings
     GP_KEEP_REQUESTS = 4, // of these, the ones that are requests, and the lifetimes that they give their traces
+    GP_KEEP_WORKS = 16,   // who worked for which trace, and when: for critical paths
     GP_KEEP_PLAIN = 8,    // GP_PLAIN_WORDS of samples, as many as fit, for a reading that asks for no more
 };
 
@@ -111,10 +125,12 @@ typedef struct gp_dataset {
     GP_TABLE(gp_sum_record_t) sums; // of samples that are the sum of several
     gp_index_t sum_index;
     GP_TABLE(gp_dataset_span_t) spans;
-    gp_dataset_window_t *lifetimes;      // of traces: distinct, in order
-    gp_dataset_life_t *lives;            // by trace; NULL = there are none
-    GP_TABLE(gp_call_count_t) calls;     // exact mode: the last record of each pair of functions
-    GP_TABLE(gp_census_record_t) census; // of the latest one in the file, as it was written
+    GP_TABLE(gp_dataset_extent_t) extents; // of traces, where there are requests
+    GP_TABLE(gp_dataset_work_t) works;     // with GP_KEEP_WORKS
+    gp_dataset_window_t *lifetimes;        // of traces: distinct, in order
+    gp_dataset_life_t *lives;              // by trace; NULL = there are none
+    GP_TABLE(gp_call_count_t) calls;       // exact mode: the last record of each pair of functions
+    GP_TABLE(gp_census_record_t) census;   // of the latest one in the file, as it was written
     uint32_t census_number;
     bool has_sleeps;  // samples of threads that sleep on their own stacks
     bool tells_ready; // samples: something reported that a coroutine had become ready, other than by its birth
@@ -148,13 +164,26 @@ static inline bool gp_dataset_has_end(const gp_dataset_span_t *span)
     return (span->flags & (GP_SPAN_IMPLICIT | GP_SPAN_OPEN)) != (GP_SPAN_IMPLICIT | GP_SPAN_OPEN);
 }
 
-// Read the samples and activities of the capture again, as many as there were when it was loaded: a
-// process that still runs may have written more. What is outside the lifetime of its trace has none.
-//   takers: of their handlers `samples` and `activity` are called, for those outside the window, too. Coroutines,
-//   traces
-//           and stacks that they refer to are all known.
-// Returns 0, or a negative errno value and what is wrong.
-int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE]);
+// Who takes samples and activities of one reading: all that is asked for is collected first. Zero-initialized = nobody.
+enum { GP_READING_MOST = 8 };
+typedef struct gp_reading {
+    gp_taker_t takers[GP_READING_MOST];
+    size_t count;
+} gp_reading_t;
+
+//   handlers: of these `samples` and `activity` are called, for those outside the window, too. Coroutines, traces and
+//             stacks that they refer to are all known.
+static inline void gp_reading_add(gp_reading_t *reading, const gp_reader_handlers_t *handlers, void *context)
+{
+    reading->takers[reading->count++] = (gp_taker_t){handlers, context, NULL};
+}
+
+// Read the samples and activities of the capture again, as many as there were when it was loaded: a process that still
+// runs may have written more. What is outside the lifetime of its trace has none. Where nobody takes, nothing is read.
+// Returns 0 or a negative errno value.
+int gp_dataset_read(const gp_dataset_t *dataset, gp_reading_t *reading);
+// The same for one that takes.
+int gp_dataset_read_for(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context);
 
 // What an activity has within [from_ns, to_ns): its slices, a part of them where it is there in part, and its waits.
 gp_ledger_t gp_dataset_activity_times(const gp_activity_record_t *activity, uint64_t from_ns, uint64_t to_ns);

@@ -33,13 +33,16 @@ int gp_dataset_on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_st
 int gp_dataset_on_delay(void *context, const gp_delay_record_t *delay);
 int gp_dataset_on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields);
 
+// Somebody ran for a trace from then to then.
+int gp_dataset_extend(gp_dataset_t *dataset, uint32_t trace, uint64_t coro_id, uint64_t from_ns, uint64_t to_ns);
+
 // After all is read: spans in order, and each with its parent. Returns 0 or -ENOMEM.
 int gp_dataset_finish_spans(gp_dataset_t *dataset);
 
 // After that: take what is outside its trace's lifetime from the shares. Returns 0 or a negative errno value.
 int gp_dataset_apply_lifetimes(gp_dataset_t *dataset, char error[GP_READER_ERROR_SIZE]);
 
-// gp_dataset_read_again() where there are lifetimes.
+// gp_dataset_read() where there are lifetimes.
 int gp_dataset_read_lifetimes(const gp_dataset_t *dataset, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE]);
 
 // The sums of (coroutine, trace), found or added, until another is added; NULL when memory is short.

@@ -168,18 +168,22 @@ static ssize_t take_run(gp_dataset_t *dataset, const gp_sample_record_t *samples
     const gp_sample_record_t *sample = samples, *end = samples + count;
     bool is_counted = samples->kind < GP_KIND_COUNT && gp_dataset_has_sample(dataset, samples);
     gp_sampled_t run = {0};
-    uint64_t last_ns = 0;
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
     do {
         const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);
         uint32_t stack = is_counted ? gp_dataset_stack_need(dataset, sample->stack_id) : 0;
         if (stack == GP_INDEX_NONE)
             return -ENOMEM;
         dataset->tells_ready = dataset->tells_ready || is_ready_by_report(dataset, sample->kind, stack);
+        first_ns = sample->time_ns < first_ns ? sample->time_ns : first_ns;
         last_ns = sample->time_ns > last_ns ? sample->time_ns : last_ns;
         run.ns += sample->weight_ns;
         run.samples += sum != NULL ? sum->samples : 1;
     } while (++sample < end && is_same_run(dataset, samples, sample));
     gp_facts_seen_at(&dataset->facts, last_ns);
+    if (samples->kind == GP_KIND_CPU &&
+        gp_dataset_extend(dataset, samples->trace, samples->coro_id, first_ns, last_ns) < 0)
+        return -ENOMEM;
     return add_run(dataset, samples, &run, latest) == 0 ? sample - samples : -ENOMEM;
 }
 
@@ -288,10 +292,22 @@ uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset)
     return !dataset->windowed && all > unsampled ? all - unsampled : 0;
 }
 
-int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
+int gp_dataset_read(const gp_dataset_t *dataset, gp_reading_t *reading)
 {
+    char error[GP_READER_ERROR_SIZE];
+    for (size_t i = 1; i < reading->count; i++)
+        reading->takers[i - 1].next = &reading->takers[i];
+    if (reading->count == 0)
+        return 0;
     if (dataset->lives != NULL)
-        return gp_dataset_read_lifetimes(dataset, takers, error);
+        return gp_dataset_read_lifetimes(dataset, reading->takers, error);
     gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // what was read stays as it is
-    return gp_captures_read_again(captures, takers, error);
+    return gp_captures_read_again(captures, reading->takers, error);
+}
+
+int gp_dataset_read_for(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context)
+{
+    gp_reading_t reading = {0};
+    gp_reading_add(&reading, handlers, context);
+    return gp_dataset_read(dataset, &reading);
 }

@@ -69,6 +69,13 @@ typedef struct gp_report_options {
 gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                     gp_symbolizer_t *symbolizer);
 
+// The same in two steps, for several reports of one reading: begin each, have `reading` read, end each with the result
+// of that, which frees what is being made. Each returns NULL and errno. Not with GP_WANT_PAGE.
+typedef struct gp_making gp_making_t;
+gp_making_t *gp_report_begin(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                             gp_symbolizer_t *symbolizer, gp_reading_t *reading);
+gp_report_t *gp_report_end(gp_making_t *making, int result);
+
 // Build a report from a profile of this process.
 //   wants:      enum gp_want bits; labels there are none.
 //   symbolizer: outlives the report, which has its texts.

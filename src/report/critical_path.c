@@ -240,12 +240,15 @@ static uint64_t walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns,
     return at;
 }
 
-typedef struct paths {
+struct gp_critical {
     gp_path_walk_t walk;
+    gp_path_items_t *items;
+    bool *traces; // bool[trace_count]: of wanted requests
     bool *wanted; // bool[requests->count]: not walked yet
     gp_path_taker_t *take;
     void *context;
-} paths_t;
+};
+typedef struct gp_critical paths_t;
 
 static int walk_request(paths_t *paths, uint32_t number)
 {
@@ -297,26 +300,58 @@ static int walk_rest(paths_t *paths)
     return result;
 }
 
+gp_critical_t *gp_critical_begin(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
+                                 gp_reading_t *reading)
+{
+    paths_t *paths = calloc(1, sizeof(*paths));
+    if (paths == NULL)
+        return NULL;
+    paths->walk = (gp_path_walk_t){.dataset = dataset, .requests = requests};
+    paths->traces = calloc(dataset->facts.traces.count + 1, sizeof(*paths->traces));
+    paths->wanted = calloc(requests->count + 1, sizeof(*paths->wanted));
+    for (size_t i = 0; i < requests->count && paths->traces != NULL && paths->wanted != NULL; i++) {
+        paths->wanted[i] = chosen == NULL || chosen[i];
+        paths->traces[requests->items[i].trace] |= paths->wanted[i];
+    }
+    if (paths->traces != NULL && paths->wanted != NULL)
+        paths->items = gp_path_items_begin(dataset, requests, paths->traces, reading);
+    if (paths->items != NULL)
+        return paths;
+    gp_critical_free(paths);
+    return NULL;
+}
+
+int gp_critical_walk(gp_critical_t *critical, gp_path_taker_t *take, void *context)
+{
+    critical->take = take;
+    critical->context = context;
+    int result = gp_path_items_each(critical->items, take_group, critical);
+    return result == 0 ? walk_rest(critical) : result;
+}
+
+void gp_critical_free(gp_critical_t *critical)
+{
+    if (critical == NULL)
+        return;
+    int saved = errno;
+    gp_path_items_free(critical->items);
+    free(critical->traces);
+    free(critical->wanted);
+    free(critical->walk.segments);
+    free(critical->walk.pieces);
+    free(critical->walk.ended);
+    free(critical);
+    errno = saved;
+}
+
 int gp_critical_paths(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
                       gp_path_taker_t *take, void *context)
 {
-    paths_t paths = {.walk = {.dataset = dataset, .requests = requests}, .take = take, .context = context};
-    bool *traces = calloc(dataset->facts.traces.count + 1, sizeof(*traces));
-    int result = -ENOMEM;
-    paths.wanted = calloc(requests->count + 1, sizeof(*paths.wanted));
-    if (traces != NULL && paths.wanted != NULL) {
-        for (size_t i = 0; i < requests->count; i++) {
-            paths.wanted[i] = chosen == NULL || chosen[i];
-            traces[requests->items[i].trace] |= paths.wanted[i];
-        }
-        result = gp_path_each_group(dataset, requests, traces, take_group, &paths);
-    }
+    gp_reading_t reading = {0};
+    gp_critical_t *critical = gp_critical_begin(dataset, requests, chosen, &reading);
+    int result = critical != NULL ? gp_dataset_read(dataset, &reading) : -errno;
     if (result == 0)
-        result = walk_rest(&paths);
-    free(traces);
-    free(paths.wanted);
-    free(paths.walk.segments);
-    free(paths.walk.pieces);
-    free(paths.walk.ended);
+        result = gp_critical_walk(critical, take, context);
+    gp_critical_free(critical);
     return result;
 }

@@ -10,13 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct capture_report {
+struct gp_making { // a report, while it is made
     gp_builder_t *builder;
     gp_pass_t *pass;
+    gp_path_rows_t *paths; // of critical paths
     const gp_dataset_t *dataset;
-    const gp_report_options_t *options;
-    uint64_t unseen_ns; // of the delays
-} capture_report_t;
+    const gp_report_options_t *options; // as the pass has them
+    uint64_t unseen_ns;                 // of the delays
+};
+typedef struct gp_making capture_report_t;
 
 // Time other than on the CPU of which there is no sample.
 static int add_unsampled(capture_report_t *from)
@@ -99,13 +101,25 @@ static bool has_own_rows(const capture_report_t *from)
     return from->options->measure == GP_MEASURE_DELAY || from->options->measure == GP_MEASURE_LATENCY;
 }
 
+// Say what the rows, and the timeline, are made of.
+static int begin_rows(capture_report_t *from, gp_reading_t *reading)
+{
+    if (from->options->measure == GP_MEASURE_LATENCY) {
+        from->paths = gp_report_paths_begin(from->pass, reading);
+        return from->paths != NULL ? 0 : -errno;
+    }
+    if (from->options->measure != GP_MEASURE_DELAY)
+        gp_pass_begin_reading(from->pass, reading);
+    return from->options->wants & GP_WANT_TIMELINE ? gp_report_timeline_begin(from->pass, reading) : 0;
+}
+
 static int add_rows(capture_report_t *from)
 {
     const gp_stack_filter_t *stacks = &from->options->stacks;
     bool samples = !has_own_rows(from);
-    int result = samples                                      ? gp_pass_read(from->pass)
-                 : from->options->measure == GP_MEASURE_DELAY ? add_hogs(from)
-                                                              : gp_report_add_paths(from->pass);
+    int result = from->paths != NULL ? gp_report_paths_add(from->paths)
+                 : samples           ? gp_pass_end_reading(from->pass)
+                                     : add_hogs(from);
     if (result == 0 && samples)
         result = add_unsampled(from);
     if (result == 0 && (stacks->focus_count > 0 || stacks->ignore_count > 0))
@@ -223,31 +237,57 @@ static int describe(const capture_report_t *from)
     return report->title != NULL && report->counters != NULL ? 0 : -ENOMEM;
 }
 
+static void free_making(capture_report_t *from)
+{
+    gp_report_paths_free(from->paths);
+    free(from);
+}
+
+gp_making_t *gp_report_begin(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                             gp_symbolizer_t *symbolizer, gp_reading_t *reading)
+{
+    capture_report_t *from = calloc(1, sizeof(*from));
+    if (from == NULL)
+        return NULL;
+    from->builder = gp_builder_create(&dataset->facts, symbolizer, options->wants);
+    from->dataset = dataset;
+    if (from->builder != NULL)
+        from->pass = gp_pass_create(from->builder, dataset, options);
+    from->options = from->pass != NULL ? &from->pass->options : NULL;
+    int result = from->pass != NULL ? begin_rows(from, reading) : -ENOMEM;
+    if (result == 0)
+        return from;
+    gp_builder_free(from->builder);
+    free_making(from);
+    errno = -result;
+    return NULL;
+}
+
+gp_report_t *gp_report_end(gp_making_t *from, int result)
+{
+    if (result == 0)
+        result = add_rows(from);
+    if (result == 0)
+        result = add_calls(from);
+    if (result == 0)
+        result = describe(from);
+    if (result == 0 && from->options->wants & GP_WANT_TIMELINE)
+        result = gp_report_timeline_end(from->pass);
+    gp_report_t *report = result == 0 ? finish(from) : NULL;
+    if (report == NULL)
+        gp_builder_free(from->builder);
+    free_making(from);
+    if (report == NULL)
+        errno = result < 0 ? -result : ENOMEM;
+    return report;
+}
+
 gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                     gp_symbolizer_t *symbolizer)
 {
+    gp_reading_t reading = {0};
     if (options->wants & GP_WANT_PAGE)
         return gp_report_with_page(dataset, options, symbolizer);
-    capture_report_t from = {
-        .builder = gp_builder_create(&dataset->facts, symbolizer, options->wants),
-        .dataset = dataset,
-        .options = options,
-    };
-    int result = -ENOMEM;
-    if (from.builder != NULL)
-        from.pass = gp_pass_create(from.builder, dataset, options);
-    if (from.pass != NULL)
-        result = add_rows(&from);
-    if (result == 0)
-        result = add_calls(&from);
-    if (result == 0)
-        result = describe(&from);
-    if (result == 0 && options->wants & GP_WANT_TIMELINE)
-        result = gp_report_timeline(from.pass);
-    gp_report_t *report = result == 0 ? finish(&from) : NULL;
-    if (report == NULL) {
-        gp_builder_free(from.builder);
-        errno = result < 0 ? -result : ENOMEM;
-    }
-    return report;
+    gp_making_t *making = gp_report_begin(dataset, options, symbolizer, &reading);
+    return making != NULL ? gp_report_end(making, gp_dataset_read(dataset, &reading)) : NULL;
 }

@@ -31,9 +31,8 @@ static int weigh(heaviest_t *heaviest)
     const gp_dataset_t *dataset = pass->dataset;
     const gp_report_options_t *options = &pass->options;
     const gp_reader_handlers_t handlers = {.samples = take_samples};
-    char error[GP_READER_ERROR_SIZE];
     if (options->stacks.focus_count > 0 || options->stacks.ignore_count > 0 || options->selection.threads != NULL)
-        return gp_dataset_read_again(dataset, &(gp_taker_t){&handlers, heaviest, NULL}, error);
+        return gp_dataset_read_for(dataset, &handlers, heaviest);
     for (size_t i = 0; i < dataset->shares.count; i++) {
         const gp_dataset_share_t *share = &dataset->shares.items[i];
         for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++)

@@ -113,8 +113,9 @@ gp_pass_t *gp_pass_create(gp_builder_t *builder, const gp_dataset_t *dataset, co
 // Tell the symbolizer what all stacks are going to be asked about, where threads may read ahead and all are.
 void gp_pass_expect(const gp_pass_t *pass);
 
-// Read all samples. Returns 0 or a negative errno value.
-int gp_pass_read(gp_pass_t *pass);
+// Take all samples of a reading. The second returns 0 or a negative errno value.
+void gp_pass_begin_reading(gp_pass_t *pass, gp_reading_t *reading);
+int gp_pass_end_reading(gp_pass_t *pass);
 
 // Look at a sample. Returns 1 when it is chosen, 0, or -ENOMEM.
 int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen);

@@ -135,16 +135,17 @@ static int take_plain(void *context, const gp_sample_record_t *samples, size_t c
     return result;
 }
 
-int gp_pass_read(gp_pass_t *pass)
+void gp_pass_begin_reading(gp_pass_t *pass, gp_reading_t *reading)
 {
     static const gp_reader_handlers_t plain = {.samples = take_plain, .sample_words = GP_PLAIN_WORDS};
     static const gp_reader_handlers_t any = {.samples = take_samples};
-    const gp_reader_handlers_t *handlers = is_plain(pass) ? &plain : &any;
-    char error[GP_READER_ERROR_SIZE];
     gp_pass_expect(pass);
-    int result = gp_dataset_read_again(pass->dataset, &(gp_taker_t){handlers, pass, NULL}, error);
-    if (result == 0 && pass->spill.count > 0)
-        result = gp_pass_spill(pass);
+    gp_reading_add(reading, is_plain(pass) ? &plain : &any, pass);
+}
+
+int gp_pass_end_reading(gp_pass_t *pass)
+{
+    int result = pass->spill.count > 0 ? gp_pass_spill(pass) : 0;
     // All groups are found.
     gp_index_free(&pass->group_index);
     gp_index_free(&pass->owner_index);

@@ -22,7 +22,7 @@ typedef struct path_row {
     uint32_t path; // for a page: the builder's number
 } path_row_t;
 
-typedef struct path_rows {
+struct gp_path_rows {
     gp_pass_t *pass;
     const gp_requests_t *requests;
     bool single;                 // one request: coroutines have their numbers
@@ -39,7 +39,9 @@ typedef struct path_rows {
     uint32_t *ready_rows; // row of each, by its tag
     size_t ready_count, ready_capacity, ready_rows_capacity;
     gp_path_sums_t sums;
-} path_rows_t;
+    gp_critical_t *critical;
+};
+typedef struct gp_path_rows path_rows_t;
 
 // --- what is called the same is the same, where there are several requests
 
@@ -313,38 +315,57 @@ static size_t count_chosen(const gp_requests_t *requests, const bool *chosen)
     return count;
 }
 
-int gp_report_add_paths(gp_pass_t *pass)
+gp_path_rows_t *gp_report_paths_begin(gp_pass_t *pass, gp_reading_t *reading)
 {
     const gp_requests_t *requests = pass->options.requests;
     const bool *chosen = pass->options.requests_chosen;
     size_t coros = pass->dataset->facts.coros.count;
-    path_rows_t rows = {
-        .pass = pass,
-        .requests = requests,
-        .single = count_chosen(requests, chosen) == 1,
-        .apart = pass->options.page != NULL,
-        .frames = calloc(coros + 1, sizeof(*rows.frames)),
-        .same = calloc(coros + 1, sizeof(*rows.same)),
-    };
-    int result = rows.frames != NULL && rows.same != NULL
-                     ? gp_critical_paths(pass->dataset, requests, chosen, take_path, &rows)
-                     : -ENOMEM;
+    path_rows_t *rows = calloc(1, sizeof(*rows));
+    if (rows == NULL)
+        return NULL;
+    rows->pass = pass;
+    rows->requests = requests;
+    rows->single = count_chosen(requests, chosen) == 1;
+    rows->apart = pass->options.page != NULL;
+    rows->frames = calloc(coros + 1, sizeof(*rows->frames));
+    rows->same = calloc(coros + 1, sizeof(*rows->same));
+    if (rows->frames != NULL && rows->same != NULL)
+        rows->critical = gp_critical_begin(pass->dataset, requests, chosen, reading);
+    if (rows->critical != NULL)
+        return rows;
+    gp_report_paths_free(rows);
+    return NULL;
+}
+
+int gp_report_paths_add(gp_path_rows_t *rows)
+{
+    int result = gp_critical_walk(rows->critical, take_path, rows);
     if (result == 0)
-        result = divide_ready(&rows);
-    for (size_t i = 0; i < rows.count && result == 0; i++)
-        if (rows.items[i].ns > 0 || rows.apart)
-            result = add_row(&rows, &rows.items[i]);
-    if (result == 0 && rows.apart)
-        result = hand_over_segments(&rows);
-    if (pass->options.path_sums != NULL)
-        *pass->options.path_sums = rows.sums;
-    free(rows.segments);
-    free(rows.frames);
-    free(rows.same);
-    free(rows.items);
-    free(rows.ready);
-    free(rows.ready_rows);
-    gp_index_free(&rows.index);
-    gp_index_free(&rows.name_index);
+        result = divide_ready(rows);
+    for (size_t i = 0; i < rows->count && result == 0; i++)
+        if (rows->items[i].ns > 0 || rows->apart)
+            result = add_row(rows, &rows->items[i]);
+    if (result == 0 && rows->apart)
+        result = hand_over_segments(rows);
+    if (rows->pass->options.path_sums != NULL)
+        *rows->pass->options.path_sums = rows->sums;
     return result;
+}
+
+void gp_report_paths_free(gp_path_rows_t *rows)
+{
+    if (rows == NULL)
+        return;
+    int saved = errno;
+    gp_critical_free(rows->critical);
+    free(rows->segments);
+    free(rows->frames);
+    free(rows->same);
+    free(rows->items);
+    free(rows->ready);
+    free(rows->ready_rows);
+    gp_index_free(&rows->index);
+    gp_index_free(&rows->name_index);
+    free(rows);
+    errno = saved;
 }

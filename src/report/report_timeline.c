@@ -63,19 +63,13 @@ static int take_activity(void *context, const gp_activity_record_t *record)
     return gp_sorter_add(&source->activities, &item);
 }
 
-// Mark the coroutines of which there is something to show, and collect their activities.
-static int collect(gp_timeline_source_t *source)
+// Coroutines of which there is something to show have a track: with activities, or with samples.
+static int end_collecting(gp_timeline_source_t *source)
 {
-    const gp_reader_handlers_t handlers = {.activity = take_activity};
-    const gp_dataset_t *dataset = source->pass->dataset;
-    char error[GP_READER_ERROR_SIZE];
-    gp_sorter_init(&source->activities, sizeof(chosen_activity_t), compare_activities);
-    for (size_t i = 0; i < dataset->facts.coros.count; i++)
-        source->tracks[i] = source->pass->coros_seen[i] ? 0 : GP_NO_TRACK;
-    if (dataset->activities_read == 0)
-        return 0;
-    int result = gp_dataset_read_again(dataset, &(gp_taker_t){&handlers, source, NULL}, error);
-    return result == 0 ? gp_sorter_end(&source->activities) : result;
+    for (size_t i = 0; i < source->pass->dataset->facts.coros.count; i++)
+        if (source->pass->coros_seen[i])
+            source->tracks[i] = 0;
+    return gp_sorter_end(&source->activities);
 }
 
 static int name_tracks(gp_timeline_source_t *source)
@@ -266,10 +260,9 @@ int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_tak
 {
     const gp_reader_handlers_t handlers = {.samples = take_samples};
     sampling_t sampling = {source, take, context};
-    char error[GP_READER_ERROR_SIZE];
     if (source->pass->options.measure == GP_MEASURE_DELAY)
         return 0; // delays are no samples
-    return gp_dataset_read_again(source->pass->dataset, &(gp_taker_t){&handlers, &sampling, NULL}, error);
+    return gp_dataset_read_for(source->pass->dataset, &handlers, &sampling);
 }
 
 static int copy_stacks(gp_timeline_source_t *source)
@@ -293,8 +286,9 @@ static void report_timeline_free(gp_timeline_source_t *source)
     free(source);
 }
 
-int gp_report_timeline(gp_pass_t *pass)
+int gp_report_timeline_begin(gp_pass_t *pass, gp_reading_t *reading)
 {
+    static const gp_reader_handlers_t handlers = {.activity = take_activity};
     const gp_dataset_t *dataset = pass->dataset;
     gp_timeline_source_t *source = calloc(1, sizeof(*source));
     if (source == NULL)
@@ -306,11 +300,22 @@ int gp_report_timeline(gp_pass_t *pass)
     source->traces = calloc(dataset->facts.traces.count + 1, sizeof(char *));
     source->threads = calloc(dataset->facts.threads.count + 1, sizeof(char *));
     source->timeline = gp_arena_alloc(&pass->builder->arena, sizeof(gp_timeline_t));
+    gp_sorter_init(&source->activities, sizeof(chosen_activity_t), compare_activities);
     if (source->tracks == NULL || source->traces == NULL || source->threads == NULL || source->timeline == NULL)
         return -ENOMEM;
-    source->timeline->pid = dataset->facts.header.pid;
+    for (size_t i = 0; i < dataset->facts.coros.count; i++)
+        source->tracks[i] = GP_NO_TRACK;
+    if (dataset->activities_read > 0)
+        gp_reading_add(reading, &handlers, source);
+    return 0;
+}
+
+int gp_report_timeline_end(gp_pass_t *pass)
+{
+    gp_timeline_source_t *source = pass->timeline;
+    source->timeline->pid = pass->dataset->facts.header.pid;
     source->timeline->source = source;
-    int result = collect(source);
+    int result = end_collecting(source);
     if (result < 0 || name_tracks(source) < 0 || copy_stacks(source) < 0)
         return result < 0 ? result : -ENOMEM;
     find_parents(source);

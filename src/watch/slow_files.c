@@ -350,7 +350,7 @@ static int load(capture_t *capture, char error[GP_FLEET_ERROR_SIZE])
         gp_captures_free(&captures);
         return result;
     }
-    capture->dataset = gp_dataset_load_captures(&captures, GP_KEEP_SPANS | GP_KEEP_HOGS, NULL, text);
+    capture->dataset = gp_dataset_load_captures(&captures, GP_KEEP_SPANS | GP_KEEP_HOGS | GP_KEEP_WORKS, NULL, text);
     if (capture->dataset == NULL)
         return errno == ENOMEM ? -ENOMEM : 0;
     capture->requests = gp_requests_create(capture->dataset, true);

@@ -84,7 +84,7 @@ static int load(gp_slow_capture_t *capture, const gp_held_coro_t *coro)
         gp_captures_free(&captures);
         return result;
     }
-    capture->dataset = gp_dataset_load_captures(&captures, GP_KEEP_SPANS | GP_KEEP_HOGS, &window, text);
+    capture->dataset = gp_dataset_load_captures(&captures, GP_KEEP_SPANS | GP_KEEP_HOGS | GP_KEEP_WORKS, &window, text);
     return capture->dataset == NULL && errno == ENOMEM ? -ENOMEM : 0;
 }
 

@@ -118,8 +118,9 @@ int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t s
 {
     *piece = (gp_piece_t){.known = known, .options = options, .grain_ns = options->grain_ns};
     bool is_first = !known->facts.has_header;
-    gp_dataset_t *dataset =
-        lseek(fd, 0, SEEK_SET) == 0 ? gp_dataset_load_fd(fd, GP_KEEP_REQUESTS | GP_KEEP_HOGS, error) : NULL;
+    gp_dataset_t *dataset = lseek(fd, 0, SEEK_SET) == 0
+                                ? gp_dataset_load_fd(fd, GP_KEEP_REQUESTS | GP_KEEP_HOGS | GP_KEEP_WORKS, error)
+                                : NULL;
     if (dataset == NULL)
         return -errno;
     known->facts.header = dataset->facts.header;

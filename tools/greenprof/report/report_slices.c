@@ -213,12 +213,11 @@ int gp_report_print_slices(const gp_source_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
     const gp_reader_handlers_t handlers = {.activity = count_waiting};
-    char error[GP_READER_ERROR_SIZE];
     slices_t slices = {dataset, calloc(dataset->hogs.count + 1, sizeof(slice_t)), 0};
     place_t *places = calloc(dataset->hogs.count + 1, sizeof(*places));
     int result = slices.items != NULL && places != NULL ? find_slices(source, &slices) : -ENOMEM;
     if (result == 0 && slices.count > 0)
-        result = gp_dataset_read_again(dataset, &(gp_taker_t){&handlers, &slices, NULL}, error);
+        result = gp_dataset_read_for(dataset, &handlers, &slices);
     if (result == 0 && slices.count > 0)
         print_places(&slices, places, sum_up(&slices, places));
     for (size_t i = 0; i < slices.count; i++)
