@@ -13,7 +13,7 @@ typedef struct chosen_activity { // as it is sorted
     uint32_t coro, trace; // numbers
 } chosen_activity_t;
 
-// What activities and samples are made with, each time they are asked for.
+// What activities are made with, each time they are asked for.
 struct gp_timeline_source {
     gp_pass_t *pass;
     gp_sorter_t activities;
@@ -225,58 +225,6 @@ int gp_timeline_source_activities(gp_timeline_source_t *source, gp_activity_take
     return result == 0 && handing.has_held ? hand_out(&handing) : result;
 }
 
-typedef struct sampling {
-    gp_timeline_source_t *source;
-    gp_timed_sample_taker_t *take;
-    void *context;
-} sampling_t;
-
-static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
-{
-    const sampling_t *sampling = context;
-    gp_timeline_source_t *source = sampling->source;
-    gp_pass_sample_t seen;
-    for (size_t i = 0; i < count; i++) {
-        int result = gp_pass_look(source->pass, &samples[i], &seen);
-        if (result < 0)
-            return result;
-        if (result == 0 || seen.path == GP_INDEX_NONE)
-            continue;
-        const gp_timed_sample_t sample = {
-            .time_ns = samples[i].time_ns,
-            .weight_ns = samples[i].weight_ns,
-            .stack = seen.path,
-            .track = source->tracks[seen.coro],
-            .is_cpu = samples[i].kind == GP_KIND_CPU,
-        };
-        result = sampling->take(sampling->context, &sample);
-        if (result < 0)
-            return result;
-    }
-    return 0;
-}
-
-int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_taker_t *take, void *context)
-{
-    const gp_reader_handlers_t handlers = {.samples = take_samples};
-    sampling_t sampling = {source, take, context};
-    if (source->pass->options.measure == GP_MEASURE_DELAY)
-        return 0; // delays are no samples
-    return gp_dataset_read_for(source->pass->dataset, &handlers, &sampling);
-}
-
-static int copy_stacks(gp_timeline_source_t *source)
-{
-    const gp_builder_t *builder = source->pass->builder;
-    gp_timed_stack_t *stacks =
-        gp_arena_alloc(&source->pass->builder->arena, (builder->path_count + 1) * sizeof(*stacks));
-    for (size_t i = 0; i < builder->path_count && stacks != NULL; i++)
-        stacks[i] = (gp_timed_stack_t){builder->paths[i].frames, builder->paths[i].depth};
-    source->timeline->stacks = stacks;
-    source->timeline->stack_count = (uint32_t)builder->path_count;
-    return stacks != NULL ? 0 : -ENOMEM;
-}
-
 static void report_timeline_free(gp_timeline_source_t *source)
 {
     gp_sorter_free(&source->activities);
@@ -316,7 +264,7 @@ int gp_report_timeline_end(gp_pass_t *pass)
     source->timeline->pid = pass->dataset->facts.header.pid;
     source->timeline->source = source;
     int result = end_collecting(source);
-    if (result < 0 || name_tracks(source) < 0 || copy_stacks(source) < 0)
+    if (result < 0 || name_tracks(source) < 0)
         return result < 0 ? result : -ENOMEM;
     find_parents(source);
     pass->builder->report.timeline = source->timeline;

@@ -15,4 +15,3 @@ int gp_report_timeline_end(struct gp_pass *pass);
 typedef struct gp_timeline_source gp_timeline_source_t;
 
 int gp_timeline_source_activities(gp_timeline_source_t *source, gp_activity_taker_t *take, void *context);
-int gp_timeline_source_samples(gp_timeline_source_t *source, gp_timed_sample_taker_t *take, void *context);

@@ -10,11 +10,11 @@ MAGIC = b"GRNPROF\n"
 CHUNK_MAGIC = 0x4B435047
 META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = range(1, 11)
 HOGS, ORIGINS, SPANS = 12, 18, 19
-# The list that the program is made of: number, ID, key, is it a drop.
+# The list that the program is made of: number, ID, key, what is lost.
 with open(os.path.join(os.path.dirname(__file__), "../../src/model/counters.h")) as counters_list:
-    LISTED = re.findall(r"X\( ?(\d+), \w+, (?:drop_)?(\w+), ([01]),", counters_list.read())
+    LISTED = re.findall(r"X\( ?(\d+), \w+, (?:drop_)?(\w+), (\w+),", counters_list.read())
 COUNTER_NAMES = {int(number): name for number, name, _ in LISTED}
-DROPS = [name for _, name, is_drop in LISTED if is_drop == "1"]
+DROPS = [name for _, name, lost in LISTED if lost in ("SIGNAL", "NO_SAMPLE")]
 PACKED, ZSTD = 1, 2  # enum gp_chunk_flag
 TRUNCATED, INCOMPLETE, SWITCHING = 1, 2, 4  # enum gp_stack_flag
 

@@ -2,8 +2,9 @@
 #include "session/session_calls.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/index.h"
+#include "base/memory.h"
 #include "exact/recorder.h"
 #include "settings.h"
 #include "signal/ticks.h"
@@ -19,17 +20,22 @@ typedef struct seen { // of a pair: what is in the capture
 
 static gp_exact_t *recorder;
 static uint64_t next_ns;
-static seen_t *seen; // open addressing, at most half full
-static size_t seen_count, seen_slots;
+static seen_t *seen;
+static size_t seen_count, seen_capacity;
+static gp_index_t seen_index;
+
+static void session_calls_forget(void)
+{
+    gp_index_clear(&seen_index);
+    seen_count = 0;
+    next_ns = 0;
+}
 
 void gp_session_calls_start(void)
 {
     if (!gp_setting_is(GP_SETTING_MODE, "exact"))
         return;
-    if (seen != NULL) // of an earlier capture
-        memset(seen, 0, seen_slots * sizeof(*seen));
-    seen_count = 0;
-    next_ns = 0;
+    session_calls_forget(); // of an earlier capture
     recorder = gp_exact_new(PROF_SCOPE_PROCESS);
     if (recorder != NULL)
         gp_exact_start(recorder, 0);
@@ -46,51 +52,31 @@ void gp_session_calls_stop(void)
 
 void gp_session_calls_after_fork(void)
 {
-    next_ns = 0;
-    if (seen != NULL)
-        memset(seen, 0, seen_slots * sizeof(*seen));
-    seen_count = 0;
+    session_calls_forget();
     if (recorder != NULL)
         gp_exact_restart(recorder);
 }
 
-static seen_t *seen_slot(seen_t *slots, size_t count, uint64_t key)
+static bool session_calls_same(const void *owner, uint32_t number, const void *key)
 {
-    size_t slot = (size_t)((key * 0x9e3779b97f4a7c15ull) >> 32) & (count - 1);
-    while (slots[slot].key != 0 && slots[slot].key != key)
-        slot = (slot + 1) & (count - 1);
-    return &slots[slot];
-}
-
-static bool make_room(void)
-{
-    if (seen_count * 2 < seen_slots)
-        return true;
-    size_t slots = seen_slots > 0 ? seen_slots * 2 : 1024;
-    seen_t *grown = calloc(slots, sizeof(*grown));
-    if (grown == NULL)
-        return false;
-    for (size_t i = 0; i < seen_slots; i++)
-        if (seen[i].key != 0)
-            *seen_slot(grown, slots, seen[i].key) = seen[i];
-    free(seen);
-    seen = grown;
-    seen_slots = slots;
-    return true;
+    return ((const seen_t *)owner)[number].key == *(const uint64_t *)key;
 }
 
 // Does the capture lack what `call` says? If so it is noted as written.
-static bool is_news(const gp_call_count_t *call)
+static bool session_calls_is_news(const gp_call_count_t *call)
 {
     uint64_t time_ns = call->own_cpu_ns + call->own_wait_ns + call->cpu_ns + call->wait_ns;
-    uint64_t key = (uint64_t)call->caller << 32 | call->callee; // a callee is never 0
-    if (!make_room())
-        return true;
-    seen_t *slot = seen_slot(seen, seen_slots, key);
-    if (slot->key == key && slot->calls == call->calls && slot->time_ns == time_ns)
+    uint64_t key = (uint64_t)call->caller << 32 | call->callee, hash = gp_hash_u64(key);
+    uint32_t number = gp_index_find(&seen_index, hash, session_calls_same, seen, &key);
+    if (number == GP_INDEX_NONE) {
+        number = (uint32_t)seen_count;
+        if (gp_grow(&seen, &seen_capacity, seen_count, sizeof(*seen)) < 0 ||
+            gp_index_add(&seen_index, hash, number) < 0)
+            return true;
+        seen_count++;
+    } else if (seen[number].calls == call->calls && seen[number].time_ns == time_ns)
         return false;
-    seen_count += slot->key == 0;
-    *slot = (seen_t){key, call->calls, time_ns};
+    seen[number] = (seen_t){key, call->calls, time_ns};
     return true;
 }
 
@@ -104,7 +90,8 @@ void gp_session_calls_write(gp_writer_t *writer, uint64_t now, bool ends)
     int error = gp_exact_pairs(paths, path_count, &calls, &count);
     free(paths);
     for (size_t i = 0; i < count && error == 0; i++) {
-        gp_call_count_t *record = is_news(&calls[i]) ? gp_writer_add(writer, GP_CHUNK_CALLS, sizeof(*record)) : NULL;
+        gp_call_count_t *record =
+            session_calls_is_news(&calls[i]) ? gp_writer_add(writer, GP_CHUNK_CALLS, sizeof(*record)) : NULL;
         if (record != NULL)
             *record = calls[i];
     }

@@ -62,10 +62,9 @@ static size_t list_fields(const gp_span_mark_t *mark, prof_field_t fields[GP_SPA
 
 static void fill_times(prof_span_record_t *span, const gp_ledger_t *times)
 {
-    uint64_t on_thread = times->cpu_ns + times->blocked_ns;
     span->cpu_ns = times->cpu_ns;
     span->blocked_ns = times->blocked_ns;
-    span->preempted_ns = times->slice_ns > on_thread ? times->slice_ns - on_thread : 0;
+    span->preempted_ns = gp_ledger_kind_ns(times, GP_KIND_PREEMPTED);
     span->ready_ns = times->ready_ns;
     span->parked_ns = times->parked_ns;
     span->waiting_ns = times->waiting_ns;
