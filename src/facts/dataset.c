@@ -176,7 +176,7 @@ gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, c
             .hogs = GP_TABLE_BY(gp_dataset_hog_t, id),
             .delays = GP_TABLE_PLAIN(gp_dataset_delay_t),
             .sums = GP_TABLE_PLAIN(gp_sum_record_t),
-            .spans = GP_TABLE_SPARSE(gp_dataset_span_t, id),
+            .spans = GP_TABLE_SPARSE(gp_dataset_span_t, is.id),
             .calls = GP_TABLE_BY_PAIR(gp_call_count_t, caller),
             .extents = GP_TABLE_BY(gp_dataset_extent_t, trace),
             .works = GP_TABLE_BY_PAIR(gp_dataset_work_t, coro),
