@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ship/rows/piece_private.h"
+#include "ship/rows/piece.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "report/critical_path.h"
-#include "ship/rows/piece_private.h"
+#include "ship/rows/piece.h"
 
 enum { ENDPOINT_SIZE = 512 };
 

@@ -3,7 +3,7 @@
 // coroutines after its end. They are written in the same go as the span, so that a capture need not have ended.
 #include <errno.h>
 
-#include "ship/rows/piece_private.h"
+#include "ship/rows/piece.h"
 
 enum { CLOCK_NS = 1000 }; // between a span's times and the ledger's
 
