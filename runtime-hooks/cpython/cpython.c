@@ -16,6 +16,7 @@
 #include "cpython.h"
 #include "exact/recorder.h"
 #include "exact_calls/call_events.h"
+#include "forks.h"
 #include "greenlet/greenlet.h"
 #include "greenlet/greenlet_map.h"
 #include "greenlet/greenlet_run.h"
@@ -198,6 +199,12 @@ static bool look(void)
     return true;
 }
 
+static bool cpython_warns_of_forks(void)
+{
+    enum { FIRST = 0x030c };
+    return gp_cpython_runtime.layout->version >= FIRST;
+}
+
 // Coroutines of modules that are imported, now or later; those that are there already, once they are sampled.
 static int look_at_modules(void *unused)
 {
@@ -208,6 +215,8 @@ static int look_at_modules(void *unused)
     if (!gp_cpython_is_known())
         return 0;
     gp_thread_names_watch();
+    if (cpython_warns_of_forks())
+        gp_forks_watch();
     gp_greenlet_look();
     gp_asyncio_look();
     if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
@@ -253,5 +262,7 @@ __attribute__((constructor)) static void load(void)
     if (look() && has_api && is_initialized != NULL && !is_initialized()) {
         gp_imports_prepare();
         gp_thread_names_prepare();
+        if (cpython_warns_of_forks())
+            gp_forks_prepare();
     }
 }

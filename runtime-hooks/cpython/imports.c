@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "imports.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "asyncio/asyncio.h"
@@ -10,20 +9,15 @@
 #include "greenlet/greenlet.h"
 #include "interpreter/api.h"
 #include "interpreter/frame_walk.h"
+#include "interpreter/inittab.h"
 #include "signal/language.h"
 
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count);
-
-typedef struct inittab { // struct _inittab
-    const char *name;
-    void *(*init)(void);
-} inittab_t;
 
 typedef gp_py_t *one_t(gp_py_t *self, gp_py_t *argument);
 
 static fastcall_t *real_create;
 static one_t *real_exec, *real_create_builtin, *real_exec_builtin; // some builds have all modules in the program
-static void *(*real_init)(void);
 
 // A module that initialises itself in two phases has nothing in it after the first.
 static void hook(gp_py_t *module)
@@ -90,25 +84,16 @@ static void wrap(void *definition)
     real_exec_builtin = wrap_one(definition, "exec_builtin", on_exec_builtin);
 }
 
-static void *on_init(void)
+static void imports_made(void *definition)
 {
-    void *definition = real_init(); // multi-phase: it returns its PyModuleDef
-    if (definition != NULL)
-        wrap(definition);
+    wrap(definition);
     if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0) // of the capture
         atomic_load_explicit(&gp_language, memory_order_acquire)->count_calls(true);
-    return definition;
 }
 
 void gp_imports_prepare(void)
 {
-    inittab_t **table = dlsym(RTLD_DEFAULT, "PyImport_Inittab");
-    for (inittab_t *entry = table != NULL ? *table : NULL; entry != NULL && entry->name != NULL; entry++) {
-        if (strcmp(entry->name, "_imp") == 0) {
-            real_init = entry->init;
-            entry->init = on_init;
-        }
-    }
+    gp_inittab_watch("_imp", imports_made);
 }
 
 void gp_imports_watch(void)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "generated/traces/osprofiler_points.h"
 #include "traces/json_source.h"
 
 enum { KEY_SIZE = 160 };
@@ -69,19 +70,20 @@ bool gp_osprofiler_is_event(const json_t *object)
            gp_json_string(object, "base_id")[0] != '\0' && read_timestamp(gp_json_string(object, "timestamp")) >= 0;
 }
 
-// What OSProfiler's kinds of points are called here.
-static const struct {
-    const char *member, *kind; // of info
-} kinds[] = {{"request", "rest_dispatch"}, {"requests", "rest_call"}, {"db", "database"}};
-
+// The first member of info that tells, else the point's name.
 static const char *kind_of(const char *point, const json_t *info)
 {
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (json_is_object(json_object_get(info, kinds[i].member)))
-            return kinds[i].kind;
-    if (strcmp(point, "wsgi") == 0)
-        return "rest_dispatch";
-    return strcmp(point, "rpc") == 0 ? "rpc_dispatch" : point;
+    const struct osprofiler_point *found;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)info, key, value)
+    {
+        found = json_is_object(value) ? osprofiler_point_find(key, strlen(key)) : NULL;
+        if (found != NULL && found->member_kind != NULL)
+            return found->member_kind;
+    }
+    found = osprofiler_point_find(point, strlen(point));
+    return found != NULL && found->kind != NULL ? found->kind : point;
 }
 
 // "GET /servers", a function's name, a statement; else the name of the point.

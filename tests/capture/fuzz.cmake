@@ -24,7 +24,8 @@ foreach(room model report export page symbol)
   list(APPEND fuzz_headers ${headers})
 endforeach()
 greenprof_fuzz_parts(capture PARTS ${fuzz_parts} HEADERS ${fuzz_headers} gp_export
-  INCLUDES ${CMAKE_CURRENT_SOURCE_DIR} ${tools} ${PROJECT_BINARY_DIR}/src/export/generated)
+  INCLUDES ${CMAKE_CURRENT_SOURCE_DIR} ${tools} ${PROJECT_BINARY_DIR}/src/export/generated
+           ${PROJECT_BINARY_DIR}/src/ship/generated)
 
 set(libraries_capture ${GREENPROF_D_OBJECT}) # the only target that reaches names
 function(fuzz_target name corpus)
@@ -34,7 +35,7 @@ endfunction()
 fuzz_target(capture corpus)
 fuzz_target(payload corpus_payload ${writer})
 fuzz_target(texts corpus_texts ${tools}/report/time_text.c ${tools}/report/restriction.c)
-fuzz_target(options corpus_options ${tools}/options.c ${tools}/option_table.c ${tools}/report/sort_key.c ${tools}/nearest.c)
+fuzz_target(options corpus_options ${tools}/options.c ${tools}/run/environment.c ${tools}/option_table.c ${tools}/report/sort_key.c ${tools}/nearest.c)
 
 set(recovery ${PROJECT_SOURCE_DIR}/src/capture/killed/ring_known.c ${PROJECT_SOURCE_DIR}/src/capture/killed/ring_walk.c ${PROJECT_SOURCE_DIR}/src/capture/killed/recovery_rings.c
     ${PROJECT_SOURCE_DIR}/src/capture/write/intern.c)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A program with signals of its own: greenprof must not get in their way, nor they in its.
 //   host_signals handlers | altstack | mask | waits | masked_thread | mask_view | wait_all | blocked | small_altstack
-//     | tight_altstack | smallest_altstack | held_mask | held_old | held_wait | held_handler | held_action |
-//     held_context | shortly_held | cancellable
+//     | tight_altstack | numbered_altstack | raw_altstack | smallest_altstack | held_mask | held_old | held_wait |
+//     held_handler | held_action | held_context | shortly_held | cancellable
 #include "truth.h"
 
 #include <errno.h>
@@ -303,9 +303,59 @@ static void fill_stack(int signal_number)
     work_handler(5000000);
 }
 
+// How the stack and the action come to the kernel: by the C library, by its syscall(), by an instruction.
+enum way { BY_LIBRARY, BY_NUMBER, BY_INSTRUCTION };
+
+#if defined(__x86_64__)
+
+void raw_return(void);
+__asm__("raw_return:\n\tmovl $15, %eax\n\tsyscall\n");
+
+static long instruction(long number, long a, long b, long c, long d)
+{
+    register long r10 __asm__("r10") = d;
+    __asm__ volatile("syscall" : "+a"(number) : "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
+    return number;
+}
+
+static int set_raw(enum way way, int number, void (*handler)(int), unsigned long flags, uint64_t mask)
+{
+    struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        uint64_t mask;
+    } action = {handler, flags | 0x04000000 /* SA_RESTORER */, raw_return, mask};
+    if (way == BY_NUMBER)
+        return (int)syscall(SYS_rt_sigaction, number, &action, NULL, sizeof(mask));
+    return (int)instruction(SYS_rt_sigaction, number, (long)&action, 0, sizeof(mask));
+}
+
+static int set_raw_stack(enum way way, const stack_t *stack)
+{
+    return (int)(way == BY_NUMBER ? syscall(SYS_sigaltstack, stack, NULL)
+                                  : instruction(SYS_sigaltstack, (long)stack, 0, 0, 0));
+}
+
+#else
+
+static int set_raw(enum way way, int number, void (*handler)(int), unsigned long flags, uint64_t mask)
+{
+    (void)way, (void)number, (void)handler, (void)flags, (void)mask;
+    return -1;
+}
+
+static int set_raw_stack(enum way way, const stack_t *stack)
+{
+    (void)way, (void)stack;
+    return -1;
+}
+
+#endif
+
 // A stack with a guard page below it that has room for `frames` of the kernel's, and little else but what the program's
 // handler takes while it works. It finds its action as it was.
-static int with_small_altstack(size_t frames)
+static int with_small_altstack(size_t frames, enum way way)
 {
     enum { PAGE = 4096, TIMES = 100 };
     const size_t frame = getauxval(AT_MINSIGSTKSZ);
@@ -313,14 +363,17 @@ static int with_small_altstack(size_t frames)
     char *memory = mmap(NULL, size + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     stack_t stack = {.ss_sp = memory + PAGE, .ss_size = size};
     struct sigaction action = {.sa_handler = fill_stack, .sa_flags = SA_ONSTACK | SA_RESTART};
-    if (memory == MAP_FAILED || mprotect(memory + PAGE, size, PROT_READ | PROT_WRITE) != 0 ||
-        sigaltstack(&stack, NULL) != 0)
+    if (memory == MAP_FAILED || mprotect(memory + PAGE, size, PROT_READ | PROT_WRITE) != 0)
         return 1;
-    sigaction(SIGUSR1, &action, NULL);
+    if (way == BY_LIBRARY ? sigaltstack(&stack, NULL) != 0 || sigaction(SIGUSR1, &action, NULL) != 0
+                          : set_raw_stack(way, &stack) != 0 || set_raw(way, SIGUSR1, fill_stack, SA_ONSTACK, 0) != 0)
+        return 1;
+    if (way == BY_INSTRUCTION)
+        work_main(200000000); // it is seen at a sample
     for (int i = 0; i < TIMES; i++)
         raise(SIGUSR1);
     struct sigaction now;
-    if (sigaction(SIGUSR1, NULL, &now) != 0 || sigismember(&now.sa_mask, SIGPROF) != 0)
+    if (way != BY_INSTRUCTION && (sigaction(SIGUSR1, NULL, &now) != 0 || sigismember(&now.sa_mask, SIGPROF) != 0))
         return 2;
     EXPECT(handler);
     return 0;
@@ -356,35 +409,16 @@ static void return_to_mask(int number, siginfo_t *info, void *context)
     memset(&((ucontext_t *)context)->uc_sigmask, 0xff, sizeof(uint64_t));
 }
 
-#if defined(__x86_64__)
-
 static void work_in_handler(int number)
 {
     (void)number;
     work_held(held_ns_each);
 }
 
-void raw_return(void);
-__asm__("raw_return:\n\tmovl $15, %eax\n\tsyscall\n");
-
 static void install_raw(void)
 {
-    struct {
-        void (*handler)(int);
-        unsigned long flags;
-        void (*restorer)(void);
-        uint64_t mask;
-    } action = {work_in_handler, 0x04000000 /* SA_RESTORER */, raw_return, UINT64_MAX};
-    syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, sizeof(action.mask));
+    set_raw(BY_INSTRUCTION, SIGUSR1, work_in_handler, 0, UINT64_MAX);
 }
-
-#else
-
-static void install_raw(void)
-{
-}
-
-#endif
 
 static void hold_by_mask(void)
 {
@@ -515,9 +549,13 @@ static int run(const char *what)
     if (strcmp(what, "altstack") == 0)
         return with_altstack(65536);
     if (strcmp(what, "small_altstack") == 0)
-        return with_small_altstack(2);
+        return with_small_altstack(2, BY_LIBRARY);
     if (strcmp(what, "tight_altstack") == 0)
-        return with_small_altstack(1);
+        return with_small_altstack(1, BY_LIBRARY);
+    if (strcmp(what, "numbered_altstack") == 0)
+        return with_small_altstack(1, BY_NUMBER);
+    if (strcmp(what, "raw_altstack") == 0)
+        return with_small_altstack(1, BY_INSTRUCTION);
     if (strcmp(what, "mask") == 0)
         return masks();
     if (strcmp(what, "waits") == 0)

@@ -151,6 +151,12 @@ class Beside(Files):
         self.assertEqual(os.listdir(self.directory), ["x.greenprof"])
         self.assertIn(b"steps", Capture(self.path("x.greenprof")).meta["exe"])
 
+    def test_what_scripts_ask_has_none(self):
+        """A script in place of the program, as pyenv's python is: what it asks of small programs leaves no captures."""
+        script = 'p=$(readlink -f "$0"); d=$(dirname "$p"); exec "$d/$(basename "$p")" "$@"'
+        self.preload("x.greenprof", "burn", 0.05, before=("sh", "-c", script))
+        self.assertEqual(os.listdir(self.directory), ["x.greenprof"])
+
     def test_rings_of_the_next_one(self):
         """A service is begun again while the one before still works: it does not remove what is another one's."""
         def begin():

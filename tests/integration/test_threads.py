@@ -49,6 +49,15 @@ class Threads(check.Case):
             stacks = [stack for stack, _ in folded.stacks if "work_" + name in stack]
             self.assertTrue(any(name in stack[:4] for stack in stacks), stacks[:3])
 
+    def test_address_space(self):
+        """The C library makes no heap, 64 MB of address space, for a thread that does not allocate: before, one each."""
+        def space(run):
+            return int(run.values["SPACE_MB"][0][0])
+        alone = space(self.run_alone(["threads", "space"]))
+        for engine in "perf", "cpu", "monotonic":
+            profiled = space(self.profile(["threads", "space"], options=["--engine", engine]).truth)
+            self.assertLess(profiled - alone, 600, f"{engine}: {alone} MB alone")
+
     def test_loaded_late(self):
         library = os.path.join(check.LIBRARIES, "libgreenprof.so.0")
         done = subprocess.run([check.program("late"), library, self.directory], capture_output=True,

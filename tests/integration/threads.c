@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Threads in all their ways of coming and going, and coroutines that move between them.
-//   threads migrate | churn | kinds
+//   threads migrate | churn | kinds | space
 #include "truth.h"
 
 #include <pthread.h>
@@ -279,6 +279,46 @@ static void kinds(void)
     EXPECT(cancelled);
 }
 
+// space: threads that allocate nothing: what the process has of address space while they are there.
+
+enum { PLAIN = 50 };
+
+static pthread_barrier_t plain_are_there, plain_may_go;
+
+static void *plain(void *unused)
+{
+    truth_thread_begin();
+    work_even(10000000);
+    pthread_barrier_wait(&plain_are_there);
+    pthread_barrier_wait(&plain_may_go);
+    truth_thread_end();
+    return unused;
+}
+
+static void print_space(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%lu", &pages) != 1)
+        exit(3);
+    fclose(file);
+    printf("SPACE_MB %lu\n", pages * (unsigned long)sysconf(_SC_PAGESIZE) >> 20);
+}
+
+static void space(void)
+{
+    pthread_t ids[PLAIN];
+    pthread_barrier_init(&plain_are_there, NULL, PLAIN + 1);
+    pthread_barrier_init(&plain_may_go, NULL, PLAIN + 1);
+    for (int i = 0; i < PLAIN; i++)
+        check_error(pthread_create(&ids[i], NULL, plain, NULL));
+    pthread_barrier_wait(&plain_are_there);
+    print_space();
+    pthread_barrier_wait(&plain_may_go);
+    for (int i = 0; i < PLAIN; i++)
+        pthread_join(ids[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
     truth_thread_begin();
@@ -290,6 +330,8 @@ int main(int argc, char **argv)
         churn();
     else if (strcmp(argv[1], "kinds") == 0)
         kinds();
+    else if (strcmp(argv[1], "space") == 0)
+        space();
     else
         return 2;
     truth_print_total();

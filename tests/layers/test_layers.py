@@ -6,6 +6,7 @@ defines and another one needs). An arrow that ALLOWED does not have is a failure
 prints the graph.
 """
 import collections
+import glob
 import os
 import re
 import subprocess
@@ -83,6 +84,11 @@ SEARCHED = ("src", "src/core", "include", "runtime-hooks", "runtime-hooks/cpytho
 CIRCLE_MOST = 4  # modules of a room that include each other
 SOURCE = re.compile(r"\.(c|h|S|inc)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def room_of(path):
@@ -238,6 +244,18 @@ class Layers(unittest.TestCase):
                 self.assertFalse([lower for lower in below(room) if lower.startswith("read")])
             if room.startswith("read"):
                 self.assertFalse([lower for lower in below(room) if lower.startswith("core")])
+
+    def test_what_registers_itself_is_named_nowhere_else(self):
+        """A destination and a backend are a folder: nothing outside of it has its symbol, or its name in a table."""
+        lists = glob.glob(os.path.join(ROOT, "src", "**", "CMakeLists.txt"), recursive=True)
+        texts = {path: read(os.path.join(ROOT, path)) for path in sources()}
+        for call, symbol, known in (("greenprof_destination", "gp_destination_", ()), ("greenprof_backend", "gp_consumer_", ("file", "null"))):
+            names = {match[1]: os.path.dirname(path) for path in lists for match in re.finditer(rf"^{call}\((\w+)", read(path), re.MULTILINE)}
+            self.assertGreaterEqual(len(names), 3)
+            for name, folder in names.items():
+                users = [path for path, text in texts.items() if re.search(rf"\b{symbol}{name}\b", text)
+                         and not os.path.join(ROOT, path).startswith(folder + os.sep)]
+                self.assertTrue(users == [] or name in known, (name, users))
 
     def test_upward_include_is_found(self):
         self.assertEqual(len(upward({("core/signal", "core/session"): {"a.c includes session/session.h"},

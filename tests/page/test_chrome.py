@@ -213,6 +213,7 @@ class Around(ChromeCase):
         self.keys("?")
         keys = self.browser.eval("[...Object.keys(greenprofApp.view.keys), ...Object.keys(greenprofApp.chrome.keys)]")
         self.assertEqual(self.texts("dialog kbd"), keys)
+        self.assertEqual(self.browser.eval("document.querySelector('dialog').scrollTop"), 0, "its first keys are seen")
         self.keys("i")
         self.assertEqual(self.selection("icicle"), "", "keys do nothing below an open help")
         self.keys("Escape")

@@ -19,7 +19,7 @@ SUITE = test_suites.SUITE
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "python_truth.py")
 PYTHONS = {"trixie": ["python3.13"], "sid": ["python3.14", "python3.15", "python3.13"]}[SUITE]
 PACKAGED = [python for python in PYTHONS if SUITE != "sid" or python != "python3.13"]  # greenlet is, and for the first one gevent
-KINDS = {"plain": PYTHONS, "asyncio": PYTHONS, "calls": PYTHONS, "greenlet": PACKAGED, "eventlet": PACKAGED, "gevent": PYTHONS[:1]}
+KINDS = {"plain": PYTHONS, "asyncio": PYTHONS, "calls": PYTHONS, "forks": PYTHONS, "greenlet": PACKAGED, "eventlet": PACKAGED, "gevent": PYTHONS[:1]}
 RUNS = [(kind, python) for kind, pythons in KINDS.items() for python in pythons]
 SCRIPT = r"""
 exec 3>&1 >&2
@@ -83,6 +83,15 @@ class Python(check.Case):
         outside = sum(weight for stack, weight in stacks if not stack[0].startswith("[coroutine") and functions & set(stack))
         self.at_most("of tasks outside", outside, 0.02 * sum(weight for _, weight in stacks))
 
+    def check_forks(self, kind, python):
+        """greenprof's own thread is none of those that a fork warns of; another one of the program's is."""
+        run = self.run_of(kind, python)
+        self.assertEqual({tuple(row) for row in run.truth.values["FORKS"]}, {("0", "0")})
+        self.assertEqual(run.truth.values["BESIDE"], [["1"]])
+        capture = run.capture()
+        self.check_health(capture)
+        self.check_functions(run.folded(), run.truth, len(capture.samples), tolerance=0.05)
+
     @staticmethod
     def rows(run, word):
         return [(values[0], values[1:]) for values in run.truth.values[word]]
@@ -96,7 +105,7 @@ class Python(check.Case):
             self.assertEqual(int(found[1]), int(calls), function)
 
 
-CHECKS = {"plain": Python.check_shares, "calls": Python.check_calls}
+CHECKS = {"plain": Python.check_shares, "calls": Python.check_calls, "forks": Python.check_forks}
 for _kind, _python in RUNS:
     setattr(Python, f"test_{_kind}_{_python.replace('.', '_')}",
             lambda self, kind=_kind, python=_python: CHECKS.get(kind, Python.check_tasks)(self, kind, python))

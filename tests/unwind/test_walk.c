@@ -434,9 +434,73 @@ static void test_a_memo_is_its_stacks(void **state)
     assert_int_equal(result.frames[0], truth[0]);
 }
 
+#if defined(__x86_64__)
+
+// Two functions, and what an assembler puts between them: nops through which the first runs on into the second; and
+// what nothing runs through.
+extern const char padding_of_nops[], padding_of_traps[];
+__asm__(".text\n"
+        "    .p2align 5\n"
+        "    .cfi_startproc\n"
+        "    .cfi_def_cfa_offset 24\n"
+        "    nop\n"
+        "    .cfi_endproc\n"
+        "padding_of_nops:\n"
+        "    .p2align 5\n"
+        "    .cfi_startproc\n"
+        "    .cfi_def_cfa_offset 24\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        "padding_of_traps:\n"
+        "    .p2align 5, 0xcc\n"
+        "    .cfi_startproc\n"
+        "    .cfi_def_cfa_offset 24\n"
+        "    ret\n"
+        "    .cfi_endproc\n");
+
+static uintptr_t by_pointer;
+
+static NOINLINE void note_caller(void)
+{
+    by_pointer = RETURN_ADDRESS();
+    sink++;
+}
+
+static void walk_padding(const char *pc)
+{
+    static _Alignas(64) uintptr_t words[64];
+    const gp_unwind_regs_t regs = {.pc = (uintptr_t)pc, .sp = (uintptr_t)&words[32]};
+    words[34] = by_pointer + 1;
+    result.count =
+        gp_unwind_walk(&regs, (uintptr_t)words, (uintptr_t)(words + 64), result.frames, WALK_MAX, &result.flags);
+}
+
+static void test_padding(void **state)
+{
+    (void)state;
+    recurse(1, note_caller);
+    walk_padding(padding_of_nops);
+    assert_true(result.count >= 2);
+    assert_int_equal(result.frames[1], by_pointer);
+    walk_padding(padding_of_traps);
+    assert_int_equal(result.count, 1);
+    assert_int_equal(result.flags, GP_UNWIND_INCOMPLETE);
+}
+
+#else
+
+static void test_padding(void **state)
+{
+    (void)state;
+    skip();
+}
+
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_padding),
         cmocka_unit_test(test_recursion),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_exactly_full),

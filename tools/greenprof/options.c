@@ -11,6 +11,7 @@
 
 #include "message.h"
 #include "nearest.h"
+#include "run/environment.h"
 
 enum { OPTIONS_MAX = 64, FIRST_VALUE = 256, TITLE_SIZE = 64, CHOICES_SIZE = 128 };
 
@@ -130,6 +131,11 @@ static int options_set(gp_arguments_t *arguments, const gp_option_t *option, con
     if (option->choices != NULL && !gp_option_is_choice(option->choices, value))
         return gp_usage_error(command->name, "%s %s: must be %s", spelling(option), value,
                               gp_option_choices(option->choices));
+    const char *words = option->setting != NULL && option->kind == GP_OPTION_TEXT
+                            ? gp_environment_wanted(option->setting, value)
+                            : NULL;
+    if (words != NULL)
+        return gp_usage_error(command->name, "%s %s: must be %s", spelling(option), value, words);
     switch (option->kind) {
     case GP_OPTION_FLAG:
         *(bool *)field = true;

@@ -4,7 +4,8 @@
 //
 // Model: an option is a row of gp_options (option_table.c) and a field of gp_arguments_t. Commands
 // that take an option of the same name and meaning share its row; where the meaning differs there
-// is a row for each. To add an option: a field and a row.
+// is a row for each. To add an option: a field and a row; one that stands for a variable of the library
+// (model/variables.h) names it there, is checked as it is, and is handed on by run.
 #pragma once
 
 #include <stdbool.h>
@@ -142,7 +143,9 @@ typedef struct gp_option {
     const char *choices;       // the words that a text can be, '|' between them; NULL = anything
     uint64_t lo, hi, standard; // of a number
     gp_hint_t hint;
-    bool chooses; // chooses a part of what is read
+    const char *setting; // the variable that run sets, without GREENPROF_; a text must be what that must be
+    const char *set_to;  // of a flag: the variable's value
+    bool chooses;        // chooses a part of what is read
 } gp_option_t;
 
 #define GP_OPTION_OF(command) (1u << (command))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pools/thread_names.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +12,7 @@
 #include "coro/threads.h"
 #include "greenlet/greenlet_run.h"
 #include "interpreter/api.h"
+#include "interpreter/inittab.h"
 #include "interpreter/task_step.h"
 #include "pools/pool_calls.h"
 
@@ -20,13 +20,7 @@ enum { KINDS = GP_PY_VARARGS | GP_PY_KEYWORDS, ACTIVE_MAX = 1 << 16, WAITING_MAX
 
 typedef gp_py_t *call_t(gp_py_t *self, gp_py_t *args, gp_py_t *keywords); // without keywords, the last is not looked at
 
-typedef struct inittab { // struct _inittab
-    const char *name;
-    void *(*init)(void);
-} inittab_t;
-
 static call_t *real_start, *real_joinable; // _thread's, the second from 3.13 on
-static void *(*real_init)(void);
 
 static const char *const threading = "threading";
 
@@ -193,24 +187,15 @@ static void names_wrap(gp_py_method_t *method, call_t **real, call_t *mine)
     method->function = (void *)(uintptr_t)mine;
 }
 
-static void *names_on_init(void)
+static void names_made(void *definition)
 {
-    void *definition = real_init(); // multi-phase: it returns its PyModuleDef
-    if (definition != NULL) {
-        names_wrap(gp_py_method_of(definition, "start_new_thread"), &real_start, on_start);
-        names_wrap(gp_py_method_of(definition, "start_joinable_thread"), &real_joinable, on_joinable);
-    }
-    return definition;
+    names_wrap(gp_py_method_of(definition, "start_new_thread"), &real_start, on_start);
+    names_wrap(gp_py_method_of(definition, "start_joinable_thread"), &real_joinable, on_joinable);
 }
 
 void gp_thread_names_prepare(void)
 {
-    inittab_t **table = dlsym(RTLD_DEFAULT, "PyImport_Inittab");
-    for (inittab_t *entry = table != NULL ? *table : NULL; entry != NULL && entry->name != NULL; entry++)
-        if (strcmp(entry->name, "_thread") == 0) {
-            real_init = entry->init;
-            entry->init = names_on_init;
-        }
+    gp_inittab_watch("_thread", names_made);
 }
 
 // Threads that began before: the dictionary is copied, as its lock may be held by whom this has interrupted.

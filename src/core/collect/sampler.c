@@ -11,6 +11,7 @@
 #include "collect/left_children.h"
 #include "collect/pacer.h"
 #include "collect/sampling_signal.h"
+#include "collect/shield.h"
 #include "collect/thread_timers.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
@@ -125,6 +126,7 @@ void gp_sampler_look_at_signal(void)
     if (gp_timers_frequency() != 0 && !gp_sampling_signal_is_ours())
         yield_locked(gp_sampling_signal());
     gp_sampler_leave();
+    gp_shield_look();
 }
 
 bool gp_sampler_has_yielded(void)

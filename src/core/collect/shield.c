@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/raw_call.h"
 #include "signal/host_stack.h"
 #include "signal/restart.h"
 
@@ -23,7 +24,7 @@ static uint64_t shield_bit(int number)
 
 int gp_kernel_action(int number, const gp_kernel_action_t *action, gp_kernel_action_t *old)
 {
-    return (int)syscall(SYS_rt_sigaction, number, action, old, sizeof(action->mask));
+    return (int)gp_raw_answer(gp_raw_call(SYS_rt_sigaction, number, (long)action, (long)old, sizeof(action->mask), 0));
 }
 
 bool gp_shield_is_small(size_t bytes)
@@ -112,6 +113,12 @@ void gp_shield_raise(void)
         shield_change_all(atomic_load_explicit(&sampler, memory_order_relaxed), true);
 }
 
+void gp_shield_look(void)
+{
+    if (atomic_load_explicit(&is_up, memory_order_relaxed))
+        shield_change_all(atomic_load_explicit(&sampler, memory_order_relaxed), true);
+}
+
 bool gp_shield_is_used(void)
 {
     return atomic_load_explicit(&shielded, memory_order_relaxed) != 0;
@@ -120,6 +127,8 @@ bool gp_shield_is_used(void)
 void gp_shield_follow(int number)
 {
     int before = atomic_exchange_explicit(&sampler, number, memory_order_relaxed);
+    (void)gp_shield_is_small(0); // notes what is
+    atomic_store_explicit(&gp_host_stack_met_small, gp_shield_raise, memory_order_relaxed);
     if (before == number)
         return;
     shield_change_all(before, false);

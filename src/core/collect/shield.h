@@ -29,6 +29,10 @@ bool gp_shield_is_small(size_t bytes);
 // One such stack is there, or may be.
 void gp_shield_raise(void);
 
+// Look for actions that the program has installed since by system calls of its own. Cost: a hundred system calls, where
+// such a stack is there.
+void gp_shield_look(void);
+
 // Has any action got it?
 bool gp_shield_is_used(void);
 

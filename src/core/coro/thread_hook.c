@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +20,34 @@ typedef int create_t(pthread_t *, const pthread_attr_t *, void *(*)(void *), voi
 static create_t *real_create;
 static bool is_behind_checker;
 
+typedef struct descriptor_stack { // of struct pthread
+    uintptr_t block;
+    size_t bytes, guard;
+} descriptor_stack_t;
+
+// The descriptor that pthread_self() points to says where the thread's stack is: a block, at its upper end the
+// descriptor itself, at its lower end the guard. Where in the descriptor is known by what it must say of the stack that
+// this runs on. pthread_getattr_np() tells the same, but allocates: the C library gives the thread a heap for that, 64
+// MB of address space, which the program may never ask for. Source: glibc, nptl/descr.h: stackblock, stackblock_size,
+// guardsize.
+static bool hook_read_descriptor(uintptr_t here, uintptr_t *lo, uintptr_t *hi)
+{
+    enum { DESCRIPTOR_BYTES = 2048, ABOVE_BYTES = 1 << 20, PAGE_MASK = 4095 }; // less than any glibc's is long
+    uintptr_t self = (uintptr_t)pthread_self();
+    descriptor_stack_t stack;
+    for (size_t at = 0; at + sizeof(stack) <= DESCRIPTOR_BYTES; at += sizeof(uintptr_t)) {
+        memcpy(&stack, (const void *)(self + at), sizeof(stack)); // NOLINT(performance-no-int-to-ptr)
+        uintptr_t end = stack.block + stack.bytes;
+        if (end - self < DESCRIPTOR_BYTES || end - self > ABOVE_BYTES || here - stack.block >= stack.bytes ||
+            stack.guard >= stack.bytes || (stack.guard & PAGE_MASK) != 0)
+            continue;
+        *lo = stack.block + stack.guard;
+        *hi = end;
+        return true;
+    }
+    return false;
+}
+
 void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
 {
     pthread_attr_t attr;
@@ -31,6 +60,8 @@ void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
     if (here - *lo < *hi - *lo)
         return;
     *lo = *hi = 0; // a child that another thread has forked
+    if (hook_read_descriptor(here, lo, hi))
+        return;
     if (pthread_getattr_np(pthread_self(), &attr) != 0)
         return;
     pthread_attr_getstack(&attr, &address, &size);

@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
+#include "base/raw_call.h"
 #include "greenprof/prof.h"
 #include "process/exec_foreign.h"
 #include "process/exec_number.h"
 #include "process/process.h"
-#include "process/raw_call.h"
 
 long gp_process_exec_number(long number, long a, long b, long c, long d, long e)
 {

@@ -7,6 +7,11 @@
 #include <signal.h>
 #include <time.h>
 
+// sigaction() and sigaltstack() as the program calls them by number, with the kernel's structs and memory that need not
+// be there.
+long gp_host_kernel_action(const long arguments[5]);
+long gp_host_kernel_stack(const long arguments[5]);
+
 int gp_host_sigaction(int number, const struct sigaction *action, struct sigaction *old);
 int gp_host_sigwait(const sigset_t *set, int *number);
 int gp_host_sigwaitinfo(const sigset_t *set, siginfo_t *info);

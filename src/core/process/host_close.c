@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "base/raw_call.h"
 #include "control/control.h"
 #include "coro/process_id.h"
 #include "greenprof/prof.h"
-#include "process/raw_call.h"
 #include "signal/clock_engine.h"
 
 enum { LOW_STEP_NS = 50000, LOW_STEPS = 1000 };

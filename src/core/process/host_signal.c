@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/peek.h"
+#include "base/raw_call.h"
 #include "collect/sampler.h"
 #include "collect/sampling_signal.h"
 #include "collect/shield.h"
@@ -24,6 +26,8 @@
 // glibc's own name, which is not interposed. Needs no look-up: sigaction() may be called from a handler.
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
 
+enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33 }; // glibc's own, which __sigaction() refuses
+
 static struct sigaction told; // what the host believes is installed; all zero is SIG_DFL
 
 static bool handles(const struct sigaction *action)
@@ -33,7 +37,7 @@ static bool handles(const struct sigaction *action)
 
 #if defined(__x86_64__)
 
-enum { RESTORER = 0x04000000, INTERNAL_FIRST = 32, INTERNAL_LAST = 33 }; // SA_RESTORER; signals that are glibc's own
+enum { RESTORER = 0x04000000 }; // SA_RESTORER
 
 // As __sigaction(), but that a handler returns by way of gp_restart_restorer.
 static int install(int number, const struct sigaction *action, struct sigaction *old)
@@ -116,6 +120,38 @@ int gp_host_sigaction(int number, const struct sigaction *action, struct sigacti
     if (result == 0 && old != NULL && believed)
         sigaddset(&old->sa_mask, gp_sampling_signal());
     return result;
+}
+
+static struct sigaction signal_from_kernel(const gp_kernel_action_t *action)
+{
+    struct sigaction same = {
+        .sa_handler = action->handler, .sa_flags = (int)action->flags, .sa_restorer = action->restorer};
+    memcpy(&same.sa_mask, &action->mask, sizeof(action->mask));
+    return same;
+}
+
+static gp_kernel_action_t signal_to_kernel(const struct sigaction *action)
+{
+    gp_kernel_action_t same = {action->sa_handler, (unsigned)action->sa_flags, action->sa_restorer, 0};
+    memcpy(&same.mask, &action->sa_mask, sizeof(same.mask));
+    return same;
+}
+
+long gp_host_kernel_action(const long a[5])
+{
+    gp_kernel_action_t asked = {0}, before;
+    int number = (int)a[0];
+    if (number == INTERNAL_FIRST || number == INTERNAL_LAST || a[3] != sizeof(asked.mask) ||
+        (a[1] != 0 && !gp_peek((uintptr_t)a[1], &asked, sizeof(asked))) ||
+        (a[2] != 0 && !gp_peek((uintptr_t)a[2], &before, sizeof(before))))
+        return gp_raw_answer(gp_raw_call(SYS_rt_sigaction, a[0], a[1], a[2], a[3], a[4]));
+    struct sigaction action = signal_from_kernel(&asked), old;
+    if (gp_host_sigaction(number, a[1] != 0 ? &action : NULL, &old) != 0)
+        return -1;
+    before = signal_to_kernel(&old);
+    if (a[2] != 0)
+        memcpy((void *)a[2], &before, sizeof(before)); // NOLINT(performance-no-int-to-ptr)
+    return 0;
 }
 
 PROF_API int sigaction(int number, const struct sigaction *action, struct sigaction *old)

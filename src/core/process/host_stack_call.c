@@ -2,8 +2,11 @@
 // The program's sigaltstack(): it sees its own stack while another is in its place (../signal/host_stack.h).
 #include <stddef.h>
 
+#include "base/peek.h"
+#include "base/raw_call.h"
 #include "collect/shield.h"
 #include "greenprof/prof.h"
+#include "process/host_calls.h"
 #include "signal/host_stack.h"
 
 // What the program would be told. `now`: what is in force.
@@ -31,4 +34,13 @@ PROF_API int sigaltstack(const stack_t *stack, stack_t *old)
     if (thread != NULL && stack != NULL)
         gp_host_stack_is_set(thread, !(wanted.ss_flags & SS_DISABLE) && wanted.ss_sp != thread->alternate_stack.ss_sp);
     return 0;
+}
+
+long gp_host_kernel_stack(const long a[5])
+{
+    stack_t stack, old;
+    if ((a[0] != 0 && !gp_peek((uintptr_t)a[0], &stack, sizeof(stack))) ||
+        (a[1] != 0 && !gp_peek((uintptr_t)a[1], &old, sizeof(old))))
+        return gp_raw_answer(gp_raw_call(SYS_sigaltstack, a[0], a[1], 0, 0, 0));
+    return sigaltstack(a[0] != 0 ? &stack : NULL, (stack_t *)a[1]); // NOLINT(performance-no-int-to-ptr)
 }

@@ -14,9 +14,9 @@ numbers:
     .endr
     .quad word
     .endm
-    bits 0, 59 // execve
+    bits 0, 13, 59 // rt_sigaction, execve
     bits 64, 105, 106, 113, 114, 116, 117, 119, 126 // setuid, setgid, setreuid, setregid, setgroups, setresuid, setresgid, capset
-    bits 128, 157 // prctl
+    bits 128, 131, 157 // sigaltstack, prctl
     .quad 0
     bits 256, 272, 308, 317 // unshare, setns, seccomp
     bits 320, 322 // execveat

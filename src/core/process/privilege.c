@@ -14,10 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/raw_call.h"
 #include "greenprof/prof.h"
 #include "process/aside.h"
 #include "process/exec_number.h"
-#include "process/raw_call.h"
+#include "process/host_calls.h"
 #include "process/sandbox.h"
 
 #ifndef CLONE_NEWTIME
@@ -116,6 +117,10 @@ long gp_process_number(long number, long a, long b, long c, long d, long e)
     case SYS_execve:
     case SYS_execveat:
         return gp_process_exec_number(number, a, b, c, d, e);
+    case SYS_rt_sigaction:
+        return gp_host_kernel_action(words);
+    case SYS_sigaltstack:
+        return gp_host_kernel_stack(words);
     case SYS_prctl:
         return privilege_prctl(words);
     case SYS_unshare:

@@ -15,13 +15,13 @@
 #include "base/bpf.h"
 #include "base/filter_calls.h"
 #include "base/peek.h"
+#include "base/raw_call.h"
 #include "collect/perf_probe.h"
 #include "coro/lock.h"
 #include "coro/process_id.h"
 #include "coro/threads.h"
 #include "process/aside.h"
 #include "process/process.h"
-#include "process/raw_call.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59

@@ -10,11 +10,12 @@
 #include "base/main_file.h"
 #include "settings.h"
 
-// Programs that start other programs and are not of interest themselves.
+// Programs that start other programs and are not of interest themselves, and those that scripts ask a small thing of.
 static const char *const launchers[] = {
-    "sh",     "bash",   "dash",   "zsh",     "ksh",       "fish",    "busybox", "env",       "nice",
-    "nohup",  "time",   "setsid", "timeout", "sudo",      "su",      "xargs",   "taskset",   "chrt",
-    "ionice", "stdbuf", "flock",  "tini",    "dumb-init", "numactl", "setarch", "catchsegv", NULL,
+    "sh",    "bash",   "dash",      "zsh",     "ksh",     "fish",      "busybox",  "env",      "nice",     "nohup",
+    "time",  "setsid", "timeout",   "sudo",    "su",      "xargs",     "taskset",  "chrt",     "ionice",   "stdbuf",
+    "flock", "tini",   "dumb-init", "numactl", "setarch", "catchsegv", "readlink", "realpath", "basename", "dirname",
+    "uname", "which",  "mktemp",    "expr",    "id",      "hostname",  NULL,
 };
 
 static bool mode_is(const char *mode)

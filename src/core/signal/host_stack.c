@@ -12,6 +12,7 @@ enum { AWAY_NS = 10000000 }; // CPU time; a stack that is to be taken back is so
 _Static_assert(offsetof(gp_thread_t, host_stack.fresh) == 0, "as restorer_x86_64.S has it");
 
 _Atomic size_t gp_host_stack_small;
+void (*_Atomic gp_host_stack_met_small)(void);
 
 static bool holds(const stack_t *stack, uintptr_t address)
 {
@@ -69,8 +70,20 @@ void gp_host_stack_leave(gp_thread_t *thread, ucontext_t *context, bool was_awai
         take_away(thread, context);
 }
 
+// The program may have set it by a system call of its own.
+static void host_stack_measure(const gp_thread_t *thread, const ucontext_t *context)
+{
+    size_t small = atomic_load_explicit(&gp_host_stack_small, memory_order_relaxed);
+    if ((context->uc_stack.ss_flags & SS_DISABLE) || context->uc_stack.ss_size >= small || is_ours(thread, context))
+        return;
+    void (*met)(void) = atomic_load_explicit(&gp_host_stack_met_small, memory_order_relaxed);
+    if (met != NULL)
+        met();
+}
+
 void gp_host_stack_come_back(gp_thread_t *thread, ucontext_t *context, uint64_t cpu_ns)
 {
+    host_stack_measure(thread, context);
     if (thread->host_stack.is_away && cpu_ns - thread->host_stack.since_cpu_ns >= AWAY_NS)
         put_back(thread, context);
 }

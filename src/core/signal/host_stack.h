@@ -17,16 +17,20 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/raw_call.h"
 #include "signal/thread.h"
 
 // An alternate stack of fewer bytes has no room for a sample's signal below a handler of the program's
 // (collect/shield.h); 0 = the program has shown none yet.
 extern _Atomic size_t gp_host_stack_small;
 
+// What is done about such a stack (gp_shield_raise()): called at each sample that finds one in force.
+extern void (*_Atomic gp_host_stack_met_small)(void);
+
 // sigaltstack() itself: the program's is interposed (../process/host_stack_call.c). Returns 0, or -1 and errno.
 static inline int gp_host_stack_change(const stack_t *stack, stack_t *old)
 {
-    return (int)syscall(SYS_sigaltstack, stack, old);
+    return (int)gp_raw_answer(gp_raw_call(SYS_sigaltstack, (long)stack, (long)old, 0, 0, 0));
 }
 
 // The program has set a stack, or taken its own back: it is in force.
@@ -45,5 +49,5 @@ void gp_host_stack_leave(gp_thread_t *thread, ucontext_t *context, bool was_awai
 // Called by gp_restart_restorer. Signals: safe.
 void gp_host_stack_return(ucontext_t *context);
 
-// A sample has interrupted `context`. Signals: safe. Cost: a load, but for a moment.
+// A sample has interrupted `context`. Signals: safe. Cost: some loads, but for a moment.
 void gp_host_stack_come_back(gp_thread_t *thread, ucontext_t *context, uint64_t cpu_ns);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/raw_call.h"
 #include "model/wait_calls.h"
 #include "signal/call_number.h"
 #include "signal/transfer.h"
@@ -35,8 +36,8 @@ static bool one_interrupts(uint64_t signals)
     } action;
     for (; signals != 0; signals &= signals - 1) {
         int number = __builtin_ctzll(signals) + 1;
-        if (syscall(SYS_rt_sigaction, number, NULL, &action, sizeof(action.mask)) == 0 && action.handler > 1 &&
-            !(action.flags & SA_RESTART)) // 0 and 1: SIG_DFL and SIG_IGN
+        if (gp_raw_call(SYS_rt_sigaction, number, 0, (long)&action, sizeof(action.mask), 0) == 0 &&
+            action.handler > 1 && !(action.flags & SA_RESTART)) // 0 and 1: SIG_DFL and SIG_IGN
             return true;
     }
     return false;

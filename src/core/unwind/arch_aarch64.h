@@ -50,3 +50,13 @@ static inline bool gp_arch_follows_call(uintptr_t pc, uintptr_t lo)
     return (insn & 0xfc000000u) == 0x94000000u || (insn & 0xfffffc1fu) == 0xd63f0000u ||
            (insn & 0xfefff800u) == 0xd63f0800u;
 }
+
+// The length of the instruction at `pc`, if it is a nop; else 0. Reads nothing from `hi` on.
+static inline size_t gp_arch_nop(uintptr_t pc, uintptr_t hi)
+{
+    uint32_t insn;
+    if (pc % sizeof(insn) != 0 || hi - pc < sizeof(insn))
+        return 0;
+    memcpy(&insn, (const void *)pc, sizeof insn);
+    return insn == 0xd503201fu ? sizeof(insn) : 0;
+}

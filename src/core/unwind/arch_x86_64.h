@@ -66,3 +66,20 @@ static inline bool gp_arch_follows_call(uintptr_t pc, uintptr_t lo)
             return true;
     return false;
 }
+
+// The length of the instruction at `pc`, if it is a nop as assemblers pad with; else 0. Reads nothing from `hi` on.
+static inline size_t gp_arch_nop(uintptr_t pc, uintptr_t hi)
+{
+    enum { LONGEST = 15, FORM = 0x38 };
+    static const uint8_t by_mod[] = {3, 4, 7}; // 0f 1f, ModRM, displacement
+    const uint8_t *code = (const uint8_t *)pc;
+    size_t room = hi - pc < LONGEST ? hi - pc : LONGEST, i = 0;
+    while (i < room && (code[i] == 0x66 || code[i] == 0x2e)) // operand size, %cs
+        i++;
+    if (i < room && code[i] == 0x90)
+        return i + 1;
+    if (i + 3 > room || code[i] != 0x0f || code[i + 1] != 0x1f || (code[i + 2] & FORM) != 0 || code[i + 2] >> 6 == 3)
+        return 0;
+    size_t len = i + by_mod[code[i + 2] >> 6] + ((code[i + 2] & 7) == 4);
+    return len <= room ? len : 0;
+}

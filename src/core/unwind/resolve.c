@@ -38,6 +38,21 @@ static bool holds_for_block(uintptr_t lo, uintptr_t hi, uintptr_t pc)
     return lo <= first && end <= hi && !gp_entry_meets(first, end);
 }
 
+// Padding between two functions, where the first runs on into the second (glibc's __memmove_chk): what holds as the
+// second one begins holds there. Returns false where `pc` is in none.
+static bool resolve_padding(const gp_module_t *module, uintptr_t pc, gp_row_t *row)
+{
+    enum { PADDING_MAX = 64 }; // as far as functions are aligned
+    uintptr_t at = pc;
+    for (size_t len = gp_arch_nop(at, module->text_hi); len != 0 && at - pc < PADDING_MAX;
+         len = gp_arch_nop(at, module->text_hi)) {
+        at += len;
+        if (gp_fde_row(module, at, row))
+            return row->start == at;
+    }
+    return false;
+}
+
 static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_return, bool *by_block)
 {
     gp_row_t row;
@@ -46,7 +61,8 @@ static gp_packed_row_t compute(const gp_module_t *module, uintptr_t pc, bool is_
     if (gp_entry_meets(lookup, lookup + 1))
         return gp_row_special(is_return ? GP_SPECIAL_HIDDEN : GP_SPECIAL_END, 0);
     if (!gp_fde_row(module, lookup, &row))
-        return without_row(module, pc, is_return);
+        return !is_return && resolve_padding(module, pc, &row) ? gp_row_pack(&row, row.start)
+                                                               : without_row(module, pc, is_return);
     // A signal trampoline is returned to without ever having called.
     if (is_return && !row.signal_frame && !gp_arch_follows_call(pc, module->text_lo))
         return without_call(&row, pc);

@@ -24,6 +24,7 @@ class Help {
                             "The address holds all that is chosen: a copy of it opens exactly this." }), close);
         this.dialog.showModal();
         close.focus();
+        this.dialog.scrollTop = 0; // it stands below what is to be read first
     }
 
     /** A sentence that goes away by itself. @param {string} text */

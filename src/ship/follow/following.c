@@ -111,8 +111,7 @@ static void look_at(gp_following_t *following, const char *path, bool is_named)
         return;
     bool is_another = followed != NULL && (followed->fd >= 0 || followed->is_done) && followed->inode != 0 &&
                       (followed->inode != status.st_ino || followed->device != status.st_dev);
-    if (is_another && followed->fd >= 0 &&
-        following->reads_descriptors) { // put aside where nothing looks: it is read to its end
+    if (is_another && followed->fd >= 0) { // put aside where nothing looks: it is read to its end
         followed->has_no_name = true;
         followed = NULL;
     } else if (is_another) {

@@ -109,7 +109,15 @@ static gp_row_times_t times_of(const gp_span_record_t *span)
     };
 }
 
-static const gp_row_pair_t *copy_info(gp_piece_t *piece, const gp_span_record_t *span, const char *fields)
+static uint8_t stored_flags(uint32_t flags)
+{
+    return (uint8_t)((flags & GP_SPAN_OPEN ? GP_STORED_OPEN : 0) | (flags & GP_SPAN_NO_TIMES ? GP_STORED_NO_TIMES : 0) |
+                     (flags & GP_SPAN_FAILED ? GP_STORED_FAILED : 0) |
+                     (flags & GP_SPAN_REMOTE_PARENT ? GP_STORED_REMOTE_PARENT : 0) |
+                     (flags & GP_SPAN_RESTED ? GP_STORED_RESTED : 0));
+}
+
+static gp_row_pair_t *copy_info(gp_piece_t *piece, const gp_span_record_t *span, const char *fields)
 {
     const char *at = gp_arena_copy(&piece->arena, fields, (size_t)span->fields_len + 1);
     gp_row_pair_t *pairs = gp_arena_alloc(&piece->arena, ((size_t)span->field_count + 1) * sizeof(*pairs));
@@ -154,11 +162,7 @@ static int on_span(void *context, const gp_span_record_t *span, const char *name
         .kind = span->kind,
         .name = gp_arena_text(&piece->arena, name, span->name_len),
         .times = times_of(span),
-        .has_times = !(span->flags & GP_SPAN_NO_TIMES),
-        .is_open = span->flags & GP_SPAN_OPEN,
-        .has_rest = span->flags & GP_SPAN_RESTED,
-        .has_failed = span->flags & GP_SPAN_FAILED,
-        .has_remote_parent = span->flags & GP_SPAN_REMOTE_PARENT,
+        .flags = stored_flags(span->flags),
     };
     int result = 0;
     piece->batch.spans_read++;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """CPU time of known amount in each kind of Python code. Prints EXPECT lines: function, seconds; and TASK lines: coroutine,
-function, which belong together. Argument: plain, asyncio, greenlet, eventlet, gevent or calls."""
+function, which belong together. Argument: plain, asyncio, greenlet, eventlet, gevent, calls or forks."""
 import collections
 import sys
 import threading
@@ -160,9 +160,44 @@ def calls():
     print("CALLS leaf 2500\nCALLS generator 2550\nCALLS calls 1")
 
 
+def forks():
+    """Forks beside no other thread, of a child's child too, by each way; then beside one. Prints how many of them warned."""
+    import os
+    import warnings
+    end = threading.Event()
+
+    def fork_all():
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            for _ in range(10):
+                burn("forks", 10)
+                pid = os.fork()
+                if pid == 0:
+                    burn("forks", 10)
+                    if os.fork() == 0:
+                        os._exit(0)
+                    os._exit(10 * os.waitstatus_to_exitcode(os.wait()[1]) + min(len(warned), 9))
+                status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                pid, terminal = os.forkpty()
+                if pid == 0:
+                    os._exit(0)
+                print("FORKS", len(warned), status + os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+                os.close(terminal)
+    fork_all()
+    other = threading.Thread(target=end.wait)
+    other.start()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        if os.fork() == 0:
+            os._exit(0)
+        os.wait()
+    print("BESIDE", len(warned))
+    end.set()
+
+
 kind = sys.argv[1]
 pause = None
-{"plain": plain, "calls": calls}.get(kind, globals().get("run_" + kind))()
+{"plain": plain, "calls": calls, "forks": forks}.get(kind, globals().get("run_" + kind))()
 for function, ns in booked.items():
     print("EXPECT", function, ns / 1e9)
 for task, function in sorted(tasks):

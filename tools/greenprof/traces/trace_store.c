@@ -19,9 +19,11 @@ static uint64_t be64(const uint8_t *bytes)
 
 static uint32_t flags_of(const gp_row_span_t *row)
 {
-    return (row->is_open ? GP_TREE_OPEN : 0u) | (row->has_times ? 0u : GP_TREE_NO_TIMES) |
-           (row->has_rest ? GP_TREE_RESTED : 0u) | (row->has_failed ? GP_TREE_FAILED : 0u) |
-           (row->has_remote_parent ? GP_TREE_REMOTE_PARENT : 0u);
+    return (row->flags & GP_STORED_OPEN ? GP_TREE_OPEN : 0u) |
+           (row->flags & GP_STORED_NO_TIMES ? GP_TREE_NO_TIMES : 0u) |
+           (row->flags & GP_STORED_RESTED ? GP_TREE_RESTED : 0u) |
+           (row->flags & GP_STORED_FAILED ? GP_TREE_FAILED : 0u) |
+           (row->flags & GP_STORED_REMOTE_PARENT ? GP_TREE_REMOTE_PARENT : 0u);
 }
 
 static const gp_tree_field_t *copy_info(gp_spans_t *set, const gp_row_span_t *row)
@@ -43,7 +45,7 @@ static int take(void *context, const gp_ask_span_t *span)
         .id = {0, row->id},
         .parent_id = {0, row->parent},
         .trace = gp_spans_trace(set, (gp_id128_t){be64(row->trace), be64(row->trace + 8)}, NULL),
-        .process = gp_spans_process(set, span->service, span->host, span->pid),
+        .process = gp_spans_process(set, span->process.service, span->process.host, span->process.pid),
         .kind = gp_span_kind_text(row->kind),
         .name = gp_spans_text(set, row->name),
         .start_ns = (int64_t)row->start_ns,
