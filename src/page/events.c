@@ -124,23 +124,23 @@ static uint64_t span_number(const uint32_t *numbers, uint32_t span)
 static uint32_t owner_of(const gp_page_writer_t *writer, const gp_dataset_span_t *span)
 {
     uint32_t owner =
-        gp_requests_owner(writer->dataset, writer->page->requests, span->trace, span->coro, span->start_ns);
+        gp_requests_owner(writer->dataset, writer->page->requests, span->trace, span->coro, span->is.start);
     return owner != GP_INDEX_NONE ? writer->requests[owner] : 0;
 }
 
 static void put_span(gp_page_writer_t *writer, const gp_dataset_span_t *span, const uint32_t *numbers)
 {
-    const gp_ledger_t *ledger = &span->ledger;
+    const gp_ledger_t *ledger = &span->is.times;
     const uint64_t row[] = {
         owner_of(writer, span),
         span_number(numbers, span->parent),
         gp_page_coro(writer, span->coro),
         gp_page_trace(writer, span->trace),
-        gp_string_table_number(&writer->nodes.names, gp_span_kind_text(span->kind)),
+        gp_string_table_number(&writer->nodes.names, gp_span_kind_text(span->is.kind)),
         gp_string_table_number(&writer->nodes.names, span->name),
-        span->start_ns,
-        span->end_ns - span->start_ns,
-        (span->flags & GP_SPAN_FAILED ? SPAN_FAILED : 0u) | (span->flags & GP_SPAN_OPEN ? SPAN_OPEN : 0u),
+        span->is.start,
+        span->is.end - span->is.start,
+        (span->is.flags & GP_SPAN_FAILED ? SPAN_FAILED : 0u) | (span->is.flags & GP_SPAN_OPEN ? SPAN_OPEN : 0u),
         ledger->cpu_ns,
         ledger->ready_ns,
         ledger->parked_ns,

@@ -48,7 +48,7 @@ static void put(gp_page_writer_t *writer, const gp_request_t *request)
         ledger->longest_ns,
         request->coros,
         (request->is_about ? FLAG_ABOUT : 0u) | (request->is_cut ? FLAG_CUT : 0u) |
-            (span != NULL && span->flags & GP_SPAN_FAILED ? FLAG_FAILED : 0u),
+            (span != NULL && span->is.flags & GP_SPAN_FAILED ? FLAG_FAILED : 0u),
     };
     gp_table_row(&writer->tables[GP_PAGE_REQUESTS], row);
 }

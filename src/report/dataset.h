@@ -13,9 +13,8 @@
 #include "base/index.h"
 #include "base/memory.h"
 #include "capture/several/captures.h"
-#include "model/ledger.h"
 #include "model/module_info.h"
-#include "model/span_kind.h"
+#include "model/span.h"
 
 enum { GP_FORMER_NAMES_MAX = 16 };
 
@@ -89,14 +88,9 @@ typedef struct gp_dataset_delay { // a coroutine that was ready meanwhile
 } gp_dataset_delay_t;
 
 typedef struct gp_dataset_span { // an operation with a beginning and an end
-    uint64_t id, parent_id;      // 0 = none
+    gp_span_t is;                // its moments are ns since the capture's start; trace and stack are below
     uint32_t parent;             // number; GP_INDEX_NONE = none, or not in the capture: a root, a request
     uint32_t coro, trace, stack; // numbers
-    uint32_t thread;             // index in the capture, 0 = not known
-    uint64_t end_coro_id;        // 0 = not known
-    uint64_t start_ns, end_ns;
-    gp_ledger_t ledger; // of its coroutine between the two; zeros with GP_SPAN_NO_TIMES
-    uint16_t kind, flags;
     uint32_t field_count;
     const char *name;
     const prof_field_t *fields; // [field_count]
@@ -204,13 +198,13 @@ gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, c
 // A span that no other of this process is around.
 static inline bool gp_dataset_is_request(const gp_dataset_span_t *span)
 {
-    return span->parent_id == 0 || span->flags & GP_SPAN_REMOTE_PARENT;
+    return span->is.parent_id == 0 || span->is.flags & GP_SPAN_REMOTE_PARENT;
 }
 
 // Is it known how long a request lived? Not where only prof_trace_set() said that it began, and nothing that it ended.
 static inline bool gp_dataset_has_end(const gp_dataset_span_t *span)
 {
-    return (span->flags & (GP_SPAN_IMPLICIT | GP_SPAN_OPEN)) != (GP_SPAN_IMPLICIT | GP_SPAN_OPEN);
+    return (span->is.flags & (GP_SPAN_IMPLICIT | GP_SPAN_OPEN)) != (GP_SPAN_IMPLICIT | GP_SPAN_OPEN);
 }
 
 // Read the samples and activities of the capture again, as many as there were when it was loaded: a

@@ -87,7 +87,7 @@ static int find_lifetimes(gp_dataset_t *dataset)
         const gp_dataset_span_t *span = &dataset->spans[i];
         gp_dataset_life_t *life = &lives[span->trace];
         if (gp_dataset_is_request(span) && gp_dataset_has_end(span))
-            dataset->lifetimes[life->first + life->count++] = (gp_dataset_window_t){span->start_ns, span->end_ns};
+            dataset->lifetimes[life->first + life->count++] = (gp_dataset_window_t){span->is.start, span->is.end};
     }
     for (size_t i = 0; i < dataset->trace_count; i++)
         lives[i].count = unite(dataset->lifetimes + lives[i].first, lives[i].count);

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/span_record.h"
 #include "report/dataset_private.h"
 
 static bool same_span(const void *owner, uint32_t number, const void *key)
 {
-    return ((const gp_dataset_t *)owner)->spans[number].id == *(const uint64_t *)key;
+    return ((const gp_dataset_t *)owner)->spans[number].is.id == *(const uint64_t *)key;
 }
 
 uint32_t gp_dataset_span_find(const gp_dataset_t *dataset, uint64_t id)
@@ -31,17 +32,6 @@ static const prof_field_t *copy_fields(gp_dataset_t *dataset, const gp_span_reco
     return copy;
 }
 
-static gp_ledger_t times_of(const gp_span_record_t *span)
-{
-    return (gp_ledger_t){.cpu_ns = span->cpu_ns,
-                         .slice_ns = span->slice_ns,
-                         .blocked_ns = span->blocked_ns,
-                         .ready_ns = span->ready_ns,
-                         .parked_ns = span->parked_ns,
-                         .waiting_ns = span->waiting_ns,
-                         .switches = span->switches};
-}
-
 int gp_dataset_on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
 {
     gp_dataset_t *dataset = context;
@@ -51,19 +41,11 @@ int gp_dataset_on_span(void *context, const gp_span_record_t *span, const char *
         (dataset->windowed && (span->end_ns < dataset->window.from_ns || span->start_ns >= dataset->window.to_ns)))
         return 0;
     gp_dataset_span_t item = {
-        .id = span->id,
-        .parent_id = span->parent_id,
+        .is = gp_span_of_record(span),
         .parent = GP_INDEX_NONE,
         .coro = gp_dataset_coro_quick(dataset, span->coro_id),
         .trace = gp_dataset_trace_quick(dataset, span->trace),
         .stack = gp_dataset_stack_quick(dataset, span->stack_id),
-        .thread = span->thread,
-        .end_coro_id = span->end_coro_id,
-        .start_ns = span->start_ns,
-        .end_ns = span->end_ns > span->start_ns ? span->end_ns : span->start_ns,
-        .ledger = times_of(span),
-        .kind = span->kind,
-        .flags = span->flags,
         .field_count = span->field_count,
         .name = gp_arena_text(&dataset->arena, name, span->name_len),
         .fields = copy_fields(dataset, span, fields),
@@ -79,11 +61,11 @@ int gp_dataset_on_span(void *context, const gp_span_record_t *span, const char *
 static int by_start(const void *left, const void *right)
 {
     const gp_dataset_span_t *a = left, *b = right;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    if (a->end_ns != b->end_ns)
-        return a->end_ns > b->end_ns ? -1 : 1; // the one around it first
-    return a->id < b->id ? -1 : a->id > b->id;
+    if (a->is.start != b->is.start)
+        return a->is.start < b->is.start ? -1 : 1;
+    if (a->is.end != b->is.end)
+        return a->is.end > b->is.end ? -1 : 1; // the one around it first
+    return a->is.id < b->is.id ? -1 : a->is.id > b->is.id;
 }
 
 int gp_dataset_finish_spans(gp_dataset_t *dataset)
@@ -92,12 +74,12 @@ int gp_dataset_finish_spans(gp_dataset_t *dataset)
         return 0;
     qsort(dataset->spans, dataset->span_count, sizeof(*dataset->spans), by_start);
     for (size_t i = 0; i < dataset->span_count; i++)
-        if (gp_index_add(&dataset->span_index, gp_hash_u64(dataset->spans[i].id), (uint32_t)i) < 0)
+        if (gp_index_add(&dataset->span_index, gp_hash_u64(dataset->spans[i].is.id), (uint32_t)i) < 0)
             return -ENOMEM;
     for (size_t i = 0; i < dataset->span_count; i++) {
         gp_dataset_span_t *span = &dataset->spans[i];
-        if (span->parent_id != 0 && span->parent_id != span->id && !(span->flags & GP_SPAN_REMOTE_PARENT))
-            span->parent = gp_dataset_span_find(dataset, span->parent_id);
+        if (span->is.parent_id != 0 && span->is.parent_id != span->is.id && !(span->is.flags & GP_SPAN_REMOTE_PARENT))
+            span->parent = gp_dataset_span_find(dataset, span->is.parent_id);
     }
     return 0;
 }

@@ -96,7 +96,7 @@ static int find_root(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *ro
         gp_report_trace_label(pass->dataset, owner->trace, false, text, sizeof(text));
     else if (pass->options.by == GP_BY_SPAN)
         snprintf(text, sizeof(text), "[span %016" PRIx64 "]",
-                 owner->span != 0 ? pass->dataset->spans[owner->span - 1].id : 0);
+                 owner->span != 0 ? pass->dataset->spans[owner->span - 1].is.id : 0);
     else
         gp_report_coro_label(pass->dataset, owner->coro, pass->builder->symbolizer, false, text, sizeof(text));
     gp_frame_t frame = {.function = text, .file = "~", .module = "", .pseudo = true};

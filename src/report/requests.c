@@ -51,10 +51,11 @@ static int add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
     int result = 0;
     for (size_t i = 0; i < dataset->span_count && result == 0; i++) {
         const gp_dataset_span_t *span = &dataset->spans[i];
-        uint32_t end_coro = span->end_coro_id != 0 ? gp_dataset_coro_find(dataset, span->end_coro_id) : GP_INDEX_NONE;
+        uint32_t end_coro =
+            span->is.end_coro_id != 0 ? gp_dataset_coro_find(dataset, span->is.end_coro_id) : GP_INDEX_NONE;
         if (!gp_dataset_is_request(span) || !gp_dataset_has_end(span))
             continue;
-        if (!is_whole(dataset, span->start_ns, span->end_ns)) {
+        if (!is_whole(dataset, span->is.start, span->is.end)) {
             requests->left_out++;
             continue;
         }
@@ -63,11 +64,11 @@ static int add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
             .trace = span->trace,
             .coro = span->coro,
             .end_coro = end_coro != GP_INDEX_NONE ? end_coro : span->coro,
-            .is_cut = span->flags & GP_SPAN_OPEN,
-            .start_ns = span->start_ns,
-            .end_ns = span->end_ns,
+            .is_cut = span->is.flags & GP_SPAN_OPEN,
+            .start_ns = span->is.start,
+            .end_ns = span->is.end,
         };
-        result = add(requests, request, span->kind, span->name);
+        result = add(requests, request, span->is.kind, span->name);
     }
     return result;
 }
@@ -362,7 +363,7 @@ static int sum_endpoints(gp_requests_t *requests, const gp_dataset_t *dataset)
         const gp_request_t *request = &requests->items[i];
         gp_endpoint_t *endpoint = &requests->endpoints[request->endpoint];
         endpoint->total_ns += latencies[at[request->endpoint]++] = request->end_ns - request->start_ns;
-        endpoint->failed += request->span != GP_INDEX_NONE && dataset->spans[request->span].flags & GP_SPAN_FAILED;
+        endpoint->failed += request->span != GP_INDEX_NONE && dataset->spans[request->span].is.flags & GP_SPAN_FAILED;
     }
     for (size_t i = 0; i < requests->endpoint_count; i++) {
         gp_endpoint_t *endpoint = &requests->endpoints[i];

@@ -37,7 +37,7 @@ static void find_enclosing(gp_span_finder_t *finder)
         uint32_t around = GP_INDEX_NONE;
         for (uint32_t i = finder->first[coro]; i < finder->first[coro + 1]; i++) {
             uint32_t number = finder->spans[i];
-            while (around != GP_INDEX_NONE && spans[around].end_ns <= spans[number].start_ns)
+            while (around != GP_INDEX_NONE && spans[around].is.end <= spans[number].is.start)
                 around = finder->enclosing[around];
             finder->enclosing[number] = around;
             around = number;
@@ -66,7 +66,7 @@ gp_span_finder_t *gp_span_finder_create(const gp_dataset_t *dataset)
 
 static bool is_open(const gp_dataset_span_t *span, uint64_t time_ns)
 {
-    return span->start_ns <= time_ns && time_ns <= span->end_ns;
+    return span->is.start <= time_ns && time_ns <= span->is.end;
 }
 
 static uint32_t find_own(const gp_span_finder_t *finder, uint32_t coro, uint64_t time_ns)
@@ -75,7 +75,7 @@ static uint32_t find_own(const gp_span_finder_t *finder, uint32_t coro, uint64_t
     uint32_t lo = finder->first[coro], hi = finder->first[coro + 1], begin = lo;
     while (lo < hi) { // the last one that has begun
         uint32_t middle = lo + (hi - lo) / 2;
-        if (spans[finder->spans[middle]].start_ns <= time_ns)
+        if (spans[finder->spans[middle]].is.start <= time_ns)
             lo = middle + 1;
         else
             hi = middle;

@@ -27,9 +27,9 @@ static uint64_t be64(const uint8_t *bytes)
     return value;
 }
 
-static const gp_tree_field_t *copy_fields(gp_spans_t *set, const gp_dataset_span_t *span)
+static const prof_field_t *copy_fields(gp_spans_t *set, const gp_dataset_span_t *span)
 {
-    gp_tree_field_t *fields = gp_arena_alloc(&set->arena, ((size_t)span->field_count + 1) * sizeof(*fields));
+    prof_field_t *fields = gp_arena_alloc(&set->arena, ((size_t)span->field_count + 1) * sizeof(*fields));
     for (uint32_t i = 0; fields != NULL && i < span->field_count; i++) {
         fields[i].key = gp_spans_text(set, span->fields[i].key);
         fields[i].value = gp_spans_text(set, span->fields[i].value);
@@ -39,19 +39,11 @@ static const gp_tree_field_t *copy_fields(gp_spans_t *set, const gp_dataset_span
     return fields;
 }
 
-static uint32_t flags_of(uint16_t flags)
-{
-    return (flags & GP_SPAN_OPEN ? GP_TREE_OPEN : 0u) | (flags & GP_SPAN_REPAIRED ? GP_TREE_REPAIRED : 0u) |
-           (flags & GP_SPAN_FAILED ? GP_TREE_FAILED : 0u) | (flags & GP_SPAN_IMPLICIT ? GP_TREE_IMPLICIT : 0u) |
-           (flags & GP_SPAN_REMOTE_PARENT ? GP_TREE_REMOTE_PARENT : 0u) |
-           (flags & GP_SPAN_NO_TIMES ? GP_TREE_NO_TIMES : 0u) | (flags & GP_SPAN_RESTED ? GP_TREE_RESTED : 0u);
-}
-
 // A damaged capture may say any time.
-static int64_t moment(const gp_dataset_t *dataset, uint64_t ns)
+static uint64_t moment(const gp_dataset_t *dataset, uint64_t ns)
 {
     uint64_t start = dataset->header.start_realtime_ns, most = INT64_MAX / 4;
-    return (int64_t)((start < most ? start : most) + (ns < most ? ns : most));
+    return (start < most ? start : most) + (ns < most ? ns : most);
 }
 
 typedef struct owner { // a process of which some spans may be
@@ -96,27 +88,17 @@ static int add_span(gp_spans_t *set, const gp_dataset_t *dataset, const gp_datas
 {
     const uint8_t *id = dataset->traces[span->trace].id;
     gp_tree_span_t item = {
-        .id = {0, span->id},
-        .parent_id = {0, span->parent_id},
+        .id = {0, span->is.id},
+        .parent_id = {0, span->is.parent_id},
         .trace = gp_spans_trace(set, (gp_id128_t){be64(id), be64(id + 8)}, NULL),
         .process = process,
-        .kind = gp_span_kind_text(span->kind),
-        .name = gp_spans_text(set, span->name),
-        .start_ns = moment(dataset, span->start_ns),
-        .end_ns = moment(dataset, span->end_ns),
-        .coroutine = dataset->coros[span->coro].record.id,
-        .cpu_ns = span->ledger.cpu_ns,
-        .ready_ns = span->ledger.ready_ns,
-        .parked_ns = span->ledger.parked_ns,
-        .blocked_ns = span->ledger.blocked_ns,
-        .preempted_ns = gp_ledger_kind_ns(&span->ledger, GP_KIND_PREEMPTED),
-        .waiting_ns = span->ledger.waiting_ns,
-        .switches = span->ledger.switches,
-        .flags = flags_of(span->flags),
-        .field_count = span->field_count,
-        .fields = copy_fields(set, span),
+        .kind = gp_span_kind_text(span->is.kind),
     };
-    if (item.trace == GP_NO_SPAN || item.name == NULL || item.fields == NULL)
+    gp_span_publish(&span->is, moment(dataset, span->is.start), moment(dataset, span->is.end), &item.record);
+    item.record.name = gp_spans_text(set, span->name);
+    item.record.fields = copy_fields(set, span);
+    item.record.field_count = span->field_count;
+    if (item.trace == GP_NO_SPAN || item.record.name == NULL || item.record.fields == NULL)
         return -ENOMEM;
     return gp_spans_add(set, &item) != GP_NO_SPAN ? 0 : -ENOMEM;
 }
@@ -137,7 +119,7 @@ int gp_spans_read_dataset(gp_spans_t *set, const gp_dataset_t *dataset)
 static int take_request(gp_spans_t *set, uint32_t trace, const gp_dataset_t *dataset, const gp_request_t *request)
 {
     const gp_dataset_span_t *span = request->span != GP_INDEX_NONE ? &dataset->spans[request->span] : NULL;
-    uint32_t item = span != NULL ? gp_spans_find(set, trace, (gp_id128_t){0, span->id}) : GP_NO_SPAN;
+    uint32_t item = span != NULL ? gp_spans_find(set, trace, (gp_id128_t){0, span->is.id}) : GP_NO_SPAN;
     if (item == GP_NO_SPAN || request->coros == 0)
         return 0;
     gp_tree_work_t *work = gp_arena_alloc(&set->arena, sizeof(*work));

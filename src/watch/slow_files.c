@@ -132,7 +132,7 @@ static uint32_t find_request(const capture_t *capture, uint64_t span)
 {
     for (size_t i = 0; capture->dataset != NULL && i < capture->requests->count; i++) {
         uint32_t number = capture->requests->items[i].span;
-        if (number != GP_INDEX_NONE && capture->dataset->spans[number].id == span)
+        if (number != GP_INDEX_NONE && capture->dataset->spans[number].is.id == span)
             return (uint32_t)i;
     }
     return GP_INDEX_NONE;
@@ -183,7 +183,7 @@ static void put_request(gp_json_t *json, const capture_t *capture, const gp_slow
         return;
     const gp_request_t *item = &capture->requests->items[request];
     gp_json_key(json, "rested"); // then a part of the latency is in none of the times
-    gp_json_bool(json, item->span != GP_INDEX_NONE && capture->dataset->spans[item->span].flags & GP_SPAN_RESTED);
+    gp_json_bool(json, item->span != GP_INDEX_NONE && capture->dataset->spans[item->span].is.flags & GP_SPAN_RESTED);
     gp_json_key_uint(json, "coroutines", item->coros);
     put_times(json, &capture->requests->items[request].ledger);
 }

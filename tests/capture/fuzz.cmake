@@ -38,7 +38,7 @@ fuzz_target(texts corpus_texts ${tools}/report/time_text.c ${tools}/report/restr
 fuzz_target(options corpus_options ${tools}/options.c ${tools}/run/environment.c ${tools}/option_table.c ${tools}/report/sort_key.c ${tools}/nearest.c)
 
 set(recovery ${PROJECT_SOURCE_DIR}/src/capture/killed/ring_known.c ${PROJECT_SOURCE_DIR}/src/capture/killed/ring_walk.c ${PROJECT_SOURCE_DIR}/src/capture/killed/recovery_rings.c
-    ${PROJECT_SOURCE_DIR}/src/capture/write/intern.c)
+    ${PROJECT_SOURCE_DIR}/src/capture/write/intern.c ${PROJECT_SOURCE_DIR}/src/capture/write/ring_to_records.c)
 fuzz_target(rings corpus_rings ${writer} ${recovery})
 if(TARGET capture_fuzz_capture)
   add_dependencies(capture_fuzz_capture gp_d_object)

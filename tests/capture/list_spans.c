@@ -40,16 +40,16 @@ static void put_trace(const gp_dataset_t *dataset, uint32_t number)
 
 static void put_span(const gp_dataset_t *dataset, const gp_dataset_span_t *span)
 {
-    const gp_ledger_t *times = &span->ledger;
-    printf("{\"id\": %" PRIu64 ", \"parent_id\": %" PRIu64 ", \"is_root\": %s", span->id, span->parent_id,
+    const gp_ledger_t *times = &span->is.times;
+    printf("{\"id\": %" PRIu64 ", \"parent_id\": %" PRIu64 ", \"is_root\": %s", span->is.id, span->is.parent_id,
            span->parent == GP_INDEX_NONE ? "true" : "false");
     printf(", \"coroutine\": %" PRIu64 ", \"end_coroutine\": %" PRIu64, dataset->coros[span->coro].record.id,
-           span->end_coro_id);
-    printf(", \"start_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64, span->start_ns, span->end_ns);
+           span->is.end_coro_id);
+    printf(", \"start_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64, span->is.start, span->is.end);
     printf(", \"times_ns\": %" PRIu64, times->slice_ns + times->ready_ns + times->parked_ns + times->waiting_ns);
     printf(", \"cpu_ns\": %" PRIu64 ", \"parked_ns\": %" PRIu64 ", \"switches\": %" PRIu64, times->cpu_ns,
            times->parked_ns, times->switches);
-    printf(", \"kind\": %u, \"flags\": %u, \"name\": ", span->kind, span->flags);
+    printf(", \"kind\": %u, \"flags\": %u, \"name\": ", span->is.kind, span->is.flags);
     put_text(span->name);
     put_trace(dataset, span->trace);
     put_fields(span);

@@ -38,8 +38,8 @@ ALLOWED = {
     "core/collect": ["core/coro"],
     "core/exact": ["core/collect"],
     "core/profile": ["core/collect", "core/exact", "core/trace"],
-    "core/session": ["core/profile", "capture/write", "live", "otel"],
-    "core/control": ["core/session"],
+    "core/record": ["core/profile", "capture/write", "live", "otel"],
+    "core/control": ["core/record"],
     "core/process": ["core/control"],
     "runtime-hooks": ["core/process"],
     "runtime-hooks/cpython/interpreter": ["runtime-hooks"],
@@ -258,8 +258,8 @@ class Layers(unittest.TestCase):
                 self.assertTrue(users == [] or name in known, (name, users))
 
     def test_upward_include_is_found(self):
-        self.assertEqual(len(upward({("core/signal", "core/session"): {"a.c includes session/session.h"},
-                                     ("core/session", "core/signal"): {"b.c includes signal/ring.h"}})), 1)
+        self.assertEqual(len(upward({("core/signal", "core/record"): {"a.c includes record/session.h"},
+                                     ("core/record", "core/signal"): {"b.c includes signal/ring.h"}})), 1)
 
 
 def draw():

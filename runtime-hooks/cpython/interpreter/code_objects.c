@@ -280,7 +280,7 @@ bool gp_cpython_is_own_file(const char *file)
 static void look_at_file(code_t *code, const char *file)
 {
     if (ends_with(file, "/greenprof/__main__.py"))
-        code->fixed = GP_LANGUAGE_CUT;
+        code->fixed = GP_LOC_CUT;
     else
         code->hidden = gp_cpython_is_own_file(file);
 }

@@ -62,7 +62,7 @@ static void make_name(const gp_arguments_t *arguments, char name[PATH_MAX])
         snprintf(name, PATH_MAX, "%s.greenprof", slash != NULL ? slash + 1 : program);
 }
 
-// What the library needs to say the last word; see src/core/session/closing.h.
+// What the library needs to say the last word; see src/core/record/closing.h.
 static void set_last_word(const gp_arguments_t *arguments, const char *name)
 {
     struct stat status;

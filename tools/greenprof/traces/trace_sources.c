@@ -217,12 +217,12 @@ static int stacks_of(gp_spans_t *set, const gp_source_t *source, const gp_tree_t
         const gp_dataset_stack_t *stack = &dataset->stacks[span->stack];
         if (span->trace != number || stack->depth == 0)
             continue;
-        uint32_t found = gp_spans_find(set, (uint32_t)(trace - set->traces), (gp_id128_t){0, span->id});
+        uint32_t found = gp_spans_find(set, (uint32_t)(trace - set->traces), (gp_id128_t){0, span->is.id});
         const char *text = found != GP_NO_SPAN ? stack_text(set, source, stack) : "";
         if (text == NULL)
             return gp_fail(source->path, "%s", strerror(ENOMEM));
         if (found != GP_NO_SPAN)
-            set->items[found].stack = text;
+            set->items[found].record.stack = text;
     }
     return 0;
 }
