@@ -93,7 +93,7 @@ static bool has_paths(gp_followed_t *followed)
 {
     if (followed->fd < 0 || followed->is_done)
         return false;
-    if (followed->at == followed->size && !followed->known.ended)
+    if (followed->at == followed->size && !followed->known.facts.ended)
         gp_followed_look(followed);
     return gp_followed_has_paths(followed);
 }
@@ -218,7 +218,7 @@ static void look_at_size(const gp_shipper_t *shipper, gp_followed_t *followed)
 static void finish_capture(const gp_shipper_t *shipper, gp_followed_t *followed)
 {
     look_at_size(shipper, followed);
-    bool is_done = followed->known.ended && followed->at >= followed->size && !has_paths(followed);
+    bool is_done = followed->known.facts.ended && followed->at >= followed->size && !has_paths(followed);
     gp_known_trim(&followed->known, false);
     if (is_done) {
         gp_followed_close(followed);
@@ -239,7 +239,7 @@ static void renew_symbolizer(gp_shipper_t *shipper)
         gp_following_t *following = &shipper->shipments[i].following;
         for (size_t j = 0; j < following->count; j++) {
             gp_known_trim(&following->captures[j]->known, true);
-            following->captures[j]->known.symbolizer = fresh;
+            following->captures[j]->known.names.symbolizer = fresh;
         }
         following->symbolizer = fresh;
     }
