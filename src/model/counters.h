@@ -30,7 +30,7 @@
     X(17, LOST_HOGS, lost_hogs, 0, "long slices, or delays by them, lost")                                             \
     X(18, LOST_CALLS, lost_calls, 0, "calls lost, memory was short: numbers of calls are too low")                     \
     X(19, MERGED_ACTIVITIES, merged_spans, 0, "waits missing in the timeline") /* the coroutine looks active */        \
-    X(20, SIGNAL_MOVED, signal_moved, 0, "changes of the sampling signal: the program handles the one before")         \
+    X(20, SIGNAL_MOVED, signal_moved, 0, "changes of the sampling signal: the program handles or ignores it")           \
     X(21, LOST_SPAWNS, lost_spawns, 0,                                                                                 \
       "coroutines without a recorded place of creation: --stitch cannot show it")                                      \
     X(22, UNPATCHED, unpatched, 0, "functions that could not be patched: their switches are not seen")                 \
