@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "inittab.h"
 #include "interpreter/api.h"
+#include "interpreter/inittab.h"
 #include "process/aside.h"
 
 typedef gp_py_t *forks_call_t(gp_py_t *self, gp_py_t *nothing);

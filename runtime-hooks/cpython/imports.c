@@ -7,9 +7,9 @@
 #include "cpython.h"
 #include "exact/recorder.h"
 #include "greenlet/greenlet.h"
-#include "inittab.h"
 #include "interpreter/api.h"
 #include "interpreter/frame_walk.h"
+#include "interpreter/inittab.h"
 #include "signal/language.h"
 
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count);

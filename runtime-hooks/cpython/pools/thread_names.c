@@ -11,8 +11,8 @@
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "greenlet/greenlet_run.h"
-#include "inittab.h"
 #include "interpreter/api.h"
+#include "interpreter/inittab.h"
 #include "interpreter/task_step.h"
 #include "pools/pool_calls.h"
 
