@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Install rules: libraries, headers, pkg-config file, CMake package, the command.
-# Components, each a package of tools/package: runtime, dev, python.
+# Components, each a package of tools/package: runtime, dev, python. And wheel, which tools/wheel packs.
 install(TARGETS greenprof-core greenprof greenprof-hooks EXPORT greenprofTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev)
 if(TARGET greenprof-static)
@@ -9,6 +9,10 @@ endif()
 install(TARGETS greenprof-otel LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_SKIP) # the core loads it
 if(TARGET greenprof-ship) # libgreenprof loads it
   install(TARGETS greenprof-ship LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_SKIP)
+endif()
+get_property(backends GLOBAL PROPERTY GREENPROF_BACKEND_LIBRARIES)
+if(backends) # so does it these
+  install(TARGETS ${backends} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_SKIP)
 endif()
 install(DIRECTORY include/greenprof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev FILES_MATCHING PATTERN "*.h")
 if(TARGET greenprof-command)
@@ -37,3 +41,15 @@ configure_file(cmake/greenprof.pc.in ${PROJECT_BINARY_DIR}/greenprof.pc @ONLY)
 configure_file(cmake/greenprof-hooks.pc.in ${PROJECT_BINARY_DIR}/greenprof-hooks.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/greenprof.pc ${PROJECT_BINARY_DIR}/greenprof-hooks.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   COMPONENT dev)
+
+if(NOT GREENPROF_WHEEL_LACKS)
+  get_property(parts GLOBAL PROPERTY GREENPROF_WHEEL_PARTS)
+  add_custom_target(greenprof-wheel DEPENDS ${parts} greenprof-core greenprof-otel ${backends} greenprof-python)
+  foreach(name greenprof greenprof-ship)
+    install(FILES $<TARGET_FILE:wheel-${name}> DESTINATION greenprof/lib COMPONENT wheel EXCLUDE_FROM_ALL)
+  endforeach()
+  foreach(name greenprof-core greenprof-otel ${backends})
+    install(FILES $<TARGET_FILE:${name}> RENAME $<TARGET_SONAME_FILE_NAME:${name}> DESTINATION greenprof/lib COMPONENT wheel EXCLUDE_FROM_ALL)
+  endforeach()
+  install(PROGRAMS $<TARGET_FILE:wheel-greenprof-command> DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL)
+endif()

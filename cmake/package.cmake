@@ -36,10 +36,13 @@ set(CPACK_DEBIAN_RUNTIME_DEBUGINFO_PACKAGE ON)
 # CPack's own would call ldconfig by scripts.
 set(control ${PROJECT_BINARY_DIR}/debian)
 file(CONFIGURE OUTPUT ${control}/triggers CONTENT "activate-noawait ldconfig\n")
-file(CONFIGURE OUTPUT ${control}/shlibs CONTENT "libgreenprof 0 libgreenprof0 (>= ${PROJECT_VERSION})
-libgreenprof-core 0 libgreenprof0 (>= ${PROJECT_VERSION})
-libgreenprof-otel 0 libgreenprof0 (>= ${PROJECT_VERSION})
-libgreenprof-ship 0 libgreenprof0 (>= ${PROJECT_VERSION})\n")
+get_property(libraries GLOBAL PROPERTY GREENPROF_BACKEND_LIBRARIES)
+list(TRANSFORM libraries PREPEND lib)
+set(shlibs "")
+foreach(library libgreenprof libgreenprof-core libgreenprof-otel libgreenprof-ship ${libraries})
+  string(APPEND shlibs "${library} 0 libgreenprof0 (>= ${PROJECT_VERSION})\n")
+endforeach()
+file(CONFIGURE OUTPUT ${control}/shlibs CONTENT "${shlibs}")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${control}/triggers ${control}/shlibs)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "${about}
 
@@ -58,12 +61,9 @@ This package has headers, the static library, the hooks that are linked into
 a program, manual pages of the functions, and files for pkg-config and CMake.")
 
 if(TARGET greenprof-python)
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  math(EXPR next "${Python3_VERSION_MINOR} + 1")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-greenprof)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
-  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${same}, python3 (>= ${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}~), \
-python3 (<< ${Python3_VERSION_MAJOR}.${next})")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${same}, python3 (>= 3.11~)")
   set(CPACK_DEBIAN_PYTHON_DEBUGINFO_PACKAGE ON)
   set(CPACK_COMPONENT_PYTHON_DESCRIPTION "${about}
 

@@ -163,6 +163,7 @@ macro(greenprof_rows)
   endif()
   if(ARG_PATCH)
     set(row "{.name = \"${name}\", .title = \"${patch_title}\", .unless = {")
+    set_property(GLOBAL APPEND PROPERTY GREENPROF_PATCH_UNLESS ${ARG_PATCH_UNLESS})
     foreach(symbol ${ARG_PATCH_UNLESS})
       string(APPEND row "\"${symbol}\", ")
     endforeach()
@@ -172,7 +173,7 @@ macro(greenprof_rows)
         set(optional ", .optional = true")
       else()
         greenprof_split(${pair})
-        set_property(GLOBAL APPEND_STRING PROPERTY GREENPROF_PATCH_FUNCTIONS " EACH(${symbol})")
+        set_property(GLOBAL APPEND PROPERTY GREENPROF_PATCH_NAMES ${symbol})
         string(APPEND row "{.symbol = \"${symbol}\"${optional}")
         if(ARG_PATCH_CODE)
           string(APPEND row ", GP_CODE_${symbol}")
@@ -209,10 +210,11 @@ macro(greenprof_rows)
   endif()
 endmacro()
 
-# Write what the folders have said, once all have: what can be patched (patch_rows.c, patch_functions.h), and what
+# Write what the folders have said, once all have: what can be patched (patch_rows.c, patch_functions.h), the words
+# that a program's symbols are looked up in (patch_words.gperf), and what
 # `greenprof runtimes` knows besides (runtime_rows.inc, polled_rows.inc).
 function(greenprof_runtime_tables folder)
-  foreach(name SHARED_ROWS LINKED_ROWS POLLED_ROWS FORM_ROWS PATCH_ROWS PATCH_INCLUDES PATCH_FUNCTIONS)
+  foreach(name SHARED_ROWS LINKED_ROWS POLLED_ROWS FORM_ROWS PATCH_ROWS PATCH_INCLUDES PATCH_NAMES PATCH_UNLESS)
     get_property(${name} GLOBAL PROPERTY GREENPROF_${name})
   endforeach()
   file(CONFIGURE OUTPUT ${folder}/patch_rows.c CONTENT "#include \"patch/targets.h\"
@@ -229,7 +231,13 @@ const gp_form_t gp_forms[] = {
 @FORM_ROWS@    {0},
 };
 " @ONLY)
-  file(CONFIGURE OUTPUT ${folder}/patch_functions.h CONTENT "#define GP_PATCH_EACH_FUNCTION(EACH)@PATCH_FUNCTIONS@\n" @ONLY)
+  list(TRANSFORM PATCH_NAMES REPLACE "(.+)" "EACH(\\1)" OUTPUT_VARIABLE PATCH_FUNCTIONS)
+  list(JOIN PATCH_FUNCTIONS " " PATCH_FUNCTIONS)
+  list(REMOVE_ITEM PATCH_UNLESS ${PATCH_NAMES})
+  list(REMOVE_DUPLICATES PATCH_UNLESS)
+  greenprof_word_list(patch_word ${folder}/patch_words.gperf ${PATCH_NAMES} ${PATCH_UNLESS})
+  greenprof_words(${folder}/patch_words.gperf ${folder}/patch_words.h)
+  file(CONFIGURE OUTPUT ${folder}/patch_functions.h CONTENT "#define GP_PATCH_EACH_FUNCTION(EACH) @PATCH_FUNCTIONS@\n" @ONLY)
   file(CONFIGURE OUTPUT ${folder}/runtime_rows.inc CONTENT "@SHARED_ROWS@@LINKED_ROWS@" @ONLY)
   file(CONFIGURE OUTPUT ${folder}/polled_rows.inc CONTENT "@POLLED_ROWS@" @ONLY)
 endfunction()

@@ -26,7 +26,7 @@ import test_layers  # noqa: E402
 SHARES = 4
 # Storms, faults, rounds of attach, clusters, kills, the suites of others, packages, Nova, other distributions; and what
 # takes longer than half a minute.
-SLOW = re.compile(r"stress\.|python\.(storms|nova|greenlets$)|foreign\.(?!harness)|package$|install\.sub|suites\.|growth|waits$|"
+SLOW = re.compile(r"stress\.|python\.(storms|nova|greenlets$)|foreign\.(?!harness)|package|install\.sub|suites\.|growth|waits$|"
                   r"control\.(rounds|containers$)|fleet\.(ship|held$)|page\.(limits|page|requests_view|timeline)$|runtimes\.churn$|"
                   r"integration\.(rests|qemu|hosts|accuracy|parts)$|unwind_(oracle|stress)")
 CORE = ["runtime-hooks", "runtime-hooks/cpython"]
@@ -49,7 +49,7 @@ AREAS = {
 EVERYWHERE = re.compile(r"(.*/)?CMakeLists\.txt$|cmake/|CMakePresets\.json|tools/(test|setup)$|tests/[^/]*$|tests/fuzz/|\.ci/|.*\.in$|.*\.map")
 # What is no source of a room: the areas whose tests read it.
 READERS = [(re.compile(r"doc/|.*\.md$"), ["docs", "install", "production"]), (re.compile(r"tools/(demo|fleet-demo)"), ["demo", "docs"]),
-           (re.compile(r"tools/foreign-tests"), ["foreign"]), (re.compile(r"tools/package"), ["package"]),
+           (re.compile(r"tools/foreign-tests"), ["foreign"]), (re.compile(r"tools/(package|wheel/)|pyproject"), ["package"]),
            (re.compile(r"tests/runtimes/(shape|shares|ucontext)"), ["integration", "ledger", "stress"]),
            (re.compile(r"tests/integration/truth"), ["growth", "ledger", "runtimes"]),
            (re.compile(r"tests/page/"), ["command", "tree", "fleet"]), (re.compile(r"tests/consumer/redis"), ["tree"]),

@@ -85,9 +85,9 @@ PROF_API int prof_consumer_register(const prof_consumer_t *consumer);
 //        registered scheme, or a destination of `greenprof ship` (clickhouse://..., otlp+http://...): the process then
 //        sends its own capture, samples and all; options behind '?'. doc/consumers.md lists them.
 // GREENPROF_CONSUMER names those to open when the library is loaded, with spaces between.
-// Returns 0; -EINVAL (no URL, or options that it does not have); -ENOTSUP (no such scheme); -EALREADY (that very URL is
-// open); -ENOSPC (8 of them); -ENOMEM; -EAGAIN (no thread to be had); else what prof_start() could fail with. That a
-// backend is not there now is no error.
+// Returns 0; -EINVAL (no URL, or options that it does not have); -ENOTSUP (no such scheme); -ELIBACC (Redis, and
+// libgreenprof-redis.so.0 is not beside libgreenprof); -EALREADY (that very URL is open); -ENOSPC (8 of them); -ENOMEM;
+// -EAGAIN (no thread to be had); else what prof_start() could fail with. That a backend is not there now is no error.
 PROF_API int prof_consumer_open(const char *url);
 
 // Close a consumer, or all of them (NULL): what is queued is sent or spooled, within 3 s. Returns 0; -ENOENT;

@@ -101,12 +101,12 @@ PROF_API int prof_dump_stats(prof_t *profile, const char *path);
 
 // Write a profile in another format.
 //   format: "callgrind", "firefox", "flamegraph" (SVG), "folded", "html", "json", "otlp", "pprof", "pstats" or
-//         "speedscope": those that `greenprof export --help` lists, but for the timelines.
+//         "speedscope": those that `greenprof export --help` lists, but for the timeline.
 //   path: written under a temporary name in the same directory, then renamed: no reader sees half a file and no failed
 //         dump leaves one. "-" and /dev/stdout are standard output.
-// Returns 0; -EINVAL (NULL, no profile, unknown format); -ENOTSUP (the timelines "chrome" and "perfetto", which need a
-//   capture); -ENOMEM; -EAGAIN (no thread to be had); else the error of opening, writing or renaming (-ENOENT,
-//   -EACCES, -ENOSPC, ...). libgreenprof has it, libgreenprof-core does not.
+// Returns 0; -EINVAL (NULL, no profile, unknown format); -ENOTSUP (the timeline "chrome", which needs a capture);
+//   -ENOMEM; -EAGAIN (no thread to be had); else the error of opening, writing or renaming (-ENOENT, -EACCES, -ENOSPC,
+//   ...). libgreenprof has it, libgreenprof-core does not.
 // Threads: any; the work is done on a thread of its own, so a small coroutine stack is enough; the caller waits.
 // Signals: not safe.
 PROF_API int prof_dump(prof_t *profile, const char *format, const char *path);

@@ -97,6 +97,7 @@ static void patch_all(const char *request)
     unsigned refused = 0;
     if (gp_patch_open_program(&program) != 0)
         return;
+    gp_elf_scan(&program.image);
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++) {
         gp_patch_found_t found = {0};
         bool by_name;

@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "patch_words.h" // generated
+
+_Static_assert((int)patch_word_count <= (int)GP_ELF_WORDS_MAX, "words");
 
 static bool is_known(const gp_elf_image_t *image)
 {
@@ -40,7 +43,7 @@ int gp_elf_map_descriptor(int fd, gp_elf_image_t *image)
     close(fd);
     if (error != 0)
         return error;
-    *image = (gp_elf_image_t){bytes, (size_t)status.st_size};
+    *image = (gp_elf_image_t){.bytes = bytes, .size = (size_t)status.st_size};
     if (!is_known(image)) {
         gp_elf_unmap(image);
         return -ENOEXEC;
@@ -122,6 +125,7 @@ static bool read_table(const gp_elf_image_t *image, uint32_t type, symbols_t *ou
 }
 
 typedef unsigned kinds_t; // of symbols that are defined: 1 << STT_...; 0 = any, defined or not
+enum { FUNCTIONS = 1u << STT_FUNC | 1u << STT_NOTYPE };
 
 // A name is looked for among the strings first: most programs do not have it.
 static const Elf64_Sym *find_symbol(const symbols_t *symbols, const char *name, kinds_t kinds)
@@ -151,9 +155,47 @@ static const Elf64_Sym *find(const gp_elf_image_t *image, const char *name, kind
     return found;
 }
 
+static bool is_function(const Elf64_Sym *symbol)
+{
+    return symbol->st_shndx != SHN_UNDEF && (FUNCTIONS >> ELF64_ST_TYPE(symbol->st_info) & 1);
+}
+
+static void scan_table(gp_elf_image_t *image, const symbols_t *symbols)
+{
+    for (size_t i = 0; i < symbols->count; i++) {
+        const Elf64_Sym *symbol = &symbols->at[i];
+        if (symbol->st_name >= symbols->strings_size)
+            continue;
+        const char *name = symbols->strings + symbol->st_name;
+        size_t room = symbols->strings_size - symbol->st_name, len = strnlen(name, room);
+        const struct patch_word *word = len < room ? patch_word_find(name, len) : NULL;
+        if (word == NULL)
+            continue;
+        image->is_mentioned[word->place] = true;
+        if (image->functions[word->place] == NULL && is_function(symbol))
+            image->functions[word->place] = symbol;
+    }
+}
+
+void gp_elf_scan(gp_elf_image_t *image)
+{
+    symbols_t symbols;
+    if (read_table(image, SHT_DYNSYM, &symbols))
+        scan_table(image, &symbols);
+    if (read_table(image, SHT_SYMTAB, &symbols))
+        scan_table(image, &symbols);
+    image->is_scanned = true;
+}
+
+static const struct patch_word *scanned(const gp_elf_image_t *image, const char *name)
+{
+    return image->is_scanned ? patch_word_find(name, strlen(name)) : NULL;
+}
+
 bool gp_elf_function(const gp_elf_image_t *image, const char *name, gp_elf_function_t *out)
 {
-    const Elf64_Sym *symbol = find(image, name, 1u << STT_FUNC | 1u << STT_NOTYPE);
+    const struct patch_word *word = scanned(image, name);
+    const Elf64_Sym *symbol = word != NULL ? image->functions[word->place] : find(image, name, FUNCTIONS);
     if (symbol == NULL)
         return false;
     *out = (gp_elf_function_t){.address = symbol->st_value, .size = symbol->st_size};
@@ -211,7 +253,8 @@ const void *gp_elf_object(const gp_elf_image_t *image, const char *name, size_t 
 
 bool gp_elf_mentions(const gp_elf_image_t *image, const char *name)
 {
-    return find(image, name, 0) != NULL;
+    const struct patch_word *word = scanned(image, name);
+    return word != NULL ? image->is_mentioned[word->place] : find(image, name, 0) != NULL;
 }
 
 size_t gp_elf_count_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out)

@@ -3,13 +3,20 @@
 // has besides. Or by the bytes they begin with.
 #pragma once
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+enum { GP_ELF_WORDS_MAX = 64 };
+
 typedef struct gp_elf_image {
     const unsigned char *bytes; // the whole file
     size_t size;
+    // After gp_elf_scan(), of each word of patch_words.gperf: the function of that name; whether any symbol has it.
+    bool is_scanned;
+    const Elf64_Sym *functions[GP_ELF_WORDS_MAX];
+    bool is_mentioned[GP_ELF_WORDS_MAX];
 } gp_elf_image_t;
 
 typedef struct gp_elf_function {
@@ -25,6 +32,9 @@ int gp_elf_map(const char *path, gp_elf_image_t *image);
 // The same of a file that is open, or of none (a negative errno value, which is returned); it is closed.
 int gp_elf_map_descriptor(int fd, gp_elf_image_t *image);
 void gp_elf_unmap(gp_elf_image_t *image);
+
+// Look through all symbols once for the names of what can be patched: many of them cost what one does.
+void gp_elf_scan(gp_elf_image_t *image);
 
 // Find the function `name` that the file defines. Signals: safe. Cost: ~10 ms for a million symbols.
 bool gp_elf_function(const gp_elf_image_t *image, const char *name, gp_elf_function_t *out);

@@ -12,19 +12,15 @@
 
 // 2.10 has an identity of 64 bits behind a gap.
 static const gp_poll_layout_t before_2_11 = {
-    .steps = 1,
     .low_at = 16,
     .size_at = {32},
     .id = {{100, 4}, {104, 4}},
-    .name = GP_POLL_NAME_POINTER,
 };
 
 // Fibers have more in them: where the identity is differs by version.
 static const gp_poll_layout_t since_2_11 = {
-    .steps = 1,
     .low_at = 16,
     .size_at = {32, 40},
-    .name = GP_POLL_NAME_POINTER,
 };
 
 static void poll_fibers(const gp_patch_program_t *program)

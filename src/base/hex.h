@@ -2,6 +2,7 @@
 // Bytes as hex digits. Signals: safe.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,23 @@ static inline const char *gp_hex_read(const char *text, uint8_t *bytes, size_t c
         text += 2;
     }
     return text;
+}
+
+// Decode %XX in a text of `len` bytes in place, and end it. Returns how many '%' stay as they are: without two digits
+// behind, or for NUL.
+static inline size_t gp_hex_decode_percent(char *text, size_t len)
+{
+    char *to = text;
+    size_t bad = 0;
+    for (size_t i = 0; i < len; i++) {
+        uint8_t byte = 0;
+        bool is_coded = text[i] == '%' && i + 2 < len && gp_hex_read(text + i + 1, &byte, 1) != NULL && byte != 0;
+        bad += text[i] == '%' && !is_coded;
+        *to++ = is_coded ? (char)byte : text[i];
+        i += is_coded ? 2 : 0;
+    }
+    *to = '\0';
+    return bad;
 }
 
 // Write `count` bytes as lower-case digits, and NUL. Returns where that is.

@@ -15,13 +15,13 @@
 // store of the note that was the latest then, notes taking turns. So a store's records are of the hand-over of that
 // note, from the block's position `noted` on of the next one, and are in the capture once there is a further note. What
 // a ring still has, as its tail says, counts there.
-// Pointers and program counters are the process'. Integers are as the machine has them; the file is read there.
+// Records are those of rings (model/ring_record.h). Integers are as the machine has them; the file is read there.
 #pragma once
 
 #include <stdint.h>
 
 #include "model/frame_table.h"
-#include "model/ledger.h"
+#include "model/ring_record.h"
 
 #define GP_RING_FILE_SUFFIX  ".rings"
 #define GP_RING_FILE_MAGIC   "GRNRING\n" // 8 bytes, no NUL; written last
@@ -43,7 +43,7 @@ typedef struct gp_ring_file_header {
     char magic[8];                    // GP_RING_FILE_MAGIC
     uint32_t version, header_bytes;   // GP_RING_FILE_VERSION; sizeof(gp_ring_file_t): the slots begin here
     uint32_t pid, slots;              // of the process; GP_RING_FILE_SLOTS
-    uint32_t owner_bytes, ring_bytes; // of each slot: a gp_ring_file_owner_t, then the ring's data
+    uint32_t owner_bytes, ring_bytes; // of each slot: a gp_ring_owner_t, then the ring's data
     uint64_t tick_mult;               // ns = ticks * tick_mult >> 32
     uint64_t own[2], entry[2];        // [lo, hi) of code that is greenprof's, and that a thread's stack begins with
     uint64_t latest;                  // number of the latest note: notes[latest % 2]
@@ -59,12 +59,6 @@ typedef struct gp_ring_file {
     gp_frame_place_t frames[GP_FRAME_TABLE_SLOTS];
 } gp_ring_file_t;
 
-// Below: gp_ring_owner_t and the records of src/core/signal, which src/core/session/ring_file.c holds them against.
-typedef struct gp_ring_file_owner {
-    uint64_t tail, since, root_id[2];
-    uint32_t index[2], tids[2];
-} gp_ring_file_owner_t;
-
 typedef struct gp_ring_file_store {
     uint64_t note; // number; its stores[note % 2]
     uint64_t used; // bytes of blocks behind this
@@ -73,55 +67,5 @@ typedef struct gp_ring_file_store {
 typedef struct gp_ring_file_block { // records of a ring, behind this
     uint64_t from, noted;           // position of the first, and that of the ring in the note
     uint32_t bytes, slot;           // of the records
-    gp_ring_file_owner_t owner;     // as it was
+    gp_ring_owner_t owner;          // as it was
 } gp_ring_file_block_t;
-
-enum gp_ring_file_type {
-    GP_RING_FILE_PAD = 1,
-    GP_RING_FILE_SAMPLE = 2,
-    GP_RING_FILE_WAIT = 4,
-    GP_RING_FILE_ACTIVITY = 7,
-    GP_RING_FILE_SPAN = 8,
-};
-
-typedef struct gp_ring_file_record {
-    uint32_t committed; // enum gp_ring_file_type, or others; 0 = not complete
-    uint32_t bytes;
-} gp_ring_file_record_t;
-
-enum gp_ring_file_sample_flag {
-    GP_RING_FILE_TRUNCATED = 1u << 0,
-    GP_RING_FILE_INCOMPLETE = 1u << 1,
-    GP_RING_FILE_SWITCHING = 1u << 8,
-    GP_RING_FILE_BLIND = 1u << 10,
-    GP_RING_FILE_NOT_STARTED = 1u << 13,
-    GP_RING_FILE_HELD_BACK = 1u << 15,
-};
-
-#define GP_RING_FILE_LANGUAGE_FRAME (1ull << 63)
-
-typedef struct gp_ring_file_sample {
-    gp_ring_file_record_t record;
-    uint64_t ticks, weight_ns, off_ns, slice, coro, coro_id, trace[2];
-    uint32_t scope, flags;
-    uint64_t depth;
-    uint64_t frames[];
-} gp_ring_file_sample_t;
-
-typedef struct gp_ring_file_activity {
-    gp_ring_file_record_t record;
-    uint64_t coro, coro_id, trace[2], start, left, end, slice_ticks, off_ns, blocked_ns, settled, ready, waker;
-    uint32_t thread;
-    uint8_t is_open, is_waiting;
-} gp_ring_file_activity_t;
-
-typedef struct gp_ring_file_span {
-    gp_ring_file_record_t record;
-    uint64_t coro, coro_id, end_coro_id, id, parent_id, trace[2], start, end;
-    gp_ledger_t times;
-    uint32_t site, thread;
-    uint16_t kind, flags;
-    uint8_t is_chosen;
-    uint16_t name_len, fields_len, field_count;
-    char text[];
-} gp_ring_file_span_t;

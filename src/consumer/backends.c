@@ -5,30 +5,46 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "base/descriptors.h"
+#include "consumer/backends/plugin.h"
+#include "consumer/beside.h"
 #include "consumer/url.h"
+#include "consumer_backends.h"
 
 enum { ADDED_MAX = 8 };
 
-static const prof_consumer_t *const builtin[] = {&gp_consumer_file, &gp_consumer_null, &gp_consumer_redis,
-                                                 &gp_consumer_sentinel};
+// Exactly one of the last two.
+typedef struct row {
+    const char *scheme;
+    const prof_consumer_t *backend;
+    const char *library;
+} row_t;
+
+static const row_t rows[] = {GP_BACKENDS};
 static _Atomic(const prof_consumer_t *) added[ADDED_MAX];
 
 static const char plugin_scheme[] = "plugin";
 
-static bool is_of(const prof_consumer_t *backend, const char *scheme, size_t len)
+static bool is_of(const char *known, const char *scheme, size_t len)
 {
-    return strncmp(backend->scheme, scheme, len) == 0 && backend->scheme[len] == '\0';
+    return strncmp(known, scheme, len) == 0 && known[len] == '\0';
 }
 
-static const prof_consumer_t *find(const char *scheme, size_t len)
+static const row_t *row_of(const char *scheme, size_t len)
 {
-    for (size_t i = 0; i < sizeof(builtin) / sizeof(builtin[0]); i++)
-        if (is_of(builtin[i], scheme, len))
-            return builtin[i];
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (is_of(rows[i].scheme, scheme, len))
+            return &rows[i];
+    return NULL;
+}
+
+static const prof_consumer_t *added_of(const char *scheme, size_t len)
+{
     for (size_t i = 0; i < ADDED_MAX; i++) {
         const prof_consumer_t *backend = atomic_load_explicit(&added[i], memory_order_acquire);
-        if (backend != NULL && is_of(backend, scheme, len))
+        if (backend != NULL && is_of(backend->scheme, scheme, len))
             return backend;
     }
     return NULL;
@@ -50,7 +66,9 @@ int gp_backend_add(const prof_consumer_t *backend)
 {
     if (!is_whole(backend))
         return -EINVAL;
-    if (strcmp(backend->scheme, plugin_scheme) == 0 || find(backend->scheme, strlen(backend->scheme)) != NULL)
+    size_t len = strlen(backend->scheme);
+    if (strcmp(backend->scheme, plugin_scheme) == 0 || row_of(backend->scheme, len) != NULL ||
+        added_of(backend->scheme, len) != NULL)
         return -EEXIST;
     for (size_t i = 0; i < ADDED_MAX; i++) {
         const prof_consumer_t *none = NULL;
@@ -78,6 +96,29 @@ static const prof_consumer_t *load(const char *url)
     return is_whole(backend) ? backend : NULL;
 }
 
+static int open_socket(int family)
+{
+    gp_descriptor_low_begins();
+    return gp_descriptor_lift(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+static const prof_consumer_t *backend_of_library(const char *name)
+{
+    static const gp_backend_host_t host = {.size = sizeof(host), .socket = open_socket};
+    void *library = gp_beside_load(name);
+    prof_backend_plugin_t *plugin =
+        library != NULL ? (prof_backend_plugin_t *)(uintptr_t)dlsym(library, "prof_backend_plugin") : NULL;
+    const prof_consumer_t *backend = plugin != NULL ? plugin(&host) : NULL;
+    errno = ELIBACC;
+    return is_whole(backend) ? backend : NULL;
+}
+
+const char *gp_backend_library(const char *url)
+{
+    const row_t *row = row_of(url, scheme_len(url));
+    return row != NULL ? row->library : NULL;
+}
+
 const prof_consumer_t *gp_backend_of(const char *url)
 {
     size_t len = scheme_len(url);
@@ -87,6 +128,9 @@ const prof_consumer_t *gp_backend_of(const char *url)
     }
     if (len == strlen(plugin_scheme) && strncmp(url, plugin_scheme, len) == 0)
         return load(url);
+    const row_t *row = row_of(url, len);
+    if (row != NULL)
+        return row->backend != NULL ? row->backend : backend_of_library(row->library);
     errno = ENOTSUP;
-    return find(url, len);
+    return added_of(url, len);
 }

@@ -42,14 +42,6 @@ void gp_bytes_number(gp_bytes_t *bytes, uint64_t number)
     gp_bytes_put(bytes, digits + at, sizeof(digits) - at);
 }
 
-void gp_bytes_hex(gp_bytes_t *bytes, uint64_t number)
-{
-    char digits[16];
-    for (int i = 15; i >= 0; i--, number >>= 4)
-        digits[i] = "0123456789abcdef"[number & 15];
-    gp_bytes_put(bytes, digits, sizeof(digits));
-}
-
 // Bytes of the character at `text`, 0 where there is none. Source: RFC 3629, section 4.
 static size_t character_len(const unsigned char *text, size_t len)
 {

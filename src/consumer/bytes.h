@@ -17,7 +17,6 @@ typedef struct gp_bytes { // zero-initialized = empty
 void gp_bytes_put(gp_bytes_t *bytes, const char *data, size_t len);
 void gp_bytes_text(gp_bytes_t *bytes, const char *text);
 void gp_bytes_number(gp_bytes_t *bytes, uint64_t number);
-void gp_bytes_hex(gp_bytes_t *bytes, uint64_t number); // 16 digits
 
 // A JSON string, with its quotation marks. What is no UTF-8 becomes U+FFFD.
 void gp_bytes_json(gp_bytes_t *bytes, const char *text, size_t len);

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include "consumer/packed_span.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/index.h"
 
 #define STACK "\001stack"
+
+// What the public form and a block have alike, in the same bytes of both: what is said by numbers.
+enum {
+    ALIKE_AT = offsetof(prof_span_record_t, trace),
+    ALIKE_LEN = offsetof(prof_span_record_t, name) - ALIKE_AT,
+};
+static_assert(offsetof(gp_packed_span_t, trace) == ALIKE_AT &&
+                  offsetof(gp_packed_span_t, coroutine_id) == offsetof(prof_span_record_t, coroutine_id) &&
+                  offsetof(gp_packed_span_t, switches) == offsetof(prof_span_record_t, switches) &&
+                  offsetof(gp_packed_span_t, text_len) == ALIKE_AT + ALIKE_LEN,
+              "spool files of version 1 have this layout");
 
 static bool add_text(gp_packed_span_t *into, const char *text, size_t len)
 {
@@ -42,21 +54,7 @@ static void add_fields(gp_packed_span_t *into, const prof_span_record_t *span)
 void gp_packed_make(gp_packed_span_t *into, const prof_span_record_t *span)
 {
     memset(into, 0, sizeof(*into));
-    memcpy(into->trace, span->trace.bytes, sizeof(into->trace));
-    into->id = span->id;
-    into->parent_id = span->parent_id;
-    into->coroutine_id = span->coroutine_id;
-    into->start_unix_ns = span->start_unix_ns;
-    into->end_unix_ns = span->end_unix_ns;
-    into->cpu_ns = span->cpu_ns;
-    into->blocked_ns = span->blocked_ns;
-    into->preempted_ns = span->preempted_ns;
-    into->ready_ns = span->ready_ns;
-    into->parked_ns = span->parked_ns;
-    into->waiting_ns = span->waiting_ns;
-    into->switches = span->switches;
-    into->kind = span->kind;
-    into->flags = span->flags;
+    memcpy((char *)into + ALIKE_AT, (const char *)span + ALIKE_AT, ALIKE_LEN);
     add_text(into, span->name, strnlen(span->name, GP_PACKED_TEXT_MAX / 4));
     add_stack(into, span->stack);
     add_fields(into, span);
@@ -92,26 +90,8 @@ bool gp_packed_is_whole(const gp_packed_span_t *packed, size_t bytes)
 
 void gp_packed_read(const gp_packed_span_t *packed, prof_span_record_t *span, prof_field_t *fields)
 {
-    *span = (prof_span_record_t){
-        .size = sizeof(*span),
-        .id = packed->id,
-        .parent_id = packed->parent_id,
-        .coroutine_id = packed->coroutine_id,
-        .start_unix_ns = packed->start_unix_ns,
-        .end_unix_ns = packed->end_unix_ns,
-        .cpu_ns = packed->cpu_ns,
-        .blocked_ns = packed->blocked_ns,
-        .preempted_ns = packed->preempted_ns,
-        .ready_ns = packed->ready_ns,
-        .parked_ns = packed->parked_ns,
-        .waiting_ns = packed->waiting_ns,
-        .switches = packed->switches,
-        .kind = packed->kind,
-        .flags = packed->flags,
-        .name = packed->text,
-        .fields = fields,
-    };
-    memcpy(span->trace.bytes, packed->trace, sizeof(packed->trace));
+    *span = (prof_span_record_t){.size = sizeof(*span), .name = packed->text, .fields = fields};
+    memcpy((char *)span + ALIKE_AT, (const char *)packed + ALIKE_AT, ALIKE_LEN);
     const char *at = packed->text + strlen(packed->text) + 1;
     for (uint32_t i = 0; i < packed->field_count; i++) {
         const char *key = at, *value = at + strlen(at) + 1;

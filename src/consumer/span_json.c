@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-#include "model/span_kind.h"
+#include "base/hex.h"
+#include "model/span.h"
+
+enum { SPAN_HEX_SIZE = 17 };
 
 static void put_json(gp_bytes_t *into, const char *key, const char *text)
 {
@@ -15,26 +18,6 @@ static void put_number(gp_bytes_t *into, const char *key, uint64_t number)
 {
     gp_bytes_text(into, key);
     gp_bytes_number(into, number);
-}
-
-static void put_ids(gp_bytes_t *into, const prof_span_record_t *span)
-{
-    char trace[PROF_TRACE_HEX_SIZE];
-    prof_trace_to_hex(&span->trace, trace);
-    gp_bytes_text(into, "{\"v\":1,\"trace\":\"");
-    gp_bytes_text(into, trace);
-    gp_bytes_text(into, "\",\"span\":\"");
-    gp_bytes_hex(into, span->id);
-    gp_bytes_text(into, "\",\"parent\":");
-    if (span->parent_id != 0) {
-        gp_bytes_text(into, "\"");
-        gp_bytes_hex(into, span->parent_id);
-        gp_bytes_text(into, "\"");
-    } else {
-        gp_bytes_text(into, "null");
-    }
-    gp_bytes_text(into, span->flags & PROF_SPAN_RECORD_REMOTE_PARENT ? ",\"remote_parent\":true"
-                                                                     : ",\"remote_parent\":false");
 }
 
 void gp_span_json_times(gp_bytes_t *into, const prof_span_record_t *span)
@@ -50,19 +33,12 @@ void gp_span_json_times(gp_bytes_t *into, const prof_span_record_t *span)
 
 static void put_flags(gp_bytes_t *into, uint32_t flags)
 {
-    static const struct {
-        uint32_t flag;
-        const char *text;
-    } names[] = {{PROF_SPAN_RECORD_OPEN, "\"open\""},         {PROF_SPAN_RECORD_REPAIRED, "\"repaired\""},
-                 {PROF_SPAN_RECORD_FAILED, "\"failed\""},     {PROF_SPAN_RECORD_IMPLICIT, "\"implicit\""},
-                 {PROF_SPAN_RECORD_NO_TIMES, "\"no_times\""}, {PROF_SPAN_RECORD_RESTED, "\"rested\""}};
     const char *between = "";
-    gp_bytes_text(into, ",\"flags\":[");
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!(flags & names[i].flag))
+    gp_bytes_text(into, "\"flags\":[");
+    for (const gp_span_flag_name_t *known = gp_span_flag_names; known->flag != 0; known++) {
+        if (!(flags & known->flag))
             continue;
-        gp_bytes_text(into, between);
-        gp_bytes_text(into, names[i].text);
+        put_json(into, between, known->name);
         between = ",";
     }
     gp_bytes_text(into, "]");
@@ -90,23 +66,57 @@ void gp_span_json_fields(gp_bytes_t *into, const prof_span_record_t *span)
     gp_bytes_text(into, "}");
 }
 
-void gp_span_json(gp_bytes_t *into, const prof_span_record_t *span)
+void gp_span_json_members(gp_bytes_t *into, const prof_span_record_t *span, const gp_span_names_t *names)
 {
-    put_ids(into, span);
-    put_json(into, ",\"kind\":", gp_span_kind_text(span->kind));
+    put_json(into, "\"v\":1,\"trace\":", names->trace);
+    put_json(into, ",\"span\":", names->span);
+    if (names->parent != NULL)
+        put_json(into, ",\"parent\":", names->parent);
+    else
+        gp_bytes_text(into, ",\"parent\":null");
+    gp_bytes_text(into, span->flags & PROF_SPAN_RECORD_REMOTE_PARENT ? ",\"remote_parent\":true"
+                                                                     : ",\"remote_parent\":false");
+    put_json(into, ",\"kind\":", names->kind);
     put_json(into, ",\"name\":", span->name);
     put_json(into, ",\"service\":", span->service);
     put_json(into, ",\"host\":", span->host);
-    put_number(into, ",\"pid\":", (uint64_t)span->pid);
+    put_number(into, ",\"pid\":", names->pid);
     put_number(into, ",\"coroutine\":", span->coroutine_id);
     put_number(into, ",\"start_unix_ns\":", span->start_unix_ns);
     put_number(into, ",\"end_unix_ns\":", span->end_unix_ns);
     gp_bytes_text(into, ",");
-    gp_span_json_times(into, span);
-    if (span->stack != NULL)
-        put_json(into, ",\"stack\":", span->stack);
+    if (names->has_times) {
+        gp_span_json_times(into, span);
+        gp_bytes_text(into, ",");
+    }
+    if (span->stack != NULL) {
+        put_json(into, "\"stack\":", span->stack);
+        gp_bytes_text(into, ",");
+    }
     put_flags(into, span->flags);
     gp_bytes_text(into, ",");
     gp_span_json_fields(into, span);
+}
+
+static const char *hex_of(uint64_t id, char text[SPAN_HEX_SIZE])
+{
+    uint8_t bytes[8];
+    gp_hex_from_u64(id, bytes);
+    gp_hex_write(text, bytes, sizeof(bytes));
+    return text;
+}
+
+void gp_span_json(gp_bytes_t *into, const prof_span_record_t *span)
+{
+    char trace[PROF_TRACE_HEX_SIZE], id[SPAN_HEX_SIZE], parent[SPAN_HEX_SIZE];
+    prof_trace_to_hex(&span->trace, trace);
+    const gp_span_names_t names = {.trace = trace,
+                                   .span = hex_of(span->id, id),
+                                   .parent = span->parent_id != 0 ? hex_of(span->parent_id, parent) : NULL,
+                                   .kind = gp_span_kind_text(span->kind),
+                                   .pid = (uint64_t)span->pid,
+                                   .has_times = true};
+    gp_bytes_text(into, "{");
+    gp_span_json_members(into, span, &names);
     gp_bytes_text(into, "}\n");
 }

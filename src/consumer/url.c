@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/number.h"
 
 static const char *const common[] = {"queue", "slower", "spool", "spool_size", NULL};
@@ -62,30 +63,9 @@ bool gp_url_options_are(const char *url, const char *const *names)
     return true;
 }
 
-static int digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 bool gp_url_decode(char *text)
 {
-    char *to = text;
-    for (const char *at = text; *at != '\0'; at++) {
-        if (*at != '%') {
-            *to++ = *at;
-            continue;
-        }
-        int high = digit(at[1]), low = high >= 0 ? digit(at[2]) : -1;
-        if (low < 0 || (high | low) == 0)
-            return false;
-        *to++ = (char)(high << 4 | low);
-        at += 2;
-    }
-    *to = '\0';
-    return true;
+    return gp_hex_decode_percent(text, strlen(text)) == 0;
 }
 
 bool gp_url_duration(const char *text, uint64_t *ns)
@@ -102,7 +82,7 @@ bool gp_url_duration(const char *text, uint64_t *ns)
 bool gp_url_size(const char *text, uint64_t *bytes)
 {
     char *unit;
-    if (digit(text[0]) < 0 || digit(text[0]) > 9)
+    if (text[0] < '0' || text[0] > '9')
         return false;
     uint64_t number = strtoull(text, &unit, 10);
     unsigned shift = *unit == 'K' ? 10 : *unit == 'M' ? 20 : *unit == 'G' ? 30 : 0;

@@ -61,7 +61,7 @@ typedef struct gp_core_interface {
     void (*detach)(void);
     // See gp_language_t; false where there is no language.
     bool (*calls_are_taken)(void);
-    // See session/span_listen.h: hear of spans on the collector's thread, NULL = no more.
+    // See record/span_listen.h: hear of spans on the collector's thread, NULL = no more.
     int (*span_listen)(void (*listener)(void *context, const prof_span_record_t *span), void *context);
     // Asked where a request begins, on its thread: is it to be heard? NULL = all are.
     void (*span_policy)(bool (*chosen)(prof_span_kind_t kind, const char *name));

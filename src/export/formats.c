@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "export/format_words.h" // generated
+
 const gp_exporter_t *gp_exporter_table(void)
 {
 #define ROW(name, suffix, is_binary, wants, description)                                                               \
@@ -14,10 +16,8 @@ const gp_exporter_t *gp_exporter_table(void)
 
 const gp_exporter_t *gp_exporter_find(const char *name)
 {
-    const gp_exporter_t *row = gp_exporter_table();
-    while (row->name != NULL && strcmp(row->name, name) != 0)
-        row++;
-    return row->name != NULL ? row : NULL;
+    const struct format_word *word = format_word_find(name, strlen(name));
+    return word != NULL ? gp_exporter_table() + word->place : NULL;
 }
 
 static bool ends_in(const char *path, const char *suffix)

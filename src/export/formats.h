@@ -17,7 +17,6 @@
     X(json, ".json", false, GP_WANT_LABELS | GP_WANT_ADDRESSES, "everything, for programs: greenprof's own JSON")      \
     X(otlp, ".otlp", true, GP_WANT_LABELS | GP_WANT_ADDRESSES,                                                         \
       "OpenTelemetry profiles (protobuf), with links to traces")                                                       \
-    X(perfetto, ".pftrace", true, GP_WANT_TIMELINE, "Perfetto trace: a track a coroutine, and every sample")           \
     X(pprof, ".pb.gz", true, GP_WANT_LABELS | GP_WANT_ADDRESSES | GP_WANT_TOGETHER,                                    \
       "pprof: go tool pprof, Speedscope, Grafana; with labels")                                                        \
     X(pstats, ".prof", true, 0, "Python's pstats: python3 -m pstats, SnakeViz, gprof2dot")                             \
@@ -34,9 +33,3 @@ const gp_exporter_t *gp_exporter_of_file(const char *path);
 
 // Does a file's name end in what looks like a suffix, ".png", not like a number or a hidden file's name?
 bool gp_exporter_has_suffix(const char *path);
-
-// What the rows without calls and time of a .prof say: what its numbers are.
-//   notes: const char *[GP_PSTATS_NOTES_MAX].
-// Returns how many there are.
-enum { GP_PSTATS_NOTES_MAX = 2 };
-size_t gp_pstats_notes(const gp_report_t *report, const char **notes);

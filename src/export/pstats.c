@@ -16,7 +16,7 @@
 #include "export/function_table.h"
 #include "export/marshal.h"
 
-enum { PART_BYTES = 60 * 1024 };
+enum { PART_BYTES = 60 * 1024, PSTATS_NOTES_MAX = 2 };
 
 static double seconds(uint64_t ns)
 {
@@ -90,7 +90,8 @@ static void write_note(gp_text_t *out, const char *text)
     gp_marshal_dict_end(out);
 }
 
-size_t gp_pstats_notes(const gp_report_t *report, const char **notes)
+// What the rows without calls and time say: what the numbers are. Returns how many there are.
+static size_t pstats_notes(const gp_report_t *report, const char *notes[PSTATS_NOTES_MAX])
 {
     size_t count = 0;
     if (!report->exact_calls)
@@ -115,7 +116,7 @@ static int flush(gp_text_t *text, FILE *out)
 static int write_all(const gp_report_t *report, const gp_function_table_t *table, const keys_t *keys, FILE *file)
 {
     gp_text_t text = {0}, *out = &text;
-    const char *notes[GP_PSTATS_NOTES_MAX];
+    const char *notes[PSTATS_NOTES_MAX];
     int result = 0;
     gp_marshal_dict_begin(out);
     for (uint32_t i = 0; i < table->function_count && result == 0; i++) {
@@ -125,7 +126,7 @@ static int write_all(const gp_report_t *report, const gp_function_table_t *table
         if (text.len > PART_BYTES)
             result = flush(out, file);
     }
-    size_t count = gp_pstats_notes(report, notes);
+    size_t count = pstats_notes(report, notes);
     for (size_t i = 0; i < count; i++)
         write_note(out, notes[i]);
     gp_marshal_dict_end(out);

@@ -417,8 +417,11 @@ static bool is_active_library(void)
 static void say(const char *url, int error)
 {
     char text[256];
-    int len = snprintf(text, sizeof(text), "greenprof: GREENPROF_CONSUMER: %.*s: %s\n", (int)strcspn(url, ":"), url,
-                       error == -EINVAL    ? "this URL, or an option of it, is wrong"
+    const char *library = error == -ELIBACC ? gp_backend_library(url) : NULL;
+    int len = snprintf(text, sizeof(text), "greenprof: GREENPROF_CONSUMER: %.*s: %s%s\n", (int)strcspn(url, ":"), url,
+                       library != NULL ? library : "",
+                       library != NULL     ? " is not there, or lacks a library"
+                       : error == -EINVAL  ? "this URL, or an option of it, is wrong"
                        : error == -ENOTSUP ? "there is no such consumer"
                                            : strerrordesc_np(-error));
     (void)!write(STDERR_FILENO, text, (size_t)len);

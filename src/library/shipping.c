@@ -12,6 +12,7 @@
 
 #include "base/futex.h"
 #include "base/own_thread.h"
+#include "consumer/beside.h"
 #include "consumer/delivery.h"
 #include "consumer/directory.h"
 #include "consumer/url.h"
@@ -207,23 +208,11 @@ void gp_shipping_count(uint64_t *lost, uint64_t *failed)
 
 // --- opening
 
-// The library is beside this one; or, where this one is in the program itself, where the loader finds it.
 static bool load(void)
 {
-    char path[PATH_MAX];
-    Dl_info own;
-    const char *slash = NULL;
-    if (run_shipper != NULL)
-        return true;
-    if (dladdr(&shippings, &own) != 0)
-        slash = strrchr(own.dli_fname, '/');
-    int len = slash != NULL ? (int)(slash + 1 - own.dli_fname) : 0;
-    int bytes = snprintf(path, sizeof(path), "%.*s" GP_SHIP_LIBRARY, len, len > 0 ? own.dli_fname : "");
-    void *library = bytes < (int)sizeof(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+    void *library = run_shipper == NULL ? gp_beside_load(GP_SHIP_LIBRARY) : NULL;
     if (library == NULL)
-        library = dlopen(GP_SHIP_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == NULL)
-        return false;
+        return run_shipper != NULL;
     check_url = (prof_ship_check_t *)(uintptr_t)dlsym(library, "prof_ship_check");
     run_shipper = (prof_ship_run_t *)(uintptr_t)dlsym(library, "prof_ship_run");
     return check_url != NULL && run_shipper != NULL;

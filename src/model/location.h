@@ -2,6 +2,7 @@
 // Where a frame is, as both halves write it down.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // A location: where a frame is, independent of where its module was loaded.
@@ -15,6 +16,19 @@ typedef uint64_t gp_loc_t;
 #define GP_LOC_OFFSET(loc)     ((loc)&0xffffffffffffull)
 #define GP_MODULE_PSEUDO       0xffffu
 #define GP_MODULE_LANGUAGE     0xfffeu
+
+// No location, as no module has id 0 at these addresses: a frame of greenprof's own; one that is not to be shown, nor
+// are its callers.
+enum { GP_LOC_OWN = 0, GP_LOC_CUT = 1 };
+
+// A frame of a stack that is not located yet is a word: a program counter, which lies below this mark, or with it what
+// only the language understands that put it there.
+#define GP_LANGUAGE_FRAME (1ull << 63)
+
+static inline bool gp_language_is_frame(uintptr_t word)
+{
+    return (word & GP_LANGUAGE_FRAME) != 0;
+}
 
 // Function number (gp_function_record_t) and line, 0 = unknown, in the low bits of a location.
 #define GP_LANGUAGE_LINE_MAX      0xfffffu

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What libgreenprof-core reads from its environment, GREENPROF_ID: X(ID, value, low, high, standard, sentence).
-//   value      what stands for it in help texts; with bars, the values that there are; with high > 0, a number in
-//              [low, high]
+//   value      what stands for it in help texts, and what it must be: SIZE (low: the least), PERCENT, SIGNAL, SIZE|TIME;
+//              other words with bars: the values that there are; with high > 0, a number in [low, high]
 //   standard   what holds where it is unset or not valid; NULL = nothing
 #pragma once
 
 #include "greenprof/prof.h"
 #include "model/engines.h"
+#include "model/size_limit.h"
 
 // clang-format off
 #define GP_SETTINGS(X)                                                                                                 \
@@ -30,7 +31,7 @@
     X(MAX_SIZE, "SIZE", 0, 0, NULL,                                                                                    \
       "Recording stops before the capture is larger: a number of bytes, or one with K, M or G behind it. Unset: no "   \
       "limit.")                                                                                                        \
-    X(MEMORY_LIMIT, "SIZE", 0, 0, "64M",                                                                               \
+    X(MEMORY_LIMIT, "SIZE", GP_MEMORY_LIMIT_LEAST, 0, "64M",                                                           \
       "What tables and buffers of the recording may have at most, from 16M on: what they forget, and what finds no "   \
       "room while the disk is slow, is counted.")                                                                      \
     X(FLUSH_MS, "MS", 5, 60000, "250",                                                                                 \

@@ -4,12 +4,12 @@
 // Threads: one report at a time a thread; the symbolizer may be shared. Signals: not safe.
 #pragma once
 
+#include "facts/dataset.h"
+#include "facts/names.h"
 #include "model/snapshot.h"
-#include "report/dataset.h"
 #include "report/report.h"
 #include "report/requests.h"
 #include "report/selection.h"
-#include "symbol/symbolizer.h"
 
 typedef enum gp_by {
     GP_BY_NONE,
@@ -69,6 +69,13 @@ typedef struct gp_report_options {
 gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                     gp_symbolizer_t *symbolizer);
 
+// The same in two steps, for several reports of one reading: begin each, have `reading` read, end each with the result
+// of that, which frees what is being made. Each returns NULL and errno. Not with GP_WANT_PAGE.
+typedef struct gp_making gp_making_t;
+gp_making_t *gp_report_begin(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                             gp_symbolizer_t *symbolizer, gp_reading_t *reading);
+gp_report_t *gp_report_end(gp_making_t *making, int result);
+
 // Build a report from a profile of this process.
 //   wants:      enum gp_want bits; labels there are none.
 //   symbolizer: outlives the report, which has its texts.
@@ -99,6 +106,3 @@ size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool b
 // The function at a location, no inlined one: its name; "module+0x12" and "[lost function]" where it has none. As long
 // as the dataset and the symbolizer.
 const char *gp_report_loc_name(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t loc);
-
-// What a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".
-const char *gp_report_pseudo_name(uint64_t pseudo);

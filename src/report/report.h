@@ -92,26 +92,15 @@ typedef struct gp_timed_stack { // a distinct stack
     uint32_t depth;
 } gp_timed_stack_t;
 
-typedef struct gp_timed_sample { // a sample
-    uint64_t time_ns;
-    uint64_t weight_ns; // as sampled: unlike the rows', not scaled to the exact total
-    uint32_t stack, track;
-    bool is_cpu;
-} gp_timed_sample_t;
-
 typedef struct gp_timeline {
     uint32_t pid;
     const gp_track_t *tracks;
     uint32_t track_count;
-    const gp_timed_stack_t *stacks;
-    uint32_t stack_count;
-    // Activities by track, then by start, and samples as they were recorded, in no order: may be more than
-    // memory should hold. gp_timeline_each_activity() and _sample() hand them out.
+    // Activities by track, then by start: may be more than memory should hold. gp_timeline_each_activity() hands them
+    // out.
     struct gp_timeline_source *source; // it reads them anew; NULL = they are here:
     const gp_activity_t *activities;
     size_t activity_count;
-    const gp_timed_sample_t *samples;
-    size_t sample_count;
 } gp_timeline_t;
 
 // A part of a request's critical path. They come request by request, in order of time.
@@ -224,7 +213,7 @@ enum gp_want {
     GP_WANT_LABELS = 1,    // rows apart by coroutine, thread and trace; a profile of this process
                            // has none
     GP_WANT_ADDRESSES = 2, // frames apart by address, and the mappings they are in
-    GP_WANT_TIMELINE = 4,  // activities and single samples
+    GP_WANT_TIMELINE = 4,  // activities
     GP_WANT_HEAVIEST = 8,  // rows of the GP_HEAVIEST_MAX heaviest coroutines apart, with labels that
                            // have no thread and no trace
     GP_WANT_PAGE = 16,     // GP_WANT_LABELS and GP_WANT_TIMELINE of the wall clock, and a page, where there can be one

@@ -7,14 +7,14 @@
 
 const char *gp_counter_name(uint32_t counter)
 {
-#define KEY(number, id, key, is_drop, sentence) [number] = #key,
+#define KEY(number, id, key, lost, sentence) [number] = #key,
     static const char *const keys[] = {GP_COUNTERS(KEY)};
     return counter < GP_COUNTER_COUNT ? keys[counter] : NULL;
 }
 
 const char *gp_counter_sentence(uint32_t counter)
 {
-#define SENTENCE(number, id, key, is_drop, sentence) [number] = sentence,
+#define SENTENCE(number, id, key, lost, sentence) [number] = sentence,
     static const char *const sentences[] = {GP_COUNTERS(SENTENCE)};
     return counter < GP_COUNTER_COUNT ? sentences[counter] : NULL;
 }

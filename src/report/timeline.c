@@ -44,16 +44,6 @@ int gp_timeline_each_activity(const gp_timeline_t *timeline, gp_activity_taker_t
     return result;
 }
 
-int gp_timeline_each_sample(const gp_timeline_t *timeline, gp_timed_sample_taker_t *take, void *context)
-{
-    int result = 0;
-    if (timeline->source != NULL)
-        return gp_timeline_source_samples(timeline->source, take, context);
-    for (size_t i = 0; i < timeline->sample_count && result == 0; i++)
-        result = take(context, &timeline->samples[i]);
-    return result;
-}
-
 bool gp_timeline_wake(const gp_activity_t *activity, size_t number, gp_arrow_t *arrow)
 {
     if (!activity->is_ready_known || activity->goes_on || activity->waker == GP_NO_TRACK ||

@@ -20,15 +20,13 @@ size_t gp_timeline_slices(const gp_timeline_t *timeline, const gp_activity_t *ac
 // Whether all of the activity's active time was one slice, or nearly.
 bool gp_timeline_is_whole(const gp_activity_t *activity);
 
-// Hand out all activities, or all samples, of a timeline.
+// Hand out all activities of a timeline.
 //   take: returns 0, or a negative value that ends it and is returned.
 //         before: the activity before it on the same track, or NULL. number: 0, 1, 2, ... of the activity.
 // Returns 0 or a negative errno value.
 typedef int gp_activity_taker_t(void *context, const gp_activity_t *activity, const gp_activity_t *before,
                                 size_t number);
 int gp_timeline_each_activity(const gp_timeline_t *timeline, gp_activity_taker_t *take, void *context);
-typedef int gp_timed_sample_taker_t(void *context, const gp_timed_sample_t *sample);
-int gp_timeline_each_sample(const gp_timeline_t *timeline, gp_timed_sample_taker_t *take, void *context);
 
 // Arrows from one track to another.
 typedef struct gp_arrow {

@@ -38,11 +38,12 @@ static int64_t smaller(int64_t a, int64_t b)
 
 static int add_pair(aligning_t *aligning, const gp_tree_span_t *call, const gp_tree_span_t *dispatch)
 {
-    int64_t lo = call->start_ns - dispatch->start_ns, hi = call->end_ns - dispatch->end_ns;
-    int64_t loose_hi = call->end_ns - dispatch->start_ns;
-    if (call->flags & GP_TREE_OPEN)
+    int64_t lo = gp_tree_start_ns(call) - gp_tree_start_ns(dispatch);
+    int64_t hi = gp_tree_end_ns(call) - gp_tree_end_ns(dispatch);
+    int64_t loose_hi = gp_tree_end_ns(call) - gp_tree_start_ns(dispatch);
+    if (call->record.flags & GP_SPAN_OPEN)
         hi = loose_hi = INT64_MAX / 4;
-    else if (lo > hi || dispatch->flags & GP_TREE_OPEN)
+    else if (lo > hi || dispatch->record.flags & GP_SPAN_OPEN)
         hi = loose_hi;
     if (gp_grow(&aligning->bounds, &aligning->capacity, aligning->count, sizeof(*aligning->bounds)) < 0)
         return -ENOMEM;
@@ -183,7 +184,7 @@ int gp_spans_align(gp_spans_t *set)
     for (size_t i = 0; i < set->count && result == 0; i++) {
         const gp_tree_span_t *span = &set->items[i];
         const gp_tree_span_t *parent = span->parent != GP_NO_SPAN ? &set->items[span->parent] : NULL;
-        if (parent != NULL && parent->process != span->process && !(span->flags & GP_TREE_BACKWARDS))
+        if (parent != NULL && parent->process != span->process && !(span->record.flags & GP_TREE_BACKWARDS))
             result = add_pair(&aligning, parent, span);
     }
     unite(&aligning);
@@ -193,8 +194,8 @@ int gp_spans_align(gp_spans_t *set)
         result = spread_all(&aligning);
     for (size_t i = 0; i < set->count && result == 0; i++) {
         gp_tree_span_t *span = &set->items[i];
-        span->from_ns = span->start_ns + set->processes[span->process].offset_ns;
-        span->to_ns = span->end_ns + set->processes[span->process].offset_ns;
+        span->from_ns = gp_tree_start_ns(span) + set->processes[span->process].offset_ns;
+        span->to_ns = gp_tree_end_ns(span) + set->processes[span->process].offset_ns;
     }
     free(aligning.bounds);
     return result;

@@ -41,7 +41,7 @@ static int push(walk_t *walk, uint32_t span, int64_t from_ns)
     if (gp_grow(&walk->todo, &walk->capacity, walk->count, sizeof(*walk->todo)) < 0)
         return -ENOMEM;
     walk->todo[walk->count++] = (stretch_t){span, from_ns};
-    walk->set->items[span].flags |= GP_TREE_CRITICAL;
+    walk->set->items[span].record.flags |= GP_TREE_CRITICAL;
     return 0;
 }
 

@@ -131,7 +131,7 @@ uint64_t gp_json_number(const json_t *object, const char *key)
     return real > 0 && real < 9e18 ? (uint64_t)real : 0;
 }
 
-static int add_field(gp_spans_t *set, gp_tree_field_t *field, const char *key, const json_t *value)
+static int add_field(gp_spans_t *set, prof_field_t *field, const char *key, const json_t *value)
 {
     char *made = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS);
     const char *text = json_is_string(value) ? json_string_value(value) : made;
@@ -143,8 +143,8 @@ static int add_field(gp_spans_t *set, gp_tree_field_t *field, const char *key, c
 
 int gp_json_fields(gp_spans_t *set, gp_tree_span_t *span, const json_t *object)
 {
-    size_t count = json_object_size(object), used = span->field_count;
-    gp_tree_field_t *fields;
+    size_t count = json_object_size(object), used = span->record.field_count;
+    prof_field_t *fields;
     const char *key;
     json_t *value;
     if (used + count > GP_TREE_FIELDS_MAX)
@@ -155,60 +155,55 @@ int gp_json_fields(gp_spans_t *set, gp_tree_span_t *span, const json_t *object)
     if (fields == NULL)
         return -ENOMEM;
     if (used > 0)
-        memcpy(fields, span->fields, used * sizeof(*fields));
-    span->fields = fields;
+        memcpy(fields, span->record.fields, used * sizeof(*fields));
+    span->record.fields = fields;
     json_object_foreach((json_t *)object, key, value)
     {
-        if (span->field_count == used + count)
+        if (span->record.field_count == used + count)
             break;
-        if (add_field(set, &fields[span->field_count], key, value) < 0)
+        if (add_field(set, &fields[span->record.field_count], key, value) < 0)
             return -ENOMEM;
-        span->field_count++;
+        span->record.field_count++;
     }
     return 0;
 }
 
 static uint32_t read_flags(const json_t *flags)
 {
-    static const struct {
-        const char *name;
-        uint32_t flag;
-    } known[] = {{"open", GP_TREE_OPEN},         {"repaired", GP_TREE_REPAIRED}, {"failed", GP_TREE_FAILED},
-                 {"implicit", GP_TREE_IMPLICIT}, {"no_times", GP_TREE_NO_TIMES}, {"rested", GP_TREE_RESTED}};
     uint32_t result = 0;
     size_t number;
     json_t *flag;
     json_array_foreach(flags, number, flag)
     {
         const char *name = json_string_value(flag);
-        for (size_t i = 0; name != NULL && i < sizeof(known) / sizeof(known[0]); i++)
-            if (strcmp(known[i].name, name) == 0)
-                result |= known[i].flag;
+        for (const gp_span_flag_name_t *known = gp_span_flag_names; name != NULL && known->flag != 0; known++)
+            if (strcmp(known->name, name) == 0)
+                result |= known->flag;
     }
-    return result;
+    return result & ~(uint32_t)GP_TREE_FLAGS; // found out anew
 }
 
 void gp_json_times(gp_tree_span_t *span, const json_t *object)
 {
-    span->coroutine = gp_json_number(object, "coroutine");
-    span->cpu_ns = gp_json_number(object, "cpu_ns");
-    span->ready_ns = gp_json_number(object, "ready_ns");
-    span->parked_ns = gp_json_number(object, "parked_ns");
-    span->blocked_ns = gp_json_number(object, "blocked_ns");
-    span->preempted_ns = gp_json_number(object, "preempted_ns");
-    span->waiting_ns = gp_json_number(object, "waiting_ns");
-    span->switches = gp_json_number(object, "switches");
-    span->flags |= read_flags(json_object_get(object, "flags"));
+    span->record.coroutine_id = gp_json_number(object, "coroutine");
+    span->record.cpu_ns = gp_json_number(object, "cpu_ns");
+    span->record.ready_ns = gp_json_number(object, "ready_ns");
+    span->record.parked_ns = gp_json_number(object, "parked_ns");
+    span->record.blocked_ns = gp_json_number(object, "blocked_ns");
+    span->record.preempted_ns = gp_json_number(object, "preempted_ns");
+    span->record.waiting_ns = gp_json_number(object, "waiting_ns");
+    span->record.switches = gp_json_number(object, "switches");
+    span->record.flags |= read_flags(json_object_get(object, "flags"));
     if (!json_is_number(json_object_get(object, "cpu_ns")))
-        span->flags |= GP_TREE_NO_TIMES;
+        span->record.flags |= GP_SPAN_NO_TIMES;
 }
 
 int gp_json_stack(gp_spans_t *set, gp_tree_span_t *span, const json_t *object)
 {
     const char *stack = gp_json_string(object, "stack");
     if (stack[0] != '\0')
-        span->stack = gp_spans_text(set, stack);
-    return stack[0] != '\0' && span->stack == NULL ? -ENOMEM : 0;
+        span->record.stack = gp_spans_text(set, stack);
+    return stack[0] != '\0' && span->record.stack == NULL ? -ENOMEM : 0;
 }
 
 static bool is_span(const json_t *object)
@@ -217,10 +212,10 @@ static bool is_span(const json_t *object)
            json_is_number(json_object_get(object, "start_unix_ns"));
 }
 
-static int64_t time_of(const json_t *object, const char *key)
+static uint64_t time_of(const json_t *object, const char *key)
 {
     uint64_t time = gp_json_number(object, key);
-    return time < INT64_MAX / 4 ? (int64_t)time : INT64_MAX / 4;
+    return time < INT64_MAX / 4 ? time : INT64_MAX / 4;
 }
 
 // What `trace show --json` says of a request.
@@ -252,14 +247,14 @@ static int add_span(gp_spans_t *set, const json_t *object)
         .process = gp_spans_process(set, gp_json_string(object, "service"), gp_json_string(object, "host"),
                                     gp_json_number(object, "pid")),
         .kind = gp_spans_text(set, gp_json_string(object, "kind")),
-        .name = gp_spans_text(set, gp_json_string(object, "name")),
-        .start_ns = time_of(object, "start_unix_ns"),
-        .end_ns = time_of(object, "end_unix_ns"),
+        .record = {.name = gp_spans_text(set, gp_json_string(object, "name")),
+                   .start_unix_ns = time_of(object, "start_unix_ns"),
+                   .end_unix_ns = time_of(object, "end_unix_ns")},
     };
-    if (span.trace == GP_NO_SPAN || span.process == GP_NO_SPAN || span.kind == NULL || span.name == NULL)
+    if (span.trace == GP_NO_SPAN || span.process == GP_NO_SPAN || span.kind == NULL || span.record.name == NULL)
         return -ENOMEM;
     if (json_is_true(json_object_get(object, "remote_parent")))
-        span.flags |= GP_TREE_REMOTE_PARENT;
+        span.record.flags |= GP_SPAN_REMOTE_PARENT;
     gp_json_times(&span, object);
     if (gp_json_stack(set, &span, object) < 0 || read_work(set, &span, json_object_get(object, "request")) < 0 ||
         gp_json_fields(set, &span, json_object_get(object, "fields")) < 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "generated/traces/osprofiler_points.h"
 #include "traces/json_source.h"
 
 enum { KEY_SIZE = 160 };
@@ -69,19 +70,20 @@ bool gp_osprofiler_is_event(const json_t *object)
            gp_json_string(object, "base_id")[0] != '\0' && read_timestamp(gp_json_string(object, "timestamp")) >= 0;
 }
 
-// What OSProfiler's kinds of points are called here.
-static const struct {
-    const char *member, *kind; // of info
-} kinds[] = {{"request", "rest_dispatch"}, {"requests", "rest_call"}, {"db", "database"}};
-
+// The first member of info that tells, else the point's name.
 static const char *kind_of(const char *point, const json_t *info)
 {
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (json_is_object(json_object_get(info, kinds[i].member)))
-            return kinds[i].kind;
-    if (strcmp(point, "wsgi") == 0)
-        return "rest_dispatch";
-    return strcmp(point, "rpc") == 0 ? "rpc_dispatch" : point;
+    const struct osprofiler_point *found;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)info, key, value)
+    {
+        found = json_is_object(value) ? osprofiler_point_find(key, strlen(key)) : NULL;
+        if (found != NULL && found->member_kind != NULL)
+            return found->member_kind;
+    }
+    found = osprofiler_point_find(point, strlen(point));
+    return found != NULL && found->kind != NULL ? found->kind : point;
 }
 
 // "GET /servers", a function's name, a statement; else the name of the point.
@@ -116,7 +118,7 @@ static int put_fields(gp_spans_t *set, gp_tree_span_t *span, const json_t *event
             json_object_set_nocheck(flat, name, inner);
         }
     }
-    if (json_is_string(json_object_get(event, "project")) && span->field_count == 0)
+    if (json_is_string(json_object_get(event, "project")) && span->record.field_count == 0)
         json_object_set(flat, "project", json_object_get(event, "project"));
     int result = flat != NULL ? gp_json_fields(set, span, flat) : -ENOMEM;
     json_decref(flat);
@@ -150,16 +152,17 @@ static int put_own(gp_spans_t *set, pending_t *pending, const json_t *event)
     if (!json_is_object(own))
         return 0;
     pending->is_own = true;
-    span->flags &= ~(uint32_t)GP_TREE_NO_TIMES;
+    span->record.flags &= ~(uint32_t)GP_SPAN_NO_TIMES;
     gp_json_times(span, own);
     span->process = gp_spans_process(set, gp_json_string(event, "service"), gp_json_string(info, "host"),
                                      gp_json_number(own, "pid"));
     span->kind = gp_spans_text(set, gp_json_string(own, "kind"));
-    span->name = gp_spans_text(set, gp_json_string(own, "name"));
-    span->field_count = 0;
+    span->record.name = gp_spans_text(set, gp_json_string(own, "name"));
+    span->record.field_count = 0;
     if (gp_json_string(info, "etype")[0] != '\0')
-        span->flags |= GP_TREE_FAILED;
-    if (span->process == GP_NO_SPAN || span->kind == NULL || span->name == NULL || gp_json_stack(set, span, own) < 0)
+        span->record.flags |= GP_SPAN_FAILED;
+    if (span->process == GP_NO_SPAN || span->kind == NULL || span->record.name == NULL ||
+        gp_json_stack(set, span, own) < 0)
         return -ENOMEM;
     return gp_json_fields(set, span, json_object_get(own, "fields"));
 }
@@ -170,7 +173,7 @@ static int put_failure(gp_spans_t *set, gp_tree_span_t *span, const json_t *info
     if (type[0] == '\0')
         return 0;
     json_t *error = json_pack("{s:s, s:s}", "error.type", type, "error.message", gp_json_string(info, "message"));
-    span->flags |= GP_TREE_FAILED;
+    span->record.flags |= GP_SPAN_FAILED;
     int result = error != NULL ? gp_json_fields(set, span, error) : -ENOMEM;
     json_decref(error);
     return result;
@@ -184,14 +187,14 @@ static int put_names(gp_spans_t *set, gp_tree_span_t *span, const json_t *event)
     snprintf(point, sizeof(point), "%.*s", (int)(suffix_of(event_name) - event_name), event_name);
     name_of(name, sizeof(name), point, info);
     span->kind = gp_spans_text(set, kind_of(point, info));
-    span->name = gp_spans_text(set, name);
-    return span->kind != NULL && span->name != NULL ? 0 : -ENOMEM;
+    span->record.name = gp_spans_text(set, name);
+    return span->kind != NULL && span->record.name != NULL ? 0 : -ENOMEM;
 }
 
 // What OSProfiler's own libraries say: names with the start, or with the stop where no start came.
 static int put_details(gp_spans_t *set, pending_t *pending, const json_t *event, bool is_start)
 {
-    if ((is_start || pending->span.name == NULL) && put_names(set, &pending->span, event) < 0)
+    if ((is_start || pending->span.record.name == NULL) && put_names(set, &pending->span, event) < 0)
         return -ENOMEM;
     if (put_fields(set, &pending->span, event) < 0)
         return -ENOMEM;
@@ -207,10 +210,10 @@ static int put_event(gp_events_t *events, pending_t *pending, const json_t *even
     if ((is_start ? pending->has_start : pending->has_stop) && !is_more)
         return 0; // it came twice; OSProfiler's driver and greenprof's consumer may both have written it
     if (is_start) {
-        span->start_ns = timestamp;
+        span->record.start_unix_ns = (uint64_t)timestamp;
         pending->has_start = true;
     } else {
-        span->end_ns = timestamp;
+        span->record.end_unix_ns = (uint64_t)timestamp;
         pending->has_stop = true;
     }
     if (put_own(events->set, pending, event) < 0)
@@ -230,7 +233,7 @@ int gp_events_add(gp_events_t *events, const json_t *event)
         .trace = gp_spans_trace(events->set, base_id, base),
         .process = gp_spans_process(events->set, gp_json_string(event, "service"),
                                     gp_json_string(json_object_get(event, "info"), "host"), 0),
-        .flags = GP_TREE_NO_TIMES,
+        .record.flags = GP_SPAN_NO_TIMES,
     };
     if (span.trace == GP_NO_SPAN || span.process == GP_NO_SPAN)
         return -ENOMEM;
@@ -257,7 +260,7 @@ static int64_t *last_times(const gp_events_t *events)
     int64_t *last = calloc(events->set->trace_count + 1, sizeof(*last));
     for (size_t i = 0; i < events->count && last != NULL; i++) {
         const gp_tree_span_t *span = &events->items[i].span;
-        int64_t time = span->end_ns > span->start_ns ? span->end_ns : span->start_ns;
+        int64_t time = gp_tree_end_ns(span) > gp_tree_start_ns(span) ? gp_tree_end_ns(span) : gp_tree_start_ns(span);
         if (time > last[span->trace])
             last[span->trace] = time;
     }
@@ -271,10 +274,10 @@ int gp_events_finish(gp_events_t *events)
     for (size_t i = 0; i < events->count && result == 0; i++) {
         pending_t *pending = &events->items[i];
         if (!pending->has_start)
-            pending->span.start_ns = pending->span.end_ns;
+            pending->span.record.start_unix_ns = pending->span.record.end_unix_ns;
         if (!pending->has_stop) {
-            pending->span.end_ns = last[pending->span.trace];
-            pending->span.flags |= GP_TREE_OPEN;
+            pending->span.record.end_unix_ns = (uint64_t)last[pending->span.trace];
+            pending->span.record.flags |= GP_SPAN_OPEN;
         }
         if (gp_spans_add(events->set, &pending->span) == GP_NO_SPAN)
             result = -ENOMEM;
@@ -295,16 +298,16 @@ static int add_bare_node(gp_spans_t *set, const json_t *node, const char *base)
         .trace = gp_spans_trace(set, gp_id128_parse(base), base),
         .process = gp_spans_process(set, gp_json_string(info, "service"), gp_json_string(info, "host"), 0),
         .kind = gp_spans_text(set, kind_of(gp_json_string(info, "name"), info)),
-        .name = gp_spans_text(set, gp_json_string(info, "name")),
-        .start_ns = (int64_t)(gp_json_number(info, "started") % (1ull << 40)) * 1000000,
-        .end_ns = (int64_t)(gp_json_number(info, "finished") % (1ull << 40)) * 1000000,
-        .flags = GP_TREE_NO_TIMES,
+        .record = {.name = gp_spans_text(set, gp_json_string(info, "name")),
+                   .start_unix_ns = gp_json_number(info, "started") % (1ull << 40) * 1000000,
+                   .end_unix_ns = gp_json_number(info, "finished") % (1ull << 40) * 1000000,
+                   .flags = GP_SPAN_NO_TIMES},
     };
     if (exception[0] == '\0')
-        span.flags |= GP_TREE_OPEN;
+        span.record.flags |= GP_SPAN_OPEN;
     else if (strcmp(exception, "None") != 0)
-        span.flags |= GP_TREE_FAILED;
-    if (span.trace == GP_NO_SPAN || span.process == GP_NO_SPAN || span.kind == NULL || span.name == NULL)
+        span.record.flags |= GP_SPAN_FAILED;
+    if (span.trace == GP_NO_SPAN || span.process == GP_NO_SPAN || span.kind == NULL || span.record.name == NULL)
         return -ENOMEM;
     return gp_spans_add(set, &span) != GP_NO_SPAN ? 0 : -ENOMEM;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/time.h>
 
-#include "consumer/redis_url.h"
+#include "consumer/backends/redis/url.h"
 #include "traces/sources.h"
 
 enum { TIMEOUT_S = 10, LIST_PART = 1000 };

@@ -46,7 +46,7 @@ static size_t short_end(const char *out, size_t len)
     return end;
 }
 
-static bool short_is_kept(const gp_tree_span_t *span)
+static bool short_is_kept(const prof_span_record_t *span)
 {
     for (uint32_t i = 0; i < span->field_count; i++)
         if (strncmp(span->fields[i].value, span->name, strlen(span->name)) == 0)
@@ -54,19 +54,19 @@ static bool short_is_kept(const gp_tree_span_t *span)
     return false;
 }
 
-static int short_keep(gp_spans_t *set, gp_tree_span_t *span)
+static int short_keep(gp_spans_t *set, prof_span_record_t *span)
 {
-    gp_tree_field_t *fields = gp_arena_alloc(&set->arena, (span->field_count + 1) * sizeof(*fields));
+    prof_field_t *fields = gp_arena_alloc(&set->arena, (span->field_count + 1) * sizeof(*fields));
     if (fields == NULL)
         return -ENOMEM;
     if (span->field_count > 0)
         memcpy(fields, span->fields, span->field_count * sizeof(*fields));
-    fields[span->field_count++] = (gp_tree_field_t){"name", span->name};
+    fields[span->field_count++] = (prof_field_t){"name", span->name};
     span->fields = fields;
     return 0;
 }
 
-int gp_span_shorten(gp_spans_t *set, gp_tree_span_t *span)
+int gp_span_shorten(gp_spans_t *set, prof_span_record_t *span)
 {
     char out[NAME_MAX_BYTES + sizeof(CUT)];
     const char *rest;

@@ -50,6 +50,7 @@ int gp_spans_take_work(gp_spans_t *set, uint32_t trace, const struct gp_dataset 
 // GP_BY_SPAN puts there. The text is changed. After gp_spans_link(), too.
 int gp_spans_take_profile(gp_spans_t *set, uint32_t trace, char *folded);
 
-// Redis in OSProfiler's schema. url: as src/consumer/redis_url.h has them; a Sentinel says where the master is.
+// Redis in OSProfiler's schema. url: as src/consumer/backends/redis/url.h has them; a Sentinel says where the master
+// is.
 bool gp_spans_is_redis(const char *source);
 int gp_spans_read_redis(gp_spans_t *set, const char *url, gp_wanted_t wanted, char error[GP_SPANS_ERROR_SIZE]);

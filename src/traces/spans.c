@@ -145,7 +145,7 @@ uint32_t gp_spans_find(const gp_spans_t *set, uint32_t trace, gp_id128_t id)
 // process.
 static bool is_point_of(const gp_spans_t *set, const gp_tree_span_t *point, const gp_tree_span_t *span)
 {
-    return point->id.hi == 0 && set->processes[point->process].pid == 0 && (point->flags & GP_TREE_NO_TIMES) &&
+    return point->id.hi == 0 && set->processes[point->process].pid == 0 && (point->record.flags & GP_SPAN_NO_TIMES) &&
            set->processes[span->process].pid != 0;
 }
 
@@ -155,25 +155,25 @@ static bool is_same(const gp_spans_t *set, const gp_tree_span_t *a, const gp_tre
     if (is_point_of(set, a, b) || is_point_of(set, b, a))
         return a->id.hi == b->id.hi;
     return a->id.hi == b->id.hi && set->processes[a->process].pid == set->processes[b->process].pid &&
-           strcmp(a->kind, b->kind) == 0 && strcmp(a->name, b->name) == 0;
+           strcmp(a->kind, b->kind) == 0 && strcmp(a->record.name, b->record.name) == 0;
 }
 
 // Of two records of a span, that of one that has ended and has times says most; OSProfiler's says least.
 static unsigned worth(const gp_spans_t *set, const gp_tree_span_t *span)
 {
-    return (set->processes[span->process].pid != 0 ? 4u : 0u) + (span->flags & GP_TREE_OPEN ? 0u : 2u) +
-           (span->flags & GP_TREE_NO_TIMES ? 0u : 1u);
+    return (set->processes[span->process].pid != 0 ? 4u : 0u) + (span->record.flags & GP_SPAN_OPEN ? 0u : 2u) +
+           (span->record.flags & GP_SPAN_NO_TIMES ? 0u : 1u);
 }
 
 static void complete(const gp_spans_t *set, gp_tree_span_t *there, const gp_tree_span_t *span)
 {
     const char *profile = there->profile != NULL ? there->profile : span->profile;
-    const char *stack = there->stack != NULL ? there->stack : span->stack;
+    const char *stack = there->record.stack != NULL ? there->record.stack : span->record.stack;
     const gp_tree_work_t *work = there->work != NULL ? there->work : span->work;
     if (worth(set, span) > worth(set, there))
         *there = *span;
     there->profile = profile;
-    there->stack = stack;
+    there->record.stack = stack;
     there->work = work;
 }
 
@@ -181,7 +181,7 @@ uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *given)
 {
     gp_tree_span_t shortened = *given;
     const gp_tree_span_t *span = &shortened;
-    if (gp_span_shorten(set, &shortened) < 0)
+    if (gp_span_shorten(set, &shortened.record) < 0)
         return GP_NO_SPAN;
     uint32_t there = gp_spans_find(set, span->trace, span->id), flags = 0;
     if (there != GP_NO_SPAN && is_same(set, &set->items[there], span)) {
@@ -197,7 +197,7 @@ uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *given)
         gp_index_add(&set->span_index, gp_hash_more(span->trace, span->id.lo), (uint32_t)set->count) < 0)
         return GP_NO_SPAN;
     set->items[set->count] = *span;
-    set->items[set->count].flags |= flags;
+    set->items[set->count].record.flags |= flags;
     return (uint32_t)set->count++;
 }
 

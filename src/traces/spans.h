@@ -11,7 +11,8 @@
 
 #include "base/index.h"
 #include "base/memory.h"
-#include "greenprof/trace.h"
+#include "greenprof/consumer.h"
+#include "model/span.h"
 
 #define GP_NO_SPAN UINT32_MAX
 
@@ -20,43 +21,19 @@ typedef struct gp_id128 {
     uint64_t hi, lo;
 } gp_id128_t;
 
-enum gp_tree_flag {
-    GP_TREE_OPEN = 1, // had not ended
-    GP_TREE_REPAIRED = 2,
-    GP_TREE_FAILED = 4,
-    GP_TREE_IMPLICIT = 8,
-    GP_TREE_REMOTE_PARENT = 16,
-    GP_TREE_NO_TIMES = 32, // cpu_ns and what follows it are not known
-    // What gp_spans_link() finds out:
-    GP_TREE_CRITICAL = 64,    // on the critical path of its root
-    GP_TREE_LOST = 128,       // its parent is in no source
-    GP_TREE_CIRCLE = 256,     // it was its own parent, or an ancestor of it: cut here
-    GP_TREE_TWICE = 512,      // another span has its id
-    GP_TREE_BACKWARDS = 1024, // it ended before it began: shown as without duration
-    GP_TREE_RESTED = 2048     // recording rested during a part of it, which is in none of its times but its own
-};
-
-typedef struct gp_tree_field {
-    const char *key, *value;
-} gp_tree_field_t;
-
 typedef struct gp_tree_work { // of all coroutines of a request together, in its process, ns
     uint64_t coroutines, cpu, ready, parked, blocked, preempted, waiting;
 } gp_tree_work_t;
 
 typedef struct gp_tree_span {
+    // Moments by the clock of its process, times, name, fields, stack and flags: enum gp_span_flag, and what
+    // gp_spans_link() finds out. Here is what of it may be of other profilers, and is wider:
+    prof_span_record_t record;
     gp_id128_t id, parent_id;
-    uint32_t trace, process;  // numbers in the set
-    const char *kind, *name;  // "rest_call", "GET /x"; never NULL
-    int64_t start_ns, end_ns; // since 1970, by the clock of its process
-    uint64_t coroutine;       // 0 = not known
-    uint64_t cpu_ns, ready_ns, parked_ns, blocked_ns, preempted_ns, waiting_ns, switches;
-    uint32_t flags; // enum gp_tree_flag
-    uint32_t field_count;
-    const gp_tree_field_t *fields; // [field_count]
-    const char *stack;             // at its beginning, functions from the outermost, a line each; NULL = not kept
-    const gp_tree_work_t *work;    // of a request's span; NULL = not known
-    const char *profile;           // folded stacks of what ran for it, its children in its process included; or NULL
+    uint32_t trace, process;    // numbers in the set
+    const char *kind;           // "rest_call"; never NULL, nor is the name
+    const gp_tree_work_t *work; // of a request's span; NULL = not known
+    const char *profile;        // folded stacks of what ran for it, its children in its process included; or NULL
     // By gp_spans_link():
     uint32_t parent, first_child, next_sibling, depth; // GP_NO_SPAN = none
     int64_t from_ns, to_ns;                            // aligned
@@ -139,7 +116,7 @@ uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *given);
 
 // Let a name be no longer than a line has room for; all of it is then in a field: what has it already, or `name`. By
 // gp_spans_add(). Returns 0 or -ENOMEM.
-int gp_span_shorten(gp_spans_t *set, gp_tree_span_t *span);
+int gp_span_shorten(gp_spans_t *set, prof_span_record_t *span);
 
 // Find a span. A 64-bit id also finds the UUID that ends in it, and the other way round.
 uint32_t gp_spans_find(const gp_spans_t *set, uint32_t trace, gp_id128_t id);
@@ -150,6 +127,16 @@ int gp_spans_link(gp_spans_t *set);
 // Its parts. gp_spans_align() needs parents and sets from_ns and to_ns; gp_spans_mark_critical() needs all else.
 int gp_spans_align(gp_spans_t *set);
 int gp_spans_mark_critical(gp_spans_t *set);
+
+static inline int64_t gp_tree_start_ns(const gp_tree_span_t *span)
+{
+    return (int64_t)span->record.start_unix_ns;
+}
+
+static inline int64_t gp_tree_end_ns(const gp_tree_span_t *span)
+{
+    return (int64_t)span->record.end_unix_ns;
+}
 
 static inline uint64_t gp_tree_span_ns(const gp_tree_span_t *span)
 {

@@ -15,7 +15,7 @@ static void find_parents(gp_spans_t *set)
             continue;
         span->parent = gp_spans_find(set, span->trace, span->parent_id);
         if (span->parent == GP_NO_SPAN)
-            span->flags |= GP_TREE_LOST;
+            span->record.flags |= GP_TREE_LOST;
     }
 }
 
@@ -36,10 +36,10 @@ static int cut_circles(gp_spans_t *set)
             continue;
         first = at;
         for (uint32_t next = set->items[at].parent; next != at; next = set->items[next].parent)
-            if (set->items[next].start_ns < set->items[first].start_ns)
+            if (set->items[next].record.start_unix_ns < set->items[first].record.start_unix_ns)
                 first = next;
         set->items[first].parent = GP_NO_SPAN;
-        set->items[first].flags |= GP_TREE_CIRCLE;
+        set->items[first].record.flags |= GP_TREE_CIRCLE;
     }
     free(way);
     return 0;
@@ -92,7 +92,7 @@ static void extend(gp_tree_trace_t *trace, const gp_tree_span_t *span, uint32_t 
     }
     if (span->to_ns > trace->to_ns)
         trace->to_ns = span->to_ns;
-    trace->failed = trace->failed || span->flags & GP_TREE_FAILED;
+    trace->failed = trace->failed || span->record.flags & GP_SPAN_FAILED;
 }
 
 // Roots are siblings, too: linked from the trace.
@@ -177,9 +177,9 @@ int gp_spans_link(gp_spans_t *set)
 {
     for (size_t i = 0; i < set->count; i++) {
         gp_tree_span_t *span = &set->items[i];
-        if (span->end_ns < span->start_ns) {
-            span->end_ns = span->start_ns;
-            span->flags |= GP_TREE_BACKWARDS;
+        if (span->record.end_unix_ns < span->record.start_unix_ns) {
+            span->record.end_unix_ns = span->record.start_unix_ns;
+            span->record.flags |= GP_TREE_BACKWARDS;
         }
     }
     find_parents(set);

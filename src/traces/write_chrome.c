@@ -89,25 +89,25 @@ static void put_arguments(chrome_t *chrome, const gp_tree_span_t *span)
     gp_json_open(json, '{');
     gp_json_key_text(json, "span", gp_id128_of_span(span->id, id));
     gp_json_key(json, "critical");
-    gp_json_bool(json, span->flags & GP_TREE_CRITICAL);
+    gp_json_bool(json, span->record.flags & GP_TREE_CRITICAL);
     put_time(chrome, "self_us", (int64_t)span->self_ns);
-    if (!(span->flags & GP_TREE_NO_TIMES)) {
-        put_time(chrome, "cpu_us", (int64_t)span->cpu_ns);
-        put_time(chrome, "ready_us", (int64_t)span->ready_ns);
-        put_time(chrome, "parked_us", (int64_t)span->parked_ns);
+    if (!(span->record.flags & GP_SPAN_NO_TIMES)) {
+        put_time(chrome, "cpu_us", (int64_t)span->record.cpu_ns);
+        put_time(chrome, "ready_us", (int64_t)span->record.ready_ns);
+        put_time(chrome, "parked_us", (int64_t)span->record.parked_ns);
     }
-    for (uint32_t i = 0; i < span->field_count; i++)
-        gp_json_key_text(json, span->fields[i].key, span->fields[i].value);
+    for (uint32_t i = 0; i < span->record.field_count; i++)
+        gp_json_key_text(json, span->record.fields[i].key, span->record.fields[i].value);
     gp_json_close(json, '}');
 }
 
 static void put_span(chrome_t *chrome, const gp_tree_span_t *span, uint32_t track)
 {
-    begin(chrome, "X", span->name[0] ? span->name : span->kind, span->process, track);
+    begin(chrome, "X", span->record.name[0] ? span->record.name : span->kind, span->process, track);
     gp_json_key_text(&chrome->json, "cat", span->kind);
     put_time(chrome, "ts", span->from_ns - chrome->view->trace->from_ns);
     put_time(chrome, "dur", (int64_t)gp_tree_span_ns(span));
-    if (span->flags & GP_TREE_FAILED)
+    if (span->record.flags & GP_SPAN_FAILED)
         gp_json_key_text(&chrome->json, "cname", "terrible");
     put_arguments(chrome, span);
     gp_json_close(&chrome->json, '}');

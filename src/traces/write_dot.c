@@ -38,14 +38,14 @@ static bool same_node(const void *owner, uint32_t number, const void *key)
         return false;
     if (a->function != NULL)
         return strcmp(a->function, b->function) == 0;
-    return strcmp(a->first->name, b->first->name) == 0 && strcmp(a->first->kind, b->first->kind) == 0 &&
+    return strcmp(a->first->record.name, b->first->record.name) == 0 && strcmp(a->first->kind, b->first->kind) == 0 &&
            strcmp(processes[a->first->process].service, processes[b->first->process].service) == 0;
 }
 
 // Returns its number, GP_NO_SPAN when memory is short.
 static uint32_t find_or_add(graph_t *graph, const node_t *key)
 {
-    const char *name = key->function != NULL ? key->function : key->first->name;
+    const char *name = key->function != NULL ? key->function : key->first->record.name;
     uint64_t hash = gp_hash_more(gp_hash_bytes(name, strlen(name)), key->caller);
     uint32_t found = gp_index_find(&graph->index, hash, same_node, graph, key);
     if (found != GP_INDEX_NONE)
@@ -62,8 +62,8 @@ static uint32_t find_or_add(graph_t *graph, const node_t *key)
 // the function that began the span. In another process nothing does, though it may run the same program.
 static const char *own_part(const gp_tree_span_t *span, const gp_tree_span_t *parent)
 {
-    bool is_near = parent != NULL && parent->process == span->process && parent->stack != NULL;
-    const char *around = is_near ? parent->stack : "", *own = span->stack;
+    bool is_near = parent != NULL && parent->process == span->process && parent->record.stack != NULL;
+    const char *around = is_near ? parent->record.stack : "", *own = span->record.stack;
     size_t len = strcspn(own, "\n");
     while (own[len] == '\n' && strncmp(own, around, len) == 0 && (around[len] == '\n' || around[len] == '\0')) {
         own += len + 1;
@@ -102,7 +102,7 @@ static int add_span(graph_t *graph, uint32_t number)
     const gp_tree_span_t *items = graph->view->set->items, *span = &items[number];
     const gp_tree_span_t *parent = span->parent != GP_NO_SPAN ? &items[span->parent] : NULL;
     node_t key = {.caller = parent != NULL ? graph->of_span[span->parent] : GP_NO_SPAN, .first = span};
-    if (span->stack != NULL && *own_part(span, parent) != '\0' &&
+    if (span->record.stack != NULL && *own_part(span, parent) != '\0' &&
         (key.caller = add_functions(graph, span, parent, key.caller)) == GP_NO_SPAN)
         return -ENOMEM;
     uint32_t found = find_or_add(graph, &key);
@@ -113,7 +113,7 @@ static int add_span(graph_t *graph, uint32_t number)
     node->total_ns += gp_tree_span_ns(span);
     node->self_ns += span->self_ns;
     node->critical_ns += span->critical_ns;
-    node->failed = node->failed || span->flags & GP_TREE_FAILED;
+    node->failed = node->failed || span->record.flags & GP_SPAN_FAILED;
     graph->of_span[number] = found;
     return 0;
 }
@@ -149,7 +149,7 @@ static void put_spans(const graph_t *graph, const node_t *node, uint32_t number,
     fputs("\\n", out);
     put_text(out, node->first->kind);
     fputs(" ", out);
-    put_text(out, node->first->name);
+    put_text(out, node->first->record.name);
     fputs("\\n", out);
     put_ms(out, node->total_ns);
     fputs(", self ", out);
@@ -160,7 +160,7 @@ static void put_spans(const graph_t *graph, const node_t *node, uint32_t number,
 static void put_node(const graph_t *graph, uint32_t number, FILE *out)
 {
     const node_t *node = &graph->nodes[number];
-    bool critical = node->function == NULL && (node->first->flags & GP_TREE_CRITICAL || node->critical_ns > 0);
+    bool critical = node->function == NULL && (node->first->record.flags & GP_TREE_CRITICAL || node->critical_ns > 0);
     if (node->function != NULL)
         put_function(node, number, out);
     else

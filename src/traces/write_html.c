@@ -30,7 +30,7 @@ static void put_numbers(gp_json_t *json, const char *key, const uint64_t *values
     gp_json_close(json, ']');
 }
 
-static void put_waits(gp_json_t *json, const gp_tree_span_t *span)
+static void put_waits(gp_json_t *json, const prof_span_record_t *span)
 {
     const uint64_t values[] = {span->cpu_ns,       span->ready_ns,   span->parked_ns, span->blocked_ns,
                                span->preempted_ns, span->waiting_ns, span->switches};
@@ -48,10 +48,10 @@ static void put_fields(gp_json_t *json, const gp_tree_span_t *span)
 {
     gp_json_key(json, "v");
     gp_json_open(json, '[');
-    for (uint32_t i = 0; i < span->field_count; i++) {
+    for (uint32_t i = 0; i < span->record.field_count; i++) {
         gp_json_open(json, '[');
-        gp_json_text(json, span->fields[i].key);
-        gp_json_text(json, span->fields[i].value);
+        gp_json_text(json, span->record.fields[i].key);
+        gp_json_text(json, span->record.fields[i].value);
         gp_json_close(json, ']');
     }
     gp_json_close(json, ']');
@@ -65,21 +65,21 @@ static void put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_
     gp_json_key_uint(json, "d", span->depth);
     gp_json_key_uint(json, "p", span->process);
     gp_json_key_text(json, "k", span->kind);
-    gp_json_key_text(json, "n", span->name);
+    gp_json_key_text(json, "n", span->record.name);
     gp_json_key(json, "f");
     gp_json_int(json, span->from_ns - view->trace->from_ns);
     gp_json_key_uint(json, "t", gp_tree_span_ns(span));
     gp_json_key_uint(json, "s", span->self_ns);
     gp_json_key_uint(json, "c", span->critical_ns);
     gp_json_key(json, "x");
-    gp_json_bool(json, span->flags & GP_TREE_CRITICAL);
+    gp_json_bool(json, span->record.flags & GP_TREE_CRITICAL);
     gp_json_key(json, "m");
     gp_json_open(json, '[');
     gp_tree_each_remark(span, put_remark, json);
     gp_json_close(json, ']');
     gp_json_key_text(json, "i", gp_id128_of_span(span->id, id));
-    if (!(span->flags & GP_TREE_NO_TIMES))
-        put_waits(json, span);
+    if (!(span->record.flags & GP_SPAN_NO_TIMES))
+        put_waits(json, &span->record);
     if (span->work != NULL)
         put_work(json, span->work);
     put_fields(json, span);

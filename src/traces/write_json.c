@@ -1,37 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The JSON of a trace: a document that the reader of JSON takes as well. Times of a span are those of its own clock.
+#include <errno.h>
+
+#include "consumer/span_json.h"
 #include "export/write/json_text.h"
 #include "traces/write.h"
-
-static void put_flags(gp_json_t *json, const gp_tree_span_t *span)
-{
-    static const struct {
-        uint32_t flag;
-        const char *name;
-    } names[] = {{GP_TREE_OPEN, "open"},           {GP_TREE_REPAIRED, "repaired"}, {GP_TREE_FAILED, "failed"},
-                 {GP_TREE_IMPLICIT, "implicit"},   {GP_TREE_NO_TIMES, "no_times"}, {GP_TREE_CRITICAL, "critical"},
-                 {GP_TREE_LOST, "parent_missing"}, {GP_TREE_CIRCLE, "circle"},     {GP_TREE_TWICE, "id_used_twice"},
-                 {GP_TREE_BACKWARDS, "backwards"}, {GP_TREE_RESTED, "rested"}};
-    gp_json_key(json, "flags");
-    gp_json_open(json, '[');
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (span->flags & names[i].flag)
-            gp_json_text(json, names[i].name);
-    gp_json_close(json, ']');
-}
-
-static void put_times(gp_json_t *json, const gp_tree_span_t *span)
-{
-    if (span->flags & GP_TREE_NO_TIMES)
-        return;
-    gp_json_key_uint(json, "cpu_ns", span->cpu_ns);
-    gp_json_key_uint(json, "ready_ns", span->ready_ns);
-    gp_json_key_uint(json, "parked_ns", span->parked_ns);
-    gp_json_key_uint(json, "blocked_ns", span->blocked_ns);
-    gp_json_key_uint(json, "preempted_ns", span->preempted_ns);
-    gp_json_key_uint(json, "waiting_ns", span->waiting_ns);
-    gp_json_key_uint(json, "switches", span->switches);
-}
 
 static void put_work(gp_json_t *json, const gp_tree_work_t *work)
 {
@@ -47,42 +20,28 @@ static void put_work(gp_json_t *json, const gp_tree_work_t *work)
     gp_json_close(json, '}');
 }
 
-static void put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_span_t *span, const char *trace)
+static int put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_span_t *span, const char *trace)
 {
     const gp_tree_process_t *process = &view->set->processes[span->process];
-    char id[GP_ID128_SIZE];
+    char id[GP_ID128_SIZE], parent[GP_ID128_SIZE];
+    gp_bytes_t members = {0};
+    prof_span_record_t record = span->record;
+    record.service = process->service;
+    record.host = process->host;
+    gp_span_json_members(&members, &record,
+                         &(gp_span_names_t){.trace = trace,
+                                            .span = gp_id128_of_span(span->id, id),
+                                            .parent = gp_id128_is_none(span->parent_id)
+                                                          ? NULL
+                                                          : gp_id128_of_span(span->parent_id, parent),
+                                            .kind = span->kind,
+                                            .pid = process->pid,
+                                            .has_times = !(record.flags & GP_SPAN_NO_TIMES)});
     gp_json_line(json);
     gp_json_open(json, '{');
-    gp_json_key_uint(json, "v", 1);
-    gp_json_key_text(json, "trace", trace);
-    gp_json_key_text(json, "span", gp_id128_of_span(span->id, id));
-    gp_json_key(json, "parent");
-    if (gp_id128_is_none(span->parent_id))
-        gp_json_null(json);
-    else
-        gp_json_text(json, gp_id128_of_span(span->parent_id, id));
-    gp_json_key(json, "remote_parent");
-    gp_json_bool(json, span->flags & GP_TREE_REMOTE_PARENT);
-    gp_json_key_text(json, "kind", span->kind);
-    gp_json_key_text(json, "name", span->name);
-    gp_json_key_text(json, "service", process->service);
-    gp_json_key_text(json, "host", process->host);
-    gp_json_key_uint(json, "pid", process->pid);
-    gp_json_key_uint(json, "coroutine", span->coroutine);
-    gp_json_key_uint(json, "start_unix_ns", (uint64_t)span->start_ns);
-    gp_json_key_uint(json, "end_unix_ns", (uint64_t)span->end_ns);
-    put_times(json, span);
+    gp_json_raw(json, members.data, members.len);
     if (span->work != NULL)
         put_work(json, span->work);
-    put_flags(json, span);
-    gp_json_key(json, "fields");
-    gp_json_open(json, '{');
-    for (uint32_t i = 0; i < span->field_count; i++)
-        if (gp_tree_field(span, span->fields[i].key) == span->fields[i].value) // the first of its key
-            gp_json_key_text(json, span->fields[i].key, span->fields[i].value);
-    gp_json_close(json, '}');
-    if (span->stack != NULL)
-        gp_json_key_text(json, "stack", span->stack);
     gp_json_key_uint(json, "depth", span->depth);
     gp_json_key(json, "from_ns");
     gp_json_int(json, span->from_ns - view->trace->from_ns);
@@ -90,6 +49,9 @@ static void put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_
     gp_json_key_uint(json, "self_ns", span->self_ns);
     gp_json_key_uint(json, "critical_ns", span->critical_ns);
     gp_json_close(json, '}');
+    int result = members.is_short ? -ENOMEM : 0;
+    gp_bytes_free(&members);
+    return result;
 }
 
 static void put_clocks(gp_json_t *json, const gp_spans_t *set)
@@ -129,7 +91,7 @@ static void put_head(gp_json_t *json, const gp_spans_t *set, const gp_tree_trace
     gp_json_open(json, '{');
     gp_json_key_text(json, "service", set->processes[root->process].service);
     gp_json_key_text(json, "kind", root->kind);
-    gp_json_key_text(json, "name", root->name);
+    gp_json_key_text(json, "name", root->record.name);
     gp_json_close(json, '}');
 }
 
@@ -149,12 +111,13 @@ int gp_tree_write_json(const gp_tree_view_t *view, FILE *out)
     put_clocks(&json, view->set);
     gp_json_key(&json, "spans");
     gp_json_open(&json, '[');
-    for (uint32_t i = 0; i < view->trace->count; i++)
-        put_span(&json, view, gp_tree_at(view, i), id);
+    int result = 0;
+    for (uint32_t i = 0; i < view->trace->count && result == 0; i++)
+        result = put_span(&json, view, gp_tree_at(view, i), id);
     gp_json_close(&json, ']');
     gp_json_close(&json, '}');
     putc('\n', out);
-    return 0;
+    return result;
 }
 
 int gp_tree_list_json(const gp_tree_list_t *list, FILE *out)

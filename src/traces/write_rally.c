@@ -47,7 +47,7 @@ static void put_row(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_s
 {
     char name[INDENT_MAX * 2 + 200];
     int indent = (int)(span->depth < INDENT_MAX ? span->depth : INDENT_MAX) * 2;
-    snprintf(name, sizeof(name), "%*s%s %s", indent, "", span->kind, span->name);
+    snprintf(name, sizeof(name), "%*s%s %s", indent, "", span->kind, span->record.name);
     gp_json_line(json);
     gp_json_open(json, '[');
     gp_json_text(json, name); // a cut character is repaired
@@ -55,8 +55,8 @@ static void put_row(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_s
     put_ms(json, span->from_ns > view->trace->from_ns ? (uint64_t)(span->from_ns - view->trace->from_ns) : 0);
     put_ms(json, gp_tree_span_ns(span));
     put_ms(json, span->self_ns);
-    gp_json_text(json, span->flags & GP_TREE_CRITICAL ? "*" : "");
-    gp_json_text(json, span->flags & GP_TREE_FAILED ? "failed" : "");
+    gp_json_text(json, span->record.flags & GP_TREE_CRITICAL ? "*" : "");
+    gp_json_text(json, span->record.flags & GP_SPAN_FAILED ? "failed" : "");
     gp_json_close(json, ']');
 }
 
@@ -91,7 +91,7 @@ int gp_tree_write_rally(const gp_tree_view_t *view, FILE *out)
 static void name_root(const gp_tree_list_t *list, uint32_t number, char *text, size_t size)
 {
     const gp_tree_span_t *root = &list->set->items[list->set->traces[number].root];
-    snprintf(text, size, "%s: %s %s", list->set->processes[root->process].service, root->kind, root->name);
+    snprintf(text, size, "%s: %s %s", list->set->processes[root->process].service, root->kind, root->record.name);
 }
 
 // Seconds, which is what the columns of Rally's table say.

@@ -19,7 +19,7 @@ static void put_ms(FILE *out, uint64_t ns, int width)
 
 static void put_known_ms(FILE *out, const gp_tree_span_t *span, uint64_t ns)
 {
-    if (span->flags & GP_TREE_NO_TIMES)
+    if (span->record.flags & GP_SPAN_NO_TIMES)
         fprintf(out, "%9s", "-");
     else
         put_ms(out, ns, 9);
@@ -55,7 +55,7 @@ static void put_title(const gp_tree_view_t *view, const gp_tree_span_t *span, FI
     fputs(" ", out);
     gp_text_put_line(out, span->kind);
     fputs(" ", out);
-    gp_text_put_line(out, span->name);
+    gp_text_put_line(out, span->record.name);
 }
 
 static void put_span(const gp_tree_view_t *view, const gp_tree_span_t *span, FILE *out)
@@ -64,10 +64,10 @@ static void put_span(const gp_tree_view_t *view, const gp_tree_span_t *span, FIL
     put_ms(out, (uint64_t)(span->from_ns > view->trace->from_ns ? span->from_ns - view->trace->from_ns : 0), 10);
     put_ms(out, gp_tree_span_ns(span), 10);
     put_ms(out, span->self_ns, 10);
-    put_known_ms(out, span, span->cpu_ns);
-    put_known_ms(out, span, span->ready_ns);
-    put_known_ms(out, span, span->parked_ns);
-    fprintf(out, " %c ", span->flags & GP_TREE_CRITICAL ? '*' : ' ');
+    put_known_ms(out, span, span->record.cpu_ns);
+    put_known_ms(out, span, span->record.ready_ns);
+    put_known_ms(out, span, span->record.parked_ns);
+    fprintf(out, " %c ", span->record.flags & GP_TREE_CRITICAL ? '*' : ' ');
     put_branches(view, span, out);
     put_title(view, span, out);
     gp_tree_each_remark(span, put_remark, out);
@@ -198,7 +198,7 @@ int gp_tree_list_text(const gp_tree_list_t *list, FILE *out)
         fputs(" ", out);
         gp_text_put_line(out, root->kind);
         fputs(" ", out);
-        gp_text_put_line(out, root->name);
+        gp_text_put_line(out, root->record.name);
         putc('\n', out);
     }
     return 0;

@@ -11,20 +11,21 @@
 
 const char *gp_tree_field(const gp_tree_span_t *span, const char *key)
 {
-    for (uint32_t i = 0; i < span->field_count; i++)
-        if (strcmp(span->fields[i].key, key) == 0)
-            return span->fields[i].value;
+    for (uint32_t i = 0; i < span->record.field_count; i++)
+        if (strcmp(span->record.fields[i].key, key) == 0)
+            return span->record.fields[i].value;
     return "";
 }
 
 // Of how much of it is not known where it went.
 static void put_rested(const gp_tree_span_t *span, void (*put)(void *context, const char *remark), void *context)
 {
-    uint64_t known =
-        span->cpu_ns + span->ready_ns + span->parked_ns + span->blocked_ns + span->preempted_ns + span->waiting_ns;
+    const prof_span_record_t *record = &span->record;
+    uint64_t known = record->cpu_ns + record->ready_ns + record->parked_ns + record->blocked_ns + record->preempted_ns +
+                     record->waiting_ns;
     uint64_t lasted = gp_tree_span_ns(span), unknown = lasted > known ? lasted - known : 0;
     char ms[32], remark[96];
-    if (span->flags & GP_TREE_NO_TIMES) {
+    if (span->record.flags & GP_SPAN_NO_TIMES) {
         put(context, "not recorded, by budget");
         return;
     }
@@ -38,14 +39,14 @@ void gp_tree_each_remark(const gp_tree_span_t *span, void (*put)(void *context, 
     static const struct {
         uint32_t flag;
         const char *text;
-    } remarks[] = {{GP_TREE_FAILED, "failed"},       {GP_TREE_OPEN, "open"},
-                   {GP_TREE_REPAIRED, "repaired"},   {GP_TREE_IMPLICIT, "implicit"},
+    } remarks[] = {{GP_SPAN_FAILED, "failed"},       {GP_SPAN_OPEN, "open"},
+                   {GP_SPAN_REPAIRED, "repaired"},   {GP_SPAN_IMPLICIT, "implicit"},
                    {GP_TREE_LOST, "parent missing"}, {GP_TREE_CIRCLE, "its own ancestor"},
                    {GP_TREE_TWICE, "id used twice"}, {GP_TREE_BACKWARDS, "ended before it began"}};
     for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++)
-        if (span->flags & remarks[i].flag)
+        if (span->record.flags & remarks[i].flag)
             put(context, remarks[i].text);
-    if (span->flags & GP_TREE_RESTED)
+    if (span->record.flags & GP_SPAN_RESTED)
         put_rested(span, put, context);
 }
 

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ship/send/sends.h"
+#include "ship/send/destination.h"
 #include "ship/send/ship_options.h"
 #include "watch/slow_files.h"
 #include "watch/slow_open.h"
@@ -262,9 +262,6 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
 }
 
 const gp_destination_kind_t gp_destination_slow = {
-    .scheme = "slow+file",
-    .takes = GP_TAKES_ROWS,
-    .asks = true,
     .open = open_slow,
     .use = use,
     .send = send_slow,

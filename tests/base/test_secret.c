@@ -34,7 +34,7 @@ static void test_texts(void **state)
                                        "clickhouse://shipper@a,b:8123/db?cluster=c",
                                        "https://host:80/path?mail=a@b",
                                        "https://host:443/@user",
-                                       "s3+http://host:9000/bucket?keys_file=/etc/a@b",
+                                       "otlp+http://host:9000/path?token_file=/etc/a@b",
                                        "otlp+http://host/path?token_file=/etc/token",
                                        "file:///a@b/c:d"};
     (void)state;

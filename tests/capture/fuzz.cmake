@@ -7,7 +7,7 @@
 #   rings    the ring file of a killed process
 set(tools ${PROJECT_SOURCE_DIR}/tools/greenprof)
 set(fuzz_parts ${writer})
-foreach(library gp_base gp_base_helpers gp_model gp_capture_reader gp_symbol gp_report gp_export)
+foreach(library gp_base gp_base_helpers gp_model gp_capture_reader gp_symbol gp_facts gp_report gp_export)
   get_target_property(sources ${library} SOURCES)
   get_target_property(directory ${library} SOURCE_DIR)
   foreach(source ${sources})
@@ -24,7 +24,8 @@ foreach(room model report export page symbol)
   list(APPEND fuzz_headers ${headers})
 endforeach()
 greenprof_fuzz_parts(capture PARTS ${fuzz_parts} HEADERS ${fuzz_headers} gp_export
-  INCLUDES ${CMAKE_CURRENT_SOURCE_DIR} ${tools} ${PROJECT_BINARY_DIR}/src/export/generated)
+  INCLUDES ${CMAKE_CURRENT_SOURCE_DIR} ${tools} ${PROJECT_BINARY_DIR}/src/export/generated
+           ${PROJECT_BINARY_DIR}/src/ship/generated)
 
 set(libraries_capture ${GREENPROF_D_OBJECT}) # the only target that reaches names
 function(fuzz_target name corpus)
@@ -34,10 +35,10 @@ endfunction()
 fuzz_target(capture corpus)
 fuzz_target(payload corpus_payload ${writer})
 fuzz_target(texts corpus_texts ${tools}/report/time_text.c ${tools}/report/restriction.c)
-fuzz_target(options corpus_options ${tools}/options.c ${tools}/option_table.c ${tools}/report/sort_key.c ${tools}/nearest.c)
+fuzz_target(options corpus_options ${tools}/options.c ${tools}/run/environment.c ${tools}/option_table.c ${tools}/report/sort_key.c ${tools}/nearest.c)
 
 set(recovery ${PROJECT_SOURCE_DIR}/src/capture/killed/ring_known.c ${PROJECT_SOURCE_DIR}/src/capture/killed/ring_walk.c ${PROJECT_SOURCE_DIR}/src/capture/killed/recovery_rings.c
-    ${PROJECT_SOURCE_DIR}/src/capture/write/intern.c)
+    ${PROJECT_SOURCE_DIR}/src/capture/write/intern.c ${PROJECT_SOURCE_DIR}/src/capture/write/ring_to_records.c)
 fuzz_target(rings corpus_rings ${writer} ${recovery})
 if(TARGET capture_fuzz_capture)
   add_dependencies(capture_fuzz_capture gp_d_object)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "fuzz.h"
 #include "message.h"
 #include "options.h"
@@ -22,6 +23,17 @@ int gp_usage_error(const char *command, const char *format, ...)
     (void)command;
     (void)format;
     return 2;
+}
+
+void gp_help_entry(const char *head, const char *text)
+{
+    (void)head;
+    (void)text;
+}
+
+int gp_finish_stdout(void)
+{
+    return 0;
 }
 
 // glibc's regular expressions take time and memory that double with each repetition.

@@ -11,7 +11,7 @@
 
 enum {
     RING_BYTES = 4096,
-    SLOT_BYTES = sizeof(gp_ring_file_owner_t) + RING_BYTES,
+    SLOT_BYTES = sizeof(gp_ring_owner_t) + RING_BYTES,
     STORE_BYTES = 2048,
     PID = 7,
     START_NS = 1000,
@@ -50,7 +50,7 @@ static void set_fixed(gp_ring_file_header_t *header)
     header->header_bytes = sizeof(gp_ring_file_t);
     header->pid = PID;
     header->slots = GP_RING_FILE_SLOTS;
-    header->owner_bytes = sizeof(gp_ring_file_owner_t);
+    header->owner_bytes = sizeof(gp_ring_owner_t);
     header->ring_bytes = RING_BYTES;
     header->store_bytes = STORE_BYTES;
     for (int i = 0; i < 2; i++)
@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         add_sizes(&file->header, data + used, size - used);
     int result = gp_recovery_rings_take(&rings, file, FILE_BYTES, capture, &header);
     if (result == 0 &&
-        rings->samples + rings->waits + rings->spans > (RING_BYTES + STORE_BYTES) / sizeof(gp_ring_file_record_t))
+        rings->samples + rings->waits + rings->spans > (RING_BYTES + STORE_BYTES) / sizeof(gp_ring_header_t))
         abort();
     if (result == 0)
         gp_recovery_rings_free(rings);

@@ -183,6 +183,7 @@ class Misspelt(Command):
 
     def test_formats(self):
         self.assertIn("Did you mean 'speedscope'?\n", self.said("export", self.capture, "-f", "spedscope"))
+        self.assertIn("Did you mean 'chrome'?\n", self.said("export", self.capture, "-f", "perfetto"))
         self.assertNotIn("Did you mean", self.said("export", self.capture, "-f", "svg"))
 
     def test_runtimes_of_what_is_no_program(self):

@@ -105,13 +105,6 @@ class Stitch(Command):
         self.assertEqual(sum(map(int, stacks.values())), 50000)
         self.assertEqual(self.folded(self.long(50, 1)), {frames("100", "[spawned]", "40"): "50000"})
 
-    def test_shell(self):
-        capture = self.make("stitch.greenprof", CHAIN)
-        result = run("report", "-i", capture, input="stats spawned\nstitch\nstats spawned\nstitch\nstats spawned\nquit\n")
-        self.assertEqual((result.returncode, result.stdout.count("[spawned]")), (0, 1), result.stdout)
-        result = run("report", "-i", "--stitch", capture, input="stats spawned\nquit\n")
-        self.assertEqual(result.stdout.count("[spawned]"), 1)
-
     def test_diff(self):
         capture = self.make("stitch.greenprof", CHAIN)
         self.assertIn("[spawned]", self.succeed("diff", "--stitch", capture, capture, "--sort", "name"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The Redis consumer: Debian's server, OSProfiler's own command as the reader, and servers that are gone, hung or lie."""
+import errno
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ import unittest
 
 from redis_server import Redis  # first: it skips where there is none
 import osprofiler
-from support import Case, Host, until
+from support import Case, HOST, Host, until
 
 
 def uuid(trace):
@@ -227,7 +228,8 @@ class Trouble(Stored):
 
 class Liars(Case):
     ANSWERS = (b"HTTP/1.1 400 Bad Request\r\n\r\n", b":0\r\n" * 9, b":-7\r\n", b"$999999999999\r\n", b"*1000000000\r\n", b"-\r\n",
-               b"*2\r\n*2\r\n*2\r\n", b"+OK\r\n" * 3, os.urandom(70000), b":" + b"1" * 70000, b"\r\n", b"", b":2\r\n" * 100000, b"\0" * 64)
+               b"*2\r\n*2\r\n*2\r\n", b"+OK\r\n" * 3, os.urandom(70000), b":" + b"1" * 70000, b"\r\n", b"", b":2\r\n" * 100000, b"\0" * 64,
+               b"*2\r\n:1\r\n:2\r\n", b"*2\r\n$-1\r\n$1\r\nx\r\n", b"*-1\r\n", b"*0\r\n", b"_\r\n", b"%1\r\n+a\r\n+b\r\n", b"$5000\r\n" + b"x" * 5000)
 
     def serve(self, listener):
         for number in range(1 << 30):
@@ -256,6 +258,22 @@ class Liars(Case):
                 self.assertLessEqual(status["refused"], 0)
                 host.do("close")
             host.end()
+
+
+class WithoutItsLibrary(Case):
+    def test_is_said_once_and_clearly(self):
+        """Redis is in a library of its own: an empty file stands in its place."""
+        library = os.path.join(os.environ["GREENPROF_LIBRARIES"], "libgreenprof-redis.so.0")
+        hidden = ["bwrap", "--dev-bind", "/", "/", "--bind", "/dev/null", os.path.realpath(library)]
+        if shutil.which("bwrap") is None or subprocess.run([*hidden, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no bubblewrap, or no namespaces to be had")
+        for url in ("redis://:secret@127.0.0.1:1", "redis+sentinel://:secret@127.0.0.1:1/m"):
+            done = subprocess.run([*hidden, HOST], input=f"open {url}\nopen null:\n", capture_output=True, text=True, timeout=120,
+                                  env={**os.environ, "GREENPROF_CONSUMER": url})
+            scheme = url.partition(":")[0]
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (0, f"-{errno.ELIBACC}\n0\n", f"greenprof: GREENPROF_CONSUMER: {scheme}: libgreenprof-redis.so.0 is not there, "
+                                                            "or lacks a library\n"))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ static void hear(const gp_span_mark_t *mark)
     if (heard_count == HEARD_MAX)
         return;
     heard[heard_count].mark = *mark;
-    memcpy(heard[heard_count].text, mark->text, (size_t)mark->name_len + mark->fields_len);
+    memcpy(heard[heard_count].text, mark->text, (size_t)mark->span.name_len + mark->fields_len);
     heard_count++;
 }
 
@@ -46,8 +46,8 @@ static const heard_t *find(const char *name)
 {
     size_t count = listen();
     for (size_t i = count; i > 0; i--)
-        if (heard[i - 1].mark.name_len == strlen(name) &&
-            memcmp(heard[i - 1].text, name, heard[i - 1].mark.name_len) == 0)
+        if (heard[i - 1].mark.span.name_len == strlen(name) &&
+            memcmp(heard[i - 1].text, name, heard[i - 1].mark.span.name_len) == 0)
             return &heard[i - 1];
     fail_msg("no span %s was heard", name);
     return NULL;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "session/duty.h"
+#include "record/pause_plan.h"
 
 #define STEP_NS 10000000u // of the simulation, and no look comes sooner
 

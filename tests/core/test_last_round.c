@@ -10,8 +10,8 @@
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "greenprof/coro.h"
-#include "session/recording.h"
-#include "session/session.h"
+#include "record/recording.h"
+#include "record/session.h"
 
 static _Atomic bool is_on_its_way, is_asked, is_over;
 static _Atomic int ledgers_after_end;

@@ -17,8 +17,8 @@
 #include "coro/registry.h"
 #include "greenprof/coro.h"
 #include "process/process.h"
-#include "session/census_view.h"
-#include "session/session.h"
+#include "record/census_view.h"
+#include "record/session.h"
 
 enum { COROUTINES = 100000 }; // census records of as many are more than the writer holds at a time
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Definitions in the capture of this process while its writer is behind.
 #include "cmocka_all.h"
-#include "session/recording.h"
+#include "record/recording.h"
 
 enum { DEPTH = 40, STACKS_MAX = 1000000 };
 

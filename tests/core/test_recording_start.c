@@ -7,10 +7,9 @@
 
 #include "capture/write/writer.h"
 #include "cmocka_all.h"
-#include "session/recording.h"
-#include "session/session.h"
-#include "session/session_file.h"
-#include "session/session_records.h"
+#include "record/recording.h"
+#include "record/session.h"
+#include "record/session_file.h"
 #include "signal/ticks.h"
 #include "wrapped_syscall.h"
 
@@ -22,12 +21,15 @@ static void dawdle(void)
     nanosleep(&pause, NULL);
 }
 
+static gp_recording_t *recording; // the session's
+
 // The file takes long to open.
 int __real_gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
 int __wrap_gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
 int __wrap_gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
 {
     int error = __real_gp_writer_open(writer, path, header);
+    recording = (gp_recording_t *)(void *)((char *)writer - offsetof(gp_recording_t, writer));
     dawdle();
     return error;
 }
@@ -45,7 +47,7 @@ static void before_syscall(long number, const long a[6])
 // The file's present moment, less the clock's, ns.
 static int64_t error_of(clockid_t clock, uint64_t start_ns)
 {
-    uint64_t before = gp_clock_ns(clock), told = start_ns + gp_recording_since(&gp_session_recording, gp_ticks());
+    uint64_t before = gp_clock_ns(clock), told = start_ns + gp_recording_since(recording, gp_ticks());
     uint64_t after = gp_clock_ns(clock);
     return told < before ? (int64_t)(told - before) : told > after ? (int64_t)(told - after) : 0;
 }
@@ -60,7 +62,7 @@ static void a_recording_begins_at_one_moment(void **state)
 {
     (void)state;
     assert_int_equal(dawdles, 0);
-    check(&gp_session_recording.writer.header);
+    check(&recording->writer.header);
     assert_int_equal(gp_session_finish(UINT64_MAX / 2), 0);
 }
 
@@ -71,7 +73,7 @@ static void so_does_one_that_is_asked_for(void **state)
     dawdles = 1;
     assert_int_equal(gp_session_begin(&wish), 0);
     assert_int_equal(dawdles, 0);
-    check(&gp_session_recording.writer.header);
+    check(&recording->writer.header);
     assert_int_equal(gp_session_finish(UINT64_MAX / 2), 0);
 }
 
@@ -80,9 +82,9 @@ static void so_does_a_part(void **state)
 {
     (void)state;
     dawdles = 1;
-    gp_recording_turn(&gp_session_recording, 1000, gp_ticks() - gp_ticks_from_ns(SLOW_NS));
-    check(&gp_session_recording.header);
-    assert_true(gp_recording_since(&gp_session_recording, gp_ticks()) >= SLOW_NS);
+    gp_recording_turn(recording, 1000, gp_ticks() - gp_ticks_from_ns(SLOW_NS));
+    check(&recording->header);
+    assert_true(gp_recording_since(recording, gp_ticks()) >= SLOW_NS);
 }
 
 int main(void)

@@ -40,16 +40,16 @@ static void test_root_and_child(void **state)
     assert_int_equal(prof_trace_get(&id), -ENOENT);
 
     const heard_t *inner = find("child"), *outer = find("root");
-    assert_true(inner->mark.id == child_id && inner->mark.parent_id == root_id);
-    assert_true(outer->mark.id == root_id && outer->mark.parent_id == 0);
-    assert_memory_equal(inner->mark.trace, outer->mark.trace, 16);
-    assert_true(outer->mark.start <= inner->mark.start && inner->mark.end <= outer->mark.end);
-    assert_int_equal(inner->mark.flags, GP_SPAN_FAILED);
-    assert_int_equal(inner->mark.kind, PROF_SPAN_DATABASE);
+    assert_true(inner->mark.span.id == child_id && inner->mark.span.parent_id == root_id);
+    assert_true(outer->mark.span.id == root_id && outer->mark.span.parent_id == 0);
+    assert_memory_equal(inner->mark.span.trace, outer->mark.span.trace, 16);
+    assert_true(outer->mark.span.start <= inner->mark.span.start && inner->mark.span.end <= outer->mark.span.end);
+    assert_int_equal(inner->mark.span.flags, GP_SPAN_FAILED);
+    assert_int_equal(inner->mark.span.kind, PROF_SPAN_DATABASE);
     assert_int_equal(inner->mark.field_count, 2);
     static const char fields[] = "db.statement\0SELECT 1\0error.type\0SQLITE_BUSY";
     assert_int_equal(inner->mark.fields_len, sizeof(fields));
-    assert_memory_equal(inner->text + inner->mark.name_len, fields, sizeof(fields));
+    assert_memory_equal(inner->text + inner->mark.span.name_len, fields, sizeof(fields));
 }
 
 static void test_remote_parent_is_a_root(void **state)
@@ -69,10 +69,10 @@ static void test_remote_parent_is_a_root(void **state)
     prof_trace_get(&now); // that of the span around it again
     prof_span_end(outer);
     const heard_t *it = find("root"), *around = find("outer");
-    assert_int_equal(it->mark.parent_id, 77);
-    assert_int_equal(it->mark.flags, GP_SPAN_REMOTE_PARENT);
-    assert_memory_equal(it->mark.trace, &id, sizeof(id));
-    assert_memory_equal(around->mark.trace, &now, sizeof(now));
+    assert_int_equal(it->mark.span.parent_id, 77);
+    assert_int_equal(it->mark.span.flags, GP_SPAN_REMOTE_PARENT);
+    assert_memory_equal(it->mark.span.trace, &id, sizeof(id));
+    assert_memory_equal(around->mark.span.trace, &now, sizeof(now));
 }
 
 static void test_one_that_is_over_is_refused(void **state)
@@ -99,9 +99,9 @@ static void test_missing_ends_are_repaired(void **state)
     prof_span_t *inner = prof_span_begin(PROF_SPAN_CACHE, "inner", NULL);
     assert_int_equal(prof_span_end(root), 0);
     assert_int_equal(prof_span_end(inner), -EINVAL);
-    assert_int_equal(find("lost")->mark.flags, GP_SPAN_REPAIRED);
-    assert_int_equal(find("inner")->mark.flags, GP_SPAN_REPAIRED);
-    assert_int_equal(find("root")->mark.flags, 0);
+    assert_int_equal(find("lost")->mark.span.flags, GP_SPAN_REPAIRED);
+    assert_int_equal(find("inner")->mark.span.flags, GP_SPAN_REPAIRED);
+    assert_int_equal(find("root")->mark.span.flags, 0);
     assert_int_equal(prof_span_current(), 0);
 }
 
@@ -127,7 +127,7 @@ static void test_fields_are_bounded(void **state)
     prof_span_end(span);
     const heard_t *it = find("long");
     assert_int_equal(it->mark.field_count, 1);
-    assert_int_equal(it->mark.name_len + it->mark.fields_len, GP_SPAN_TEXT_MAX);
+    assert_int_equal(it->mark.span.name_len + it->mark.fields_len, GP_SPAN_TEXT_MAX);
     assert_int_equal(strlen(it->text + 4), GP_SPAN_KEY_MAX);
 }
 
@@ -145,11 +145,11 @@ static void test_trace_set_is_a_request(void **state)
     prof_trace_clear();
     assert_int_equal(prof_span_current(), 0);
     assert_int_equal(listen(), 3);
-    assert_int_equal(find("within")->mark.parent_id, id);
-    assert_int_equal(heard[1].mark.id, id);
-    assert_int_equal(heard[1].mark.flags, GP_SPAN_IMPLICIT);
-    assert_memory_equal(heard[1].mark.trace, &first, sizeof(first));
-    assert_memory_equal(heard[2].mark.trace, &second, sizeof(second));
+    assert_int_equal(find("within")->mark.span.parent_id, id);
+    assert_int_equal(heard[1].mark.span.id, id);
+    assert_int_equal(heard[1].mark.span.flags, GP_SPAN_IMPLICIT);
+    assert_memory_equal(heard[1].mark.span.trace, &first, sizeof(first));
+    assert_memory_equal(heard[2].mark.span.trace, &second, sizeof(second));
 }
 
 static void test_trace_set_within_a_span(void **state)
@@ -185,7 +185,7 @@ static void test_policy(void **state)
     prof_span_end(prof_span_begin(PROF_SPAN_CACHE, "its child", NULL));
     prof_span_end(root);
     assert_int_equal(listen(), 2);
-    assert_true(find("its child")->mark.is_chosen);
+    assert_true(find("its child")->mark.span.is_chosen);
 }
 
 static void test_beginning_in_the_past(void **state)
@@ -200,8 +200,8 @@ static void test_beginning_in_the_past(void **state)
     options.start_unix_ns = unix_ns + 500000000000u;
     prof_span_end(prof_span_begin(PROF_SPAN_REQUEST, "later", &options));
     const heard_t *earlier = find("earlier"), *later = find("later");
-    assert_true(gp_ticks_to_ns(earlier->mark.end - earlier->mark.start) >= 500000000u);
-    assert_true(later->mark.start <= later->mark.end);
+    assert_true(gp_ticks_to_ns(earlier->mark.span.end - earlier->mark.span.start) >= 500000000u);
+    assert_true(later->mark.span.start <= later->mark.span.end);
 }
 
 static void test_bad_kinds_and_sizes(void **state)
@@ -212,7 +212,7 @@ static void test_bad_kinds_and_sizes(void **state)
     assert_null(prof_span_begin(0, "x", NULL));
     assert_null(prof_span_begin(11, "x", NULL));
     prof_span_end(prof_span_begin(PROF_SPAN_TASK, NULL, &options));
-    assert_int_equal(find("")->mark.parent_id, 0);
+    assert_int_equal(find("")->mark.span.parent_id, 0);
 }
 
 static void test_idle(void **state)
@@ -241,11 +241,11 @@ static void test_noted_first(void **state)
     burn(3000000);
     prof_span_end(gp_span_begin_since(PROF_SPAN_DATABASE, "noted", &since));
     const gp_span_mark_t *mark = &find("noted")->mark;
-    assert_int_equal(mark->flags & GP_SPAN_NO_TIMES, 0);
-    assert_true(mark->start == since.ticks);
-    near(mark->times.slice_ns, gp_ticks_to_ns(mark->end - mark->start));
-    assert_true(mark->times.cpu_ns >= 3000000 && mark->times.cpu_ns <= mark->times.slice_ns);
-    assert_int_equal(mark->times.switches, 0);
+    assert_int_equal(mark->span.flags & GP_SPAN_NO_TIMES, 0);
+    assert_true(mark->span.start == since.ticks);
+    near(mark->span.times.slice_ns, gp_ticks_to_ns(mark->span.end - mark->span.start));
+    assert_true(mark->span.times.cpu_ns >= 3000000 && mark->span.times.cpu_ns <= mark->span.times.slice_ns);
+    assert_int_equal(mark->span.times.switches, 0);
 }
 
 // Another coroutine ran in between: that time is not the span's.
@@ -262,10 +262,10 @@ static void test_noted_before_a_switch(void **state)
     uint64_t away_ns = gp_ticks_to_ns(gp_ticks() - from);
     prof_span_end(gp_span_begin_since(PROF_SPAN_DATABASE, "noted", &since));
     const gp_span_mark_t *mark = &find("noted")->mark;
-    uint64_t wall_ns = gp_ticks_to_ns(mark->end - mark->start);
-    assert_int_equal(mark->flags & GP_SPAN_NO_TIMES, 0);
-    assert_int_equal(mark->times.switches, 1);
-    assert_true(mark->times.slice_ns >= wall_ns - away_ns && mark->times.slice_ns <= wall_ns - 2000000);
+    uint64_t wall_ns = gp_ticks_to_ns(mark->span.end - mark->span.start);
+    assert_int_equal(mark->span.flags & GP_SPAN_NO_TIMES, 0);
+    assert_int_equal(mark->span.times.switches, 1);
+    assert_true(mark->span.times.slice_ns >= wall_ns - away_ns && mark->span.times.slice_ns <= wall_ns - 2000000);
     prof_coro_destroy(other);
 }
 
@@ -277,10 +277,11 @@ static void test_in_one_slice(void **state)
     burn(3000000);
     prof_span_end(span);
     const gp_span_mark_t *mark = &find("short")->mark;
-    assert_int_equal(mark->flags & GP_SPAN_NO_TIMES, 0);
-    near(mark->times.slice_ns, gp_ticks_to_ns(mark->end - mark->start));
-    assert_true(mark->times.cpu_ns >= 3000000 && mark->times.cpu_ns <= mark->times.slice_ns);
-    assert_true((mark->times.switches | mark->times.ready_ns | mark->times.parked_ns | mark->times.waiting_ns) == 0);
+    assert_int_equal(mark->span.flags & GP_SPAN_NO_TIMES, 0);
+    near(mark->span.times.slice_ns, gp_ticks_to_ns(mark->span.end - mark->span.start));
+    assert_true(mark->span.times.cpu_ns >= 3000000 && mark->span.times.cpu_ns <= mark->span.times.slice_ns);
+    assert_true((mark->span.times.switches | mark->span.times.ready_ns | mark->span.times.parked_ns |
+                 mark->span.times.waiting_ns) == 0);
 }
 
 // Another coroutine ran in between: it waited for it.
@@ -297,11 +298,11 @@ static void test_across_a_switch(void **state)
     prof_span_end(span);
     prof_coro_switch_hook(self);
     const gp_span_mark_t *mark = &find("across")->mark;
-    uint64_t waited_ns = mark->times.ready_ns + mark->times.parked_ns + mark->times.waiting_ns;
-    assert_int_equal(mark->flags & GP_SPAN_NO_TIMES, 0);
-    assert_int_equal(mark->times.switches, 1);
+    uint64_t waited_ns = mark->span.times.ready_ns + mark->span.times.parked_ns + mark->span.times.waiting_ns;
+    assert_int_equal(mark->span.flags & GP_SPAN_NO_TIMES, 0);
+    assert_int_equal(mark->span.times.switches, 1);
     assert_true(waited_ns >= 2000000);
-    near(mark->times.slice_ns + waited_ns, gp_ticks_to_ns(mark->end - mark->start));
+    near(mark->span.times.slice_ns + waited_ns, gp_ticks_to_ns(mark->span.end - mark->span.start));
     prof_coro_destroy(one);
     prof_coro_destroy(other);
 }
@@ -316,8 +317,8 @@ static void test_noted_on_another(void **state)
     prof_coro_switch_hook(self);
     prof_span_end(gp_span_begin_since(PROF_SPAN_DATABASE, "noted", &since));
     const gp_span_mark_t *mark = &find("noted")->mark;
-    assert_true(mark->flags & GP_SPAN_NO_TIMES && mark->start == since.ticks);
-    assert_true((mark->times.slice_ns | mark->times.cpu_ns | mark->times.switches) == 0);
+    assert_true(mark->span.flags & GP_SPAN_NO_TIMES && mark->span.start == since.ticks);
+    assert_true((mark->span.times.slice_ns | mark->span.times.cpu_ns | mark->span.times.switches) == 0);
     prof_coro_destroy(other);
 }
 

@@ -35,10 +35,10 @@ static void test_another_thread_may_end_it(void **state)
     assert_int_equal(prof_span_end(root), 0);
     prof_trace_id_t id;
     assert_int_equal(prof_trace_get(&id), -ENOENT);
-    assert_true(find("after")->mark.parent_id == root_id);
+    assert_true(find("after")->mark.span.parent_id == root_id);
     const heard_t *it = find("handed");
-    assert_int_equal(it->mark.flags, GP_SPAN_NO_TIMES);
-    assert_true(it->mark.end_coro_id != 0 && it->mark.end_coro_id != it->mark.coro_id);
+    assert_int_equal(it->mark.span.flags, GP_SPAN_NO_TIMES);
+    assert_true(it->mark.span.end_coro_id != 0 && it->mark.span.end_coro_id != it->mark.span.coro_id);
 }
 
 static void test_another_thread_ends_one_around(void **state)
@@ -55,8 +55,8 @@ static void test_another_thread_ends_one_around(void **state)
     assert_true(prof_span_current() == root_id);
     assert_int_equal(prof_span_end(root), 0);
     assert_int_equal(prof_span_current(), 0);
-    assert_true(find("inner")->mark.parent_id == handed_id);
-    assert_int_equal(find("inner")->mark.flags | find("root")->mark.flags, 0);
+    assert_true(find("inner")->mark.span.parent_id == handed_id);
+    assert_int_equal(find("inner")->mark.span.flags | find("root")->mark.span.flags, 0);
 }
 
 typedef struct helper { // works for a span of another thread
@@ -98,22 +98,22 @@ static void test_a_parent_of_another_thread(void **state)
     run_helper(&helper);
     assert_memory_equal(&helper.within, &id, sizeof(id));
     const heard_t *it = find("helper"), *child = find("its child");
-    assert_true(it->mark.parent_id == helper.parent_id && child->mark.parent_id == it->mark.id);
-    assert_memory_equal(it->mark.trace, &id, sizeof(id));
-    assert_memory_equal(child->mark.trace, &id, sizeof(id));
+    assert_true(it->mark.span.parent_id == helper.parent_id && child->mark.span.parent_id == it->mark.span.id);
+    assert_memory_equal(it->mark.span.trace, &id, sizeof(id));
+    assert_memory_equal(child->mark.span.trace, &id, sizeof(id));
     prof_span_end(root);
     for (unsigned i = 0; i < 100; i++) // of other traces, in the same slots
         prof_span_end(prof_span_begin(PROF_SPAN_TASK, "other", NULL));
     run_helper(&helper); // a parent that is over is still the parent
     it = find("helper");
-    assert_true(it->mark.parent_id == helper.parent_id);
-    assert_memory_equal(it->mark.trace, &id, sizeof(id));
+    assert_true(it->mark.span.parent_id == helper.parent_id);
+    assert_memory_equal(it->mark.span.trace, &id, sizeof(id));
     assert_memory_equal(&helper.within, &id, sizeof(id));
     helper.parent_id = 0x123456789abcdef; // of nobody: a trace of its own
     run_helper(&helper);
     it = find("helper");
-    assert_true(it->mark.parent_id == helper.parent_id && memcmp(it->mark.trace, &id, sizeof(id)) != 0);
-    assert_memory_equal(it->mark.trace, &helper.within, sizeof(id));
+    assert_true(it->mark.span.parent_id == helper.parent_id && memcmp(it->mark.span.trace, &id, sizeof(id)) != 0);
+    assert_memory_equal(it->mark.span.trace, &helper.within, sizeof(id));
 }
 
 enum { RACES = 200 };
@@ -169,10 +169,11 @@ static void test_spawned_inherit(void **state)
 static size_t open_count;
 static const char *open_name;
 
-static void count_open(const gp_span_mark_t *mark)
+static void count_open(void *unused, const gp_span_mark_t *mark)
 {
-    assert_true(mark->flags & GP_SPAN_OPEN);
-    open_count += mark->name_len == strlen(open_name) && memcmp(mark->text, open_name, mark->name_len) == 0;
+    (void)unused;
+    assert_true(mark->span.flags & GP_SPAN_OPEN);
+    open_count += mark->span.name_len == strlen(open_name) && memcmp(mark->text, open_name, mark->span.name_len) == 0;
 }
 
 static size_t open_of(const char *name)
@@ -180,7 +181,7 @@ static size_t open_of(const char *name)
     open_name = name;
     open_count = 0;
     gp_drain_enter();
-    gp_span_each_open(gp_ticks(), count_open);
+    gp_span_each_open(gp_ticks(), count_open, NULL);
     gp_drain_leave();
     return open_count;
 }

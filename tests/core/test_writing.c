@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "session/writing.h"
+#include "record/writing.h"
 
 enum { START = 2 * sizeof(gp_file_header_t) + sizeof(gp_chunk_header_t), ROUNDS = 400, A_SECOND = 1000000000 };
 

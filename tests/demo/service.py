@@ -6,7 +6,6 @@ import http.client
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -48,15 +47,6 @@ class Service:
         """One request on a connection of its own: status, headers, body."""
         with contextlib.closing(self.connect()) as connection:
             return ask(connection, path, **headers)
-
-    def raw(self, data):
-        """All that the service answers to these bytes, until it closes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as peer:
-            peer.sendall(data)
-            answer = b""
-            while block := peer.recv(65536):
-                answer += block
-            return answer
 
     def stop(self, signal_number=signal.SIGTERM):
         if self.process.poll() is None:

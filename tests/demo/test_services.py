@@ -49,7 +49,7 @@ class Services(ServiceTest):
         self.start_one("conductor", "conductor.port", "/usr/bin/python3", str(ROOT / "tools/demo-service/conductor.py"),
                        "--redis", str(self.folder / "redis.socket"), "--port-file", str(self.folder / "conductor.port"),
                        PYTHONPATH=os.environ["GREENPROF_PYTHON"])
-        self.start_one("scheduler", "scheduler.port", PROGRAM, "--role", "scheduler", "--port", "0",
+        self.start_one("scheduler", "scheduler.port", PROGRAM, "--port", "0",
                        "--port-file", str(self.folder / "scheduler.port"), "--conductor", self.port("conductor"))
         self.start_one("api", "api.port", PROGRAM, "--port", "0", "--port-file", str(self.folder / "api.port"),
                        "--rows", "2000", "--scheduler", self.port("scheduler"))

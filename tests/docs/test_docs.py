@@ -68,7 +68,7 @@ class Docs(unittest.TestCase):
         self.assertIn("pstats", known)
         self.assertEqual(set(re.findall(r"^\| `([a-z]+)` \|", read("doc/formats.md"), re.MULTILINE)), known)
         declaration = re.search(r"//   format: (.*?)//   path:", read("include/greenprof/prof.h"), re.DOTALL)[1]
-        self.assertEqual(set(re.findall(r'"([a-z]+)"', declaration)), known - {"chrome", "perfetto"})
+        self.assertEqual(set(re.findall(r'"([a-z]+)"', declaration)), known - {"chrome"})
 
     def test_licence_lines(self):
         sources = files(*SOURCES)

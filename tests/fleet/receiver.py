@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A small HTTP server that keeps what it is sent, and fails when it is told to."""
-import gzip, hashlib, hmac, http.server, re, threading, time, urllib.parse
+import gzip, http.server, threading, time, urllib.parse
 
 
 class Request:
@@ -8,7 +8,6 @@ class Request:
         url = urllib.parse.urlsplit(handler.path)
         self.method, self.path, self.query = handler.command, url.path, dict(urllib.parse.parse_qsl(url.query))
         self.headers = {key.lower(): value for key, value in handler.headers.items()}
-        self.raw, self.target = body, handler.path
         self.body = gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body
 
 
@@ -54,7 +53,7 @@ class Receiver:
                     self.wfile.flush()
                     time.sleep(0.01 if slowly else 0)
 
-            do_POST = do_PUT = take
+            do_POST = take
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -69,23 +68,3 @@ class Receiver:
         self.server.shutdown()
         self.server.server_close()
         self.thread.join(60)
-
-
-def aws_signature(request, secret):
-    """The signature that a request is to have, from what the AWS documentation says, and the one that it has."""
-    match = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, ?"
-                         r"SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})", request.headers["authorization"])
-    key_id, day, region, service, signed, signature = match.groups()
-    query = urllib.parse.urlsplit(request.target).query
-    payload = hashlib.sha256(request.raw).hexdigest()
-    assert request.headers.get("x-amz-content-sha256", payload) == payload
-    canonical = "\n".join([request.method, request.path, "&".join(sorted(query.split("&"))) if query else "",
-                           *(f"{name}:{' '.join(request.headers[name].split())}" for name in signed.split(";")), "",
-                           signed, payload])
-    scope = f"{day}/{region}/{service}/aws4_request"
-    text = "\n".join(["AWS4-HMAC-SHA256", request.headers["x-amz-date"], scope,
-                      hashlib.sha256(canonical.encode()).hexdigest()])
-    key = ("AWS4" + secret).encode()
-    for part in (day, region, service, "aws4_request"):
-        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-    return key_id, region, service, signed.split(";"), hmac.new(key, text.encode(), hashlib.sha256).hexdigest(), signature

@@ -125,29 +125,12 @@ static const gp_activity_t activities[] = {
      .thread_name = "worker;\n\xff"},
 };
 
-static const gp_timed_stack_t timed_stacks[] = {
-    {(const uint32_t[]){0, 1, 2, 1, 3}, 5},
-    {(const uint32_t[]){0, 4, 5, 6}, 4},
-    {(const uint32_t[]){0, 7}, 2},
-};
-
-static const gp_timed_sample_t timed_samples[] = {
-    {2000000, 1000000, 0, 1, true},
-    {8000000, 3000000, 2, 1, false},
-    {3000000, 1000000, 0, 1, true},
-    {7000000, 999999, 1, 2, true},
-};
-
 static const gp_timeline_t timeline = {
     .pid = 4321,
     .tracks = tracks,
     .track_count = COUNT(tracks),
     .activities = activities,
     .activity_count = COUNT(activities),
-    .stacks = timed_stacks,
-    .stack_count = COUNT(timed_stacks),
-    .samples = timed_samples,
-    .sample_count = COUNT(timed_samples),
 };
 
 const gp_report_t labelled_report = {

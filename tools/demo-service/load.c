@@ -5,6 +5,8 @@
 // A request takes from the moment at which it left for the kernel to the one at which the last byte of the response
 // came out of the network, by the kernel's own time stamp: when a client's thread gets the processor to look at it does
 // not count. That is what a client on a machine of its own would see.
+#include "wire.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,22 +37,22 @@ static struct {
     atomic_bool failed;
 } work;
 
-static int64_t now_ns(void)
+static int64_t load_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static int connect_to_service(void)
+static int load_connect_to_service(void)
 {
     struct sockaddr_in where = {
         .sin_family = AF_INET, .sin_port = htons(work.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct timeval limit = {.tv_sec = TIMEOUT_S};
-    int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
+    wire_stamp_arrivals(fd);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     if (connect(fd, (const struct sockaddr *)&where, sizeof(where)) == 0)
         return fd;
@@ -59,46 +60,13 @@ static int connect_to_service(void)
     return -1;
 }
 
-// recv(2), and when the kernel got the last of the bytes.
-static ssize_t receive(int fd, char *data, size_t size, int64_t *stamp_ns)
-{
-    char control[CMSG_SPACE(sizeof(struct timespec))];
-    struct iovec part = {data, size};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-    ssize_t len = recvmsg(fd, &message, 0);
-    struct cmsghdr *item = len > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    *stamp_ns = now_ns();
-    if (item != NULL && item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_TIMESTAMPNS) {
-        struct timespec stamp;
-        memcpy(&stamp, CMSG_DATA(item), sizeof(stamp));
-        *stamp_ns = (int64_t)stamp.tv_sec * 1000000000 + stamp.tv_nsec;
-    }
-    return len;
-}
-
-// A header's value, cut at `size`; "" where there is none.
-static void header(const char *head, const char *name, char *value, size_t size)
-{
-    size_t len = strlen(name);
-    value[0] = '\0';
-    for (const char *line = strstr(head, "\r\n"); line != NULL; line = strstr(line, "\r\n")) {
-        line += 2;
-        if (strncasecmp(line, name, len) != 0 || line[len] != ':')
-            continue;
-        const char *from = line + len + 1 + strspn(line + len + 1, " ");
-        snprintf(value, size, "%.*s", (int)strcspn(from, "\r\n"), from);
-        return;
-    }
-}
-
 // Reads one response into `data` [RESPONSE_MAX + 1]. Returns false where it is not whole.
-static bool read_response(int fd, char *data, answer_t *answer)
+static bool load_read_response(int fd, char *data, answer_t *answer)
 {
     size_t len = 0, whole = SIZE_MAX;
     char length[32];
     while (len < whole) {
-        ssize_t got = len < RESPONSE_MAX ? receive(fd, data + len, RESPONSE_MAX - len, &answer->received_ns) : -1;
+        ssize_t got = len < RESPONSE_MAX ? wire_receive(fd, data + len, RESPONSE_MAX - len, &answer->received_ns) : -1;
         if (got <= 0)
             return false;
         len += (size_t)got;
@@ -106,30 +74,32 @@ static bool read_response(int fd, char *data, answer_t *answer)
         const char *end = whole == SIZE_MAX ? strstr(data, "\r\n\r\n") : NULL;
         if (end == NULL)
             continue;
-        header(data, "Content-Length", length, sizeof(length));
+        wire_header(data, "Content-Length", length, sizeof(length));
         whole = (size_t)(end - data) + 4 + strtoul(length, NULL, 10);
     }
-    header(data, "X-Request-Id", answer->id, sizeof(answer->id));
-    header(data, "X-Trace-Id", answer->trace, sizeof(answer->trace));
-    header(data, "X-Cpu-Us", answer->cpu_us, sizeof(answer->cpu_us));
+    if (answer->received_ns == 0)
+        answer->received_ns = load_now_ns();
+    wire_header(data, "X-Request-Id", answer->id, sizeof(answer->id));
+    wire_header(data, "X-Trace-Id", answer->trace, sizeof(answer->trace));
+    wire_header(data, "X-Cpu-Us", answer->cpu_us, sizeof(answer->cpu_us));
     return sscanf(data, "HTTP/1.1 %d", &answer->status) == 1;
 }
 
-static bool ask(int fd, char *data, answer_t *answer)
+static bool load_ask(int fd, char *data, answer_t *answer)
 {
     int len = snprintf(data, RESPONSE_MAX, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nAccept-Encoding: gzip\r\n\r\n",
                        answer->path, (unsigned)work.port);
-    answer->sent_ns = now_ns();
-    return send(fd, data, (size_t)len, MSG_NOSIGNAL) == len && read_response(fd, data, answer);
+    answer->sent_ns = load_now_ns();
+    return send(fd, data, (size_t)len, MSG_NOSIGNAL) == len && load_read_response(fd, data, answer);
 }
 
-static void *run_client(void *unused)
+static void *load_run_client(void *unused)
 {
     (void)unused;
     char *data = malloc(RESPONSE_MAX + 1);
-    int fd = connect_to_service();
+    int fd = load_connect_to_service();
     for (size_t i; data != NULL && fd >= 0 && (i = atomic_fetch_add(&work.next, 1)) < work.count;) {
-        if (ask(fd, data, &work.answers[i]))
+        if (load_ask(fd, data, &work.answers[i]))
             continue;
         fprintf(stderr, "demo-load: %s: no whole response\n", work.answers[i].path);
         atomic_store(&work.failed, true);
@@ -144,7 +114,7 @@ static void *run_client(void *unused)
 }
 
 // Paths from standard input, one a line.
-static bool read_paths(void)
+static bool load_read_paths(void)
 {
     work.answers = calloc(REQUESTS_MAX, sizeof(*work.answers));
     while (work.answers != NULL && work.count < REQUESTS_MAX &&
@@ -156,7 +126,7 @@ static bool read_paths(void)
     return work.count > 0;
 }
 
-static void print_answers(void)
+static void load_print_answers(void)
 {
     for (size_t i = 0; i < work.count; i++) {
         const answer_t *answer = &work.answers[i];
@@ -170,17 +140,17 @@ int main(int argc, char **argv)
     pthread_t threads[CLIENTS_MAX];
     unsigned long port = argc == 3 ? strtoul(argv[1], NULL, 10) : 0,
                   clients = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
-    if (port == 0 || port > UINT16_MAX || clients == 0 || clients > CLIENTS_MAX || !read_paths()) {
+    if (port == 0 || port > UINT16_MAX || clients == 0 || clients > CLIENTS_MAX || !load_read_paths()) {
         fprintf(stderr, "usage: demo-load PORT CLIENTS <PATHS    (1 to %d clients)\n", CLIENTS_MAX);
         return 2;
     }
     work.port = (uint16_t)port;
     unsigned long started = 0;
-    while (started < clients && pthread_create(&threads[started], NULL, run_client, NULL) == 0)
+    while (started < clients && pthread_create(&threads[started], NULL, load_run_client, NULL) == 0)
         started++;
     for (unsigned long i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    print_answers();
+    load_print_answers();
     free(work.answers);
     return started == 0 || atomic_load(&work.failed) ? 1 : 0;
 }

@@ -1,309 +1,194 @@
 // SPDX-License-Identifier: MIT
 #include "loop.h"
 
-#include "timers.h"
+#include <greenprof/coro.h>
 
-#include <errno.h>
-#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum {
+    STACK_BYTES = 256 * 1024, // SQLite wants some 50 KiB; pages that are never touched cost nothing
     EVENTS_PER_POLL = 64,
-    SLICE_MS = 5,
+    SLICE_NS = 5000000,
 };
 
-struct loop {
+struct coroutine {
+    ucontext_t context;
+    coroutine_fn *fn;
+    void *arg;
+    bool is_over;
+    prof_coro_t *record; // what greenprof calls it; NULL before it starts
+    coroutine_t *next;   // in the queue of ready coroutines, or among the idle stacks
+};
+
+static _Thread_local struct {
+    ucontext_t home; // the thread's own stack, while a coroutine runs
+    coroutine_t *running, *idle, *ready_first, *ready_last;
     int epoll_fd;
-    int stop_fd; // eventfd: loop_stop() was called
-    coroutine_t *ready_first;
-    coroutine_t *ready_last;
-    coroutine_t *alive;
-    size_t alive_count;
-    timers_t timers;
-    int64_t slice_end_ms;
-    bool stopping;
-    int64_t drain_end_ms;
-    _Atomic int64_t drain_ms; // written before stop_fd, read after it
-};
+    int64_t slice_end_ns;
+} self;
 
-static _Thread_local loop_t *current;
-
-int64_t loop_now_ms(void)
+static int64_t loop_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-bool loop_stopping(void)
-{
-    return current->stopping;
-}
-
-size_t loop_alive(void)
-{
-    return current->alive_count;
-}
-
-static void make_ready(loop_t *loop, coroutine_t *co)
+static void loop_make_ready(coroutine_t *co)
 {
     if (co->record != NULL)
         prof_coro_ready(co->record);
     co->next = NULL;
-    if (loop->ready_first == NULL)
-        loop->ready_first = co;
+    if (self.ready_first == NULL)
+        self.ready_first = co;
     else
-        loop->ready_last->next = co;
-    loop->ready_last = co;
+        self.ready_last->next = co;
+    self.ready_last = co;
 }
 
-int loop_spawn(coroutine_fn fn, void *arg)
+static void loop_suspend(void)
 {
-    loop_t *loop = current;
-    coroutine_t *co = coroutine_create(fn, arg);
+    swapcontext(&self.running->context, &self.home);
+}
+
+// One mapping holds, from low to high: guard page, stack, the coroutine's record.
+static coroutine_t *loop_map_stack(void)
+{
+    char *low =
+        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (low == MAP_FAILED || mprotect(low, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE) != 0) {
+        perror("demo-service: a coroutine's stack");
+        exit(1);
+    }
+    return (coroutine_t *)(void *)(low + STACK_BYTES) - 1;
+}
+
+static void loop_run_coroutine(void)
+{
+    coroutine_t *co = self.running;
+    co->record = prof_coro_current();
+    co->fn(co->arg);
+    co->is_over = true;
+    setcontext(&self.home);
+}
+
+// Apart from loop_spawn(), so that no variable lives across getcontext(), which may return twice.
+__attribute__((noinline)) static void loop_make_context(coroutine_t *co)
+{
+    getcontext(&co->context);
+    char *low = (char *)(co + 1) - STACK_BYTES + sysconf(_SC_PAGESIZE);
+    co->context.uc_stack.ss_sp = low;
+    co->context.uc_stack.ss_size = (size_t)((char *)co - low);
+    makecontext(&co->context, loop_run_coroutine, 0);
+}
+
+void loop_spawn(coroutine_fn *fn, void *arg)
+{
+    coroutine_t *co = self.idle;
     if (co == NULL)
-        return -ENOMEM;
-    co->next_alive = loop->alive;
-    if (loop->alive != NULL)
-        loop->alive->prev_alive = co;
-    loop->alive = co;
-    loop->alive_count++;
-    make_ready(loop, co);
-    return 0;
-}
-
-static void bury(loop_t *loop, coroutine_t *co)
-{
-    if (co->next_alive != NULL)
-        co->next_alive->prev_alive = co->prev_alive;
-    if (co->prev_alive != NULL)
-        co->prev_alive->next_alive = co->next_alive;
+        co = loop_map_stack();
     else
-        loop->alive = co->next_alive;
-    loop->alive_count--;
-    coroutine_recycle(co);
+        self.idle = co->next;
+    *co = (coroutine_t){.fn = fn, .arg = arg};
+    loop_make_context(co);
+    loop_make_ready(co);
 }
 
 // Run the coroutines that are ready now; those that become ready meanwhile wait for the next turn, after epoll.
-static void run_ready(loop_t *loop)
+static void loop_run_ready(void)
 {
-    coroutine_t *co = loop->ready_first;
-    loop->ready_first = NULL;
+    coroutine_t *co = self.ready_first;
+    self.ready_first = NULL;
     while (co != NULL) {
         coroutine_t *next = co->next;
-        loop->slice_end_ms = loop_now_ms() + SLICE_MS;
-        coroutine_resume(co);
-        if (co->finished)
-            bury(loop, co);
+        self.slice_end_ns = loop_now_ns() + SLICE_NS;
+        self.running = co;
+        swapcontext(&self.home, &co->context);
+        if (co->is_over) {
+            co->next = self.idle;
+            self.idle = co;
+        }
         co = next;
     }
 }
 
-static void end_wait(loop_t *loop, coroutine_t *co, int result)
+int loop_run(coroutine_fn *fn, void *arg, int stop_fd)
 {
-    if (!co->wait.waiting)
-        return;
-    co->wait.waiting = false;
-    co->wait.result = result;
-    if (co->wait.deadline_ms != LOOP_NEVER)
-        timers_remove(&loop->timers, co);
-    if (result != 0 && co->wait.fd >= 0)
-        epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, co->wait.fd, NULL);
-    make_ready(loop, co);
-}
-
-static bool cancelled(const loop_t *loop, bool idle)
-{
-    return loop->stopping && (idle || loop_now_ms() >= loop->drain_end_ms);
-}
-
-static void cancel_waits(loop_t *loop)
-{
-    for (coroutine_t *co = loop->alive; co != NULL; co = co->next_alive)
-        if (cancelled(loop, co->wait.idle))
-            end_wait(loop, co, -ECANCELED);
-}
-
-static void begin_stop(loop_t *loop)
-{
-    uint64_t ignored;
-    if (read(loop->stop_fd, &ignored, sizeof ignored) < 0)
-        return;
-    loop->stopping = true;
-    // Synchronizes with loop_stop().
-    loop->drain_end_ms = loop_now_ms() + atomic_load_explicit(&loop->drain_ms, memory_order_acquire);
-    cancel_waits(loop);
-}
-
-static int poll_timeout_ms(const loop_t *loop)
-{
-    if (loop->ready_first != NULL)
-        return 0;
-    const coroutine_t *first = timers_first(&loop->timers);
-    int64_t until = first != NULL ? first->wait.deadline_ms : LOOP_NEVER;
-    if (loop->stopping && loop->drain_end_ms < until)
-        until = loop->drain_end_ms;
-    if (until == LOOP_NEVER)
+    struct epoll_event events[EVENTS_PER_POLL], stop = {.events = EPOLLIN};
+    bool is_stopped = false;
+    self.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (self.epoll_fd < 0 || epoll_ctl(self.epoll_fd, EPOLL_CTL_ADD, stop_fd, &stop) != 0)
         return -1;
-    int64_t left = until - loop_now_ms();
-    return left <= 0 ? 0 : left > 60000 ? 60000 : (int)left;
-}
-
-// A descriptor is armed for one event and one coroutine at a time, and no coroutine runs between
-// epoll_wait() and the end of this function: the pointers that it delivers are alive.
-static void poll_events(loop_t *loop)
-{
-    struct epoll_event events[EVENTS_PER_POLL];
-    int count = epoll_wait(loop->epoll_fd, events, EVENTS_PER_POLL, poll_timeout_ms(loop));
-    for (int i = 0; i < count; i++)
-        if (events[i].data.ptr == NULL)
-            begin_stop(loop);
-        else
-            end_wait(loop, events[i].data.ptr, 0);
-}
-
-static void expire_timers(loop_t *loop)
-{
-    int64_t now = loop_now_ms();
-    coroutine_t *co = timers_first(&loop->timers);
-    while (co != NULL && co->wait.deadline_ms <= now) {
-        end_wait(loop, co, co->wait.fd >= 0 ? -ETIMEDOUT : 0);
-        co = timers_first(&loop->timers);
+    loop_spawn(fn, arg);
+    while (!is_stopped) {
+        loop_run_ready();
+        int count = epoll_wait(self.epoll_fd, events, EVENTS_PER_POLL, self.ready_first != NULL ? 0 : -1);
+        for (int i = 0; i < count; i++)
+            if (events[i].data.ptr == NULL)
+                is_stopped = true;
+            else
+                loop_make_ready(events[i].data.ptr);
     }
-    if (loop->stopping && now >= loop->drain_end_ms)
-        cancel_waits(loop);
-}
-
-int loop_run(loop_t *loop, coroutine_fn main_fn, void *arg)
-{
-    current = loop;
-    int rc = loop_spawn(main_fn, arg);
-    while (loop->alive_count > 0) {
-        run_ready(loop);
-        if (loop->alive_count == 0)
-            break;
-        poll_events(loop);
-        expire_timers(loop);
-    }
-    coroutine_pool_free();
-    current = NULL;
-    return rc;
-}
-
-void loop_stop(loop_t *loop, int64_t drain_ms)
-{
-    // Synchronizes with begin_stop().
-    atomic_store_explicit(&loop->drain_ms, drain_ms, memory_order_release);
-    eventfd_write(loop->stop_fd, 1);
-}
-
-static void yield(void)
-{
-    make_ready(current, coroutine_self());
-    coroutine_suspend();
+    close(self.epoll_fd);
+    return 0;
 }
 
 void loop_yield_if_due(void)
 {
-    if (loop_now_ms() >= current->slice_end_ms)
-        yield();
+    if (loop_now_ns() < self.slice_end_ns)
+        return;
+    loop_make_ready(self.running);
+    loop_suspend();
 }
 
-static int wait_until(loop_t *loop, int fd, int64_t deadline_ms, bool idle)
+// A descriptor is armed for one event and one coroutine at a time.
+void loop_wait_fd(int fd, uint32_t events)
 {
-    coroutine_t *co = coroutine_self();
-    co->wait = (coroutine_wait_t){.waiting = true, .idle = idle, .fd = fd, .deadline_ms = deadline_ms};
-    if (deadline_ms != LOOP_NEVER && timers_add(&loop->timers, co) != 0) {
-        co->wait.waiting = false;
-        if (fd >= 0)
-            epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-        return -ENOMEM;
-    }
-    coroutine_suspend();
-    return co->wait.result;
+    struct epoll_event event = {.events = events | EPOLLONESHOT, .data.ptr = self.running};
+    if (epoll_ctl(self.epoll_fd, EPOLL_CTL_MOD, fd, &event) != 0)
+        epoll_ctl(self.epoll_fd, EPOLL_CTL_ADD, fd, &event);
+    loop_suspend();
 }
 
-int loop_sleep(int64_t ms)
+void loop_sleep(long ms)
 {
-    if (cancelled(current, false))
-        return -ECANCELED;
-    return wait_until(current, -1, loop_now_ms() + ms, false);
+    struct itimerspec when = {.it_value = {ms / 1000, ms % 1000 * 1000000 + 1}};
+    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (fd < 0)
+        return;
+    if (timerfd_settime(fd, 0, &when, NULL) == 0)
+        loop_wait_fd(fd, EPOLLIN);
+    close(fd);
 }
 
-static int arm(loop_t *loop, int fd, uint32_t events)
-{
-    struct epoll_event event = {.events = events | EPOLLONESHOT, .data.ptr = coroutine_self()};
-    if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0)
-        return 0;
-    if (errno == ENOENT && epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
-        return 0;
-    return -errno;
-}
-
-int loop_wait_fd(int fd, uint32_t events, int64_t deadline_ms, loop_wait_kind_t kind)
-{
-    bool idle = kind == LOOP_WAIT_IDLE;
-    if (cancelled(current, idle))
-        return -ECANCELED;
-    int rc = arm(current, fd, events);
-    return rc != 0 ? rc : wait_until(current, fd, deadline_ms, idle);
-}
-
-static void run_child(void *arg)
+static void join_run_child(void *arg)
 {
     join_child_t *child = arg;
     join_t *join = child->join;
     child->fn(child->arg);
     if (--join->pending == 0 && join->waiter != NULL)
-        make_ready(current, join->waiter);
+        loop_make_ready(join->waiter);
 }
 
-int join_spawn(join_t *join, join_child_t *child, coroutine_fn fn, void *arg)
+void join_spawn(join_t *join, join_child_t *child, coroutine_fn *fn, void *arg)
 {
     *child = (join_child_t){.join = join, .fn = fn, .arg = arg};
-    int rc = loop_spawn(run_child, child);
-    if (rc == 0)
-        join->pending++;
-    return rc;
+    join->pending++;
+    loop_spawn(join_run_child, child);
 }
 
 void join_wait(join_t *join)
 {
     if (join->pending == 0)
         return;
-    join->waiter = coroutine_self();
-    coroutine_suspend();
-}
-
-loop_t *loop_create(void)
-{
-    loop_t *loop = calloc(1, sizeof *loop);
-    if (loop == NULL)
-        return NULL;
-    loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    loop->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    struct epoll_event event = {.events = EPOLLIN};
-    if (loop->epoll_fd >= 0 && loop->stop_fd >= 0 &&
-        epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, loop->stop_fd, &event) == 0)
-        return loop;
-    int saved = errno;
-    loop_free(loop);
-    errno = saved;
-    return NULL;
-}
-
-void loop_free(loop_t *loop)
-{
-    if (loop == NULL)
-        return;
-    if (loop->epoll_fd >= 0)
-        close(loop->epoll_fd);
-    if (loop->stop_fd >= 0)
-        close(loop->stop_fd);
-    timers_free(&loop->timers);
-    free(loop);
+    join->waiter = self.running;
+    loop_suspend();
 }

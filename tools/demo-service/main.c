@@ -1,200 +1,163 @@
 // SPDX-License-Identifier: MIT
-// A little HTTP service: starts the workers, and ends them on SIGTERM or SIGINT.
-#include "database.h"
-#include "service_options.h"
-#include "socket.h"
+// A little HTTP service that runs each request on its own coroutine: starts the workers, and ends them on SIGTERM or
+// SIGINT.
+#include "service.h"
+#include "wire.h"
 
-#include <errno.h>
+#include <getopt.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    DRAIN_MS = 5000,
+enum { BACKLOG = 512, THREADS_MAX = 64 };
+
+static const char usage_text[] =
+    "Usage: demo-service [OPTION...]\n"
+    "  --port N            listen on this port of 127.0.0.1; 0 picks a free one (8080)\n"
+    "  --port-file FILE    write the port to FILE when ready\n"
+    "  --threads N         worker threads (1)\n"
+    "  --profile-dir DIR   write a profile of each request to DIR/<request id>.prof\n"
+    "  --rows N            size of the database (20000)\n"
+    "  --scheduler PORT    ask the demo-service there for its stock, not this one\n"
+    "  --conductor PORT    be the scheduler: serve /stock from what the conductor says, without a database\n"
+    "Endpoints: /health /report[?by=customer] /search?q=TEXT /proxy[?delay=MS] /mixed[?delay=MS] /stock[?delay=MS]\n";
+
+static const struct option long_options[] = {
+    {"port", required_argument, NULL, 'p'},        {"port-file", required_argument, NULL, 'f'},
+    {"threads", required_argument, NULL, 't'},     {"rows", required_argument, NULL, 'r'},
+    {"profile-dir", required_argument, NULL, 'd'}, {"scheduler", required_argument, NULL, 's'},
+    {"conductor", required_argument, NULL, 'c'},   {NULL, 0, NULL, 0},
 };
 
-typedef struct service {
-    settings_t settings;
-    int client_fd;
-    int upstream_fd;
-    worker_t *workers; // worker_t[settings.threads + 1], the last is the upstream, where it has one of its own
-    unsigned started;
-} service_t;
-
-static void complain(const char *what, int error)
+// Returns false for what is no option.
+static bool main_apply(int option, settings_t *settings)
 {
-    fprintf(stderr, "demo-service: %s: %s\n", what, strerror(error));
-}
-
-static int listen_on(const char *address, uint16_t port)
-{
-    int fd = socket_listen(address, port);
-    if (fd < 0) {
-        char where[80];
-        snprintf(where, sizeof where, "%s:%u", address, (unsigned)port);
-        complain(where, -fd);
+    unsigned long number = option != '?' ? strtoul(optarg, NULL, 10) : 0;
+    switch (option) {
+    case 'p':
+        settings->port = (uint16_t)number;
+        return true;
+    case 'f':
+        settings->port_file = optarg;
+        return true;
+    case 't':
+        settings->threads = (unsigned)number;
+        return number >= 1 && number <= THREADS_MAX;
+    case 'd':
+        settings->profile_dir = optarg;
+        return true;
+    case 'r':
+        settings->rows = (unsigned)number;
+        return true;
+    case 's':
+        settings->scheduler_port = (uint16_t)number;
+        return true;
+    case 'c':
+        settings->conductor_port = (uint16_t)number;
+        settings->rows = 0;
+        return true;
+    default:
+        return false;
     }
-    return fd;
 }
 
-static bool has_upstream(const service_t *service)
+// Listen, and take the port that there is. Returns 0 or -1 with errno.
+static int main_listen(settings_t *settings)
 {
-    return !service->settings.is_scheduler && service->settings.scheduler_port == 0;
-}
-
-static int prepare_client_worker(service_t *service, unsigned index, const char *db_path)
-{
-    worker_t *worker = &service->workers[index];
-    snprintf(worker->name, sizeof worker->name, "worker-%u", index % 1000);
-    worker->listen_fd = service->client_fd;
-    worker->routes = service->settings.is_scheduler ? upstream_routes : client_routes;
-    worker->profile_dir = service->settings.profile_dir;
-    if (!service->settings.is_scheduler)
-        worker->db = database_open(db_path);
-    return worker->db != NULL || service->settings.is_scheduler ? 0 : -1;
-}
-
-static void prepare_upstream(service_t *service)
-{
-    worker_t *worker = &service->workers[service->settings.threads];
-    snprintf(worker->name, sizeof worker->name, "upstream");
-    worker->listen_fd = service->upstream_fd;
-    worker->routes = upstream_routes;
-}
-
-static int prepare_workers(service_t *service)
-{
-    char path[DATABASE_PATH_SIZE] = "";
-    int rc = 0;
-    if (!service->settings.is_scheduler && database_create(service->settings.rows, path) != 0)
+    struct sockaddr_in where = {
+        .sin_family = AF_INET, .sin_port = htons(settings->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(where);
+    int on = 1, fd = settings->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    settings->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0 || settings->stop_fd < 0)
         return -1;
-    for (unsigned i = 0; i < service->settings.threads && rc == 0; i++)
-        rc = prepare_client_worker(service, i, path);
-    if (has_upstream(service))
-        prepare_upstream(service);
-    if (path[0] != '\0')
-        unlink(path); // the workers have it open
-    return rc;
-}
-
-static int start_worker(service_t *service, worker_t *worker)
-{
-    worker->settings = &service->settings;
-    worker->upstream_port =
-        has_upstream(service) ? socket_port(service->upstream_fd) : service->settings.scheduler_port;
-    worker->loop = loop_create();
-    if (worker->loop == NULL) {
-        complain("event loop", errno);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    wire_stamp_arrivals(fd);
+    if (bind(fd, (const struct sockaddr *)&where, len) != 0 || listen(fd, BACKLOG) != 0 ||
+        getsockname(fd, (struct sockaddr *)&where, &len) != 0)
         return -1;
-    }
-    int error = pthread_create(&worker->thread, NULL, worker_main, worker);
-    if (error != 0) {
-        complain("pthread_create", error);
-        return -1;
-    }
-    pthread_setname_np(worker->thread, worker->name);
+    settings->port = ntohs(where.sin_port);
+    if (settings->scheduler_port == 0)
+        settings->scheduler_port = settings->port;
     return 0;
 }
 
-static int start_workers(service_t *service)
-{
-    int rc = 0;
-    unsigned count = service->settings.threads + (has_upstream(service) ? 1 : 0);
-    while (service->started < count && rc == 0) {
-        rc = start_worker(service, &service->workers[service->started]);
-        if (rc == 0)
-            service->started++;
-    }
-    return rc;
-}
-
-// Workers [lo, hi), as far as they were started.
-static void stop_range(service_t *service, unsigned lo, unsigned hi)
-{
-    for (unsigned i = lo; i < hi && i < service->started; i++)
-        loop_stop(service->workers[i].loop, DRAIN_MS);
-    for (unsigned i = lo; i < hi && i < service->started; i++)
-        pthread_join(service->workers[i].thread, NULL);
-}
-
-// The upstream last: the others may need it to finish their requests.
-static void stop_workers(service_t *service)
-{
-    unsigned upstream = service->settings.threads;
-    stop_range(service, 0, upstream);
-    stop_range(service, upstream, upstream + 1);
-}
-
-// The file appears with its contents: it can be read at once.
-static int write_port(const char *path, unsigned port)
+// The file appears with its contents: it can be read at once. Returns 0 or -1 with errno.
+static int main_write_port(const settings_t *settings)
 {
     char temporary[4096];
-    int len = snprintf(temporary, sizeof temporary, "%s.new", path);
-    FILE *file = len < (int)sizeof temporary ? fopen(temporary, "w") : NULL;
-    if (file == NULL || fprintf(file, "%u\n", port) < 0 || fclose(file) != 0 || rename(temporary, path) != 0) {
-        complain(path, errno);
+    if (settings->port_file == NULL)
+        return 0;
+    snprintf(temporary, sizeof(temporary), "%s.new", settings->port_file);
+    FILE *file = fopen(temporary, "w");
+    if (file == NULL || fprintf(file, "%u\n", settings->port) < 0 || fclose(file) != 0)
         return -1;
+    return rename(temporary, settings->port_file);
+}
+
+static void *main_work(void *arg)
+{
+    worker_t *worker = arg;
+    if (loop_run(serve_connections, worker, worker->settings->stop_fd) != 0)
+        perror("demo-service: event loop");
+    return NULL;
+}
+
+// Returns how many were started.
+static unsigned main_start(const settings_t *settings, worker_t *workers)
+{
+    for (unsigned i = 0; i < settings->threads; i++) {
+        char name[32];
+        worker_t *worker = &workers[i];
+        worker->settings = settings;
+        worker->db = settings->rows > 0 ? database_create(settings->rows) : NULL;
+        if ((worker->db == NULL && settings->rows > 0) ||
+            pthread_create(&worker->thread, NULL, main_work, worker) != 0) {
+            sqlite3_close(worker->db);
+            return i;
+        }
+        snprintf(name, sizeof(name), "worker-%u", i);
+        pthread_setname_np(worker->thread, name);
     }
-    return 0;
-}
-
-static int announce(const service_t *service)
-{
-    const settings_t *settings = &service->settings;
-    unsigned port = socket_port(service->client_fd);
-    printf("demo-service: listening on http://%s:%u\n", settings->address, port);
-    fflush(stdout);
-    return settings->port_file != NULL ? write_port(settings->port_file, port) : 0;
-}
-
-static int run(service_t *service, const sigset_t *signals)
-{
-    int received;
-    if (prepare_workers(service) != 0)
-        return -1;
-    int rc = start_workers(service);
-    if (rc == 0)
-        rc = announce(service);
-    if (rc == 0)
-        sigwait(signals, &received);
-    stop_workers(service);
-    return rc;
-}
-
-static void release(service_t *service)
-{
-    for (unsigned i = 0; i <= service->settings.threads && service->workers != NULL; i++) {
-        loop_free(service->workers[i].loop);
-        sqlite3_close(service->workers[i].db);
-    }
-    free(service->workers);
-    if (service->client_fd >= 0)
-        close(service->client_fd);
-    if (service->upstream_fd >= 0)
-        close(service->upstream_fd);
+    return settings->threads;
 }
 
 int main(int argc, char **argv)
 {
-    service_t service = {.client_fd = -1, .upstream_fd = -1};
+    static worker_t workers[THREADS_MAX];
+    settings_t settings = {.port = 8080, .threads = 1, .rows = 20000};
     sigset_t signals;
-    options_read(argc, argv, &service.settings);
+    int option, received;
+    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
+        if (!main_apply(option, &settings)) {
+            fputs(usage_text, stderr);
+            return 2;
+        }
     // Blocked before the workers start, so that they inherit it: sigwait() takes them.
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
-
-    int rc = -1;
-    service.workers = calloc(service.settings.threads + 1, sizeof *service.workers);
-    service.client_fd = listen_on(service.settings.address, service.settings.port);
-    if (service.client_fd >= 0 && has_upstream(&service))
-        service.upstream_fd = listen_on("127.0.0.1", 0);
-    bool is_ready = service.client_fd >= 0 && (service.upstream_fd >= 0 || !has_upstream(&service));
-    if (service.workers != NULL && is_ready)
-        rc = run(&service, &signals);
-    release(&service);
-    return rc == 0 ? 0 : 1;
+    if (main_listen(&settings) != 0) {
+        perror("demo-service: listen");
+        return 1;
+    }
+    unsigned started = main_start(&settings, workers);
+    bool is_good = started == settings.threads;
+    if (is_good && main_write_port(&settings) != 0) {
+        perror(settings.port_file);
+        is_good = false;
+    }
+    if (is_good)
+        sigwait(&signals, &received);
+    eventfd_write(settings.stop_fd, 1);
+    for (unsigned i = 0; i < started; i++) {
+        pthread_join(workers[i].thread, NULL);
+        sqlite3_close(workers[i].db);
+    }
+    return is_good ? 0 : 1;
 }

@@ -1,69 +1,74 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the service share: a worker, a request on its way (an "exchange"), the routes.
+// What the parts of the service share: a worker, a request on its way (an "exchange"), its handlers.
 //
-// Model: every worker is a thread with its own event loop and its own connection to the database. A connection has a
-// coroutine that reads requests; every request gets a coroutine of its own, which runs the handler of its route. One
-// worker more stands in for another company's slow server: the upstream; or another process is that, the scheduler.
+// Model: every worker is a thread with its own event loop and its own database. A connection has a coroutine that reads
+// requests; every request gets a coroutine of its own, which runs the handler of its path. /proxy and /mixed ask the
+// scheduler, which is another process, or the service itself; the scheduler asks the conductor (conductor.py).
 #pragma once
 
-#include "http.h"
 #include "loop.h"
 
 #include <greenprof/trace.h>
 
+#include <jansson.h>
 #include <pthread.h>
 #include <sqlite3.h>
-
-enum {
-    REQUEST_ID_SIZE = 101,
-};
+#include <stdbool.h>
 
 typedef struct settings {
-    const char *address;
     const char *port_file;   // NULL = none
     const char *profile_dir; // NULL = no profiles
     uint16_t port;
-    bool is_scheduler;       // it serves what the upstream serves, and has no database
-    uint16_t scheduler_port; // of another demo-service, in place of the upstream of its own; 0 = none
-    uint16_t conductor_port; // what the scheduler asks; 0 = it makes up its answers
+    uint16_t scheduler_port; // 0 = the service itself
+    uint16_t conductor_port; // what /stock asks; 0 = it makes up its answers
     unsigned threads;
-    unsigned rows;       // of the database
-    int64_t timeout_ms;  // for a request's head, for sending the response
-    int64_t idle_ms;     // between requests
-    int64_t upstream_ms; // how long the upstream may take
+    unsigned rows; // of a database; 0 = there is none
+    int listen_fd, stop_fd;
 } settings_t;
 
 typedef struct worker {
     const settings_t *settings;
-    char name[16]; // its thread's
     pthread_t thread;
-    loop_t *loop;
-    sqlite3 *db;                // NULL at the upstream, and in the scheduler
-    int listen_fd;              // all workers of a kind share it
-    const struct route *routes; // what it serves
-    const char *profile_dir;    // for a profile of each request; NULL = none
-    uint16_t upstream_port;
+    sqlite3 *db;
 } worker_t;
 
 typedef struct exchange {
-    worker_t *worker;
-    http_request_t request;
-    http_response_t response;
-    char id[REQUEST_ID_SIZE];
+    const worker_t *worker;
+    const char *path, *query; // "" = there is no query
+    const char *headers;
+    char id[24], cpu_us[24];
     prof_trace_id_t trace;
     uint64_t parent_id; // span of the caller in its own process; 0 = not known
+    int status;         // of the response, with a body that is malloc'ed, or NULL
+    char *body;
+    size_t body_len;
+    bool is_gzipped;
 } exchange_t;
 
-typedef void (*handler_fn)(exchange_t *exchange);
+// Accept connections and serve them. `arg` is the worker_t; the first coroutine of its loop.
+void serve_connections(void *arg);
 
-typedef struct route {
-    const char *path;
-    handler_fn handler;
-} route_t;
+// Copy the value of a query parameter, cut at `size`. Returns whether there is one.
+bool exchange_query(const exchange_t *exchange, const char *key, char *value, size_t size);
 
-// Both end with a NULL path.
-extern const route_t client_routes[];
-extern const route_t upstream_routes[];
+// Send all of it, with flags of send(2); parks. Returns false where the peer is gone.
+bool exchange_send(int fd, const char *data, size_t len, int flags);
 
-// The start of a worker's thread: serves until loop_stop(worker->loop). `arg` is the worker_t.
-void *worker_main(void *arg);
+// Answer with a document, gzipped where the client takes it, and drop the reference to it. NULL is answered with 500.
+void answer_json(exchange_t *exchange, json_t *document);
+void answer_error(exchange_t *exchange, int status, const char *message);
+
+// Ask another service in the trace of a request; parks. Returns the answer, or NULL.
+json_t *ask_service(const exchange_t *exchange, const char *service, const char *path, uint16_t port);
+
+// Make a database with the table `orders`, always the same for the same number of rows. Returns NULL after saying why
+// on standard error.
+sqlite3 *database_create(unsigned rows);
+
+// One handler an endpoint.
+void handle_health(exchange_t *exchange); // /health
+void handle_report(exchange_t *exchange); // /report[?by=COLUMN]: orders, summed up
+void handle_search(exchange_t *exchange); // /search?q=TEXT: orders with this text in their note
+void handle_proxy(exchange_t *exchange);  // /proxy[?delay=MS]: asks the scheduler for its stock, and sums it up
+void handle_mixed(exchange_t *exchange);  // /mixed[?delay=MS]: stock and a forecast at the same time
+void handle_stock(exchange_t *exchange);  // /stock[?delay=MS]: the scheduler's own

@@ -45,6 +45,7 @@ static bool nearest_is_synonym(const char *word, const char *name)
         {"top", "rows"},
         {"wall", "clock"},
         {"timeout", "duration"},
+        {"perfetto", "chrome"},
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(words[i][0], word) == 0 && strcmp(words[i][1], name) == 0)

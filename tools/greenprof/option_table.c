@@ -7,6 +7,7 @@
 
 #include "model/engines.h"
 #include "options.h"
+#include "ship_destinations.h"
 
 const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
     [GP_COMMAND_RUN] = {.name = "run",
@@ -185,45 +186,46 @@ const gp_option_t gp_options[] = {
     {RUN, 'o', "output", "FILE", TEXT(output), .hint = GP_HINT_FILE,
      .what = "Capture to write (default: PROGRAM.greenprof in this directory). %p stands for the "
              "process id; children write FILE.PID unless it is there."},
-    {RUN, 'F', "frequency", "HZ", NUMBER(frequency_hz), .lo = 1, .hi = PROF_FREQUENCY_MAX_HZ,
+    {RUN, 'F', "frequency", "HZ", NUMBER(frequency_hz), .setting = "FREQUENCY", .lo = 1, .hi = PROF_FREQUENCY_MAX_HZ,
      .standard = PROF_FREQUENCY_DEFAULT_HZ, .what = "Samples a second of CPU time and thread."},
-    {RUN, 0, "clock", NULL, TEXT(clock), .choices = "cpu|wall",
+    {RUN, 0, "clock", NULL, TEXT(clock), .setting = "CLOCK", .choices = "cpu|wall",
      .what = "What reports of the capture show by default: CPU time (cpu), or the wall clock: on the "
              "CPU, ready and parked. The capture has both."},
-    {RUN | START | ATTACH, 0, "budget", "PERCENT", TEXT(budget),
+    {RUN | START | ATTACH, 0, "budget", "PERCENT", TEXT(budget), .setting = "BUDGET",
      .what = "What greenprof may take of the program's CPU time, from 0.1% to 50%: samples become fewer, down to 10 a "
              "second, until it is kept, and no weight changes (default: whatever it takes)."},
-    {RUN, 0, "engine", NULL, TEXT(engine), .choices = GP_ENGINE_CHOICES,
+    {RUN, 0, "engine", NULL, TEXT(engine), .setting = "ENGINE", .choices = GP_ENGINE_CHOICES,
      .what = "What drives the samples (default: the first of them that works)."},
-    {RUN, 0, "depth", "FRAMES", NUMBER(depth), .lo = 2, .hi = 512,
+    {RUN, 0, "depth", "FRAMES", NUMBER(depth), .setting = "DEPTH", .lo = 2, .hi = 512,
      .what = "Frames kept of a stack: of a deeper one, its leaf and root end (default 512)."},
-    {RUN, 0, "native", NULL, FLAG(native), .what = "Python programs: show native frames among the Python ones."},
-    {RUN, 0, "exact", NULL, FLAG(exact),
+    {RUN, 0, "native", NULL, FLAG(native), .setting = "NATIVE", .set_to = "1",
+     .what = "Python programs: show native frames among the Python ones."},
+    {RUN, 0, "exact", NULL, FLAG(exact), .setting = "MODE", .set_to = "exact",
      .what = "Count every call of functions compiled with -finstrument-functions, besides sampling."},
 
     {RUN, 'q', "quiet", NULL, FLAG(quiet),
      .what = "Say nothing at the end, unless not all could be recorded. Else the last line on standard error has "
              "the capture's name, its samples, what was lost, and the command that shows it."},
-    {RUN, 0, "max-size", "SIZE", TEXT(max_size),
+    {RUN, 0, "max-size", "SIZE", TEXT(max_size), .setting = "MAX_SIZE",
      .what = "Stop recording before the capture is larger; the program runs on, and 'greenprof report' says so. A "
              "number of bytes, or one with K, M or G behind it; each process has a capture of its own (default: no "
              "limit)."},
-    {RUN, 0, "memory-limit", "SIZE", TEXT(memory_limit),
+    {RUN, 0, "memory-limit", "SIZE", TEXT(memory_limit), .setting = "MEMORY_LIMIT",
      .what = "What tables and buffers of the recording may have at most, from 16M on (default 64M): what they forget, "
              "and what finds no room while the disk is slow, is counted."},
-    {RUN | START | ATTACH, 0, "flush", "MS", NUMBER(flush_ms), .lo = 5, .hi = 60000,
+    {RUN | START | ATTACH, 0, "flush", "MS", NUMBER(flush_ms), .setting = "FLUSH_MS", .lo = 5, .hi = 60000,
      .what = "Milliseconds after which what happened is in the file: so much is lost at most when the program is "
              "killed (default: 250); then 'greenprof recover'."},
-    {RUN, 0, "rotate", "SIZE|TIME", TEXT(rotate),
+    {RUN, 0, "rotate", "SIZE|TIME", TEXT(rotate), .setting = "ROTATE",
      .what = "Put the capture aside when it is about as large (500M) or as old (30s, 10m, 6h), or 500M,6h for what "
              "comes first, and begin another one: of FILE.greenprof there are FILE-0001.greenprof, "
              "FILE-0002.greenprof, ... then, and FILE.greenprof is the latest."},
-    {RUN, 0, "rotate-signal", "SIGNAL", TEXT(rotate_signal),
+    {RUN, 0, "rotate-signal", "SIGNAL", TEXT(rotate_signal), .setting = "ROTATE_SIGNAL",
      .what = "Do the same whenever the program gets this signal, as USR1: 'kill -USR1 PID' from logrotate. The program "
              "must not handle it itself."},
-    {RUN, 0, "keep", "N", NUMBER(keep), .lo = 1, .hi = 1000000,
+    {RUN, 0, "keep", "N", NUMBER(keep), .setting = "KEEP", .lo = 1, .hi = 1000000,
      .what = "Of captures that were put aside keep the latest N, also of earlier runs (default: all)."},
-    {RUN, 0, "keep-size", "SIZE", TEXT(keep_size),
+    {RUN, 0, "keep-size", "SIZE", TEXT(keep_size), .setting = "KEEP_SIZE",
      .what =
          "Of captures that were put aside, of all programs in the directory, remove the oldest where they have more "
          "than this together: 2G (default: no limit)."},
@@ -232,15 +234,15 @@ const gp_option_t gp_options[] = {
              "page, times. OPTIONS: over=250ms, or over=p99 for what is slower than 99 % of its endpoint's; stuck=5s "
              "for what has been open for so long; keep=100 of them. Without --rotate the captures beside it are the "
              "last 6 minutes (--rotate 1m --keep 5)."},
-    {RUN, 0, "control", NULL, FLAG(control),
+    {RUN, 0, "control", NULL, FLAG(control), .setting = "CONTROL", .set_to = "1",
      .what = "Let recording be switched while the program runs: greenprof start, stop, dump, status and top."},
-    {RUN, 0, "stopped", NULL, FLAG(stopped),
+    {RUN, 0, "stopped", NULL, FLAG(stopped), .setting = "CONTROL", .set_to = "stopped",
      .what = "The same, and record nothing before 'greenprof start PID' says so."},
-    {RUN, 0, "follow", NULL, TEXT(follow), .choices = "programs|all|exec|none",
+    {RUN, 0, "follow", NULL, TEXT(follow), .setting = "FOLLOW", .choices = "programs|all|exec|none",
      .what = "Which processes: programs that it starts, but no shells and launchers (the default); "
              "all of them; its own process only, also as another program (exec); none but the "
              "program itself."},
-    {RUN, 0, "follow-name", "PATTERN", TEXT(follow_name),
+    {RUN, 0, "follow-name", "PATTERN", TEXT(follow_name), .setting = "FOLLOW_NAME",
      .what = "Only processes with an executable name that matches this shell pattern."},
     {RUN, 0, "patch", "RUNTIME[,...]", TEXT(patch),
      .what = "Hook runtimes that are linked into the program by changing their functions' first "
@@ -314,8 +316,6 @@ const gp_option_t gp_options[] = {
      .what = "Milliseconds between two pages."},
     {TOP, 0, "once", NULL, FLAG(once), .what = "Show one interval, then end."},
     {STATUS | TOP, 'j', "json", NULL, FLAG(json), .what = "Write JSON; top: an object a line and interval."},
-    {REPORT, 'i', "interactive", NULL, FLAG(interactive),
-     .what = "Read commands, as 'python3 -m pstats' does; its commands and more: type help."},
     {READING, 0, "service", "NAME", TEXTS(service), .chooses = true,
      .what = "Of a store (clickhouse://...): only this service, or these; so with the next four. See greenprof ship."},
     {READING, 0, "host", "NAME", TEXTS(host), .chooses = true, .what = "See --service."},
@@ -401,10 +401,7 @@ const gp_option_t gp_options[] = {
              "Without this option nothing is asked over the network."},
 
     {SHIP, 0, "to", "URL", TEXTS(to),
-     .what = "Where to: clickhouse://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE][?cluster=NAME&tenant=T&tls=1]; "
-             "otlp+http://, pyroscope+http:// or s3+http://HOST[:PORT][/PATH] (https as well); file:///DIRECTORY; "
-             "slow+file:///DIRECTORY?over=TIME. May be "
-             "repeated: each destination gets all."},
+     .what = "Where to: " GP_DESTINATION_URLS "may be repeated: each destination gets all."},
     {SHIP, 0, "state", "DIR", TEXT(state), .hint = GP_HINT_FILE,
      .what = "Where it is written down what has arrived (default: $XDG_STATE_HOME/greenprof, else "
              "~/.local/state/greenprof)."},

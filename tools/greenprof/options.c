@@ -11,6 +11,7 @@
 
 #include "message.h"
 #include "nearest.h"
+#include "run/environment.h"
 
 enum { OPTIONS_MAX = 64, FIRST_VALUE = 256, TITLE_SIZE = 64, CHOICES_SIZE = 128 };
 
@@ -90,7 +91,7 @@ const char *gp_option_choices(const char *choices)
     return text;
 }
 
-int gp_texts_add(gp_texts_t *texts, const char *value)
+static int options_add_text(gp_texts_t *texts, const char *value)
 {
     const char **items = realloc(texts->items, (texts->count + 1) * sizeof(*items));
     if (items == NULL)
@@ -122,7 +123,7 @@ static int set_number(const gp_option_t *option, const gp_command_t *command, ui
                           value, option->lo, option->hi);
 }
 
-int gp_option_set(gp_arguments_t *arguments, const gp_option_t *option, const char *value)
+static int options_set(gp_arguments_t *arguments, const gp_option_t *option, const char *value)
 {
     const gp_command_t *command = arguments->command;
     void *field = (char *)arguments + option->offset;
@@ -130,6 +131,11 @@ int gp_option_set(gp_arguments_t *arguments, const gp_option_t *option, const ch
     if (option->choices != NULL && !gp_option_is_choice(option->choices, value))
         return gp_usage_error(command->name, "%s %s: must be %s", spelling(option), value,
                               gp_option_choices(option->choices));
+    const char *words = option->setting != NULL && option->kind == GP_OPTION_TEXT
+                            ? gp_environment_wanted(option->setting, value)
+                            : NULL;
+    if (words != NULL)
+        return gp_usage_error(command->name, "%s %s: must be %s", spelling(option), value, words);
     switch (option->kind) {
     case GP_OPTION_FLAG:
         *(bool *)field = true;
@@ -138,32 +144,14 @@ int gp_option_set(gp_arguments_t *arguments, const gp_option_t *option, const ch
         *(const char **)field = value;
         return 0;
     case GP_OPTION_TEXTS:
-        return gp_texts_add(field, value);
+        return options_add_text(field, value);
     case GP_OPTION_REGEX:
         status = check_regex(option, command, value);
-        return status != 0 ? status : gp_texts_add(field, value);
+        return status != 0 ? status : options_add_text(field, value);
     case GP_OPTION_NUMBER:
         return set_number(option, command, field, value);
     }
     return 0;
-}
-
-gp_texts_t *gp_option_texts(gp_arguments_t *arguments, const gp_option_t *option)
-{
-    bool many = option->kind == GP_OPTION_TEXTS || option->kind == GP_OPTION_REGEX;
-    return many ? (gp_texts_t *)((char *)arguments + option->offset) : NULL;
-}
-
-gp_texts_t gp_option_forget(gp_arguments_t *arguments, const gp_option_t *option)
-{
-    gp_texts_t *texts = gp_option_texts(arguments, option), old = {0};
-    if (option->kind == GP_OPTION_TEXT)
-        *(const char **)((char *)arguments + option->offset) = NULL;
-    if (texts != NULL) {
-        old = *texts;
-        *texts = (gp_texts_t){0};
-    }
-    return old;
 }
 
 static void set_standards(gp_arguments_t *arguments)
@@ -216,7 +204,7 @@ int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int
             fprintf(stderr, "Try '%s --help'.\n", title);
             return EXIT_USAGE;
         }
-        int status = gp_option_set(arguments, option, optarg);
+        int status = options_set(arguments, option, optarg);
         if (status != 0 || arguments->help)
             return status;
     }
@@ -228,7 +216,11 @@ int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int
 void gp_options_free(gp_arguments_t *arguments)
 {
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
-        free(gp_option_forget(arguments, option).items);
+        if (option->kind == GP_OPTION_TEXTS || option->kind == GP_OPTION_REGEX) {
+            gp_texts_t *texts = (gp_texts_t *)((char *)arguments + option->offset);
+            free(texts->items);
+            *texts = (gp_texts_t){0};
+        }
 }
 
 bool gp_parse_number(const char *text, uint64_t lo, uint64_t hi, uint64_t *number)

@@ -4,7 +4,8 @@
 //
 // Model: an option is a row of gp_options (option_table.c) and a field of gp_arguments_t. Commands
 // that take an option of the same name and meaning share its row; where the meaning differs there
-// is a row for each. To add an option: a field and a row.
+// is a row for each. To add an option: a field and a row; one that stands for a variable of the library
+// (model/variables.h) names it there, is checked as it is, and is handed on by run.
 #pragma once
 
 #include <stdbool.h>
@@ -99,7 +100,6 @@ typedef struct gp_arguments {
     const char *sort;
     uint64_t rows;
     gp_texts_t restrictions, callers, callees;
-    bool interactive;
     // diff
     gp_choice_t base_choice;
     const char *per, *order;
@@ -143,7 +143,9 @@ typedef struct gp_option {
     const char *choices;       // the words that a text can be, '|' between them; NULL = anything
     uint64_t lo, hi, standard; // of a number
     gp_hint_t hint;
-    bool chooses; // chooses a part of what is read: the shell has a command of the same name
+    const char *setting; // the variable that run sets, without GREENPROF_; a text must be what that must be
+    const char *set_to;  // of a flag: the variable's value
+    bool chooses;        // chooses a part of what is read
 } gp_option_t;
 
 #define GP_OPTION_OF(command) (1u << (command))
@@ -159,18 +161,6 @@ const char *gp_option_value(const gp_option_t *option);
 
 // Make what help texts say of an option: `what`, a number's range and default. Returns `text`.
 const char *gp_option_text(const gp_option_t *option, char *text, size_t size);
-
-// Set an option, or add to it. Returns 0 or EXIT_USAGE, with a message.
-int gp_option_set(gp_arguments_t *arguments, const gp_option_t *option, const char *value);
-
-// As if it had not been given. Of an option that may come several times, hands the texts out.
-gp_texts_t gp_option_forget(gp_arguments_t *arguments, const gp_option_t *option);
-
-// The texts of an option that may come several times; NULL where it may not.
-gp_texts_t *gp_option_texts(gp_arguments_t *arguments, const gp_option_t *option);
-
-// Add a text. Returns 0 or EXIT_FAILED, with a message.
-int gp_texts_add(gp_texts_t *texts, const char *value);
 
 // Parse a command line.
 //   argv: argv[0] is the command's name; getopt may reorder the rest.

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1 // its default is exit()
-#include <uthash.h>
-
+#include "base/index.h"
 #include "collect/functions.h"
 #include "collect/spawn_locate.h"
 #include "interpreter/frame_walk.h"
@@ -21,6 +19,7 @@ enum {
     FREED_AT_ONCE = 64,  // of those that wait, per death: no long pause
     TEXT_SIZE = 2048,
     CACHE_SIZE = 4096,
+    BUCKETS = 8192,
     LINES_MAX = 1 << 20,
     HEAD_SIZE = 256,
     IS_FREED = 1, // of an address in limbo: what was there could not wait, and is not known
@@ -37,10 +36,10 @@ typedef struct code {
     bool in_site; // of creation: see gp_spawn_locate()
     uint8_t *lines;
     size_t lines_len;
-    UT_hash_handle hh;
+    struct code *next; // in the bucket of its address
 } code_t;
 
-static code_t *codes; // by address
+static code_t *codes[BUCKETS];
 static struct {
     uintptr_t frame;
     uint64_t loc;
@@ -157,20 +156,29 @@ void gp_cpython_code_watch(void (**slot)(void *code))
     __atomic_store_n(slot, on_dealloc, __ATOMIC_RELEASE);
 }
 
+// Where a code object is linked in, or would be.
+static code_t **code_link(uintptr_t address)
+{
+    code_t **link = &codes[gp_hash_u64(address) % BUCKETS];
+    while (*link != NULL && (*link)->address != address)
+        link = &(*link)->next;
+    return link;
+}
+
 static void forget(code_t *code)
 {
     if (code->in_site) // before its address is free: partner of the acquire in gp_cpython_spawn_site()
         atomic_fetch_add_explicit(&gp_cpython_code_generation, 1, memory_order_release);
-    HASH_DEL(codes, code);
+    *code_link(code->address) = code->next;
     free(code->lines);
     free(code);
 }
 
 static void forget_all(void)
 {
-    code_t *code, *next;
-    HASH_ITER(hh, codes, code, next)
-    forget(code);
+    for (size_t i = 0; i < BUCKETS; i++)
+        while (codes[i] != NULL)
+            forget(codes[i]);
     memset(cache, 0, sizeof(cache));
 }
 
@@ -187,9 +195,7 @@ static void forget_freed(void)
         return;
     for (uint64_t i = atomic_load_explicit(&scanned, memory_order_relaxed); i < draining_up_to; i++) {
         uintptr_t word = limbo_at(i), address = word & ~(uintptr_t)IS_FREED;
-        code_t *code = NULL;
-        if (word & IS_FREED)
-            HASH_FIND(hh, codes, &address, sizeof(address), code);
+        code_t *code = word & IS_FREED ? *code_link(address) : NULL;
         if (code != NULL)
             forget(code);
     }
@@ -216,9 +222,7 @@ void gp_cpython_code_after_drain(void)
     gp_spawn_locate(); // what a site names may be among what has died
     uint64_t from = atomic_load_explicit(&scanned, memory_order_relaxed);
     for (uint64_t i = from; i < draining_up_to; i++) {
-        uintptr_t address = limbo_at(i) & ~(uintptr_t)IS_FREED;
-        code_t *code;
-        HASH_FIND(hh, codes, &address, sizeof(address), code);
+        code_t *code = *code_link(limbo_at(i) & ~(uintptr_t)IS_FREED);
         if (code != NULL) {
             forget(code);
             any = true;
@@ -276,7 +280,7 @@ bool gp_cpython_is_own_file(const char *file)
 static void look_at_file(code_t *code, const char *file)
 {
     if (ends_with(file, "/greenprof/__main__.py"))
-        code->fixed = GP_LANGUAGE_CUT;
+        code->fixed = GP_LOC_CUT;
     else
         code->hidden = gp_cpython_is_own_file(file);
 }
@@ -310,20 +314,14 @@ static code_t *read_code(uintptr_t address)
         code->fixed = GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(code->function, 0));
     look_at_file(code, file);
     read_lines(code, field(head, layout->code_lines));
-    HASH_ADD(hh, codes, address, sizeof(code->address), code);
-    if (code->hh.tbl == NULL) { // memory is short: it was not added
-        free(code->lines);
-        free(code);
-        return NULL;
-    }
+    *code_link(address) = code;
     return code;
 }
 
 static uint64_t locate(uintptr_t frame)
 {
     uintptr_t address = gp_cpython_word_code(frame);
-    code_t *code;
-    HASH_FIND(hh, codes, &address, sizeof(address), code);
+    code_t *code = *code_link(address);
     if (code == NULL)
         code = read_code(address);
     // -Wanalyzer-malloc-leak: the table keeps what was read

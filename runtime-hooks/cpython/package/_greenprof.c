@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The extension module behind the package greenprof: its types are Profile, over <greenprof/prof.h>, and Span
 // (spans.h).
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "stable.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "contexts.h"
 #include "coro_views.h"
@@ -17,7 +17,7 @@
 #include "spans.h"
 
 typedef struct profile {
-    PyObject_HEAD prof_t *profile; // NULL until it is started for the first time
+    prof_t *profile; // NULL until it is started for the first time
     prof_options_t options;
     PyObject *name; // bytes
     bool running;
@@ -56,7 +56,7 @@ static PyObject *result(int error)
 static int profile_init(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"scope", "clock", "mode", "frequency", "name", NULL};
-    profile_t *me = (profile_t *)self;
+    profile_t *me = stable_struct(self);
     int scope = 0, clock = 0, mode = 0;
     unsigned frequency = PROF_FREQUENCY_DEFAULT_HZ;
     PyObject *name = NULL;
@@ -68,29 +68,28 @@ static int profile_init(PyObject *self, PyObject *args, PyObject *keywords)
     me->options.clock = (prof_clock_t)clock;
     me->options.mode = (prof_mode_t)mode;
     me->options.frequency_hz = frequency;
-    Py_XSETREF(me->name, name);
+    Py_XDECREF(me->name);
+    me->name = name;
     return 0;
 }
 
 static void profile_dealloc(PyObject *self)
 {
-    profile_t *me = (profile_t *)self;
+    profile_t *me = stable_struct(self);
     prof_t *profile = me->profile;
     me->profile = NULL;
     Py_BEGIN_ALLOW_THREADS
     prof_free(profile);
     Py_END_ALLOW_THREADS
     Py_XDECREF(me->name);
-    PyTypeObject *type = Py_TYPE(self);
-    type->tp_free(self);
-    Py_DECREF(type);
+    stable_free(self);
 }
 
 // With the interpreter lock: which greenlet runs is asked under it.
 static PyObject *profile_start(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    profile_t *me = (profile_t *)self;
+    profile_t *me = stable_struct(self);
     if (me->running)
         return result(-EALREADY);
     if (me->profile != NULL) {
@@ -98,7 +97,7 @@ static PyObject *profile_start(PyObject *self, PyObject *unused)
         me->running = error == 0;
         return result(error);
     }
-    me->options.name = me->name != NULL ? PyBytes_AS_STRING(me->name) : "python";
+    me->options.name = me->name != NULL ? PyBytes_AsString(me->name) : "python";
     me->profile = prof_start(&me->options);
     if (me->profile == NULL)
         return fail(errno);
@@ -109,7 +108,7 @@ static PyObject *profile_start(PyObject *self, PyObject *unused)
 static PyObject *profile_stop(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    profile_t *me = (profile_t *)self;
+    profile_t *me = stable_struct(self);
     if (!me->running)
         return result(-EALREADY);
     me->running = false;
@@ -125,15 +124,16 @@ typedef int write_t(prof_t *profile, const char *format, const char *path);
 // Have a profile written. Returns 0, or -1 and a Python error.
 static int write_with(write_t *write, PyObject *self, PyObject *args)
 {
-    profile_t *me = (profile_t *)self;
+    profile_t *me = stable_struct(self);
     PyObject *path = NULL;
     const char *format = "pstats";
     if (!PyArg_ParseTuple(args, "O&|s", PyUnicode_FSConverter, &path, &format))
         return -1;
     int error = -ENOENT;
+    const char *name = PyBytes_AsString(path);
     if (me->profile != NULL) {
         Py_BEGIN_ALLOW_THREADS
-        error = write(me->profile, format, PyBytes_AS_STRING(path));
+        error = write(me->profile, format, name);
         Py_END_ALLOW_THREADS
     }
     if (me->profile == NULL) {
@@ -142,7 +142,7 @@ static int write_with(write_t *write, PyObject *self, PyObject *args)
         PyErr_Format(PyExc_ValueError, "no such format: %s", format);
     } else if (error < 0) {
         errno = -error;
-        PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(path));
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, name);
     }
     Py_DECREF(path);
     return error < 0 ? -1 : 0;
@@ -157,7 +157,7 @@ static PyObject *profile_dump(PyObject *self, PyObject *args)
 
 static PyObject *profile_finish(PyObject *self, PyObject *args)
 {
-    profile_t *me = (profile_t *)self;
+    profile_t *me = stable_struct(self);
     if (write_with(prof_finish, self, args) != 0)
         return NULL;
     me->profile = NULL; // it is no longer ours
@@ -168,13 +168,15 @@ static PyObject *profile_finish(PyObject *self, PyObject *args)
 static PyObject *profile_total(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyLong_FromUnsignedLongLong(prof_total_ns(((profile_t *)self)->profile));
+    const profile_t *me = stable_struct(self);
+    return PyLong_FromUnsignedLongLong(prof_total_ns(me->profile));
 }
 
 static PyObject *profile_running(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyBool_FromLong(((profile_t *)self)->running);
+    const profile_t *me = stable_struct(self);
+    return PyBool_FromLong(me->running);
 }
 
 static PyMethodDef profile_methods[] = {
@@ -208,8 +210,11 @@ static PyType_Spec profile_spec = {
 static const char *utf8_of(PyObject *text)
 {
     if (PyUnicode_Check(text))
-        return PyUnicode_AsUTF8(text);
-    PyErr_Format(PyExc_TypeError, "expected str or None, not %.100s", Py_TYPE(text)->tp_name);
+        return PyUnicode_AsUTF8AndSize(text, NULL);
+    PyObject *name = PyType_GetName(Py_TYPE(text));
+    if (name != NULL)
+        PyErr_Format(PyExc_TypeError, "expected str or None, not %.100U", name);
+    Py_XDECREF(name);
     return NULL;
 }
 
@@ -395,39 +400,36 @@ static PyMethodDef functions[] = {
 
 static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
 {
-    PyObject *type = PyType_FromSpec(spec);
+    PyObject *type = stable_type(spec);
     int error = type != NULL ? PyModule_AddObjectRef(module, name, type) : -1;
     Py_XDECREF(type);
     return error;
 }
 
+static int refuse_python(void)
+{
+    const char *version = Py_GetVersion(); // "3.13.5 (main, Jun 25 2025, 18:55:22) [GCC 14.2.0]"
+    const char *end = strstr(version, " (");
+    PyObject *text = PyUnicode_FromStringAndSize(version, end != NULL ? end - version : (Py_ssize_t)strlen(version));
+    if (text != NULL)
+        PyErr_Format(PyExc_ImportError, "greenprof does not know Python %U", text);
+    Py_XDECREF(text);
+    return -1;
+}
+
 static int execute(PyObject *module)
 {
     const gp_core_interface_t *core = prof_core_interface();
-    if (core->size < sizeof(*core) || core->language_attach() != 0) {
-        PyErr_Format(PyExc_ImportError, "greenprof does not know Python %s", PY_VERSION);
-        return -1;
-    }
+    if (core->size < sizeof(*core) || core->language_attach() != 0)
+        return refuse_python();
     if (PyModule_AddStringConstant(module, "__version__", prof_version(NULL, NULL, NULL)) != 0 ||
         context_constants(module) != 0 || add_type(module, "Profile", &profile_spec) != 0)
         return -1;
     return add_type(module, "Span", &span_spec);
 }
 
-static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, execute},
-    {0, NULL},
-};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_greenprof",
-    .m_methods = functions,
-    .m_slots = slots,
-};
-
 PyMODINIT_FUNC PyInit__greenprof(void);
 PyMODINIT_FUNC PyInit__greenprof(void)
 {
-    return PyModuleDef_Init(&definition);
+    return stable_begin() == 0 ? stable_module("_greenprof", functions, execute) : NULL;
 }

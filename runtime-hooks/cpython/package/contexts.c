@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#define PY_SSIZE_T_CLEAN
 #include "contexts.h"
 
 #include <errno.h>
@@ -32,13 +31,13 @@ PyObject *context_read(PyObject *module, PyObject *list)
     static const prof_trace_id_t none;
     prof_header_t headers[HEADERS_MAX];
     size_t count = 0;
-    PyObject *items = PySequence_Fast(list, "headers: a sequence of pairs");
+    PyObject *items = PySequence_Tuple(list);
     if (items == NULL)
         return NULL;
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items) && count < HEADERS_MAX; i++) {
-        PyObject *pair = PySequence_Fast_GET_ITEM(items, i);
-        if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2)
-            headers[count++] = (prof_header_t){text_of(PyTuple_GET_ITEM(pair, 0)), text_of(PyTuple_GET_ITEM(pair, 1))};
+    for (Py_ssize_t i = 0; i < PyTuple_Size(items) && count < HEADERS_MAX; i++) {
+        PyObject *pair = PyTuple_GetItem(items, i);
+        if (PyTuple_Check(pair) && PyTuple_Size(pair) == 2)
+            headers[count++] = (prof_header_t){text_of(PyTuple_GetItem(pair, 0)), text_of(PyTuple_GetItem(pair, 1))};
     }
     prof_context_t context = PROF_CONTEXT_INIT;
     int error = prof_context_read(headers, count, &context);
@@ -129,7 +128,7 @@ PyObject *context_counts(PyObject *module, PyObject *unused)
 PyObject *context_keys(PyObject *module, PyObject *keys)
 {
     (void)module;
-    const char *text = PyUnicode_Check(keys) ? PyUnicode_AsUTF8(keys) : NULL;
+    const char *text = PyUnicode_Check(keys) ? PyUnicode_AsUTF8AndSize(keys, NULL) : NULL;
     if (text == NULL && keys != Py_None) {
         PyErr_Clear();
         PyErr_SetString(PyExc_TypeError, "keys: a str with commas, or None");

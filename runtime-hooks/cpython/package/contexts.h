@@ -2,7 +2,7 @@
 // Contexts in headers (greenprof/trace.h) for Python.
 #pragma once
 
-#include <Python.h>
+#include "stable.h"
 
 // context_read([(name, value), ...]): a tuple trace, parent_id, parent_uuid, tracestate, flags, is_refused; None: there
 // is no context, refused or not.

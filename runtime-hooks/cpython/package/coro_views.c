@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#define PY_SSIZE_T_CLEAN
 #include "coro_views.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "greenprof/coro.h"
 #include "greenprof/trace.h"
@@ -23,7 +23,7 @@ static PyObject *stack_of(const gp_coro_view_t *view)
         if (frame == NULL)
             Py_CLEAR(stack);
         else
-            PyList_SET_ITEM(stack, (Py_ssize_t)i, frame);
+            PyList_SetItem(stack, (Py_ssize_t)i, frame);
     }
     return stack;
 }
@@ -70,7 +70,7 @@ PyObject *census_list(PyObject *module, PyObject *unused)
         if (view == NULL)
             Py_CLEAR(list);
         else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, view);
+            PyList_SetItem(list, (Py_ssize_t)i, view);
     }
     core->views_free(views, count);
     return list;
@@ -83,8 +83,9 @@ PyObject *census_dump(PyObject *module, PyObject *path)
     int error;
     if (!PyUnicode_FSConverter(path, &bytes))
         return NULL;
+    const char *name = PyBytes_AsString(bytes);
     Py_BEGIN_ALLOW_THREADS
-    error = prof_coro_dump(PyBytes_AS_STRING(bytes));
+    error = prof_coro_dump(name);
     Py_END_ALLOW_THREADS
     if (error < 0) {
         errno = -error;

@@ -2,7 +2,7 @@
 // greenprof.coroutines(): the live coroutines as Python objects.
 #pragma once
 
-#include <Python.h>
+#include "stable.h"
 
 // A list of tuples: id, name, state, seconds, spawner, trace, is_thread, stack; the stack is a list of (function, file,
 // line), innermost first.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#define PY_SSIZE_T_CLEAN
 #include "spans.h"
 
 #include <stdbool.h>
@@ -10,7 +9,7 @@
 #include "model/span_kind.h"
 
 typedef struct span {
-    PyObject_HEAD prof_span_t *span; // NULL = it is not open, or not recorded
+    prof_span_t *span; // NULL = it is not open, or not recorded
     bool is_open, has_trace;
     prof_trace_id_t trace;
     prof_span_options_t options; // but the trace
@@ -54,7 +53,7 @@ static PyObject *name_of_type(PyTypeObject *type)
 
 static int kind_of(PyObject *text, prof_span_kind_t *kind)
 {
-    const char *utf8 = PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
+    const char *utf8 = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     PyErr_Clear();
     for (uint32_t i = PROF_SPAN_REQUEST; utf8 != NULL && i < GP_SPAN_KIND_COUNT; i++) {
         if (strcmp(utf8, gp_span_kind_text(i)) == 0) {
@@ -71,7 +70,7 @@ static int kind_of(PyObject *text, prof_span_kind_t *kind)
 
 static int read_trace(span_t *me, PyObject *value)
 {
-    const char *utf8 = PyUnicode_Check(value) ? PyUnicode_AsUTF8(value) : NULL;
+    const char *utf8 = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, NULL) : NULL;
     if (utf8 == NULL || prof_trace_parse(utf8, &me->trace) != 0) {
         PyErr_Clear();
         PyErr_Format(PyExc_ValueError, "no trace id: %R", value);
@@ -131,7 +130,7 @@ static int read_keywords(span_t *me)
 
 static int span_init(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    span_t *me = (span_t *)self;
+    span_t *me = stable_struct(self);
     PyObject *kind, *name;
     if (me->args != NULL) {
         PyErr_SetString(PyExc_RuntimeError, "a span is made once");
@@ -151,7 +150,7 @@ static int span_init(PyObject *self, PyObject *args, PyObject *keywords)
 
 static int span_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    const span_t *me = (span_t *)self;
+    const span_t *me = stable_struct(self);
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(me->args);
     Py_VISIT(me->fields);
@@ -161,7 +160,7 @@ static int span_traverse(PyObject *self, visitproc visit, void *arg)
 
 static int span_clear(PyObject *self)
 {
-    span_t *me = (span_t *)self;
+    span_t *me = stable_struct(self);
     Py_CLEAR(me->args);
     Py_CLEAR(me->fields);
     Py_CLEAR(me->keywords);
@@ -177,14 +176,12 @@ static void end(span_t *me)
 
 static void span_dealloc(PyObject *self)
 {
-    span_t *me = (span_t *)self;
-    PyTypeObject *type = Py_TYPE(self);
+    span_t *me = stable_struct(self);
     PyObject_GC_UnTrack(self);
     end(me); // nothing can end it any more
     span_clear(self);
     Py_CLEAR(me->name);
-    type->tp_free(self);
-    Py_DECREF(type);
+    stable_free(self);
 }
 
 // --- begin, end, and what is said between
@@ -193,7 +190,7 @@ static int add_field(prof_span_t *span, PyObject *key, PyObject *value)
 {
     PyObject *key_bytes = bytes_of(key), *bytes = key_bytes != NULL ? bytes_of(value) : NULL;
     if (bytes != NULL)
-        prof_span_set(span, PyBytes_AS_STRING(key_bytes), PyBytes_AS_STRING(bytes));
+        prof_span_set(span, PyBytes_AsString(key_bytes), PyBytes_AsString(bytes));
     Py_XDECREF(key_bytes);
     Py_XDECREF(bytes);
     return bytes != NULL ? 0 : -1;
@@ -211,7 +208,7 @@ static int add_fields(const span_t *me)
 
 static PyObject *span_begin(PyObject *self, PyObject *unused)
 {
-    span_t *me = (span_t *)self;
+    span_t *me = stable_struct(self);
     (void)unused;
     if (me->name == NULL || me->is_open) {
         PyErr_SetString(PyExc_RuntimeError,
@@ -219,7 +216,7 @@ static PyObject *span_begin(PyObject *self, PyObject *unused)
         return NULL;
     }
     me->options.trace = me->has_trace ? &me->trace : NULL;
-    me->span = prof_span_begin(me->kind, PyBytes_AS_STRING(me->name), &me->options);
+    me->span = prof_span_begin(me->kind, PyBytes_AsString(me->name), &me->options);
     me->id = prof_span_id(me->span);
     me->is_open = true;
     if (me->id != 0 && me->fields != NULL && add_fields(me) != 0) {
@@ -232,14 +229,14 @@ static PyObject *span_begin(PyObject *self, PyObject *unused)
 static PyObject *span_end(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    end((span_t *)self);
+    end(stable_struct(self));
     Py_RETURN_NONE;
 }
 
 // set(key, value)
 static PyObject *span_set(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    const span_t *me = (span_t *)self;
+    const span_t *me = stable_struct(self);
     if (count != 2 || !PyUnicode_Check(args[0])) {
         PyErr_SetString(PyExc_TypeError, "set(key, value): the key is a str");
         return NULL;
@@ -253,8 +250,8 @@ static void fail_with(prof_span_t *span, PyObject *type, PyObject *message)
 {
     PyObject *type_bytes = type != NULL ? bytes_of(type) : NULL, *bytes = message != NULL ? bytes_of(message) : NULL;
     PyErr_Clear(); // an exception that cannot be shown is one all the same
-    prof_span_fail(span, type_bytes != NULL ? PyBytes_AS_STRING(type_bytes) : NULL,
-                   bytes != NULL ? PyBytes_AS_STRING(bytes) : NULL);
+    prof_span_fail(span, type_bytes != NULL ? PyBytes_AsString(type_bytes) : NULL,
+                   bytes != NULL ? PyBytes_AsString(bytes) : NULL);
     Py_XDECREF(type_bytes);
     Py_XDECREF(bytes);
 }
@@ -270,7 +267,7 @@ static void fail_with_exception(prof_span_t *span, PyObject *exception)
 static PyObject *span_fail(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"error", "message", NULL};
-    const span_t *me = (span_t *)self;
+    const span_t *me = stable_struct(self);
     PyObject *error = Py_None, *message = Py_None;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OO:fail", names, &error, &message))
         return NULL;
@@ -292,7 +289,7 @@ static PyObject *span_fail(PyObject *self, PyObject *args, PyObject *keywords)
 // __exit__(type, value, traceback)
 static PyObject *span_exit(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    span_t *me = (span_t *)self;
+    span_t *me = stable_struct(self);
     PyObject *exception = count == 3 ? args[1] : Py_None;
     if (me->id != 0 && me->span != NULL && PyExceptionInstance_Check(exception) &&
         !PyErr_GivenExceptionMatches(exception, PyExc_GeneratorExit)) // its user wants no more of it
@@ -304,7 +301,7 @@ static PyObject *span_exit(PyObject *self, PyObject *const *args, Py_ssize_t cou
 // For decorators: each call of a function is a span of its own.
 static PyObject *span_another(PyObject *self, PyObject *unused)
 {
-    const span_t *me = (span_t *)self;
+    const span_t *me = stable_struct(self);
     (void)unused;
     if (me->args == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "it is not a span yet");
@@ -316,7 +313,7 @@ static PyObject *span_another(PyObject *self, PyObject *unused)
 static PyObject *span_id(PyObject *self, void *unused)
 {
     (void)unused;
-    const span_t *me = (span_t *)self;
+    const span_t *me = stable_struct(self);
     if (me->id == 0)
         Py_RETURN_NONE;
     return PyLong_FromUnsignedLongLong(me->id);

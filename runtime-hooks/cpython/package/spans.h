@@ -2,7 +2,7 @@
 // Spans (greenprof/trace.h) for Python.
 #pragma once
 
-#include <Python.h>
+#include "stable.h"
 
 // _greenprof.Span(kind, name, /, *, trace=None, parent=None, remote_parent=None, start_unix_ns=None, profile=False,
 // **fields): what greenprof.span derives from.

@@ -9,6 +9,7 @@
 #include "capture/killed/ring_known.h"
 #include "capture/killed/ring_walk.h"
 #include "capture/write/intern.h"
+#include "capture/write/ring_to_records.h"
 
 typedef gp_ring_taken_t taken_t;
 
@@ -17,7 +18,8 @@ typedef struct reading {
     gp_ring_known_t known;
     gp_intern_t stacks;
     gp_ring_walk_t walk;
-    gp_loc_t locs[GP_RING_WALK_DEPTH_MAX + 3];
+    gp_ring_clock_t clock;
+    gp_loc_t locs[GP_RING_WALK_DEPTH_MAX + GP_RING_STACK_MORE];
     bool is_short; // of memory
 } reading_t;
 
@@ -34,15 +36,15 @@ static void need(reading_t *reading, uint64_t coro_id, const uint64_t trace[2], 
 static void note_needs(void *context, const taken_t *taken)
 {
     reading_t *reading = context;
-    const gp_ring_file_activity_t *activity = (const void *)taken->record;
-    const gp_ring_file_sample_t *sample = (const void *)taken->record;
-    const gp_ring_file_span_t *span = (const void *)taken->record;
+    const gp_activity_mark_t *activity = (const void *)taken->record;
+    const gp_sample_t *sample = (const void *)taken->record;
+    const gp_span_mark_t *mark = (const void *)taken->record;
     switch (taken->record->committed) {
-    case GP_RING_FILE_ACTIVITY:
+    case GP_RING_ACTIVITY:
         need(reading, activity->coro_id, activity->trace, taken->thread);
         break;
-    case GP_RING_FILE_SPAN:
-        need(reading, span->coro_id, span->trace, taken->thread);
+    case GP_RING_SPAN:
+        need(reading, mark->span.coro_id, mark->span.trace, taken->thread);
         break;
     default:
         need(reading, sample->coro_id, sample->trace, taken->thread);
@@ -55,16 +57,6 @@ static void *add(reading_t *reading, enum gp_chunk_type type, size_t bytes)
     void *record = gp_writer_add(&reading->rings->writer, type, bytes);
     reading->is_short |= record == NULL;
     return record;
-}
-
-static uint64_t ticks_to_ns(const reading_t *reading, uint64_t ticks)
-{
-    return (uint64_t)(((unsigned __int128)ticks * reading->walk.file->header.tick_mult) >> 32);
-}
-
-static uint64_t since(reading_t *reading, uint64_t ticks)
-{
-    return ticks > reading->walk.note->start_ticks ? ticks_to_ns(reading, ticks - reading->walk.note->start_ticks) : 0;
 }
 
 static void note_time(reading_t *reading, uint64_t time_ns)
@@ -124,100 +116,38 @@ static gp_loc_t locate_language(reading_t *reading, uint64_t word)
     return is_there ? place->loc : unknown(reading);
 }
 
-enum { LOC_OWN = 0, LOC_CUT = 1 }; // of greenprof's own, or not to be shown; nor are its callers
-
-static gp_loc_t locate(reading_t *reading, uint64_t word)
+static gp_loc_t locate(void *context, uintptr_t word)
 {
-    if (word & GP_RING_FILE_LANGUAGE_FRAME)
+    reading_t *reading = context;
+    if (gp_language_is_frame(word))
         return locate_language(reading, word);
     const gp_ring_known_module_t *module = gp_ring_known_module_at(&reading->known, word);
     if (module == NULL)
         return unknown(reading);
     return module->is_own || is_within(reading->walk.file->header.own, word)
-               ? (gp_loc_t)LOC_OWN
+               ? (gp_loc_t)GP_LOC_OWN
                : GP_LOC(module->record.id, word - module->record.bias);
 }
 
-// As src/core/collect/samples.c has them.
-static size_t locate_frames(reading_t *reading, const gp_ring_file_sample_t *sample, size_t depth)
+static uint32_t add_stack(reading_t *reading, const gp_sample_t *sample)
 {
-    for (uint64_t i = 0; i < sample->depth; i++) {
-        uint64_t word = sample->frames[i];
-        gp_loc_t loc = locate(reading, word);
-        if (word & GP_RING_FILE_LANGUAGE_FRAME && loc == LOC_CUT)
-            break;
-        if (loc == LOC_OWN) { // what is called on behalf of its caller is the caller's time
-            if (!(word & GP_RING_FILE_LANGUAGE_FRAME) && !is_within(reading->walk.file->header.entry, word))
-                depth = 0;
-            continue;
-        }
-        if (depth > 0 && loc == GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN) && reading->locs[depth - 1] == loc)
-            continue; // one stands for all of a row
-        reading->locs[depth++] = loc;
-        if (i == 0 && (sample->flags & GP_RING_FILE_TRUNCATED))
-            reading->locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TRUNCATED);
-    }
-    return depth;
-}
-
-static size_t stack_of(reading_t *reading, const gp_ring_file_sample_t *sample, unsigned *flags)
-{
-    size_t depth = 0;
-    *flags = 0;
-    if (sample->flags & GP_RING_FILE_SWITCHING) {
-        *flags |= GP_STACK_SWITCHING;
-        reading->locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SWITCHING);
-        return depth;
-    }
-    if (sample->flags & GP_RING_FILE_HELD_BACK)
-        reading->locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SIGNAL_BLOCKED);
-    if (sample->flags & GP_RING_FILE_NOT_STARTED)
-        reading->locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_NOT_STARTED);
-    depth = locate_frames(reading, sample, depth);
-    *flags |= sample->flags & GP_RING_FILE_TRUNCATED ? GP_STACK_TRUNCATED : 0u;
-    if (sample->flags & GP_RING_FILE_INCOMPLETE) {
-        reading->locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
-        *flags |= GP_STACK_INCOMPLETE;
-    }
-    if (depth == 0)
-        reading->locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
-    return depth;
-}
-
-static uint32_t add_stack(reading_t *reading, const gp_ring_file_sample_t *sample)
-{
-    unsigned flags;
+    const uint64_t *entry = reading->walk.file->header.entry;
+    const gp_locator_t locator = {locate, reading, {entry[0], entry[1]}};
+    gp_stack_t stack;
     bool is_new;
     uint64_t key[2];
-    size_t depth = stack_of(reading, sample, &flags), bytes = depth * sizeof(gp_loc_t);
+    gp_ring_stack(sample, &locator, reading->locs, &stack);
+    size_t bytes = stack.depth * sizeof(gp_loc_t);
     gp_intern_key(reading->locs, bytes, key);
     uint32_t id = gp_intern(&reading->stacks, key[0], key[1], &is_new);
     gp_stack_record_t *record = is_new ? add(reading, GP_CHUNK_STACKS, sizeof(*record) + bytes) : NULL;
     if (record == NULL)
         return is_new ? 0 : id;
     record->id = id;
-    record->depth = (uint16_t)depth;
-    record->flags = (uint16_t)flags;
+    record->depth = (uint16_t)stack.depth;
+    record->flags = (uint16_t)stack.flags;
     memcpy(record + 1, reading->locs, bytes);
     return id;
-}
-
-typedef struct share {
-    enum gp_sample_kind kind;
-    uint64_t weight_ns;
-} share_t;
-
-static void add_sample(reading_t *reading, const taken_t *taken, const gp_sample_record_t *common, share_t share)
-{
-    if (share.weight_ns == 0 && share.kind != GP_KIND_CPU)
-        return;
-    gp_sample_record_t *record = add(reading, GP_CHUNK_SAMPLES, sizeof(*record));
-    if (record == NULL)
-        return;
-    *record = *common;
-    record->thread = taken->thread;
-    record->kind = share.kind;
-    record->weight_ns = share.weight_ns;
 }
 
 // How much of `ns` that end at `time_ns` is after a moment.
@@ -228,11 +158,11 @@ static uint64_t after(uint64_t time_ns, uint64_t ns, uint64_t moment_ns)
 }
 
 // The times that are exact end with the last that the capture has of them: from there on, samples tell.
-static void add_times(reading_t *reading, const taken_t *taken, const gp_ring_file_sample_t *sample,
-                      const gp_sample_record_t *common, uint64_t ledger_ns)
+static void add_times(reading_t *reading, const gp_sample_t *sample, gp_ring_refs_t refs, uint64_t ledger_ns)
 {
-    uint64_t time_ns = common->time_ns, cpu_ns = after(time_ns, sample->weight_ns, ledger_ns);
-    gp_ring_known_thread_t *thread = gp_ring_known_need_thread(&reading->known, taken->thread);
+    uint64_t time_ns = gp_ring_clock_since(&reading->clock, sample->ticks);
+    uint64_t cpu_ns = after(time_ns, sample->weight_ns, ledger_ns);
+    gp_ring_known_thread_t *thread = gp_ring_known_need_thread(&reading->known, refs.thread);
     gp_counters_record_t *counters = reading->known.counters;
     uint64_t counted_ns = counters != NULL ? counters->time_ns : 0;
     if (thread != NULL)
@@ -242,8 +172,8 @@ static void add_times(reading_t *reading, const taken_t *taken, const gp_ring_fi
     gp_ledger_record_t *record = cpu_ns > 0 ? add(reading, GP_CHUNK_LEDGER, sizeof(*record)) : NULL;
     if (record == NULL)
         return;
-    record->coro_id = common->coro_id;
-    record->trace = common->trace;
+    record->coro_id = sample->coro_id;
+    record->trace = refs.trace;
     record->time_ns = time_ns;
     record->cpu_ns = cpu_ns;
     record->slice_ns = after(time_ns, sample->weight_ns + sample->off_ns, ledger_ns);
@@ -251,29 +181,26 @@ static void add_times(reading_t *reading, const taken_t *taken, const gp_ring_fi
 
 static void take_sample(reading_t *reading, const taken_t *taken)
 {
-    const gp_ring_file_sample_t *sample = (const void *)taken->record;
+    const gp_sample_t *sample = (const void *)taken->record;
     const gp_ring_known_coro_t *coro = coro_of(reading, sample->coro_id, taken);
-    bool is_wait = taken->record->committed == GP_RING_FILE_WAIT;
-    gp_sample_record_t common = {
-        .time_ns = since(reading, sample->ticks),
-        .coro_id = sample->coro_id,
+    bool is_wait = taken->record->committed == GP_RING_WAIT;
+    gp_share_t shares[2];
+    size_t count = gp_ring_shares(sample, is_wait ? GP_RING_WAIT : GP_RING_SAMPLE, shares);
+    gp_ring_refs_t refs = {
         .trace = trace_of(reading, sample->trace),
-        .stack_id = is_wait && sample->depth == 0 ? 0 : add_stack(reading, sample),
+        .stack = is_wait && sample->depth == 0 ? 0 : add_stack(reading, sample),
+        .thread = taken->thread,
     };
-    note_time(reading, common.time_ns);
+    note_time(reading, gp_ring_clock_since(&reading->clock, sample->ticks));
     reading->rings->samples += !is_wait;
     reading->rings->waits += is_wait;
-    if (!is_wait) {
-        add_sample(reading, taken, &common, (share_t){GP_KIND_CPU, sample->weight_ns});
-        add_sample(reading, taken, &common, (share_t){GP_KIND_PREEMPTED, sample->off_ns});
-        add_times(reading, taken, sample, &common, coro != NULL ? coro->ledger_ns : UINT64_MAX);
-    } else if (sample->flags & GP_RING_FILE_BLIND) {
-        add_sample(reading, taken, &common, (share_t){GP_KIND_WAITING, sample->weight_ns});
-    } else {
-        uint64_t ready_ns = sample->off_ns < sample->weight_ns ? sample->off_ns : sample->weight_ns;
-        add_sample(reading, taken, &common, (share_t){GP_KIND_READY, ready_ns});
-        add_sample(reading, taken, &common, (share_t){GP_KIND_PARKED, sample->weight_ns - ready_ns});
+    for (size_t i = 0; i < count; i++) {
+        gp_sample_record_t *record = add(reading, GP_CHUNK_SAMPLES, sizeof(*record));
+        if (record != NULL)
+            gp_ring_to_sample(record, sample, shares[i], &reading->clock, refs);
     }
+    if (!is_wait)
+        add_times(reading, sample, refs, coro != NULL ? coro->ledger_ns : UINT64_MAX);
 }
 
 // The wait at an activity's end, as far as the ledger does not have it.
@@ -310,7 +237,7 @@ static void note_over(reading_t *reading, const gp_activity_record_t *activity)
 
 static void take_activity(reading_t *reading, const taken_t *taken)
 {
-    const gp_ring_file_activity_t *mark = (const void *)taken->record;
+    const gp_activity_mark_t *mark = (const void *)taken->record;
     const gp_ring_known_coro_t *coro = coro_of(reading, mark->coro_id, taken);
     uint64_t ledger_ns = coro != NULL ? coro->ledger_ns : UINT64_MAX;
     bool has_waits = mark->coro_id != taken->root_id; // a thread's own has none
@@ -318,19 +245,7 @@ static void take_activity(reading_t *reading, const taken_t *taken)
     gp_activity_record_t *record = add(reading, GP_CHUNK_ACTIVITIES, sizeof(*record));
     if (record == NULL)
         return;
-    uint64_t ready = mark->ready > mark->left ? mark->ready : mark->left;
-    record->coro_id = mark->coro_id;
-    record->start_ns = since(reading, mark->start);
-    record->left_ns = since(reading, mark->left);
-    record->end_ns = since(reading, mark->end);
-    record->slice_ns = ticks_to_ns(reading, mark->slice_ticks);
-    record->ready_ns = mark->ready != 0 ? since(reading, ready < mark->end ? ready : mark->end) : 0;
-    record->waker_id = mark->ready != 0 ? mark->waker : 0;
-    record->trace = trace;
-    record->thread = mark->thread;
-    record->is_open = mark->is_open;
-    if (mark->settled >= mark->left)
-        gp_activity_set_times(record, mark->off_ns, mark->blocked_ns);
+    gp_ring_to_activity(record, mark, &reading->clock, trace);
     note_time(reading, record->end_ns);
     note_over(reading, record);
     if (has_waits)
@@ -348,38 +263,15 @@ static void note_span(reading_t *reading, uint64_t id)
 
 static void take_span(reading_t *reading, const taken_t *taken)
 {
-    const gp_ring_file_span_t *mark = (const void *)taken->record;
-    coro_of(reading, mark->coro_id, taken);
-    uint32_t trace = trace_of(reading, mark->trace);
-    size_t text_len = (size_t)mark->name_len + mark->fields_len;
-    gp_span_record_t *record = add(reading, GP_CHUNK_SPANS, sizeof(*record) + text_len);
+    const gp_span_mark_t *mark = (const void *)taken->record;
+    coro_of(reading, mark->span.coro_id, taken);
+    gp_ring_refs_t refs = {.trace = trace_of(reading, mark->span.trace)};
+    gp_span_record_t *record = add(reading, GP_CHUNK_SPANS, sizeof(*record) + gp_ring_span_text_len(mark));
     if (record == NULL)
         return;
-    *record = (gp_span_record_t){
-        .id = mark->id,
-        .parent_id = mark->parent_id,
-        .coro_id = mark->coro_id,
-        .end_coro_id = mark->end_coro_id,
-        .start_ns = since(reading, mark->start),
-        .end_ns = since(reading, mark->end),
-        .cpu_ns = mark->times.cpu_ns,
-        .slice_ns = mark->times.slice_ns,
-        .blocked_ns = mark->times.blocked_ns,
-        .ready_ns = mark->times.ready_ns,
-        .parked_ns = mark->times.parked_ns,
-        .waiting_ns = mark->times.waiting_ns,
-        .switches = mark->times.switches,
-        .trace = trace,
-        .thread = mark->thread,
-        .kind = mark->kind,
-        .flags = mark->flags,
-        .name_len = mark->name_len,
-        .field_count = mark->field_count,
-        .fields_len = mark->fields_len,
-    };
-    memcpy(record + 1, mark->text, text_len);
+    gp_ring_to_span(record, mark, &reading->clock, refs);
     note_time(reading, record->end_ns);
-    note_span(reading, mark->id);
+    note_span(reading, record->id);
 }
 
 static void take(void *context, const taken_t *taken)
@@ -392,10 +284,10 @@ static void take(void *context, const taken_t *taken)
         coro_of(reading, taken->root_id, taken);
     }
     switch (taken->record->committed) {
-    case GP_RING_FILE_ACTIVITY:
+    case GP_RING_ACTIVITY:
         take_activity(reading, taken);
         break;
-    case GP_RING_FILE_SPAN:
+    case GP_RING_SPAN:
         take_span(reading, taken);
         break;
     default:
@@ -456,6 +348,7 @@ int gp_recovery_rings_take(gp_recovery_rings_t **rings, const gp_ring_file_t *fi
         result = gp_ring_walk_begin(&reading->walk, file, bytes, header);
     if (result == 0) {
         reading->rings = made;
+        reading->clock = (gp_ring_clock_t){reading->walk.note->start_ticks, file->header.tick_mult};
         result = read_records(reading, fd);
     }
     if (result == 0) {

@@ -39,7 +39,7 @@ static bool is_known(const gp_ring_file_header_t *header)
     return memcmp(header->magic, GP_RING_FILE_MAGIC, sizeof(header->magic)) == 0 &&
            header->version == GP_RING_FILE_VERSION && header->header_bytes == sizeof(gp_ring_file_t) &&
            header->slots == GP_RING_FILE_SLOTS && ring >= 4096 && ring <= PART_BYTES_MAX && (ring & (ring - 1)) == 0 &&
-           owner >= sizeof(gp_ring_file_owner_t) && owner <= PART_BYTES_MAX && owner % 8 == 0 &&
+           owner >= sizeof(gp_ring_owner_t) && owner <= PART_BYTES_MAX && owner % 8 == 0 &&
            header->store_bytes >= sizeof(gp_ring_file_store_t) && header->store_bytes <= PART_BYTES_MAX &&
            header->store_bytes % 8 == 0 && bytes_of(header) <= FILE_BYTES_MAX;
 }
@@ -75,7 +75,7 @@ int gp_ring_walk_begin(gp_ring_walk_t *walk, const gp_ring_file_t *file, size_t 
     return -ESTALE;
 }
 
-static const gp_ring_file_owner_t *owner_of(const gp_ring_walk_t *walk, uint32_t slot)
+static const gp_ring_owner_t *owner_of(const gp_ring_walk_t *walk, uint32_t slot)
 {
     const unsigned char *slots = (const unsigned char *)walk->file + sizeof(gp_ring_file_t);
     return (const void *)(slots + slot * slot_bytes(&walk->file->header));
@@ -91,40 +91,40 @@ static const gp_ring_file_store_t *store_of(const gp_ring_walk_t *walk, uint64_t
 static enum gp_chunk_type chunk_of(uint32_t type)
 {
     switch (type) {
-    case GP_RING_FILE_SAMPLE:
-    case GP_RING_FILE_WAIT:
+    case GP_RING_SAMPLE:
+    case GP_RING_WAIT:
         return GP_CHUNK_SAMPLES;
-    case GP_RING_FILE_ACTIVITY:
+    case GP_RING_ACTIVITY:
         return GP_CHUNK_ACTIVITIES;
-    case GP_RING_FILE_SPAN:
+    case GP_RING_SPAN:
         return GP_CHUNK_SPANS;
     default: // of no use without what the process knew
         return GP_CHUNK_END;
     }
 }
 
-static bool fits(const gp_ring_file_record_t *record)
+static bool fits(const gp_ring_header_t *record)
 {
     uint64_t bytes = record->bytes;
-    const gp_ring_file_sample_t *sample = (const void *)record;
-    const gp_ring_file_span_t *span = (const void *)record;
+    const gp_sample_t *sample = (const void *)record;
+    const gp_span_mark_t *mark = (const void *)record;
     switch (record->committed) {
-    case GP_RING_FILE_SAMPLE:
-    case GP_RING_FILE_WAIT:
+    case GP_RING_SAMPLE:
+    case GP_RING_WAIT:
         return bytes >= sizeof(*sample) && sample->depth <= GP_RING_WALK_DEPTH_MAX &&
                bytes >= sizeof(*sample) + sample->depth * sizeof(sample->frames[0]);
-    case GP_RING_FILE_ACTIVITY:
-        return bytes >= sizeof(gp_ring_file_activity_t);
-    case GP_RING_FILE_SPAN:
-        return bytes >= sizeof(*span) &&
-               bytes >= offsetof(gp_ring_file_span_t, text) + (size_t)span->name_len + span->fields_len;
+    case GP_RING_ACTIVITY:
+        return bytes >= sizeof(gp_activity_mark_t);
+    case GP_RING_SPAN:
+        return bytes >= sizeof(*mark) &&
+               bytes >= offsetof(gp_span_mark_t, text) + (size_t)mark->span.name_len + mark->fields_len;
     default:
         return false;
     }
 }
 
 typedef struct stretch { // of a ring's records
-    const gp_ring_file_owner_t *owner;
+    const gp_ring_owner_t *owner;
     const unsigned char *data;
     uint64_t from, mask; // the record at position p is data[(p - from) & mask]
     uint64_t at, bytes;  // where it begins; at most so many
@@ -136,12 +136,12 @@ typedef struct stretch { // of a ring's records
 // The committed records, the oldest first. One that was begun and never completed says how long it is, or is the last.
 static void walk_stretch(const stretch_t *stretch, gp_ring_visit_t *visit, void *context)
 {
-    const gp_ring_file_owner_t *owner = stretch->owner;
+    const gp_ring_owner_t *owner = stretch->owner;
     uint64_t at = stretch->at, end = at + stretch->bytes;
-    while (end - at >= sizeof(gp_ring_file_record_t) && end - at <= stretch->bytes) {
+    while (end - at >= sizeof(gp_ring_header_t) && end - at <= stretch->bytes) {
         uint64_t offset = (at - stretch->from) & stretch->mask;
         uint64_t room = stretch->mask - offset < end - at ? stretch->mask - offset + 1 : end - at;
-        const gp_ring_file_record_t *record = (const void *)(stretch->data + offset);
+        const gp_ring_header_t *record = (const void *)(stretch->data + offset);
         if (record->bytes < sizeof(*record) || record->bytes % 8 != 0 || record->bytes > room)
             return;
         bool is_new = stretch->has == NULL || at >= stretch->noted || !stretch->has[chunk_of(record->committed)];
@@ -156,7 +156,7 @@ static void walk_stretch(const stretch_t *stretch, gp_ring_visit_t *visit, void 
 static void walk_ring(const gp_ring_walk_t *walk, uint32_t slot, const bool *has, gp_ring_visit_t *visit, void *context)
 {
     const gp_ring_file_header_t *header = &walk->file->header;
-    const gp_ring_file_owner_t *owner = owner_of(walk, slot);
+    const gp_ring_owner_t *owner = owner_of(walk, slot);
     const stretch_t stretch = {
         .owner = owner,
         .data = (const unsigned char *)owner + header->owner_bytes,

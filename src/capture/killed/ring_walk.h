@@ -20,7 +20,7 @@ typedef struct gp_ring_walk {
 } gp_ring_walk_t;
 
 typedef struct gp_ring_taken { // a record, as it is found
-    const gp_ring_file_record_t *record;
+    const gp_ring_header_t *record;
     uint32_t thread;  // that it is of: index
     uint64_t root_id; // of its own stack
     uint32_t tid;

@@ -35,40 +35,27 @@ static size_t cut(int length)
     return length < GP_CLOSING_LINE_SIZE ? (size_t)length : GP_CLOSING_LINE_SIZE - 1;
 }
 
-// A capture of an older version has fewer of them.
-static uint64_t sum(const uint64_t *values, uint64_t count, const enum gp_counter *which, size_t which_count)
-{
-    uint64_t total = 0;
-    for (size_t i = 0; i < which_count; i++)
-        total += (uint64_t)which[i] < count ? values[which[i]] : 0;
-    return total;
-}
-
-#define SUM(...)                                                                                                       \
-    sum(values, count, (const enum gp_counter[]){__VA_ARGS__},                                                         \
-        sizeof((const enum gp_counter[]){__VA_ARGS__}) / sizeof(enum gp_counter))
-
 // Of threads that no signal can reach; where there is no sample at all, all that was used. What has been used since
 // each thread's last sample is none of it.
 static uint64_t losses_unsampled(const uint64_t *values, uint64_t count)
 {
     enum { WORTH_NS = 10000000 };
-    uint64_t ns = SUM(GP_COUNTER_UNSAMPLED_NS);
-    if (SUM(GP_COUNTER_SAMPLES) == 0)
-        ns += SUM(GP_COUNTER_PENDING_NS);
+    uint64_t known[GP_COUNTER_COUNT] = {0}; // a capture of an older version has fewer
+    memcpy(known, values, (count < GP_COUNTER_COUNT ? count : GP_COUNTER_COUNT) * sizeof(*values));
+    uint64_t ns = known[GP_COUNTER_UNSAMPLED_NS];
+    if (known[GP_COUNTER_SAMPLES] == 0)
+        ns += known[GP_COUNTER_PENDING_NS];
     return ns >= WORTH_NS ? ns : 0;
 }
 
 gp_losses_t gp_losses_of(const uint64_t *values, uint64_t count)
 {
     return (gp_losses_t){
-        .samples =
-            SUM(GP_COUNTER_DROP_RING_FULL, GP_COUNTER_DROP_REENTERED, GP_COUNTER_DROP_NO_THREAD, GP_COUNTER_UNWRITTEN),
+        .samples = gp_counters_lost(values, count, GP_LOST_SIGNAL) + gp_counters_lost(values, count, GP_LOST_SAMPLES),
         .unsampled_ns = losses_unsampled(values, count),
-        .spans = SUM(GP_COUNTER_LOST_SPANS, GP_COUNTER_CONSUMERS_LOST, GP_COUNTER_UNWRITTEN_SPANS),
-        .coroutines = SUM(GP_COUNTER_UNWRITTEN_LEDGERS),
-        .others = SUM(GP_COUNTER_LOST_WAITS, GP_COUNTER_LOST_HOGS, GP_COUNTER_UNWRITTEN_HOGS,
-                      GP_COUNTER_UNWRITTEN_ACTIVITIES, GP_COUNTER_UNWRITTEN_STACKS),
+        .spans = gp_counters_lost(values, count, GP_LOST_SPANS),
+        .coroutines = gp_counters_lost(values, count, GP_LOST_COROUTINES),
+        .others = gp_counters_lost(values, count, GP_LOST_OTHERS),
     };
 }
 

@@ -24,7 +24,6 @@ typedef struct gp_module {
 } gp_module_t;
 
 enum { GP_MODULES_MAX = 65533 };
-enum { GP_LOC_OWN = 0 }; // no module has id 0 at address 0: stands for a frame of greenprof's own
 
 // Look at the loader's list if it changed. Returns true when the table did.
 bool gp_modules_refresh(void);

@@ -2,20 +2,19 @@
 #include "collect/polled.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/index.h"
+#include "base/memory.h"
 #include "coro/coro_name.h"
-#include "coro/own_memory.h"
 #include "coro/registry.h"
 #include "model/kinds.h"
 #include "signal/edge.h"
 #include "signal/poll.h"
 
 enum {
-    SLOTS_MIN = 1 << 10,
-    SLOTS_MAX = 1 << 17, // half of them in use: coroutines that are known at a time
+    KNOWN_MAX = 1 << 16, // coroutines at a time
     NAME_EVERY_NS = 100000000,
     LOOKED_AT_BYTES = 1024, // of an object, for where its name is
     HEAD_BYTES = 256,       // of an object, in which all words of layouts are
@@ -23,17 +22,18 @@ enum {
 };
 
 typedef struct polled {
-    uintptr_t object; // 0 = a free slot
+    uintptr_t object;
     uint64_t identity;
     uintptr_t lo, hi;
-    prof_coro_t *coro;
+    prof_coro_t *coro; // NULL where memory was short
     uint64_t id;
     uint64_t named; // ticks at which its name was last read
-    bool recent;    // sampled since the table was last found to be full
+    bool recent;    // sampled since there were last too many
 } polled_t;
 
-static polled_t *slots; // open addressing, at most half full
-static size_t slot_count, used;
+static polled_t *known;
+static size_t known_count, known_capacity;
+static gp_index_t known_index; // by object
 static prof_coro_t
     *over[OVER_MAX]; // not retired before the round in which their last samples were drained has reported them
 static size_t over_count;
@@ -50,8 +50,10 @@ static size_t peek(uintptr_t from, void *to, size_t bytes)
     return got > 0 ? (size_t)got : 0;
 }
 
-static void end(prof_coro_t *coro)
+static void polled_end(prof_coro_t *coro)
 {
+    if (coro == NULL)
+        return;
     if (over_count < OVER_MAX)
         over[over_count++] = coro;
     else
@@ -64,53 +66,43 @@ void gp_polled_round(void)
         gp_coro_retire(over[--over_count]);
 }
 
-static polled_t *slot_of(uintptr_t object)
+static bool polled_is(const void *owner, uint32_t number, const void *object)
 {
-    size_t at = (size_t)((object * 0x9e3779b97f4a7c15ull) >> 32) & (slot_count - 1);
-    while (slots[at].object != 0 && slots[at].object != object)
-        at = (at + 1) & (slot_count - 1);
-    return &slots[at];
+    return ((const polled_t *)owner)[number].object == *(const uintptr_t *)object;
 }
 
-// Put those that are kept into a table of `count` slots. Returns false where memory is short.
-static bool rebuild(size_t count, bool only_recent)
+// Where there are too many, those go that were not sampled since the last time. Where most were, all go: each is
+// another coroutine from then on.
+static void polled_make_room(void)
 {
-    polled_t *old = slots, *made = gp_own_map(count * sizeof(*made));
-    size_t old_count = slot_count;
-    if (made == NULL)
-        return false;
-    slots = made;
-    slot_count = count;
-    used = 0;
-    for (size_t i = 0; i < old_count; i++) {
-        if (old[i].object == 0)
-            continue;
-        if (only_recent && !old[i].recent) {
-            end(old[i].coro);
-            continue;
-        }
-        polled_t *slot = slot_of(old[i].object);
-        *slot = old[i];
-        slot->recent = !only_recent;
-        used++;
-    }
-    if (old != NULL)
-        munmap(old, old_count * sizeof(*old));
-    return true;
+    size_t recent = 0, kept = 0;
+    if (known_count < KNOWN_MAX)
+        return;
+    for (size_t i = 0; i < known_count; i++)
+        recent += known[i].recent;
+    gp_index_clear(&known_index);
+    for (size_t i = 0; i < known_count; i++)
+        if (recent < KNOWN_MAX / 4 * 3 && known[i].recent &&
+            gp_index_add(&known_index, gp_hash_u64(known[i].object), (uint32_t)kept) == 0) {
+            known[kept] = known[i];
+            known[kept++].recent = false;
+        } else
+            polled_end(known[i].coro);
+    known_count = kept;
 }
 
-static bool make_room(void)
+// The one of this object, made where there is none; NULL where memory is short.
+static polled_t *polled_of(uintptr_t object)
 {
-    if (slots == NULL)
-        return rebuild(SLOTS_MIN, false);
-    if (used * 2 < slot_count)
-        return true;
-    if (slot_count < SLOTS_MAX)
-        return rebuild(slot_count * 2, false);
-    if (!rebuild(SLOTS_MAX, true))
-        return false;
-    // Where they are all in use, all of them go: each is another coroutine from then on.
-    return used * 8 < SLOTS_MAX * 3u || rebuild(SLOTS_MAX, true);
+    polled_make_room();
+    uint32_t number = gp_index_find(&known_index, gp_hash_u64(object), polled_is, known, &object);
+    if (number != GP_INDEX_NONE)
+        return &known[number];
+    if (gp_grow(&known, &known_capacity, known_count, sizeof(*known)) < 0 ||
+        gp_index_add(&known_index, gp_hash_u64(object), (uint32_t)known_count) < 0)
+        return NULL;
+    known[known_count] = (polled_t){.object = object};
+    return &known[known_count++];
 }
 
 static bool is_text(const char *text, size_t size)
@@ -146,7 +138,7 @@ static void read_name(gp_poll_t *poll, polled_t *polled)
     char text[GP_CORO_NAME_SIZE] = "", before[GP_CORO_NAME_SIZE];
     uintptr_t at = 0;
     polled->named = gp_ticks();
-    if (poll->layout->name == GP_POLL_NAME_NONE || !is_same(poll->layout, polled))
+    if (!is_same(poll->layout, polled))
         return;
     if (poll->name_at == 0)
         poll->name_at = find_name(polled->object);
@@ -162,43 +154,40 @@ static void read_name(gp_poll_t *poll, polled_t *polled)
         prof_coro_name(polled->coro, text);
 }
 
-static bool make(const gp_poll_answer_t *answer, polled_t *slot)
+static void polled_make(const gp_poll_answer_t *answer, polled_t *polled)
 {
     gp_coro_birth_t birth = {.lo = answer->lo, .hi = answer->hi, .kind = GP_CORO_POLLED};
-    if (slot->object != 0) // it was used for another one
-        end(slot->coro);
-    else
-        used++;
-    *slot = (polled_t){.object = answer->object, .identity = answer->identity, .lo = answer->lo, .hi = answer->hi};
-    slot->coro = gp_coro_new(&birth);
-    slot->id = slot->coro != NULL ? atomic_load_explicit(&slot->coro->id, memory_order_relaxed) : 0;
-    return slot->coro != NULL;
+    polled_end(polled->coro); // the object was used for another one
+    *polled = (polled_t){.object = answer->object, .identity = answer->identity, .lo = answer->lo, .hi = answer->hi};
+    polled->coro = gp_coro_new(&birth);
+    polled->id = polled->coro != NULL ? atomic_load_explicit(&polled->coro->id, memory_order_relaxed) : 0;
 }
 
 static polled_t *find_answer(const gp_poll_answer_t *answer)
 {
-    if (!make_room())
+    polled_t *polled = polled_of(answer->object);
+    if (polled == NULL)
         return NULL;
-    polled_t *slot = slot_of(answer->object);
-    bool is_known = slot->object != 0 && slot->coro != NULL && slot->identity == answer->identity &&
-                    slot->lo == answer->lo && slot->hi == answer->hi;
-    if (!is_known && !make(answer, slot))
+    if (polled->coro == NULL || polled->identity != answer->identity || polled->lo != answer->lo ||
+        polled->hi != answer->hi)
+        polled_make(answer, polled);
+    if (polled->coro == NULL)
         return NULL;
-    slot->recent = true;
-    if (slot->named == 0 || gp_ticks_to_ns(gp_ticks() - slot->named) > NAME_EVERY_NS)
-        read_name(answer->poll, slot);
-    return slot;
+    polled->recent = true;
+    if (polled->named == 0 || gp_ticks_to_ns(gp_ticks() - polled->named) > NAME_EVERY_NS)
+        read_name(answer->poll, polled);
+    return polled;
 }
 
 // A switch in progress is rare, and mostly one of few coroutines.
 static polled_t *find_stack(uintptr_t sp)
 {
     static size_t last;
-    for (size_t i = 0; i < slot_count; i++) {
-        polled_t *slot = &slots[(last + i) & (slot_count - 1)];
-        if (slot->object != 0 && slot->coro != NULL && sp >= slot->lo && sp < slot->hi) {
-            last = (size_t)(slot - slots);
-            return slot;
+    for (size_t i = 0; i < known_count; i++) {
+        polled_t *polled = &known[(last + i) % known_count];
+        if (polled->coro != NULL && sp >= polled->lo && sp < polled->hi) {
+            last = (size_t)(polled - known);
+            return polled;
         }
     }
     return NULL;

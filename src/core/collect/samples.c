@@ -18,49 +18,24 @@ void gp_samples_note_frames(gp_frame_place_t *table)
     frame_table = table;
 }
 
+static gp_loc_t samples_locate_frame(void *context, uintptr_t word)
+{
+    (void)context;
+    if (!gp_language_is_frame(word))
+        return gp_modules_locate(word);
+    gp_loc_t loc = atomic_load_explicit(&gp_language, memory_order_acquire)->locate(word);
+    if (frame_table != NULL)
+        gp_frame_table_note(frame_table, word, loc);
+    return loc;
+}
+
 void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack)
 {
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    size_t depth = 0;
-    stack->flags = 0;
-    if (sample->flags & GP_SAMPLE_SWITCHING) {
-        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SWITCHING);
-        stack->flags |= GP_STACK_SWITCHING;
-    }
-    if (sample->flags & GP_SAMPLE_HELD_BACK)
-        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_SIGNAL_BLOCKED);
-    if (sample->flags & GP_SAMPLE_NOT_STARTED)
-        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_NOT_STARTED);
-    for (uint64_t i = 0; i < sample->depth && !(sample->flags & GP_SAMPLE_SWITCHING); i++) {
-        bool is_language = gp_language_is_frame(sample->frames[i]);
-        gp_loc_t loc = is_language ? language->locate(sample->frames[i]) : gp_modules_locate(sample->frames[i]);
-        if (is_language && frame_table != NULL)
-            gp_frame_table_note(frame_table, sample->frames[i], loc);
-        if (is_language && loc == GP_LANGUAGE_CUT)
-            break;
-        if (loc == GP_LOC_OWN) {
-            if (is_language)
-                continue; // what it calls is the program
-            if (!gp_thread_is_entry(sample->frames[i]))
-                depth = 0; // what greenprof calls on behalf of its caller is the caller's time
-            continue;
-        }
-        locs[depth++] = loc;
-        if (i == 0 && (sample->flags & GP_UNWIND_TRUNCATED)) { // the leaf, then what is missing, then the root end
-            locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TRUNCATED);
-            stack->flags |= GP_STACK_TRUNCATED;
-        }
-    }
-    if ((sample->flags & GP_UNWIND_INCOMPLETE) && !(sample->flags & GP_SAMPLE_SWITCHING)) {
-        if (sample->depth > 0)
-            gp_generated_met(sample->frames[sample->depth - 1]);
-        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
-        stack->flags |= GP_STACK_INCOMPLETE;
-    }
-    if (depth == 0) // all of it was greenprof's own, on the way into or out of the program
-        locs[depth++] = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
-    stack->locs = locs;
-    stack->depth = depth;
+    gp_locator_t locator = {.locate = samples_locate_frame};
+    gp_thread_entry_code(locator.entry);
+    gp_ring_stack(sample, &locator, locs, stack);
+    if (stack->flags & GP_STACK_INCOMPLETE && sample->depth > 0)
+        gp_generated_met(sample->frames[sample->depth - 1]);
 }
 
 void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
@@ -73,20 +48,24 @@ void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
         gp_coro_told(coro)->written_id = 0; // the capture gets it with its next record of it
 }
 
-static gp_loc_t sample_locs[GP_UNWIND_DEPTH_DEFAULT + 2]; // guarded by the drain lock
+static gp_loc_t sample_locs[GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE]; // guarded by the drain lock
 
-// Hand a sample on, in one or two parts; what took no time is left out, but for a sample of running.
-static void hand_on(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, gp_share_t first,
-                    gp_share_t second)
+// Hand a sample on, by what is known of its time.
+static void hand_on(const gp_sample_t *sample, enum gp_ring_type type, gp_thread_t *thread, const gp_stack_t *stack)
 {
     gp_share_t shares[2];
-    size_t count = 0;
-    if (first.weight_ns != 0 || first.kind == GP_KIND_CPU)
-        shares[count++] = first;
-    if (second.weight_ns != 0)
-        shares[count++] = second;
+    size_t count = gp_ring_shares(sample, type, shares);
     if (count > 0)
         GP_SINKS_CALL(sample, sample, thread, stack, shares, count);
+}
+
+// The same of a sample all of whose time is of one kind.
+static void hand_on_whole(const gp_sample_t *sample, enum gp_sample_kind kind, gp_thread_t *thread,
+                          const gp_stack_t *stack)
+{
+    const gp_share_t share = {kind, sample->weight_ns};
+    if (share.weight_ns > 0)
+        GP_SINKS_CALL(sample, sample, thread, stack, &share, 1);
 }
 
 // Charge a sample on an unannounced stack to that stack, or to the coroutine that the polled runtime names.
@@ -116,8 +95,7 @@ static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
     gp_hog_keep_sample(thread, sample, &stack, true);
     if (sample->coro == thread->root)
         gp_thread_off_told(thread, sample->off_ns);
-    hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_CPU, sample->weight_ns},
-            (gp_share_t){GP_KIND_PREEMPTED, sample->off_ns});
+    hand_on(sample, GP_RING_SAMPLE, thread, &stack);
 }
 
 void gp_samples_take_preempted(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *known)
@@ -125,8 +103,7 @@ void gp_samples_take_preempted(gp_thread_t *thread, const gp_sample_t *sample, c
     gp_stack_t stack;
     if (known == NULL)
         gp_samples_locate(sample, sample_locs, &stack);
-    hand_on(sample, thread, known != NULL ? known : &stack, (gp_share_t){GP_KIND_PREEMPTED, sample->weight_ns},
-            (gp_share_t){0});
+    hand_on_whole(sample, GP_KIND_PREEMPTED, thread, known != NULL ? known : &stack);
 }
 
 void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
@@ -134,7 +111,7 @@ void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
     gp_stack_t stack;
     gp_samples_locate(sample, sample_locs, &stack);
     gp_hog_keep_sample(thread, sample, &stack, false);
-    hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_BLOCKED, sample->weight_ns}, (gp_share_t){0});
+    hand_on_whole(sample, GP_KIND_BLOCKED, thread, &stack);
 }
 
 void gp_samples_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
@@ -144,11 +121,7 @@ void gp_samples_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
         gp_samples_locate(sample, sample_locs, &stack);
     if (sample->depth > 0)
         gp_samples_name(sample->coro, sample->coro_id, &stack);
-    if (sample->flags & GP_SAMPLE_BLIND)
-        hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_WAITING, sample->weight_ns}, (gp_share_t){0});
-    else
-        hand_on(sample, thread, &stack, (gp_share_t){GP_KIND_READY, sample->off_ns},
-                (gp_share_t){GP_KIND_PARKED, sample->weight_ns - sample->off_ns});
+    hand_on(sample, GP_RING_WAIT, thread, &stack);
 }
 
 static uint64_t samples_taken;

@@ -20,7 +20,7 @@ void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample);
 void gp_samples_take_preempted(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *known);
 
 // A sample's frames as locations, greenprof's own left out.
-//   locs: room for GP_UNWIND_DEPTH_DEFAULT + 2.
+//   locs: room for GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE.
 void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack);
 
 // Note in a table where frames of languages are, as they are located; NULL = no more.

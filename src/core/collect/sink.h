@@ -9,20 +9,9 @@
 // Threads: every call comes from the collector's thread and, where not said otherwise, under the drain lock.
 #pragma once
 
-#include "model/location.h"
+#include "model/ring_stack.h"
 #include "signal/sample.h"
 #include "signal/thread.h"
-
-typedef struct gp_stack { // a sample's stack, as locations
-    const gp_loc_t *locs; // [depth], innermost first
-    size_t depth;
-    unsigned flags; // enum gp_stack_flag
-} gp_stack_t;
-
-typedef struct gp_share { // what of a sample's time is of one kind
-    enum gp_sample_kind kind;
-    uint64_t weight_ns;
-} gp_share_t;
 
 typedef struct gp_hog_sample { // a stack of a long slice, with the time it stands for
     gp_stack_t stack;

@@ -12,7 +12,7 @@ bool gp_spawn_is_locating;
 void gp_spawn_locate(void)
 {
     static gp_sample_buffer_t walked; // guarded by the drain lock, as all of it
-    static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 2];
+    static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE];
     static uint32_t located;
     gp_spawn_is_locating = true;
     for (uint32_t upto = gp_spawn_site_count(); located < upto;) {

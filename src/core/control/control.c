@@ -15,7 +15,7 @@
 #include "control/socket.h"
 #include "control/toggle.h"
 #include "coro/threads.h"
-#include "session/follow.h"
+#include "record/follow.h"
 #include "settings.h"
 #include "signal/ticks.h"
 

@@ -15,7 +15,7 @@
 #include "coro/coro_name.h"
 #include "coro/registry.h"
 #include "live/control_protocol.h"
-#include "session/recording.h"
+#include "record/recording.h"
 #include "signal/edge.h"
 #include "signal/rest.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
-#include "session/asked_signal.h"
+#include "record/asked_signal.h"
 #include "settings.h"
 
 gp_held_t gp_control_bell = {.fd = -1};

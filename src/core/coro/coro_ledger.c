@@ -134,24 +134,18 @@ void gp_ledger_read_closed(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
     read_at(coro, now, false, ledger);
 }
 
-// A difference of clocks that were read one after the other may be a little below zero.
-static uint64_t not_below_zero(uint64_t value)
-{
-    return (int64_t)value > 0 ? value : 0;
-}
-
 int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out)
 {
     if (out == NULL || out->size < sizeof(size_t) || out->size > sizeof(*out))
         return -EINVAL;
     prof_ledger_t full = {
         .size = out->size,
-        .cpu_ns = not_below_zero(ledger->cpu_ns),
-        .blocked_ns = not_below_zero(ledger->blocked_ns),
-        .preempted_ns = not_below_zero(ledger->slice_ns - ledger->cpu_ns - ledger->blocked_ns),
-        .ready_ns = not_below_zero(ledger->ready_ns),
-        .parked_ns = not_below_zero(ledger->parked_ns),
-        .waiting_ns = not_below_zero(ledger->waiting_ns),
+        .cpu_ns = gp_ledger_kind_ns(ledger, GP_KIND_CPU),
+        .blocked_ns = gp_ledger_kind_ns(ledger, GP_KIND_BLOCKED),
+        .preempted_ns = gp_ledger_kind_ns(ledger, GP_KIND_PREEMPTED),
+        .ready_ns = gp_ledger_kind_ns(ledger, GP_KIND_READY),
+        .parked_ns = gp_ledger_kind_ns(ledger, GP_KIND_PARKED),
+        .waiting_ns = gp_ledger_kind_ns(ledger, GP_KIND_WAITING),
         .longest_ns = ledger->longest_ns,
         .switches = ledger->switches,
         .spawned = ledger->spawned,

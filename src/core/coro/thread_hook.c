@@ -171,11 +171,6 @@ void gp_thread_entry_code(uint64_t range[2])
     range[1] = (uintptr_t)__stop_gp_thread_entry;
 }
 
-bool gp_thread_is_entry(uintptr_t pc)
-{
-    return pc >= (uintptr_t)__start_gp_thread_entry && pc < (uintptr_t)__stop_gp_thread_entry;
-}
-
 PROF_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument)
 {
     gp_thread_hook_init();

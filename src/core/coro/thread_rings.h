@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the rings of threads are: in memory of their blocks, or in a file (src/core/session/ring_file.h) that outlives
+// Where the rings of threads are: in memory of their blocks, or in a file (src/core/record/ring_file.h) that outlives
 // the process.
 //
 // Model: gp_thread_keep_rings() says what is wanted. Rings that no thread is in the middle of are there at once, those

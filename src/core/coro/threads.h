@@ -96,9 +96,6 @@ uint64_t gp_thread_own_cpu_ns(void);
 // it calls is the program's.
 #define GP_ENTRY_CODE __attribute__((section("gp_thread_entry"), noinline))
 
-// Is `pc` in such a function?
-bool gp_thread_is_entry(uintptr_t pc);
-
 // Where those functions are: [lo, hi).
 void gp_thread_entry_code(uint64_t range[2]);
 

@@ -17,7 +17,7 @@
 #include "coro/lock.h"
 #include "coro/process_id.h"
 #include "coro/threads.h"
-#include "session/session.h"
+#include "record/session.h"
 
 enum { TRIES = 10000, PAUSE_NS = 100000 };
 

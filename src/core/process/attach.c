@@ -22,7 +22,7 @@
 #include "process/aside.h"
 #include "process/got.h"
 #include "process/process.h"
-#include "session/follow.h"
+#include "record/follow.h"
 #include "settings.h"
 #include "signal/handler.h"
 #include "signal/language.h"

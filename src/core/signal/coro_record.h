@@ -126,7 +126,7 @@ typedef struct gp_coro_timeline {
     _Atomic uint32_t thread;             // index of the thread
 } gp_coro_timeline_t;
 
-// The capture's, see src/core/session/session.c.
+// The capture's, see src/core/record/session.c.
 typedef struct gp_coro_told {
     _Atomic uint64_t written_id; // id under which its record is in the capture file
     uint64_t ledger_id;          // id for which the fields below hold

@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-// Program counters of this process lie below: the mark tells language frames from them.
-#define GP_LANGUAGE_FRAME (1ull << 63)
+#include "model/location.h"
+
 // The outermost frame of one run of the interpreter's loop: the next one further out belongs to a native frame of the
 // loop further out.
 #define GP_LANGUAGE_ENTRY (1ull << 62)
@@ -71,9 +71,8 @@ typedef struct gp_language {
     // Below: the collector only, drain lock held.
     void (*before_drain)(void);
     void (*after_drain)(void);
-    // The location (gp_loc_t) of a frame word; 0 = a frame that is not to be shown; GP_LANGUAGE_CUT = nor are its
-    // callers.
-    uint64_t (*locate)(uintptr_t frame);
+    // The location of a frame word; GP_LOC_OWN = a frame that is not to be shown; GP_LOC_CUT = nor are its callers.
+    gp_loc_t (*locate)(uintptr_t frame);
     // Frames, as of walk(), of a coroutine without a stack of its own that waits. Its object may be freed meanwhile:
     // whether the coroutine was left alone is for the caller to find out.
     size_t (*walk_parked)(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags);
@@ -86,8 +85,6 @@ typedef struct gp_language {
     // tell.
     const char *(*coro_name)(const uint64_t *locs, size_t depth);
 } gp_language_t;
-
-enum { GP_LANGUAGE_CUT = 1 };
 
 // Set by a hook that can do more once the caller holds its interpreter's lock; NULL = there is none. Returns 0 or
 // -ENOTSUP.
@@ -116,9 +113,4 @@ static inline bool gp_language_is_read(void)
 {
     return atomic_load_explicit(&gp_language_reads, memory_order_relaxed) &&
            atomic_load_explicit(&gp_language_recorders, memory_order_relaxed) == 0;
-}
-
-static inline bool gp_language_is_frame(uintptr_t word)
-{
-    return (word & GP_LANGUAGE_FRAME) != 0;
 }

@@ -26,19 +26,16 @@ static uintptr_t find_object(const gp_poll_t *poll)
 {
     uintptr_t base = poll->is_thread_local ? (uintptr_t)__builtin_thread_pointer() : 0;
     uintptr_t object = word_at(base, (size_t)poll->variable);
-    for (unsigned i = 0; i < poll->layout->steps && is_address(object); i++)
-        object = word_at(object, poll->layout->step_at[i]);
+    if (is_address(object))
+        object = word_at(object, 0);
     return is_address(object) ? object : 0;
 }
 
 static bool find_stack(const gp_poll_layout_t *layout, uintptr_t object, gp_poll_answer_t *answer)
 {
-    uintptr_t of = layout->stack_at != 0 ? word_at(object, layout->stack_at) : object;
-    if (!is_address(of))
-        return false;
-    answer->lo = word_at(of, layout->low_at);
+    answer->lo = word_at(object, layout->low_at);
     for (int i = 0; i < GP_POLL_CHOICES && layout->size_at[i] != 0; i++) {
-        uintptr_t size = word_at(of, layout->size_at[i]);
+        uintptr_t size = word_at(object, layout->size_at[i]);
         if (size < STACK_MIN || size > STACK_MAX)
             continue;
         answer->hi = answer->lo + size;

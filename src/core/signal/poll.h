@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Runtimes without a hook: which coroutine runs is read, at each sample, from what the runtime itself keeps.
 //
-// Model: a variable of the runtime, the thread's own or the whole program's, leads to the object of the coroutine that
-// runs, and that tells which stack it is on. The handler only loads words, on the thread that may write them; it calls
-// nothing. A runtime sets its variable a moment before or after it changes stacks: what does not agree with the stack
-// pointer is dropped and counted. Identity, stack and nothing else travel with the sample; records and names are the
-// collector's (src/core/collect/polled.h).
+// Model: a variable of the runtime, the thread's own or the whole program's, has the address of what begins with that
+// of the object of the coroutine that runs, and that tells which stack it is on. The handler only loads words, on the
+// thread that may write them; it calls nothing. A runtime sets its variable a moment before or after it changes stacks:
+// what does not agree with the stack pointer is dropped and counted. Identity, stack and nothing else travel with the
+// sample; records and names are the collector's (src/core/collect/polled.h).
 //
 // Order of calls: gp_poll_add() before there are other threads, then gp_poll_ask().
 #pragma once
@@ -14,34 +14,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GP_POLL_STEPS = 2, GP_POLL_CHOICES = 3, GP_POLLS_MAX = 4 };
-
-enum gp_poll_name { // where the coroutine's name is, of its object
-    GP_POLL_NAME_NONE,
-    GP_POLL_NAME_POINTER, // a pointer to it, which for a short one points right behind itself: so it is found, too
-};
+enum { GP_POLL_CHOICES = 2, GP_POLLS_MAX = 4 };
 
 typedef struct gp_poll_word {
     uint16_t at, bytes; // bytes: 4 or 8; 0 = there is no such word
 } gp_poll_word_t;
 
-typedef struct gp_poll_layout {      // all offsets in bytes; of words that are not there, 0
-    unsigned steps;                  // from the variable's value to the object:
-    uint16_t step_at[GP_POLL_STEPS]; // where in it the next address is
-    uint16_t stack_at; // what the next two are of: where its address is in the object; 0 = the object itself
-    uint16_t low_at;   // where the stack's lowest address is
-    uint16_t size_at[GP_POLL_CHOICES]; // where its size is, by version: the first that may be one
+typedef struct gp_poll_layout {        // all offsets in bytes, of the object; of words that are not there, 0
+    uint16_t low_at;                   // where its stack's lowest address is
+    uint16_t size_at[GP_POLL_CHOICES]; // where its stack's size is, by version: the first that may be one
     gp_poll_word_t
         id[GP_POLL_CHOICES]; // what changes when an object is used again, by version: the first that is not 0
-    gp_poll_word_t entry;    // its entry function
-    enum gp_poll_name name;
 } gp_poll_layout_t;
 
 typedef struct gp_poll { // a runtime that is in this process
     const gp_poll_layout_t *layout;
     bool is_thread_local;
     intptr_t variable; // its address; of a thread-local one, from the thread pointer on
-    size_t name_at;    // where in objects their names are, 0 = not known yet; collector only
+    size_t name_at;    // where in objects the pointers to their names are, 0 = not known yet; collector only
 } gp_poll_t;
 
 typedef struct gp_poll_answer { // behind a sample's frames

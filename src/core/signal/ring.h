@@ -6,7 +6,7 @@
 // committed, zeroes what it has read, then moves the tail; a reserved record that is not committed yet holds it up.
 // Memory outside [tail, head) is always zero.
 //
-// The memory of a ring may be a file's (src/core/session/ring_file.h), for when the process is killed. Such a ring
+// The memory of a ring may be a file's (src/core/record/ring_file.h), for when the process is killed. Such a ring
 // keeps what was read until it is released: [tail, read) is in no capture yet, or may not be.
 //
 // It turns from its own memory to the file's, and back, while its thread goes on: from a position on, where its memory
@@ -18,27 +18,9 @@
 // waits at a time.
 #pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-enum gp_ring_type {
-    GP_RING_PAD = 1,
-    GP_RING_SAMPLE = 2,     // gp_sample_t, on-CPU
-    GP_RING_TRACE_MARK = 3, // gp_trace_mark_t
-    GP_RING_WAIT = 4,       // gp_sample_t, of a wait that is over
-    GP_RING_HOG = 5,        // gp_hog_mark_t
-    GP_RING_DELAY = 6,      // gp_delay_mark_t
-    GP_RING_ACTIVITY = 7,   // gp_activity_mark_t
-    GP_RING_SPAN = 8,       // gp_span_mark_t
-};
-
-typedef struct gp_ring_header {
-    _Atomic uint32_t committed; // enum gp_ring_type, 0 = not yet
-    uint32_t bytes;             // with this header, a multiple of 8
-} gp_ring_header_t;
+#include "model/ring_record.h"
 
 typedef struct gp_ring {
     unsigned char *data;           // its own
@@ -50,14 +32,6 @@ typedef struct gp_ring {
     uint64_t warm;                        // bytes from the start that were touched ahead; the collector's
     bool keeps;                           // the collector's; only where it is a file's
 } gp_ring_t;
-
-// In front of the memory of a ring that is a file's: the threads that the records are of.
-typedef struct gp_ring_owner {
-    _Atomic uint64_t tail;      // nothing before it is there any more
-    uint64_t since;             // from here on they are the present thread's, before it the last one's
-    uint64_t root_id[2];        // of both, the present first: ids of their own stacks
-    uint32_t index[2], tids[2]; // 0 = there is none
-} gp_ring_owner_t;
 
 enum { GP_RING_REWIND_BYTES = 2048 }; // so much is written before a ring goes back to its memory's begin
 enum { GP_RING_LINE = 64 };           // of a cache

@@ -197,7 +197,7 @@ typedef struct gp_thread {
             uint64_t start, id; // ticks at which a hog began, its number in the capture
         } hogs[GP_HOGS];
         unsigned hog_count;
-    } session;                               // src/core/session/session.c
+    } session;                               // src/core/record/session.c
     struct gp_thread *next;                  // list of all blocks, append-only
     _Atomic(struct gp_thread *) next_of_tid; // of the same bucket of thread ids
     struct gp_thread *next_free;

@@ -77,7 +77,8 @@ static inline bool read_parent(uint64_t handle, gp_span_parent_t *parent)
     const gp_span_slot_t *slot = gp_span_slot_open(handle);
     if (slot == NULL)
         return false;
-    *parent = (gp_span_parent_t){slot->id, slot->request, {slot->trace[0], slot->trace[1]}, slot->is_chosen};
+    *parent = (gp_span_parent_t){
+        slot->span.id, slot->request, {slot->span.trace[0], slot->span.trace[1]}, slot->span.is_chosen};
     atomic_thread_fence(memory_order_acquire); // another thread may end it
     return gp_span_slot_open(handle) == slot;
 }
@@ -95,19 +96,20 @@ uint64_t gp_span_shown_id(prof_coro_t *coro)
 
 static void choose_trace(const beginning_t *what, gp_span_slot_t *slot)
 {
+    uint64_t *trace = slot->span.trace;
     if (what->has_parent)
-        memcpy(slot->trace, what->parent.trace, sizeof(slot->trace));
+        memcpy(trace, what->parent.trace, sizeof(what->parent.trace));
     if (what->has_parent && !what->sets_trace)
         return; // the coroutine has it
     gp_trace_of(what->coro, slot->outer_trace);
     if (what->has_parent)
         return;
     if (what->options->trace != NULL)
-        memcpy(slot->trace, what->options->trace->bytes, sizeof(slot->trace));
+        memcpy(trace, what->options->trace->bytes, sizeof(what->options->trace->bytes));
     else
-        memcpy(slot->trace, slot->outer_trace, sizeof(slot->trace));
-    if (slot->trace[0] == 0 && slot->trace[1] == 0)
-        gp_span_id_new_trace(slot->trace);
+        memcpy(trace, slot->outer_trace, sizeof(slot->outer_trace));
+    if (trace[0] == 0 && trace[1] == 0)
+        gp_span_id_new_trace(trace);
 }
 
 static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *what, prof_span_kind_t kind,
@@ -115,18 +117,19 @@ static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *
 {
     const prof_span_options_t *options = what->options;
     const gp_thread_t *thread = gp_thread_self;
-    slot->is_chosen = what->is_chosen;
+    gp_span_t *span = &slot->span;
+    span->coro_id = atomic_load_explicit(&what->coro->id, memory_order_relaxed);
+    span->id = gp_span_id_of(handle);
+    span->parent_id = what->has_parent ? what->parent.id : options->parent_id;
+    span->site = 0;
+    span->thread = thread != NULL ? thread->index : 0;
+    span->kind = (uint16_t)kind;
+    span->is_chosen = what->is_chosen;
     slot->sets_trace = what->sets_trace;
-    slot->kind = (uint16_t)kind;
     slot->field_count = 0;
     atomic_store_explicit(&slot->is_told, false, memory_order_relaxed);
-    slot->site = 0;
-    slot->thread = thread != NULL ? thread->index : 0;
     slot->process = gp_span_slot_process();
     slot->coro = what->coro;
-    slot->coro_id = atomic_load_explicit(&what->coro->id, memory_order_relaxed);
-    slot->id = gp_span_id_of(handle);
-    slot->parent_id = what->has_parent ? what->parent.id : options->parent_id;
     slot->outer = gp_edge_load(&gp_coro_context(what->coro)->span);
     slot->request = what->has_parent ? what->parent.request : handle;
     unsigned flags = (options->flags & PROF_SPAN_REMOTE_PARENT ? GP_SPAN_REMOTE_PARENT : 0) |
@@ -134,9 +137,9 @@ static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *
     atomic_store_explicit(&slot->flags, (uint16_t)flags, memory_order_relaxed);
     atomic_store_explicit(&slot->text_len, 0, memory_order_relaxed);
     choose_trace(what, slot);
-    slot->name_len = (uint16_t)gp_span_text_cut(name, GP_SPAN_NAME_MAX);
-    memcpy(slot->text, name, slot->name_len);
-    atomic_store_explicit(&slot->text_len, slot->name_len, memory_order_relaxed);
+    span->name_len = (uint16_t)gp_span_text_cut(name, GP_SPAN_NAME_MAX);
+    memcpy(slot->text, name, span->name_len);
+    atomic_store_explicit(&slot->text_len, span->name_len, memory_order_relaxed);
     for (size_t i = 0; i < options->field_count; i++)
         if (options->fields[i].key != NULL && options->fields[i].value != NULL)
             gp_span_text_add_field(slot, options->fields[i].key, options->fields[i].value);
@@ -145,10 +148,10 @@ static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *
 // As it was noted; unless it was another coroutine's, or none was known then.
 static void take_noted(gp_span_slot_t *slot, const beginning_t *what)
 {
-    slot->start = what->since->ticks;
+    slot->span.start = what->since->ticks;
     slot->has_words = false;
     if (what->since->coro == what->coro)
-        gp_ledger_of_words(what->coro, &what->since->words, slot->start, &slot->times);
+        gp_ledger_of_words(what->coro, &what->since->words, slot->span.start, &slot->times);
     else
         atomic_fetch_or_explicit(&slot->flags, GP_SPAN_NO_TIMES, memory_order_relaxed);
 }
@@ -160,7 +163,7 @@ static void mark_start(gp_span_slot_t *slot, const beginning_t *what)
         take_noted(slot, what);
         return;
     }
-    slot->start = start_of(what->options->start_unix_ns, slot->begun);
+    slot->span.start = start_of(what->options->start_unix_ns, slot->begun);
     gp_span_mark_begin(slot);
 }
 
@@ -177,9 +180,9 @@ __attribute__((always_inline)) static inline uint64_t begin(const beginning_t *w
     uint64_t handle = gp_span_handle(number, generation);
     fill_slot(slot, handle, what, kind, name);
     if (what->options->flags & PROF_SPAN_STACK)
-        slot->site = gp_spawn_site_of_span(what->coro, caller);
+        slot->span.site = gp_spawn_site_of_span(what->coro, caller);
     if (slot->sets_trace)
-        gp_trace_change(what->coro, slot->trace);
+        gp_trace_change(what->coro, slot->span.trace);
     gp_span_watch_begin(slot, what->has_parent);
     mark_start(slot, what);
     // Release: partner of the acquire in gp_span_slot_open().
@@ -305,7 +308,7 @@ static uint64_t tell_id(gp_span_slot_t *slot)
     if (slot == NULL)
         return 0;
     atomic_store_explicit(&slot->is_told, true, memory_order_relaxed);
-    return slot->id;
+    return slot->span.id;
 }
 
 uint64_t prof_span_id(const prof_span_t *span)

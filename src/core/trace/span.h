@@ -41,7 +41,7 @@ prof_span_t *gp_span_begin_since(prof_span_kind_t kind, const char *name, const 
 void gp_span_coro_over(prof_coro_t *coro, uint64_t id, uint64_t ticks, void (*take)(const gp_span_mark_t *mark));
 
 // Everything that is open, as it is now. Collector only.
-void gp_span_each_open(uint64_t now, void (*take)(const gp_span_mark_t *mark));
+void gp_span_each_open(uint64_t now, void (*take)(void *context, const gp_span_mark_t *mark), void *context);
 
 // In a forked child: what is open is the parent's, which records its end.
 void gp_spans_after_fork(void);

@@ -27,7 +27,7 @@ static void restore_trace(prof_coro_t *coro, const gp_span_slot_t *slot)
 {
     uint64_t trace[2];
     gp_trace_of(coro, trace);
-    if (memcmp(trace, slot->trace, sizeof(trace)) == 0)
+    if (memcmp(trace, slot->span.trace, sizeof(trace)) == 0)
         gp_trace_change(coro, slot->outer_trace);
 }
 

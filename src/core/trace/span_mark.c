@@ -98,36 +98,26 @@ static bool is_nothing(const gp_ledger_t *times)
 bool gp_span_is_known(const gp_span_slot_t *slot)
 {
     uint64_t id = atomic_load_explicit(&slot->coro->id, memory_order_relaxed);
-    return id == slot->coro_id || (id == 0 && gp_edge_load(&slot->coro->final_id) == slot->coro_id);
+    return id == slot->span.coro_id || (id == 0 && gp_edge_load(&slot->coro->final_id) == slot->span.coro_id);
 }
 
 // Within each of its callers, as nearly all that an end of a span does is in here.
 __attribute__((always_inline)) static inline void fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_t now)
 {
+    gp_span_t *span = &mark->span;
     mark->coro = slot->coro;
-    mark->coro_id = slot->coro_id;
-    mark->end_coro_id = 0;
-    mark->id = slot->id;
-    mark->parent_id = slot->parent_id;
-    memcpy(mark->trace, slot->trace, sizeof(mark->trace));
-    mark->start = slot->start;
-    mark->end = now;
-    mark->site = slot->site;
-    mark->thread = slot->thread;
-    mark->kind = slot->kind;
-    mark->flags = atomic_load_explicit(&slot->flags, memory_order_relaxed);
-    mark->is_chosen = slot->is_chosen;
-    mark->name_len = slot->name_len;
     mark->field_count = slot->field_count;
-    mark->times = (gp_ledger_t){0};
-    if (gp_rest_overlaps(slot->start))
-        mark->flags |= GP_SPAN_RESTED;
-    if (!(mark->flags & GP_SPAN_NO_TIMES) && gp_span_is_known(slot)) {
-        times_of(slot, now, &mark->times);
-        if (mark->flags & GP_SPAN_RESTED && is_nothing(&mark->times)) // a rest is around it
-            mark->flags |= GP_SPAN_NO_TIMES;
+    *span = slot->span; // without times, and what else the end adds
+    span->end = now;
+    span->flags = atomic_load_explicit(&slot->flags, memory_order_relaxed);
+    if (gp_rest_overlaps(slot->span.start))
+        span->flags |= GP_SPAN_RESTED;
+    if (!(span->flags & GP_SPAN_NO_TIMES) && gp_span_is_known(slot)) {
+        times_of(slot, now, &span->times);
+        if (span->flags & GP_SPAN_RESTED && is_nothing(&span->times)) // a rest is around it
+            span->flags |= GP_SPAN_NO_TIMES;
     } else {
-        mark->flags |= GP_SPAN_NO_TIMES;
+        span->flags |= GP_SPAN_NO_TIMES;
     }
 }
 
@@ -162,14 +152,14 @@ void gp_span_mark_send(const gp_span_slot_t *slot, prof_coro_t *coro, unsigned m
         return;
     }
     fill(mark, slot, now);
-    mark->flags = (uint16_t)(mark->flags | more_flags);
+    mark->span.flags = (uint16_t)(mark->span.flags | more_flags);
     if (coro != NULL)
-        mark->end_coro_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+        mark->span.end_coro_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
     if (coro == NULL || !gp_span_is_own(slot, coro)) { // another thread runs it now, perhaps
-        mark->flags |= GP_SPAN_NO_TIMES;
-        mark->times = (gp_ledger_t){0};
+        mark->span.flags |= GP_SPAN_NO_TIMES;
+        mark->span.times = (gp_ledger_t){0};
     }
-    mark->fields_len = (uint16_t)(text_len - slot->name_len);
+    mark->fields_len = (uint16_t)(text_len - slot->span.name_len);
     copy_text(mark->text, slot->text, text_len);
     gp_thread_commit(thread, mark, GP_RING_SPAN);
     if (gp_ring_is_pressed(&thread->ring))

@@ -21,7 +21,7 @@ bool gp_span_is_known(const gp_span_slot_t *slot);
 // Is `coro`, the calling coroutine, that of the span?
 static inline bool gp_span_is_own(const gp_span_slot_t *slot, prof_coro_t *coro)
 {
-    return slot->coro == coro && slot->coro_id == atomic_load_explicit(&coro->id, memory_order_relaxed);
+    return slot->coro == coro && slot->span.coro_id == atomic_load_explicit(&coro->id, memory_order_relaxed);
 }
 
 // Fill in all but the header and the text.

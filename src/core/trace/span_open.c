@@ -19,20 +19,20 @@ static bool copy_open(const gp_span_slot_t *slot, uint64_t generation, uint64_t 
     gp_span_mark_fill(&written->mark, slot, now);
     memcpy(written->mark.text, slot->text, text_len);
     unsigned texts = 0;
-    for (uint16_t i = written->mark.name_len; i < text_len; i++)
+    for (uint16_t i = written->mark.span.name_len; i < text_len; i++)
         texts += written->mark.text[i] == '\0';
     if (texts % 2 != 0) // a key without its value, yet
         do
             text_len--;
-        while (text_len > written->mark.name_len && written->mark.text[text_len - 1] != '\0');
+        while (text_len > written->mark.span.name_len && written->mark.text[text_len - 1] != '\0');
     written->mark.field_count = (uint16_t)(texts / 2);
-    written->mark.fields_len = (uint16_t)(text_len - written->mark.name_len);
+    written->mark.fields_len = (uint16_t)(text_len - written->mark.span.name_len);
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(&slot->generation, memory_order_relaxed) == generation &&
            slot->process == gp_span_slot_process();
 }
 
-void gp_span_each_open(uint64_t now, void (*take)(const gp_span_mark_t *mark))
+void gp_span_each_open(uint64_t now, void (*take)(void *context, const gp_span_mark_t *mark), void *context)
 {
     static written_t written; // the drain lock
     uint32_t slots = gp_span_slot_count();
@@ -43,8 +43,8 @@ void gp_span_each_open(uint64_t now, void (*take)(const gp_span_mark_t *mark))
         uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_acquire);
         if (!(generation & 1) || !copy_open(slot, generation, now, &written))
             continue;
-        written.mark.flags |= GP_SPAN_OPEN;
-        take(&written.mark);
+        written.mark.span.flags |= GP_SPAN_OPEN;
+        take(context, &written.mark);
     }
 }
 
@@ -53,11 +53,11 @@ void gp_span_coro_over(prof_coro_t *coro, uint64_t id, uint64_t ticks, void (*ta
     static written_t written; // the drain lock
     uint64_t handle = gp_edge_load(&gp_coro_context(coro)->span);
     gp_span_slot_t *slot = gp_span_slot_open(handle);
-    if (slot == NULL || slot->coro != coro || slot->coro_id != id || !gp_span_is_implicit(slot) ||
+    if (slot == NULL || slot->coro != coro || slot->span.coro_id != id || !gp_span_is_implicit(slot) ||
         !copy_open(slot, gp_span_handle_generation(handle), ticks, &written) || !gp_span_slot_claim(slot, handle))
         return;
     gp_span_watch_end(slot, (gp_request_end_t){.is_collector = true}, ticks);
-    written.mark.end_coro_id = id;
+    written.mark.span.end_coro_id = id;
     take(&written.mark);
     gp_span_slot_give_back(handle);
 }

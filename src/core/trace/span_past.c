@@ -25,7 +25,7 @@ static struct set *past_set(uint64_t id)
 
 void gp_span_past_keep(const gp_span_slot_t *slot)
 {
-    struct set *set = past_set(slot->id);
+    struct set *set = past_set(slot->span.id);
     past_t *past = &set->ways[atomic_fetch_add_explicit(&set->next, 1, memory_order_relaxed) % WAYS];
     uint64_t before = atomic_load_explicit(&past->id, memory_order_relaxed);
     if (before == BUSY ||
@@ -33,11 +33,11 @@ void gp_span_past_keep(const gp_span_slot_t *slot)
         return;
     atomic_thread_fence(memory_order_release); // partner of the fence in past_read()
     atomic_store_explicit(&past->request, slot->request, memory_order_relaxed);
-    atomic_store_explicit(&past->trace[0], slot->trace[0], memory_order_relaxed);
-    atomic_store_explicit(&past->trace[1], slot->trace[1], memory_order_relaxed);
-    atomic_store_explicit(&past->is_chosen, slot->is_chosen, memory_order_relaxed);
+    atomic_store_explicit(&past->trace[0], slot->span.trace[0], memory_order_relaxed);
+    atomic_store_explicit(&past->trace[1], slot->span.trace[1], memory_order_relaxed);
+    atomic_store_explicit(&past->is_chosen, slot->span.is_chosen, memory_order_relaxed);
     // Release: partner of the acquire in past_read().
-    atomic_store_explicit(&past->id, slot->id, memory_order_release);
+    atomic_store_explicit(&past->id, slot->span.id, memory_order_release);
 }
 
 static bool past_read(past_t *past, uint64_t id, gp_span_parent_t *parent)
@@ -61,10 +61,11 @@ static bool past_find_inherited(uint64_t id, gp_span_parent_t *parent)
     uint32_t count = gp_span_slot_process() != 1 ? gp_span_slot_count() : 0;
     for (uint32_t i = 0; i < count; i++) {
         const gp_span_slot_t *slot = gp_span_slot_nth(i);
-        if (slot == NULL || slot->id != id || slot->process == gp_span_slot_process() ||
+        if (slot == NULL || slot->span.id != id || slot->process == gp_span_slot_process() ||
             !(atomic_load_explicit(&slot->generation, memory_order_acquire) & 1))
             continue;
-        *parent = (gp_span_parent_t){id, slot->request, {slot->trace[0], slot->trace[1]}, slot->is_chosen};
+        *parent =
+            (gp_span_parent_t){id, slot->request, {slot->span.trace[0], slot->span.trace[1]}, slot->span.is_chosen};
         return true;
     }
     return false;

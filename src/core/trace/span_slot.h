@@ -9,8 +9,7 @@
 #include <stdint.h>
 
 #include "coro/coro_ledger.h"
-#include "model/span_kind.h"
-#include "signal/sample.h"
+#include "model/ring_record.h"
 #include "signal/thread.h"
 #include "trace/span_wants.h"
 
@@ -35,21 +34,19 @@ static inline bool gp_span_is_unrecorded(uint64_t handle)
 typedef struct gp_span_slot {
     _Atomic uint64_t generation; // odd: the span is open
     _Atomic uint32_t next;       // of the free ones, its number + 1
-    bool is_chosen, sets_trace;
+    gp_span_t span; // as its mark will have it, but for what its end adds: end, times, end_coro_id and flags
+    bool sets_trace;
     bool has_words;       // which of the two below
     _Atomic bool is_told; // its id was
-    uint16_t kind, name_len, field_count;
+    uint16_t field_count;
     _Atomic uint16_t flags, text_len; // of `text`; written with release
-    uint32_t site, thread;
-    uint32_t process; // gp_span_slot_process(), as it began
+    uint32_t process;                 // gp_span_slot_process(), as it began
     prof_coro_t *coro;
-    uint64_t coro_id;
-    uint64_t id, parent_id;
-    uint64_t trace[2], outer_trace[2];
-    uint64_t outer;        // what was open on the coroutine before
-    uint64_t request;      // the handle of the root around it, or its own
-    uint64_t start, begun; // ticks: when it began; when it was called
-    union {                // of the coroutine: where its time had gone by `begun`, or what tells
+    uint64_t outer_trace[2];
+    uint64_t outer;   // what was open on the coroutine before
+    uint64_t request; // the handle of the root around it, or its own
+    uint64_t begun;   // ticks: when it was called
+    union {           // of the coroutine: where its time had gone by `begun`, or what tells
         gp_ledger_t times;
         gp_ledger_words_t words; // it ran then, and was settled
     };

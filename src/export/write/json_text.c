@@ -126,6 +126,12 @@ void gp_json_microseconds(gp_json_t *json, uint64_t ns)
     put_decimal(json, ns, 1000, 3);
 }
 
+void gp_json_raw(gp_json_t *json, const char *text, size_t len)
+{
+    begin(json);
+    fwrite(text, 1, len, json->out);
+}
+
 void gp_json_null(gp_json_t *json)
 {
     begin(json);

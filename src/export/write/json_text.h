@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -41,6 +42,9 @@ void gp_json_milliseconds(gp_json_t *json, uint64_t ns);
 
 // Nanoseconds as a number of microseconds, exact.
 void gp_json_microseconds(gp_json_t *json, uint64_t ns);
+
+// Members of an object, or a value, which are JSON already.
+void gp_json_raw(gp_json_t *json, const char *text, size_t len);
 
 void gp_json_null(gp_json_t *json);
 void gp_json_minus_one(gp_json_t *json); // what some formats say for "none"

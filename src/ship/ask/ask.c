@@ -12,7 +12,6 @@
 #include "base/secret.h"
 #include "ship/ask/ask_capture.h"
 #include "ship/ask/ask_question.h"
-#include "ship/send/clickhouse_schema.h"
 
 bool gp_ask_is_url(const char *text)
 {
@@ -45,11 +44,7 @@ static int ask_samples(const gp_question_t *question, const gp_ask_t *ask, gp_as
              root != none ? ", root" : "", ask->with_traces ? ", trace_id" : "", ask->with_times ? ", at" : "");
     if (is_delay)
         strcat(group, " ORDER BY name, root, trace_id, at"); // as rows become hogs
-    if (asprintf(&select,
-                 "SELECT stack, state, %s AS name, %s AS root, %s AS trace_id, %s AS at, sum(weight_ns) AS weight, "
-                 "toUInt64(sum(samples)) AS taken, %s AS squares, toUInt32(min(time)) AS first, toUInt32(max(time)) AS "
-                 "last",
-                 name, root, ask->with_traces ? "trace" : "toFixedString('', 16)",
+    if (asprintf(&select, GP_ASK_ROW(GP_ASK_SELECT), name, root, ask->with_traces ? "trace" : "toFixedString('', 16)",
                  ask->with_times ? "toUInt32(time)" : "toUInt32(0)",
                  !ask->with_errors        ? "toFloat64(0)"
                  : question->version >= 2 ? SQUARES
@@ -81,15 +76,11 @@ static int ask_some_stacks(const gp_question_t *question, const uint64_t *ids, s
     result = fclose(text) == 0 ? result : -ENOMEM;
     const gp_question_t stacks = {.clickhouse = question->clickhouse,
                                   .prefix = question->prefix,
-                                  .table = "stacks",
+                                  .table = GP_TABLE_STACKS,
                                   .where = where,
                                   .error = question->error};
     if (result == 0)
-        result = gp_question_ask(&stacks,
-                                 "SELECT stack, argMin(names, nameless), argMin(files, nameless), argMin(lines, "
-                                 "nameless) FROM (SELECT stack, names, files, lines, arrayCount(x -> x != '', builds) "
-                                 "AS nameless",
-                                 "", &answer->stacks);
+        result = gp_question_ask(&stacks, gp_ask_of_stacks, "", &answer->stacks);
     else
         gp_question_fail(question, result, strerror(-result), "");
     free(where);
@@ -117,7 +108,7 @@ static int ask_hosts(const gp_question_t *question, gp_ask_answer_t *answer)
     if (asprintf(
             &query,
             "SELECT uniqExact(host) FROM %sprocesses WHERE process GLOBAL IN (SELECT DISTINCT process FROM %s%s%s)",
-            question->prefix, question->prefix, question->table, question->where) < 0)
+            question->prefix, question->prefix, gp_schema_tables[question->table].name, question->where) < 0)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
     int result = gp_clickhouse_ask_text(question->clickhouse, query, text, sizeof(text), question->error);
     answer->hosts = strtoull(text, NULL, 10);
@@ -127,9 +118,6 @@ static int ask_hosts(const gp_question_t *question, gp_ask_answer_t *answer)
 
 static int ask_all(const gp_question_t *question, const gp_ask_t *ask, gp_ask_answer_t *answer)
 {
-    if (ask->measure == GP_ROW_VICTIM_TIME && question->version < 2)
-        return gp_question_fail(question, -ENODATA, "the store has no delays: they come with a shipper of this version",
-                                "");
     answer->from_s = question->from_s;
     answer->to_s = question->to_s;
     int result = ask_samples(question, ask, answer);
@@ -156,35 +144,22 @@ static int to_capture(const gp_question_t *question, const gp_ask_answer_t *answ
     unlink(path);
     rmdir(folder);
     if (result == -EBADMSG)
-        return gp_question_fail(question, result, "the answer is not whole", "");
+        return result;
     return result == 0 ? fd : gp_question_fail(question, result, "the answer cannot be kept: ", strerror(-result));
 }
 
-static int ask_url(const gp_fleet_url_t *url, const gp_ask_t *ask, char *error)
+int gp_ask(const char *url, const gp_ask_t *ask, char error[GP_FLEET_ERROR_SIZE])
 {
     gp_ask_answer_t answer = {0};
     gp_question_t question;
-    int result = gp_question_open(&question, url, "samples", ask->filters, ask->filter_count, error);
+    int result = gp_question_open(&question, url, GP_TABLE_SAMPLES, ask->filters, ask->filter_count, error);
     if (result == 0)
         result = gp_question_measure(&question, ask->measure);
-    if (result == 0)
-        result = gp_schema_version(question.clickhouse, &question.version, error);
     if (result == 0)
         result = ask_all(&question, ask, &answer);
     if (result == 0)
         result = to_capture(&question, &answer, ask);
-    gp_question_close(&question);
     free(answer.samples.data);
     free(answer.stacks.data);
-    return result;
-}
-
-int gp_ask(const char *text, const gp_ask_t *ask, char error[GP_FLEET_ERROR_SIZE])
-{
-    gp_fleet_url_t url = {0};
-    int result = gp_fleet_url_parse(&url, text, error);
-    if (result == 0)
-        result = ask_url(&url, ask, error);
-    gp_fleet_url_free(&url);
-    return result;
+    return gp_question_close(&question, result);
 }

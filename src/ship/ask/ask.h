@@ -11,7 +11,7 @@
 #pragma once
 
 #include "model/kinds.h"
-#include "ship/send/clickhouse.h"
+#include "ship/send/clickhouse/clickhouse.h"
 
 typedef struct gp_ask {
     // What stands for the coroutine of a sample: NULL = one for all; "coroutine" = its name; "service", "host",
@@ -32,14 +32,12 @@ typedef struct gp_ask {
 
 typedef struct gp_ask_span {
     gp_row_span_t row;
-    const char *service, *host;
-    uint32_t pid; // 0 = not known
+    gp_row_process_t process; // its id, service, host, and pid: 0 = not known
 } gp_ask_span_t;
 
 typedef struct gp_ask_request {
     gp_row_request_t row;
-    const char *service, *version, *host;
-    uint64_t process;
+    gp_row_process_t process;        // its id, service, version and host
     uint64_t path_ns[GP_KIND_COUNT]; // of its trace in its process, by enum gp_sample_kind; zeros = not known
 } gp_ask_request_t;
 

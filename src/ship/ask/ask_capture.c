@@ -176,26 +176,29 @@ static int keep_stack(capture_t *capture, gp_ask_text_t id, const gp_loc_t *locs
     return kept->locs != NULL ? 0 : -ENOMEM;
 }
 
-// One row of the stacks: texts of both arrays are side by side.
-static int take_stack(capture_t *capture, gp_cursor_t *cursor)
+const char gp_ask_of_stacks[] =
+    ", stack, argMin(names, nameless), argMin(files, nameless), argMin(lines, nameless) FROM "
+    "(SELECT stack, names, files, lines, arrayCount(x -> x != '', builds) AS nameless";
+
+static int take_stack(capture_t *capture, gp_ask_reader_t *reader)
 {
     static gp_loc_t locs[DEPTH_MAX];
     static gp_ask_text_t names[DEPTH_MAX], files[DEPTH_MAX];
-    gp_ask_text_t id = gp_ask_read_bytes(cursor, 8);
-    uint64_t depth = gp_read_uleb(cursor);
-    if (cursor->bad || depth > DEPTH_MAX)
+    gp_ask_text_t id = gp_ask_bytes(reader, 8);
+    size_t depth = gp_ask_count(reader);
+    if (depth > DEPTH_MAX)
         return -EBADMSG;
     for (size_t i = 0; i < depth; i++)
-        names[i] = gp_ask_read_text(cursor);
-    if (gp_read_uleb(cursor) != depth)
+        names[i] = gp_ask_text(reader);
+    if (gp_ask_count(reader) != depth)
         return -EBADMSG;
     for (size_t i = 0; i < depth; i++)
-        files[i] = gp_ask_read_text(cursor);
-    if (gp_read_uleb(cursor) != depth || cursor->bad)
+        files[i] = gp_ask_text(reader);
+    if (gp_ask_count(reader) != depth || reader->cursor.bad)
         return -EBADMSG;
     for (size_t i = 0; i < depth; i++)
-        locs[i] = loc_of(capture, names[i], files[i], (uint32_t)gp_read_uint(cursor, 4));
-    return cursor->bad ? -EBADMSG : keep_stack(capture, id, locs, (size_t)depth);
+        locs[i] = loc_of(capture, names[i], files[i], (uint32_t)gp_read_uint(&reader->cursor, 4));
+    return reader->cursor.bad ? -EBADMSG : keep_stack(capture, id, locs, depth);
 }
 
 static int flush_if_full(capture_t *capture)
@@ -205,11 +208,10 @@ static int flush_if_full(capture_t *capture)
 
 static int take_stacks(capture_t *capture)
 {
-    const gp_ask_bytes_t *bytes = &capture->answer->stacks;
-    gp_cursor_t cursor = gp_cursor_over(bytes->data, bytes->data + bytes->len);
+    gp_ask_reader_t reader = gp_ask_reader(&capture->answer->stacks, NULL);
     int result = 0;
-    while (result == 0 && gp_cursor_more(&cursor)) {
-        result = take_stack(capture, &cursor);
+    while (result == 0 && gp_ask_more(&reader)) {
+        result = take_stack(capture, &reader);
         result = result == 0 ? flush_if_full(capture) : result;
     }
     return result;
@@ -222,20 +224,10 @@ typedef struct row {
     gp_ask_text_t stack, name, root, trace;
 } row_t;
 
-static row_t read_row(gp_cursor_t *cursor)
+static row_t read_row(gp_ask_reader_t *reader)
 {
-    row_t row = {.stack = gp_ask_read_bytes(cursor, 8)};
-    row.state = gp_read_u8(cursor);
-    row.name = gp_ask_read_text(cursor);
-    row.root = gp_ask_read_text(cursor);
-    row.trace = gp_ask_read_bytes(cursor, 16);
-    row.at_s = gp_read_uint(cursor, 4);
-    row.weight_ns = gp_read_uint(cursor, 8);
-    row.samples = gp_read_uint(cursor, 8);
-    uint64_t bits = gp_read_uint(cursor, 8);
-    memcpy(&row.squares_ns2, &bits, sizeof(bits));
-    row.first_s = gp_read_uint(cursor, 4);
-    row.last_s = gp_read_uint(cursor, 4);
+    row_t row;
+    GP_ASK_ROW(GP_ASK_TAKE)
     return row;
 }
 
@@ -247,13 +239,13 @@ static int by_id(const void *left, const void *right)
 
 int gp_ask_stack_ids(const gp_ask_answer_t *answer, uint64_t **ids, size_t *count)
 {
-    gp_cursor_t cursor = gp_cursor_over(answer->samples.data, answer->samples.data + answer->samples.len);
+    gp_ask_reader_t reader = gp_ask_reader(&answer->samples, NULL);
     size_t room = 0, kept = 0;
     *count = 0;
-    while (gp_cursor_more(&cursor)) {
-        row_t row = read_row(&cursor);
-        if (cursor.bad || gp_grow(ids, &room, *count, sizeof(**ids)) < 0)
-            return cursor.bad ? -EBADMSG : -ENOMEM;
+    while (gp_ask_more(&reader)) {
+        row_t row = read_row(&reader);
+        if (reader.cursor.bad || gp_grow(ids, &room, *count, sizeof(**ids)) < 0)
+            return reader.cursor.bad ? -EBADMSG : -ENOMEM;
         memcpy(&(*ids)[(*count)++], row.stack.bytes, sizeof(**ids));
     }
     if (*count > 0)
@@ -427,12 +419,11 @@ static int put_delay(capture_t *capture, const row_t *row)
 // Call for each row of the samples.
 static int each_row(capture_t *capture, int (*visit)(capture_t *, const row_t *))
 {
-    const gp_ask_bytes_t *bytes = &capture->answer->samples;
-    gp_cursor_t cursor = gp_cursor_over(bytes->data, bytes->data + bytes->len);
+    gp_ask_reader_t reader = gp_ask_reader(&capture->answer->samples, NULL);
     int result = 0;
-    while (result == 0 && gp_cursor_more(&cursor)) {
-        row_t row = read_row(&cursor);
-        result = cursor.bad || row.state >= GP_KIND_COUNT ? -EBADMSG : visit(capture, &row);
+    while (result == 0 && gp_ask_more(&reader)) {
+        row_t row = read_row(&reader);
+        result = reader.cursor.bad || row.state >= GP_KIND_COUNT ? -EBADMSG : visit(capture, &row);
     }
     return result;
 }

@@ -136,7 +136,7 @@ static int put_trace(FILE *query, const char *value)
 
 static int put_filter(FILE *query, gp_question_t *question, const gp_row_pair_t *filter)
 {
-    bool of_spans = strcmp(question->table, "spans") == 0, has_start = strcmp(question->table, "samples") != 0;
+    bool of_spans = question->table == GP_TABLE_SPANS, has_start = question->table != GP_TABLE_SAMPLES;
     if (strcmp(filter->key, "label") == 0)
         return put_label(query, question->prefix, question->tenant, filter->value);
     if (strcmp(filter->key, "trace") == 0)
@@ -189,6 +189,9 @@ static int make_where(gp_question_t *question)
 int gp_question_measure(gp_question_t *question, enum gp_row_measure measure)
 {
     char *where = NULL;
+    if (measure == GP_ROW_VICTIM_TIME && question->version < 2)
+        return gp_question_fail(question, -ENODATA, "the store has no delays: they come with a shipper of this version",
+                                "");
     if (asprintf(&where, "%s AND measure = %d", question->where, (int)measure) < 0)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
     free(question->where);
@@ -196,40 +199,61 @@ int gp_question_measure(gp_question_t *question, enum gp_row_measure measure)
     return 0;
 }
 
-static int take(void *context, const void *bytes, size_t len)
+// Add what has come to what is there.
+static int question_add(gp_ask_bytes_t *all, gp_http_answer_t *answer)
 {
-    gp_ask_bytes_t *all = context;
-    if (len > ANSWER_MAX - all->len)
-        return -EMSGSIZE;
-    if (all->len + len > all->room) {
-        size_t room = 2 * (all->len + len);
-        uint8_t *grown = realloc(all->data, room);
-        if (grown == NULL)
-            return -ENOMEM;
-        all->data = grown;
-        all->room = room;
+    if (all->len == 0) {
+        free(all->data);
+        *all = (gp_ask_bytes_t){.data = (uint8_t *)answer->text, .len = answer->len};
+        *answer = (gp_http_answer_t){0};
+        return 0;
     }
-    memcpy(all->data + all->len, bytes, len);
-    all->len += len;
+    uint8_t *grown = realloc(all->data, all->len + answer->len + 1);
+    if (grown == NULL)
+        return -ENOMEM;
+    all->data = grown;
+    if (answer->len > 0)
+        memcpy(all->data + all->len, answer->text, answer->len);
+    all->len += answer->len;
     return 0;
 }
 
-int gp_question_ask(const gp_question_t *question, const char *select, const char *rest, gp_ask_bytes_t *answer)
+int gp_question_ask(const gp_question_t *question, const char *asked, const char *rest, gp_ask_bytes_t *answer)
 {
     char *query;
-    if (asprintf(&query, "%s FROM %s%s%s%s%s FORMAT RowBinary", select, question->prefix, question->table,
-                 question->join != NULL ? question->join : "", question->where, rest) < 0)
+    if (asprintf(&query, "SELECT %s FROM %s%s%s%s%s FORMAT RowBinary", asked + strlen(", "), question->prefix,
+                 gp_schema_tables[question->table].name, question->join != NULL ? question->join : "", question->where,
+                 rest) < 0)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
-    int result = gp_clickhouse_ask(question->clickhouse, query, NULL, take, answer, question->error);
+    gp_http_answer_t more;
+    int result = gp_clickhouse_ask(question->clickhouse, query, ANSWER_MAX - answer->len, &more, question->error);
+    if (result == 0 && question_add(answer, &more) < 0)
+        result = gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
+    gp_http_answer_free(&more);
     free(query);
     return result == -EMSGSIZE ? gp_question_fail(question, result, "the answer is larger than 1 GiB; ",
                                                   "--service, --host, --from and the like choose less")
                                : result;
 }
 
-// The filters of the URL, then the others.
-static int take_filters(gp_question_t *question, const gp_fleet_url_t *url, const gp_row_pair_t *filters, size_t count)
+int gp_question_ask_rows(const gp_question_t *question, const char *more, const char *rest, gp_ask_bytes_t *answer)
 {
+    char *asked = NULL;
+    size_t size;
+    FILE *text = open_memstream(&asked, &size);
+    if (text == NULL)
+        return -ENOMEM;
+    gp_schema_put_read(text, question->table, question->version);
+    fputs(more, text);
+    int result = fclose(text) == 0 ? gp_question_ask(question, asked, rest, answer) : -ENOMEM;
+    free(asked);
+    return result;
+}
+
+// The filters of the URL, then the others.
+static int take_filters(gp_question_t *question, const gp_row_pair_t *filters, size_t count)
+{
+    const gp_fleet_url_t *url = &question->url;
     question->filters = calloc(url->option_count + count + 1, sizeof(*question->filters));
     if (question->filters == NULL)
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
@@ -245,22 +269,32 @@ static int take_filters(gp_question_t *question, const gp_fleet_url_t *url, cons
     return 0;
 }
 
-int gp_question_open(gp_question_t *question, const gp_fleet_url_t *url, const char *table,
-                     const gp_row_pair_t *filters, size_t filter_count, char error[GP_FLEET_ERROR_SIZE])
+int gp_question_open(gp_question_t *question, const char *url, enum gp_schema_table table, const gp_row_pair_t *filters,
+                     size_t filter_count, char error[GP_FLEET_ERROR_SIZE])
 {
-    const char *tenant = gp_fleet_url_option(url, "tenant");
-    *question =
-        (gp_question_t){.prefix = "greenprof_", .table = table, .tenant = tenant != NULL ? tenant : "", .error = error};
-    int result = take_filters(question, url, filters, filter_count);
+    *question = (gp_question_t){.prefix = "greenprof_", .table = table, .tenant = "", .error = error};
+    error[0] = '\0';
+    int result = gp_fleet_url_parse(&question->url, url, error);
+    if (result < 0)
+        return result;
+    const char *tenant = gp_fleet_url_option(&question->url, "tenant");
+    question->tenant = tenant != NULL ? tenant : "";
+    result = take_filters(question, filters, filter_count);
     if (result == 0)
         result = make_where(question);
-    return result == 0 ? gp_clickhouse_open(&question->clickhouse, url, error) : result;
+    if (result == 0)
+        result = gp_clickhouse_open(&question->clickhouse, &question->url, error);
+    return result == 0 ? gp_schema_version(question->clickhouse, &question->version, error) : result;
 }
 
-void gp_question_close(gp_question_t *question)
+int gp_question_close(gp_question_t *question, int result)
 {
+    if (result < 0 && question->error[0] == '\0')
+        gp_question_fail(question, result, result == -EBADMSG ? "the answer is not whole" : strerror(-result), "");
     gp_clickhouse_close(question->clickhouse);
     free(question->filters);
     free(question->where);
     free(question->join);
+    gp_fleet_url_free(&question->url);
+    return result;
 }

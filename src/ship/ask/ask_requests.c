@@ -17,35 +17,23 @@ typedef struct found {
     gp_arena_t arena;
 } found_t;
 
-static int read_request(gp_cursor_t *cursor, gp_arena_t *arena, gp_ask_request_t *request)
+static int read_request(gp_ask_reader_t *reader, gp_ask_request_t *request)
 {
     gp_row_request_t *row = &request->row;
-    uint64_t *const numbers[] = {
-        &row->start_ns,        &row->latency_ns,       &row->times.cpu_ns,       &row->times.ready_ns,
-        &row->times.parked_ns, &row->times.blocked_ns, &row->times.preempted_ns, &row->times.waiting_ns,
-    };
-    memcpy(row->trace, gp_ask_read_bytes(cursor, sizeof(row->trace)).bytes, sizeof(row->trace));
-    request->process = gp_read_uint(cursor, 8);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        *numbers[i] = gp_read_uint(cursor, 8);
-    row->has_failed = gp_read_u8(cursor) != 0;
-    row->is_whole = gp_read_u8(cursor) != 0;
-    const char **const texts[] = {&row->endpoint, &request->service, &request->version, &request->host};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        if ((*texts[i] = gp_ask_keep(arena, gp_ask_read_text(cursor))) == NULL)
-            return -ENOMEM;
-    return cursor->bad ? -EBADMSG : 0;
+    gp_row_process_t *process = &request->process;
+    GP_REQUESTS_COLUMNS(GP_ASK_FIELD, GP_ASK_VALUE, GP_ASK_LIST)
+    return gp_ask_result(reader);
 }
 
 static int read_requests(const gp_ask_bytes_t *answer, found_t *found)
 {
-    gp_cursor_t cursor = gp_cursor_over(answer->data, answer->data + answer->len);
+    gp_ask_reader_t reader = gp_ask_reader(answer, &found->arena);
     int result = 0;
-    while (result == 0 && gp_cursor_more(&cursor)) {
+    while (result == 0 && gp_ask_more(&reader)) {
         if (gp_grow(&found->items, &found->room, found->count, sizeof(*found->items)) < 0)
             return -ENOMEM;
-        found->items[found->count] = (gp_ask_request_t){.process = 0};
-        result = read_request(&cursor, &found->arena, &found->items[found->count++]);
+        found->items[found->count] = (gp_ask_request_t){.process.id = 0};
+        result = read_request(&reader, &found->items[found->count++]);
     }
     return result;
 }
@@ -92,25 +80,30 @@ static int by_path(const void *left, const void *right)
 {
     const gp_ask_request_t *a = *(gp_ask_request_t *const *)left, *b = *(gp_ask_request_t *const *)right;
     int order = memcmp(a->row.trace, b->row.trace, sizeof(a->row.trace));
-    return order != 0 ? order : a->process < b->process ? -1 : a->process > b->process;
+    return order != 0 ? order : a->process.id < b->process.id ? -1 : a->process.id > b->process.id;
 }
+
+#define PATHS(C)                                                                                                       \
+    C(Id128, "trace", key.row.trace)                                                                                   \
+    C(UInt64, "process", key.process.id)                                                                               \
+    C(UInt8, "state", state)                                                                                           \
+    C(UInt64, "sum(weight_ns)", ns)
 
 // Give each request what its trace has of its process.
 static int read_paths(const gp_ask_bytes_t *answer, gp_ask_request_t *requests, size_t count)
 {
-    gp_ask_request_t **sorted = calloc(count + 1, sizeof(*sorted)), key = {.process = 0};
-    gp_cursor_t cursor = gp_cursor_over(answer->data, answer->data + answer->len);
+    gp_ask_request_t **sorted = calloc(count + 1, sizeof(*sorted)), key = {.process.id = 0};
+    gp_ask_reader_t all = gp_ask_reader(answer, NULL), *reader = &all;
     if (sorted == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         sorted[i] = &requests[i];
     qsort(sorted, count, sizeof(*sorted), by_path);
-    while (gp_cursor_more(&cursor)) {
+    while (gp_ask_more(reader)) {
         const gp_ask_request_t *wanted = &key;
-        memcpy(key.row.trace, gp_ask_read_bytes(&cursor, 16).bytes, 16);
-        key.process = gp_read_uint(&cursor, 8);
-        uint8_t state = gp_read_u8(&cursor);
-        uint64_t ns = gp_read_uint(&cursor, 8);
+        uint8_t state;
+        uint64_t ns;
+        PATHS(GP_ASK_TAKE)
         gp_ask_request_t **found = bsearch(&wanted, sorted, count, sizeof(*sorted), by_path);
         while (found > sorted && by_path(found - 1, &wanted) == 0)
             found--;
@@ -119,7 +112,7 @@ static int read_paths(const gp_ask_bytes_t *answer, gp_ask_request_t *requests, 
                 (*found)->path_ns[state] = ns;
     }
     free(sorted);
-    return cursor.bad ? -EBADMSG : 0;
+    return gp_ask_result(reader);
 }
 
 static int ask_paths(const gp_question_t *question, gp_ask_request_t *requests, size_t count)
@@ -128,13 +121,12 @@ static int ask_paths(const gp_question_t *question, gp_ask_request_t *requests, 
     char *where = paths_of(question, requests, count);
     const gp_question_t paths = {.clickhouse = question->clickhouse,
                                  .prefix = question->prefix,
-                                 .table = "samples",
+                                 .table = GP_TABLE_SAMPLES,
                                  .where = where,
                                  .error = question->error};
     if (where == NULL)
         return 0; // none has a trace
-    int result = gp_question_ask(&paths, "SELECT trace, process, state, sum(weight_ns)",
-                                 " GROUP BY trace, process, state", &answer);
+    int result = gp_question_ask(&paths, PATHS(GP_ASK_SELECT), " GROUP BY trace, process, state", &answer);
     if (result == 0)
         result = read_paths(&answer, requests, count);
     free(where);
@@ -149,11 +141,7 @@ static int ask_slowest(const gp_question_t *question, const char *order, uint64_
     int len = snprintf(rest, sizeof(rest), " ORDER BY %s, latency_ns DESC, span", order);
     if (limit > 0)
         snprintf(rest + len, sizeof(rest) - (size_t)len, " LIMIT %" PRIu64, limit);
-    int result =
-        gp_question_ask(question,
-                        "SELECT trace, process, start_ns, latency_ns, cpu_ns, ready_ns, parked_ns, blocked_ns, "
-                        "preempted_ns, waiting_ns, failed, whole, endpoint, service, version, host",
-                        rest, &answer);
+    int result = gp_question_ask_rows(question, "", rest, &answer);
     if (result == 0)
         result = read_requests(&answer, found);
     for (size_t i = 0; i < found->count && result == 0; i += PATHS_AT_ONCE)
@@ -163,21 +151,27 @@ static int ask_slowest(const gp_question_t *question, const char *order, uint64_
     return result;
 }
 
+#define ENDPOINTS(C)                                                                                                   \
+    C(String, "service", endpoint.service)                                                                             \
+    C(String, "endpoint", endpoint.endpoint)                                                                           \
+    C(UInt64, "count() AS requests", endpoint.count)                                                                   \
+    C(UInt64, "toUInt64(sum(failed))", endpoint.failed)                                                                \
+    C(UInt64, "quantileExact(0.5)(latency_ns)", endpoint.p50_ns)                                                       \
+    C(UInt64, "quantileExact(0.9)(latency_ns)", endpoint.p90_ns)                                                       \
+    C(UInt64, "quantileExact(0.99)(latency_ns)", endpoint.p99_ns)                                                      \
+    C(UInt64, "max(latency_ns)", endpoint.max_ns)
+
 static int read_endpoints(const gp_ask_bytes_t *answer, const gp_ask_requests_t *ask)
 {
-    gp_cursor_t cursor = gp_cursor_over(answer->data, answer->data + answer->len);
+    gp_arena_t arena = {0};
+    gp_ask_reader_t all = gp_ask_reader(answer, &arena), *reader = &all;
     int result = 0;
-    while (result == 0 && gp_cursor_more(&cursor)) {
-        gp_arena_t arena = {0};
-        gp_ask_endpoint_t endpoint = {.service = gp_ask_keep(&arena, gp_ask_read_text(&cursor)),
-                                      .endpoint = gp_ask_keep(&arena, gp_ask_read_text(&cursor))};
-        uint64_t *const numbers[] = {&endpoint.count,  &endpoint.failed, &endpoint.p50_ns,
-                                     &endpoint.p90_ns, &endpoint.p99_ns, &endpoint.max_ns};
-        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-            *numbers[i] = gp_read_uint(&cursor, 8);
-        result = cursor.bad                                              ? -EBADMSG
-                 : endpoint.service == NULL || endpoint.endpoint == NULL ? -ENOMEM
-                                                                         : ask->take_endpoint(ask->context, &endpoint);
+    while (result == 0 && gp_ask_more(reader)) {
+        gp_ask_endpoint_t endpoint;
+        ENDPOINTS(GP_ASK_TAKE)
+        result = gp_ask_result(reader);
+        if (result == 0)
+            result = ask->take_endpoint(ask->context, &endpoint);
         gp_arena_free(&arena);
     }
     return result;
@@ -187,10 +181,7 @@ static int ask_endpoints(const gp_question_t *question, const gp_ask_requests_t 
 {
     gp_ask_bytes_t answer = {0};
     int result =
-        gp_question_ask(question,
-                        "SELECT service, endpoint, count() AS requests, toUInt64(sum(failed)), "
-                        "quantileExact(0.5)(latency_ns), quantileExact(0.9)(latency_ns), "
-                        "quantileExact(0.99)(latency_ns), max(latency_ns)",
+        gp_question_ask(question, ENDPOINTS(GP_ASK_SELECT),
                         " GROUP BY service, endpoint ORDER BY sum(latency_ns) DESC, service, endpoint", &answer);
     if (result == 0)
         result = read_endpoints(&answer, ask);
@@ -213,20 +204,11 @@ static int ask_all(const gp_question_t *question, const gp_ask_requests_t *ask)
     return result;
 }
 
-int gp_ask_requests(const char *text, const gp_ask_requests_t *ask, char error[GP_FLEET_ERROR_SIZE])
+int gp_ask_requests(const char *url, const gp_ask_requests_t *ask, char error[GP_FLEET_ERROR_SIZE])
 {
-    gp_fleet_url_t url = {0};
-    gp_question_t question = {.error = error};
-    error[0] = '\0';
-    int result = gp_fleet_url_parse(&url, text, error);
-    if (result == 0) {
-        result = gp_question_open(&question, &url, "requests", ask->filters, ask->filter_count, error);
-        if (result == 0)
-            result = ask_all(&question, ask);
-        if (result < 0 && error[0] == '\0')
-            gp_question_fail(&question, result, result == -EBADMSG ? "the answer is not whole" : strerror(-result), "");
-        gp_question_close(&question);
-    }
-    gp_fleet_url_free(&url);
-    return result;
+    gp_question_t question;
+    int result = gp_question_open(&question, url, GP_TABLE_REQUESTS, ask->filters, ask->filter_count, error);
+    if (result == 0)
+        result = ask_all(&question, ask);
+    return gp_question_close(&question, result);
 }

@@ -11,8 +11,7 @@ typedef struct gp_following {
     const gp_ship_options_t *options;
     gp_journal_t *journal; // NULL in a dry run
     gp_symbolizer_t *symbolizer;
-    uint64_t destination;   // in the journal
-    bool reads_descriptors; // the destination does not open captures by their names
+    uint64_t destination; // in the journal
     gp_followed_t **captures;
     size_t count, capacity;
     bool has_failed; // something that was named could not be read

@@ -89,18 +89,18 @@ static int take_pending(gp_shipper_t *shipper, gp_shipment_t *shipment, const gp
     return result < 0 ? result : 0;
 }
 
-static bool has_paths(const gp_shipment_t *shipment, gp_followed_t *followed)
+static bool has_paths(gp_followed_t *followed)
 {
-    if (shipment->kind->takes != GP_TAKES_ROWS || followed->fd < 0 || followed->is_done)
+    if (followed->fd < 0 || followed->is_done)
         return false;
-    if (followed->at == followed->size && !followed->known.ended)
+    if (followed->at == followed->size && !followed->known.facts.ended)
         gp_followed_look(followed);
     return gp_followed_has_paths(followed);
 }
 
-static bool has_more(const gp_shipment_t *shipment, gp_followed_t *followed)
+static bool has_more(gp_followed_t *followed)
 {
-    return followed->fd >= 0 && !followed->is_done && (followed->size > followed->at || has_paths(shipment, followed));
+    return followed->fd >= 0 && !followed->is_done && (followed->size > followed->at || has_paths(followed));
 }
 
 // Take what is new of one capture. Returns as gp_shipment_take().
@@ -121,7 +121,7 @@ static int take_next(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed
         return result;
     followed->at = place.to;
     shipment->in_doubt |= place.doubt_to != 0;
-    return has_more(shipment, followed) ? gp_shipment_take(shipper, shipment, followed, place.to, place.doubt_to) : 0;
+    return has_more(followed) ? gp_shipment_take(shipper, shipment, followed, place.to, place.doubt_to) : 0;
 }
 
 static void give_up(gp_shipper_t *shipper, gp_followed_t *followed)
@@ -137,7 +137,7 @@ static int take_new(gp_shipper_t *shipper, gp_shipment_t *shipment)
     size_t rows = 0, at = shipment->next;
     for (size_t i = 0; i < following->count && rows < GROUP_ROWS && shipment->count < GP_JOURNAL_GROUP_MAX; i++) {
         gp_followed_t *followed = following->captures[(at + i) % following->count];
-        if (!has_more(shipment, followed))
+        if (!has_more(followed))
             continue;
         int result = take_next(shipper, shipment, followed);
         if (result < 0 && shipment->error[0] != '\0')
@@ -215,10 +215,10 @@ static void look_at_size(const gp_shipper_t *shipper, gp_followed_t *followed)
         followed->size = (uint64_t)status.st_size;
 }
 
-static void finish_capture(const gp_shipper_t *shipper, const gp_shipment_t *shipment, gp_followed_t *followed)
+static void finish_capture(const gp_shipper_t *shipper, gp_followed_t *followed)
 {
     look_at_size(shipper, followed);
-    bool is_done = followed->known.ended && followed->at >= followed->size && !has_paths(shipment, followed);
+    bool is_done = followed->known.facts.ended && followed->at >= followed->size && !has_paths(followed);
     gp_known_trim(&followed->known, false);
     if (is_done) {
         gp_followed_close(followed);
@@ -239,7 +239,7 @@ static void renew_symbolizer(gp_shipper_t *shipper)
         gp_following_t *following = &shipper->shipments[i].following;
         for (size_t j = 0; j < following->count; j++) {
             gp_known_trim(&following->captures[j]->known, true);
-            following->captures[j]->known.symbolizer = fresh;
+            following->captures[j]->known.names.symbolizer = fresh;
         }
         following->symbolizer = fresh;
     }
@@ -256,10 +256,10 @@ void gp_shipment_go_on(gp_shipper_t *shipper, gp_shipment_t *shipment)
         count_spans(shipper, &shipment->batches[i]);
     }
     for (size_t i = 0; i < shipment->count; i++)
-        finish_capture(shipper, shipment, shipment->owners[i]);
+        finish_capture(shipper, shipment->owners[i]);
     gp_shipment_free_group(shipment);
-    if (shipment->kind->sent_bytes != NULL) {
-        uint64_t bytes = shipment->kind->sent_bytes(shipment->destination);
+    if (shipment->kind->http != NULL) {
+        uint64_t bytes = gp_http_bytes(shipment->kind->http(shipment->destination));
         gp_limit_take(&shipment->bytes, bytes - shipment->bytes_seen, gp_now_ns());
         shipment->bytes_seen = bytes;
     }
@@ -273,7 +273,7 @@ bool gp_shipment_is_empty(gp_shipper_t *shipper, gp_shipment_t *shipment)
     if (shipment->count > 0 || gp_journal_pending(shipper->journal, shipment->id, &count) != NULL)
         return false;
     for (size_t i = 0; i < shipment->following.count; i++)
-        if (has_more(shipment, shipment->following.captures[i]))
+        if (has_more(shipment->following.captures[i]))
             return false;
     return true;
 }

@@ -11,7 +11,7 @@ enum { CLOCK_MARGIN_S = 600, CANDIDATES_MAX_BYTES = 64 << 20 };
 
 bool gp_shipment_is_to_ask(const gp_shipper_t *shipper, const gp_shipment_t *shipment, const gp_followed_t *followed)
 {
-    uint64_t start_s = followed->known.header.start_realtime_ns / 1000000000;
+    uint64_t start_s = followed->known.facts.header.start_realtime_ns / 1000000000;
     return shipment->kind->arrived != NULL && !shipper->options->never_asks && followed->at == 0 &&
            !followed->is_asked_for && start_s < gp_journal_since_s(shipper->journal) + CLOCK_MARGIN_S;
 }

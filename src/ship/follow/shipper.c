@@ -41,7 +41,7 @@ static void back_off(gp_shipment_t *shipment, bool is_lasting)
 {
     gp_backoff_more(&shipment->backoff, is_lasting ? RETRY_LATER_NS : RETRY_NS, gp_now_ns());
     uint64_t not_before_ns =
-        shipment->kind->not_before_ns != NULL ? shipment->kind->not_before_ns(shipment->destination) : 0;
+        shipment->kind->http != NULL ? gp_http_not_before_ns(shipment->kind->http(shipment->destination)) : 0;
     if (not_before_ns > shipment->backoff.until_ns)
         shipment->backoff.until_ns = not_before_ns;
 }
@@ -287,12 +287,10 @@ static int open_all(gp_shipper_t *shipper)
         return result == -EBUSY ? GP_SHIP_BUSY : 1;
     }
     for (size_t i = 0; i < shipper->count; i++)
-        shipper->shipments[i].following =
-            (gp_following_t){.options = options,
-                             .journal = shipper->journal,
-                             .symbolizer = shipper->symbolizer,
-                             .destination = shipper->shipments[i].id,
-                             .reads_descriptors = shipper->shipments[i].kind->takes == GP_TAKES_ROWS};
+        shipper->shipments[i].following = (gp_following_t){.options = options,
+                                                           .journal = shipper->journal,
+                                                           .symbolizer = shipper->symbolizer,
+                                                           .destination = shipper->shipments[i].id};
     return 0;
 }
 

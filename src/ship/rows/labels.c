@@ -44,22 +44,6 @@ static void trim(const char **from, const char **to)
         --*to;
 }
 
-// Decode %XX in place; what is none stays as it is.
-static size_t decode(char *text, size_t len)
-{
-    size_t out = 0;
-    for (size_t i = 0; i < len; i++) {
-        uint8_t byte = 0;
-        if (text[i] == '%' && i + 2 < len && gp_hex_read(text + i + 1, &byte, 1) != NULL && byte != 0) {
-            text[out++] = (char)byte;
-            i += 2;
-        } else {
-            text[out++] = text[i];
-        }
-    }
-    return out;
-}
-
 static int add_pair(gp_labels_t *labels, const char *from, const char *to)
 {
     const char *equals = memchr(from, '=', (size_t)(to - from));
@@ -75,7 +59,8 @@ static int add_pair(gp_labels_t *labels, const char *from, const char *to)
     char *copy = gp_arena_text(&labels->arena, value, (size_t)(to - value));
     if (copy == NULL)
         return -ENOMEM;
-    return gp_labels_set(labels, from, (size_t)(key_end - from), copy, decode(copy, (size_t)(to - value)));
+    gp_hex_decode_percent(copy, (size_t)(to - value)); // else it stays as it is
+    return gp_labels_set(labels, from, (size_t)(key_end - from), copy, strlen(copy));
 }
 
 int gp_labels_add_list(gp_labels_t *labels, const char *list)

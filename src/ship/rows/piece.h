@@ -45,6 +45,7 @@ typedef struct gp_piece { // zero-initialized = empty
     gp_row_request_t *requests;
     size_t request_count, request_capacity;
     gp_known_table_t stack_numbers; // by the row's id
+    gp_known_table_t coro_names;    // by coroutine, to const char *
     gp_known_table_t sums;          // by trace, to gp_known_sum_t *: of its ledger's records
     uint64_t ledger_ns;             // the latest of them
     gp_arena_t arena;

@@ -9,6 +9,12 @@
 //
 // Texts are UTF-8 or whatever the program used, ended by NUL, never NULL ("" = not known), and live as long as the
 // batch.
+//
+// Stores have a table of each kind of row. Its columns stand below the kind, one a line: the version of the schema
+// which it came with, its type, its name, and what it is, in words of `row`, `process` and `batch`. From these lines
+// come the tables, the steps from version to version, what is written and what is read back. A column is added at the
+// end, and never goes. FIELD: a member of the row, or of `process`, which questions read back. VALUE: written only.
+// LIST: an array, of each `item` of `items[0, count)` one value; questions read it back where `count` is a member, too.
 #pragma once
 
 #include <stdbool.h>
@@ -16,6 +22,8 @@
 #include <stdint.h>
 
 #include "base/index.h"
+
+enum { GP_ROW_DAY_S = 86400, GP_ROW_S_NS = 1000000000 };
 
 enum gp_row_measure {
     GP_ROW_TIME = 0,          // what was sampled
@@ -43,6 +51,17 @@ typedef struct gp_row_stack {
     uint32_t depth;
 } gp_row_stack_t;
 
+#define GP_STACKS_COLUMNS(FIELD, VALUE, LIST)                                                                          \
+    VALUE(1, String, "tenant", process->tenant) /* none sees the names of another's functions */                       \
+    VALUE(1, UInt64, "stack", row->id)                                                                                 \
+    LIST(1, String, "names", row->frames, row->depth, item->name) /* root first, as the others */                      \
+    LIST(1, String, "files", row->frames, row->depth, item->file)                                                      \
+    LIST(1, UInt32, "lines", row->frames, row->depth, item->line)                                                      \
+    LIST(1, String, "modules", row->frames, row->depth, item->module)                                                  \
+    LIST(1, UInt64, "addresses", row->frames, row->depth, item->address)                                               \
+    LIST(1, String, "builds", row->frames, row->depth, item->build)                                                    \
+    LIST(1, UInt8, "inlined", row->frames, row->depth, item->is_inlined)
+
 typedef struct gp_row_process {
     uint64_t id; // hash of host, boot, pid and start, or what the capture has of these
     const char *tenant, *service, *version, *host, *command;
@@ -54,6 +73,21 @@ typedef struct gp_row_process {
     size_t counter_count;
     uint64_t cpu_ns; // exact, so far; 0 = not known
 } gp_row_process_t;
+
+#define GP_PROCESSES_COLUMNS(FIELD, VALUE, LIST)                                                                       \
+    VALUE(1, UInt64, "process", row->id)                                                                               \
+    VALUE(1, String, "tenant", row->tenant)                                                                            \
+    VALUE(1, String, "service", row->service)                                                                          \
+    VALUE(1, String, "version", row->version)                                                                          \
+    VALUE(1, String, "host", row->host)                                                                                \
+    VALUE(1, UInt32, "pid", row->pid)                                                                                  \
+    VALUE(1, DateTime, "start", row->start_ns / GP_ROW_S_NS)                                                           \
+    VALUE(1, String, "command", row->command)                                                                          \
+    LIST(1, String, "labels.key", row->labels, row->label_count, item->key)                                            \
+    LIST(1, String, "labels.value", row->labels, row->label_count, item->value)                                        \
+    LIST(1, UInt64, "counters", row->counters, row->counter_count, *item)                                              \
+    VALUE(1, UInt64, "cpu_ns", row->cpu_ns)                                                                            \
+    VALUE(1, DateTime, "seen", now_s)
 
 typedef struct gp_row_sample {
     uint64_t time_s;       // start of its grain, seconds since 1970
@@ -69,12 +103,40 @@ typedef struct gp_row_sample {
     const char *hog;    // of GP_ROW_VICTIM_TIME: the coroutine that kept the thread, named as `coroutine`; else ""
 } gp_row_sample_t;
 
+#define GP_SAMPLES_COLUMNS(FIELD, VALUE, LIST)                                                                         \
+    VALUE(1, Date, "day", row->time_s / GP_ROW_DAY_S)                                                                  \
+    VALUE(1, DateTime, "time", row->time_s)                                                                            \
+    VALUE(1, String, "tenant", process->tenant)                                                                        \
+    VALUE(1, String, "service", process->service)                                                                      \
+    VALUE(1, String, "version", process->version)                                                                      \
+    VALUE(1, String, "host", process->host)                                                                            \
+    VALUE(1, UInt64, "process", process->id)                                                                           \
+    VALUE(1, String, "endpoint", row->endpoint)                                                                        \
+    VALUE(1, Id128, "trace", row->trace)                                                                               \
+    VALUE(1, String, "coroutine", row->coroutine)                                                                      \
+    VALUE(1, UInt8, "measure", row->measure)                                                                           \
+    VALUE(1, UInt8, "state", row->state)                                                                               \
+    VALUE(1, UInt64, "stack", batch->stacks[row->stack].id)                                                            \
+    VALUE(1, UInt64, "weight_ns", row->weight_ns)                                                                      \
+    VALUE(1, UInt32, "samples", row->samples)                                                                          \
+    VALUE(1, UInt64, "batch", batch->id)                                                                               \
+    VALUE(2, Float32, "squares_ns2", row->samples > 1 ? row->squares_ns2 : 0) /* of one sample: by weight_ns */        \
+    VALUE(2, String, "hog", row->hog)
+
 // Times of spans are those of the coroutine on which they began.
 typedef struct gp_row_times {
     uint64_t cpu_ns, ready_ns, parked_ns, blocked_ns, preempted_ns, waiting_ns;
 } gp_row_times_t;
 
-enum gp_stored_flag { // of a span, in a store: these never change
+#define GP_TIMES_COLUMNS(FIELD)                                                                                        \
+    FIELD(1, UInt64, "cpu_ns", row->times.cpu_ns)                                                                      \
+    FIELD(1, UInt64, "ready_ns", row->times.ready_ns)                                                                  \
+    FIELD(1, UInt64, "parked_ns", row->times.parked_ns)                                                                \
+    FIELD(1, UInt64, "blocked_ns", row->times.blocked_ns)                                                              \
+    FIELD(1, UInt64, "preempted_ns", row->times.preempted_ns)                                                          \
+    FIELD(1, UInt64, "waiting_ns", row->times.waiting_ns)
+
+enum gp_stored_flag { // of a span: these never change
     GP_STORED_OPEN = 1,
     GP_STORED_NO_TIMES = 2,
     GP_STORED_FAILED = 4,
@@ -85,18 +147,33 @@ enum gp_stored_flag { // of a span, in a store: these never change
 typedef struct gp_row_span {
     uint64_t start_ns, end_ns; // since 1970
     uint8_t trace[16];
-    uint64_t id, parent;       // 0 = none
-    uint32_t kind;             // prof_span_kind_t
-    const char *name;          // "" where texts are not to leave the host
-    const gp_row_pair_t *info; // [info_count]: none, unless they were asked for
+    uint64_t id, parent; // 0 = none
+    uint32_t kind;       // prof_span_kind_t
+    const char *name;    // "" where texts are not to leave the host
+    gp_row_pair_t *info; // [info_count]: none, unless they were asked for
     size_t info_count;
     gp_row_times_t times;
-    bool has_times;
-    bool is_open;  // it had not ended when the capture did
-    bool has_rest; // as GP_SPAN_RESTED
-    bool has_failed;
-    bool has_remote_parent;
+    uint8_t flags; // enum gp_stored_flag
 } gp_row_span_t;
+
+#define GP_SPANS_COLUMNS(FIELD, VALUE, LIST)                                                                           \
+    VALUE(1, Date, "day", row->start_ns / GP_ROW_S_NS / GP_ROW_DAY_S)                                                  \
+    FIELD(1, UInt64, "start_ns", row->start_ns)                                                                        \
+    FIELD(1, UInt64, "end_ns", row->end_ns)                                                                            \
+    VALUE(1, String, "tenant", process->tenant)                                                                        \
+    FIELD(1, String, "service", process->service)                                                                      \
+    FIELD(1, String, "host", process->host)                                                                            \
+    FIELD(1, UInt64, "process", process->id)                                                                           \
+    FIELD(1, Id128, "trace", row->trace)                                                                               \
+    FIELD(1, UInt64, "span", row->id)                                                                                  \
+    FIELD(1, UInt64, "parent", row->parent)                                                                            \
+    FIELD(1, UInt8, "kind", row->kind)                                                                                 \
+    FIELD(1, UInt8, "flags", row->flags)                                                                               \
+    FIELD(1, String, "name", row->name)                                                                                \
+    LIST(1, String, "info.key", row->info, row->info_count, item->key)                                                 \
+    LIST(1, String, "info.value", row->info, row->info_count, item->value)                                             \
+    GP_TIMES_COLUMNS(FIELD)                                                                                            \
+    VALUE(1, UInt64, "batch", batch->id)
 
 typedef struct gp_row_request { // a span that no other of its process is around
     uint64_t start_ns, latency_ns;
@@ -107,6 +184,23 @@ typedef struct gp_row_request { // a span that no other of its process is around
     bool is_whole;        // times of all its coroutines; else of the one on which it began
     bool has_failed;
 } gp_row_request_t;
+
+#define GP_REQUESTS_COLUMNS(FIELD, VALUE, LIST)                                                                        \
+    VALUE(1, Date, "day", row->start_ns / GP_ROW_S_NS / GP_ROW_DAY_S)                                                  \
+    FIELD(1, UInt64, "start_ns", row->start_ns)                                                                        \
+    VALUE(1, String, "tenant", process->tenant)                                                                        \
+    FIELD(1, String, "service", process->service)                                                                      \
+    FIELD(1, String, "version", process->version)                                                                      \
+    FIELD(1, String, "host", process->host)                                                                            \
+    FIELD(1, UInt64, "process", process->id)                                                                           \
+    FIELD(1, String, "endpoint", row->endpoint)                                                                        \
+    FIELD(1, Id128, "trace", row->trace)                                                                               \
+    FIELD(1, UInt64, "span", row->span)                                                                                \
+    FIELD(1, UInt64, "latency_ns", row->latency_ns)                                                                    \
+    FIELD(1, UInt8, "failed", row->has_failed)                                                                         \
+    FIELD(1, UInt8, "whole", row->is_whole)                                                                            \
+    GP_TIMES_COLUMNS(FIELD)                                                                                            \
+    VALUE(1, UInt64, "batch", batch->id)
 
 typedef struct gp_batch {
     uint64_t id;
@@ -125,6 +219,34 @@ typedef struct gp_batch {
     size_t span_count;
     size_t spans_read; // as many or, without traces, more
 } gp_batch_t;
+
+#define GP_BATCHES_COLUMNS(FIELD, VALUE, LIST)                                                                         \
+    VALUE(1, Date, "day", now_s / GP_ROW_DAY_S)                                                                        \
+    VALUE(1, UInt64, "batch", row->id)                                                                                 \
+    VALUE(1, String, "tenant", process->tenant)                                                                        \
+    VALUE(1, UInt64, "process", process->id)                                                                           \
+    VALUE(1, UInt64, "from_byte", row->from)                                                                           \
+    VALUE(1, UInt64, "to_byte", row->to)                                                                               \
+    VALUE(1, UInt32, "samples", row->sample_count) /* rows */                                                          \
+    VALUE(1, UInt32, "requests", row->request_count)                                                                   \
+    VALUE(1, UInt32, "spans", row->span_count)                                                                         \
+    VALUE(1, DateTime, "sent", now_s)
+
+// The tables, all named greenprof_NAME: the type of a row, the rows of a batch, the day of one (0: any number of days
+// goes in one statement), how a ClickHouse keeps them, and by what it finds them. Parts are by day where there is a
+// day.
+#define GP_ROW_TABLES(TABLE)                                                                                           \
+    TABLE(SAMPLES, samples, gp_row_sample_t, batch->samples, batch->sample_count, row->time_s / GP_ROW_DAY_S,          \
+          "MergeTree", "(tenant, service, time, stack)")                                                               \
+    TABLE(STACKS, stacks, gp_row_stack_t, batch->stacks, batch->stack_count, 0, "ReplacingMergeTree",                  \
+          "(tenant, stack)")                                                                                           \
+    TABLE(PROCESSES, processes, gp_row_process_t, batch->process, 1, 0, "ReplacingMergeTree(seen)",                    \
+          "(tenant, process)")                                                                                         \
+    TABLE(REQUESTS, requests, gp_row_request_t, batch->requests, batch->request_count,                                 \
+          row->start_ns / GP_ROW_S_NS / GP_ROW_DAY_S, "MergeTree", "(tenant, service, start_ns)")                      \
+    TABLE(SPANS, spans, gp_row_span_t, batch->spans, batch->span_count, row->start_ns / GP_ROW_S_NS / GP_ROW_DAY_S,    \
+          "MergeTree", "(tenant, trace, start_ns)")                                                                    \
+    TABLE(BATCHES, batches, gp_batch_t, batch, 1, 0, "ReplacingMergeTree(sent)", "batch")
 
 // The number of the batch of these bytes of a capture.
 static inline uint64_t gp_batch_id(uint64_t capture_id, uint64_t from, uint64_t to)

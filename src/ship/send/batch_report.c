@@ -30,13 +30,18 @@ typedef struct batch_builder {
     uint32_t rows_of_last[GP_KIND_COUNT]; // and these are its rows by state, plus 1; 0 = none yet
 } batch_builder_t;
 
-size_t gp_batch_part_end(const gp_batch_t *batch, size_t from)
+bool gp_batch_next_part(const gp_batch_t *batch, gp_batch_part_t *part)
 {
-    size_t to = from;
-    while (to < batch->sample_count && to - from < PART_ROWS_MAX &&
-           batch->samples[to].time_s == batch->samples[from].time_s)
-        to++;
-    return to;
+    static const gp_measure_t measures[] = {GP_MEASURE_CPU, GP_MEASURE_WALL, GP_MEASURE_LATENCY, GP_MEASURE_DELAY};
+    if (part->to == 0 || part->measures == sizeof(measures) / sizeof(measures[0])) {
+        part->from = part->to;
+        part->measures = 0;
+        while (part->to < batch->sample_count && part->to - part->from < PART_ROWS_MAX &&
+               batch->samples[part->to].time_s == batch->samples[part->from].time_s)
+            part->to++;
+    }
+    part->measure = measures[part->measures++];
+    return part->from < part->to;
 }
 
 uint64_t gp_batch_grain_ns(const gp_batch_t *batch)
@@ -194,7 +199,7 @@ static const uint32_t *row_frames(batch_builder_t *builder, const gp_row_sample_
     *depth = builder->batch->stacks[row->stack].depth;
     if (stack == NULL || leaf == 0)
         return stack;
-    frame_key_t key = {.frame = {.function = gp_report_pseudo_name(leaf), .file = "~", .module = "", .pseudo = true}};
+    frame_key_t key = {.frame = {.function = gp_pseudo_name(leaf), .file = "~", .module = "", .pseudo = true}};
     uint32_t *frames = gp_arena_alloc(&builder->arena, (*depth + 1) * sizeof(*frames));
     if (frames == NULL)
         return NULL;
@@ -260,7 +265,7 @@ static void set_report(batch_builder_t *builder, size_t from, gp_measure_t measu
     report->resource = resource;
 }
 
-gp_report_t *gp_batch_report(const gp_batch_t *batch, size_t from, size_t to, gp_measure_t measure, bool with_labels,
+gp_report_t *gp_batch_report(const gp_batch_t *batch, const gp_batch_part_t *part, bool with_labels,
                              const char *const *resource)
 {
     batch_builder_t *builder = calloc(1, sizeof(*builder));
@@ -270,19 +275,19 @@ gp_report_t *gp_batch_report(const gp_batch_t *batch, size_t from, size_t to, gp
     builder->batch = batch;
     builder->with_labels = with_labels;
     builder->last_stack = UINT32_MAX;
-    builder->rows = calloc(to - from + 1, sizeof(*builder->rows));
+    builder->rows = calloc(part->to - part->from + 1, sizeof(*builder->rows));
     builder->stacks = calloc(batch->stack_count + 1, sizeof(*builder->stacks));
     if (builder->rows == NULL || builder->stacks == NULL)
         result = -ENOMEM;
-    for (size_t i = from; i < to && result == 0; i++)
-        if (belongs(&batch->samples[i], measure))
+    for (size_t i = part->from; i < part->to && result == 0; i++)
+        if (belongs(&batch->samples[i], part->measure))
             result = add_row(builder, &batch->samples[i]);
     if (result < 0 || builder->report.row_count == 0) {
         gp_batch_report_free(&builder->report);
         errno = -result;
         return NULL;
     }
-    set_report(builder, from, measure, resource);
+    set_report(builder, part->from, part->measure, resource);
     return &builder->report;
 }
 

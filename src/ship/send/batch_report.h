@@ -12,8 +12,14 @@
 
 #define GP_BATCH_GRAIN_NS 10000000000ull // of a batch that has one moment only
 
-// Where the part that begins at row `from` ends: where the time changes, or after so many rows.
-size_t gp_batch_part_end(const gp_batch_t *batch, size_t from);
+typedef struct gp_batch_part { // zero-initialized = before the first one
+    size_t from, to;           // rows of one time
+    size_t measures;           // of these rows, so far
+    gp_measure_t measure;
+} gp_batch_part_t;
+
+// Go to the next rows of one time, or to the next measure of the same. Returns whether there is one.
+bool gp_batch_next_part(const gp_batch_t *batch, gp_batch_part_t *part);
 
 // For how long a batch's rows of one time stand.
 uint64_t gp_batch_grain_ns(const gp_batch_t *batch);
@@ -21,7 +27,7 @@ uint64_t gp_batch_grain_ns(const gp_batch_t *batch);
 // Make a report; NULL and errno: 0 = there is no row of this measure, ENOMEM.
 //   with_labels: coroutines and traces apart; else a stack has one row.
 //   resource: see gp_report_t; must live as long as the report, and the batch as well.
-gp_report_t *gp_batch_report(const gp_batch_t *batch, size_t from, size_t to, gp_measure_t measure, bool with_labels,
+gp_report_t *gp_batch_report(const gp_batch_t *batch, const gp_batch_part_t *part, bool with_labels,
                              const char *const *resource);
 
 void gp_batch_report_free(gp_report_t *report); // NULL is allowed

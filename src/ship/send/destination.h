@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where batches go: one file a kind, one table of them by the scheme of the URL (destinations.c).
+// Where batches go: a folder a kind, which registers itself by its CMakeLists.txt; by the scheme of the URL.
 //
 // Model: the shipper (ship/follow/shipper.h) makes batches, one a capture, writes down that they are on their way, and
 // sends them until they have arrived; then the next ones. A destination that fails gets the same batches again, also
@@ -13,12 +13,7 @@
 #include <stdio.h>
 
 #include "ship/rows/row.h"
-#include "ship/send/url.h"
-
-enum gp_destination_takes {
-    GP_TAKES_ROWS,  // batches as they are
-    GP_TAKES_BYTES, // only `capture`, `from`, `to` and `process` of a batch: it sends the bytes of the file
-};
+#include "ship/send/http.h"
 
 struct gp_ship_options;
 
@@ -34,9 +29,6 @@ typedef struct gp_arrived {     // what a store has of a process
 } gp_arrived_t;
 
 typedef struct gp_destination_kind {
-    const char *scheme; // "clickhouse"
-    enum gp_destination_takes takes;
-    bool asks; // it can say what it has; else a batch may arrive twice after a crash or a lost answer
     // Returns 0; -EINVAL for an URL that has no meaning; another negative errno value. `error` says what is wrong.
     // Need not reach the other end: that may be away for now.
     int (*open)(void **destination, const gp_fleet_url_t *url, char error[GP_FLEET_ERROR_SIZE]);
@@ -52,10 +44,8 @@ typedef struct gp_destination_kind {
     // more. And: is all of a batch there? Return as `send`. The lists are the caller's to free.
     int (*arrived)(void *destination, const gp_batch_t *batch, gp_arrived_t *arrived, char error[GP_FLEET_ERROR_SIZE]);
     int (*has_arrived)(void *destination, uint64_t batch, bool *has_arrived, char error[GP_FLEET_ERROR_SIZE]);
-    // Optional. Until when it has asked to be left alone, CLOCK_MONOTONIC; 0 = it has not.
-    uint64_t (*not_before_ns)(const void *destination);
-    // How many bytes went over the line so far, for limits.
-    uint64_t (*sent_bytes)(void *destination);
+    // Optional. By which it sends: that says how many bytes went over the line, and until when it is to be left alone.
+    gp_http_t *(*http)(const void *destination);
     // Write what of a batch would be sent, for --dry-run: tables, columns, a row of each, bytes.
     void (*describe)(void *destination, const gp_batch_t *batch, FILE *out);
     void (*close)(void *destination);
@@ -64,7 +54,5 @@ typedef struct gp_destination_kind {
 // By scheme; NULL: there is no such.
 const gp_destination_kind_t *gp_destination_find(const char *scheme);
 
-// "clickhouse, otlp+http and directory": for messages. Returns `text`.
+// "clickhouse, otlp+http and slow+file": for messages. Returns `text`.
 const char *gp_destination_schemes(char *text, size_t size);
-
-extern const gp_destination_kind_t gp_destination_clickhouse;

@@ -71,6 +71,7 @@ gp_http_t *gp_http_create(const gp_http_options_t *options)
     if (http == NULL)
         return NULL;
     http->curl = curl_easy_init();
+    int error = http->curl == NULL && errno == ELIBACC ? ELIBACC : ENOMEM; // a wheel has none (tools/wheel/found.c)
     http->compressor = libdeflate_alloc_compressor(GZIP_LEVEL);
     http->options = *options;
     http->options.user = copy_of(options->user);
@@ -81,18 +82,17 @@ gp_http_t *gp_http_create(const gp_http_options_t *options)
     http->options.key_file = copy_of(options->key_file);
     if (http->curl == NULL || http->compressor == NULL) {
         gp_http_free(http);
-        errno = ENOMEM;
+        errno = error;
         return NULL;
     }
     return http;
 }
 
 typedef struct exchange {
-    gp_http_t *http;
     const gp_http_request_t *request;
     gp_http_answer_t *answer;
     size_t room;
-    int error; // of what takes the answer
+    int error; // of keeping the answer
 } exchange_t;
 
 static int keep(exchange_t *exchange, const void *bytes, size_t len)
@@ -118,13 +118,8 @@ static int keep(exchange_t *exchange, const void *bytes, size_t len)
 static size_t on_answer(char *bytes, size_t one, size_t len, void *context)
 {
     exchange_t *exchange = context;
-    long status = 0;
     (void)one;
-    curl_easy_getinfo(exchange->http->curl, CURLINFO_RESPONSE_CODE, &status);
-    if (exchange->request->take != NULL && gp_http_result(status) == 0)
-        exchange->error = exchange->request->take(exchange->request->context, bytes, len);
-    else
-        exchange->error = keep(exchange, bytes, len);
+    exchange->error = keep(exchange, bytes, len);
     return exchange->error == 0 ? len : 0;
 }
 
@@ -164,8 +159,7 @@ static int make_headers(const gp_http_t *http, const gp_http_request_t *request,
     int result = 0;
     for (size_t i = 0; result == 0 && request->headers != NULL && request->headers[i] != NULL; i++)
         result = add_header(list, request->headers[i]);
-    if (result == 0 && request->body != NULL &&
-        request->sigv4 == NULL) // libcurl would sign an empty header, and not send it
+    if (result == 0 && request->body != NULL)
         result = add_header(list, request->wait_for_continue ? "Expect: 100-continue" : "Expect:");
     if (result == 0 && request->body != NULL && request->gzip)
         result = add_header(list, "Content-Encoding: gzip");
@@ -237,10 +231,6 @@ static void set_options(gp_http_t *http, const gp_http_request_t *request)
         curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
     }
-    if (request->sigv4 != NULL)
-        curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, request->sigv4);
-    if (request->method != NULL)
-        curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
 // -ECONNREFUSED: there was no connection, so nothing was sent.
@@ -298,7 +288,7 @@ uint64_t gp_http_not_before_ns(const gp_http_t *http)
 int gp_http_send(gp_http_t *http, const gp_http_request_t *request, gp_http_answer_t *answer,
                  char error[GP_FLEET_ERROR_SIZE])
 {
-    exchange_t exchange = {.http = http, .request = request, .answer = answer};
+    exchange_t exchange = {.request = request, .answer = answer};
     struct curl_slist *headers = NULL;
     *answer = (gp_http_answer_t){0};
     http->detail[0] = '\0';
@@ -361,6 +351,11 @@ void gp_http_free(gp_http_t *http)
     free((char *)http->options.key_file);
     free(http->packed);
     free(http);
+}
+
+const char *gp_http_why(int error)
+{
+    return error == ELIBACC ? "there is no libcurl.so.4 on this machine" : strerror(error);
 }
 
 char *gp_http_escape(char *at, const char *end, const char *text)

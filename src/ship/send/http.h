@@ -32,23 +32,15 @@ gp_http_options_t gp_http_options_of(const gp_fleet_url_t *url);
 extern const char *const gp_http_option_names[];
 
 typedef struct gp_http_request {
-    const char *method;         // NULL = POST with a body, GET without
-    const char *url;            // http:// or https://
+    const char *url;            // http:// or https://: POST with a body, GET without
     const char *const *headers; // "Name: value", ended by NULL; NULL = none
     const void *body;
     size_t body_len;
     bool gzip; // compress the body: Content-Encoding: gzip
-    // Sign the request with the options' user and password, an id and a secret: "aws:amz:REGION:s3", as libcurl's
-    // CURLOPT_AWS_SIGV4; NULL = they are for basic authentication. The body is signed as it is: not with `gzip`.
-    const char *sigv4;
     // Send the body only when the other end has begun to handle the request (Expect: 100-continue), however long that
     // takes: a request that is given up while it waits in a queue can then not be carried out later.
     bool wait_for_continue;
-    // Where an answer goes as it comes, if its status is 2xx; NULL = into the answer, up to `answer_max` bytes (0 = 64
-    // KiB; more fails with -EMSGSIZE). Returns 0, or a negative errno value, which ends the request.
-    int (*take)(void *context, const void *bytes, size_t len);
-    void *context;
-    size_t answer_max;
+    size_t answer_max; // bytes, 0 = 64 KiB; more fails with -EMSGSIZE
 } gp_http_request_t;
 
 typedef struct gp_http_answer { // zero-initialized = empty
@@ -59,6 +51,9 @@ typedef struct gp_http_answer { // zero-initialized = empty
 
 // Returns NULL and errno.
 gp_http_t *gp_http_create(const gp_http_options_t *options);
+
+// What that errno value says.
+const char *gp_http_why(int error);
 
 // Send a request and wait for the answer. Returns 0 for an answer of any status; a negative errno value and what is
 // wrong where none came: -ECONNREFUSED where nothing was sent; with others, -ETIMEDOUT, -EIO, what the other end did is

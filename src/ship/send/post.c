@@ -76,7 +76,7 @@ int gp_post_open(gp_post_t *post, const gp_fleet_url_t *url, const char *const *
     gp_http_options_t options = gp_http_options_of(url);
     post->http = gp_http_create(&options);
     if (post->http == NULL) {
-        snprintf(error, GP_FLEET_ERROR_SIZE, "%s", strerror(errno));
+        snprintf(error, GP_FLEET_ERROR_SIZE, "%s", gp_http_why(errno));
         return -ENOMEM;
     }
     return 0;
@@ -129,6 +129,12 @@ int gp_post_send(gp_post_t *post, const gp_http_request_t *request, gp_http_answ
         return 0;
     }
     explain(answer, error);
+    return result;
+}
+
+int gp_post_fail(char error[GP_FLEET_ERROR_SIZE], int result)
+{
+    snprintf(error, GP_FLEET_ERROR_SIZE, "%s", strerror(-result));
     return result;
 }
 

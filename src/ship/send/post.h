@@ -45,6 +45,9 @@ bool gp_post_is_due(gp_post_t *post);
 int gp_post_send(gp_post_t *post, const gp_http_request_t *request, gp_http_answer_t *answer,
                  char error[GP_FLEET_ERROR_SIZE]);
 
+// Say what is wrong. Returns `result`.
+int gp_post_fail(char error[GP_FLEET_ERROR_SIZE], int result);
+
 // All batches of the group were taken.
 void gp_post_done(gp_post_t *post);
 

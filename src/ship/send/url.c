@@ -12,22 +12,11 @@
 // Decode %XX of [from, to) into memory of its own. NULL: memory is short, or one is no such.
 static char *decoded(const char *from, const char *to)
 {
-    char *text = malloc((size_t)(to - from) + 1), *at = text;
-    if (text == NULL)
-        return NULL;
-    for (; from < to; from++) {
-        uint8_t byte = (uint8_t)*from;
-        if (*from == '%') {
-            if (to - from < 3 || gp_hex_read(from + 1, &byte, 1) == NULL || byte == 0) {
-                free(text);
-                return NULL;
-            }
-            from += 2;
-        }
-        *at++ = (char)byte;
-    }
-    *at = '\0';
-    return text;
+    char *text = strndup(from, (size_t)(to - from));
+    if (text == NULL || gp_hex_decode_percent(text, (size_t)(to - from)) == 0)
+        return text;
+    free(text);
+    return NULL;
 }
 
 static int wrong(char *error, const char *what)

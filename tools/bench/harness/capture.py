@@ -153,7 +153,7 @@ def memory(bench, capture):
     trace = next((word for word in traces if len(word) == 32), trace)
     for options in (["--trace", trace], ["--coroutine", "17"], ["--thread", "worker-3"], ["--name", "."],
                     ["--from", "1", "--to", "-1"], ["--focus", "PyObject"], ["--ignore", "PyObject"], ["--clock", "wall"],
-                    *(["--format", form] for form in ("pprof", "otlp", "json", "speedscope", "firefox", "chrome", "perfetto"))):
+                    *(["--format", form] for form in ("pprof", "otlp", "json", "speedscope", "firefox", "chrome"))):
         wall, cpu, peak = timed(export(bench, capture) + [*options, "--output", "/dev/null"])
         label = " ".join(options)[:40]
         table.line(f"{label:<40} {peak:4.0f} MiB at most, {wall:6.2f} s, {cpu:6.2f} s of CPU")

@@ -88,8 +88,8 @@ int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp
     request->flush_ms = (uint32_t)arguments->flush_ms;
     if (arguments->clock != NULL)
         request->clock = strcmp(arguments->clock, "wall") == 0 ? PROF_CLOCK_WALL : PROF_CLOCK_CPU;
-    if (arguments->budget != NULL && !gp_budget_parse(arguments->budget, &request->budget_ppm))
-        return gp_usage_error(arguments->command->name, "--budget %s: must be %s", arguments->budget, GP_BUDGET_WORDS);
+    if (arguments->budget != NULL)
+        gp_budget_parse(arguments->budget, &request->budget_ppm); // the option's row has it checked
     snprintf(standard, sizeof(standard), "%d.greenprof", (int)attached);
     if (path == NULL && attached != 0)
         path = standard;

@@ -301,6 +301,5 @@ int gp_control_refused(const char *subject, const gp_control_request_t *request,
 
 uint64_t gp_control_lost(const gp_control_reply_t *reply)
 {
-    return reply->counters[GP_COUNTER_DROP_RING_FULL] + reply->counters[GP_COUNTER_DROP_REENTERED] +
-           reply->counters[GP_COUNTER_DROP_NO_THREAD];
+    return gp_counters_lost(reply->counters, GP_COUNTER_COUNT, GP_LOST_SIGNAL);
 }

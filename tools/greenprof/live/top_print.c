@@ -26,15 +26,14 @@ enum { STATES = sizeof(states) / sizeof(states[0]) };
 static const struct {
     const char *key, *sentence;
 } losses[GP_COUNTER_COUNT] = {
-#define ROW(number, id, key, is_drop, sentence) [number] = {#key, sentence},
+#define ROW(number, id, key, lost, sentence) [number] = {#key, sentence},
     GP_COUNTERS(ROW)
 #undef ROW
 };
 
-// Signals that are no loss: of an idle thread, or another timer's.
 static bool is_loss(int counter)
 {
-    return losses[counter].sentence != NULL && counter != GP_COUNTER_DROP_IDLE && counter != GP_COUNTER_DROP_FOREIGN;
+    return losses[counter].sentence != NULL && gp_counter_lost((unsigned)counter) != GP_LOST_NO_SAMPLE;
 }
 
 static const char *state_of(const gp_top_row_t *row)

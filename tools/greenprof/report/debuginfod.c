@@ -44,9 +44,10 @@ gp_debuginfod_t *gp_debuginfod_open(const char *urls)
     if (debuginfod != NULL)
         debuginfod->client = debuginfod_begin();
     if (debuginfod != NULL && debuginfod->client == NULL) {
+        int error = errno == ELIBACC ? ELIBACC : ENOMEM; // a wheel has none (tools/wheel/found.c)
         free(debuginfod);
         debuginfod = NULL;
-        errno = ENOMEM;
+        errno = error;
     }
     return debuginfod;
 }

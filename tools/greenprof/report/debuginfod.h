@@ -15,7 +15,7 @@ _Bool gp_debuginfod_is_there(void);
 // Ask these servers, or those of DEBUGINFOD_URLS.
 //   urls: with spaces or commas between them; NULL = the environment's.
 // Returns NULL and errno: ENOTSUP where the command was built without libdebuginfod, EDESTADDRREQ where no server is
-// named.
+// named, ELIBACC where the library is not there.
 gp_debuginfod_t *gp_debuginfod_open(const char *urls);
 
 // Fetch the debug file of a build-id, and what of it is shared with others (dwz), unless they are in the cache.

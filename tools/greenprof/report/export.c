@@ -7,11 +7,11 @@
 
 #include "command.h"
 #include "export/formats.h"
-#include "export_output.h"
 #include "message.h"
 #include "nearest.h"
 #include "output_guard.h"
 #include "progress.h"
+#include "source.h"
 
 static int unknown_format(const gp_arguments_t *arguments)
 {
@@ -45,7 +45,7 @@ static int write_report(gp_output_t *output, void *context)
     return request->exporter->write(request->report, output->file);
 }
 
-int gp_export_source(const gp_source_t *source, const gp_exporter_t *exporter, const char *output)
+static int export_source(const gp_source_t *source, const gp_exporter_t *exporter, const char *output)
 {
     gp_report_t *report = gp_source_report(source, &source->options);
     if (report == NULL)
@@ -77,7 +77,7 @@ static int export(const gp_arguments_t *arguments, const gp_exporter_t *exporter
     int status = gp_source_open(&source, arguments, exporter->wants);
     if (status != 0)
         return status;
-    status = gp_export_source(&source, exporter, output);
+    status = export_source(&source, exporter, output);
     gp_source_warn_changed(&source);
     gp_source_close(&source);
     return status;

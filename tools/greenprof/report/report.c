@@ -98,7 +98,7 @@ static int print_functions(const gp_source_t *source, const gp_report_t *report,
         return gp_report_print_slices(source);
     int result = gp_stats_add_report(&stats, report);
     if (result == 0)
-        result = gp_stats_sort(&stats, &tables->sorts, true);
+        result = gp_stats_sort(&stats, &tables->sorts);
     if (result == 0)
         print_title(report, &stats);
     if (result == 0 && tables->print_callers)
@@ -153,21 +153,10 @@ static int print(const gp_source_t *source, const tables_t *tables, int *status)
     return result;
 }
 
-static bool has_table_options(const gp_arguments_t *arguments)
-{
-    return arguments->sort != NULL || arguments->by != NULL || arguments->restrictions.count > 0 ||
-           arguments->callers.count > 0 || arguments->callees.count > 0;
-}
-
 int gp_command_report(const gp_arguments_t *arguments)
 {
     tables_t tables = {0};
     gp_source_t source;
-    if (arguments->interactive)
-        return has_table_options(arguments)
-                   ? gp_usage_error("report", "with -i, commands choose what is shown and how it is "
-                                              "sorted: sort, stats, callers, callees, ...")
-                   : gp_shell(arguments);
     int status = prepare(&tables, arguments);
     const char *of_store =
         arguments->by != NULL && arguments->operand_count == 1 && gp_store_is_url(arguments->operands[0])

@@ -187,7 +187,8 @@ const char *gp_report_path_state(const gp_path_segment_t *segment)
 void gp_report_print_path_stack(const gp_source_t *source, const gp_path_segment_t *segment)
 {
     const gp_dataset_t *dataset = source->dataset;
-    const gp_dataset_stack_t *stack = segment->stack != GP_INDEX_NONE ? &dataset->stacks[segment->stack] : NULL;
+    const gp_facts_stack_t *stack =
+        segment->stack != GP_INDEX_NONE ? &dataset->facts.stacks.items[segment->stack] : NULL;
     if (stack == NULL) {
         printf("%s", segment->flags & GP_PATH_NOT_STARTED  ? "[not started]"
                      : segment->flags & GP_PATH_UNRECORDED ? "[not recorded]"

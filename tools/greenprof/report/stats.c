@@ -90,12 +90,6 @@ static int add_caller(gp_stat_t *stat, const gp_stat_caller_t *caller)
     return 0;
 }
 
-static void forget_order(gp_stats_t *stats)
-{
-    free(stats->order);
-    stats->order = NULL;
-}
-
 static double seconds(uint64_t ns)
 {
     return (double)ns / 1e9;
@@ -133,7 +127,6 @@ int gp_stats_add_report(gp_stats_t *stats, const gp_report_t *report)
     gp_function_table_t *table = gp_function_table_create(report);
     uint32_t *numbers = table ? calloc((size_t)table->function_count + 1, sizeof(*numbers)) : NULL;
     int result = numbers != NULL ? 0 : -ENOMEM;
-    forget_order(stats);
     for (uint32_t i = 0; result == 0 && i < table->function_count; i++) {
         const gp_function_t *function = &table->functions[i];
         if (function->calls == 0 && function->total_ns == 0)
@@ -149,66 +142,8 @@ int gp_stats_add_report(gp_stats_t *stats, const gp_report_t *report)
     return result;
 }
 
-int gp_stats_add_note(gp_stats_t *stats, const char *text)
-{
-    forget_order(stats);
-    return stat_number(stats, "~", 0, text) != GP_INDEX_NONE ? 0 : -ENOMEM;
-}
-
-// Add a function of other stats under its stripped name.
-static int add_stripped(gp_stats_t *into, const gp_stat_t *stat, const uint32_t *numbers, uint32_t number)
-{
-    gp_stat_t *target = &into->items[numbers[number]];
-    gp_stat_t stripped = {0};
-    int result = 0;
-    target->calls += stat->calls;
-    target->primitive_calls += stat->primitive_calls;
-    target->own_s += stat->own_s;
-    target->total_s += stat->total_s;
-    // Of callers that become one, pstats keeps the last: the dictionary's key is the same.
-    for (size_t i = 0; i < stat->caller_count && result == 0; i++) {
-        gp_stat_caller_t caller = stat->callers[i];
-        caller.function = numbers[caller.function];
-        gp_stat_caller_t *found = find_caller(&stripped, caller.function);
-        if (found != NULL)
-            *found = caller;
-        else
-            result = add_caller(&stripped, &caller);
-    }
-    for (size_t i = 0; i < stripped.caller_count && result == 0; i++)
-        result = add_caller(target, &stripped.callers[i]);
-    free(stripped.callers);
-    return result;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
-int gp_stats_strip(gp_stats_t *stats)
-{
-    gp_stats_t stripped = {.calls = stats->calls, .primitive_calls = stats->primitive_calls, .total_s = stats->total_s};
-    uint32_t *numbers = calloc(stats->count + 1, sizeof(*numbers));
-    int result = numbers != NULL ? 0 : -ENOMEM;
-    for (size_t i = 0; i < stats->count && result == 0; i++) {
-        const gp_stat_t *stat = &stats->items[i];
-        numbers[i] = stat_number(&stripped, base_name(stat->file), stat->line, stat->function);
-        result = numbers[i] != GP_INDEX_NONE ? 0 : -ENOMEM;
-    }
-    for (size_t i = 0; i < stats->count && result == 0; i++)
-        result = add_stripped(&stripped, &stats->items[i], numbers, (uint32_t)i);
-    free(numbers);
-    gp_stats_free(result == 0 ? stats : &stripped);
-    if (result == 0)
-        *stats = stripped;
-    return result;
-}
-
 // qsort() has no context; the command is single-threaded.
 static const gp_stats_t *sorting;
-static bool sorting_ties;
 
 static int by_number(uint64_t a, uint64_t b)
 {
@@ -259,37 +194,26 @@ static int compare(const void *left, const void *right)
     int result = 0;
     for (size_t i = 0; i < sorting->sorts.count && result == 0; i++)
         result = compare_one(sorting->sorts.keys[i]->sort, first, second);
-    if (result == 0 && sorting_ties)
+    if (result == 0)
         result = compare_one(GP_SORT_CUMULATIVE, first, second);
-    if (result == 0 && sorting_ties)
+    if (result == 0)
         result = compare_one(GP_SORT_STANDARD_NAME, first, second);
     return result != 0 ? result : by_number(a, b);
 }
 
-int gp_stats_sort(gp_stats_t *stats, const gp_sorts_t *sorts, bool ties)
+int gp_stats_sort(gp_stats_t *stats, const gp_sorts_t *sorts)
 {
     uint32_t *order = calloc(stats->count + 1, sizeof(*order));
     if (order == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < stats->count; i++)
         order[i] = (uint32_t)i;
-    free(stats->order);
     stats->order = order;
     stats->sorts = *sorts;
     sorting = stats;
-    sorting_ties = ties;
     if (stats->count > 0)
         qsort(order, stats->count, sizeof(*order), compare);
     return 0;
-}
-
-void gp_stats_reverse(gp_stats_t *stats)
-{
-    for (size_t i = 0; stats->order != NULL && i < stats->count / 2; i++) {
-        uint32_t swapped = stats->order[i];
-        stats->order[i] = stats->order[stats->count - 1 - i];
-        stats->order[stats->count - 1 - i] = swapped;
-    }
 }
 
 void gp_stats_free(gp_stats_t *stats)

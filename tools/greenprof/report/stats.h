@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Functions with calls, times and callers, as pstats.Stats of Python has them: what `report` prints
-// and what `report -i` works on.
+// Functions with calls, times and callers, as pstats.Stats of Python has them: what `report` prints.
 //
-// Model: made from reports; further ones can be added, and directories stripped, which merges
-// functions that then have the same name. Times are seconds, as in the .prof that would be
-// exported: rounding, order and totals are those of pstats. Source: Lib/pstats.py of CPython 3.11.
+// Model: made from a report. Times are seconds, as in the .prof that would be exported: rounding, order and totals are
+// those of pstats. Source: Lib/pstats.py of CPython 3.11.
 #pragma once
 
 #include "base/index.h"
@@ -46,23 +44,15 @@ typedef struct gp_stats { // zero-initialized = empty
     double total_s;
     double cores_s;   // seconds by which times are divided, for columns of their own; 0 = none
     size_t width;     // the widest text's
-    uint32_t *order;  // uint32_t[count]; NULL = as they came
+    uint32_t *order;  // uint32_t[count]
     gp_sorts_t sorts; // that made the order
 } gp_stats_t;
 
-// Add the functions of a report. Returns 0 or -ENOMEM. The stats are in no order afterwards.
+// Add the functions of a report. Returns 0 or -ENOMEM.
 int gp_stats_add_report(gp_stats_t *stats, const gp_report_t *report);
 
-// Add a row without calls and time, which says something, unless it is there.
-int gp_stats_add_note(gp_stats_t *stats, const char *text);
-
-// Leave of files only the name behind the last slash.
-int gp_stats_strip(gp_stats_t *stats);
-
-// Order the functions. What is equal stays in the order in which it came; `ties`: the longer one first, then by name.
-int gp_stats_sort(gp_stats_t *stats, const gp_sorts_t *sorts, bool ties);
-
-void gp_stats_reverse(gp_stats_t *stats);
+// Order the functions; before that nothing can be printed. Of equal ones the longer comes first, then by name.
+int gp_stats_sort(gp_stats_t *stats, const gp_sorts_t *sorts);
 
 void gp_stats_free(gp_stats_t *stats);
 

@@ -24,10 +24,6 @@ typedef struct print_list { // what is left of the functions
 
 static void print_order(const gp_stats_t *stats)
 {
-    if (stats->order == NULL) {
-        printf("   Random listing order was used\n");
-        return;
-    }
     printf("   Ordered by: ");
     for (size_t i = 0; i < stats->sorts.count; i++)
         printf("%s%s", i > 0 ? ", " : "", stats->sorts.keys[i]->what);
@@ -46,7 +42,7 @@ static int make_list(const gp_stats_t *stats, gp_restrictions_t restrictions, pr
         return -ENOMEM;
     }
     for (size_t i = 0; i < stats->count; i++)
-        list->rows[i] = stats->order != NULL ? stats->order[i] : (uint32_t)i;
+        list->rows[i] = stats->order[i];
     for (size_t i = 0; i < restrictions.count; i++) {
         counts[i] = list->count;
         list->count = gp_restriction_apply(&restrictions.items[i], list->rows, list->count, name_of, stats);

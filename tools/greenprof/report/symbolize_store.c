@@ -12,11 +12,11 @@
 #include "export/write/text.h"
 #include "message.h"
 #include "nameless.h"
-#include "ship/send/clickhouse.h"
+#include "ship/send/clickhouse/clickhouse.h"
 #include "symbol/debug_file.h"
 #include "symbol/symbolizer.h"
 
-enum { INSERT_BYTES = 4 << 20, CHAIN_MAX = 64 };
+enum { INSERT_BYTES = 4 << 20, CHAIN_MAX = 64, ANSWER_MAX = 1 << 30 };
 
 #define COLUMNS "tenant, stack, names, files, lines, modules, addresses, builds, inlined"
 static const char insert_head[] = "INSERT INTO greenprof_stacks (" COLUMNS ") FORMAT JSONEachRow\n";
@@ -26,42 +26,24 @@ typedef struct store {
     gp_symbolizer_t *symbolizer;
     gp_debuginfod_t *debuginfod;
     char where[300]; // which stacks
-    gp_text_t line;  // of an answer, as far as it has come
     gp_text_t rows;  // to be put in
-    int (*take)(struct store *store, const char *line);
     size_t stacks, named, fetched, absent;
     int failed; // of fetching: the last one
     char error[GP_FLEET_ERROR_SIZE];
 } store_t;
 
-// An answer, line by line.
-static int take_bytes(void *context, const void *bytes, size_t len)
-{
-    store_t *store = context;
-    const char *at = bytes, *end = at + len;
-    while (at < end) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        gp_text_add(&store->line, at, (size_t)((newline != NULL ? newline : end) - at));
-        if (store->line.failed)
-            return -ENOMEM;
-        if (newline == NULL)
-            return 0;
-        int result = store->line.len > 0 ? store->take(store, store->line.data) : 0;
-        gp_text_clear(&store->line);
-        if (result < 0)
-            return result;
-        at = newline + 1;
-    }
-    return 0;
-}
-
+// Ask, and take the answer line by line.
 static int ask(store_t *store, const char *question, int (*take)(store_t *store, const char *line))
 {
     char query[1024];
+    gp_http_answer_t answer;
     snprintf(query, sizeof(query), question, store->where);
-    gp_text_clear(&store->line);
-    store->take = take;
-    return gp_clickhouse_ask(store->clickhouse, query, NULL, take_bytes, store, store->error);
+    int result = gp_clickhouse_ask(store->clickhouse, query, ANSWER_MAX, &answer, store->error);
+    char *rest = answer.text;
+    for (char *line; result == 0 && (line = strsep(&rest, "\n")) != NULL;)
+        result = line[0] != '\0' ? take(store, line) : 0;
+    gp_http_answer_free(&answer);
+    return result;
 }
 
 static int put_in(store_t *store)
@@ -70,7 +52,9 @@ static int put_in(store_t *store)
         return -ENOMEM;
     if (store->rows.len == 0)
         return 0;
-    int result = gp_clickhouse_ask(store->clickhouse, store->rows.data, NULL, NULL, NULL, store->error);
+    gp_http_answer_t answer;
+    int result = gp_clickhouse_ask(store->clickhouse, store->rows.data, 0, &answer, store->error);
+    gp_http_answer_free(&answer);
     gp_text_clear(&store->rows);
     return result;
 }
@@ -250,7 +234,6 @@ static void close_store(store_t *store)
     gp_clickhouse_close(store->clickhouse);
     gp_symbolizer_destroy(store->symbolizer);
     gp_debuginfod_close(store->debuginfod);
-    gp_text_free(&store->line);
     gp_text_free(&store->rows);
 }
 
@@ -273,6 +256,8 @@ int gp_symbolize_no_servers(int error)
         return gp_fail("--debuginfod", "this greenprof was built without libdebuginfod");
     if (error == EDESTADDRREQ)
         return gp_fail("--debuginfod", "DEBUGINFOD_URLS is not set: name a server");
+    if (error == ELIBACC)
+        return gp_fail("--debuginfod", "there is no libdebuginfod.so.1 on this machine");
     return gp_fail("--debuginfod", "%s", strerror(error));
 }
 

@@ -45,6 +45,3 @@ int gp_report_print_gains(const gp_source_t *source);
 struct gp_path_segment;
 const char *gp_report_path_state(const struct gp_path_segment *segment);
 void gp_report_print_path_stack(const gp_source_t *source, const struct gp_path_segment *segment);
-
-// The interactive shell (`report -i`). Returns the exit status.
-int gp_shell(const gp_arguments_t *arguments);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "environment.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,56 +15,82 @@
 #include "model/size_limit.h"
 #include "model/variables.h"
 
-static const struct {
+#define PREFIX "GREENPROF_"
+
+static const struct setting {
     const char *name, *value;
     double low, high;
     const char *standard, *sentence;
 } settings[] = {
-#define ROW(id, value, low, high, standard, sentence) {"GREENPROF_" #id, value, low, high, standard, sentence},
+#define ROW(id, value, low, high, standard, sentence) {PREFIX #id, value, low, high, standard, sentence},
     GP_SETTINGS(ROW)};
 
 enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
 
-static int check_number(size_t i, const char *text)
+// What a text that is not valid must be; NULL where it is valid. Until the next call.
+static const char *environment_wanted(const struct setting *setting, const char *text)
 {
-    const char *end;
-    double number = gp_number_read(text, &end);
-    if (end != text && *end == '\0' && number >= settings[i].low && number <= settings[i].high)
-        return 0;
-    return gp_fail(settings[i].name, "%s: must be a number from %.10g to %.10g", text, settings[i].low,
-                   settings[i].high);
+    static char range[64];
+    const char *value = setting->value, *end;
+    uint64_t bytes;
+    uint32_t ppm;
+    gp_rotation_t rotation;
+    if (setting->high > 0) {
+        double number = gp_number_read(text, &end);
+        snprintf(range, sizeof(range), "a number from %.10g to %.10g", setting->low, setting->high);
+        return end != text && *end == '\0' && number >= setting->low && number <= setting->high ? NULL : range;
+    }
+    if (strcmp(value, "PERCENT") == 0)
+        return gp_budget_parse(text, &ppm) ? NULL : GP_BUDGET_WORDS;
+    if (strcmp(value, "SIZE") == 0 && setting->low > 0)
+        return gp_size_limit_parse(text, &bytes) && (double)bytes >= setting->low ? NULL : GP_MEMORY_LIMIT_WORDS;
+    if (strcmp(value, "SIZE") == 0)
+        return gp_size_limit_parse(text, &bytes) ? NULL : GP_SIZE_LIMIT_WORDS;
+    if (strcmp(value, "SIZE|TIME") == 0)
+        return gp_rotation_parse(text, &rotation) ? NULL : GP_ROTATION_WORDS;
+    if (strcmp(value, "SIGNAL") == 0)
+        return gp_signal_by_name(text) >= 0 ? NULL : "one of " GP_SIGNAL_NAMES;
+    return strchr(value, '|') == NULL || gp_option_is_choice(value, text) ? NULL : gp_option_choices(value);
 }
 
 int gp_environment_check(void)
 {
-    int status = 0;
-    uint64_t bytes;
-    uint32_t ppm;
-    gp_rotation_t rotation;
-    for (size_t i = 0; i < SETTINGS && status == 0; i++) {
-        const char *text = getenv(settings[i].name), *value = settings[i].value;
-        if (text == NULL || text[0] == '\0')
-            continue;
-        if (settings[i].high > 0)
-            status = check_number(i, text);
-        else if (strchr(value, '|') != NULL && !gp_option_is_choice(value, text))
-            status = gp_fail(settings[i].name, "%s: must be %s", text, gp_option_choices(value));
-        else if (strcmp(value, "SIGNAL") == 0 && gp_signal_by_name(text) < 0)
-            status = gp_fail(settings[i].name, "%s: cannot be used for %s; use one of %s", text,
-                             strcmp(settings[i].name, "GREENPROF_SIGNAL") == 0 ? "sampling" : "this", GP_SIGNAL_NAMES);
-        else if (strcmp(settings[i].name, "GREENPROF_BUDGET") == 0 && !gp_budget_parse(text, &ppm))
-            status = gp_fail(settings[i].name, "%s: must be %s", text, GP_BUDGET_WORDS);
-        else if ((strcmp(settings[i].name, "GREENPROF_MAX_SIZE") == 0 ||
-                  strcmp(settings[i].name, "GREENPROF_KEEP_SIZE") == 0) &&
-                 !gp_size_limit_parse(text, &bytes))
-            status = gp_fail(settings[i].name, "%s: must be %s", text, GP_SIZE_LIMIT_WORDS);
-        else if (strcmp(settings[i].name, "GREENPROF_MEMORY_LIMIT") == 0 &&
-                 (!gp_size_limit_parse(text, &bytes) || bytes < GP_MEMORY_LIMIT_LEAST))
-            status = gp_fail(settings[i].name, "%s: must be %s", text, GP_MEMORY_LIMIT_WORDS);
-        else if (strcmp(settings[i].name, "GREENPROF_ROTATE") == 0 && !gp_rotation_parse(text, &rotation))
-            status = gp_fail(settings[i].name, "%s: must be %s", text, GP_ROTATION_WORDS);
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const char *text = getenv(settings[i].name), *words;
+        if (text != NULL && text[0] != '\0' && (words = environment_wanted(&settings[i], text)) != NULL)
+            return gp_fail(settings[i].name, "%s: must be %s", text, words);
     }
-    return status;
+    return 0;
+}
+
+const char *gp_environment_wanted(const char *id, const char *text)
+{
+    for (size_t i = 0; i < SETTINGS; i++)
+        if (strcmp(settings[i].name + strlen(PREFIX), id) == 0)
+            return environment_wanted(&settings[i], text);
+    return NULL;
+}
+
+void gp_environment_set(const gp_arguments_t *arguments)
+{
+    for (const gp_option_t *option = gp_options; option->name != NULL; option++) {
+        char name[64], number[32];
+        const void *field = (const char *)arguments + option->offset;
+        const char *text = NULL;
+        if (option->setting == NULL || !gp_option_applies(option, arguments->command))
+            continue;
+        if (option->kind == GP_OPTION_FLAG && *(const bool *)field)
+            text = option->set_to;
+        else if (option->kind == GP_OPTION_TEXT)
+            text = *(const char *const *)field;
+        else if (option->kind == GP_OPTION_NUMBER && *(const uint64_t *)field != 0) {
+            snprintf(number, sizeof(number), "%" PRIu64, *(const uint64_t *)field);
+            text = number;
+        }
+        snprintf(name, sizeof(name), PREFIX "%s", option->setting);
+        if (text != NULL)
+            setenv(name, text, 1);
+    }
 }
 
 int gp_environment_help(void)

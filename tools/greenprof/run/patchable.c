@@ -33,6 +33,7 @@ gp_patchable_t gp_patchable(const char *path, const gp_patch_runtime_t *runtime,
     *refused = NULL;
     if (gp_elf_map(path, &image) != 0)
         return GP_PATCHABLE_NOT;
+    gp_elf_scan(&image);
     if (gp_patch_find(&image, runtime, false, &found))
         result = GP_PATCHABLE_ITSELF;
     else if (gp_patch_find(&image, runtime, true, &found))

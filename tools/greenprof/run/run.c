@@ -2,7 +2,6 @@
 // greenprof run: check everything, set the environment that libgreenprof-core reads, and become the
 // program. The process keeps its id, so that its exit status is the program's.
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/signal_name.h"
 #include "command.h"
 #include "environment.h"
 #include "message.h"
-#include "model/budget.h"
-#include "model/rotation.h"
-#include "model/size_limit.h"
 #include "patchable.h"
 #include "run_checks.h"
 #include "run_sanitizer.h"
@@ -41,49 +36,10 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
         setenv("LD_PRELOAD", preload, 1);
     free(preload);
     setenv("GREENPROF_OUTPUT", output, 1);
-    snprintf(number, sizeof(number), "%" PRIu64, arguments->frequency_hz);
-    setenv("GREENPROF_FREQUENCY", number, 1);
-    if (arguments->engine != NULL)
-        setenv("GREENPROF_ENGINE", arguments->engine, 1);
-    if (arguments->clock != NULL)
-        setenv("GREENPROF_CLOCK", arguments->clock, 1);
-    if (arguments->depth != 0) {
-        snprintf(number, sizeof(number), "%" PRIu64, arguments->depth);
-        setenv("GREENPROF_DEPTH", number, 1);
-    }
-    if (arguments->budget != NULL)
-        setenv("GREENPROF_BUDGET", arguments->budget, 1);
-    if (arguments->memory_limit != NULL)
-        setenv("GREENPROF_MEMORY_LIMIT", arguments->memory_limit, 1);
-    if (arguments->max_size != NULL)
-        setenv("GREENPROF_MAX_SIZE", arguments->max_size, 1);
-    if (arguments->rotate != NULL)
-        setenv("GREENPROF_ROTATE", arguments->rotate, 1);
-    else if (arguments->slow != NULL)
+    gp_environment_set(arguments);
+    if (arguments->rotate == NULL && arguments->slow != NULL)
         set_bounds();
-    if (arguments->rotate_signal != NULL)
-        setenv("GREENPROF_ROTATE_SIGNAL", arguments->rotate_signal, 1);
-    if (arguments->keep_size != NULL)
-        setenv("GREENPROF_KEEP_SIZE", arguments->keep_size, 1);
-    if (arguments->flush_ms != 0) {
-        snprintf(number, sizeof(number), "%" PRIu64, arguments->flush_ms);
-        setenv("GREENPROF_FLUSH_MS", number, 1);
-    }
-    if (arguments->keep != 0) {
-        snprintf(number, sizeof(number), "%" PRIu64, arguments->keep);
-        setenv("GREENPROF_KEEP", number, 1);
-    }
-    if (arguments->follow != NULL)
-        setenv("GREENPROF_FOLLOW", arguments->follow, 1);
-    if (arguments->follow_name != NULL)
-        setenv("GREENPROF_FOLLOW_NAME", arguments->follow_name, 1);
     unsetenv("GREENPROF_STARTED"); // of a run around this one
-    if (arguments->native)
-        setenv("GREENPROF_NATIVE", "1", 1);
-    if (arguments->exact)
-        setenv("GREENPROF_MODE", "exact", 1);
-    if (arguments->control || arguments->stopped)
-        setenv("GREENPROF_CONTROL", arguments->stopped ? "stopped" : "1", 1);
     gp_run_session(session);
     setenv("GREENPROF_SESSION", session, 1);
     snprintf(number, sizeof(number), "%ld", (long)getpid());
@@ -106,7 +62,7 @@ static void make_name(const gp_arguments_t *arguments, char name[PATH_MAX])
         snprintf(name, PATH_MAX, "%s.greenprof", slash != NULL ? slash + 1 : program);
 }
 
-// What the library needs to say the last word; see src/core/session/closing.h.
+// What the library needs to say the last word; see src/core/record/closing.h.
 static void set_last_word(const gp_arguments_t *arguments, const char *name)
 {
     struct stat status;
@@ -124,24 +80,7 @@ static int check(const gp_arguments_t *arguments, gp_slow_wish_t *wish, char cor
 {
     const char *program = arguments->operands[0];
     int status = gp_environment_check();
-    uint64_t bytes;
-    uint32_t ppm;
-    gp_rotation_t rotation;
-    if (status == 0 && arguments->budget != NULL && !gp_budget_parse(arguments->budget, &ppm))
-        status = gp_usage_error("run", "--budget %s: must be %s", arguments->budget, GP_BUDGET_WORDS);
-    if (status == 0 && arguments->max_size != NULL && !gp_size_limit_parse(arguments->max_size, &bytes))
-        status = gp_usage_error("run", "--max-size %s: must be %s", arguments->max_size, GP_SIZE_LIMIT_WORDS);
-    if (status == 0 && arguments->memory_limit != NULL &&
-        (!gp_size_limit_parse(arguments->memory_limit, &bytes) || bytes < GP_MEMORY_LIMIT_LEAST))
-        status = gp_usage_error("run", "--memory-limit %s: must be %s", arguments->memory_limit, GP_MEMORY_LIMIT_WORDS);
-    if (status == 0 && arguments->rotate != NULL && !gp_rotation_parse(arguments->rotate, &rotation))
-        status = gp_usage_error("run", "--rotate %s: must be %s", arguments->rotate, GP_ROTATION_WORDS);
     bool rotates = arguments->rotate != NULL || arguments->rotate_signal != NULL;
-    if (status == 0 && arguments->rotate_signal != NULL && gp_signal_by_name(arguments->rotate_signal) < 0)
-        status =
-            gp_usage_error("run", "--rotate-signal %s: must be one of %s", arguments->rotate_signal, GP_SIGNAL_NAMES);
-    if (status == 0 && arguments->keep_size != NULL && !gp_size_limit_parse(arguments->keep_size, &bytes))
-        status = gp_usage_error("run", "--keep-size %s: must be %s", arguments->keep_size, GP_SIZE_LIMIT_WORDS);
     if (status == 0 && (arguments->keep != 0 || arguments->keep_size != NULL) && !rotates)
         status = gp_usage_error("run", "--keep is of captures that --rotate puts aside");
     if (status == 0 && rotates && arguments->exact)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // run: where the library is, and what tells this run from others.
 #include <errno.h>
+#include <glob.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +11,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "greenprof/prof.h"
 #include "message.h"
 #include "run_checks.h"
 
-#define CORE_NAME "libgreenprof-core.so.0"
+#define CORE_NAME       "libgreenprof-core.so.0"
+#define TEXT(number)    #number
+#define TEXT_OF(number) TEXT(number)
+#define VERSION         TEXT_OF(PROF_VERSION_MAJOR) "." TEXT_OF(PROF_VERSION_MINOR) "." TEXT_OF(PROF_VERSION_PATCH)
+// As seen from where pip puts packages: the library of a wheel whose metadata are of this command's version
+// (tools/wheel).
+#define PACKAGED "greenprof-" VERSION ".dist-info/../greenprof/lib/" CORE_NAME
 
 // The loader takes LD_PRELOAD apart at colons and spaces, and there is no way to quote them.
 static int use_core(const char *found, char path[PATH_MAX])
@@ -21,6 +30,25 @@ static int use_core(const char *found, char path[PATH_MAX])
         return gp_fail(found, "cannot be preloaded: its path has a colon or a space");
     snprintf(path, PATH_MAX, "%s", found);
     return 0;
+}
+
+// pip puts packages there, from the directory of its commands: those of a venv, a user or a prefix; of --target.
+static bool run_paths_find_packaged(const char *directory, char found[PATH_MAX])
+{
+    static const char *const places[] = {"/../lib*/python3*/*-packages/" PACKAGED, "/../" PACKAGED};
+    char pattern[2 * PATH_MAX + 256];
+    size_t len = 0;
+    for (; *directory != '\0' && len < (size_t)2 * PATH_MAX; pattern[len++] = *directory++)
+        if (strchr("*?[\\", *directory) != NULL)
+            pattern[len++] = '\\';
+    bool is_there = false;
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !is_there; i++) {
+        glob_t paths;
+        snprintf(pattern + len, sizeof(pattern) - len, "%s", places[i]);
+        is_there = glob(pattern, 0, NULL, &paths) == 0 && realpath(paths.gl_pathv[0], found) != NULL;
+        globfree(&paths);
+    }
+    return is_there;
 }
 
 int gp_run_find_core(char path[PATH_MAX])
@@ -39,6 +67,8 @@ int gp_run_find_core(char path[PATH_MAX])
         return gp_fail("/proc/self/exe", "%s", strerror(errno));
     self[len] = '\0';
     *strrchr(self, '/') = '\0';
+    if (run_paths_find_packaged(self, found))
+        return use_core(found, path);
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         snprintf(candidate, sizeof(candidate), "%s%s" CORE_NAME, self, places[i]);
         if (realpath(candidate, found) != NULL)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // run: the closing line of a program that cannot say it.
 //
-// Model: `run` becomes the program, and a program that ends in order says the line (src/core/session/closing.h). One
+// Model: `run` becomes the program, and a program that ends in order says the line (src/core/record/closing.h). One
 // that is killed, or leaves by a system call of its own as Go's do, cannot. So `run` leaves a process behind that waits
 // for the program's end: no child of the program's, in a session of its own, with no descriptor but standard error. It
 // ends with the program, in silence where the program ended in order; and before, where standard error is a pipe or a

@@ -74,11 +74,11 @@ static void print_request(const gp_ask_request_t *request)
     print_start(request->row.start_ns);
     gp_hex_write(trace, request->row.trace, sizeof(request->row.trace));
     printf(" %-7s %-32s ", request->row.has_failed ? "failed" : "ok", trace);
-    gp_print_text(request->service);
+    gp_print_text(request->process.service);
     printf(" ");
-    gp_print_text(request->version[0] != '\0' ? request->version : "-");
+    gp_print_text(request->process.version[0] != '\0' ? request->process.version : "-");
     printf(" ");
-    gp_print_text(request->host[0] != '\0' ? request->host : "-");
+    gp_print_text(request->process.host[0] != '\0' ? request->process.host : "-");
     printf(" ");
     gp_print_text(request->row.endpoint);
     printf("\n");

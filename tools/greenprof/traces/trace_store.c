@@ -19,16 +19,18 @@ static uint64_t be64(const uint8_t *bytes)
 
 static uint32_t flags_of(const gp_row_span_t *row)
 {
-    return (row->is_open ? GP_TREE_OPEN : 0u) | (row->has_times ? 0u : GP_TREE_NO_TIMES) |
-           (row->has_rest ? GP_TREE_RESTED : 0u) | (row->has_failed ? GP_TREE_FAILED : 0u) |
-           (row->has_remote_parent ? GP_TREE_REMOTE_PARENT : 0u);
+    return (row->flags & GP_STORED_OPEN ? GP_SPAN_OPEN : 0u) |
+           (row->flags & GP_STORED_NO_TIMES ? GP_SPAN_NO_TIMES : 0u) |
+           (row->flags & GP_STORED_RESTED ? GP_SPAN_RESTED : 0u) |
+           (row->flags & GP_STORED_FAILED ? GP_SPAN_FAILED : 0u) |
+           (row->flags & GP_STORED_REMOTE_PARENT ? GP_SPAN_REMOTE_PARENT : 0u);
 }
 
-static const gp_tree_field_t *copy_info(gp_spans_t *set, const gp_row_span_t *row)
+static const prof_field_t *copy_info(gp_spans_t *set, const gp_row_span_t *row)
 {
-    gp_tree_field_t *fields = gp_arena_alloc(&set->arena, (row->info_count + 1) * sizeof(*fields));
+    prof_field_t *fields = gp_arena_alloc(&set->arena, (row->info_count + 1) * sizeof(*fields));
     for (size_t i = 0; i < row->info_count && fields != NULL; i++) {
-        fields[i] = (gp_tree_field_t){gp_spans_text(set, row->info[i].key), gp_spans_text(set, row->info[i].value)};
+        fields[i] = (prof_field_t){gp_spans_text(set, row->info[i].key), gp_spans_text(set, row->info[i].value)};
         if (fields[i].key == NULL || fields[i].value == NULL)
             return NULL;
     }
@@ -43,22 +45,23 @@ static int take(void *context, const gp_ask_span_t *span)
         .id = {0, row->id},
         .parent_id = {0, row->parent},
         .trace = gp_spans_trace(set, (gp_id128_t){be64(row->trace), be64(row->trace + 8)}, NULL),
-        .process = gp_spans_process(set, span->service, span->host, span->pid),
+        .process = gp_spans_process(set, span->process.service, span->process.host, span->process.pid),
         .kind = gp_span_kind_text(row->kind),
-        .name = gp_spans_text(set, row->name),
-        .start_ns = (int64_t)row->start_ns,
-        .end_ns = (int64_t)row->end_ns,
-        .cpu_ns = row->times.cpu_ns,
-        .ready_ns = row->times.ready_ns,
-        .parked_ns = row->times.parked_ns,
-        .blocked_ns = row->times.blocked_ns,
-        .preempted_ns = row->times.preempted_ns,
-        .waiting_ns = row->times.waiting_ns,
-        .flags = flags_of(row),
-        .field_count = (uint32_t)row->info_count,
-        .fields = copy_info(set, row),
+        .record = {.name = gp_spans_text(set, row->name),
+                   .start_unix_ns = row->start_ns,
+                   .end_unix_ns = row->end_ns,
+                   .cpu_ns = row->times.cpu_ns,
+                   .ready_ns = row->times.ready_ns,
+                   .parked_ns = row->times.parked_ns,
+                   .blocked_ns = row->times.blocked_ns,
+                   .preempted_ns = row->times.preempted_ns,
+                   .waiting_ns = row->times.waiting_ns,
+                   .flags = flags_of(row),
+                   .fields = copy_info(set, row),
+                   .field_count = row->info_count},
     };
-    if (item.trace == GP_NO_SPAN || item.process == GP_NO_SPAN || item.name == NULL || item.fields == NULL)
+    if (item.trace == GP_NO_SPAN || item.process == GP_NO_SPAN || item.record.name == NULL ||
+        item.record.fields == NULL)
         return -ENOMEM;
     return gp_spans_add(set, &item) != GP_NO_SPAN ? 0 : -ENOMEM;
 }

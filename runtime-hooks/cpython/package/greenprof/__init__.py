@@ -429,7 +429,7 @@ def coroutines():
 # As src/export/formats.h has them, the longer ones first; then names that people give what cProfile writes.
 _FORMATS = {".speedscope.json": "speedscope", ".firefox.json": "firefox", ".trace.json": "chrome", ".json": "json", ".folded": "folded",
             ".svg": "flamegraph", ".html": "html", ".htm": "html", ".pb.gz": "pprof", ".pprof": "pprof", ".callgrind": "callgrind",
-            ".otlp": "otlp", ".pftrace": "perfetto",
+            ".otlp": "otlp",
             **dict.fromkeys((".prof", ".pstats", ".stats", ".profile", ".cprof", ".cprofile", ".out", ".dat", ".bin"), "pstats")}
 
 

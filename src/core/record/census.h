@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The census: every live coroutine at one moment, with its state, how long it has been in it, its trace and its stack.
+//
+// Model: the collector's thread takes it, from outside: coroutines that wait are walked from the registers that their
+// switch left (src/core/collect/parked.h), those on a sleeping thread from where it sleeps. One at work has the stack
+// of its thread's latest sample. No thread is stopped; a coroutine that was switched while it was looked at is looked
+// at again. What the program does meanwhile makes the census of thousands of coroutines a matter of milliseconds, not
+// of one instant: each has the time at which it was looked at. It is written as a capture file of its own, with one
+// reader and one symbolizer for both, and into the session's capture now and then, so that a capture has the coroutines
+// that were alive at its end.
+#pragma once
+
+#include "record/recording.h"
+
+typedef struct gp_census_stand { // where a thread stands while the census is taken, of which outsiders know less
+    int tid;
+    bool is_fatal; // a fatal signal came in there; else it waits, and its caller goes on there
+    gp_unwind_regs_t regs;
+} gp_census_stand_t;
+
+typedef struct gp_census_seen { // one coroutine
+    prof_coro_t *coro;
+    uint64_t id, ticks; // when it was looked at
+    enum gp_census_state state;
+    uint64_t state_ns;   // for so long
+    unsigned flags;      // enum gp_census_flag
+    gp_thread_t *thread; // that has it, or that has it as its own stack; NULL = none
+    uint64_t trace[2];
+    gp_stack_t stack;      // depth 0 = not known
+    uint32_t stack_age_us; // of one at work: how long before `ticks` it was there, as sampled; 0 = it is there
+} gp_census_seen_t;
+
+typedef void gp_census_visit_t(const gp_census_seen_t *seen, void *argument);
+
+// Look at every live coroutine and thread. Caller holds the drain lock.
+//   stand:   of one thread; NULL = of none.
+//   between: called after each piece of GP_CORO_PIECE; it may give the lock back and take it again.
+void gp_census_each(const gp_census_stand_t *stand, gp_census_visit_t *visit, void (*between)(void *argument),
+                    void *argument);
+
+// Take a census into a recording, as number `number`. Caller holds the drain lock; modules are up to date.
+//   stand: of one thread; NULL = of none. between: as above.
+// Returns how many records there are. Cost: ~2 us a coroutine.
+size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_census_stand_t *stand,
+                      void (*between)(gp_recording_t *recording));

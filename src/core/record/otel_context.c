@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "record/otel_context.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/sampler.h"
+#include "coro/shown.h"
+#include "model/identity.h"
+#include "otel/otel.h"
+#include "settings.h"
+#include "trace/context.h"
+#include "trace/span.h"
+
+// Samples are not needed for it, but that switches are reported; as for those that listen to spans.
+enum { SHOWING_HZ = 100 };
+
+static prof_otel_publish_t *publish_context;
+
+static void read_context(prof_coro_t *coro, uint64_t trace[2], uint64_t *span_id)
+{
+    gp_trace_of(coro, trace);
+    *span_id = gp_span_shown_id(coro);
+}
+
+static gp_shown_source_t source = {.read = read_context};
+
+static void say(const char *what)
+{
+    char text[PATH_MAX];
+    int len = snprintf(text, sizeof(text), "greenprof: GREENPROF_OTEL_CONTEXT: %s\n", what);
+    (void)!write(STDERR_FILENO, text, len < (int)sizeof(text) ? (size_t)len : sizeof(text) - 1);
+}
+
+// It is beside this library.
+static void *load(void)
+{
+    char path[PATH_MAX];
+    Dl_info own;
+    const char *slash = NULL;
+    if (dladdr(&source, &own) != 0)
+        slash = strrchr(own.dli_fname, '/');
+    int len = slash != NULL ? (int)(slash + 1 - own.dli_fname) : 0;
+    int bytes = snprintf(path, sizeof(path), "%.*s" GP_OTEL_LIBRARY, len, len > 0 ? own.dli_fname : "");
+    return bytes < (int)sizeof(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+}
+
+static int publish(void)
+{
+    char name[GP_IDENTITY_MAX];
+    const char *service = gp_setting(GP_SETTING_SERVICE);
+    gp_identity_name(name, service != NULL ? service : program_invocation_short_name);
+    return publish_context(name);
+}
+
+// Returns NULL, or what is wrong.
+static const char *start(void)
+{
+    if (dlsym(RTLD_DEFAULT, GP_OTEL_POINTER) != NULL)
+        return "the program has such contexts itself";
+    void *library = load();
+    if (library == NULL)
+        return dlerror();
+    source.pointer = (prof_otel_pointer_t *)(uintptr_t)dlsym(library, "prof_otel_pointer");
+    publish_context = (prof_otel_publish_t *)(uintptr_t)dlsym(library, "prof_otel_publish");
+    if (source.pointer == NULL || publish_context == NULL)
+        return "another version of " GP_OTEL_LIBRARY;
+    gp_shown_begin(&source);
+    int error = gp_sampler_acquire_patiently(SHOWING_HZ);
+    if (error == 0)
+        error = publish();
+    if (error != 0)
+        return strerrordesc_np(-error);
+    gp_spans_want(GP_SPANS_SHOWN, true);
+    return NULL;
+}
+
+void gp_otel_context_start(void)
+{
+    int saved = errno;
+    const char *wrong = gp_setting_is(GP_SETTING_OTEL_CONTEXT, "1") ? start() : NULL;
+    if (wrong != NULL)
+        say(wrong);
+    errno = saved;
+}
+
+void gp_otel_context_in_child(void)
+{
+    if (atomic_load_explicit(&gp_shown_is_on, memory_order_relaxed))
+        publish();
+}
