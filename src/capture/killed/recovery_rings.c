@@ -300,10 +300,10 @@ static void take(void *context, const taken_t *taken)
 static void add_sums(reading_t *reading)
 {
     gp_ring_known_t *known = &reading->known;
-    for (size_t i = 0; i < known->thread_count; i++) {
+    for (size_t i = 0; i < known->threads.count; i++) {
         gp_thread_record_t *record = add(reading, GP_CHUNK_THREADS, sizeof(*record));
         if (record != NULL)
-            *record = known->threads[i].record;
+            *record = known->threads.items[i].record;
     }
     if (known->counters == NULL || known->counters->count <= GP_COUNTER_SAMPLES)
         return;
@@ -324,6 +324,7 @@ static void add_sums(reading_t *reading)
 static int read_records(reading_t *reading, int fd)
 {
     char error[GP_READER_ERROR_SIZE];
+    gp_ring_known_begin(&reading->known);
     gp_ring_walk(&reading->walk, NULL, note_needs, reading);
     reading->known.first_sequence = reading->walk.note->first_sequence;
     int result = gp_ring_known_read(&reading->known, fd, error);

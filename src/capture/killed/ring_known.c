@@ -7,81 +7,57 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
-
-static bool has_coro(const void *owner, uint32_t number, const void *key)
+void gp_ring_known_begin(gp_ring_known_t *known)
 {
-    const gp_ring_known_t *known = owner;
-    return known->coros[number].id == *(const uint64_t *)key;
+    *known = (gp_ring_known_t){
+        .coros = GP_TABLE_BY(gp_ring_known_coro_t, id),
+        .traces = GP_TABLE_PLAIN(gp_ring_known_trace_t),
+        .threads = GP_TABLE_BY(gp_ring_known_thread_t, record.index),
+        .modules = GP_TABLE_BY(gp_ring_known_module_t, record.id),
+    };
 }
 
-static bool has_trace(const void *owner, uint32_t number, const void *key)
+static gp_ring_known_coro_t *known_coro(const gp_ring_known_t *known, uint32_t number)
 {
-    const gp_ring_known_t *known = owner;
-    return memcmp(known->traces[number].id, key, sizeof(known->traces[number].id)) == 0;
+    return number != GP_INDEX_NONE ? &known->coros.items[number] : NULL;
 }
 
-static bool has_thread(const void *owner, uint32_t number, const void *key)
+static gp_ring_known_thread_t *known_thread(const gp_ring_known_t *known, uint32_t number)
 {
-    const gp_ring_known_t *known = owner;
-    return known->threads[number].record.index == *(const uint32_t *)key;
-}
-
-static gp_ring_known_coro_t *find_coro(const gp_ring_known_t *known, uint64_t id)
-{
-    uint32_t number = gp_index_find(&known->by_coro, gp_hash_u64(id), has_coro, known, &id);
-    return number != GP_INDEX_NONE ? &known->coros[number] : NULL;
-}
-
-static gp_ring_known_trace_t *find_trace(const gp_ring_known_t *known, const uint64_t id[2])
-{
-    uint32_t number = gp_index_find(&known->by_trace, gp_hash_more(id[0], id[1]), has_trace, known, id);
-    return number != GP_INDEX_NONE ? &known->traces[number] : NULL;
-}
-
-static gp_ring_known_thread_t *find_thread(const gp_ring_known_t *known, uint32_t index)
-{
-    uint32_t number = gp_index_find(&known->by_thread, gp_hash_u64(index), has_thread, known, &index);
-    return number != GP_INDEX_NONE ? &known->threads[number] : NULL;
+    return number != GP_INDEX_NONE ? &known->threads.items[number] : NULL;
 }
 
 gp_ring_known_coro_t *gp_ring_known_need_coro(gp_ring_known_t *known, uint64_t id)
 {
-    gp_ring_known_coro_t *coro = find_coro(known, id);
-    if (coro != NULL)
-        return coro;
-    if (gp_grow(&known->coros, &known->coro_room, known->coro_count, sizeof(*coro)) != 0 ||
-        gp_index_add(&known->by_coro, gp_hash_u64(id), (uint32_t)known->coro_count) != 0)
-        return NULL;
-    coro = &known->coros[known->coro_count++];
-    *coro = (gp_ring_known_coro_t){.id = id};
-    return coro;
-}
-
-gp_ring_known_trace_t *gp_ring_known_need_trace(gp_ring_known_t *known, const uint64_t id[2])
-{
-    gp_ring_known_trace_t *trace = find_trace(known, id);
-    if (trace != NULL)
-        return trace;
-    if (gp_grow(&known->traces, &known->trace_room, known->trace_count, sizeof(*trace)) != 0 ||
-        gp_index_add(&known->by_trace, gp_hash_more(id[0], id[1]), (uint32_t)known->trace_count) != 0)
-        return NULL;
-    trace = &known->traces[known->trace_count++];
-    *trace = (gp_ring_known_trace_t){.id = {id[0], id[1]}};
-    return trace;
+    return known_coro(known, gp_table_need(&known->coros.table, id));
 }
 
 gp_ring_known_thread_t *gp_ring_known_need_thread(gp_ring_known_t *known, uint32_t index)
 {
-    gp_ring_known_thread_t *thread = find_thread(known, index);
-    if (thread != NULL)
-        return thread;
-    if (gp_grow(&known->threads, &known->thread_room, known->thread_count, sizeof(*thread)) != 0 ||
-        gp_index_add(&known->by_thread, gp_hash_u64(index), (uint32_t)known->thread_count) != 0)
+    return known_thread(known, gp_table_need(&known->threads.table, index));
+}
+
+static bool known_is_trace(const void *owner, uint32_t number, const void *key)
+{
+    const gp_ring_known_trace_t *trace = &((const gp_ring_known_t *)owner)->traces.items[number];
+    return memcmp(trace->id, key, sizeof(trace->id)) == 0;
+}
+
+static uint32_t known_find_trace(const gp_ring_known_t *known, const uint64_t id[2])
+{
+    return gp_index_find(&known->by_trace, gp_hash_more(id[0], id[1]), known_is_trace, known, id);
+}
+
+gp_ring_known_trace_t *gp_ring_known_need_trace(gp_ring_known_t *known, const uint64_t id[2])
+{
+    uint32_t number = known_find_trace(known, id);
+    if (number != GP_INDEX_NONE)
+        return &known->traces.items[number];
+    number = gp_table_append(&known->traces.table);
+    if (number == GP_INDEX_NONE || gp_index_add(&known->by_trace, gp_hash_more(id[0], id[1]), number) != 0)
         return NULL;
-    thread = &known->threads[known->thread_count++];
-    *thread = (gp_ring_known_thread_t){.record = {.index = index}};
-    return thread;
+    known->traces.items[number] = (gp_ring_known_trace_t){.id = {id[0], id[1]}};
+    return &known->traces.items[number];
 }
 
 static int take_chunk(void *context, const gp_chunk_header_t *chunk)
@@ -104,21 +80,17 @@ static bool is_own(const char *path, size_t len)
 static int take_module(void *context, const gp_module_record_t *record, const char *path, size_t path_len)
 {
     gp_ring_known_t *known = context;
-    size_t at = 0;
-    while (at < known->module_count && known->modules[at].record.id != record->id)
-        at++;
-    if (at == known->module_count) {
-        if (gp_grow(&known->modules, &known->module_room, known->module_count, sizeof(*known->modules)) != 0)
-            return -ENOMEM;
-        known->module_count++;
-    }
-    known->modules[at] = (gp_ring_known_module_t){.record = *record, .is_own = is_own(path, path_len)};
+    uint32_t number = gp_table_need(&known->modules.table, record->id);
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    known->modules.items[number] = (gp_ring_known_module_t){.record = *record, .is_own = is_own(path, path_len)};
     return 0;
 }
 
 static int take_thread(void *context, const gp_thread_record_t *record)
 {
-    gp_ring_known_thread_t *thread = find_thread(context, record->index);
+    const gp_ring_known_t *known = context;
+    gp_ring_known_thread_t *thread = known_thread(known, gp_table_find(&known->threads.table, record->index));
     if (thread != NULL)
         *thread = (gp_ring_known_thread_t){.record = *record, .is_there = true};
     return 0;
@@ -126,7 +98,8 @@ static int take_thread(void *context, const gp_thread_record_t *record)
 
 static int take_coro(void *context, const gp_coro_record_t *record)
 {
-    gp_ring_known_coro_t *coro = find_coro(context, record->id);
+    const gp_ring_known_t *known = context;
+    gp_ring_known_coro_t *coro = known_coro(known, gp_table_find(&known->coros.table, record->id));
     if (coro != NULL)
         coro->is_there = true;
     return 0;
@@ -137,9 +110,9 @@ static int take_trace(void *context, const gp_trace_record_t *record)
     gp_ring_known_t *known = context;
     uint64_t id[2];
     memcpy(id, record->id, sizeof(id));
-    gp_ring_known_trace_t *trace = find_trace(known, id);
-    if (trace != NULL)
-        trace->number = record->index;
+    uint32_t number = known_find_trace(known, id);
+    if (number != GP_INDEX_NONE)
+        known->traces.items[number].number = record->index;
     known->last_trace = record->index > known->last_trace ? record->index : known->last_trace;
     return 0;
 }
@@ -162,7 +135,8 @@ static int take_function(void *context, const gp_function_record_t *record, cons
 
 static int take_ledger(void *context, const gp_ledger_record_t *record)
 {
-    gp_ring_known_coro_t *coro = find_coro(context, record->coro_id);
+    const gp_ring_known_t *known = context;
+    gp_ring_known_coro_t *coro = known_coro(known, gp_table_find(&known->coros.table, record->coro_id));
     if (coro != NULL && record->time_ns > coro->ledger_ns)
         coro->ledger_ns = record->time_ns;
     return 0;
@@ -206,21 +180,21 @@ int gp_ring_known_read(gp_ring_known_t *known, int fd, char error[GP_READER_ERRO
 
 const gp_ring_known_module_t *gp_ring_known_module_at(const gp_ring_known_t *known, uint64_t pc)
 {
-    for (size_t i = known->module_count; i-- > 0;) // of one that was unloaded, another one may have the place
-        if (pc >= known->modules[i].record.start && pc < known->modules[i].record.end)
-            return &known->modules[i];
+    for (size_t i = known->modules.count; i-- > 0;) { // of one that was unloaded, another one may have the place
+        const gp_module_record_t *record = &known->modules.items[i].record;
+        if (pc >= record->start && pc < record->end)
+            return &known->modules.items[i];
+    }
     return NULL;
 }
 
 void gp_ring_known_free(gp_ring_known_t *known)
 {
-    free(known->coros);
-    free(known->traces);
-    free(known->threads);
-    free(known->modules);
-    free(known->counters);
-    gp_index_free(&known->by_coro);
+    gp_table_free(&known->coros.table);
+    gp_table_free(&known->traces.table);
+    gp_table_free(&known->threads.table);
+    gp_table_free(&known->modules.table);
     gp_index_free(&known->by_trace);
-    gp_index_free(&known->by_thread);
+    free(known->counters);
     *known = (gp_ring_known_t){0};
 }

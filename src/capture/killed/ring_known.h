@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What a capture has of things that records of rings refer to.
 //
-// Model: first what is referred to, gp_ring_known_need...(); then gp_ring_known_read(), which goes through the capture
-// once and fills in what it says of these. Memory: what is referred to, however large the capture is. Threads: one at a
-// time.
+// Model: gp_ring_known_begin(), then what is referred to, gp_ring_known_need...(); then gp_ring_known_read(), which
+// goes through the capture once and fills in what it says of these. Memory: what is referred to, however large the
+// capture is. Threads: one at a time.
 #pragma once
 
-#include "base/index.h"
+#include "base/table.h"
 #include "capture/read/reader.h"
 
 typedef struct gp_ring_known_coro {
@@ -31,19 +31,19 @@ typedef struct gp_ring_known_module {
     bool is_own; // greenprof itself
 } gp_ring_known_module_t;
 
-typedef struct gp_known { // zero-initialized = nothing
-    gp_ring_known_coro_t *coros;
-    gp_ring_known_trace_t *traces;
-    gp_ring_known_thread_t *threads;
-    gp_ring_known_module_t *modules;
-    size_t coro_count, trace_count, thread_count, module_count;
-    size_t coro_room, trace_room, thread_room, module_room;
-    gp_index_t by_coro, by_trace, by_thread;
+typedef struct gp_ring_known { // gp_ring_known_begin()
+    GP_TABLE(gp_ring_known_coro_t) coros;
+    GP_TABLE(gp_ring_known_trace_t) traces;
+    GP_TABLE(gp_ring_known_thread_t) threads;
+    GP_TABLE(gp_ring_known_module_t) modules;
+    gp_index_t by_trace;
     uint32_t last_trace, last_stack, last_function; // numbers given out
     gp_counters_record_t *counters;                 // the last, and its values; NULL = there is none
     uint64_t first_sequence;                        // set by the caller: of the chunk from which on
     bool has[GP_CHUNK_TYPES];                       // there are chunks of this type
 } gp_ring_known_t;
+
+void gp_ring_known_begin(gp_ring_known_t *known);
 
 // Add what is not in it yet. Returns NULL when memory is short; moves with the next call of its kind.
 gp_ring_known_coro_t *gp_ring_known_need_coro(gp_ring_known_t *known, uint64_t id);
