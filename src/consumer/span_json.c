@@ -98,7 +98,7 @@ void gp_span_json_members(gp_bytes_t *into, const prof_span_record_t *span, cons
     gp_span_json_fields(into, span);
 }
 
-static const char *hex_of(uint64_t id, char text[SPAN_HEX_SIZE])
+static const char *span_json_hex(uint64_t id, char text[SPAN_HEX_SIZE])
 {
     uint8_t bytes[8];
     gp_hex_from_u64(id, bytes);
@@ -111,8 +111,8 @@ void gp_span_json(gp_bytes_t *into, const prof_span_record_t *span)
     char trace[PROF_TRACE_HEX_SIZE], id[SPAN_HEX_SIZE], parent[SPAN_HEX_SIZE];
     prof_trace_to_hex(&span->trace, trace);
     const gp_span_names_t names = {.trace = trace,
-                                   .span = hex_of(span->id, id),
-                                   .parent = span->parent_id != 0 ? hex_of(span->parent_id, parent) : NULL,
+                                   .span = span_json_hex(span->id, id),
+                                   .parent = span->parent_id != 0 ? span_json_hex(span->parent_id, parent) : NULL,
                                    .kind = gp_span_kind_text(span->kind),
                                    .pid = (uint64_t)span->pid,
                                    .has_times = true};

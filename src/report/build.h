@@ -7,8 +7,8 @@
 #include "facts/dataset.h"
 #include "facts/names.h"
 #include "model/snapshot.h"
+#include "report/critical_path.h"
 #include "report/report.h"
-#include "report/requests.h"
 #include "report/selection.h"
 
 typedef enum gp_by {
@@ -55,8 +55,10 @@ typedef struct gp_report_options {
     const gp_requests_t *requests;
     const bool *requests_chosen; // bool[requests->count]; NULL = all
     gp_path_sums_t *path_sums;   // to be set; NULL = not wanted
-    uint64_t tick_ns;            // rows are apart by ticks of this length; 0 = they are not
-    gp_page_t *page; // rows are for this page: delays have labels, critical paths have these and segments; NULL = none
+    gp_path_taker_t *path_taker; // who is given each path as well; NULL = nobody
+    void *path_context;
+    uint64_t tick_ns; // rows are apart by ticks of this length; 0 = they are not
+    gp_page_t *page;  // rows are for this page: delays have labels, critical paths have these and segments; NULL = none
 } gp_report_options_t;
 
 // Build a report from a capture, which is read again for it. The dataset and what the options point

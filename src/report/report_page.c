@@ -22,6 +22,7 @@ static gp_report_options_t options_of(const gp_report_options_t *options, gp_mea
     one.requests = page->requests;
     one.requests_chosen = page->chosen;
     one.path_sums = NULL;
+    one.path_taker = NULL;
     one.tick_ns = page->tick_ns;
     one.page = page;
     return one;

@@ -174,7 +174,8 @@ static int take_path(void *context, uint32_t number, const gp_path_segment_t *se
 {
     path_rows_t *rows = context;
     const gp_request_t *request = &rows->requests->items[number];
-    int result = 0;
+    const gp_report_options_t *options = &rows->pass->options;
+    int result = options->path_taker != NULL ? options->path_taker(options->path_context, number, segments, count) : 0;
     rows->sums.requests++;
     rows->sums.about += request->is_about;
     rows->sums.latency_ns += request->end_ns - request->start_ns;

@@ -81,10 +81,10 @@ static void what_is_defined_is_kept(void **state)
 static void what_was_dropped_is_read_again(void **state)
 {
     (void)state;
-    typedef struct key {
+    typedef struct wanted_id {
         uint64_t id;
-    } key_t;
-    GP_TABLE(key_t) wanted = GP_TABLE_SPARSE(key_t, id);
+    } wanted_id_t;
+    GP_TABLE(wanted_id_t) wanted = GP_TABLE_SPARSE(wanted_id_t, id);
     gp_facts_t facts;
     int fd = script_fd();
     assert_int_equal(gp_facts_init(&facts, true), 0);

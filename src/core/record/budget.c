@@ -14,7 +14,6 @@
 #include "model/budget.h"
 #include "record/budget_share.h"
 #include "record/pause_plan.h"
-#include "record/session.h"
 #include "settings.h"
 #include "signal/activity.h"
 #include "signal/rest.h"
@@ -39,6 +38,7 @@ enum {
 
 static const double STEP_DOWN = 0.5, STEP_UP = 1.5, NEARLY = 0.95;
 
+void (*_Atomic gp_budget_before_rest)(void);
 static _Atomic uint32_t budget_ppm;
 static _Atomic unsigned lowered_to, slowness = 100;
 static _Atomic bool may_slow_down;
@@ -222,7 +222,9 @@ static void enter(gp_duty_phase_t phase, uint64_t now_ns)
     if (phase == GP_DUTY_ENDS)
         gp_timers_sample_soon();
     if (phase == GP_DUTY_RESTS) {
-        gp_session_before_rest();
+        void (*before_rest)(void) = atomic_load_explicit(&gp_budget_before_rest, memory_order_acquire);
+        if (before_rest != NULL)
+            before_rest();
         if (!gp_sampler_rest()) // a profile has been started meanwhile
             state.duty = (gp_duty_t){.since_ns = now_ns};
     }

@@ -16,6 +16,9 @@
 
 enum { GP_BUDGET_LEAST_HZ = 10, GP_BUDGET_SLOW_MAX = 8 };
 
+// Called where recording is about to rest, without the drain lock; NULL = nothing is to be said then.
+extern void (*_Atomic gp_budget_before_rest)(void);
+
 // Keep to what the environment says. At load.
 void gp_budget_begin(void);
 

@@ -102,13 +102,13 @@ static void record_begin_part(gp_record_t *record, const char *aside)
 
 typedef enum gp_record_state act_t(gp_record_t *record);
 
-static enum gp_record_state act_stay(gp_record_t *record)
+static enum gp_record_state record_act_stay(gp_record_t *record)
 {
     record_answer(record, true);
     return GP_RECORD_MEMORY;
 }
 
-static enum gp_record_state act_give_up(gp_record_t *record)
+static enum gp_record_state record_act_give_up(gp_record_t *record)
 {
     record->is_out = record->ends <= GP_ENDING_ASKED;
     if (!record->is_out) {
@@ -119,7 +119,7 @@ static enum gp_record_state act_give_up(gp_record_t *record)
     return GP_RECORD_WRITTEN;
 }
 
-static enum gp_record_state act_write(gp_record_t *record)
+static enum gp_record_state record_act_write(gp_record_t *record)
 {
     gp_session_report(&record->recording, record->now, GP_REPORT_NEWS);
     record->last_flush_ns = record->now;
@@ -128,7 +128,7 @@ static enum gp_record_state act_write(gp_record_t *record)
     return GP_RECORD_OPEN;
 }
 
-static enum gp_record_state act_finish_part(gp_record_t *record)
+static enum gp_record_state record_act_finish_part(gp_record_t *record)
 {
     static char aside[GP_ROTATION_PATH_SIZE];
     record_hand_over_last(record);
@@ -140,16 +140,16 @@ static enum gp_record_state act_finish_part(gp_record_t *record)
     return GP_RECORD_OPEN;
 }
 
-static enum gp_record_state act_turn(gp_record_t *record)
+static enum gp_record_state record_act_turn(gp_record_t *record)
 {
     gp_session_report(&record->recording, record->now, GP_REPORT_TURN);
     record_write_end(&record->recording, GP_END_TURNED);
     record->last_flush_ns = record->now;
-    return act_finish_part(record);
+    return record_act_finish_part(record);
 }
 
 // The program goes on, perhaps, and so does the recording.
-static enum gp_record_state act_end(gp_record_t *record)
+static enum gp_record_state record_act_end(gp_record_t *record)
 {
     gp_session_report(&record->recording, record->now, GP_REPORT_LAST);
     record_write_end(&record->recording, record_end_reason(record));
@@ -159,20 +159,20 @@ static enum gp_record_state act_end(gp_record_t *record)
     return GP_RECORD_OPEN;
 }
 
-static enum gp_record_state act_finish(gp_record_t *record)
+static enum gp_record_state record_act_finish(gp_record_t *record)
 {
-    act_end(record);
+    record_act_end(record);
     return record->is_out ? GP_RECORD_WRITTEN : GP_RECORD_LAST;
 }
 
-static enum gp_record_state act_finish_late(gp_record_t *record)
+static enum gp_record_state record_act_finish_late(gp_record_t *record)
 {
     record_hand_over_last(record);
     gp_record_ask_nothing(record);
     return record->is_out ? GP_RECORD_WRITTEN : GP_RECORD_LAST;
 }
 
-static enum gp_record_state act_rest(gp_record_t *record)
+static enum gp_record_state record_act_rest(gp_record_t *record)
 {
     gp_record_ask_nothing(record);
     return GP_RECORD_WRITTEN;
@@ -180,22 +180,25 @@ static enum gp_record_state act_rest(gp_record_t *record)
 
 // What it does in each state, by what it finds; where nothing is said, nothing.
 static act_t *const acts[GP_RECORD_STATES][EVENTS] = {
-    [GP_RECORD_MEMORY] = {[NOTHING] = act_stay,
-                          [FAILED] = act_give_up,
-                          [DUE] = act_write,
-                          [TURN] = act_turn,
-                          [FULL] = act_finish,
-                          [ASKED] = act_finish,
-                          [ENDS] = act_end},
-    [GP_RECORD_OPEN] = {[FAILED] = act_give_up,
-                        [DUE] = act_write,
-                        [TURN] = act_turn,
-                        [FULL] = act_finish,
-                        [ASKED] = act_finish,
-                        [ENDS] = act_end},
-    [GP_RECORD_TURNING] = {[FAILED] = act_give_up, [DUE] = act_finish_part, [ASKED] = act_finish, [ENDS] = act_end},
-    [GP_RECORD_LAST] = {[QUIET] = act_finish_late}, // in every round
-    [GP_RECORD_WRITTEN] = {[QUIET] = act_rest},
+    [GP_RECORD_MEMORY] = {[NOTHING] = record_act_stay,
+                          [FAILED] = record_act_give_up,
+                          [DUE] = record_act_write,
+                          [TURN] = record_act_turn,
+                          [FULL] = record_act_finish,
+                          [ASKED] = record_act_finish,
+                          [ENDS] = record_act_end},
+    [GP_RECORD_OPEN] = {[FAILED] = record_act_give_up,
+                        [DUE] = record_act_write,
+                        [TURN] = record_act_turn,
+                        [FULL] = record_act_finish,
+                        [ASKED] = record_act_finish,
+                        [ENDS] = record_act_end},
+    [GP_RECORD_TURNING] = {[FAILED] = record_act_give_up,
+                           [DUE] = record_act_finish_part,
+                           [ASKED] = record_act_finish,
+                           [ENDS] = record_act_end},
+    [GP_RECORD_LAST] = {[QUIET] = record_act_finish_late}, // in every round
+    [GP_RECORD_WRITTEN] = {[QUIET] = record_act_rest},
 };
 
 // --- what a round finds

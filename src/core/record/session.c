@@ -245,7 +245,7 @@ void gp_session_ending(void)
     gp_census_service_end();
 }
 
-void gp_session_before_rest(void)
+static void session_before_rest(void)
 {
     gp_drain_enter();
     if (gp_record_goes_on(&record))
@@ -330,6 +330,8 @@ static int start(bool is_late)
     int error = choose();
     if (error != 0)
         return error;
+    // Release: partner of the acquire where a rest begins.
+    atomic_store_explicit(&gp_budget_before_rest, session_before_rest, memory_order_release);
     record.frequency = gp_session_frequency();
     gp_session_flush_set();
     gp_session_rings_make(&record.recording, is_late);

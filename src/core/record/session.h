@@ -45,8 +45,5 @@ void gp_session_ending(void);
 // What ends the recording next is that the process may not go on with it: a sandbox of the program's.
 void gp_session_sandboxed(void);
 
-// Recording is about to rest, to stay within its budget. Collector only, without the drain lock.
-void gp_session_before_rest(void);
-
 // Wake the writing thread.
 void gp_session_wake(void);
