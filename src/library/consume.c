@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "consumer/backends.h"
 #include "consumer/delivery.h"
 #include "consumer/hold.h"
@@ -33,13 +34,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;    // opening and closi
 static _Atomic(gp_delivery_t *) deliveries[OPEN_MAX_COUNT]; // read without it
 static bool is_listening;
 static char default_spool[64];
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static gp_delivery_t *delivery_at(size_t i)
 {
@@ -143,7 +137,7 @@ static void begin_anew(void)
 // The process ends, perhaps in a handler: only atomics and futexes.
 static void end_all(void)
 {
-    uint64_t deadline = now_ns() + CLOSE_NS;
+    uint64_t deadline = gp_now_ns() + CLOSE_NS;
     gp_request_profiles_hasten();
     prof_core_interface()->collect(CLOSE_NS / 2);
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
@@ -229,7 +223,7 @@ static int put_into_use(gp_delivery_t *delivery, size_t place)
         atomic_store_explicit(&deliveries[place], delivery, memory_order_release);
         return 0;
     }
-    uint64_t deadline = now_ns() + CLOSE_NS;
+    uint64_t deadline = gp_now_ns() + CLOSE_NS;
     gp_delivery_close(delivery, deadline);
     return gp_delivery_wait_over(delivery, deadline) == 0 ? error : -ETIMEDOUT;
 }
@@ -271,7 +265,7 @@ static int begin(gp_delivery_t *delivery, const char *url, size_t place)
     if (error == 0)
         error = put_into_use(delivery, place);
     if (error != 0)
-        stop_profiles(delivery, now_ns());
+        stop_profiles(delivery, gp_now_ns());
     if (error != 0 && error != -ETIMEDOUT)
         gp_delivery_end(delivery);
     return error;
@@ -321,7 +315,7 @@ PROF_API int prof_consumer_register(const prof_consumer_t *consumer)
 static int close_at(size_t place)
 {
     gp_delivery_t *delivery = delivery_at(place);
-    uint64_t deadline = now_ns() + CLOSE_NS;
+    uint64_t deadline = gp_now_ns() + CLOSE_NS;
     stop_profiles(delivery, deadline);
     prof_core_interface()->collect(COLLECT_NS);
     atomic_store_explicit(&deliveries[place], NULL, memory_order_release);
@@ -371,7 +365,7 @@ PROF_API int prof_consumer_close(const char *url)
 PROF_API int prof_consumer_flush(unsigned limit_ms)
 {
     int saved = errno, result = 0;
-    uint64_t deadline = now_ns() + limit_ms * MS_NS;
+    uint64_t deadline = gp_now_ns() + limit_ms * MS_NS;
     pthread_mutex_lock(&lock);
     if (is_listening && prof_core_interface()->collect(limit_ms * MS_NS) == -ETIMEDOUT)
         result = -ETIMEDOUT;
