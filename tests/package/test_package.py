@@ -135,6 +135,15 @@ class Contents(unittest.TestCase):
                                                                                      "libgreenprof-ship", "libgreenprof-redis")])
         self.assertEqual(run("dpkg-deb", "-I", package("libgreenprof0"), "triggers"), "activate-noawait ldconfig\n")
 
+    def test_no_struct_of_a_library_is_copied(self):
+        """The command's copy would have the length of this Debian's library, which another one tells at each start."""
+        command = place("usr/bin/greenprof")
+        copied = set(re.findall(r"_COPY +\S+ ([^@ ]+)", run("readelf", "-rW", command)))
+        sizes = {name: int(size, 0) for size, name in re.findall(r": \S+ +(\S+) OBJECT .* ([^@ \n]+)(?:@\S+)?(?: \(\d+\))?$",
+                                                                 run("readelf", "--dyn-syms", "-W", command), re.M)}
+        self.assertTrue(copied)
+        self.assertEqual([name for name in copied if sizes.get(name, 0) > 8], [])
+
     def test_debug_symbols(self):
         for path in (f"{LIBDIR}/libgreenprof.so.0", f"{LIBDIR}/libgreenprof-core.so.0", "usr/bin/greenprof"):
             build_id = re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-nW", place(path)))[1]
