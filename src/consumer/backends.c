@@ -15,6 +15,10 @@
 
 enum { ADDED_MAX = 8 };
 
+#define NONE(...)
+#define DECLARE(scheme, name) extern const prof_consumer_t gp_consumer_##name;
+GP_BACKENDS(DECLARE, NONE)
+
 // Exactly one of the last two.
 typedef struct row {
     const char *scheme;
@@ -22,7 +26,9 @@ typedef struct row {
     const char *library;
 } row_t;
 
-static const row_t rows[] = {GP_BACKENDS};
+#define BUILTIN(scheme, name)    {scheme, &gp_consumer_##name, NULL},
+#define LIBRARY(scheme, library) {scheme, NULL, library},
+static const row_t rows[] = {GP_BACKENDS(BUILTIN, LIBRARY)};
 static _Atomic(const prof_consumer_t *) added[ADDED_MAX];
 
 static const char plugin_scheme[] = "plugin";

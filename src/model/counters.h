@@ -33,7 +33,7 @@
     X(17, LOST_HOGS, lost_hogs, OTHERS, "long slices, or delays by them, lost")                                             \
     X(18, LOST_CALLS, lost_calls, NOTHING, "calls lost, memory was short: numbers of calls are too low")                     \
     X(19, MERGED_ACTIVITIES, merged_spans, NOTHING, "waits missing in the timeline") /* the coroutine looks active */        \
-    X(20, SIGNAL_MOVED, signal_moved, NOTHING, "changes of the sampling signal: the program handles the one before")         \
+    X(20, SIGNAL_MOVED, signal_moved, NOTHING, "changes of the sampling signal: the program handles or ignores it")         \
     X(21, LOST_SPAWNS, lost_spawns, NOTHING,                                                                                 \
       "coroutines without a recorded place of creation: --stitch cannot show it")                                      \
     X(22, UNPATCHED, unpatched, NOTHING, "functions that could not be patched: their switches are not seen")                 \

@@ -65,7 +65,7 @@ static void put(taking_t *taking)
         one->trace != NULL ? (uint64_t)gp_string_table_number(&writer->traces, one->trace) + 1 : 0,
         one->goes_on ? FLAG_LAST : 0,
     };
-    gp_table_row(&writer->tables[GP_PAGE_ACTIVITIES], row);
+    gp_page_table_row(&writer->tables[GP_PAGE_ACTIVITIES], row);
 }
 
 static void finish_held(taking_t *taking)
@@ -131,10 +131,10 @@ static int pass(taking_t *taking)
 static void plan_heat(gp_page_writer_t *writer)
 {
     uint64_t tick_ns = writer->page->tick_ns << writer->rows.coarse.tick_shift;
-    uint64_t ticks = writer->dataset->end_ns / tick_ns + 1;
+    uint64_t ticks = writer->dataset->facts.end_ns / tick_ns + 1;
     uint64_t each = (ticks + GP_HEAT_COLUMNS_MAX - 1) / GP_HEAT_COLUMNS_MAX;
     writer->heat_column_ns = each * tick_ns;
-    writer->heat_columns = (size_t)(writer->dataset->end_ns / writer->heat_column_ns + 1);
+    writer->heat_columns = (size_t)(writer->dataset->facts.end_ns / writer->heat_column_ns + 1);
 }
 
 static void put_heat(gp_page_writer_t *writer, const uint64_t *heat)
@@ -143,7 +143,7 @@ static void put_heat(gp_page_writer_t *writer, const uint64_t *heat)
     for (size_t i = 0; i < writer->heat_columns * GP_HEAT_ROWS; i++)
         sum += heat[i];
     for (size_t i = 0; i < writer->heat_columns * GP_HEAT_ROWS && sum > 0; i++)
-        gp_table_row(&writer->tables[GP_PAGE_HEAT], &heat[i]);
+        gp_page_table_row(&writer->tables[GP_PAGE_HEAT], &heat[i]);
     if (sum == 0)
         writer->heat_columns = 0;
 }
@@ -173,9 +173,9 @@ static int take_all(taking_t *taking)
 
 int gp_page_timeline(gp_page_writer_t *writer)
 {
-    gp_table_begin(&writer->tables[GP_PAGE_ACTIVITIES], "activity",
-                   "d:coro d:start active wait slice ready waker thread trace flags");
-    gp_table_begin(&writer->tables[GP_PAGE_HEAT], "heat", "count");
+    gp_page_table_begin(&writer->tables[GP_PAGE_ACTIVITIES], "activity",
+                        "d:coro d:start active wait slice ready waker thread trace flags");
+    gp_page_table_begin(&writer->tables[GP_PAGE_HEAT], "heat", "count");
     if (writer->dataset == NULL || writer->report->timeline == NULL)
         return 0;
     taking_t taking = {.writer = writer, .timeline = writer->report->timeline};

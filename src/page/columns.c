@@ -6,9 +6,9 @@
 
 #define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
 
-void gp_table_begin(gp_table_t *table, const char *name, const char *columns)
+void gp_page_table_begin(gp_page_table_t *table, const char *name, const char *columns)
 {
-    *table = (gp_table_t){.name = name};
+    *table = (gp_page_table_t){.name = name};
     while (*columns != '\0' && table->count < GP_COLUMNS_MAX) {
         gp_column_t *column = &table->columns[table->count];
         column->encoding = strncmp(columns, "d:", 2) == 0 ? 'd' : 'u';
@@ -39,13 +39,13 @@ static void put(gp_column_t *column, uint64_t value)
     column->count++;
 }
 
-void gp_table_row(gp_table_t *table, const uint64_t *values)
+void gp_page_table_row(gp_page_table_t *table, const uint64_t *values)
 {
     for (size_t i = 0; i < table->count; i++)
         put(&table->columns[i], values[i]);
 }
 
-void gp_table_free(gp_table_t *table)
+void gp_page_table_free(gp_page_table_t *table)
 {
     for (size_t i = 0; i < table->count; i++)
         gp_text_free(&table->columns[i].bytes);

@@ -18,17 +18,17 @@ typedef struct gp_column {
 //   columns: room for GP_COLUMNS_MAX.
 // Returns how many there are.
 enum { GP_COLUMNS_MAX = 20, GP_COLUMN_NAME_SIZE = 16 };
-typedef struct gp_table {
+typedef struct gp_page_table {
     const char *name;
     char names[GP_COLUMNS_MAX][GP_COLUMN_NAME_SIZE];
     gp_column_t columns[GP_COLUMNS_MAX];
     size_t count;
-} gp_table_t;
+} gp_page_table_t;
 
-void gp_table_begin(gp_table_t *table, const char *name, const char *columns);
+void gp_page_table_begin(gp_page_table_t *table, const char *name, const char *columns);
 
 // Add a row.
 //   values: uint64_t[table->count]; more than 2^53 - 1 is cut to that.
-void gp_table_row(gp_table_t *table, const uint64_t *values);
+void gp_page_table_row(gp_page_table_t *table, const uint64_t *values);
 
-void gp_table_free(gp_table_t *table);
+void gp_page_table_free(gp_page_table_t *table);

@@ -35,7 +35,7 @@ static uint32_t name_of(gp_page_writer_t *writer, uint32_t coro)
 {
     const gp_dataset_t *dataset = writer->dataset;
     char text[256];
-    bool is_thread = dataset->coros[coro].record.kind == GP_CORO_THREAD;
+    bool is_thread = dataset->facts.coros.items[coro].record.kind == GP_CORO_THREAD;
     gp_report_coro_label(dataset, coro, writer->page->symbolizer, !is_thread, text, sizeof(text));
     return gp_string_table_number(&writer->coro_names, text);
 }
@@ -43,7 +43,7 @@ static uint32_t name_of(gp_page_writer_t *writer, uint32_t coro)
 static void put_coro(gp_page_writer_t *writer, uint32_t coro, const gp_ledger_t *ledger, uint32_t name, unsigned flags)
 {
     const gp_dataset_t *dataset = writer->dataset;
-    const gp_dataset_coro_t *one = flags & FLAG_FOLDED ? NULL : &dataset->coros[coro];
+    const gp_facts_coro_t *one = flags & FLAG_FOLDED ? NULL : &dataset->facts.coros.items[coro];
     uint32_t parent = one != NULL ? gp_dataset_coro_find(dataset, one->record.parent_id) : GP_INDEX_NONE;
     char entry[ENTRY_SIZE];
     bool has_entry = one != NULL && gp_report_coro_entry(dataset, coro, writer->page->symbolizer, entry, sizeof(entry));
@@ -63,7 +63,7 @@ static void put_coro(gp_page_writer_t *writer, uint32_t coro, const gp_ledger_t 
         ledger->longest_ns,
         ledger->switches,
     };
-    gp_table_row(&writer->tables[GP_PAGE_COROS], row);
+    gp_page_table_row(&writer->tables[GP_PAGE_COROS], row);
 }
 
 static size_t find(const gp_page_coros_t *coros, uint32_t name)
@@ -88,7 +88,7 @@ static int fold(gp_page_writer_t *writer, uint32_t coro)
             return -ENOMEM;
         coros->folded[coros->folded_count++] = (gp_page_folded_t){.name = name};
     }
-    gp_ledger_add(&coros->folded[number].ledger, &writer->dataset->coros[coro].ledger);
+    gp_ledger_add(&coros->folded[number].ledger, &writer->dataset->coros.items[coro].ledger);
     coros->numbers[coro] = (uint32_t)(coros->own + number) + 1;
     return 0;
 }
@@ -110,9 +110,9 @@ static int fold_others(gp_page_writer_t *writer, const ranked_t *others, size_t 
 
 static ranked_t *rank(const gp_dataset_t *dataset)
 {
-    ranked_t *ranked = malloc((dataset->coro_count + 1) * sizeof(*ranked));
-    for (uint32_t i = 0; i < dataset->coro_count && ranked != NULL; i++) {
-        const gp_ledger_t *ledger = &dataset->coros[i].ledger;
+    ranked_t *ranked = malloc((dataset->facts.coros.count + 1) * sizeof(*ranked));
+    for (uint32_t i = 0; i < dataset->facts.coros.count && ranked != NULL; i++) {
+        const gp_ledger_t *ledger = &dataset->coros.items[i].ledger;
         ranked[i] = (ranked_t){ledger->slice_ns + ledger->ready_ns + ledger->parked_ns + ledger->waiting_ns, i};
     }
     return ranked;
@@ -122,11 +122,11 @@ static int make_spawns(gp_page_writer_t *writer)
 {
     const gp_dataset_t *dataset = writer->dataset;
     gp_frame_map_t map;
-    writer->spawns = calloc(dataset->coro_count + 1, sizeof(*writer->spawns));
+    writer->spawns = calloc(dataset->facts.coros.count + 1, sizeof(*writer->spawns));
     if (writer->spawns == NULL || gp_frame_map_init(&map, writer->report) < 0)
         return -ENOMEM;
     int result = 0;
-    for (uint32_t i = 0; i < dataset->coro_count && result == 0; i++) {
+    for (uint32_t i = 0; i < dataset->facts.coros.count && result == 0; i++) {
         const gp_timed_stack_t *spawn = &writer->page->spawns[i];
         if (spawn->depth == 0)
             continue;
@@ -145,7 +145,7 @@ static int number_all(gp_page_writer_t *writer, ranked_t *ranked, size_t own)
     for (size_t i = 0; i < own; i++)
         coros->numbers[ranked[i].coro] = (uint32_t)i + 1;
     coros->own = own;
-    int result = fold_others(writer, ranked + own, writer->dataset->coro_count - own);
+    int result = fold_others(writer, ranked + own, writer->dataset->facts.coros.count - own);
     return result == 0 ? make_spawns(writer) : result;
 }
 
@@ -155,12 +155,13 @@ int gp_page_coros(gp_page_writer_t *writer)
     if (dataset == NULL)
         return 0;
     ranked_t *ranked = rank(dataset);
-    writer->coros.numbers = calloc(dataset->coro_count + 1, sizeof(*writer->coros.numbers));
+    writer->coros.numbers = calloc(dataset->facts.coros.count + 1, sizeof(*writer->coros.numbers));
     int result = ranked != NULL && writer->coros.numbers != NULL ? 0 : -ENOMEM;
     if (result == 0) {
-        qsort(ranked, dataset->coro_count, sizeof(*ranked), by_time);
-        result = number_all(writer, ranked,
-                            dataset->coro_count < GP_PAGE_COROS_MAX ? dataset->coro_count : GP_PAGE_COROS_MAX);
+        qsort(ranked, dataset->facts.coros.count, sizeof(*ranked), by_time);
+        result =
+            number_all(writer, ranked,
+                       dataset->facts.coros.count < GP_PAGE_COROS_MAX ? dataset->facts.coros.count : GP_PAGE_COROS_MAX);
     }
     free(ranked);
     return result;
@@ -169,11 +170,12 @@ int gp_page_coros(gp_page_writer_t *writer)
 void gp_page_put_coros(gp_page_writer_t *writer)
 {
     const gp_dataset_t *dataset = writer->dataset;
-    gp_table_begin(&writer->tables[GP_PAGE_COROS], "coro",
-                   "d:id name entry parent spawn flags cpu ready parked waiting blocked preempted longest switches");
-    for (uint32_t i = 0; dataset != NULL && i < dataset->coro_count; i++)
+    gp_page_table_begin(
+        &writer->tables[GP_PAGE_COROS], "coro",
+        "d:id name entry parent spawn flags cpu ready parked waiting blocked preempted longest switches");
+    for (uint32_t i = 0; dataset != NULL && i < dataset->facts.coros.count; i++)
         if (writer->coros.numbers[i] <= writer->coros.own)
-            put_coro(writer, i, &dataset->coros[i].ledger, name_of(writer, i), 0);
+            put_coro(writer, i, &dataset->coros.items[i].ledger, name_of(writer, i), 0);
     for (size_t i = 0; i < writer->coros.folded_count; i++)
         put_coro(writer, 0, &writer->coros.folded[i].ledger, writer->coros.folded[i].name, FLAG_FOLDED);
 }

@@ -58,7 +58,7 @@ static int put_segments(gp_page_writer_t *writer, gp_frame_map_t *map, const ran
             writer->requests[segment->request] - 1,  segment->from_ns, segment->to_ns - segment->from_ns,
             gp_page_coro(writer, segment->coro) - 1, segment->state,   (uint64_t)writer->nodes.order[node] + 1,
         };
-        gp_table_row(&writer->tables[GP_PAGE_SEGMENTS], row);
+        gp_page_table_row(&writer->tables[GP_PAGE_SEGMENTS], row);
     }
     return 0;
 }
@@ -101,7 +101,7 @@ int gp_page_segments(gp_page_writer_t *writer)
 {
     const gp_page_t *page = writer->page;
     gp_frame_map_t map = {0};
-    gp_table_begin(&writer->tables[GP_PAGE_SEGMENTS], "segment", "d:request d:from length coro state node");
+    gp_page_table_begin(&writer->tables[GP_PAGE_SEGMENTS], "segment", "d:request d:from length coro state node");
     bool any = page != NULL && page->paths != NULL && page->segment_count > 0;
     int result = any ? gp_frame_map_init(&map, page->paths) : 0;
     if (result == 0 && any)
@@ -146,27 +146,27 @@ static void put_span(gp_page_writer_t *writer, const gp_dataset_span_t *span, co
         ledger->parked_ns,
         ledger->blocked_ns,
     };
-    gp_table_row(&writer->tables[GP_PAGE_SPANS], row);
+    gp_page_table_row(&writer->tables[GP_PAGE_SPANS], row);
 }
 
 int gp_page_spans(gp_page_writer_t *writer)
 {
     const gp_dataset_t *dataset = writer->dataset;
-    gp_table_begin(&writer->tables[GP_PAGE_SPANS], "span",
-                   "request parent coro trace kind name d:start length flags cpu ready parked blocked");
-    if (dataset == NULL || writer->page->requests == NULL || dataset->span_count == 0)
+    gp_page_table_begin(&writer->tables[GP_PAGE_SPANS], "span",
+                        "request parent coro trace kind name d:start length flags cpu ready parked blocked");
+    if (dataset == NULL || writer->page->requests == NULL || dataset->spans.count == 0)
         return 0;
-    uint32_t *numbers = calloc(dataset->span_count, sizeof(*numbers)), count = 0;
+    uint32_t *numbers = calloc(dataset->spans.count, sizeof(*numbers)), count = 0;
     if (numbers == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < dataset->span_count && count < GP_PAGE_SPANS_MAX; i++)
-        if (owner_of(writer, &dataset->spans[i]) != 0)
+    for (size_t i = 0; i < dataset->spans.count && count < GP_PAGE_SPANS_MAX; i++)
+        if (owner_of(writer, &dataset->spans.items[i]) != 0)
             numbers[i] = ++count;
-    for (size_t i = 0; i < dataset->span_count; i++)
+    for (size_t i = 0; i < dataset->spans.count; i++)
         if (numbers[i] != 0)
-            put_span(writer, &dataset->spans[i], numbers);
+            put_span(writer, &dataset->spans.items[i], numbers);
     if (count == GP_PAGE_SPANS_MAX)
-        gp_page_note(writer, "There are %zu spans; the first %u are shown.", dataset->span_count, count);
+        gp_page_note(writer, "There are %zu spans; the first %u are shown.", dataset->spans.count, count);
     free(numbers);
     return 0;
 }
@@ -184,29 +184,29 @@ static void put_hog(gp_page_writer_t *writer, const gp_dataset_hog_t *hog, uint6
         delay_ns,
         victims,
     };
-    gp_table_row(&writer->tables[GP_PAGE_HOGS], row);
+    gp_page_table_row(&writer->tables[GP_PAGE_HOGS], row);
 }
 
 int gp_page_hogs(gp_page_writer_t *writer)
 {
     const gp_dataset_t *dataset = writer->dataset;
-    gp_table_begin(&writer->tables[GP_PAGE_HOGS], "hog", "coro thread trace d:start length delay victims");
-    gp_table_begin(&writer->tables[GP_PAGE_VICTIMS], "victim", "hog coro trace delay");
-    if (dataset == NULL || dataset->hog_count == 0)
+    gp_page_table_begin(&writer->tables[GP_PAGE_HOGS], "hog", "coro thread trace d:start length delay victims");
+    gp_page_table_begin(&writer->tables[GP_PAGE_VICTIMS], "victim", "hog coro trace delay");
+    if (dataset == NULL || dataset->hogs.count == 0)
         return 0;
-    uint64_t *sums = calloc(2 * dataset->hog_count, sizeof(*sums));
+    uint64_t *sums = calloc(2 * dataset->hogs.count, sizeof(*sums));
     if (sums == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < dataset->delay_count; i++) {
-        const gp_dataset_delay_t *delay = &dataset->delays[i];
+    for (size_t i = 0; i < dataset->delays.count; i++) {
+        const gp_dataset_delay_t *delay = &dataset->delays.items[i];
         const uint64_t row[] = {delay->hog, gp_page_coro(writer, delay->coro) - 1, gp_page_trace(writer, delay->trace),
                                 delay->delay_ns};
-        gp_table_row(&writer->tables[GP_PAGE_VICTIMS], row);
+        gp_page_table_row(&writer->tables[GP_PAGE_VICTIMS], row);
         sums[2 * delay->hog] += delay->delay_ns;
         sums[2 * delay->hog + 1]++;
     }
-    for (size_t i = 0; i < dataset->hog_count; i++)
-        put_hog(writer, &dataset->hogs[i], sums[2 * i], sums[2 * i + 1]);
+    for (size_t i = 0; i < dataset->hogs.count; i++)
+        put_hog(writer, &dataset->hogs.items[i], sums[2 * i], sums[2 * i + 1]);
     free(sums);
     return 0;
 }

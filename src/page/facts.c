@@ -35,13 +35,13 @@ void gp_page_labels_free(gp_page_labels_t *labels)
 
 static bool same_fact(const void *owner, uint32_t number, const void *key)
 {
-    const gp_fact_t *a = &((const gp_facts_t *)owner)->items[number], *b = key;
+    const gp_fact_t *a = &((const gp_page_facts_t *)owner)->items[number], *b = key;
     return a->node == b->node && a->label == b->label && a->tick == b->tick && a->state == b->state &&
            a->side == b->side;
 }
 
 // Leave out of a row what all leave out. Returns false when memory is short.
-static bool make_coarse(gp_facts_t *facts, gp_fact_t *fact, unsigned shift_more)
+static bool make_coarse(gp_page_facts_t *facts, gp_fact_t *fact, unsigned shift_more)
 {
     const gp_coarseness_t *coarse = &facts->coarse;
     if (fact->tick > 0)
@@ -56,7 +56,7 @@ static bool make_coarse(gp_facts_t *facts, gp_fact_t *fact, unsigned shift_more)
 }
 
 // Find or add, as it is.
-static int add(gp_facts_t *facts, const gp_fact_t *fact)
+static int add(gp_page_facts_t *facts, const gp_fact_t *fact)
 {
     uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)fact->node << 32 | fact->label),
                                  (uint64_t)fact->tick << 32 | (uint32_t)fact->state << 16 | fact->side);
@@ -91,7 +91,7 @@ static bool next_coarseness(gp_coarseness_t *coarse)
 }
 
 // All rows anew, with less in them.
-static int shrink(gp_facts_t *facts)
+static int shrink(gp_page_facts_t *facts)
 {
     size_t count = facts->count;
     unsigned before = facts->coarse.tick_shift;
@@ -109,7 +109,7 @@ static int shrink(gp_facts_t *facts)
     return 0;
 }
 
-int gp_facts_add(gp_facts_t *facts, const gp_fact_t *fact)
+int gp_page_facts_add(gp_page_facts_t *facts, const gp_fact_t *fact)
 {
     gp_fact_t coarse = *fact;
     int result = make_coarse(facts, &coarse, facts->coarse.tick_shift) ? add(facts, &coarse) : -ENOMEM;
@@ -130,7 +130,7 @@ static int compare(const void *left, const void *right)
     return a->state != b->state ? (int)a->state - (int)b->state : (int)a->side - (int)b->side;
 }
 
-void gp_facts_sort(gp_facts_t *facts, const uint32_t *order)
+void gp_page_facts_sort(gp_page_facts_t *facts, const uint32_t *order)
 {
     for (size_t i = 0; i < facts->count; i++)
         facts->items[i].node = order[facts->items[i].node];
@@ -153,7 +153,7 @@ double gp_root_of(double square)
     return root;
 }
 
-void gp_facts_free(gp_facts_t *facts)
+void gp_page_facts_free(gp_page_facts_t *facts)
 {
     free(facts->items);
     gp_index_free(&facts->index);

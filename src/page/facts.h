@@ -31,25 +31,25 @@ typedef struct gp_coarseness {
     bool no_ticks, no_threads, no_traces;
 } gp_coarseness_t;
 
-typedef struct gp_facts { // zero-initialized, with `limit` and `labels`, = empty
+typedef struct gp_page_facts { // zero-initialized, with `limit` and `labels`, = empty
     gp_fact_t *items;
     size_t count, capacity, limit;
     gp_index_t index;
     gp_page_labels_t *labels;
     gp_coarseness_t coarse;
-} gp_facts_t;
+} gp_page_facts_t;
 
 // Find or add. Returns GP_INDEX_NONE when memory is short.
 uint32_t gp_page_label(gp_page_labels_t *labels, const gp_page_label_t *label);
 void gp_page_labels_free(gp_page_labels_t *labels);
 
 // Add to a row. Returns 0 or -ENOMEM.
-int gp_facts_add(gp_facts_t *facts, const gp_fact_t *fact);
+int gp_page_facts_add(gp_page_facts_t *facts, const gp_fact_t *fact);
 
 // Renumber the nodes and sort by them, then by label. Nothing is added from then on.
 //   order: new number by old one.
-void gp_facts_sort(gp_facts_t *facts, const uint32_t *order);
+void gp_page_facts_sort(gp_page_facts_t *facts, const uint32_t *order);
 // The square root, by Newton's method: hosts need not have the mathematical library.
 double gp_root_of(double square);
 
-void gp_facts_free(gp_facts_t *facts);
+void gp_page_facts_free(gp_page_facts_t *facts);

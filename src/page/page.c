@@ -23,7 +23,7 @@ void gp_page_note(gp_page_writer_t *writer, const char *format, ...)
 uint32_t gp_page_trace(gp_page_writer_t *writer, uint32_t trace)
 {
     char text[40];
-    if (writer->dataset->traces[trace].index == 0)
+    if (writer->dataset->facts.traces.items[trace].index == 0)
         return 0;
     gp_report_trace_label(writer->dataset, trace, true, text, sizeof(text));
     return gp_string_table_number(&writer->traces, text) + 1;
@@ -35,7 +35,7 @@ uint32_t gp_page_thread(gp_page_writer_t *writer, uint32_t index)
     char text[16];
     if (number == GP_INDEX_NONE)
         return 0;
-    const gp_thread_record_t *thread = &writer->dataset->threads[number];
+    const gp_thread_record_t *thread = &writer->dataset->facts.threads.items[number];
     snprintf(text, sizeof(text), "%" PRIu32, thread->tid);
     return gp_string_table_number(&writer->threads, thread->name[0] != '\0' ? thread->name : text) + 1;
 }
@@ -110,9 +110,9 @@ static void drop(gp_page_writer_t *writer)
 {
     gp_nodes_free(&writer->nodes);
     gp_page_labels_free(&writer->labels);
-    gp_facts_free(&writer->rows);
-    gp_facts_free(&writer->delays);
-    gp_facts_free(&writer->paths);
+    gp_page_facts_free(&writer->rows);
+    gp_page_facts_free(&writer->delays);
+    gp_page_facts_free(&writer->paths);
     gp_string_table_free(&writer->threads);
     gp_string_table_free(&writer->traces);
     gp_string_table_free(&writer->coro_names);
@@ -121,7 +121,7 @@ static void drop(gp_page_writer_t *writer)
     free(writer->requests);
     free(writer->spawns);
     for (size_t i = 0; i < GP_PAGE_TABLES; i++)
-        gp_table_free(&writer->tables[i]);
+        gp_page_table_free(&writer->tables[i]);
 }
 
 int gp_page_write(const gp_report_t *base, const gp_report_t *report, FILE *out)

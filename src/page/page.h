@@ -61,12 +61,12 @@ typedef struct gp_page_writer {
     const gp_page_t *page;
     gp_nodes_t nodes;
     gp_page_labels_t labels;
-    gp_facts_t rows, delays, paths;
+    gp_page_facts_t rows, delays, paths;
     gp_string_table_t threads, traces, coro_names;
     gp_page_coros_t coros;
     uint32_t *requests; // by request of the report: number plus 1; 0 = left out
     uint32_t *spawns;   // by coroutine of the dataset: node plus 1
-    gp_table_t tables[GP_PAGE_TABLES];
+    gp_page_table_t tables[GP_PAGE_TABLES];
     uint64_t heat_column_ns;
     size_t heat_columns;
     char notes[GP_PAGE_NOTES_MAX][GP_PAGE_NOTE_SIZE];

@@ -32,7 +32,8 @@ static int by_start(const void *left, const void *right)
 static void put(gp_page_writer_t *writer, const gp_request_t *request)
 {
     const gp_ledger_t *ledger = &request->ledger;
-    const gp_dataset_span_t *span = request->span != GP_INDEX_NONE ? &writer->dataset->spans[request->span] : NULL;
+    const gp_dataset_span_t *span =
+        request->span != GP_INDEX_NONE ? &writer->dataset->spans.items[request->span] : NULL;
     const uint64_t row[] = {
         gp_page_trace(writer, request->trace),
         request->endpoint,
@@ -50,7 +51,7 @@ static void put(gp_page_writer_t *writer, const gp_request_t *request)
         (request->is_about ? FLAG_ABOUT : 0u) | (request->is_cut ? FLAG_CUT : 0u) |
             (span != NULL && span->is.flags & GP_SPAN_FAILED ? FLAG_FAILED : 0u),
     };
-    gp_table_row(&writer->tables[GP_PAGE_REQUESTS], row);
+    gp_page_table_row(&writer->tables[GP_PAGE_REQUESTS], row);
 }
 
 static size_t collect(const gp_page_t *page, ranked_t *ranked)
@@ -75,7 +76,7 @@ static size_t limit_of(const gp_page_t *page, size_t all)
 int gp_page_requests(gp_page_writer_t *writer)
 {
     const gp_requests_t *requests = writer->page != NULL ? writer->page->requests : NULL;
-    gp_table_begin(
+    gp_page_table_begin(
         &writer->tables[GP_PAGE_REQUESTS], "request",
         "trace endpoint coro d:start latency cpu ready parked waiting blocked preempted longest coros flags");
     if (requests == NULL)

@@ -10,7 +10,7 @@
 typedef struct taking { // the rows of a report
     gp_page_writer_t *writer;
     const gp_report_t *report;
-    gp_facts_t *facts;
+    gp_page_facts_t *facts;
     gp_frame_map_t map;
     uint32_t *labels; // by label of the report: that of the page plus 1; 0 = not asked for yet
     uint16_t side;
@@ -86,13 +86,13 @@ static int take(void *context, const gp_row_t *rows, size_t count)
             .samples = rows[i].samples,
             .squares_ns2 = rows[i].squares_ns2,
         };
-        if (fact.node == GP_INDEX_NONE || fact.label == GP_INDEX_NONE || gp_facts_add(taking->facts, &fact) < 0)
+        if (fact.node == GP_INDEX_NONE || fact.label == GP_INDEX_NONE || gp_page_facts_add(taking->facts, &fact) < 0)
             return -ENOMEM;
     }
     return 0;
 }
 
-static int take_report(gp_page_writer_t *writer, const gp_report_t *report, gp_facts_t *facts, uint16_t side)
+static int take_report(gp_page_writer_t *writer, const gp_report_t *report, gp_page_facts_t *facts, uint16_t side)
 {
     taking_t taking = {
         .writer = writer,
@@ -114,7 +114,7 @@ int gp_page_rows(gp_page_writer_t *writer)
 {
     const gp_page_label_t nothing = {0};
     int result = gp_page_label(&writer->labels, &nothing) == 0 ? 0 : -ENOMEM;
-    gp_facts_t *all[] = {&writer->rows, &writer->delays, &writer->paths};
+    gp_page_facts_t *all[] = {&writer->rows, &writer->delays, &writer->paths};
     for (size_t i = 0; i < 3; i++) {
         all[i]->limit = i == 0 ? GP_PAGE_ROWS_MAX : SIZE_MAX; // of the others there are fewer
         all[i]->labels = &writer->labels;
@@ -138,45 +138,45 @@ static uint64_t error_of(const gp_fact_t *fact)
     return error_ns < 0x1p53 ? (uint64_t)error_ns : 0;
 }
 
-static void put_facts(gp_page_writer_t *writer, gp_facts_t *facts, int table, const char *name)
+static void put_facts(gp_page_writer_t *writer, gp_page_facts_t *facts, int table, const char *name)
 {
     // Without two sides there is nothing to compare.
-    gp_table_begin(&writer->tables[table], name,
-                   writer->side_count > 1 ? "d:node label state tick weight samples side error"
-                                          : "d:node label state tick weight samples");
-    gp_facts_sort(facts, writer->nodes.order);
+    gp_page_table_begin(&writer->tables[table], name,
+                        writer->side_count > 1 ? "d:node label state tick weight samples side error"
+                                               : "d:node label state tick weight samples");
+    gp_page_facts_sort(facts, writer->nodes.order);
     for (size_t i = 0; i < facts->count; i++) {
         const gp_fact_t *fact = &facts->items[i];
         const uint64_t row[] = {fact->node,      fact->label,   fact->state, fact->tick,
                                 fact->weight_ns, fact->samples, fact->side,  error_of(fact)};
-        gp_table_row(&writer->tables[table], row);
+        gp_page_table_row(&writer->tables[table], row);
     }
 }
 
 static void put_nodes(gp_page_writer_t *writer)
 {
     const gp_nodes_t *nodes = &writer->nodes;
-    gp_table_begin(&writer->tables[GP_PAGE_NODES], "node", "parent frame");
-    gp_table_begin(&writer->tables[GP_PAGE_FRAMES], "frame", "name file module line kind at");
+    gp_page_table_begin(&writer->tables[GP_PAGE_NODES], "node", "parent frame");
+    gp_page_table_begin(&writer->tables[GP_PAGE_FRAMES], "frame", "name file module line kind at");
     for (size_t i = 0; i < nodes->frame_count; i++) {
         const gp_page_frame_t *frame = &nodes->frames[i];
         const uint64_t row[] = {frame->name, frame->file, frame->module, frame->line, frame->kind, frame->at};
-        gp_table_row(&writer->tables[GP_PAGE_FRAMES], row);
+        gp_page_table_row(&writer->tables[GP_PAGE_FRAMES], row);
     }
     for (size_t i = 0; i < nodes->count; i++) {
         const gp_page_node_t *node = &nodes->nodes[nodes->by_order[i]];
         const uint64_t row[] = {i > 0 ? i - nodes->order[node->parent] : 0, i > 0 ? node->frame : 0};
-        gp_table_row(&writer->tables[GP_PAGE_NODES], row);
+        gp_page_table_row(&writer->tables[GP_PAGE_NODES], row);
     }
 }
 
 static void put_labels(gp_page_writer_t *writer)
 {
-    gp_table_begin(&writer->tables[GP_PAGE_LABELS], "label", "coro thread trace request");
+    gp_page_table_begin(&writer->tables[GP_PAGE_LABELS], "label", "coro thread trace request");
     for (size_t i = 0; i < writer->labels.count; i++) {
         const gp_page_label_t *label = &writer->labels.items[i];
         const uint64_t row[] = {label->coro, label->thread, label->trace, label->request};
-        gp_table_row(&writer->tables[GP_PAGE_LABELS], row);
+        gp_page_table_row(&writer->tables[GP_PAGE_LABELS], row);
     }
 }
 

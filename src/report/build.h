@@ -4,12 +4,12 @@
 // Threads: one report at a time a thread; the symbolizer may be shared. Signals: not safe.
 #pragma once
 
+#include "facts/dataset.h"
+#include "facts/names.h"
 #include "model/snapshot.h"
-#include "report/dataset.h"
+#include "report/critical_path.h"
 #include "report/report.h"
-#include "report/requests.h"
 #include "report/selection.h"
-#include "symbol/symbolizer.h"
 
 typedef enum gp_by {
     GP_BY_NONE,
@@ -55,8 +55,10 @@ typedef struct gp_report_options {
     const gp_requests_t *requests;
     const bool *requests_chosen; // bool[requests->count]; NULL = all
     gp_path_sums_t *path_sums;   // to be set; NULL = not wanted
-    uint64_t tick_ns;            // rows are apart by ticks of this length; 0 = they are not
-    gp_page_t *page; // rows are for this page: delays have labels, critical paths have these and segments; NULL = none
+    gp_path_taker_t *path_taker; // who is given each path as well; NULL = nobody
+    void *path_context;
+    uint64_t tick_ns; // rows are apart by ticks of this length; 0 = they are not
+    gp_page_t *page;  // rows are for this page: delays have labels, critical paths have these and segments; NULL = none
 } gp_report_options_t;
 
 // Build a report from a capture, which is read again for it. The dataset and what the options point
@@ -68,6 +70,13 @@ typedef struct gp_report_options {
 // sample there is one row, "[no samples]", that has the whole total. Returns NULL and errno.
 gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                     gp_symbolizer_t *symbolizer);
+
+// The same in two steps, for several reports of one reading: begin each, have `reading` read, end each with the result
+// of that, which frees what is being made. Each returns NULL and errno. Not with GP_WANT_PAGE.
+typedef struct gp_making gp_making_t;
+gp_making_t *gp_report_begin(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                             gp_symbolizer_t *symbolizer, gp_reading_t *reading);
+gp_report_t *gp_report_end(gp_making_t *making, int result);
 
 // Build a report from a profile of this process.
 //   wants:      enum gp_want bits; labels there are none.
@@ -99,6 +108,3 @@ size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool b
 // The function at a location, no inlined one: its name; "module+0x12" and "[lost function]" where it has none. As long
 // as the dataset and the symbolizer.
 const char *gp_report_loc_name(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t loc);
-
-// What a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".
-const char *gp_report_pseudo_name(uint64_t pseudo);

@@ -79,7 +79,7 @@ static int find_ended(gp_path_walk_t *walk)
     walk->ended_count = 0;
     for (size_t i = 0; i < walk->group->activity_count; i++) {
         const gp_path_item_t *activity = &walk->group->activities[i];
-        uint64_t spawner = walk->dataset->coros[activity->coro].record.parent_id;
+        uint64_t spawner = walk->dataset->facts.coros.items[activity->coro].record.parent_id;
         if (!activity->is_last || activity->end_ns - activity->left_ns > CLEARED_NS || spawner == 0)
             continue; // what has been waiting when the capture ends is not over
         if (gp_grow(&walk->ended, &walk->ended_capacity, walk->ended_count, sizeof(*walk->ended)) < 0)
@@ -95,7 +95,7 @@ static int find_ended(gp_path_walk_t *walk)
 static const gp_path_ended_t *child_ended(const gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns)
 {
     const gp_path_ended_t key = {
-        .spawner_id = walk->dataset->coros[coro].record.id, .end_ns = to_ns, .coro = UINT32_MAX};
+        .spawner_id = walk->dataset->facts.coros.items[coro].record.id, .end_ns = to_ns, .coro = UINT32_MAX};
     size_t lo = 0, hi = walk->ended_count;
     while (lo < hi) { // the first that is beyond
         size_t mid = lo + (hi - lo) / 2;
@@ -220,8 +220,8 @@ static uint64_t walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns,
             at = since;
         }
         uint64_t left = gp_path_later(from_ns, activity->left_ns), start = gp_path_later(from_ns, activity->start_ns);
-        bool is_elsewhere =
-            is_base && !request->is_about && !is_own && walk->dataset->traces[activity->own_trace].index != 0;
+        bool is_elsewhere = is_base && !request->is_about && !is_own &&
+                            walk->dataset->facts.traces.items[activity->own_trace].index != 0;
         if (is_elsewhere && at > start)
             emit_gap(walk, coro, start, at, GP_PATH_ELSEWHERE);
         if (!is_elsewhere && at > left)
@@ -232,7 +232,7 @@ static uint64_t walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns,
         activity = activity > walk->group->activities && activity[-1].coro == coro ? activity - 1 : NULL;
     }
     if (is_base && at > from_ns) {
-        bool is_born = at <= walk->dataset->coros[coro].record.birth_ns + GP_PATH_WAITS_NS;
+        bool is_born = at <= walk->dataset->facts.coros.items[coro].record.birth_ns + GP_PATH_WAITS_NS;
         emit_gap(walk, coro, from_ns, at, is_born ? GP_PATH_NOT_STARTED : GP_PATH_UNRECORDED);
         at = from_ns;
     }
@@ -240,12 +240,15 @@ static uint64_t walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns,
     return at;
 }
 
-typedef struct paths {
+struct gp_critical {
     gp_path_walk_t walk;
+    gp_path_items_t *items;
+    bool *traces; // bool[trace_count]: of wanted requests
     bool *wanted; // bool[requests->count]: not walked yet
     gp_path_taker_t *take;
     void *context;
-} paths_t;
+};
+typedef struct gp_critical paths_t;
 
 static int walk_request(paths_t *paths, uint32_t number)
 {
@@ -297,26 +300,58 @@ static int walk_rest(paths_t *paths)
     return result;
 }
 
+gp_critical_t *gp_critical_begin(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
+                                 gp_reading_t *reading)
+{
+    paths_t *paths = calloc(1, sizeof(*paths));
+    if (paths == NULL)
+        return NULL;
+    paths->walk = (gp_path_walk_t){.dataset = dataset, .requests = requests};
+    paths->traces = calloc(dataset->facts.traces.count + 1, sizeof(*paths->traces));
+    paths->wanted = calloc(requests->count + 1, sizeof(*paths->wanted));
+    for (size_t i = 0; i < requests->count && paths->traces != NULL && paths->wanted != NULL; i++) {
+        paths->wanted[i] = chosen == NULL || chosen[i];
+        paths->traces[requests->items[i].trace] |= paths->wanted[i];
+    }
+    if (paths->traces != NULL && paths->wanted != NULL)
+        paths->items = gp_path_items_begin(dataset, requests, paths->traces, reading);
+    if (paths->items != NULL)
+        return paths;
+    gp_critical_free(paths);
+    return NULL;
+}
+
+int gp_critical_walk(gp_critical_t *critical, gp_path_taker_t *take, void *context)
+{
+    critical->take = take;
+    critical->context = context;
+    int result = gp_path_items_each(critical->items, take_group, critical);
+    return result == 0 ? walk_rest(critical) : result;
+}
+
+void gp_critical_free(gp_critical_t *critical)
+{
+    if (critical == NULL)
+        return;
+    int saved = errno;
+    gp_path_items_free(critical->items);
+    free(critical->traces);
+    free(critical->wanted);
+    free(critical->walk.segments);
+    free(critical->walk.pieces);
+    free(critical->walk.ended);
+    free(critical);
+    errno = saved;
+}
+
 int gp_critical_paths(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
                       gp_path_taker_t *take, void *context)
 {
-    paths_t paths = {.walk = {.dataset = dataset, .requests = requests}, .take = take, .context = context};
-    bool *traces = calloc(dataset->trace_count + 1, sizeof(*traces));
-    int result = -ENOMEM;
-    paths.wanted = calloc(requests->count + 1, sizeof(*paths.wanted));
-    if (traces != NULL && paths.wanted != NULL) {
-        for (size_t i = 0; i < requests->count; i++) {
-            paths.wanted[i] = chosen == NULL || chosen[i];
-            traces[requests->items[i].trace] |= paths.wanted[i];
-        }
-        result = gp_path_each_group(dataset, requests, traces, take_group, &paths);
-    }
+    gp_reading_t reading = {0};
+    gp_critical_t *critical = gp_critical_begin(dataset, requests, chosen, &reading);
+    int result = critical != NULL ? gp_dataset_read(dataset, &reading) : -errno;
     if (result == 0)
-        result = walk_rest(&paths);
-    free(traces);
-    free(paths.wanted);
-    free(paths.walk.segments);
-    free(paths.walk.pieces);
-    free(paths.walk.ended);
+        result = gp_critical_walk(critical, take, context);
+    gp_critical_free(critical);
     return result;
 }

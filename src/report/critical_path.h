@@ -41,11 +41,19 @@ typedef struct gp_path_segment {
     uint32_t flags;  // enum gp_path_flag
 } gp_path_segment_t;
 
-// Walk the critical paths of requests.
+typedef struct gp_critical gp_critical_t;
+
+// Walk the critical paths of requests: begin, have `reading` read, walk, free.
+//   dataset: loaded with GP_KEEP_WORKS; it and `requests` outlive the walk.
 //   chosen: bool[requests->count]; NULL = all.
 //   take:   called for each of them once, in no order, with its segments back to back from its beginning to its end;
 //           they are gone when it returns. Returns 0, or a negative value that ends it and is returned.
 // Returns 0 or a negative errno value.
 typedef int gp_path_taker_t(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count);
+gp_critical_t *gp_critical_begin(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
+                                 gp_reading_t *reading);
+int gp_critical_walk(gp_critical_t *critical, gp_path_taker_t *take, void *context);
+void gp_critical_free(gp_critical_t *critical);
+// All at once, with a reading of its own.
 int gp_critical_paths(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
                       gp_path_taker_t *take, void *context);

@@ -2,7 +2,7 @@
 // Losses that a capture tells, and what greenprof itself took: the same in all outputs.
 #pragma once
 
-#include "report/dataset.h"
+#include "facts/dataset.h"
 
 // Is a counter a loss that is told: of samples; of CPU time that no sample shows, where it is more than what has just
 // not been sampled yet?

@@ -12,51 +12,40 @@ typedef struct work { // a coroutine's for a trace
     uint64_t latest_ns; // the latest to_ns of this coroutine's up to this one, once they are sorted
 } work_t;
 
-typedef struct collecting {
+struct gp_path_items {
     const gp_dataset_t *dataset;
     const gp_requests_t *requests;
     const bool *chosen;
-    work_t *works; // by coroutine, then by beginning
-    size_t work_count, work_capacity;
-    gp_index_t work_index;
+    GP_TABLE(work_t) works;   // at most: by coroutine, then by beginning
+    GP_TABLE(work_t) settled; // that there are, when all is read
     gp_sorter_t items;
-} collecting_t;
+};
+typedef struct gp_path_items collecting_t;
 
-static bool same_work(const void *owner, uint32_t number, const void *key)
+static int add_work(gp_table_t *works, uint32_t coro, uint32_t trace, uint64_t from_ns, uint64_t to_ns)
 {
-    const work_t *a = &((const collecting_t *)owner)->works[number], *b = key;
-    return a->coro == b->coro && a->trace == b->trace;
-}
-
-static int add_work(collecting_t *collecting, uint32_t coro, uint32_t trace, uint64_t from_ns, uint64_t to_ns)
-{
-    const work_t key = {.coro = coro, .trace = trace, .from_ns = from_ns, .to_ns = to_ns};
-    uint64_t hash = gp_hash_u64((uint64_t)coro << 32 | trace);
-    uint32_t number = gp_index_find(&collecting->work_index, hash, same_work, collecting, &key);
-    if (number == GP_INDEX_NONE) {
-        if (gp_grow(&collecting->works, &collecting->work_capacity, collecting->work_count, sizeof(key)) < 0 ||
-            gp_index_add(&collecting->work_index, hash, (uint32_t)collecting->work_count) < 0)
-            return -ENOMEM;
-        collecting->works[collecting->work_count++] = key;
-        return 0;
-    }
-    work_t *work = &collecting->works[number];
-    work->from_ns = from_ns < work->from_ns ? from_ns : work->from_ns;
-    work->to_ns = to_ns > work->to_ns ? to_ns : work->to_ns;
+    size_t known = works->count;
+    uint32_t number = gp_table_need(works, gp_table_pair(coro, trace));
+    if (number == GP_INDEX_NONE)
+        return -ENOMEM;
+    work_t *work = (work_t *)works->items + number;
+    work->from_ns = number >= known || from_ns < work->from_ns ? from_ns : work->from_ns;
+    work->to_ns = number >= known || to_ns > work->to_ns ? to_ns : work->to_ns;
     return 0;
 }
 
-static int take_work(void *context, const gp_activity_record_t *activity)
+// What an activity has of a chosen trace's requests.
+static int settle_work(collecting_t *collecting, const gp_path_item_t *item)
 {
-    collecting_t *collecting = context;
     const gp_requests_t *requests = collecting->requests;
-    uint32_t trace = gp_dataset_trace_index_find(collecting->dataset, activity->trace);
-    uint32_t coro = gp_dataset_coro_find(collecting->dataset, activity->coro_id);
-    if (activity->trace == 0 || trace == GP_INDEX_NONE || coro == GP_INDEX_NONE || !collecting->chosen[trace])
+    uint32_t trace = item->own_trace;
+    if (trace == GP_INDEX_NONE || collecting->dataset->facts.traces.items[trace].index == 0 ||
+        !collecting->chosen[trace])
         return 0;
     for (uint32_t i = requests->first[trace]; i < requests->first[trace + 1]; i++)
-        if (activity->end_ns >= requests->items[i].start_ns && activity->start_ns <= requests->items[i].end_ns)
-            return add_work(collecting, coro, trace, activity->start_ns, activity->end_ns + GP_PATH_SLACK_NS);
+        if (item->end_ns >= requests->items[i].start_ns && item->start_ns <= requests->items[i].end_ns)
+            return add_work(&collecting->settled.table, item->coro, trace, item->start_ns,
+                            item->end_ns + GP_PATH_SLACK_NS);
     return 0;
 }
 
@@ -70,39 +59,62 @@ static int by_coro(const void *left, const void *right)
     return a->trace < b->trace ? -1 : a->trace > b->trace;
 }
 
+// A request is its coroutine's work, whatever is known of that.
+static int add_request(collecting_t *collecting, const gp_request_t *request)
+{
+    uint64_t to_ns = request->end_ns + GP_PATH_SLACK_NS;
+    gp_table_t *const tables[] = {&collecting->works.table, &collecting->settled.table};
+    int result = 0;
+    for (size_t i = 0; i < 2 && result == 0; i++) {
+        result = add_work(tables[i], request->coro, request->trace, request->start_ns, to_ns);
+        if (result == 0)
+            result = add_work(tables[i], request->end_coro, request->trace, request->start_ns, to_ns);
+    }
+    return result;
+}
+
+// All that may be of use. What is, is known when all is read.
 static int find_works(collecting_t *collecting)
 {
-    const gp_reader_handlers_t handlers = {.activity = take_work};
-    char error[GP_READER_ERROR_SIZE];
+    const gp_dataset_t *dataset = collecting->dataset;
     int result = 0;
-    for (size_t i = 0; i < collecting->requests->count && result == 0; i++) {
-        const gp_request_t *request = &collecting->requests->items[i];
-        if (!collecting->chosen[request->trace])
-            continue;
-        result =
-            add_work(collecting, request->coro, request->trace, request->start_ns, request->end_ns + GP_PATH_SLACK_NS);
-        if (result == 0)
-            result = add_work(collecting, request->end_coro, request->trace, request->start_ns,
-                              request->end_ns + GP_PATH_SLACK_NS);
+    for (size_t i = 0; i < collecting->requests->count && result == 0; i++)
+        if (collecting->chosen[collecting->requests->items[i].trace])
+            result = add_request(collecting, &collecting->requests->items[i]);
+    for (size_t i = 0; i < dataset->works.count && result == 0; i++) {
+        const gp_dataset_work_t *work = &dataset->works.items[i];
+        if (collecting->chosen[work->trace])
+            result = add_work(&collecting->works.table, work->coro, work->trace, work->from_ns,
+                              work->to_ns + GP_PATH_SLACK_NS);
     }
-    if (result == 0)
-        result = gp_dataset_read_again(collecting->dataset, &handlers, collecting, error);
-    gp_index_free(&collecting->work_index);
-    work_t *works = collecting->works;
-    if (collecting->work_count > 0)
-        qsort(works, collecting->work_count, sizeof(*works), by_coro);
-    for (size_t i = 0; i < collecting->work_count; i++) {
+    work_t *works = collecting->works.items;
+    if (collecting->works.count > 0)
+        qsort(works, collecting->works.count, sizeof(*works), by_coro);
+    for (size_t i = 0; i < collecting->works.count; i++) {
         bool follows = i > 0 && works[i - 1].coro == works[i].coro && works[i - 1].latest_ns > works[i].to_ns;
         works[i].latest_ns = follows ? works[i - 1].latest_ns : works[i].to_ns;
     }
     return result;
 }
 
-// Add an item to each trace that its coroutine worked for in [from_ns, to_ns].
-static int add_item(collecting_t *collecting, gp_path_item_t *item, uint64_t from_ns, uint64_t to_ns)
+// From when on it may be looked at.
+static uint64_t begins_at(const gp_dataset_t *dataset, const gp_path_item_t *item)
 {
-    const work_t *works = collecting->works;
-    size_t lo = 0, hi = collecting->work_count;
+    uint64_t reach = item->is_sample ? gp_path_reach_ns(dataset, item->left_ns) : 0;
+    return item->start_ns > reach ? item->start_ns - reach : 0;
+}
+
+static uint64_t ends_at(const gp_path_item_t *item)
+{
+    return item->is_sample ? item->start_ns : item->end_ns;
+}
+
+// Add an item to each trace that its coroutine may have worked for meanwhile.
+static int add_item(collecting_t *collecting, gp_path_item_t *item)
+{
+    const work_t *works = collecting->works.items;
+    uint64_t from_ns = begins_at(collecting->dataset, item), to_ns = ends_at(item);
+    size_t lo = 0, hi = collecting->works.count;
     int result = 0;
     while (lo < hi) { // the first that begins later
         size_t mid = lo + (hi - lo) / 2;
@@ -119,6 +131,16 @@ static int add_item(collecting_t *collecting, gp_path_item_t *item, uint64_t fro
         result = gp_sorter_add(&collecting->items, item);
     }
     return result;
+}
+
+// Did the coroutine work for the trace that the item is for?
+static bool is_settled(const collecting_t *collecting, const gp_path_item_t *item)
+{
+    uint32_t number = gp_table_find(&collecting->settled.table, gp_table_pair(item->coro, item->trace));
+    if (number == GP_INDEX_NONE)
+        return false;
+    const work_t *work = &collecting->settled.items[number];
+    return work->from_ns <= ends_at(item) && work->to_ns >= begins_at(collecting->dataset, item);
 }
 
 static int take_activity(void *context, const gp_activity_record_t *activity)
@@ -140,14 +162,15 @@ static int take_activity(void *context, const gp_activity_record_t *activity)
         .thread = activity->thread,
         .is_last = activity->is_open,
     };
-    if (item.coro == GP_INDEX_NONE || activity->start_ns > activity->left_ns || activity->left_ns > activity->end_ns)
-        return 0;
-    return add_item(collecting, &item, item.start_ns, item.end_ns);
+    if (item.coro == GP_INDEX_NONE || settle_work(collecting, &item) < 0)
+        return item.coro == GP_INDEX_NONE ? 0 : -ENOMEM;
+    bool is_whole = activity->start_ns <= activity->left_ns && activity->left_ns <= activity->end_ns;
+    return is_whole ? add_item(collecting, &item) : 0;
 }
 
 uint64_t gp_path_reach_ns(const gp_dataset_t *dataset, uint64_t weight_ns)
 {
-    uint64_t period_ns = dataset->header.frequency_hz > 0 ? 1000000000u / dataset->header.frequency_hz : 0;
+    uint64_t period_ns = dataset->facts.header.frequency_hz > 0 ? 1000000000u / dataset->facts.header.frequency_hz : 0;
     return weight_ns > period_ns ? weight_ns : period_ns;
 }
 
@@ -158,7 +181,6 @@ static int take_samples(void *context, const gp_sample_record_t *samples, size_t
     int result = 0;
     for (size_t i = 0; i < count && result == 0; i++) {
         const gp_sample_record_t *sample = &samples[i];
-        uint64_t reach = gp_path_reach_ns(dataset, sample->weight_ns);
         gp_path_item_t item = {
             .is_sample = 1,
             .coro = gp_dataset_coro_find(dataset, sample->coro_id),
@@ -168,7 +190,7 @@ static int take_samples(void *context, const gp_sample_record_t *samples, size_t
             .kind = sample->kind,
         };
         if (item.coro != GP_INDEX_NONE && item.stack != GP_INDEX_NONE && sample->kind < GP_KIND_COUNT)
-            result = add_item(collecting, &item, item.start_ns > reach ? item.start_ns - reach : 0, item.start_ns);
+            result = add_item(collecting, &item);
     }
     return result;
 }
@@ -190,6 +212,7 @@ static int compare(const void *left, const void *right)
 }
 
 typedef struct handing {
+    const collecting_t *collecting;
     gp_path_group_t group;
     int (*take)(void *context, const gp_path_group_t *group);
     void *context;
@@ -225,6 +248,8 @@ static int take_sorted(void *context, const void *record)
     handing_t *handing = context;
     const gp_path_item_t *item = record;
     gp_path_group_t *group = &handing->group;
+    if (!is_settled(handing->collecting, item))
+        return 0;
     if (handing->any && item->trace != group->trace) {
         int result = hand_out(handing);
         if (result < 0)
@@ -240,27 +265,47 @@ static int take_sorted(void *context, const void *record)
     return 0;
 }
 
-int gp_path_each_group(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
-                       int (*take)(void *context, const gp_path_group_t *group), void *context)
+gp_path_items_t *gp_path_items_begin(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
+                                     gp_reading_t *reading)
 {
-    const gp_reader_handlers_t handlers = {.activity = take_activity, .samples = take_samples};
-    collecting_t collecting = {.dataset = dataset, .requests = requests, .chosen = chosen};
-    handing_t handing = {.take = take, .context = context};
-    char error[GP_READER_ERROR_SIZE];
-    gp_sorter_init(&collecting.items, sizeof(gp_path_item_t), compare);
-    int result = find_works(&collecting);
+    static const gp_reader_handlers_t handlers = {.activity = take_activity, .samples = take_samples};
+    collecting_t *collecting = dataset->keep & GP_KEEP_WORKS ? calloc(1, sizeof(*collecting)) : NULL;
+    errno = dataset->keep & GP_KEEP_WORKS ? ENOMEM : EINVAL;
+    if (collecting == NULL)
+        return NULL;
+    *collecting = (collecting_t){.dataset = dataset,
+                                 .requests = requests,
+                                 .chosen = chosen,
+                                 .works = GP_TABLE_BY_PAIR(work_t, coro),
+                                 .settled = GP_TABLE_BY_PAIR(work_t, coro)};
+    gp_sorter_init(&collecting->items, sizeof(gp_path_item_t), compare);
+    if (find_works(collecting) < 0) {
+        gp_path_items_free(collecting);
+        return NULL;
+    }
+    gp_reading_add(reading, &handlers, collecting);
+    return collecting;
+}
+
+int gp_path_items_each(gp_path_items_t *items, int (*take)(void *context, const gp_path_group_t *group), void *context)
+{
+    handing_t handing = {.collecting = items, .take = take, .context = context};
+    int result = gp_sorter_end(&items->items);
     if (result == 0)
-        result = gp_dataset_read_again(dataset, &handlers, &collecting, error);
-    if (result == 0)
-        result = gp_sorter_end(&collecting.items);
-    if (result == 0)
-        result = gp_sorter_each(&collecting.items, take_sorted, &handing);
+        result = gp_sorter_each(&items->items, take_sorted, &handing);
     if (result == 0)
         result = hand_out(&handing);
-    gp_sorter_free(&collecting.items);
-    gp_index_free(&collecting.work_index);
-    free(collecting.works);
     free(handing.group.activities);
     free(handing.group.samples);
     return result;
+}
+
+void gp_path_items_free(gp_path_items_t *items)
+{
+    if (items == NULL)
+        return;
+    gp_sorter_free(&items->items);
+    gp_table_free(&items->works.table);
+    gp_table_free(&items->settled.table);
+    free(items);
 }

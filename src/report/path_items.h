@@ -2,8 +2,9 @@
 // What critical paths are made of: the activities and samples of the coroutines that worked for a trace, sorted.
 // Private to src/report/critical_path.c.
 //
-// Model: the capture is read twice. First it is found out which coroutines worked for the chosen traces, and when; then
-// their activities and samples of that time are collected. They come out trace by trace, by coroutine and time.
+// Model: which coroutines worked for the chosen traces is known from the loading (GP_KEEP_WORKS), at most; in one
+// reading their activities and samples of that time are collected, and it is settled when they really did. They come
+// out trace by trace, by coroutine and time.
 #pragma once
 
 #include "report/requests.h"
@@ -34,10 +35,19 @@ typedef struct gp_path_group { // of one trace
     size_t activity_count, activity_capacity, sample_count, sample_capacity;
 } gp_path_group_t;
 
-// Collect, and hand out each trace that was chosen and has anything.
-//   chosen: bool[trace_count].
-int gp_path_each_group(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
-                       int (*take)(void *context, const gp_path_group_t *group), void *context);
+typedef struct gp_path_items gp_path_items_t;
+
+// Collect from a reading.
+//   chosen: bool[trace_count]; outlives the items, as do the others.
+// Returns NULL and errno; EINVAL: the dataset was loaded without GP_KEEP_WORKS.
+gp_path_items_t *gp_path_items_begin(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
+                                     gp_reading_t *reading);
+
+// After it: hand out each trace that was chosen and has anything.
+int gp_path_items_each(gp_path_items_t *items, int (*take)(void *context, const gp_path_group_t *group), void *context);
+
+// NULL is allowed.
+void gp_path_items_free(gp_path_items_t *items);
 
 // How much time a sample of running stands for at most.
 uint64_t gp_path_reach_ns(const gp_dataset_t *dataset, uint64_t weight_ns);

@@ -89,7 +89,6 @@ static void settle(gp_path_ready_t *ready)
 int gp_critical_keepers(const gp_dataset_t *dataset, gp_path_ready_t *ready, size_t count)
 {
     const gp_reader_handlers_t handlers = {.activity = take_keeper};
-    char error[GP_READER_ERROR_SIZE];
     keeping_t keeping = {dataset, ready, calloc(count + 1, sizeof(uint64_t)), count};
     if (keeping.latest_ns == NULL)
         return -ENOMEM;
@@ -101,7 +100,7 @@ int gp_critical_keepers(const gp_dataset_t *dataset, gp_path_ready_t *ready, siz
             keeping.latest_ns[i] = keeping.latest_ns[i - 1];
         ready[i].keeper_count = 0;
     }
-    int result = count > 0 ? gp_dataset_read_again(dataset, &handlers, &keeping, error) : 0;
+    int result = count > 0 ? gp_dataset_read_for(dataset, &handlers, &keeping) : 0;
     for (size_t i = 0; i < count && result == 0; i++)
         settle(&ready[i]);
     free(keeping.latest_ns);

@@ -2,7 +2,7 @@
 // What kept the thread that a coroutine on a critical path was ready for.
 #pragma once
 
-#include "report/dataset.h"
+#include "facts/dataset.h"
 
 enum { GP_PATH_KEEPERS_MAX = 4 }; // those that kept it longest
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-gp_builder_t *gp_builder_create(gp_symbolizer_t *symbolizer, unsigned wants)
+gp_builder_t *gp_builder_create(const gp_facts_t *facts, gp_symbolizer_t *symbolizer, unsigned wants)
 {
     gp_builder_t *builder = calloc(1, sizeof(*builder));
     if (builder != NULL) {
-        builder->symbolizer = symbolizer;
+        builder->names = (gp_namer_t){.facts = facts, .symbolizer = symbolizer};
         builder->wants = wants;
     }
     return builder;
@@ -87,74 +87,27 @@ int gp_builder_row_pseudo(gp_builder_t *builder, const char *name)
     return path_push(builder, gp_builder_frame(builder, &frame));
 }
 
-int gp_builder_row_function(gp_builder_t *builder, const char *name, const char *file, uint32_t first_line,
-                            uint32_t line)
-{
-    gp_frame_t frame = {
-        .function = name != NULL ? name : "[lost function]",
-        .file = name != NULL ? file : "~",
-        .line = line,
-        .first_line = first_line,
-        .module = "",
-        .pseudo = name == NULL,
-    };
-    return path_push(builder, gp_builder_frame(builder, &frame));
-}
-
-const char *gp_report_pseudo_name(uint64_t pseudo)
-{
-    switch (pseudo) {
-    case GP_PSEUDO_SWITCHING:
-        return "[switching]";
-    case GP_PSEUDO_TRUNCATED:
-        return "[truncated]";
-    case GP_PSEUDO_UNKNOWN:
-        return "[incomplete]";
-    case GP_PSEUDO_PARKED:
-        return "[parked]";
-    case GP_PSEUDO_READY:
-        return "[ready]";
-    case GP_PSEUDO_WAITING:
-        return "[waiting]";
-    case GP_PSEUDO_PREEMPTED:
-        return "[preempted]";
-    case GP_PSEUDO_BLOCKED:
-        return "[blocked]";
-    case GP_PSEUDO_TREE_FULL:
-        return "[tree full]";
-    case GP_PSEUDO_SIGNAL_BLOCKED:
-        return "[signal blocked]";
-    case GP_PSEUDO_NOT_STARTED:
-        return "[not started]";
-    default:
-        return "[unknown]";
-    }
-}
-
 static bool same_loc(const void *owner, uint32_t number, const void *key)
 {
-    const gp_builder_loc_t *a = &((const gp_builder_t *)owner)->locs[number], *b = key;
-    return a->module == b->module && a->address == b->address;
+    return ((const gp_builder_t *)owner)->locs[number].loc == *(const gp_loc_t *)key;
 }
 
 // Add the frames of a symbol, outermost first.
-static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, uint32_t mapping, uint64_t address)
+//   frame: what they have in common; its texts are those of the symbol, which stay or do not.
+static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, const gp_frame_t *common, bool stay)
 {
-    if (symbol->outer != NULL && add_symbol_frames(builder, symbol->outer, mapping, address) < 0)
+    if (symbol->outer != NULL && add_symbol_frames(builder, symbol->outer, common, stay) < 0)
         return -ENOMEM;
     if (gp_symbol_is_hidden(symbol))
         return 0;
-    gp_frame_t frame = {
-        .mapping = mapping,
-        .address = address,
-        .inlined = address != 0 && symbol->outer != NULL,
-        .function = symbol->function,
-        .file = symbol->file,
-        .line = symbol->line,
-        .first_line = symbol->first_line,
-        .module = symbol->module,
-    };
-    uint32_t number = find_frame(builder, &frame, builder->symbols_stay);
+    gp_frame_t frame = *common;
+    frame.inlined = frame.address != 0 && symbol->outer != NULL;
+    frame.function = symbol->function;
+    frame.file = frame.pseudo ? "~" : symbol->file;
+    frame.line = symbol->line;
+    frame.first_line = symbol->first_line;
+    frame.module = symbol->module;
+    uint32_t number = find_frame(builder, &frame, stay);
     if (number == GP_INDEX_NONE || gp_grow(&builder->loc_frames, &builder->loc_frame_capacity, builder->loc_frame_count,
                                            sizeof(*builder->loc_frames)) < 0)
         return -ENOMEM;
@@ -162,63 +115,36 @@ static int add_symbol_frames(gp_builder_t *builder, const gp_symbol_t *symbol, u
     return 0;
 }
 
-enum { LANGUAGE_LOCS = -1 }; // in the place of a module's number
-
-static const gp_builder_loc_t *find_loc(const gp_builder_t *builder, const gp_builder_loc_t *key, uint64_t *hash)
+static const gp_builder_loc_t *loc_frames(gp_builder_t *builder, gp_loc_t loc)
 {
-    *hash = gp_hash_more(gp_hash_u64(key->address), key->module);
-    uint32_t number = gp_index_find(&builder->loc_index, *hash, same_loc, builder, key);
-    return number != GP_INDEX_NONE ? &builder->locs[number] : NULL;
-}
-
-static const gp_builder_loc_t *add_loc(gp_builder_t *builder, const gp_builder_loc_t *loc, uint64_t hash)
-{
-    if (gp_grow(&builder->locs, &builder->loc_capacity, builder->loc_count, sizeof(*builder->locs)) < 0 ||
+    uint64_t hash = gp_hash_u64(loc);
+    uint32_t number = gp_index_find(&builder->loc_index, hash, same_loc, builder, &loc);
+    gp_builder_loc_t found = {.loc = loc, .first = (uint32_t)builder->loc_frame_count};
+    gp_name_t name;
+    if (number != GP_INDEX_NONE)
+        return &builder->locs[number];
+    if (gp_facts_name(&builder->names, loc, &name) < 0)
+        return NULL;
+    bool is_code = name.symbol != &name.made;
+    uint32_t mapping = is_code ? gp_builder_mapping_find(builder, gp_facts_module_number(&builder->names, loc)) : 0;
+    uint64_t bias = mapping != 0 ? builder->mapping_modules[mapping - 1].bias : 0;
+    const gp_frame_t common = {
+        .mapping = mapping,
+        .address = is_code && builder->wants & GP_WANT_ADDRESSES ? bias + GP_LOC_OFFSET(loc) : 0,
+        .pseudo = name.is_pseudo,
+    };
+    if (add_symbol_frames(builder, name.symbol, &common, is_code && builder->symbols_stay) < 0 ||
+        gp_grow(&builder->locs, &builder->loc_capacity, builder->loc_count, sizeof(*builder->locs)) < 0 ||
         gp_index_add(&builder->loc_index, hash, (uint32_t)builder->loc_count) < 0)
         return NULL;
-    builder->locs[builder->loc_count] = *loc;
+    found.count = (uint32_t)builder->loc_frame_count - found.first;
+    builder->locs[builder->loc_count] = found;
     return &builder->locs[builder->loc_count++];
 }
 
-static const gp_builder_loc_t *loc_frames(gp_builder_t *builder, uint32_t module, uint64_t address)
+int gp_builder_row_loc(gp_builder_t *builder, gp_loc_t loc)
 {
-    gp_builder_loc_t key = {.module = module, .address = address};
-    uint64_t hash;
-    const gp_builder_loc_t *found = find_loc(builder, &key, &hash);
-    if (found != NULL)
-        return found;
-    const gp_symbol_t *symbol = gp_symbolizer_resolve(builder->symbolizer, module, address);
-    uint32_t mapping = gp_builder_mapping_find(builder, module);
-    uint64_t bias = mapping != 0 ? builder->mapping_modules[mapping - 1].bias : 0;
-    key.first = (uint32_t)builder->loc_frame_count;
-    if (symbol == NULL ||
-        add_symbol_frames(builder, symbol, mapping, builder->wants & GP_WANT_ADDRESSES ? bias + address : 0) < 0)
-        return NULL;
-    key.count = (uint32_t)builder->loc_frame_count - key.first;
-    return add_loc(builder, &key, hash);
-}
-
-int gp_builder_row_noted(gp_builder_t *builder, gp_loc_t loc)
-{
-    gp_builder_loc_t key = {.module = (uint64_t)LANGUAGE_LOCS, .address = loc};
-    uint64_t hash;
-    const gp_builder_loc_t *found = find_loc(builder, &key, &hash);
-    return found != NULL ? path_push(builder, found->first) : -ENOENT;
-}
-
-int gp_builder_note(gp_builder_t *builder, gp_loc_t loc)
-{
-    gp_builder_loc_t key = {.module = (uint64_t)LANGUAGE_LOCS, .address = loc};
-    uint64_t hash;
-    key.first = builder->path[builder->path_len - 1];
-    return find_loc(builder, &key, &hash) != NULL || add_loc(builder, &key, hash) != NULL ? 0 : -ENOMEM;
-}
-
-int gp_builder_row_loc(gp_builder_t *builder, uint32_t module, gp_loc_t loc)
-{
-    if (GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO)
-        return gp_builder_row_pseudo(builder, gp_report_pseudo_name(GP_LOC_OFFSET(loc)));
-    const gp_builder_loc_t *found = loc_frames(builder, module, GP_LOC_OFFSET(loc));
+    const gp_builder_loc_t *found = loc_frames(builder, loc);
     if (found == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < found->count; i++)

@@ -5,9 +5,8 @@
 #include "report/build.h"
 
 typedef struct gp_builder_loc { // frames of a location: an inlined function and those around it
-    uint64_t module;            // symbolizer's module number, or what stands for a language
-    uint64_t address;
-    uint32_t first, count; // in `loc_frames`, OUTERMOST first; of a language's location, the frame itself and 0
+    gp_loc_t loc;
+    uint32_t first, count; // in `loc_frames`, OUTERMOST first
 } gp_builder_loc_t;
 
 typedef struct gp_builder_path { // a distinct stack
@@ -22,7 +21,7 @@ typedef struct gp_builder_mapping {
 
 typedef struct gp_builder {
     gp_report_t report; // what is handed out: first, so that gp_report_free() finds the rest
-    gp_symbolizer_t *symbolizer;
+    gp_namer_t names;
     bool symbols_stay; // as long as the report: it may have their texts without a copy
     unsigned wants;    // enum gp_want bits
     gp_arena_t arena;
@@ -59,7 +58,7 @@ typedef struct gp_builder {
 
 //   wants: enum gp_want bits.
 // Returns NULL and errno.
-gp_builder_t *gp_builder_create(gp_symbolizer_t *symbolizer, unsigned wants);
+gp_builder_t *gp_builder_create(const gp_facts_t *facts, gp_symbolizer_t *symbolizer, unsigned wants);
 
 // Make room for so many distinct frames. Returns 0 or -ENOMEM.
 int gp_builder_reserve(gp_builder_t *builder, size_t frames);
@@ -81,16 +80,7 @@ uint32_t gp_builder_frame(gp_builder_t *builder, const gp_frame_t *frame);
 // -ENOMEM.
 void gp_builder_row_begin(gp_builder_t *builder);
 int gp_builder_row_pseudo(gp_builder_t *builder, const char *name);
-//   module: symbolizer's number of the module of `loc`, which counts where `loc` has one.
-int gp_builder_row_loc(gp_builder_t *builder, uint32_t module, gp_loc_t loc);
-// A frame of a language runtime: a function that has a name without any module.
-//   name: NULL = its definition was lost.
-int gp_builder_row_function(gp_builder_t *builder, const char *name, const char *file, uint32_t first_line,
-                            uint32_t line);
-// Note the frame that was added last as that of a language's location; and add it again, which is quicker than by its
-// texts. The latter returns -ENOENT where none was noted.
-int gp_builder_note(gp_builder_t *builder, gp_loc_t loc);
-int gp_builder_row_noted(gp_builder_t *builder, gp_loc_t loc);
+int gp_builder_row_loc(gp_builder_t *builder, gp_loc_t loc);
 //   squares: sum of the squares of the samples' weights.
 int gp_builder_row_end(gp_builder_t *builder, uint64_t weight_ns, uint64_t samples, double squares);
 

@@ -10,13 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct capture_report {
+struct gp_making { // a report, while it is made
     gp_builder_t *builder;
     gp_pass_t *pass;
+    gp_path_rows_t *paths; // of critical paths
     const gp_dataset_t *dataset;
-    const gp_report_options_t *options;
-    uint64_t unseen_ns; // of the delays
-} capture_report_t;
+    const gp_report_options_t *options; // as the pass has them
+    uint64_t unseen_ns;                 // of the delays
+};
+typedef struct gp_making capture_report_t;
 
 // Time other than on the CPU of which there is no sample.
 static int add_unsampled(capture_report_t *from)
@@ -47,7 +49,7 @@ static int label_hog(capture_report_t *from, const gp_dataset_hog_t *hog)
 // One row for each stack of a long slice: its share of the delays that were chosen.
 static int add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t delay_ns, uint64_t victims)
 {
-    const gp_dataset_stack_t *stacks = from->dataset->stacks;
+    const gp_facts_stack_t *stacks = from->dataset->facts.stacks.items;
     uint64_t weight_ns = 0, before = 0, given = 0;
     int result = label_hog(from, hog);
     for (uint32_t i = 0; i < hog->stack_count; i++)
@@ -75,10 +77,10 @@ static int add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t
 static int add_hogs(capture_report_t *from)
 {
     const gp_dataset_t *dataset = from->dataset;
-    uint64_t *delays = calloc(2 * dataset->hog_count + 1, sizeof(*delays));
+    uint64_t *delays = calloc(2 * dataset->hogs.count + 1, sizeof(*delays));
     int result = delays != NULL ? 0 : -ENOMEM;
-    for (size_t i = 0; i < dataset->delay_count && result == 0; i++) {
-        const gp_dataset_delay_t *delay = &dataset->delays[i];
+    for (size_t i = 0; i < dataset->delays.count && result == 0; i++) {
+        const gp_dataset_delay_t *delay = &dataset->delays.items[i];
         gp_dataset_share_t victim = {.coro = delay->coro, .trace = delay->trace};
         if (!gp_selection_has_share(&from->options->selection, &victim))
             continue;
@@ -86,9 +88,9 @@ static int add_hogs(capture_report_t *from)
         delays[2 * delay->hog + 1]++;
         from->unseen_ns += delay->unseen_ns;
     }
-    for (size_t i = 0; i < dataset->hog_count && result == 0; i++)
+    for (size_t i = 0; i < dataset->hogs.count && result == 0; i++)
         if (delays[2 * i] > 0)
-            result = add_hog(from, &dataset->hogs[i], delays[2 * i], delays[2 * i + 1]);
+            result = add_hog(from, &dataset->hogs.items[i], delays[2 * i], delays[2 * i + 1]);
     free(delays);
     return result;
 }
@@ -99,13 +101,25 @@ static bool has_own_rows(const capture_report_t *from)
     return from->options->measure == GP_MEASURE_DELAY || from->options->measure == GP_MEASURE_LATENCY;
 }
 
+// Say what the rows, and the timeline, are made of.
+static int begin_rows(capture_report_t *from, gp_reading_t *reading)
+{
+    if (from->options->measure == GP_MEASURE_LATENCY) {
+        from->paths = gp_report_paths_begin(from->pass, reading);
+        return from->paths != NULL ? 0 : -errno;
+    }
+    if (from->options->measure != GP_MEASURE_DELAY)
+        gp_pass_begin_reading(from->pass, reading);
+    return from->options->wants & GP_WANT_TIMELINE ? gp_report_timeline_begin(from->pass, reading) : 0;
+}
+
 static int add_rows(capture_report_t *from)
 {
     const gp_stack_filter_t *stacks = &from->options->stacks;
     bool samples = !has_own_rows(from);
-    int result = samples                                      ? gp_pass_read(from->pass)
-                 : from->options->measure == GP_MEASURE_DELAY ? add_hogs(from)
-                                                              : gp_report_add_paths(from->pass);
+    int result = from->paths != NULL ? gp_report_paths_add(from->paths)
+                 : samples           ? gp_pass_end_reading(from->pass)
+                                     : add_hogs(from);
     if (result == 0 && samples)
         result = add_unsampled(from);
     if (result == 0 && (stacks->focus_count > 0 || stacks->ignore_count > 0))
@@ -117,7 +131,7 @@ static int add_rows(capture_report_t *from)
 static uint32_t called_frame(capture_report_t *from, gp_loc_t loc)
 {
     gp_builder_row_begin(from->builder);
-    return loc != 0 && gp_pass_add_loc(from->pass, loc) == 0 ? from->builder->path[0] : GP_INDEX_NONE;
+    return loc != 0 && gp_builder_row_loc(from->builder, loc) == 0 ? from->builder->path[0] : GP_INDEX_NONE;
 }
 
 // Calls are counted for the whole process: of a part of it the samples must tell.
@@ -134,10 +148,10 @@ static int add_calls(capture_report_t *from)
 {
     const gp_dataset_t *dataset = from->dataset;
     int result = 0;
-    if (dataset->call_count == 0 || !is_whole(from))
+    if (dataset->calls.count == 0 || !is_whole(from))
         return 0;
-    for (size_t i = 0; i < dataset->call_count && result == 0; i++) {
-        const gp_call_count_t *call = &dataset->calls[i];
+    for (size_t i = 0; i < dataset->calls.count && result == 0; i++) {
+        const gp_call_count_t *call = &dataset->calls.items[i];
         uint32_t caller = called_frame(from, call->caller_loc);
         uint32_t callee = called_frame(from, call->callee_loc);
         result = gp_builder_call(from->builder, call, caller, callee);
@@ -189,11 +203,12 @@ static gp_report_t *finish(capture_report_t *from)
 static const char *const *list_not_known(const capture_report_t *from)
 {
     const gp_dataset_t *dataset = from->dataset;
-    const char **list = gp_arena_alloc(&from->builder->arena, (dataset->meta_count + 1) * sizeof(*list));
+    const char **list = gp_arena_alloc(&from->builder->arena, (dataset->facts.metas.count + 1) * sizeof(*list));
     size_t count = 0;
-    for (size_t i = 0; i < dataset->meta_count && list != NULL; i++)
-        if (strcmp(dataset->metas[i].key, GP_NOT_KNOWN_KEY) == 0)
-            list[count++] = gp_arena_text(&from->builder->arena, dataset->metas[i].value, dataset->metas[i].value_len);
+    for (size_t i = 0; i < dataset->facts.metas.count && list != NULL; i++)
+        if (strcmp(dataset->facts.metas.items[i].key, GP_NOT_KNOWN_KEY) == 0)
+            list[count++] = gp_arena_text(&from->builder->arena, dataset->facts.metas.items[i].value,
+                                          dataset->facts.metas.items[i].value_len);
     return list; // what was allocated is zeroed: it ends with NULL
 }
 
@@ -201,52 +216,78 @@ static int describe(const capture_report_t *from)
 {
     const gp_dataset_t *dataset = from->dataset;
     gp_report_t *report = &from->builder->report;
-    const char *slash = strrchr(dataset->exe, '/');
-    const char *name = slash ? slash + 1 : dataset->exe;
+    const char *slash = strrchr(dataset->facts.exe, '/');
+    const char *name = slash ? slash + 1 : dataset->facts.exe;
     if (name[0] == '\0')
         name = "profile";
-    report->duration_ns = dataset->end_ns;
-    report->start_realtime_ns = dataset->header.start_realtime_ns;
+    report->duration_ns = dataset->facts.end_ns;
+    report->start_realtime_ns = dataset->facts.header.start_realtime_ns;
     if (dataset->windowed) {
-        uint64_t to = dataset->window.to_ns < dataset->end_ns ? dataset->window.to_ns : dataset->end_ns;
+        uint64_t to = dataset->window.to_ns < dataset->facts.end_ns ? dataset->window.to_ns : dataset->facts.end_ns;
         report->duration_ns = to > dataset->window.from_ns ? to - dataset->window.from_ns : 0;
         report->start_realtime_ns += dataset->window.from_ns;
     }
-    report->frequency_hz = dataset->header.frequency_hz;
+    report->frequency_hz = dataset->facts.header.frequency_hz;
     report->title = gp_arena_text(&from->builder->arena, name, strlen(name));
-    report->counters = gp_arena_copy(&from->builder->arena, dataset->counters, sizeof(dataset->counters));
+    report->counters = gp_arena_copy(&from->builder->arena, dataset->facts.counters, sizeof(dataset->facts.counters));
     report->counter_count = GP_COUNTER_COUNT;
     report->not_known = list_not_known(from);
-    report->process_cpu_ns = dataset->totals.process_cpu_ns;
+    report->process_cpu_ns = dataset->facts.totals.process_cpu_ns;
     report->own_share = gp_losses_own_share(dataset);
     return report->title != NULL && report->counters != NULL ? 0 : -ENOMEM;
+}
+
+static void free_making(capture_report_t *from)
+{
+    gp_report_paths_free(from->paths);
+    free(from);
+}
+
+gp_making_t *gp_report_begin(const gp_dataset_t *dataset, const gp_report_options_t *options,
+                             gp_symbolizer_t *symbolizer, gp_reading_t *reading)
+{
+    capture_report_t *from = calloc(1, sizeof(*from));
+    if (from == NULL)
+        return NULL;
+    from->builder = gp_builder_create(&dataset->facts, symbolizer, options->wants);
+    from->dataset = dataset;
+    if (from->builder != NULL)
+        from->pass = gp_pass_create(from->builder, dataset, options);
+    from->options = from->pass != NULL ? &from->pass->options : NULL;
+    int result = from->pass != NULL ? begin_rows(from, reading) : -ENOMEM;
+    if (result == 0)
+        return from;
+    gp_builder_free(from->builder);
+    free_making(from);
+    errno = -result;
+    return NULL;
+}
+
+gp_report_t *gp_report_end(gp_making_t *from, int result)
+{
+    if (result == 0)
+        result = add_rows(from);
+    if (result == 0)
+        result = add_calls(from);
+    if (result == 0)
+        result = describe(from);
+    if (result == 0 && from->options->wants & GP_WANT_TIMELINE)
+        result = gp_report_timeline_end(from->pass);
+    gp_report_t *report = result == 0 ? finish(from) : NULL;
+    if (report == NULL)
+        gp_builder_free(from->builder);
+    free_making(from);
+    if (report == NULL)
+        errno = result < 0 ? -result : ENOMEM;
+    return report;
 }
 
 gp_report_t *gp_report_from_capture(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                     gp_symbolizer_t *symbolizer)
 {
+    gp_reading_t reading = {0};
     if (options->wants & GP_WANT_PAGE)
         return gp_report_with_page(dataset, options, symbolizer);
-    capture_report_t from = {
-        .builder = gp_builder_create(symbolizer, options->wants),
-        .dataset = dataset,
-        .options = options,
-    };
-    int result = -ENOMEM;
-    if (from.builder != NULL)
-        from.pass = gp_pass_create(from.builder, dataset, options);
-    if (from.pass != NULL)
-        result = add_rows(&from);
-    if (result == 0)
-        result = add_calls(&from);
-    if (result == 0)
-        result = describe(&from);
-    if (result == 0 && options->wants & GP_WANT_TIMELINE)
-        result = gp_report_timeline(from.pass);
-    gp_report_t *report = result == 0 ? finish(&from) : NULL;
-    if (report == NULL) {
-        gp_builder_free(from.builder);
-        errno = result < 0 ? -result : ENOMEM;
-    }
-    return report;
+    gp_making_t *making = gp_report_begin(dataset, options, symbolizer, &reading);
+    return making != NULL ? gp_report_end(making, gp_dataset_read(dataset, &reading)) : NULL;
 }

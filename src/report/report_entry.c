@@ -80,14 +80,15 @@ static bool is_runtimes(const gp_symbol_t *symbol)
 
 static const gp_symbol_t *symbol_at(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t loc)
 {
-    uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(loc));
-    return gp_symbolizer_resolve(symbolizer, gp_report_module(dataset, symbolizer, number), GP_LOC_OFFSET(loc));
+    gp_namer_t namer = {.facts = &dataset->facts, .symbolizer = symbolizer};
+    gp_name_t name;
+    return gp_facts_name(&namer, loc, &name) == 0 ? name.symbol : NULL; // of code: it stays
 }
 
 static bool is_in_library(const gp_dataset_t *dataset, gp_loc_t loc)
 {
-    uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(loc));
-    const char *path = number != GP_INDEX_NONE ? dataset->modules[number].path : "", *slash = strrchr(path, '/');
+    const gp_module_info_t *module = gp_facts_module(&dataset->facts, loc);
+    const char *path = module != NULL ? module->path : "", *slash = strrchr(path, '/');
     return BEGINS_WITH(slash != NULL ? slash + 1 : path, libraries);
 }
 
@@ -107,7 +108,7 @@ static const gp_symbol_t *own_function(const gp_symbol_t *symbol)
 }
 
 // The first function on a stack that begins with a runtime's, and is not a runtime's. NULL = there is none.
-static const gp_symbol_t *first_own(const gp_dataset_t *dataset, const gp_dataset_stack_t *stack,
+static const gp_symbol_t *first_own(const gp_dataset_t *dataset, const gp_facts_stack_t *stack,
                                     gp_symbolizer_t *symbolizer)
 {
     const gp_symbol_t *own = NULL;
@@ -124,7 +125,7 @@ static const gp_symbol_t *first_own(const gp_dataset_t *dataset, const gp_datase
 }
 
 // Of a stack without any such function, the first one that says what the runtime does on it. NULL = none does.
-static const gp_symbol_t *first_of_runtime(const gp_dataset_t *dataset, const gp_dataset_stack_t *stack,
+static const gp_symbol_t *first_of_runtime(const gp_dataset_t *dataset, const gp_facts_stack_t *stack,
                                            gp_symbolizer_t *symbolizer)
 {
     const gp_symbol_t *found = NULL;
@@ -186,12 +187,12 @@ static void write_own(const gp_symbol_t *own, const char *entry, char *text, siz
 bool gp_report_coro_entry(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer, char *text,
                           size_t size)
 {
-    const gp_dataset_coro_t *one = &dataset->coros[coro];
+    const gp_facts_coro_t *one = &dataset->facts.coros.items[coro];
     if (one->record.entry == 0 || GP_LOC_MODULE(one->record.entry) == GP_MODULE_PSEUDO)
         return false;
     const char *entry = gp_report_loc_name(dataset, symbolizer, one->record.entry);
     if (gp_report_is_runtimes(entry)) {
-        const gp_dataset_stack_t *stack = &dataset->stacks[one->stack];
+        const gp_facts_stack_t *stack = &dataset->facts.stacks.items[dataset->coros.items[coro].stack];
         const gp_symbol_t *own = first_own(dataset, stack, symbolizer);
         bool has_lambda = strstr(entry, "{lambda(") != NULL;
         write_own(own != NULL || has_lambda ? own : first_of_runtime(dataset, stack, symbolizer), entry, text, size);

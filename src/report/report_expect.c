@@ -13,7 +13,7 @@ typedef struct locs {
 } locs_t;
 
 // Where memory is short, less is read ahead.
-static void add_stack(locs_t *locs, const gp_dataset_stack_t *stack)
+static void add_stack(locs_t *locs, const gp_facts_stack_t *stack)
 {
     for (uint32_t i = 0; i < stack->depth; i++) {
         gp_loc_t loc = stack->frames[i], *seen = &locs->seen[gp_hash_u64(loc) % SEEN];
@@ -27,12 +27,13 @@ static void add_stack(locs_t *locs, const gp_dataset_stack_t *stack)
 // Modules with many of them are begun while these are put in order.
 static void begin_modules(const gp_pass_t *pass, const locs_t *locs)
 {
-    uint32_t *counts = calloc(pass->dataset->module_count + 1, sizeof(*counts)), number = GP_INDEX_NONE;
+    uint32_t *counts = calloc(pass->dataset->facts.modules.count + 1, sizeof(*counts)), number = GP_INDEX_NONE;
     for (size_t i = 0; i < locs->count && counts != NULL; i++) {
         if (i == 0 || GP_LOC_MODULE(locs->items[i]) != GP_LOC_MODULE(locs->items[i - 1]))
             number = gp_dataset_module_find(pass->dataset, GP_LOC_MODULE(locs->items[i]));
         if (number != GP_INDEX_NONE && ++counts[number] == GP_SYMBOLIZER_MANY)
-            gp_symbolizer_begin(pass->builder->symbolizer, pass->modules[number]);
+            gp_symbolizer_begin(pass->builder->names.symbolizer,
+                                gp_facts_module_number(&pass->builder->names, locs->items[i]));
     }
     free(counts);
 }
@@ -46,13 +47,13 @@ static int compare_locs(const void *left, const void *right)
 // Hand over the addresses of the module that the first location is in. Returns how many locations have it.
 static size_t expect_module(const gp_pass_t *pass, gp_loc_t *locs, size_t count)
 {
-    uint32_t module = GP_LOC_MODULE(locs[0]), number = gp_dataset_module_find(pass->dataset, module);
+    uint32_t module = GP_LOC_MODULE(locs[0]), number = gp_facts_module_number(&pass->builder->names, locs[0]);
     size_t upto = 0, kept = 0;
     for (; upto < count && GP_LOC_MODULE(locs[upto]) == module; upto++)
         if (kept == 0 || GP_LOC_OFFSET(locs[upto]) != locs[kept - 1])
             locs[kept++] = GP_LOC_OFFSET(locs[upto]);
-    if (number != GP_INDEX_NONE)
-        gp_symbolizer_expect(pass->builder->symbolizer, pass->modules[number], locs, kept);
+    if (number != GP_SYMBOLIZER_NO_MODULE)
+        gp_symbolizer_expect(pass->builder->names.symbolizer, number, locs, kept);
     return upto;
 }
 
@@ -64,8 +65,8 @@ void gp_pass_expect(const gp_pass_t *pass)
     locs_t *locs = all && gp_helpers_are_allowed() ? calloc(1, sizeof(*locs)) : NULL;
     if (locs == NULL)
         return;
-    for (size_t i = 0; i < dataset->stack_count; i++)
-        add_stack(locs, &dataset->stacks[i]);
+    for (size_t i = 0; i < dataset->facts.stacks.count; i++)
+        add_stack(locs, &dataset->facts.stacks.items[i]);
     begin_modules(pass, locs);
     if (locs->count > 0)
         qsort(locs->items, locs->count, sizeof(*locs->items), compare_locs);

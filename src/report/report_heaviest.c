@@ -31,11 +31,10 @@ static int weigh(heaviest_t *heaviest)
     const gp_dataset_t *dataset = pass->dataset;
     const gp_report_options_t *options = &pass->options;
     const gp_reader_handlers_t handlers = {.samples = take_samples};
-    char error[GP_READER_ERROR_SIZE];
     if (options->stacks.focus_count > 0 || options->stacks.ignore_count > 0 || options->selection.threads != NULL)
-        return gp_dataset_read_again(dataset, &handlers, heaviest, error);
-    for (size_t i = 0; i < dataset->share_count; i++) {
-        const gp_dataset_share_t *share = &dataset->shares[i];
+        return gp_dataset_read_for(dataset, &handlers, heaviest);
+    for (size_t i = 0; i < dataset->shares.count; i++) {
+        const gp_dataset_share_t *share = &dataset->shares.items[i];
         for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++)
             if (gp_scaling_has_kind(options, kind) && gp_selection_has_share(&options->selection, share))
                 heaviest->ns[share->coro] += (double)share->sampled[kind].ns *
@@ -49,7 +48,7 @@ static void mark(const heaviest_t *heaviest)
 {
     for (size_t left = GP_HEAVIEST_MAX; left > 0; left--) {
         size_t best = 0;
-        for (size_t i = 0; i < heaviest->pass->dataset->coro_count; i++)
+        for (size_t i = 0; i < heaviest->pass->dataset->facts.coros.count; i++)
             if (heaviest->ns[i] > heaviest->ns[best])
                 best = i;
         if (!(heaviest->ns[best] > 0))
@@ -61,7 +60,7 @@ static void mark(const heaviest_t *heaviest)
 
 int gp_pass_find_heaviest(gp_pass_t *pass)
 {
-    size_t count = pass->dataset->coro_count + 1;
+    size_t count = pass->dataset->facts.coros.count + 1;
     heaviest_t heaviest = {.pass = pass, .ns = calloc(count, sizeof(double))};
     int result = -ENOMEM;
     pass->heaviest = calloc(count, sizeof(*pass->heaviest));

@@ -5,26 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-uint32_t gp_report_module(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t number)
-{
-    if (number == GP_INDEX_NONE)
-        return GP_SYMBOLIZER_NO_MODULE;
-    const gp_module_info_t *module = &dataset->modules[number];
-    return gp_symbolizer_module(symbolizer, module->path, strlen(module->path), module->build_id, module->build_id_len);
-}
-
 const char *gp_report_loc_name(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t loc)
 {
-    if (GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO)
-        return gp_report_pseudo_name(GP_LOC_OFFSET(loc));
-    if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE) {
-        uint32_t function = gp_dataset_function_find(dataset, GP_LANGUAGE_FUNCTION(GP_LOC_OFFSET(loc)));
-        return function != GP_INDEX_NONE ? dataset->functions[function].name : "[lost function]";
-    }
-    uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(loc));
-    const gp_symbol_t *symbol =
-        gp_symbolizer_resolve(symbolizer, gp_report_module(dataset, symbolizer, number), GP_LOC_OFFSET(loc));
-    return symbol != NULL ? gp_symbol_outermost(symbol)->function : "[unknown]";
+    gp_namer_t namer = {.facts = &dataset->facts, .symbolizer = symbolizer};
+    gp_name_t name;
+    return gp_facts_name(&namer, loc, &name) == 0 ? gp_symbol_outermost(name.symbol)->function : "[unknown]";
 }
 
 // What snprintf() returned, as the length of what is there.
@@ -36,8 +21,8 @@ static size_t cut(int len, size_t size)
 static size_t thread_label(const gp_dataset_t *dataset, const gp_coro_record_t *record, char *text, size_t size)
 {
     uint32_t number = gp_dataset_thread_find(dataset, record->thread);
-    const char *name = number != GP_INDEX_NONE ? dataset->threads[number].name : record->name;
-    uint32_t tid = number != GP_INDEX_NONE ? dataset->threads[number].tid : record->thread;
+    const char *name = number != GP_INDEX_NONE ? dataset->facts.threads.items[number].name : record->name;
+    uint32_t tid = number != GP_INDEX_NONE ? dataset->facts.threads.items[number].tid : record->thread;
     if (name[0] == '\0')
         return cut(snprintf(text, size, "[thread %" PRIu32 "]", tid), size);
     return cut(snprintf(text, size, "[thread %s]", name), size);
@@ -46,16 +31,16 @@ static size_t thread_label(const gp_dataset_t *dataset, const gp_coro_record_t *
 size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer, bool bare,
                             char *text, size_t size)
 {
-    const gp_coro_record_t *record = &dataset->coros[coro].record;
+    const gp_coro_record_t *record = &dataset->facts.coros.items[coro].record;
     const char *name = record->name;
     char made[256];
     if (record->kind == GP_CORO_THREAD)
         return thread_label(dataset, record, text, size);
     if (name[0] == '\0')
         name = gp_report_coro_entry(dataset, coro, symbolizer, made, sizeof(made)) ? made : NULL;
-    if (name == NULL && dataset->coros[coro].defined && record->stack_bytes == 0) {
+    if (name == NULL && dataset->facts.coros.items[coro].defined && record->stack_bytes == 0) {
         name = "unnamed"; // it shares its stack with others
-    } else if (name == NULL && dataset->coros[coro].defined) {
+    } else if (name == NULL && dataset->facts.coros.items[coro].defined) {
         snprintf(made, sizeof(made), "stack@0x%" PRIx64 "-0x%" PRIx64, record->stack_lo,
                  record->stack_lo + record->stack_bytes);
         name = made;
@@ -71,7 +56,7 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
 
 size_t gp_report_trace_label(const gp_dataset_t *dataset, uint32_t trace, bool bare, char *text, size_t size)
 {
-    const gp_dataset_trace_t *item = &dataset->traces[trace];
+    const gp_facts_trace_t *item = &dataset->facts.traces.items[trace];
     char id[40];
     if (item->index == 0)
         return cut(snprintf(text, size, bare ? "no trace" : "[no trace]"), size);
@@ -88,10 +73,10 @@ typedef struct label_text {
 static gp_label_t coro_label(const gp_dataset_t *dataset, const gp_builder_t *builder, uint32_t coro,
                              label_text_t *text)
 {
-    gp_report_coro_label(dataset, coro, builder->symbolizer, true, text->coro, sizeof(text->coro));
+    gp_report_coro_label(dataset, coro, builder->names.symbolizer, true, text->coro, sizeof(text->coro));
     return (gp_label_t){
         .coroutine = text->coro,
-        .coroutine_id = dataset->coros[coro].record.id,
+        .coroutine_id = dataset->facts.coros.items[coro].record.id,
     };
 }
 
@@ -104,7 +89,7 @@ uint32_t gp_report_coro_only_label(const gp_dataset_t *dataset, gp_builder_t *bu
 
 static void add_trace(const gp_dataset_t *dataset, uint32_t trace, label_text_t *text, gp_label_t *label)
 {
-    if (dataset->traces[trace].index == 0)
+    if (dataset->facts.traces.items[trace].index == 0)
         return;
     gp_report_trace_label(dataset, trace, true, text->trace, sizeof(text->trace));
     label->trace = text->trace;
@@ -117,9 +102,9 @@ uint32_t gp_report_label(const gp_dataset_t *dataset, gp_builder_t *builder, uin
     gp_label_t label = coro_label(dataset, builder, coro, &text);
     uint32_t number = gp_dataset_thread_find(dataset, thread);
     if (number != GP_INDEX_NONE) {
-        label.thread_id = dataset->threads[number].tid;
-        if (dataset->threads[number].name[0] != '\0')
-            label.thread = dataset->threads[number].name;
+        label.thread_id = dataset->facts.threads.items[number].tid;
+        if (dataset->facts.threads.items[number].name[0] != '\0')
+            label.thread = dataset->facts.threads.items[number].name;
     }
     add_trace(dataset, trace, &text, &label);
     return gp_builder_label(builder, &label);

@@ -4,9 +4,6 @@
 
 #include "report/report_builder.h"
 
-// The symbolizer's number of a module of the dataset.
-uint32_t gp_report_module(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t number);
-
 // Add the label of (coroutine, trace, thread) to the builder's.
 //   thread: index in the capture.
 // Returns its number plus 1, 0 when memory is short.

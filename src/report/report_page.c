@@ -22,6 +22,7 @@ static gp_report_options_t options_of(const gp_report_options_t *options, gp_mea
     one.requests = page->requests;
     one.requests_chosen = page->chosen;
     one.path_sums = NULL;
+    one.path_taker = NULL;
     one.tick_ns = page->tick_ns;
     one.page = page;
     return one;
@@ -29,9 +30,9 @@ static gp_report_options_t options_of(const gp_report_options_t *options, gp_mea
 
 static uint64_t tick_of(const gp_dataset_t *dataset)
 {
-    uint64_t stacks = dataset->stack_count > 0 ? dataset->stack_count : 1, ticks = ROWS_WANTED / stacks;
+    uint64_t stacks = dataset->facts.stacks.count > 0 ? dataset->facts.stacks.count : 1, ticks = ROWS_WANTED / stacks;
     ticks = ticks > TICKS_MAX ? TICKS_MAX : ticks < TICKS_MIN ? TICKS_MIN : ticks;
-    uint64_t tick = dataset->end_ns / ticks + 1, round = 1;
+    uint64_t tick = dataset->facts.end_ns / ticks + 1, round = 1;
     while (round * 10 <= tick)
         round *= 10;
     return (tick + round - 1) / round * round; // one digit, then zeros
@@ -53,40 +54,20 @@ static int choose(gp_page_t *page, const gp_report_options_t *options, bool *any
     return 0;
 }
 
-static int add_delays(gp_page_t *page, const gp_report_options_t *options, gp_symbolizer_t *symbolizer)
-{
-    const gp_report_options_t delays = options_of(options, GP_MEASURE_DELAY, GP_WANT_LABELS, page);
-    page->delays = gp_report_from_capture(page->dataset, &delays, symbolizer);
-    return page->delays != NULL ? 0 : -ENOMEM;
-}
-
-static int add_paths(gp_page_t *page, const gp_report_options_t *options, gp_symbolizer_t *symbolizer)
-{
-    bool any;
-    page->requests = gp_requests_create(page->dataset, true);
-    if (page->requests == NULL || choose(page, options, &any) < 0)
-        return -ENOMEM;
-    if (!any || options->selection.threads != NULL) // no thread chooses a request
-        return 0;
-    const gp_report_options_t paths = options_of(options, GP_MEASURE_LATENCY, GP_WANT_LABELS, page);
-    page->paths = gp_report_from_capture(page->dataset, &paths, symbolizer);
-    return page->paths != NULL ? 0 : -ENOMEM;
-}
-
 // The stacks at which coroutines were spawned, with frames of the report's.
 static int add_spawns(gp_page_t *page, gp_report_t *report)
 {
     const gp_dataset_t *dataset = page->dataset;
     gp_builder_t *builder = (gp_builder_t *)report;
-    gp_timed_stack_t *spawns = gp_arena_alloc(&builder->arena, (dataset->coro_count + 1) * sizeof(*spawns));
+    gp_timed_stack_t *spawns = gp_arena_alloc(&builder->arena, (dataset->facts.coros.count + 1) * sizeof(*spawns));
     int result = spawns != NULL ? 0 : -ENOMEM;
     page->spawns = spawns;
-    for (size_t i = 0; i < dataset->coro_count && result == 0; i++) {
-        uint32_t stack = dataset->coros[i].spawn_stack;
+    for (size_t i = 0; i < dataset->facts.coros.count && result == 0; i++) {
+        uint32_t stack = dataset->facts.coros.items[i].spawn_stack;
         if (stack == 0)
             continue;
         gp_builder_row_begin(builder);
-        result = gp_pass_add_stack(builder->pass, &dataset->stacks[stack]);
+        result = gp_pass_add_stack(builder->pass, &dataset->facts.stacks.items[stack]);
         uint32_t path = result == 0 ? gp_builder_path(builder) : GP_INDEX_NONE;
         if (path == GP_INDEX_NONE)
             return -ENOMEM;
@@ -97,30 +78,64 @@ static int add_spawns(gp_page_t *page, gp_report_t *report)
     return result;
 }
 
+typedef struct page_parts { // of a page, which are made of one reading
+    gp_making_t *rows, *delays, *paths;
+} page_parts_t;
+
+static int begin_parts(gp_page_t *page, const gp_report_options_t *options, page_parts_t *parts, gp_reading_t *reading)
+{
+    const gp_report_options_t rows = options_of(options, GP_MEASURE_WALL, GP_WANT_LABELS | GP_WANT_TIMELINE, page);
+    const gp_report_options_t delays = options_of(options, GP_MEASURE_DELAY, GP_WANT_LABELS, page);
+    bool any;
+    parts->rows = gp_report_begin(page->dataset, &rows, page->symbolizer, reading);
+    parts->delays = parts->rows != NULL ? gp_report_begin(page->dataset, &delays, page->symbolizer, reading) : NULL;
+    page->requests = parts->delays != NULL ? gp_requests_begin(page->dataset, true, reading) : NULL;
+    if (page->requests == NULL || choose(page, options, &any) < 0)
+        return -ENOMEM;
+    if (!any || options->selection.threads != NULL) // no thread chooses a request
+        return 0;
+    const gp_report_options_t paths = options_of(options, GP_MEASURE_LATENCY, GP_WANT_LABELS, page);
+    parts->paths = gp_report_begin(page->dataset, &paths, page->symbolizer, reading);
+    return parts->paths != NULL ? 0 : -ENOMEM;
+}
+
+// Each is ended, also where another one failed. Returns the rows, NULL where one is missing.
+static gp_report_t *end_parts(gp_page_t *page, page_parts_t *parts, int result)
+{
+    bool has_paths = parts->paths != NULL;
+    gp_report_t *report = parts->rows != NULL ? gp_report_end(parts->rows, result) : NULL;
+    int more = report != NULL ? add_spawns(page, report) : -ENOMEM;
+    page->delays = parts->delays != NULL ? gp_report_end(parts->delays, more) : NULL;
+    more = page->delays != NULL && page->requests != NULL ? gp_requests_end((gp_requests_t *)page->requests) : -ENOMEM;
+    page->paths = has_paths ? gp_report_end(parts->paths, more) : NULL;
+    if (more == 0 && (page->paths != NULL || !has_paths))
+        return report;
+    gp_report_free(report);
+    return NULL;
+}
+
 gp_report_t *gp_report_with_page(const gp_dataset_t *dataset, const gp_report_options_t *options,
                                  gp_symbolizer_t *symbolizer)
 {
     gp_page_t *page = calloc(1, sizeof(*page));
+    page_parts_t parts = {0};
+    gp_reading_t reading = {0};
     if (page == NULL)
         return NULL;
     page->dataset = dataset;
     page->tick_ns = tick_of(dataset);
     page->symbolizer = symbolizer;
     page->first_measure = options->measure;
-    const gp_report_options_t rows = options_of(options, GP_MEASURE_WALL, GP_WANT_LABELS | GP_WANT_TIMELINE, page);
-    gp_report_t *report = gp_report_from_capture(dataset, &rows, symbolizer);
-    int result = report != NULL ? add_spawns(page, report) : -ENOMEM;
+    int result = begin_parts(page, options, &parts, &reading);
     if (result == 0)
-        result = add_delays(page, options, symbolizer);
-    if (result == 0)
-        result = add_paths(page, options, symbolizer);
-    if (result == 0) {
+        result = gp_dataset_read(dataset, &reading);
+    gp_report_t *report = end_parts(page, &parts, result);
+    if (report != NULL) {
         report->page = page;
         return report;
     }
     gp_page_free(page);
-    gp_report_free(report);
-    errno = -result;
+    errno = result < 0 ? -result : ENOMEM;
     return NULL;
 }
 

@@ -96,9 +96,9 @@ static int find_root(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *ro
         gp_report_trace_label(pass->dataset, owner->trace, false, text, sizeof(text));
     else if (pass->options.by == GP_BY_SPAN)
         snprintf(text, sizeof(text), "[span %016" PRIx64 "]",
-                 owner->span != 0 ? pass->dataset->spans[owner->span - 1].is.id : 0);
+                 owner->span != 0 ? pass->dataset->spans.items[owner->span - 1].is.id : 0);
     else
-        gp_report_coro_label(pass->dataset, owner->coro, pass->builder->symbolizer, false, text, sizeof(text));
+        gp_report_coro_label(pass->dataset, owner->coro, pass->builder->names.symbolizer, false, text, sizeof(text));
     gp_frame_t frame = {.function = text, .file = "~", .module = "", .pseudo = true};
     *root = gp_builder_frame(pass->builder, &frame);
     return *root != GP_INDEX_NONE ? 0 : -ENOMEM;
@@ -203,12 +203,12 @@ static int map_modules(gp_pass_t *pass)
 {
     const gp_dataset_t *dataset = pass->dataset;
     int result = 0;
-    for (size_t i = 0; i < dataset->module_count && result == 0; i++) {
-        const gp_module_info_t *module = &dataset->modules[i];
+    for (size_t i = 0; i < dataset->facts.modules.count && result == 0; i++) {
+        const gp_module_info_t *module = &dataset->facts.modules.items[i];
         gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
-        pass->modules[i] = gp_report_module(dataset, pass->builder->symbolizer, (uint32_t)i);
-        result = gp_builder_mapping(pass->builder, pass->modules[i], module->bias, &mapping, module->build_id,
-                                    module->build_id_len);
+        uint32_t number = gp_facts_module_number(&pass->builder->names, GP_LOC(module->id, 0));
+        result =
+            gp_builder_mapping(pass->builder, number, module->bias, &mapping, module->build_id, module->build_id_len);
     }
     return result;
 }
@@ -222,17 +222,16 @@ static int init(gp_pass_t *pass)
     pass->by_coro = labels || heaviest || options->by == GP_BY_COROUTINE;
     pass->by_trace = labels || options->by == GP_BY_TRACE || (options->sums != NULL && options->sums->by_trace);
     pass->by_thread = labels;
-    pass->modules = calloc(dataset->module_count + 1, sizeof(*pass->modules));
-    pass->paths = calloc((dataset->stack_count + 1) * GP_KIND_COUNT, sizeof(*pass->paths));
+    pass->paths = calloc((dataset->facts.stacks.count + 1) * GP_KIND_COUNT, sizeof(*pass->paths));
     if (options->wants & GP_WANT_TIMELINE)
-        pass->coros_seen = calloc(dataset->coro_count + 1, sizeof(*pass->coros_seen));
+        pass->coros_seen = calloc(dataset->facts.coros.count + 1, sizeof(*pass->coros_seen));
     if (options->by == GP_BY_SPAN && (pass->spans = gp_span_finder_create(dataset)) == NULL)
         return -ENOMEM;
     if (grouped)
-        pass->last_owner = calloc((pass->by_coro ? dataset->coro_count : dataset->trace_count) + 1, sizeof(uint32_t));
-    if (pass->modules == NULL || pass->paths == NULL ||
-        (options->wants & GP_WANT_TIMELINE && pass->coros_seen == NULL) || (grouped && pass->last_owner == NULL) ||
-        (options->stitch && gp_stitches_init(&pass->stitches, dataset) < 0) ||
+        pass->last_owner =
+            calloc((pass->by_coro ? dataset->facts.coros.count : dataset->facts.traces.count) + 1, sizeof(uint32_t));
+    if (pass->paths == NULL || (options->wants & GP_WANT_TIMELINE && pass->coros_seen == NULL) ||
+        (grouped && pass->last_owner == NULL) || (options->stitch && gp_stitches_init(&pass->stitches, dataset) < 0) ||
         gp_scaling_init(&pass->scaling, dataset, options) < 0 || map_modules(pass) < 0)
         return -ENOMEM;
     return heaviest ? gp_pass_find_heaviest(pass) : 0;
@@ -269,7 +268,6 @@ void gp_pass_free(gp_pass_t *pass)
     gp_stitches_free(&pass->stitches);
     gp_span_finder_free(pass->spans);
     free(pass->stitched);
-    free(pass->modules);
     free(pass->heaviest);
     free(pass->paths);
     free(pass->groups);

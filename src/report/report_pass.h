@@ -60,7 +60,6 @@ typedef struct gp_pass {
     const gp_dataset_t *dataset;
     gp_report_options_t options;
     gp_scaling_t scaling;
-    uint32_t *modules;                 // module number in the dataset -> the symbolizer's
     bool by_coro, by_trace, by_thread; // what is kept apart
     gp_span_finder_t *spans;           // with GP_BY_SPAN: spans are as well; else NULL
     bool *heaviest;                    // bool[coro_count]: only these have labels; NULL = all have
@@ -114,15 +113,15 @@ gp_pass_t *gp_pass_create(gp_builder_t *builder, const gp_dataset_t *dataset, co
 // Tell the symbolizer what all stacks are going to be asked about, where threads may read ahead and all are.
 void gp_pass_expect(const gp_pass_t *pass);
 
-// Read all samples. Returns 0 or a negative errno value.
-int gp_pass_read(gp_pass_t *pass);
+// Take all samples of a reading. The second returns 0 or a negative errno value.
+void gp_pass_begin_reading(gp_pass_t *pass, gp_reading_t *reading);
+int gp_pass_end_reading(gp_pass_t *pass);
 
 // Look at a sample. Returns 1 when it is chosen, 0, or -ENOMEM.
 int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen);
 
 // Put a stack together in the builder's path. Returns 0 or -ENOMEM.
-int gp_pass_add_loc(gp_pass_t *pass, gp_loc_t loc);
-int gp_pass_add_stack(gp_pass_t *pass, const gp_dataset_stack_t *stack);
+int gp_pass_add_stack(gp_pass_t *pass, const gp_facts_stack_t *stack);
 // What stands above the stacks of a coroutine.
 int gp_pass_add_creators(gp_pass_t *pass, uint32_t coro);
 int gp_pass_add_leaf(gp_pass_t *pass, uint32_t kind);

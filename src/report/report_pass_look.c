@@ -5,7 +5,7 @@
 #include "report/report_pass.h"
 
 // The frames of a stack, of what stands above it and of what it ended with, as a path of the builder's.
-static int make_path(gp_pass_t *pass, uint32_t coro, const gp_dataset_stack_t *stack, uint32_t kind, uint32_t *path)
+static int make_path(gp_pass_t *pass, uint32_t coro, const gp_facts_stack_t *stack, uint32_t kind, uint32_t *path)
 {
     gp_builder_row_begin(pass->builder);
     int result = gp_pass_add_creators(pass, coro);
@@ -58,30 +58,18 @@ static uint32_t thread_number(gp_pass_t *pass, uint32_t index)
     return pass->last_thread_number;
 }
 
-static uint32_t coro_number(const gp_dataset_t *dataset, uint64_t id)
-{
-    uint32_t number = gp_id_map_find(&dataset->coro_map, id);
-    return number != GP_INDEX_NONE ? number : gp_dataset_coro_find(dataset, id);
-}
-
-static uint32_t stack_number(const gp_dataset_t *dataset, uint32_t id)
-{
-    uint32_t number = gp_id_map_find(&dataset->stack_map, id);
-    return number != GP_INDEX_NONE ? number : gp_dataset_stack_find(dataset, id);
-}
-
 // Is the sample's owner selected? Sets its numbers.
 static bool is_chosen(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen, uint32_t *thread)
 {
     const gp_selection_t *selection = &pass->options.selection;
     const gp_dataset_t *dataset = pass->dataset;
-    seen->coro = coro_number(dataset, sample->coro_id);
+    seen->coro = gp_dataset_coro_find(dataset, sample->coro_id);
     seen->trace = 0;
     if (pass->by_trace || selection->traces != NULL)
         seen->trace = gp_dataset_trace_index_find(dataset, sample->trace);
     if (seen->coro == GP_INDEX_NONE || seen->trace == GP_INDEX_NONE)
         return false; // the file is another one by now
-    if (gp_scaling_is_loop(&dataset->coros[seen->coro], sample->kind) ||
+    if (gp_scaling_is_loop(dataset, seen->coro, sample->kind) ||
         (selection->coros != NULL && !selection->coros[seen->coro]) ||
         (selection->traces != NULL && !selection->traces[seen->trace]))
         return false;
@@ -99,22 +87,22 @@ int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_samp
     if (sample->kind >= GP_KIND_COUNT || !gp_scaling_has_kind(&pass->options, sample->kind) ||
         !gp_dataset_has_sample(dataset, sample) || !is_chosen(pass, sample, seen, &thread))
         return 0;
-    uint32_t stack = stack_number(dataset, sample->stack_id);
+    uint32_t stack = gp_dataset_stack_find(dataset, sample->stack_id);
     if (stack == GP_INDEX_NONE)
         return 0;
     // By kind, then by stack: what is mostly on-CPU samples stays close together.
-    uint32_t *path = path_place(pass, seen->coro, sample->kind * (uint32_t)dataset->stack_count + stack);
+    uint32_t *path = path_place(pass, seen->coro, sample->kind * (uint32_t)dataset->facts.stacks.count + stack);
     if (path == NULL)
         return -ENOMEM;
     if (*path == GP_PATH_NOT_YET) {
-        int result = make_path(pass, seen->coro, &dataset->stacks[stack], sample->kind, path);
+        int result = make_path(pass, seen->coro, &dataset->facts.stacks.items[stack], sample->kind, path);
         if (result < 0)
             return result;
     }
     seen->path = *path == GP_PATH_LEFT_OUT ? GP_INDEX_NONE : *path - GP_PATH_FIRST;
     seen->ns = (double)sample->weight_ns * gp_scaling_factor(&pass->scaling, sample->kind, seen->coro, thread);
     if (gp_dataset_is_lasting(sample))
-        seen->ns *= dataset->coros[seen->coro].lasting_kept;
+        seen->ns *= dataset->coros.items[seen->coro].lasting_kept;
     seen->samples = 1;
     seen->squares = seen->ns * seen->ns;
     const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);

@@ -60,7 +60,7 @@ static bool is_plain(const gp_pass_t *pass)
     const gp_report_options_t *options = &pass->options;
     return pass->last_owner == NULL && options->measure == GP_MEASURE_CPU && options->sums == NULL &&
            options->selection.threads == NULL && options->selection.traces == NULL && !pass->by_trace &&
-           pass->coros_seen == NULL && pass->stitches.of_coro == NULL && pass->dataset->sum_count == 0 &&
+           pass->coros_seen == NULL && pass->stitches.of_coro == NULL && pass->dataset->sums.count == 0 &&
            !pass->dataset->windowed && pass->dataset->lives == NULL;
 }
 
@@ -79,7 +79,7 @@ static double plain_factor(const gp_pass_t *pass, uint64_t coro_id)
 static void find_weights(const gp_pass_t *pass, const gp_sample_record_t *samples, size_t count, uint32_t *found)
 {
     const gp_pass_weight_t *items = pass->weights.items;
-    const gp_id_map_t *stacks = &pass->dataset->stack_map;
+    const gp_id_map_t *stacks = &pass->dataset->facts.stacks.table.map;
     const uint32_t *paths = pass->paths; // on-CPU ones are the first
     size_t known = pass->weights.count;
     for (size_t i = 0; i < count; i++) {
@@ -135,16 +135,17 @@ static int take_plain(void *context, const gp_sample_record_t *samples, size_t c
     return result;
 }
 
-int gp_pass_read(gp_pass_t *pass)
+void gp_pass_begin_reading(gp_pass_t *pass, gp_reading_t *reading)
 {
     static const gp_reader_handlers_t plain = {.samples = take_plain, .sample_words = GP_PLAIN_WORDS};
     static const gp_reader_handlers_t any = {.samples = take_samples};
-    const gp_reader_handlers_t *handlers = is_plain(pass) ? &plain : &any;
-    char error[GP_READER_ERROR_SIZE];
     gp_pass_expect(pass);
-    int result = gp_dataset_read_again(pass->dataset, handlers, pass, error);
-    if (result == 0 && pass->spill.count > 0)
-        result = gp_pass_spill(pass);
+    gp_reading_add(reading, is_plain(pass) ? &plain : &any, pass);
+}
+
+int gp_pass_end_reading(gp_pass_t *pass)
+{
+    int result = pass->spill.count > 0 ? gp_pass_spill(pass) : 0;
     // All groups are found.
     gp_index_free(&pass->group_index);
     gp_index_free(&pass->owner_index);

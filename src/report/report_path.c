@@ -22,7 +22,7 @@ typedef struct path_row {
     uint32_t path; // for a page: the builder's number
 } path_row_t;
 
-typedef struct path_rows {
+struct gp_path_rows {
     gp_pass_t *pass;
     const gp_requests_t *requests;
     bool single;                 // one request: coroutines have their numbers
@@ -39,16 +39,18 @@ typedef struct path_rows {
     uint32_t *ready_rows; // row of each, by its tag
     size_t ready_count, ready_capacity, ready_rows_capacity;
     gp_path_sums_t sums;
-} path_rows_t;
+    gp_critical_t *critical;
+};
+typedef struct gp_path_rows path_rows_t;
 
 // --- what is called the same is the same, where there are several requests
 
 static void coro_text(const path_rows_t *rows, uint32_t coro, char *text, size_t size)
 {
-    gp_report_coro_label(rows->pass->dataset, coro, rows->pass->builder->symbolizer, false, text, size);
+    gp_report_coro_label(rows->pass->dataset, coro, rows->pass->builder->names.symbolizer, false, text, size);
     char *number = strchr(text, ' ');
     if (rows->single || number == NULL || !isdigit((unsigned char)number[1]) ||
-        rows->pass->dataset->coros[coro].record.kind == GP_CORO_THREAD)
+        rows->pass->dataset->facts.coros.items[coro].record.kind == GP_CORO_THREAD)
         return;
     size_t digits = strspn(number + 1, "0123456789");
     if (number[1 + digits] == ' ')
@@ -172,7 +174,8 @@ static int take_path(void *context, uint32_t number, const gp_path_segment_t *se
 {
     path_rows_t *rows = context;
     const gp_request_t *request = &rows->requests->items[number];
-    int result = 0;
+    const gp_report_options_t *options = &rows->pass->options;
+    int result = options->path_taker != NULL ? options->path_taker(options->path_context, number, segments, count) : 0;
     rows->sums.requests++;
     rows->sums.about += request->is_about;
     rows->sums.latency_ns += request->end_ns - request->start_ns;
@@ -215,10 +218,10 @@ static int add_stack(const path_rows_t *rows, const path_row_t *row)
 {
     const gp_dataset_t *dataset = rows->pass->dataset;
     gp_builder_t *builder = rows->pass->builder;
-    gp_loc_t entry = dataset->coros[row->coro].record.entry;
+    gp_loc_t entry = dataset->facts.coros.items[row->coro].record.entry;
     int result = gp_pass_add_creators(rows->pass, row->coro);
     if (result < 0 || row->stack != GP_INDEX_NONE)
-        return result < 0 ? result : gp_pass_add_stack(rows->pass, &dataset->stacks[row->stack]);
+        return result < 0 ? result : gp_pass_add_stack(rows->pass, &dataset->facts.stacks.items[row->stack]);
     if (row->flags & GP_PATH_NOT_STARTED)
         return gp_builder_row_pseudo(builder, "[not started]");
     if (row->flags & GP_PATH_UNRECORDED)
@@ -226,7 +229,7 @@ static int add_stack(const path_rows_t *rows, const path_row_t *row)
     if (row->flags & GP_PATH_ELSEWHERE)
         return gp_builder_row_pseudo(builder, "[at another request]");
     if (entry != 0)
-        result = gp_pass_add_loc(rows->pass, entry);
+        result = gp_builder_row_loc(builder, entry);
     if (result < 0)
         return result;
     return gp_builder_row_pseudo(builder, row->flags & GP_PATH_UNKNOWN ? "[not known]" : "[not sampled]");
@@ -236,7 +239,7 @@ static int add_leaf(const path_rows_t *rows, const path_row_t *row)
 {
     const gp_dataset_t *dataset = rows->pass->dataset;
     char text[LABEL_SIZE], label[LABEL_SIZE];
-    const gp_dataset_stack_t *stack = row->stack != GP_INDEX_NONE ? &dataset->stacks[row->stack] : NULL;
+    const gp_facts_stack_t *stack = row->stack != GP_INDEX_NONE ? &dataset->facts.stacks.items[row->stack] : NULL;
     bool is_told = row->flags != 0 || (stack != NULL && stack->depth > 0 && gp_kind_is_told(stack->frames[0]));
     int result = is_told ? 0 : gp_pass_add_leaf(rows->pass, row->state);
     if (result < 0 || row->keeper == GP_INDEX_NONE)
@@ -313,38 +316,57 @@ static size_t count_chosen(const gp_requests_t *requests, const bool *chosen)
     return count;
 }
 
-int gp_report_add_paths(gp_pass_t *pass)
+gp_path_rows_t *gp_report_paths_begin(gp_pass_t *pass, gp_reading_t *reading)
 {
     const gp_requests_t *requests = pass->options.requests;
     const bool *chosen = pass->options.requests_chosen;
-    size_t coros = pass->dataset->coro_count;
-    path_rows_t rows = {
-        .pass = pass,
-        .requests = requests,
-        .single = count_chosen(requests, chosen) == 1,
-        .apart = pass->options.page != NULL,
-        .frames = calloc(coros + 1, sizeof(*rows.frames)),
-        .same = calloc(coros + 1, sizeof(*rows.same)),
-    };
-    int result = rows.frames != NULL && rows.same != NULL
-                     ? gp_critical_paths(pass->dataset, requests, chosen, take_path, &rows)
-                     : -ENOMEM;
+    size_t coros = pass->dataset->facts.coros.count;
+    path_rows_t *rows = calloc(1, sizeof(*rows));
+    if (rows == NULL)
+        return NULL;
+    rows->pass = pass;
+    rows->requests = requests;
+    rows->single = count_chosen(requests, chosen) == 1;
+    rows->apart = pass->options.page != NULL;
+    rows->frames = calloc(coros + 1, sizeof(*rows->frames));
+    rows->same = calloc(coros + 1, sizeof(*rows->same));
+    if (rows->frames != NULL && rows->same != NULL)
+        rows->critical = gp_critical_begin(pass->dataset, requests, chosen, reading);
+    if (rows->critical != NULL)
+        return rows;
+    gp_report_paths_free(rows);
+    return NULL;
+}
+
+int gp_report_paths_add(gp_path_rows_t *rows)
+{
+    int result = gp_critical_walk(rows->critical, take_path, rows);
     if (result == 0)
-        result = divide_ready(&rows);
-    for (size_t i = 0; i < rows.count && result == 0; i++)
-        if (rows.items[i].ns > 0 || rows.apart)
-            result = add_row(&rows, &rows.items[i]);
-    if (result == 0 && rows.apart)
-        result = hand_over_segments(&rows);
-    if (pass->options.path_sums != NULL)
-        *pass->options.path_sums = rows.sums;
-    free(rows.segments);
-    free(rows.frames);
-    free(rows.same);
-    free(rows.items);
-    free(rows.ready);
-    free(rows.ready_rows);
-    gp_index_free(&rows.index);
-    gp_index_free(&rows.name_index);
+        result = divide_ready(rows);
+    for (size_t i = 0; i < rows->count && result == 0; i++)
+        if (rows->items[i].ns > 0 || rows->apart)
+            result = add_row(rows, &rows->items[i]);
+    if (result == 0 && rows->apart)
+        result = hand_over_segments(rows);
+    if (rows->pass->options.path_sums != NULL)
+        *rows->pass->options.path_sums = rows->sums;
     return result;
+}
+
+void gp_report_paths_free(gp_path_rows_t *rows)
+{
+    if (rows == NULL)
+        return;
+    int saved = errno;
+    gp_critical_free(rows->critical);
+    free(rows->segments);
+    free(rows->frames);
+    free(rows->same);
+    free(rows->items);
+    free(rows->ready);
+    free(rows->ready_rows);
+    gp_index_free(&rows->index);
+    gp_index_free(&rows->name_index);
+    free(rows);
+    errno = saved;
 }

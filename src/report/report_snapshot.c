@@ -5,97 +5,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "facts/names.h"
+
 enum {
     FRAMES_MAX = 4096, // to have room for: a large tree has the same ones again and again
     DEPTH_MAX = 1024,  // of a stack; of exact mode what lies deeper is in the frame there
 };
-
-typedef struct module_map { // module ids of a snapshot to the symbolizer's numbers
-    const gp_snapshot_t *snapshot;
-    gp_symbolizer_t *symbolizer;
-    uint32_t *infos;   // by id: number in the snapshot plus 1; 0 = none
-    uint32_t *numbers; // by id; GP_SYMBOLIZER_NO_MODULE = not asked for: few of a process' modules are on stacks
-    uint32_t count;
-} module_map_t;
 
 static bool has_code(const gp_module_info_t *module)
 {
     return module->id > 0 && module->id < GP_MODULE_LANGUAGE;
 }
 
-static int map_modules(module_map_t *map)
+// What a snapshot defines, as facts: texts stay its own.
+static int take_definitions(gp_facts_t *facts, const gp_snapshot_t *snapshot)
 {
-    const gp_snapshot_t *snapshot = map->snapshot;
-    for (uint32_t i = 0; i < snapshot->module_count; i++)
-        if (has_code(&snapshot->modules[i]) && snapshot->modules[i].id >= map->count)
-            map->count = snapshot->modules[i].id + 1;
-    map->infos = calloc((size_t)map->count + 1, sizeof(*map->infos));
-    map->numbers = malloc(((size_t)map->count + 1) * sizeof(*map->numbers));
-    if (map->infos == NULL || map->numbers == NULL)
+    uint32_t number = 0;
+    if (gp_facts_init(facts, false) < 0)
         return -ENOMEM;
-    for (uint32_t id = 0; id < map->count; id++)
-        map->numbers[id] = GP_SYMBOLIZER_NO_MODULE;
-    for (uint32_t i = 0; i < snapshot->module_count; i++)
-        if (has_code(&snapshot->modules[i]))
-            map->infos[snapshot->modules[i].id] = i + 1;
-    return 0;
+    for (uint32_t i = 0; i < snapshot->module_count && number != GP_INDEX_NONE; i++) {
+        if (!has_code(&snapshot->modules[i]))
+            continue;
+        number = gp_table_need(&facts->modules.table, snapshot->modules[i].id);
+        if (number != GP_INDEX_NONE)
+            facts->modules.items[number] = snapshot->modules[i];
+    }
+    for (uint32_t i = 0; i < snapshot->function_count && number != GP_INDEX_NONE; i++) {
+        number = gp_table_need(&facts->functions.table, snapshot->functions[i].number);
+        if (number != GP_INDEX_NONE)
+            facts->functions.items[number] = snapshot->functions[i];
+    }
+    return number != GP_INDEX_NONE ? 0 : -ENOMEM;
 }
 
-static void free_map(module_map_t *map)
+static int add_mappings(gp_builder_t *builder)
 {
-    free(map->infos);
-    free(map->numbers);
-}
-
-static uint32_t module_number(const module_map_t *map, uint32_t id)
-{
-    if (id >= map->count || map->infos[id] == 0)
-        return GP_SYMBOLIZER_NO_MODULE;
-    const gp_module_info_t *module = &map->snapshot->modules[map->infos[id] - 1];
-    if (map->numbers[id] == GP_SYMBOLIZER_NO_MODULE)
-        map->numbers[id] = gp_symbolizer_module(map->symbolizer, module->path, strlen(module->path), module->build_id,
-                                                module->build_id_len);
-    return map->numbers[id];
-}
-
-static int add_mappings(gp_builder_t *builder, const gp_snapshot_t *snapshot, const module_map_t *modules)
-{
+    const gp_facts_t *facts = builder->names.facts;
     bool are_wanted = builder->wants & GP_WANT_ADDRESSES;
     int result = 0;
-    for (uint32_t i = 0; i < snapshot->module_count && are_wanted && result == 0; i++) {
-        const gp_module_info_t *module = &snapshot->modules[i];
+    for (size_t i = 0; i < facts->modules.count && are_wanted && result == 0; i++) {
+        const gp_module_info_t *module = &facts->modules.items[i];
         gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
-        if (has_code(module))
-            result = gp_builder_mapping(builder, module_number(modules, module->id), module->bias, &mapping,
-                                        module->build_id, module->build_id_len);
+        uint32_t number = gp_facts_module_number(&builder->names, GP_LOC(module->id, 0));
+        result = gp_builder_mapping(builder, number, module->bias, &mapping, module->build_id, module->build_id_len);
     }
-    return result;
-}
-
-static int look_up_function(gp_builder_t *builder, const gp_snapshot_t *snapshot, gp_loc_t loc)
-{
-    uint64_t offset = GP_LOC_OFFSET(loc);
-    uint32_t lo = 0, hi = snapshot->function_count, number = GP_LANGUAGE_FUNCTION(offset);
-    while (lo < hi) { // by number
-        uint32_t mid = lo + (hi - lo) / 2;
-        const gp_function_info_t *function = &snapshot->functions[mid];
-        if (function->number == number)
-            return gp_builder_row_function(builder, function->name, function->file, function->first_line,
-                                           GP_LANGUAGE_LINE(offset));
-        if (function->number < number)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return gp_builder_row_function(builder, NULL, NULL, 0, 0);
-}
-
-// Most of a stack's locations are those of the stack before.
-static int add_function(gp_builder_t *builder, const gp_snapshot_t *snapshot, gp_loc_t loc)
-{
-    int result = gp_builder_row_noted(builder, loc);
-    if (result == -ENOENT && (result = look_up_function(builder, snapshot, loc)) == 0)
-        result = gp_builder_note(builder, loc);
     return result;
 }
 
@@ -141,35 +94,27 @@ static int add_unsampled(gp_builder_t *builder, const kinds_t *kinds)
         if (kinds->exact_ns[kind] == 0 || kinds->sampled_ns[kind] > 0)
             continue;
         gp_builder_row_begin(builder);
-        result = gp_builder_row_loc(builder, GP_SYMBOLIZER_NO_MODULE, GP_LOC(GP_MODULE_PSEUDO, gp_kind_leaf(kind)));
+        result = gp_builder_row_loc(builder, GP_LOC(GP_MODULE_PSEUDO, gp_kind_leaf(kind)));
         if (result == 0)
             result = gp_builder_row_end(builder, kinds->exact_ns[kind], 0, 0);
     }
     return result;
 }
 
-static int add_loc(gp_builder_t *builder, const gp_snapshot_t *snapshot, const module_map_t *modules, gp_loc_t loc)
-{
-    if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE)
-        return add_function(builder, snapshot, loc);
-    return gp_builder_row_loc(builder, module_number(modules, GP_LOC_MODULE(loc)), loc);
-}
-
 // The frame of a function that was called: the outermost one at its first instruction.
-static uint32_t called_frame(gp_builder_t *builder, const gp_snapshot_t *snapshot, const module_map_t *modules,
-                             gp_loc_t loc)
+static uint32_t called_frame(gp_builder_t *builder, gp_loc_t loc)
 {
     gp_builder_row_begin(builder);
-    return loc != 0 && add_loc(builder, snapshot, modules, loc) == 0 ? builder->path[0] : GP_INDEX_NONE;
+    return loc != 0 && gp_builder_row_loc(builder, loc) == 0 ? builder->path[0] : GP_INDEX_NONE;
 }
 
-static int add_calls(gp_builder_t *builder, const gp_snapshot_t *snapshot, const module_map_t *modules)
+static int add_calls(gp_builder_t *builder, const gp_snapshot_t *snapshot)
 {
     int result = 0;
     for (size_t i = 0; i < snapshot->call_count && result == 0; i++) {
         const gp_call_count_t *call = &snapshot->calls[i];
-        uint32_t caller = called_frame(builder, snapshot, modules, call->caller_loc);
-        uint32_t callee = called_frame(builder, snapshot, modules, call->callee_loc);
+        uint32_t caller = called_frame(builder, call->caller_loc);
+        uint32_t callee = called_frame(builder, call->callee_loc);
         result = gp_builder_call(builder, call, caller, callee);
     }
     if (result == 0 && snapshot->exact)
@@ -178,8 +123,8 @@ static int add_calls(gp_builder_t *builder, const gp_snapshot_t *snapshot, const
 }
 
 // Add the stack that ends at a node: its ancestors from the root's children down.
-static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, const module_map_t *modules, uint32_t node,
-                    uint32_t *chain, const kinds_t *kinds)
+static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, uint32_t node, uint32_t *chain,
+                    const kinds_t *kinds)
 {
     const gp_snapshot_node_t *leaf = &snapshot->nodes[node];
     uint32_t depth = 0;
@@ -188,24 +133,21 @@ static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, const 
         chain[depth++] = at;
     gp_builder_row_begin(builder);
     uint32_t end = snapshot->exact && depth > DEPTH_MAX ? depth - DEPTH_MAX : 0;
-    while (depth > end && result == 0) {
-        gp_loc_t loc = snapshot->nodes[chain[--depth]].loc;
-        result = add_loc(builder, snapshot, modules, loc);
-    }
+    while (depth > end && result == 0)
+        result = gp_builder_row_loc(builder, snapshot->nodes[chain[--depth]].loc);
     if (result == 0)
         result = gp_builder_row_end(builder, scale(kinds, kind_of(leaf->loc), leaf->weight_ns), leaf->samples, 0);
     return result;
 }
 
-static int add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot, const module_map_t *modules,
-                     const kinds_t *kinds)
+static int add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot, const kinds_t *kinds)
 {
     // No chain is longer than the tree has nodes.
     uint32_t *chain = malloc(((size_t)snapshot->node_count + 1) * sizeof(*chain));
     int result = chain ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < snapshot->node_count && result == 0; i++)
         if (snapshot->nodes[i].samples > 0 || snapshot->nodes[i].weight_ns > 0)
-            result = add_node(builder, snapshot, modules, i, chain, kinds);
+            result = add_node(builder, snapshot, i, chain, kinds);
     free(chain);
     return result == 0 ? add_unsampled(builder, kinds) : result;
 }
@@ -223,8 +165,8 @@ static const char *const *copy_not_known(gp_builder_t *builder, const char *cons
 
 gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wants, gp_symbolizer_t *symbolizer)
 {
-    gp_builder_t *builder = gp_builder_create(symbolizer, wants);
-    module_map_t modules = {.snapshot = snapshot, .symbolizer = symbolizer};
+    gp_facts_t facts = {0};
+    gp_builder_t *builder = gp_builder_create(&facts, symbolizer, wants);
     gp_report_t *report = NULL;
     uint32_t frames = snapshot->node_count < FRAMES_MAX ? snapshot->node_count : FRAMES_MAX;
     kinds_t kinds;
@@ -233,9 +175,8 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
         builder->symbols_stay = true;
         builder->report.exact_rows = snapshot->exact;
     }
-    if (builder == NULL || gp_builder_reserve(builder, frames) < 0 || map_modules(&modules) < 0 ||
-        add_mappings(builder, snapshot, &modules) < 0 || add_nodes(builder, snapshot, &modules, &kinds) < 0 ||
-        add_calls(builder, snapshot, &modules) < 0)
+    if (take_definitions(&facts, snapshot) < 0 || builder == NULL || gp_builder_reserve(builder, frames) < 0 ||
+        add_mappings(builder) < 0 || add_nodes(builder, snapshot, &kinds) < 0 || add_calls(builder, snapshot) < 0)
         goto out;
     report = &builder->report;
     report->duration_ns = snapshot->duration_ns;
@@ -262,6 +203,6 @@ out:
         gp_builder_free(builder);
         errno = ENOMEM;
     }
-    free_map(&modules);
+    gp_facts_free(&facts);
     return report;
 }

@@ -14,13 +14,13 @@ static void find(const gp_dataset_t *dataset, uint32_t coro, gp_stitch_t *stitch
 {
     uint32_t frames = 0, last = 0;
     memset(stitch, 0, sizeof(*stitch));
-    for (; coro != GP_INDEX_NONE; coro = creator_of(dataset, &dataset->coros[coro].record)) {
-        uint32_t number = dataset->coros[coro].spawn_stack;
-        if (number == 0 || !dataset->stacks[number].defined)
+    for (; coro != GP_INDEX_NONE; coro = creator_of(dataset, &dataset->facts.coros.items[coro].record)) {
+        uint32_t number = dataset->facts.coros.items[coro].spawn_stack;
+        if (number == 0 || !dataset->facts.stacks.items[number].defined)
             return;
         if (number == last)
             continue;
-        frames += dataset->stacks[number].depth;
+        frames += dataset->facts.stacks.items[number].depth;
         if (stitch->count == GP_STITCH_LEVELS || frames > GP_STITCH_FRAMES) {
             stitch->is_cut = 1;
             return;
@@ -54,10 +54,10 @@ int gp_stitches_init(gp_stitches_t *stitches, const gp_dataset_t *dataset)
 {
     gp_stitch_t stitch = {.count = 0};
     memset(stitches, 0, sizeof(*stitches));
-    stitches->of_coro = calloc(dataset->coro_count + 1, sizeof(*stitches->of_coro));
+    stitches->of_coro = calloc(dataset->facts.coros.count + 1, sizeof(*stitches->of_coro));
     if (stitches->of_coro == NULL || number_of(stitches, &stitch) != 0)
         return -ENOMEM;
-    for (uint32_t coro = 0; coro < dataset->coro_count; coro++) {
+    for (uint32_t coro = 0; coro < dataset->facts.coros.count; coro++) {
         find(dataset, coro, &stitch);
         stitches->of_coro[coro] = number_of(stitches, &stitch);
         if (stitches->of_coro[coro] == GP_INDEX_NONE)
@@ -75,7 +75,7 @@ int gp_stitches_take(const gp_stitches_t *stitches, const gp_dataset_t *dataset,
     int result = stitch->is_cut ? taker->pseudo(taker->context, GP_STITCH_CUT) : 0;
 
     for (uint32_t i = stitch->count; i > 0 && result >= 0; i--) {
-        result = taker->stack(taker->context, &dataset->stacks[stitch->stacks[i - 1]]);
+        result = taker->stack(taker->context, &dataset->facts.stacks.items[stitch->stacks[i - 1]]);
         if (result >= 0)
             result = taker->pseudo(taker->context, GP_STITCH_MARK);
     }

@@ -8,7 +8,7 @@
 // once.
 #pragma once
 
-#include "report/dataset.h"
+#include "facts/dataset.h"
 
 enum {
     GP_STITCH_LEVELS = 16,  // stacks: of a longer sequence the nearest are shown
@@ -37,7 +37,7 @@ int gp_stitches_init(gp_stitches_t *stitches, const gp_dataset_t *dataset);
 // Put what stands above the stacks of a coroutine together, root first.
 //   stack, pseudo: called for each stack and each mark; what they return below 0 is returned.
 typedef struct gp_stitch_taker {
-    int (*stack)(void *context, const gp_dataset_stack_t *stack);
+    int (*stack)(void *context, const gp_facts_stack_t *stack);
     int (*pseudo)(void *context, const char *name);
     void *context;
 } gp_stitch_taker_t;

@@ -63,19 +63,13 @@ static int take_activity(void *context, const gp_activity_record_t *record)
     return gp_sorter_add(&source->activities, &item);
 }
 
-// Mark the coroutines of which there is something to show, and collect their activities.
-static int collect(gp_timeline_source_t *source)
+// Coroutines of which there is something to show have a track: with activities, or with samples.
+static int end_collecting(gp_timeline_source_t *source)
 {
-    const gp_reader_handlers_t handlers = {.activity = take_activity};
-    const gp_dataset_t *dataset = source->pass->dataset;
-    char error[GP_READER_ERROR_SIZE];
-    gp_sorter_init(&source->activities, sizeof(chosen_activity_t), compare_activities);
-    for (size_t i = 0; i < dataset->coro_count; i++)
-        source->tracks[i] = source->pass->coros_seen[i] ? 0 : GP_NO_TRACK;
-    if (dataset->activities_read == 0)
-        return 0;
-    int result = gp_dataset_read_again(dataset, &handlers, source, error);
-    return result == 0 ? gp_sorter_end(&source->activities) : result;
+    for (size_t i = 0; i < source->pass->dataset->facts.coros.count; i++)
+        if (source->pass->coros_seen[i])
+            source->tracks[i] = 0;
+    return gp_sorter_end(&source->activities);
 }
 
 static int name_tracks(gp_timeline_source_t *source)
@@ -84,15 +78,16 @@ static int name_tracks(gp_timeline_source_t *source)
     gp_arena_t *arena = &source->pass->builder->arena;
     uint32_t count = 0;
     char name[256];
-    source->all_tracks = gp_arena_alloc(arena, (dataset->coro_count + 1) * sizeof(gp_track_t));
+    source->all_tracks = gp_arena_alloc(arena, (dataset->facts.coros.count + 1) * sizeof(gp_track_t));
     if (source->all_tracks == NULL)
         return -ENOMEM;
-    for (uint32_t i = 0; i < dataset->coro_count; i++) {
-        const gp_coro_record_t *record = &dataset->coros[i].record;
+    for (uint32_t i = 0; i < dataset->facts.coros.count; i++) {
+        const gp_coro_record_t *record = &dataset->facts.coros.items[i].record;
         if (source->tracks[i] == GP_NO_TRACK)
             continue;
         gp_track_t *track = &source->all_tracks[count];
-        size_t len = gp_report_coro_label(dataset, i, source->pass->builder->symbolizer, false, name, sizeof(name));
+        size_t len =
+            gp_report_coro_label(dataset, i, source->pass->builder->names.symbolizer, false, name, sizeof(name));
         track->name = gp_arena_text(arena, name, len);
         track->coroutine_id = record->id;
         track->is_thread = record->kind == GP_CORO_THREAD;
@@ -114,16 +109,16 @@ static uint32_t track_of(const gp_timeline_source_t *source, uint64_t coro_id)
 
 static void find_parents(gp_timeline_source_t *source)
 {
-    for (uint32_t i = 0; i < source->pass->dataset->coro_count; i++)
+    for (uint32_t i = 0; i < source->pass->dataset->facts.coros.count; i++)
         if (source->tracks[i] != GP_NO_TRACK)
             source->all_tracks[source->tracks[i]].parent =
-                track_of(source, source->pass->dataset->coros[i].record.parent_id);
+                track_of(source, source->pass->dataset->facts.coros.items[i].record.parent_id);
 }
 
 static const char *trace_text(gp_timeline_source_t *source, uint32_t trace)
 {
     char text[40];
-    if (source->pass->dataset->traces[trace].index == 0 || source->traces[trace] != NULL)
+    if (source->pass->dataset->facts.traces.items[trace].index == 0 || source->traces[trace] != NULL)
         return source->traces[trace];
     size_t len = gp_report_trace_label(source->pass->dataset, trace, true, text, sizeof(text));
     return source->traces[trace] = gp_arena_text(&source->pass->builder->arena, text, len);
@@ -135,7 +130,7 @@ static void place_thread(gp_timeline_source_t *source, uint32_t index, gp_activi
     activity->thread_name = "";
     if (number == GP_INDEX_NONE)
         return;
-    const gp_thread_record_t *thread = &source->pass->dataset->threads[number];
+    const gp_thread_record_t *thread = &source->pass->dataset->facts.threads.items[number];
     if (source->threads[number] == NULL)
         source->threads[number] =
             gp_arena_text(&source->pass->builder->arena, thread->name, strnlen(thread->name, sizeof(thread->name)));
@@ -239,8 +234,9 @@ static void report_timeline_free(gp_timeline_source_t *source)
     free(source);
 }
 
-int gp_report_timeline(gp_pass_t *pass)
+int gp_report_timeline_begin(gp_pass_t *pass, gp_reading_t *reading)
 {
+    static const gp_reader_handlers_t handlers = {.activity = take_activity};
     const gp_dataset_t *dataset = pass->dataset;
     gp_timeline_source_t *source = calloc(1, sizeof(*source));
     if (source == NULL)
@@ -248,15 +244,26 @@ int gp_report_timeline(gp_pass_t *pass)
     pass->timeline = source;
     pass->timeline_free = report_timeline_free;
     source->pass = pass;
-    source->tracks = malloc((dataset->coro_count + 1) * sizeof(uint32_t));
-    source->traces = calloc(dataset->trace_count + 1, sizeof(char *));
-    source->threads = calloc(dataset->thread_count + 1, sizeof(char *));
+    source->tracks = malloc((dataset->facts.coros.count + 1) * sizeof(uint32_t));
+    source->traces = calloc(dataset->facts.traces.count + 1, sizeof(char *));
+    source->threads = calloc(dataset->facts.threads.count + 1, sizeof(char *));
     source->timeline = gp_arena_alloc(&pass->builder->arena, sizeof(gp_timeline_t));
+    gp_sorter_init(&source->activities, sizeof(chosen_activity_t), compare_activities);
     if (source->tracks == NULL || source->traces == NULL || source->threads == NULL || source->timeline == NULL)
         return -ENOMEM;
-    source->timeline->pid = dataset->header.pid;
+    for (size_t i = 0; i < dataset->facts.coros.count; i++)
+        source->tracks[i] = GP_NO_TRACK;
+    if (dataset->activities_read > 0)
+        gp_reading_add(reading, &handlers, source);
+    return 0;
+}
+
+int gp_report_timeline_end(gp_pass_t *pass)
+{
+    gp_timeline_source_t *source = pass->timeline;
+    source->timeline->pid = pass->dataset->facts.header.pid;
     source->timeline->source = source;
-    int result = collect(source);
+    int result = end_collecting(source);
     if (result < 0 || name_tracks(source) < 0)
         return result < 0 ? result : -ENOMEM;
     find_parents(source);

@@ -5,9 +5,12 @@
 #include "report/timeline.h"
 
 struct gp_pass;
+struct gp_reading;
 
-// Set the report's timeline to what the pass, which was read, has chosen. Returns 0 or a negative errno value.
-int gp_report_timeline(struct gp_pass *pass);
+// Collect what the pass has chosen from the reading of its samples; set the report's timeline to it. Each returns 0 or
+// a negative errno value.
+int gp_report_timeline_begin(struct gp_pass *pass, struct gp_reading *reading);
+int gp_report_timeline_end(struct gp_pass *pass);
 
 typedef struct gp_timeline_source gp_timeline_source_t;
 

@@ -49,8 +49,8 @@ static bool is_whole(const gp_dataset_t *dataset, uint64_t start_ns, uint64_t en
 static int add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
 {
     int result = 0;
-    for (size_t i = 0; i < dataset->span_count && result == 0; i++) {
-        const gp_dataset_span_t *span = &dataset->spans[i];
+    for (size_t i = 0; i < dataset->spans.count && result == 0; i++) {
+        const gp_dataset_span_t *span = &dataset->spans.items[i];
         uint32_t end_coro =
             span->is.end_coro_id != 0 ? gp_dataset_coro_find(dataset, span->is.end_coro_id) : GP_INDEX_NONE;
         if (!gp_dataset_is_request(span) || !gp_dataset_has_end(span))
@@ -73,92 +73,35 @@ static int add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
     return result;
 }
 
-typedef struct extent { // of a trace without requests that are known: when coroutines ran for it
-    uint64_t first_ns, last_ns;
-    uint32_t coro, last_coro; // numbers
-    bool has_spans, is_known;
-} extent_t;
-
-typedef struct extents {
-    const gp_dataset_t *dataset;
-    extent_t *of_trace;
-} extents_t;
-
-static void extend(const extents_t *extents, uint32_t trace_index, uint64_t coro_id, uint64_t from_ns, uint64_t to_ns)
+// Traces of which no request was recorded, or not when it ended: by when coroutines are known to have run for them.
+static int add_others(gp_requests_t *requests, const gp_dataset_t *dataset)
 {
-    uint32_t trace = gp_dataset_trace_index_find(extents->dataset, trace_index);
-    uint32_t coro = gp_dataset_coro_find(extents->dataset, coro_id);
-    if (trace_index == 0 || trace == GP_INDEX_NONE || coro == GP_INDEX_NONE || extents->of_trace[trace].has_spans)
-        return;
-    extent_t *extent = &extents->of_trace[trace];
-    if (!extent->is_known || from_ns < extent->first_ns) {
-        extent->first_ns = from_ns;
-        extent->coro = coro;
-    }
-    if (!extent->is_known || to_ns > extent->last_ns) {
-        extent->last_ns = to_ns;
-        extent->last_coro = coro;
-    }
-    extent->is_known = true;
-}
-
-static int extend_by_activity(void *context, const gp_activity_record_t *activity)
-{
-    if (activity->slice_ns > 0 && activity->left_ns > activity->start_ns)
-        extend(context, activity->trace, activity->coro_id, activity->start_ns, activity->left_ns);
-    return 0;
-}
-
-static int extend_by_samples(void *context, const gp_sample_record_t *samples, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (samples[i].kind == GP_KIND_CPU)
-            extend(context, samples[i].trace, samples[i].coro_id, samples[i].time_ns, samples[i].time_ns);
-    return 0;
-}
-
-static int add_extents(gp_requests_t *requests, const extents_t *extents)
-{
-    int result = 0;
-    for (size_t i = 1; i < extents->dataset->trace_count && result == 0; i++) {
-        const extent_t *extent = &extents->of_trace[i];
-        if (extent->has_spans || !extent->is_known)
+    bool *has_spans = calloc(dataset->facts.traces.count + 1, sizeof(*has_spans));
+    int result = has_spans != NULL ? 0 : -ENOMEM;
+    for (size_t i = 0; i < dataset->spans.count && result == 0; i++)
+        has_spans[dataset->spans.items[i].trace] |= gp_dataset_has_end(&dataset->spans.items[i]);
+    for (uint32_t i = 1; i < dataset->facts.traces.count && result == 0; i++) {
+        uint32_t number = gp_table_find(&dataset->extents.table, dataset->facts.traces.items[i].index);
+        if (has_spans[i] || number == GP_INDEX_NONE)
             continue;
-        if (!is_whole(extents->dataset, extent->first_ns, extent->last_ns)) {
+        const gp_dataset_extent_t *extent = &dataset->extents.items[number];
+        if (!is_whole(dataset, extent->first_ns, extent->last_ns)) {
             requests->left_out++;
             continue;
         }
         const gp_request_t request = {
             .span = GP_INDEX_NONE,
-            .trace = (uint32_t)i,
-            .coro = extent->coro,
-            .end_coro = extent->last_coro,
+            .trace = i,
+            .coro = gp_dataset_coro_find(dataset, extent->coro_id),
+            .end_coro = gp_dataset_coro_find(dataset, extent->last_coro_id),
             .is_about = true,
             .start_ns = extent->first_ns,
             .end_ns = extent->last_ns,
         };
-        result = add(requests, request, 0, "");
+        if (request.coro != GP_INDEX_NONE && request.end_coro != GP_INDEX_NONE)
+            result = add(requests, request, 0, "");
     }
-    return result;
-}
-
-// Traces of which no request was recorded, or not when it ended.
-static int add_others(gp_requests_t *requests, const gp_dataset_t *dataset)
-{
-    const gp_reader_handlers_t handlers = {.activity = extend_by_activity, .samples = extend_by_samples};
-    char error[GP_READER_ERROR_SIZE];
-    bool any = false;
-    extents_t extents = {dataset, calloc(dataset->trace_count + 1, sizeof(*extents.of_trace))};
-    if (extents.of_trace == NULL)
-        return -ENOMEM;
-    for (size_t i = 0; i < dataset->span_count; i++)
-        extents.of_trace[dataset->spans[i].trace].has_spans |= gp_dataset_has_end(&dataset->spans[i]);
-    for (size_t i = 1; i < dataset->trace_count; i++)
-        any |= !extents.of_trace[i].has_spans;
-    int result = any ? gp_dataset_read_again(dataset, &handlers, &extents, error) : 0;
-    if (result == 0)
-        result = add_extents(requests, &extents);
-    free(extents.of_trace);
+    free(has_spans);
     return result;
 }
 
@@ -174,14 +117,14 @@ static int by_trace(const void *left, const void *right)
 
 static int sort(gp_requests_t *requests, const gp_dataset_t *dataset)
 {
-    requests->first = calloc(dataset->trace_count + 2, sizeof(*requests->first));
+    requests->first = calloc(dataset->facts.traces.count + 2, sizeof(*requests->first));
     if (requests->first == NULL)
         return -ENOMEM;
     if (requests->count > 0)
         qsort(requests->items, requests->count, sizeof(*requests->items), by_trace);
     for (size_t i = 0; i < requests->count; i++)
         requests->first[requests->items[i].trace + 1]++;
-    for (size_t i = 0; i < dataset->trace_count; i++)
+    for (size_t i = 0; i < dataset->facts.traces.count; i++)
         requests->first[i + 1] += requests->first[i];
     return 0;
 }
@@ -201,7 +144,7 @@ uint32_t gp_requests_owner(const gp_dataset_t *dataset, const gp_requests_t *req
             if (requests->items[i - 1].coro == coro && requests->items[i - 1].start_ns <= at_ns &&
                 requests->items[i - 1].end_ns >= at_ns)
                 return i - 1;
-        uint64_t spawner = dataset->coros[coro].record.parent_id;
+        uint64_t spawner = dataset->facts.coros.items[coro].record.parent_id;
         coro = spawner != 0 ? gp_dataset_coro_find(dataset, spawner) : GP_INDEX_NONE;
     }
     return latest;
@@ -214,13 +157,14 @@ typedef struct part { // of what a coroutine did for a trace, the part that one 
     gp_ledger_t ledger; // by activities: no CPU time
 } part_t;
 
-typedef struct parts {
+struct gp_request_parts {
     const gp_dataset_t *dataset;
     gp_requests_t *requests;
     part_t *items;
     size_t count, capacity;
     gp_index_t index;
-} parts_t;
+};
+typedef struct gp_request_parts parts_t;
 
 static bool same_part(const void *owner, uint32_t number, const void *key)
 {
@@ -279,7 +223,7 @@ static void divide(const parts_t *parts, const gp_ledger_t *sums)
 {
     for (size_t i = 0; i < parts->count; i++) {
         const part_t *part = &parts->items[i];
-        const gp_ledger_t *sum = &sums[part->share], *all = &parts->dataset->shares[part->share].ledger;
+        const gp_ledger_t *sum = &sums[part->share], *all = &parts->dataset->shares.items[part->share].ledger;
         gp_request_t *request = &parts->requests->items[part->request];
         const gp_ledger_t more = {
             .cpu_ns = scaled(all->cpu_ns, part->ledger.slice_ns, sum->slice_ns),
@@ -295,29 +239,25 @@ static void divide(const parts_t *parts, const gp_ledger_t *sums)
     }
 }
 
-static int divide_shares(parts_t *parts)
+static int divide_shares(const parts_t *parts)
 {
-    const gp_reader_handlers_t handlers = {.activity = take_activity};
-    char error[GP_READER_ERROR_SIZE];
-    int result = gp_dataset_read_again(parts->dataset, &handlers, parts, error);
-    gp_ledger_t *sums = calloc(parts->dataset->share_count + 1, sizeof(*sums));
-    if (result == 0 && sums == NULL)
-        result = -ENOMEM;
-    for (size_t i = 0; i < parts->count && result == 0; i++)
+    gp_ledger_t *sums = calloc(parts->dataset->shares.count + 1, sizeof(*sums));
+    if (sums == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < parts->count; i++)
         gp_ledger_add(&sums[parts->items[i].share], &parts->items[i].ledger);
-    if (result == 0)
-        divide(parts, sums);
+    divide(parts, sums);
     free(sums);
-    return result;
+    return 0;
 }
 
-static int sum_up(gp_requests_t *requests, const gp_dataset_t *dataset)
+static int sum_up(gp_requests_t *requests, const gp_dataset_t *dataset, gp_reading_t *reading)
 {
-    parts_t parts = {.dataset = dataset, .requests = requests};
+    static const gp_reader_handlers_t handlers = {.activity = take_activity};
     bool any_divided = false;
-    for (size_t i = 0; i < dataset->share_count; i++) {
-        const gp_dataset_share_t *share = &dataset->shares[i];
-        if (dataset->traces[share->trace].index == 0 || requests_of(requests, share->trace) == 0)
+    for (size_t i = 0; i < dataset->shares.count; i++) {
+        const gp_dataset_share_t *share = &dataset->shares.items[i];
+        if (dataset->facts.traces.items[share->trace].index == 0 || requests_of(requests, share->trace) == 0)
             continue;
         gp_request_t *request = &requests->items[requests->first[share->trace]];
         any_divided |= requests_of(requests, share->trace) > 1;
@@ -326,9 +266,30 @@ static int sum_up(gp_requests_t *requests, const gp_dataset_t *dataset)
             request->coros++;
         }
     }
-    int result = any_divided ? divide_shares(&parts) : 0;
-    gp_index_free(&parts.index);
-    free(parts.items);
+    if (!any_divided)
+        return 0;
+    requests->parts = calloc(1, sizeof(*requests->parts));
+    if (requests->parts == NULL)
+        return -ENOMEM;
+    *requests->parts = (parts_t){.dataset = dataset, .requests = requests};
+    gp_reading_add(reading, &handlers, requests->parts);
+    return 0;
+}
+
+static void free_parts(gp_requests_t *requests)
+{
+    if (requests->parts == NULL)
+        return;
+    gp_index_free(&requests->parts->index);
+    free(requests->parts->items);
+    free(requests->parts);
+    requests->parts = NULL;
+}
+
+int gp_requests_end(gp_requests_t *requests)
+{
+    int result = requests->parts != NULL ? divide_shares(requests->parts) : 0;
+    free_parts(requests);
     return result;
 }
 
@@ -363,7 +324,7 @@ static int sum_endpoints(gp_requests_t *requests, const gp_dataset_t *dataset)
         const gp_request_t *request = &requests->items[i];
         gp_endpoint_t *endpoint = &requests->endpoints[request->endpoint];
         endpoint->total_ns += latencies[at[request->endpoint]++] = request->end_ns - request->start_ns;
-        endpoint->failed += request->span != GP_INDEX_NONE && dataset->spans[request->span].is.flags & GP_SPAN_FAILED;
+        endpoint->failed += request->span != GP_INDEX_NONE && dataset->spans.items[request->span].is.flags & GP_SPAN_FAILED;
     }
     for (size_t i = 0; i < requests->endpoint_count; i++) {
         gp_endpoint_t *endpoint = &requests->endpoints[i];
@@ -390,7 +351,7 @@ const char *gp_endpoint_text(const gp_endpoint_t *endpoint, char *text, size_t s
     return text;
 }
 
-gp_requests_t *gp_requests_create(const gp_dataset_t *dataset, bool ledgers)
+gp_requests_t *gp_requests_begin(const gp_dataset_t *dataset, bool ledgers, gp_reading_t *reading)
 {
     gp_requests_t *requests = calloc(1, sizeof(*requests));
     int result = requests != NULL ? add_spans(requests, dataset) : -ENOMEM;
@@ -398,10 +359,24 @@ gp_requests_t *gp_requests_create(const gp_dataset_t *dataset, bool ledgers)
         result = add_others(requests, dataset);
     if (result == 0)
         result = sort(requests, dataset);
-    if (result == 0 && ledgers && !dataset->windowed)
-        result = sum_up(requests, dataset);
     if (result == 0)
         result = sum_endpoints(requests, dataset);
+    if (result == 0 && ledgers && !dataset->windowed)
+        result = sum_up(requests, dataset, reading);
+    if (result == 0)
+        return requests;
+    gp_requests_free(requests);
+    errno = -result;
+    return NULL;
+}
+
+gp_requests_t *gp_requests_create(const gp_dataset_t *dataset, bool ledgers)
+{
+    gp_reading_t reading = {0};
+    gp_requests_t *requests = gp_requests_begin(dataset, ledgers, &reading);
+    int result = requests != NULL ? gp_dataset_read(dataset, &reading) : -errno;
+    if (result == 0)
+        result = gp_requests_end(requests);
     if (result == 0)
         return requests;
     gp_requests_free(requests);
@@ -413,6 +388,7 @@ void gp_requests_free(gp_requests_t *requests)
 {
     if (requests == NULL)
         return;
+    free_parts(requests);
     free(requests->items);
     free(requests->first);
     free(requests->endpoints);

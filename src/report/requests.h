@@ -12,7 +12,7 @@
 // time.
 #pragma once
 
-#include "report/dataset.h"
+#include "facts/dataset.h"
 
 typedef struct gp_request {
     uint32_t span;     // number; GP_INDEX_NONE = none was recorded
@@ -42,11 +42,16 @@ typedef struct gp_requests {
     gp_endpoint_t *endpoints;
     size_t endpoint_count, endpoint_capacity;
     gp_index_t endpoint_index;
-    size_t left_out; // requests that are not whole within the chosen part of the time
+    size_t left_out;                // requests that are not whole within the chosen part of the time
+    struct gp_request_parts *parts; // of several requests of one trace, until the end
 } gp_requests_t;
 
-// Find them; the capture is read again where sums are not enough. Returns NULL and errno.
-//   ledgers: sum up what their coroutines did, too.
+// Find them. Returns NULL and errno.
+//   ledgers: sum up what their coroutines did, too; of several requests of one trace, when `reading` is over: then
+//            gp_requests_end() has all.
+gp_requests_t *gp_requests_begin(const gp_dataset_t *dataset, bool ledgers, gp_reading_t *reading);
+int gp_requests_end(gp_requests_t *requests);
+// All at once, with a reading of its own where sums are not enough.
 gp_requests_t *gp_requests_create(const gp_dataset_t *dataset, bool ledgers);
 
 // To which request of its trace does what a coroutine does at a moment belong? Its number, or GP_INDEX_NONE.

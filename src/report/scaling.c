@@ -12,10 +12,10 @@ static uint64_t exact_of_threads(const gp_dataset_t *dataset, const bool *thread
     uint64_t total = 0;
     if (threads == NULL)
         return gp_dataset_exact_ns(dataset);
-    if (dataset->counters[GP_COUNTER_RESTS] > 0)
+    if (dataset->facts.counters[GP_COUNTER_RESTS] > 0)
         return 0;
-    for (size_t i = 0; i < dataset->thread_count; i++)
-        total += threads[i] ? dataset->threads[i].cpu_ns : 0;
+    for (size_t i = 0; i < dataset->facts.threads.count; i++)
+        total += threads[i] ? dataset->facts.threads.items[i].cpu_ns : 0;
     return total;
 }
 
@@ -28,32 +28,32 @@ static uint64_t exact_of_kind(const gp_dataset_t *dataset, const gp_selection_t 
         return 0;
     if (!any && kind == GP_KIND_CPU)
         return exact_of_threads(dataset, selection->threads);
-    for (size_t i = 0; i < dataset->share_count; i++)
-        if (gp_selection_has_share(selection, &dataset->shares[i]))
-            total += gp_dataset_share_ns(dataset, &dataset->shares[i], kind);
+    for (size_t i = 0; i < dataset->shares.count; i++)
+        if (gp_selection_has_share(selection, &dataset->shares.items[i]))
+            total += gp_dataset_share_ns(dataset, &dataset->shares.items[i], kind);
     return total;
 }
 
 static void add_shares(gp_strata_t *strata, const gp_dataset_t *dataset, const gp_selection_t *selection,
                        enum gp_sample_kind kind)
 {
-    for (size_t i = 0; i < dataset->share_count; i++) {
-        const gp_dataset_share_t *share = &dataset->shares[i];
+    for (size_t i = 0; i < dataset->shares.count; i++) {
+        const gp_dataset_share_t *share = &dataset->shares.items[i];
         if (!gp_selection_has_share(selection, share))
             continue;
         gp_strata_add_exact(strata, share->coro, gp_dataset_share_ns(dataset, share, kind));
-        if (!gp_scaling_is_loop(&dataset->coros[share->coro], kind))
+        if (!gp_scaling_is_loop(dataset, share->coro, kind))
             gp_strata_add_samples(strata, share->coro, &share->sampled[kind]);
     }
 }
 
 static void add_threads(gp_strata_t *strata, const gp_dataset_t *dataset, const bool *threads)
 {
-    for (size_t i = 0; i < dataset->thread_count; i++)
+    for (size_t i = 0; i < dataset->facts.threads.count; i++)
         if (threads[i])
-            gp_strata_add_exact(strata, (uint32_t)i, dataset->threads[i].cpu_ns);
-    for (size_t i = 0; i < dataset->thread_sum_count; i++) {
-        const gp_dataset_thread_sum_t *sum = &dataset->thread_sums[i];
+            gp_strata_add_exact(strata, (uint32_t)i, dataset->facts.threads.items[i].cpu_ns);
+    for (size_t i = 0; i < dataset->thread_sums.count; i++) {
+        const gp_dataset_thread_sum_t *sum = &dataset->thread_sums.items[i];
         uint32_t thread = gp_dataset_thread_find(dataset, sum->index);
         if (thread != GP_INDEX_NONE && threads[thread])
             gp_strata_add_samples(strata, thread, &sum->sampled);
@@ -83,7 +83,7 @@ static int scale_kind(gp_scaling_t *scaling, const gp_dataset_t *dataset, const 
     gp_strata_t strata;
     if (scaling->exact_ns[kind] == 0)
         return 0;
-    if (gp_strata_init(&strata, scaling->by_thread ? dataset->thread_count : dataset->coro_count) < 0)
+    if (gp_strata_init(&strata, scaling->by_thread ? dataset->facts.threads.count : dataset->facts.coros.count) < 0)
         return -ENOMEM;
     if (scaling->by_thread)
         add_threads(&strata, dataset, selection->threads);
@@ -104,10 +104,10 @@ int gp_scaling_init(gp_scaling_t *scaling, const gp_dataset_t *dataset, const gp
         if (!gp_scaling_has_kind(options, kind))
             continue;
         scaling->exact_ns[kind] = exact_of_kind(dataset, selection, kind);
-        for (size_t i = 0; i < dataset->share_count; i++)
-            if (gp_selection_has_share(selection, &dataset->shares[i]) &&
-                !gp_scaling_is_loop(&dataset->coros[dataset->shares[i].coro], kind))
-                scaling->sampled_ns[kind] += dataset->shares[i].sampled[kind].ns;
+        for (size_t i = 0; i < dataset->shares.count; i++)
+            if (gp_selection_has_share(selection, &dataset->shares.items[i]) &&
+                !gp_scaling_is_loop(dataset, dataset->shares.items[i].coro, kind))
+                scaling->sampled_ns[kind] += dataset->shares.items[i].sampled[kind].ns;
         result = scale_kind(scaling, dataset, selection, kind);
     }
     return result;

@@ -34,9 +34,11 @@ static inline bool gp_scaling_has_kind(const gp_report_options_t *options, uint3
     return kind == GP_KIND_CPU || options->measure == GP_MEASURE_WALL;
 }
 
-static inline bool gp_scaling_is_loop(const gp_dataset_coro_t *coro, uint32_t kind)
+//   coro: number.
+static inline bool gp_scaling_is_loop(const gp_dataset_t *dataset, uint32_t coro, uint32_t kind)
 {
-    return kind == GP_KIND_PREEMPTED && coro->record.kind == GP_CORO_THREAD && !gp_dataset_is_ordinary(coro);
+    return kind == GP_KIND_PREEMPTED && dataset->facts.coros.items[coro].record.kind == GP_CORO_THREAD &&
+           !gp_dataset_is_ordinary(dataset, coro);
 }
 
 void gp_scaling_free(gp_scaling_t *scaling);

@@ -4,7 +4,7 @@
 
 #include <regex.h>
 
-#include "report/dataset.h"
+#include "facts/dataset.h"
 
 // Coroutines, traces and threads, by their numbers in the dataset's tables: what all three have. NULL = all of them.
 typedef struct gp_selection {

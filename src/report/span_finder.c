@@ -16,24 +16,24 @@ struct gp_span_finder {
 static void sort_by_coro(gp_span_finder_t *finder)
 {
     const gp_dataset_t *dataset = finder->dataset;
-    for (size_t i = 0; i < dataset->span_count; i++)
-        finder->first[dataset->spans[i].coro + 1]++;
-    for (size_t i = 0; i < dataset->coro_count; i++)
+    for (size_t i = 0; i < dataset->spans.count; i++)
+        finder->first[dataset->spans.items[i].coro + 1]++;
+    for (size_t i = 0; i < dataset->facts.coros.count; i++)
         finder->first[i + 1] += finder->first[i];
-    for (size_t i = dataset->span_count; i-- > 0;) { // those of a coroutine are put from behind
-        uint32_t coro = dataset->spans[i].coro;
+    for (size_t i = dataset->spans.count; i-- > 0;) { // those of a coroutine are put from behind
+        uint32_t coro = dataset->spans.items[i].coro;
         finder->spans[--finder->first[coro + 1]] = (uint32_t)i;
     }
     // Now first[coro + 1] is where those of `coro` begin.
-    for (size_t i = 0; i < dataset->coro_count; i++)
+    for (size_t i = 0; i < dataset->facts.coros.count; i++)
         finder->first[i] = finder->first[i + 1];
-    finder->first[dataset->coro_count] = (uint32_t)dataset->span_count;
+    finder->first[dataset->facts.coros.count] = (uint32_t)dataset->spans.count;
 }
 
 static void find_enclosing(gp_span_finder_t *finder)
 {
-    const gp_dataset_span_t *spans = finder->dataset->spans;
-    for (size_t coro = 0; coro < finder->dataset->coro_count; coro++) {
+    const gp_dataset_span_t *spans = finder->dataset->spans.items;
+    for (size_t coro = 0; coro < finder->dataset->facts.coros.count; coro++) {
         uint32_t around = GP_INDEX_NONE;
         for (uint32_t i = finder->first[coro]; i < finder->first[coro + 1]; i++) {
             uint32_t number = finder->spans[i];
@@ -51,10 +51,10 @@ gp_span_finder_t *gp_span_finder_create(const gp_dataset_t *dataset)
     if (finder == NULL)
         return NULL;
     finder->dataset = dataset;
-    finder->spans = calloc(dataset->span_count + 1, sizeof(uint32_t));
-    finder->first = calloc(dataset->coro_count + 2, sizeof(uint32_t));
-    finder->enclosing = calloc(dataset->span_count + 1, sizeof(uint32_t));
-    finder->inherited = calloc(dataset->coro_count + 1, sizeof(uint32_t));
+    finder->spans = calloc(dataset->spans.count + 1, sizeof(uint32_t));
+    finder->first = calloc(dataset->facts.coros.count + 2, sizeof(uint32_t));
+    finder->enclosing = calloc(dataset->spans.count + 1, sizeof(uint32_t));
+    finder->inherited = calloc(dataset->facts.coros.count + 1, sizeof(uint32_t));
     if (finder->spans == NULL || finder->first == NULL || finder->enclosing == NULL || finder->inherited == NULL) {
         gp_span_finder_free(finder);
         return NULL;
@@ -71,7 +71,7 @@ static bool is_open(const gp_dataset_span_t *span, uint64_t time_ns)
 
 static uint32_t find_own(const gp_span_finder_t *finder, uint32_t coro, uint64_t time_ns)
 {
-    const gp_dataset_span_t *spans = finder->dataset->spans;
+    const gp_dataset_span_t *spans = finder->dataset->spans.items;
     uint32_t lo = finder->first[coro], hi = finder->first[coro + 1], begin = lo;
     while (lo < hi) { // the last one that has begun
         uint32_t middle = lo + (hi - lo) / 2;
@@ -94,7 +94,7 @@ static uint32_t find_inherited(gp_span_finder_t *finder, uint32_t coro)
     if (*known != 0)
         return *known - 2; // of 1: GP_INDEX_NONE
     for (int i = 0; i < SPAWNERS_MAX && span == GP_INDEX_NONE; i++) {
-        const gp_coro_record_t *record = &dataset->coros[coro].record;
+        const gp_coro_record_t *record = &dataset->facts.coros.items[coro].record;
         coro = record->parent_id != 0 ? gp_dataset_coro_find(dataset, record->parent_id) : GP_INDEX_NONE;
         if (coro == GP_INDEX_NONE)
             break;
@@ -106,7 +106,7 @@ static uint32_t find_inherited(gp_span_finder_t *finder, uint32_t coro)
 
 uint32_t gp_span_find(gp_span_finder_t *finder, uint32_t coro, uint64_t time_ns)
 {
-    const gp_dataset_span_t *spans = finder->dataset->spans;
+    const gp_dataset_span_t *spans = finder->dataset->spans.items;
     uint32_t span = find_own(finder, coro, time_ns);
     if (span != GP_INDEX_NONE)
         return span;

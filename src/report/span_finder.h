@@ -8,7 +8,7 @@
 // Order of calls: create -> find -> free. Threads: one at a time. Signals: not safe.
 #pragma once
 
-#include "report/dataset.h"
+#include "facts/dataset.h"
 
 typedef struct gp_span_finder gp_span_finder_t;
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "report/dataset.h"
+#include "facts/dataset.h"
 
 typedef struct gp_stratum {
     uint64_t samples, sampled_ns, exact_ns;

@@ -5,18 +5,18 @@
 #include <string.h>
 
 #include "capture/read/process_text.h"
-#include "report/dataset.h"
+#include "facts/dataset.h"
 #include "report/requests.h"
 #include "traces/sources.h"
 
 // What the process is called: what it says itself, else its executable.
 static const char *service_of(const gp_dataset_t *dataset)
 {
-    const gp_dataset_meta_t *service = gp_dataset_meta(dataset, "service");
-    const char *slash = strrchr(dataset->exe, '/');
+    const gp_facts_meta_t *service = gp_facts_meta(&dataset->facts, "service");
+    const char *slash = strrchr(dataset->facts.exe, '/');
     if (service != NULL && service->value[0] != '\0')
         return service->value;
-    return slash != NULL ? slash + 1 : dataset->exe;
+    return slash != NULL ? slash + 1 : dataset->facts.exe;
 }
 
 static uint64_t be64(const uint8_t *bytes)
@@ -42,7 +42,7 @@ static const prof_field_t *copy_fields(gp_spans_t *set, const gp_dataset_span_t 
 // A damaged capture may say any time.
 static uint64_t moment(const gp_dataset_t *dataset, uint64_t ns)
 {
-    uint64_t start = dataset->header.start_realtime_ns, most = INT64_MAX / 4;
+    uint64_t start = dataset->facts.header.start_realtime_ns, most = INT64_MAX / 4;
     return (start < most ? start : most) + (ns < most ? ns : most);
 }
 
@@ -58,19 +58,19 @@ typedef struct owners {
 
 static int list_owners(const gp_dataset_t *dataset, owners_t *owners)
 {
-    const gp_dataset_meta_t *host = gp_dataset_meta(dataset, "hostname");
-    owners->items = calloc(dataset->meta_count + 1, sizeof(*owners->items));
+    const gp_facts_meta_t *host = gp_facts_meta(&dataset->facts, "hostname");
+    owners->items = calloc(dataset->facts.metas.count + 1, sizeof(*owners->items));
     if (owners->items == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < dataset->meta_count; i++) {
-        const gp_dataset_meta_t *meta = &dataset->metas[i];
+    for (size_t i = 0; i < dataset->facts.metas.count; i++) {
+        const gp_facts_meta_t *meta = &dataset->facts.metas.items[i];
         owner_t *owner = &owners->items[owners->count];
         owner->process = GP_NO_SPAN;
         owners->count +=
             strcmp(meta->key, "process") == 0 && gp_process_text_read(meta->value, meta->value_len, &owner->text);
     }
     owners->items[owners->count] = (owner_t){
-        {0, UINT64_MAX, dataset->header.pid, service_of(dataset), host != NULL ? host->value : ""}, GP_NO_SPAN};
+        {0, UINT64_MAX, dataset->facts.header.pid, service_of(dataset), host != NULL ? host->value : ""}, GP_NO_SPAN};
     return 0;
 }
 
@@ -86,7 +86,7 @@ static uint32_t process_of(gp_spans_t *set, owners_t *owners, uint64_t coro)
 
 static int add_span(gp_spans_t *set, const gp_dataset_t *dataset, const gp_dataset_span_t *span, uint32_t process)
 {
-    const uint8_t *id = dataset->traces[span->trace].id;
+    const uint8_t *id = dataset->facts.traces.items[span->trace].id;
     gp_tree_span_t item = {
         .id = {0, span->is.id},
         .parent_id = {0, span->is.parent_id},
@@ -107,9 +107,9 @@ int gp_spans_read_dataset(gp_spans_t *set, const gp_dataset_t *dataset)
 {
     owners_t owners = {0};
     int result = list_owners(dataset, &owners);
-    for (size_t i = 0; i < dataset->span_count && result == 0; i++) {
-        const gp_dataset_span_t *span = &dataset->spans[i];
-        uint32_t process = process_of(set, &owners, dataset->coros[span->coro].record.id);
+    for (size_t i = 0; i < dataset->spans.count && result == 0; i++) {
+        const gp_dataset_span_t *span = &dataset->spans.items[i];
+        uint32_t process = process_of(set, &owners, dataset->facts.coros.items[span->coro].record.id);
         result = process != GP_NO_SPAN ? add_span(set, dataset, span, process) : -ENOMEM;
     }
     free(owners.items);
@@ -118,7 +118,7 @@ int gp_spans_read_dataset(gp_spans_t *set, const gp_dataset_t *dataset)
 
 static int take_request(gp_spans_t *set, uint32_t trace, const gp_dataset_t *dataset, const gp_request_t *request)
 {
-    const gp_dataset_span_t *span = request->span != GP_INDEX_NONE ? &dataset->spans[request->span] : NULL;
+    const gp_dataset_span_t *span = request->span != GP_INDEX_NONE ? &dataset->spans.items[request->span] : NULL;
     uint32_t item = span != NULL ? gp_spans_find(set, trace, (gp_id128_t){0, span->is.id}) : GP_NO_SPAN;
     if (item == GP_NO_SPAN || request->coros == 0)
         return 0;

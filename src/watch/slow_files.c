@@ -132,7 +132,7 @@ static uint32_t find_request(const capture_t *capture, uint64_t span)
 {
     for (size_t i = 0; capture->dataset != NULL && i < capture->requests->count; i++) {
         uint32_t number = capture->requests->items[i].span;
-        if (number != GP_INDEX_NONE && capture->dataset->spans[number].is.id == span)
+        if (number != GP_INDEX_NONE && capture->dataset->spans.items[number].is.id == span)
             return (uint32_t)i;
     }
     return GP_INDEX_NONE;
@@ -153,7 +153,7 @@ static void put_trace(const capture_t *capture, const gp_slow_request_t *slow, u
 {
     const uint8_t *trace = slow->row->trace;
     if (slow->is_open && request != GP_INDEX_NONE)
-        trace = capture->dataset->traces[capture->requests->items[request].trace].id;
+        trace = capture->dataset->facts.traces.items[capture->requests->items[request].trace].id;
     gp_hex_write(hex, trace, sizeof(slow->row->trace));
 }
 
@@ -183,7 +183,7 @@ static void put_request(gp_json_t *json, const capture_t *capture, const gp_slow
         return;
     const gp_request_t *item = &capture->requests->items[request];
     gp_json_key(json, "rested"); // then a part of the latency is in none of the times
-    gp_json_bool(json, item->span != GP_INDEX_NONE && capture->dataset->spans[item->span].is.flags & GP_SPAN_RESTED);
+    gp_json_bool(json, item->span != GP_INDEX_NONE && capture->dataset->spans.items[item->span].is.flags & GP_SPAN_RESTED);
     gp_json_key_uint(json, "coroutines", item->coros);
     put_times(json, &capture->requests->items[request].ledger);
 }
@@ -247,8 +247,8 @@ static int write_views(const capture_t *capture, uint32_t request, const char *f
 {
     const gp_dataset_t *dataset = capture->dataset;
     const gp_request_t *item = &capture->requests->items[request];
-    bool *traces = calloc(dataset->trace_count + 1, sizeof(bool)),
-         *coros = calloc(dataset->coro_count + 1, sizeof(bool)),
+    bool *traces = calloc(dataset->facts.traces.count + 1, sizeof(bool)),
+         *coros = calloc(dataset->facts.coros.count + 1, sizeof(bool)),
          *requests = calloc(capture->requests->count + 1, sizeof(bool));
     int result = traces != NULL && coros != NULL && requests != NULL ? 0 : -ENOMEM;
     if (result == 0)
@@ -350,7 +350,7 @@ static int load(capture_t *capture, char error[GP_FLEET_ERROR_SIZE])
         gp_captures_free(&captures);
         return result;
     }
-    capture->dataset = gp_dataset_load_captures(&captures, GP_KEEP_SPANS | GP_KEEP_HOGS, NULL, text);
+    capture->dataset = gp_dataset_load_captures(&captures, GP_KEEP_SPANS | GP_KEEP_HOGS | GP_KEEP_WORKS, NULL, text);
     if (capture->dataset == NULL)
         return errno == ENOMEM ? -ENOMEM : 0;
     capture->requests = gp_requests_create(capture->dataset, true);

@@ -43,7 +43,7 @@ static void put_held(gp_json_t *json, const gp_slow_capture_t *capture, const he
 
 static int write_views(const gp_slow_capture_t *capture, uint32_t coro, const char *folder)
 {
-    bool *coros = calloc(capture->dataset->coro_count + 1, sizeof(bool));
+    bool *coros = calloc(capture->dataset->facts.coros.count + 1, sizeof(bool));
     int result = coros != NULL ? 0 : -ENOMEM;
     if (result == 0)
         coros[coro] = true;
@@ -84,7 +84,7 @@ static int load(gp_slow_capture_t *capture, const gp_held_coro_t *coro)
         gp_captures_free(&captures);
         return result;
     }
-    capture->dataset = gp_dataset_load_captures(&captures, GP_KEEP_SPANS | GP_KEEP_HOGS, &window, text);
+    capture->dataset = gp_dataset_load_captures(&captures, GP_KEEP_SPANS | GP_KEEP_HOGS | GP_KEEP_WORKS, &window, text);
     return capture->dataset == NULL && errno == ENOMEM ? -ENOMEM : 0;
 }
 

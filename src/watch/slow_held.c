@@ -5,35 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "facts/names.h"
 #include "model/kinds.h"
 #include "report/sleep_call.h"
 #include "watch/slow_held_private.h"
 
 #define FRESH_NS UINT64_C(1000000000) // what has not been seen on its thread for so long may have left it
 
-static const gp_symbol_t *held_resolve(const gp_held_process_t *process, gp_loc_t loc, gp_symbolizer_t *symbolizer)
-{
-    const gp_symbol_t *symbol = NULL;
-    for (size_t i = 0; i < process->module_count; i++) {
-        const gp_held_module_t *module = &process->modules[i];
-        if (module->id != GP_LOC_MODULE(loc))
-            continue;
-        uint32_t number = gp_symbolizer_module(symbolizer, module->path, strlen(module->path), module->build_id,
-                                               module->build_id_len);
-        symbol =
-            number != GP_SYMBOLIZER_NO_MODULE ? gp_symbolizer_resolve(symbolizer, number, GP_LOC_OFFSET(loc)) : NULL;
-    }
-    return symbol;
-}
-
 static gp_sleep_call_t sleep_at(const gp_held_process_t *process, const gp_held_leaf_t *leaf,
                                 gp_symbolizer_t *symbolizer)
 {
+    gp_namer_t namer = {.facts = &process->facts, .symbolizer = symbolizer};
     const gp_symbol_t *symbol = NULL;
     for (size_t i = 0; i < GP_HELD_LEAF_FRAMES; i++) {
+        gp_name_t name;
         if (GP_LOC_MODULE(leaf->frames[i]) == GP_MODULE_LANGUAGE)
             return GP_SLEEP_OTHER; // a language's loops are called [hub], or are on their threads' own stacks
-        symbol = held_resolve(process, leaf->frames[i], symbolizer);
+        bool is_known = gp_facts_module(&process->facts, leaf->frames[i]) != NULL;
+        symbol = is_known && gp_facts_name(&namer, leaf->frames[i], &name) == 0 ? name.symbol : NULL;
         if (symbol == NULL || !gp_symbol_is_hidden(symbol))
             break;
     }
@@ -43,12 +32,11 @@ static gp_sleep_call_t sleep_at(const gp_held_process_t *process, const gp_held_
 // Is it what the others of its thread come back to?
 static bool does_loops_work(const gp_held_process_t *process, const gp_held_coro_t *coro)
 {
-    for (size_t i = 0; i < process->thread_count; i++) {
-        const gp_held_thread_t *thread = &process->threads[i];
-        if (thread->index == coro->thread)
-            return thread->wakes > 0 ? 2 * coro->wakes >= thread->wakes : 2 * coro->switches + 2 >= thread->switches;
-    }
-    return true;
+    uint32_t number = gp_table_find(&process->threads.table, coro->thread);
+    if (number == GP_INDEX_NONE)
+        return true;
+    const gp_held_thread_t *thread = &process->threads.items[number];
+    return thread->wakes > 0 ? 2 * coro->wakes >= thread->wakes : 2 * coro->switches + 2 >= thread->switches;
 }
 
 static bool is_loop_at_rest(const gp_held_process_t *process, const gp_held_coro_t *coro, gp_symbolizer_t *symbolizer)
@@ -64,8 +52,8 @@ static bool is_loop_at_rest(const gp_held_process_t *process, const gp_held_coro
 static size_t count_others(const gp_held_process_t *process, const gp_held_coro_t *coro)
 {
     size_t count = 0;
-    for (size_t i = 0; i < process->coro_count; i++) {
-        const gp_held_coro_t *other = &process->coros[i];
+    for (size_t i = 0; i < process->coros.count; i++) {
+        const gp_held_coro_t *other = &process->coros.items[i];
         count += other != coro && other->thread == coro->thread && other->over_ns == 0 &&
                  other->kind == GP_CORO_ANNOUNCED && strcmp(other->name, "[hub]") != 0;
     }
@@ -94,11 +82,11 @@ int gp_slow_held_list(const gp_held_process_t *process, uint64_t least_ns, const
                       gp_symbolizer_t *symbolizer, gp_held_found_t **found, size_t *count)
 {
     *count = 0;
-    *found = calloc(process->thread_count + 1, sizeof(**found)); // of a thread there is one at most
+    *found = calloc(process->threads.count + 1, sizeof(**found)); // of a thread there is one at most
     if (*found == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < process->coro_count && *count < process->thread_count; i++) {
-        gp_held_coro_t *coro = &process->coros[i];
+    for (size_t i = 0; i < process->coros.count && *count < process->threads.count; i++) {
+        gp_held_coro_t *coro = &process->coros.items[i];
         if (coro->is_told || !has_thread(process, coro, least_ns))
             continue;
         size_t others = count_others(process, coro);

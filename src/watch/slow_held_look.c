@@ -18,32 +18,33 @@ typedef struct looking {
 
 static uint64_t at(gp_held_process_t *process, uint64_t time_ns)
 {
-    uint64_t ns = process->header.start_monotonic_ns + time_ns;
+    uint64_t ns = process->facts.header.start_monotonic_ns + time_ns;
     process->now_ns = ns > process->now_ns ? ns : process->now_ns;
     return ns;
 }
 
 // --- processes
 
-static void forget_part(gp_held_process_t *process)
+static int begin_part(gp_held_process_t *process, const gp_file_header_t *header)
 {
-    for (size_t i = 0; i < process->module_count; i++)
-        free(process->modules[i].path);
-    process->module_count = process->leaf_count = 0;
+    gp_facts_free(&process->facts);
+    int result = gp_facts_init(&process->facts, true);
+    process->facts.frames_most = GP_HELD_LEAF_FRAMES;
+    process->facts.header = *header;
+    process->goes_on = false;
+    return result;
 }
 
 // What ended a part ended its coroutines' records at one moment: those are alive.
-static void turn(gp_held_process_t *process, const gp_file_header_t *header)
+static int turn(gp_held_process_t *process, const gp_file_header_t *header)
 {
     uint64_t last_ns = 0;
-    for (size_t i = 0; i < process->coro_count; i++)
-        last_ns = process->coros[i].over_ns > last_ns ? process->coros[i].over_ns : last_ns;
-    for (size_t i = 0; i < process->coro_count; i++)
-        if (process->coros[i].over_ns == last_ns)
-            process->coros[i].over_ns = 0;
-    forget_part(process);
-    process->header = *header;
-    process->goes_on = false;
+    for (size_t i = 0; i < process->coros.count; i++)
+        last_ns = process->coros.items[i].over_ns > last_ns ? process->coros.items[i].over_ns : last_ns;
+    for (size_t i = 0; i < process->coros.count; i++)
+        if (process->coros.items[i].over_ns == last_ns)
+            process->coros.items[i].over_ns = 0;
+    return begin_part(process, header);
 }
 
 static int take_header(void *context, const gp_file_header_t *header)
@@ -52,30 +53,27 @@ static int take_header(void *context, const gp_file_header_t *header)
     gp_slow_held_t *held = looking->held;
     for (size_t i = 0; i < held->count; i++) {
         gp_held_process_t *process = held->processes[i];
-        if (process->header.pid != header->pid ||
-            memcmp(process->header.session, header->session, sizeof(header->session)) != 0)
+        if (process->facts.header.pid != header->pid ||
+            memcmp(process->facts.header.session, header->session, sizeof(header->session)) != 0)
             continue;
-        if (process->header.start_realtime_ns != header->start_realtime_ns)
-            turn(process, header);
         looking->process = process;
-        return 0;
+        bool is_another = process->facts.header.start_realtime_ns != header->start_realtime_ns;
+        return is_another ? turn(process, header) : 0;
     }
     if (gp_grow(&held->processes, &held->capacity, held->count, sizeof(*held->processes)) < 0 ||
         (looking->process = calloc(1, sizeof(*looking->process))) == NULL)
         return -ENOMEM;
-    looking->process->header = *header;
+    *looking->process =
+        (gp_held_process_t){.coros = GP_TABLE_BY(gp_held_coro_t, id), .threads = GP_TABLE_BY(gp_held_thread_t, index)};
     held->processes[held->count++] = looking->process;
-    return 0;
+    return begin_part(looking->process, header);
 }
 
 static void free_process(gp_held_process_t *process)
 {
-    forget_part(process);
-    free(process->coros);
-    free(process->threads);
-    free(process->modules);
-    free(process->leaves);
-    gp_index_free(&process->coro_index);
+    gp_facts_free(&process->facts);
+    gp_table_free(&process->coros.table);
+    gp_table_free(&process->threads.table);
     free(process);
 }
 
@@ -99,55 +97,32 @@ void gp_slow_held_free(gp_slow_held_t *held)
 
 // --- coroutines and threads
 
-static bool has_id(const void *owner, uint32_t number, const void *key)
-{
-    return ((const gp_held_process_t *)owner)->coros[number].id == *(const uint64_t *)key;
-}
-
 // NULL: memory is short.
 static gp_held_coro_t *coro_of(gp_held_process_t *process, uint64_t id)
 {
-    uint64_t hash = gp_hash_u64(id);
-    uint32_t number = gp_index_find(&process->coro_index, hash, has_id, process, &id);
-    if (number != GP_INDEX_NONE)
-        return &process->coros[number];
-    if (gp_grow(&process->coros, &process->coro_capacity, process->coro_count, sizeof(*process->coros)) < 0 ||
-        gp_index_add(&process->coro_index, hash, (uint32_t)process->coro_count) < 0)
-        return NULL;
-    gp_held_coro_t *coro = &process->coros[process->coro_count++];
-    *coro = (gp_held_coro_t){.id = id};
-    return coro;
+    uint32_t number = gp_table_need(&process->coros.table, id);
+    return number != GP_INDEX_NONE ? &process->coros.items[number] : NULL;
 }
 
 static gp_held_thread_t *thread_of(gp_held_process_t *process, uint32_t index)
 {
-    for (size_t i = 0; i < process->thread_count; i++)
-        if (process->threads[i].index == index)
-            return &process->threads[i];
-    if (gp_grow(&process->threads, &process->thread_capacity, process->thread_count, sizeof(*process->threads)) < 0)
-        return NULL;
-    process->threads[process->thread_count] = (gp_held_thread_t){.index = index};
-    return &process->threads[process->thread_count++];
+    uint32_t number = gp_table_need(&process->threads.table, index);
+    return number != GP_INDEX_NONE ? &process->threads.items[number] : NULL;
 }
 
 // Those that are over are kept until they are most of the table.
 static int tidy(gp_held_process_t *process)
 {
-    size_t alive = 0, kept = 0;
-    for (size_t i = 0; i < process->coro_count; i++)
-        alive += process->coros[i].over_ns == 0;
-    if (process->coro_count < TIDY_MIN || alive > process->coro_count / 2 || process->goes_on)
+    size_t alive = 0, kept = 0, count = process->coros.count;
+    for (size_t i = 0; i < count; i++)
+        alive += process->coros.items[i].over_ns == 0;
+    if (count < TIDY_MIN || alive > count / 2 || process->goes_on)
         return 0;
-    gp_index_clear(&process->coro_index);
-    for (size_t i = 0; i < process->coro_count; i++)
-        if (process->coros[i].over_ns == 0) {
-            process->coros[kept] = process->coros[i];
-            if (gp_index_add(&process->coro_index, gp_hash_u64(process->coros[kept].id), (uint32_t)kept) < 0)
-                return -ENOMEM;
-            kept++;
-        }
-    process->coro_count = kept;
-    return 0;
+    for (size_t i = 0; i < count; i++)
+        if (process->coros.items[i].over_ns == 0)
+            process->coros.items[kept++] = process->coros.items[i];
+    process->coros.count = kept;
+    return gp_table_index(&process->coros.table);
 }
 
 // --- records
@@ -166,33 +141,22 @@ static int take_coro(void *context, const gp_coro_record_t *record)
 
 static int take_module(void *context, const gp_module_record_t *record, const char *path, size_t path_len)
 {
-    gp_held_process_t *process = ((looking_t *)context)->process;
-    gp_held_module_t module = {.id = record->id, .path = strndup(path, path_len)};
-    module.build_id_len = record->build_id_len < sizeof(module.build_id) ? (uint8_t)record->build_id_len
-                                                                         : (uint8_t)sizeof(module.build_id);
-    memcpy(module.build_id, record->build_id, sizeof(module.build_id));
-    if (module.path == NULL ||
-        gp_grow(&process->modules, &process->module_capacity, process->module_count, sizeof(module)) < 0) {
-        free(module.path);
-        return -ENOMEM;
-    }
-    process->modules[process->module_count++] = module;
-    return 0; // -Wanalyzer-malloc-leak: the table keeps the path
+    return gp_facts_handlers.module(&((looking_t *)context)->process->facts, record, path, path_len);
 }
 
 static int take_stack(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames)
 {
-    gp_held_process_t *process = ((looking_t *)context)->process;
-    if (stack->id < process->leaf_count ||
-        stack->id > process->leaf_count + (1u << 24)) // a damaged one says any number
-        return 0;
-    if (gp_reserve(&process->leaves, &process->leaf_capacity, (size_t)stack->id + 1, sizeof(*process->leaves)) < 0)
-        return -ENOMEM;
-    while (process->leaf_count <= stack->id)
-        process->leaves[process->leaf_count++] = (gp_held_leaf_t){{0}};
-    for (size_t i = 0; i < stack->depth && i < GP_HELD_LEAF_FRAMES; i++)
-        process->leaves[stack->id].frames[i] = frames[i];
-    return 0;
+    return gp_facts_handlers.stack(&((looking_t *)context)->process->facts, stack, frames);
+}
+
+// The innermost frames of a stack.
+static gp_held_leaf_t leaf_of(const gp_facts_t *facts, uint32_t stack_id)
+{
+    uint32_t number = gp_table_find(&facts->stacks.table, stack_id);
+    gp_held_leaf_t leaf = {{0}};
+    for (size_t i = 0; number != GP_INDEX_NONE && i < facts->stacks.items[number].depth; i++)
+        leaf.frames[i] = facts->stacks.items[number].frames[i];
+    return leaf;
 }
 
 static void take_sample(gp_held_process_t *process, const gp_sample_record_t *sample, gp_held_coro_t *coro)
@@ -206,7 +170,7 @@ static void take_sample(gp_held_process_t *process, const gp_sample_record_t *sa
     coro->last_ns = time_ns > coro->last_ns ? time_ns : coro->last_ns;
     if (sample->kind == GP_KIND_BLOCKED) {
         coro->blocked_ns += sample->weight_ns;
-        coro->leaf = sample->stack_id < process->leaf_count ? process->leaves[sample->stack_id] : (gp_held_leaf_t){{0}};
+        coro->leaf = leaf_of(&process->facts, sample->stack_id);
     } else {
         coro->cpu_ns += sample->weight_ns;
     }

@@ -7,7 +7,7 @@
 #   rings    the ring file of a killed process
 set(tools ${PROJECT_SOURCE_DIR}/tools/greenprof)
 set(fuzz_parts ${writer})
-foreach(library gp_base gp_base_helpers gp_model gp_capture_reader gp_symbol gp_report gp_export)
+foreach(library gp_base gp_base_helpers gp_model gp_capture_reader gp_symbol gp_facts gp_report gp_export)
   get_target_property(sources ${library} SOURCES)
   get_target_property(directory ${library} SOURCE_DIR)
   foreach(source ${sources})

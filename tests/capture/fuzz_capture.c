@@ -11,9 +11,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "facts/dataset.h"
 #include "fuzz.h"
 #include "report/build.h"
-#include "report/dataset.h"
 
 static void export_all(const gp_dataset_t *dataset, gp_by_t by, unsigned wants)
 {
@@ -71,8 +71,8 @@ static void read_capture(const uint8_t *data, size_t size, unsigned wants)
     close(fd);
     if (dataset == NULL)
         return;
-    for (size_t i = 0; i < dataset->module_count; i++)
-        dataset->modules[i].path = "module";
+    for (size_t i = 0; i < dataset->facts.modules.count; i++)
+        dataset->facts.modules.items[i].path = "module";
     export_all(dataset, GP_BY_NONE, wants);
     if (wants & GP_WANT_LABELS) {
         export_all(dataset, GP_BY_COROUTINE, wants);

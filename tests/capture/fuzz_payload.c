@@ -101,8 +101,8 @@ static void read_payload(uint16_t type, uint16_t flags, const uint8_t *data, siz
     bool known;
     // The reader's budget for what grows is not part of this: keep it small here.
     if (gp_reader_decompress(&payload, flags, &data, &len) == 0 && len < 1 << 20)
-        (flags & GP_CHUNK_PACKED ? gp_reader_packed_records : gp_reader_records)(type, data, len, &handlers, NULL,
-                                                                                 &known);
+        (flags & GP_CHUNK_PACKED ? gp_reader_packed_records
+                                 : gp_reader_records)(type, data, len, &(gp_taker_t){&handlers, NULL, NULL}, &known);
     gp_reader_payload_free(&payload);
 }
 

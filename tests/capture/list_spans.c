@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "report/dataset.h"
+#include "facts/dataset.h"
 
 static void put_text(const char *text)
 {
@@ -33,8 +33,8 @@ static void put_fields(const gp_dataset_span_t *span)
 static void put_trace(const gp_dataset_t *dataset, uint32_t number)
 {
     printf(", \"trace\": \"");
-    for (size_t i = 0; i < sizeof(dataset->traces[number].id); i++)
-        printf("%02x", dataset->traces[number].id[i]);
+    for (size_t i = 0; i < sizeof(dataset->facts.traces.items[number].id); i++)
+        printf("%02x", dataset->facts.traces.items[number].id[i]);
     printf("\"");
 }
 
@@ -43,7 +43,7 @@ static void put_span(const gp_dataset_t *dataset, const gp_dataset_span_t *span)
     const gp_ledger_t *times = &span->is.times;
     printf("{\"id\": %" PRIu64 ", \"parent_id\": %" PRIu64 ", \"is_root\": %s", span->is.id, span->is.parent_id,
            span->parent == GP_INDEX_NONE ? "true" : "false");
-    printf(", \"coroutine\": %" PRIu64 ", \"end_coroutine\": %" PRIu64, dataset->coros[span->coro].record.id,
+    printf(", \"coroutine\": %" PRIu64 ", \"end_coroutine\": %" PRIu64, dataset->facts.coros.items[span->coro].record.id,
            span->is.end_coro_id);
     printf(", \"start_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64, span->is.start, span->is.end);
     printf(", \"times_ns\": %" PRIu64, times->slice_ns + times->ready_ns + times->parked_ns + times->waiting_ns);
@@ -64,8 +64,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "list_spans: %s\n", argc == 2 ? error : "which capture?");
         return 1;
     }
-    for (size_t i = 0; i < dataset->span_count; i++)
-        put_span(dataset, &dataset->spans[i]);
+    for (size_t i = 0; i < dataset->spans.count; i++)
+        put_span(dataset, &dataset->spans.items[i]);
     gp_dataset_free(dataset);
     return 0;
 }

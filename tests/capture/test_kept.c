@@ -90,7 +90,7 @@ static seen_t read_first(gp_captures_t *captures)
 {
     char error[GP_READER_ERROR_SIZE];
     seen_t seen = {0};
-    assert_int_equal(gp_captures_read(captures, &all, &seen, error), 0);
+    assert_int_equal(gp_captures_read(captures, &(gp_taker_t){&all, &seen, NULL}, error), 0);
     captures->inputs[0].samples = seen.samples;
     return seen;
 }
@@ -99,7 +99,7 @@ static seen_t read_again(gp_captures_t *captures, const gp_reader_handlers_t *ha
 {
     char error[GP_READER_ERROR_SIZE];
     seen_t seen = {0};
-    assert_int_equal(gp_captures_read_again(captures, handlers, &seen, error), 0);
+    assert_int_equal(gp_captures_read_again(captures, &(gp_taker_t){handlers, &seen, NULL}, error), 0);
     return seen;
 }
 

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 sys.path.insert(0, os.path.join(HERE, "..", "integration"))
 import measured  # noqa: E402
 from capture import Capture  # noqa: E402, F401
-from helpers import LIMIT_SECONDS, free_ports, skip, until  # noqa: E402, F401
+from helpers import LIMIT_SECONDS, free_ports, main, skip, until  # noqa: E402, F401
 
 GREENPROF = os.environ["GREENPROF"]
 SERVICE = [os.environ["SERVICE"]]

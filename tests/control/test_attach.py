@@ -9,7 +9,7 @@ import signal
 import subprocess
 import unittest
 
-from support import EVENTLET, GREENPROF, SERVICE, Attaching, Bare, Capture, Service, has_eventlet
+from support import EVENTLET, GREENPROF, SERVICE, Attaching, Bare, Capture, Service, has_eventlet, main
 
 BUSY = os.environ["BUSY"]
 STATIC = os.environ["STATIC"]
@@ -450,4 +450,4 @@ def busy_numbers(busy):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(partial=0, at_once=2)

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/raw_call.h"
 #include "cmocka_all.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
@@ -106,7 +107,7 @@ static void test_handler_blocks_all(void **state)
     (void)state;
     prof_t *profile = prof_start(NULL);
     assert_non_null(profile);
-    assert_int_equal(syscall(SYS_rt_sigaction, SIGPROF, NULL, &action, sizeof(action.mask)), 0);
+    assert_int_equal(gp_raw_call(SYS_rt_sigaction, SIGPROF, 0, (long)&action, sizeof(action.mask), 0), 0);
     prof_free(profile);
     uint64_t never = UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1);
     assert_true((action.mask | never) == UINT64_MAX);

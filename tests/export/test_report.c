@@ -194,11 +194,11 @@ static void test_dataset(void **state)
                                  "ledger 7 0 10 1 5\nledger 7 0 30 2 9\n"
                                  "counters 5 100 1 1 1\ncounters 9 300 2 4 3 1\n");
     uint32_t coro = gp_dataset_coro_find(dataset, 7);
-    assert_string_equal(dataset->coros[coro].record.name, "second");
-    assert_int_equal(dataset->coros[coro].ledger.cpu_ns, 40);
-    assert_int_equal(dataset->coros[coro].ledger.switches, 3);
-    assert_int_equal(dataset->totals.process_cpu_ns, 300);
-    assert_int_equal(dataset->counters[GP_COUNTER_DROP_RING_FULL], 1);
+    assert_string_equal(dataset->facts.coros.items[coro].record.name, "second");
+    assert_int_equal(dataset->coros.items[coro].ledger.cpu_ns, 40);
+    assert_int_equal(dataset->coros.items[coro].ledger.switches, 3);
+    assert_int_equal(dataset->facts.totals.process_cpu_ns, 300);
+    assert_int_equal(dataset->facts.counters[GP_COUNTER_DROP_RING_FULL], 1);
     assert_int_equal(gp_dataset_coro_find(dataset, 8), GP_INDEX_NONE);
     gp_dataset_free(dataset);
 }

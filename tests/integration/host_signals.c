@@ -311,13 +311,6 @@ enum way { BY_LIBRARY, BY_NUMBER, BY_INSTRUCTION };
 void raw_return(void);
 __asm__("raw_return:\n\tmovl $15, %eax\n\tsyscall\n");
 
-static long instruction(long number, long a, long b, long c, long d)
-{
-    register long r10 __asm__("r10") = d;
-    __asm__ volatile("syscall" : "+a"(number) : "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
-    return number;
-}
-
 static int set_raw(enum way way, int number, void (*handler)(int), unsigned long flags, uint64_t mask)
 {
     struct {
@@ -328,13 +321,13 @@ static int set_raw(enum way way, int number, void (*handler)(int), unsigned long
     } action = {handler, flags | 0x04000000 /* SA_RESTORER */, raw_return, mask};
     if (way == BY_NUMBER)
         return (int)syscall(SYS_rt_sigaction, number, &action, NULL, sizeof(mask));
-    return (int)instruction(SYS_rt_sigaction, number, (long)&action, 0, sizeof(mask));
+    return (int)truth_call_kernel(SYS_rt_sigaction, number, (long)&action, 0, sizeof(mask));
 }
 
 static int set_raw_stack(enum way way, const stack_t *stack)
 {
     return (int)(way == BY_NUMBER ? syscall(SYS_sigaltstack, stack, NULL)
-                                  : instruction(SYS_sigaltstack, (long)stack, 0, 0, 0));
+                                  : truth_call_kernel(SYS_sigaltstack, (long)stack, 0, 0, 0));
 }
 
 #else

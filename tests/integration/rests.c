@@ -115,8 +115,8 @@ static void take_signal_unseen(int number)
     struct sigaction other = {.sa_handler = handle};
     int handled_before = handled;
     if (sigaction(SIGUSR2, &other, NULL) != 0 ||
-        syscall(SYS_rt_sigaction, SIGUSR2, NULL, &action, sizeof(action.mask)) != 0 ||
-        syscall(SYS_rt_sigaction, number, &action, NULL, sizeof(action.mask)) != 0 || raise(number) != 0 ||
+        truth_call_kernel(SYS_rt_sigaction, SIGUSR2, 0, (long)&action, sizeof(action.mask)) != 0 ||
+        truth_call_kernel(SYS_rt_sigaction, number, (long)&action, 0, sizeof(action.mask)) != 0 || raise(number) != 0 ||
         handled != handled_before + 1)
         exit(5);
 }

@@ -2,6 +2,7 @@
 """fork, exec and what comes of it: each process has its own capture, with its own work and nothing else's."""
 import os
 import shutil
+import signal
 import subprocess
 import time
 
@@ -70,6 +71,17 @@ int main(int count, char **words)
 
 
 class Processes(check.Case):
+    def test_what_programs_inherit(self):
+        """Whether SIGPROF is ignored, and blocked, in programs that are executed. Before: not ignored, not blocked."""
+        for how in "nothing", "ignored", "by_signal", "reset", "blocked":
+            for born in None, lambda: signal.signal(signal.SIGPROF, signal.SIG_IGN):
+                words = [check.program("inherited"), how]
+                alone = subprocess.run(words, capture_output=True, timeout=check.LIMIT_SECONDS, preexec_fn=born)
+                for engine in "perf", "monotonic":
+                    done = check.greenprof("run", "--quiet", "--engine", engine, "-o", os.path.join(self.directory, "x.greenprof"),
+                                           "--", *words, preexec_fn=born)
+                    self.assertEqual((done.returncode, done.stdout, done.stderr), (0, alone.stdout, b""), (how, born, engine))
+
     def check_work(self, run, path, expected):
         """`path` holds these functions' CPU seconds, and no other work."""
         folded, capture = run.folded(path=path), run.capture(path)

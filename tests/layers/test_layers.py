@@ -51,7 +51,8 @@ ALLOWED = {
     "runtime-hooks/cpython": ["runtime-hooks/cpython/asyncio", "runtime-hooks/cpython/pools"],
     # Reads captures and snapshots; none of it names src/core.
     "symbol": ["base"],
-    "report": ["symbol", "capture/several"],
+    "facts": ["symbol", "capture/several"],                 # a capture in memory, and names of its locations
+    "report": ["facts"],
     "export/write": ["report"],                             # JSON, XML, protobuf, text: what formats are written with
     "page": ["export/write"],                               # one HTML file: its data in C, and web/
     "export": ["page"],

@@ -122,7 +122,7 @@ class Contents(unittest.TestCase):
     def test_dependencies(self):
         same = f"libgreenprof0 (= {VERSION}-1)"
         runtime, dev, python = (field(name, "Depends").split(", ") for name in ("libgreenprof0", "libgreenprof-dev", "python3-greenprof"))
-        for needed in ("libc6", "libssl3", "zlib1g", "libcurl4"):  # by dpkg-shlibdeps
+        for needed in ("libc6", "libssl3", "zlib1g", "libcurl4", "libedit2"):  # by dpkg-shlibdeps
             self.assertTrue([one for one in runtime if re.match(needed + r"(t64)? \(>= ", one)], (needed, runtime))
         self.assertFalse([one for one in runtime if re.match("python|libhiredis|libjansson", one)], "not the same in each Debian")
         self.assertEqual(dev, [same])

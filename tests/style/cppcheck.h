@@ -7,3 +7,7 @@
 #define Py_END_ALLOW_THREADS            }
 #define Py_RETURN_NONE                  return Py_None
 #define GP_PATCH_EACH_FUNCTION(macro)   macro(function)
+// Generated of what folders register.
+#define GP_BACKENDS(builtin, library) builtin("file", file) library("redis", "libgreenprof-redis.so.0")
+#define GP_DESTINATIONS(row)          row("slow+file", slow)
+#define GP_DESTINATION_URLS           ""

@@ -38,7 +38,7 @@ class Wheel:
         lines = [f"{name},sha256={self._digest(content)},{len(content)}" for name, (content, _) in sorted(self.files.items())]
         self.add(self.record, "".join(line + "\n" for line in [*lines, self.record + ",,"]))
         last = self.files.pop(self.record)
-        with zipfile.ZipFile(self.path + ".new", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        with zipfile.ZipFile(self.path + ".new", "w", zipfile.ZIP_DEFLATED) as archive:
             for name, (content, is_program) in [*sorted(self.files.items()), (self.record, last)]:
                 info = zipfile.ZipInfo(name, time.gmtime(epoch())[:6])
                 info.create_system, info.compress_type = 3, zipfile.ZIP_DEFLATED

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inittab.h"
+#include "interpreter/inittab.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

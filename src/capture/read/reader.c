@@ -32,8 +32,7 @@ enum { HEADER_SEARCH = 4096, AHEAD_FROM = 1 << 20 }; // bytes; a smaller capture
 
 typedef struct reader {
     gp_reader_window_t window;
-    const gp_reader_handlers_t *handlers;
-    void *context;
+    const gp_taker_t *takers;
     gp_reader_summary_t *summary;
     char *error;
     uint64_t next_sequence;
@@ -121,8 +120,8 @@ static int read_header(reader_t *reader)
         reader->summary->header_damaged = true;
     }
     int result = check_header(reader, &header);
-    if (result == 0 && reader->handlers->header != NULL)
-        result = reader->handlers->header(reader->context, &header);
+    for (const gp_taker_t *taker = reader->takers; taker != NULL && result == 0; taker = taker->next)
+        result = taker->handlers->header != NULL ? taker->handlers->header(taker->context, &header) : 0;
     if (result == 0)
         gp_reader_window_skip(&reader->window, header.header_bytes);
     return result;
@@ -165,9 +164,11 @@ static int handle_records(reader_t *reader, const gp_reader_chunk_t *chunk, bool
     if (reader->grown > GROWTH_FACTOR * chunk->read + GROWTH_FREE)
         return -EBADMSG;
     int result = (is_packed ? gp_reader_packed_records : gp_reader_records)(type, chunk->payload, chunk->len,
-                                                                            reader->handlers, reader->context, known);
-    if (result == 0 && type == GP_CHUNK_SAMPLES && reader->handlers->kept != NULL)
-        gp_reader_keep(reader->handlers->kept, is_packed ? chunk->payload : NULL, chunk->at);
+                                                                            reader->takers, known);
+    for (const gp_taker_t *taker = reader->takers; taker != NULL && result == 0 && type == GP_CHUNK_SAMPLES;
+         taker = taker->next)
+        if (taker->handlers->kept != NULL)
+            gp_reader_keep(taker->handlers->kept, is_packed ? chunk->payload : NULL, chunk->at);
     return result;
 }
 
@@ -183,8 +184,8 @@ static int handle_chunk(void *context, const gp_reader_chunk_t *chunk)
     int result = 0;
     reader->summary->chunks++;
     count_sequence(reader, chunk->header.sequence);
-    if (reader->handlers->chunk != NULL)
-        result = reader->handlers->chunk(reader->context, &chunk->header);
+    for (const gp_taker_t *taker = reader->takers; taker != NULL && result == 0; taker = taker->next)
+        result = taker->handlers->chunk != NULL ? taker->handlers->chunk(taker->context, &chunk->header) : 0;
     if (result == 0 && chunk->is_wanted)
         result = handle_records(reader, chunk, &known);
     if (!known)
@@ -205,7 +206,7 @@ static int take_chunk(reader_t *reader, const gp_chunk_header_t *header)
         .header = *header,
         .at = position(reader),
         .read = reader->window.total,
-        .is_wanted = has_known_flags(header) && gp_reader_is_wanted(header->type, reader->handlers),
+        .is_wanted = has_known_flags(header) && gp_reader_is_wanted(header->type, reader->takers),
         .payload = gp_reader_window_data(&reader->window) + sizeof(*header),
         .len = header->payload_len,
     };
@@ -318,14 +319,12 @@ static int go_to_part(reader_t *reader)
     return lseek(window->fd, (off_t)reader->part->from, SEEK_SET) < 0 ? fail(reader, -errno, strerror(errno)) : 0;
 }
 
-static int read_all(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *handlers, void *context,
-                    gp_reader_summary_t *summary, char *error)
+static int read_all(int fd, gp_reader_part_t *part, const gp_taker_t *takers, gp_reader_summary_t *summary, char *error)
 {
     reader_t reader = {
         .window = {.fd = fd},
         .part = part,
-        .handlers = handlers,
-        .context = context,
+        .takers = takers,
         .summary = summary,
         .error = error,
     };
@@ -350,11 +349,17 @@ static int read_all(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *
 int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, gp_reader_summary_t *summary,
                    char error[GP_READER_ERROR_SIZE])
 {
-    return read_all(fd, NULL, handlers, context, summary, error);
+    const gp_taker_t taker = {handlers, context, NULL};
+    return read_all(fd, NULL, &taker, summary, error);
 }
 
-int gp_reader_read_part(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *handlers, void *context,
-                        gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE])
+int gp_reader_take(int fd, const gp_taker_t *takers, gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE])
+{
+    return read_all(fd, NULL, takers, summary, error);
+}
+
+int gp_reader_take_part(int fd, gp_reader_part_t *part, const gp_taker_t *takers, gp_reader_summary_t *summary,
+                        char error[GP_READER_ERROR_SIZE])
 {
     part->to = part->from;
     if (lseek(fd, 0, SEEK_SET) < 0) {
@@ -362,5 +367,12 @@ int gp_reader_read_part(int fd, gp_reader_part_t *part, const gp_reader_handlers
         snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(reason));
         return -reason;
     }
-    return read_all(fd, part, handlers, context, summary, error);
+    return read_all(fd, part, takers, summary, error);
+}
+
+int gp_reader_read_part(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *handlers, void *context,
+                        gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE])
+{
+    const gp_taker_t taker = {handlers, context, NULL};
+    return gp_reader_take_part(fd, part, &taker, summary, error);
 }

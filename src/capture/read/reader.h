@@ -50,6 +50,14 @@ typedef struct gp_reader_handlers {
 } gp_reader_handlers_t;
 #undef GP_HANDLER
 
+// Who takes the records of a reading, one of several: each has all records of a chunk, or some of them, before the
+// next.
+typedef struct gp_taker {
+    const gp_reader_handlers_t *handlers;
+    void *context;               // passed to them
+    const struct gp_taker *next; // NULL = it is the last one
+} gp_taker_t;
+
 typedef struct gp_reader_summary {
     uint64_t bytes;          // read in all
     uint64_t chunks;         // read whole
@@ -74,6 +82,8 @@ enum { GP_READER_ERROR_SIZE = 160 };
 // reader can read; the handlers' or read()'s error; -ENOMEM.
 int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, gp_reader_summary_t *summary,
                    char error[GP_READER_ERROR_SIZE]);
+// The same for several takers.
+int gp_reader_take(int fd, const gp_taker_t *takers, gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE]);
 
 // A part of a capture, which may still be written: whole chunks from one place on.
 typedef struct gp_reader_part {
@@ -89,3 +99,13 @@ typedef struct gp_reader_part {
 // Returns as gp_reader_read().
 int gp_reader_read_part(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *handlers, void *context,
                         gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE]);
+int gp_reader_take_part(int fd, gp_reader_part_t *part, const gp_taker_t *takers, gp_reader_summary_t *summary,
+                        char error[GP_READER_ERROR_SIZE]);
+
+// Hand samples, or an activity, to all that take them. Each returns 0 or a handler's error.
+int gp_takers_give_samples(const gp_taker_t *takers, const gp_sample_record_t *samples, size_t count);
+int gp_takers_give_activity(const gp_taker_t *takers, const gp_activity_record_t *activity);
+bool gp_takers_want_samples(const gp_taker_t *takers);
+bool gp_takers_want_activities(const gp_taker_t *takers);
+// What they look at of samples, GP_SAMPLE_WORDS(); 0 = all.
+uint64_t gp_takers_sample_words(const gp_taker_t *takers);

@@ -99,25 +99,24 @@ void gp_reader_keep(gp_reader_kept_t *kept, const uint8_t *payload, uint64_t at)
         kept->to = at;
 }
 
-static int take_block(const gp_kept_block_t *block, const gp_reader_handlers_t *handlers, void *context)
+static int take_block(const gp_kept_block_t *block, const gp_taker_t *takers)
 {
     int result = 0;
     size_t len;
     bool known;
     for (size_t at = 0; at < block->length && result == 0; at += sizeof(len) + len) {
         memcpy(&len, block->bytes + at, sizeof(len));
-        result =
-            gp_reader_packed_records(GP_CHUNK_SAMPLES, block->bytes + at + sizeof(len), len, handlers, context, &known);
+        result = gp_reader_packed_records(GP_CHUNK_SAMPLES, block->bytes + at + sizeof(len), len, takers, &known);
     }
     return result;
 }
 
-int gp_reader_kept_take(gp_reader_kept_t *kept, const gp_reader_handlers_t *handlers, void *context)
+int gp_reader_kept_take(gp_reader_kept_t *kept, const gp_taker_t *takers)
 {
     int result = 0;
     while (kept->first != NULL && result == 0) {
         gp_kept_block_t *block = kept->first;
-        result = take_block(block, handlers, context);
+        result = take_block(block, takers);
         kept->first = block->next;
         free(block);
     }

@@ -34,7 +34,7 @@ static inline bool gp_reader_kept_has(const gp_reader_kept_t *kept, uint64_t wor
     return words != 0 && (words & ~kept->words) == 0;
 }
 
-// Call the handler for what is here, which is here no more. Returns 0 or a handler's error.
-int gp_reader_kept_take(gp_reader_kept_t *kept, const gp_reader_handlers_t *handlers, void *context);
+// Hand out what is here, which is here no more. Returns 0 or a handler's error.
+int gp_reader_kept_take(gp_reader_kept_t *kept, const gp_taker_t *takers);
 
 void gp_reader_kept_free(gp_reader_kept_t *kept);

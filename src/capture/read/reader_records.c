@@ -176,45 +176,7 @@ static int parse(const struct record_type *type, records_t *records)
     return type == &record_types[GP_CHUNK_SAMPLES] ? samples_record(records) : type->parse(records);
 }
 
-int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len, const gp_reader_handlers_t *handlers,
-                      void *context, bool *known)
-{
-    records_t records = {payload, len, handlers, context};
-    const struct record_type *of = type_of(type);
-    *known = of != NULL;
-    if (!*known)
-        return 0;
-    while (records.left > 0) {
-        int result = parse(of, &records);
-        if (result < 0)
-            return result;
-    }
-    return 0;
-}
-
-int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len, const gp_reader_handlers_t *handlers,
-                             void *context, bool *known)
-{
-    _Alignas(uint64_t) uint32_t block[GP_UNPACK_BLOCK * GP_UNPACK_WORDS_MAX];
-    gp_unpacker_t unpacker;
-    const struct record_type *of = type_of(type);
-    size_t bytes = of != NULL ? of->bytes : 0, count;
-    int result = gp_unpack_begin(&unpacker, payload, len);
-    bool takes_part = type == GP_CHUNK_SAMPLES && handlers->samples != NULL && handlers->sample_words != 0;
-    uint64_t wanted = takes_part ? handlers->sample_words : GP_UNPACK_ALL;
-
-    *known = bytes != 0;
-    if (!*known)
-        return 0;
-    while (result == 0 && (count = gp_unpack_next(&unpacker, block, bytes / 4, wanted)) > 0) {
-        records_t records = {(const uint8_t *)block, count * bytes, handlers, context};
-        while (records.left > 0 && result == 0)
-            result = parse(of, &records);
-    }
-    return result;
-}
-
-bool gp_reader_is_wanted(uint16_t type, const gp_reader_handlers_t *handlers)
+static bool records_are_wanted(uint16_t type, const gp_reader_handlers_t *handlers)
 {
 #define CASE(number, id, name, how, turn)                                                                              \
     case number:                                                                                                       \
@@ -226,4 +188,97 @@ bool gp_reader_is_wanted(uint16_t type, const gp_reader_handlers_t *handlers)
     default:
         return true;
     }
+}
+
+// Hand whole records to each taker. What is bad is bad for all of them.
+static int records_give(uint16_t type, const void *bytes, size_t len, const gp_taker_t *takers)
+{
+    const struct record_type *of = type_of(type);
+    int result = 0;
+    for (const gp_taker_t *taker = takers; taker != NULL && (result == 0 || result == -EBADMSG); taker = taker->next) {
+        records_t records = {bytes, len, taker->handlers, taker->context};
+        if (!records_are_wanted(type, taker->handlers))
+            continue;
+        int own = 0;
+        while (records.left > 0 && own == 0)
+            own = parse(of, &records);
+        result = own != 0 ? own : result;
+    }
+    return result;
+}
+
+int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len, const gp_taker_t *takers, bool *known)
+{
+    *known = type_of(type) != NULL;
+    return *known ? records_give(type, payload, len, takers) : 0;
+}
+
+int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len, const gp_taker_t *takers, bool *known)
+{
+    _Alignas(uint64_t) uint32_t block[GP_UNPACK_BLOCK * GP_UNPACK_WORDS_MAX];
+    gp_unpacker_t unpacker;
+    const struct record_type *of = type_of(type);
+    size_t bytes = of != NULL ? of->bytes : 0, count;
+    int result = gp_unpack_begin(&unpacker, payload, len);
+    uint64_t words = type == GP_CHUNK_SAMPLES ? gp_takers_sample_words(takers) : 0;
+
+    *known = bytes != 0;
+    if (!*known)
+        return 0;
+    while (result == 0 && (count = gp_unpack_next(&unpacker, block, bytes / 4, words != 0 ? words : GP_UNPACK_ALL)) > 0)
+        result = records_give(type, block, count * bytes, takers);
+    return result;
+}
+
+bool gp_reader_is_wanted(uint16_t type, const gp_taker_t *takers)
+{
+    bool is_wanted = false;
+    for (const gp_taker_t *taker = takers; taker != NULL; taker = taker->next)
+        is_wanted |= records_are_wanted(type, taker->handlers);
+    return is_wanted;
+}
+
+// --- takers
+
+bool gp_takers_want_samples(const gp_taker_t *takers)
+{
+    while (takers != NULL && takers->handlers->samples == NULL)
+        takers = takers->next;
+    return takers != NULL;
+}
+
+bool gp_takers_want_activities(const gp_taker_t *takers)
+{
+    while (takers != NULL && takers->handlers->activity == NULL)
+        takers = takers->next;
+    return takers != NULL;
+}
+
+uint64_t gp_takers_sample_words(const gp_taker_t *takers)
+{
+    uint64_t words = 0;
+    for (const gp_taker_t *taker = takers; taker != NULL; taker = taker->next) {
+        bool takes_all =
+            taker->handlers->samples != NULL ? taker->handlers->sample_words == 0 : taker->handlers->sample != NULL;
+        if (takes_all)
+            return 0;
+        words |= taker->handlers->samples != NULL ? taker->handlers->sample_words : 0;
+    }
+    return words;
+}
+
+int gp_takers_give_samples(const gp_taker_t *takers, const gp_sample_record_t *samples, size_t count)
+{
+    int result = 0;
+    for (const gp_taker_t *taker = takers; taker != NULL && result == 0; taker = taker->next)
+        result = taker->handlers->samples != NULL ? taker->handlers->samples(taker->context, samples, count) : 0;
+    return result;
+}
+
+int gp_takers_give_activity(const gp_taker_t *takers, const gp_activity_record_t *activity)
+{
+    int result = 0;
+    for (const gp_taker_t *taker = takers; taker != NULL && result == 0; taker = taker->next)
+        result = taker->handlers->activity != NULL ? taker->handlers->activity(taker->context, activity) : 0;
+    return result;
 }

@@ -290,40 +290,36 @@ int gp_captures_pass(gp_captures_t *captures, gp_captures_sink_t *sink, void *co
     return result == 0 ? 0 : fail(result, error);
 }
 
-typedef struct dispatch { // records back to handlers
-    const gp_reader_handlers_t *handlers;
-    void *context;
-} dispatch_t;
-
-static int to_handlers(void *context, enum gp_chunk_type type, const void *records, size_t bytes)
+static int to_takers(void *context, enum gp_chunk_type type, const void *records, size_t bytes)
 {
-    const dispatch_t *dispatch = context;
     bool known;
-    return gp_reader_records((uint16_t)type, records, bytes, dispatch->handlers, dispatch->context, &known);
+    return gp_reader_records((uint16_t)type, records, bytes, context, &known);
 }
 
-int gp_captures_read(gp_captures_t *captures, const gp_reader_handlers_t *handlers, void *context,
-                     char error[GP_READER_ERROR_SIZE])
+static int read_one(gp_captures_t *captures, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
 {
-    dispatch_t dispatch = {handlers, context};
-    gp_capture_input_t *first = &captures->inputs[0];
-    if (captures->count == 1) {
-        if (captures->on_input != NULL)
-            captures->on_input(first);
-        gp_reader_handlers_t keeping = *handlers;
-        if (captures->keep_words != 0) {
-            gp_reader_kept_begin(&first->kept, captures->keep_words, captures->keep_bytes);
-            keeping.kept = &first->kept;
-        }
-        return gp_reader_read(first->fd, &keeping, context, &first->summary, error);
-    }
-    int result = handlers->header != NULL ? handlers->header(context, &captures->header) : 0;
-    return result == 0 ? gp_captures_pass(captures, to_handlers, &dispatch, error) : fail(result, error);
+    gp_capture_input_t *input = &captures->inputs[0];
+    const gp_reader_handlers_t keeping = {.kept = &input->kept};
+    const gp_taker_t keeper = {&keeping, NULL, takers};
+    if (captures->on_input != NULL)
+        captures->on_input(input);
+    if (captures->keep_words != 0)
+        gp_reader_kept_begin(&input->kept, captures->keep_words, captures->keep_bytes);
+    return gp_reader_take(input->fd, captures->keep_words != 0 ? &keeper : takers, &input->summary, error);
+}
+
+int gp_captures_read(gp_captures_t *captures, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
+{
+    int result = 0;
+    if (captures->count == 1)
+        return read_one(captures, takers, error);
+    for (const gp_taker_t *taker = takers; taker != NULL && result == 0; taker = taker->next)
+        result = taker->handlers->header != NULL ? taker->handlers->header(taker->context, &captures->header) : 0;
+    return result == 0 ? gp_captures_pass(captures, to_takers, (void *)(uintptr_t)takers, error) : fail(result, error);
 }
 
 typedef struct again { // the second reading of one capture
-    const gp_reader_handlers_t *handlers;
-    void *context;
+    const gp_taker_t *takers;
     uint64_t samples, activities; // that are left
 } again_t;
 
@@ -335,7 +331,7 @@ static int again_samples(void *context, const gp_sample_record_t *samples, size_
     if (count > again->samples)
         count = (size_t)again->samples;
     again->samples -= count;
-    return again->handlers->samples(again->context, samples, count);
+    return gp_takers_give_samples(again->takers, samples, count);
 }
 
 static int again_activity(void *context, const gp_activity_record_t *activity)
@@ -344,57 +340,55 @@ static int again_activity(void *context, const gp_activity_record_t *activity)
     if (again->activities == 0)
         return 0;
     again->activities--;
-    return again->handlers->activity(again->context, activity);
+    return gp_takers_give_activity(again->takers, activity);
 }
 
 // Read a capture again, what is kept of it from memory.
-static int read_kept(gp_capture_input_t *input, const gp_reader_handlers_t *handlers, again_t *again,
-                     char error[GP_READER_ERROR_SIZE])
+static int read_kept(gp_capture_input_t *input, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
 {
     gp_reader_kept_t *kept = &input->kept;
     gp_reader_summary_t summary;
     gp_reader_part_t rest = {0};
     int result = 0;
-    if (input->start == 0 && handlers->activity == NULL && gp_reader_kept_has(kept, handlers->sample_words)) {
+    if (input->start == 0 && takers->handlers->activity == NULL &&
+        gp_reader_kept_has(kept, takers->handlers->sample_words)) {
         rest.from = kept->to;
-        result = gp_reader_kept_take(kept, handlers, again);
+        result = gp_reader_kept_take(kept, takers);
     }
     gp_reader_kept_free(kept);
     if (result != 0 || rest.from == UINT64_MAX)
         return result;
     if (rest.from > 0)
-        return gp_reader_read_part(input->fd, &rest, handlers, again, &summary, error);
+        return gp_reader_take_part(input->fd, &rest, takers, &summary, error);
     result = rewind_input(input, error);
-    return result == 0 ? gp_reader_read(input->fd, handlers, again, &summary, error) : result;
+    return result == 0 ? gp_reader_take(input->fd, takers, &summary, error) : result;
 }
 
-static int read_again(gp_captures_t *captures, const gp_reader_handlers_t *handlers, void *context,
-                      char error[GP_READER_ERROR_SIZE])
+static int read_again(gp_captures_t *captures, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
 {
     gp_capture_input_t *input = &captures->inputs[captures->at];
-    dispatch_t dispatch = {handlers, context};
-    gp_captures_pass_t pass = {captures, input, to_handlers, &dispatch};
+    gp_captures_pass_t pass = {captures, input, to_takers, (void *)(uintptr_t)takers};
+    const gp_taker_t all_numbers = {&gp_captures_handlers, &pass, NULL};
     bool several = captures->count > 1;
-    const gp_reader_handlers_t *next = several ? &gp_captures_handlers : handlers;
     uint64_t samples = input->samples, activities = input->activities;
-    again_t again = {next, several ? &pass : context, samples, activities};
+    again_t again = {several ? &all_numbers : takers, samples, activities};
     const gp_reader_handlers_t wrapped = {
-        .samples = handlers->samples != NULL ? again_samples : NULL,
-        .sample_words = next->sample_words,
-        .activity = handlers->activity != NULL ? again_activity : NULL,
+        .samples = gp_takers_want_samples(takers) ? again_samples : NULL,
+        .sample_words = several ? 0 : gp_takers_sample_words(takers),
+        .activity = gp_takers_want_activities(takers) ? again_activity : NULL,
     };
-    int result = read_kept(input, &wrapped, &again, error);
+    const gp_taker_t taker = {&wrapped, &again, NULL};
+    int result = read_kept(input, &taker, error);
     input->samples = samples; // they were counted again
     input->activities = activities;
     return result == SEEN_ENOUGH ? 0 : result;
 }
 
-int gp_captures_read_again(gp_captures_t *captures, const gp_reader_handlers_t *handlers, void *context,
-                           char error[GP_READER_ERROR_SIZE])
+int gp_captures_read_again(gp_captures_t *captures, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
 {
     int result = 0;
     for (captures->at = 0; captures->at < captures->count && result == 0; captures->at++)
-        result = read_again(captures, handlers, context, error);
+        result = read_again(captures, takers, error);
     captures->at = 0;
     return result;
 }

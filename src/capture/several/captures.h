@@ -76,12 +76,10 @@ int gp_captures_pass(gp_captures_t *captures, gp_captures_sink_t *sink, void *co
                      char error[GP_READER_ERROR_SIZE]);
 
 // Read one capture or, once they are open, several. Returns as gp_captures_open(), or a handler's error.
-int gp_captures_read(gp_captures_t *captures, const gp_reader_handlers_t *handlers, void *context,
-                     char error[GP_READER_ERROR_SIZE]);
+int gp_captures_read(gp_captures_t *captures, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE]);
 
 // Read the samples and activities again, as many as there were.
-//   handlers: of these `samples` and `activity` are called.
-int gp_captures_read_again(gp_captures_t *captures, const gp_reader_handlers_t *handlers, void *context,
-                           char error[GP_READER_ERROR_SIZE]);
+//   takers: of their handlers `samples` and `activity` are called.
+int gp_captures_read_again(gp_captures_t *captures, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE]);
 
 void gp_captures_free(gp_captures_t *captures);

@@ -58,14 +58,25 @@ static int block_all(int number)
 
 static struct sigaction before; // of the present one: the default, or ignored
 
-static int install(int number)
+void gp_sampling_signal_before(struct sigaction *action)
+{
+    *action = before;
+}
+
+static bool signal_is_ignored(const struct sigaction *action)
+{
+    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_IGN;
+}
+
+static int install(int number, bool may_be_ignored)
 {
     struct sigaction old, mine;
     if (is_ours(number))
         return 0;
     if (__sigaction(number, NULL, &old) != 0)
         return -errno;
-    if ((old.sa_flags & SA_SIGINFO) || (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN))
+    bool is_ignored = signal_is_ignored(&old);
+    if (is_ignored ? !may_be_ignored : (old.sa_flags & SA_SIGINFO) || old.sa_handler != SIG_DFL)
         return -EBUSY;
     memset(&mine, 0, sizeof(mine));
     mine.sa_sigaction = gp_handler;
@@ -76,26 +87,45 @@ static int install(int number)
     return __sigaction(number, &mine, NULL) == 0 ? block_all(number) : -errno;
 }
 
-static int try(int number, int not_this)
+static int try(int number, int not_this, bool may_be_ignored)
 {
-    int error = number != not_this ? install(number) : -EBUSY;
+    int error = number != not_this ? install(number, may_be_ignored) : -EBUSY;
     if (error == 0 && atomic_exchange_explicit(&present, number, memory_order_acq_rel) != number)
         atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_SIGNAL_MOVED], 1, memory_order_relaxed);
     return error;
 }
 
+static const int usual[] = {SIGPROF, SIGSTKFLT};
+
+static int signal_try_usual(int not_this, bool may_be_ignored)
+{
+    int error = try(gp_sampling_signal(), not_this, may_be_ignored);
+    for (size_t i = 0; error == -EBUSY && i < sizeof(usual) / sizeof(usual[0]); i++)
+        error = try(usual[i], not_this, may_be_ignored);
+    return error;
+}
+
+// What is ignored is so in programs that are executed, too, where a handler is nothing: it is the last to be taken.
 int gp_sampling_signal_take(int not_this)
 {
-    int error = try(gp_sampling_signal(), not_this);
+    int error = signal_try_usual(not_this, false);
     if (error == -EBUSY)
-        error = try(SIGPROF, not_this);
-    if (error == -EBUSY)
-        error = try(SIGSTKFLT, not_this);
+        error = signal_try_usual(not_this, true);
     for (int number = SIGRTMAX; error == -EBUSY && number >= SIGRTMIN; number--)
-        error = try(number, not_this);
+        error = try(number, not_this, true);
     atomic_store_explicit(&wanted, error == 0, memory_order_release);
     gp_shield_follow(error == 0 ? gp_sampling_signal() : 0);
     return error;
+}
+
+bool gp_sampling_signal_has_another(void)
+{
+    struct sigaction now;
+    bool found = false;
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+        found |= usual[i] != gp_sampling_signal() && __sigaction(usual[i], NULL, &now) == 0 &&
+                 !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL;
+    return found;
 }
 
 void gp_sampling_signal_give_back(void)

@@ -3,15 +3,19 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
 
+#include "coro/process_id.h"
 #include "greenprof/prof.h"
 #include "process/exec_foreign.h"
+#include "process/host_mask.h"
 #include "process/process.h"
+#include "signal/mask.h"
 
 extern char **environ;
 
@@ -133,6 +137,21 @@ PROF_API int execle(const char *path, const char *first, ...)
     return exec_path(path, argv, envp);
 }
 
+// What posix_spawn() begins inherits the caller's mask: for that long, it is the one that the program believes in.
+static bool exec_hold_mask(void)
+{
+    bool is_held = gp_mask_believed != 0 && gp_process_is_mine();
+    if (is_held)
+        gp_host_mask_before_exec();
+    return is_held;
+}
+
+static void exec_let_mask_go(bool is_held)
+{
+    if (is_held)
+        gp_host_mask_after_failed_exec();
+}
+
 // system() and popen() begin a shell by glibc's own way, which leads by none of these: that shell is a program of the
 // system, and comes here for what it begins.
 PROF_API int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -140,7 +159,10 @@ PROF_API int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_ac
 {
     exec_resolve_if_early();
     GP_EXEC_ENVIRONMENT(envp, gp_exec_is_foreign(AT_FDCWD, path));
-    return next.spawn(pid, path, actions, attributes, argv, envp);
+    bool is_held = exec_hold_mask();
+    int error = next.spawn(pid, path, actions, attributes, argv, envp);
+    exec_let_mask_go(is_held);
+    return error;
 }
 
 PROF_API int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
@@ -148,5 +170,8 @@ PROF_API int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_a
 {
     exec_resolve_if_early();
     GP_EXEC_ENVIRONMENT(envp, gp_exec_found_is_foreign(file));
-    return next.spawnp(pid, file, actions, attributes, argv, envp);
+    bool is_held = exec_hold_mask();
+    int error = next.spawnp(pid, file, actions, attributes, argv, envp);
+    exec_let_mask_go(is_held);
+    return error;
 }

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "collect/sampler.h"
 #include "collect/sampling_signal.h"
@@ -49,6 +50,8 @@ static uint64_t ours(void)
     return gp_sampling_signal_is_wanted() && gp_process_is_mine() ? bit(gp_sampling_signal()) : 0;
 }
 
+static _Atomic pid_t knows_its_own; // a child, in the memory of which this is written, that has set its mask
+
 static int change(int how, const sigset_t *set, sigset_t *old)
 {
     uint64_t believed = gp_mask_believed, after = believed, bits = 0, before;
@@ -57,6 +60,8 @@ static int change(int how, const sigset_t *set, sigset_t *old)
         bits = how == SIG_UNBLOCK ? asked : asked & ~mine;
         after = how == SIG_BLOCK ? believed | (asked & mine) : how == SIG_UNBLOCK ? believed & ~asked : asked & mine;
     }
+    if (set != NULL && how != SIG_BLOCK && !gp_process_is_mine())
+        atomic_store_explicit(&knows_its_own, getpid(), memory_order_relaxed);
     if (syscall(SYS_rt_sigprocmask, how, set != NULL ? &bits : NULL, &before, sizeof(before)) != 0)
         return errno;
     if (after != believed && gp_process_is_mine()) // a vfork child's mask is its own, this variable is not
@@ -88,6 +93,12 @@ void gp_host_mask_before_exec(void)
     sigset_t set;
     set_bits(&set, gp_mask_believed);
     gp_mask_change(SIG_BLOCK, &set, NULL);
+}
+
+void gp_host_mask_before_childs_exec(void)
+{
+    if (gp_mask_believed != 0 && atomic_load_explicit(&knows_its_own, memory_order_relaxed) != getpid())
+        gp_host_mask_before_exec();
 }
 
 void gp_host_mask_after_failed_exec(void)

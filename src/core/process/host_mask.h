@@ -9,6 +9,9 @@
 void gp_host_mask_before_exec(void);
 void gp_host_mask_after_failed_exec(void);
 
+// The same of a child that has the mask it was born with (vfork()), if it has set none of its own since.
+void gp_host_mask_before_childs_exec(void);
+
 // Take the sampling signal out of the mask of an action that is about to be installed for signal `number`.
 void gp_host_mask_filter_action(int number, struct sigaction *action);
 

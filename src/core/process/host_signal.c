@@ -2,9 +2,9 @@
 // The host's own use of the sampling signal: sigaction() and signal() are interposed.
 //
 // A host that installs a handler of its own gets the signal at once: sampling moves to another one (sampling_signal.h),
-// or where there is none ends for good, and the capture says so. One that resets the signal to its default or ignores
-// it (daemons reset all of them) means no harm, but the next sample would kill it: it is told that this was done, and
-// the handler stays.
+// or where there is none ends for good, and the capture says so. So does one that ignores it, which programs that it
+// executes inherit, if there is a usual one to move to. One that resets the signal to its default (daemons reset all of
+// them) means no harm, but the next sample would kill it: it is told that this was done, and the handler stays.
 //
 // Handlers of all signals return by way of gp_restart_restorer (../signal/restart.h).
 #include <signal.h>
@@ -28,7 +28,8 @@ extern int __sigaction(int number, const struct sigaction *action, struct sigact
 
 enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33 }; // glibc's own, which __sigaction() refuses
 
-static struct sigaction told; // what the host believes is installed; all zero is SIG_DFL
+static struct sigaction told; // what the host believes is installed,
+static bool is_told;          // since it was told; else what there was before
 
 static bool handles(const struct sigaction *action)
 {
@@ -88,14 +89,17 @@ static int answer(int number, const struct sigaction *action, struct sigaction *
 {
     struct sigaction before = told, shielded;
     int result = 0;
-    if (action != NULL && handles(action)) {
+    if (!is_told)
+        gp_sampling_signal_before(&before);
+    if (action != NULL && (handles(action) || (action->sa_handler == SIG_IGN && gp_sampling_signal_has_another()))) {
         gp_sampler_yield();
         shielded = *action;
         gp_shield_put(number, &shielded);
-        memset(&told, 0, sizeof(told)); // of the signal that is taken next, nothing
+        is_told = false; // of the signal that is taken next, nothing
         result = install(number, &shielded, NULL);
     } else if (action != NULL) {
         told = *action;
+        is_told = true;
     }
     if (old != NULL)
         *old = before;

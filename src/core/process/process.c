@@ -304,8 +304,10 @@ void gp_process_init(void)
 void gp_process_before_exec(void)
 {
     gp_left_child_before_exec();
-    if (!gp_process_is_mine())
+    if (!gp_process_is_mine()) {
+        gp_host_mask_before_childs_exec();
         return;
+    }
     gp_control_before_exec();
     gp_session_before_exec();
     gp_sampler_before_exec();

@@ -497,6 +497,9 @@ static bool handler_run_elsewhere(siginfo_t *info, void *context)
 
 #endif
 
+#if defined(__x86_64__)
+__attribute__((force_align_arg_pointer)) // emulators enter it anyhow (QEMU 7.2's qemu-x86_64)
+#endif
 void gp_handler(int signal_number, siginfo_t *info, void *context)
 {
     (void)signal_number;

@@ -51,6 +51,7 @@ gp_restart_restorer:
     syscall
     movq (%rbp), %rsp
 1:  movq %rbx, %rdi
+    andq $-16, %rsp // no more than it is, but in emulators
     call gp_host_stack_return
     movq %rbx, %rsp
 2:  movl $15, %eax // rt_sigreturn

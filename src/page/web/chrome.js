@@ -22,7 +22,8 @@ class Chrome {
         this.sums = new WeightSums(app);
         /** @type {Record<string, string>} what each part was made from: what is the same stays */
         this.made = {};
-        this.totals = el("span", { class: "totals", "aria-live": "polite" });
+        this.totals = el("span", { class: "totals", "aria-live": "polite",
+                                   title: "added up over all coroutines and threads: more than has passed, where several ran or waited at once" });
         this.tabs = el("nav", { class: "tabs", "aria-label": "views" });
         this.weights = el("span", { class: "group", role: "group", "aria-label": "weight" });
         this.states = el("span", { class: "legend", role: "group", "aria-label": "states" });

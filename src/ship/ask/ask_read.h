@@ -103,9 +103,9 @@ static inline void *gp_ask_items(gp_ask_reader_t *reader, size_t bytes)
 #define GP_ASK_SELECT(type, text, to) ", " text
 #define GP_ASK_TAKE(type, text, to)   GP_ASK_READ_##type(to);
 
-#define GP_ASK_FIELD(since, type, name, to) GP_ASK_READ_##type(to);
-#define GP_ASK_VALUE(since, type, name, value)
-#define GP_ASK_LIST(since, type, name, items, count, to)                                                               \
+#define GP_ASK_FIELD(since, type, column, to) GP_ASK_READ_##type(to);
+#define GP_ASK_VALUE(since, type, column, value)
+#define GP_ASK_LIST(since, type, column, items, count, to)                                                             \
     if ((items) == NULL) {                                                                                             \
         (count) = gp_ask_count(reader);                                                                                \
         (items) = gp_ask_items(reader, (count) * sizeof(*(items)));                                                    \

@@ -54,6 +54,13 @@ int gp_followed_open(gp_followed_t *followed, char error[GP_READER_ERROR_SIZE])
     return 0;
 }
 
+// A text of the capture; NULL.
+static const char *followed_text(const gp_facts_t *facts, const char *key)
+{
+    const gp_facts_meta_t *meta = gp_facts_meta(facts, key);
+    return meta != NULL ? meta->value : NULL;
+}
+
 static int add_label(gp_labels_t *labels, const char *key, const char *value)
 {
     return value == NULL || value[0] == '\0' ? 0 : gp_labels_set(labels, key, strlen(key), value, strlen(value));
@@ -69,8 +76,8 @@ static const char *base_of(const char *path)
 static int add_build_id(gp_followed_t *followed, const char *exe)
 {
     char text[2 * 20 + 1];
-    for (size_t i = 0; exe != NULL && i < followed->known.module_count; i++) {
-        const gp_module_info_t *module = &followed->known.modules[i];
+    for (size_t i = 0; exe != NULL && i < followed->known.facts.modules.count; i++) {
+        const gp_module_info_t *module = &followed->known.facts.modules.items[i];
         if (strcmp(module->path, exe) != 0)
             continue;
         for (size_t j = 0; j < module->build_id_len; j++)
@@ -83,20 +90,20 @@ static int add_build_id(gp_followed_t *followed, const char *exe)
 static int make_labels(gp_followed_t *followed, const gp_labels_t *own)
 {
     gp_labels_t *labels = &followed->labels;
-    const gp_known_t *known = &followed->known;
-    const char *cgroup = gp_known_meta(known, "cgroup", NULL), *service = gp_known_meta(known, "service", NULL);
-    const char *attributes = gp_known_meta(known, "OTEL_RESOURCE_ATTRIBUTES", NULL);
-    const char *given = gp_known_meta(known, "GREENPROF_LABELS", NULL);
+    const gp_facts_t *facts = &followed->known.facts;
+    const char *cgroup = followed_text(facts, "cgroup"), *service = followed_text(facts, "service");
+    const char *attributes = followed_text(facts, "OTEL_RESOURCE_ATTRIBUTES");
+    const char *given = followed_text(facts, "GREENPROF_LABELS");
     gp_labels_free(labels);
     int result = gp_labels_copy(labels, own);
     if (result == 0)
-        result = add_build_id(followed, gp_known_meta(known, "exe", NULL));
+        result = add_build_id(followed, followed_text(facts, "exe"));
     if (result == 0 && cgroup != NULL)
         result = gp_labels_add_cgroup(labels, cgroup);
     if (result == 0 && attributes != NULL)
         result = gp_labels_add_list(labels, attributes);
     if (result == 0)
-        result = add_label(labels, "service.name", gp_known_meta(known, "OTEL_SERVICE_NAME", NULL));
+        result = add_label(labels, "service.name", followed_text(facts, "OTEL_SERVICE_NAME"));
     if (result == 0)
         result = add_label(labels, "service.name", service);
     return result == 0 && given != NULL ? gp_labels_add_list(labels, given) : result;
@@ -114,9 +121,9 @@ static const char *label(const gp_labels_t *labels, const char *first, const cha
     return "";
 }
 
-static uint64_t process_id(const gp_known_t *known, const char *host)
+static uint64_t process_id(const gp_facts_t *facts, const char *host)
 {
-    const gp_file_header_t *header = &known->header;
+    const gp_file_header_t *header = &facts->header;
     uint64_t hash = gp_hash_bytes(host, strlen(host));
     hash = gp_hash_more(gp_hash_more(hash, gp_hash_bytes(header->session, sizeof(header->session))), header->pid);
     hash = gp_hash_more(hash, header->start_realtime_ns);
@@ -126,22 +133,21 @@ static uint64_t process_id(const gp_known_t *known, const char *host)
 // The arguments, with spaces between.
 static const char *command_of(gp_followed_t *followed, const char *exe, bool with_info)
 {
-    size_t len = 0;
-    const char *arguments = gp_known_meta(&followed->known, "cmdline", &len);
+    const gp_facts_meta_t *arguments = gp_facts_meta(&followed->known.facts, "cmdline");
     if (!with_info || arguments == NULL)
         return exe != NULL ? exe : "";
-    char *text = gp_arena_text(&followed->labels.arena, arguments, len);
-    for (size_t i = 0; text != NULL && i < len; i++)
+    char *text = gp_arena_text(&followed->labels.arena, arguments->value, arguments->value_len);
+    for (size_t i = 0; text != NULL && i < arguments->value_len; i++)
         text[i] = text[i] == '\0' ? ' ' : text[i];
     return text;
 }
 
 int gp_followed_process(gp_followed_t *followed, const gp_labels_t *own, const char *tenant, bool with_info)
 {
-    gp_known_t *known = &followed->known;
-    const char *host = gp_known_meta(known, "hostname", NULL), *exe = gp_known_meta(known, "exe", NULL);
+    const gp_facts_t *facts = &followed->known.facts;
+    const char *host = followed_text(facts, "hostname"), *exe = followed_text(facts, "exe");
     gp_row_process_t *process = &followed->process;
-    size_t made_of = known->meta_count + known->module_count;
+    size_t made_of = facts->metas.count + facts->modules.count;
     if (followed->metas_used != made_of || process->id == 0) {
         int result = make_labels(followed, own);
         const gp_labels_t *labels = &followed->labels;
@@ -154,26 +160,26 @@ int gp_followed_process(gp_followed_t *followed, const gp_labels_t *own, const c
             .version = label(labels, "version", "service.version", "git.revision"),
             .host = host != NULL ? host : "",
             .command = command_of(followed, exe, with_info),
-            .pid = known->header.pid,
-            .start_ns = known->header.start_realtime_ns,
+            .pid = facts->header.pid,
+            .start_ns = facts->header.start_realtime_ns,
             .labels = labels->items,
             .label_count = labels->count,
         };
         if (process->command == NULL)
             return -ENOMEM;
-        process->id = process_id(known, process->host);
+        process->id = process_id(facts, process->host);
         followed->metas_used = made_of;
     }
-    process->counters = known->counters;
+    process->counters = facts->counters;
     process->counter_count = GP_COUNTER_COUNT;
-    process->cpu_ns = known->totals.process_cpu_ns;
+    process->cpu_ns = facts->totals.process_cpu_ns;
     return 0;
 }
 
 static int see_end(void *context, const gp_end_record_t *end)
 {
     (void)end;
-    ((gp_known_t *)context)->ended = true;
+    ((gp_known_t *)context)->facts.ended = true;
     return 0;
 }
 
@@ -206,8 +212,9 @@ void gp_followed_look(gp_followed_t *followed)
 
 bool gp_followed_has_paths(const gp_followed_t *followed)
 {
-    return followed->fd >= 0 && followed->known.ended && (followed->known.has_requests || followed->known.has_hogs) &&
-           followed->at == followed->size && followed->size <= GP_FOLLOWED_PATHS_MAX;
+    return followed->fd >= 0 && followed->known.facts.ended &&
+           (followed->known.has_requests || followed->known.has_hogs) && followed->at == followed->size &&
+           followed->size <= GP_FOLLOWED_PATHS_MAX;
 }
 
 void gp_followed_close(gp_followed_t *followed)

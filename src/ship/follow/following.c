@@ -91,13 +91,14 @@ static void open_capture(gp_following_t *following, gp_followed_t *followed, boo
         followed->is_done = true;
         return;
     }
+    if (result == 0 && (result = gp_known_begin(&followed->known, following->symbolizer)) < 0)
+        snprintf(error, sizeof(error), "%s", strerror(-result));
     if (result < 0) {
         following->options->say(followed->path, "%s", error);
         followed->is_done = true;
         following->has_failed = true;
         return;
     }
-    followed->known.symbolizer = following->symbolizer;
     followed->at =
         following->journal != NULL ? gp_journal_arrived(following->journal, following->destination, followed->id) : 0;
 }
@@ -212,7 +213,7 @@ static void forget_gone(gp_following_t *following)
         struct stat status;
         if (!followed->is_seen && followed->fd >= 0 && fstat(followed->fd, &status) == 0)
             followed->size = (uint64_t)status.st_size;
-        bool is_left = followed->fd >= 0 && followed->at < followed->size && !followed->known.ended;
+        bool is_left = followed->fd >= 0 && followed->at < followed->size && !followed->known.facts.ended;
         if (is_left && !followed->is_seen && !followed->is_in_group && is_dropped(following, followed)) {
             count_lost(following, followed);
             is_left = false;

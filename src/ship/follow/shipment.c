@@ -10,7 +10,9 @@
 
 enum {
     PIECE_BYTES = 4 << 20, // of a capture, at least one chunk
-    GROUP_ROWS = 250000,   // no more captures are taken into a group behind that many
+    CLOCK_MARGIN_S = 600,
+    CANDIDATES_MAX_BYTES = 64 << 20,
+    GROUP_ROWS = 250000, // no more captures are taken into a group behind that many
 };
 
 void gp_shipment_look_around(gp_shipment_t *shipment)
@@ -57,6 +59,106 @@ int gp_shipment_take(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed
     return 1;
 }
 
+// --- where the journal is new, or was lost: what of a capture has arrived is asked of the store, which has the number
+// of each batch. A number is a hash of the capture and of the piece's bytes, so that it can be told which piece it is.
+
+typedef struct place { // in a capture
+    uint64_t to;       // up to here all has arrived
+    uint64_t doubt_to; // of the piece from there to here some has; 0 = there is none
+} place_t;
+
+// Of a capture that the journal does not know, because that is new: is the store to be asked what it has?
+static bool shipment_is_to_ask(const gp_shipper_t *shipper, const gp_shipment_t *shipment,
+                               const gp_followed_t *followed)
+{
+    uint64_t start_s = followed->known.facts.header.start_realtime_ns / 1000000000;
+    return shipment->kind->arrived != NULL && !shipper->options->never_asks && followed->at == 0 &&
+           !followed->is_asked_for && start_s < gp_journal_since_s(shipper->journal) + CLOCK_MARGIN_S;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const gp_arrived_piece_t *a = left, *b = right;
+    return a->from != b->from ? a->from < b->from ? -1 : 1 : a->to < b->to ? -1 : a->to > b->to;
+}
+
+// Those of this capture, in their order. Returns whether each begins where the one before ends.
+static bool chain(gp_arrived_t *arrived, uint64_t capture, uint64_t *to)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < arrived->count; i++)
+        if (gp_batch_id(capture, arrived->pieces[i].from, arrived->pieces[i].to) == arrived->pieces[i].batch)
+            arrived->pieces[kept++] = arrived->pieces[i];
+    arrived->count = kept;
+    if (kept > 0)
+        qsort(arrived->pieces, kept, sizeof(*arrived->pieces), by_place);
+    *to = 0;
+    for (size_t i = 0; i < kept; i++) {
+        if (arrived->pieces[i].from != *to)
+            return false;
+        *to = arrived->pieces[i].to;
+    }
+    return true;
+}
+
+// The end of the piece from `from` on that has this number: that of a chunk, or of the critical paths.
+static uint64_t end_of(const gp_followed_t *followed, uint64_t from, uint64_t batch)
+{
+    static const gp_reader_handlers_t none = {0};
+    char error[GP_READER_ERROR_SIZE];
+    gp_reader_summary_t summary;
+    for (uint64_t at = from; at - from < CANDIDATES_MAX_BYTES;) {
+        gp_reader_part_t part = {.from = at, .max = 1};
+        if (gp_reader_read_part(followed->fd, &part, &none, NULL, &summary, error) < 0 || part.to == at)
+            break;
+        at = part.to;
+        if (gp_batch_id(followed->id, from, at) == batch)
+            return at;
+    }
+    return gp_batch_id(followed->id, from, from + 1) == batch ? from + 1 : 0;
+}
+
+static int refuse(gp_shipper_t *shipper, gp_followed_t *followed, const char *what)
+{
+    shipper->options->say(followed->path,
+                          "the journal does not know it, and the store has %s; not sent, as that could count it twice",
+                          what);
+    return -ENOTUNIQ;
+}
+
+static int find_place(gp_shipper_t *shipper, gp_followed_t *followed, gp_arrived_t *arrived, place_t *place)
+{
+    *place = (place_t){0};
+    if (!chain(arrived, followed->id, &place->to))
+        return refuse(shipper, followed, "parts of it, but not from the beginning on");
+    if (arrived->open_count > 1)
+        return refuse(shipper, followed, "several parts of which it does not say what they are");
+    if (arrived->open_count == 1) {
+        place->doubt_to = end_of(followed, place->to, arrived->open[0]);
+        if (place->doubt_to == 0)
+            return refuse(shipper, followed, "a part of which it does not say what it is");
+    }
+    return 0;
+}
+
+// Ask it; the last piece of the group is of that capture. Returns 0; -ENOTUNIQ where it cannot be known, which was
+// said; else what `error` of the shipment has words for.
+static int shipment_ask(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed, place_t *place)
+{
+    gp_arrived_t arrived = {0};
+    const gp_batch_t *batch = &shipment->batches[shipment->count - 1];
+    int result = shipment->kind->arrived(shipment->destination, batch, &arrived, shipment->error);
+    if (result == 0) {
+        followed->is_asked_for = true;
+        result = find_place(shipper, followed, &arrived, place);
+    }
+    free(arrived.pieces);
+    free(arrived.open);
+    return result;
+}
+
+// --- making a group
+
 // Of a capture that is gone nothing can be sent any more: did that piece arrive?
 static int ask_for_gone(gp_shipper_t *shipper, gp_shipment_t *shipment, const gp_journal_piece_t *piece)
 {
@@ -93,7 +195,7 @@ static bool has_paths(gp_followed_t *followed)
 {
     if (followed->fd < 0 || followed->is_done)
         return false;
-    if (followed->at == followed->size && !followed->known.ended)
+    if (followed->at == followed->size && !followed->known.facts.ended)
         gp_followed_look(followed);
     return gp_followed_has_paths(followed);
 }
@@ -108,11 +210,11 @@ static int take_next(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed
 {
     uint64_t from = followed->at, to = followed->at == followed->size ? followed->at + 1 : 0;
     int result = gp_shipment_take(shipper, shipment, followed, from, to);
-    if (result <= 0 || !gp_shipment_is_to_ask(shipper, shipment, followed))
+    if (result <= 0 || !shipment_is_to_ask(shipper, shipment, followed))
         return result;
     // The process is known by now, and so the store can be asked.
-    gp_place_t place;
-    result = gp_shipment_ask(shipper, shipment, followed, &place);
+    place_t place = {0};
+    result = shipment_ask(shipper, shipment, followed, &place);
     if (result == 0 && place.to == from && place.doubt_to == 0)
         return 1;
     gp_piece_free(&shipment->pieces[--shipment->count]);
@@ -218,7 +320,7 @@ static void look_at_size(const gp_shipper_t *shipper, gp_followed_t *followed)
 static void finish_capture(const gp_shipper_t *shipper, gp_followed_t *followed)
 {
     look_at_size(shipper, followed);
-    bool is_done = followed->known.ended && followed->at >= followed->size && !has_paths(followed);
+    bool is_done = followed->known.facts.ended && followed->at >= followed->size && !has_paths(followed);
     gp_known_trim(&followed->known, false);
     if (is_done) {
         gp_followed_close(followed);
@@ -239,7 +341,7 @@ static void renew_symbolizer(gp_shipper_t *shipper)
         gp_following_t *following = &shipper->shipments[i].following;
         for (size_t j = 0; j < following->count; j++) {
             gp_known_trim(&following->captures[j]->known, true);
-            following->captures[j]->known.symbolizer = fresh;
+            following->captures[j]->known.names.symbolizer = fresh;
         }
         following->symbolizer = fresh;
     }

@@ -69,17 +69,5 @@ bool gp_shipment_is_empty(gp_shipper_t *shipper, gp_shipment_t *shipment);
 
 void gp_shipment_free_group(gp_shipment_t *shipment);
 
-// Of a capture that the journal does not know, because that is new: is the store to be asked what it has?
-bool gp_shipment_is_to_ask(const gp_shipper_t *shipper, const gp_shipment_t *shipment, const gp_followed_t *followed);
-
-typedef struct gp_place { // in a capture
-    uint64_t to;          // up to here all has arrived
-    uint64_t doubt_to;    // of the piece from there to here some has; 0 = there is none
-} gp_place_t;
-
-// Ask it; the last piece of the group is of that capture. Returns 0; -ENOTUNIQ where it cannot be known, which was
-// said; else what `error` of the shipment has words for.
-int gp_shipment_ask(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed, gp_place_t *place);
-
 // For --dry-run: what would leave this host.
 void gp_ship_dry(gp_shipper_t *shipper);

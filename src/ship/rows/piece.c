@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ship/rows/piece_private.h"
+#include "ship/rows/piece.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -66,9 +66,8 @@ int gp_piece_add_row(gp_piece_t *piece, const gp_piece_row_t *row)
 
 static int on_header(void *context, const gp_file_header_t *header)
 {
-    gp_piece_t *piece = context;
-    piece->shift_ns = header->start_realtime_ns;
-    return gp_known_handlers.header(piece->known, header);
+    ((gp_piece_t *)context)->shift_ns = header->start_realtime_ns;
+    return 0;
 }
 
 static int on_samples(void *context, const gp_sample_record_t *samples, size_t count)
@@ -92,7 +91,7 @@ static int on_samples(void *context, const gp_sample_record_t *samples, size_t c
         result = gp_piece_add_row(piece, &row);
     }
     piece->samples_read += count;
-    piece->known->end_ns = time_ns > piece->known->end_ns ? time_ns : piece->known->end_ns;
+    gp_facts_seen_at(&piece->known->facts, time_ns);
     return result;
 }
 
@@ -184,32 +183,6 @@ static int on_span(void *context, const gp_span_record_t *span, const char *name
     return result;
 }
 
-#define FORWARD(name, record)                                                                                          \
-    static int on_##name(void *context, const record *name)                                                            \
-    {                                                                                                                  \
-        return gp_known_handlers.name(((gp_piece_t *)context)->known, name);                                           \
-    }
-FORWARD(thread, gp_thread_record_t)
-FORWARD(coro, gp_coro_record_t)
-FORWARD(trace, gp_trace_record_t)
-FORWARD(end, gp_end_record_t)
-#undef FORWARD
-
-static int on_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
-{
-    return gp_known_handlers.meta(((gp_piece_t *)context)->known, key, key_len, value, value_len);
-}
-
-static int on_module(void *context, const gp_module_record_t *module, const char *path, size_t path_len)
-{
-    return gp_known_handlers.module(((gp_piece_t *)context)->known, module, path, path_len);
-}
-
-static int on_function(void *context, const gp_function_record_t *function, const char *name, const char *file)
-{
-    return gp_known_handlers.function(((gp_piece_t *)context)->known, function, name, file);
-}
-
 static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
 {
     (void)hog, (void)stacks;
@@ -217,56 +190,37 @@ static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_
     return 0;
 }
 
-static int on_stack(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames)
-{
-    return gp_known_handlers.stack(((gp_piece_t *)context)->known, stack, frames);
-}
-
-static int on_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
-{
-    return gp_known_handlers.counters(((gp_piece_t *)context)->known, record, values);
-}
-
 static const gp_reader_handlers_t handlers = {
     .header = on_header,
-    .meta = on_meta,
-    .module = on_module,
-    .function = on_function,
-    .thread = on_thread,
-    .coro = on_coro,
-    .trace = on_trace,
-    .stack = on_stack,
     .samples = on_samples,
     .span = on_span,
     .ledger = gp_piece_add_ledger,
     .hog = on_hog,
-    .counters = on_counters,
-    .end = on_end,
 };
 
-static int want(gp_known_table_t *wanted, const gp_known_table_t *table, uint64_t kind, uint64_t id)
+static int want(gp_known_table_t *wanted, const gp_table_t *table, uint64_t kind, uint64_t id)
 {
-    return id == 0 || gp_known_get(table, id) != NULL ? 0 : gp_known_put(wanted, kind | id, 1);
+    return id == 0 || gp_table_find(table, id) != GP_INDEX_NONE ? 0 : gp_known_put(wanted, kind | id, 1);
 }
 
 // What the rows refer to and is not known.
 static int find_wanted(const gp_piece_t *piece, gp_known_table_t *wanted)
 {
-    const gp_known_t *known = piece->known;
+    const gp_facts_t *facts = &piece->known->facts;
     int result = 0;
     for (size_t i = 0; i < piece->row_count && result == 0; i++) {
-        result = want(wanted, &known->coros, GP_KNOWN_CORO, piece->rows[i].coro_id);
+        result = want(wanted, &facts->coros.table, GP_FACTS_CORO, piece->rows[i].coro_id);
         if (result == 0)
-            result = want(wanted, &known->coros, GP_KNOWN_CORO, piece->rows[i].hog_id);
+            result = want(wanted, &facts->coros.table, GP_FACTS_CORO, piece->rows[i].hog_id);
         if (result == 0)
-            result = want(wanted, &known->stacks, GP_KNOWN_STACK, piece->rows[i].stack_id);
+            result = want(wanted, &facts->stacks.table, GP_FACTS_STACK, piece->rows[i].stack_id);
         if (result == 0)
-            result = want(wanted, &known->traces, GP_KNOWN_TRACE, piece->rows[i].trace);
+            result = want(wanted, &facts->traces.table, GP_FACTS_TRACE, piece->rows[i].trace);
     }
     for (size_t i = 0; i < piece->span_count && result == 0; i++)
-        result = want(wanted, &known->traces, GP_KNOWN_TRACE, gp_piece_trace_number(piece->spans[i].trace));
+        result = want(wanted, &facts->traces.table, GP_FACTS_TRACE, gp_piece_trace_number(piece->spans[i].trace));
     for (size_t i = 0; i < piece->request_count && result == 0; i++)
-        result = want(wanted, &known->traces, GP_KNOWN_TRACE, gp_piece_trace_number(piece->requests[i].trace));
+        result = want(wanted, &facts->traces.table, GP_FACTS_TRACE, gp_piece_trace_number(piece->requests[i].trace));
     return result == 0 ? gp_piece_want_sums(piece, wanted) : result;
 }
 
@@ -278,13 +232,13 @@ static int read_before(gp_piece_t *piece, int fd, uint64_t from, bool is_first, 
     gp_reader_summary_t summary;
     int result = find_wanted(piece, &wanted);
     if (result == 0 && (wanted.count > 0 || is_first) && from > 0) {
-        uint64_t end_ns = piece->known->end_ns;
-        bool ended = piece->known->ended;
-        piece->known->wanted = &wanted;
-        result = gp_reader_read_part(fd, &part, &gp_known_handlers, piece->known, &summary, error);
-        piece->known->wanted = NULL;
-        piece->known->end_ns = end_ns > piece->known->end_ns ? end_ns : piece->known->end_ns;
-        piece->known->ended = ended;
+        gp_facts_t *facts = &piece->known->facts;
+        const gp_taker_t sums = {&gp_known_sums, piece->known, NULL}, takers = {&gp_facts_handlers, facts, &sums};
+        bool ended = facts->ended;
+        facts->wanted = &wanted.table;
+        result = gp_reader_take_part(fd, &part, &takers, &summary, error);
+        facts->wanted = NULL;
+        facts->ended = ended;
     }
     gp_known_clear(&wanted);
     return result;
@@ -292,16 +246,11 @@ static int read_before(gp_piece_t *piece, int fd, uint64_t from, bool is_first, 
 
 static int number_stack(gp_piece_t *piece, uint32_t stack_id, uint32_t *number)
 {
-    static const gp_row_frame_t lost_frame = {.name = "[lost stack]", .file = "", .module = "", .build = ""};
-    static const gp_row_stack_t lost = {1, &lost_frame, 1}, none = {0};
-    const uint64_t *found = stack_id != 0 ? gp_known_get(&piece->known->stacks, stack_id) : NULL;
-    const gp_row_stack_t *row = stack_id == 0 ? &none : &lost;
-    if (found != NULL)
-        row = gp_known_row(piece->known, (gp_known_stack_t *)(uintptr_t)*found);
+    const gp_row_stack_t *row = gp_known_row(piece->known, stack_id);
     if (row == NULL)
         return -ENOMEM;
     uint64_t key = row->id != 0 ? row->id : UINT64_MAX;
-    found = gp_known_get(&piece->stack_numbers, key);
+    const uint64_t *found = gp_known_get(&piece->stack_numbers, key);
     if (found != NULL) {
         *number = (uint32_t)*found;
         return 0;
@@ -314,30 +263,43 @@ static int number_stack(gp_piece_t *piece, uint32_t stack_id, uint32_t *number)
     return 0;
 }
 
-static const char *name_coro(const gp_known_t *known, uint64_t id)
+// NULL when memory is short.
+static const char *name_coro(gp_piece_t *piece, uint64_t id)
 {
-    const uint64_t *coro = gp_known_get(&known->coros, id);
-    return coro != NULL ? (const char *)(uintptr_t)*coro : "[unknown]";
+    const uint64_t *found = gp_known_get(&piece->coro_names, id);
+    if (found != NULL)
+        return (const char *)(uintptr_t)*found;
+    const char *name = gp_known_coro(piece->known, id);
+    return name != NULL && gp_known_put(&piece->coro_names, id, (uintptr_t)name) == 0 ? name : NULL;
+}
+
+static const uint8_t *trace_id(const gp_piece_t *piece, uint32_t index)
+{
+    const gp_facts_t *facts = &piece->known->facts;
+    uint32_t number =
+        index != 0 && !piece->options->no_traces ? gp_table_find(&facts->traces.table, index) : GP_INDEX_NONE;
+    return number != GP_INDEX_NONE ? facts->traces.items[number].id : NULL;
 }
 
 static int name_row(gp_piece_t *piece, const gp_piece_row_t *row, gp_row_sample_t *sample)
 {
-    const gp_known_t *known = piece->known;
-    const uint64_t *trace = row->trace != 0 ? gp_known_get(&known->traces, row->trace) : NULL;
-    const uint64_t *endpoint = row->trace != 0 ? gp_known_get(&known->endpoints, row->trace) : NULL;
+    const uint8_t *trace = trace_id(piece, row->trace);
+    const uint64_t *endpoint = row->trace != 0 ? gp_known_get(&piece->known->endpoints, row->trace) : NULL;
     *sample = (gp_row_sample_t){
         .time_s = row->bucket * piece->grain_ns / 1000000000,
         .endpoint = endpoint != NULL ? (const char *)(uintptr_t)*endpoint : "",
-        .coroutine = name_coro(known, row->coro_id),
-        .hog = row->hog_id != 0 ? name_coro(known, row->hog_id) : "",
+        .coroutine = name_coro(piece, row->coro_id),
+        .hog = row->hog_id != 0 ? name_coro(piece, row->hog_id) : "",
         .measure = row->measure,
         .state = row->kind,
         .samples = row->samples,
         .weight_ns = row->weight_ns,
         .squares_ns2 = row->squares_ns2,
     };
-    if (trace != NULL && !piece->options->no_traces)
-        memcpy(sample->trace, (const void *)(uintptr_t)*trace, sizeof(sample->trace));
+    if (trace != NULL)
+        memcpy(sample->trace, trace, sizeof(sample->trace));
+    if (sample->coroutine == NULL || sample->hog == NULL)
+        return -ENOMEM;
     return number_stack(piece, row->stack_id, &sample->stack);
 }
 
@@ -402,10 +364,9 @@ static int name_rows(gp_piece_t *piece)
 
 static void name_trace(const gp_piece_t *piece, uint8_t trace[16])
 {
-    uint32_t number = gp_piece_trace_number(trace);
-    const uint64_t *found = number != 0 ? gp_known_get(&piece->known->traces, number) : NULL;
-    if (found != NULL && !piece->options->no_traces)
-        memcpy(trace, (const void *)(uintptr_t)*found, 16);
+    const uint8_t *id = trace_id(piece, gp_piece_trace_number(trace));
+    if (id != NULL)
+        memcpy(trace, id, 16);
     else
         memset(trace, 0, 16);
 }
@@ -442,7 +403,8 @@ static int read_piece(gp_piece_t *piece, int fd, uint64_t from, uint64_t to, uin
 {
     gp_reader_part_t part = {.from = from, .max = to != 0 ? to - from : max};
     gp_reader_summary_t summary;
-    int result = gp_reader_read_part(fd, &part, &handlers, piece, &summary, error);
+    const gp_taker_t rows = {&handlers, piece, NULL}, takers = {&gp_facts_handlers, &piece->known->facts, &rows};
+    int result = gp_reader_take_part(fd, &part, &takers, &summary, error);
     piece->batch.from = from;
     piece->batch.to = part.to;
     return result;
@@ -465,7 +427,7 @@ int gp_piece_name(gp_piece_t *piece, int fd, uint64_t from, bool is_first, char 
 int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, uint64_t to, uint64_t max,
                   const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE])
 {
-    bool is_first = !known->has_header;
+    bool is_first = !known->facts.has_header;
     int result;
     for (;;) {
         *piece = (gp_piece_t){.known = known, .options = options, .grain_ns = options->grain_ns};
@@ -477,7 +439,7 @@ int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, u
     }
     if (result == 0)
         result = gp_piece_name(piece, fd, from, is_first, error);
-    piece->batch.is_last = known->ended;
+    piece->batch.is_last = known->facts.ended;
     return result;
 }
 
@@ -490,6 +452,7 @@ void gp_piece_free(gp_piece_t *piece)
     free(piece->spans);
     free(piece->requests);
     gp_known_clear(&piece->stack_numbers);
+    gp_known_clear(&piece->coro_names);
     gp_known_clear(&piece->sums);
     gp_arena_free(&piece->arena);
     *piece = (gp_piece_t){0};

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "report/critical_path.h"
-#include "ship/rows/piece_private.h"
+#include "ship/rows/piece.h"
 
 enum { ENDPOINT_SIZE = 512 };
 
@@ -27,10 +27,10 @@ static int take_path(void *context, uint32_t request, const gp_path_segment_t *s
         const gp_path_segment_t *segment = &segments[i];
         const gp_piece_row_t row = {
             .bucket = (walk->piece->shift_ns + segment->from_ns) / walk->piece->grain_ns,
-            .coro_id = dataset->coros[segment->coro].record.id,
+            .coro_id = dataset->facts.coros.items[segment->coro].record.id,
             .weight_ns = segment->to_ns - segment->from_ns,
-            .trace = dataset->traces[walk->requests->items[request].trace].index,
-            .stack_id = segment->stack != GP_INDEX_NONE ? dataset->stacks[segment->stack].id : 0,
+            .trace = dataset->facts.traces.items[walk->requests->items[request].trace].index,
+            .stack_id = segment->stack != GP_INDEX_NONE ? dataset->facts.stacks.items[segment->stack].id : 0,
             .samples = 1,
             .kind = (uint8_t)segment->state,
             .measure = GP_ROW_CRITICAL_PATH,
@@ -45,7 +45,7 @@ static int name_endpoints(const walk_t *walk)
     int result = 0;
     for (size_t i = 0; i < walk->requests->count && result == 0; i++) {
         const gp_request_t *request = &walk->requests->items[i];
-        uint32_t trace = walk->dataset->traces[request->trace].index;
+        uint32_t trace = walk->dataset->facts.traces.items[request->trace].index;
         char text[ENDPOINT_SIZE];
         const char *endpoint = gp_known_text(
             walk->piece->known, gp_endpoint_text(&walk->requests->endpoints[request->endpoint], text, sizeof(text)));
@@ -84,12 +84,12 @@ static int walk_paths(gp_piece_t *piece, const gp_dataset_t *dataset)
 // What one coroutine waited for a long slice, divided among the stacks that the slice was seen with.
 static int add_delay(gp_piece_t *piece, const gp_dataset_t *dataset, const gp_dataset_delay_t *delay)
 {
-    const gp_dataset_hog_t *hog = &dataset->hogs[delay->hog];
+    const gp_dataset_hog_t *hog = &dataset->hogs.items[delay->hog];
     gp_piece_row_t row = {
         .bucket = (piece->shift_ns + hog->start_ns) / piece->grain_ns,
-        .coro_id = dataset->coros[delay->coro].record.id,
-        .hog_id = dataset->coros[hog->coro].record.id,
-        .trace = dataset->traces[delay->trace].index,
+        .coro_id = dataset->facts.coros.items[delay->coro].record.id,
+        .hog_id = dataset->facts.coros.items[hog->coro].record.id,
+        .trace = dataset->facts.traces.items[delay->trace].index,
         .samples = 1,        // of the whole delay
         .kind = GP_KIND_CPU, // the stack as it is
         .measure = GP_ROW_VICTIM_TIME,
@@ -101,7 +101,7 @@ static int add_delay(gp_piece_t *piece, const gp_dataset_t *dataset, const gp_da
     for (uint32_t i = 0; i < hog->stack_count && weight_ns > 0 && result == 0; i++) {
         before += hog->stacks[i].weight_ns;
         uint64_t upto = (uint64_t)((unsigned __int128)delay->delay_ns * before / weight_ns);
-        row.stack_id = dataset->stacks[hog->stacks[i].stack_id].id;
+        row.stack_id = dataset->facts.stacks.items[hog->stacks[i].stack_id].id;
         row.weight_ns = upto - given;
         given = upto;
         result = gp_piece_add_row(piece, &row);
@@ -117,20 +117,21 @@ int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t s
                         char error[GP_READER_ERROR_SIZE])
 {
     *piece = (gp_piece_t){.known = known, .options = options, .grain_ns = options->grain_ns};
-    bool is_first = !known->has_header;
-    gp_dataset_t *dataset =
-        lseek(fd, 0, SEEK_SET) == 0 ? gp_dataset_load_fd(fd, GP_KEEP_REQUESTS | GP_KEEP_HOGS, error) : NULL;
+    bool is_first = !known->facts.has_header;
+    gp_dataset_t *dataset = lseek(fd, 0, SEEK_SET) == 0
+                                ? gp_dataset_load_fd(fd, GP_KEEP_REQUESTS | GP_KEEP_HOGS | GP_KEEP_WORKS, error)
+                                : NULL;
     if (dataset == NULL)
         return -errno;
-    known->header = dataset->header;
-    known->has_header = true;
-    piece->shift_ns = dataset->header.start_realtime_ns;
+    known->facts.header = dataset->facts.header;
+    known->facts.has_header = true;
+    piece->shift_ns = dataset->facts.header.start_realtime_ns;
     piece->batch.from = size;
     piece->batch.to = size + 1;
     piece->batch.is_paths = piece->batch.is_last = true;
     int result = walk_paths(piece, dataset);
-    for (size_t i = 0; i < dataset->delay_count && result == 0; i++)
-        result = add_delay(piece, dataset, &dataset->delays[i]);
+    for (size_t i = 0; i < dataset->delays.count && result == 0; i++)
+        result = add_delay(piece, dataset, &dataset->delays.items[i]);
     if (result == 0)
         result = gp_piece_name(piece, fd, size, is_first, error);
     gp_dataset_free(dataset);

@@ -3,7 +3,7 @@
 // coroutines after its end. They are written in the same go as the span, so that a capture need not have ended.
 #include <errno.h>
 
-#include "ship/rows/piece_private.h"
+#include "ship/rows/piece.h"
 
 enum { CLOCK_NS = 1000 }; // between a span's times and the ledger's
 
@@ -53,31 +53,34 @@ int gp_piece_add_ledger(void *context, const gp_ledger_record_t *record)
 
 static bool is_wanted(const gp_known_t *known, uint32_t trace)
 {
-    return trace != 0 && known->wanted != NULL && gp_known_get(known->wanted, GP_KNOWN_SUM | trace) != NULL;
+    return trace != 0 && known->facts.wanted != NULL &&
+           gp_table_find(known->facts.wanted, GP_KNOWN_SUM | trace) != GP_INDEX_NONE;
 }
 
-int gp_known_see_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+static int sums_on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
 {
     gp_known_t *known = context;
     (void)name, (void)fields;
     if (!gp_piece_is_request(span) || !is_wanted(known, span->trace))
         return 0;
-    gp_known_sum_t *sum = sum_of(&known->passing, &known->sums, span->trace);
+    gp_known_sum_t *sum = sum_of(&known->facts.passing, &known->sums, span->trace);
     if (sum != NULL)
         sum->is_shared = true;
     return sum != NULL ? 0 : -ENOMEM;
 }
 
-int gp_known_add_ledger(void *context, const gp_ledger_record_t *record)
+static int sums_on_ledger(void *context, const gp_ledger_record_t *record)
 {
     gp_known_t *known = context;
     if (!is_wanted(known, record->trace))
         return 0;
-    gp_known_sum_t *sum = sum_of(&known->passing, &known->sums, record->trace);
+    gp_known_sum_t *sum = sum_of(&known->facts.passing, &known->sums, record->trace);
     if (sum != NULL)
         add_record(sum, record);
     return sum != NULL ? 0 : -ENOMEM;
 }
+
+const gp_reader_handlers_t gp_known_sums = {.span = sums_on_span, .ledger = sums_on_ledger};
 
 // Did it begin before what is kept does, and was it not read again for that already?
 static bool lacks_history(const gp_piece_t *piece, const gp_row_request_t *request, uint32_t trace)
@@ -130,7 +133,7 @@ static int make_whole(gp_piece_t *piece, size_t number)
     gp_row_request_t *request = &piece->requests[number];
     uint32_t trace = gp_piece_trace_number(request->trace);
     uint64_t end_ns = request->start_ns + request->latency_ns - piece->shift_ns;
-    bool is_settled = piece->ledger_ns >= end_ns || piece->known->ended;
+    bool is_settled = piece->ledger_ns >= end_ns || piece->known->facts.ended;
     if (trace == 0)
         return 0;
     gp_known_sum_t *mine = sum_of(&piece->arena, &piece->sums, trace);
@@ -161,7 +164,7 @@ int gp_piece_make_whole(gp_piece_t *piece)
 static int keep_sum(gp_known_t *known, const gp_known_entry_t *entry)
 {
     const gp_known_sum_t *mine = (const gp_known_sum_t *)(uintptr_t)entry->value;
-    gp_known_sum_t *sum = sum_of(&known->passing, &known->sums, (uint32_t)entry->number);
+    gp_known_sum_t *sum = sum_of(&known->facts.passing, &known->sums, (uint32_t)entry->number);
     if (sum == NULL)
         return -ENOMEM;
     if (mine->is_given)
@@ -177,12 +180,11 @@ void gp_piece_keep_sums(gp_piece_t *piece)
     int result = 0;
     if (piece->batch.is_paths)
         return;
-    for (size_t i = 0; i < piece->sums.size && result == 0; i++)
-        if (piece->sums.entries[i].number != 0)
-            result = keep_sum(known, &piece->sums.entries[i]);
+    for (size_t i = 0; i < piece->sums.count && result == 0; i++)
+        result = keep_sum(known, &piece->sums.items[i]);
     if (!known->has_sums || result < 0) {
         known->sums_from = result < 0 ? piece->batch.to : piece->batch.from;
-        known->sums_from_ns = known->end_ns;
+        known->sums_from_ns = known->facts.end_ns;
     }
     known->has_sums = true;
 }

@@ -199,7 +199,7 @@ static const uint32_t *row_frames(batch_builder_t *builder, const gp_row_sample_
     *depth = builder->batch->stacks[row->stack].depth;
     if (stack == NULL || leaf == 0)
         return stack;
-    frame_key_t key = {.frame = {.function = gp_report_pseudo_name(leaf), .file = "~", .module = "", .pseudo = true}};
+    frame_key_t key = {.frame = {.function = gp_pseudo_name(leaf), .file = "~", .module = "", .pseudo = true}};
     uint32_t *frames = gp_arena_alloc(&builder->arena, (*depth + 1) * sizeof(*frames));
     if (frames == NULL)
         return NULL;

@@ -44,8 +44,8 @@ static bool is_chosen(const gp_selection_t *selection, const gp_census_entry_t *
 static void add(gp_census_groups_t *groups, const gp_source_t *source, const gp_census_record_t *record)
 {
     const gp_dataset_t *dataset = source->dataset;
-    uint32_t trace = gp_id_map_find(&dataset->trace_map, record->trace);
-    uint32_t stack = gp_id_map_find(&dataset->stack_map, record->stack_id);
+    uint32_t trace = gp_dataset_trace_index_find(dataset, record->trace);
+    uint32_t stack = gp_dataset_stack_find(dataset, record->stack_id);
     gp_census_entry_t entry = {
         .record = record,
         .coro = gp_dataset_coro_find(dataset, record->coro_id),
@@ -56,7 +56,7 @@ static void add(gp_census_groups_t *groups, const gp_source_t *source, const gp_
         !is_chosen(&source->chosen.selection, &entry))
         return;
     groups->entries[groups->entry_count++] = entry;
-    if (dataset->coros[entry.coro].record.kind == GP_CORO_THREAD)
+    if (dataset->facts.coros.items[entry.coro].record.kind == GP_CORO_THREAD)
         groups->threads++;
     else
         groups->states[record->state]++;
@@ -66,12 +66,12 @@ int gp_census_groups_make(gp_census_groups_t *groups, const gp_source_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
     memset(groups, 0, sizeof(*groups));
-    groups->entries = calloc(dataset->census_count + 1, sizeof(*groups->entries));
-    groups->groups = calloc(dataset->census_count + 1, sizeof(*groups->groups));
+    groups->entries = calloc(dataset->census.count + 1, sizeof(*groups->entries));
+    groups->groups = calloc(dataset->census.count + 1, sizeof(*groups->groups));
     if (groups->entries == NULL || groups->groups == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < dataset->census_count; i++)
-        add(groups, source, &dataset->census[i]);
+    for (size_t i = 0; i < dataset->census.count; i++)
+        add(groups, source, &dataset->census.items[i]);
     qsort(groups->entries, groups->entry_count, sizeof(*groups->entries), compare_entries);
     for (size_t i = 0; i < groups->entry_count; i++) {
         if (i == 0 || key_of(&groups->entries[i]) != key_of(&groups->entries[i - 1]))

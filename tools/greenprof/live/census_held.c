@@ -12,16 +12,16 @@ enum { LEAST_NS = 1000000000, SHOWN = 3, AT_ONCE_NS = 1000000 };
 
 static uint32_t stack_of(const gp_dataset_t *dataset, const gp_census_record_t *record)
 {
-    uint32_t stack = gp_id_map_find(&dataset->stack_map, record->stack_id);
+    uint32_t stack = gp_dataset_stack_find(dataset, record->stack_id);
     return stack != GP_INDEX_NONE ? stack : 0;
 }
 
 bool gp_census_sleeps_as_loops_do(const gp_source_t *source, uint32_t coro, uint32_t stack)
 {
     const gp_dataset_t *dataset = source->dataset;
-    const gp_dataset_stack_t *at = &dataset->stacks[stack];
+    const gp_facts_stack_t *at = &dataset->facts.stacks.items[stack];
     gp_census_frame_t frame;
-    if (strcmp(dataset->coros[coro].record.name, "[hub]") == 0)
+    if (strcmp(dataset->facts.coros.items[coro].record.name, "[hub]") == 0)
         return true;
     return at->depth > 0 && GP_LOC_MODULE(at->frames[0]) != GP_MODULE_LANGUAGE &&
            gp_census_innermost(source, stack, &frame) && gp_sleep_call(frame.function) != GP_SLEEP_OTHER;
@@ -29,7 +29,7 @@ bool gp_census_sleeps_as_loops_do(const gp_source_t *source, uint32_t coro, uint
 
 static bool is_of_thread(const gp_dataset_t *dataset, uint32_t coro)
 {
-    return coro == GP_INDEX_NONE || dataset->coros[coro].record.kind == GP_CORO_THREAD;
+    return coro == GP_INDEX_NONE || dataset->facts.coros.items[coro].record.kind == GP_CORO_THREAD;
 }
 
 // Does anything else wait for the thread? A pool's thread is there to be kept: what calls the jobs waits for each of
@@ -37,8 +37,8 @@ static bool is_of_thread(const gp_dataset_t *dataset, uint32_t coro)
 static bool keeps_others(const gp_dataset_t *dataset, const gp_census_record_t *holder)
 {
     bool is_alone = true;
-    for (size_t i = 0; i < dataset->census_count; i++) {
-        const gp_census_record_t *other = &dataset->census[i];
+    for (size_t i = 0; i < dataset->census.count; i++) {
+        const gp_census_record_t *other = &dataset->census.items[i];
         bool waits = other->state == GP_CENSUS_WAITING || other->state == GP_CENSUS_PARKED ||
                      other->state == GP_CENSUS_READY || other->state == GP_CENSUS_NEW;
         uint64_t apart_ns = other->state_ns > holder->state_ns ? other->state_ns - holder->state_ns
@@ -98,12 +98,13 @@ void gp_census_print_held(const gp_source_t *source, bool in_header)
 {
     const gp_dataset_t *dataset = source->dataset;
     size_t count = 0;
-    if (dataset->summary.ended && (dataset->end_reason == GP_END_EXIT || dataset->end_reason == GP_END_EXEC))
+    if (dataset->summary.ended &&
+        (dataset->facts.end.reason == GP_END_EXIT || dataset->facts.end.reason == GP_END_EXEC))
         return;
-    for (size_t i = 0; i < dataset->census_count; i++) {
+    for (size_t i = 0; i < dataset->census.count; i++) {
         holder_t holder;
-        if (is_holder(source, &dataset->census[i], &holder) && count++ < SHOWN)
-            print_holder(source, &dataset->census[i], &holder, in_header);
+        if (is_holder(source, &dataset->census.items[i], &holder) && count++ < SHOWN)
+            print_holder(source, &dataset->census.items[i], &holder, in_header);
     }
     if (count > SHOWN)
         printf("%s%zu more threads\n", in_header ? "  held       " : "So are ", count - SHOWN);

@@ -20,41 +20,19 @@ enum { OLD_MS = 100 }; // of a census, when the capture goes on: a reader is tol
 // What is done with each frame of a stack, innermost first. file: "" where there is none.
 typedef void frame_visit_t(void *context, const char *function, const char *file, uint32_t line);
 
-static const gp_symbol_t *resolve(const gp_source_t *source, gp_loc_t loc)
-{
-    const gp_dataset_t *dataset = source->dataset;
-    uint32_t number = gp_dataset_module_find(dataset, GP_LOC_MODULE(loc));
-    uint32_t known = GP_SYMBOLIZER_NO_MODULE;
-    if (number != GP_INDEX_NONE) {
-        const gp_module_info_t *module = &dataset->modules[number];
-        known = gp_symbolizer_module(source->symbolizer, module->path, strlen(module->path), module->build_id,
-                                     module->build_id_len);
-    }
-    return gp_symbolizer_resolve(source->symbolizer, known, GP_LOC_OFFSET(loc));
-}
-
-static void visit_loc(const gp_source_t *source, gp_loc_t loc, frame_visit_t *visit, void *context)
-{
-    if (GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO) {
-        visit(context, gp_report_pseudo_name(GP_LOC_OFFSET(loc)), "", 0);
-    } else if (GP_LOC_MODULE(loc) == GP_MODULE_LANGUAGE) {
-        uint64_t offset = GP_LOC_OFFSET(loc);
-        uint32_t number = gp_dataset_function_find(source->dataset, GP_LANGUAGE_FUNCTION(offset));
-        const gp_function_info_t *function = number != GP_INDEX_NONE ? &source->dataset->functions[number] : NULL;
-        visit(context, function ? function->name : "[lost]", function ? function->file : "", GP_LANGUAGE_LINE(offset));
-    } else {
-        const gp_symbol_t *symbol = resolve(source, loc);
-        for (; symbol != NULL; symbol = symbol->outer)
-            if (!gp_symbol_is_hidden(symbol))
-                visit(context, symbol->function, symbol->line != 0 ? symbol->file : "", symbol->line);
-    }
-}
-
 static void visit_stack(const gp_source_t *source, uint32_t stack, frame_visit_t *visit, void *context)
 {
-    const gp_dataset_stack_t *found = &source->dataset->stacks[stack];
-    for (uint16_t i = 0; stack != 0 && i < found->depth; i++)
-        visit_loc(source, found->frames[i], visit, context);
+    const gp_facts_stack_t *found = &source->dataset->facts.stacks.items[stack];
+    gp_namer_t namer = {.facts = &source->dataset->facts, .symbolizer = source->symbolizer};
+    gp_name_t name;
+    for (uint16_t i = 0; stack != 0 && i < found->depth; i++) {
+        if (gp_facts_name(&namer, found->frames[i], &name) < 0)
+            continue;
+        bool is_code = name.symbol != &name.made;
+        for (const gp_symbol_t *symbol = name.symbol; symbol != NULL; symbol = symbol->outer)
+            if (!gp_symbol_is_hidden(symbol))
+                visit(context, symbol->function, symbol->line != 0 || !is_code ? symbol->file : "", symbol->line);
+    }
 }
 
 static void print_place(const char *function, const char *gap, const char *file, uint32_t line)
@@ -106,7 +84,7 @@ static void print_count(size_t count, const char *what)
 static bool any_polled(const gp_census_groups_t *groups, const gp_source_t *source)
 {
     for (size_t i = 0; i < groups->entry_count; i++)
-        if (source->dataset->coros[groups->entries[i].coro].record.kind == GP_CORO_POLLED)
+        if (source->dataset->facts.coros.items[groups->entries[i].coro].record.kind == GP_CORO_POLLED)
             return true;
     return false;
 }
@@ -124,7 +102,7 @@ static uint64_t time_of(const gp_census_groups_t *groups)
 // A capture without an end has the census before it.
 static void print_age(const gp_census_groups_t *groups, const gp_source_t *source)
 {
-    uint64_t time_ns = time_of(groups), end_ns = source->dataset->end_ns;
+    uint64_t time_ns = time_of(groups), end_ns = source->dataset->facts.end_ns;
     if (groups->entry_count == 0 || end_ns < time_ns + OLD_MS * 1000000ull)
         return;
     printf("As of ");
@@ -182,8 +160,8 @@ static void print_entry(const gp_source_t *source, const gp_census_entry_t *entr
         gp_report_trace_label(source->dataset, entry->trace, true, trace, sizeof(trace));
         printf("  trace %s", trace);
     }
-    if (source->dataset->coros[entry->coro].record.parent_id != 0)
-        printf("  of %" PRIu64, source->dataset->coros[entry->coro].record.parent_id);
+    if (source->dataset->facts.coros.items[entry->coro].record.parent_id != 0)
+        printf("  of %" PRIu64, source->dataset->facts.coros.items[entry->coro].record.parent_id);
     printf("%s\n", record->flags & GP_CENSUS_FATAL ? "  here the fatal signal came in" : "");
 }
 
@@ -203,7 +181,7 @@ static void print_group(const gp_census_group_t *group, const gp_source_t *sourc
 {
     size_t shown = members != 0 && members < group->count ? (size_t)members : group->count;
     printf("\n");
-    if (source->dataset->coros[group->entries->coro].record.kind == GP_CORO_THREAD)
+    if (source->dataset->facts.coros.items[group->entries->coro].record.kind == GP_CORO_THREAD)
         print_count(group->count, "stack");
     else
         print_count(group->count, "coroutine");
@@ -257,8 +235,8 @@ static void json_entry(gp_json_t *json, const gp_source_t *source, const gp_cens
     gp_json_key_text(json, "state", state_names[record->state]);
     gp_json_key(json, "state_ms");
     gp_json_milliseconds(json, record->state_ns);
-    if (dataset->coros[entry->coro].record.parent_id != 0)
-        gp_json_key_uint(json, "spawner", dataset->coros[entry->coro].record.parent_id);
+    if (dataset->facts.coros.items[entry->coro].record.parent_id != 0)
+        gp_json_key_uint(json, "spawner", dataset->facts.coros.items[entry->coro].record.parent_id);
     if (record->flags & GP_CENSUS_AT_LEAST) {
         gp_json_key(json, "at_least");
         gp_json_bool(json, true);
@@ -271,12 +249,12 @@ static void json_entry(gp_json_t *json, const gp_source_t *source, const gp_cens
         gp_json_key(json, "fatal");
         gp_json_bool(json, true);
     }
-    if (dataset->coros[entry->coro].record.kind == GP_CORO_THREAD) {
+    if (dataset->facts.coros.items[entry->coro].record.kind == GP_CORO_THREAD) {
         gp_json_key(json, "is_thread");
         gp_json_bool(json, true);
     }
     if (thread != GP_INDEX_NONE)
-        gp_json_key_uint(json, "tid", dataset->threads[thread].tid);
+        gp_json_key_uint(json, "tid", dataset->facts.threads.items[thread].tid);
     if (entry->trace != 0) {
         gp_report_trace_label(dataset, entry->trace, true, trace, sizeof(trace));
         gp_json_key_text(json, "trace", trace);
@@ -288,13 +266,13 @@ void gp_census_print_json(const gp_census_groups_t *groups, const gp_source_t *s
 {
     gp_json_t json = {.out = stdout};
     gp_json_open(&json, '{');
-    gp_json_key_uint(&json, "pid", source->dataset->header.pid);
+    gp_json_key_uint(&json, "pid", source->dataset->facts.header.pid);
     gp_json_key_uint(&json, "coroutines", groups->entry_count - groups->threads);
     gp_json_key_uint(&json, "threads", groups->threads);
     gp_json_key(&json, "at_ms");
     gp_json_milliseconds(&json, time_of(groups));
     gp_json_key(&json, "recorded_ms");
-    gp_json_milliseconds(&json, source->dataset->end_ns);
+    gp_json_milliseconds(&json, source->dataset->facts.end_ns);
     gp_json_key(&json, "groups");
     gp_json_open(&json, '[');
     for (size_t i = 0; i < groups->group_count; i++) {

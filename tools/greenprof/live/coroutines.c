@@ -16,9 +16,9 @@ static int show(const gp_source_t *source, const gp_arguments_t *arguments)
 {
     gp_census_groups_t groups;
     int status = 0;
-    if (source->dataset->census_count == 0 && gp_dataset_meta(source->dataset, "merged") != NULL)
+    if (source->dataset->census.count == 0 && gp_facts_meta(&source->dataset->facts, "merged") != NULL)
         return gp_fail(source->path, "a merged capture has no census: read the captures that it was made from");
-    if (source->dataset->census_count == 0)
+    if (source->dataset->census.count == 0)
         return gp_fail(source->path,
                        "has no census: the process was killed early, or an older greenprof wrote the file");
     if (gp_census_groups_make(&groups, source) < 0)

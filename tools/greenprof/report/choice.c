@@ -165,8 +165,8 @@ static int find_threads(const gp_texts_t *texts, const gp_dataset_t *dataset, co
     for (size_t i = 0; i < texts->count; i++) {
         uint64_t tid = 0;
         bool found = false, number = gp_parse_number(texts->items[i], 0, UINT32_MAX, &tid);
-        for (size_t t = 0; t < dataset->thread_count; t++) {
-            const gp_thread_record_t *thread = &dataset->threads[t];
+        for (size_t t = 0; t < dataset->facts.threads.count; t++) {
+            const gp_thread_record_t *thread = &dataset->facts.threads.items[t];
             if ((number && thread->tid == tid) || strcmp(thread->name, texts->items[i]) == 0)
                 found = threads[t] = true;
         }
@@ -184,10 +184,10 @@ static long match_names(const char *text, const gp_dataset_t *dataset, gp_symbol
     long found = 0;
     if (regcomp(&regex, text, REG_EXTENDED | REG_NOSUB) != 0) // it has been checked
         return -1;
-    for (uint32_t i = 0; i < dataset->coro_count; i++) {
+    for (uint32_t i = 0; i < dataset->facts.coros.count; i++) {
         gp_report_coro_label(dataset, i, symbolizer, true, name, sizeof(name));
         bool matches = regexec(&regex, name, 0, NULL, 0) == 0;
-        for (const gp_former_name_t *at = dataset->coros[i].former; at != NULL && !matches; at = at->before)
+        for (const gp_former_name_t *at = dataset->facts.coros.items[i].former; at != NULL && !matches; at = at->before)
             matches = regexec(&regex, at->name, 0, NULL, 0) == 0;
         if (matches) {
             coros[i] = true;
@@ -201,7 +201,7 @@ static long match_names(const char *text, const gp_dataset_t *dataset, gp_symbol
 static int find_names(const gp_texts_t *texts, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
                       const char *path, bool *coros)
 {
-    bool *named = make_set(dataset->coro_count);
+    bool *named = make_set(dataset->facts.coros.count);
     int status = 0;
     if (named == NULL)
         return gp_fail(path, "%s", strerror(ENOMEM));
@@ -212,7 +212,7 @@ static int find_names(const gp_texts_t *texts, const gp_dataset_t *dataset, gp_s
         else if (found == 0)
             status = gp_fail(path, "has no coroutine with a name that matches '%s'", texts->items[i]);
     }
-    for (size_t i = 0; i < dataset->coro_count && status == 0; i++)
+    for (size_t i = 0; i < dataset->facts.coros.count && status == 0; i++)
         coros[i] = coros[i] && named[i];
     free(named);
     return status;
@@ -229,7 +229,7 @@ static int find_all(const gp_choice_t *choice, const gp_dataset_t *dataset, gp_s
     if (choice->coroutines.count > 0 && status == 0)
         status = find_coroutines(&choice->coroutines, dataset, path, chosen->coros);
     else if (chosen->coros != NULL)
-        memset(chosen->coros, true, dataset->coro_count);
+        memset(chosen->coros, true, dataset->facts.coros.count);
     if (choice->names.count > 0 && chosen->coros != NULL && status == 0)
         status = find_names(&choice->names, dataset, symbolizer, path, chosen->coros);
     return status;
@@ -240,9 +240,9 @@ int gp_choice_find(const gp_choice_t *choice, const gp_dataset_t *dataset, gp_sy
 {
     bool coros = choice->coroutines.count > 0 || choice->names.count > 0;
     memset(chosen, 0, sizeof(*chosen));
-    chosen->coros = coros ? make_set(dataset->coro_count) : NULL;
-    chosen->traces = choice->traces.count > 0 ? make_set(dataset->trace_count) : NULL;
-    chosen->threads = choice->threads.count > 0 ? make_set(dataset->thread_count) : NULL;
+    chosen->coros = coros ? make_set(dataset->facts.coros.count) : NULL;
+    chosen->traces = choice->traces.count > 0 ? make_set(dataset->facts.traces.count) : NULL;
+    chosen->threads = choice->threads.count > 0 ? make_set(dataset->facts.threads.count) : NULL;
     chosen->selection = (gp_selection_t){chosen->coros, chosen->traces, chosen->threads};
     if ((coros && chosen->coros == NULL) || (choice->traces.count > 0 && chosen->traces == NULL) ||
         (choice->threads.count > 0 && chosen->threads == NULL))

@@ -90,10 +90,10 @@ static int check_clocks(const gp_diff_side_t sides[GP_SIDES])
 static size_t count_traces(const gp_source_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
-    bool *seen = calloc(dataset->trace_count + 1, sizeof(*seen));
+    bool *seen = calloc(dataset->facts.traces.count + 1, sizeof(*seen));
     size_t count = 0;
-    for (size_t i = 0; i < dataset->share_count && seen != NULL; i++) {
-        const gp_dataset_share_t *share = &dataset->shares[i];
+    for (size_t i = 0; i < dataset->shares.count && seen != NULL; i++) {
+        const gp_dataset_share_t *share = &dataset->shares.items[i];
         if (share->trace == 0 || seen[share->trace] || !gp_selection_has_share(&source->options.selection, share))
             continue;
         seen[share->trace] = true;

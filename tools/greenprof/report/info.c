@@ -28,7 +28,7 @@ static void print_label(const char *label)
 }
 
 // Arguments are separated by NULs.
-static void print_arguments(const gp_dataset_meta_t *meta)
+static void print_arguments(const gp_facts_meta_t *meta)
 {
     size_t at = 0;
     while (at < meta->value_len) {
@@ -41,7 +41,7 @@ static void print_arguments(const gp_dataset_meta_t *meta)
 
 static void print_text(const gp_dataset_t *dataset, const char *label, const char *key)
 {
-    const gp_dataset_meta_t *meta = gp_dataset_meta(dataset, key);
+    const gp_facts_meta_t *meta = gp_facts_meta(&dataset->facts, key);
     if (meta == NULL)
         return;
     print_label(label);
@@ -51,22 +51,22 @@ static void print_text(const gp_dataset_t *dataset, const char *label, const cha
 
 static void print_process(const gp_dataset_t *dataset)
 {
-    const gp_dataset_meta_t *command = gp_dataset_meta(dataset, "cmdline");
+    const gp_facts_meta_t *command = gp_facts_meta(&dataset->facts, "cmdline");
     print_text(dataset, "program", "exe");
     if (command != NULL) {
         print_label("command");
         print_arguments(command);
     }
-    for (size_t i = 0; i < dataset->meta_count; i++) {
-        if (strcmp(dataset->metas[i].key, "merged") != 0)
+    for (size_t i = 0; i < dataset->facts.metas.count; i++) {
+        if (strcmp(dataset->facts.metas.items[i].key, "merged") != 0)
             continue;
         print_label("merged");
-        gp_print_text(dataset->metas[i].value);
+        gp_print_text(dataset->facts.metas.items[i].value);
         printf("\n");
     }
-    if (dataset->header.pid != 0) {
+    if (dataset->facts.header.pid != 0) {
         print_label("process");
-        printf("%" PRIu32 ", child of %" PRIu32 "\n", dataset->header.pid, dataset->header.ppid);
+        printf("%" PRIu32 ", child of %" PRIu32 "\n", dataset->facts.header.pid, dataset->facts.header.ppid);
     }
     print_text(dataset, "host", "hostname");
 }
@@ -82,13 +82,13 @@ static void print_date(uint64_t realtime_ns)
 
 static void print_times(const gp_dataset_t *dataset)
 {
-    if (dataset->header.start_realtime_ns != 0) {
+    if (dataset->facts.header.start_realtime_ns != 0) {
         print_label("started");
-        print_date(dataset->header.start_realtime_ns);
+        print_date(dataset->facts.header.start_realtime_ns);
         printf("\n");
     }
     print_label("duration");
-    gp_print_seconds(dataset->end_ns, 0);
+    gp_print_seconds(dataset->facts.end_ns, 0);
     printf(" s\n");
 }
 
@@ -97,21 +97,21 @@ static void print_end(const gp_dataset_t *dataset)
     print_label("end");
     if (!dataset->summary.ended)
         printf("none: the program still runs, was killed, or left by a system call of its own\n");
-    else if (dataset->end_reason == GP_END_EXIT)
+    else if (dataset->facts.end.reason == GP_END_EXIT)
         printf("the process ended\n");
-    else if (dataset->end_reason == GP_END_STOPPED)
+    else if (dataset->facts.end.reason == GP_END_STOPPED)
         printf("sampling was stopped\n");
-    else if (dataset->end_reason == GP_END_EXEC)
+    else if (dataset->facts.end.reason == GP_END_EXEC)
         printf("the process became another program\n");
-    else if (dataset->end_reason == GP_END_FULL)
+    else if (dataset->facts.end.reason == GP_END_FULL)
         printf("the capture has the size that it was to have at most: recording was stopped\n");
-    else if (dataset->end_reason == GP_END_ASKED)
+    else if (dataset->facts.end.reason == GP_END_ASKED)
         printf("recording was stopped by a command or a signal\n");
-    else if (dataset->end_reason == GP_END_TURNED)
+    else if (dataset->facts.end.reason == GP_END_TURNED)
         printf("the recording goes on in the next part\n");
-    else if (dataset->end_reason == GP_END_KILLED)
+    else if (dataset->facts.end.reason == GP_END_KILLED)
         printf("the program was killed, or left by a system call of its own; recovered\n");
-    else if (dataset->end_reason == GP_END_CENSUS)
+    else if (dataset->facts.end.reason == GP_END_CENSUS)
         printf("a census alone: nothing was recorded over time\n");
     else
         printf("the capture could not be written any further\n");
@@ -119,7 +119,7 @@ static void print_end(const gp_dataset_t *dataset)
 
 static void print_sampling(const gp_dataset_t *dataset)
 {
-    const gp_file_header_t *header = &dataset->header;
+    const gp_file_header_t *header = &dataset->facts.header;
     print_label("sampling");
     printf("asked for %" PRIu32 " Hz, %s clock", header->frequency_hz, gp_report_engine_name(header->engine));
     if (dataset->sampled_ns > 0)
@@ -141,10 +141,11 @@ static void print_difference(uint64_t is, uint64_t should)
 // The self-audit: the kernel's clocks, the switch ledger and the samples, each on its own.
 static void print_audit(const gp_dataset_t *dataset)
 {
-    uint64_t all = dataset->totals.process_cpu_ns, rested = dataset->counters[GP_COUNTER_REST_CPU_NS], ledger = 0;
+    uint64_t all = dataset->facts.totals.process_cpu_ns, rested = dataset->facts.counters[GP_COUNTER_REST_CPU_NS],
+             ledger = 0;
     uint64_t exact = all > rested ? all - rested : 0;
-    for (size_t i = 0; i < dataset->share_count; i++)
-        ledger += dataset->shares[i].ledger.cpu_ns;
+    for (size_t i = 0; i < dataset->shares.count; i++)
+        ledger += dataset->shares.items[i].ledger.cpu_ns;
     print_label("CPU time");
     gp_print_seconds(all, 0);
     printf(" s exact");
@@ -174,15 +175,15 @@ static void print_part(const char *what, uint64_t ns)
 // What greenprof measured of itself. Captures of older versions have its threads alone.
 static void print_own_cost(const gp_dataset_t *dataset)
 {
-    const uint64_t *counters = dataset->counters;
+    const uint64_t *counters = dataset->facts.counters;
     print_label("own cost");
     if (counters[GP_COUNTER_HANDLER_NS] == 0) {
-        gp_print_seconds(dataset->totals.own_cpu_ns, 0);
+        gp_print_seconds(dataset->facts.totals.own_cpu_ns, 0);
         printf(" s of CPU time in greenprof's own threads\n");
         return;
     }
     printf("%.2f %% of the program's:", gp_losses_own_share(dataset) * 100);
-    print_part(" its own threads", dataset->totals.own_cpu_ns);
+    print_part(" its own threads", dataset->facts.totals.own_cpu_ns);
     print_part(", handler", counters[GP_COUNTER_HANDLER_NS]);
     print_part(", hooks", counters[GP_COUNTER_HOOK_NS]);
     if (counters[GP_COUNTER_DELIVERY_NS] > 0 && counters[GP_COUNTER_SIGNALS] > 0) {
@@ -202,26 +203,26 @@ static void print_count(uint64_t count, const char *what, const char *separator)
 static void print_contents(const gp_dataset_t *dataset)
 {
     size_t coros = 0;
-    for (size_t i = 0; i < dataset->coro_count; i++)
-        coros += dataset->coros[i].record.kind != GP_CORO_THREAD;
+    for (size_t i = 0; i < dataset->facts.coros.count; i++)
+        coros += dataset->facts.coros.items[i].record.kind != GP_CORO_THREAD;
     print_label("holds");
     print_count(dataset->samples, "sample", "");
-    if (dataset->counters[GP_COUNTER_WAIT_SAMPLES] > 0)
-        printf(" on the CPU and %" PRIu64 " of waits", dataset->counters[GP_COUNTER_WAIT_SAMPLES]);
+    if (dataset->facts.counters[GP_COUNTER_WAIT_SAMPLES] > 0)
+        printf(" on the CPU and %" PRIu64 " of waits", dataset->facts.counters[GP_COUNTER_WAIT_SAMPLES]);
     printf(", ");
-    print_count(dataset->stack_count - 1, "stack", ", "); // number 0 is "no stack"
+    print_count(dataset->facts.stacks.count - 1, "stack", ", "); // number 0 is "no stack"
     print_count(coros, "coroutine", ", ");
-    print_count(dataset->trace_count - 1, "trace", ", "); // number 0 is "no trace"
-    print_count(dataset->span_count, "span", ", ");
-    print_count(dataset->thread_count, "thread", ", ");
-    print_count(dataset->module_count, "module", "\n");
+    print_count(dataset->facts.traces.count - 1, "trace", ", "); // number 0 is "no trace"
+    print_count(dataset->spans.count, "span", ", ");
+    print_count(dataset->facts.threads.count, "thread", ", ");
+    print_count(dataset->facts.modules.count, "module", "\n");
 }
 
 static void print_polled(const gp_dataset_t *dataset)
 {
     size_t polled = 0;
-    for (size_t i = 0; i < dataset->coro_count; i++)
-        polled += dataset->coros[i].record.kind == GP_CORO_POLLED;
+    for (size_t i = 0; i < dataset->facts.coros.count; i++)
+        polled += dataset->facts.coros.items[i].record.kind == GP_CORO_POLLED;
     if (polled == 0)
         return;
     print_label("polled");
@@ -234,8 +235,8 @@ static void print_found(const gp_dataset_t *dataset)
     enum { SHOWN_MAX = 10, HINT_SIZE = 256 };
     char hint[HINT_SIZE], text[HINT_SIZE + 128];
     size_t found = 0;
-    for (size_t i = 0; i < dataset->coro_count; i++) {
-        const gp_coro_record_t *record = &dataset->coros[i].record;
+    for (size_t i = 0; i < dataset->facts.coros.count; i++) {
+        const gp_coro_record_t *record = &dataset->facts.coros.items[i].record;
         if (record->kind != GP_CORO_FOUND)
             continue;
         if (found++ == 0)
@@ -244,7 +245,7 @@ static void print_found(const gp_dataset_t *dataset)
             continue;
         print_label(found == 1 ? "found" : "");
         printf("stack@0x%" PRIx64 "-0x%" PRIx64 " (%s)\n", record->stack_lo, record->stack_lo + record->stack_bytes,
-               gp_runtimes_hint_of(&dataset->coros[i], hint, text, sizeof(text)));
+               gp_runtimes_hint_of(&dataset->facts.coros.items[i], hint, text, sizeof(text)));
     }
     if (found > SHOWN_MAX) {
         print_label("");
@@ -255,8 +256,9 @@ static void print_found(const gp_dataset_t *dataset)
 static void print_losses(const gp_dataset_t *dataset)
 {
     print_label("signals");
-    printf("%" PRIu64 ", of them %" PRIu64 " samples and %" PRIu64 " dropped\n", dataset->counters[GP_COUNTER_SIGNALS],
-           dataset->counters[GP_COUNTER_SAMPLES], gp_counters_dropped(dataset->counters));
+    printf("%" PRIu64 ", of them %" PRIu64 " samples and %" PRIu64 " dropped\n",
+           dataset->facts.counters[GP_COUNTER_SIGNALS], dataset->facts.counters[GP_COUNTER_SAMPLES],
+           gp_counters_dropped(dataset->facts.counters));
     gp_report_print_counters(dataset);
 }
 
@@ -268,7 +270,7 @@ static void print_file(const gp_dataset_t *dataset)
     print_count(summary->chunks, "chunk", "");
     if (dataset->samples > 0)
         printf(", %.1f bytes a sample", (double)summary->bytes / (double)dataset->samples);
-    const gp_dataset_meta_t *version = gp_dataset_meta(dataset, "greenprof");
+    const gp_facts_meta_t *version = gp_facts_meta(&dataset->facts, "greenprof");
     if (version != NULL) {
         printf("; written by greenprof ");
         gp_print_text(version->value);
@@ -296,8 +298,8 @@ static void print_file(const gp_dataset_t *dataset)
 static void print_threads(const gp_dataset_t *dataset)
 {
     printf("\n  threads:     tid       cpu     start       end  name\n");
-    for (size_t i = 0; i < dataset->thread_count; i++) {
-        const gp_thread_record_t *thread = &dataset->threads[i];
+    for (size_t i = 0; i < dataset->facts.threads.count; i++) {
+        const gp_thread_record_t *thread = &dataset->facts.threads.items[i];
         printf("          %8" PRIu32, thread->tid);
         gp_print_seconds(thread->cpu_ns, 10);
         gp_print_seconds(thread->start_ns, 10);
@@ -314,8 +316,8 @@ static void print_threads(const gp_dataset_t *dataset)
 static void print_modules(const gp_dataset_t *dataset)
 {
     printf("\n  modules:  build-id                                  path\n");
-    for (size_t i = 0; i < dataset->module_count; i++) {
-        const gp_module_info_t *module = &dataset->modules[i];
+    for (size_t i = 0; i < dataset->facts.modules.count; i++) {
+        const gp_module_info_t *module = &dataset->facts.modules.items[i];
         char id[2 * sizeof(module->build_id) + 1] = "-";
         for (size_t j = 0; j < module->build_id_len && j < sizeof(module->build_id); j++)
             snprintf(id + 2 * j, 3, "%02x", module->build_id[j]);

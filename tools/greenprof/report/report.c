@@ -136,19 +136,24 @@ static int print(const gp_source_t *source, const tables_t *tables, int *status)
 {
     gp_group_sums_t sums = {0};
     bool is_path = source->options.by == GP_BY_CRITICAL_PATH || source->has_stored_paths;
-    gp_report_t *report = is_path ? gp_source_report(source, &source->options) : gp_source_report_sums(source, &sums);
+    gp_report_options_t options = source->options;
+    gp_shown_paths_t *shown = is_path ? gp_shown_paths_begin(source, &options) : NULL;
+    gp_report_t *report = shown != NULL ? gp_source_report(source, &options)
+                          : is_path     ? NULL
+                                        : gp_source_report_sums(source, &sums);
     int result = report != NULL ? 0 : -errno;
     if (report != NULL) {
         *status = gp_source_check_part(source, report);
         if (*status == 0) {
             gp_report_print_header(source, report);
             if (is_path)
-                result = gp_report_print_paths(source, report, tables->path_rows);
+                result = gp_shown_paths_print(shown, source, report, tables->path_rows);
             if (result == 0)
                 result = print_table(source, report, sums.items, tables);
         }
     }
     gp_report_free(report);
+    gp_shown_paths_free(shown);
     free(sums.items);
     return result;
 }

@@ -20,14 +20,15 @@ typedef struct gain {
     uint64_t ns;
 } gain_t;
 
-typedef struct gains {
+struct gp_gains {
     const gp_requests_t *requests;
     gain_t *items;
     size_t count, capacity;
     gp_index_t index;
     uint32_t *chosen; // by endpoint: how many requests
     uint64_t *total;  // and the sum of their latencies, ns
-} gains_t;
+};
+typedef struct gp_gains gains_t;
 
 static bool same_gain(const void *owner, uint32_t number, const void *key)
 {
@@ -64,7 +65,7 @@ static int add_segment(gains_t *gains, uint32_t request, const gp_path_segment_t
     return 0;
 }
 
-static int take_path(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count)
+int gp_gains_take(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count)
 {
     gains_t *gains = context;
     const gp_request_t *item = &gains->requests->items[request];
@@ -95,7 +96,7 @@ static void print_gain(const gp_source_t *source, const gains_t *gains, const ga
     printf("]\n");
 }
 
-static void print_gains(const gp_source_t *source, gains_t *gains)
+void gp_gains_print(const gp_source_t *source, gp_gains_t *gains)
 {
     if (gains->count > 0)
         qsort(gains->items, gains->count, sizeof(*gains->items), by_time);
@@ -109,19 +110,27 @@ static void print_gains(const gp_source_t *source, gains_t *gains)
     printf("   Time ready or preempted is not listed: --by victim-time says what ran meanwhile\n\n");
 }
 
-int gp_report_print_gains(const gp_source_t *source)
+gp_gains_t *gp_gains_create(const gp_requests_t *requests)
 {
-    gains_t gains = {.requests = source->requests,
-                     .chosen = calloc(source->requests->endpoint_count + 1, sizeof(*gains.chosen)),
-                     .total = calloc(source->requests->endpoint_count + 1, sizeof(*gains.total))};
-    int result = gains.chosen != NULL && gains.total != NULL ? 0 : -ENOMEM;
-    if (result == 0)
-        result = gp_critical_paths(source->dataset, source->requests, source->requests_chosen, take_path, &gains);
-    if (result == 0)
-        print_gains(source, &gains);
-    gp_index_free(&gains.index);
-    free(gains.items);
-    free(gains.chosen);
-    free(gains.total);
-    return result;
+    gains_t *gains = calloc(1, sizeof(*gains));
+    if (gains == NULL)
+        return NULL;
+    *gains = (gains_t){.requests = requests,
+                       .chosen = calloc(requests->endpoint_count + 1, sizeof(*gains->chosen)),
+                       .total = calloc(requests->endpoint_count + 1, sizeof(*gains->total))};
+    if (gains->chosen != NULL && gains->total != NULL)
+        return gains;
+    gp_gains_free(gains);
+    return NULL;
+}
+
+void gp_gains_free(gp_gains_t *gains)
+{
+    if (gains == NULL)
+        return;
+    gp_index_free(&gains->index);
+    free(gains->items);
+    free(gains->chosen);
+    free(gains->total);
+    free(gains);
 }

@@ -124,7 +124,7 @@ static void print_columns(const group_t *group)
 }
 
 // For a stack that no hook announced.
-static void print_hint(const gp_source_t *source, const gp_dataset_coro_t *coro)
+static void print_hint(const gp_source_t *source, const gp_facts_coro_t *coro)
 {
     static const gp_dataset_t *asked;
     static char hint[HINT_SIZE];
@@ -137,12 +137,13 @@ static void print_hint(const gp_source_t *source, const gp_dataset_coro_t *coro)
 
 static void print_coroutine(const gp_source_t *source, const group_t *group)
 {
-    const gp_dataset_coro_t *coro = &source->dataset->coros[group->number];
+    const gp_facts_coro_t *coro = &source->dataset->facts.coros.items[group->number];
+    const gp_dataset_coro_t *sums = &source->dataset->coros.items[group->number];
     char trace[64] = "-";
-    if (coro->traces == 1)
-        gp_report_trace_label(source->dataset, coro->trace, true, trace, sizeof(trace));
-    else if (coro->traces > 1)
-        snprintf(trace, sizeof(trace), "%" PRIu32 " traces", coro->traces);
+    if (sums->traces == 1)
+        gp_report_trace_label(source->dataset, sums->trace, true, trace, sizeof(trace));
+    else if (sums->traces > 1)
+        snprintf(trace, sizeof(trace), "%" PRIu32 " traces", sums->traces);
     print_columns(group);
     printf(" %6" PRIu64 " %-32s ", coro->record.id, trace);
     gp_print_text(group->name);
@@ -175,7 +176,7 @@ static void print_trace(const gp_source_t *source, const group_t *group)
     char label[NAME_SIZE];
     print_columns(group);
     print_latency(source, group->number);
-    printf(" %10" PRIu32 " ", source->dataset->traces[group->number].coros);
+    printf(" %10" PRIu32 " ", source->dataset->facts.traces.items[group->number].coros);
     gp_print_text(group->name);
     if (group->coro != GP_INDEX_NONE) {
         gp_report_coro_label(source->dataset, group->coro, source->symbolizer, true, label, sizeof(label));
@@ -227,7 +228,7 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
 {
     uint32_t *rows = calloc(count + 1, sizeof(*rows));
     const gp_dataset_t *dataset = source->dataset;
-    uint64_t chosen_ns = dataset->windowed ? dataset->window.to_ns - dataset->window.from_ns : dataset->end_ns;
+    uint64_t chosen_ns = dataset->windowed ? dataset->window.to_ns - dataset->window.from_ns : dataset->facts.end_ns;
     double cores_s = gp_source_hosts(source) > 0 ? (double)chosen_ns / 1e9 : 0; // of a store, to divide by
     if (rows == NULL)
         return -ENOMEM;
@@ -256,14 +257,14 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
 static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_t *groups, bool by_trace)
 {
     const gp_dataset_t *dataset = source->dataset;
-    for (size_t i = 0; i < dataset->share_count && exact; i++) {
-        const gp_dataset_share_t *share = &dataset->shares[i];
+    for (size_t i = 0; i < dataset->shares.count && exact; i++) {
+        const gp_dataset_share_t *share = &dataset->shares.items[i];
         if (!gp_selection_has_share(&source->options.selection, share))
             continue;
         group_t *group = &groups[by_trace ? share->trace : share->coro];
         group->cpu_ns += share->ledger.cpu_ns;
         group->switches += share->ledger.switches;
-        bool is_whole = gp_dataset_is_ordinary(&dataset->coros[share->coro]); // also where its sleep has no stacks
+        bool is_whole = gp_dataset_is_ordinary(dataset, share->coro); // also where its sleep has no stacks
         for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++) {
             uint64_t ns =
                 is_whole ? gp_ledger_kind_ns(&share->ledger, kind) : gp_dataset_share_ns(dataset, share, kind);
@@ -273,7 +274,7 @@ static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_
         if (share->ledger.longest_ns > group->longest_ns)
             group->longest_ns = share->ledger.longest_ns;
     }
-    for (size_t i = 0; i < (by_trace ? dataset->trace_count : dataset->coro_count); i++) {
+    for (size_t i = 0; i < (by_trace ? dataset->facts.traces.count : dataset->facts.coros.count); i++) {
         groups[i].squares_ns2 = sums[i].squares;
         groups[i].sampled_ns = sums[i].ns;
         groups[i].samples = sums[i].samples;
@@ -283,14 +284,15 @@ static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_
 // The first coroutine with a name that worked for a trace and for nothing else: often it says which request it was.
 static void name_traces(const gp_dataset_t *dataset, group_t *groups)
 {
-    for (size_t i = 0; i < dataset->trace_count; i++)
+    for (size_t i = 0; i < dataset->facts.traces.count; i++)
         groups[i].coro = GP_INDEX_NONE;
-    for (size_t i = 0; i < dataset->share_count; i++) {
-        const gp_dataset_share_t *share = &dataset->shares[i];
-        const gp_dataset_coro_t *coro = &dataset->coros[share->coro];
+    for (size_t i = 0; i < dataset->shares.count; i++) {
+        const gp_dataset_share_t *share = &dataset->shares.items[i];
+        const gp_facts_coro_t *coro = &dataset->facts.coros.items[share->coro];
         uint32_t *first = &groups[share->trace].coro;
-        if (dataset->traces[share->trace].index != 0 && coro->traces == 1 && coro->record.name[0] != '\0' &&
-            (*first == GP_INDEX_NONE || coro->record.birth_ns < dataset->coros[*first].record.birth_ns))
+        if (dataset->facts.traces.items[share->trace].index != 0 && dataset->coros.items[share->coro].traces == 1 &&
+            coro->record.name[0] != '\0' &&
+            (*first == GP_INDEX_NONE || coro->record.birth_ns < dataset->facts.coros.items[*first].record.birth_ns))
             *first = share->coro;
     }
 }
@@ -298,8 +300,8 @@ static void name_traces(const gp_dataset_t *dataset, group_t *groups)
 // The threads of such coroutines: for the ledger, they never switched.
 static bool is_polled(const gp_dataset_t *dataset, uint32_t coro, bool any)
 {
-    uint32_t kind = dataset->coros[coro].record.kind;
-    return kind == GP_CORO_POLLED || (kind == GP_CORO_THREAD && any && dataset->coros[coro].ledger.switches == 0);
+    uint32_t kind = dataset->facts.coros.items[coro].record.kind;
+    return kind == GP_CORO_POLLED || (kind == GP_CORO_THREAD && any && dataset->coros.items[coro].ledger.switches == 0);
 }
 
 static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count, bool by_trace)
@@ -307,8 +309,8 @@ static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count
     char name[NAME_SIZE];
     size_t kept = 0;
     bool any = false;
-    for (size_t i = 0; i < source->dataset->coro_count; i++)
-        any |= source->dataset->coros[i].record.kind == GP_CORO_POLLED;
+    for (size_t i = 0; i < source->dataset->facts.coros.count; i++)
+        any |= source->dataset->facts.coros.items[i].record.kind == GP_CORO_POLLED;
 
     for (size_t i = 0; i < count; i++) {
         group_t group = groups[i];
@@ -333,7 +335,7 @@ static int print_table(const gp_source_t *source, const gp_group_sum_t *sums, co
         {"    id trace                            name", print_coroutine},
         {"  latency coroutines trace                            name", print_trace},
     };
-    size_t count = by_trace ? source->dataset->trace_count : source->dataset->coro_count;
+    size_t count = by_trace ? source->dataset->facts.traces.count : source->dataset->facts.coros.count;
     group_t *groups = calloc(count + 1, sizeof(*groups));
     if (groups == NULL)
         return -ENOMEM;

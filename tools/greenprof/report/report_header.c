@@ -79,9 +79,9 @@ static void print_latency(const gp_source_t *source, const gp_report_t *report)
 static void print_sleeps_of_threads(const gp_dataset_t *dataset)
 {
     uint64_t slept_ns = 0;
-    for (size_t i = 0; i < dataset->share_count; i++)
-        if (gp_dataset_is_ordinary(&dataset->coros[dataset->shares[i].coro]))
-            slept_ns += gp_ledger_kind_ns(&dataset->shares[i].ledger, GP_KIND_BLOCKED);
+    for (size_t i = 0; i < dataset->shares.count; i++)
+        if (gp_dataset_is_ordinary(dataset, dataset->shares.items[i].coro))
+            slept_ns += gp_ledger_kind_ns(&dataset->shares.items[i].ledger, GP_KIND_BLOCKED);
     printf(" of running and of waiting\n  threads    ");
     if (gp_dataset_has_sleeps(dataset)) {
         printf("without coroutines sleep as they were seen from outside; the sleep of event loops is left out");
@@ -155,8 +155,8 @@ static void print_audit(const gp_source_t *source, const gp_report_t *report)
 // ticks.
 static void print_slow_clock(const gp_dataset_t *dataset)
 {
-    double asked_for = (double)dataset->header.frequency_hz * (double)dataset->sampled_ns / 1e9;
-    if (dataset->header.engine == GP_ENGINE_CPU && asked_for > FEW && (double)dataset->samples < asked_for * 0.7)
+    double asked_for = (double)dataset->facts.header.frequency_hz * (double)dataset->sampled_ns / 1e9;
+    if (dataset->facts.header.engine == GP_ENGINE_CPU && asked_for > FEW && (double)dataset->samples < asked_for * 0.7)
         printf("  slow clock a CPU timer goes off once a tick of the kernel's at most: --engine monotonic has the rate "
                "asked for\n");
 }
@@ -164,20 +164,20 @@ static void print_slow_clock(const gp_dataset_t *dataset)
 // Where samples come late, and threads end before they do, what was sampled is less than what was used.
 static void print_pending(const gp_dataset_t *dataset)
 {
-    if (!gp_losses_are_told(dataset->counters, dataset->totals.process_cpu_ns, GP_COUNTER_PENDING_NS))
+    if (!gp_losses_are_told(dataset->facts.counters, dataset->facts.totals.process_cpu_ns, GP_COUNTER_PENDING_NS))
         return;
     printf("  pending    ");
-    gp_print_seconds(dataset->counters[GP_COUNTER_PENDING_NS], 0);
+    gp_print_seconds(dataset->facts.counters[GP_COUNTER_PENDING_NS], 0);
     printf(" s of CPU time came after the last samples of threads: in the total, in no sample\n");
 }
 
 static void print_not_known(const gp_dataset_t *dataset)
 {
-    for (size_t i = 0; i < dataset->meta_count; i++) {
-        if (strcmp(dataset->metas[i].key, GP_NOT_KNOWN_KEY) != 0)
+    for (size_t i = 0; i < dataset->facts.metas.count; i++) {
+        if (strcmp(dataset->facts.metas.items[i].key, GP_NOT_KNOWN_KEY) != 0)
             continue;
         printf("  not known  ");
-        gp_print_text(dataset->metas[i].value);
+        gp_print_text(dataset->facts.metas.items[i].value);
         printf("\n");
     }
 }
@@ -186,41 +186,42 @@ void gp_report_print_counters(const gp_dataset_t *dataset)
 {
     print_not_known(dataset);
     print_slow_clock(dataset);
-    if (dataset->counters[GP_COUNTER_UNSAMPLED_NS] > 0) {
+    if (dataset->facts.counters[GP_COUNTER_UNSAMPLED_NS] > 0) {
         printf("  not shown  ");
-        gp_print_seconds(dataset->counters[GP_COUNTER_UNSAMPLED_NS], 0);
+        gp_print_seconds(dataset->facts.counters[GP_COUNTER_UNSAMPLED_NS], 0);
         printf(" s of CPU time on threads that no sampling signal can reach\n");
     }
     print_pending(dataset);
     for (uint32_t i = 0; i < GP_COUNTER_COUNT; i++)
-        if (gp_counter_sentence(i) != NULL && dataset->counters[i] > 0)
-            printf("  %10" PRIu64 " %s\n", dataset->counters[i], gp_counter_sentence(i));
+        if (gp_counter_sentence(i) != NULL && dataset->facts.counters[i] > 0)
+            printf("  %10" PRIu64 " %s\n", dataset->facts.counters[i], gp_counter_sentence(i));
 }
 
 // What no rate of samples changes.
 static void print_hooks_beyond(const gp_dataset_t *dataset, const char *budget)
 {
-    uint64_t own = gp_losses_own_in_threads(dataset), program = dataset->totals.process_cpu_ns;
-    uint64_t rested = dataset->counters[GP_COUNTER_REST_CPU_NS]; // they take it while it is recorded
+    uint64_t own = gp_losses_own_in_threads(dataset), program = dataset->facts.totals.process_cpu_ns;
+    uint64_t rested = dataset->facts.counters[GP_COUNTER_REST_CPU_NS]; // they take it while it is recorded
     uint32_t ppm;
     program = program > rested ? program - rested : 0;
-    uint64_t hooks_ns = dataset->counters[GP_COUNTER_HOOK_NS], at_rest_ns = dataset->counters[GP_COUNTER_REST_HOOK_NS];
+    uint64_t hooks_ns = dataset->facts.counters[GP_COUNTER_HOOK_NS],
+             at_rest_ns = dataset->facts.counters[GP_COUNTER_REST_HOOK_NS];
     hooks_ns -= at_rest_ns < hooks_ns ? at_rest_ns : hooks_ns;
     double hooks = program > own ? (double)hooks_ns / (double)(program - own) : 0;
     if (gp_budget_parse(budget, &ppm) && hooks * 1e6 > ppm)
         printf("; the hooks of %.0f switches a second alone cost %.2g%%",
-               (double)dataset->counters[GP_COUNTER_SWITCHES] * 1e9 / (double)program, hooks * 100);
+               (double)dataset->facts.counters[GP_COUNTER_SWITCHES] * 1e9 / (double)program, hooks * 100);
 }
 
 // Several processes have several ends: how often, and for how long.
 static void print_rests(const gp_dataset_t *dataset)
 {
-    const uint64_t *counters = dataset->counters;
+    const uint64_t *counters = dataset->facts.counters;
     char words[GP_RESTED_WORDS_SIZE];
-    if (!gp_rested_words(counters, dataset->end_ns, words))
+    if (!gp_rested_words(counters, dataset->facts.end_ns, words))
         return;
     printf("  rested     ");
-    if (dataset->captures.count == 1 && dataset->header.pid != 0)
+    if (dataset->captures.count == 1 && dataset->facts.header.pid != 0)
         printf("%s: ", words);
     gp_print_seconds(counters[GP_COUNTER_REST_NS], 0);
     printf(" s, with ");
@@ -230,15 +231,15 @@ static void print_rests(const gp_dataset_t *dataset)
 
 void gp_report_print_budget(const gp_dataset_t *dataset)
 {
-    const gp_dataset_meta_t *budget = gp_dataset_meta(dataset, "budget");
+    const gp_facts_meta_t *budget = gp_facts_meta(&dataset->facts, "budget");
     if (budget == NULL)
         return;
     printf("  budget     ");
     gp_print_text(budget->value);
     printf(" of the program's CPU time; greenprof took %.2f%%", gp_losses_own_share(dataset) * 100);
-    if (dataset->counters[GP_COUNTER_RATE_LOWERED] > 0 && dataset->sampled_ns > 0)
+    if (dataset->facts.counters[GP_COUNTER_RATE_LOWERED] > 0 && dataset->sampled_ns > 0)
         printf(", with %.0f samples a second of CPU time in place of %" PRIu32,
-               (double)dataset->samples * 1e9 / (double)dataset->sampled_ns, dataset->header.frequency_hz);
+               (double)dataset->samples * 1e9 / (double)dataset->sampled_ns, dataset->facts.header.frequency_hz);
     print_hooks_beyond(dataset, budget->value);
     printf("\n");
     print_rests(dataset);
@@ -247,10 +248,10 @@ void gp_report_print_budget(const gp_dataset_t *dataset)
 // Losses are counted for the whole process.
 static void print_losses(const gp_source_t *source)
 {
-    bool any = source->dataset->counters[GP_COUNTER_UNSAMPLED_NS] > 0 ||
-               gp_dataset_meta(source->dataset, GP_NOT_KNOWN_KEY) != NULL;
+    bool any = source->dataset->facts.counters[GP_COUNTER_UNSAMPLED_NS] > 0 ||
+               gp_facts_meta(&source->dataset->facts, GP_NOT_KNOWN_KEY) != NULL;
     for (uint32_t i = 0; i < GP_COUNTER_COUNT; i++)
-        any |= gp_counter_sentence(i) != NULL && source->dataset->counters[i] > 0;
+        any |= gp_counter_sentence(i) != NULL && source->dataset->facts.counters[i] > 0;
     if (any && source->choice[0] != '\0')
         printf("  of the whole capture, not of this part:\n");
     gp_report_print_counters(source->dataset);
@@ -269,9 +270,9 @@ static void print_cores(const gp_source_t *source, const gp_report_t *report)
 void gp_report_print_header(const gp_source_t *source, const gp_report_t *report)
 {
     const gp_dataset_t *dataset = source->dataset;
-    gp_print_text(dataset->exe[0] ? dataset->exe : report->title);
-    if (dataset->header.pid != 0)
-        printf(" (pid %" PRIu32 ")\n", dataset->header.pid);
+    gp_print_text(dataset->facts.exe[0] ? dataset->facts.exe : report->title);
+    if (dataset->facts.header.pid != 0)
+        printf(" (pid %" PRIu32 ")\n", dataset->facts.header.pid);
     else
         printf(" (several processes)\n");
     print_start(report->start_realtime_ns);
@@ -282,8 +283,8 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     }
     printf("  duration   ");
     gp_print_seconds(report->duration_ns, 0);
-    printf(" s, asked for %" PRIu32 " Hz, %s clock\n", dataset->header.frequency_hz,
-           gp_report_engine_name(dataset->header.engine));
+    printf(" s, asked for %" PRIu32 " Hz, %s clock\n", dataset->facts.header.frequency_hz,
+           gp_report_engine_name(dataset->facts.header.engine));
     print_audit(source, report);
     print_cores(source, report);
     gp_report_print_budget(dataset);
@@ -292,16 +293,16 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     gp_nameless_print(source, report);
     if (!dataset->summary.ended)
         printf("  the capture has no end: the program still runs, was killed, or left by a system call of its own\n");
-    else if (dataset->end_reason == GP_END_STOPPED)
+    else if (dataset->facts.end.reason == GP_END_STOPPED)
         printf("  sampling ended before the program: it handles every signal that would do\n");
-    else if (dataset->end_reason == GP_END_SANDBOX)
+    else if (dataset->facts.end.reason == GP_END_SANDBOX)
         printf("  recording ended before the program: its seccomp sandbox kills for calls of greenprof's\n");
-    else if (dataset->end_reason == GP_END_KILLED)
+    else if (dataset->facts.end.reason == GP_END_KILLED)
         printf("  the program was killed, or left by a system call of its own: recovered\n");
-    else if (dataset->end_reason == GP_END_FULL)
+    else if (dataset->facts.end.reason == GP_END_FULL)
         printf("  recording ended before the program: the capture has the size that it was to have at most\n");
-    else if (dataset->end_reason == GP_END_FAILED)
+    else if (dataset->facts.end.reason == GP_END_FAILED)
         printf("  the capture could not be written any further: %s; what came later is missing\n",
-               strerror((int)dataset->end_error));
+               strerror((int)dataset->facts.end.error));
     printf("\n");
 }

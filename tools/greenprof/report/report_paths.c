@@ -139,10 +139,12 @@ static int print_parts(const gp_source_t *source, const gp_report_t *report)
 
 // --- a single path
 
-typedef struct path {
-    gp_path_segment_t *segments;
+struct gp_shown_paths {
+    gp_path_segment_t *segments; // of a single request
     size_t count;
-} path_t;
+    gp_gains_t *gains; // of several
+};
+typedef struct gp_shown_paths path_t;
 
 static int keep_path(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count)
 {
@@ -187,7 +189,8 @@ const char *gp_report_path_state(const gp_path_segment_t *segment)
 void gp_report_print_path_stack(const gp_source_t *source, const gp_path_segment_t *segment)
 {
     const gp_dataset_t *dataset = source->dataset;
-    const gp_dataset_stack_t *stack = segment->stack != GP_INDEX_NONE ? &dataset->stacks[segment->stack] : NULL;
+    const gp_facts_stack_t *stack =
+        segment->stack != GP_INDEX_NONE ? &dataset->facts.stacks.items[segment->stack] : NULL;
     if (stack == NULL) {
         printf("%s", segment->flags & GP_PATH_NOT_STARTED  ? "[not started]"
                      : segment->flags & GP_PATH_UNRECORDED ? "[not recorded]"
@@ -304,23 +307,46 @@ static void print_request(const gp_source_t *source, const gp_request_t *request
     printf(" s after the start of the capture\n\n");
 }
 
-int gp_report_print_paths(const gp_source_t *source, const gp_report_t *report, size_t segments)
+gp_shown_paths_t *gp_shown_paths_begin(const gp_source_t *source, gp_report_options_t *options)
+{
+    path_t *path = calloc(1, sizeof(*path));
+    size_t chosen = 0;
+    if (path == NULL || source->requests == NULL)
+        return path;
+    for (size_t i = 0; i < source->requests->count; i++)
+        chosen += source->requests_chosen[i];
+    path->gains = chosen != 1 ? gp_gains_create(source->requests) : NULL;
+    options->path_taker = chosen != 1 ? gp_gains_take : keep_path;
+    options->path_context = chosen != 1 ? (void *)path->gains : path;
+    if (options->path_context != NULL)
+        return path;
+    free(path);
+    return NULL;
+}
+
+int gp_shown_paths_print(const gp_shown_paths_t *shown, const gp_source_t *source, const gp_report_t *report,
+                         size_t segments)
 {
     uint32_t number = 0;
-    path_t path = {0};
     if (source->path_sums.requests != 1) {
         int result = print_parts(source, report);
-        return result == 0 && !source->has_stored_paths ? gp_report_print_gains(source) : result;
+        if (result == 0 && shown->gains != NULL)
+            gp_gains_print(source, shown->gains);
+        return result;
     }
     while (number < source->requests->count && !source->requests_chosen[number])
         number++;
     const gp_request_t *request = &source->requests->items[number];
     print_request(source, request);
     int result = print_parts(source, report);
-    if (result == 0)
-        result = gp_critical_paths(source->dataset, source->requests, source->requests_chosen, keep_path, &path);
-    if (result == 0)
-        result = print_segments(source, request, &path, segments);
-    free(path.segments);
-    return result;
+    return result == 0 ? print_segments(source, request, shown, segments) : result;
+}
+
+void gp_shown_paths_free(gp_shown_paths_t *shown)
+{
+    if (shown == NULL)
+        return;
+    gp_gains_free(shown->gains);
+    free(shown->segments);
+    free(shown);
 }

@@ -55,7 +55,7 @@ static int compare(const void *left, const void *right)
 
 static const char *status_of(const gp_dataset_t *dataset, const gp_request_t *request)
 {
-    uint32_t flags = request->span != GP_INDEX_NONE ? dataset->spans[request->span].is.flags : 0;
+    uint32_t flags = request->span != GP_INDEX_NONE ? dataset->spans.items[request->span].is.flags : 0;
     if (request->is_about)
         return "about";
     if (request->is_cut)

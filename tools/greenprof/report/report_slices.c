@@ -54,7 +54,7 @@ static int by_time(const void *left, const void *right)
 
 static const char *name_at(const gp_source_t *source, const gp_hog_stack_t *stack, uint32_t level)
 {
-    const gp_dataset_stack_t *at = &source->dataset->stacks[stack->stack_id];
+    const gp_facts_stack_t *at = &source->dataset->facts.stacks.items[stack->stack_id];
     return level < at->depth
                ? gp_report_loc_name(source->dataset, source->symbolizer, at->frames[at->depth - 1 - level])
                : NULL;
@@ -119,7 +119,7 @@ static int count_waiting(void *context, const gp_activity_record_t *activity)
     slices_t *slices = context;
     size_t lo = 0, hi = slices->count;
     uint32_t coro = gp_dataset_coro_find(slices->dataset, activity->coro_id);
-    if (coro == GP_INDEX_NONE || slices->dataset->coros[coro].record.kind == GP_CORO_THREAD)
+    if (coro == GP_INDEX_NONE || slices->dataset->facts.coros.items[coro].record.kind == GP_CORO_THREAD)
         return 0;
     while (lo < hi) { // the first that begins after the wait
         size_t mid = lo + (hi - lo) / 2;
@@ -196,8 +196,8 @@ static bool is_of_loop(const gp_source_t *source, const gp_dataset_hog_t *hog)
 
 static int find_slices(const gp_source_t *source, slices_t *slices)
 {
-    for (size_t i = 0; i < source->dataset->hog_count; i++) {
-        const gp_dataset_hog_t *hog = &source->dataset->hogs[i];
+    for (size_t i = 0; i < source->dataset->hogs.count; i++) {
+        const gp_dataset_hog_t *hog = &source->dataset->hogs.items[i];
         if (is_of_loop(source, hog))
             continue;
         slices->items[slices->count] = (slice_t){.hog = hog, .place = place_of(source, hog)};
@@ -213,12 +213,11 @@ int gp_report_print_slices(const gp_source_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
     const gp_reader_handlers_t handlers = {.activity = count_waiting};
-    char error[GP_READER_ERROR_SIZE];
-    slices_t slices = {dataset, calloc(dataset->hog_count + 1, sizeof(slice_t)), 0};
-    place_t *places = calloc(dataset->hog_count + 1, sizeof(*places));
+    slices_t slices = {dataset, calloc(dataset->hogs.count + 1, sizeof(slice_t)), 0};
+    place_t *places = calloc(dataset->hogs.count + 1, sizeof(*places));
     int result = slices.items != NULL && places != NULL ? find_slices(source, &slices) : -ENOMEM;
     if (result == 0 && slices.count > 0)
-        result = gp_dataset_read_again(dataset, &handlers, &slices, error);
+        result = gp_dataset_read_for(dataset, &handlers, &slices);
     if (result == 0 && slices.count > 0)
         print_places(&slices, places, sum_up(&slices, places));
     for (size_t i = 0; i < slices.count; i++)

@@ -145,7 +145,8 @@ static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments
     bool spans = is_page || arguments->command == &gp_commands[GP_COMMAND_TRACE];
     bool is_plain = source->options.by == GP_BY_NONE && !(source->options.wants & ~(unsigned)GP_WANT_ADDRESSES);
     unsigned keep = (spans ? GP_KEEP_SPANS : GP_KEEP_REQUESTS) | (is_delay || is_page ? GP_KEEP_HOGS : 0u) |
-                    (is_plain ? GP_KEEP_PLAIN : 0u);
+                    (is_plain ? GP_KEEP_PLAIN : 0u) |
+                    (is_page || source->options.by == GP_BY_CRITICAL_PATH ? GP_KEEP_WORKS : 0u);
     source->dataset = gp_dataset_load_captures(captures, keep, windowed ? &window : NULL, error);
     gp_progress_end();
     size_t at = captures->at;
@@ -154,7 +155,7 @@ static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments
         return gp_fail(arguments->operands[at], "%s", error);
     // The clock is the one asked for, else the one that the (first) capture was made for.
     bool is_wall = arguments->clock != NULL ? strcmp(arguments->clock, "wall") == 0
-                                            : source->dataset->header.clock == PROF_CLOCK_WALL;
+                                            : source->dataset->facts.header.clock == PROF_CLOCK_WALL;
     bool is_path = source->options.by == GP_BY_CRITICAL_PATH;
     if (source->has_stored_paths) { // how long each lasted, whatever state it was in
         is_wall = true;
@@ -188,9 +189,9 @@ static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
 // Just-in-time compiled code has its names in a file: beside the capture, else where the process wrote it.
 static void use_perf_maps(const gp_source_t *source)
 {
-    const gp_file_header_t *header = &source->dataset->header;
+    const gp_file_header_t *header = &source->dataset->facts.header;
     const char *slash = strrchr(source->path, '/');
-    uint64_t end_ns = header->start_realtime_ns + source->dataset->end_ns + PERF_MAP_SLACK_NS;
+    uint64_t end_ns = header->start_realtime_ns + source->dataset->facts.end_ns + PERF_MAP_SLACK_NS;
     char path[PATH_MAX];
     int len;
     if (source->paths != NULL) // of several processes: an address says nothing
@@ -247,7 +248,7 @@ static int find_requests(gp_source_t *source)
     if (source->requests->count > 0 || source->requests->left_out > 0)
         return gp_fail(source->path, "no whole request is left by %s", source->choice);
     return gp_fail(source->path, "has no requests: %s say what is one",
-                   source->dataset->function_count > 0 // of a language: Python's
+                   source->dataset->facts.functions.count > 0 // of a language: Python's
                        ? "greenprof.span() and greenprof.wsgi.Tracing"
                        : "prof_span_begin() and prof_trace_set() (<greenprof/trace.h>)");
 }
@@ -328,8 +329,8 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
 
 uint64_t gp_source_hosts(const gp_source_t *source)
 {
-    const gp_dataset_meta_t *hosts =
-        source->options.measure == GP_MEASURE_CPU ? gp_dataset_meta(source->dataset, "hosts") : NULL;
+    const gp_facts_meta_t *hosts =
+        source->options.measure == GP_MEASURE_CPU ? gp_facts_meta(&source->dataset->facts, "hosts") : NULL;
     return hosts != NULL ? strtoull(hosts->value, NULL, 10) : 0;
 }
 
@@ -368,8 +369,8 @@ static bool has_share(const gp_source_t *source)
     if (dataset->windowed || options->selection.threads != NULL || options->stacks.focus_count > 0 ||
         options->stacks.ignore_count > 0)
         return false;
-    for (size_t i = 0; i < dataset->share_count; i++)
-        if (gp_selection_has_share(&options->selection, &dataset->shares[i]))
+    for (size_t i = 0; i < dataset->shares.count; i++)
+        if (gp_selection_has_share(&options->selection, &dataset->shares.items[i]))
             return true;
     return false;
 }
@@ -401,7 +402,7 @@ gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *s
 {
     gp_report_options_t options = source->options;
     bool by_trace = options.by == GP_BY_TRACE;
-    size_t count = by_trace ? source->dataset->trace_count : source->dataset->coro_count;
+    size_t count = by_trace ? source->dataset->facts.traces.count : source->dataset->facts.coros.count;
     *sums = (gp_group_sums_t){.items = calloc(count + 1, sizeof(*sums->items)), .by_trace = by_trace};
     options.by = GP_BY_NONE; // and no critical paths, which have no sums
     options.sums = sums;

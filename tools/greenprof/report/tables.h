@@ -34,14 +34,27 @@ int gp_report_print_slices(const gp_source_t *source);
 int gp_report_print_requests(const gp_source_t *source, const gp_table_options_t *options);
 
 // Above the functions of critical paths: what states and coroutines have of it and, of a single request, the path
-// itself. Returns 0 or a negative errno value.
+// itself. What is shown besides the rows is collected while these are made: begin, make the report with the options,
+// print, free.
+typedef struct gp_shown_paths gp_shown_paths_t;
+// Returns NULL when memory is short.
+gp_shown_paths_t *gp_shown_paths_begin(const gp_source_t *source, gp_report_options_t *options);
+// Returns 0 or a negative errno value.
 //   segments: how many of the path to show, the longest; 0 = all.
-int gp_report_print_paths(const gp_source_t *source, const gp_report_t *report, size_t segments);
+int gp_shown_paths_print(const gp_shown_paths_t *shown, const gp_source_t *source, const gp_report_t *report,
+                         size_t segments);
+// NULL is allowed.
+void gp_shown_paths_free(gp_shown_paths_t *shown);
 
-// Its table for many requests: the stacks that have most of their paths. Returns 0 or -ENOMEM.
-int gp_report_print_gains(const gp_source_t *source);
+// Its table for many requests: the stacks that have most of their paths.
+typedef struct gp_gains gp_gains_t;
+gp_gains_t *gp_gains_create(const gp_requests_t *requests);
+// A gp_path_taker_t; the context is the gp_gains_t.
+struct gp_path_segment;
+int gp_gains_take(void *gains, uint32_t request, const struct gp_path_segment *segments, size_t count);
+void gp_gains_print(const gp_source_t *source, gp_gains_t *gains);
+void gp_gains_free(gp_gains_t *gains);
 
 // A segment of a path: "running", and its stack, innermost first.
-struct gp_path_segment;
 const char *gp_report_path_state(const struct gp_path_segment *segment);
 void gp_report_print_path_stack(const gp_source_t *source, const struct gp_path_segment *segment);

@@ -326,8 +326,9 @@ const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t siz
     size_t len = (size_t)snprintf(text, size, "no hook: ");
     bool any = false;
     memset(&findings, 0, sizeof(findings));
-    for (size_t i = 0; i < dataset->module_count; i++)
-        look_into(&findings, dataset->modules[i].path, strcmp(dataset->modules[i].path, dataset->exe) == 0);
+    for (size_t i = 0; i < dataset->facts.modules.count; i++)
+        look_into(&findings, dataset->facts.modules.items[i].path,
+                  strcmp(dataset->facts.modules.items[i].path, dataset->facts.exe) == 0);
     for (int i = 0; i < COUNT && len < size; i++) {
         const runtime_t *runtime = &runtimes[i];
         if (runtime->wrap == NULL || !findings.library[i] || findings.wrapped[i] ||
@@ -339,7 +340,7 @@ const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t siz
     }
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL && len < size; runtime++) {
         const char *refused;
-        gp_patchable_t patchable = gp_patchable(dataset->exe, runtime, &refused);
+        gp_patchable_t patchable = gp_patchable(dataset->facts.exe, runtime, &refused);
         if (patchable <= GP_PATCHABLE_REFUSED && patchable != GP_PATCHABLE_UNKNOWN)
             continue;
         bool by_patch = patchable > GP_PATCHABLE_REFUSED;
@@ -352,7 +353,7 @@ const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t siz
     return text;
 }
 
-const char *gp_runtimes_hint_of(const gp_dataset_coro_t *coro, const char *hint, char *text, size_t size)
+const char *gp_runtimes_hint_of(const gp_facts_coro_t *coro, const char *hint, char *text, size_t size)
 {
     bool is_shared = coro->region & (GP_REGION_HEAP | GP_REGION_FILE);
     snprintf(text, size, "%s%s", hint,

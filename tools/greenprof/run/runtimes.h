@@ -2,7 +2,7 @@
 // What `greenprof runtimes` knows, for others.
 #pragma once
 
-#include "report/dataset.h"
+#include "facts/dataset.h"
 
 // Why a stack was not announced, and what would name it, as far as the capture's modules tell: those that are still
 // there are searched for runtimes that are linked in without their hook.
@@ -11,4 +11,4 @@
 const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t size);
 
 // The same of one coroutine (GP_CORO_FOUND), with what its memory says besides.
-const char *gp_runtimes_hint_of(const gp_dataset_coro_t *coro, const char *hint, char *text, size_t size);
+const char *gp_runtimes_hint_of(const gp_facts_coro_t *coro, const char *hint, char *text, size_t size);

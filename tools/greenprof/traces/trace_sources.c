@@ -107,7 +107,7 @@ int gp_trace_sources_open(gp_trace_sources_t *sources, const gp_arguments_t *arg
             gp_warn(names[i], "%zu records are no spans and were left out", sources->spans.unreadable - before);
     }
     for (size_t i = 0; i < sources->capture_count && status == 0 && sources->spans.count > 0; i++)
-        if (sources->captures[i].dataset->span_count == 0)
+        if (sources->captures[i].dataset->spans.count == 0)
             gp_warn(sources->captures[i].path, "has no spans");
     if (status == 0 && gp_spans_link(&sources->spans) < 0)
         status = gp_fail("memory", "%s", strerror(ENOMEM));
@@ -167,7 +167,7 @@ static char *fold(const gp_source_t *source, const bool *traces)
 static int profile_capture(gp_trace_sources_t *sources, const gp_source_t *source, const gp_tree_trace_t *trace)
 {
     uint32_t number = find_trace(source->dataset, trace->id);
-    bool *traces = calloc(source->dataset->trace_count + 1, sizeof(*traces));
+    bool *traces = calloc(source->dataset->facts.traces.count + 1, sizeof(*traces));
     int status = traces != NULL ? 0 : gp_fail(source->path, "%s", strerror(ENOMEM));
     if (status == 0 && number != 0) {
         traces[number] = true;
@@ -193,7 +193,7 @@ int gp_trace_sources_profile(gp_trace_sources_t *sources, const gp_tree_trace_t 
 }
 
 // Functions from the outermost, a line each. Returns the set's, or NULL when memory is short.
-static const char *stack_text(gp_spans_t *set, const gp_source_t *source, const gp_dataset_stack_t *stack)
+static const char *stack_text(gp_spans_t *set, const gp_source_t *source, const gp_facts_stack_t *stack)
 {
     gp_text_t text = {0};
     for (size_t i = stack->depth; i > 0; i--) {
@@ -212,9 +212,9 @@ static int stacks_of(gp_spans_t *set, const gp_source_t *source, const gp_tree_t
 {
     const gp_dataset_t *dataset = source->dataset;
     uint32_t number = find_trace(dataset, trace->id);
-    for (size_t i = 0; i < dataset->span_count && number != 0; i++) {
-        const gp_dataset_span_t *span = &dataset->spans[i];
-        const gp_dataset_stack_t *stack = &dataset->stacks[span->stack];
+    for (size_t i = 0; i < dataset->spans.count && number != 0; i++) {
+        const gp_dataset_span_t *span = &dataset->spans.items[i];
+        const gp_facts_stack_t *stack = &dataset->facts.stacks.items[span->stack];
         if (span->trace != number || stack->depth == 0)
             continue;
         uint32_t found = gp_spans_find(set, (uint32_t)(trace - set->traces), (gp_id128_t){0, span->is.id});

@@ -8,7 +8,7 @@
 static const void *block_rows_of(enum gp_schema_table table, const gp_batch_t *batch)
 {
     switch (table) {
-#define ROWS(NAME, name, type, rows, ...)                                                                              \
+#define ROWS(NAME, lower, type, rows, ...)                                                                             \
     case GP_TABLE_##NAME:                                                                                              \
         return rows;
         GP_ROW_TABLES(ROWS)
@@ -20,7 +20,7 @@ static const void *block_rows_of(enum gp_schema_table table, const gp_batch_t *b
 size_t gp_rows_count(enum gp_schema_table table, const gp_batch_t *batch)
 {
     switch (table) {
-#define COUNT(NAME, name, type, rows, count, ...)                                                                      \
+#define COUNT(NAME, lower, type, rows, count, ...)                                                                     \
     case GP_TABLE_##NAME:                                                                                              \
         return count;
         GP_ROW_TABLES(COUNT)
@@ -32,7 +32,7 @@ size_t gp_rows_count(enum gp_schema_table table, const gp_batch_t *batch)
 uint32_t gp_rows_day(enum gp_schema_table table, const gp_batch_t *batch, size_t number)
 {
     switch (table) {
-#define DAY(NAME, name, type, rows, count, day, ...)                                                                   \
+#define DAY(NAME, lower, type, rows, count, day, ...)                                                                  \
     case GP_TABLE_##NAME: {                                                                                            \
         const type *row = (const type *)block_rows_of(table, batch) + number;                                          \
         (void)row;                                                                                                     \
@@ -44,15 +44,22 @@ uint32_t gp_rows_day(enum gp_schema_table table, const gp_batch_t *batch, size_t
     }
 }
 
+static void block_grow(gp_block_t *block, size_t len)
+{
+    size_t room = 2 * (block->len + len) + 4096;
+    uint8_t *grown = realloc(block->bytes, room);
+    if (grown == NULL) {
+        block->error = -ENOMEM;
+        return;
+    }
+    block->bytes = grown;
+    block->room = room;
+}
+
 static void block_put(gp_block_t *block, const void *bytes, size_t len)
 {
-    if (block->error == 0 && block->room - block->len < len) {
-        size_t room = 2 * (block->len + len) + 4096;
-        uint8_t *grown = realloc(block->bytes, room);
-        block->error = grown == NULL ? -ENOMEM : 0;
-        block->bytes = grown != NULL ? grown : block->bytes;
-        block->room = grown != NULL ? room : block->room;
-    }
+    if (block->error == 0 && block->room - block->len < len)
+        block_grow(block, len);
     if (block->error != 0)
         return;
     memcpy(block->bytes + block->len, bytes, len);
@@ -82,15 +89,25 @@ static void block_put_head(gp_block_t *block, const char *name, const char *type
     block_put_text(block, type);
 }
 
-#define PUT_NUMBER(type, value) block_put(block, &(type){(type)(value)}, sizeof(type))
-#define PUT_String(value)       block_put_text(block, value)
-#define PUT_UInt64(value)       PUT_NUMBER(uint64_t, value)
-#define PUT_UInt32(value)       PUT_NUMBER(uint32_t, value)
-#define PUT_UInt8(value)        PUT_NUMBER(uint8_t, value)
-#define PUT_Float32(value)      PUT_NUMBER(float, value)
-#define PUT_Date(value)         PUT_NUMBER(uint16_t, value)
-#define PUT_DateTime(value)     PUT_NUMBER(uint32_t, value)
-#define PUT_Id128(value)        block_put(block, value, 16)
+// The first bytes of a number: little-endian, as the store is.
+static void block_put_number(gp_block_t *block, uint64_t value, size_t len)
+{
+    block_put(block, &value, len);
+}
+
+static void block_put_float(gp_block_t *block, float value)
+{
+    block_put(block, &value, sizeof(value));
+}
+
+#define PUT_String(value)   block_put_text(block, value)
+#define PUT_UInt64(value)   block_put_number(block, value, 8)
+#define PUT_UInt32(value)   block_put_number(block, value, 4)
+#define PUT_UInt8(value)    block_put_number(block, value, 1)
+#define PUT_Float32(value)  block_put_float(block, (float)(value))
+#define PUT_Date(value)     block_put_number(block, value, 2)
+#define PUT_DateTime(value) block_put_number(block, value, 4)
+#define PUT_Id128(value)    block_put(block, value, 16)
 
 #define EACH_ROW(write)                                                                                                \
     for (size_t b = 0; b < rows->count; b++) {                                                                         \
@@ -104,13 +121,13 @@ static void block_put_head(gp_block_t *block, const char *name, const char *type
         }                                                                                                              \
     }
 
-#define PUT_VALUE(since, type, name, value)                                                                            \
-    block_put_head(block, name, GP_TYPE_##type);                                                                       \
+#define PUT_VALUE(since, type, column, value)                                                                          \
+    block_put_head(block, column, GP_TYPE_##type);                                                                     \
     EACH_ROW(PUT_##type(value))
 
 // Where each row's part ends, then all of it.
-#define PUT_LIST(since, type, name, items, count, value)                                                               \
-    block_put_head(block, name, "Array(" GP_TYPE_##type ")");                                                          \
+#define PUT_LIST(since, type, column, items, count, value)                                                             \
+    block_put_head(block, column, "Array(" GP_TYPE_##type ")");                                                        \
     for (uint64_t last = 0, once = 1; once > 0; once--)                                                                \
         EACH_ROW(PUT_UInt64(last += (count)));                                                                         \
     EACH_ROW(for (size_t n = 0; n < (count); n++) {                                                                    \
@@ -118,8 +135,8 @@ static void block_put_head(gp_block_t *block, const char *name, const char *type
         PUT_##type(value);                                                                                             \
     })
 
-#define WRITER(NAME, name, type, ...)                                                                                  \
-    static void block_write_##name(gp_block_t *block, const gp_rows_t *rows)                                           \
+#define WRITER(NAME, lower, type, ...)                                                                                 \
+    static void block_write_##lower(gp_block_t *block, const gp_rows_t *rows)                                          \
     {                                                                                                                  \
         typedef type row_t;                                                                                            \
         const enum gp_schema_table table = GP_TABLE_##NAME;                                                            \
@@ -132,7 +149,7 @@ GP_ROW_TABLES(WRITER)
 void gp_block_write(gp_block_t *block, enum gp_schema_table table, const gp_rows_t *rows)
 {
     static void (*const writers[GP_TABLES])(gp_block_t *, const gp_rows_t *) = {
-#define WRITERS(NAME, name, ...) [GP_TABLE_##NAME] = block_write_##name,
+#define WRITERS(NAME, lower, ...) [GP_TABLE_##NAME] = block_write_##lower,
         GP_ROW_TABLES(WRITERS)};
     size_t columns = 0, count = 0;
     while (gp_schema_tables[table].columns[columns].name != NULL)

@@ -5,7 +5,7 @@
 // Port 8123, with tls 8443; database default. Tables are named greenprof_NAME; on a cluster that is a Distributed table
 // over ReplicatedMergeTree tables greenprof_NAME_local. Questions go to greenprof_NAME in both cases.
 //
-// Order of calls: open -> ask..., exec... -> close. Threads: one at a time. Signals: not safe.
+// Order of calls: open -> ask..., insert... -> close. Threads: one at a time. Signals: not safe.
 #pragma once
 
 #include "ship/send/http.h"

@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMN_FIELD(since, type, name, value) {since, name, GP_TYPE_##type, GP_NONE_##type},
-#define COLUMN_VALUE(since, type, name, value) {since, name, GP_TYPE_##type, NULL},
-#define COLUMN_LIST(since, type, name, ...)    {since, name, "Array(" GP_TYPE_##type ")", "emptyArray" #type "()"},
+#define COLUMN_FIELD(since, type, column, value) {since, column, GP_TYPE_##type, GP_NONE_##type},
+#define COLUMN_VALUE(since, type, column, value) {since, column, GP_TYPE_##type, NULL},
+#define COLUMN_LIST(since, type, column, ...)    {since, column, "Array(" GP_TYPE_##type ")", "emptyArray" #type "()"},
 
-#define COLUMNS(NAME, name, ...)                                                                                       \
-    static const gp_schema_column_t name[] = {GP_##NAME##_COLUMNS(COLUMN_FIELD, COLUMN_VALUE, COLUMN_LIST){0}};
+#define COLUMNS(NAME, lower, ...)                                                                                      \
+    static const gp_schema_column_t lower[] = {GP_##NAME##_COLUMNS(COLUMN_FIELD, COLUMN_VALUE, COLUMN_LIST){0}};
 GP_ROW_TABLES(COLUMNS)
 
 const gp_schema_table_info_t gp_schema_tables[GP_TABLES] = {
-#define TABLE(NAME, name, type, rows, count, day, engine, order) [GP_TABLE_##NAME] = {#name, engine, order, name},
+#define TABLE(NAME, lower, type, rows, count, day, engine, order) [GP_TABLE_##NAME] = {#lower, engine, order, lower},
     GP_ROW_TABLES(TABLE)};
 
 typedef struct statement { // text that is put together

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/dataset_private.h"
+#include "facts/dataset_private.h"
 
 static gp_dataset_window_t clip(uint64_t from_ns, uint64_t to_ns, const gp_dataset_window_t *window)
 {
@@ -71,29 +71,29 @@ static uint32_t unite(gp_dataset_window_t *lifetimes, uint32_t count)
 
 static int find_lifetimes(gp_dataset_t *dataset)
 {
-    gp_dataset_life_t *lives = calloc(dataset->trace_count + 1, sizeof(*lives));
-    dataset->lifetimes = calloc(dataset->span_count + 1, sizeof(*dataset->lifetimes));
+    gp_dataset_life_t *lives = calloc(dataset->facts.traces.count + 1, sizeof(*lives));
+    dataset->lifetimes = calloc(dataset->spans.count + 1, sizeof(*dataset->lifetimes));
     dataset->lives = lives;
     if (lives == NULL || dataset->lifetimes == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < dataset->span_count; i++)
-        if (gp_dataset_is_request(&dataset->spans[i]))
-            lives[dataset->spans[i].trace].count++;
-    for (size_t i = 1; i < dataset->trace_count; i++)
+    for (size_t i = 0; i < dataset->spans.count; i++)
+        if (gp_dataset_is_request(&dataset->spans.items[i]))
+            lives[dataset->spans.items[i].trace].count++;
+    for (size_t i = 1; i < dataset->facts.traces.count; i++)
         lives[i].first = lives[i - 1].first + lives[i - 1].count;
-    for (size_t i = 0; i < dataset->trace_count; i++)
+    for (size_t i = 0; i < dataset->facts.traces.count; i++)
         lives[i].count = 0;
-    for (size_t i = 0; i < dataset->span_count; i++) {
-        const gp_dataset_span_t *span = &dataset->spans[i];
+    for (size_t i = 0; i < dataset->spans.count; i++) {
+        const gp_dataset_span_t *span = &dataset->spans.items[i];
         gp_dataset_life_t *life = &lives[span->trace];
         if (gp_dataset_is_request(span) && gp_dataset_has_end(span))
             dataset->lifetimes[life->first + life->count++] = (gp_dataset_window_t){span->is.start, span->is.end};
     }
-    for (size_t i = 0; i < dataset->trace_count; i++)
+    for (size_t i = 0; i < dataset->facts.traces.count; i++)
         lives[i].count = unite(dataset->lifetimes + lives[i].first, lives[i].count);
-    for (size_t i = 0; i < dataset->span_count; i++)
-        if (!gp_dataset_has_end(&dataset->spans[i]))
-            lives[dataset->spans[i].trace].count = 0;
+    for (size_t i = 0; i < dataset->spans.count; i++)
+        if (!gp_dataset_has_end(&dataset->spans.items[i]))
+            lives[dataset->spans.items[i].trace].count = 0;
     lives[0].count = 0; // "no trace" has none
     return 0;
 }
@@ -137,8 +137,7 @@ static uint32_t living_trace(const gp_dataset_t *dataset, uint32_t index)
 
 typedef struct reading {
     const gp_dataset_t *dataset;
-    const gp_reader_handlers_t *handlers;
-    void *context;
+    const gp_taker_t *takers;
 } reading_t;
 
 static int give_samples(void *context, const gp_sample_record_t *samples, size_t count)
@@ -162,7 +161,7 @@ static int give_samples(void *context, const gp_sample_record_t *samples, size_t
             if (out.weight_ns > 0)
                 parts[filled++] = out;
         }
-        result = reading->handlers->samples(reading->context, parts, filled);
+        result = gp_takers_give_samples(reading->takers, parts, filled);
     }
     return result;
 }
@@ -178,19 +177,19 @@ static int give_activity(void *context, const gp_activity_record_t *activity)
         if (next == lifetime && (lifetime == NULL || activity->start_ns >= lifetime->to_ns))
             item.trace = 0;
     }
-    return reading->handlers->activity(reading->context, &item);
+    return gp_takers_give_activity(reading->takers, &item);
 }
 
-int gp_dataset_read_lifetimes(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
-                              char error[GP_READER_ERROR_SIZE])
+int gp_dataset_read_lifetimes(const gp_dataset_t *dataset, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
 {
     gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // what was read stays as it is
     const gp_reader_handlers_t own = {
-        .samples = handlers->samples != NULL ? give_samples : NULL,
-        .activity = handlers->activity != NULL ? give_activity : NULL,
+        .samples = gp_takers_want_samples(takers) ? give_samples : NULL,
+        .activity = gp_takers_want_activities(takers) ? give_activity : NULL,
     };
-    reading_t reading = {dataset, handlers, context};
-    return gp_captures_read_again(captures, &own, &reading, error);
+    reading_t reading = {dataset, takers};
+    const gp_taker_t taker = {&own, &reading, NULL};
+    return gp_captures_read_again(captures, &taker, error);
 }
 
 // --- shares
@@ -199,7 +198,7 @@ static gp_dataset_share_t *living_share(const gp_dataset_t *dataset, uint32_t tr
 {
     uint32_t coro = trace != 0 ? gp_dataset_coro_find(dataset, coro_id) : GP_INDEX_NONE;
     uint32_t share = coro != GP_INDEX_NONE ? gp_dataset_share_find(dataset, coro, trace) : GP_INDEX_NONE;
-    return share != GP_INDEX_NONE ? &dataset->shares[share] : NULL;
+    return share != GP_INDEX_NONE ? &dataset->shares.items[share] : NULL;
 }
 
 // The same coroutine, without a trace. May move the shares.
@@ -220,11 +219,11 @@ static int move_samples(void *context, const gp_sample_record_t *samples, size_t
         gp_dataset_share_t *from = out > 0 ? living_share(dataset, trace, sample->coro_id) : NULL;
         if (from == NULL)
             continue;
-        uint32_t number = (uint32_t)(from - dataset->shares);
+        uint32_t number = (uint32_t)(from - dataset->shares.items);
         gp_dataset_share_t *to = traceless_share(dataset, from->coro);
         if (to == NULL)
             return -ENOMEM;
-        from = &dataset->shares[number];
+        from = &dataset->shares.items[number];
         from->sampled[sample->kind].ns -= out;
         from->sampled[sample->kind].samples -= in == 0;
         to->sampled[sample->kind].ns += out;
@@ -259,14 +258,14 @@ static int sum_activity(void *context, const gp_activity_record_t *activity)
     if (share == NULL)
         return 0;
     const gp_dataset_life_t *life = &moving->dataset->lives[trace];
-    moved_t *moved = &moving->shares[share - moving->dataset->shares];
+    moved_t *moved = &moving->shares[share - moving->dataset->shares.items];
     gp_ledger_t all = gp_dataset_activity_times(activity, 0, UINT64_MAX), out = all;
     for (uint32_t i = 0; i < life->count; i++) {
         const gp_dataset_window_t *lifetime = &moving->dataset->lifetimes[life->first + i];
         gp_ledger_t in = gp_dataset_activity_times(activity, lifetime->from_ns, lifetime->to_ns);
         gp_ledger_subtract(&out, &in);
     }
-    if (moving->dataset->coros[share->coro].record.kind == GP_CORO_THREAD) { // they are not in its ledger
+    if (moving->dataset->facts.coros.items[share->coro].record.kind == GP_CORO_THREAD) { // they are not in its ledger
         out.ready_ns = out.parked_ns = out.waiting_ns = 0;
         all.ready_ns = all.parked_ns = all.waiting_ns = 0;
     }
@@ -306,12 +305,12 @@ static uint64_t all_of(const gp_ledger_t *ledger)
 static void add_tail(const moving_t *moving, uint32_t number, moved_t *moved)
 {
     const gp_dataset_t *dataset = moving->dataset;
-    const gp_dataset_share_t *share = &dataset->shares[number];
+    const gp_dataset_share_t *share = &dataset->shares.items[number];
     const gp_dataset_life_t *life = &dataset->lives[share->trace];
     const gp_ledger_t *ledger = &share->ledger, *told = &moved->told;
     uint64_t tail_ns = beyond(all_of(ledger), all_of(told)), in_ns = 0;
     uint64_t from_ns = moved->end_ns != 0 ? moved->end_ns : moving->ends_ns[share->coro];
-    from_ns = from_ns != 0 ? from_ns : dataset->coros[share->coro].record.birth_ns;
+    from_ns = from_ns != 0 ? from_ns : dataset->facts.coros.items[share->coro].record.birth_ns;
     gp_ledger_t tail = {.slice_ns = beyond(ledger->slice_ns, told->slice_ns),
                         .ready_ns = beyond(ledger->ready_ns, told->ready_ns),
                         .parked_ns = beyond(ledger->parked_ns, told->parked_ns),
@@ -330,7 +329,7 @@ static void add_tail(const moving_t *moving, uint32_t number, moved_t *moved)
 
 static int move_ledger(gp_dataset_t *dataset, uint32_t number, gp_ledger_t out)
 {
-    gp_dataset_share_t *from = &dataset->shares[number];
+    gp_dataset_share_t *from = &dataset->shares.items[number];
     uint64_t undivided_ns = out.waiting_ns;
     cap(&out.slice_ns, from->ledger.slice_ns);
     cap(&out.ready_ns, from->ledger.ready_ns);
@@ -351,23 +350,23 @@ static int move_ledger(gp_dataset_t *dataset, uint32_t number, gp_ledger_t out)
 
 int gp_dataset_apply_lifetimes(gp_dataset_t *dataset, char error[GP_READER_ERROR_SIZE])
 {
-    if (dataset->span_count == 0)
+    if (dataset->spans.count == 0)
         return 0;
     if (find_lifetimes(dataset) < 0)
         return -ENOMEM;
-    const size_t shares = dataset->share_count; // some are added
+    const size_t shares = dataset->shares.count; // some are added
     moving_t moving = {dataset, calloc(shares + 1, sizeof(*moving.shares)),
-                       calloc(dataset->coro_count + 1, sizeof(*moving.ends_ns))};
-    const gp_reader_handlers_t activities = {.activity = sum_activity}, samples = {.samples = move_samples};
+                       calloc(dataset->coros.count + 1, sizeof(*moving.ends_ns))};
+    static const gp_reader_handlers_t with_activities = {.activity = sum_activity},
+                                      with_samples = {.samples = move_samples};
+    const gp_taker_t samples = {&with_samples, dataset, NULL}, both = {&with_activities, &moving, &samples};
     int result = moving.shares != NULL && moving.ends_ns != NULL ? 0 : -ENOMEM;
-    if (result == 0 && !dataset->windowed)
-        result = gp_captures_read_again(&dataset->captures, &activities, &moving, error);
+    if (result == 0)
+        result = gp_captures_read_again(&dataset->captures, dataset->windowed ? &samples : &both, error);
     for (size_t i = 0; i < shares && result == 0 && !dataset->windowed; i++) {
         add_tail(&moving, (uint32_t)i, &moving.shares[i]);
         result = move_ledger(dataset, (uint32_t)i, moving.shares[i].outside);
     }
-    if (result == 0)
-        result = gp_captures_read_again(&dataset->captures, &samples, dataset, error);
     free(moving.shares);
     free(moving.ends_ns);
     return result;

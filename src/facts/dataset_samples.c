@@ -5,75 +5,41 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/dataset_private.h"
-
-static bool same_share(const void *owner, uint32_t number, const void *key)
-{
-    const gp_dataset_share_t *a = &((const gp_dataset_t *)owner)->shares[number], *b = key;
-    return a->coro == b->coro && a->trace == b->trace;
-}
-
-uint32_t gp_dataset_share_find(const gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
-{
-    gp_dataset_share_t key = {.coro = coro, .trace = trace};
-    return gp_index_find(&dataset->share_index, gp_hash_u64((uint64_t)coro << 32 | trace), same_share, dataset, &key);
-}
+#include "facts/dataset_private.h"
 
 // Find or add the sums for (coro, trace); a new one also counts as one more coroutine of the trace.
 static gp_dataset_share_t *share_find(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
 {
-    gp_dataset_share_t key = {.coro = coro, .trace = trace};
-    uint64_t hash = gp_hash_u64((uint64_t)coro << 32 | trace);
     uint32_t number = gp_dataset_share_find(dataset, coro, trace);
     if (number != GP_INDEX_NONE)
-        return &dataset->shares[number];
-    if (gp_grow(&dataset->shares, &dataset->share_capacity, dataset->share_count, sizeof(*dataset->shares)) < 0 ||
-        gp_index_add(&dataset->share_index, hash, (uint32_t)dataset->share_count) < 0)
+        return &dataset->shares.items[number];
+    number = gp_table_add(&dataset->shares.table, gp_table_pair(coro, trace));
+    if (number == GP_INDEX_NONE)
         return NULL;
-    dataset->traces[trace].coros++;
-    if (dataset->traces[trace].index != 0) {
-        dataset->coros[coro].traces++;
-        dataset->coros[coro].trace = trace;
+    dataset->facts.traces.items[trace].coros++;
+    if (dataset->facts.traces.items[trace].index != 0) {
+        dataset->coros.items[coro].traces++;
+        dataset->coros.items[coro].trace = trace;
     }
-    dataset->shares[dataset->share_count] = key;
-    return &dataset->shares[dataset->share_count++];
+    return &dataset->shares.items[number];
 }
 
 // A coroutine mostly goes on working for the same trace.
 gp_dataset_share_t *gp_dataset_share_of(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
 {
-    uint32_t last = dataset->coros[coro].share;
-    if (last != 0 && dataset->shares[last - 1].trace == trace)
-        return &dataset->shares[last - 1];
+    uint32_t last = dataset->coros.items[coro].share;
+    if (last != 0 && dataset->shares.items[last - 1].trace == trace)
+        return &dataset->shares.items[last - 1];
     gp_dataset_share_t *share = share_find(dataset, coro, trace);
     if (share != NULL)
-        dataset->coros[coro].share = (uint32_t)(share - dataset->shares) + 1;
+        dataset->coros.items[coro].share = (uint32_t)(share - dataset->shares.items) + 1;
     return share;
-}
-
-void gp_dataset_seen_at(gp_dataset_t *dataset, uint64_t time_ns)
-{
-    if (time_ns > dataset->end_ns)
-        dataset->end_ns = time_ns;
-}
-
-static bool same_thread_sum(const void *owner, uint32_t number, const void *key)
-{
-    return ((const gp_dataset_t *)owner)->thread_sums[number].index == *(const uint32_t *)key;
 }
 
 static gp_dataset_thread_sum_t *thread_sum_of(gp_dataset_t *dataset, uint32_t index)
 {
-    uint64_t hash = gp_hash_u64(index);
-    uint32_t number = gp_index_find(&dataset->thread_sum_index, hash, same_thread_sum, dataset, &index);
-    if (number != GP_INDEX_NONE)
-        return &dataset->thread_sums[number];
-    if (gp_grow(&dataset->thread_sums, &dataset->thread_sum_capacity, dataset->thread_sum_count,
-                sizeof(*dataset->thread_sums)) < 0 ||
-        gp_index_add(&dataset->thread_sum_index, hash, (uint32_t)dataset->thread_sum_count) < 0)
-        return NULL;
-    dataset->thread_sums[dataset->thread_sum_count] = (gp_dataset_thread_sum_t){.index = index};
-    return &dataset->thread_sums[dataset->thread_sum_count++];
+    uint32_t number = gp_table_need(&dataset->thread_sums.table, index);
+    return number != GP_INDEX_NONE ? &dataset->thread_sums.items[number] : NULL;
 }
 
 static gp_sum_record_t sum_key(const gp_sample_record_t *sample)
@@ -87,7 +53,7 @@ static gp_sum_record_t sum_key(const gp_sample_record_t *sample)
 
 static bool same_sum(const void *owner, uint32_t number, const void *key)
 {
-    const gp_sum_record_t *a = &((const gp_dataset_t *)owner)->sums[number], *b = key;
+    const gp_sum_record_t *a = &((const gp_dataset_t *)owner)->sums.items[number], *b = key;
     return a->time_ns == b->time_ns && a->coro_id == b->coro_id && a->stack_id == b->stack_id && a->trace == b->trace &&
            a->kind == b->kind;
 }
@@ -101,27 +67,26 @@ static uint64_t hash_sum(const gp_sum_record_t *sum)
 int gp_dataset_on_sum(void *context, const gp_sum_record_t *sum)
 {
     gp_dataset_t *dataset = context;
-    size_t number = dataset->sum_count;
-    if (gp_grow(&dataset->sums, &dataset->sum_capacity, number, sizeof(*dataset->sums)) < 0 ||
-        gp_index_add(&dataset->sum_index, hash_sum(sum), (uint32_t)number) < 0)
+    uint32_t number = gp_table_append(&dataset->sums.table);
+    if (number == GP_INDEX_NONE)
         return -ENOMEM;
-    dataset->sums[dataset->sum_count++] = *sum;
-    return 0;
+    dataset->sums.items[number] = *sum;
+    return gp_index_add(&dataset->sum_index, hash_sum(sum), number);
 }
 
 const gp_sum_record_t *gp_dataset_find_sum(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
 {
     const gp_sum_record_t key = sum_key(sample);
     uint32_t number = gp_index_find(&dataset->sum_index, hash_sum(&key), same_sum, dataset, &key);
-    return number != GP_INDEX_NONE ? &dataset->sums[number] : NULL;
+    return number != GP_INDEX_NONE ? &dataset->sums.items[number] : NULL;
 }
 
 static int add_lasting(gp_dataset_t *dataset, uint64_t coro_id, uint64_t ns)
 {
-    uint32_t coro = gp_dataset_coro_quick(dataset, coro_id);
+    uint32_t coro = gp_dataset_coro_need(dataset, coro_id);
     if (coro == GP_INDEX_NONE)
         return -ENOMEM;
-    dataset->coros[coro].lasting_ns += ns;
+    dataset->coros.items[coro].lasting_ns += ns;
     return 0;
 }
 
@@ -137,17 +102,18 @@ typedef struct latest {
 static gp_dataset_share_t *share_of_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, latest_t *latest)
 {
     if (latest->has_share && latest->coro_id == sample->coro_id && latest->trace == sample->trace)
-        return &dataset->shares[latest->share];
-    uint32_t coro = gp_dataset_coro_quick(dataset, sample->coro_id);
-    uint32_t trace = gp_dataset_trace_quick(dataset, sample->trace);
+        return &dataset->shares.items[latest->share];
+    uint32_t coro = gp_dataset_coro_need(dataset, sample->coro_id);
+    uint32_t trace = gp_dataset_trace_need(dataset, sample->trace);
     if (coro == GP_INDEX_NONE || trace == GP_INDEX_NONE)
         return NULL;
-    uint32_t stack = gp_dataset_stack_quick(dataset, sample->stack_id);
-    if (stack != GP_INDEX_NONE && dataset->stacks[stack].depth > dataset->stacks[dataset->coros[coro].stack].depth)
-        dataset->coros[coro].stack = stack;
+    uint32_t stack = gp_dataset_stack_need(dataset, sample->stack_id);
+    if (stack != GP_INDEX_NONE &&
+        dataset->facts.stacks.items[stack].depth > dataset->facts.stacks.items[dataset->coros.items[coro].stack].depth)
+        dataset->coros.items[coro].stack = stack;
     gp_dataset_share_t *share = gp_dataset_share_of(dataset, coro, trace);
     latest->has_share = share != NULL;
-    latest->share = share != NULL ? (size_t)(share - dataset->shares) : 0;
+    latest->share = share != NULL ? (size_t)(share - dataset->shares.items) : 0;
     latest->coro_id = sample->coro_id;
     latest->trace = sample->trace;
     return share;
@@ -192,7 +158,7 @@ static bool is_same_run(const gp_dataset_t *dataset, const gp_sample_record_t *a
 // Of those that have not run yet the birth alone says that they are ready.
 static bool is_ready_by_report(const gp_dataset_t *dataset, uint32_t kind, uint32_t stack)
 {
-    const gp_dataset_stack_t *at = &dataset->stacks[stack];
+    const gp_facts_stack_t *at = &dataset->facts.stacks.items[stack];
     return kind == GP_KIND_PARKED || (kind == GP_KIND_READY && !(at->depth > 0 && gp_kind_is_told(at->frames[0])));
 }
 
@@ -202,18 +168,22 @@ static ssize_t take_run(gp_dataset_t *dataset, const gp_sample_record_t *samples
     const gp_sample_record_t *sample = samples, *end = samples + count;
     bool is_counted = samples->kind < GP_KIND_COUNT && gp_dataset_has_sample(dataset, samples);
     gp_sampled_t run = {0};
-    uint64_t last_ns = 0;
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
     do {
         const gp_sum_record_t *sum = gp_dataset_sum_of(dataset, sample);
-        uint32_t stack = is_counted ? gp_dataset_stack_quick(dataset, sample->stack_id) : 0;
+        uint32_t stack = is_counted ? gp_dataset_stack_need(dataset, sample->stack_id) : 0;
         if (stack == GP_INDEX_NONE)
             return -ENOMEM;
         dataset->tells_ready = dataset->tells_ready || is_ready_by_report(dataset, sample->kind, stack);
+        first_ns = sample->time_ns < first_ns ? sample->time_ns : first_ns;
         last_ns = sample->time_ns > last_ns ? sample->time_ns : last_ns;
         run.ns += sample->weight_ns;
         run.samples += sum != NULL ? sum->samples : 1;
     } while (++sample < end && is_same_run(dataset, samples, sample));
-    gp_dataset_seen_at(dataset, last_ns);
+    gp_facts_seen_at(&dataset->facts, last_ns);
+    if (samples->kind == GP_KIND_CPU &&
+        gp_dataset_extend(dataset, samples->trace, samples->coro_id, first_ns, last_ns) < 0)
+        return -ENOMEM;
     return add_run(dataset, samples, &run, latest) == 0 ? sample - samples : -ENOMEM;
 }
 
@@ -234,15 +204,15 @@ int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size
 
 bool gp_dataset_has_sleeps(const gp_dataset_t *dataset)
 {
-    return dataset->header.clock == 1 || dataset->has_sleeps;
+    return dataset->facts.header.clock == 1 || dataset->has_sleeps;
 }
 
 uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind)
 {
-    if (gp_dataset_is_ordinary(&dataset->coros[share->coro]))
+    if (gp_dataset_is_ordinary(dataset, share->coro))
         return kind != GP_KIND_BLOCKED || gp_dataset_has_sleeps(dataset) ? gp_ledger_kind_ns(&share->ledger, kind) : 0;
-    bool is_thread = dataset->coros[share->coro].record.kind == GP_CORO_THREAD;
-    bool has_times = dataset->totals.time_ns > 0; // else no exact time is known of anything
+    bool is_thread = dataset->facts.coros.items[share->coro].record.kind == GP_CORO_THREAD;
+    bool has_times = dataset->facts.totals.time_ns > 0; // else no exact time is known of anything
     if (is_thread && kind == GP_KIND_BLOCKED)
         return has_times ? share->sampled[kind].ns : 0;
     return is_thread && kind == GP_KIND_PREEMPTED ? 0 : gp_ledger_kind_ns(&share->ledger, kind);
@@ -251,18 +221,18 @@ uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share
 int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
 {
     gp_dataset_t *dataset = context;
-    gp_dataset_seen_at(dataset, ledger->time_ns);
-    uint32_t coro = gp_dataset_coro_quick(dataset, ledger->coro_id);
+    gp_facts_seen_at(&dataset->facts, ledger->time_ns);
+    uint32_t coro = gp_dataset_coro_need(dataset, ledger->coro_id);
     if (coro == GP_INDEX_NONE)
         return -ENOMEM;
     int64_t waited_ns = (int64_t)(ledger->ready_ns + ledger->parked_ns + ledger->waiting_ns);
-    dataset->coros[coro].is_whole |= ledger->flags & GP_LEDGER_WHOLE;
-    dataset->coros[coro].is_switched |= ledger->switches > 0;
+    dataset->coros.items[coro].is_whole |= ledger->flags & GP_LEDGER_WHOLE;
+    dataset->coros.items[coro].is_switched |= ledger->switches > 0;
     if (waited_ns < 0)
-        dataset->coros[coro].taken_back_ns -= (uint64_t)waited_ns;
+        dataset->coros.items[coro].taken_back_ns -= (uint64_t)waited_ns;
     if (dataset->windowed)
         return 0;
-    uint32_t trace = gp_dataset_trace_quick(dataset, ledger->trace);
+    uint32_t trace = gp_dataset_trace_need(dataset, ledger->trace);
     if (trace == GP_INDEX_NONE)
         return -ENOMEM;
     gp_dataset_share_t *share = gp_dataset_share_of(dataset, coro, trace);
@@ -286,15 +256,15 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
 // What of samples of waits without an end was taken back later.
 static void take_back(gp_dataset_t *dataset)
 {
-    for (size_t i = 0; i < dataset->coro_count; i++) {
-        gp_dataset_coro_t *coro = &dataset->coros[i];
+    for (size_t i = 0; i < dataset->coros.count; i++) {
+        gp_dataset_coro_t *coro = &dataset->coros.items[i];
         uint64_t kept = coro->lasting_ns > coro->taken_back_ns ? coro->lasting_ns - coro->taken_back_ns : 0;
         coro->lasting_kept = coro->taken_back_ns > 0 ? (double)kept / ((double)coro->lasting_ns + 1) : 1;
     }
-    for (size_t i = 0; i < dataset->share_count; i++) {
-        gp_dataset_share_t *share = &dataset->shares[i];
+    for (size_t i = 0; i < dataset->shares.count; i++) {
+        gp_dataset_share_t *share = &dataset->shares.items[i];
         for (uint32_t kind = 0; kind < GP_KIND_COUNT; kind++) {
-            double lost = 1 - dataset->coros[share->coro].lasting_kept;
+            double lost = 1 - dataset->coros.items[share->coro].lasting_kept;
             share->sampled[kind].ns -= (uint64_t)(lost * (double)share->lasting_ns[kind]);
         }
     }
@@ -303,12 +273,12 @@ static void take_back(gp_dataset_t *dataset)
 void gp_dataset_sum_up(gp_dataset_t *dataset)
 {
     take_back(dataset);
-    for (size_t i = 0; i < dataset->share_count; i++) {
-        gp_dataset_share_t *share = &dataset->shares[i];
+    for (size_t i = 0; i < dataset->shares.count; i++) {
+        gp_dataset_share_t *share = &dataset->shares.items[i];
         share->ledger.cpu_ns = gp_ledger_kind_ns(&share->ledger, GP_KIND_CPU); // not below zero
-        gp_ledger_add(&dataset->coros[share->coro].ledger, &share->ledger);
-        dataset->has_sleeps |=
-            dataset->coros[share->coro].record.kind == GP_CORO_THREAD && share->sampled[GP_KIND_BLOCKED].ns > 0;
+        gp_ledger_add(&dataset->coros.items[share->coro].ledger, &share->ledger);
+        dataset->has_sleeps |= dataset->facts.coros.items[share->coro].record.kind == GP_CORO_THREAD &&
+                               share->sampled[GP_KIND_BLOCKED].ns > 0;
         dataset->sampled_ns += share->sampled[GP_KIND_CPU].ns;
         dataset->samples += share->sampled[GP_KIND_CPU].samples;
     }
@@ -316,16 +286,28 @@ void gp_dataset_sum_up(gp_dataset_t *dataset)
 
 uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset)
 {
-    uint64_t all = dataset->totals.process_cpu_ns;
-    uint64_t unsampled = dataset->counters[GP_COUNTER_UNSAMPLED_NS] + dataset->counters[GP_COUNTER_REST_CPU_NS];
+    uint64_t all = dataset->facts.totals.process_cpu_ns;
+    uint64_t unsampled =
+        dataset->facts.counters[GP_COUNTER_UNSAMPLED_NS] + dataset->facts.counters[GP_COUNTER_REST_CPU_NS];
     return !dataset->windowed && all > unsampled ? all - unsampled : 0;
 }
 
-int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
-                          char error[GP_READER_ERROR_SIZE])
+int gp_dataset_read(const gp_dataset_t *dataset, gp_reading_t *reading)
 {
+    char error[GP_READER_ERROR_SIZE];
+    for (size_t i = 1; i < reading->count; i++)
+        reading->takers[i - 1].next = &reading->takers[i];
+    if (reading->count == 0)
+        return 0;
     if (dataset->lives != NULL)
-        return gp_dataset_read_lifetimes(dataset, handlers, context, error);
+        return gp_dataset_read_lifetimes(dataset, reading->takers, error);
     gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // what was read stays as it is
-    return gp_captures_read_again(captures, handlers, context, error);
+    return gp_captures_read_again(captures, reading->takers, error);
+}
+
+int gp_dataset_read_for(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context)
+{
+    gp_reading_t reading = {0};
+    gp_reading_add(&reading, handlers, context);
+    return gp_dataset_read(dataset, &reading);
 }

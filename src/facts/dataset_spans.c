@@ -5,17 +5,7 @@
 #include <string.h>
 
 #include "capture/span_record.h"
-#include "report/dataset_private.h"
-
-static bool same_span(const void *owner, uint32_t number, const void *key)
-{
-    return ((const gp_dataset_t *)owner)->spans[number].is.id == *(const uint64_t *)key;
-}
-
-uint32_t gp_dataset_span_find(const gp_dataset_t *dataset, uint64_t id)
-{
-    return gp_index_find(&dataset->span_index, gp_hash_u64(id), same_span, dataset, &id);
-}
+#include "facts/dataset_private.h"
 
 // The fields of a record as keys and values; NULL when memory is short.
 static const prof_field_t *copy_fields(gp_dataset_t *dataset, const gp_span_record_t *span, const char *fields)
@@ -35,7 +25,8 @@ static const prof_field_t *copy_fields(gp_dataset_t *dataset, const gp_span_reco
 int gp_dataset_on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
 {
     gp_dataset_t *dataset = context;
-    gp_dataset_seen_at(dataset, span->end_ns);
+    uint32_t number;
+    gp_facts_seen_at(&dataset->facts, span->end_ns);
     bool is_request = span->parent_id == 0 || span->flags & GP_SPAN_REMOTE_PARENT;
     if (!(dataset->keep & GP_KEEP_SPANS || (dataset->keep & GP_KEEP_REQUESTS && is_request)) || span->id == 0 ||
         (dataset->windowed && (span->end_ns < dataset->window.from_ns || span->start_ns >= dataset->window.to_ns)))
@@ -43,18 +34,17 @@ int gp_dataset_on_span(void *context, const gp_span_record_t *span, const char *
     gp_dataset_span_t item = {
         .is = gp_span_of_record(span),
         .parent = GP_INDEX_NONE,
-        .coro = gp_dataset_coro_quick(dataset, span->coro_id),
-        .trace = gp_dataset_trace_quick(dataset, span->trace),
-        .stack = gp_dataset_stack_quick(dataset, span->stack_id),
+        .coro = gp_dataset_coro_need(dataset, span->coro_id),
+        .trace = gp_dataset_trace_need(dataset, span->trace),
+        .stack = gp_dataset_stack_need(dataset, span->stack_id),
         .field_count = span->field_count,
         .name = gp_arena_text(&dataset->arena, name, span->name_len),
         .fields = copy_fields(dataset, span, fields),
     };
     if (item.name == NULL || item.fields == NULL || item.coro == GP_INDEX_NONE || item.trace == GP_INDEX_NONE ||
-        item.stack == GP_INDEX_NONE ||
-        gp_grow(&dataset->spans, &dataset->span_capacity, dataset->span_count, sizeof(*dataset->spans)) < 0)
+        item.stack == GP_INDEX_NONE || (number = gp_table_append(&dataset->spans.table)) == GP_INDEX_NONE)
         return -ENOMEM;
-    dataset->spans[dataset->span_count++] = item;
+    dataset->spans.items[number] = item;
     return 0;
 }
 
@@ -70,14 +60,13 @@ static int by_start(const void *left, const void *right)
 
 int gp_dataset_finish_spans(gp_dataset_t *dataset)
 {
-    if (dataset->span_count == 0)
+    if (dataset->spans.count == 0)
         return 0;
-    qsort(dataset->spans, dataset->span_count, sizeof(*dataset->spans), by_start);
-    for (size_t i = 0; i < dataset->span_count; i++)
-        if (gp_index_add(&dataset->span_index, gp_hash_u64(dataset->spans[i].is.id), (uint32_t)i) < 0)
-            return -ENOMEM;
-    for (size_t i = 0; i < dataset->span_count; i++) {
-        gp_dataset_span_t *span = &dataset->spans[i];
+    qsort(dataset->spans.items, dataset->spans.count, sizeof(*dataset->spans.items), by_start);
+    if (gp_table_index(&dataset->spans.table) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < dataset->spans.count; i++) {
+        gp_dataset_span_t *span = &dataset->spans.items[i];
         if (span->is.parent_id != 0 && span->is.parent_id != span->is.id && !(span->is.flags & GP_SPAN_REMOTE_PARENT))
             span->parent = gp_dataset_span_find(dataset, span->is.parent_id);
     }

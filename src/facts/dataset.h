@@ -2,38 +2,22 @@
 // A capture, summed up: definitions, sums by (coroutine, trace), the ledger, the counters.
 //
 // Model: gp_dataset_load() reads a capture once, front to back. What it keeps grows with the number of distinct stacks,
-// coroutines and traces, not with the number of samples: passes that need more of them than sums read them again,
-// gp_dataset_read_again(), when it is known what is chosen and what each is scaled by. References to definitions that
-// were lost with a damaged chunk get a placeholder, so that no time disappears.
+// coroutines and traces, not with the number of samples: passes that need more of them than sums take them from one
+// reading, gp_dataset_read(), when it is known what is chosen and what each is scaled by. References to definitions
+// that were lost with a damaged chunk get a placeholder, so that no time disappears.
 //
 // Order of calls: load -> any reads -> free. Threads: one at a time. Signals: not safe.
 #pragma once
 
-#include "base/id_map.h"
-#include "base/index.h"
-#include "base/memory.h"
 #include "capture/several/captures.h"
-#include "model/module_info.h"
+#include "facts/facts.h"
 #include "model/span.h"
-
-enum { GP_FORMER_NAMES_MAX = 16 };
-
-typedef struct gp_former_name { // of a coroutine that was renamed
-    const char *name;
-    const struct gp_former_name *before;
-    uint32_t count; // this one and those before
-} gp_former_name_t;
 
 typedef struct gp_sampled {
     uint64_t ns, samples;
 } gp_sampled_t;
 
-typedef struct gp_dataset_coro {
-    gp_coro_record_t record; // zeros but the id when its definition was lost; with its last name
-    bool defined;
-    uint32_t spawn_stack;           // number of the stack at which it was created; 0 = not known
-    uint32_t region;                // enum gp_region_kind bits
-    const gp_former_name_t *former; // the latest, at most GP_FORMER_NAMES_MAX; NULL = it was never renamed
+typedef struct gp_dataset_coro { // sums of the coroutine of the same number in `facts`
     gp_ledger_t ledger;
     bool is_whole; // with `switches` 0: a thread's that never had a coroutine, with all that it slept and could not run
     bool is_switched;
@@ -46,20 +30,6 @@ typedef struct gp_dataset_coro {
     uint64_t lasting_ns, taken_back_ns;
     double lasting_kept;
 } gp_dataset_coro_t;
-
-typedef struct gp_dataset_trace { // number 0 is "no trace"
-    uint32_t index;               // in the capture
-    bool defined;
-    uint8_t id[16];
-    uint32_t coros; // how many coroutines worked for it
-} gp_dataset_trace_t;
-
-typedef struct gp_dataset_stack { // number 0 is "no stack"
-    uint32_t id;
-    uint16_t depth, flags;
-    bool defined;
-    const gp_loc_t *frames; // gp_loc_t[depth], innermost first
-} gp_dataset_stack_t;
 
 typedef struct gp_dataset_share { // one (coroutine, trace)
     uint32_t coro, trace;
@@ -96,11 +66,6 @@ typedef struct gp_dataset_span { // an operation with a beginning and an end
     const prof_field_t *fields; // [field_count]
 } gp_dataset_span_t;
 
-typedef struct gp_dataset_meta { // a text of the capture: "cmdline", "hostname", ...
-    const char *key, *value;
-    size_t value_len; // "cmdline" has NULs between its arguments
-} gp_dataset_meta_t;
-
 // A part of the capture's time, ns since its start: [from_ns, to_ns).
 typedef struct gp_dataset_window {
     uint64_t from_ns, to_ns;
@@ -111,11 +76,25 @@ typedef struct gp_dataset_life {
     uint32_t first, count; // in `lifetimes`; 0 of them: it is not known, and all counts
 } gp_dataset_life_t;
 
+// When coroutines ran for a trace.
+typedef struct gp_dataset_extent {
+    uint32_t trace; // index in the capture
+    uint64_t first_ns, last_ns;
+    uint64_t coro_id, last_coro_id; // that ran first, and last
+} gp_dataset_extent_t;
+
+// When a coroutine was at work for a trace, waits included.
+typedef struct gp_dataset_work {
+    uint32_t coro, trace; // numbers
+    uint64_t from_ns, to_ns;
+} gp_dataset_work_t;
+
 // What is kept beyond that only where it will be looked at.
 enum gp_dataset_keep {
     GP_KEEP_HOGS = 1,     // long slices and delays
     GP_KEEP_SPANS = 2,    // spans, in the order of their beginnings
     GP_KEEP_REQUESTS = 4, // of these, the ones that are requests, and the lifetimes that they give their traces
+    GP_KEEP_WORKS = 16,   // who worked for which trace, and when: for critical paths
     GP_KEEP_PLAIN = 8,    // GP_PLAIN_WORDS of samples, as many as fit, for a reading that asks for no more
 };
 
@@ -124,61 +103,33 @@ enum gp_dataset_keep {
     (GP_SAMPLE_WORDS(weight_ns) | GP_SAMPLE_WORDS(coro_id) | GP_SAMPLE_WORDS(stack_id) | GP_SAMPLE_WORDS(kind))
 
 typedef struct gp_dataset {
+    gp_facts_t facts;
     unsigned keep; // enum gp_dataset_keep bits
     gp_captures_t captures;
     // Samples outside it are left out. How much exact time lies within it is unknown, so that
     // the shares have none; counters and threads are those of the whole capture.
     gp_dataset_window_t window;
     bool windowed;
-    gp_file_header_t header;
     gp_reader_summary_t summary;
-    const char *exe; // "" when unknown
-    gp_dataset_meta_t *metas;
-    size_t meta_count, meta_capacity;
-    gp_module_info_t *modules;
-    size_t module_count, module_capacity;
-    gp_function_info_t *functions;
-    size_t function_count, function_capacity;
-    gp_thread_record_t *threads;
-    size_t thread_count, thread_capacity;
-    gp_dataset_coro_t *coros;
-    size_t coro_count, coro_capacity;
-    gp_dataset_trace_t *traces;
-    size_t trace_count, trace_capacity;
-    gp_dataset_stack_t *stacks;
-    size_t stack_count, stack_capacity;
-    gp_dataset_share_t *shares;
-    size_t share_count, share_capacity;
-    gp_dataset_thread_sum_t *thread_sums;
-    size_t thread_sum_count, thread_sum_capacity;
-    gp_dataset_hog_t *hogs;
-    size_t hog_count, hog_capacity;
-    gp_dataset_delay_t *delays;
-    size_t delay_count, delay_capacity;
-    gp_sum_record_t *sums; // of samples that are the sum of several
-    size_t sum_count, sum_capacity;
-    gp_dataset_span_t *spans;
-    size_t span_count, span_capacity;
-    gp_dataset_window_t *lifetimes; // of traces: distinct, in order
-    gp_dataset_life_t *lives;       // by trace; NULL = there are none
-    gp_call_count_t *calls;         // exact mode: the last record of each pair of functions
-    size_t call_count, call_capacity;
-    gp_counters_record_t totals; // of the last counters record; zeros when there was none
-    uint64_t counters[GP_COUNTER_COUNT];
-    gp_census_record_t *census; // of the latest one in the file, as it was written
-    size_t census_count, census_capacity;
+    GP_TABLE(gp_dataset_coro_t) coros; // by number in `facts`
+    GP_TABLE(gp_dataset_share_t) shares;
+    GP_TABLE(gp_dataset_thread_sum_t) thread_sums;
+    GP_TABLE(gp_dataset_hog_t) hogs;
+    GP_TABLE(gp_dataset_delay_t) delays;
+    GP_TABLE(gp_sum_record_t) sums; // of samples that are the sum of several
+    gp_index_t sum_index;
+    GP_TABLE(gp_dataset_span_t) spans;
+    GP_TABLE(gp_dataset_extent_t) extents; // of traces, where there are requests
+    GP_TABLE(gp_dataset_work_t) works;     // with GP_KEEP_WORKS
+    gp_dataset_window_t *lifetimes;        // of traces: distinct, in order
+    gp_dataset_life_t *lives;              // by trace; NULL = there are none
+    GP_TABLE(gp_call_count_t) calls;       // exact mode: the last record of each pair of functions
+    GP_TABLE(gp_census_record_t) census;   // of the latest one in the file, as it was written
     uint32_t census_number;
     bool has_sleeps;  // samples of threads that sleep on their own stacks
     bool tells_ready; // samples: something reported that a coroutine had become ready, other than by its birth
     uint64_t sampled_ns, samples;           // on-CPU samples within the window
     uint64_t samples_read, activities_read; // of all kinds, those outside the window included
-    uint64_t end_ns;                        // the latest time seen
-    uint32_t end_reason;                    // of the end record, where summary.ended
-    uint32_t end_error;                     // errno value, with GP_END_FAILED
-
-    gp_id_map_t coro_map, trace_map, stack_map;
-    gp_index_t module_index, function_index, thread_index, coro_index, trace_index, stack_index, share_index,
-        thread_sum_index, hog_index, span_index, call_index, sum_index;
     gp_arena_t arena;
 } gp_dataset_t;
 
@@ -207,13 +158,26 @@ static inline bool gp_dataset_has_end(const gp_dataset_span_t *span)
     return (span->is.flags & (GP_SPAN_IMPLICIT | GP_SPAN_OPEN)) != (GP_SPAN_IMPLICIT | GP_SPAN_OPEN);
 }
 
-// Read the samples and activities of the capture again, as many as there were when it was loaded: a
-// process that still runs may have written more. What is outside the lifetime of its trace has none.
-//   handlers: of these `samples` and `activity` are called, for those outside the window, too. Coroutines,
-//             traces and stacks that they refer to are all known.
-// Returns 0, or a negative errno value and what is wrong.
-int gp_dataset_read_again(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context,
-                          char error[GP_READER_ERROR_SIZE]);
+// Who takes samples and activities of one reading: all that is asked for is collected first. Zero-initialized = nobody.
+enum { GP_READING_MOST = 8 };
+typedef struct gp_reading {
+    gp_taker_t takers[GP_READING_MOST];
+    size_t count;
+} gp_reading_t;
+
+//   handlers: of these `samples` and `activity` are called, for those outside the window, too. Coroutines, traces and
+//             stacks that they refer to are all known.
+static inline void gp_reading_add(gp_reading_t *reading, const gp_reader_handlers_t *handlers, void *context)
+{
+    reading->takers[reading->count++] = (gp_taker_t){handlers, context, NULL};
+}
+
+// Read the samples and activities of the capture again, as many as there were when it was loaded: a process that still
+// runs may have written more. What is outside the lifetime of its trace has none. Where nobody takes, nothing is read.
+// Returns 0 or a negative errno value.
+int gp_dataset_read(const gp_dataset_t *dataset, gp_reading_t *reading);
+// The same for one that takes.
+int gp_dataset_read_for(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context);
 
 // What an activity has within [from_ns, to_ns): its slices, a part of them where it is there in part, and its waits.
 gp_ledger_t gp_dataset_activity_times(const gp_activity_record_t *activity, uint64_t from_ns, uint64_t to_ns);
@@ -236,37 +200,65 @@ static inline bool gp_dataset_is_lasting(const gp_sample_record_t *sample)
 const gp_sum_record_t *gp_dataset_find_sum(const gp_dataset_t *dataset, const gp_sample_record_t *sample);
 static inline const gp_sum_record_t *gp_dataset_sum_of(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
 {
-    return dataset->sum_count > 0 ? gp_dataset_find_sum(dataset, sample) : NULL;
+    return dataset->sums.count > 0 ? gp_dataset_find_sum(dataset, sample) : NULL;
 }
 
 bool gp_dataset_has_activity(const gp_dataset_t *dataset, const gp_activity_record_t *activity);
-
-// A text of the capture; NULL when it has none of that key.
-const gp_dataset_meta_t *gp_dataset_meta(const gp_dataset_t *dataset, const char *key);
 
 // Did anything report when coroutines became ready? Of those that have not run yet the birth says so, of no others.
 bool gp_dataset_knows_ready(const gp_dataset_t *dataset);
 
 // Numbers in the tables, GP_INDEX_NONE when unknown.
-uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id);
-uint32_t gp_dataset_function_find(const gp_dataset_t *dataset, uint32_t number);
-uint32_t gp_dataset_coro_find(const gp_dataset_t *dataset, uint64_t id);
-uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16]);
-uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index);
+static inline uint32_t gp_dataset_module_find(const gp_dataset_t *dataset, uint32_t id)
+{
+    return gp_table_find(&dataset->facts.modules.table, id);
+}
+
+static inline uint32_t gp_dataset_coro_find(const gp_dataset_t *dataset, uint64_t id)
+{
+    return gp_table_find(&dataset->facts.coros.table, id);
+}
+
+static inline uint32_t gp_dataset_thread_find(const gp_dataset_t *dataset, uint32_t index)
+{
+    return gp_table_find(&dataset->facts.threads.table, index);
+}
+
 //   index, id: in the capture.
-uint32_t gp_dataset_trace_index_find(const gp_dataset_t *dataset, uint32_t index);
-uint32_t gp_dataset_stack_find(const gp_dataset_t *dataset, uint32_t id);
-uint32_t gp_dataset_share_find(const gp_dataset_t *dataset, uint32_t coro, uint32_t trace); // coro, trace: numbers
-uint32_t gp_dataset_span_find(const gp_dataset_t *dataset, uint64_t id);                    // with GP_KEEP_SPANS
+static inline uint32_t gp_dataset_trace_index_find(const gp_dataset_t *dataset, uint32_t index)
+{
+    return gp_table_find(&dataset->facts.traces.table, index);
+}
+
+static inline uint32_t gp_dataset_stack_find(const gp_dataset_t *dataset, uint32_t id)
+{
+    return gp_table_find(&dataset->facts.stacks.table, id);
+}
+
+//   coro, trace: numbers.
+static inline uint32_t gp_dataset_share_find(const gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
+{
+    return gp_table_find(&dataset->shares.table, gp_table_pair(coro, trace));
+}
+
+// With GP_KEEP_SPANS.
+static inline uint32_t gp_dataset_span_find(const gp_dataset_t *dataset, uint64_t id)
+{
+    return gp_table_find(&dataset->spans.table, id);
+}
+
+uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16]);
 
 // Exact CPU time of the process on threads that were sampled; 0 = not known. Threads that no signal
 // reached ran code that no sample shows: their time is said apart, not spread over others.
 uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset);
 
 // A thread's own stack without coroutines, of which the ledger has all: an ordinary thread's.
-static inline bool gp_dataset_is_ordinary(const gp_dataset_coro_t *coro)
+//   coro: number.
+static inline bool gp_dataset_is_ordinary(const gp_dataset_t *dataset, uint32_t coro)
 {
-    return coro->record.kind == GP_CORO_THREAD && coro->is_whole && !coro->is_switched;
+    const gp_dataset_coro_t *sums = &dataset->coros.items[coro];
+    return dataset->facts.coros.items[coro].record.kind == GP_CORO_THREAD && sums->is_whole && !sums->is_switched;
 }
 
 // Does the capture have where ordinary threads slept?
