@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of a thread's block (thread.h) is one owner's: a struct each, and what it is where a thread begins.
+// Parts of a thread's block (thread.h), a struct an owner, and how each is where a thread begins.
 //
 // Memory of a block is zero when it is mapped; a block that is reused has what the thread before has left.
 #pragma once
