@@ -87,7 +87,7 @@ static int start_thread(shipping_t *shipping)
 {
     pthread_t thread;
     atomic_store_explicit(&shipping->phase, RUNS, memory_order_relaxed);
-    int error = prof_core_interface()->helper_start(run, shipping, &thread);
+    int error = prof_core_interface()->threads->start(run, shipping, &thread);
     if (error == 0)
         pthread_detach(thread);
     else
@@ -159,7 +159,7 @@ static void at_exit(void)
         is_here |= is_open(i) && runs(&shippings[i]);
     if (!is_here || !is_own_capture) // one that is recorded anyway ends later
         return;
-    prof_core_interface()->capture_end(CLOSE_NS);
+    prof_core_interface()->capture->end(CLOSE_NS);
     gp_shipping_at_last();
 }
 
@@ -253,11 +253,11 @@ static int have_capture(const char *url)
     uint64_t disk_bytes = DISK_BYTES;
     if (gp_url_option(url, "spool_size", value) && (!gp_url_size(value, &disk_bytes) || disk_bytes < (1u << 20)))
         return -EINVAL;
-    prof_core_interface()->capture_path(capture);
+    prof_core_interface()->capture->path(capture);
     if (capture[0] != '\0')
         return 0;
     snprintf(path, sizeof(path), "%s/process.greenprof", folder);
-    int error = prof_core_interface()->capture_begin(path, disk_bytes / (PARTS_KEPT + 1), PARTS_KEPT);
+    int error = prof_core_interface()->capture->begin(path, disk_bytes / (PARTS_KEPT + 1), PARTS_KEPT);
     is_own_capture = error == 0;
     return error;
 }
@@ -330,7 +330,7 @@ int gp_shipping_close(const char *url)
         if (!is_open(i) || (url != NULL && strcmp(shippings[i].url, url) != 0))
             continue;
         if (ends && runs(&shippings[i]))
-            prof_core_interface()->capture_end(CLOSE_NS);
+            prof_core_interface()->capture->end(CLOSE_NS);
         int error = close_at(&shippings[i], deadline_ns);
         atomic_store_explicit(&shippings[i].is_open, false, memory_order_release);
         result = error != 0 ? error : result == -ENOENT ? 0 : result;
@@ -360,7 +360,7 @@ int gp_shipping_flush(uint64_t deadline_ns)
     int result = 0;
     uint64_t now = gp_now_ns();
     if (any_open() && deadline_ns > now)
-        result = prof_core_interface()->capture_flush(deadline_ns - now);
+        result = prof_core_interface()->capture->flush(deadline_ns - now);
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (is_open(i) && wait_heard(&shippings[i], deadline_ns) != 0)
             result = -ETIMEDOUT;

@@ -144,17 +144,22 @@ static gp_snapshot_t *take_latest(uint32_t since)
 
 const gp_core_interface_t *prof_core_interface(void)
 {
-    static const gp_core_interface_t interface = {
-        .size = sizeof(interface),
+    static const gp_core_profiles_t profiles = {
+        .size = sizeof(profiles),
         .snapshot = take_snapshot,
         .release = release_snapshot,
-        .thread_start = start_thread,
-        .profile_begun = watch_begun,
-        .helper_start = start_helper,
-        .may_stay = may_stay,
+        .on_begin = watch_begun,
         .looked_up = looked_up,
         .latest = take_latest,
     };
+    static const gp_core_threads_t threads = {
+        .size = sizeof(threads),
+        .start_staying = start_thread,
+        .start = start_helper,
+        .may_stay = may_stay,
+    };
+    static const gp_core_interface_t interface = {
+        .size = sizeof(interface), .profiles = &profiles, .threads = &threads};
     return &interface;
 }
 
