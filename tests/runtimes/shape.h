@@ -9,6 +9,8 @@
 
 enum { SHAPE_MAX = 16 };
 
+int shape_choose(const char *name); // of several in one program; false where there is none of that name
+
 void shape_make(int id, void (*run)(void));
 void shape_make_on(int id, char *low, size_t bytes,
                    void (*run)(void)); // on this stack, where the runtime lets one choose

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What runs on a shape (shape.h): the usual coroutines, each of which books its CPU time and its switches.
+//   shape_program [--shape NAME] SECONDS ROUNDS      NAME: where the program has several
 #include "shape.h"
 #include "shares.h"
 
@@ -16,6 +17,12 @@ static void book(int id)
 __attribute__((weak)) void shape_end(int id)
 {
     shape_leave(id);
+}
+
+__attribute__((weak)) int shape_choose(const char *name)
+{
+    (void)name;
+    return 0;
 }
 
 static inline __attribute__((always_inline)) void run(int id)
@@ -58,7 +65,8 @@ int main(int argc, char **argv)
 {
     static void (*const entries[])(void) = {entry_alpha, entry_beta, entry_gamma, entry_idle};
     static const char *const names[] = {"alpha", "beta", "gamma", "idle"};
-    if (shares_begin(argc, argv) < 0)
+    int has_name = argc > 2 && strcmp(argv[1], "--shape") == 0;
+    if ((has_name && !shape_choose(argv[2])) || shares_begin(argc - 2 * has_name, argv + 2 * has_name) < 0)
         return 2;
     for (int id = 0; id < SHARES_COUNT; id++)
         shape_make(id, entries[id]);

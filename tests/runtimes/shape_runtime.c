@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The runtimes themselves: what would be in their archives. One of SHAPE_* is defined.
+// The runtimes themselves: what would be in their archives.
 #include <stdlib.h>
 
 #include "shape.h"
 #include "shape_runtime.h"
 
-#if defined(SHAPE_BRPC)
 long bthread_jump_fcontext(void **from, void *to, long value, _Bool preserve_fpu)
 {
     (void)preserve_fpu;
@@ -17,7 +16,7 @@ void *bthread_make_fcontext(void *top, size_t size, void (*run)(long))
 {
     return shape_stack((char *)top - size, size, (void (*)(void))run);
 }
-#elif defined(SHAPE_LIBACO)
+
 void acosw(aco_t *from, aco_t *to)
 {
     shape_swap(&from->reg[5], to->reg[5]);
@@ -31,7 +30,7 @@ aco_t *aco_create(aco_t *main_co, aco_share_stack_t *stack, size_t save_size, vo
         co->reg[5] = shape_stack(stack->ptr, stack->sz, run);
     return co;
 }
-#elif defined(SHAPE_LIBCO_TENCENT)
+
 void coctx_swap(coctx_t *from, coctx_t *to)
 {
     shape_swap(&from->regs[13], to->regs[13]);
@@ -43,7 +42,7 @@ int coctx_make(coctx_t *context, void *(*run)(void *, void *), const void *first
     context->regs[13] = shape_stack(context->ss_sp, context->ss_size, (void (*)(void))run);
     return 0;
 }
-#elif defined(SHAPE_LIBCO_HIGAN)
+
 static void *active;
 
 void co_switch(void *to)
@@ -71,7 +70,7 @@ void *co_active(void)
     static void *main_thread[64];
     return active = active != NULL ? active : (void *)main_thread;
 }
-#elif defined(SHAPE_MINICORO)
+
 // The context of its resumer lies beside the coroutine's own, behind mco_coro.
 typedef struct contexts {
     void *own, *back;
@@ -103,19 +102,11 @@ int mco_yield(mco_coro *co)
     shape_swap(&contexts->own, contexts->back);
     return 0;
 }
-#elif defined(SHAPE_PHOTON)
+
 // The thread lies at the top of its own stack; its stack pointer is behind the links.
-#ifdef SHAPE_PHOTON_FLAGS
-photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size, unsigned reserved,
-                                    unsigned long flags)
-#else
-enum { flags };
-photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size,
-                                    unsigned short reserved)
-#endif
+static photon_thread *photon_make(void *(*start)(void *), void *argument, unsigned long stack_size, unsigned reserved)
 {
     enum { PAGE = 4096 };
-    (void)flags;
     stack_size = (stack_size + sizeof(photon_thread) + PAGE - 1) / PAGE * PAGE;
     char *memory = aligned_alloc(PAGE, stack_size);
     photon_thread *thread = (photon_thread *)(void *)(memory + (stack_size - sizeof(photon_thread)) / 64 * 64);
@@ -126,11 +117,24 @@ photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsi
     return thread;
 }
 
+photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size,
+                                    unsigned short reserved)
+{
+    return photon_make(start, argument, stack_size, reserved);
+}
+
+photon_thread *photon_thread_create_flags(void *(*start)(void *), void *argument, unsigned long stack_size,
+                                          unsigned reserved, unsigned long flags)
+{
+    (void)flags;
+    return photon_make(start, argument, stack_size, reserved);
+}
+
 void **photon_stack_pointer(photon_thread *thread)
 {
     return (void **)(void *)&thread->links_and_state[3];
 }
-#elif defined(SHAPE_LIBTASK)
+
 void libtask_makecontext(libtask_ucontext *context, void (*run)(void), int count, ...)
 {
     (void)count;
@@ -142,7 +146,7 @@ int libtask_swapcontext(libtask_ucontext *from, const libtask_ucontext *to)
     shape_swap((void **)&from->rsp, (void *)to->rsp);
     return 0;
 }
-#elif defined(SHAPE_LIBDILL)
+
 int dill_prologue(void **context, void **top, size_t bytes, int bundle, const char *file, int line)
 {
     enum { STACK_BYTES = 256 * 1024 };
@@ -150,4 +154,3 @@ int dill_prologue(void **context, void **top, size_t bytes, int bundle, const ch
     *top = (char *)aligned_alloc(4096, STACK_BYTES) + STACK_BYTES - 512;
     return 1;
 }
-#endif

@@ -68,13 +68,11 @@ typedef struct photon_thread {
     char *buf, *stackful_alloc_top;
     unsigned long stack_size;
 } photon_thread;
-#ifdef SHAPE_PHOTON_FLAGS // later: uint32_t reserved, uint64_t flags
-photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size, unsigned reserved,
-                                    unsigned long flags) __asm__("_ZN6photon13thread_createEPFPvS0_ES0_mjm");
-#else
 photon_thread *photon_thread_create(void *(*start)(void *), void *argument, unsigned long stack_size,
                                     unsigned short reserved) __asm__("_ZN6photon13thread_createEPFPvS0_ES0_mt");
-#endif
+photon_thread *photon_thread_create_flags(void *(*start)(void *), void *argument, unsigned long stack_size,
+                                          unsigned reserved, // later: uint32_t reserved, uint64_t flags
+                                          unsigned long flags) __asm__("_ZN6photon13thread_createEPFPvS0_ES0_mjm");
 void **photon_stack_pointer(photon_thread *thread);
 
 // libtask, taskimpl.h, amd64-ucontext.h

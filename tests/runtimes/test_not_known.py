@@ -138,13 +138,13 @@ class NotKnown(shares.Shares):
         self.assertEqual(len(self.facts(self.path("both"), "info")), 1)
 
     def test_stacks_that_no_hook_announced(self):
-        line, path = self.record_shape("unhooked_guarded")
+        line, path = self.record_shape("unhooked", "--shape", "guarded")
         self.assertRegex(line, r"none lost; stacks that no hook announced: [^;]+; next:")
         self.assertEqual(len(self.facts(path, "report")), 1)
 
-    def record_shape(self, program):
+    def record_shape(self, *program):
         path = self.path("capture.greenprof")
-        done = check.greenprof("run", "-o", path, "--", *self.prepare([program, 0.3, 50]), cwd=self.directory)
+        done = check.greenprof("run", "-o", path, "--", *self.prepare([*program, 0.3, 50]), cwd=self.directory)
         return done.stderr.decode(), path
 
     def test_c_names_of_boost(self):

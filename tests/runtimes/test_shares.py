@@ -26,7 +26,7 @@ SHAPE = (r"entry_",)
 
 @dataclasses.dataclass
 class Row:
-    program: str
+    program: str          # and its first arguments
     bottoms: tuple        # regular expressions of what may stand outermost on a coroutine's stack: one frame, or two by ";"
     names: dict = None    # of the coroutines
     extra: tuple = (0,)   # how many more there may be: the runtime's own
@@ -62,23 +62,23 @@ LINKED = {
     # What calls the entry function has been compiled into st_thread_create(), and ends the coroutine after it.
     "st_static": Row("st_static", SHAPE + (r"_st_idle_thread_start", r"st_thread_create;st_thread_exit$"), ENTRIES, extra=(0, 1)),
     "lua_static": Row("lua_static", (r"lua_resume$", r"run$"), SHARED["lua"].names), # the hook itself, as a leaf
-    "libtask": Row("shape_libtask", SHAPE + (r"taskstart$",), ENTRIES),
-    "brpc": Row("shape_brpc", SHAPE, ENTRIES),
-    "libaco": Row("shape_libaco", SHAPE, ENTRIES),
+    "libtask": Row("shapes --shape libtask", SHAPE + (r"taskstart$",), ENTRIES),
+    "brpc": Row("shapes --shape brpc", SHAPE, ENTRIES),
+    "libaco": Row("shapes --shape libaco", SHAPE, ENTRIES),
 }
 
 LINKED_TOO = {
-    "libco_tencent": Row("shape_libco-tencent", SHAPE, ENTRIES),
-    "libco_higan": Row("shape_libco-higan", SHAPE, ENTRIES),
-    "minicoro": Row("shape_minicoro", SHAPE, ENTRIES),
+    "libco_tencent": Row("shapes --shape libco_tencent", SHAPE, ENTRIES),
+    "libco_higan": Row("shapes --shape libco_higan", SHAPE, ENTRIES),
+    "minicoro": Row("shapes --shape minicoro", SHAPE, ENTRIES),
     # Named by the place of go().
-    "libdill": Row("shape_libdill", SHAPE, {name: rf"shape_use\.c:{100 + i}" for i, name in enumerate(shares.WORKERS)},
+    "libdill": Row("shapes --shape libdill", SHAPE, {name: rf"shape_use\.c:{100 + i}" for i, name in enumerate(shares.WORKERS)},
                    switches=False),
-    "photon": Row("shape_photon", SHAPE, ENTRIES, switches=False),
-    "photon_with_flags": Row("shape_photon-flags", SHAPE, ENTRIES, switches=False),
-    "nameless_switch": Row("shape_nameless", SHAPE, ENTRIES),
-    "shared_stack_libaco": Row("shape_shared-libaco", SHAPE, ENTRIES),
-    "shared_stack_libco": Row("shape_shared-libco", SHAPE, ENTRIES),
+    "photon": Row("shapes --shape photon", SHAPE, ENTRIES, switches=False),
+    "photon_with_flags": Row("shapes --shape photon_flags", SHAPE, ENTRIES, switches=False),
+    "nameless_switch": Row("shapes --shape nameless", SHAPE, ENTRIES),
+    "shared_stack_libaco": Row("shapes --shape shared_libaco", SHAPE, ENTRIES),
+    "shared_stack_libco": Row("shapes --shape shared_libco", SHAPE, ENTRIES),
 }
 
 GROUPS = {"shared": SHARED, "linked": LINKED, "linked_too": LINKED_TOO}
@@ -87,7 +87,7 @@ GROUPS = {"shared": SHARED, "linked": LINKED, "linked_too": LINKED_TOO}
 class Runtimes(shares.Shares):
     def hold(self, row, seconds, rounds, **options):
         known = row.switches and (not options.get("in_step") or row.in_step_too)
-        self.check_shares([row.program, seconds, rounds], row.bottoms, names=row.names, extra=row.extra,
+        self.check_shares([*row.program.split(), seconds, rounds], row.bottoms, names=row.names, extra=row.extra,
                           switches=(rounds, rounds + SPARE) if known else None, **options)
 
 

@@ -11,8 +11,8 @@ STACK = r"stack@0x[0-9a-f]+-0x[0-9a-f]+"
 
 
 class Unhooked(shares.Shares):
-    def record(self, program):
-        return self.profile(self.prepare([program, 1.0, 200]), status=shares.STATUS)
+    def record(self, shape):
+        return self.profile(self.prepare(["unhooked", "--shape", shape, 1.0, 200]), status=shares.STATUS)
 
     def report(self, run, *arguments):
         done = check.greenprof("report", run.output, "--by", "coroutine", *arguments)
@@ -21,7 +21,7 @@ class Unhooked(shares.Shares):
 
     def test_guarded(self):
         """Each stack is a mapping behind a guard page: each worker is its own coroutine, and its times are right."""
-        run = self.record("unhooked_guarded")
+        run = self.record("guarded")
         folded = run.folded("--by", "coroutine")
         self.check_functions(folded, run.truth, len(run.capture().samples))
         owners = self.check_owners(folded, [r"entry_"], "work_{}")
@@ -37,7 +37,7 @@ class Unhooked(shares.Shares):
 
     def test_heap(self):
         """Stacks out of malloc() are all in one mapping: that they cannot be told apart is said."""
-        run = self.record("unhooked_heap")
+        run = self.record("libaco")
         found = [coro for coro in run.capture().coros.values() if coro.kind == 3]
         self.assertEqual(len(found), 1, found)
         self.assertRegex(self.report(run), rf" {STACK} \({HINT}; this is no mapping of its own: more than one ")
@@ -46,9 +46,9 @@ class Unhooked(shares.Shares):
 
     def test_without_the_program(self):
         """On another machine, the runtime is not known."""
-        path, = self.prepare(["unhooked_guarded"])
+        path, = self.prepare(["unhooked"])
         copy = shutil.copy(path, self.directory)
-        run = self.profile([copy, 0.3, 20], status=shares.STATUS)
+        run = self.profile([copy, "--shape", "guarded", 0.3, 20], status=shares.STATUS)
         self.assertRegex(self.report(run), HINT)
         shutil.os.unlink(copy)
         self.assertRegex(self.report(run), rf" {STACK} \(no hook: call prof_coro_create\(\)\)\n")

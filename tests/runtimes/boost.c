@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Boost.Context's two routines.
-#include "../runtimes/shape.h"
+#include "shape.h"
 
 typedef struct transfer {
     void *context, *data;
