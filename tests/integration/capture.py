@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A second, independent reader of the capture file (src/capture/format.h): counters, threads, samples, ledger, end."""
+import array
 import collections
 import ctypes
+import itertools
 import os
 import re
 import struct
@@ -45,21 +47,23 @@ def unpack(data):
     count, record_bytes, _ = struct.unpack_from("<IHH", data)
     words = record_bytes // 4
     at = 8 + 8 * words
-    columns = []
+    records = array.array("I", bytes(count * record_bytes))
     for word in range(words):
         base, width, is_delta, _ = struct.unpack_from("<IBBH", data, 8 + 8 * word)
-        planes = [data[at + plane * count:at + (plane + 1) * count] for plane in range(width)]
-        at += width * count
-        column, previous = [], base
-        for i in range(count):
-            kept = sum(plane[i] << 8 * number for number, plane in enumerate(planes))
-            if is_delta:
-                previous = previous + (kept >> 1 ^ -(kept & 1)) & 0xFFFFFFFF
-            column.append(previous if is_delta else base + kept & 0xFFFFFFFF)
-        columns.append(column)
+        kept = bytearray(4 * count)
+        for plane in range(width):
+            kept[plane::4] = data[at:at + count]
+            at += count
+        column = array.array("I", kept)
+        if is_delta:
+            column = list(itertools.accumulate((step >> 1 ^ -(step & 1) for step in column), initial=base))[1:]
+            base = 0
+        if base or is_delta:
+            column = array.array("I", [base + value & 0xFFFFFFFF for value in column])
+        records[word::words] = column
     if at != len(data):
         raise ValueError("bad columns")
-    return b"".join(struct.pack(f"<{words}I", *record) for record in zip(*columns))
+    return records.tobytes()
 
 
 class Capture:
