@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The accounts, on a clock that the test turns: what each coroutine is charged, and that the sum is the CPU clock.
+#include "../context.h"
 #include <stdarg.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <ucontext.h>
 
 #include "cmocka_all.h"
 #include "coro/coro_ledger.h"
@@ -327,9 +327,7 @@ static void a_hog_is_no_longer_than_was_recorded(void **state)
     gp_hog_set_threshold(10000000);
     gp_slice_init();
     keeper = prof_coro_create(stack, sizeof(stack), "keeper");
-    getcontext(&inside);
-    inside.uc_stack.ss_sp = stack;
-    inside.uc_stack.ss_size = sizeof(stack);
+    context_on(&inside, stack, sizeof(stack), NULL);
     makecontext(&inside, keep_thread_across_a_rest, 0);
     __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELAXED);
     to(b); // it has run before
