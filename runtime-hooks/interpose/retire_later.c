@@ -6,11 +6,11 @@
 
 void gp_hook_retire_ended(gp_thread_t *thread, uintptr_t sp)
 {
-    prof_coro_t *ended = thread->ended;
-    if (ended == NULL || gp_region_holds(ended, thread->ended_id, sp))
+    prof_coro_t *ended = thread->ended.coro;
+    if (ended == NULL || gp_region_holds(ended, thread->ended.id, sp))
         return;
-    thread->ended = NULL;
-    if (atomic_load_explicit(&ended->id, memory_order_relaxed) == thread->ended_id)
+    thread->ended.coro = NULL;
+    if (atomic_load_explicit(&ended->id, memory_order_relaxed) == thread->ended.id)
         gp_coro_retire(ended);
 }
 
@@ -18,6 +18,6 @@ void gp_hook_ends(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uintptr_t
 {
     gp_hook_retire_ended(thread, sp);
     gp_coro_ends(coro, id);
-    thread->ended = coro;
-    thread->ended_id = id;
+    thread->ended.coro = coro;
+    thread->ended.id = id;
 }

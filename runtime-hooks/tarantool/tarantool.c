@@ -49,7 +49,7 @@ void gp_tarantool_transfer(const uintptr_t *arguments, const gp_park_t *park)
     gp_thread_t *thread = gp_thread_self;
     if (making.is_on)
         return;
-    if (thread != NULL && thread->ended != NULL)
+    if (thread != NULL && thread->ended.coro != NULL)
         gp_hook_retire_ended(thread, park->sp);
     gp_switch_to_stack(((const context_t *)arguments[1])->sp, park);
 }

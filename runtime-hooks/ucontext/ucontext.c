@@ -52,7 +52,7 @@ void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park)
         return;
     if (__builtin_expect(atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed), 0))
         announce_early(target, saved_sp(target));
-    if (thread->ended != NULL)
+    if (thread->ended.coro != NULL)
         gp_hook_retire_ended(thread, park->sp);
     gp_switch_to_stack(saved_sp(target), park);
 }
@@ -68,7 +68,7 @@ void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park)
 {
     const gp_thread_t *thread = gp_thread_self;
     const ucontext_t *target = (const ucontext_t *)arguments[1];
-    if (__builtin_expect(thread != NULL && thread->keyed && thread->ended == NULL && target != NULL &&
+    if (__builtin_expect(thread != NULL && thread->keyed && thread->ended.coro == NULL && target != NULL &&
                              !atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed),
                          1))
         gp_switch_to_stack(saved_sp(target), park);

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/futex.h"
 #include "base/own_thread.h"
 
@@ -24,13 +25,6 @@ _Static_assert(BUFFER >= (int)GP_PACKED_BYTES_MAX, "a span fits in");
 #define BACKOFF_FIRST_NS (50 * MS_NS)
 #define BACKOFF_MOST_NS  (5000 * MS_NS)
 #define ADOPT_EVERY_NS   (30000 * MS_NS)
-
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void add(_Atomic uint64_t *count, uint64_t more)
 {
@@ -164,7 +158,7 @@ static void back_off(gp_delivery_t *delivery, int error)
     delivery->backoff_ns = delivery->backoff_ns == 0 ? BACKOFF_FIRST_NS : 2 * delivery->backoff_ns;
     if (delivery->backoff_ns > BACKOFF_MOST_NS)
         delivery->backoff_ns = BACKOFF_MOST_NS;
-    delivery->retry_ns = clock_ns() + delivery->backoff_ns;
+    delivery->retry_ns = gp_now_ns() + delivery->backoff_ns;
     delivery->is_spool_stuck = false;
 }
 
@@ -275,7 +269,7 @@ static bool send_some(gp_delivery_t *delivery, batch_t *batch, uint64_t now)
 
 static void step(gp_delivery_t *delivery, batch_t *batch, bool is_closing, uint32_t bell)
 {
-    uint64_t now = clock_ns();
+    uint64_t now = gp_now_ns();
     bool went_on = now >= delivery->retry_ns && send_some(delivery, batch, now);
     bool is_waiting = delivery->retry_ns > now;
     bool is_spooled = is_waiting && spool_queue(delivery);
@@ -296,7 +290,7 @@ static bool is_done(gp_delivery_t *delivery)
 {
     if (queued(delivery) == 0 && (!has_spooled(&delivery->spool) || delivery->backoff_ns != 0))
         return true;
-    return delivery->backoff_ns != 0 || clock_ns() >= delivery->deadline_ns;
+    return delivery->backoff_ns != 0 || gp_now_ns() >= delivery->deadline_ns;
 }
 
 static void drop_queue(gp_delivery_t *delivery)
@@ -386,7 +380,7 @@ int gp_delivery_wait_over(gp_delivery_t *delivery, uint64_t deadline_ns)
 {
     uint32_t phase;
     while ((phase = atomic_load_explicit(&delivery->phase, memory_order_acquire)) != GP_DELIVERY_OVER) {
-        uint64_t now = clock_ns();
+        uint64_t now = gp_now_ns();
         if (now >= deadline_ns)
             return -ETIMEDOUT;
         gp_futex_wait(&delivery->phase, phase, deadline_ns - now);
@@ -397,7 +391,7 @@ int gp_delivery_wait_over(gp_delivery_t *delivery, uint64_t deadline_ns)
 int gp_delivery_wait_idle(gp_delivery_t *delivery, uint64_t deadline_ns)
 {
     while (queued(delivery) != 0) {
-        uint64_t now = clock_ns(), left = deadline_ns > now ? deadline_ns - now : 0;
+        uint64_t now = gp_now_ns(), left = deadline_ns > now ? deadline_ns - now : 0;
         if (left == 0)
             return -ETIMEDOUT;
         gp_futex_wait(&delivery->phase, GP_DELIVERY_OPEN, left < MS_NS ? left : MS_NS);

@@ -16,7 +16,7 @@ typedef struct gp_span_names {         // of a span that may be of any process, 
     bool has_times;
 } gp_span_names_t;
 
-// Add its members, without the braces around them. Of `span` its ids, kind and pid are not looked at.
+// Add its members, without the braces around them. Ids, kind and pid of `span` are not looked at.
 void gp_span_json_members(gp_bytes_t *into, const prof_span_record_t *span, const gp_span_names_t *names);
 
 // "cpu_ns":N, ... "switches":N; "fields":{...} - members that other formats have, too. Without a comma at either end.

@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "consumer/backends.h"
 #include "consumer/delivery.h"
 #include "consumer/hold.h"
@@ -34,13 +35,6 @@ static _Atomic(gp_delivery_t *) deliveries[OPEN_MAX_COUNT]; // read without it
 static bool is_listening;
 static char default_spool[64];
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static gp_delivery_t *delivery_at(size_t i)
 {
     return atomic_load_explicit(&deliveries[i], memory_order_acquire);
@@ -51,8 +45,8 @@ static gp_delivery_t *delivery_at(size_t i)
 static int start_thread(gp_delivery_t *delivery)
 {
     pthread_t thread;
-    delivery->may_stay = prof_core_interface()->may_stay;
-    int error = prof_core_interface()->helper_start(gp_delivery_run, delivery, &thread);
+    delivery->may_stay = prof_core_interface()->threads->may_stay;
+    int error = prof_core_interface()->threads->start(gp_delivery_run, delivery, &thread);
     if (error == 0)
         pthread_detach(thread);
     delivery->has_thread = error == 0;
@@ -143,9 +137,9 @@ static void begin_anew(void)
 // The process ends, perhaps in a handler: only atomics and futexes.
 static void end_all(void)
 {
-    uint64_t deadline = now_ns() + CLOSE_NS;
+    uint64_t deadline = gp_now_ns() + CLOSE_NS;
     gp_request_profiles_hasten();
-    prof_core_interface()->collect(CLOSE_NS / 2);
+    prof_core_interface()->profiles->collect(CLOSE_NS / 2);
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (delivery_at(i) != NULL && delivery_at(i)->has_thread)
             gp_delivery_close(delivery_at(i), deadline);
@@ -168,9 +162,9 @@ static void wake_all(void)
 static void prepare(void)
 {
     pthread_atfork(NULL, NULL, begin_anew);
-    prof_core_interface()->at_end(end_all, gp_shipping_at_last);
-    prof_core_interface()->add_counters(add_counters);
-    prof_core_interface()->wake_by(wake_all);
+    prof_core_interface()->threads->at_end(end_all, gp_shipping_at_last);
+    prof_core_interface()->capture->add_counters(add_counters);
+    prof_core_interface()->threads->wake_by(wake_all);
     snprintf(default_spool, sizeof(default_spool), "/var/tmp/greenprof-%u", (unsigned)geteuid());
 }
 
@@ -215,7 +209,7 @@ static int start_listening(void)
 {
     if (is_listening)
         return 0;
-    int error = prof_core_interface()->span_listen(hear, NULL);
+    int error = prof_core_interface()->spans->listen(hear, NULL);
     is_listening = error == 0;
     return error;
 }
@@ -229,7 +223,7 @@ static int put_into_use(gp_delivery_t *delivery, size_t place)
         atomic_store_explicit(&deliveries[place], delivery, memory_order_release);
         return 0;
     }
-    uint64_t deadline = now_ns() + CLOSE_NS;
+    uint64_t deadline = gp_now_ns() + CLOSE_NS;
     gp_delivery_close(delivery, deadline);
     return gp_delivery_wait_over(delivery, deadline) == 0 ? error : -ETIMEDOUT;
 }
@@ -271,7 +265,7 @@ static int begin(gp_delivery_t *delivery, const char *url, size_t place)
     if (error == 0)
         error = put_into_use(delivery, place);
     if (error != 0)
-        stop_profiles(delivery, now_ns());
+        stop_profiles(delivery, gp_now_ns());
     if (error != 0 && error != -ETIMEDOUT)
         gp_delivery_end(delivery);
     return error;
@@ -321,11 +315,11 @@ PROF_API int prof_consumer_register(const prof_consumer_t *consumer)
 static int close_at(size_t place)
 {
     gp_delivery_t *delivery = delivery_at(place);
-    uint64_t deadline = now_ns() + CLOSE_NS;
+    uint64_t deadline = gp_now_ns() + CLOSE_NS;
     stop_profiles(delivery, deadline);
-    prof_core_interface()->collect(COLLECT_NS);
+    prof_core_interface()->profiles->collect(COLLECT_NS);
     atomic_store_explicit(&deliveries[place], NULL, memory_order_release);
-    bool is_out_of_use = prof_core_interface()->collect(COLLECT_NS) != -ETIMEDOUT;
+    bool is_out_of_use = prof_core_interface()->profiles->collect(COLLECT_NS) != -ETIMEDOUT;
     gp_delivery_close(delivery, deadline);
     int error = delivery->has_thread ? gp_delivery_wait_over(delivery, deadline) : 0;
     remember(delivery);
@@ -350,7 +344,7 @@ static int close_locked(const char *url)
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         is_last = is_last && delivery_at(i) == NULL;
     if (is_last && is_listening) {
-        prof_core_interface()->span_listen(NULL, NULL);
+        prof_core_interface()->spans->listen(NULL, NULL);
         is_listening = false;
     }
     return result;
@@ -371,9 +365,9 @@ PROF_API int prof_consumer_close(const char *url)
 PROF_API int prof_consumer_flush(unsigned limit_ms)
 {
     int saved = errno, result = 0;
-    uint64_t deadline = now_ns() + limit_ms * MS_NS;
+    uint64_t deadline = gp_now_ns() + limit_ms * MS_NS;
     pthread_mutex_lock(&lock);
-    if (is_listening && prof_core_interface()->collect(limit_ms * MS_NS) == -ETIMEDOUT)
+    if (is_listening && prof_core_interface()->profiles->collect(limit_ms * MS_NS) == -ETIMEDOUT)
         result = -ETIMEDOUT;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (delivery_at(i) != NULL && gp_delivery_wait_idle(delivery_at(i), deadline) != 0)
@@ -400,7 +394,7 @@ PROF_API int prof_consumer_status(const char *url, prof_consumer_status_t *statu
     pthread_mutex_unlock(&lock);
     sum.size = status->size;
     gp_request_profiles_count(&sum.profiles, &sum.profiles_lost);
-    sum.unheard = prof_core_interface()->spans_lost();
+    sum.unheard = prof_core_interface()->spans->lost();
     if (is_there)
         memcpy(status, &sum, status->size);
     return is_there ? 0 : -ENOENT;

@@ -197,7 +197,7 @@ static int prepare(void)
 {
     static atomic_bool is_told;
     if (!atomic_exchange_explicit(&is_told, true, memory_order_relaxed))
-        prof_core_interface()->span_policy(gp_policy_chooses);
+        prof_core_interface()->spans->policy(gp_policy_chooses);
     return gp_nonces_prepare();
 }
 
@@ -210,7 +210,7 @@ PROF_API int prof_hmac_keys(const char *keys)
     if (error == 0)
         error = gp_keys_set(text, len);
     if (error == 0 && core->size >= sizeof(*core))
-        core->control_keys(text, len);
+        core->capture->control_keys(text, len);
     errno = saved;
     return error;
 }

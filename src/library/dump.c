@@ -30,11 +30,11 @@ static int dump_with(const job_t *job, gp_symbolizer_t *names)
 {
     const gp_core_interface_t *core = prof_core_interface();
     gp_symbolizer_refresh(names);
-    gp_snapshot_t *snapshot = core->snapshot(job->profile);
+    gp_snapshot_t *snapshot = core->profiles->snapshot(job->profile);
     if (snapshot == NULL)
         return errno ? -errno : -EINVAL;
     gp_report_t *report = gp_report_from_snapshot(snapshot, job->exporter->wants, names);
-    core->release(snapshot);
+    core->profiles->release(snapshot);
     if (report == NULL)
         return -ENOMEM;
     int result = job->stream != NULL ? job->exporter->write(report, job->stream)
@@ -97,7 +97,7 @@ static int run_on_own_thread(job_t *job)
     // The other thread works on this stack: a cancelled caller must not leave before it is done.
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     job->turn = gp_dump_turn_take();
-    int result = prof_core_interface()->thread_start(run_job, job, &thread);
+    int result = prof_core_interface()->threads->start_staying(run_job, job, &thread);
     if (result == 0) {
         while (sem_wait(&job->done) < 0 && errno == EINTR)
             ;

@@ -60,8 +60,8 @@ static finish_t *take(void)
 static int write_out(const finish_t *one)
 {
     const gp_core_interface_t *core = prof_core_interface();
-    if (!one->is_stopped && core->profile_cut(one->profile, GP_CUT_OUTSIDE) == 0)
-        core->profile_settle(one->profile);
+    if (!one->is_stopped && core->profiles->cut(one->profile, GP_CUT_OUTSIDE) == 0)
+        core->profiles->settle(one->profile);
     return gp_dump_write(one->profile, one->exporter, one->path);
 }
 
@@ -69,7 +69,7 @@ static void deal_with(finish_t *one)
 {
     bool is_orphan = one->is_orphan;
     if (one->is_stopped)
-        prof_core_interface()->profile_settle(one->profile);
+        prof_core_interface()->profiles->settle(one->profile);
     int result = is_orphan ? 0 : write_out(one);
     prof_free(one->profile);
     free(one);
@@ -96,7 +96,7 @@ static void *run(void *unused)
     gp_dump_give_way();
     for (unsigned looks = 0;; looks++) {
         uint32_t heard = atomic_load_explicit(&bell, memory_order_acquire);
-        bool may_stay = prof_core_interface()->may_stay();
+        bool may_stay = prof_core_interface()->threads->may_stay();
         finish_t *one = may_stay ? take() : NULL;
         if (one != NULL) {
             deal_with(one);
@@ -153,7 +153,7 @@ static int ensure_thread(void)
     pthread_mutex_unlock(&lock);
     if (had_thread)
         return 0;
-    int error = prof_core_interface()->helper_start(run, NULL, &thread);
+    int error = prof_core_interface()->threads->start(run, NULL, &thread);
     if (error == 0) {
         pthread_detach(thread);
         return 0;
@@ -197,7 +197,7 @@ static bool put(finish_t *one)
 
 static int finish(finish_t *one, const char *format)
 {
-    int error = prof_core_interface()->profile_cut(one->profile, GP_CUT_HERE);
+    int error = prof_core_interface()->profiles->cut(one->profile, GP_CUT_HERE);
     if (error != 0 && error != -EALREADY && error != -ENOMEM)
         return error;
     one->is_stopped = error == 0;
@@ -207,7 +207,7 @@ static int finish(finish_t *one, const char *format)
         return 0;
     }
     if (one->is_stopped)
-        prof_core_interface()->profile_settle(one->profile);
+        prof_core_interface()->profiles->settle(one->profile);
     error = prof_dump(one->profile, format, one->path);
     if (error == 0)
         prof_free(one->profile);

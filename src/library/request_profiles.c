@@ -81,7 +81,7 @@ static int start_thread(void)
     bool had_thread = false;
     if (!atomic_compare_exchange_strong(&has_thread, &had_thread, true))
         return 0;
-    int error = prof_core_interface()->helper_start(run, NULL, &thread);
+    int error = prof_core_interface()->threads->start(run, NULL, &thread);
     if (error == 0)
         pthread_detach(thread);
     else
@@ -115,7 +115,7 @@ static void ends(void *token, const gp_request_end_t *end)
 {
     place_t *place = token;
     enum gp_cut from = end->is_collector ? GP_CUT_COLLECTOR : GP_CUT_HERE;
-    place->is_cut = prof_core_interface()->profile_cut(place->profile, from) == 0;
+    place->is_cut = prof_core_interface()->profiles->cut(place->profile, from) == 0;
     place->is_wanted = true;
     place->request = (gp_request_t){.span = end->id, .duration_ns = end->duration_ns, .is_asked = end->is_asked};
     memcpy(place->request.trace.bytes, end->trace, sizeof(end->trace));
@@ -156,9 +156,9 @@ static void deal_with(place_t *place)
     const gp_core_interface_t *core = prof_core_interface();
     atomic_store_explicit(&place->state, WRITING, memory_order_relaxed);
     if (!place->is_cut)
-        place->is_cut = core->profile_cut(place->profile, GP_CUT_OUTSIDE) == 0;
+        place->is_cut = core->profiles->cut(place->profile, GP_CUT_OUTSIDE) == 0;
     if (place->is_cut)
-        core->profile_settle(place->profile);
+        core->profiles->settle(place->profile);
     if (place->is_wanted)
         write_profile(place);
     prof_free(place->profile);
@@ -170,7 +170,7 @@ static void deal_with(place_t *place)
 static void rest(uint64_t used_ns)
 {
     uint64_t until = clock_ns(CLOCK_MONOTONIC) + REST * used_ns, now;
-    while (atomic_load_explicit(&waiting, memory_order_acquire) == 0 && prof_core_interface()->may_stay() &&
+    while (atomic_load_explicit(&waiting, memory_order_acquire) == 0 && prof_core_interface()->threads->may_stay() &&
            (now = clock_ns(CLOCK_MONOTONIC)) < until) {
         uint32_t heard = atomic_load_explicit(&bell, memory_order_acquire);
         if (atomic_load_explicit(&waiting, memory_order_acquire) == 0)
@@ -183,7 +183,7 @@ static void *run(void *argument)
     atomic_store_explicit(&thread_number, gp_delivery_stand_back(), memory_order_relaxed);
     for (;;) {
         uint32_t heard = atomic_load_explicit(&bell, memory_order_acquire);
-        if (!prof_core_interface()->may_stay()) {
+        if (!prof_core_interface()->threads->may_stay()) {
             atomic_store_explicit(&thread_number, 0, memory_order_relaxed);
             return GP_THREAD_RETURNS;
         }
@@ -212,13 +212,13 @@ int gp_request_profiles_start(void)
 {
     int error = start_thread();
     if (error == 0)
-        prof_core_interface()->request_watch(&watch);
+        prof_core_interface()->spans->watch(&watch);
     return error;
 }
 
 void gp_request_profiles_stop(void)
 {
-    prof_core_interface()->request_watch(NULL);
+    prof_core_interface()->spans->watch(NULL);
 }
 
 static int wait_for(place_t *place, uint64_t deadline_ns)

@@ -3,13 +3,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/futex.h"
 #include "base/own_thread.h"
 #include "consumer/beside.h"
@@ -44,13 +44,6 @@ static _Atomic pid_t shipper;        // the process that sends; 0 = none has beg
 static _Atomic uint64_t take_over_s; // when it is looked again whether that one is gone
 static prof_ship_check_t *check_url;
 static prof_ship_run_t *run_shipper;
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static bool is_open(size_t i)
 {
@@ -94,7 +87,7 @@ static int start_thread(shipping_t *shipping)
 {
     pthread_t thread;
     atomic_store_explicit(&shipping->phase, RUNS, memory_order_relaxed);
-    int error = prof_core_interface()->helper_start(run, shipping, &thread);
+    int error = prof_core_interface()->threads->start(run, shipping, &thread);
     if (error == 0)
         pthread_detach(thread);
     else
@@ -135,7 +128,7 @@ void gp_shipping_wake(void)
 static int wait_over(shipping_t *shipping, uint64_t deadline_ns)
 {
     while (atomic_load_explicit(&shipping->phase, memory_order_acquire) == RUNS) {
-        uint64_t now = now_ns();
+        uint64_t now = gp_now_ns();
         if (now >= deadline_ns)
             return -ETIMEDOUT;
         gp_futex_wait(&shipping->phase, RUNS, deadline_ns - now);
@@ -147,7 +140,7 @@ static int wait_over(shipping_t *shipping, uint64_t deadline_ns)
 void gp_shipping_at_last(void)
 {
     static _Atomic uint64_t limit_ns;
-    uint64_t none = 0, deadline_ns = now_ns() + CLOSE_NS;
+    uint64_t none = 0, deadline_ns = gp_now_ns() + CLOSE_NS;
     if (!atomic_compare_exchange_strong(&limit_ns, &none, deadline_ns))
         deadline_ns = none;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
@@ -166,7 +159,7 @@ static void at_exit(void)
         is_here |= is_open(i) && runs(&shippings[i]);
     if (!is_here || !is_own_capture) // one that is recorded anyway ends later
         return;
-    prof_core_interface()->capture_end(CLOSE_NS);
+    prof_core_interface()->capture->end(CLOSE_NS);
     gp_shipping_at_last();
 }
 
@@ -188,7 +181,7 @@ void gp_shipping_after_fork(void)
 static void take_over(void)
 {
     pid_t before = atomic_load_explicit(&shipper, memory_order_relaxed);
-    uint64_t now_s = now_ns() / 1000000000, at_s = atomic_load_explicit(&take_over_s, memory_order_relaxed);
+    uint64_t now_s = gp_now_ns() / 1000000000, at_s = atomic_load_explicit(&take_over_s, memory_order_relaxed);
     if (before == 0 || before == getpid() || now_s < at_s || getppid() == before)
         return;
     atomic_store_explicit(&take_over_s, now_s + TAKE_OVER_S, memory_order_relaxed);
@@ -260,11 +253,11 @@ static int have_capture(const char *url)
     uint64_t disk_bytes = DISK_BYTES;
     if (gp_url_option(url, "spool_size", value) && (!gp_url_size(value, &disk_bytes) || disk_bytes < (1u << 20)))
         return -EINVAL;
-    prof_core_interface()->capture_path(capture);
+    prof_core_interface()->capture->path(capture);
     if (capture[0] != '\0')
         return 0;
     snprintf(path, sizeof(path), "%s/process.greenprof", folder);
-    int error = prof_core_interface()->capture_begin(path, disk_bytes / (PARTS_KEPT + 1), PARTS_KEPT);
+    int error = prof_core_interface()->capture->begin(path, disk_bytes / (PARTS_KEPT + 1), PARTS_KEPT);
     is_own_capture = error == 0;
     return error;
 }
@@ -327,7 +320,7 @@ static int close_at(shipping_t *shipping, uint64_t deadline_ns)
 
 int gp_shipping_close(const char *url)
 {
-    uint64_t deadline_ns = now_ns() + CLOSE_NS;
+    uint64_t deadline_ns = gp_now_ns() + CLOSE_NS;
     int result = url != NULL ? -ENOENT : 0;
     size_t count = 0;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
@@ -337,7 +330,7 @@ int gp_shipping_close(const char *url)
         if (!is_open(i) || (url != NULL && strcmp(shippings[i].url, url) != 0))
             continue;
         if (ends && runs(&shippings[i]))
-            prof_core_interface()->capture_end(CLOSE_NS);
+            prof_core_interface()->capture->end(CLOSE_NS);
         int error = close_at(&shippings[i], deadline_ns);
         atomic_store_explicit(&shippings[i].is_open, false, memory_order_release);
         result = error != 0 ? error : result == -ENOENT ? 0 : result;
@@ -354,7 +347,7 @@ static int wait_heard(shipping_t *shipping, uint64_t deadline_ns)
     ring(shipping);
     uint32_t bell = atomic_load_explicit(&shipping->state.bell, memory_order_relaxed), heard;
     while ((heard = atomic_load_explicit(&shipping->state.heard, memory_order_acquire)) != bell) {
-        uint64_t now = now_ns();
+        uint64_t now = gp_now_ns();
         if (now >= deadline_ns || !runs(shipping))
             return -ETIMEDOUT;
         gp_futex_wait(&shipping->state.heard, heard, deadline_ns - now < 100 * MS_NS ? deadline_ns - now : 100 * MS_NS);
@@ -365,9 +358,9 @@ static int wait_heard(shipping_t *shipping, uint64_t deadline_ns)
 int gp_shipping_flush(uint64_t deadline_ns)
 {
     int result = 0;
-    uint64_t now = now_ns();
+    uint64_t now = gp_now_ns();
     if (any_open() && deadline_ns > now)
-        result = prof_core_interface()->capture_flush(deadline_ns - now);
+        result = prof_core_interface()->capture->flush(deadline_ns - now);
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (is_open(i) && wait_heard(&shippings[i], deadline_ns) != 0)
             result = -ETIMEDOUT;

@@ -144,13 +144,13 @@ static uint32_t number_of(const gp_snapshot_t *snapshot, const uint32_t *numbers
 static void prepare_for(const gp_snapshot_t *snapshot, gp_symbolizer_t *symbolizer, uint32_t *numbers)
 {
     const gp_core_interface_t *core = prof_core_interface();
-    for (uint32_t i = 0; i < snapshot->module_count && core->may_stay(); i++) {
+    for (uint32_t i = 0; i < snapshot->module_count && core->threads->may_stay(); i++) {
         const gp_module_info_t *module = &snapshot->modules[i];
         numbers[i] = gp_symbolizer_module(symbolizer, module->path, strlen(module->path), module->build_id,
                                           module->build_id_len);
         gp_symbolizer_prepare(symbolizer, numbers[i]);
     }
-    for (uint32_t i = 0; i < snapshot->node_count && core->may_stay(); i++) {
+    for (uint32_t i = 0; i < snapshot->node_count && core->threads->may_stay(); i++) {
         gp_loc_t loc = snapshot->nodes[i].loc;
         uint32_t number = number_of(snapshot, numbers, GP_LOC_MODULE(loc));
         if (gp_symbolizer_is_prepared(symbolizer, number))
@@ -161,7 +161,7 @@ static void prepare_for(const gp_snapshot_t *snapshot, gp_symbolizer_t *symboliz
 // What was looked up after the first `since`.
 static void prepare(uint32_t since)
 {
-    gp_snapshot_t *snapshot = prof_core_interface()->latest(since);
+    gp_snapshot_t *snapshot = prof_core_interface()->profiles->latest(since);
     gp_dump_names_t *names = snapshot != NULL ? gp_dump_names_take() : NULL;
     uint32_t *numbers = names != NULL ? calloc(snapshot->module_count + 1, sizeof(*numbers)) : NULL;
     if (numbers != NULL)
@@ -169,7 +169,7 @@ static void prepare(uint32_t since)
     if (names != NULL)
         gp_dump_names_give_back(names);
     free(numbers);
-    prof_core_interface()->release(snapshot);
+    prof_core_interface()->profiles->release(snapshot);
 }
 
 // Code is reached little by little, and modules are loaded later: it looks for a while.
@@ -178,8 +178,8 @@ static void *prepare_all(void *unused)
     const gp_core_interface_t *core = prof_core_interface();
     uint32_t prepared = 0;
     gp_dump_give_way();
-    for (int look = 0; look < LOOKS && core->may_stay(); look++) {
-        uint32_t looked_up = core->looked_up();
+    for (int look = 0; look < LOOKS && core->threads->may_stay(); look++) {
+        uint32_t looked_up = core->profiles->looked_up();
         if (looked_up != prepared)
             prepare(prepared);
         prepared = looked_up;
@@ -212,7 +212,7 @@ static void begun(void)
     uint32_t rest = atomic_load_explicit(&rest_ms, memory_order_relaxed);
     atomic_store_explicit(&look_again_ms, now + rest, memory_order_relaxed);
     atomic_store_explicit(&rest_ms, rest < REST_MAX_MS ? 2 * rest : REST_MAX_MS, memory_order_relaxed);
-    if (prof_core_interface()->helper_start(prepare_all, NULL, &thread) == 0)
+    if (prof_core_interface()->threads->start(prepare_all, NULL, &thread) == 0)
         pthread_detach(thread);
     else
         atomic_store_explicit(&is_preparing, false, memory_order_release);
@@ -222,6 +222,6 @@ __attribute__((constructor)) static void watch_profiles(void)
 {
     const gp_core_interface_t *core = prof_core_interface();
     begin();
-    if (core->size >= sizeof(*core) && core->profile_begun != NULL && __asan_init == NULL)
-        core->profile_begun(begun);
+    if (core->size >= sizeof(*core) && core->profiles->on_begin != NULL && __asan_init == NULL)
+        core->profiles->on_begin(begun);
 }

@@ -8,9 +8,8 @@ static bool ring_stack_is_entry(const gp_locator_t *locator, uintptr_t word)
     return !gp_language_is_frame(word) && word >= locator->entry[0] && word < locator->entry[1];
 }
 
-// Put the frames behind the `depth` locations that are there. What greenprof calls on behalf of its caller is the
-// caller's time: a frame of its own takes what is within it along, unless a thread's stack begins there, or it is a
-// language's, as what that calls is the program.
+// Put the frames behind the `depth` locations that are there. A call of greenprof's own is its caller's time: its frame
+// takes those within it along, unless a thread's stack begins there, or it is a language's, which calls the program.
 static size_t ring_stack_put_frames(const gp_sample_t *sample, const gp_locator_t *locator, size_t depth,
                                     gp_loc_t *locs, unsigned *flags)
 {

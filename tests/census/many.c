@@ -12,6 +12,7 @@
 //   comes in quit          leave
 // Of every four coroutines: parked in wait_for_reply (two of them), ready in wait_for_turn, not started.
 #define _GNU_SOURCE
+#include "../context.h"
 #include <greenprof/coro.h>
 #include <greenprof/trace.h>
 #include <pthread.h>
@@ -25,7 +26,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 enum { STACK_BYTES = 32768 };
@@ -134,10 +134,7 @@ static void make(coro_t *coro, int number, void (*entry)(void))
         coro->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     snprintf(name, sizeof(name), "request %d", number);
     coro->record = prof_coro_create(coro->stack, STACK_BYTES, name);
-    getcontext(&coro->context);
-    coro->context.uc_stack.ss_sp = coro->stack;
-    coro->context.uc_stack.ss_size = STACK_BYTES;
-    coro->context.uc_link = NULL;
+    context_on(&coro->context, coro->stack, STACK_BYTES, NULL);
     makecontext(&coro->context, entry, 0);
 }
 

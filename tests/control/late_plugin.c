@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A library that a service loads late, and that brings coroutines: plugin_burn() has one of its own use the CPU.
+#include "../context.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
-#include <ucontext.h>
 
 enum { STACK_BYTES = 65536, SLICE_NS = 1000000 };
 
@@ -33,10 +33,7 @@ __attribute__((visibility("default"))) void plugin_burn(uint64_t ns)
 {
     char *stack = malloc(STACK_BYTES);
     wanted_ns = ns;
-    getcontext(&worker);
-    worker.uc_stack.ss_sp = stack;
-    worker.uc_stack.ss_size = STACK_BYTES;
-    worker.uc_link = &caller;
+    context_on(&worker, stack, STACK_BYTES, &caller);
     makecontext(&worker, plugin_worker, 0);
     for (is_over = 0; !is_over;) // not by number: a slice may be longer, and one that is over cannot be resumed
         swapcontext(&caller, &worker);

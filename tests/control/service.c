@@ -11,6 +11,7 @@
 //   plugin MS   its plugin_burn(); "plugged"
 //   leave       end the main thread, and go on in another one; "left"
 // It says "ready" first.
+#include "../context.h"
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,7 +22,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 enum { STACK_BYTES = 65536, SLICE_NS = 1000000, PATH_BYTES = 256 };
@@ -77,10 +77,7 @@ static void work_b(void)
 
 static void make(int worker, void (*entry)(void))
 {
-    getcontext(&workers[worker]);
-    workers[worker].uc_stack.ss_sp = stacks[worker];
-    workers[worker].uc_stack.ss_size = STACK_BYTES;
-    workers[worker].uc_link = &loop;
+    context_on(&workers[worker], stacks[worker], STACK_BYTES, &loop);
     makecontext(&workers[worker], entry, 0);
 }
 

@@ -88,6 +88,16 @@ class Case(measured.Case):
 
     wait_until = staticmethod(until)
 
+    def attach_for(self, pid, seconds, path):
+        """Record until it has used so much CPU time."""
+        def used():
+            with open(f"/proc/{pid}/stat") as file:
+                return sum(map(int, file.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+        self.do("attach", pid, "-o", path)
+        end = used() + seconds
+        until(lambda: used() >= end, "CPU time")
+        self.do("detach", pid)
+
     @staticmethod
     def content(path):
         with open(path, "rb") as file:

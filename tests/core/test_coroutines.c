@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Coroutines announced through coro.h, and ucontext ones: identity, exact time, endings, reuse of stacks, churn.
+#include "../context.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include "../measured.h"
 #include "cmocka_all.h"
@@ -24,10 +24,7 @@ static void entry(int index)
 
 static void make(ucontext_t *context, void *stack, size_t size, void (*run)(int), int argument)
 {
-    getcontext(context);
-    context->uc_stack.ss_sp = stack;
-    context->uc_stack.ss_size = size;
-    context->uc_link = &loop;
+    context_on(context, stack, size, &loop);
     makecontext(context, (void (*)(void))run, 1, argument);
 }
 

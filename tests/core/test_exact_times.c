@@ -81,7 +81,7 @@ static void changes_of_the_account_are_noticed(void **state)
     assert_non_null(thread);
     gp_slice_begin(thread, (uintptr_t)__builtin_frame_address(0));
     gp_exact_stack_t *stack = gp_exact_stack_of(thread->root, thread->root_id, thread);
-    atomic_store_explicit(&thread->exact_stack, stack, memory_order_relaxed);
+    atomic_store_explicit(&thread->exact.stack, stack, memory_order_relaxed);
     gp_exact_charge_time(stack, thread, false, 0);
     assert_ptr_equal(thread->exact_ready, stack);
     __real_gp_slice_settle_now(thread);

@@ -94,7 +94,7 @@ static void views_are_taken_in_pieces(void **state)
     begin();
     gp_coro_view_t *views = gp_census_views(&count);
     assert_non_null(views);
-    prof_core_interface()->views_free(views, count);
+    prof_core_interface()->language->views_free(views, count);
     assert_true(count >= COROUTINES);
     assert_true(looked_at >= COROUTINES);
     assert_true(most_in_hold <= GP_CORO_PIECE);

@@ -153,7 +153,7 @@ static void a_snapshot_has_the_modules_of_its_stacks(void **state)
     prof_t *profile = prof_start(NULL);
     burn(50000000);
     assert_int_equal(prof_stop(profile), 0);
-    gp_snapshot_t *snapshot = prof_core_interface()->snapshot(profile);
+    gp_snapshot_t *snapshot = prof_core_interface()->profiles->snapshot(profile);
     assert_non_null(snapshot);
     assert_true(snapshot->module_count > 0);
     for (uint32_t i = 0; i < snapshot->module_count; i++)
@@ -164,7 +164,7 @@ static void a_snapshot_has_the_modules_of_its_stacks(void **state)
     }
     for (uint32_t i = 1; i < snapshot->module_count; i++)
         assert_true(snapshot->modules[i - 1].id < snapshot->modules[i].id);
-    prof_core_interface()->release(snapshot);
+    prof_core_interface()->profiles->release(snapshot);
     prof_free(profile);
 }
 

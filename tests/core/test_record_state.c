@@ -118,7 +118,7 @@ NOTHING_OF(gp_recording_turn, gp_recording_t *recording, unsigned frequency, uin
 NOTHING_OF(gp_span_each_open, uint64_t now, void (*take)(void *context, const gp_span_mark_t *mark), void *context)
 #pragma GCC diagnostic pop
 
-// What a round is asked for, what it finds, and what follows.
+// Requests and findings of a round, and what follows.
 typedef struct step {
     int state, ending;
     bool flushes, is_slow;
@@ -227,7 +227,7 @@ static void each_step(void **state)
         go(&steps[i], i);
 }
 
-// What is asked for while a round is on its way is the next one's.
+// A request that comes while a round is on its way is the next one's.
 static void what_is_asked_for_meanwhile(void **state)
 {
     (void)state;

@@ -4,6 +4,7 @@
 //
 // Each case is a process of its own, since fork handlers are to be registered before its first fork: one that hangs or
 // crashes fails its test alone.
+#include "../context.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
@@ -307,9 +307,7 @@ static int handlers_need_room(void)
     options.frequency_hz = 10000;
     prof_t *profile = prof_start(&options);
     timer_t timer;
-    getcontext(&coroutine);
-    coroutine.uc_stack.ss_sp = malloc(CORO_STACK);
-    coroutine.uc_stack.ss_size = CORO_STACK;
+    context_on(&coroutine, malloc(CORO_STACK), CORO_STACK, NULL);
     makecontext(&coroutine, switch_for_ever, 0);
     sigaction(SIGUSR1, &action, NULL);
     if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &every, NULL) != 0)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Request profiles on ucontext coroutines: 64 overlapping requests each get their own work, also what they spawn and
 // also when coroutines migrate between threads.
+#include "../context.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include "../measured.h"
 #include "cmocka_all.h"
@@ -54,10 +54,7 @@ static void entry(int index)
     memset(request->trace.bytes, index + 1, sizeof(request->trace.bytes));
     prof_trace_set(&request->trace);
     request->profile = prof_start(NULL);
-    getcontext(&request->child);
-    request->child.uc_stack.ss_sp = request->child_stack = make_stack();
-    request->child.uc_stack.ss_size = STACK;
-    request->child.uc_link = NULL;
+    context_on(&request->child, request->child_stack = make_stack(), STACK, NULL);
     makecontext(&request->child, (void (*)(void))child_entry, 1, index);
     for (int i = 0; i < SLICES; i++) {
         request->used_ns += burn((uint64_t)SLICE_NS * (1 + (uint64_t)index % 4));
@@ -74,9 +71,7 @@ static void make_requests(void)
     memset(requests, 0, sizeof(requests));
     for (int i = 0; i < REQUESTS; i++) {
         requests[i].index = i;
-        getcontext(&requests[i].context);
-        requests[i].context.uc_stack.ss_sp = requests[i].stack = make_stack();
-        requests[i].context.uc_stack.ss_size = STACK;
+        context_on(&requests[i].context, requests[i].stack = make_stack(), STACK, NULL);
         makecontext(&requests[i].context, (void (*)(void))entry, 1, i);
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The accounts, on a clock that the test turns: what each coroutine is charged, and that the sum is the CPU clock.
+#include "../context.h"
 #include <stdarg.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <ucontext.h>
 
 #include "cmocka_all.h"
 #include "coro/coro_ledger.h"
@@ -85,7 +85,7 @@ static int setup(void **state)
     a = prof_coro_create(NULL, 0, "a"); // no stack of their own: the hint alone says which one runs
     b = prof_coro_create(NULL, 0, "b");
     gp_slice_new_epoch();
-    thread->start_cpu_ns = cpu_ns;
+    thread->cpu.start_ns = cpu_ns;
     gp_slice_settle_now(thread);
     root_before_ns = gp_edge_settled_cpu_ns(thread->root);
     return 0;
@@ -227,7 +227,7 @@ static void resting_time_is_not_counted(void **state)
     uint64_t before = root_cpu_ns();
     run(5000000); // not sampled
     gp_slice_new_epoch();
-    thread->start_cpu_ns = cpu_ns; // what arming a thread does
+    thread->cpu.start_ns = cpu_ns; // what arming a thread does
     gp_slice_settle_now(thread);
     assert_int_equal(root_cpu_ns(), before);
 }
@@ -240,7 +240,7 @@ static void rest(uint64_t ns)
     gp_edge_end_epoch(gp_ticks());
     run(ns);
     gp_slice_new_epoch();
-    thread->start_cpu_ns = cpu_ns;
+    thread->cpu.start_ns = cpu_ns;
 }
 
 static void keep_thread_across_a_rest(void)
@@ -327,9 +327,7 @@ static void a_hog_is_no_longer_than_was_recorded(void **state)
     gp_hog_set_threshold(10000000);
     gp_slice_init();
     keeper = prof_coro_create(stack, sizeof(stack), "keeper");
-    getcontext(&inside);
-    inside.uc_stack.ss_sp = stack;
-    inside.uc_stack.ss_size = sizeof(stack);
+    context_on(&inside, stack, sizeof(stack), NULL);
     makecontext(&inside, keep_thread_across_a_rest, 0);
     __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELAXED);
     to(b); // it has run before
@@ -338,7 +336,7 @@ static void a_hog_is_no_longer_than_was_recorded(void **state)
     prof_coro_ready(b);
     to(keeper);
     swapcontext(&outside, &inside);
-    gp_hog_t *hog = &thread->hogs[(thread->hog_count - 1) % GP_HOGS];
+    gp_hog_t *hog = &thread->hog.latest[(thread->hog.count - 1) % GP_HOGS];
     assert_ptr_equal(hog->coro, keeper);
     assert_int_equal(hog->end - hog->start, 400000000);
     to(b);
@@ -380,7 +378,7 @@ static void an_edge_begins_the_accounts_of_a_thread(void **state)
     to(a);
     run(5000);
     gp_slice_new_epoch();
-    thread->start_cpu_ns = cpu_ns;
+    thread->cpu.start_ns = cpu_ns;
     run(300);
     gp_slice_settle_open(thread, wall_ns);
     assert_int_equal(thread->epoch, gp_edge_epoch);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Where the stubs of hooked functions go on: at the function itself while nothing is sampled, at their hooks meanwhile.
 #define _GNU_SOURCE
+#include "../context.h"
 #include <dlfcn.h>
-#include <ucontext.h>
 
 #include "cmocka_all.h"
 #include "collect/sampler.h"
@@ -32,9 +32,7 @@ static void switch_there_and_back(void)
 static int make_context(void **state)
 {
     (void)state;
-    getcontext(&other);
-    other.uc_stack.ss_sp = stack;
-    other.uc_stack.ss_size = STACK_BYTES;
+    context_on(&other, stack, STACK_BYTES, NULL);
     makecontext(&other, run, 0);
     return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // prof_dump() over a core that is made up: arguments, errors, small stacks, many at once, after
 // fork().
+#include "../context.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -15,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -144,17 +144,22 @@ static gp_snapshot_t *take_latest(uint32_t since)
 
 const gp_core_interface_t *prof_core_interface(void)
 {
-    static const gp_core_interface_t interface = {
-        .size = sizeof(interface),
+    static const gp_core_profiles_t profiles = {
+        .size = sizeof(profiles),
         .snapshot = take_snapshot,
         .release = release_snapshot,
-        .thread_start = start_thread,
-        .profile_begun = watch_begun,
-        .helper_start = start_helper,
-        .may_stay = may_stay,
+        .on_begin = watch_begun,
         .looked_up = looked_up,
         .latest = take_latest,
     };
+    static const gp_core_threads_t threads = {
+        .size = sizeof(threads),
+        .start_staying = start_thread,
+        .start = start_helper,
+        .may_stay = may_stay,
+    };
+    static const gp_core_interface_t interface = {
+        .size = sizeof(interface), .profiles = &profiles, .threads = &threads};
     return &interface;
 }
 
@@ -247,10 +252,7 @@ static void test_small_stack(void **state)
     char *stack = mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_int_equal(mprotect(stack + page, page, PROT_READ | PROT_WRITE), 0);
     coroutine_result = 1;
-    getcontext(&coroutine);
-    coroutine.uc_stack.ss_sp = stack + page;
-    coroutine.uc_stack.ss_size = page;
-    coroutine.uc_link = &here;
+    context_on(&coroutine, stack + page, page, &here);
     makecontext(&coroutine, dump_on_coroutine, 0);
     swapcontext(&here, &coroutine);
     assert_int_equal(coroutine_result, 0);

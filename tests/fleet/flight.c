@@ -9,11 +9,11 @@
 #include <greenprof/coro.h>
 #include <greenprof/trace.h>
 
+#include "../context.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 enum { WIDTH = 8, STACK_BYTES = 65536, SHORT_NS = 200000, A_WHILE_NS = 20000000, WORK_NS = 20000 };
@@ -165,10 +165,7 @@ int main(int argc, char **argv)
     for (unsigned long i = 0; i < slow_count; i++)
         slow_ones[i] = (unsigned long)random() % requests;
     for (int i = 0; i < WIDTH; i++) {
-        getcontext(&tasks[i].context);
-        tasks[i].context.uc_stack.ss_sp = malloc(STACK_BYTES);
-        tasks[i].context.uc_stack.ss_size = STACK_BYTES;
-        tasks[i].context.uc_link = &loop;
+        context_on(&tasks[i].context, malloc(STACK_BYTES), STACK_BYTES, &loop);
         makecontext(&tasks[i].context, run_task, 0);
     }
     run_loop();

@@ -9,6 +9,7 @@
 //   held poll SECONDS     all wait; the loop is a coroutine, in poll()
 //   held alone SECONDS    there is one coroutine only, and it computes
 //   held threads SECONDS  threads without coroutines: one computes, one sleeps
+#include "../context.h"
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 enum { WIDTH = 6, STACK_BYTES = 65536, SHORT_NS = 2000000 };
@@ -105,10 +105,7 @@ static void run_loop(void)
 
 static void make(ucontext_t *context, void (*entry)(void))
 {
-    getcontext(context);
-    context->uc_stack.ss_sp = malloc(STACK_BYTES);
-    context->uc_stack.ss_size = STACK_BYTES;
-    context->uc_link = &own;
+    context_on(context, malloc(STACK_BYTES), STACK_BYTES, &own);
     makecontext(context, entry, 0);
 }
 

@@ -73,8 +73,13 @@ class Held(unittest.TestCase):
 
     def test_parts(self):
         """A slice that goes on in later parts of the recording is told once, too."""
-        name, = self.end(self.start("cpu", 4, "--rotate", "1s", "--keep", "20"))
+        process = self.start("cpu", 1000, "--rotate", "1s", "--keep", "20")
+        name, = until(self.folders)
         self.assertIn("-held-run_task-", name)
+        parts = lambda: len([name for name in os.listdir(self.folder) if name.startswith("api-")])
+        before = parts()
+        until(lambda: parts() > before + 1, process=process)
+        self.assertEqual(self.folders(), [name])
 
     def test_keep(self):
         """The oldest go first, as those of requests do."""
@@ -87,4 +92,4 @@ class Held(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main(at_once=6)
+    main(at_once=3)

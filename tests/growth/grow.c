@@ -11,13 +11,13 @@
 // With GROW_SYNC=N the collector has a round of its own after each N events: how far it is behind is known then,
 // however busy the machine is.
 // Prints a line for each tenth, with what an event took of the CPU: "TENTH number RSS kib NS nanoseconds MAPS count".
+#include "../context.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include <greenprof/coro.h>
 #include <greenprof/prof.h>
@@ -67,10 +67,7 @@ static void body(void)
 static void run_on_stack(void (*run)(void))
 {
     ucontext_t context;
-    getcontext(&context);
-    context.uc_stack.ss_sp = stacks[number % STACKS];
-    context.uc_stack.ss_size = STACK_BYTES;
-    context.uc_link = &loop;
+    context_on(&context, stacks[number % STACKS], STACK_BYTES, &loop);
     makecontext(&context, run, 0);
     swapcontext(&loop, &context);
 }

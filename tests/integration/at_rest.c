@@ -3,9 +3,9 @@
 // slept, and `WAKEUPS COUNT SECONDS`: how often its other threads went to sleep in a rest.
 #include "truth.h"
 
+#include "../context.h"
 #include <dirent.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 
 enum { NAPS = 40, NAP_MS = 20, SLEEP_ON_MS = 60, REST_MS = 200, LONG_REST_MS = 2000, STACK_BYTES = 65536 };
 
@@ -61,9 +61,7 @@ static long waits_of_others(void)
 
 int main(void)
 {
-    getcontext(&napper);
-    napper.uc_stack.ss_sp = malloc(STACK_BYTES);
-    napper.uc_stack.ss_size = STACK_BYTES;
+    context_on(&napper, malloc(STACK_BYTES), STACK_BYTES, NULL);
     makecontext(&napper, run, 0);
     for (int i = 0; i < NAPS; i++) {
         pause_ms(REST_MS);

@@ -5,8 +5,8 @@
 //   crossing SWITCHES
 #include "truth.h"
 
+#include "../context.h"
 #include <pthread.h>
-#include <ucontext.h>
 
 #include <greenprof/trace.h>
 
@@ -106,10 +106,7 @@ static TRUTH_OUT_OF_LINE void *serve(void *unused)
 static void make(int id)
 {
     ucontext_t *context = &coroutines[id].context;
-    getcontext(context);
-    context->uc_stack.ss_sp = malloc(STACK_BYTES);
-    context->uc_stack.ss_size = STACK_BYTES;
-    context->uc_link = NULL;
+    context_on(context, malloc(STACK_BYTES), STACK_BYTES, NULL);
     if (context->uc_stack.ss_sp == NULL)
         exit(3);
     makecontext(context, (void (*)(void))entry, 1, id);

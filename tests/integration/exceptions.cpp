@@ -3,10 +3,10 @@
 //   exceptions SECONDS
 #include "truth.h"
 
+#include "../context.h"
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <ucontext.h>
 
 WORK(thrower)
 WORK(catcher)
@@ -87,10 +87,7 @@ int main(int argc, char **argv)
     uint64_t end = truth_cpu_ns() + static_cast<uint64_t>(atof(argv[1]) * 1e9);
     bool done[COUNT] = {};
     for (int i = 0; i < COUNT; i++) {
-        getcontext(&contexts[i]);
-        contexts[i].uc_stack.ss_sp = malloc(STACK_BYTES);
-        contexts[i].uc_stack.ss_size = STACK_BYTES;
-        contexts[i].uc_link = &loop;
+        context_on(&contexts[i], malloc(STACK_BYTES), STACK_BYTES, &loop);
         makecontext(&contexts[i], reinterpret_cast<void (*)()>(run), 1, i);
     }
     for (int i = 0; left > 0; i = (i + 1) % COUNT) {

@@ -13,6 +13,8 @@
 
 extern char **environ;
 
+static int is_changed_in_child;
+
 static int show(void)
 {
     struct sigaction action;
@@ -62,6 +64,8 @@ static void begin(const char *way, char *path)
     else
         child = strcmp(way, "vfork") == 0 ? vfork() : fork();
     if (child == 0) {
+        if (strcmp(way, "vfork") == 0 && is_changed_in_child)
+            signal(SIGPROF, SIG_IGN);
         if (strcmp(way, "number") == 0)
             syscall(SYS_execve, path, words, environ);
         else
@@ -84,6 +88,9 @@ int main(int argc, char **argv)
     show();
     begin("fork", argv[0]);
     begin("vfork", argv[0]);
+    is_changed_in_child = 1;
+    begin("vfork", argv[0]);
+    show(); // the child's alone
     begin("spawn", argv[0]);
     begin("number", argv[0]);
     snprintf(command, sizeof(command), "exec '%s' show", argv[0]);

@@ -5,9 +5,9 @@
 //   requests DIRECTORY [THREADS]
 #include "truth.h"
 
+#include "../context.h"
 #include <errno.h>
 #include <pthread.h>
-#include <ucontext.h>
 
 #include <greenprof/prof.h>
 
@@ -77,10 +77,7 @@ static void yield(job_t *job)
 static void start_job(job_t *job, void (*entry)(int), int id)
 {
     job->id = id;
-    getcontext(&job->context);
-    job->context.uc_stack.ss_sp = malloc(STACK_BYTES);
-    job->context.uc_stack.ss_size = STACK_BYTES;
-    job->context.uc_link = NULL;
+    context_on(&job->context, malloc(STACK_BYTES), STACK_BYTES, NULL);
     makecontext(&job->context, (void (*)(void))entry, 1, id);
     put(job);
 }

@@ -6,13 +6,13 @@
 //   rests [forks | half]
 #include "truth.h"
 
+#include "../context.h"
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <greenprof/coro.h>
@@ -54,10 +54,7 @@ static void run(int id)
 static void add(void)
 {
     ucontext_t *context = &contexts[count];
-    getcontext(context);
-    context->uc_stack.ss_sp = malloc(STACK_BYTES);
-    context->uc_stack.ss_size = STACK_BYTES;
-    context->uc_link = &loop;
+    context_on(context, malloc(STACK_BYTES), STACK_BYTES, &loop);
     makecontext(context, (void (*)(void))(uintptr_t)run, 1, count++);
 }
 
@@ -136,9 +133,7 @@ static void hog_thread(void)
 // Its coroutine keeps it for one slice.
 static void *keep(void *stack)
 {
-    getcontext(&hog);
-    hog.uc_stack.ss_sp = stack;
-    hog.uc_stack.ss_size = STACK_BYTES;
+    context_on(&hog, stack, STACK_BYTES, NULL);
     makecontext(&hog, hog_thread, 0);
     swapcontext(&keeper, &hog);
     return stack;

@@ -4,8 +4,8 @@
 //   small_stack deep SECONDS | api DIRECTORY
 #include "truth.h"
 
+#include "../context.h"
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include <greenprof/prof.h>
 
@@ -139,10 +139,7 @@ static void make(small_t *small, void (*entry)(int), int id)
         small->stack[i] = pattern(i);
     for (size_t i = 0; i < PAGE_BYTES; i++)
         small->stack[STACK_BYTES + i] = pattern(i);
-    getcontext(&small->context);
-    small->context.uc_stack.ss_sp = small->stack;
-    small->context.uc_stack.ss_size = STACK_BYTES;
-    small->context.uc_link = &loop;
+    context_on(&small->context, small->stack, STACK_BYTES, &loop);
     makecontext(&small->context, (void (*)(void))entry, 1, id);
 }
 

@@ -3,11 +3,11 @@
 // has the id i + 1, written as 32 hex digits, and works in work_<i % 8>() only. In every 100th turn it has a span open
 // while it is switched away from.
 //   switchers SWITCHES
+#include "../context.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <ucontext.h>
 
 #include <greenprof/trace.h>
 
@@ -117,9 +117,7 @@ int main(int argc, char **argv)
     turns = (unsigned)(argc == 2 ? atoi(argv[1]) : 0) / COROUTINES;
     for (unsigned i = 0; i < COROUTINES; i++) {
         ucontext_t *context = &coroutines[i].context;
-        getcontext(context);
-        context->uc_stack.ss_sp = malloc(STACK_BYTES);
-        context->uc_stack.ss_size = STACK_BYTES;
+        context_on(context, malloc(STACK_BYTES), STACK_BYTES, NULL);
         makecontext(context, (void (*)(void))entry, 1, i);
         queue[waiting++] = &coroutines[i];
     }

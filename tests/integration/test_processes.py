@@ -71,6 +71,19 @@ int main(int count, char **words)
 
 
 class Processes(check.Case):
+    def test_emulated(self):
+        """A program that an emulator runs has what the emulator was given. Before: a fault at its first sample."""
+        emulator = shutil.which("qemu-x86_64")
+        check.need(emulator and os.uname().machine == "x86_64", "there is no qemu-x86_64")
+        for engine in "cpu", "monotonic":
+            path = os.path.join(self.directory, f"{engine}.greenprof")
+            library = os.path.join(check.LIBRARIES, "libgreenprof-core.so.0")
+            words = ["-E", f"LD_PRELOAD={library}", "-E", f"GREENPROF_OUTPUT={path}", "-E", f"GREENPROF_ENGINE={engine}"]
+            done = subprocess.run([emulator, *words, check.program("steps"), "burn", "0.3"], capture_output=True,
+                                  timeout=check.LIMIT_SECONDS)
+            self.assertEqual((done.returncode, done.stderr), (0, b""), engine)
+            self.assertGreater(len(check.Capture(path).samples), 0, engine)
+
     def test_what_programs_inherit(self):
         """Whether SIGPROF is ignored, and blocked, in programs that are executed. Before: not ignored, not blocked."""
         for how in "nothing", "ignored", "by_signal", "reset", "blocked":

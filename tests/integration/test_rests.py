@@ -107,7 +107,7 @@ class Rests(check.Case):
         process.stdin.close()
         said = process.stderr.read().decode()
         process.stderr.close()
-        self.assertEqual(process.wait(check.LIMIT_SECONDS), 0)
+        self.assertEqual(process.wait(check.limit()), 0)
         return said
 
     def look_at_sums(self, *captures):
@@ -215,7 +215,7 @@ class Rests(check.Case):
         process.send_signal(signal.SIGUSR1)
         start = time.monotonic()
         while len(self.aside()) == before:
-            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+            self.assertLess(time.monotonic() - start, check.limit())
             time.sleep(0.01)
         status = json.loads(self.ask("status", process, "--json").stdout)
         return status["seconds"] < 0.4 and status["rested_seconds"] > 0
@@ -231,7 +231,7 @@ class Rests(check.Case):
         start = time.monotonic()
         turns = 0
         while turns < PARTS:
-            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+            self.assertLess(time.monotonic() - start, check.limit())
             turns += self.rotate_in_a_rest(process)
         self.wait_for_rests(process, 2)  # that in which it was rotated, and another one
         said = self.end(process)
@@ -326,7 +326,7 @@ class Rests(check.Case):
         rests = self.wait_for_rests(process, 1)
         start = time.monotonic()
         while self.has_rest(process):
-            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+            self.assertLess(time.monotonic() - start, check.limit())
         self.end(process)
         capture = Capture(self.output)
         self.assertEqual((capture.end, capture.counters["rests"]), (STOPPED, rests))
@@ -339,7 +339,7 @@ class Rests(check.Case):
         start = time.monotonic()
         missed = 0
         while missed == 0:
-            self.assertLess(time.monotonic() - start, check.LIMIT_SECONDS)
+            self.assertLess(time.monotonic() - start, check.limit())
             time.sleep(0.1)
             self.ask("dump", process)
             missed = Capture(self.output).counters.get("budget_missed", 0)

@@ -3,8 +3,8 @@
 //   threads migrate | churn | kinds | space
 #include "truth.h"
 
+#include "../context.h"
 #include <pthread.h>
-#include <ucontext.h>
 
 static void check_error(int error)
 {
@@ -111,10 +111,7 @@ static void migrate(void)
     for (int i = 0; i < COROUTINES; i++) {
         mover_t *mover = &movers[i];
         mover->rounds_left = ROUNDS;
-        getcontext(&mover->context);
-        mover->context.uc_stack.ss_sp = malloc(STACK_BYTES);
-        mover->context.uc_stack.ss_size = STACK_BYTES;
-        mover->context.uc_link = NULL;
+        context_on(&mover->context, malloc(STACK_BYTES), STACK_BYTES, NULL);
         makecontext(&mover->context, entries[i], 0);
         put_ready(mover);
     }
@@ -232,10 +229,7 @@ static void *hosting(void *unused)
 {
     static char stack[STACK_BYTES];
     truth_thread_begin();
-    getcontext(&hosted);
-    hosted.uc_stack.ss_sp = stack;
-    hosted.uc_stack.ss_size = sizeof(stack);
-    hosted.uc_link = &host_loop;
+    context_on(&hosted, stack, sizeof(stack), &host_loop);
     makecontext(&hosted, hosted_entry, 0);
     swapcontext(&host_loop, &hosted);
     truth_thread_end();

@@ -3,7 +3,7 @@
 //   traces
 #include "truth.h"
 
-#include <ucontext.h>
+#include "../context.h"
 
 #include <greenprof/trace.h>
 
@@ -37,10 +37,7 @@ static void charge(int trace)
 
 static void start(int i, void (*entry)(void))
 {
-    getcontext(&contexts[i]);
-    contexts[i].uc_stack.ss_sp = malloc(STACK_BYTES);
-    contexts[i].uc_stack.ss_size = STACK_BYTES;
-    contexts[i].uc_link = &loop;
+    context_on(&contexts[i], malloc(STACK_BYTES), STACK_BYTES, &loop);
     makecontext(&contexts[i], entry, 0);
     done[i] = 0;
 }

@@ -11,10 +11,10 @@
 //   LIFE function wall waiting    seconds, as booked: of these, those in which it was parked
 //   NEW function seconds          made, and never started
 //   SLEPT function seconds        asleep in a system call
+#include "../context.h"
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include "../integration/truth.h"
 
@@ -106,10 +106,7 @@ static void make(green_t *green, const char *name, void (*entry)(void), char *st
 {
     green->name = name;
     green->stack = stack;
-    getcontext(&green->context);
-    green->context.uc_stack.ss_sp = stack;
-    green->context.uc_stack.ss_size = STACK_BYTES;
-    green->context.uc_link = &home;
+    context_on(&green->context, stack, STACK_BYTES, &home);
     green->born_ns = now_ns();
     makecontext(&green->context, entry, 0);
 }

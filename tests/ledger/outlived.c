@@ -6,8 +6,8 @@
 
 #include "../integration/truth.h"
 
+#include "../context.h"
 #include <signal.h>
-#include <ucontext.h>
 
 enum { STACK_BYTES = 65536 };
 enum { REQUEST_US = 100000, OUTLIVES_US = 6500000 };
@@ -17,10 +17,7 @@ static char handler_stack[STACK_BYTES], child_stack[STACK_BYTES];
 
 static void make(ucontext_t *context, char *stack, void (*entry)(void))
 {
-    getcontext(context);
-    context->uc_stack.ss_sp = stack;
-    context->uc_stack.ss_size = STACK_BYTES;
-    context->uc_link = &home;
+    context_on(context, stack, STACK_BYTES, &home);
     makecontext(context, entry, 0);
 }
 

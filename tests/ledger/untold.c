@@ -5,7 +5,7 @@
 //   SLICES 4 0.412345     how often, and for how long by the clock
 #include "../integration/truth.h"
 
-#include <ucontext.h>
+#include "../context.h"
 
 enum { COROUTINES = 20, STACK_BYTES = 65536, ROUNDS = 40, EVERY = 10 };
 enum { KEEPS_NS = 100000000, WAITS_US = 2000 };
@@ -43,9 +43,7 @@ static void entry(void)
 int main(void)
 {
     for (int i = 0; i < COROUTINES; i++) {
-        getcontext(&contexts[i]);
-        contexts[i].uc_stack.ss_sp = stacks[i];
-        contexts[i].uc_stack.ss_size = STACK_BYTES;
+        context_on(&contexts[i], stacks[i], STACK_BYTES, NULL);
         makecontext(&contexts[i], entry, 0);
     }
     for (; round_number < ROUNDS; round_number++) {

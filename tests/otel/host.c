@@ -3,6 +3,7 @@
 //   host THREADS COROUTINES   until its input ends; then: checks that were right, wrong
 //   host fork                 a trace, and a child; both wait until their input ends
 // At first it says "truth ADDRESS": truth_t[THREADS], for a reader outside.
+#include "../context.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <greenprof/trace.h>
@@ -150,9 +150,7 @@ static void make(unsigned number, void (*entry)(void), const expected_t *expecte
     coro_t *coro = calloc(1, sizeof(*coro));
     coro->number = number;
     coro->expected = *expected;
-    getcontext(&coro->context);
-    coro->context.uc_stack.ss_sp = malloc(STACK_BYTES);
-    coro->context.uc_stack.ss_size = STACK_BYTES;
+    context_on(&coro->context, malloc(STACK_BYTES), STACK_BYTES, NULL);
     makecontext(&coro->context, entry, 0);
     __atomic_add_fetch(&alive, 1, __ATOMIC_SEQ_CST);
     push(coro);

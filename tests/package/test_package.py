@@ -122,7 +122,7 @@ class Contents(unittest.TestCase):
     def test_dependencies(self):
         same = f"libgreenprof0 (= {VERSION}-1)"
         runtime, dev, python = (field(name, "Depends").split(", ") for name in ("libgreenprof0", "libgreenprof-dev", "python3-greenprof"))
-        for needed in ("libc6", "libssl3", "zlib1g", "libcurl4", "libedit2"):  # by dpkg-shlibdeps
+        for needed in ("libc6", "libssl3", "zlib1g", "libcurl4"):  # by dpkg-shlibdeps
             self.assertTrue([one for one in runtime if re.match(needed + r"(t64)? \(>= ", one)], (needed, runtime))
         self.assertFalse([one for one in runtime if re.match("python|libhiredis|libjansson", one)], "not the same in each Debian")
         self.assertEqual(dev, [same])
@@ -134,6 +134,15 @@ class Contents(unittest.TestCase):
                          [f"{library} 0 libgreenprof0 (>= {VERSION})" for library in ("libgreenprof", "libgreenprof-core", "libgreenprof-otel",
                                                                                      "libgreenprof-ship", "libgreenprof-redis")])
         self.assertEqual(run("dpkg-deb", "-I", package("libgreenprof0"), "triggers"), "activate-noawait ldconfig\n")
+
+    def test_no_struct_of_a_library_is_copied(self):
+        """The command's copy would have the length of this Debian's library, which another one tells at each start."""
+        command = place("usr/bin/greenprof")
+        copied = set(re.findall(r"_COPY +\S+ ([^@ ]+)", run("readelf", "-rW", command)))
+        sizes = {name: int(size, 0) for size, name in re.findall(r": \S+ +(\S+) OBJECT .* ([^@ \n]+)(?:@\S+)?(?: \(\d+\))?$",
+                                                                 run("readelf", "--dyn-syms", "-W", command), re.M)}
+        self.assertTrue(copied)
+        self.assertEqual([name for name in copied if sizes.get(name, 0) > 8], [])
 
     def test_debug_symbols(self):
         for path in (f"{LIBDIR}/libgreenprof.so.0", f"{LIBDIR}/libgreenprof-core.so.0", "usr/bin/greenprof"):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Coroutines that create others, by hand (coro.h) on ucontexts: main -> service -> {first, second} -> leaf. SECONDS.
 // The leaf waits on its parent now and then, and all are renamed.
-#include <ucontext.h>
+#include "../context.h"
 
 #include <greenprof/coro.h>
 
@@ -39,9 +39,7 @@ static TRUTH_OUT_OF_LINE green_t *spawn(void (*run)(green_t *), const char *name
     green->stack = calloc(1, STACK_BYTES);
     green->run = run;
     green->coro = prof_coro_create(green->stack, STACK_BYTES, name);
-    getcontext(&green->context);
-    green->context.uc_stack.ss_sp = green->stack;
-    green->context.uc_stack.ss_size = STACK_BYTES;
+    context_on(&green->context, green->stack, STACK_BYTES, NULL);
     makecontext(&green->context, (void (*)(void))trampoline, 2, (unsigned)(uintptr_t)green,
                 (unsigned)((uintptr_t)green >> 32));
     return green;

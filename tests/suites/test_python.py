@@ -88,9 +88,7 @@ class Python(check.Case):
         run = self.run_of(kind, python)
         self.assertEqual({tuple(row) for row in run.truth.values["FORKS"]}, {("0", "0")})
         self.assertEqual(run.truth.values["BESIDE"], [["1"]])
-        capture = run.capture()
-        self.check_health(capture)
-        self.check_functions(run.folded(), run.truth, len(capture.samples), tolerance=0.05)
+        self.check_health(run.capture())
 
     @staticmethod
     def rows(run, word):

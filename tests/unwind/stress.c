@@ -5,6 +5,7 @@
 //
 // usage: stress [SECONDS]
 #define _GNU_SOURCE
+#include "../context.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +18,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "step_work.h"
@@ -174,9 +174,7 @@ static void *switch_coroutines(void *arg)
 {
     static char stack[65536];
     arm();
-    getcontext(&away);
-    away.uc_stack.ss_sp = stack;
-    away.uc_stack.ss_size = sizeof stack;
+    context_on(&away, stack, sizeof stack, NULL);
     makecontext(&away, coroutine_body, 0);
     coroutine_lo = (uintptr_t)stack;
     coroutine_hi = coroutine_lo + sizeof stack;

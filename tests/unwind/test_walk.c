@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Walks of this program's own stacks: whole, cut short, forged, without tables.
 #define _GNU_SOURCE
+#include "../context.h"
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <ucontext.h>
 
 #include <cmocka.h>
 
@@ -191,10 +191,7 @@ static NOINLINE void coroutine_body(void)
 
 static void run_coroutine(void)
 {
-    getcontext(&coroutine_context);
-    coroutine_context.uc_stack.ss_sp = coroutine_stack;
-    coroutine_context.uc_stack.ss_size = sizeof coroutine_stack;
-    coroutine_context.uc_link = &main_context;
+    context_on(&coroutine_context, coroutine_stack, sizeof coroutine_stack, &main_context);
     makecontext(&coroutine_context, coroutine_body, 0);
     if (forge) {
 #if defined(__x86_64__)

@@ -9,9 +9,9 @@ static void set_base(uintptr_t base)
 {
     if (gp_thread_self == NULL)
         return;
-    atomic_store_explicit(&gp_thread_self->language_state, (uintptr_t)gp_cpython_runtime.thread_state(),
+    atomic_store_explicit(&gp_thread_self->language.state, (uintptr_t)gp_cpython_runtime.thread_state(),
                           memory_order_relaxed);
-    atomic_store_explicit(&gp_thread_self->language_base, base, memory_order_relaxed);
+    atomic_store_explicit(&gp_thread_self->language.base, base, memory_order_relaxed);
 }
 
 void gp_step_begin(gp_step_t *outer, const gp_greenlet_t *record, uintptr_t waiting)

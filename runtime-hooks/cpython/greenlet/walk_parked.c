@@ -43,8 +43,8 @@ static uintptr_t find_state(pid_t tid)
 
 size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size_t max, unsigned *flags)
 {
-    uintptr_t state = atomic_load_explicit(&thread->language_state, memory_order_relaxed);
-    uintptr_t base = atomic_load_explicit(&thread->language_base, memory_order_relaxed);
+    uintptr_t state = atomic_load_explicit(&thread->language.state, memory_order_relaxed);
+    uintptr_t base = atomic_load_explicit(&thread->language.base, memory_order_relaxed);
     (void)flags;
     if (state == 0 && (state = find_state(atomic_load_explicit(&thread->tid, memory_order_relaxed))) == 0)
         return 0;

@@ -391,7 +391,7 @@ uintptr_t gp_cpython_leaf(void)
 static void show_state(uintptr_t state)
 {
     if (gp_thread_self != NULL)
-        atomic_store_explicit(&gp_thread_self->language_state, state, memory_order_relaxed);
+        atomic_store_explicit(&gp_thread_self->language.state, state, memory_order_relaxed);
     atomic_store_explicit(&gp_cpython_runtime.any_state, state, memory_order_relaxed);
 }
 

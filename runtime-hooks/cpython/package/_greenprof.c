@@ -334,7 +334,7 @@ static PyObject *detach(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    prof_core_interface()->detach();
+    prof_core_interface()->language->detach();
     Py_RETURN_NONE;
 }
 
@@ -344,7 +344,7 @@ static PyObject *native(PyObject *module, PyObject *change)
     long by = PyLong_AsLong(change);
     if (by == -1 && PyErr_Occurred())
         return NULL;
-    prof_core_interface()->language_native(by > 0 ? 1 : -1);
+    prof_core_interface()->language->native(by > 0 ? 1 : -1);
     Py_RETURN_NONE;
 }
 
@@ -352,14 +352,14 @@ static PyObject *has_yielded(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    return PyBool_FromLong(prof_core_interface()->has_yielded());
+    return PyBool_FromLong(prof_core_interface()->profiles->has_yielded());
 }
 
 static PyObject *calls_are_taken(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    return PyBool_FromLong(prof_core_interface()->calls_are_taken());
+    return PyBool_FromLong(prof_core_interface()->language->calls_are_taken());
 }
 
 static PyMethodDef functions[] = {
@@ -420,7 +420,7 @@ static int refuse_python(void)
 static int execute(PyObject *module)
 {
     const gp_core_interface_t *core = prof_core_interface();
-    if (core->size < sizeof(*core) || core->language_attach() != 0)
+    if (core->size < sizeof(*core) || core->language->attach() != 0)
         return refuse_python();
     if (PyModule_AddStringConstant(module, "__version__", prof_version(NULL, NULL, NULL)) != 0 ||
         context_constants(module) != 0 || add_type(module, "Profile", &profile_spec) != 0)

@@ -61,7 +61,7 @@ PyObject *census_list(PyObject *module, PyObject *unused)
     (void)unused;
     const gp_core_interface_t *core = prof_core_interface();
     size_t count;
-    gp_coro_view_t *views = core->views(&count);
+    gp_coro_view_t *views = core->language->views(&count);
     if (views == NULL)
         return PyErr_NoMemory();
     PyObject *list = PyList_New((Py_ssize_t)count);
@@ -72,7 +72,7 @@ PyObject *census_list(PyObject *module, PyObject *unused)
         else
             PyList_SetItem(list, (Py_ssize_t)i, view);
     }
-    core->views_free(views, count);
+    core->language->views_free(views, count);
     return list;
 }
 

@@ -359,7 +359,7 @@ void gp_sampler_begin_here(void)
     gp_thread_t *self = gp_thread_self;
     if (self == NULL)
         return;
-    self->start_cpu_ns = self->sample_cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    self->cpu.start_ns = self->cpu.sample_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     gp_edge_end_epoch(0); // nor did anything wait
     gp_slice_new_epoch();
 }

@@ -199,7 +199,7 @@ void gp_thread_sleeps_close(gp_thread_t *thread)
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     uint64_t now = is_live ? gp_ticks() : thread->end_ticks;
     uint64_t cpu_ns =
-        is_live ? gp_cpu_time_thread(tid) : atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+        is_live ? gp_cpu_time_thread(tid) : atomic_load_explicit(&thread->cpu.final_ns, memory_order_relaxed);
     uint64_t used = cpu_ns - sleep->cpu_ns, ns = since_last_ns(sleep, now, cpu_ns, &is_same);
     // It woke up to end, and did nothing else: what is due to the sleep is the rest.
     bool is_whole = is_same || (!is_live && used < LAST_WORK_NS);

@@ -54,9 +54,9 @@ static int arm(gp_thread_t *thread, const gp_clock_engine_t *with)
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     gp_timer_prepare(&thread->timer, frequency, (uint32_t)tid * 2654435761u ^ (uint32_t)gp_ticks());
     // One that is met while sampling is younger than that: what it has used is in its first sample, or in no profile.
-    bool is_new = prof_coro_active != 0 && thread->start_cpu_ns == 0;
+    bool is_new = prof_coro_active != 0 && thread->cpu.start_ns == 0;
     if (!is_new)
-        thread->start_cpu_ns = thread->sample_cpu_ns = gp_clock_ns(gp_thread_clock(tid));
+        thread->cpu.start_ns = thread->cpu.sample_ns = gp_clock_ns(gp_thread_clock(tid));
     return gp_timer_arm(&thread->timer, with, tid, gp_sampling_signal());
 }
 
@@ -278,7 +278,7 @@ static uint64_t timers_unsettled_ns(gp_thread_t *thread)
     if (thread->epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed))
         return gp_slice_open_ns(thread, &coro);
     uint64_t now_ns = gp_clock_ns(gp_thread_clock(atomic_load_explicit(&thread->tid, memory_order_relaxed)));
-    return now_ns > thread->start_cpu_ns ? now_ns - thread->start_cpu_ns : 0;
+    return now_ns > thread->cpu.start_ns ? now_ns - thread->cpu.start_ns : 0;
 }
 
 bool gp_timers_any_is_unsettled(uint64_t ns)

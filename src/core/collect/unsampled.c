@@ -22,7 +22,7 @@ static bool is_out_of_reach(const gp_thread_t *thread)
 // Why is only asked where a sample is overdue.
 static unsampled_t look_at(const gp_thread_t *thread, uint64_t cpu_ns)
 {
-    uint64_t sampled_ns = thread->sample_cpu_ns, ns = cpu_ns > sampled_ns ? cpu_ns - sampled_ns : 0;
+    uint64_t sampled_ns = thread->cpu.sample_ns, ns = cpu_ns > sampled_ns ? cpu_ns - sampled_ns : 0;
     bool is_lost = ns > gp_timer_longest_gap_ns(&thread->timer) && is_out_of_reach(thread);
     return (unsampled_t){is_lost ? GP_COUNTER_UNSAMPLED_NS : GP_COUNTER_PENDING_NS, ns};
 }
@@ -51,7 +51,7 @@ void gp_unsampled_keep(gp_thread_t *thread)
         return;
     uint64_t cpu_ns = clock_of(thread);
     unsampled_t since = look_at(thread, cpu_ns);
-    thread->sample_cpu_ns = cpu_ns > thread->sample_cpu_ns ? cpu_ns : thread->sample_cpu_ns;
+    thread->cpu.sample_ns = cpu_ns > thread->cpu.sample_ns ? cpu_ns : thread->cpu.sample_ns;
     atomic_fetch_add_explicit(&thread->counters[since.counter], since.ns, memory_order_relaxed);
 }
 

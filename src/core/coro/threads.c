@@ -144,32 +144,25 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     atomic_store_explicit(&thread->in_handler, false, memory_order_relaxed);
     atomic_store_explicit(&thread->busy, false, memory_order_relaxed);
     atomic_store_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
-    atomic_store_explicit(&thread->final_cpu_ns, 0, memory_order_relaxed);
     gp_host_stack_is_set(thread, false);
-    thread->ended = NULL;
     thread->shown_at = NULL;
-    thread->hog_count = 0;
-    thread->hog_end = 0;
-    memset(thread->late_looks, 0, sizeof(thread->late_looks));
-    thread->is_look_late = false;
-    atomic_store_explicit(&thread->exact_stack, NULL, memory_order_relaxed);
-    atomic_store_explicit(&thread->exact_busy, NULL, memory_order_relaxed);
-    atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
     thread->adopted = thread->keyed = false;
     thread->epoch = 0;
-    thread->sample_cpu_ns = thread->start_cpu_ns = 0;
-    memset(&thread->look, 0, sizeof(thread->look));
-    memset(&thread->off, 0, sizeof(thread->off));
     thread->timer.armed = thread->timer.refused = false;
     thread->start_ticks = gp_ticks();
     thread->end_ticks = 0;
     thread->generation++;
-    atomic_store_explicit(&thread->language_state, 0, memory_order_relaxed);
-    atomic_store_explicit(&thread->language_base, 0, memory_order_relaxed);
     memset(thread->name, 0, sizeof(thread->name));
-    thread->session.cpu_ns = UINT64_MAX;
-    thread->session.start_cpu_ns = 0;
-    thread->session.name_age = 0;
+    thread->ended.coro = NULL;
+    gp_thread_hogs_reset(&thread->hog);
+    gp_thread_loop_reset(&thread->loop);
+    gp_thread_cpu_reset(&thread->cpu);
+    gp_thread_language_reset(&thread->language);
+    gp_thread_exact_reset(&thread->exact);
+    atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
+    thread->look = (gp_thread_look_t){0};
+    thread->off = (gp_thread_off_t){0};
+    gp_thread_recorded_reset(&thread->session);
 }
 
 static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_guess, bool (*is_unwanted)(pid_t tid))
@@ -322,7 +315,7 @@ void gp_thread_detach(void)
     if (thread->keyed)
         gp_last_thread_ends();
     thread->end_ticks = gp_ticks();
-    atomic_store_explicit(&thread->final_cpu_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
+    atomic_store_explicit(&thread->cpu.final_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
     prof_coro_t *root = thread->root;
     note_end((pid_t)syscall(SYS_gettid));
     // The block may be reused from here on. The root goes after it: the collector still reads it through the block.

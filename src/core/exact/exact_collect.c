@@ -72,8 +72,8 @@ void gp_exact_forget_others(void)
             stack->coro_id = 0; // begun anew if it is used
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next) {
-        atomic_store_explicit(&thread->exact_stack, NULL, memory_order_relaxed);
-        atomic_store_explicit(&thread->exact_busy, NULL, memory_order_relaxed);
+        atomic_store_explicit(&thread->exact.stack, NULL, memory_order_relaxed);
+        atomic_store_explicit(&thread->exact.busy, NULL, memory_order_relaxed);
         atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
     }
 }

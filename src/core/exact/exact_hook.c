@@ -91,7 +91,7 @@ static SLOW gp_exact_stack_t *look_up_stack(gp_thread_t *thread, uintptr_t sp, b
         note_unknown(thread, sp);
     *on_alternate_stack |= alternate;
     // The handler goes on where it began, whatever a sample taken meanwhile made of its stack pointer.
-    gp_exact_stack_t *last = atomic_load_explicit(&thread->exact_stack, memory_order_relaxed);
+    gp_exact_stack_t *last = atomic_load_explicit(&thread->exact.stack, memory_order_relaxed);
     if (alternate && last != NULL && (gp_exact_is_busy(last) || last->top->on_alternate_stack))
         return last;
     if (*on_alternate_stack) {
@@ -132,9 +132,9 @@ static gp_exact_stack_t *current_stack(gp_thread_t *thread)
 // On which stack is an event in progress that this one interrupts? NULL: none.
 static gp_exact_stack_t *interrupted_stack(gp_thread_t *thread)
 {
-    gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact_busy, memory_order_relaxed);
+    gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact.busy, memory_order_relaxed);
     if (stack == NULL || !gp_exact_is_busy(stack))
-        stack = atomic_load_explicit(&thread->exact_stack, memory_order_relaxed);
+        stack = atomic_load_explicit(&thread->exact.stack, memory_order_relaxed);
     return stack != NULL && gp_exact_is_busy(stack) ? stack : NULL;
 }
 
@@ -145,21 +145,21 @@ static FAST bool begin_any(moment_t *moment, const event_t *event)
     gp_thread_t *thread = gp_thread_self;
     if (thread == NULL && (thread = attach()) == NULL)
         return false;
-    gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact_stack, memory_order_relaxed);
+    gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact.stack, memory_order_relaxed);
     gp_exact_stack_t *previous = interrupted_stack(thread);
     bool on_alternate_stack = false;
     if (event->language)
         stack = current_stack(thread);
     else if (!is_current(thread, stack) || !holds(thread, stack, sp))
         stack = look_up_stack(thread, sp, &on_alternate_stack);
-    atomic_store_explicit(&thread->exact_stack, stack, memory_order_relaxed);
+    atomic_store_explicit(&thread->exact.stack, stack, memory_order_relaxed);
     if (stack != NULL && gp_exact_is_busy(stack))
         stack = free_stack(stack, sp, thread, on_alternate_stack, &previous);
     if (stack == NULL) {
         gp_exact_lose();
         return false;
     }
-    atomic_store_explicit(&thread->exact_busy, stack, memory_order_relaxed);
+    atomic_store_explicit(&thread->exact.busy, stack, memory_order_relaxed);
     begin_event(stack, sp);
     if (stack->epoch != atomic_load_explicit(&gp_exact_epoch, memory_order_acquire) || stack->thread != thread)
         gp_exact_stack_refresh(stack, thread);
@@ -172,7 +172,7 @@ static void end(const moment_t *moment)
     gp_exact_stack_t *stack = moment->stack;
     bool is_fast = moment->is_steady && stack->link_count == 1 && gp_ticks_scale.counter;
     end_event(stack, is_fast ? stack->epoch : GP_EXACT_SLOW);
-    atomic_store_explicit(&moment->thread->exact_busy, moment->previous, memory_order_release);
+    atomic_store_explicit(&moment->thread->exact.busy, moment->previous, memory_order_release);
 }
 
 // --- Frames

@@ -29,7 +29,7 @@ bool gp_exact_charge_time(gp_exact_stack_t *stack, gp_thread_t *thread, bool on_
     if (now > (settled > from ? settled : from) + gp_exact_gap_ticks)
         now = settle(thread, coro, on_alternate_stack);
     // Before the account is read: when a sample changes it meanwhile, the stack is not ready any more.
-    if (stack == atomic_load_explicit(&thread->exact_stack, memory_order_relaxed)) {
+    if (stack == atomic_load_explicit(&thread->exact.stack, memory_order_relaxed)) {
         atomic_store_explicit(&thread->exact_ready, stack, memory_order_relaxed);
         gp_exact_hint = stack;
     }

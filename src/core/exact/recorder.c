@@ -116,9 +116,9 @@ static void barrier_everywhere(void)
 // The stack on which `thread` is in an event, or NULL.
 static gp_exact_stack_t *busy_on(gp_thread_t *thread)
 {
-    gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact_busy, memory_order_acquire);
+    gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact.busy, memory_order_acquire);
     if (stack == NULL || !gp_exact_is_busy(stack))
-        stack = atomic_load_explicit(&thread->exact_stack, memory_order_acquire);
+        stack = atomic_load_explicit(&thread->exact.stack, memory_order_acquire);
     return stack != NULL && gp_exact_is_busy(stack) ? stack : NULL;
 }
 

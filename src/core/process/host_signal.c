@@ -18,6 +18,7 @@
 #include "collect/sampler.h"
 #include "collect/sampling_signal.h"
 #include "collect/shield.h"
+#include "coro/process_id.h"
 #include "greenprof/prof.h"
 #include "process/host_calls.h"
 #include "process/host_mask.h"
@@ -91,7 +92,10 @@ static int answer(int number, const struct sigaction *action, struct sigaction *
     int result = 0;
     if (!is_told)
         gp_sampling_signal_before(&before);
-    if (action != NULL && (handles(action) || (action->sa_handler == SIG_IGN && gp_sampling_signal_has_another()))) {
+    if (action != NULL && !gp_process_is_mine()) { // a child of vfork() has actions of its own, and this memory
+        result = install(number, action, NULL);
+    } else if (action != NULL &&
+               (handles(action) || (action->sa_handler == SIG_IGN && gp_sampling_signal_has_another()))) {
         gp_sampler_yield();
         shielded = *action;
         gp_shield_put(number, &shielded);

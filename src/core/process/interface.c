@@ -122,38 +122,63 @@ static void read_capture_path(char path[GP_CAPTURE_PATH_SIZE])
     strcpy(path, latest.state == GP_CONTROL_RECORDING ? latest.path : "");
 }
 
-static const gp_core_interface_t interface = {
-    .size = sizeof(interface),
+static const gp_core_profiles_t profiles = {
+    .size = sizeof(profiles),
     .snapshot = gp_profile_snapshot,
     .release = gp_profile_snapshot_free,
-    .thread_start = start_thread,
-    .language_attach = attach_language,
-    .language_native = change_native,
+    .looked_up = gp_modules_looked_up,
+    .latest = gp_profile_latest,
+    .on_begin = set_begun,
+    .cut = gp_profile_cut,
+    .settle = gp_profile_settle,
+    .collect = gp_collector_sync_within,
     .has_yielded = gp_sampler_has_yielded,
+};
+
+static const gp_core_spans_t spans = {
+    .size = sizeof(spans),
+    .listen = gp_span_listen,
+    .policy = set_policy,
+    .watch = set_watch,
+    .lost = spans_lost,
+};
+
+static const gp_core_capture_t capture = {
+    .size = sizeof(capture),
+    .begin = begin_capture,
+    .end = gp_session_finish,
+    .flush = gp_session_flush,
+    .path = read_capture_path,
+    .add_counters = gp_collector_add_counters,
+    .control_keys = gp_control_keys_set,
+};
+
+static const gp_core_language_t language = {
+    .size = sizeof(language),
+    .attach = attach_language,
+    .native = change_native,
+    .calls_are_taken = calls_are_taken,
     .views = views,
     .views_free = views_free,
     .detach = detach,
-    .calls_are_taken = calls_are_taken,
-    .span_listen = gp_span_listen,
-    .span_policy = set_policy,
-    .request_watch = set_watch,
-    .profile_cut = gp_profile_cut,
-    .profile_settle = gp_profile_settle,
-    .collect = gp_collector_sync_within,
-    .spans_lost = spans_lost,
-    .add_counters = gp_collector_add_counters,
-    .profile_begun = set_begun,
-    .helper_start = start_helper,
+};
+
+static const gp_core_threads_t threads = {
+    .size = sizeof(threads),
+    .start_staying = start_thread,
+    .start = start_helper,
     .may_stay = gp_thread_own_may_stay,
     .wake_by = gp_aside_wake_by,
-    .looked_up = gp_modules_looked_up,
-    .latest = gp_profile_latest,
     .at_end = gp_process_at_end,
-    .capture_begin = begin_capture,
-    .capture_end = gp_session_finish,
-    .capture_flush = gp_session_flush,
-    .capture_path = read_capture_path,
-    .control_keys = gp_control_keys_set,
+};
+
+static const gp_core_interface_t interface = {
+    .size = sizeof(interface),
+    .profiles = &profiles,
+    .spans = &spans,
+    .capture = &capture,
+    .language = &language,
+    .threads = &threads,
 };
 
 const gp_core_interface_t *prof_core_interface(void)

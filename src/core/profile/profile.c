@@ -70,7 +70,7 @@ static uint64_t thread_clock_ns(const prof_t *profile)
     const gp_thread_t *thread = profile->thread;
     if (thread == NULL || thread->index != profile->thread_index)
         return profile->thread_final_ns; // it ended, and its block may be another thread's
-    uint64_t final_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+    uint64_t final_ns = atomic_load_explicit(&thread->cpu.final_ns, memory_order_relaxed);
     return final_ns != 0 ? final_ns : gp_cpu_time_thread(profile->thread_tid);
 }
 
@@ -351,7 +351,7 @@ static void note_thread_over(prof_t *profile)
     if (profile->options.scope != PROF_SCOPE_THREAD || profile->thread != ended_thread ||
         profile->thread_index != ended_thread->index)
         return;
-    profile->thread_final_ns = atomic_load_explicit(&ended_thread->final_cpu_ns, memory_order_relaxed);
+    profile->thread_final_ns = atomic_load_explicit(&ended_thread->cpu.final_ns, memory_order_relaxed);
     profile->thread = NULL;
 }
 

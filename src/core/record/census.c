@@ -97,7 +97,7 @@ static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *l
         look->depth = depth;
         not_before_it_ran(look, since);
     } else if (coro->kind == GP_CORO_THREAD) { // on it since its last switch, if there ever was one: it may have slept
-        uint64_t cpu_ns = gp_cpu_time_thread(tid), before_ns = look->thread->start_cpu_ns;
+        uint64_t cpu_ns = gp_cpu_time_thread(tid), before_ns = look->thread->cpu.start_ns;
         look->most_ns = cpu_ns > before_ns ? cpu_ns - before_ns : 1;
     }
 }

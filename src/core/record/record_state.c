@@ -17,7 +17,7 @@ enum {
     FILE_WAITS_AT_END = 600,
 };
 
-// What a round finds.
+// Findings of a round.
 enum event {
     QUIET,   // nothing is to be done now: it is not time yet, or the disk is slow and records wait where they are
     NOTHING, // there is nothing to report, and no file is begun for that
@@ -38,7 +38,7 @@ void gp_record_ask_nothing(gp_record_t *record)
     atomic_store_explicit(&record->ending, GP_ENDING_NOT, memory_order_release);
 }
 
-// What the round was asked for is done; of what was to be written, if it is on its way.
+// Take back the requests that the round has done; that for a flush, if all is on its way.
 static void record_answer(gp_record_t *record, bool is_written)
 {
     if (record->flushes && is_written)
@@ -178,7 +178,7 @@ static enum gp_record_state record_act_rest(gp_record_t *record)
     return GP_RECORD_WRITTEN;
 }
 
-// What it does in each state, by what it finds; where nothing is said, nothing.
+// Acts of a round, by state and finding; NULL = none.
 static act_t *const acts[GP_RECORD_STATES][EVENTS] = {
     [GP_RECORD_MEMORY] = {[NOTHING] = record_act_stay,
                           [FAILED] = record_act_give_up,

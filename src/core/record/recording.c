@@ -320,7 +320,7 @@ void gp_recording_thread(gp_recording_t *recording, gp_thread_t *thread, uint64_
     record->tid = (uint32_t)thread->tid;
     record->start_ns = gp_recording_since(recording, thread->start_ticks);
     record->end_ns = thread->end_ticks != 0 ? gp_recording_since(recording, thread->end_ticks) : 0;
-    uint64_t from = thread->start_cpu_ns;
+    uint64_t from = thread->cpu.start_ns;
     if (!recording->is_brief && thread->session.start_cpu_ns > from)
         from = thread->session.start_cpu_ns;
     record->cpu_ns = cpu_ns > from ? cpu_ns - from : 0;

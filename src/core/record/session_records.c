@@ -107,7 +107,7 @@ static void report_last_of_thread(gp_recording_t *recording, gp_thread_t *thread
 
 void gp_session_take_thread(gp_recording_t *recording, gp_thread_t *thread)
 {
-    uint64_t cpu_ns = atomic_load_explicit(&thread->final_cpu_ns, memory_order_relaxed);
+    uint64_t cpu_ns = atomic_load_explicit(&thread->cpu.final_ns, memory_order_relaxed);
     if (cpu_ns == 0)
         cpu_ns = gp_cpu_time_thread(thread->tid);
     if (cpu_ns != thread->session.cpu_ns) { // idle threads cost nothing

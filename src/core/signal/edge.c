@@ -107,8 +107,8 @@ static void skip_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
 static uint64_t unseen_before(const gp_thread_t *thread, uint64_t since, uint64_t ready)
 {
     for (size_t i = 0; i < GP_LATE_LOOKS; i++) {
-        uint64_t from = thread->late_looks[i].from > since ? thread->late_looks[i].from : since;
-        if (ready == thread->late_looks[i].at)
+        uint64_t from = thread->loop.late[i].from > since ? thread->loop.late[i].from : since;
+        if (ready == thread->loop.late[i].at)
             return ready > from ? ready - from : 0;
     }
     return 0;
@@ -136,7 +136,7 @@ static void end_ready(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, gp_ed
     gp_coro_add(&coro->told_ticks, ticks - wait->unseen);
     atomic_store_explicit(&coro->is_reported, 1, memory_order_relaxed);
     gp_coro_add(&coro->ready_wait_ticks, now > ready ? now - ready : 0);
-    if (thread->hog_end > ready - wait->unseen)
+    if (thread->hog.end > ready - wait->unseen)
         gp_hog_victim(thread, coro, id, wait);
 }
 

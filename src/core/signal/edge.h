@@ -197,17 +197,17 @@ __attribute__((always_inline)) static inline void gp_edge_leave(prof_coro_t *cor
 // what the coroutines that they wake are ready from. A look that slept until an event came is not late.
 static inline void gp_edge_looked(gp_thread_t *thread, uint64_t from, uint64_t at)
 {
-    thread->is_look_late = at - from >= gp_edge_load(&gp_edge_hog_ticks);
-    if (thread->is_look_late)
-        thread->late_looks[thread->late_look_count++ % GP_LATE_LOOKS] = (gp_late_look_t){from, at};
+    thread->loop.is_late = at - from >= gp_edge_load(&gp_edge_hog_ticks);
+    if (thread->loop.is_late)
+        thread->loop.late[thread->loop.late_count++ % GP_LATE_LOOKS] = (gp_late_look_t){from, at};
 }
 
 // prof_coro_ready() was called for it by the loop of the calling thread: where the loop looked late, by that look.
 static inline void gp_edge_ready_by_look(prof_coro_t *coro)
 {
     const gp_thread_t *thread = gp_thread_self;
-    if (thread != NULL && thread->is_look_late && !gp_edge_is_new(coro))
-        gp_edge_store(&coro->ready_ticks, thread->late_looks[(thread->late_look_count - 1) % GP_LATE_LOOKS].at);
+    if (thread != NULL && thread->loop.is_late && !gp_edge_is_new(coro))
+        gp_edge_store(&coro->ready_ticks, thread->loop.late[(thread->loop.late_count - 1) % GP_LATE_LOOKS].at);
 }
 
 // The stack of a coroutine may not be aligned as the ABI has it: programs that make their own err there unnoticed.

@@ -283,10 +283,10 @@ static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
         gp_thread_count(thread, GP_COUNTER_DROP_RING_FULL);
         return;
     }
-    thread->carried_ns = found->held_ns != 0 ? weight_ns - found->held_ns : 0;
-    thread->sample_cpu_ns = found->cpu_ns - thread->carried_ns;
+    thread->cpu.carried_ns = found->held_ns != 0 ? weight_ns - found->held_ns : 0;
+    thread->cpu.sample_ns = found->cpu_ns - thread->cpu.carried_ns;
     sample->ticks = found->now;
-    sample->weight_ns = weight_ns - thread->carried_ns;
+    sample->weight_ns = weight_ns - thread->cpu.carried_ns;
     sample->off_ns = found->off_ns;
     sample->slice = gp_edge_load(&found->coro->since);
     sample->coro = found->coro;
@@ -351,9 +351,9 @@ static uint64_t take_sample(gp_thread_t *thread, int number, ucontext_t *context
     gp_transfer_see_through(&found.registers, thread->registers);
     prefetch(thread, &found.registers);
     found.cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    uint64_t weight_ns = found.cpu_ns - thread->sample_cpu_ns;
+    uint64_t weight_ns = found.cpu_ns - thread->cpu.sample_ns;
     gp_host_stack_come_back(thread, context, found.cpu_ns);
-    if (found.cpu_ns <= thread->sample_cpu_ns || weight_ns * 16 < thread->timer.period_ns) {
+    if (found.cpu_ns <= thread->cpu.sample_ns || weight_ns * 16 < thread->timer.period_ns) {
         // A wall-clock timer on a thread that hardly ran: too little to be worth a walk. The time is not lost, it is in
         // the weight of the next sample.
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE);

@@ -93,8 +93,8 @@ static bool held_by_call(const gp_thread_t *thread, const ucontext_t *context, i
 
 uint64_t gp_held_back_ns(const gp_thread_t *thread, const ucontext_t *context, int number, uint64_t cpu_ns)
 {
-    uint64_t all_ns = cpu_ns - thread->sample_cpu_ns;
-    uint64_t used_ns = all_ns > thread->carried_ns ? all_ns - thread->carried_ns : all_ns;
+    uint64_t all_ns = cpu_ns - thread->cpu.sample_ns;
+    uint64_t used_ns = all_ns > thread->cpu.carried_ns ? all_ns - thread->cpu.carried_ns : all_ns;
     uint64_t late_ns = held_late_ns(thread, used_ns, cpu_ns), due_ns = used_ns - late_ns;
     bool is_late = late_ns > DELIVERY_NS + HANDLERS * thread->timer.cost_ns;
     // In a wait with a mask of its own, such as ppoll(): the one that comes back behind it.

@@ -37,9 +37,9 @@ static void tell(gp_thread_t *thread, gp_hog_t *hog)
 
 void gp_hog_over(gp_thread_t *thread, const gp_hog_t *over)
 {
-    gp_hog_t *hog = &thread->hogs[thread->hog_count++ % GP_HOGS];
+    gp_hog_t *hog = &thread->hog.latest[thread->hog.count++ % GP_HOGS];
     *hog = *over;
-    thread->hog_end = hog->end;
+    thread->hog.end = hog->end;
     if (hog->coro != thread->root && !hog->coro->is_loop)
         tell(thread, hog);
 }
@@ -75,10 +75,10 @@ static uint64_t overlap(const gp_hog_t *hog, uint64_t from, uint64_t to)
 
 void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
 {
-    unsigned count = thread->hog_count < GP_HOGS ? thread->hog_count : GP_HOGS;
+    unsigned count = thread->hog.count < GP_HOGS ? thread->hog.count : GP_HOGS;
     uint64_t from = wait->ready - wait->unseen;
     for (unsigned i = 1; i <= count; i++) {
-        gp_hog_t *hog = &thread->hogs[(thread->hog_count - i) % GP_HOGS];
+        gp_hog_t *hog = &thread->hog.latest[(thread->hog.count - i) % GP_HOGS];
         if (hog->end <= from)
             return; // and so did all before it
         overlap_t with = {overlap(hog, from, wait->now), overlap(hog, from, wait->ready)};

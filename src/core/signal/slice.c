@@ -109,7 +109,7 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
     uint64_t since = gp_edge_load(&coro->since); // long ago: charged by the CPU clock
     atomic_store_explicit(&gp_coro_timeline(coro)->thread, thread->index, memory_order_relaxed);
     atomic_store_explicit(&coro->running, 1, memory_order_release);
-    begin_interval(thread, coro, since, thread->start_cpu_ns);
+    begin_interval(thread, coro, since, thread->cpu.start_ns);
     atomic_store_explicit(&thread->voluntary_switches, sleeps_before(thread, coro), memory_order_relaxed);
     gp_wait_begin(thread);
     gp_activity_begin(thread);

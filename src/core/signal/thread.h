@@ -13,6 +13,7 @@
 #include "signal/region.h"
 #include "signal/ring.h"
 #include "signal/shown_record.h"
+#include "signal/thread_parts.h"
 #include "unwind/unwind.h"
 
 enum {
@@ -38,22 +39,6 @@ typedef struct gp_timer {
     uint32_t random;              // state of the generator that draws it
     uint64_t state[11];           // the engine's own; zero before the first arm(), and kept when it is prepared anew
 } gp_timer_t;
-
-enum { GP_HOGS = 16 };
-
-typedef struct gp_hog { // a long slice
-    prof_coro_t *coro;
-    uint64_t coro_id;
-    uint64_t start, end;    // ticks
-    uint64_t asleep, awake; // of a loop's: between these it was off the CPU: had nothing to do, or was woken late
-    bool is_notified;       // the collector knows it
-} gp_hog_t;
-
-enum { GP_LATE_LOOKS = 4 };
-
-typedef struct gp_late_look { // of a thread's loop for events; ticks
-    uint64_t from, at;        // since when it had not looked, and when it did; 0 = none
-} gp_late_look_t;
 
 // Where a thread recently switched to, by page: right as long as the table of regions has not changed. Pages, so that
 // a stack which was carved out of another one is not taken for that. Here and not in a thread-local of its own: a
@@ -121,23 +106,16 @@ typedef struct gp_thread {
     struct {                   // which creations of coroutines are looked at, see src/core/coro/spawn.h
         uint32_t left, random; // until the next one; generator
     } spawn;
-    gp_hog_t hogs[GP_HOGS];                   // latest long slices, see hog.c
-    unsigned hog_count;                       // in all
-    uint64_t hog_end;                         // when the latest ended, 0 = none
-    gp_late_look_t late_looks[GP_LATE_LOOKS]; // of its loop, the latest; see edge.h
-    unsigned late_look_count;                 // in all
-    bool is_look_late;                        // was the last look of all?
-    unsigned char *spare_stack;               // top of a stack for work that a coroutine's stack may be too small for
+    gp_thread_hogs_t hog;       // see hog.c
+    gp_thread_loop_t loop;      // see edge.h
+    unsigned char *spare_stack; // top of a stack for work that a coroutine's stack may be too small for
 
-    uint64_t sample_cpu_ns; // thread CPU clock at the last sample
-    uint64_t carried_ns;    // of the time since then, what passed before that sample
-    bool blocks_all;        // a hook blocks all signals for a moment (spare_stack.h)
+    gp_thread_cpu_t cpu;
+    bool blocks_all; // a hook blocks all signals for a moment (spare_stack.h)
     struct {
         uintptr_t pc, sp;
         bool is_small; // the handler ran on a small alternate stack: it blocked the sampling signal (collect/shield.h)
     } returned_to;     // by the program's latest handler since the last sample, see held_back.h
-    uint64_t start_cpu_ns;         // thread CPU clock when sampling of this thread began
-    _Atomic uint64_t final_cpu_ns; // thread CPU clock when it exited
 
     gp_timer_t timer; // changed under the sampler's lock, and by the handler's redraw
     gp_ring_t ring;
@@ -153,19 +131,14 @@ typedef struct gp_thread {
     uintptr_t parked_frames[GP_UNWIND_DEPTH_DEFAULT];
     uintptr_t language_frames[GP_UNWIND_DEPTH_DEFAULT], mixed_frames[GP_UNWIND_DEPTH_DEFAULT];
 
-    // Its language's state of this thread, and the frame at which those of the coroutine that it shares its stack with
-    // begin; for gp_language_t.walk_asleep(); 0 = none is known.
-    _Atomic uintptr_t language_state, language_base;
-
-    prof_coro_t *ended; // a coroutine that is over, while the thread may still be on its stack; by its hook
-    uint64_t ended_id;
+    gp_thread_language_t language;
+    gp_thread_ended_t ended;
 
     gp_shown_record_t shown;  // src/core/coro/shown.h
     void *volatile *shown_at; // the thread-local that points to it; NULL = not yet
     uint32_t spare_span;      // number + 1 of a free slot for a span; its own, kept for the next thread. 0 = none
 
-    _Atomic(struct gp_exact_stack *) exact_stack; // exact mode's: of the last event, a hint
-    _Atomic(struct gp_exact_stack *) exact_busy;  // of an event that another one, or a slow one, is taken in beside
+    gp_thread_exact_t exact; // beside exact_ready
 
     // Registry and collector only.
     stack_t alternate_stack;
@@ -175,29 +148,11 @@ typedef struct gp_thread {
     uint32_t generation; // of the block
     bool ring_turns;     // see coro/thread_rings.h; under the registry lock
     char name[24];
-    struct {
-        uint64_t ticks, cpu_ns; // when it was last looked at
-        uint64_t slice, asleep; // the slice in which it was found asleep, and since when without CPU time; or 0
-    } look;                     // src/core/collect/sleepers.c
-    struct {
-        uint64_t kernel_ns, base_ns; // by the kernel, when it was read last, and what to add to that
-        uint64_t account_ns;         // as its account had it then
-        uint64_t preempted_ns;       // of the two
-        uint64_t told_ns;            // of that, in samples
-        uint32_t epoch;
-        bool is_known;
-    } off;                            // of an ordinary thread, see src/core/collect/thread_off.h
+    gp_thread_look_t look;
+    gp_thread_off_t off;
     struct gp_thread_sleep *sleep;    // of an ordinary thread, see src/core/collect/thread_sleeps.c
     struct gp_hog_buffer *hog_buffer; // samples of its latest slice, see src/core/collect/hog_samples.c
-    struct {
-        uint64_t cpu_ns;       // CPU time in its last record of the capture
-        uint64_t start_cpu_ns; // thread CPU clock when the capture began, where it is older than that
-        unsigned name_age;     // records since its name was read
-        struct {
-            uint64_t start, id; // ticks at which a hog began, its number in the capture
-        } hogs[GP_HOGS];
-        unsigned hog_count;
-    } session;                               // src/core/record/session.c
+    gp_thread_recorded_t session;
     struct gp_thread *next;                  // list of all blocks, append-only
     _Atomic(struct gp_thread *) next_of_tid; // of the same bucket of thread ids
     struct gp_thread *next_free;

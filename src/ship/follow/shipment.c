@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 enum {
     PIECE_BYTES = 4 << 20, // of a capture, at least one chunk
     CLOCK_MARGIN_S = 600,
@@ -349,12 +351,20 @@ static void renew_symbolizer(gp_shipper_t *shipper)
     shipper->symbolizer = fresh;
 }
 
+// Take units. What was taken is paid for before the next.
+static void shipment_take_units(gp_limit_t *limit, uint64_t units)
+{
+    uint64_t now = gp_now_ns(), from = limit->free_ns > now ? limit->free_ns : now;
+    if (limit->rate != 0)
+        limit->free_ns = from + (uint64_t)((double)units * 1e9 / (double)limit->rate);
+}
+
 void gp_shipment_go_on(gp_shipper_t *shipper, gp_shipment_t *shipment)
 {
     for (size_t i = 0; i < shipment->count; i++) {
         shipment->owners[i]->at = shipment->batches[i].to;
         gp_piece_keep_sums(&shipment->pieces[i]);
-        gp_limit_take(&shipment->rows, gp_shipment_rows(&shipment->batches[i]), gp_now_ns());
+        shipment_take_units(&shipment->rows, gp_shipment_rows(&shipment->batches[i]));
         count_spans(shipper, &shipment->batches[i]);
     }
     for (size_t i = 0; i < shipment->count; i++)
@@ -362,7 +372,7 @@ void gp_shipment_go_on(gp_shipper_t *shipper, gp_shipment_t *shipment)
     gp_shipment_free_group(shipment);
     if (shipment->kind->http != NULL) {
         uint64_t bytes = gp_http_bytes(shipment->kind->http(shipment->destination));
-        gp_limit_take(&shipment->bytes, bytes - shipment->bytes_seen, gp_now_ns());
+        shipment_take_units(&shipment->bytes, bytes - shipment->bytes_seen);
         shipment->bytes_seen = bytes;
     }
     if (gp_symbolizer_is_crowded(shipper->symbolizer))

@@ -9,7 +9,15 @@
 #include "ship/follow/journal.h"
 #include "ship/rows/piece.h"
 #include "ship/send/destination.h"
-#include "ship/send/limits.h"
+
+// Times are of CLOCK_MONOTONIC, ns.
+typedef struct gp_limit { // at most `rate` units a second on average; rate 0 = any number
+    uint64_t rate, free_ns;
+} gp_limit_t;
+
+typedef struct gp_backoff { // zero-initialized: nothing failed
+    uint64_t pause_ns, until_ns;
+} gp_backoff_t;
 
 typedef struct gp_shipment { // to one destination
     const gp_destination_kind_t *kind;

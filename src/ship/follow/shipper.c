@@ -6,12 +6,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/futex.h"
 #include "ship/follow/shipment.h"
 
 enum { ONCE_ATTEMPTS = 3, NAP_MS = 10 };
 #define MS_NS          UINT64_C(1000000)
-#define RETRY_NS       UINT64_C(1000000000)  // first pause: it may be back at once
+#define RETRY_NS       UINT64_C(1000000000) // first pause: it may be back at once
+#define RETRY_MOST_NS  UINT64_C(60000000000)
 #define RETRY_LATER_NS UINT64_C(10000000000) // the same where somebody has to do something first
 
 static enum gp_ship_order order_of(const gp_shipper_t *shipper)
@@ -36,10 +38,14 @@ static void count_failure(const gp_shipper_t *shipper, int result)
     atomic_store_explicit(&shipper->options->state_now->last_error, result, memory_order_relaxed);
 }
 
-// A receiver that says when to come again is left alone until then.
+// Twice as long as after the last failure, from 1 s to 60 s. A receiver that says when to come again is left alone
+// until then.
 static void back_off(gp_shipment_t *shipment, bool is_lasting)
 {
-    gp_backoff_more(&shipment->backoff, is_lasting ? RETRY_LATER_NS : RETRY_NS, gp_now_ns());
+    uint64_t first_ns = is_lasting ? RETRY_LATER_NS : RETRY_NS, pause_ns = 2 * shipment->backoff.pause_ns;
+    pause_ns = pause_ns > first_ns ? pause_ns : first_ns;
+    pause_ns = pause_ns < RETRY_MOST_NS ? pause_ns : RETRY_MOST_NS;
+    shipment->backoff = (gp_backoff_t){.pause_ns = pause_ns, .until_ns = gp_now_ns() + pause_ns};
     uint64_t not_before_ns =
         shipment->kind->http != NULL ? gp_http_not_before_ns(shipment->kind->http(shipment->destination)) : 0;
     if (not_before_ns > shipment->backoff.until_ns)

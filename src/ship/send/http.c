@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ship/send/limits.h"
+#include "base/clock.h"
 
 enum {
     CONNECT_MS = 10000,

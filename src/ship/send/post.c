@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
-#include "ship/send/limits.h"
 
 enum { SHOWN_MAX = 160 };
 

@@ -176,12 +176,33 @@ static void measure(gp_safe_places_t *places)
     }
 }
 
+// By its functions, and with room: a library that is newer than this build (1.8) has more of them, takes a copy of so
+// many, and the loader would tell the user of another size of _UPT_accessors.
+static unw_addr_space_t safe_place_make_space(void)
+{
+    struct {
+        unw_accessors_t known;
+        void *later[8];
+    } accessors = {
+        .known =
+            {
+                .find_proc_info = _UPT_find_proc_info,
+                .put_unwind_info = _UPT_put_unwind_info,
+                .get_dyn_info_list_addr = _UPT_get_dyn_info_list_addr,
+                .access_mem = access_memory,
+                .access_reg = _UPT_access_reg,
+                .access_fpreg = _UPT_access_fpreg,
+                .resume = _UPT_resume,
+                .get_proc_name = _UPT_get_proc_name,
+            },
+    };
+    return unw_create_addr_space(&accessors.known, 0);
+}
+
 int gp_safe_places_read(gp_safe_places_t *places, const gp_target_modules_t *modules)
 {
-    unw_accessors_t accessors = _UPT_accessors;
     int error = 0;
-    accessors.access_mem = access_memory;
-    *places = (gp_safe_places_t){.space = unw_create_addr_space(&accessors, 0)};
+    *places = (gp_safe_places_t){.space = safe_place_make_space()};
     for (size_t i = 0; i < modules->count && error == 0; i++) {
         const gp_target_module_t *module = &modules->items[i];
         bool is_libc = is_named(module, "libc.so.6");

@@ -9,8 +9,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum { UNREAD_MAX = 16 << 10 }; // bytes of a reply that is not whole
 
@@ -19,13 +20,6 @@ typedef size_t elements_t;
 #else
 typedef int elements_t;
 #endif
-
-uint64_t gp_redis_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void gp_redis_command(gp_bytes_t *request, int count, const char **words, const size_t *lens)
 {
@@ -123,7 +117,7 @@ void gp_redis_disconnect(gp_redis_link_t *link)
 static int wait_for(int fd, short events, uint64_t deadline_ns)
 {
     for (;;) {
-        uint64_t now = gp_redis_now();
+        uint64_t now = gp_now_ns();
         if (now >= deadline_ns)
             return -ETIMEDOUT;
         struct pollfd poll_fd = {.fd = fd, .events = events};

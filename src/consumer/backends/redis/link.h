@@ -48,5 +48,3 @@ void gp_redis_command(gp_bytes_t *request, int count, const char **words, const 
 // Returns 0, or a negative errno value: -ETIMEDOUT, -EPROTO (no RESP), -ECONNRESET, ...; the link is closed then.
 int gp_redis_exchange(gp_redis_link_t *link, const gp_bytes_t *request, size_t count, uint64_t deadline_ns,
                       bool (*take)(void *context, const gp_redis_reply_t *reply), void *context);
-
-uint64_t gp_redis_now(void); // CLOCK_MONOTONIC, ns

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "consumer/backends/redis/event.h"
 #include "consumer/backends/redis/link.h"
 #include "consumer/backends/redis/url.h"
@@ -82,7 +83,7 @@ static int connect_to_master(redis_state_t *redis)
     gp_redis_reply_t reply;
     int error = -EHOSTUNREACH;
     for (size_t i = 0; i < redis->url.place_count; i++) {
-        uint64_t deadline = gp_redis_now() + redis->url.timeout_ns;
+        uint64_t deadline = gp_now_ns() + redis->url.timeout_ns;
         error = ask(redis, &redis->url.places[redis->sentinel], &reply, deadline);
         if (error == 0)
             return gp_redis_connect(&redis->link, reply.texts[0], reply.texts[1], deadline);
@@ -93,7 +94,7 @@ static int connect_to_master(redis_state_t *redis)
 
 static int connect_to_server(redis_state_t *redis)
 {
-    uint64_t deadline = gp_redis_now() + redis->url.timeout_ns;
+    uint64_t deadline = gp_now_ns() + redis->url.timeout_ns;
     int error = redis->url.master != NULL
                     ? connect_to_master(redis)
                     : gp_redis_connect(&redis->link, redis->url.places[0].host, redis->url.places[0].port, deadline);
@@ -200,7 +201,7 @@ static int send_all(redis_state_t *redis, const prof_span_record_t *spans, size_
         put_span(redis, &spans[i]);
         replies += replies_of(redis, &spans[i]);
     }
-    int error = gp_redis_exchange(&redis->link, &redis->request, replies, gp_redis_now() + redis->url.timeout_ns,
+    int error = gp_redis_exchange(&redis->link, &redis->request, replies, gp_now_ns() + redis->url.timeout_ns,
                                   take_reply, &progress);
     if (progress.error != 0)
         error = progress.error;
