@@ -11,6 +11,7 @@ import tempfile
 import time
 import unittest
 
+from kept import die_with_parent
 from measured import Noise, check_status
 
 SKIPPED = 77         # ctest's SKIP_RETURN_CODE
@@ -33,14 +34,70 @@ def need(condition, reason):
         raise unittest.SkipTest(reason)
 
 
-def main(argv=None, partial=SKIPPED, verbosity=2):
-    """Run the calling file's tests. Where some had to be left out and none failed, ctest is told `partial`."""
-    result = unittest.main(module="__main__", argv=argv, exit=False, verbosity=verbosity).result
+class _Taken(unittest.TestSuite):
+    """Tests that several processes take from one pipe, which has their numbers, until it is empty."""
+    _cleanup = False
+
+    def __init__(self, tests, pipe):
+        super().__init__(tests)
+        self.pipe = pipe
+
+    def __iter__(self):
+        while number := os.read(self.pipe, 2):
+            yield self._tests[int.from_bytes(number, "little")]
+
+
+def _single(suite):
+    for test in suite:
+        yield from _single(test) if isinstance(test, unittest.TestSuite) else (test,)
+
+
+def _status(result, partial):
     for test, reason in result.skipped:
         print(f"SKIPPED {test}: {reason}")
-    if result.testsRun == 0 and not result.skipped:
+    return 1 if not result.wasSuccessful() else partial if result.skipped else 0
+
+
+def _at_once(suite, count, run):
+    """Run the tests in so many processes. Returns their exit statuses once all are over; what each said is printed then."""
+    tests, (numbers, into), started = list(_single(suite)), os.pipe(), []
+    os.write(into, b"".join(number.to_bytes(2, "little") for number in range(len(tests))))
+    os.close(into)
+    sys.stdout.flush()
+    for _ in range(min(count, len(tests))):
+        said = tempfile.TemporaryFile()
+        pid = os.fork()
+        if pid == 0:
+            die_with_parent()
+            for number in (1, 2):
+                os.dup2(said.fileno(), number)
+            status = 1
+            try:
+                status = run(_Taken(tests, numbers))
+                sys.stdout.flush()
+            finally:
+                os._exit(status)
+        started.append((pid, said))
+    statuses = []
+    for pid, said in started:
+        statuses.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        said.seek(0)
+        sys.stdout.buffer.write(said.read())
+    return statuses
+
+
+def main(argv=None, partial=SKIPPED, verbosity=2, at_once=1):
+    """Run the calling file's tests, of which so many at once: for those that wait. Where some had to be left out and none failed,
+    ctest is told `partial`."""
+    class Runner(unittest.TextTestRunner):
+        def run(self, test):
+            statuses = _at_once(test, at_once, lambda tests: _status(super(Runner, self).run(tests), partial))
+            sys.exit(1 if not statuses or any(status not in (0, partial) for status in statuses) else max(statuses))
+
+    program = unittest.main(module="__main__", argv=argv, exit=False, verbosity=verbosity, testRunner=Runner if at_once > 1 else None)
+    if program.result.testsRun == 0 and not program.result.skipped:
         sys.exit("no test ran")
-    sys.exit(1 if not result.wasSuccessful() else partial if result.skipped else 0)
+    sys.exit(_status(program.result, partial))
 
 
 def run(command, status=0, **options):

@@ -39,11 +39,12 @@ def process(pid):
     return (name, fields.split()[19]) if fields[0] != "Z" else None
 
 
+RUN = os.getppid() if (process(os.getppid()) or [""])[0] == "ctest" else os.getpid()  # also of what is forked later
+
+
 def kept(module, name):
     """What the server that name() of a module makes told; one a module."""
-    parent = process(os.getppid())
-    run = os.getppid() if parent and parent[0] == "ctest" else os.getpid()
-    path = os.path.join(tempfile.gettempdir(), f"greenprof-{module}-{run}-{process(run)[1]}")
+    path = os.path.join(tempfile.gettempdir(), f"greenprof-{module}-{RUN}-{process(RUN)[1]}")
     while module not in held or process(held[module][1]["keeper"]) is None:
         file = open(path, "a+", encoding="utf-8")
         fcntl.lockf(file, fcntl.LOCK_EX)  # one starts it, beside those that use it
@@ -53,7 +54,7 @@ def kept(module, name):
             continue
         told = read(file)
         if told is None or process(told["keeper"]) is None:
-            start(path, str(run), module, name)
+            start(path, str(RUN), module, name)
         held[module] = file, read(file)
         fcntl.lockf(file, fcntl.LOCK_UN)
     return held[module][1]

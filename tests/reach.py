@@ -27,7 +27,7 @@ SHARES = 4
 # Storms, faults, rounds of attach, clusters, kills, the suites of others, packages, Nova, other distributions; and what
 # takes longer than half a minute.
 SLOW = re.compile(r"stress\.|python\.(storms|nova|greenlets$)|foreign\.(?!harness)|package$|install\.sub|suites\.|growth|waits$|"
-                  r"control\.(rounds|containers$)|fleet\.(ship|held$)|page\.(limits|page|requests_view|timeline)$|runtimes\.churn$|"
+                  r"control\.rounds|fleet\.ship|page\.(limits|page|requests_view|timeline)$|runtimes\.churn$|"
                   r"integration\.(rests|qemu|hosts|accuracy|parts)$|unwind_(oracle|stress)")
 CORE = ["runtime-hooks", "runtime-hooks/cpython"]
 HOST = CORE + ["library/dump.c", "=library/finish.c", "=library/consume.c", "consumer", "library/context.c", "=library/request_files.c",

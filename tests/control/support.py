@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 sys.path.insert(0, os.path.join(HERE, "..", "integration"))
 import measured  # noqa: E402
 from capture import Capture  # noqa: E402, F401
-from helpers import LIMIT_SECONDS, free_ports, skip, until  # noqa: E402, F401
+from helpers import LIMIT_SECONDS, free_ports, main, skip, until  # noqa: E402, F401
 
 GREENPROF = os.environ["GREENPROF"]
 SERVICE = [os.environ["SERVICE"]]
@@ -87,6 +87,16 @@ class Case(measured.Case):
         return json.loads(self.do("status", pid, "--json"))
 
     wait_until = staticmethod(until)
+
+    def attach_for(self, pid, seconds, path):
+        """Record until it has used so much CPU time."""
+        def used():
+            with open(f"/proc/{pid}/stat") as file:
+                return sum(map(int, file.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+        self.do("attach", pid, "-o", path)
+        end = used() + seconds
+        until(lambda: used() >= end, "CPU time")
+        self.do("detach", pid)
 
     @staticmethod
     def content(path):

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import unittest
 
-from support import EVENTLET, GREENPROF, SERVICE, Attaching, Bare, Capture, Service, has_eventlet
+from support import EVENTLET, GREENPROF, SERVICE, Attaching, Bare, Capture, Service, has_eventlet, main
 
 BUSY = os.environ["BUSY"]
 STATIC = os.environ["STATIC"]
@@ -239,7 +239,7 @@ class Attach(Attaching):
         """Also where they were there before the process was detached from, and have no record since."""
         service = Bare(self, ["/usr/bin/python3", "-c", OLD_GREEN_THREADS])
         for _ in range(3):
-            self.do("attach", service.pid, "-d", "1", "-o", "capture")
+            self.attach_for(service.pid, 0.4, "capture")
             text = self.do("report", "capture", "--by", "coroutine", "-n", "0")
             rows = {name: (float(cpu), int(switches)) for cpu, switches, name in
                     re.findall(r"^ +([0-9.]+) +[0-9.]+ +[0-9.]+ +\d+ +(\d+) +\d+ - +(one|two|\[hub\])$", text, re.M)}
@@ -450,4 +450,4 @@ def busy_numbers(busy):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(partial=0, at_once=2)

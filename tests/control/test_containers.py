@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from support import GREENPROF, SERVICE, Case, Service
+from support import GREENPROF, SERVICE, Case, Service, main
 
 CORE = os.environ["CORE"]
 CORE_DIRECTORY = os.path.dirname(os.path.realpath(CORE))
@@ -74,7 +74,7 @@ class Containers(Case):
                              f"recording to {path}; 'greenprof detach {service.pid}' ends it\n")
             burned = service.burn(600)
             self.assertEqual(self.status(service.pid)["file"], path)
-            self.assertIn("2 coroutines", self.do("top", service.pid, "--once"))
+            self.assertIn("2 coroutines", self.do("top", service.pid, "--once", "--interval", 50))
             self.assertIn(f"samples: greenprof report {path}\n", self.do("detach", service.pid))
             self.check_capture(path, burned)
             self.wait_until(lambda: descriptors_of(service.pid) == before, f"{descriptors_of(service.pid)} as {before}")
@@ -287,4 +287,4 @@ class Containers(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(partial=0, at_once=3)

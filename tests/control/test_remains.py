@@ -11,7 +11,7 @@ import subprocess
 import unittest
 
 from memory import CORE, Memory
-from support import EVENTLET, SERVICE, Attaching, Bare, has_eventlet
+from support import EVENTLET, SERVICE, Attaching, Bare, has_eventlet, main
 
 # By the function to which they point. They are the core's, which stays mapped, and do nothing while it is detached.
 OF_THREADS = {
@@ -147,4 +147,4 @@ class Remains(Attaching):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(partial=0, at_once=2)

@@ -5,7 +5,7 @@ import signal
 import time
 import unittest
 
-from support import EVENTLET, SERVICE, Capture, Case, Service, has_eventlet
+from support import EVENTLET, SERVICE, Capture, Case, Service, has_eventlet, main
 
 END_EXIT, END_ASKED = 0, 6  # capture/format.h
 
@@ -141,4 +141,4 @@ class Switching(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(partial=0, at_once=2)

@@ -2,12 +2,14 @@
 // Coroutines without requests, one of which may not give the thread back.
 //   held cpu SECONDS      after a half second one computes, in keep_the_thread(), and never stops
 //   held blocked SECONDS  the same, but it sleeps there, in read()
-//   held twice SECONDS    one computes for 2.5 s, gives the thread back for a second, and does so once more
+//   held twice SECONDS    one computes for 2.5 s, gives the thread back for half a second, and does so once more
+//   held naps SECONDS     the same, but it sleeps
 //   held root SECONDS     all wait; the loop is on the thread's own stack, in epoll_wait()
 //   held loop SECONDS     all wait; the loop is a coroutine, in epoll_wait()
 //   held poll SECONDS     all wait; the loop is a coroutine, in poll()
 //   held alone SECONDS    there is one coroutine only, and it computes
 //   held threads SECONDS  threads without coroutines: one computes, one sleeps
+#include "../context.h"
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +17,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 enum { WIDTH = 6, STACK_BYTES = 65536, SHORT_NS = 2000000 };
@@ -57,7 +58,8 @@ __attribute__((noinline)) static void keep_the_thread(uint64_t until_ns)
     if (is_mode("blocked") && read(pipe_fds[0], &byte, 1) == 1)
         return;
     while (now_ns() < until_ns)
-        ;
+        if (is_mode("naps"))
+            usleep(100000);
 }
 
 static void run_task(void)
@@ -67,9 +69,9 @@ static void run_task(void)
         wait_ns(SHORT_NS);
     if (is_first && (is_mode("cpu") || is_mode("blocked") || is_mode("alone")))
         keep_the_thread(end_ns);
-    for (int i = 0; i < 2 && is_first && is_mode("twice"); i++) {
+    for (int i = 0; i < 2 && is_first && (is_mode("twice") || is_mode("naps")); i++) {
         keep_the_thread(now_ns() + 2500000000u);
-        wait_ns(1000000000u);
+        wait_ns(500000000u);
     }
     for (;;)
         wait_ns(UINT64_C(3600000000000));
@@ -103,10 +105,7 @@ static void run_loop(void)
 
 static void make(ucontext_t *context, void (*entry)(void))
 {
-    getcontext(context);
-    context->uc_stack.ss_sp = malloc(STACK_BYTES);
-    context->uc_stack.ss_size = STACK_BYTES;
-    context->uc_link = &own;
+    context_on(context, malloc(STACK_BYTES), STACK_BYTES, &own);
     makecontext(context, entry, 0);
 }
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """run --slow stuck=: a coroutine that keeps its thread leaves one folder, though no request is open; loops at rest,
 threads without coroutines and a coroutine that is alone leave none."""
-import json, os, pstats, re, shutil, subprocess, sys, tempfile, unittest
+import json, os, pstats, shutil, subprocess, sys, tempfile, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from helpers import until  # noqa: E402
+from helpers import main, until  # noqa: E402
 
 GREENPROF, HELD = os.environ["GREENPROF"], os.environ["HELD"]
 FILES = ["coroutines.txt", "held.html", "held.json", "held.prof", "wall.prof"]
@@ -17,9 +17,9 @@ class Held(unittest.TestCase):
         self.slow = os.path.join(self.folder, "slow")
         os.mkdir(self.slow)
 
-    def start(self, mode, seconds, *more):
+    def start(self, mode, seconds, *more, output="api.greenprof"):
         process = subprocess.Popen([GREENPROF, "run", "-q", "--slow", f"stuck=1s,{self.slow}", *more, "-o",
-                                    os.path.join(self.folder, "api.greenprof"), "--", HELD, mode, str(seconds)], stderr=subprocess.PIPE)
+                                    os.path.join(self.folder, output), "--", HELD, mode, str(seconds)], stderr=subprocess.PIPE)
         self.addCleanup(lambda: process.stderr.closed or process.communicate(timeout=100))  # what follows it has ended then
         self.addCleanup(process.kill)
         return process
@@ -27,11 +27,11 @@ class Held(unittest.TestCase):
     def folders(self):
         return sorted(name for name in os.listdir(self.slow) if name[0] != ".")
 
-    def all_of(self, mode, seconds, *more):
-        """The folders of a run."""
-        process = self.start(mode, seconds, *more)
-        error = process.communicate(timeout=200)[1]
-        self.assertEqual((process.returncode, error), (0, b""))
+    def end(self, *processes):
+        """The folders once these have ended."""
+        for process in processes:
+            error = process.communicate(timeout=200)[1]
+            self.assertEqual((process.returncode, error), (0, b""), process.args)
         return self.folders()
 
     def check_held(self, mode, state):
@@ -67,25 +67,29 @@ class Held(unittest.TestCase):
         self.assertEqual(self.folders(), [name])
 
     def test_each_slice(self):
-        names = self.all_of("twice", 8)
+        names = self.end(self.start("twice", 7))
         self.assertEqual(len(names), 2)
         self.assertEqual(len({name.rsplit("-", 1)[1] for name in names}), 1)
 
     def test_parts(self):
         """A slice that goes on in later parts of the recording is told once, too."""
-        name, = self.all_of("cpu", 6, "--rotate", "1s", "--keep", "20")
+        process = self.start("cpu", 1000, "--rotate", "1s", "--keep", "20")
+        name, = until(self.folders)
         self.assertIn("-held-run_task-", name)
+        parts = lambda: len([name for name in os.listdir(self.folder) if name.startswith("api-")])
+        before = parts()
+        until(lambda: parts() > before + 1, process=process)
+        self.assertEqual(self.folders(), [name])
 
     def test_keep(self):
         """The oldest go first, as those of requests do."""
-        names = self.all_of("twice", 8, "--slow", f"stuck=1s,keep=1,{self.slow}")
+        names = self.end(self.start("naps", 7, "--slow", f"stuck=1s,keep=1,{self.slow}"))
         self.assertEqual(len(names), 1)
 
     def test_none(self):
-        for mode in ("root", "loop", "poll", "alone", "threads"):
-            with self.subTest(mode=mode):
-                self.assertEqual(self.all_of(mode, 5), [])
+        processes = [self.start(mode, 4, output=f"{mode}.greenprof") for mode in ("root", "loop", "poll", "alone", "threads")]
+        self.assertEqual(self.end(*processes), [])
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(at_once=3)

@@ -11,6 +11,7 @@ import unittest
 from captures import MAKE_CAPTURE, NOW_S, Capture, check, make_capture
 from clickhouse_server import ClickHouse, QueryError, free_ports
 from proxy import Proxy
+from helpers import main
 from shipping import GREENPROF, ShipTest, Store, environment, until
 
 
@@ -337,4 +338,4 @@ class Fails(Store, ShipTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(at_once=2)

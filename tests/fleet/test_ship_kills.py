@@ -4,11 +4,12 @@ import functools
 import random
 import shutil
 import signal
-import unittest
+import time
 
 from captures import Capture, check
 from clickhouse_server import ClickHouse
 from proxy import Proxy
+from helpers import main
 from shipping import ShipTest, Store
 
 KILLS, CUTS, LOSSES = 50, 40, 8
@@ -31,6 +32,18 @@ class Kills(Store, ShipTest):
         for capture in self.files:
             capture.write(self.chance.randrange(2 * len(capture.bytes) // turns))
 
+    def ship_until_killed(self, count, *options, is_store_killed=False):
+        """One that is killed after so many bytes; it may have had less to say."""
+        process = self.start(*options, "--to", self.url)
+        self.proxy.arm(count, functools.partial(process.send_signal, signal.SIGKILL))
+        if is_store_killed:
+            self.store.kill()
+            self.store.start()
+        end = time.monotonic() + 2
+        while not self.proxy.fired.wait(0.01) and process.poll() is None and time.monotonic() < end:
+            pass
+        self.kill(process)
+
     def finish(self):
         self.proxy.disarm()
         for capture in self.files:
@@ -44,23 +57,16 @@ class Kills(Store, ShipTest):
         self.addCleanup(self.store.close)
         for kill in range(KILLS):
             self.grow(KILLS)
-            process = self.start("--to", self.url)
-            self.proxy.arm(self.chance.randrange(BYTES), functools.partial(process.send_signal, signal.SIGKILL))
-            if kill in (KILLS // 3, 2 * KILLS // 3):
-                self.store.kill()
-                self.store.start()
-            self.proxy.fired.wait(1.5)  # it may have had less to say
-            self.kill(process)
+            is_store_killed = kill in (KILLS // 3, 2 * KILLS // 3)
+            follows = [] if is_store_killed or kill % 5 == 0 else ["--once"]  # which ends once it has nothing more to say
+            self.ship_until_killed(self.chance.randrange(BYTES), *follows, is_store_killed=is_store_killed)
         self.finish()
 
     def test_journal_is_lost(self):
         """And each time the journal is deleted: what of a group has arrived is known to the store alone."""
         for _ in range(LOSSES):
             self.grow(LOSSES)
-            process = self.start("--to", self.url)
-            self.proxy.arm(BYTES // 3 + self.chance.randrange(BYTES), functools.partial(process.send_signal, signal.SIGKILL))
-            self.proxy.fired.wait(2.5)
-            self.kill(process)
+            self.ship_until_killed(BYTES // 3 + self.chance.randrange(BYTES), "--once")
             shutil.rmtree(self.state, ignore_errors=True)
         self.finish()
 
@@ -79,4 +85,4 @@ class Kills(Store, ShipTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(at_once=3)

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Coroutines that do little but switch, each as much as the others. For each line that it reads there is one more; the
 // first one is at work for one request after the other. With "forks" there is a child in its place, which does some
-// work and ends. Other letters are commands (take_letter()). Ends with its input.
-//   rests [forks]
+// work and ends. With "half" it pauses for as long as it has worked. Other letters are commands (take_letter()). Ends
+// with its input.
+//   rests [forks | half]
 #include "truth.h"
 
+#include "../context.h"
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <greenprof/coro.h>
@@ -20,7 +21,8 @@
 enum { CHILD_ROUNDS = 500, MOST = 64, STACK_BYTES = 65536, SPINS = 100, TURNS = 400, REQUEST_TURNS = 1000 };
 
 static ucontext_t loop, contexts[MOST];
-static int count, forks;
+static char **words;
+static int count, forks, pauses;
 static volatile sig_atomic_t handled;
 
 static TRUTH_OUT_OF_LINE void work(void)
@@ -52,10 +54,7 @@ static void run(int id)
 static void add(void)
 {
     ucontext_t *context = &contexts[count];
-    getcontext(context);
-    context->uc_stack.ss_sp = malloc(STACK_BYTES);
-    context->uc_stack.ss_size = STACK_BYTES;
-    context->uc_link = &loop;
+    context_on(context, malloc(STACK_BYTES), STACK_BYTES, &loop);
     makecontext(context, (void (*)(void))(uintptr_t)run, 1, count++);
 }
 
@@ -134,9 +133,7 @@ static void hog_thread(void)
 // Its coroutine keeps it for one slice.
 static void *keep(void *stack)
 {
-    getcontext(&hog);
-    hog.uc_stack.ss_sp = stack;
-    hog.uc_stack.ss_size = STACK_BYTES;
+    context_on(&hog, stack, STACK_BYTES, NULL);
     makecontext(&hog, hog_thread, 0);
     swapcontext(&keeper, &hog);
     return stack;
@@ -160,7 +157,7 @@ static void take_letter(char letter)
             add();
         break;
     case 'e': // it becomes itself again
-        execl("/proc/self/exe", "rests", (char *)NULL);
+        execv("/proc/self/exe", words);
         exit(7);
     case 'n': // or nothing
         if (execl("/nonexistent", "nonexistent", (char *)NULL) != -1 || errno != ENOENT)
@@ -184,12 +181,23 @@ static void take_letter(char letter)
     }
 }
 
+// As long as it has worked, and not less than a few ticks of the kernel's timers.
+static int pause_ms(void)
+{
+    static uint64_t paused_ns;
+    uint64_t worked_ms = (truth_cpu_ns() - paused_ns) / 1000000;
+    if (!pauses || worked_ms < 4)
+        return 0;
+    paused_ns += worked_ms * 1000000;
+    return (int)worked_ms;
+}
+
 // Returns false once there is no more to read.
 static int take_letters(void)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     char text[MOST];
-    if (poll(&input, 1, 0) <= 0)
+    if (poll(&input, 1, pause_ms()) <= 0)
         return 1;
     ssize_t length = read(STDIN_FILENO, text, sizeof(text));
     for (ssize_t i = 0; i < length; i++)
@@ -199,8 +207,9 @@ static int take_letters(void)
 
 int main(int argc, char **argv)
 {
-    (void)argv;
-    forks = argc > 1;
+    words = argv;
+    forks = argc > 1 && strcmp(argv[1], "forks") == 0;
+    pauses = argc > 1 && strcmp(argv[1], "half") == 0;
     add();
     add();
     while (take_letters())

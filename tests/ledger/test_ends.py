@@ -6,7 +6,6 @@ import collections
 import os
 import re
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 import check
@@ -108,4 +107,4 @@ class Ends(check.Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    check.main(at_once=3)

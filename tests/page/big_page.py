@@ -16,8 +16,10 @@ WORDS = ["parse", "read", "lookup", "encode", "dispatch", "resolve", "render", "
 
 
 class BigPage:
-    def __init__(self, seed=1):
+    def __init__(self, seed=1, part=1):
+        """part: of the sizes above, one in so many."""
         self.random = random.Random(seed)
+        self.stacks, self.nodes, self.samples = (size // part for size in (STACKS, NODES, SAMPLES))
         self.names = [f"shop::{WORDS[i % 12]}::{WORDS[i // 12 % 12].capitalize()}{i // 144}::{WORDS[i // 7 % 12]}_{i}" for i in range(FUNCTIONS)]
         self.make_nodes()
         self.make_rows()
@@ -26,8 +28,8 @@ class BigPage:
         """self.parent and self.frame, by node; self.ends: the last node of each stack."""
         self.parent, self.frame, self.ends = [0], [0], []
         path, called = [0], [0]  # nodes of the stack; how many children each has
-        for left in range(STACKS, 0, -1):
-            wanted = NODES - len(self.parent)
+        for left in range(self.stacks, 0, -1):
+            wanted = self.nodes - len(self.parent)
             fresh = wanted if left == 1 else min(1 + int(self.random.expovariate(1 / (wanted / left - 1))), wanted - (left - 1))
             keep = max(1, min(len(path) - int(self.random.expovariate(1 / 3.4)), len(path), 60 - fresh))
             if keep == len(path) and self.ends and called[-1] == 0:
@@ -44,9 +46,9 @@ class BigPage:
 
     def make_rows(self):
         """self.rows: (node, label, state, samples); of a part of the stacks there is a row that waited, too."""
-        shares = [self.random.paretovariate(1.1) for _ in range(STACKS)]
-        scale = (SAMPLES - 2 * STACKS) / sum(shares)
-        self.rows, left = [], SAMPLES
+        shares = [self.random.paretovariate(1.1) for _ in range(self.stacks)]
+        scale = (self.samples - 2 * self.stacks) / sum(shares)
+        self.rows, left = [], self.samples
         for end, share in zip(self.ends, shares):
             label, count = min(int(self.random.expovariate(1 / 300)), CORES - 1), 1 + int(share * scale)
             self.rows.append([end, label, 0, count])
@@ -72,8 +74,8 @@ class BigPage:
         count = len(self.parent)
         plain = PageData(title="large", command="tests", tick_ns=0, threads=["worker"], coroutines=["handle"], traces=[f"{i + 1:032x}" for i in range(TRACES)])
         total = self.sum(lambda row: row[2] == 0)
-        plain.head["totals"].update(cpu_ns=total, sampled_ns=total, samples=SAMPLES, total_ns=self.sum())
-        plain.head["sides"][0].update(total_ns=self.sum(), samples=SAMPLES)
+        plain.head["totals"].update(cpu_ns=total, sampled_ns=total, samples=self.samples, total_ns=self.sum())
+        plain.head["sides"][0].update(total_ns=self.sum(), samples=self.samples)
         files = [f"/usr/src/shop/module_{i}.cc" for i in range(MODULES * 8)]
         nodes, labels, states, samples = map(list, zip(*self.rows))
         return pack({**plain.head, "names": self.names, "files": ["~", *files], "modules": [f"libshop_{i}.so" for i in range(MODULES)]}, {

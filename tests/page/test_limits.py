@@ -91,27 +91,27 @@ class Limits(PageCase):
         self.assertEqual(self.sum(weight="cpu", trace=f"{trace + 1:032x}"), of_trace)
         self.assertEqual(self.sum(trace="", coro="3,11"), page.sum(lambda row: row[2] == 0 and row[1] in (3, 11)))
         self.assertEqual(self.sum(coro="", name="handle", state="0"), page.sum(lambda row: row[2] == 0))
-        self.took("filter", 60, [{"state": "", "trace": f"{i + 1:032x}"} for i in range(9)])
+        self.took("filter", 60, [{"state": "", "trace": f"{i + 1:032x}"} for i in range(3)])
 
     def test_searches(self):
         self.assertEqual(self.browser.eval("greenprofApp.view.key"), "flame")
         for text, wanted in (("Parse12::", lambda name: "parse12::" in name.lower()), ("_777$", lambda name: name.endswith("_777"))):
             self.browser.eval(f"greenprofApp.set({{ search: {json.dumps(text)} }})")
             self.assertEqual(self.browser.eval("greenprofApp.view.pane.matches?.sum"), self.page.found(wanted))
-        self.took("search", 60, [{"search": text} for text in ("parse", "commit", "visit", "_77", "flush", "lookup1", "x")])
+        self.took("search", 60, [{"search": text} for text in ("parse", "_77", "x")])
 
     def test_drawing(self):
         """Zoom and a window of another size draw what is seen only."""
         names = self.browser.eval("""(() => {
             const { tree, total } = greenprofApp.weights(), zooms = [];
-            for (let node = 1; zooms.length < 7 && node < tree.count; node++)
+            for (let node = 1; zooms.length < 4 && node < tree.count; node++)
                 if (tree.parent[node] === 0 && total[node] > 0)
                     zooms.push(JSON.stringify([greenprofApp.trees.nameOf(tree, tree.frame[node])]));
             return zooms;
         })()""")
         self.assertGreater(len(names), 3)
         self.took("zoom", 20, [{"zoom": name} for name in names])
-        self.took("from the root", 20, [{"zoom": "", "icicle": way} for way in ("1", "", "1", "")])
+        self.took("from the root", 20, [{"zoom": "", "icicle": way} for way in ("1", "")])
 
     def test_shapes(self):
         """Every shape has the same sum; inverted, the self times."""
@@ -121,7 +121,7 @@ class Limits(PageCase):
             with self.subTest(shape):
                 self.assertEqual(self.sum(invert="", root="", collapse="", hide="", hideModule="", focus="") and self.sum(**shape), whole)
                 self.assertEqual(self.browser.eval("greenprofApp.weights().total[0]"), whole)
-                self.took(f"{shape} for the first time, and again", 60, [{"trace": f"{i:032x}" if i else ""} for i in (1, 2, 0)])
+                self.took(f"{shape} for the first time, and again", 60, [{"trace": f"{i:032x}" if i else ""} for i in (1, 0)])
         self.sum(invert="", root="", collapse="", hide="", hideModule="", focus="")
 
     def heaviest(self, depth):
@@ -140,6 +140,8 @@ class Limits(PageCase):
         })()""" % depth)
 
     def test_what_is_too_narrow_is_left_out_of_no_sum(self):
+        self.browser.open(BigPage(part=4).write(os.path.join(self.work, "smaller.html")), 1600, 1000)
+        self.addCleanup(self.browser.open, self.path, 1600, 1000)
         for shape in ({"invert": "1"}, {"root": "coroutine"}, {"root": "trace", "invert": "1"}, {"root": "trace", "trace": f"{8:032x}"}):
             for depth in (0, 4):
                 with self.subTest(shape=shape, depth=depth):

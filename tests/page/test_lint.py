@@ -43,13 +43,14 @@ const text = 'a "word"' + "var x == 1; console.log(innerHTML)"; // fetch(eval) !
 if (!(written.x !== 1 && text === ""))
     document.title = `${text} == ${written.x}`;
 """
+TWICE = "/** Twice. @param {number} x */\nfunction twice(x) {\n    return 2 * x;\n}\n\ntwice(%s);"
 
 
 class Lint(unittest.TestCase):
-    def check(self, script, *codes, head=HEAD, order=None):
-        """Output for files with these codes; the files are 0.js, 1.js, ..."""
+    def check(self, script, *codes, heads=(), order=None):
+        """Output for files with these codes; the files are 0.js, 1.js, ..., and begin with HEAD, or the first ones with `heads`."""
         with tempfile.TemporaryDirectory() as folder:
-            files = {f"{i}.js": f"{head}{code}\n" for i, code in enumerate(codes)}
+            files = {f"{i}.js": f"{[*heads, *[HEAD] * len(codes)][i]}{code}\n" for i, code in enumerate(codes)}
             for name, text in {**files, "order.txt": "\n".join(files) if order is None else order}.items():
                 with open(os.path.join(folder, name), "w") as file:
                     file.write(text)
@@ -67,20 +68,21 @@ class Lint(unittest.TestCase):
                 self.assertRegex(found, rf"(?m)^{i}\.js:\d+: .*{re.escape(said)}")
 
     def test_head_and_order(self):
-        self.assertIn("licence", self.check("check_lint.js", GOOD.rstrip(), head=HEAD.replace("MIT", "BSD")))
-        self.assertIn("use strict", self.check("check_lint.js", GOOD.rstrip(), head=HEAD.replace("strict", "lax")))
+        found = self.check("check_lint.js", *["document.title = \"\";"] * 3, heads=(HEAD.replace("MIT", "BSD"), HEAD.replace("strict", "lax")))
+        self.assertRegex(found, r"(?m)^0\.js:\d+: .*licence")
+        self.assertRegex(found, r"(?m)^1\.js:\d+: .*use strict")
+        self.assertNotIn("2.js", found)
         self.assertIn("order.txt does not have 0.js", self.check("check_lint.js", GOOD.rstrip(), order=""))
 
     def test_good(self):
         self.assertEqual(self.check("check_lint.js", GOOD.rstrip()), "0 problems\n")
-        self.assertEqual(self.check("check_types.js", GOOD.rstrip()), "0 problems\n")
+        self.assertEqual(self.check("check_types.js", GOOD.rstrip(), TWICE % "1"), "0 problems\n")
 
     def test_types(self):
         """A tag behind a comment's text counts; what is not used, or of another type, is found."""
-        code = "/** Twice. @param {number} x */\nfunction twice(x) {\n    return 2 * x;\n}\n\ntwice(%s);"
-        self.assertEqual(self.check("check_types.js", code % "1"), "0 problems\n")
-        self.assertIn("0.js:10:7: Argument of type 'string'", self.check("check_types.js", code % '"1"'))
-        self.assertIn("never read", self.check("check_types.js", "/** @param {number} x */\nfunction f(x) {}\nf(1);"))
+        found = self.check("check_types.js", TWICE % '"1"', "/** @param {number} x */\nfunction f(x) {}\nf(1);")
+        self.assertIn("0.js:10:7: Argument of type 'string'", found)
+        self.assertRegex(found, r"(?m)^1\.js:\d+:\d+: .*never read")
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ class Replies(measured.Case):
 
 class Programs(measured.Case):
     def test_storm(self):
-        run = support.Run("storm.py", 8, hz=10000)
+        run = support.Run("storm.py", 4, hz=10000)
         self.assertEqual(run.output, "survived\n")
         allowed = {"body": {"nest", "numbers", "<module>"}, "nest": {"nest", "pause"}}
         for caller, callee in run.folded().pairs():
@@ -200,4 +200,4 @@ class Names(measured.Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    support.helpers.main(partial=0, at_once=2)

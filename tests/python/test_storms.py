@@ -48,4 +48,4 @@ for _name in run(None)[1].split():
     setattr(Storms, f"test_{_name}", lambda self, name=_name: self.compare(name))
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    support.helpers.main(partial=0, at_once=2)

@@ -67,4 +67,4 @@ class Waits(check.Case):
 
 
 if __name__ == "__main__":
-    check.main()
+    check.main(at_once=2)
