@@ -324,7 +324,8 @@ static int sum_endpoints(gp_requests_t *requests, const gp_dataset_t *dataset)
         const gp_request_t *request = &requests->items[i];
         gp_endpoint_t *endpoint = &requests->endpoints[request->endpoint];
         endpoint->total_ns += latencies[at[request->endpoint]++] = request->end_ns - request->start_ns;
-        endpoint->failed += request->span != GP_INDEX_NONE && dataset->spans.items[request->span].is.flags & GP_SPAN_FAILED;
+        endpoint->failed +=
+            request->span != GP_INDEX_NONE && dataset->spans.items[request->span].is.flags & GP_SPAN_FAILED;
     }
     for (size_t i = 0; i < requests->endpoint_count; i++) {
         gp_endpoint_t *endpoint = &requests->endpoints[i];

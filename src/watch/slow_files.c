@@ -183,7 +183,8 @@ static void put_request(gp_json_t *json, const capture_t *capture, const gp_slow
         return;
     const gp_request_t *item = &capture->requests->items[request];
     gp_json_key(json, "rested"); // then a part of the latency is in none of the times
-    gp_json_bool(json, item->span != GP_INDEX_NONE && capture->dataset->spans.items[item->span].is.flags & GP_SPAN_RESTED);
+    gp_json_bool(json,
+                 item->span != GP_INDEX_NONE && capture->dataset->spans.items[item->span].is.flags & GP_SPAN_RESTED);
     gp_json_key_uint(json, "coroutines", item->coros);
     put_times(json, &capture->requests->items[request].ledger);
 }

@@ -43,8 +43,8 @@ static void put_span(const gp_dataset_t *dataset, const gp_dataset_span_t *span)
     const gp_ledger_t *times = &span->is.times;
     printf("{\"id\": %" PRIu64 ", \"parent_id\": %" PRIu64 ", \"is_root\": %s", span->is.id, span->is.parent_id,
            span->parent == GP_INDEX_NONE ? "true" : "false");
-    printf(", \"coroutine\": %" PRIu64 ", \"end_coroutine\": %" PRIu64, dataset->facts.coros.items[span->coro].record.id,
-           span->is.end_coro_id);
+    printf(", \"coroutine\": %" PRIu64 ", \"end_coroutine\": %" PRIu64,
+           dataset->facts.coros.items[span->coro].record.id, span->is.end_coro_id);
     printf(", \"start_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64, span->is.start, span->is.end);
     printf(", \"times_ns\": %" PRIu64, times->slice_ns + times->ready_ns + times->parked_ns + times->waiting_ns);
     printf(", \"cpu_ns\": %" PRIu64 ", \"parked_ns\": %" PRIu64 ", \"switches\": %" PRIu64, times->cpu_ns,
