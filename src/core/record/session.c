@@ -156,7 +156,7 @@ static void finished_round(void)
 
 // Sinks have no context: what each takes goes to the one recording.
 #define TAKE(name, parameters, ...)                                                                                    \
-    static void take_##name parameters                                                                                 \
+    static void session_take_##name parameters                                                                                 \
     {                                                                                                                  \
         gp_session_take_##name(&record.recording, __VA_ARGS__);                                                        \
     }

@@ -97,7 +97,7 @@ static uint32_t store_choose_day(gp_rows_t *rows, enum gp_schema_table table, ui
 }
 
 // Is that day's part of the batches there?
-static int has_arrived(store_t *store, enum gp_schema_table table, uint64_t batch, uint32_t day, bool *arrived,
+static int batch_has_arrived(store_t *store, enum gp_schema_table table, uint64_t batch, uint32_t day, bool *arrived,
                        char *error)
 {
     char query[QUERY_SIZE], count[32];
@@ -149,7 +149,7 @@ static int send_table(store_t *store, enum gp_schema_table table, const gp_batch
         while (rows.rows[b] == 0)
             b++;
         if (again)
-            result = has_arrived(store, table, batches[b].id, day, &arrived, error);
+            result = batch_has_arrived(store, table, batches[b].id, day, &arrived, error);
         if (result == 0 && !arrived)
             result = store_insert(store, table, &rows, day, error);
     }
