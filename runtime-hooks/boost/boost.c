@@ -37,7 +37,7 @@ void gp_boost_terminate(const uintptr_t *arguments, const gp_park_t *park)
         gp_coro_ends(gp_thread_coro_at(thread, park->sp, &id, &outside), id);
 }
 
-static inline void *made(void *context, void *top, size_t size, void (*entry)(void))
+static inline void *boost_made(void *context, void *top, size_t size, void (*entry)(void))
 {
     gp_hook_owns(gp_coro_announce((uintptr_t)top - size, (uintptr_t)top, (uintptr_t)entry, NULL));
     return context;
@@ -47,7 +47,7 @@ PROF_API void *make_fcontext(void *top, size_t size, void (*entry)(void));
 
 void *make_fcontext(void *top, size_t size, void (*entry)(void))
 {
-    return made(GP_ORIGINAL(make_t, "make_fcontext")(top, size, entry), top, size, entry);
+    return boost_made(GP_ORIGINAL(make_t, "make_fcontext")(top, size, entry), top, size, entry);
 }
 
 // From 1.92 on its own names are C++ ones.
@@ -57,7 +57,7 @@ PROF_API void *_ZN5boost7context6detail13make_fcontextEPvmPFvNS1_10transfer_tEE(
 void *_ZN5boost7context6detail13make_fcontextEPvmPFvNS1_10transfer_tEE(void *top, size_t size, void (*entry)(void))
 {
     static const char name[] = "_ZN5boost7context6detail13make_fcontextEPvmPFvNS1_10transfer_tEE";
-    return made(GP_ORIGINAL(make_t, name)(top, size, entry), top, size, entry);
+    return boost_made(GP_ORIGINAL(make_t, name)(top, size, entry), top, size, entry);
 }
 
 // Boost linked into the program: patched (../patch).
@@ -66,7 +66,7 @@ void *gp_patch_real_make_fcontext;
 
 void *gp_patch_make_fcontext(void *top, size_t size, void (*entry)(void))
 {
-    return made(GP_PATCHED(make_t, make_fcontext)(top, size, entry), top, size, entry);
+    return boost_made(GP_PATCHED(make_t, make_fcontext)(top, size, entry), top, size, entry);
 }
 
 // The routines have no unwind table. Up to the instruction that loads the stack pointer the frame is the old
@@ -92,7 +92,7 @@ static const gp_switch_routine_t newer_ontop_routine = GP_SWITCH_ROUTINE(gp_boos
 static const gp_switch_routine_t jump_routine = GP_SWITCH_ROUTINE(gp_boost_jump_code, jump_steps);
 static const gp_switch_routine_t ontop_routine = GP_SWITCH_ROUTINE(gp_boost_ontop_code, ontop_steps);
 
-__attribute__((constructor)) static void load(void)
+__attribute__((constructor)) static void boost_load(void)
 {
     gp_switch_routine_add(&jump_routine);
     gp_switch_routine_add(&ontop_routine);

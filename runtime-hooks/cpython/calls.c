@@ -21,7 +21,8 @@ static fastcall_t *real_execv, *real_execve;
 static start_t *real_start, *real_start_joinable; // the latter from 3.13 on: what threading calls
 static bool interposed;                           // the core sees threads and calls of libc's itself
 
-static gp_py_t *call_exec(fastcall_t *real, gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
+static gp_py_t *calls_call_exec(fastcall_t *real, gp_py_t *self, gp_py_t *const *args, ptrdiff_t count,
+                                gp_py_t *keywords)
 {
     gp_process_before_exec();
     gp_py_t *result = real(self, args, count, keywords);
@@ -29,18 +30,18 @@ static gp_py_t *call_exec(fastcall_t *real, gp_py_t *self, gp_py_t *const *args,
     return result;
 }
 
-static gp_py_t *execv_of(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
+static gp_py_t *calls_execv_of(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
 {
-    return call_exec(real_execv, self, args, count, keywords);
+    return calls_call_exec(real_execv, self, args, count, keywords);
 }
 
-static gp_py_t *execve_of(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
+static gp_py_t *calls_execve_of(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
 {
-    return call_exec(real_execve, self, args, count, keywords);
+    return calls_call_exec(real_execve, self, args, count, keywords);
 }
 
 // The thread gets its timer now, not when the collector next looks for new ones.
-static gp_py_t *call_start(start_t *real, gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *calls_call_start(start_t *real, gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
 {
     gp_pools_look(); // a pool's first thread
     gp_py_t *result = real(self, args, keywords);
@@ -49,17 +50,17 @@ static gp_py_t *call_start(start_t *real, gp_py_t *self, gp_py_t *args, gp_py_t 
     return result;
 }
 
-static gp_py_t *start_of(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *calls_start_of(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
 {
-    return call_start(real_start, self, args, keywords);
+    return calls_call_start(real_start, self, args, keywords);
 }
 
-static gp_py_t *start_joinable_of(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *calls_start_joinable_of(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
 {
-    return call_start(real_start_joinable, self, args, keywords);
+    return calls_call_start(real_start_joinable, self, args, keywords);
 }
 
-static void *wrap(const char *module_name, const char *name, int kinds, void *mine)
+static void *calls_wrap(const char *module_name, const char *name, int kinds, void *mine)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), module_name);
     gp_py_method_t *method = module != NULL ? gp_py_method(module, name) : NULL;
@@ -71,7 +72,7 @@ static void *wrap(const char *module_name, const char *name, int kinds, void *mi
 }
 
 // What the module signal calls, and faulthandler: the program's own use of the sampling signal is to be seen.
-static void watch_signals(void)
+static void calls_watch_signals(void)
 {
     const gp_redirection_t list[] = {
         {"sigaction", (void *)(uintptr_t)gp_host_sigaction},
@@ -84,7 +85,7 @@ static void watch_signals(void)
 }
 
 // Do the program's calls come to this library?
-static bool is_interposed(void)
+static bool calls_is_interposed(void)
 {
     Dl_info here, first;
     void *create = dlsym(RTLD_DEFAULT, "pthread_create");
@@ -96,13 +97,16 @@ void gp_calls_watch(void)
 {
     if (real_start != NULL)
         return;
-    interposed = is_interposed();
-    real_start = (start_t *)(uintptr_t)wrap("_thread", "start_new_thread", GP_PY_VARARGS, (void *)(uintptr_t)start_of);
-    real_start_joinable = (start_t *)(uintptr_t)wrap("_thread", "start_joinable_thread", GP_PY_VARARGS,
-                                                     (void *)(uintptr_t)start_joinable_of);
+    interposed = calls_is_interposed();
+    real_start = (start_t *)(uintptr_t)calls_wrap("_thread", "start_new_thread", GP_PY_VARARGS,
+                                                  (void *)(uintptr_t)calls_start_of);
+    real_start_joinable = (start_t *)(uintptr_t)calls_wrap("_thread", "start_joinable_thread", GP_PY_VARARGS,
+                                                           (void *)(uintptr_t)calls_start_joinable_of);
     if (interposed)
         return;
-    real_execv = (fastcall_t *)(uintptr_t)wrap("posix", "execv", GP_PY_FASTCALL, (void *)(uintptr_t)execv_of);
-    real_execve = (fastcall_t *)(uintptr_t)wrap("posix", "execve", GP_PY_FASTCALL, (void *)(uintptr_t)execve_of);
-    watch_signals();
+    real_execv =
+        (fastcall_t *)(uintptr_t)calls_wrap("posix", "execv", GP_PY_FASTCALL, (void *)(uintptr_t)calls_execv_of);
+    real_execve =
+        (fastcall_t *)(uintptr_t)calls_wrap("posix", "execve", GP_PY_FASTCALL, (void *)(uintptr_t)calls_execve_of);
+    calls_watch_signals();
 }

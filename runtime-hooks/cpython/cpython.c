@@ -40,7 +40,7 @@ static gp_cpython_seen_t seen;
 
 static bool is_attached; // by the package: there are profiles of requests, and traces
 
-static void enter(void)
+static void cpython_enter(void)
 {
     static uint32_t looked; // sampling epoch
     uint32_t epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
@@ -52,12 +52,12 @@ static void enter(void)
     }
 }
 
-static prof_coro_t *current(void)
+static prof_coro_t *cpython_current(void)
 {
     return has_api && gp_py_has_lock() ? gp_greenlet_running(&gp_step_here).coro : gp_step_here.coro;
 }
 
-static void count_calls(bool everywhere)
+static void cpython_count_calls(bool everywhere)
 {
     if (!has_api || !gp_py_has_lock())
         return;
@@ -65,7 +65,7 @@ static void count_calls(bool everywhere)
     gp_call_events_start(everywhere);
 }
 
-static uint32_t generation(void)
+static uint32_t cpython_generation(void)
 {
     return atomic_load_explicit(&gp_cpython_code_generation, memory_order_acquire);
 }
@@ -73,7 +73,7 @@ static uint32_t generation(void)
 static const gp_language_t language = {
     .name = "cpython",
     .walk = gp_cpython_walk,
-    .generation = generation,
+    .generation = cpython_generation,
     .thread_name = gp_thread_names_waiting,
     .is_loop = gp_cpython_is_loop,
     .before_drain = gp_cpython_code_before_drain,
@@ -82,14 +82,14 @@ static const gp_language_t language = {
     .walk_parked = gp_cpython_walk_parked,
     .walk_asleep = gp_cpython_walk_asleep,
     .coro_name = gp_cpython_coro_name,
-    .enter = enter,
-    .current = current,
-    .count_calls = count_calls,
+    .enter = cpython_enter,
+    .current = cpython_current,
+    .count_calls = cpython_count_calls,
     .calls_are_taken = gp_call_events_are_taken,
     .unreported = gp_greenlet_unreported,
 };
 
-static bool find_loop(void)
+static bool cpython_find_loop(void)
 {
     void *loop = dlsym(RTLD_DEFAULT, GP_CPYTHON_LOOP);
     Dl_info info;
@@ -101,7 +101,7 @@ static bool find_loop(void)
     return true;
 }
 
-static void tell_unknown(const char *why)
+static void cpython_tell_unknown(const char *why)
 {
     static gp_not_known_t fact;
     char text[GP_NOT_KNOWN_SIZE];
@@ -110,32 +110,32 @@ static void tell_unknown(const char *why)
     gp_not_known_tell(&fact, "%s", text);
 }
 
-static const void *find_loaded(void *info, const char *name, size_t bytes)
+static const void *cpython_find_loaded(void *info, const char *name, size_t bytes)
 {
     (void)bytes;
     return gp_loaded_one_symbol(info, name);
 }
 
 // One that came later, which is left alone until it is attached to: it is told where no hook would do.
-static int look_at_loaded(struct dl_phdr_info *info, size_t size, void *unused)
+static int cpython_look_at_loaded(struct dl_phdr_info *info, size_t size, void *unused)
 {
     char text[GP_NOT_KNOWN_SIZE];
     (void)size, (void)unused;
     if (gp_loaded_one_symbol(info, GP_CPYTHON_LOOP) == NULL)
         return 0;
-    seen = gp_cpython_see(find_loaded, info);
+    seen = gp_cpython_see(cpython_find_loaded, info);
     if (gp_cpython_is_unknown(&seen, text, sizeof(text)))
-        tell_unknown("");
+        cpython_tell_unknown("");
     return 1;
 }
 
-static void look_later(void)
+static void cpython_look_later(void)
 {
     if (atomic_load_explicit(&gp_language, memory_order_relaxed) == NULL)
-        dl_iterate_phdr(look_at_loaded, NULL);
+        dl_iterate_phdr(cpython_look_at_loaded, NULL);
 }
 
-static void find_generators(void)
+static void cpython_find_generators(void)
 {
     static const char *const names[GP_CPYTHON_GENERATORS] = {
         "PyCoro_Type",         "PyGen_Type", "PyAsyncGen_Type", "_PyAsyncGenASend_Type", "_PyAsyncGenAThrow_Type",
@@ -148,7 +148,7 @@ static void find_generators(void)
         gp_cpython_runtime.generator_frame = *gp_py_size(generator) - gp_cpython_runtime.layout->frame_bytes;
 }
 
-static const void *find_global(void *unused, const char *name, size_t bytes)
+static const void *cpython_find_global(void *unused, const char *name, size_t bytes)
 {
     (void)unused, (void)bytes;
     return dlsym(RTLD_DEFAULT, name);
@@ -160,19 +160,19 @@ bool gp_cpython_is_known(void)
     if (runtime->layout == NULL || gp_cpython_layout_holds())
         return runtime->layout != NULL;
     runtime->is_trusted = false;
-    tell_unknown("does not keep its frames where it says");
+    cpython_tell_unknown("does not keep its frames where it says");
     return false;
 }
 
 // Register the walker where the interpreter is there. Idempotent; one thread at a time.
-static bool look(void)
+static bool cpython_look(void)
 {
     if (atomic_load_explicit(&gp_language, memory_order_relaxed) != NULL)
         return true;
     const char *why = NULL;
     unsigned char *code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
     is_initialized = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_IsInitialized");
-    seen = gp_cpython_see(find_global, NULL);
+    seen = gp_cpython_see(cpython_find_global, NULL);
     gp_cpython_runtime.layout = gp_cpython_layout_find(&seen, &why);
     gp_cpython_runtime.thread_state = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     gp_cpython_runtime.is_finalizing = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
@@ -180,17 +180,17 @@ static bool look(void)
         gp_cpython_runtime.is_finalizing = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
     gp_cpython_runtime.interpreter = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_Get");
     gp_cpython_runtime.main_interpreter = (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyInterpreterState_Main");
-    bool has_loop = find_loop();
+    bool has_loop = cpython_find_loop();
     has_api = gp_py_find();
     dlerror(); // the host asks for its own errors only
     if (gp_cpython_runtime.layout == NULL || gp_cpython_runtime.thread_state == NULL || code_type == NULL ||
         gp_cpython_runtime.interpreter == NULL || gp_cpython_runtime.main_interpreter == NULL || !has_loop) {
         if (gp_cpython_runtime.loop != 0 || seen.version != 0)
-            tell_unknown("is a build that lacks what is called");
+            cpython_tell_unknown("is a build that lacks what is called");
         return false;
     }
     gp_cpython_runtime.is_trusted = gp_cpython_runtime.layout->version <= GP_CPYTHON_NEWEST;
-    find_generators();
+    cpython_find_generators();
     gp_cpython_runtime.code_type = (uintptr_t)code_type;
     gp_cpython_runtime.thread_state(); // its own lazily bound symbols are bound now, not in the handler
     gp_cpython_code_watch((void (**)(void *))(void *)(code_type + GP_PY_TYPE_DEALLOC));
@@ -206,7 +206,7 @@ static bool cpython_warns_of_forks(void)
 }
 
 // Coroutines of modules that are imported, now or later; those that are there already, once they are sampled.
-static int look_at_modules(void *unused)
+static int cpython_look_at_modules(void *unused)
 {
     (void)unused;
     atomic_store_explicit(&gp_cpython_runtime.any_state, (uintptr_t)gp_cpython_runtime.thread_state(),
@@ -220,46 +220,46 @@ static int look_at_modules(void *unused)
     gp_greenlet_look();
     gp_asyncio_look();
     if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
-        enter();
+        cpython_enter();
     return 0;
 }
 
 // While others load libraries, each dlsym() may take long: none is called where there is no interpreter.
-static void attach_soon(void)
+static void cpython_attach_soon(void)
 {
     if (!gp_loaded_defines("Py_AddPendingCall"))
         return;
     int (*add_call)(int (*)(void *), void *) =
         (int (*)(int (*)(void *), void *))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
-    if (look() && has_api && add_call != NULL && is_initialized != NULL && is_initialized())
-        add_call(look_at_modules, NULL);
+    if (cpython_look() && has_api && add_call != NULL && is_initialized != NULL && is_initialized())
+        add_call(cpython_look_at_modules, NULL);
 }
 
-static int attach(void)
+static int cpython_attach(void)
 {
-    if (!look() || !has_api)
+    if (!cpython_look() || !has_api)
         return -ENOTSUP;
-    look_at_modules(NULL);
+    cpython_look_at_modules(NULL);
     if (!gp_cpython_is_known())
         return -ENOTSUP;
     gp_calls_watch();
     is_attached = true;
     gp_pools_look();
     if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0)
-        count_calls(true);
+        cpython_count_calls(true);
     return 0;
 }
 
-__attribute__((constructor)) static void load(void)
+__attribute__((constructor)) static void cpython_load(void)
 {
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
     if (first() != gp_core_own_interface())
         return;
-    static gp_not_known_look_t later = {.look = look_later};
+    static gp_not_known_look_t later = {.look = cpython_look_later};
     gp_not_known_look_add(&later);
-    atomic_store_explicit(&gp_language_attach, attach, memory_order_release);
-    atomic_store_explicit(&gp_language_attach_soon, attach_soon, memory_order_release);
-    if (look() && has_api && is_initialized != NULL && !is_initialized()) {
+    atomic_store_explicit(&gp_language_attach, cpython_attach, memory_order_release);
+    atomic_store_explicit(&gp_language_attach_soon, cpython_attach_soon, memory_order_release);
+    if (cpython_look() && has_api && is_initialized != NULL && !is_initialized()) {
         gp_imports_prepare();
         gp_thread_names_prepare();
         if (cpython_warns_of_forks())

@@ -24,12 +24,12 @@ static gp_py_t *forks_alone(forks_call_t *real, gp_py_t *self, gp_py_t *nothing)
     return result;
 }
 
-static gp_py_t *on_fork(gp_py_t *self, gp_py_t *nothing)
+static gp_py_t *forks_on_fork(gp_py_t *self, gp_py_t *nothing)
 {
     return forks_alone(real_fork, self, nothing);
 }
 
-static gp_py_t *on_forkpty(gp_py_t *self, gp_py_t *nothing)
+static gp_py_t *forks_on_forkpty(gp_py_t *self, gp_py_t *nothing)
 {
     return forks_alone(real_forkpty, self, nothing);
 }
@@ -42,8 +42,8 @@ static void forks_wrap(gp_py_method_t *method, forks_call_t **real, forks_call_t
 
 static void forks_made(void *definition)
 {
-    forks_wrap(gp_py_method_of(definition, "fork"), &real_fork, on_fork);
-    forks_wrap(gp_py_method_of(definition, "forkpty"), &real_forkpty, on_forkpty);
+    forks_wrap(gp_py_method_of(definition, "fork"), &real_fork, forks_on_fork);
+    forks_wrap(gp_py_method_of(definition, "forkpty"), &real_forkpty, forks_on_forkpty);
 }
 
 void gp_forks_prepare(void)
@@ -56,6 +56,6 @@ void gp_forks_watch(void)
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "posix");
     if (module == NULL)
         return;
-    forks_wrap(gp_py_method(module, "fork"), &real_fork, on_fork);
-    forks_wrap(gp_py_method(module, "forkpty"), &real_forkpty, on_forkpty);
+    forks_wrap(gp_py_method(module, "fork"), &real_fork, forks_on_fork);
+    forks_wrap(gp_py_method(module, "forkpty"), &real_forkpty, forks_on_forkpty);
 }

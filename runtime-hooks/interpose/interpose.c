@@ -33,7 +33,7 @@ static const struct {
     {"make_fcontext", "_ZN5boost7context6detail13make_fcontextEPvmPFvNS1_10transfer_tEE"},
 };
 
-static const char *other_name(const char *name)
+static const char *interpose_other_name(const char *name)
 {
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(names[i].name, name) == 0)
@@ -41,13 +41,13 @@ static const char *other_name(const char *name)
     return NULL;
 }
 
-static place_t *place_of(uintptr_t caller, const char *name)
+static place_t *interpose_place_of(uintptr_t caller, const char *name)
 {
     uint64_t hash = (caller ^ (uintptr_t)name) * 0x9e3779b97f4a7c15ull;
     return &places[hash >> 56];
 }
 
-static void *known(place_t *place, const char *name, uintptr_t caller)
+static void *interpose_known(place_t *place, const char *name, uintptr_t caller)
 {
     uint32_t before = atomic_load_explicit(&place->sequence, memory_order_acquire);
     void *original = atomic_load_explicit(&place->original, memory_order_relaxed);
@@ -59,7 +59,7 @@ static void *known(place_t *place, const char *name, uintptr_t caller)
                                                                                                            : NULL;
 }
 
-static void remember(place_t *place, const char *name, uintptr_t caller, void *original)
+static void interpose_remember(place_t *place, const char *name, uintptr_t caller, void *original)
 {
     uint32_t sequence = atomic_load_explicit(&place->sequence, memory_order_relaxed) & ~1u;
     if (!atomic_compare_exchange_strong_explicit(&place->sequence, &sequence, sequence + 1, memory_order_acquire,
@@ -74,21 +74,21 @@ static void remember(place_t *place, const char *name, uintptr_t caller, void *o
 }
 
 // A stub of ours is no original, where the object's scope has the core first.
-static bool is_own(const void *function)
+static bool interpose_is_own(const void *function)
 {
     Dl_info own, other;
     return dladdr((void *)(uintptr_t)gp_interpose_find, &own) != 0 && dladdr(function, &other) != 0 &&
            own.dli_fbase == other.dli_fbase;
 }
 
-static void *in_object(const char *path, const char *name)
+static void *interpose_in_object(const char *path, const char *name)
 {
     void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == NULL)
         return NULL;
     void *original = dlsym(handle, name);
     gp_loader_put(handle);
-    return original != NULL && is_own(original) ? NULL : original;
+    return original != NULL && interpose_is_own(original) ? NULL : original;
 }
 
 typedef struct turn { // of the loader's list
@@ -96,7 +96,7 @@ typedef struct turn { // of the loader's list
     char path[PATH_BYTES];
 } turn_t;
 
-static int note_path(struct dl_phdr_info *info, size_t size, void *argument)
+static int interpose_note_path(struct dl_phdr_info *info, size_t size, void *argument)
 {
     (void)size;
     turn_t *turn = argument;
@@ -110,37 +110,37 @@ static int note_path(struct dl_phdr_info *info, size_t size, void *argument)
 }
 
 // One after the other: what opens a module waits for the loader, which may itself wait for its list.
-static void *in_any(const char *name)
+static void *interpose_in_any(const char *name)
 {
     turn_t turn;
     void *original = NULL;
     for (size_t i = 0; original == NULL; i++) {
         turn.left = i;
-        if (dl_iterate_phdr(note_path, &turn) == 0)
+        if (dl_iterate_phdr(interpose_note_path, &turn) == 0)
             return NULL;
         if (turn.path[0] == '/')
-            original = in_object(turn.path, name);
+            original = interpose_in_object(turn.path, name);
     }
     return original;
 }
 
-static void *in_scope_of(uintptr_t caller, const char *name)
+static void *interpose_in_scope_of(uintptr_t caller, const char *name)
 {
     Dl_info info;
     void *original = NULL;
     if (dladdr((void *)caller, &info) != 0 && info.dli_fname != NULL)
-        original = in_object(info.dli_fname, name);
+        original = interpose_in_object(info.dli_fname, name);
     // The caller may be a dependency of the plugin, beside the one that has the name.
-    return original != NULL ? original : in_any(name);
+    return original != NULL ? original : interpose_in_any(name);
 }
 
 void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)
 {
-    place_t *place = place_of(caller, name);
-    void *original = known(place, name, caller);
+    place_t *place = interpose_place_of(caller, name);
+    void *original = interpose_known(place, name, caller);
     if (original != NULL)
         return original;
-    const char *other = other_name(name);
+    const char *other = interpose_other_name(name);
     original = dlsym(RTLD_NEXT, name);
     if (original == NULL && other != NULL)
         original = dlsym(RTLD_NEXT, other);
@@ -148,12 +148,12 @@ void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)
         gp_stubs_found(slot, original);
         return original;
     }
-    original = in_scope_of(caller, name);
+    original = interpose_in_scope_of(caller, name);
     if (original == NULL && other != NULL)
-        original = in_scope_of(caller, other);
+        original = interpose_in_scope_of(caller, other);
     if (original == NULL)
         __builtin_trap();
-    remember(place, name, caller, original);
+    interpose_remember(place, name, caller, original);
     return original;
 }
 
@@ -161,5 +161,5 @@ void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)
 void *gp_interpose_find(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name), *global = found == NULL ? dlsym(RTLD_DEFAULT, name) : NULL;
-    return global != NULL && !is_own(global) ? global : found;
+    return global != NULL && !interpose_is_own(global) ? global : found;
 }

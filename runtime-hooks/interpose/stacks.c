@@ -19,7 +19,7 @@ bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi)
 }
 
 // The row of the one helper that is asked for: a runtime has one. Published once.
-static gp_packed_row_t row_of(uintptr_t pc)
+static gp_packed_row_t stacks_row_of(uintptr_t pc)
 {
     static _Atomic uintptr_t known_pc;
     static _Atomic gp_packed_row_t known_row;
@@ -34,8 +34,8 @@ static gp_packed_row_t row_of(uintptr_t pc)
 
 bool gp_hook_park_outward(gp_park_t *park)
 {
-    gp_packed_row_t row = row_of(park->pc);
-    gp_stack_t stack = gp_stack_of(park->sp, park->sp + FRAME_MAX_BYTES);
+    gp_packed_row_t row = stacks_row_of(park->pc);
+    gp_stack_memory_t stack = gp_stack_of(park->sp, park->sp + FRAME_MAX_BYTES);
     gp_frame_t frame = {.pc = park->pc, .sp = park->sp, .fp = park->fp};
     if (gp_row_kind(row) == GP_ROW_SPECIAL || gp_step_packed(row, &frame, &stack) != GP_STEP_OK)
         return false;

@@ -8,7 +8,7 @@ extern void *__real_co_derive(void *memory, unsigned bytes, void (*run)(void));
 void *__wrap_co_create(unsigned bytes, void (*run)(void));
 void *__wrap_co_derive(void *memory, unsigned bytes, void (*run)(void));
 
-static void *announced(void *thread, unsigned bytes, void (*run)(void))
+static void *wrap_libco_higan_announced(void *thread, unsigned bytes, void (*run)(void))
 {
     if (thread != NULL)
         gp_wrap_announce(thread, bytes, (const void *)(uintptr_t)run, NULL);
@@ -17,10 +17,10 @@ static void *announced(void *thread, unsigned bytes, void (*run)(void))
 
 void *__wrap_co_create(unsigned bytes, void (*run)(void))
 {
-    return announced(__real_co_create(bytes, run), bytes, run);
+    return wrap_libco_higan_announced(__real_co_create(bytes, run), bytes, run);
 }
 
 void *__wrap_co_derive(void *memory, unsigned bytes, void (*run)(void))
 {
-    return announced(__real_co_derive(memory, bytes, run), bytes, run);
+    return wrap_libco_higan_announced(__real_co_derive(memory, bytes, run), bytes, run);
 }

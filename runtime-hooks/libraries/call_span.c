@@ -21,7 +21,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_on[GP_LIBRARIES];
 
 // "all" stands for what only looks: what changes what others are told has to be named.
-static bool is_listed(const char *list, gp_library_t library)
+static bool call_span_is_listed(const char *list, gp_library_t library)
 {
     const char *name = names[library];
     size_t len = strlen(name);
@@ -35,16 +35,16 @@ static bool is_listed(const char *list, gp_library_t library)
     return false;
 }
 
-static void read_setting(void)
+static void call_span_read_setting(void)
 {
     const char *list = gp_setting(GP_SETTING_SPANS);
     for (gp_library_t i = 0; i < GP_LIBRARIES; i++)
-        is_on[i] = list == NULL ? i != GP_LIBRARY_LIBCURL_HEADERS : is_listed(list, i);
+        is_on[i] = list == NULL ? i != GP_LIBRARY_LIBCURL_HEADERS : call_span_is_listed(list, i);
 }
 
 bool gp_call_is_on(gp_library_t library)
 {
-    pthread_once(&once, read_setting);
+    pthread_once(&once, call_span_read_setting);
     return is_on[library];
 }
 
@@ -53,7 +53,7 @@ bool gp_call_is_wanted(gp_library_t library)
     return __builtin_expect(prof_span_current() != 0, 0) && gp_call_is_on(library);
 }
 
-static void *find_beside(const void *original, const char *name)
+static void *call_span_find_beside(const void *original, const char *name)
 {
     Dl_info info;
     void *library = dladdr(original, &info) != 0 ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
@@ -66,7 +66,7 @@ static void *find_beside(const void *original, const char *name)
 void *gp_call_find_sibling(gp_sibling_t *known, const void *original, const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    void *found = find_beside(original, name);
+    void *found = call_span_find_beside(original, name);
     pthread_mutex_lock(&lock);
     if (known->original == NULL) { // of two copies of a library, that of the first call is kept
         known->found = found;

@@ -16,13 +16,13 @@ PROF_API void *redisCommand(void *context, const char *format, ...);
 PROF_API vcommand_t redisvCommand;
 PROF_API argv_t redisCommandArgv;
 
-static prof_span_t *begin(const char *command)
+static prof_span_t *hiredis_begin(const char *command)
 {
     char verb[16];
     return gp_call_begin(GP_LIBRARY_HIREDIS, PROF_SPAN_CACHE, gp_call_verb(command, "command", verb));
 }
 
-static void *end(prof_span_t *span, void *reply)
+static void *hiredis_end(prof_span_t *span, void *reply)
 {
     if (reply == NULL)
         prof_span_fail(span, "no reply", NULL);
@@ -32,12 +32,12 @@ static void *end(prof_span_t *span, void *reply)
     return reply;
 }
 
-static void *command(vcommand_t *real, void *context, const char *format, va_list arguments)
+static void *hiredis_command(vcommand_t *real, void *context, const char *format, va_list arguments)
 {
     if (!gp_call_is_wanted(GP_LIBRARY_HIREDIS))
         return real(context, format, arguments);
-    prof_span_t *span = begin(format);
-    return end(span, real(context, format, arguments));
+    prof_span_t *span = hiredis_begin(format);
+    return hiredis_end(span, real(context, format, arguments));
 }
 
 void *redisCommand(void *context, const char *format, ...)
@@ -45,14 +45,14 @@ void *redisCommand(void *context, const char *format, ...)
     vcommand_t *real = GP_ORIGINAL(vcommand_t, "redisvCommand");
     va_list arguments;
     va_start(arguments, format);
-    void *reply = command(real, context, format, arguments);
+    void *reply = hiredis_command(real, context, format, arguments);
     va_end(arguments);
     return reply;
 }
 
 void *redisvCommand(void *context, const char *format, va_list arguments)
 {
-    return command(GP_ORIGINAL(vcommand_t, "redisvCommand"), context, format, arguments);
+    return hiredis_command(GP_ORIGINAL(vcommand_t, "redisvCommand"), context, format, arguments);
 }
 
 void *redisCommandArgv(void *context, int count, const char **arguments, const size_t *lengths)
@@ -60,6 +60,6 @@ void *redisCommandArgv(void *context, int count, const char **arguments, const s
     argv_t *real = GP_ORIGINAL(argv_t, "redisCommandArgv");
     if (!gp_call_is_wanted(GP_LIBRARY_HIREDIS))
         return real(context, count, arguments, lengths);
-    prof_span_t *span = begin(count > 0 && lengths == NULL ? arguments[0] : NULL);
-    return end(span, real(context, count, arguments, lengths));
+    prof_span_t *span = hiredis_begin(count > 0 && lengths == NULL ? arguments[0] : NULL);
+    return hiredis_end(span, real(context, count, arguments, lengths));
 }

@@ -15,7 +15,7 @@ typedef int getinfo_t(void *handle, int what, ...);
 
 PROF_API perform_t curl_easy_perform;
 
-static void add_address(prof_span_t *span, const char *url)
+static void libcurl_add_address(prof_span_t *span, const char *url)
 {
     char plain[URL_MAX];
     const char *host = strstr(url, "://"), *start = host != NULL ? host + 3 : url;
@@ -28,14 +28,14 @@ static void add_address(prof_span_t *span, const char *url)
 }
 
 // original: a function of the library.
-static void add_answer(prof_span_t *span, void *handle, int result, const void *original)
+static void libcurl_add_answer(prof_span_t *span, void *handle, int result, const void *original)
 {
     static gp_sibling_t function;
     getinfo_t *getinfo = (getinfo_t *)(uintptr_t)gp_call_sibling(&function, original, "curl_easy_getinfo");
     char text[24], *url = NULL;
     long status = 0;
     if (getinfo != NULL && getinfo(handle, EFFECTIVE_URL, &url) == 0 && url != NULL)
-        add_address(span, url);
+        libcurl_add_address(span, url);
     if (getinfo != NULL && getinfo(handle, RESPONSE_CODE, &status) == 0 && status != 0) {
         snprintf(text, sizeof(text), "%ld", status);
         prof_span_set(span, "http.status_code", text);
@@ -45,7 +45,7 @@ static void add_answer(prof_span_t *span, void *handle, int result, const void *
         prof_span_fail(span, text, NULL);
 }
 
-static int perform(perform_t *real, void *handle)
+static int libcurl_perform(perform_t *real, void *handle)
 {
     static gp_sibling_t function;
     gp_curl_lines_t lines;
@@ -66,10 +66,10 @@ int curl_easy_perform(void *handle)
     if (handle == NULL || prof_span_current() == 0)
         return real(handle);
     if (!gp_call_is_wanted(GP_LIBRARY_LIBCURL))
-        return perform(real, handle);
+        return libcurl_perform(real, handle);
     prof_span_t *span = gp_call_begin(GP_LIBRARY_LIBCURL, PROF_SPAN_REST_CALL, "transfer");
-    int result = perform(real, handle);
-    add_answer(span, handle, result, (void *)(uintptr_t)real);
+    int result = libcurl_perform(real, handle);
+    libcurl_add_answer(span, handle, result, (void *)(uintptr_t)real);
     prof_span_end(span);
     return result;
 }

@@ -49,15 +49,15 @@ bool gp_curl_headers_are_on(void)
 
 // --- handles
 
-static handle_t **bucket_of(const void *handle)
+static handle_t **libcurl_headers_bucket_of(const void *handle)
 {
     return &buckets[((uintptr_t)handle >> 4) % BUCKETS];
 }
 
-static handle_t *find(const void *handle)
+static handle_t *libcurl_headers_find(const void *handle)
 {
     pthread_mutex_lock(&lock);
-    handle_t *found = *bucket_of(handle);
+    handle_t *found = *libcurl_headers_bucket_of(handle);
     while (found != NULL && found->handle != handle)
         found = found->next;
     pthread_mutex_unlock(&lock);
@@ -65,7 +65,7 @@ static handle_t *find(const void *handle)
 }
 
 // Where memory is short, or the handle came about unseen, it is left alone for good.
-static void add(void *handle, gp_curl_line_t *own, bool follows)
+static void libcurl_headers_add(void *handle, gp_curl_line_t *own, bool follows)
 {
     handle_t *added = handle != NULL ? calloc(1, sizeof(*added)) : NULL;
     if (added == NULL)
@@ -74,17 +74,18 @@ static void add(void *handle, gp_curl_line_t *own, bool follows)
     added->own = own;
     added->follows = follows;
     pthread_mutex_lock(&lock);
-    added->next = *bucket_of(handle);
-    *bucket_of(handle) = added;
+    added->next = *libcurl_headers_bucket_of(handle);
+    *libcurl_headers_bucket_of(handle) = added;
     pthread_mutex_unlock(&lock);
 }
 
 // Take it out; the caller frees it. NULL = it is not there.
-static handle_t *take_out(const void *handle)
+static handle_t *libcurl_headers_take_out(const void *handle)
 {
     handle_t *found = NULL;
     pthread_mutex_lock(&lock);
-    for (handle_t **at = bucket_of(handle); *at != NULL && found == NULL; at = found == NULL ? &(*at)->next : at)
+    for (handle_t **at = libcurl_headers_bucket_of(handle); *at != NULL && found == NULL;
+         at = found == NULL ? &(*at)->next : at)
         if ((*at)->handle == handle) {
             found = *at;
             *at = found->next;
@@ -95,7 +96,7 @@ static handle_t *take_out(const void *handle)
 
 // --- lines
 
-static bool has_traceparent(const gp_curl_line_t *line)
+static bool libcurl_headers_has_traceparent(const gp_curl_line_t *line)
 {
     static const char name[] = "traceparent";
     for (; line != NULL; line = line->next)
@@ -106,14 +107,14 @@ static bool has_traceparent(const gp_curl_line_t *line)
 }
 
 // What libgreenprof signs, if it is there and has a key; libgreenprof-core has no keys. "Name: value\r\n" each.
-static void add_signed(char *text, size_t size)
+static void libcurl_headers_add_signed(char *text, size_t size)
 {
     write_t *write = (write_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_context_write");
     if (write == NULL || write("osprofiler", NULL, text, size) <= 0)
         text[0] = '\0';
 }
 
-static size_t write_text(char *text, size_t size, bool may_sign)
+static size_t libcurl_headers_write_text(char *text, size_t size, bool may_sign)
 {
     prof_trace_id_t trace;
     if (prof_trace_get(&trace) != 0)
@@ -123,16 +124,16 @@ static size_t write_text(char *text, size_t size, bool may_sign)
         len += (size_t)snprintf(text + len, size - len, "%02x", trace.bytes[i]);
     len += (size_t)snprintf(text + len, size - len, "-%016" PRIx64 "-01\r\n", prof_span_current());
     if (may_sign)
-        add_signed(text + len, size - len);
+        libcurl_headers_add_signed(text + len, size - len);
     return len;
 }
 
 // Make a list of it that goes on with `rest`. Returns whether there is a trace.
-static bool fill(gp_curl_lines_t *lines, gp_curl_line_t *rest, bool may_sign)
+static bool libcurl_headers_fill(gp_curl_lines_t *lines, gp_curl_line_t *rest, bool may_sign)
 {
     size_t count = 0;
     lines->text[0] = '\0';
-    if (write_text(lines->text, sizeof(lines->text), may_sign) == 0)
+    if (libcurl_headers_write_text(lines->text, sizeof(lines->text), may_sign) == 0)
         return false;
     char *at = lines->text;
     for (char *end; count < GP_CURL_LINES && (end = strstr(at, "\r\n")) != NULL; at = end + 2) {
@@ -147,9 +148,10 @@ static bool fill(gp_curl_lines_t *lines, gp_curl_line_t *rest, bool may_sign)
 
 bool gp_curl_headers_put(void *handle, gp_curl_setopt_t *setopt, gp_curl_lines_t *lines)
 {
-    handle_t *known = setopt != NULL ? find(handle) : NULL;
-    if (known == NULL || known->lines != NULL || has_traceparent(known->own) ||
-        !fill(lines, known->own, !known->follows) || setopt(handle, GP_CURL_HTTPHEADER, &lines->items[0]) != 0)
+    handle_t *known = setopt != NULL ? libcurl_headers_find(handle) : NULL;
+    if (known == NULL || known->lines != NULL || libcurl_headers_has_traceparent(known->own) ||
+        !libcurl_headers_fill(lines, known->own, !known->follows) ||
+        setopt(handle, GP_CURL_HTTPHEADER, &lines->items[0]) != 0)
         return false;
     known->lines = lines;
     return true;
@@ -157,7 +159,7 @@ bool gp_curl_headers_put(void *handle, gp_curl_setopt_t *setopt, gp_curl_lines_t
 
 void gp_curl_headers_take(void *handle, gp_curl_setopt_t *setopt, const gp_curl_lines_t *lines)
 {
-    handle_t *known = find(handle);
+    handle_t *known = libcurl_headers_find(handle);
     if (known == NULL || known->lines != lines)
         return;
     known->lines = NULL;
@@ -170,7 +172,7 @@ void *curl_easy_init(void)
 {
     void *handle = GP_ORIGINAL(make_t, "curl_easy_init")();
     if (gp_curl_headers_are_on())
-        add(handle, NULL, false);
+        libcurl_headers_add(handle, NULL, false);
     return handle;
 }
 
@@ -183,7 +185,8 @@ int curl_easy_setopt(void *handle, int option, ...)
     va_end(arguments);
     int result = real(handle, option, value);
     bool is_list = option == GP_CURL_HTTPHEADER, is_follow = option == GP_CURL_FOLLOWLOCATION;
-    handle_t *known = (is_list || is_follow) && result == 0 && gp_curl_headers_are_on() ? find(handle) : NULL;
+    handle_t *known =
+        (is_list || is_follow) && result == 0 && gp_curl_headers_are_on() ? libcurl_headers_find(handle) : NULL;
     if (known != NULL && is_follow)
         known->follows = value != NULL;
     bool is_late = known != NULL && is_follow && known->follows && known->lines != NULL; // amid a transfer
@@ -199,7 +202,7 @@ int curl_easy_setopt(void *handle, int option, ...)
 void curl_easy_reset(void *handle)
 {
     release_t *real = GP_ORIGINAL(release_t, "curl_easy_reset");
-    handle_t *known = gp_curl_headers_are_on() ? find(handle) : NULL;
+    handle_t *known = gp_curl_headers_are_on() ? libcurl_headers_find(handle) : NULL;
     real(handle);
     if (known != NULL) {
         known->own = NULL;
@@ -211,7 +214,8 @@ void curl_easy_reset(void *handle)
 void curl_easy_cleanup(void *handle)
 {
     release_t *real = GP_ORIGINAL(release_t, "curl_easy_cleanup");
-    handle_t *known = gp_curl_headers_are_on() ? take_out(handle) : NULL; // before another one has its address
+    handle_t *known =
+        gp_curl_headers_are_on() ? libcurl_headers_take_out(handle) : NULL; // before another one has its address
     real(handle);
     if (known != NULL)
         free(known->kept);
@@ -223,10 +227,10 @@ void *curl_easy_duphandle(void *handle)
     static gp_sibling_t function;
     duplicate_t *real = GP_ORIGINAL(duplicate_t, "curl_easy_duphandle");
     void *copy = real(handle);
-    handle_t *known = copy != NULL && gp_curl_headers_are_on() ? find(handle) : NULL;
+    handle_t *known = copy != NULL && gp_curl_headers_are_on() ? libcurl_headers_find(handle) : NULL;
     if (known == NULL)
         return copy;
-    add(copy, known->own, known->follows);
+    libcurl_headers_add(copy, known->own, known->follows);
     gp_curl_setopt_t *setopt =
         (gp_curl_setopt_t *)(uintptr_t)gp_call_sibling(&function, (void *)(uintptr_t)real, "curl_easy_setopt");
     if (known->lines != NULL && setopt != NULL)
@@ -234,15 +238,15 @@ void *curl_easy_duphandle(void *handle)
     return copy;
 }
 
-static gp_curl_setopt_t *setopt_beside(perform_t *original)
+static gp_curl_setopt_t *libcurl_headers_setopt_beside(perform_t *original)
 {
     static gp_sibling_t function;
     return (gp_curl_setopt_t *)(uintptr_t)gp_call_sibling(&function, (void *)(uintptr_t)original, "curl_easy_setopt");
 }
 
-static void take_kept(void *handle, gp_curl_setopt_t *setopt)
+static void libcurl_headers_take_kept(void *handle, gp_curl_setopt_t *setopt)
 {
-    handle_t *known = find(handle);
+    handle_t *known = libcurl_headers_find(handle);
     if (known == NULL || known->kept == NULL)
         return;
     gp_curl_headers_take(handle, setopt, known->kept);
@@ -250,14 +254,14 @@ static void take_kept(void *handle, gp_curl_setopt_t *setopt)
     known->kept = NULL;
 }
 
-static void put_kept(void *handle, gp_curl_setopt_t *setopt)
+static void libcurl_headers_put_kept(void *handle, gp_curl_setopt_t *setopt)
 {
     gp_curl_lines_t *lines = malloc(sizeof(*lines));
-    take_kept(handle, setopt); // of a transfer whose end was not said
+    libcurl_headers_take_kept(handle, setopt); // of a transfer whose end was not said
     if (lines == NULL || !gp_curl_headers_put(handle, setopt, lines))
         free(lines);
     else
-        find(handle)->kept = lines;
+        libcurl_headers_find(handle)->kept = lines;
 }
 
 int curl_multi_add_handle(void *multi, void *handle)
@@ -265,10 +269,10 @@ int curl_multi_add_handle(void *multi, void *handle)
     perform_t *real = GP_ORIGINAL(perform_t, "curl_multi_add_handle");
     if (handle == NULL || !gp_curl_headers_are_on() || prof_span_current() == 0)
         return real(multi, handle);
-    put_kept(handle, setopt_beside(real));
+    libcurl_headers_put_kept(handle, libcurl_headers_setopt_beside(real));
     int result = real(multi, handle);
     if (result != 0)
-        take_kept(handle, setopt_beside(real));
+        libcurl_headers_take_kept(handle, libcurl_headers_setopt_beside(real));
     return result;
 }
 
@@ -277,6 +281,6 @@ int curl_multi_remove_handle(void *multi, void *handle)
     perform_t *real = GP_ORIGINAL(perform_t, "curl_multi_remove_handle");
     int result = real(multi, handle);
     if (handle != NULL && result == 0 && gp_curl_headers_are_on())
-        take_kept(handle, setopt_beside(real));
+        libcurl_headers_take_kept(handle, libcurl_headers_setopt_beside(real));
     return result;
 }

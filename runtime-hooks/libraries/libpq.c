@@ -20,7 +20,7 @@ PROF_API params_t PQexecParams;
 PROF_API prepared_t PQexecPrepared;
 PROF_API prepare_t PQprepare;
 
-static prof_span_t *begin(const char *sql, const char *otherwise)
+static prof_span_t *libpq_begin(const char *sql, const char *otherwise)
 {
     char verb[16], plain[STATEMENT_MAX];
     prof_span_t *span = gp_call_begin(GP_LIBRARY_LIBPQ, PROF_SPAN_DATABASE, gp_call_verb(sql, otherwise, verb));
@@ -32,7 +32,7 @@ static prof_span_t *begin(const char *sql, const char *otherwise)
 }
 
 // original: a function of the library.
-static void *end(prof_span_t *span, void *result, const void *original)
+static void *libpq_end(prof_span_t *span, void *result, const void *original)
 {
     static gp_sibling_t status_function, text_function;
     status_t *status_of = (status_t *)(uintptr_t)gp_call_sibling(&status_function, original, "PQresultStatus");
@@ -49,8 +49,8 @@ void *PQexec(void *connection, const char *query)
     exec_t *real = GP_ORIGINAL(exec_t, "PQexec");
     if (!gp_call_is_wanted(GP_LIBRARY_LIBPQ))
         return real(connection, query);
-    prof_span_t *span = begin(query, "exec");
-    return end(span, real(connection, query), (void *)(uintptr_t)real);
+    prof_span_t *span = libpq_begin(query, "exec");
+    return libpq_end(span, real(connection, query), (void *)(uintptr_t)real);
 }
 
 void *PQexecParams(void *connection, const char *command, int count, const unsigned *types, const char *const *values,
@@ -59,9 +59,9 @@ void *PQexecParams(void *connection, const char *command, int count, const unsig
     params_t *real = GP_ORIGINAL(params_t, "PQexecParams");
     if (!gp_call_is_wanted(GP_LIBRARY_LIBPQ))
         return real(connection, command, count, types, values, lengths, formats, result_format);
-    prof_span_t *span = begin(command, "exec");
-    return end(span, real(connection, command, count, types, values, lengths, formats, result_format),
-               (void *)(uintptr_t)real);
+    prof_span_t *span = libpq_begin(command, "exec");
+    return libpq_end(span, real(connection, command, count, types, values, lengths, formats, result_format),
+                     (void *)(uintptr_t)real);
 }
 
 void *PQexecPrepared(void *connection, const char *name, int count, const char *const *values, const int *lengths,
@@ -70,9 +70,10 @@ void *PQexecPrepared(void *connection, const char *name, int count, const char *
     prepared_t *real = GP_ORIGINAL(prepared_t, "PQexecPrepared");
     if (!gp_call_is_wanted(GP_LIBRARY_LIBPQ))
         return real(connection, name, count, values, lengths, formats, result_format);
-    prof_span_t *span = begin(NULL, "exec prepared");
+    prof_span_t *span = libpq_begin(NULL, "exec prepared");
     prof_span_set(span, "db.prepared", name);
-    return end(span, real(connection, name, count, values, lengths, formats, result_format), (void *)(uintptr_t)real);
+    return libpq_end(span, real(connection, name, count, values, lengths, formats, result_format),
+                     (void *)(uintptr_t)real);
 }
 
 void *PQprepare(void *connection, const char *name, const char *query, int count, const unsigned *types)
@@ -80,6 +81,6 @@ void *PQprepare(void *connection, const char *name, const char *query, int count
     prepare_t *real = GP_ORIGINAL(prepare_t, "PQprepare");
     if (!gp_call_is_wanted(GP_LIBRARY_LIBPQ))
         return real(connection, name, query, count, types);
-    prof_span_t *span = begin(query, "prepare");
-    return end(span, real(connection, name, query, count, types), (void *)(uintptr_t)real);
+    prof_span_t *span = libpq_begin(query, "prepare");
+    return libpq_end(span, real(connection, name, query, count, types), (void *)(uintptr_t)real);
 }

@@ -22,13 +22,13 @@ PROF_API int sqlite3_exec(void *database, const char *sql, int (*callback)(void 
 static __thread uint64_t exec_span __attribute__((tls_model("initial-exec")));
 
 // What SQLite calls itself is part of the call that the program made.
-static bool is_wanted(void)
+static bool sqlite_is_wanted(void)
 {
     uint64_t span = prof_span_current();
     return __builtin_expect(span != 0, 0) && span != exec_span && gp_call_is_on(GP_LIBRARY_SQLITE);
 }
 
-static const char *sql_of(step_t *real, void *statement)
+static const char *sqlite_sql_of(step_t *real, void *statement)
 {
     static gp_sibling_t function;
     sql_t *get = (sql_t *)(uintptr_t)gp_call_sibling(&function, (void *)(uintptr_t)real, "sqlite3_sql");
@@ -36,14 +36,14 @@ static const char *sql_of(step_t *real, void *statement)
 }
 
 // Has it had a step since it was reset? Of what cannot be asked, each step may be one of many.
-static bool is_later(step_t *real, void *statement)
+static bool sqlite_is_later(step_t *real, void *statement)
 {
     static gp_sibling_t function;
     step_t *is_busy = (step_t *)(uintptr_t)gp_call_sibling(&function, (void *)(uintptr_t)real, "sqlite3_stmt_busy");
     return is_busy == NULL || statement == NULL || is_busy(statement);
 }
 
-static void add_statement(prof_span_t *span, const char *sql)
+static void sqlite_add_statement(prof_span_t *span, const char *sql)
 {
     char plain[STATEMENT_MAX];
     if (sql == NULL)
@@ -52,7 +52,7 @@ static void add_statement(prof_span_t *span, const char *sql)
     prof_span_set(span, "db.statement", plain);
 }
 
-static void add_result(prof_span_t *span, int result)
+static void sqlite_add_result(prof_span_t *span, int result)
 {
     char code[16];
     if (result == OK || result == ROW || result == DONE)
@@ -61,35 +61,36 @@ static void add_result(prof_span_t *span, int result)
     prof_span_fail(span, code, NULL);
 }
 
-static int end(prof_span_t *span, const char *sql, int result)
+static int sqlite_end(prof_span_t *span, const char *sql, int result)
 {
-    add_statement(span, sql);
-    add_result(span, result);
+    sqlite_add_statement(span, sql);
+    sqlite_add_result(span, result);
     prof_span_end(span);
     return result;
 }
 
-static int first_step(step_t *real, void *statement)
+static int sqlite_first_step(step_t *real, void *statement)
 {
-    const char *sql = sql_of(real, statement);
+    const char *sql = sqlite_sql_of(real, statement);
     char verb[16];
     prof_span_t *span = gp_call_begin(GP_LIBRARY_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "step", verb));
-    return end(span, sql, real(statement));
+    return sqlite_end(span, sql, real(statement));
 }
 
 // Of fifty nanoseconds, often: it becomes a span when it has turned out to take long. Only then it is looked whether a
 // request is open, which was open before as well.
-static int later_step(step_t *real, void *statement)
+static int sqlite_later_step(step_t *real, void *statement)
 {
     gp_span_since_t since;
     char verb[16];
     gp_span_note(&since);
     int result = real(statement);
-    if (__builtin_expect(gp_ticks_to_ns(gp_ticks() - since.ticks) < SLOW_NS, 1) || !is_wanted())
+    if (__builtin_expect(gp_ticks_to_ns(gp_ticks() - since.ticks) < SLOW_NS, 1) || !sqlite_is_wanted())
         return result;
-    const char *sql = sql_of(real, statement);
-    return end(gp_call_begin_since(GP_LIBRARY_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "step", verb), &since), sql,
-               result);
+    const char *sql = sqlite_sql_of(real, statement);
+    return sqlite_end(
+        gp_call_begin_since(GP_LIBRARY_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "step", verb), &since), sql,
+        result);
 }
 
 int sqlite3_step(void *statement)
@@ -97,10 +98,10 @@ int sqlite3_step(void *statement)
     step_t *real = GP_ORIGINAL(step_t, "sqlite3_step");
     if (__builtin_expect(!gp_spans_are_wanted(GP_SPANS_BY_ANY), 1) || !gp_call_is_on(GP_LIBRARY_SQLITE))
         return real(statement);
-    bool is_first = !is_later(real, statement);
-    if ((is_first || exec_span != 0) && !is_wanted())
+    bool is_first = !sqlite_is_later(real, statement);
+    if ((is_first || exec_span != 0) && !sqlite_is_wanted())
         return real(statement);
-    return is_first ? first_step(real, statement) : later_step(real, statement);
+    return is_first ? sqlite_first_step(real, statement) : sqlite_later_step(real, statement);
 }
 
 int sqlite3_exec(void *database, const char *sql, int (*callback)(void *, int, char **, char **), void *argument,
@@ -108,12 +109,12 @@ int sqlite3_exec(void *database, const char *sql, int (*callback)(void *, int, c
 {
     exec_t *real = GP_ORIGINAL(exec_t, "sqlite3_exec");
     char verb[16];
-    if (!is_wanted())
+    if (!sqlite_is_wanted())
         return real(database, sql, callback, argument, message);
     prof_span_t *span = gp_call_begin(GP_LIBRARY_SQLITE, PROF_SPAN_DATABASE, gp_call_verb(sql, "exec", verb));
     uint64_t around = exec_span;
     exec_span = prof_span_id(span);
     int result = real(database, sql, callback, argument, message);
     exec_span = around;
-    return end(span, sql, result);
+    return sqlite_end(span, sql, result);
 }

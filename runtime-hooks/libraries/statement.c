@@ -4,7 +4,7 @@
 #include <ctype.h>
 
 // What follows a text in quotes; a quote that is doubled is part of it.
-static const char *skip_quoted(const char *at)
+static const char *statement_skip_quoted(const char *at)
 {
     char quote = *at++;
     while (*at != '\0' && (*at != quote || at[1] == quote))
@@ -12,14 +12,14 @@ static const char *skip_quoted(const char *at)
     return *at == quote ? at + 1 : at;
 }
 
-static bool is_word(char c)
+static bool statement_is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || ((unsigned char)c & 0x80);
 }
 
-static const char *skip_number(const char *at)
+static const char *statement_skip_number(const char *at)
 {
-    while (is_word(*at) || *at == '.')
+    while (statement_is_word(*at) || *at == '.')
         at++;
     return at;
 }
@@ -31,10 +31,11 @@ void gp_call_statement(const char *sql, char *plain, size_t size)
     for (const char *at = sql; *at != '\0' && len + 1 < size;) {
         char c = *at;
         if (c == '\'') { // names in double quotes stay
-            at = skip_quoted(at);
+            at = statement_skip_quoted(at);
             c = '?';
-        } else if (isdigit((unsigned char)c) && !is_word(before) && before != '?' && before != ':' && before != '@') {
-            at = skip_number(at);
+        } else if (isdigit((unsigned char)c) && !statement_is_word(before) && before != '?' && before != ':' &&
+                   before != '@') {
+            at = statement_skip_number(at);
             c = '?';
         } else {
             at++;

@@ -9,7 +9,7 @@
 
 enum { JMP_BUF_RSP = 6 };
 
-static uintptr_t saved_sp(const uintptr_t *jmp_buf)
+static uintptr_t longjmp_saved_sp(const uintptr_t *jmp_buf)
 {
     uintptr_t sp = jmp_buf[JMP_BUF_RSP];
     __asm__("ror $17, %0\n\txor %%fs:0x30, %0" : "+r"(sp) : : "cc");
@@ -24,7 +24,7 @@ void gp_longjmp_jump(const uintptr_t *arguments, const gp_park_t *park)
         return;
     uint64_t from_id, to_id;
     bool outside;
-    uintptr_t target = saved_sp((const uintptr_t *)arguments[0]);
+    uintptr_t target = longjmp_saved_sp((const uintptr_t *)arguments[0]);
     atomic_store_explicit(&thread->busy, false, memory_order_relaxed);
     prof_coro_t *from = gp_thread_coro_at(thread, park->sp, &from_id, &outside);
     prof_coro_t *to = gp_thread_coro_at(thread, target, &to_id, &outside);

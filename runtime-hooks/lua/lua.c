@@ -20,14 +20,14 @@ enum { YIELDED = 1 };
 
 static gp_lua_table_t table; // guarded by the registry's lock
 
-static bool is_gone(const prof_coro_t *coro)
+static bool lua_is_gone(const prof_coro_t *coro)
 {
     gp_lua_known_t *known = (gp_lua_known_t *)gp_coro_rare(coro)->subject;
     return gp_lua_is_dropped(known);
 }
 
 // It ended.
-static void forget(lua_State *state)
+static void lua_forget(lua_State *state)
 {
     prof_coro_t *over = NULL;
     gp_lock(&gp_registry_lock);
@@ -41,7 +41,7 @@ static void forget(lua_State *state)
 }
 
 // Those that were dropped while they were suspended: some of them, and the one that had this address before.
-static void forget_dropped(lua_State *state)
+static void lua_forget_dropped(lua_State *state)
 {
     gp_lua_dropped_t dropped[GP_LUA_SWEPT_MAX + 1];
     gp_lock(&gp_registry_lock);
@@ -56,7 +56,7 @@ static void forget_dropped(lua_State *state)
         gp_coro_abandon(dropped[i].coro, dropped[i].id);
 }
 
-static gp_lua_known_t *look_up(lua_State *state, prof_coro_t **coro, uint64_t *id)
+static gp_lua_known_t *lua_look_up(lua_State *state, prof_coro_t **coro, uint64_t *id)
 {
     gp_lock(&gp_registry_lock);
     gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)state);
@@ -70,11 +70,11 @@ static gp_lua_known_t *look_up(lua_State *state, prof_coro_t **coro, uint64_t *i
     return known;
 }
 
-static gp_lua_known_t *make(lua_State *state, int arguments, prof_coro_t **coro, uint64_t *id)
+static gp_lua_known_t *lua_make(lua_State *state, int arguments, prof_coro_t **coro, uint64_t *id)
 {
     char name[48];
     gp_lua_name(state, arguments, name, sizeof(name));
-    forget_dropped(state);
+    lua_forget_dropped(state);
     gp_park_t caller = gp_spawn_caller();
     gp_coro_birth_t birth = {
         .kind = GP_CORO_ANNOUNCED,
@@ -93,7 +93,7 @@ static gp_lua_known_t *make(lua_State *state, int arguments, prof_coro_t **coro,
         known->coro = *coro;
         known->id = *id;
         gp_coro_rare(*coro)->subject = (uintptr_t)known;
-        atomic_store_explicit(&gp_coro_rare(*coro)->is_gone, is_gone, memory_order_release);
+        atomic_store_explicit(&gp_coro_rare(*coro)->is_gone, lua_is_gone, memory_order_release);
     }
     gp_unlock(&gp_registry_lock);
     return known;
@@ -109,7 +109,7 @@ typedef struct call { // of lua_resume(), and the coroutine that it enters and l
 } call_t;
 
 // The one frame between a coroutine and its resumer: where its stack ends.
-__attribute__((noinline, section("gp_lua_resume"))) static int run(const call_t *call, lua_State *coroutine)
+__attribute__((noinline, section("gp_lua_resume"))) static int lua_run(const call_t *call, lua_State *coroutine)
 {
     const gp_thread_t *thread = gp_thread_self;
     gp_switch_to(call->coro, call->coro_id, &call->park);
@@ -121,34 +121,34 @@ __attribute__((noinline, section("gp_lua_resume"))) static int run(const call_t 
 
 extern const char __start_gp_lua_resume[], __stop_gp_lua_resume[]; // made by the linker
 
-static void add_entry(void)
+static void lua_add_entry(void)
 {
     static _Atomic bool known;
     if (!atomic_exchange_explicit(&known, true, memory_order_relaxed))
         gp_unwind_entry_add((uintptr_t)__start_gp_lua_resume, (uintptr_t)__stop_gp_lua_resume);
 }
 
-static int resume(resume_t *real, lua_State *coroutine, lua_State *from, int arguments, int *results,
-                  const gp_park_t *park)
+static int lua_resume_known(resume_t *real, lua_State *coroutine, lua_State *from, int arguments, int *results,
+                            const gp_park_t *park)
 {
     gp_thread_t *thread = NULL;
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_lua_is_known(coroutine))
         thread = gp_thread_attach();
     if (thread == NULL) // and Lua 5.1 to 5.3 have fewer arguments: the others do no harm
         return real(coroutine, from, arguments, results);
-    add_entry();
+    lua_add_entry();
     bool outside;
     call_t call = {.real = real, .from = from, .arguments = arguments, .results = results, .park = *park};
-    gp_lua_known_t *known = gp_lua_is_fresh(coroutine) ? make(coroutine, arguments, &call.coro, &call.coro_id)
-                                                       : look_up(coroutine, &call.coro, &call.coro_id);
+    gp_lua_known_t *known = gp_lua_is_fresh(coroutine) ? lua_make(coroutine, arguments, &call.coro, &call.coro_id)
+                                                       : lua_look_up(coroutine, &call.coro, &call.coro_id);
     call.resumer = gp_thread_coro_at(thread, park->sp, &call.resumer_id, &outside);
     if (known == NULL) {
         gp_coro_retire(call.coro); // there is no memory to remember it
         return real(coroutine, from, arguments, results);
     }
-    int status = run(&call, coroutine);
+    int status = lua_run(&call, coroutine);
     if (status != YIELDED) {
-        forget(coroutine);
+        lua_forget(coroutine);
         return status;
     }
     gp_lua_learn((uintptr_t)coroutine);
@@ -170,7 +170,7 @@ int lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *result
 {
     resume_t *real = GP_ORIGINAL(resume_t, "lua_resume");
     gp_park_t park = CALLERS_PARK();
-    return resume(real, coroutine, from, arguments, results, &park);
+    return lua_resume_known(real, coroutine, from, arguments, results, &park);
 }
 
 // Lua linked into the program: patched (../patch).
@@ -180,5 +180,5 @@ void *gp_patch_real_lua_resume;
 int gp_patch_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results)
 {
     gp_park_t park = CALLERS_PARK();
-    return resume(GP_PATCHED(resume_t, lua_resume), coroutine, from, arguments, results, &park);
+    return lua_resume_known(GP_PATCHED(resume_t, lua_resume), coroutine, from, arguments, results, &park);
 }

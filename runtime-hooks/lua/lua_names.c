@@ -17,7 +17,7 @@ static struct {
 } lua;
 
 // In a shared Lua, or in the program itself.
-static void *find(const char *name)
+static void *lua_names_find(const char *name)
 {
     void *function = gp_interpose_find(name);
     return function != NULL ? function : gp_patch_program_function(name);
@@ -28,16 +28,16 @@ bool gp_lua_is_known(lua_State *state)
     static gp_not_known_t fact;
     static int known; // 0: not asked, 1: yes, -1: no
     if (known == 0) {
-        lua.status = find("lua_status");
-        lua.get_top = find("lua_gettop");
-        lua.check_stack = find("lua_checkstack");
-        lua.push_value = find("lua_pushvalue");
-        lua.get_info = find("lua_getinfo");
-        lua.version = find("lua_version");
+        lua.status = lua_names_find("lua_status");
+        lua.get_top = lua_names_find("lua_gettop");
+        lua.check_stack = lua_names_find("lua_checkstack");
+        lua.push_value = lua_names_find("lua_pushvalue");
+        lua.get_info = lua_names_find("lua_getinfo");
+        lua.version = lua_names_find("lua_version");
         bool all = lua.status != NULL && lua.get_top != NULL && lua.check_stack != NULL && lua.push_value != NULL &&
                    lua.get_info != NULL && lua.version != NULL;
         // Older ones return a pointer from lua_version(); lua_newuserdatauv, which 5.4 brought, tells them apart.
-        bool is_recent = all && find("lua_newuserdatauv") != NULL;
+        bool is_recent = all && lua_names_find("lua_newuserdatauv") != NULL;
         int version = is_recent ? (int)lua.version(state) : 0;
         known = version == LUA_54 ? 1 : -1;
         if (is_recent && known < 0)

@@ -19,38 +19,38 @@ typedef struct state { // the beginning of a lua_State
 
 static _Atomic int layout; // 0: not known yet, 1: as above, -1: another
 
-static void *map(size_t bytes)
+static void *lua_table_map(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory != MAP_FAILED ? memory : NULL;
 }
 
-static gp_lua_known_t **bucket_of(const gp_lua_table_t *table, uintptr_t state)
+static gp_lua_known_t **lua_table_bucket_of(const gp_lua_table_t *table, uintptr_t state)
 {
     return &table->buckets[(state >> 4) * 0x9e3779b97f4a7c15ull >> (64 - table->buckets_log2)];
 }
 
 gp_lua_known_t *gp_lua_table_find(const gp_lua_table_t *table, uintptr_t state)
 {
-    gp_lua_known_t *known = table->buckets != NULL ? *bucket_of(table, state) : NULL;
+    gp_lua_known_t *known = table->buckets != NULL ? *lua_table_bucket_of(table, state) : NULL;
     while (known != NULL && atomic_load_explicit(&known->state, memory_order_relaxed) != state)
         known = known->next;
     return known;
 }
 
-static void link_in(gp_lua_table_t *table, gp_lua_known_t *known)
+static void lua_table_link_in(gp_lua_table_t *table, gp_lua_known_t *known)
 {
-    gp_lua_known_t **bucket = bucket_of(table, atomic_load_explicit(&known->state, memory_order_relaxed));
+    gp_lua_known_t **bucket = lua_table_bucket_of(table, atomic_load_explicit(&known->state, memory_order_relaxed));
     known->next = *bucket;
     *bucket = known;
 }
 
 // Twice as many buckets; where there is no memory, chains grow.
-static bool grow(gp_lua_table_t *table)
+static bool lua_table_grow(gp_lua_table_t *table)
 {
     unsigned log2 = table->buckets != NULL ? table->buckets_log2 + 1 : FIRST_LOG2;
     gp_lua_table_t old = *table;
-    gp_lua_known_t **buckets = map(sizeof(*buckets) << log2);
+    gp_lua_known_t **buckets = lua_table_map(sizeof(*buckets) << log2);
     if (buckets == NULL)
         return table->buckets != NULL;
     table->buckets = buckets;
@@ -61,17 +61,17 @@ static bool grow(gp_lua_table_t *table)
     for (size_t i = 0; i < (size_t)1 << old.buckets_log2; i++) {
         for (gp_lua_known_t *known = old.buckets[i], *next; known != NULL; known = next) {
             next = known->next;
-            link_in(table, known);
+            lua_table_link_in(table, known);
         }
     }
     munmap(old.buckets, sizeof(*buckets) << old.buckets_log2);
     return true;
 }
 
-static gp_lua_known_t *take_free(gp_lua_table_t *table)
+static gp_lua_known_t *lua_table_take_free(gp_lua_table_t *table)
 {
     if (table->free == NULL) {
-        gp_lua_known_t *chunk = map(CHUNK * sizeof(*chunk));
+        gp_lua_known_t *chunk = lua_table_map(CHUNK * sizeof(*chunk));
         for (int i = 0; chunk != NULL && i < CHUNK; i++) {
             chunk[i].next = table->free;
             table->free = &chunk[i];
@@ -86,9 +86,9 @@ static gp_lua_known_t *take_free(gp_lua_table_t *table)
 gp_lua_known_t *gp_lua_table_add(gp_lua_table_t *table, uintptr_t state)
 {
     bool is_full = table->buckets == NULL || table->count >> table->buckets_log2 != 0;
-    if (is_full && !grow(table))
+    if (is_full && !lua_table_grow(table))
         return NULL;
-    gp_lua_known_t *known = take_free(table);
+    gp_lua_known_t *known = lua_table_take_free(table);
     if (known == NULL)
         return NULL;
     known->coro = NULL;
@@ -96,7 +96,7 @@ gp_lua_known_t *gp_lua_table_add(gp_lua_table_t *table, uintptr_t state)
     atomic_store_explicit(&known->is_active, true, memory_order_relaxed);
     atomic_store_explicit(&known->global, ((const state_t *)state)->global, memory_order_relaxed);
     atomic_store_explicit(&known->state, state, memory_order_release);
-    link_in(table, known);
+    lua_table_link_in(table, known);
     table->count++;
     table->made++;
     return known;
@@ -104,7 +104,7 @@ gp_lua_known_t *gp_lua_table_add(gp_lua_table_t *table, uintptr_t state)
 
 void gp_lua_table_remove(gp_lua_table_t *table, gp_lua_known_t *known)
 {
-    gp_lua_known_t **place = bucket_of(table, atomic_load_explicit(&known->state, memory_order_relaxed));
+    gp_lua_known_t **place = lua_table_bucket_of(table, atomic_load_explicit(&known->state, memory_order_relaxed));
     while (*place != known)
         place = &(*place)->next;
     *place = known->next;
@@ -114,7 +114,7 @@ void gp_lua_table_remove(gp_lua_table_t *table, gp_lua_known_t *known)
     table->count--;
 }
 
-static bool is_suspended(const state_t *state, uintptr_t global)
+static bool lua_table_is_suspended(const state_t *state, uintptr_t global)
 {
     return state->type == TYPE_THREAD && state->status == STATUS_YIELD && state->frames != 0 && state->global == global;
 }
@@ -123,12 +123,12 @@ void gp_lua_learn(uintptr_t address)
 {
     const state_t *state = (const state_t *)address;
     if (atomic_load_explicit(&layout, memory_order_relaxed) >= 0)
-        atomic_store_explicit(&layout, is_suspended(state, state->global) ? 1 : -1, memory_order_relaxed);
+        atomic_store_explicit(&layout, lua_table_is_suspended(state, state->global) ? 1 : -1, memory_order_relaxed);
 }
 
 // Copy what is at `count` addresses; what cannot be read is left as it is. Returns false where the kernel lets nothing
 // be read.
-static bool read_states(const uintptr_t *addresses, size_t count, state_t *states)
+static bool lua_table_read_states(const uintptr_t *addresses, size_t count, state_t *states)
 {
     struct iovec remote[GP_LUA_SWEPT_MAX];
     for (size_t i = 0; i < count; i++)
@@ -154,15 +154,15 @@ bool gp_lua_is_dropped(gp_lua_known_t *known)
     uintptr_t address = atomic_load_explicit(&known->state, memory_order_acquire);
     bool may = address != 0 && atomic_load_explicit(&layout, memory_order_relaxed) > 0 &&
                !atomic_load_explicit(&known->is_active, memory_order_acquire);
-    bool is_dropped = may && read_states(&address, 1, &state) &&
-                      !is_suspended(&state, atomic_load_explicit(&known->global, memory_order_relaxed)) &&
+    bool is_dropped = may && lua_table_read_states(&address, 1, &state) &&
+                      !lua_table_is_suspended(&state, atomic_load_explicit(&known->global, memory_order_relaxed)) &&
                       !atomic_load_explicit(&known->is_active, memory_order_acquire);
     errno = saved;
     return is_dropped;
 }
 
 // The next entries that may be dropped ones. Returns their number.
-static size_t choose(gp_lua_table_t *table, gp_lua_known_t *chosen[GP_LUA_SWEPT_MAX])
+static size_t lua_table_choose(gp_lua_table_t *table, gp_lua_known_t *chosen[GP_LUA_SWEPT_MAX])
 {
     size_t count = 0, buckets = (size_t)1 << table->buckets_log2;
     for (size_t looked = 0; looked < buckets && looked < 4 * GP_LUA_SWEPT_MAX && count < GP_LUA_SWEPT_MAX; looked++) {
@@ -174,12 +174,12 @@ static size_t choose(gp_lua_table_t *table, gp_lua_known_t *chosen[GP_LUA_SWEPT_
     return count;
 }
 
-static size_t drop(gp_lua_table_t *table, gp_lua_known_t **chosen, const state_t *states, size_t count,
-                   gp_lua_dropped_t *dropped)
+static size_t lua_table_drop(gp_lua_table_t *table, gp_lua_known_t **chosen, const state_t *states, size_t count,
+                             gp_lua_dropped_t *dropped)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        if (is_suspended(&states[i], atomic_load_explicit(&chosen[i]->global, memory_order_relaxed)))
+        if (lua_table_is_suspended(&states[i], atomic_load_explicit(&chosen[i]->global, memory_order_relaxed)))
             continue;
         dropped[found++] = (gp_lua_dropped_t){chosen[i]->coro, chosen[i]->id};
         gp_lua_table_remove(table, chosen[i]);
@@ -196,10 +196,11 @@ size_t gp_lua_table_sweep(gp_lua_table_t *table, gp_lua_dropped_t dropped[GP_LUA
         return 0;
     int saved = errno;
     table->made = 0;
-    size_t count = choose(table, chosen);
+    size_t count = lua_table_choose(table, chosen);
     for (size_t i = 0; i < count; i++)
         addresses[i] = atomic_load_explicit(&chosen[i]->state, memory_order_relaxed);
-    size_t found = read_states(addresses, count, states) ? drop(table, chosen, states, count, dropped) : 0;
+    size_t found =
+        lua_table_read_states(addresses, count, states) ? lua_table_drop(table, chosen, states, count, dropped) : 0;
     errno = saved;
     return found;
 }

@@ -27,7 +27,7 @@ static __typeof__(prof_coro_destroy) *destroy;
 static __typeof__(prof_coro_current) *current;
 static __typeof__(prof_coro_switch_hook) *switch_hook;
 
-__attribute__((constructor(102))) static void find_core(void)
+__attribute__((constructor(102))) static void wrap_lua_find_core(void)
 {
     create = (__typeof__(create))(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_announce_for");
     destroy = (__typeof__(destroy))(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_destroy");
@@ -35,7 +35,7 @@ __attribute__((constructor(102))) static void find_core(void)
     switch_hook = (__typeof__(switch_hook))(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_switch_hook");
 }
 
-static gp_lua_known_t *look_up(const lua_State *state)
+static gp_lua_known_t *wrap_lua_look_up(const lua_State *state)
 {
     pthread_mutex_lock(&lock);
     gp_lua_known_t *known = gp_lua_table_find(&table, (uintptr_t)state);
@@ -45,7 +45,7 @@ static gp_lua_known_t *look_up(const lua_State *state)
     return known;
 }
 
-static void forget(const lua_State *state)
+static void wrap_lua_forget(const lua_State *state)
 {
     prof_coro_t *coro = NULL;
     pthread_mutex_lock(&lock);
@@ -58,7 +58,7 @@ static void forget(const lua_State *state)
     destroy(coro);
 }
 
-static void forget_dropped(void)
+static void wrap_lua_forget_dropped(void)
 {
     gp_lua_dropped_t dropped[GP_LUA_SWEPT_MAX];
     pthread_mutex_lock(&lock);
@@ -69,7 +69,7 @@ static void forget_dropped(void)
 }
 
 // SOURCE:LINE of the function that `coroutine` is about to start, which lies below its arguments.
-static void find_name(lua_State *coroutine, int arguments, char *name, size_t size)
+static void wrap_lua_find_name(lua_State *coroutine, int arguments, char *name, size_t size)
 {
     lua_Debug debug;
     name[0] = '\0';
@@ -80,12 +80,12 @@ static void find_name(lua_State *coroutine, int arguments, char *name, size_t si
     gp_lua_write_place(&debug, name, size);
 }
 
-static gp_lua_known_t *make(lua_State *coroutine, int arguments, const prof_park_t *creator)
+static gp_lua_known_t *wrap_lua_make(lua_State *coroutine, int arguments, const prof_park_t *creator)
 {
     char name[NAME_BYTES];
-    forget(coroutine); // its address is used again
-    forget_dropped();
-    find_name(coroutine, arguments, name, sizeof(name));
+    wrap_lua_forget(coroutine); // its address is used again
+    wrap_lua_forget_dropped();
+    wrap_lua_find_name(coroutine, arguments, name, sizeof(name));
     prof_coro_t *coro = create(NULL, 0, NULL, name, creator);
     pthread_mutex_lock(&lock);
     gp_lua_known_t *known = gp_lua_table_add(&table, (uintptr_t)coroutine);
@@ -98,7 +98,8 @@ static gp_lua_known_t *make(lua_State *coroutine, int arguments, const prof_park
 }
 
 // The one frame between a coroutine and its resumer.
-GP_WRAP_ENTRY static int run(lua_State *coroutine, lua_State *from, int arguments, int *results, prof_coro_t *coro)
+GP_WRAP_ENTRY static int wrap_lua_run(lua_State *coroutine, lua_State *from, int arguments, int *results,
+                                      prof_coro_t *coro)
 {
     prof_coro_t *resumer = current();
     switch_hook(coro);
@@ -113,12 +114,12 @@ int __wrap_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int 
         return __real_lua_resume(coroutine, from, arguments, results);
     prof_park_t caller = gp_wrap_caller();
     gp_lua_known_t *known =
-        lua_status(coroutine) == GP_LUA_OK ? make(coroutine, arguments, &caller) : look_up(coroutine);
+        lua_status(coroutine) == GP_LUA_OK ? wrap_lua_make(coroutine, arguments, &caller) : wrap_lua_look_up(coroutine);
     if (known == NULL)
         return __real_lua_resume(coroutine, from, arguments, results);
-    int status = run(coroutine, from, arguments, results, known->coro);
+    int status = wrap_lua_run(coroutine, from, arguments, results, known->coro);
     if (status != GP_LUA_YIELD) {
-        forget(coroutine);
+        wrap_lua_forget(coroutine);
         return status;
     }
     gp_lua_learn((uintptr_t)coroutine);

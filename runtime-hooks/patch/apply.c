@@ -19,7 +19,7 @@
 
 enum { CHECKED_BYTES = 16 };
 
-static int note_base(struct dl_phdr_info *info, size_t size, void *argument)
+static int apply_note_base(struct dl_phdr_info *info, size_t size, void *argument)
 {
     (void)size;
     *(uintptr_t *)argument = info->dlpi_addr;
@@ -29,7 +29,7 @@ static int note_base(struct dl_phdr_info *info, size_t size, void *argument)
 int gp_patch_open_program(gp_patch_program_t *program)
 {
     char path[GP_MAIN_FILE_SIZE];
-    dl_iterate_phdr(note_base, &program->base);
+    dl_iterate_phdr(apply_note_base, &program->base);
     return gp_elf_map(gp_main_file(path), &program->image);
 }
 
@@ -44,8 +44,8 @@ void *gp_patch_program_function(const char *name)
     return found ? (void *)(program.base + function.address) : NULL;
 }
 
-static int prepare(const gp_patch_program_t *program, const gp_elf_function_t *function, const gp_patch_hook_t *hook,
-                   gp_patch_t *patch)
+static int apply_prepare(const gp_patch_program_t *program, const gp_elf_function_t *function,
+                         const gp_patch_hook_t *hook, gp_patch_t *patch)
 {
     uintptr_t address = program->base + function->address;
     size_t size = gp_patch_function_size(function), checked = size < CHECKED_BYTES ? size : CHECKED_BYTES;
@@ -65,8 +65,8 @@ bool gp_patch_is_done(const char *name)
 }
 
 // Returns how many functions were refused.
-static unsigned patch_runtime(const gp_patch_program_t *program, const gp_patch_runtime_t *runtime,
-                              const gp_patch_found_t *found)
+static unsigned apply_patch_runtime(const gp_patch_program_t *program, const gp_patch_runtime_t *runtime,
+                                    const gp_patch_found_t *found)
 {
     gp_patch_t patches[GP_PATCH_FUNCTIONS_MAX];
     bool ready[GP_PATCH_FUNCTIONS_MAX] = {false};
@@ -75,7 +75,7 @@ static unsigned patch_runtime(const gp_patch_program_t *program, const gp_patch_
     for (int i = 0; i < GP_PATCH_FUNCTIONS_MAX && runtime->functions[i].symbol != NULL; i++) {
         const gp_patch_hook_t *hook = gp_patch_hook(runtime->functions[i].symbol);
         bool present = found->functions[i].code != NULL;
-        ready[i] = present && prepare(program, &found->functions[i], hook, &patches[i]) == 0;
+        ready[i] = present && apply_prepare(program, &found->functions[i], hook, &patches[i]) == 0;
         refused += present && !ready[i];
         complete &= ready[i] || runtime->functions[i].optional;
     }
@@ -90,7 +90,7 @@ static unsigned patch_runtime(const gp_patch_program_t *program, const gp_patch_
     return refused;
 }
 
-static void patch_all(const char *request)
+static void apply_patch_all(const char *request)
 {
     static gp_not_known_t facts[CHAR_BIT * sizeof(done)]; // a row each
     gp_patch_program_t program;
@@ -104,7 +104,7 @@ static void patch_all(const char *request)
         if (!gp_patch_is_requested(request, runtime, &by_name) ||
             !gp_patch_find(&program.image, runtime, by_name, &found))
             continue;
-        unsigned more = gp_patch_is_alone() ? patch_runtime(&program, runtime, &found) : 1;
+        unsigned more = gp_patch_is_alone() ? apply_patch_runtime(&program, runtime, &found) : 1;
         if (more > 0)
             gp_not_known_tell(&facts[runtime - gp_patch_runtimes],
                               "%s: functions that could not be patched, their switches are not seen", runtime->title);
@@ -115,10 +115,10 @@ static void patch_all(const char *request)
 }
 
 // Before the core's own constructor, which starts a thread.
-__attribute__((constructor(150))) static void load(void)
+__attribute__((constructor(150))) static void apply_load(void)
 {
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
     const char *request = gp_setting(GP_SETTING_PATCH);
     if (request != NULL && first() == gp_core_own_interface())
-        patch_all(request);
+        apply_patch_all(request);
 }

@@ -14,7 +14,7 @@
 
 _Static_assert((int)patch_word_count <= (int)GP_ELF_WORDS_MAX, "words");
 
-static bool is_known(const gp_elf_image_t *image)
+static bool elf_symbols_is_known(const gp_elf_image_t *image)
 {
     const Elf64_Ehdr *header = (const void *)image->bytes;
     return image->size >= sizeof(*header) && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
@@ -44,7 +44,7 @@ int gp_elf_map_descriptor(int fd, gp_elf_image_t *image)
     if (error != 0)
         return error;
     *image = (gp_elf_image_t){.bytes = bytes, .size = (size_t)status.st_size};
-    if (!is_known(image)) {
+    if (!elf_symbols_is_known(image)) {
         gp_elf_unmap(image);
         return -ENOEXEC;
     }
@@ -58,35 +58,36 @@ void gp_elf_unmap(gp_elf_image_t *image)
 }
 
 // `count` elements of `size` bytes at `offset`, or NULL where the file has no such place.
-static const void *table(const gp_elf_image_t *image, uint64_t offset, uint64_t count, size_t size)
+static const void *elf_symbols_table(const gp_elf_image_t *image, uint64_t offset, uint64_t count, size_t size)
 {
     if (offset > image->size || count > (image->size - offset) / size || offset % 8 != 0)
         return NULL;
     return image->bytes + offset;
 }
 
-static const Elf64_Phdr *segments(const gp_elf_image_t *image, size_t *count)
+static const Elf64_Phdr *elf_symbols_segments(const gp_elf_image_t *image, size_t *count)
 {
     const Elf64_Ehdr *header = (const void *)image->bytes;
     const Elf64_Phdr *found = header->e_phentsize == sizeof(Elf64_Phdr)
-                                  ? table(image, header->e_phoff, header->e_phnum, sizeof(Elf64_Phdr))
+                                  ? elf_symbols_table(image, header->e_phoff, header->e_phnum, sizeof(Elf64_Phdr))
                                   : NULL;
     *count = found != NULL ? header->e_phnum : 0;
     return found;
 }
 
-static bool is_code(const gp_elf_image_t *image, const Elf64_Phdr *segment)
+static bool elf_symbols_is_code(const gp_elf_image_t *image, const Elf64_Phdr *segment)
 {
     return segment->p_type == PT_LOAD && (segment->p_flags & PF_X) && segment->p_offset <= image->size &&
            segment->p_filesz <= image->size - segment->p_offset;
 }
 
-static bool find_bytes(const gp_elf_image_t *image, uint64_t address, gp_elf_function_t *out)
+static bool elf_symbols_find_bytes(const gp_elf_image_t *image, uint64_t address, gp_elf_function_t *out)
 {
     size_t count;
-    const Elf64_Phdr *segment = segments(image, &count);
+    const Elf64_Phdr *segment = elf_symbols_segments(image, &count);
     for (size_t i = 0; i < count; i++, segment++) {
-        if (!is_code(image, segment) || address < segment->p_vaddr || address - segment->p_vaddr >= segment->p_filesz)
+        if (!elf_symbols_is_code(image, segment) || address < segment->p_vaddr ||
+            address - segment->p_vaddr >= segment->p_filesz)
             continue;
         uint64_t within = address - segment->p_vaddr;
         out->code = image->bytes + segment->p_offset + within;
@@ -103,11 +104,11 @@ typedef struct symbols {
     size_t strings_size;
 } symbols_t;
 
-static bool read_table(const gp_elf_image_t *image, uint32_t type, symbols_t *out)
+static bool elf_symbols_read_table(const gp_elf_image_t *image, uint32_t type, symbols_t *out)
 {
     const Elf64_Ehdr *header = (const void *)image->bytes;
     const Elf64_Shdr *sections = header->e_shentsize == sizeof(Elf64_Shdr)
-                                     ? table(image, header->e_shoff, header->e_shnum, sizeof(Elf64_Shdr))
+                                     ? elf_symbols_table(image, header->e_shoff, header->e_shnum, sizeof(Elf64_Shdr))
                                      : NULL;
     for (size_t i = 0; sections != NULL && i < header->e_shnum; i++) {
         const Elf64_Shdr *section = &sections[i];
@@ -115,7 +116,7 @@ static bool read_table(const gp_elf_image_t *image, uint32_t type, symbols_t *ou
             continue;
         const Elf64_Shdr *strings = &sections[section->sh_link];
         out->count = section->sh_size / sizeof(Elf64_Sym);
-        out->at = table(image, section->sh_offset, out->count, sizeof(Elf64_Sym));
+        out->at = elf_symbols_table(image, section->sh_offset, out->count, sizeof(Elf64_Sym));
         bool fits = strings->sh_offset <= image->size && strings->sh_size <= image->size - strings->sh_offset;
         out->strings = fits ? (const char *)image->bytes + strings->sh_offset : NULL;
         out->strings_size = fits ? strings->sh_size : 0;
@@ -128,7 +129,7 @@ typedef unsigned kinds_t; // of symbols that are defined: 1 << STT_...; 0 = any,
 enum { FUNCTIONS = 1u << STT_FUNC | 1u << STT_NOTYPE };
 
 // A name is looked for among the strings first: most programs do not have it.
-static const Elf64_Sym *find_symbol(const symbols_t *symbols, const char *name, kinds_t kinds)
+static const Elf64_Sym *elf_symbols_find_symbol(const symbols_t *symbols, const char *name, kinds_t kinds)
 {
     size_t size = strlen(name) + 1;
     if (memmem(symbols->strings, symbols->strings_size, name, size) == NULL)
@@ -144,23 +145,23 @@ static const Elf64_Sym *find_symbol(const symbols_t *symbols, const char *name, 
     return NULL;
 }
 
-static const Elf64_Sym *find(const gp_elf_image_t *image, const char *name, kinds_t kinds)
+static const Elf64_Sym *elf_symbols_find(const gp_elf_image_t *image, const char *name, kinds_t kinds)
 {
     symbols_t symbols;
     const Elf64_Sym *found = NULL;
-    if (read_table(image, SHT_DYNSYM, &symbols))
-        found = find_symbol(&symbols, name, kinds);
-    if (found == NULL && read_table(image, SHT_SYMTAB, &symbols))
-        found = find_symbol(&symbols, name, kinds);
+    if (elf_symbols_read_table(image, SHT_DYNSYM, &symbols))
+        found = elf_symbols_find_symbol(&symbols, name, kinds);
+    if (found == NULL && elf_symbols_read_table(image, SHT_SYMTAB, &symbols))
+        found = elf_symbols_find_symbol(&symbols, name, kinds);
     return found;
 }
 
-static bool is_function(const Elf64_Sym *symbol)
+static bool elf_symbols_is_function(const Elf64_Sym *symbol)
 {
     return symbol->st_shndx != SHN_UNDEF && (FUNCTIONS >> ELF64_ST_TYPE(symbol->st_info) & 1);
 }
 
-static void scan_table(gp_elf_image_t *image, const symbols_t *symbols)
+static void elf_symbols_scan_table(gp_elf_image_t *image, const symbols_t *symbols)
 {
     for (size_t i = 0; i < symbols->count; i++) {
         const Elf64_Sym *symbol = &symbols->at[i];
@@ -172,7 +173,7 @@ static void scan_table(gp_elf_image_t *image, const symbols_t *symbols)
         if (word == NULL)
             continue;
         image->is_mentioned[word->place] = true;
-        if (image->functions[word->place] == NULL && is_function(symbol))
+        if (image->functions[word->place] == NULL && elf_symbols_is_function(symbol))
             image->functions[word->place] = symbol;
     }
 }
@@ -180,33 +181,33 @@ static void scan_table(gp_elf_image_t *image, const symbols_t *symbols)
 void gp_elf_scan(gp_elf_image_t *image)
 {
     symbols_t symbols;
-    if (read_table(image, SHT_DYNSYM, &symbols))
-        scan_table(image, &symbols);
-    if (read_table(image, SHT_SYMTAB, &symbols))
-        scan_table(image, &symbols);
+    if (elf_symbols_read_table(image, SHT_DYNSYM, &symbols))
+        elf_symbols_scan_table(image, &symbols);
+    if (elf_symbols_read_table(image, SHT_SYMTAB, &symbols))
+        elf_symbols_scan_table(image, &symbols);
     image->is_scanned = true;
 }
 
-static const struct patch_word *scanned(const gp_elf_image_t *image, const char *name)
+static const struct patch_word *elf_symbols_scanned(const gp_elf_image_t *image, const char *name)
 {
     return image->is_scanned ? patch_word_find(name, strlen(name)) : NULL;
 }
 
 bool gp_elf_function(const gp_elf_image_t *image, const char *name, gp_elf_function_t *out)
 {
-    const struct patch_word *word = scanned(image, name);
-    const Elf64_Sym *symbol = word != NULL ? image->functions[word->place] : find(image, name, FUNCTIONS);
+    const struct patch_word *word = elf_symbols_scanned(image, name);
+    const Elf64_Sym *symbol = word != NULL ? image->functions[word->place] : elf_symbols_find(image, name, FUNCTIONS);
     if (symbol == NULL)
         return false;
     *out = (gp_elf_function_t){.address = symbol->st_value, .size = symbol->st_size};
-    return find_bytes(image, symbol->st_value, out);
+    return elf_symbols_find_bytes(image, symbol->st_value, out);
 }
 
 bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_variable_t *out)
 {
-    const Elf64_Sym *symbol = find(image, name, 1u << STT_OBJECT | 1u << STT_TLS);
+    const Elf64_Sym *symbol = elf_symbols_find(image, name, 1u << STT_OBJECT | 1u << STT_TLS);
     size_t count;
-    const Elf64_Phdr *segment = segments(image, &count);
+    const Elf64_Phdr *segment = elf_symbols_segments(image, &count);
     if (symbol == NULL || symbol->st_size != sizeof(void *))
         return false;
     *out = (gp_elf_variable_t){symbol->st_value, ELF64_ST_TYPE(symbol->st_info) == STT_TLS};
@@ -227,13 +228,13 @@ bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_varia
 bool gp_elf_exports(const gp_elf_image_t *image, const char *name)
 {
     symbols_t symbols;
-    return read_table(image, SHT_DYNSYM, &symbols) && find_symbol(&symbols, name, ~0u) != NULL;
+    return elf_symbols_read_table(image, SHT_DYNSYM, &symbols) && elf_symbols_find_symbol(&symbols, name, ~0u) != NULL;
 }
 
 const void *gp_elf_at(const gp_elf_image_t *image, uint64_t address, size_t bytes)
 {
     size_t count;
-    const Elf64_Phdr *segment = segments(image, &count);
+    const Elf64_Phdr *segment = elf_symbols_segments(image, &count);
     for (size_t i = 0; i < count; i++, segment++) {
         uint64_t within = address - segment->p_vaddr;
         if (segment->p_type != PT_LOAD || address < segment->p_vaddr || segment->p_filesz < bytes ||
@@ -247,23 +248,23 @@ const void *gp_elf_at(const gp_elf_image_t *image, uint64_t address, size_t byte
 
 const void *gp_elf_object(const gp_elf_image_t *image, const char *name, size_t bytes)
 {
-    const Elf64_Sym *symbol = find(image, name, 1u << STT_OBJECT);
+    const Elf64_Sym *symbol = elf_symbols_find(image, name, 1u << STT_OBJECT);
     return symbol != NULL && symbol->st_size >= bytes ? gp_elf_at(image, symbol->st_value, bytes) : NULL;
 }
 
 bool gp_elf_mentions(const gp_elf_image_t *image, const char *name)
 {
-    const struct patch_word *word = scanned(image, name);
-    return word != NULL ? image->is_mentioned[word->place] : find(image, name, 0) != NULL;
+    const struct patch_word *word = elf_symbols_scanned(image, name);
+    return word != NULL ? image->is_mentioned[word->place] : elf_symbols_find(image, name, 0) != NULL;
 }
 
 size_t gp_elf_count_code(const gp_elf_image_t *image, const unsigned char *code, size_t size, gp_elf_function_t *out)
 {
     size_t count, found = 0;
-    const Elf64_Phdr *segment = segments(image, &count);
+    const Elf64_Phdr *segment = elf_symbols_segments(image, &count);
     for (size_t i = 0; i < count; i++, segment++) {
         const unsigned char *at = image->bytes + segment->p_offset, *end = at + segment->p_filesz;
-        if (!is_code(image, segment))
+        if (!elf_symbols_is_code(image, segment))
             continue;
         for (; (at = memmem(at, (size_t)(end - at), code, size)) != NULL; at++, found++)
             *out = (gp_elf_function_t){

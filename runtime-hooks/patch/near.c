@@ -23,7 +23,7 @@ typedef struct gap {
 } gap_t;
 
 // The nearest place below is best: what lies above a program is where its heap grows.
-static bool note_gap(const gp_mapping_t *mapping, void *argument)
+static bool near_note_gap(const gp_mapping_t *mapping, void *argument)
 {
     enum { LOWEST = 0x10000 };
     gap_t *gap = argument;
@@ -43,10 +43,10 @@ static bool note_gap(const gp_mapping_t *mapping, void *argument)
     return gap->page == 0 && mapping->hi < furthest;
 }
 
-static unsigned char *map_near(uintptr_t address)
+static unsigned char *near_map_near(uintptr_t address)
 {
     gap_t gap = {.address = address};
-    if (gp_maps_each(note_gap, &gap) != 0 || gap.page == 0)
+    if (gp_maps_each(near_note_gap, &gap) != 0 || gap.page == 0)
         return NULL;
     void *wanted = (void *)gap.page;
     void *memory = mmap(wanted, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -61,7 +61,7 @@ unsigned char *gp_near_slot(uintptr_t address)
 {
     for (int i = 0; i < PAGES_MAX; i++) {
         if (pages[i].memory == NULL)
-            pages[i].memory = map_near(address);
+            pages[i].memory = near_map_near(address);
         if (pages[i].memory == NULL)
             return NULL;
         uintptr_t memory = (uintptr_t)pages[i].memory;
@@ -75,7 +75,7 @@ unsigned char *gp_near_slot(uintptr_t address)
     return NULL;
 }
 
-static int protect(unsigned char *slot, int protection)
+static int near_protect(unsigned char *slot, int protection)
 {
     void *page = (void *)((uintptr_t)slot / PAGE * PAGE);
     return mprotect(page, PAGE, protection) == 0 ? 0 : -errno;
@@ -83,10 +83,10 @@ static int protect(unsigned char *slot, int protection)
 
 int gp_near_seal(unsigned char *slot)
 {
-    return protect(slot, PROT_READ | PROT_EXEC);
+    return near_protect(slot, PROT_READ | PROT_EXEC);
 }
 
 int gp_near_open(unsigned char *slot)
 {
-    return protect(slot, PROT_READ | PROT_WRITE);
+    return near_protect(slot, PROT_READ | PROT_WRITE);
 }

@@ -20,7 +20,7 @@ bool gp_patch_is_alone(void)
     return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3; // ".", "..", and one
 }
 
-static void write_island(unsigned char *slot, const void *stub)
+static void patch_write_island(unsigned char *slot, const void *stub)
 {
     static const unsigned char jump[] = {0xff, 0x25, 0, 0, 0, 0}; // jmp *(%rip)
     memcpy(slot, jump, sizeof(jump));
@@ -38,7 +38,7 @@ int gp_patch_prepare(gp_patch_t *patch, uintptr_t function, size_t size, const v
     if (error == 0)
         error = gp_prologue_jump(patch->jump, function, (uintptr_t)slot);
     if (error == 0) {
-        write_island(slot, stub);
+        patch_write_island(slot, stub);
         memcpy(slot + ISLAND_BYTES, moved.code, moved.bytes);
     }
     int sealed = gp_near_seal(slot);
@@ -48,7 +48,7 @@ int gp_patch_prepare(gp_patch_t *patch, uintptr_t function, size_t size, const v
 }
 
 // A copy of pages as they are, executable: for the case that they cannot be made so again.
-static void *copy_pages(const void *pages, size_t bytes)
+static void *patch_copy_pages(const void *pages, size_t bytes)
 {
     void *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy == MAP_FAILED)
@@ -69,7 +69,7 @@ int gp_patch_apply(const gp_patch_t *patch)
     int error = gp_maps_find(patch->function, &mapping);
     if (error != 0 || lo + bytes > mapping.hi)
         return error != 0 ? error : -EFAULT;
-    void *copy = copy_pages(pages, bytes);
+    void *copy = patch_copy_pages(pages, bytes);
     if (copy == NULL)
         return -ENOMEM;
     if (mprotect(pages, bytes, PROT_READ | PROT_WRITE) != 0) {

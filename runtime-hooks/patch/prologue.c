@@ -43,7 +43,7 @@ typedef struct prefixes {
     unsigned rex;
 } prefixes_t;
 
-static shape_t one_byte_shape(unsigned char opcode)
+static shape_t prologue_one_byte_shape(unsigned char opcode)
 {
     static const shape_t arithmetic[8] = {MODRM, MODRM, MODRM, MODRM, IMM8, IMM32, UNKNOWN, UNKNOWN};
     if (opcode < 0x40)
@@ -90,7 +90,7 @@ static shape_t one_byte_shape(unsigned char opcode)
 }
 
 // Opcodes that begin with 0f.
-static shape_t two_byte_shape(unsigned char opcode)
+static shape_t prologue_two_byte_shape(unsigned char opcode)
 {
     if (opcode >= 0x40 && opcode <= 0x4f) // cmovcc
         return MODRM;
@@ -122,7 +122,7 @@ static shape_t two_byte_shape(unsigned char opcode)
 
 // stmxcsr, fnstcw and their opposites; push and incl of a memory operand: opcodes of which only some extensions are
 // known.
-static bool is_known_extension(bool two_bytes, unsigned char opcode, unsigned char modrm)
+static bool prologue_is_known_extension(bool two_bytes, unsigned char opcode, unsigned char modrm)
 {
     unsigned extension = modrm >> 3 & 7;
     bool memory = modrm >> 6 != MOD_REGISTER;
@@ -134,7 +134,7 @@ static bool is_known_extension(bool two_bytes, unsigned char opcode, unsigned ch
 }
 
 // Bytes of a ModRM operand from its ModRM byte on, 0 where they go beyond `size`.
-static size_t modrm_bytes(const unsigned char *at, size_t size, bool *rip)
+static size_t prologue_modrm_bytes(const unsigned char *at, size_t size, bool *rip)
 {
     if (size < 2)
         return 0;
@@ -150,7 +150,8 @@ static size_t modrm_bytes(const unsigned char *at, size_t size, bool *rip)
     return bytes;
 }
 
-static size_t immediate_bytes(shape_t shape, unsigned char opcode, unsigned char modrm, const prefixes_t *prefixes)
+static size_t prologue_immediate_bytes(shape_t shape, unsigned char opcode, unsigned char modrm,
+                                       const prefixes_t *prefixes)
 {
     switch (shape) {
     case IMM8:
@@ -168,12 +169,12 @@ static size_t immediate_bytes(shape_t shape, unsigned char opcode, unsigned char
     }
 }
 
-static bool is_modrm(shape_t shape)
+static bool prologue_is_modrm(shape_t shape)
 {
     return shape == MODRM || shape == MODRM_IMM8 || shape == MODRM_IMM32 || shape == MODRM_TEST;
 }
 
-static size_t read_prefixes(const unsigned char *code, size_t size, prefixes_t *prefixes)
+static size_t prologue_read_prefixes(const unsigned char *code, size_t size, prefixes_t *prefixes)
 {
     size_t at = 0;
     *prefixes = (prefixes_t){0};
@@ -189,7 +190,7 @@ static size_t read_prefixes(const unsigned char *code, size_t size, prefixes_t *
     return at;
 }
 
-static int64_t read_signed(const unsigned char *at, size_t bytes)
+static int64_t prologue_read_signed(const unsigned char *at, size_t bytes)
 {
     int32_t value;
     if (bytes != 4)
@@ -198,7 +199,7 @@ static int64_t read_signed(const unsigned char *at, size_t bytes)
     return value;
 }
 
-static bool decode_jump(const unsigned char *code, size_t size, size_t at, instruction_t *out)
+static bool prologue_decode_jump(const unsigned char *code, size_t size, size_t at, instruction_t *out)
 {
     bool two_bytes = code[at] == 0x0f;
     if (two_bytes && at + 1 >= size)
@@ -212,32 +213,32 @@ static bool decode_jump(const unsigned char *code, size_t size, size_t at, instr
     out->length = at + 1 + two_bytes + operand;
     out->jump = conditional ? JUMP_IF : JUMP_ALWAYS;
     out->condition = opcode & 0xf;
-    out->target = read_signed(code + out->length - operand, operand);
+    out->target = prologue_read_signed(code + out->length - operand, operand);
     return true;
 }
 
-static bool decode(const unsigned char *code, size_t size, instruction_t *out)
+static bool prologue_decode(const unsigned char *code, size_t size, instruction_t *out)
 {
     prefixes_t prefixes;
     *out = (instruction_t){0};
-    size_t at = read_prefixes(code, size, &prefixes);
+    size_t at = prologue_read_prefixes(code, size, &prefixes);
     if (at >= size)
         return false;
-    if (decode_jump(code, size, at, out))
+    if (prologue_decode_jump(code, size, at, out))
         return true;
     bool two_bytes = code[at] == 0x0f, rip = false;
     if (two_bytes && ++at >= size)
         return false;
     unsigned char opcode = code[at++], modrm = at < size ? code[at] : 0;
-    shape_t shape = two_bytes ? two_byte_shape(opcode) : one_byte_shape(opcode);
-    if (shape == UNKNOWN && at < size && is_known_extension(two_bytes, opcode, modrm))
+    shape_t shape = two_bytes ? prologue_two_byte_shape(opcode) : prologue_one_byte_shape(opcode);
+    if (shape == UNKNOWN && at < size && prologue_is_known_extension(two_bytes, opcode, modrm))
         shape = MODRM;
     if (!two_bytes && (prefixes.repeat || (prefixes.operand16 && shape != MODRM && shape != PLAIN)))
         return false; // rep; or an immediate of another length
     if (shape == UNKNOWN)
         return false;
-    if (is_modrm(shape)) {
-        size_t bytes = modrm_bytes(code + at, size - at, &rip);
+    if (prologue_is_modrm(shape)) {
+        size_t bytes = prologue_modrm_bytes(code + at, size - at, &rip);
         if (bytes == 0 && at + 1 == size && modrm >> 6 == MOD_REGISTER)
             bytes = 1;
         if (bytes == 0)
@@ -245,12 +246,12 @@ static bool decode(const unsigned char *code, size_t size, instruction_t *out)
         out->rip_at = rip ? at + 1 : 0;
         at += bytes;
     }
-    at += immediate_bytes(shape, opcode, modrm, &prefixes);
+    at += prologue_immediate_bytes(shape, opcode, modrm, &prefixes);
     out->length = at;
     return at <= size && at <= INSTRUCTION_MAX;
 }
 
-static int put_displacement(unsigned char *at, int64_t value)
+static int prologue_put_displacement(unsigned char *at, int64_t value)
 {
     int32_t displacement = (int32_t)value;
     if (displacement != value)
@@ -261,18 +262,18 @@ static int put_displacement(unsigned char *at, int64_t value)
 
 int gp_prologue_jump(unsigned char out[GP_PROLOGUE_JUMP_BYTES], uintptr_t at, uintptr_t to)
 {
-    int error = put_displacement(out + 1, (int64_t)(to - at - GP_PROLOGUE_JUMP_BYTES));
+    int error = prologue_put_displacement(out + 1, (int64_t)(to - at - GP_PROLOGUE_JUMP_BYTES));
     if (error == 0)
         out[0] = 0xe9;
     return error;
 }
 
 // Append a jump to `target`, to be executed at `to` + out->bytes.
-static int put_jump(const instruction_t *what, uintptr_t target, uintptr_t to, gp_prologue_t *out)
+static int prologue_put_jump(const instruction_t *what, uintptr_t target, uintptr_t to, gp_prologue_t *out)
 {
     unsigned char *at = out->code + out->bytes;
     size_t opcode = what->jump == JUMP_IF ? 2 : 1;
-    int error = put_displacement(at + opcode, (int64_t)(target - (to + out->bytes + opcode + 4)));
+    int error = prologue_put_displacement(at + opcode, (int64_t)(target - (to + out->bytes + opcode + 4)));
     at[0] = what->jump == JUMP_IF ? 0x0f : 0xe9;
     if (what->jump == JUMP_IF)
         at[1] = (unsigned char)(0x80 | what->condition);
@@ -280,15 +281,16 @@ static int put_jump(const instruction_t *what, uintptr_t target, uintptr_t to, g
     return error;
 }
 
-static int put(const instruction_t *what, const unsigned char *code, uintptr_t from, uintptr_t to, gp_prologue_t *out)
+static int prologue_put(const instruction_t *what, const unsigned char *code, uintptr_t from, uintptr_t to,
+                        gp_prologue_t *out)
 {
     unsigned char *at = out->code + out->bytes;
     if (what->jump != JUMP_NONE)
-        return put_jump(what, from + what->length + (uintptr_t)what->target, to, out);
+        return prologue_put_jump(what, from + what->length + (uintptr_t)what->target, to, out);
     memcpy(at, code, what->length);
     if (what->rip_at != 0) {
         int64_t moved = (int64_t)(from - (to + out->bytes));
-        int error = put_displacement(at + what->rip_at, read_signed(code + what->rip_at, 4) + moved);
+        int error = prologue_put_displacement(at + what->rip_at, prologue_read_signed(code + what->rip_at, 4) + moved);
         if (error != 0)
             return error;
     }
@@ -297,11 +299,11 @@ static int put(const instruction_t *what, const unsigned char *code, uintptr_t f
 }
 
 // Does the function jump back into what is taken, but for its very start? Every byte is taken for an instruction.
-static bool jumps_back(const unsigned char *code, size_t size, size_t taken)
+static bool prologue_jumps_back(const unsigned char *code, size_t size, size_t taken)
 {
     for (size_t at = 0; at < size; at++) {
         instruction_t jump = {0};
-        if (!decode_jump(code + at, size - at, 0, &jump))
+        if (!prologue_decode_jump(code + at, size - at, 0, &jump))
             continue;
         int64_t target = (int64_t)(at + jump.length) + jump.target;
         if (target > 0 && target < (int64_t)taken)
@@ -317,15 +319,15 @@ int gp_prologue_move(const unsigned char *code, size_t size, uintptr_t from, uin
     while (out->taken < GP_PROLOGUE_JUMP_BYTES) {
         instruction_t what;
         bool fits = out->bytes + INSTRUCTION_MAX + JUMP_NEAR_MAX <= sizeof(out->code);
-        if (over || !fits || !decode(code + out->taken, size - out->taken, &what))
+        if (over || !fits || !prologue_decode(code + out->taken, size - out->taken, &what))
             return -ENOTSUP;
-        int error = put(&what, code + out->taken, from + out->taken, to, out);
+        int error = prologue_put(&what, code + out->taken, from + out->taken, to, out);
         if (error != 0)
             return error;
         out->taken += what.length;
         over = what.jump == JUMP_ALWAYS;
     }
-    if (jumps_back(code, size, out->taken))
+    if (prologue_jumps_back(code, size, out->taken))
         return -ENOTSUP;
-    return put_jump(&(instruction_t){.jump = JUMP_ALWAYS}, from + out->taken, to, out);
+    return prologue_put_jump(&(instruction_t){.jump = JUMP_ALWAYS}, from + out->taken, to, out);
 }

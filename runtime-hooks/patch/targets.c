@@ -6,13 +6,13 @@
 enum { UNKNOWN_SIZE = 256 }; // looked through of a function of unknown size
 
 // The next word of a comma-separated list; its length, 0 at the end.
-static size_t next_word(const char **at)
+static size_t targets_next_word(const char **at)
 {
     *at += strspn(*at, ",");
     return strcspn(*at, ",");
 }
 
-static bool is_word(const char *word, size_t len, const char *name)
+static bool targets_is_word(const char *word, size_t len, const char *name)
 {
     return strlen(name) == len && strncmp(word, name, len) == 0;
 }
@@ -22,9 +22,9 @@ bool gp_patch_is_requested(const char *request, const gp_patch_runtime_t *runtim
     bool all = false;
     size_t len;
     *by_name = false;
-    for (const char *at = request; at != NULL && (len = next_word(&at)) > 0; at += len) {
-        all |= is_word(at, len, "auto");
-        *by_name |= is_word(at, len, runtime->name);
+    for (const char *at = request; at != NULL && (len = targets_next_word(&at)) > 0; at += len) {
+        all |= targets_is_word(at, len, "auto");
+        *by_name |= targets_is_word(at, len, runtime->name);
     }
     return all || *by_name;
 }
@@ -32,18 +32,18 @@ bool gp_patch_is_requested(const char *request, const gp_patch_runtime_t *runtim
 bool gp_patch_request_is_known(const char *request, const char **word)
 {
     size_t len;
-    for (*word = request; (len = next_word(word)) > 0; *word += len) {
-        bool known = is_word(*word, len, "auto") || is_word(*word, len, "none");
+    for (*word = request; (len = targets_next_word(word)) > 0; *word += len) {
+        bool known = targets_is_word(*word, len, "auto") || targets_is_word(*word, len, "none");
         for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; !known && runtime->name != NULL; runtime++)
-            known = is_word(*word, len, runtime->name);
+            known = targets_is_word(*word, len, runtime->name);
         if (!known)
             return false;
     }
     return true;
 }
 
-static bool find_function(const gp_elf_image_t *image, const gp_patch_function_t *what, bool by_code,
-                          gp_elf_function_t *out)
+static bool targets_find_function(const gp_elf_image_t *image, const gp_patch_function_t *what, bool by_code,
+                                  gp_elf_function_t *out)
 {
     *out = (gp_elf_function_t){0};
     if (gp_elf_function(image, what->symbol, out))
@@ -55,7 +55,7 @@ static bool find_function(const gp_elf_image_t *image, const gp_patch_function_t
     return false;
 }
 
-static bool is_excepted(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime)
+static bool targets_is_excepted(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime)
 {
     for (int i = 0; runtime->unless[i] != NULL; i++)
         if (gp_elf_mentions(image, runtime->unless[i]))
@@ -68,17 +68,18 @@ bool gp_patch_find(const gp_elf_image_t *image, const gp_patch_runtime_t *runtim
 {
     for (int i = 0; i < GP_PATCH_FUNCTIONS_MAX && runtime->functions[i].symbol != NULL; i++) {
         const gp_patch_function_t *what = &runtime->functions[i];
-        if (!find_function(image, what, by_name, &found->functions[i]) && !what->optional)
+        if (!targets_find_function(image, what, by_name, &found->functions[i]) && !what->optional)
             return false;
     }
-    return !is_excepted(image, runtime);
+    return !targets_is_excepted(image, runtime);
 }
 
 bool gp_patch_is_unknown(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime)
 {
     gp_patch_found_t found = {0};
     gp_elf_function_t place;
-    return runtime->sign != NULL && !gp_patch_find(image, runtime, true, &found) && !is_excepted(image, runtime) &&
+    return runtime->sign != NULL && !gp_patch_find(image, runtime, true, &found) &&
+           !targets_is_excepted(image, runtime) &&
            gp_elf_count_code(image, runtime->sign, runtime->sign_size, &place) > 0;
 }
 

@@ -10,7 +10,7 @@
 
 typedef void *create_t(void (*run)(void *), void *data, void *stack, int size);
 
-static bool in_same_object(uintptr_t a, uintptr_t b)
+static bool pcl_in_same_object(uintptr_t a, uintptr_t b)
 {
     Dl_info of_a, of_b;
     return dladdr((void *)a, &of_a) != 0 && dladdr((void *)b, &of_b) != 0 && of_a.dli_fbase == of_b.dli_fbase;
@@ -22,7 +22,7 @@ void *co_create(void (*run)(void *), void *data, void *stack, int size)
 {
     create_t *real = GP_ORIGINAL(create_t, "co_create");
     gp_hook_maker_t maker = {.entry = (uintptr_t)run};
-    if (in_same_object((uintptr_t)__builtin_return_address(0), (uintptr_t)real))
+    if (pcl_in_same_object((uintptr_t)__builtin_return_address(0), (uintptr_t)real))
         maker.name = "[deletes others]";
     gp_hook_maker = &maker;
     void *coroutine = real(run, data, stack, size);

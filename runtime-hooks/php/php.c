@@ -28,7 +28,7 @@ typedef void two_contexts_t(context_t *from, context_t *to);
 static __thread uintptr_t mapped_lo __attribute__((tls_model("initial-exec")));
 static __thread uintptr_t mapped_hi __attribute__((tls_model("initial-exec")));
 
-static void made(context_t *context)
+static void php_made(context_t *context)
 {
     uintptr_t sp = (uintptr_t)context->handle;
     char name[48] = "fiber";
@@ -38,7 +38,7 @@ static void made(context_t *context)
     gp_coro_announce(mapped_lo, mapped_hi, 0, name);
 }
 
-static void switched(context_t *from, context_t *to)
+static void php_switched(context_t *from, context_t *to)
 {
     (void)from;
     if (!__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
@@ -50,7 +50,7 @@ static void switched(context_t *from, context_t *to)
     gp_switch_to_stack((uintptr_t)to->handle, &park);
 }
 
-static void destroyed(context_t *context)
+static void php_destroyed(context_t *context)
 {
     uint64_t id;
     prof_coro_t *coro = gp_region_find((uintptr_t)context->handle, &id);
@@ -59,22 +59,22 @@ static void destroyed(context_t *context)
 }
 
 // In the program itself, where it is no plugin of a web server's.
-static void *find(const char *name)
+static void *php_find(const char *name)
 {
     return dlsym(RTLD_DEFAULT, name);
 }
 
-static void observe(void)
+static void php_observe(void)
 {
     static _Atomic bool done;
-    void (*on_init)(one_context_t *) = find("zend_observer_fiber_init_register");
-    void (*on_switch)(two_contexts_t *) = find("zend_observer_fiber_switch_register");
-    void (*on_destroy)(one_context_t *) = find("zend_observer_fiber_destroy_register");
+    void (*on_init)(one_context_t *) = php_find("zend_observer_fiber_init_register");
+    void (*on_switch)(two_contexts_t *) = php_find("zend_observer_fiber_switch_register");
+    void (*on_destroy)(one_context_t *) = php_find("zend_observer_fiber_destroy_register");
     if (on_init == NULL || on_switch == NULL || on_destroy == NULL || atomic_exchange(&done, true))
         return;
-    on_init(made);
-    on_switch(switched);
-    on_destroy(destroyed);
+    on_init(php_made);
+    on_switch(php_switched);
+    on_destroy(php_destroyed);
 }
 
 typedef void *mmap_t(void *address, size_t bytes, int protection, int flags, int fd, off_t offset);
@@ -82,29 +82,29 @@ typedef void *mmap_t(void *address, size_t bytes, int protection, int flags, int
 static mmap_t *next;
 
 // Others may have replaced mmap(), too. What is mapped earlier, while libraries are loaded, is for the kernel alone.
-__attribute__((constructor)) static void find_next(void)
+__attribute__((constructor)) static void php_find_next(void)
 {
     next = (mmap_t *)(uintptr_t)dlsym(RTLD_NEXT, "mmap");
 }
 
-static void *map(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
+static void *php_map(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
     void *memory = next != NULL ? next(address, bytes, protection, flags, fd, offset)
                                 : (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
     if (__builtin_expect((flags & MAP_STACK) != 0 && memory != MAP_FAILED, 0)) {
         mapped_lo = (uintptr_t)memory;
         mapped_hi = mapped_lo + bytes;
-        observe();
+        php_observe();
     }
     return memory;
 }
 
 PROF_API void *mmap(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-    return map(address, bytes, protection, flags, fd, offset);
+    return php_map(address, bytes, protection, flags, fd, offset);
 }
 
 PROF_API void *mmap64(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-    return map(address, bytes, protection, flags, fd, offset);
+    return php_map(address, bytes, protection, flags, fd, offset);
 }

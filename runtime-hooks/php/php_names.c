@@ -34,7 +34,7 @@ typedef struct function { // the beginning of a zend_function
     uintptr_t name, scope;
 } function_t;
 
-static bool read_string(uintptr_t string, char *text, size_t size)
+static bool php_names_read_string(uintptr_t string, char *text, size_t size)
 {
     uint64_t length;
     if (string == 0 || string % sizeof(uint64_t) != 0 || !gp_peek(string + STRING_LENGTH, &length, sizeof(length)) ||
@@ -43,7 +43,7 @@ static bool read_string(uintptr_t string, char *text, size_t size)
     return text[length] == '\0' && strlen(text) == length;
 }
 
-static bool is_text(const char *text)
+static bool php_names_is_text(const char *text)
 {
     for (; *text != '\0'; text++)
         if ((unsigned char)*text < ' ')
@@ -52,7 +52,7 @@ static bool is_text(const char *text)
 }
 
 // The function that the Fiber calls, or 0.
-static uintptr_t callable_of(const void *context)
+static uintptr_t php_names_callable_of(const void *context)
 {
     uint64_t words[SEARCH_WORDS], info[INFO_BYTES / 8 + 1];
     if (!gp_peek((uintptr_t)context, words, sizeof(words)))
@@ -64,15 +64,15 @@ static uintptr_t callable_of(const void *context)
     return 0;
 }
 
-static bool name_closure(uintptr_t code, char *name, size_t size)
+static bool php_names_name_closure(uintptr_t code, char *name, size_t size)
 {
     char text[TEXT_SIZE];
     uint32_t lines[2];
     for (uintptr_t at = code + CODE_FROM; at < code + CODE_TO; at += sizeof(uintptr_t)) {
         uintptr_t string;
-        if (gp_peek(at, &string, sizeof(string)) && read_string(string, text, sizeof(text)) && is_text(text) &&
-            gp_peek(at + sizeof(string), lines, sizeof(lines)) && lines[0] > 0 && lines[0] <= lines[1] &&
-            lines[1] < LINES_MAX) {
+        if (gp_peek(at, &string, sizeof(string)) && php_names_read_string(string, text, sizeof(text)) &&
+            php_names_is_text(text) && gp_peek(at + sizeof(string), lines, sizeof(lines)) && lines[0] > 0 &&
+            lines[0] <= lines[1] && lines[1] < LINES_MAX) {
             gp_hook_name_place(name, size, text, lines[0]);
             return true;
         }
@@ -88,14 +88,14 @@ bool gp_php_name(const void *context, char *name, size_t size)
     const uintptr_t *fiber_class = dlsym(RTLD_DEFAULT, "zend_ce_fiber");
     if (fiber_class == NULL || !gp_peek((uintptr_t)context + CONTEXT_KIND, &kind, sizeof(kind)) || kind != *fiber_class)
         return false; // of an extension's own kind
-    uintptr_t code = callable_of(context);
-    if (code == 0 || !gp_peek(code, &function, sizeof(function)) || !read_string(function.name, text, sizeof(text)) ||
-        !is_text(text))
+    uintptr_t code = php_names_callable_of(context);
+    if (code == 0 || !gp_peek(code, &function, sizeof(function)) ||
+        !php_names_read_string(function.name, text, sizeof(text)) || !php_names_is_text(text))
         return false;
     if (strstr(text, "{closure") != NULL) // in a namespace: App\{closure}
-        return function.type == USER_FUNCTION && name_closure(code, name, size);
+        return function.type == USER_FUNCTION && php_names_name_closure(code, name, size);
     bool is_method = function.scope != 0 && gp_peek(function.scope + CLASS_NAME, &scope_name, sizeof(scope_name)) &&
-                     read_string(scope_name, class, sizeof(class)) && is_text(class);
+                     php_names_read_string(scope_name, class, sizeof(class)) && php_names_is_text(class);
     snprintf(name, size, "%s%s%s", is_method ? class : "", is_method ? "::" : "", text);
     return true;
 }

@@ -12,7 +12,7 @@ enum { PTH_ATTR_NAME = 1 };
 typedef void *spawn_t(void *attributes, void *(*run)(void *), void *argument);
 typedef int attr_get_t(void *attributes, int field, ...);
 
-static const char *name_in(void *attributes)
+static const char *pth_name_in(void *attributes)
 {
     char *name = NULL;
     if (attributes == NULL || !GP_ORIGINAL(attr_get_t, "pth_attr_get")(attributes, PTH_ATTR_NAME, &name) ||
@@ -25,7 +25,7 @@ PROF_API void *pth_spawn(void *attributes, void *(*run)(void *), void *argument)
 
 void *pth_spawn(void *attributes, void *(*run)(void *), void *argument)
 {
-    gp_hook_maker_t maker = {.entry = (uintptr_t)run, .name = name_in(attributes)};
+    gp_hook_maker_t maker = {.entry = (uintptr_t)run, .name = pth_name_in(attributes)};
     gp_hook_maker = &maker;
     void *thread = GP_ORIGINAL(spawn_t, "pth_spawn")(attributes, run, argument);
     gp_hook_maker = NULL;

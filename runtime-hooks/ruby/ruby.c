@@ -22,7 +22,7 @@ typedef struct context { // its beginning
     const uintptr_t *stack_pointer;
 } context_t;
 
-static bool is_fresh(const uintptr_t *sp)
+static bool ruby_is_fresh(const uintptr_t *sp)
 {
     for (int i = 0; i < REGISTERS; i++)
         if (sp[i] != 0)
@@ -31,7 +31,7 @@ static bool is_fresh(const uintptr_t *sp)
 }
 
 // All stacks of a process have one size. The first is measured: its guard page is the end of its mapping.
-static void announce(const context_t *context)
+static void ruby_announce(const context_t *context)
 {
     const uintptr_t *sp = context->stack_pointer;
     char name[48] = "fiber";
@@ -48,7 +48,7 @@ static void announce(const context_t *context)
 }
 
 // Is it a fiber's that nothing has announced? One that a sample has found is: its switches until now went unseen.
-static bool is_early(const gp_thread_t *thread, uintptr_t sp)
+static bool ruby_is_early(const gp_thread_t *thread, uintptr_t sp)
 {
     uint64_t id;
     if (sp == 0 || gp_region_holds(thread->root, thread->root_id, sp))
@@ -57,24 +57,24 @@ static bool is_early(const gp_thread_t *thread, uintptr_t sp)
     return coro == NULL || coro->kind == GP_CORO_FOUND;
 }
 
-static void announce_early(const gp_thread_t *thread, const context_t *context, uintptr_t sp)
+static void ruby_announce_early(const gp_thread_t *thread, const context_t *context, uintptr_t sp)
 {
     char name[48] = "fiber";
     uintptr_t lo, hi;
-    if (!is_early(thread, sp) || !gp_hook_mapping(sp, &lo, &hi))
+    if (!ruby_is_early(thread, sp) || !gp_hook_mapping(sp, &lo, &hi))
         return;
     gp_ruby_name(context, name, sizeof(name));
     gp_hook_owns(gp_coro_announce(lo, hi, 0, name));
 }
 
-static void announce_both_early(const uintptr_t *arguments, const gp_park_t *park)
+static void ruby_announce_both_early(const uintptr_t *arguments, const gp_park_t *park)
 {
     const context_t *from = (const context_t *)arguments[0], *to = (const context_t *)arguments[1];
     const gp_thread_t *thread = gp_thread_attach();
     if (thread == NULL)
         return;
-    announce_early(thread, from, park->sp);
-    announce_early(thread, to, (uintptr_t)to->stack_pointer);
+    ruby_announce_early(thread, from, park->sp);
+    ruby_announce_early(thread, to, (uintptr_t)to->stack_pointer);
 }
 
 void gp_ruby_transfer(const uintptr_t *arguments, const gp_park_t *park)
@@ -84,10 +84,10 @@ void gp_ruby_transfer(const uintptr_t *arguments, const gp_park_t *park)
     gp_thread_t *thread = is_over ? gp_thread_attach() : NULL;
     uint64_t id = 0;
     bool outside;
-    if (to->stack_pointer != NULL && is_fresh(to->stack_pointer))
-        announce(to);
+    if (to->stack_pointer != NULL && ruby_is_fresh(to->stack_pointer))
+        ruby_announce(to);
     if (__builtin_expect(atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed), 0))
-        announce_both_early(arguments, park);
+        ruby_announce_both_early(arguments, park);
     prof_coro_t *over = NULL;
     if (thread != NULL)
         over = gp_thread_coro_at(thread, park->sp, &id, &outside);

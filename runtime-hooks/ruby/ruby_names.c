@@ -47,7 +47,7 @@ static struct {
     const char *(*text)(volatile value_t *string);
 } ruby;
 
-static bool is_known(void)
+static bool ruby_names_is_known(void)
 {
     static gp_not_known_t fact;
     static int known; // 0: not asked, 1: yes, -1: no
@@ -65,14 +65,14 @@ static bool is_known(void)
     return known > 0;
 }
 
-static bool is_object(value_t value, unsigned type)
+static bool ruby_names_is_object(value_t value, unsigned type)
 {
     value_t flags;
     return value != 0 && value % sizeof(value_t) == 0 && gp_peek(value, &flags, sizeof(flags)) &&
            (flags & TYPE_MASK) == type;
 }
 
-static bool is_proc(const typed_data_t *object)
+static bool ruby_names_is_proc(const typed_data_t *object)
 {
     uintptr_t name;
     char text[5];
@@ -82,7 +82,7 @@ static bool is_proc(const typed_data_t *object)
 
 bool gp_ruby_is_terminated(const void *context)
 {
-    return is_known() && (((const uint32_t *)context)[STATUS] & STATUS_MASK) == TERMINATED;
+    return ruby_names_is_known() && (((const uint32_t *)context)[STATUS] & STATUS_MASK) == TERMINATED;
 }
 
 bool gp_ruby_name(const void *context, char *name, size_t size)
@@ -90,14 +90,15 @@ bool gp_ruby_name(const void *context, char *name, size_t size)
     value_t first;
     typed_data_t object;
     proc_t proc;
-    if (!is_known() || !gp_peek((uintptr_t)context + (uintptr_t)(intptr_t)FIRST_PROC, &first, sizeof(first)) ||
-        !is_object(first, TYPE_DATA) || !gp_peek(first, &object, sizeof(object)) || !is_proc(&object) ||
-        !gp_peek(object.data, &proc, sizeof(proc)) || proc.block_type != BLOCK_ISEQ ||
-        !is_object(proc.iseq, TYPE_IMEMO))
+    if (!ruby_names_is_known() ||
+        !gp_peek((uintptr_t)context + (uintptr_t)(intptr_t)FIRST_PROC, &first, sizeof(first)) ||
+        !ruby_names_is_object(first, TYPE_DATA) || !gp_peek(first, &object, sizeof(object)) ||
+        !ruby_names_is_proc(&object) || !gp_peek(object.data, &proc, sizeof(proc)) || proc.block_type != BLOCK_ISEQ ||
+        !ruby_names_is_object(proc.iseq, TYPE_IMEMO))
         return false;
     volatile value_t path = ruby.path(proc.iseq);
     value_t line = ruby.first_line(proc.iseq);
-    if (!(line & FIXNUM) || !is_object(path, 5)) // T_STRING
+    if (!(line & FIXNUM) || !ruby_names_is_object(path, 5)) // T_STRING
         return false;
     const char *text = ruby.text(&path);
     if (strnlen(text, PATH_SIZE) == PATH_SIZE)

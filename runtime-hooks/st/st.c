@@ -38,7 +38,7 @@ static callback_t *program_in, *program_out; // the program's own callbacks
 static bool in_init;
 static __thread gp_park_t left __attribute__((tls_model("initial-exec"))); // where the last thread was left
 
-static void told_out(void)
+static void st_told_out(void)
 {
     if (program_out != NULL)
         program_out();
@@ -46,15 +46,15 @@ static void told_out(void)
     left = (gp_park_t){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 }
 
-static void entered(uintptr_t sp)
+static void st_entered(uintptr_t sp)
 {
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && left.sp != 0)
         gp_switch_to_stack(sp, &left);
 }
 
-static void told_in(void)
+static void st_told_in(void)
 {
-    entered((uintptr_t)__builtin_frame_address(0));
+    st_entered((uintptr_t)__builtin_frame_address(0));
     if (program_in != NULL)
         program_in();
 }
@@ -69,7 +69,7 @@ typedef struct cell {
 static cell_t cells[4096], *free_cells;
 static unsigned used_cells;
 
-static cell_t *take_cell(void)
+static cell_t *st_take_cell(void)
 {
     gp_lock(&gp_registry_lock);
     cell_t *cell = free_cells;
@@ -81,7 +81,7 @@ static cell_t *take_cell(void)
     return cell;
 }
 
-static void give_cell(cell_t *cell)
+static void st_give_cell(cell_t *cell)
 {
     gp_lock(&gp_registry_lock);
     cell->next = free_cells;
@@ -90,21 +90,21 @@ static void give_cell(cell_t *cell)
 }
 
 // Its caller is where a stack ends: st_thread_create()'s frame is long gone, and nothing stands above.
-GP_ENTRY_CODE static void *run(void *argument)
+GP_ENTRY_CODE static void *st_run(void *argument)
 {
     static bool entry_known;
     uintptr_t caller = (uintptr_t)__builtin_return_address(0);
     cell_t cell = *(cell_t *)argument;
-    give_cell(argument);
+    st_give_cell(argument);
     if (!entry_known)
         gp_unwind_entry_add(caller - 1, caller);
     entry_known = true;
-    entered((uintptr_t)__builtin_frame_address(0));
+    st_entered((uintptr_t)__builtin_frame_address(0));
     return cell.start(cell.argument);
 }
 
 // Is this a thread as this file knows them? It lies at the top of its own stack.
-static bool is_understood(const struct st_thread *thread)
+static bool st_is_understood(const struct st_thread *thread)
 {
     uintptr_t at = (uintptr_t)thread, stack = (uintptr_t)thread->stack;
     if (stack == 0 || stack % sizeof(void *) != 0)
@@ -121,14 +121,14 @@ PROF_API callback_t *st_set_switch_out_cb(callback_t *callback);
 struct st_thread *st_thread_create(start_t *start, void *argument, int joinable, int stack_size)
 {
     create_t *real = GP_ORIGINAL(create_t, "st_thread_create");
-    cell_t *cell = take_cell();
+    cell_t *cell = st_take_cell();
     if (cell == NULL)
         return real(start, argument, joinable, stack_size);
     *cell = (cell_t){.start = start, .argument = argument};
-    struct st_thread *thread = real(run, cell, joinable, stack_size);
+    struct st_thread *thread = real(st_run, cell, joinable, stack_size);
     if (thread == NULL)
-        give_cell(cell);
-    else if (is_understood(thread))
+        st_give_cell(cell);
+    else if (st_is_understood(thread))
         gp_coro_announce((uintptr_t)thread->stack->stk_bottom, (uintptr_t)thread->stack->stk_top, (uintptr_t)start,
                          in_init ? "[idle]" : NULL);
     return thread;
@@ -142,10 +142,10 @@ int st_init(void)
     int result = GP_ORIGINAL(init_t, "st_init")();
     in_init = false;
     if (result == 0 && set_in != NULL && set_out != NULL) {
-        callback_t *before = set_in(told_in);
-        program_in = before != told_in ? before : program_in;
-        before = set_out(told_out);
-        program_out = before != told_out ? before : program_out;
+        callback_t *before = set_in(st_told_in);
+        program_in = before != st_told_in ? before : program_in;
+        before = set_out(st_told_out);
+        program_out = before != st_told_out ? before : program_out;
     }
     return result;
 }

@@ -38,7 +38,7 @@ typedef struct begin { // what a thread is to run
 } begin_t;
 
 // Its caller is in st_thread_create(), a frame that is long gone.
-GP_WRAP_ENTRY static void *run(void *argument)
+GP_WRAP_ENTRY static void *wrap_st_run(void *argument)
 {
     static int caller_is_known;
     uintptr_t caller = (uintptr_t)__builtin_return_address(0);
@@ -53,7 +53,7 @@ GP_WRAP_ENTRY static void *run(void *argument)
 }
 
 // Is a thread as this file knows them?
-static int is_understood(const st_thread_t *thread)
+static int wrap_st_is_understood(const st_thread_t *thread)
 {
     uintptr_t at = (uintptr_t)thread, stack = (uintptr_t)thread->stack;
     if (stack == 0 || stack % sizeof(void *) != 0)
@@ -62,9 +62,9 @@ static int is_understood(const st_thread_t *thread)
     return at >= lo && at < hi && hi - lo == (uintptr_t)thread->stack->bytes;
 }
 
-static void announce(const st_thread_t *thread, start_t *start, const char *name)
+static void wrap_st_announce(const st_thread_t *thread, start_t *start, const char *name)
 {
-    if (is_understood(thread))
+    if (wrap_st_is_understood(thread))
         gp_wrap_announce(thread->stack->low, (size_t)thread->stack->bytes, (const void *)(uintptr_t)start, name);
 }
 
@@ -73,7 +73,7 @@ int __wrap_st_init(void)
 {
     int result = __real_st_init();
     if (result == 0 && _st_this_vp.idle_thread != NULL)
-        announce(_st_this_vp.idle_thread, NULL, "[idle]");
+        wrap_st_announce(_st_this_vp.idle_thread, NULL, "[idle]");
     return result;
 }
 
@@ -83,10 +83,10 @@ st_thread_t *__wrap_st_thread_create(start_t *start, void *argument, int joinabl
     if (begin == NULL)
         return __real_st_thread_create(start, argument, joinable, stack_bytes);
     *begin = (begin_t){start, argument};
-    st_thread_t *thread = __real_st_thread_create(run, begin, joinable, stack_bytes);
+    st_thread_t *thread = __real_st_thread_create(wrap_st_run, begin, joinable, stack_bytes);
     if (thread == NULL)
         free(begin);
     else
-        announce(thread, start, NULL);
+        wrap_st_announce(thread, start, NULL);
     return thread;
 }

@@ -67,14 +67,14 @@ void gp_patch_coro_create(context_t *context, void (*run)(void *), void *argumen
 static _Atomic size_t stack_at, size_at;
 
 // A fiber as words, beginning at its stack pointer: what lies behind depends on Tarantool's version.
-static const uintptr_t *words_of(const fiber_t *fiber)
+static const uintptr_t *tarantool_words_of(const fiber_t *fiber)
 {
     return (const uintptr_t *)((uintptr_t)fiber + offsetof(fiber_t, context.sp));
 }
 
-static void learn(const fiber_t *fiber, uintptr_t lo, uintptr_t hi)
+static void tarantool_learn(const fiber_t *fiber, uintptr_t lo, uintptr_t hi)
 {
-    const uintptr_t *words = words_of(fiber);
+    const uintptr_t *words = tarantool_words_of(fiber);
     for (size_t i = 1; i + 1 < LEARNT_WORDS; i++) {
         for (size_t j = i + 1; words[i] == lo && j < LEARNT_WORDS; j++) {
             if (words[j] == hi - lo) {
@@ -87,9 +87,9 @@ static void learn(const fiber_t *fiber, uintptr_t lo, uintptr_t hi)
 }
 
 // The stack of a fiber that had it before.
-static void find_stack(const fiber_t *fiber, uintptr_t *lo, uintptr_t *hi)
+static void tarantool_find_stack(const fiber_t *fiber, uintptr_t *lo, uintptr_t *hi)
 {
-    const uintptr_t *words = words_of(fiber);
+    const uintptr_t *words = tarantool_words_of(fiber);
     size_t stack = atomic_load_explicit(&stack_at, memory_order_relaxed);
     size_t size = atomic_load_explicit(&size_at, memory_order_relaxed);
     if (stack == 0 || words[0] < words[stack] || words[0] - words[stack] >= words[size])
@@ -107,9 +107,9 @@ fiber_t *gp_patch_fiber_new_ex(const char *name, const void *attributes, void (*
     if (fiber == NULL)
         return NULL;
     if (made.hi == 0)
-        find_stack(fiber, &made.lo, &made.hi);
+        tarantool_find_stack(fiber, &made.lo, &made.hi);
     else if (atomic_load_explicit(&stack_at, memory_order_relaxed) == 0)
-        learn(fiber, made.lo, made.hi);
+        tarantool_learn(fiber, made.lo, made.hi);
     gp_coro_announce(made.lo, made.hi, (uintptr_t)run, name);
     return fiber;
 }

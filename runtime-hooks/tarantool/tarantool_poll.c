@@ -23,7 +23,7 @@ static const gp_poll_layout_t since_2_11 = {
     .size_at = {32, 40},
 };
 
-static void poll_fibers(const gp_patch_program_t *program)
+static void tarantool_poll_fibers(const gp_patch_program_t *program)
 {
     gp_elf_variable_t cord;
     if (!gp_elf_variable(&program->image, "cord_ptr", &cord))
@@ -37,13 +37,13 @@ static void poll_fibers(const gp_patch_program_t *program)
 }
 
 // As the core is loaded: behind the entry patches, before the program and so before its threads.
-__attribute__((constructor(151))) static void load(void)
+__attribute__((constructor(151))) static void tarantool_poll_load(void)
 {
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
     gp_patch_program_t program;
     if (gp_setting_is(GP_SETTING_POLL, "none") || first() != gp_core_own_interface() || gp_patch_is_done("tarantool") ||
         gp_patch_open_program(&program) != 0)
         return;
-    poll_fibers(&program);
+    tarantool_poll_fibers(&program);
     gp_elf_unmap(&program.image);
 }

@@ -25,7 +25,7 @@ enum { FEW_ARGUMENTS = 16, MOST_ARGUMENTS = 64 };
 
 uintptr_t gp_ucontext_start_context;
 
-static uintptr_t saved_sp(const ucontext_t *context)
+static uintptr_t ucontext_saved_sp(const ucontext_t *context)
 {
 #if defined(__x86_64__)
     return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
@@ -34,7 +34,7 @@ static uintptr_t saved_sp(const ucontext_t *context)
 #endif
 }
 
-static void announce_early(const ucontext_t *context, uintptr_t sp)
+static void ucontext_announce_early(const ucontext_t *context, uintptr_t sp)
 {
     uintptr_t lo = (uintptr_t)context->uc_stack.ss_sp, hi = lo + context->uc_stack.ss_size;
     uint64_t id;
@@ -51,16 +51,16 @@ void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park)
     if (thread == NULL || target == NULL)
         return;
     if (__builtin_expect(atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed), 0))
-        announce_early(target, saved_sp(target));
+        ucontext_announce_early(target, ucontext_saved_sp(target));
     if (thread->ended.coro != NULL)
         gp_hook_retire_ended(thread, park->sp);
-    gp_switch_to_stack(saved_sp(target), park);
+    gp_switch_to_stack(ucontext_saved_sp(target), park);
 }
 
-__attribute__((noinline, cold)) static void swap_any(const uintptr_t *arguments, const gp_park_t *park)
+__attribute__((noinline, cold)) static void ucontext_swap_any(const uintptr_t *arguments, const gp_park_t *park)
 {
     if (atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed))
-        announce_early((const ucontext_t *)arguments[0], park->sp);
+        ucontext_announce_early((const ucontext_t *)arguments[0], park->sp);
     gp_ucontext_switch((const ucontext_t *)arguments[1], park);
 }
 
@@ -71,9 +71,9 @@ void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park)
     if (__builtin_expect(thread != NULL && thread->keyed && thread->ended.coro == NULL && target != NULL &&
                              !atomic_load_explicit(&gp_switch_meets_early, memory_order_relaxed),
                          1))
-        gp_switch_to_stack(saved_sp(target), park);
+        gp_switch_to_stack(ucontext_saved_sp(target), park);
     else
-        swap_any(arguments, park);
+        ucontext_swap_any(arguments, park);
 }
 
 // setcontext() saves nothing: what leaves its stack by it is over, unless it has kept a context that it saved before.
@@ -84,7 +84,7 @@ void gp_ucontext_leave(const ucontext_t *target, const gp_park_t *park)
     bool outside;
     prof_coro_t *from = thread != NULL ? gp_thread_coro_at(thread, park->sp, &id, &outside) : NULL;
     gp_ucontext_switch(target, park);
-    if (from == NULL || from->kind != GP_CORO_ANNOUNCED || gp_region_holds(from, id, saved_sp(target)) ||
+    if (from == NULL || from->kind != GP_CORO_ANNOUNCED || gp_region_holds(from, id, ucontext_saved_sp(target)) ||
         atomic_load_explicit(&gp_edge_left_returns, memory_order_relaxed))
         return;
     if (atomic_load_explicit(&from->id, memory_order_relaxed) == id)
@@ -106,13 +106,13 @@ void gp_ucontext_ended(const ucontext_t *link)
     prof_coro_t *self = gp_region_find(sp, &id);
     gp_park_t park = {.sp = sp}; // it never goes on
     if (link != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
-        gp_switch_to_stack(saved_sp(link), &park);
+        gp_switch_to_stack(ucontext_saved_sp(link), &park);
     gp_hook_ends(thread, self, id, sp);
 }
 
 #if defined(__x86_64__)
 // Frames are looked up by return address - 1; both routines are shorter than 32 bytes.
-static void add_entries(void)
+static void ucontext_add_entries(void)
 {
     gp_unwind_entry_add(gp_ucontext_start_context - 1, gp_ucontext_start_context + 32);
     gp_unwind_entry_add((uintptr_t)gp_ucontext_return - 1, (uintptr_t)gp_ucontext_return + 32);
@@ -120,10 +120,10 @@ static void add_entries(void)
 #endif
 
 // Let the entry function return through our stub. glibc put the address of its __start_context there.
-static void hook_return(ucontext_t *context)
+static void ucontext_hook_return(ucontext_t *context)
 {
 #if defined(__x86_64__)
-    uintptr_t *slot = (uintptr_t *)saved_sp(context);
+    uintptr_t *slot = (uintptr_t *)ucontext_saved_sp(context);
     static _Atomic bool entry_known;
     if (gp_ucontext_start_context == 0) {
         Dl_info info;
@@ -134,7 +134,7 @@ static void hook_return(ucontext_t *context)
     if (*slot != gp_ucontext_start_context)
         return;
     if (!atomic_exchange_explicit(&entry_known, true, memory_order_relaxed))
-        add_entries();
+        ucontext_add_entries();
     *slot = (uintptr_t)gp_ucontext_return;
 #else
     (void)context;
@@ -143,7 +143,7 @@ static void hook_return(ucontext_t *context)
 
 __thread const gp_hook_maker_t *gp_hook_maker;
 
-static void announce(ucontext_t *context, void (*entry)(void))
+static void ucontext_announce(ucontext_t *context, void (*entry)(void))
 {
     if (gp_sampling_signal_is_wanted()) // a context must not block it either
         sigdelset(&context->uc_sigmask, gp_sampling_signal());
@@ -154,7 +154,7 @@ static void announce(ucontext_t *context, void (*entry)(void))
     if (coro == NULL)
         return;
     gp_hook_owns(coro);
-    hook_return(context);
+    ucontext_hook_return(context);
 }
 
 #define FOUR(i)    a[i], a[(i) + 1], a[(i) + 2], a[(i) + 3]
@@ -174,5 +174,5 @@ PROF_API void makecontext(ucontext_t *context, void (*entry)(void), int argc, ..
         real_make(context, entry, argc, SIXTEEN(0));
     else
         real_make(context, entry, argc, SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48));
-    announce(context, entry);
+    ucontext_announce(context, entry);
 }

@@ -13,7 +13,7 @@ enum { FORMS_MAX = 24 };
 
 static gp_not_known_t facts[FORMS_MAX];
 
-static bool defines(const void *object, const char *name)
+static bool look_defines(const void *object, const char *name)
 {
     return gp_loaded_one_defines(object, name);
 }
@@ -34,7 +34,7 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *unused)
         return 1;
     const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
     for (size_t i = 0; i < FORMS_MAX && gp_forms[i].title != NULL; i++)
-        if (gp_form_is(&gp_forms[i], file, defines, info))
+        if (gp_form_is(&gp_forms[i], file, look_defines, info))
             gp_not_known_tell(&facts[i], "%s: %s", gp_forms[i].title, gp_forms[i].unseen);
     return 0;
 }
@@ -44,7 +44,7 @@ static void look(void)
     dl_iterate_phdr(look_into, NULL);
 }
 
-__attribute__((constructor)) static void load(void)
+__attribute__((constructor)) static void look_load(void)
 {
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
     static gp_not_known_look_t here = {.look = look};

@@ -23,7 +23,7 @@ static switch_t *switch_to_stack;
 static ontop_t *switch_ontop;
 
 // The core is there before the program's own constructors run, or it is not there at all.
-__attribute__((constructor(101))) static void find_core(void)
+__attribute__((constructor(101))) static void wrap_find_core(void)
 {
     const int *active = dlsym(RTLD_DEFAULT, "prof_coro_active");
     announce = (announce_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_coro_announce_for");

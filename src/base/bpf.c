@@ -9,7 +9,7 @@ typedef struct machine {
     uint32_t a, x, memory[BPF_MEMWORDS];
 } machine_t;
 
-static uint32_t load(const machine_t *machine, const struct sock_filter *instruction, uint32_t otherwise)
+static uint32_t bpf_load(const machine_t *machine, const struct sock_filter *instruction, uint32_t otherwise)
 {
     uint32_t word = 0;
     switch (BPF_MODE(instruction->code)) {
@@ -28,7 +28,7 @@ static uint32_t load(const machine_t *machine, const struct sock_filter *instruc
     }
 }
 
-static uint32_t calculate(uint16_t code, uint32_t a, uint32_t b)
+static uint32_t bpf_calculate(uint16_t code, uint32_t a, uint32_t b)
 {
     enum { BITS = 32 };
     switch (BPF_OP(code)) {
@@ -55,7 +55,7 @@ static uint32_t calculate(uint16_t code, uint32_t a, uint32_t b)
     }
 }
 
-static bool is_true(uint16_t code, uint32_t a, uint32_t b)
+static bool bpf_is_true(uint16_t code, uint32_t a, uint32_t b)
 {
     switch (BPF_OP(code)) {
     case BPF_JEQ:
@@ -69,7 +69,7 @@ static bool is_true(uint16_t code, uint32_t a, uint32_t b)
     }
 }
 
-static void move(machine_t *machine, uint16_t code)
+static void bpf_move(machine_t *machine, uint16_t code)
 {
     if (BPF_MISCOP(code) == BPF_TAX)
         machine->x = machine->a;
@@ -77,18 +77,18 @@ static void move(machine_t *machine, uint16_t code)
         machine->a = machine->x;
 }
 
-static void store(machine_t *machine, uint32_t at, uint32_t value)
+static void bpf_store(machine_t *machine, uint32_t at, uint32_t value)
 {
     if (at < BPF_MEMWORDS)
         machine->memory[at] = value;
 }
 
 // How many instructions are left out behind a jump.
-static size_t jump(const machine_t *machine, const struct sock_filter *instruction, uint32_t operand)
+static size_t bpf_jump(const machine_t *machine, const struct sock_filter *instruction, uint32_t operand)
 {
     if (BPF_OP(instruction->code) == BPF_JA)
         return instruction->k;
-    return is_true(instruction->code, machine->a, operand) ? instruction->jt : instruction->jf;
+    return bpf_is_true(instruction->code, machine->a, operand) ? instruction->jt : instruction->jf;
 }
 
 uint32_t gp_bpf_run(const struct sock_filter *code, size_t count, const struct seccomp_data *call)
@@ -99,29 +99,29 @@ uint32_t gp_bpf_run(const struct sock_filter *code, size_t count, const struct s
         uint32_t operand = BPF_SRC(instruction->code) == BPF_X ? machine.x : instruction->k;
         switch (BPF_CLASS(instruction->code)) {
         case BPF_LD:
-            machine.a = load(&machine, instruction, machine.a);
+            machine.a = bpf_load(&machine, instruction, machine.a);
             break;
         case BPF_LDX:
-            machine.x = load(&machine, instruction, machine.x);
+            machine.x = bpf_load(&machine, instruction, machine.x);
             break;
         case BPF_ST:
-            store(&machine, instruction->k, machine.a);
+            bpf_store(&machine, instruction->k, machine.a);
             break;
         case BPF_STX:
-            store(&machine, instruction->k, machine.x);
+            bpf_store(&machine, instruction->k, machine.x);
             break;
         case BPF_ALU:
             if (BPF_OP(instruction->code) == BPF_DIV && operand == 0)
                 return 0; // as the kernel does: SECCOMP_RET_KILL_THREAD
-            machine.a = calculate(instruction->code, machine.a, operand);
+            machine.a = bpf_calculate(instruction->code, machine.a, operand);
             break;
         case BPF_JMP:
-            at += jump(&machine, instruction, operand);
+            at += bpf_jump(&machine, instruction, operand);
             break;
         case BPF_RET:
             return BPF_RVAL(instruction->code) == BPF_A ? machine.a : instruction->k;
         default:
-            move(&machine, instruction->code);
+            bpf_move(&machine, instruction->code);
             break;
         }
     }

@@ -14,7 +14,7 @@ enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, MANY = 512 };
 
 // --- sorting
 
-static bool is_sorted(const char *elements, size_t count, size_t stride, gp_compare_t *compare)
+static bool buckets_is_sorted(const char *elements, size_t count, size_t stride, gp_compare_t *compare)
 {
     for (size_t i = 1; i < count; i++)
         if (compare(elements + (i - 1) * stride, elements + i * stride) > 0)
@@ -23,7 +23,7 @@ static bool is_sorted(const char *elements, size_t count, size_t stride, gp_comp
 }
 
 // Sort by one digit; equal ones stay in order.
-static void sort_by_digit(uint64_t *to, const uint64_t *from, size_t count, unsigned shift)
+static void buckets_sort_by_digit(uint64_t *to, const uint64_t *from, size_t count, unsigned shift)
 {
     size_t starts[DIGITS] = {0}, next = 0;
     for (size_t i = 0; i < count; i++)
@@ -38,10 +38,10 @@ static void sort_by_digit(uint64_t *to, const uint64_t *from, size_t count, unsi
 }
 
 // Sort by the upper half, which is at most `highest`. Returns which of both arrays has them in order.
-static const uint64_t *sort_upper(uint64_t *items, uint64_t *other, size_t count, uint64_t highest)
+static const uint64_t *buckets_sort_upper(uint64_t *items, uint64_t *other, size_t count, uint64_t highest)
 {
     for (unsigned bit = 0; bit < 32 && highest >> bit > 0; bit += DIGIT_BITS) {
-        sort_by_digit(other, items, count, 32 + bit);
+        buckets_sort_by_digit(other, items, count, 32 + bit);
         uint64_t *sorted = other;
         other = items;
         items = sorted;
@@ -49,7 +49,7 @@ static const uint64_t *sort_upper(uint64_t *items, uint64_t *other, size_t count
     return items;
 }
 
-static void sort_equal(char *elements, size_t count, size_t stride, gp_compare_t *compare)
+static void buckets_sort_equal(char *elements, size_t count, size_t stride, gp_compare_t *compare)
 {
     for (size_t first = 0, end; first < count; first = end) {
         uint64_t address = gp_buckets_key(elements, first, stride);
@@ -62,13 +62,13 @@ static void sort_equal(char *elements, size_t count, size_t stride, gp_compare_t
 
 // Put the elements in the order of their addresses; `places` has, of each, how far it is above the lowest one, and its
 // number in the lower half. Returns false where there is no memory.
-static bool sort_places(char *elements, size_t count, size_t stride, uint64_t *places, uint64_t highest)
+static bool buckets_sort_places(char *elements, size_t count, size_t stride, uint64_t *places, uint64_t highest)
 {
     char *before = malloc(count * stride);
     if (before == NULL)
         return false;
     memcpy(before, elements, count * stride);
-    const uint64_t *sorted = sort_upper(places, places + count, count, highest);
+    const uint64_t *sorted = buckets_sort_upper(places, places + count, count, highest);
     for (size_t i = 0; i < count; i++)
         memcpy(elements + i * stride, before + (uint32_t)sorted[i] * stride, stride);
     free(before);
@@ -76,7 +76,7 @@ static bool sort_places(char *elements, size_t count, size_t stride, uint64_t *p
 }
 
 // Returns false where it cannot be done so.
-static bool sort_by_address(char *elements, size_t count, size_t stride)
+static bool buckets_sort_by_address(char *elements, size_t count, size_t stride)
 {
     uint64_t lowest = UINT64_MAX, highest = 0;
     for (size_t i = 0; i < count; i++) {
@@ -91,17 +91,17 @@ static bool sort_by_address(char *elements, size_t count, size_t stride)
         return false;
     for (size_t i = 0; i < count; i++)
         places[i] = (gp_buckets_key(elements, i, stride) - lowest) << 32 | i;
-    bool done = sort_places(elements, count, stride, places, highest - lowest);
+    bool done = buckets_sort_places(elements, count, stride, places, highest - lowest);
     free(places);
     return done;
 }
 
 void gp_sort(void *elements, size_t count, size_t stride, gp_compare_t *compare)
 {
-    if (is_sorted(elements, count, stride, compare))
+    if (buckets_is_sorted(elements, count, stride, compare))
         return;
-    if (count >= MANY && sort_by_address(elements, count, stride))
-        sort_equal(elements, count, stride, compare);
+    if (count >= MANY && buckets_sort_by_address(elements, count, stride))
+        buckets_sort_equal(elements, count, stride, compare);
     else
         qsort(elements, count, stride, compare);
 }

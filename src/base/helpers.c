@@ -30,7 +30,7 @@ bool gp_helpers_are_allowed(void)
 }
 
 // The job begins: it is in the queue no more.
-static void begin(gp_helpers_t *helpers, gp_job_t *job)
+static void helpers_begin(gp_helpers_t *helpers, gp_job_t *job)
 {
     gp_job_t *before = NULL;
     for (gp_job_t *at = helpers->first; at != job; at = at->next)
@@ -43,7 +43,7 @@ static void begin(gp_helpers_t *helpers, gp_job_t *job)
 }
 
 // The lock is held, but while it is done.
-static void do_begun(gp_helpers_t *helpers, gp_job_t *job)
+static void helpers_do_begun(gp_helpers_t *helpers, gp_job_t *job)
 {
     pthread_mutex_unlock(&helpers->lock);
     job->work(job);
@@ -52,7 +52,7 @@ static void do_begun(gp_helpers_t *helpers, gp_job_t *job)
     pthread_cond_broadcast(&helpers->done);
 }
 
-static void *help(void *argument)
+static void *helpers_help(void *argument)
 {
     gp_helpers_t *helpers = argument;
     pthread_mutex_lock(&helpers->lock);
@@ -62,8 +62,8 @@ static void *help(void *argument)
             pthread_cond_wait(&helpers->given, &helpers->lock);
             continue;
         }
-        begin(helpers, job);
-        do_begun(helpers, job);
+        helpers_begin(helpers, job);
+        helpers_do_begun(helpers, job);
     }
     pthread_mutex_unlock(&helpers->lock);
     return NULL;
@@ -77,7 +77,7 @@ gp_helpers_t *gp_helpers_open(void)
     pthread_mutex_init(&helpers->lock, NULL);
     pthread_cond_init(&helpers->given, NULL);
     pthread_cond_init(&helpers->done, NULL);
-    while (helpers->count < allowed && start_thread(&helpers->threads[helpers->count], help, helpers) == 0)
+    while (helpers->count < allowed && start_thread(&helpers->threads[helpers->count], helpers_help, helpers) == 0)
         helpers->count++;
     if (helpers->count > 0)
         return helpers;
@@ -104,14 +104,14 @@ void gp_helpers_give(gp_helpers_t *helpers, gp_job_t *job)
 typedef enum help { NO_HELP, HELP_SIMPLE, HELP_ANY } help_t;
 
 // Do a job that has not begun, or wait until there may be one.
-static void help_once(gp_helpers_t *helpers, help_t help)
+static void helpers_help_once(gp_helpers_t *helpers, help_t help)
 {
     gp_job_t *other = helpers->first;
     while (other != NULL && help == HELP_SIMPLE && other->takes_others)
         other = other->next;
     if (other != NULL) {
-        begin(helpers, other);
-        do_begun(helpers, other);
+        helpers_begin(helpers, other);
+        helpers_do_begun(helpers, other);
         return;
     }
     helpers->helping++;
@@ -120,47 +120,47 @@ static void help_once(gp_helpers_t *helpers, help_t help)
 }
 
 // Returns whether the caller is to do it.
-static bool wait_for(gp_helpers_t *helpers, gp_job_t *job, help_t help)
+static bool helpers_wait_for(gp_helpers_t *helpers, gp_job_t *job, help_t help)
 {
     pthread_mutex_lock(&helpers->lock);
     bool is_ours = job->state == GP_JOB_GIVEN;
     if (is_ours)
-        begin(helpers, job);
+        helpers_begin(helpers, job);
     while (job->state == GP_JOB_BEGUN && !is_ours)
         if (help != NO_HELP)
-            help_once(helpers, help);
+            helpers_help_once(helpers, help);
         else
             pthread_cond_wait(&helpers->done, &helpers->lock);
     pthread_mutex_unlock(&helpers->lock);
     return is_ours;
 }
 
-static void take(gp_helpers_t *helpers, gp_job_t *job, help_t help)
+static void helpers_take(gp_helpers_t *helpers, gp_job_t *job, help_t help)
 {
-    if (helpers != NULL ? wait_for(helpers, job, help) : job->state == GP_JOB_GIVEN)
+    if (helpers != NULL ? helpers_wait_for(helpers, job, help) : job->state == GP_JOB_GIVEN)
         job->work(job);
     job->state = GP_JOB_IDLE;
 }
 
 void gp_helpers_take(gp_helpers_t *helpers, gp_job_t *job)
 {
-    take(helpers, job, NO_HELP);
+    helpers_take(helpers, job, NO_HELP);
 }
 
 void gp_helpers_take_helping(gp_helpers_t *helpers, gp_job_t *job)
 {
-    take(helpers, job, HELP_ANY);
+    helpers_take(helpers, job, HELP_ANY);
 }
 
 void gp_helpers_take_within(gp_helpers_t *helpers, gp_job_t *job)
 {
-    take(helpers, job, HELP_SIMPLE);
+    helpers_take(helpers, job, HELP_SIMPLE);
 }
 
 void gp_helpers_withdraw(gp_helpers_t *helpers, gp_job_t *job)
 {
     if (helpers != NULL)
-        wait_for(helpers, job, NO_HELP);
+        helpers_wait_for(helpers, job, NO_HELP);
     job->state = GP_JOB_IDLE;
 }
 

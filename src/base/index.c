@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 
-static size_t slot_of(const gp_index_t *index, uint64_t hash)
+static size_t index_slot_of(const gp_index_t *index, uint64_t hash)
 {
     return (size_t)(hash >> 32) & (index->size - 1);
 }
@@ -19,7 +19,7 @@ uint32_t gp_index_find(const gp_index_t *index, uint64_t hash, gp_index_same_t s
 {
     if (index->size == 0)
         return GP_INDEX_NONE;
-    for (size_t slot = slot_of(index, hash); index->slots[slot] != 0; slot = (slot + 1) & (index->size - 1)) {
+    for (size_t slot = index_slot_of(index, hash); index->slots[slot] != 0; slot = (slot + 1) & (index->size - 1)) {
         uint32_t number = (uint32_t)index->slots[slot] - 1;
         if (index->slots[slot] >> 32 == hash >> 32 && same(owner, number, key))
             return number;
@@ -27,15 +27,15 @@ uint32_t gp_index_find(const gp_index_t *index, uint64_t hash, gp_index_same_t s
     return GP_INDEX_NONE;
 }
 
-static void place(gp_index_t *index, uint64_t entry)
+static void index_place(gp_index_t *index, uint64_t entry)
 {
-    size_t slot = slot_of(index, entry);
+    size_t slot = index_slot_of(index, entry);
     while (index->slots[slot] != 0)
         slot = (slot + 1) & (index->size - 1);
     index->slots[slot] = entry;
 }
 
-static int enlarge(gp_index_t *index, size_t size)
+static int index_enlarge(gp_index_t *index, size_t size)
 {
     gp_index_t larger = {.size = size};
     // Room that is kept for what may come is touched as that comes.
@@ -45,7 +45,7 @@ static int enlarge(gp_index_t *index, size_t size)
         return -ENOMEM;
     for (size_t slot = 0; slot < index->size; slot++)
         if (index->slots[slot] != 0)
-            place(&larger, index->slots[slot]);
+            index_place(&larger, index->slots[slot]);
     free(index->slots);
     index->slots = larger.slots;
     index->size = larger.size;
@@ -54,9 +54,9 @@ static int enlarge(gp_index_t *index, size_t size)
 
 int gp_index_add(gp_index_t *index, uint64_t hash, uint32_t number)
 {
-    if (index->count + 1 > index->size / 2 && enlarge(index, index->size ? index->size * 2 : 64) < 0)
+    if (index->count + 1 > index->size / 2 && index_enlarge(index, index->size ? index->size * 2 : 64) < 0)
         return -ENOMEM;
-    place(index, (hash >> 32) << 32 | (uint64_t)(number + 1));
+    index_place(index, (hash >> 32) << 32 | (uint64_t)(number + 1));
     index->count++;
     return 0;
 }
@@ -66,7 +66,7 @@ int gp_index_reserve(gp_index_t *index, size_t count)
     size_t size = index->size ? index->size : 64;
     while (size / 2 < count)
         size *= 2;
-    return size > index->size ? enlarge(index, size) : 0;
+    return size > index->size ? index_enlarge(index, size) : 0;
 }
 
 void gp_index_clear(gp_index_t *index)

@@ -9,12 +9,12 @@
 
 #include "base/descriptors.h"
 
-static bool is_between(char c)
+static bool key_list_is_between(char c)
 {
     return c == ',' || c == '\n';
 }
 
-static bool is_space(char c)
+static bool key_list_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
@@ -22,12 +22,12 @@ static bool is_space(char c)
 int gp_key_list_parse(gp_key_list_t *keys, const char *at, size_t len)
 {
     for (const char *end = at + len, *stop; at < end; at = stop + 1) {
-        for (stop = at; stop < end && !is_between(*stop);)
+        for (stop = at; stop < end && !key_list_is_between(*stop);)
             stop++;
         const char *last = stop;
-        while (at < last && is_space(*at))
+        while (at < last && key_list_is_space(*at))
             at++;
-        while (last > at && is_space(last[-1]))
+        while (last > at && key_list_is_space(last[-1]))
             last--;
         size_t key_len = (size_t)(last - at);
         if (key_len == 0)
@@ -40,7 +40,7 @@ int gp_key_list_parse(gp_key_list_t *keys, const char *at, size_t len)
     return 0;
 }
 
-static int read_open(int fd, char *text, size_t *len, bool *is_private)
+static int key_list_read_open(int fd, char *text, size_t *len, bool *is_private)
 {
     struct stat status;
     if (is_private != NULL && fstat(fd, &status) != 0)
@@ -61,7 +61,7 @@ int gp_key_list_read_text(const char *path, char *text, size_t *len, bool *is_pr
     int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    int error = read_open(fd, text, len, is_private);
+    int error = key_list_read_open(fd, text, len, is_private);
     close(fd);
     return error;
 }

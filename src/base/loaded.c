@@ -24,7 +24,7 @@ const ElfW(Dyn) * gp_loaded_dynamic(const struct dl_phdr_info *info)
     return NULL;
 }
 
-static uint32_t hash_of(const char *name)
+static uint32_t loaded_hash_of(const char *name)
 {
     uint32_t hash = 5381;
     for (; *name != '\0'; name++)
@@ -33,7 +33,7 @@ static uint32_t hash_of(const char *name)
 }
 
 // Source: "GNU Hash ELF Sections" of the binutils list; the filter before the buckets is passed over.
-static const ElfW(Sym) * find(const table_t *table, const question_t *question)
+static const ElfW(Sym) * loaded_find(const table_t *table, const question_t *question)
 {
     uint32_t buckets = table->hash[0], first = table->hash[1], words = table->hash[2];
     const uint32_t *bucket = table->hash + 4 + words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
@@ -52,7 +52,7 @@ static const ElfW(Sym) * find(const table_t *table, const question_t *question)
     }
 }
 
-static table_t table_of(const struct dl_phdr_info *info)
+static table_t loaded_table_of(const struct dl_phdr_info *info)
 {
     table_t table = {0};
     const ElfW(Dyn) *entry = gp_loaded_dynamic(info);
@@ -66,38 +66,39 @@ static table_t table_of(const struct dl_phdr_info *info)
     return table;
 }
 
-static bool answers(const struct dl_phdr_info *info, const question_t *question)
+static bool loaded_answers(const struct dl_phdr_info *info, const question_t *question)
 {
-    const table_t table = table_of(info);
-    return table.symbols != NULL && table.strings != NULL && (table.hash == NULL || find(&table, question) != NULL);
+    const table_t table = loaded_table_of(info);
+    return table.symbols != NULL && table.strings != NULL &&
+           (table.hash == NULL || loaded_find(&table, question) != NULL);
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *argument)
+static int loaded_look(struct dl_phdr_info *info, size_t size, void *argument)
 {
     question_t *question = argument;
     (void)size;
-    question->is_defined = answers(info, question);
+    question->is_defined = loaded_answers(info, question);
     return question->is_defined;
 }
 
 const void *gp_loaded_one_symbol(const struct dl_phdr_info *info, const char *name)
 {
-    const question_t question = {.name = name, .hash = hash_of(name)};
-    const table_t table = table_of(info);
+    const question_t question = {.name = name, .hash = loaded_hash_of(name)};
+    const table_t table = loaded_table_of(info);
     bool has_all = table.symbols != NULL && table.strings != NULL && table.hash != NULL;
-    const ElfW(Sym) *symbol = has_all ? find(&table, &question) : NULL;
+    const ElfW(Sym) *symbol = has_all ? loaded_find(&table, &question) : NULL;
     return symbol != NULL ? (const void *)(info->dlpi_addr + symbol->st_value) : NULL;
 }
 
 bool gp_loaded_one_defines(const struct dl_phdr_info *info, const char *name)
 {
-    const question_t question = {.name = name, .hash = hash_of(name)};
-    return answers(info, &question);
+    const question_t question = {.name = name, .hash = loaded_hash_of(name)};
+    return loaded_answers(info, &question);
 }
 
 bool gp_loaded_defines(const char *name)
 {
-    question_t question = {.name = name, .hash = hash_of(name)};
-    dl_iterate_phdr(look, &question);
+    question_t question = {.name = name, .hash = loaded_hash_of(name)};
+    dl_iterate_phdr(loaded_look, &question);
     return question.is_defined;
 }

@@ -13,7 +13,7 @@
 enum { TEXT_BYTES = 2048 }; // a line that is longer, by its path, is cut
 
 // LO-HI rwxp OFFSET MAJOR:MINOR INODE PATH
-static bool parse(const char *line, gp_mapping_t *mapping)
+static bool maps_parse(const char *line, gp_mapping_t *mapping)
 {
     char *end;
     *mapping = (gp_mapping_t){.lo = strtoul(line, &end, 16)};
@@ -45,14 +45,14 @@ int gp_maps_each(gp_maps_visit_t *visit, void *argument)
         for (char *next; more && (next = strchr(line, '\n')) != NULL; line = next + 1) {
             gp_mapping_t mapping;
             *next = '\0';
-            more = is_rest || !parse(line, &mapping) || visit(&mapping, argument);
+            more = is_rest || !maps_parse(line, &mapping) || visit(&mapping, argument);
             is_rest = false;
         }
         kept = strlen(line);
         memmove(text, line, kept);
         if (kept == TEXT_BYTES) {
             gp_mapping_t mapping;
-            more = is_rest || !parse(text, &mapping) || visit(&mapping, argument);
+            more = is_rest || !maps_parse(text, &mapping) || visit(&mapping, argument);
             is_rest = true;
             kept = 0;
         }
@@ -67,7 +67,7 @@ typedef struct lookup {
     bool done;
 } lookup_t;
 
-static bool holds(const gp_mapping_t *mapping, void *argument)
+static bool maps_holds(const gp_mapping_t *mapping, void *argument)
 {
     lookup_t *lookup = argument;
     lookup->done = lookup->address >= mapping->lo && lookup->address < mapping->hi;
@@ -79,6 +79,6 @@ static bool holds(const gp_mapping_t *mapping, void *argument)
 int gp_maps_find(uintptr_t address, gp_mapping_t *mapping)
 {
     lookup_t lookup = {.address = address, .found = mapping};
-    int error = gp_maps_each(holds, &lookup);
+    int error = gp_maps_each(maps_holds, &lookup);
     return error != 0 ? error : lookup.done ? 0 : -EFAULT;
 }

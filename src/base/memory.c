@@ -40,7 +40,7 @@ void *gp_memory_had(void *block)
 }
 
 // The memory is not zeroed: each piece is, when it is in use at once.
-static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
+static uint8_t *memory_block_add(gp_arena_t *arena, size_t bytes)
 {
     struct gp_arena_block *block = gp_memory_whole(sizeof(*block) + bytes);
     if (block == NULL)
@@ -52,24 +52,24 @@ static uint8_t *block_add(gp_arena_t *arena, size_t bytes)
 }
 
 // Blocks double: few for much, small ones for little.
-static void next_block(gp_arena_t *arena)
+static void memory_next_block(gp_arena_t *arena)
 {
     size_t bytes = arena->block_bytes ? arena->block_bytes * 2 : BLOCK_MIN;
     if (bytes > BLOCK_MAX)
         bytes = BLOCK_MAX;
     arena->block_bytes = bytes;
     bytes -= sizeof(struct gp_arena_block);
-    arena->free_at = block_add(arena, bytes);
+    arena->free_at = memory_block_add(arena, bytes);
     arena->free_len = arena->free_at ? bytes : 0;
 }
 
-static void *take(gp_arena_t *arena, size_t bytes, size_t alignment)
+static void *memory_take(gp_arena_t *arena, size_t bytes, size_t alignment)
 {
     size_t skip = (size_t)(-(uintptr_t)arena->free_at) & (alignment - 1);
     if (bytes > arena->block_bytes / 4 && bytes > BLOCK_MIN / 4)
-        return block_add(arena, bytes);
+        return memory_block_add(arena, bytes);
     if (arena->free_at == NULL || bytes + skip > arena->free_len) {
-        next_block(arena);
+        memory_next_block(arena);
         skip = 0;
     }
     if (arena->free_at == NULL)
@@ -82,13 +82,13 @@ static void *take(gp_arena_t *arena, size_t bytes, size_t alignment)
 
 void *gp_arena_alloc(gp_arena_t *arena, size_t bytes)
 {
-    void *memory = take(arena, bytes ? bytes : 1, ALIGNMENT);
+    void *memory = memory_take(arena, bytes ? bytes : 1, ALIGNMENT);
     return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 char *gp_arena_text(gp_arena_t *arena, const char *text, size_t len)
 {
-    char *copy = take(arena, len + 1, 1);
+    char *copy = memory_take(arena, len + 1, 1);
     if (copy == NULL)
         return NULL;
     copy[len] = '\0';
@@ -97,7 +97,7 @@ char *gp_arena_text(gp_arena_t *arena, const char *text, size_t len)
 
 void *gp_arena_copy(gp_arena_t *arena, const void *bytes, size_t len)
 {
-    void *copy = take(arena, len ? len : 1, ALIGNMENT);
+    void *copy = memory_take(arena, len ? len : 1, ALIGNMENT);
     if (copy != NULL && len > 0)
         memcpy(copy, bytes, len);
     return copy;
@@ -115,7 +115,7 @@ void gp_arena_free(gp_arena_t *arena)
 
 // Ask the kernel for all of it, a large page at a time: other threads that map memory wait until one is done. What
 // fails here changes nothing.
-static void populate(char *memory, size_t bytes)
+static void memory_populate(char *memory, size_t bytes)
 {
     int error = errno;
     char *at = memory + (size_t)(-(uintptr_t)memory & (PAGE - 1));
@@ -129,7 +129,7 @@ static void populate(char *memory, size_t bytes)
 }
 
 // Large pages as far as at least half of the last one is needed.
-static void *large_pages(size_t bytes)
+static void *memory_large_pages(size_t bytes)
 {
     size_t large = (bytes + LARGE_PAGE / 2) & ~(size_t)(LARGE_PAGE - 1);
     int error = errno;
@@ -145,9 +145,9 @@ static void *large_pages(size_t bytes)
 
 void *gp_memory_whole(size_t bytes)
 {
-    char *memory = bytes > SIZE_MAX / 2 ? NULL : bytes >= LARGE_PAGE ? large_pages(bytes) : malloc(bytes);
+    char *memory = bytes > SIZE_MAX / 2 ? NULL : bytes >= LARGE_PAGE ? memory_large_pages(bytes) : malloc(bytes);
     if (memory != NULL && bytes >= WHOLE_MIN)
-        populate(memory, bytes);
+        memory_populate(memory, bytes);
     return gp_memory_had(memory);
 }
 
@@ -157,7 +157,7 @@ void *gp_memory_zeroed(size_t bytes)
     return memory ? memset(memory, 0, bytes) : NULL;
 }
 
-static int resize(void **array, size_t *capacity, size_t larger, size_t element_bytes)
+static int memory_resize(void **array, size_t *capacity, size_t larger, size_t element_bytes)
 {
     void *grown = gp_memory_had(reallocarray(*array, larger, element_bytes));
     if (grown == NULL)
@@ -170,10 +170,10 @@ static int resize(void **array, size_t *capacity, size_t larger, size_t element_
 int gp_enlarge(void *array, size_t *capacity, size_t element_bytes)
 {
     size_t larger = *capacity < 16 ? 16 : *capacity + *capacity / 2;
-    return resize(array, capacity, larger, element_bytes);
+    return memory_resize(array, capacity, larger, element_bytes);
 }
 
 int gp_reserve(void *array, size_t *capacity, size_t count, size_t element_bytes)
 {
-    return count > *capacity ? resize(array, capacity, count, element_bytes) : 0;
+    return count > *capacity ? memory_resize(array, capacity, count, element_bytes) : 0;
 }

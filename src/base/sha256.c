@@ -17,42 +17,43 @@ static const uint32_t constants[ROUNDS] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-static uint32_t turn(uint32_t word, unsigned bits)
+static uint32_t sha256_turn(uint32_t word, unsigned bits)
 {
     return word >> bits | word << (32 - bits);
 }
 
-static uint32_t read_word(const uint8_t *at)
+static uint32_t sha256_read_word(const uint8_t *at)
 {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-static void write_word(uint8_t *at, uint32_t word)
+static void sha256_write_word(uint8_t *at, uint32_t word)
 {
     for (int i = 0; i < 4; i++)
         at[i] = (uint8_t)(word >> (24 - 8 * i));
 }
 
-static void expand(const uint8_t *block, uint32_t words[ROUNDS])
+static void sha256_expand(const uint8_t *block, uint32_t words[ROUNDS])
 {
     for (int i = 0; i < 16; i++)
-        words[i] = read_word(block + 4 * i);
+        words[i] = sha256_read_word(block + 4 * i);
     for (int i = 16; i < ROUNDS; i++) { // -Wanalyzer-use-of-uninitialized-value: the loop before wrote 16 of them
         uint32_t early = words[i - 15], late = words[i - 2];
-        words[i] = words[i - 16] + (turn(early, 7) ^ turn(early, 18) ^ early >> 3) + words[i - 7] +
-                   (turn(late, 17) ^ turn(late, 19) ^ late >> 10);
+        words[i] = words[i - 16] + (sha256_turn(early, 7) ^ sha256_turn(early, 18) ^ early >> 3) + words[i - 7] +
+                   (sha256_turn(late, 17) ^ sha256_turn(late, 19) ^ late >> 10);
     }
 }
 
-static void take_block(gp_sha256_t *sum, const uint8_t *block)
+static void sha256_take_block(gp_sha256_t *sum, const uint8_t *block)
 {
     uint32_t words[ROUNDS], s[8];
-    expand(block, words);
+    sha256_expand(block, words);
     memcpy(s, sum->state, sizeof(s));
     for (int i = 0; i < ROUNDS; i++) {
         uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]), majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        uint32_t one = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) + choice + constants[i] + words[i];
-        uint32_t other = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) + majority;
+        uint32_t one = s[7] + (sha256_turn(s[4], 6) ^ sha256_turn(s[4], 11) ^ sha256_turn(s[4], 25)) + choice +
+                       constants[i] + words[i];
+        uint32_t other = (sha256_turn(s[0], 2) ^ sha256_turn(s[0], 13) ^ sha256_turn(s[0], 22)) + majority;
         memmove(s + 1, s, 7 * sizeof(s[0]));
         s[4] += one;
         s[0] = one + other;
@@ -76,7 +77,7 @@ void gp_sha256_add(gp_sha256_t *sum, const void *bytes, size_t len)
         at += part;
         len -= part;
         if (part == room)
-            take_block(sum, sum->block);
+            sha256_take_block(sum, sum->block);
     }
 }
 
@@ -87,11 +88,11 @@ void gp_sha256_end(gp_sha256_t *sum, uint8_t out[GP_SHA256_BYTES])
     size_t used = sum->len % sizeof(sum->block);
     uint8_t length[8];
     gp_sha256_add(sum, padding, (used < LENGTH_AT ? LENGTH_AT : LENGTH_AT + sizeof(sum->block)) - used);
-    write_word(length, (uint32_t)(bits >> 32));
-    write_word(length + 4, (uint32_t)bits);
+    sha256_write_word(length, (uint32_t)(bits >> 32));
+    sha256_write_word(length + 4, (uint32_t)bits);
     gp_sha256_add(sum, length, sizeof(length));
     for (int i = 0; i < 8; i++)
-        write_word(out + 4 * i, sum->state[i]);
+        sha256_write_word(out + 4 * i, sum->state[i]);
 }
 
 void gp_hmac_begin(gp_hmac_t *mac, const void *key, size_t key_len)

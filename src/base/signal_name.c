@@ -8,7 +8,7 @@
 #include <string.h>
 
 // Any number that fits; -EINVAL for what is none.
-static int whole_number(const char *text)
+static int signal_name_whole_number(const char *text)
 {
     char *end;
     if (text[0] < '0' || text[0] > '9')
@@ -18,14 +18,14 @@ static int whole_number(const char *text)
 }
 
 // What follows "RTMIN" or "RTMAX": nothing, or `sign` and a number.
-static int real_time(int from, char sign, const char *text)
+static int signal_name_real_time(int from, char sign, const char *text)
 {
-    int offset = text[0] == '\0' ? 0 : text[0] == sign ? whole_number(text + 1) : -EINVAL;
+    int offset = text[0] == '\0' ? 0 : text[0] == sign ? signal_name_whole_number(text + 1) : -EINVAL;
     int number = sign == '+' ? from + offset : from - offset;
     return offset >= 0 && number >= SIGRTMIN && number <= SIGRTMAX ? number : -EINVAL;
 }
 
-static int named(const char *text)
+static int signal_name_named(const char *text)
 {
     for (int number = 1; number < SIGRTMIN; number++) {
         const char *name = sigabbrev_np(number);
@@ -35,7 +35,7 @@ static int named(const char *text)
     return strcmp(text, "IO") == 0 ? SIGIO : -EINVAL; // glibc calls it POLL
 }
 
-static bool is_free(int number)
+static bool signal_name_is_free(int number)
 {
     static const int free[] = {SIGPROF, SIGALRM, SIGIO,   SIGPWR,    SIGSTKFLT,
                                SIGURG,  SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH};
@@ -47,12 +47,12 @@ static bool is_free(int number)
 
 int gp_signal_by_name(const char *text)
 {
-    int number = whole_number(text);
+    int number = signal_name_whole_number(text);
     if (strncmp(text, "SIG", 3) == 0)
         text += 3;
     if (number < 0)
-        number = strncmp(text, "RTMIN", 5) == 0   ? real_time(SIGRTMIN, '+', text + 5)
-                 : strncmp(text, "RTMAX", 5) == 0 ? real_time(SIGRTMAX, '-', text + 5)
-                                                  : named(text);
-    return is_free(number) ? number : -EINVAL;
+        number = strncmp(text, "RTMIN", 5) == 0   ? signal_name_real_time(SIGRTMIN, '+', text + 5)
+                 : strncmp(text, "RTMAX", 5) == 0 ? signal_name_real_time(SIGRTMAX, '-', text + 5)
+                                                  : signal_name_named(text);
+    return signal_name_is_free(number) ? number : -EINVAL;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool make_room(gp_bytes_t *bytes, size_t more)
+static bool bytes_make_room(gp_reply_bytes_t *bytes, size_t more)
 {
     if (bytes->room - bytes->len >= more)
         return true;
@@ -19,20 +19,20 @@ static bool make_room(gp_bytes_t *bytes, size_t more)
     return true;
 }
 
-void gp_bytes_put(gp_bytes_t *bytes, const char *data, size_t len)
+void gp_bytes_put(gp_reply_bytes_t *bytes, const char *data, size_t len)
 {
-    if (len == 0 || !make_room(bytes, len))
+    if (len == 0 || !bytes_make_room(bytes, len))
         return;
     memcpy(bytes->data + bytes->len, data, len);
     bytes->len += len;
 }
 
-void gp_bytes_text(gp_bytes_t *bytes, const char *text)
+void gp_bytes_text(gp_reply_bytes_t *bytes, const char *text)
 {
     gp_bytes_put(bytes, text, strlen(text));
 }
 
-void gp_bytes_number(gp_bytes_t *bytes, uint64_t number)
+void gp_bytes_number(gp_reply_bytes_t *bytes, uint64_t number)
 {
     char digits[20];
     size_t at = sizeof(digits);
@@ -43,7 +43,7 @@ void gp_bytes_number(gp_bytes_t *bytes, uint64_t number)
 }
 
 // Bytes of the character at `text`, 0 where there is none. Source: RFC 3629, section 4.
-static size_t character_len(const unsigned char *text, size_t len)
+static size_t bytes_character_len(const unsigned char *text, size_t len)
 {
     unsigned lead = text[0], lowest = 0x80, highest = 0xbf;
     size_t more = lead < 0x80                    ? 0
@@ -67,7 +67,7 @@ static size_t character_len(const unsigned char *text, size_t len)
     return more + 1;
 }
 
-static void put_escaped(gp_bytes_t *bytes, unsigned char c)
+static void bytes_put_escaped(gp_reply_bytes_t *bytes, unsigned char c)
 {
     char text[7] = {'\\', 'u', '0', '0', "0123456789abcdef"[c >> 4], "0123456789abcdef"[c & 15]};
     if (c == '"' || c == '\\')
@@ -76,12 +76,12 @@ static void put_escaped(gp_bytes_t *bytes, unsigned char c)
         gp_bytes_put(bytes, text, 6);
 }
 
-void gp_bytes_json(gp_bytes_t *bytes, const char *text, size_t len)
+void gp_bytes_json(gp_reply_bytes_t *bytes, const char *text, size_t len)
 {
     const unsigned char *at = (const unsigned char *)text, *end = at + len, *plain = at;
     gp_bytes_put(bytes, "\"", 1);
     while (at < end) {
-        size_t step = character_len(at, (size_t)(end - at));
+        size_t step = bytes_character_len(at, (size_t)(end - at));
         if (step != 0 && *at >= 0x20 && *at != '"' && *at != '\\' && *at != 0x7f) {
             at += step;
             continue;
@@ -90,21 +90,21 @@ void gp_bytes_json(gp_bytes_t *bytes, const char *text, size_t len)
         if (step == 0)
             gp_bytes_text(bytes, "\\ufffd");
         else
-            put_escaped(bytes, *at);
+            bytes_put_escaped(bytes, *at);
         plain = ++at;
     }
     gp_bytes_put(bytes, (const char *)plain, (size_t)(at - plain));
     gp_bytes_put(bytes, "\"", 1);
 }
 
-void gp_bytes_clear(gp_bytes_t *bytes)
+void gp_bytes_clear(gp_reply_bytes_t *bytes)
 {
     bytes->len = 0;
     bytes->is_short = false;
 }
 
-void gp_bytes_free(gp_bytes_t *bytes)
+void gp_bytes_free(gp_reply_bytes_t *bytes)
 {
     free(bytes->data);
-    *bytes = (gp_bytes_t){0};
+    *bytes = (gp_reply_bytes_t){0};
 }

@@ -8,18 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct gp_bytes { // zero-initialized = empty
+typedef struct gp_reply_bytes { // zero-initialized = empty
     char *data;
     size_t len, room;
     bool is_short; // memory was: something is missing
-} gp_bytes_t;
+} gp_reply_bytes_t;
 
-void gp_bytes_put(gp_bytes_t *bytes, const char *data, size_t len);
-void gp_bytes_text(gp_bytes_t *bytes, const char *text);
-void gp_bytes_number(gp_bytes_t *bytes, uint64_t number);
+void gp_bytes_put(gp_reply_bytes_t *bytes, const char *data, size_t len);
+void gp_bytes_text(gp_reply_bytes_t *bytes, const char *text);
+void gp_bytes_number(gp_reply_bytes_t *bytes, uint64_t number);
 
 // A JSON string, with its quotation marks. What is no UTF-8 becomes U+FFFD.
-void gp_bytes_json(gp_bytes_t *bytes, const char *text, size_t len);
+void gp_bytes_json(gp_reply_bytes_t *bytes, const char *text, size_t len);
 
-void gp_bytes_clear(gp_bytes_t *bytes); // keeps the memory
-void gp_bytes_free(gp_bytes_t *bytes);
+void gp_bytes_clear(gp_reply_bytes_t *bytes); // keeps the memory
+void gp_bytes_free(gp_reply_bytes_t *bytes);

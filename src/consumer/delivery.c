@@ -26,14 +26,15 @@ _Static_assert(BUFFER >= (int)GP_PACKED_BYTES_MAX, "a span fits in");
 #define BACKOFF_MOST_NS  (5000 * MS_NS)
 #define ADOPT_EVERY_NS   (30000 * MS_NS)
 
-static void add(_Atomic uint64_t *count, uint64_t more)
+static void delivery_add(_Atomic uint64_t *count, uint64_t more)
 {
     atomic_fetch_add_explicit(count, more, memory_order_relaxed);
 }
 
 // --- beginning and end
 
-static bool read_options(gp_delivery_t *delivery, const char *spool, uint64_t *queue_bytes, uint64_t *slower_ns)
+static bool delivery_read_options(gp_delivery_t *delivery, const char *spool, uint64_t *queue_bytes,
+                                  uint64_t *slower_ns)
 {
     char value[GP_URL_MAX];
     *queue_bytes = QUEUE_BYTES;
@@ -56,7 +57,7 @@ static bool read_options(gp_delivery_t *delivery, const char *spool, uint64_t *q
     return true;
 }
 
-static void begin_spools(gp_delivery_t *delivery)
+static void delivery_begin_spools(gp_delivery_t *delivery)
 {
     const char *directory = delivery->spool_directory[0] != '\0' ? delivery->spool_directory : NULL;
     gp_spool_begin(&delivery->spool, directory, delivery->url, delivery->spool_bytes, &delivery->identity);
@@ -71,7 +72,7 @@ int gp_delivery_begin(gp_delivery_t *delivery, const char *url, const prof_consu
     if (strlen(url) >= sizeof(delivery->url))
         return -EINVAL;
     strcpy(delivery->url, url);
-    if (!read_options(delivery, spool, &queue_bytes, &slower_ns))
+    if (!delivery_read_options(delivery, spool, &queue_bytes, &slower_ns))
         return -EINVAL;
     int error = backend->open(url, &delivery->state);
     if (error != 0)
@@ -83,7 +84,7 @@ int gp_delivery_begin(gp_delivery_t *delivery, const char *url, const prof_consu
         return -ENOMEM;
     }
     gp_hold_begin(&delivery->hold, slower_ns);
-    begin_spools(delivery);
+    delivery_begin_spools(delivery);
     return 0;
 }
 
@@ -104,7 +105,7 @@ void gp_delivery_after_fork(gp_delivery_t *delivery, int32_t pid)
     gp_spool_abandon(&delivery->spool);
     gp_spool_abandon(&delivery->adopted);
     delivery->identity.pid = pid;
-    begin_spools(delivery);
+    delivery_begin_spools(delivery);
     gp_queue_forget(&delivery->queue);
     gp_hold_begin(&delivery->hold, delivery->hold.least_ns); // what was held is left: the allocator is not asked here
     memset(&delivery->counts, 0, sizeof(delivery->counts));
@@ -116,20 +117,20 @@ void gp_delivery_after_fork(gp_delivery_t *delivery, int32_t pid)
 
 // --- on the collector's thread
 
-static void put(void *context, const gp_packed_span_t *packed)
+static void delivery_put(void *context, const gp_packed_span_t *packed)
 {
     gp_delivery_t *delivery = context;
     if (!gp_queue_put(&delivery->queue, packed))
-        add(&delivery->counts.lost_queue, 1);
+        delivery_add(&delivery->counts.lost_queue, 1);
 }
 
 void gp_delivery_give(gp_delivery_t *delivery, const gp_packed_span_t *packed)
 {
-    add(&delivery->counts.given, 1);
+    delivery_add(&delivery->counts.given, 1);
     if (delivery->hold.least_ns == 0)
-        put(delivery, packed);
+        delivery_put(delivery, packed);
     else
-        add(&delivery->counts.fast, gp_hold_add(&delivery->hold, packed, put, delivery));
+        delivery_add(&delivery->counts.fast, gp_hold_add(&delivery->hold, packed, delivery_put, delivery));
 }
 
 // --- on the consumer's thread
@@ -141,7 +142,7 @@ typedef struct batch {
     size_t count;
 } batch_t;
 
-static void add_to(batch_t *batch, const gp_packed_span_t *packed, uint64_t end, const gp_identity_t *identity)
+static void delivery_add_to(batch_t *batch, const gp_packed_span_t *packed, uint64_t end, const gp_identity_t *identity)
 {
     prof_span_record_t *span = &batch->spans[batch->count];
     gp_packed_read(packed, span, batch->fields[batch->count]);
@@ -151,9 +152,9 @@ static void add_to(batch_t *batch, const gp_packed_span_t *packed, uint64_t end,
     batch->ends[batch->count++] = end;
 }
 
-static void back_off(gp_delivery_t *delivery, int error)
+static void delivery_back_off(gp_delivery_t *delivery, int error)
 {
-    add(&delivery->counts.failures, 1);
+    delivery_add(&delivery->counts.failures, 1);
     atomic_store_explicit(&delivery->counts.last_error, error, memory_order_relaxed);
     delivery->backoff_ns = delivery->backoff_ns == 0 ? BACKOFF_FIRST_NS : 2 * delivery->backoff_ns;
     if (delivery->backoff_ns > BACKOFF_MOST_NS)
@@ -163,65 +164,65 @@ static void back_off(gp_delivery_t *delivery, int error)
 }
 
 // Offer a batch. Returns how many of its spans are dealt with.
-static size_t offer(gp_delivery_t *delivery, const batch_t *batch, _Atomic uint64_t *count)
+static size_t delivery_offer(gp_delivery_t *delivery, const batch_t *batch, _Atomic uint64_t *count)
 {
     int taken =
         delivery->state != NULL ? delivery->backend->send(delivery->state, batch->spans, batch->count) : -ENOMEM;
     if (taken == -EBADMSG) {
-        add(&delivery->counts.refused, 1);
+        delivery_add(&delivery->counts.refused, 1);
         return 1;
     }
     if (taken <= 0) {
-        back_off(delivery, taken < 0 ? taken : -EAGAIN);
+        delivery_back_off(delivery, taken < 0 ? taken : -EAGAIN);
         return 0;
     }
     delivery->backoff_ns = delivery->retry_ns = 0;
     atomic_store_explicit(&delivery->counts.last_error, 0, memory_order_relaxed);
     size_t dealt_with = (size_t)taken < batch->count ? (size_t)taken : batch->count;
-    add(count, dealt_with);
+    delivery_add(count, dealt_with);
     return dealt_with;
 }
 
-static bool send_spool(gp_delivery_t *delivery, gp_spool_t *spool, batch_t *batch, _Atomic uint64_t *count)
+static bool delivery_send_spool(gp_delivery_t *delivery, gp_spool_t *spool, batch_t *batch, _Atomic uint64_t *count)
 {
     size_t len = gp_spool_read(spool, delivery->buffer, BUFFER);
     batch->count = 0;
     for (size_t at = 0; at < len && batch->count < BATCH;) {
         const gp_packed_span_t *packed = (const void *)(delivery->buffer + at);
         at += packed->bytes;
-        add_to(batch, packed, at, &spool->identity);
+        delivery_add_to(batch, packed, at, &spool->identity);
     }
-    size_t dealt_with = batch->count != 0 ? offer(delivery, batch, count) : 0;
+    size_t dealt_with = batch->count != 0 ? delivery_offer(delivery, batch, count) : 0;
     if (dealt_with != 0)
         gp_spool_take(spool, batch->ends[dealt_with - 1], dealt_with);
     return dealt_with != 0;
 }
 
-static bool send_queue(gp_delivery_t *delivery, batch_t *batch)
+static bool delivery_send_queue(gp_delivery_t *delivery, batch_t *batch)
 {
     uint64_t at = gp_queue_first(&delivery->queue);
     const gp_packed_span_t *packed;
     batch->count = 0;
     while (batch->count < BATCH && (packed = gp_queue_next(&delivery->queue, &at)) != NULL)
-        add_to(batch, packed, at, &delivery->identity);
-    size_t dealt_with = batch->count != 0 ? offer(delivery, batch, &delivery->counts.sent) : 0;
+        delivery_add_to(batch, packed, at, &delivery->identity);
+    size_t dealt_with = batch->count != 0 ? delivery_offer(delivery, batch, &delivery->counts.sent) : 0;
     if (dealt_with != 0)
         gp_queue_take(&delivery->queue, batch->ends[dealt_with - 1], dealt_with);
     return dealt_with != 0;
 }
 
-static bool has_spooled(const gp_spool_t *spool)
+static bool delivery_has_spooled(const gp_spool_t *spool)
 {
     return spool->sent_at < spool->end;
 }
 
-static void count_spooled(gp_delivery_t *delivery)
+static void delivery_count_spooled(gp_delivery_t *delivery)
 {
     atomic_store_explicit(&delivery->counts.spooled, delivery->spool.spans, memory_order_relaxed);
 }
 
 // Move the queue to the spool. Returns whether all of it was.
-static bool spool_queue(gp_delivery_t *delivery)
+static bool delivery_spool_queue(gp_delivery_t *delivery)
 {
     gp_packed_span_t *copy = (void *)delivery->buffer;
     uint64_t at = gp_queue_first(&delivery->queue);
@@ -232,16 +233,16 @@ static bool spool_queue(gp_delivery_t *delivery)
             delivery->is_spool_stuck = true;
             break;
         }
-        count_spooled(delivery); // first: a span on its way is counted twice rather than nowhere
+        delivery_count_spooled(delivery); // first: a span on its way is counted twice rather than nowhere
         gp_queue_take(&delivery->queue, at, 1);
     }
     return !delivery->is_spool_stuck;
 }
 
 // Returns whether it was at its end.
-static bool close_adopted(gp_delivery_t *delivery)
+static bool delivery_close_adopted(gp_delivery_t *delivery)
 {
-    if (delivery->adopted.file.fd < 0 || has_spooled(&delivery->adopted))
+    if (delivery->adopted.file.fd < 0 || delivery_has_spooled(&delivery->adopted))
         return false;
     gp_spool_end(&delivery->adopted);
     delivery->adopt_ns = 0; // there may be more of them
@@ -249,64 +250,64 @@ static bool close_adopted(gp_delivery_t *delivery)
 }
 
 // What an earlier process left, what is spooled, what is queued: the oldest that there is. Returns whether there was.
-static bool send_some(gp_delivery_t *delivery, batch_t *batch, uint64_t now)
+static bool delivery_send_some(gp_delivery_t *delivery, batch_t *batch, uint64_t now)
 {
     bool was_sent;
     if (delivery->adopted.file.fd < 0 && now >= delivery->adopt_ns) {
         delivery->adopt_ns = now + ADOPT_EVERY_NS;
         gp_spool_adopt(&delivery->adopted);
     }
-    if (has_spooled(&delivery->spool))
-        spool_queue(delivery);
-    if (has_spooled(&delivery->spool))
-        was_sent = send_spool(delivery, &delivery->spool, batch, &delivery->counts.sent);
+    if (delivery_has_spooled(&delivery->spool))
+        delivery_spool_queue(delivery);
+    if (delivery_has_spooled(&delivery->spool))
+        was_sent = delivery_send_spool(delivery, &delivery->spool, batch, &delivery->counts.sent);
     else
-        was_sent = send_queue(delivery, batch);
+        was_sent = delivery_send_queue(delivery, batch);
     if (!was_sent && delivery->backoff_ns == 0 && delivery->adopted.file.fd >= 0)
-        was_sent = send_spool(delivery, &delivery->adopted, batch, &delivery->counts.recovered);
-    return close_adopted(delivery) || was_sent;
+        was_sent = delivery_send_spool(delivery, &delivery->adopted, batch, &delivery->counts.recovered);
+    return delivery_close_adopted(delivery) || was_sent;
 }
 
-static void step(gp_delivery_t *delivery, batch_t *batch, bool is_closing, uint32_t bell)
+static void delivery_step(gp_delivery_t *delivery, batch_t *batch, bool is_closing, uint32_t bell)
 {
     uint64_t now = gp_now_ns();
-    bool went_on = now >= delivery->retry_ns && send_some(delivery, batch, now);
+    bool went_on = now >= delivery->retry_ns && delivery_send_some(delivery, batch, now);
     bool is_waiting = delivery->retry_ns > now;
-    bool is_spooled = is_waiting && spool_queue(delivery);
-    count_spooled(delivery);
+    bool is_spooled = is_waiting && delivery_spool_queue(delivery);
+    delivery_count_spooled(delivery);
     gp_futex_wake_all(&delivery->phase); // those that wait for it to be idle look
     if (!went_on && !is_closing)
         gp_queue_wait(&delivery->queue, bell, is_waiting ? delivery->retry_ns - now : ADOPT_EVERY_NS,
                       !is_waiting || is_spooled);
 }
 
-static uint64_t queued(const gp_delivery_t *delivery)
+static uint64_t delivery_queued(const gp_delivery_t *delivery)
 {
     return atomic_load_explicit(&delivery->queue.spans, memory_order_acquire);
 }
 
 // Is there nothing more to do for one that is to close? What is spooled is left for the next process.
-static bool is_done(gp_delivery_t *delivery)
+static bool delivery_is_done(gp_delivery_t *delivery)
 {
-    if (queued(delivery) == 0 && (!has_spooled(&delivery->spool) || delivery->backoff_ns != 0))
+    if (delivery_queued(delivery) == 0 && (!delivery_has_spooled(&delivery->spool) || delivery->backoff_ns != 0))
         return true;
     return delivery->backoff_ns != 0 || gp_now_ns() >= delivery->deadline_ns;
 }
 
-static void drop_queue(gp_delivery_t *delivery)
+static void delivery_drop_queue(gp_delivery_t *delivery)
 {
     uint64_t at = gp_queue_first(&delivery->queue);
     while (gp_queue_next(&delivery->queue, &at) != NULL) {
         gp_queue_take(&delivery->queue, at, 1);
-        add(&delivery->counts.lost_end, 1);
+        delivery_add(&delivery->counts.lost_end, 1);
     }
 }
 
-static void finish(gp_delivery_t *delivery)
+static void delivery_finish(gp_delivery_t *delivery)
 {
     delivery->is_spool_stuck = false;
-    spool_queue(delivery);
-    drop_queue(delivery);
+    delivery_spool_queue(delivery);
+    delivery_drop_queue(delivery);
     gp_spool_end(&delivery->spool);
     gp_spool_end(&delivery->adopted);
     if (delivery->state != NULL)
@@ -353,12 +354,12 @@ void *gp_delivery_run(void *argument)
             return GP_THREAD_RETURNS;
         }
         is_closing = atomic_load_explicit(&delivery->phase, memory_order_acquire) == GP_DELIVERY_CLOSING;
-        step(delivery, batch, is_closing, bell);
-        if (is_closing && is_done(delivery))
+        delivery_step(delivery, batch, is_closing, bell);
+        if (is_closing && delivery_is_done(delivery))
             break;
     }
     free(batch);
-    finish(delivery);
+    delivery_finish(delivery);
     return NULL;
 }
 
@@ -390,7 +391,7 @@ int gp_delivery_wait_over(gp_delivery_t *delivery, uint64_t deadline_ns)
 
 int gp_delivery_wait_idle(gp_delivery_t *delivery, uint64_t deadline_ns)
 {
-    while (queued(delivery) != 0) {
+    while (delivery_queued(delivery) != 0) {
         uint64_t now = gp_now_ns(), left = deadline_ns > now ? deadline_ns - now : 0;
         if (left == 0)
             return -ETIMEDOUT;
@@ -405,7 +406,7 @@ void gp_delivery_status(const gp_delivery_t *delivery, prof_consumer_status_t *s
     ADD(given), ADD(sent), ADD(refused), ADD(lost_queue), ADD(lost_end), ADD(fast), ADD(spooled), ADD(recovered);
     ADD(failures);
 #undef ADD
-    sum->queued += queued(delivery);
+    sum->queued += delivery_queued(delivery);
     int32_t error = atomic_load_explicit(&delivery->counts.last_error, memory_order_relaxed);
     if (error != 0)
         sum->last_error = error;

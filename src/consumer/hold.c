@@ -29,7 +29,7 @@ void gp_hold_begin(gp_hold_t *hold, uint64_t least_ns)
     *hold = (gp_hold_t){.least_ns = least_ns};
 }
 
-static uint64_t forget(gp_hold_t *hold, trace_t *held)
+static uint64_t hold_forget(gp_hold_t *hold, trace_t *held)
 {
     uint64_t spans = 0;
     for (held_span_t *span = held->first, *next; span != NULL; span = next, spans++) {
@@ -42,7 +42,7 @@ static uint64_t forget(gp_hold_t *hold, trace_t *held)
     return spans;
 }
 
-static trace_t *oldest_of(trace_t *ways, size_t count)
+static trace_t *hold_oldest_of(trace_t *ways, size_t count)
 {
     trace_t *oldest = ways;
     for (size_t i = 1; i < count; i++)
@@ -52,21 +52,21 @@ static trace_t *oldest_of(trace_t *ways, size_t count)
 }
 
 // The place of a trace; of those that it can have, the one unused for the longest time gives way.
-static trace_t *place(gp_hold_t *hold, const uint8_t trace[16], uint64_t *left_out)
+static trace_t *hold_place(gp_hold_t *hold, const uint8_t trace[16], uint64_t *left_out)
 {
     size_t first = (gp_hash_bytes(trace, 16) & (TRACES / WAYS - 1)) * WAYS;
     trace_t *ways = hold->table + first;
     for (size_t i = 0; i < WAYS; i++)
         if (ways[i].used != 0 && memcmp(ways[i].trace, trace, 16) == 0)
             return &ways[i];
-    trace_t *held = oldest_of(ways, WAYS);
-    *left_out += forget(hold, held);
+    trace_t *held = hold_oldest_of(ways, WAYS);
+    *left_out += hold_forget(hold, held);
     memcpy(held->trace, trace, 16);
     held->is_slow = false;
     return held;
 }
 
-static trace_t *oldest_with_spans(const gp_hold_t *hold)
+static trace_t *hold_oldest_with_spans(const gp_hold_t *hold)
 {
     trace_t *oldest = NULL;
     for (size_t i = 0; i < TRACES; i++)
@@ -75,11 +75,11 @@ static trace_t *oldest_with_spans(const gp_hold_t *hold)
     return oldest;
 }
 
-static uint64_t keep(gp_hold_t *hold, trace_t *held, const gp_packed_span_t *packed)
+static uint64_t hold_keep(gp_hold_t *hold, trace_t *held, const gp_packed_span_t *packed)
 {
     uint64_t left_out = 0;
-    for (trace_t *oldest; hold->bytes + packed->bytes > BYTES_MAX && (oldest = oldest_with_spans(hold)) != NULL;)
-        left_out += forget(hold, oldest);
+    for (trace_t *oldest; hold->bytes + packed->bytes > BYTES_MAX && (oldest = hold_oldest_with_spans(hold)) != NULL;)
+        left_out += hold_forget(hold, oldest);
     held_span_t *span = malloc(offsetof(held_span_t, packed) + packed->bytes);
     if (span == NULL)
         return left_out + 1;
@@ -91,12 +91,12 @@ static uint64_t keep(gp_hold_t *hold, trace_t *held, const gp_packed_span_t *pac
     return left_out;
 }
 
-static bool is_request(const gp_packed_span_t *packed)
+static bool hold_is_request(const gp_packed_span_t *packed)
 {
     return packed->parent_id == 0 || (packed->flags & PROF_SPAN_RECORD_REMOTE_PARENT);
 }
 
-static bool is_slow(const gp_hold_t *hold, const gp_packed_span_t *packed)
+static bool hold_is_slow(const gp_hold_t *hold, const gp_packed_span_t *packed)
 {
     uint64_t end = packed->end_unix_ns, start = packed->start_unix_ns;
     return (packed->flags & PROF_SPAN_RECORD_ASKED) || (end > start && end - start >= hold->least_ns);
@@ -108,19 +108,19 @@ uint64_t gp_hold_add(gp_hold_t *hold, const gp_packed_span_t *packed,
     uint64_t left_out = 0;
     if (hold->table == NULL && (hold->table = calloc(TRACES, sizeof(trace_t))) == NULL)
         return 1;
-    trace_t *held = place(hold, packed->trace, &left_out);
+    trace_t *held = hold_place(hold, packed->trace, &left_out);
     if (held->last == NULL)
         held->last = &held->first;
     held->used = ++hold->clock;
     // -Wanalyzer-malloc-leak: the table has what is kept.
-    if (!held->is_slow && !is_request(packed))
-        return left_out + keep(hold, held, packed);
-    if (!held->is_slow && !is_slow(hold, packed))
-        return left_out + forget(hold, held) + 1;
+    if (!held->is_slow && !hold_is_request(packed))
+        return left_out + hold_keep(hold, held, packed);
+    if (!held->is_slow && !hold_is_slow(hold, packed))
+        return left_out + hold_forget(hold, held) + 1;
     held->is_slow = true;
     for (const held_span_t *span = held->first; span != NULL; span = span->next)
         give(context, &span->packed);
-    forget(hold, held);
+    hold_forget(hold, held);
     give(context, packed);
     return left_out;
 }
@@ -129,7 +129,7 @@ uint64_t gp_hold_end(gp_hold_t *hold)
 {
     uint64_t left_out = 0;
     for (size_t i = 0; hold->table != NULL && i < TRACES; i++)
-        left_out += forget(hold, &hold->table[i]);
+        left_out += hold_forget(hold, &hold->table[i]);
     free(hold->table);
     hold->table = NULL;
     return left_out;

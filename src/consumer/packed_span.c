@@ -19,7 +19,7 @@ static_assert(offsetof(gp_packed_span_t, trace) == ALIKE_AT &&
                   offsetof(gp_packed_span_t, text_len) == ALIKE_AT + ALIKE_LEN,
               "spool files of version 1 have this layout");
 
-static bool add_text(gp_packed_span_t *into, const char *text, size_t len)
+static bool packed_span_add_text(gp_packed_span_t *into, const char *text, size_t len)
 {
     if (len >= GP_PACKED_TEXT_MAX - into->text_len)
         return false;
@@ -30,23 +30,23 @@ static bool add_text(gp_packed_span_t *into, const char *text, size_t len)
 }
 
 // As a field with a key that no text has: spool files of both forms can be read.
-static void add_stack(gp_packed_span_t *into, const char *stack)
+static void packed_span_add_stack(gp_packed_span_t *into, const char *stack)
 {
     if (stack == NULL || strlen(STACK) + strlen(stack) + 2 > GP_PACKED_TEXT_MAX - into->text_len)
         return;
-    add_text(into, STACK, strlen(STACK));
-    add_text(into, stack, strlen(stack));
+    packed_span_add_text(into, STACK, strlen(STACK));
+    packed_span_add_text(into, stack, strlen(stack));
     into->field_count++;
 }
 
-static void add_fields(gp_packed_span_t *into, const prof_span_record_t *span)
+static void packed_span_add_fields(gp_packed_span_t *into, const prof_span_record_t *span)
 {
     for (size_t i = 0; i < span->field_count && into->field_count < GP_PACKED_FIELDS_MAX; i++) {
         size_t key_len = strlen(span->fields[i].key), value_len = strlen(span->fields[i].value);
         if (key_len + value_len + 2 > GP_PACKED_TEXT_MAX - into->text_len)
             continue;
-        add_text(into, span->fields[i].key, key_len);
-        add_text(into, span->fields[i].value, value_len);
+        packed_span_add_text(into, span->fields[i].key, key_len);
+        packed_span_add_text(into, span->fields[i].value, value_len);
         into->field_count++;
     }
 }
@@ -55,24 +55,24 @@ void gp_packed_make(gp_packed_span_t *into, const prof_span_record_t *span)
 {
     memset(into, 0, sizeof(*into));
     memcpy((char *)into + ALIKE_AT, (const char *)span + ALIKE_AT, ALIKE_LEN);
-    add_text(into, span->name, strnlen(span->name, GP_PACKED_TEXT_MAX / 4));
-    add_stack(into, span->stack);
-    add_fields(into, span);
+    packed_span_add_text(into, span->name, strnlen(span->name, GP_PACKED_TEXT_MAX / 4));
+    packed_span_add_stack(into, span->stack);
+    packed_span_add_fields(into, span);
     into->bytes = ((uint32_t)sizeof(*into) + into->text_len + 7) & ~7u;
     memset(into->text + into->text_len, 0, into->bytes - sizeof(*into) - into->text_len);
 }
 
-static uint32_t check_of(const gp_packed_span_t *packed)
+static uint32_t packed_span_check_of(const gp_packed_span_t *packed)
 {
     return (uint32_t)(gp_hash_bytes(packed->trace, packed->bytes - offsetof(gp_packed_span_t, trace)) >> 32);
 }
 
 void gp_packed_sign(gp_packed_span_t *packed)
 {
-    packed->check = check_of(packed);
+    packed->check = packed_span_check_of(packed);
 }
 
-static uint32_t count_texts(const gp_packed_span_t *packed)
+static uint32_t packed_span_count_texts(const gp_packed_span_t *packed)
 {
     uint32_t texts = 0;
     for (uint32_t i = 0; i < packed->text_len; i++)
@@ -84,8 +84,8 @@ bool gp_packed_is_whole(const gp_packed_span_t *packed, size_t bytes)
 {
     return bytes >= sizeof(*packed) && packed->bytes == bytes && bytes <= GP_PACKED_BYTES_MAX && bytes % 8 == 0 &&
            packed->text_len > 0 && packed->text_len <= bytes - sizeof(*packed) &&
-           packed->field_count <= GP_PACKED_FIELDS_MAX && packed->check == check_of(packed) &&
-           packed->text[packed->text_len - 1] == '\0' && count_texts(packed) == 1 + 2 * packed->field_count;
+           packed->field_count <= GP_PACKED_FIELDS_MAX && packed->check == packed_span_check_of(packed) &&
+           packed->text[packed->text_len - 1] == '\0' && packed_span_count_texts(packed) == 1 + 2 * packed->field_count;
 }
 
 void gp_packed_read(const gp_packed_span_t *packed, prof_span_record_t *span, prof_field_t *fields)

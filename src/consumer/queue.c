@@ -35,7 +35,7 @@ void gp_queue_forget(gp_queue_t *queue)
 
 // Bytes at the end of the ring that a span of `bytes` bytes does not fit into: they are left out. All positions are
 // multiples of 8, so there is room for the word that says so.
-static size_t gap_before(const gp_queue_t *queue, uint64_t at, size_t bytes)
+static size_t queue_gap_before(const gp_queue_t *queue, uint64_t at, size_t bytes)
 {
     size_t left = queue->size - (at & (queue->size - 1));
     return left < bytes ? left : 0;
@@ -44,7 +44,7 @@ static size_t gap_before(const gp_queue_t *queue, uint64_t at, size_t bytes)
 bool gp_queue_put(gp_queue_t *queue, const gp_packed_span_t *packed)
 {
     uint64_t tail = atomic_load_explicit(&queue->tail, memory_order_relaxed);
-    size_t gap = gap_before(queue, tail, packed->bytes);
+    size_t gap = queue_gap_before(queue, tail, packed->bytes);
     // Acquire: partner of the release in gp_queue_take(), which has read what is overwritten now.
     if (queue->size - (tail - atomic_load_explicit(&queue->head, memory_order_acquire)) < gap + packed->bytes)
         return false;

@@ -8,43 +8,43 @@
 
 enum { SPAN_HEX_SIZE = 17 };
 
-static void put_json(gp_bytes_t *into, const char *key, const char *text)
+static void span_json_put_json(gp_reply_bytes_t *into, const char *key, const char *text)
 {
     gp_bytes_text(into, key);
     gp_bytes_json(into, text, strlen(text));
 }
 
-static void put_number(gp_bytes_t *into, const char *key, uint64_t number)
+static void span_json_put_number(gp_reply_bytes_t *into, const char *key, uint64_t number)
 {
     gp_bytes_text(into, key);
     gp_bytes_number(into, number);
 }
 
-void gp_span_json_times(gp_bytes_t *into, const prof_span_record_t *span)
+void gp_span_json_times(gp_reply_bytes_t *into, const prof_span_record_t *span)
 {
-    put_number(into, "\"cpu_ns\":", span->cpu_ns);
-    put_number(into, ",\"ready_ns\":", span->ready_ns);
-    put_number(into, ",\"parked_ns\":", span->parked_ns);
-    put_number(into, ",\"blocked_ns\":", span->blocked_ns);
-    put_number(into, ",\"preempted_ns\":", span->preempted_ns);
-    put_number(into, ",\"waiting_ns\":", span->waiting_ns);
-    put_number(into, ",\"switches\":", span->switches);
+    span_json_put_number(into, "\"cpu_ns\":", span->cpu_ns);
+    span_json_put_number(into, ",\"ready_ns\":", span->ready_ns);
+    span_json_put_number(into, ",\"parked_ns\":", span->parked_ns);
+    span_json_put_number(into, ",\"blocked_ns\":", span->blocked_ns);
+    span_json_put_number(into, ",\"preempted_ns\":", span->preempted_ns);
+    span_json_put_number(into, ",\"waiting_ns\":", span->waiting_ns);
+    span_json_put_number(into, ",\"switches\":", span->switches);
 }
 
-static void put_flags(gp_bytes_t *into, uint32_t flags)
+static void span_json_put_flags(gp_reply_bytes_t *into, uint32_t flags)
 {
     const char *between = "";
     gp_bytes_text(into, "\"flags\":[");
     for (const gp_span_flag_name_t *known = gp_span_flag_names; known->flag != 0; known++) {
         if (!(flags & known->flag))
             continue;
-        put_json(into, between, known->name);
+        span_json_put_json(into, between, known->name);
         between = ",";
     }
     gp_bytes_text(into, "]");
 }
 
-static bool is_first_of_its_key(const prof_span_record_t *span, size_t number)
+static bool span_json_is_first_of_its_key(const prof_span_record_t *span, size_t number)
 {
     for (size_t i = 0; i < number; i++)
         if (strcmp(span->fields[i].key, span->fields[number].key) == 0)
@@ -52,48 +52,48 @@ static bool is_first_of_its_key(const prof_span_record_t *span, size_t number)
     return true;
 }
 
-void gp_span_json_fields(gp_bytes_t *into, const prof_span_record_t *span)
+void gp_span_json_fields(gp_reply_bytes_t *into, const prof_span_record_t *span)
 {
     const char *between = "";
     gp_bytes_text(into, "\"fields\":{");
     for (size_t i = 0; i < span->field_count; i++) {
-        if (!is_first_of_its_key(span, i))
+        if (!span_json_is_first_of_its_key(span, i))
             continue;
-        put_json(into, between, span->fields[i].key);
-        put_json(into, ":", span->fields[i].value);
+        span_json_put_json(into, between, span->fields[i].key);
+        span_json_put_json(into, ":", span->fields[i].value);
         between = ",";
     }
     gp_bytes_text(into, "}");
 }
 
-void gp_span_json_members(gp_bytes_t *into, const prof_span_record_t *span, const gp_span_names_t *names)
+void gp_span_json_members(gp_reply_bytes_t *into, const prof_span_record_t *span, const gp_span_names_t *names)
 {
-    put_json(into, "\"v\":1,\"trace\":", names->trace);
-    put_json(into, ",\"span\":", names->span);
+    span_json_put_json(into, "\"v\":1,\"trace\":", names->trace);
+    span_json_put_json(into, ",\"span\":", names->span);
     if (names->parent != NULL)
-        put_json(into, ",\"parent\":", names->parent);
+        span_json_put_json(into, ",\"parent\":", names->parent);
     else
         gp_bytes_text(into, ",\"parent\":null");
     gp_bytes_text(into, span->flags & PROF_SPAN_RECORD_REMOTE_PARENT ? ",\"remote_parent\":true"
                                                                      : ",\"remote_parent\":false");
-    put_json(into, ",\"kind\":", names->kind);
-    put_json(into, ",\"name\":", span->name);
-    put_json(into, ",\"service\":", span->service);
-    put_json(into, ",\"host\":", span->host);
-    put_number(into, ",\"pid\":", names->pid);
-    put_number(into, ",\"coroutine\":", span->coroutine_id);
-    put_number(into, ",\"start_unix_ns\":", span->start_unix_ns);
-    put_number(into, ",\"end_unix_ns\":", span->end_unix_ns);
+    span_json_put_json(into, ",\"kind\":", names->kind);
+    span_json_put_json(into, ",\"name\":", span->name);
+    span_json_put_json(into, ",\"service\":", span->service);
+    span_json_put_json(into, ",\"host\":", span->host);
+    span_json_put_number(into, ",\"pid\":", names->pid);
+    span_json_put_number(into, ",\"coroutine\":", span->coroutine_id);
+    span_json_put_number(into, ",\"start_unix_ns\":", span->start_unix_ns);
+    span_json_put_number(into, ",\"end_unix_ns\":", span->end_unix_ns);
     gp_bytes_text(into, ",");
     if (names->has_times) {
         gp_span_json_times(into, span);
         gp_bytes_text(into, ",");
     }
     if (span->stack != NULL) {
-        put_json(into, "\"stack\":", span->stack);
+        span_json_put_json(into, "\"stack\":", span->stack);
         gp_bytes_text(into, ",");
     }
-    put_flags(into, span->flags);
+    span_json_put_flags(into, span->flags);
     gp_bytes_text(into, ",");
     gp_span_json_fields(into, span);
 }
@@ -106,7 +106,7 @@ static const char *span_json_hex(uint64_t id, char text[SPAN_HEX_SIZE])
     return text;
 }
 
-void gp_span_json(gp_bytes_t *into, const prof_span_record_t *span)
+void gp_span_json(gp_reply_bytes_t *into, const prof_span_record_t *span)
 {
     char trace[PROF_TRACE_HEX_SIZE], id[SPAN_HEX_SIZE], parent[SPAN_HEX_SIZE];
     prof_trace_to_hex(&span->trace, trace);

@@ -35,14 +35,14 @@ void gp_spool_begin(gp_spool_t *spool, const char *directory, const char *url, u
     };
 }
 
-static void close_all(gp_spool_t *spool)
+static void spool_close_all(gp_spool_t *spool)
 {
     gp_held_close(&spool->file);
     gp_held_close(&spool->directory);
     spool->sent_at = spool->end = spool->spans = 0;
 }
 
-static int open_directory(gp_spool_t *spool)
+static int spool_open_directory(gp_spool_t *spool)
 {
     int fd = gp_directory_open(AT_FDCWD, spool->path);
     if (fd >= 0 && !gp_directory_is_private(fd)) {
@@ -56,7 +56,7 @@ static int open_directory(gp_spool_t *spool)
 }
 
 // A locked descriptor of the file; negative: not to be had.
-static int open_file(gp_spool_t *spool, int flags)
+static int spool_open_file(gp_spool_t *spool, int flags)
 {
     int fd = gp_descriptor_open(spool->directory.fd, spool->name, O_RDWR | O_NOFOLLOW | flags, 0600);
     if (fd < 0)
@@ -69,14 +69,14 @@ static int open_file(gp_spool_t *spool, int flags)
 
 // Is the file there? Where the program closed it, it is opened again: no other process has had the lock for long enough
 // to take what is in it, or else it is theirs, and another one is made.
-static bool has_file(gp_spool_t *spool)
+static bool spool_has_file(gp_spool_t *spool)
 {
     struct stat status;
     const gp_held_t before = spool->file;
     if (before.fd < 0 || gp_held_is_there(&before))
         return before.fd >= 0;
     spool->file.fd = -1;
-    int fd = gp_held_is_there(&spool->directory) || open_directory(spool) == 0 ? open_file(spool, 0) : -1;
+    int fd = gp_held_is_there(&spool->directory) || spool_open_directory(spool) == 0 ? spool_open_file(spool, 0) : -1;
     if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == before.device && status.st_ino == before.inode &&
         (uint64_t)status.st_size >= spool->end) {
         spool->file = gp_held_keep(fd);
@@ -84,25 +84,25 @@ static bool has_file(gp_spool_t *spool)
     }
     if (fd >= 0)
         close(fd);
-    close_all(spool);
+    spool_close_all(spool);
     return false;
 }
 
-static int write_all(int fd, const void *bytes, size_t len, uint64_t at)
+static int spool_write_all(int fd, const void *bytes, size_t len, uint64_t at)
 {
     ssize_t written = pwrite(fd, bytes, len, (off_t)at);
     return written == (ssize_t)len ? 0 : written < 0 ? -errno : -ENOSPC;
 }
 
-static int write_header(const gp_spool_t *spool)
+static int spool_write_header(const gp_spool_t *spool)
 {
     header_t header = {
         .version = VERSION, .sent_at = spool->sent_at, .url_hash = spool->url_hash, .identity = spool->identity};
     memcpy(header.magic, magic, sizeof(magic));
-    return write_all(spool->file.fd, &header, sizeof(header), 0);
+    return spool_write_all(spool->file.fd, &header, sizeof(header), 0);
 }
 
-static void name_file(gp_spool_t *spool)
+static void spool_name_file(gp_spool_t *spool)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -110,34 +110,34 @@ static void name_file(gp_spool_t *spool)
              spool->identity.pid, (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
 }
 
-static int make(gp_spool_t *spool)
+static int spool_make(gp_spool_t *spool)
 {
-    int error = spool->path != NULL ? open_directory(spool) : -ENOSPC;
+    int error = spool->path != NULL ? spool_open_directory(spool) : -ENOSPC;
     if (error != 0)
         return error;
-    name_file(spool);
-    int fd = open_file(spool, O_CREAT | O_EXCL);
+    spool_name_file(spool);
+    int fd = spool_open_file(spool, O_CREAT | O_EXCL);
     if (fd >= 0)
         spool->file = gp_held_keep(fd);
     spool->sent_at = spool->end = FIRST;
-    error = fd >= 0 ? write_header(spool) : fd;
+    error = fd >= 0 ? spool_write_header(spool) : fd;
     if (error == 0)
         return 0;
     if (fd >= 0)
         unlinkat(spool->directory.fd, spool->name, 0);
-    close_all(spool);
+    spool_close_all(spool);
     return error;
 }
 
 int gp_spool_put(gp_spool_t *spool, gp_packed_span_t *packed)
 {
-    int error = has_file(spool) ? 0 : make(spool);
+    int error = spool_has_file(spool) ? 0 : spool_make(spool);
     if (error != 0)
         return error;
     if (spool->end + packed->bytes > spool->limit_bytes)
         return -ENOSPC;
     gp_packed_sign(packed);
-    error = write_all(spool->file.fd, packed, packed->bytes, spool->end);
+    error = spool_write_all(spool->file.fd, packed, packed->bytes, spool->end);
     if (error != 0) {
         if (gp_held_is_there(&spool->file))
             (void)!ftruncate(spool->file.fd, (off_t)spool->end);
@@ -149,7 +149,7 @@ int gp_spool_put(gp_spool_t *spool, gp_packed_span_t *packed)
 }
 
 // Bytes of the whole spans in a buffer.
-static size_t whole(const uint8_t *bytes, size_t len)
+static size_t spool_whole(const uint8_t *bytes, size_t len)
 {
     size_t at = 0;
     while (len - at >= sizeof(gp_packed_span_t)) {
@@ -163,17 +163,17 @@ static size_t whole(const uint8_t *bytes, size_t len)
 
 size_t gp_spool_read(gp_spool_t *spool, void *into, size_t room)
 {
-    if (!has_file(spool) || spool->sent_at >= spool->end)
+    if (!spool_has_file(spool) || spool->sent_at >= spool->end)
         return 0;
     size_t left = spool->end - spool->sent_at;
     ssize_t len = pread(spool->file.fd, into, left < room ? left : room, (off_t)spool->sent_at);
-    size_t good = len > 0 ? whole(into, (size_t)len) : 0;
+    size_t good = len > 0 ? spool_whole(into, (size_t)len) : 0;
     if (good == 0)
         gp_spool_take(spool, left, spool->spans); // torn, or unreadable: nothing behind it can be trusted
     return good;
 }
 
-static void empty(gp_spool_t *spool)
+static void spool_empty(gp_spool_t *spool)
 {
     spool->sent_at = spool->end = FIRST;
     spool->spans = 0;
@@ -183,17 +183,17 @@ static void empty(gp_spool_t *spool)
 
 void gp_spool_take(gp_spool_t *spool, size_t bytes, size_t spans)
 {
-    if (!has_file(spool))
+    if (!spool_has_file(spool))
         return;
     spool->sent_at += bytes;
     spool->spans -= spans < spool->spans ? spans : spool->spans;
     if (spool->sent_at >= spool->end)
-        empty(spool);
+        spool_empty(spool);
     if (gp_held_is_there(&spool->file))
-        write_header(spool);
+        spool_write_header(spool);
 }
 
-static bool is_header_right(const gp_spool_t *spool, const header_t *header, uint64_t size)
+static bool spool_is_header_right(const gp_spool_t *spool, const header_t *header, uint64_t size)
 {
     return memcmp(header->magic, magic, sizeof(magic)) == 0 && header->version == VERSION &&
            header->url_hash == spool->url_hash && header->sent_at >= FIRST && header->sent_at <= size &&
@@ -202,16 +202,16 @@ static bool is_header_right(const gp_spool_t *spool, const header_t *header, uin
 }
 
 // Take a file that is there and that no process has locked.
-static bool adopt_file(gp_spool_t *spool, const char *name)
+static bool spool_adopt_file(gp_spool_t *spool, const char *name)
 {
     header_t header = {0};
     struct stat stat;
     snprintf(spool->name, sizeof(spool->name), "%s", name);
-    int fd = open_file(spool, 0);
+    int fd = spool_open_file(spool, 0);
     if (fd < 0)
         return false;
     if (fstat(fd, &stat) == 0 && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
-        is_header_right(spool, &header, (uint64_t)stat.st_size)) {
+        spool_is_header_right(spool, &header, (uint64_t)stat.st_size)) {
         spool->file = gp_held_keep(fd);
         spool->sent_at = header.sent_at;
         spool->end = (uint64_t)stat.st_size;
@@ -227,7 +227,7 @@ static bool adopt_file(gp_spool_t *spool, const char *name)
 bool gp_spool_adopt(gp_spool_t *spool)
 {
     char prefix[NAME_HASH + 2];
-    if (spool->path == NULL || access(spool->path, F_OK) != 0 || open_directory(spool) != 0)
+    if (spool->path == NULL || access(spool->path, F_OK) != 0 || spool_open_directory(spool) != 0)
         return false;
     snprintf(prefix, sizeof(prefix), "%016llx-", (unsigned long long)spool->url_hash);
     int copy = fcntl(spool->directory.fd, F_DUPFD_CLOEXEC, gp_descriptor_floor());
@@ -236,22 +236,22 @@ bool gp_spool_adopt(gp_spool_t *spool)
         close(copy);
     for (struct dirent *entry; list != NULL && spool->file.fd < 0 && (entry = readdir(list)) != NULL;)
         if (strncmp(entry->d_name, prefix, NAME_HASH + 1) == 0 && strlen(entry->d_name) < sizeof(spool->name))
-            adopt_file(spool, entry->d_name);
+            spool_adopt_file(spool, entry->d_name);
     if (list != NULL)
         closedir(list);
     if (spool->file.fd < 0)
-        close_all(spool);
+        spool_close_all(spool);
     return spool->file.fd >= 0;
 }
 
 void gp_spool_end(gp_spool_t *spool)
 {
-    if (spool->sent_at >= spool->end && has_file(spool) && gp_held_is_there(&spool->directory))
+    if (spool->sent_at >= spool->end && spool_has_file(spool) && gp_held_is_there(&spool->directory))
         unlinkat(spool->directory.fd, spool->name, 0);
-    close_all(spool);
+    spool_close_all(spool);
 }
 
 void gp_spool_abandon(gp_spool_t *spool)
 {
-    close_all(spool);
+    spool_close_all(spool);
 }

@@ -10,7 +10,7 @@
 
 static const char *const common[] = {"queue", "slower", "spool", "spool_size", NULL};
 
-static const char *options_of(const char *url)
+static const char *url_options_of(const char *url)
 {
     const char *mark = strchr(url, '?');
     return mark != NULL ? mark + 1 : "";
@@ -32,7 +32,7 @@ int gp_url_rest(const char *url, char rest[GP_URL_MAX])
 bool gp_url_option(const char *url, const char *name, char value[GP_URL_MAX])
 {
     size_t name_len = strlen(name);
-    for (const char *at = options_of(url); *at != '\0';) {
+    for (const char *at = url_options_of(url); *at != '\0';) {
         size_t len = strcspn(at, "&");
         if (len > name_len && len - name_len < GP_URL_MAX && strncmp(at, name, name_len) == 0 && at[name_len] == '=') {
             memcpy(value, at + name_len + 1, len - name_len - 1);
@@ -44,7 +44,7 @@ bool gp_url_option(const char *url, const char *name, char value[GP_URL_MAX])
     return false;
 }
 
-static bool is_among(const char *name, size_t len, const char *const *names)
+static bool url_is_among(const char *name, size_t len, const char *const *names)
 {
     for (; *names != NULL; names++)
         if (strlen(*names) == len && strncmp(*names, name, len) == 0)
@@ -54,9 +54,9 @@ static bool is_among(const char *name, size_t len, const char *const *names)
 
 bool gp_url_options_are(const char *url, const char *const *names)
 {
-    for (const char *at = options_of(url); *at != '\0';) {
+    for (const char *at = url_options_of(url); *at != '\0';) {
         size_t len = strcspn(at, "&"), name_len = strcspn(at, "=&");
-        if (name_len + 1 >= len || (!is_among(at, name_len, names) && !is_among(at, name_len, common)))
+        if (name_len + 1 >= len || (!url_is_among(at, name_len, names) && !url_is_among(at, name_len, common)))
             return false;
         at += len + (at[len] == '&');
     }

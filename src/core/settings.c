@@ -20,7 +20,7 @@ static bool are_read;
 
 // Programs overwrite the memory that their environment is in, to show a title there. Not on the heap: some hooks are
 // loaded before the program's allocator. What finds no room is left where it is.
-static const char *keep(const char *text)
+static const char *settings_keep(const char *text)
 {
     static char room[ROOM_BYTES];
     static size_t used;
@@ -32,11 +32,11 @@ static const char *keep(const char *text)
     return kept;
 }
 
-static void read_all(void)
+static void settings_read_all(void)
 {
     for (int i = 0; i < GP_SETTING_COUNT; i++) {
         const char *value = secure_getenv(settings[i].name);
-        values[i] = value != NULL && value[0] != '\0' ? keep(value) : NULL;
+        values[i] = value != NULL && value[0] != '\0' ? settings_keep(value) : NULL;
     }
     are_read = true;
 }
@@ -44,7 +44,7 @@ static void read_all(void)
 const char *gp_setting(gp_setting_t setting)
 {
     if (!are_read)
-        read_all();
+        settings_read_all();
     return values[setting];
 }
 
@@ -64,7 +64,7 @@ double gp_setting_number(gp_setting_t setting)
     return standard != NULL ? gp_number_read(standard, &end) : 0;
 }
 
-static void give(char *line)
+static void settings_give(char *line)
 {
     char *value = strchr(line, '=');
     if (value == NULL)
@@ -78,12 +78,12 @@ static void give(char *line)
 void gp_settings_give(char *text)
 {
     if (!are_read)
-        read_all();
+        settings_read_all();
     for (char *line = text, *end; line[0] != '\0'; line = end) {
         end = line + strcspn(line, "\n");
         if (*end != '\0')
             *end++ = '\0';
-        give(line);
+        settings_give(line);
     }
 }
 

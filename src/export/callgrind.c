@@ -48,17 +48,17 @@ typedef struct callgrind {
     FILE *out;
 } callgrind_t;
 
-static bool same_edge(const void *owner, uint32_t number, const void *key)
+static bool callgrind_same_edge(const void *owner, uint32_t number, const void *key)
 {
     const edge_t *a = &((const callgrind_t *)owner)->edges[number], *b = key;
     return a->caller == b->caller && a->callee == b->callee;
 }
 
-static edge_t *edge_of(callgrind_t *callgrind, uint32_t caller, uint32_t callee)
+static edge_t *callgrind_edge_of(callgrind_t *callgrind, uint32_t caller, uint32_t callee)
 {
     edge_t key = {.caller = caller, .callee = callee};
     uint64_t hash = gp_hash_u64((uint64_t)caller << 32 | callee);
-    uint32_t number = gp_index_find(&callgrind->edge_index, hash, same_edge, callgrind, &key);
+    uint32_t number = gp_index_find(&callgrind->edge_index, hash, callgrind_same_edge, callgrind, &key);
     if (number != GP_INDEX_NONE)
         return &callgrind->edges[number];
     if (gp_grow(&callgrind->edges, &callgrind->edge_capacity, callgrind->edge_count, sizeof(*callgrind->edges)) < 0 ||
@@ -68,43 +68,43 @@ static edge_t *edge_of(callgrind_t *callgrind, uint32_t caller, uint32_t callee)
     return &callgrind->edges[callgrind->edge_count++];
 }
 
-static void add_cost(cost_t *cost, const gp_row_t *row)
+static void callgrind_add_cost(cost_t *cost, const gp_report_row_t *row)
 {
     cost->ns += row->weight_ns;
     cost->samples += row->samples;
 }
 
-static int add_row(callgrind_t *callgrind, const gp_row_t *row)
+static int callgrind_add_row(callgrind_t *callgrind, const gp_report_row_t *row)
 {
     uint32_t stamp = ++callgrind->rows, caller = ROOT;
     for (uint32_t i = 0; i < row->depth; i++) {
         uint32_t callee = callgrind->table->of_frame[row->frames[i]];
-        edge_t *edge = edge_of(callgrind, caller, callee);
+        edge_t *edge = callgrind_edge_of(callgrind, caller, callee);
         if (edge == NULL)
             return -ENOMEM;
         edge->calls += row->samples;
         if (callgrind->seen[callee] != stamp)
-            add_cost(&edge->cost, row);
+            callgrind_add_cost(&edge->cost, row);
         callgrind->seen[callee] = stamp;
         caller = row->frames[i];
     }
     if (row->depth > 0)
-        add_cost(&callgrind->self[caller], row);
+        callgrind_add_cost(&callgrind->self[caller], row);
     return 0;
 }
 
-static int add_part(void *context, const gp_row_t *rows, size_t count)
+static int callgrind_add_part(void *context, const gp_report_row_t *rows, size_t count)
 {
     int result = 0;
     for (size_t i = 0; i < count && result == 0; i++)
-        result = add_row(context, &rows[i]);
+        result = callgrind_add_row(context, &rows[i]);
     return result;
 }
 
-static int add_call(callgrind_t *callgrind, const gp_call_t *call)
+static int callgrind_add_call(callgrind_t *callgrind, const gp_call_t *call)
 {
     uint32_t caller = call->caller == GP_CALL_NO_CALLER ? ROOT : call->caller;
-    edge_t *edge = edge_of(callgrind, caller, callgrind->table->of_frame[call->callee]);
+    edge_t *edge = callgrind_edge_of(callgrind, caller, callgrind->table->of_frame[call->callee]);
     if (edge == NULL)
         return -ENOMEM;
     edge->calls += call->calls;
@@ -118,10 +118,10 @@ static int add_call(callgrind_t *callgrind, const gp_call_t *call)
 }
 
 // By function, then by line, then by number.
-static int compare_frames(const callgrind_t *callgrind, uint32_t a, uint32_t b)
+static int callgrind_compare_frames(const callgrind_t *callgrind, uint32_t a, uint32_t b)
 {
     const uint32_t *of_frame = callgrind->table->of_frame;
-    const gp_frame_t *frames = callgrind->report->frames;
+    const gp_report_frame_t *frames = callgrind->report->frames;
     if (a == b)
         return 0;
     if (a == ROOT || b == ROOT)
@@ -133,21 +133,21 @@ static int compare_frames(const callgrind_t *callgrind, uint32_t a, uint32_t b)
     return a < b ? -1 : 1;
 }
 
-static int compare_ordered(const void *left, const void *right, void *callgrind)
+static int callgrind_compare_ordered(const void *left, const void *right, void *callgrind)
 {
-    return compare_frames(callgrind, *(const uint32_t *)left, *(const uint32_t *)right);
+    return callgrind_compare_frames(callgrind, *(const uint32_t *)left, *(const uint32_t *)right);
 }
 
-static int compare_edges(const void *left, const void *right, void *callgrind)
+static int callgrind_compare_edges(const void *left, const void *right, void *callgrind)
 {
     const edge_t *a = left, *b = right;
-    int callers = compare_frames(callgrind, a->caller, b->caller);
+    int callers = callgrind_compare_frames(callgrind, a->caller, b->caller);
     if (callers != 0)
         return callers;
     return a->callee < b->callee ? -1 : a->callee > b->callee;
 }
 
-static int sum_up(callgrind_t *callgrind)
+static int callgrind_sum_up(callgrind_t *callgrind)
 {
     const gp_report_t *report = callgrind->report;
     int result = 0;
@@ -155,20 +155,20 @@ static int sum_up(callgrind_t *callgrind)
     if (report->exact_calls)
         callgrind->total = (cost_t){0};
     if (!report->exact_calls)
-        result = gp_report_each_part(report, add_part, callgrind);
+        result = gp_report_each_part(report, callgrind_add_part, callgrind);
     for (uint32_t i = 0; i < report->call_count && result == 0; i++)
-        result = add_call(callgrind, &report->calls[i]);
+        result = callgrind_add_call(callgrind, &report->calls[i]);
     for (uint32_t i = 0; i < report->frame_count; i++)
         callgrind->ordered[i] = i;
     if (result < 0 || callgrind->edge_count == 0)
         return result;
-    qsort_r(callgrind->ordered, report->frame_count, sizeof(uint32_t), compare_ordered, callgrind);
-    qsort_r(callgrind->edges, callgrind->edge_count, sizeof(edge_t), compare_edges, callgrind);
+    qsort_r(callgrind->ordered, report->frame_count, sizeof(uint32_t), callgrind_compare_ordered, callgrind);
+    qsort_r(callgrind->edges, callgrind->edge_count, sizeof(edge_t), callgrind_compare_edges, callgrind);
     return 0;
 }
 
 // "SPEC=(number) text"; the text only the first time.
-static void put_text(callgrind_t *callgrind, const char *spec, gp_string_table_t *table, const char *text)
+static void callgrind_put_text(callgrind_t *callgrind, const char *spec, gp_string_table_t *table, const char *text)
 {
     gp_string_table_number(table, ""); // not counted as new
     size_t known = table->count;
@@ -182,19 +182,19 @@ static void put_text(callgrind_t *callgrind, const char *spec, gp_string_table_t
     putc('\n', callgrind->out);
 }
 
-static bool has_source(const gp_frame_t *frame)
+static bool callgrind_has_source(const gp_report_frame_t *frame)
 {
     return strcmp(frame->file, frame->module) != 0;
 }
 
 // callgrind_annotate goes by file and name, whatever the object, and looks for the lines of each file that is there.
-static int find_namesakes(callgrind_t *callgrind)
+static int callgrind_find_namesakes(callgrind_t *callgrind)
 {
     const gp_function_table_t *table = callgrind->table;
     uint32_t *first = calloc((size_t)table->function_count + 2, sizeof(*first));
     gp_string_table_t names = {0};
     for (uint32_t i = 0; i < table->function_count && first != NULL; i++) {
-        if (has_source(table->functions[i].frame))
+        if (callgrind_has_source(table->functions[i].frame))
             continue;
         uint32_t number = gp_string_table_number(&names, table->functions[i].frame->function);
         if (first[number] != 0)
@@ -209,12 +209,12 @@ static int find_namesakes(callgrind_t *callgrind)
 }
 
 // Name a function: object, file, name. The specs are "ob", "fl", "fn" or those of a callee.
-static void put_function(callgrind_t *callgrind, const char *const specs[3], uint32_t function)
+static void callgrind_put_function(callgrind_t *callgrind, const char *const specs[3], uint32_t function)
 {
-    const gp_frame_t *frame = callgrind->table->functions[function].frame;
-    put_text(callgrind, specs[0], &callgrind->objects, frame->module);
-    bool file = has_source(frame) || callgrind->namesake[function];
-    put_text(callgrind, specs[1], &callgrind->files, file ? frame->file : "");
+    const gp_report_frame_t *frame = callgrind->table->functions[function].frame;
+    callgrind_put_text(callgrind, specs[0], &callgrind->objects, frame->module);
+    bool file = callgrind_has_source(frame) || callgrind->namesake[function];
+    callgrind_put_text(callgrind, specs[1], &callgrind->files, file ? frame->file : "");
     fprintf(callgrind->out, "%s=(%" PRIu32 ")", specs[2], function + FIRST_ID);
     if (!callgrind->named[function]) {
         putc(' ', callgrind->out);
@@ -224,51 +224,51 @@ static void put_function(callgrind_t *callgrind, const char *const specs[3], uin
     putc('\n', callgrind->out);
 }
 
-static void put_cost(callgrind_t *callgrind, uint32_t line, const cost_t *cost)
+static void callgrind_put_cost(callgrind_t *callgrind, uint32_t line, const cost_t *cost)
 {
     fprintf(callgrind->out, "%" PRIu32 " %" PRIu64 " %" PRIu64 "\n", line, cost->ns, cost->samples);
 }
 
-static void put_self(callgrind_t *callgrind, uint32_t frame)
+static void callgrind_put_self(callgrind_t *callgrind, uint32_t frame)
 {
     const cost_t *cost = &callgrind->self[frame];
     if (cost->ns > 0 || cost->samples > 0)
-        put_cost(callgrind, callgrind->report->frames[frame].line, cost);
+        callgrind_put_cost(callgrind, callgrind->report->frames[frame].line, cost);
 }
 
-static void put_edge(callgrind_t *callgrind, const edge_t *edge)
+static void callgrind_put_edge(callgrind_t *callgrind, const edge_t *edge)
 {
     static const char *const specs[] = {"cob", "cfi", "cfn"};
     uint32_t line = edge->caller == ROOT ? 0 : callgrind->report->frames[edge->caller].line;
-    put_function(callgrind, specs, edge->callee);
+    callgrind_put_function(callgrind, specs, edge->callee);
     fprintf(callgrind->out, "calls=%" PRIu64 " %" PRIu32 "\n", edge->calls,
             callgrind->table->functions[edge->callee].frame->first_line);
-    put_cost(callgrind, line, &edge->cost);
+    callgrind_put_cost(callgrind, line, &edge->cost);
 }
 
 // Functions come in order of their numbers, and so do edges: each function takes its own from the front.
-static void put_functions(callgrind_t *callgrind)
+static void callgrind_put_functions(callgrind_t *callgrind)
 {
     static const char *const specs[] = {"ob", "fl", "fn"};
     const uint32_t *of_frame = callgrind->table->of_frame;
     size_t frame = 0, edge = 0;
     putc('\n', callgrind->out);
-    put_text(callgrind, specs[0], &callgrind->objects, "");
-    put_text(callgrind, specs[1], &callgrind->files, "");
+    callgrind_put_text(callgrind, specs[0], &callgrind->objects, "");
+    callgrind_put_text(callgrind, specs[1], &callgrind->files, "");
     fprintf(callgrind->out, "fn=(%d) [root]\n", ROOT_ID);
     for (; edge < callgrind->edge_count && callgrind->edges[edge].caller == ROOT; edge++)
-        put_edge(callgrind, &callgrind->edges[edge]);
+        callgrind_put_edge(callgrind, &callgrind->edges[edge]);
     for (uint32_t i = 0; i < callgrind->table->function_count; i++) {
         putc('\n', callgrind->out);
-        put_function(callgrind, specs, i);
+        callgrind_put_function(callgrind, specs, i);
         for (; frame < callgrind->report->frame_count && of_frame[callgrind->ordered[frame]] == i; frame++)
-            put_self(callgrind, callgrind->ordered[frame]);
+            callgrind_put_self(callgrind, callgrind->ordered[frame]);
         for (; edge < callgrind->edge_count && of_frame[callgrind->edges[edge].caller] == i; edge++)
-            put_edge(callgrind, &callgrind->edges[edge]);
+            callgrind_put_edge(callgrind, &callgrind->edges[edge]);
     }
 }
 
-static void put_all(callgrind_t *callgrind)
+static void callgrind_put_all(callgrind_t *callgrind)
 {
     const gp_report_t *report = callgrind->report;
     FILE *out = callgrind->out;
@@ -278,11 +278,11 @@ static void put_all(callgrind_t *callgrind)
                               : "\npart: 1\ndesc: Calls: numbers of samples\npositions: line\nevents: CpuNs Samples\n",
           out);
     fprintf(out, "summary: %" PRIu64 " %" PRIu64 "\n", callgrind->total.ns, callgrind->total.samples);
-    put_functions(callgrind);
+    callgrind_put_functions(callgrind);
     fprintf(out, "\ntotals: %" PRIu64 " %" PRIu64 "\n", callgrind->total.ns, callgrind->total.samples);
 }
 
-static bool allocate(callgrind_t *callgrind)
+static bool callgrind_allocate(callgrind_t *callgrind)
 {
     size_t frames = (size_t)callgrind->report->frame_count + 1;
     callgrind->table = gp_function_table_create_uncharged(callgrind->report);
@@ -300,11 +300,11 @@ static bool allocate(callgrind_t *callgrind)
 int gp_callgrind_write(const gp_report_t *report, FILE *out)
 {
     callgrind_t callgrind = {.report = report, .out = out};
-    int result = allocate(&callgrind) ? sum_up(&callgrind) : -ENOMEM;
+    int result = callgrind_allocate(&callgrind) ? callgrind_sum_up(&callgrind) : -ENOMEM;
     if (result == 0)
-        result = find_namesakes(&callgrind);
+        result = callgrind_find_namesakes(&callgrind);
     if (result == 0)
-        put_all(&callgrind);
+        callgrind_put_all(&callgrind);
     if (callgrind.files.failed || callgrind.objects.failed)
         result = -ENOMEM;
     gp_string_table_free(&callgrind.files);

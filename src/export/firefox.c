@@ -47,18 +47,18 @@ typedef struct firefox {
     gp_json_t json;
 } firefox_t;
 
-static bool same_stack(const void *owner, uint32_t number, const void *key)
+static bool firefox_same_stack(const void *owner, uint32_t number, const void *key)
 {
     const node_t *a = &((const firefox_t *)owner)->stacks[number], *b = key;
     return a->frame == b->frame && a->prefix == b->prefix;
 }
 
 // Find or add a stack. Returns 0 or a negative errno value.
-static int find_stack(firefox_t *firefox, uint32_t prefix, uint32_t frame, uint32_t *stack)
+static int firefox_find_stack(firefox_t *firefox, uint32_t prefix, uint32_t frame, uint32_t *stack)
 {
     node_t key = {.frame = frame, .prefix = prefix};
     uint64_t hash = gp_hash_u64((uint64_t)prefix << 32 | frame);
-    uint32_t number = gp_index_find(&firefox->stack_index, hash, same_stack, firefox, &key);
+    uint32_t number = gp_index_find(&firefox->stack_index, hash, firefox_same_stack, firefox, &key);
     if (number == GP_INDEX_NONE) {
         number = (uint32_t)firefox->stack_count;
         if (firefox->first_stack + number == NONE)
@@ -77,36 +77,36 @@ static int find_stack(firefox_t *firefox, uint32_t prefix, uint32_t frame, uint3
     return 0;
 }
 
-static size_t thread_column(size_t thread, size_t column)
+static size_t firefox_thread_column(size_t thread, size_t column)
 {
     return COLUMN_THREADS + thread * THREAD_COLUMNS + column;
 }
 
-static int add_sample(firefox_t *firefox, size_t thread, uint32_t stack, uint64_t weight_ns)
+static int firefox_add_sample(firefox_t *firefox, size_t thread, uint32_t stack, uint64_t weight_ns)
 {
-    int result = gp_spill_add(&firefox->columns, thread_column(thread, COLUMN_STACK), &stack, sizeof(stack));
-    return result == 0
-               ? gp_spill_add(&firefox->columns, thread_column(thread, COLUMN_WEIGHT), &weight_ns, sizeof(weight_ns))
-               : result;
+    int result = gp_spill_add(&firefox->columns, firefox_thread_column(thread, COLUMN_STACK), &stack, sizeof(stack));
+    return result == 0 ? gp_spill_add(&firefox->columns, firefox_thread_column(thread, COLUMN_WEIGHT), &weight_ns,
+                                      sizeof(weight_ns))
+                       : result;
 }
 
-static int add_row(firefox_t *firefox, const gp_row_t *row)
+static int firefox_add_row(firefox_t *firefox, const gp_report_row_t *row)
 {
     uint32_t stack = NONE, thread = row->label != 0 ? firefox->of_label[row->label - 1] : 0;
     int result = 0;
     for (uint32_t i = 0; i < row->depth && result == 0; i++)
-        result = find_stack(firefox, stack, row->frames[i], &stack);
+        result = firefox_find_stack(firefox, stack, row->frames[i], &stack);
     if (result == 0)
-        result = add_sample(firefox, 0, stack, row->weight_ns);
-    return result == 0 && thread != 0 ? add_sample(firefox, thread, stack, row->weight_ns) : result;
+        result = firefox_add_sample(firefox, 0, stack, row->weight_ns);
+    return result == 0 && thread != 0 ? firefox_add_sample(firefox, thread, stack, row->weight_ns) : result;
 }
 
-static int add_rows(void *context, const gp_row_t *rows, size_t count)
+static int firefox_add_rows(void *context, const gp_report_row_t *rows, size_t count)
 {
     firefox_t *firefox = context;
     int result = 0;
     for (size_t i = 0; i < count && result == 0; i++)
-        result = add_row(firefox, &rows[i]);
+        result = firefox_add_row(firefox, &rows[i]);
     if (firefox->report->rooted) { // no other part has these stacks
         firefox->first_stack += (uint32_t)firefox->stack_count;
         firefox->stack_count = 0;
@@ -116,7 +116,7 @@ static int add_rows(void *context, const gp_row_t *rows, size_t count)
 }
 
 // Which labels have a thread of their own: those of the heaviest coroutines.
-static void find_threads(firefox_t *firefox)
+static void firefox_find_threads(firefox_t *firefox)
 {
     const gp_report_t *report = firefox->report;
     firefox->thread_count = 1 + (firefox->coro_count < GP_HEAVIEST_MAX ? firefox->coro_count : GP_HEAVIEST_MAX);
@@ -126,10 +126,10 @@ static void find_threads(firefox_t *firefox)
                 firefox->of_label[label] = (uint32_t)thread;
 }
 
-static int find_texts(firefox_t *firefox)
+static int firefox_find_texts(firefox_t *firefox)
 {
     for (uint32_t i = 0; i < firefox->table->function_count; i++) {
-        const gp_frame_t *frame = firefox->table->functions[i].frame;
+        const gp_report_frame_t *frame = firefox->table->functions[i].frame;
         firefox->function_names[i] = gp_string_table_number(&firefox->strings, frame->function);
         firefox->function_files[i] = gp_string_table_number(&firefox->files, frame->pseudo ? "" : frame->file);
     }
@@ -139,46 +139,46 @@ static int find_texts(firefox_t *firefox)
 }
 
 // A column of a table: begin, values, end.
-static void column(gp_json_t *json, const char *name)
+static void firefox_column(gp_json_t *json, const char *name)
 {
     gp_json_key(json, name);
     gp_json_open(json, '[');
 }
 
-static void column_end(gp_json_t *json)
+static void firefox_column_end(gp_json_t *json)
 {
     gp_json_close(json, ']');
 }
 
 // A column that has the same in every row: a number, or null for NONE.
-static void column_of(gp_json_t *json, const char *name, size_t count, uint32_t value)
+static void firefox_column_of(gp_json_t *json, const char *name, size_t count, uint32_t value)
 {
-    column(json, name);
+    firefox_column(json, name);
     for (size_t i = 0; i < count; i++)
         if (value == NONE)
             gp_json_null(json);
         else
             gp_json_uint(json, value);
-    column_end(json);
+    firefox_column_end(json);
 }
 
-static void column_minus_one(gp_json_t *json, const char *name, size_t count)
+static void firefox_column_minus_one(gp_json_t *json, const char *name, size_t count)
 {
-    column(json, name);
+    firefox_column(json, name);
     for (size_t i = 0; i < count; i++)
         gp_json_minus_one(json);
-    column_end(json);
+    firefox_column_end(json);
 }
 
-static void column_false(gp_json_t *json, const char *name, size_t count)
+static void firefox_column_false(gp_json_t *json, const char *name, size_t count)
 {
-    column(json, name);
+    firefox_column(json, name);
     for (size_t i = 0; i < count; i++)
         gp_json_bool(json, false);
-    column_end(json);
+    firefox_column_end(json);
 }
 
-static void known_uint(gp_json_t *json, uint32_t value)
+static void firefox_known_uint(gp_json_t *json, uint32_t value)
 {
     if (value == 0)
         gp_json_null(json);
@@ -186,7 +186,7 @@ static void known_uint(gp_json_t *json, uint32_t value)
         gp_json_uint(json, value);
 }
 
-static void table_begin(gp_json_t *json, const char *name, size_t length)
+static void firefox_table_begin(gp_json_t *json, const char *name, size_t length)
 {
     gp_json_line(json);
     gp_json_key(json, name);
@@ -194,12 +194,12 @@ static void table_begin(gp_json_t *json, const char *name, size_t length)
     gp_json_key_uint(json, "length", length);
 }
 
-static void table_end(gp_json_t *json)
+static void firefox_table_end(gp_json_t *json)
 {
     gp_json_close(json, '}');
 }
 
-static int put_numbers(void *context, const void *bytes, size_t len)
+static int firefox_put_numbers(void *context, const void *bytes, size_t len)
 {
     firefox_t *firefox = context;
     const uint32_t *numbers = bytes;
@@ -211,7 +211,7 @@ static int put_numbers(void *context, const void *bytes, size_t len)
     return gp_output_state(firefox->json.out);
 }
 
-static int put_weights(void *context, const void *bytes, size_t len)
+static int firefox_put_weights(void *context, const void *bytes, size_t len)
 {
     firefox_t *firefox = context;
     const uint64_t *weights = bytes;
@@ -221,104 +221,104 @@ static int put_weights(void *context, const void *bytes, size_t len)
 }
 
 // A column that was put by.
-static int column_put_with(firefox_t *firefox, const char *name, size_t number, size_t unit,
-                           int (*put)(void *, const void *, size_t))
+static int firefox_column_put_with(firefox_t *firefox, const char *name, size_t number, size_t unit,
+                                   int (*put)(void *, const void *, size_t))
 {
-    column(&firefox->json, name);
+    firefox_column(&firefox->json, name);
     int result = gp_spill_read(&firefox->columns, number, unit, put, firefox);
-    column_end(&firefox->json);
+    firefox_column_end(&firefox->json);
     return result;
 }
 
-static int put_stack_table(firefox_t *firefox)
+static int firefox_put_stack_table(firefox_t *firefox)
 {
     gp_json_t *json = &firefox->json;
     size_t unit = sizeof(uint32_t);
-    table_begin(json, "stackTable", gp_spill_bytes(&firefox->columns, COLUMN_FRAME) / unit);
-    int result = column_put_with(firefox, "frame", COLUMN_FRAME, unit, put_numbers);
+    firefox_table_begin(json, "stackTable", gp_spill_bytes(&firefox->columns, COLUMN_FRAME) / unit);
+    int result = firefox_column_put_with(firefox, "frame", COLUMN_FRAME, unit, firefox_put_numbers);
     if (result == 0)
-        result = column_put_with(firefox, "prefix", COLUMN_PREFIX, unit, put_numbers);
-    table_end(json);
+        result = firefox_column_put_with(firefox, "prefix", COLUMN_PREFIX, unit, firefox_put_numbers);
+    firefox_table_end(json);
     return result;
 }
 
-static void put_frame_table(firefox_t *firefox)
+static void firefox_put_frame_table(firefox_t *firefox)
 {
     const gp_report_t *report = firefox->report;
     gp_json_t *json = &firefox->json;
     uint32_t count = report->frame_count;
-    table_begin(json, "frameTable", count);
-    column_minus_one(json, "address", count);
-    column_of(json, "inlineDepth", count, 0);
-    column(json, "category");
+    firefox_table_begin(json, "frameTable", count);
+    firefox_column_minus_one(json, "address", count);
+    firefox_column_of(json, "inlineDepth", count, 0);
+    firefox_column(json, "category");
     for (uint32_t i = 0; i < count; i++)
         gp_json_uint(json, report->frames[i].pseudo ? CATEGORY_PSEUDO : CATEGORY_PROGRAM);
-    column_end(json);
-    column_of(json, "subcategory", count, 0);
-    column(json, "func");
+    firefox_column_end(json);
+    firefox_column_of(json, "subcategory", count, 0);
+    firefox_column(json, "func");
     for (uint32_t i = 0; i < count; i++)
         gp_json_uint(json, firefox->table->of_frame[i]);
-    column_end(json);
-    column_of(json, "nativeSymbol", count, NONE);
-    column_of(json, "innerWindowID", count, 0);
-    column(json, "line");
+    firefox_column_end(json);
+    firefox_column_of(json, "nativeSymbol", count, NONE);
+    firefox_column_of(json, "innerWindowID", count, 0);
+    firefox_column(json, "line");
     for (uint32_t i = 0; i < count; i++)
-        known_uint(json, report->frames[i].line);
-    column_end(json);
-    column_of(json, "column", count, NONE);
-    table_end(json);
+        firefox_known_uint(json, report->frames[i].line);
+    firefox_column_end(json);
+    firefox_column_of(json, "column", count, NONE);
+    firefox_table_end(json);
 }
 
-static void put_function_table(firefox_t *firefox)
+static void firefox_put_function_table(firefox_t *firefox)
 {
     gp_json_t *json = &firefox->json;
     uint32_t count = firefox->table->function_count;
-    table_begin(json, "funcTable", count);
-    column(json, "name");
+    firefox_table_begin(json, "funcTable", count);
+    firefox_column(json, "name");
     for (uint32_t i = 0; i < count; i++)
         gp_json_uint(json, firefox->function_names[i]);
-    column_end(json);
-    column_false(json, "isJS", count);
-    column_false(json, "relevantForJS", count);
-    column_minus_one(json, "resource", count);
-    column(json, "source");
+    firefox_column_end(json);
+    firefox_column_false(json, "isJS", count);
+    firefox_column_false(json, "relevantForJS", count);
+    firefox_column_minus_one(json, "resource", count);
+    firefox_column(json, "source");
     for (uint32_t i = 0; i < count; i++)
         if (firefox->function_files[i] == 0)
             gp_json_null(json);
         else
             gp_json_uint(json, firefox->function_files[i] - 1);
-    column_end(json);
-    column(json, "lineNumber");
+    firefox_column_end(json);
+    firefox_column(json, "lineNumber");
     for (uint32_t i = 0; i < count; i++)
-        known_uint(json, firefox->table->functions[i].frame->first_line);
-    column_end(json);
-    column_of(json, "columnNumber", count, NONE);
-    table_end(json);
+        firefox_known_uint(json, firefox->table->functions[i].frame->first_line);
+    firefox_column_end(json);
+    firefox_column_of(json, "columnNumber", count, NONE);
+    firefox_table_end(json);
 }
 
 // Source files: number 0 of `files` is "no file" and is not among them.
-static void put_sources(firefox_t *firefox)
+static void firefox_put_sources(firefox_t *firefox)
 {
     gp_json_t *json = &firefox->json;
     size_t count = firefox->files.count > 0 ? firefox->files.count - 1 : 0;
-    table_begin(json, "sources", count);
-    column_of(json, "uuid", count, NONE);
-    column(json, "filename");
+    firefox_table_begin(json, "sources", count);
+    firefox_column_of(json, "uuid", count, NONE);
+    firefox_column(json, "filename");
     for (size_t i = 0; i < count; i++)
         gp_json_uint(json, gp_string_table_number(&firefox->strings, firefox->files.texts[i + 1]));
-    column_end(json);
-    table_end(json);
+    firefox_column_end(json);
+    firefox_table_end(json);
 }
 
-static void put_empty_table(gp_json_t *json, const char *name, const char *const columns[])
+static void firefox_put_empty_table(gp_json_t *json, const char *name, const char *const columns[])
 {
-    table_begin(json, name, 0);
+    firefox_table_begin(json, name, 0);
     for (size_t i = 0; columns[i] != NULL; i++)
-        column_of(json, columns[i], 0, 0);
-    table_end(json);
+        firefox_column_of(json, columns[i], 0, 0);
+    firefox_table_end(json);
 }
 
-static int put_shared(firefox_t *firefox)
+static int firefox_put_shared(firefox_t *firefox)
 {
     static const char *const resources[] = {"lib", "name", "host", "type", NULL};
     static const char *const symbols[] = {"libIndex", "address", "name", "functionSize", NULL};
@@ -326,39 +326,39 @@ static int put_shared(firefox_t *firefox)
     gp_json_line(json);
     gp_json_key(json, "shared");
     gp_json_open(json, '{');
-    put_sources(firefox);
-    int result = put_stack_table(firefox);
-    put_frame_table(firefox);
-    put_function_table(firefox);
-    put_empty_table(json, "resourceTable", resources);
-    put_empty_table(json, "nativeSymbols", symbols);
+    firefox_put_sources(firefox);
+    int result = firefox_put_stack_table(firefox);
+    firefox_put_frame_table(firefox);
+    firefox_put_function_table(firefox);
+    firefox_put_empty_table(json, "resourceTable", resources);
+    firefox_put_empty_table(json, "nativeSymbols", symbols);
     gp_json_line(json);
-    column(json, "stringArray");
+    firefox_column(json, "stringArray");
     for (size_t i = 0; i < firefox->strings.count; i++)
         gp_json_text(json, firefox->strings.texts[i]);
-    column_end(json);
+    firefox_column_end(json);
     gp_json_close(json, '}');
     return result;
 }
 
 // Which stack, when, how much.
-static int put_samples(firefox_t *firefox, size_t thread)
+static int firefox_put_samples(firefox_t *firefox, size_t thread)
 {
-    size_t stacks = thread_column(thread, COLUMN_STACK);
-    size_t weights = thread_column(thread, COLUMN_WEIGHT), unit = sizeof(uint64_t);
+    size_t stacks = firefox_thread_column(thread, COLUMN_STACK);
+    size_t weights = firefox_thread_column(thread, COLUMN_WEIGHT), unit = sizeof(uint64_t);
     gp_json_t *json = &firefox->json;
-    table_begin(json, "samples", gp_spill_bytes(&firefox->columns, weights) / unit);
+    firefox_table_begin(json, "samples", gp_spill_bytes(&firefox->columns, weights) / unit);
     gp_json_key_text(json, "weightType", "tracing-ms");
-    int result = column_put_with(firefox, "stack", stacks, sizeof(uint32_t), put_numbers);
+    int result = firefox_column_put_with(firefox, "stack", stacks, sizeof(uint32_t), firefox_put_numbers);
     if (result == 0)
-        result = column_put_with(firefox, "weight", weights, unit, put_weights);
-    column_of(json, "time", gp_spill_bytes(&firefox->columns, weights) / unit, 0);
-    table_end(json);
+        result = firefox_column_put_with(firefox, "weight", weights, unit, firefox_put_weights);
+    firefox_column_of(json, "time", gp_spill_bytes(&firefox->columns, weights) / unit, 0);
+    firefox_table_end(json);
     return result;
 }
 
 // A thread of a coroutine; the first one of everything.
-static int put_thread(firefox_t *firefox, size_t number)
+static int firefox_put_thread(firefox_t *firefox, size_t number)
 {
     const gp_report_coro_t *coro = number > 0 ? &firefox->coros[number - 1] : NULL;
     static const char *const markers[] = {"data", "name", "startTime", "endTime", "phase", "category", NULL};
@@ -380,25 +380,25 @@ static int put_thread(firefox_t *firefox, size_t number)
     gp_json_key_uint(json, "registerTime", 0);
     gp_json_key(json, "unregisterTime");
     gp_json_null(json);
-    column_of(json, "pausedRanges", 0, 0);
-    int result = put_samples(firefox, number);
-    put_empty_table(json, "markers", markers);
+    firefox_column_of(json, "pausedRanges", 0, 0);
+    int result = firefox_put_samples(firefox, number);
+    firefox_put_empty_table(json, "markers", markers);
     gp_json_close(json, '}');
     return result;
 }
 
-static void put_category(gp_json_t *json, const char *name, const char *color)
+static void firefox_put_category(gp_json_t *json, const char *name, const char *color)
 {
     gp_json_open(json, '{');
     gp_json_key_text(json, "name", name);
     gp_json_key_text(json, "color", color);
-    column(json, "subcategories");
+    firefox_column(json, "subcategories");
     gp_json_text(json, "Other");
-    column_end(json);
+    firefox_column_end(json);
     gp_json_close(json, '}');
 }
 
-static void put_meta(firefox_t *firefox)
+static void firefox_put_meta(firefox_t *firefox)
 {
     const gp_report_t *report = firefox->report;
     gp_json_t *json = &firefox->json;
@@ -416,11 +416,11 @@ static void put_meta(firefox_t *firefox)
     gp_json_key_uint(json, "preprocessedProfileVersion", PROCESSED_VERSION);
     gp_json_key(json, "symbolicated");
     gp_json_bool(json, true);
-    column(json, "categories"); // in the order of enum category
-    put_category(json, "Other", "grey");
-    put_category(json, "Program", "yellow");
-    column_end(json);
-    column_of(json, "markerSchema", 0, 0);
+    firefox_column(json, "categories"); // in the order of enum category
+    firefox_put_category(json, "Other", "grey");
+    firefox_put_category(json, "Program", "yellow");
+    firefox_column_end(json);
+    firefox_column_of(json, "markerSchema", 0, 0);
     gp_json_key(json, "sampleUnits");
     gp_json_open(json, '{');
     gp_json_key_text(json, "time", "ms");
@@ -430,24 +430,24 @@ static void put_meta(firefox_t *firefox)
     gp_json_close(json, '}');
 }
 
-static int put_all(firefox_t *firefox)
+static int firefox_put_all(firefox_t *firefox)
 {
     gp_json_t *json = &firefox->json;
     gp_json_open(json, '{');
-    put_meta(firefox);
-    column_of(json, "libs", 0, 0);
-    int result = put_shared(firefox);
+    firefox_put_meta(firefox);
+    firefox_column_of(json, "libs", 0, 0);
+    int result = firefox_put_shared(firefox);
     gp_json_line(json);
-    column(json, "threads");
+    firefox_column(json, "threads");
     for (size_t i = 0; i < firefox->thread_count && result == 0; i++)
-        result = put_thread(firefox, i);
-    column_end(json);
+        result = firefox_put_thread(firefox, i);
+    firefox_column_end(json);
     gp_json_close(json, '}');
     putc('\n', json->out);
     return result;
 }
 
-static int prepare(firefox_t *firefox)
+static int firefox_prepare(firefox_t *firefox)
 {
     const gp_report_t *report = firefox->report;
     firefox->table = gp_function_table_create_uncharged(report);
@@ -456,19 +456,19 @@ static int prepare(firefox_t *firefox)
     firefox->function_files = calloc((size_t)report->frame_count + 1, sizeof(uint32_t));
     firefox->of_label = calloc((size_t)report->label_count + 1, sizeof(uint32_t));
     if (firefox->table == NULL || firefox->coros == NULL || firefox->function_names == NULL ||
-        firefox->function_files == NULL || firefox->of_label == NULL || find_texts(firefox) < 0)
+        firefox->function_files == NULL || firefox->of_label == NULL || firefox_find_texts(firefox) < 0)
         return -ENOMEM;
-    find_threads(firefox);
+    firefox_find_threads(firefox);
     int result = gp_spill_init(&firefox->columns, COLUMN_THREADS + firefox->thread_count * THREAD_COLUMNS);
-    return result == 0 ? gp_report_each_part(report, add_rows, firefox) : result;
+    return result == 0 ? gp_report_each_part(report, firefox_add_rows, firefox) : result;
 }
 
 int gp_firefox_write(const gp_report_t *report, FILE *out)
 {
     firefox_t firefox = {.report = report, .json = {.out = out}};
-    int result = prepare(&firefox);
+    int result = firefox_prepare(&firefox);
     if (result == 0)
-        result = put_all(&firefox);
+        result = firefox_put_all(&firefox);
     gp_function_table_free(firefox.table);
     gp_string_table_free(&firefox.strings);
     gp_string_table_free(&firefox.files);

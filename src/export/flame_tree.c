@@ -19,19 +19,19 @@ typedef struct builder {
     gp_index_t children; // by (parent, function)
 } builder_t;
 
-static bool same_child(const void *owner, uint32_t number, const void *key)
+static bool flame_tree_same_child(const void *owner, uint32_t number, const void *key)
 {
     const gp_flame_node_t *a = &((const gp_flame_tree_t *)owner)->nodes[number], *b = key;
     return a->parent == b->parent && a->function == b->function;
 }
 
 // Find or add a node. Returns its number or GP_FLAME_NONE when memory is short.
-static uint32_t child_of(builder_t *builder, uint32_t parent, uint32_t function)
+static uint32_t flame_tree_child_of(builder_t *builder, uint32_t parent, uint32_t function)
 {
     gp_flame_tree_t *tree = builder->tree;
     gp_flame_node_t key = {.parent = parent, .function = function, .first_child = GP_FLAME_NONE};
     uint64_t hash = gp_hash_u64((uint64_t)parent << 32 | function);
-    uint32_t number = gp_index_find(&builder->children, hash, same_child, tree, &key);
+    uint32_t number = gp_index_find(&builder->children, hash, flame_tree_same_child, tree, &key);
     if (number != GP_INDEX_NONE)
         return number;
     if (gp_grow(&tree->nodes, &builder->capacity, tree->count, sizeof(*tree->nodes)) < 0 ||
@@ -47,7 +47,7 @@ static uint32_t child_of(builder_t *builder, uint32_t parent, uint32_t function)
     return tree->count++;
 }
 
-static int add_row(builder_t *builder, const gp_row_t *row)
+static int flame_tree_add_row(builder_t *builder, const gp_report_row_t *row)
 {
     gp_flame_tree_t *tree = builder->tree;
     uint32_t at = 0;
@@ -56,7 +56,7 @@ static int add_row(builder_t *builder, const gp_row_t *row)
         tree->nodes[at].samples += i == row->depth || !builder->report->exact_rows ? row->samples : 0;
         if (i == row->depth)
             break;
-        at = child_of(builder, at, tree->table->of_frame[row->frames[i]]);
+        at = flame_tree_child_of(builder, at, tree->table->of_frame[row->frames[i]]);
         if (at == GP_FLAME_NONE)
             return -ENOMEM;
     }
@@ -64,7 +64,7 @@ static int add_row(builder_t *builder, const gp_row_t *row)
     return 0;
 }
 
-static bool goes_before(const gp_flame_tree_t *tree, uint32_t a, uint32_t b)
+static bool flame_tree_goes_before(const gp_flame_tree_t *tree, uint32_t a, uint32_t b)
 {
     const gp_flame_node_t *left = &tree->nodes[a], *right = &tree->nodes[b];
     if (left->weight_ns != right->weight_ns)
@@ -74,12 +74,12 @@ static bool goes_before(const gp_flame_tree_t *tree, uint32_t a, uint32_t b)
     return names != 0 ? names < 0 : left->function < right->function;
 }
 
-static uint32_t merge(gp_flame_tree_t *tree, uint32_t a, uint32_t b)
+static uint32_t flame_tree_merge(gp_flame_tree_t *tree, uint32_t a, uint32_t b)
 {
     uint32_t head = GP_FLAME_NONE;
     uint32_t *tail = &head;
     while (a != GP_FLAME_NONE && b != GP_FLAME_NONE) {
-        uint32_t *first = goes_before(tree, b, a) ? &b : &a;
+        uint32_t *first = flame_tree_goes_before(tree, b, a) ? &b : &a;
         *tail = *first;
         tail = &tree->nodes[*first].next_sibling;
         *first = *tail;
@@ -89,7 +89,7 @@ static uint32_t merge(gp_flame_tree_t *tree, uint32_t a, uint32_t b)
 }
 
 // Sort a list of siblings by merging runs of 1, 2, 4, ...: no recursion, however many there are.
-static uint32_t sort_siblings(gp_flame_tree_t *tree, uint32_t list)
+static uint32_t flame_tree_sort_siblings(gp_flame_tree_t *tree, uint32_t list)
 {
     uint32_t runs[33];
     size_t used = 0;
@@ -101,7 +101,7 @@ static uint32_t sort_siblings(gp_flame_tree_t *tree, uint32_t list)
         list = tree->nodes[list].next_sibling;
         tree->nodes[one].next_sibling = GP_FLAME_NONE;
         for (; runs[level] != GP_FLAME_NONE; level++) {
-            one = merge(tree, runs[level], one);
+            one = flame_tree_merge(tree, runs[level], one);
             runs[level] = GP_FLAME_NONE;
         }
         runs[level] = one;
@@ -109,12 +109,12 @@ static uint32_t sort_siblings(gp_flame_tree_t *tree, uint32_t list)
     }
     for (size_t level = 0; level < used; level++)
         if (runs[level] != GP_FLAME_NONE)
-            list = merge(tree, runs[level], list);
+            list = flame_tree_merge(tree, runs[level], list);
     return list;
 }
 
 // Put a node behind those that are kept, among the children of its parent.
-static int keep_node(builder_t *builder, gp_flame_node_t node, const uint32_t *numbers)
+static int flame_tree_keep_node(builder_t *builder, gp_flame_node_t node, const uint32_t *numbers)
 {
     gp_flame_tree_t *tree = builder->tree;
     uint32_t number = tree->count++;
@@ -129,7 +129,7 @@ static int keep_node(builder_t *builder, gp_flame_node_t node, const uint32_t *n
 }
 
 // Parents have lower numbers than their children, and no less weight.
-static int prune(builder_t *builder)
+static int flame_tree_prune(builder_t *builder)
 {
     gp_flame_tree_t *tree = builder->tree;
     uint32_t count = tree->count, *numbers = calloc(count, sizeof(*numbers));
@@ -142,19 +142,19 @@ static int prune(builder_t *builder)
         if (i > 0 && tree->nodes[i].weight_ns < least)
             continue;
         numbers[i] = tree->count;
-        result = keep_node(builder, tree->nodes[i], numbers);
+        result = flame_tree_keep_node(builder, tree->nodes[i], numbers);
     }
     free(numbers);
     return result;
 }
 
-static int add_part(void *context, const gp_row_t *rows, size_t count)
+static int flame_tree_add_part(void *context, const gp_report_row_t *rows, size_t count)
 {
     builder_t *builder = context;
     int result = 0;
     for (size_t i = 0; i < count && result == 0; i++)
-        result = add_row(builder, &rows[i]);
-    return result == 0 && builder->report->in_parts ? prune(builder) : result;
+        result = flame_tree_add_row(builder, &rows[i]);
+    return result == 0 && builder->report->in_parts ? flame_tree_prune(builder) : result;
 }
 
 gp_flame_tree_t *gp_flame_tree_create(const gp_report_t *report)
@@ -165,12 +165,12 @@ gp_flame_tree_t *gp_flame_tree_create(const gp_report_t *report)
     if (tree == NULL)
         return NULL;
     tree->table = gp_function_table_create_uncharged(report);
-    if (tree->table != NULL && child_of(&builder, GP_FLAME_NONE, GP_FLAME_NONE) == 0)
+    if (tree->table != NULL && flame_tree_child_of(&builder, GP_FLAME_NONE, GP_FLAME_NONE) == 0)
         result = 0;
     if (result == 0)
-        result = gp_report_each_part(report, add_part, &builder);
+        result = gp_report_each_part(report, flame_tree_add_part, &builder);
     for (uint32_t i = 0; i < tree->count && result == 0; i++)
-        tree->nodes[i].first_child = sort_siblings(tree, tree->nodes[i].first_child);
+        tree->nodes[i].first_child = flame_tree_sort_siblings(tree, tree->nodes[i].first_child);
     gp_index_free(&builder.children);
     if (result == 0)
         return tree;

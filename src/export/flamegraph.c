@@ -38,7 +38,7 @@ typedef struct graph {
 } graph_t;
 
 // What kind of code a frame is, which is its colour: the letter of the CSS classes.
-static char kind_of(const gp_frame_t *frame)
+static char flamegraph_kind_of(const gp_report_frame_t *frame)
 {
     static const char *const waiting[] = {"[parked", "[ready", "[waiting", "[blocked", "[preempted"};
     static const char *const groups[] = {"[coroutine ", "[thread ", "[trace ", "[no trace]"};
@@ -65,13 +65,13 @@ static const struct {
 };
 
 // ns of the total as SCALE-ths of a pixel.
-static uint64_t pixels(const graph_t *graph, uint64_t ns)
+static uint64_t flamegraph_pixels(const graph_t *graph, uint64_t ns)
 {
     return (uint64_t)((unsigned __int128)ns * INNER * SCALE / graph->report->total_ns);
 }
 
 // Write SCALE-ths as a decimal number without needless digits.
-static void put_scaled(FILE *out, uint64_t scaled)
+static void flamegraph_put_scaled(FILE *out, uint64_t scaled)
 {
     char digits[8];
     int len = 4;
@@ -83,32 +83,32 @@ static void put_scaled(FILE *out, uint64_t scaled)
         fprintf(out, ".%.*s", len, digits);
 }
 
-static void put_decimal(FILE *out, uint64_t ns, uint64_t unit_ns, unsigned digits)
+static void flamegraph_put_decimal(FILE *out, uint64_t ns, uint64_t unit_ns, unsigned digits)
 {
     char text[32];
     gp_text_decimal(text, ns, unit_ns, digits);
     fputs(text, out);
 }
 
-static void put_percent(const graph_t *graph, uint64_t ns)
+static void flamegraph_put_percent(const graph_t *graph, uint64_t ns)
 {
     uint64_t share = (uint64_t)((unsigned __int128)ns * 1000000 / graph->report->total_ns);
-    put_decimal(graph->out, share * 100, 1000000, 2);
+    flamegraph_put_decimal(graph->out, share * 100, 1000000, 2);
     fputs(" %", graph->out);
 }
 
 // The details of a frame, a line each: name, weight, where it is.
-static void put_details(const graph_t *graph, const gp_flame_node_t *node, const gp_frame_t *frame)
+static void flamegraph_put_details(const graph_t *graph, const gp_flame_node_t *node, const gp_report_frame_t *frame)
 {
     FILE *out = graph->out;
     gp_xml_text(out, frame ? frame->function : "all");
     fputc('\n', out);
-    put_decimal(out, node->weight_ns, 1000000, 3);
+    flamegraph_put_decimal(out, node->weight_ns, 1000000, 3);
     fputs(" ms, ", out);
-    put_percent(graph, node->weight_ns);
+    flamegraph_put_percent(graph, node->weight_ns);
     if (node->self_ns > 0 && node->self_ns < node->weight_ns) {
         fputs(" (own ", out);
-        put_decimal(out, node->self_ns, 1000000, 3);
+        flamegraph_put_decimal(out, node->self_ns, 1000000, 3);
         fputs(" ms)", out);
     }
     fprintf(out, ", %" PRIu64 " %s%s", node->samples, graph->report->exact_rows ? "call" : "sample",
@@ -126,34 +126,34 @@ static void put_details(const graph_t *graph, const gp_flame_node_t *node, const
 }
 
 // Thin frames have no outline, which would cover them ("t").
-static void put_class(const graph_t *graph, const gp_frame_t *frame, uint64_t width)
+static void flamegraph_put_class(const graph_t *graph, const gp_report_frame_t *frame, uint64_t width)
 {
     const char *thin = width < 3 * SCALE ? " t" : "";
     if (frame == NULL)
         fputs("<g class=\"r\">", graph->out);
     else
-        fprintf(graph->out, "<g class=\"%c%u%s\">", kind_of(frame),
+        fprintf(graph->out, "<g class=\"%c%u%s\">", flamegraph_kind_of(frame),
                 (unsigned)(gp_hash_bytes(frame->function, strlen(frame->function)) % SHADES), thin);
 }
 
-static void put_frame(const graph_t *graph, const gp_flame_node_t *node, uint64_t x, uint64_t width)
+static void flamegraph_put_frame(const graph_t *graph, const gp_flame_node_t *node, uint64_t x, uint64_t width)
 {
-    const gp_frame_t *frame =
+    const gp_report_frame_t *frame =
         node->function == GP_FLAME_NONE ? NULL : graph->tree->table->functions[node->function].frame;
     uint32_t y = TOP + (graph->depth - node->depth) * ROW;
     uint64_t columns = width / SCALE > TEXT_PAD ? (width / SCALE - TEXT_PAD) * 1000 / CHAR_MILLI : 0;
     FILE *out = graph->out;
-    put_class(graph, frame, width);
+    flamegraph_put_class(graph, frame, width);
     fputs("<title>", out);
-    put_details(graph, node, frame);
+    flamegraph_put_details(graph, node, frame);
     fputs("</title><rect x=\"", out);
-    put_scaled(out, x + (uint64_t)PAD * SCALE);
+    flamegraph_put_scaled(out, x + (uint64_t)PAD * SCALE);
     fprintf(out, "\" y=\"%" PRIu32 "\" width=\"", y);
-    put_scaled(out, width);
+    flamegraph_put_scaled(out, width);
     fprintf(out, "\" height=\"%d\"/>", ROW - 1);
     if (columns >= 3) {
         fputs("<text x=\"", out);
-        put_scaled(out, x + (uint64_t)(PAD + TEXT_PAD - 2) * SCALE);
+        flamegraph_put_scaled(out, x + (uint64_t)(PAD + TEXT_PAD - 2) * SCALE);
         fprintf(out, "\" y=\"%" PRIu32 "\">", y + 12);
         gp_xml_text_cut(out, frame ? frame->function : "all", columns);
         fputs("</text>", out);
@@ -168,7 +168,7 @@ typedef struct place {
 } place_t;
 
 // Visit every node that is wide enough, parents before children. Without `draw` only the depth is found.
-static int visit(graph_t *graph, bool draw)
+static int flamegraph_visit(graph_t *graph, bool draw)
 {
     const gp_flame_node_t *nodes = graph->tree->nodes;
     place_t *stack = calloc((size_t)graph->tree->count + 1, sizeof(*stack));
@@ -179,15 +179,15 @@ static int visit(graph_t *graph, bool draw)
     while (count > 0) {
         place_t place = stack[--count];
         const gp_flame_node_t *node = &nodes[place.node];
-        uint64_t x = pixels(graph, place.start_ns);
-        uint64_t width = pixels(graph, place.start_ns + node->weight_ns) - x;
+        uint64_t x = flamegraph_pixels(graph, place.start_ns);
+        uint64_t width = flamegraph_pixels(graph, place.start_ns + node->weight_ns) - x;
         if (draw)
-            put_frame(graph, node, x, width);
+            flamegraph_put_frame(graph, node, x, width);
         else if (node->depth > graph->depth)
             graph->depth = node->depth;
         uint64_t start = place.start_ns;
         for (uint32_t child = node->first_child; child != GP_FLAME_NONE; child = nodes[child].next_sibling) {
-            if (pixels(graph, nodes[child].weight_ns) >= CUT)
+            if (flamegraph_pixels(graph, nodes[child].weight_ns) >= CUT)
                 stack[count++] = (place_t){child, start};
             start += nodes[child].weight_ns;
         }
@@ -196,12 +196,12 @@ static int visit(graph_t *graph, bool draw)
     return 0;
 }
 
-static void put_totals(const graph_t *graph)
+static void flamegraph_put_totals(const graph_t *graph)
 {
     const gp_report_t *report = graph->report;
     FILE *out = graph->out;
     fprintf(out, "<text class=\"sub\" x=\"%d\" y=\"48\">", PAD);
-    put_decimal(out, report->total_ns, 1000000000, 3);
+    flamegraph_put_decimal(out, report->total_ns, 1000000000, 3);
     fprintf(out, " s of %s%s, %" PRIu64 " %s", gp_measure_words(report->measure),
             report->basis == GP_BASIS_EXACT ? "" : " by the samples", report->samples,
             report->measure == GP_MEASURE_DELAY ? "times" : gp_count_words(report));
@@ -209,19 +209,19 @@ static void put_totals(const graph_t *graph)
         fprintf(out, " at %" PRIu32 " Hz", report->frequency_hz);
     if (report->duration_ns > 0) {
         fputs(", in ", out);
-        put_decimal(out, report->duration_ns, 1000000000, 3);
+        flamegraph_put_decimal(out, report->duration_ns, 1000000000, 3);
         fputs(" s", out);
     }
     fputs("</text>\n", out);
 }
 
 // Which kinds there are, and with how much room each is named.
-static void put_legend(const graph_t *graph)
+static void flamegraph_put_legend(const graph_t *graph)
 {
     bool used[128] = {false};
     int x = PAD;
     for (uint32_t i = 0; i < graph->report->frame_count; i++)
-        used[(unsigned char)kind_of(&graph->report->frames[i])] = true;
+        used[(unsigned char)flamegraph_kind_of(&graph->report->frames[i])] = true;
     for (size_t i = 0; i < sizeof(legend) / sizeof(legend[0]); i++) {
         if (!used[(unsigned char)legend[i].kind])
             continue;
@@ -233,7 +233,7 @@ static void put_legend(const graph_t *graph)
     }
 }
 
-static void put_head(const graph_t *graph, uint32_t height)
+static void flamegraph_put_head(const graph_t *graph, uint32_t height)
 {
     FILE *out = graph->out;
     fprintf(out,
@@ -247,23 +247,23 @@ static void put_head(const graph_t *graph, uint32_t height)
     fprintf(out, "<text class=\"heading\" x=\"%d\" y=\"28\">", PAD);
     gp_xml_text_cut(out, graph->report->title, 80);
     fputs("</text>\n", out);
-    put_totals(graph);
-    put_legend(graph);
+    flamegraph_put_totals(graph);
+    flamegraph_put_legend(graph);
 }
 
-static int put_graph(graph_t *graph)
+static int flamegraph_put_graph(graph_t *graph)
 {
     // A profile without any time has no widths; the root alone would be a lie.
     bool empty = graph->report->total_ns == 0 || gp_report_is_empty(graph->report);
-    int result = empty ? 0 : visit(graph, false);
+    int result = empty ? 0 : flamegraph_visit(graph, false);
     uint32_t height = TOP + (graph->depth + 1) * ROW + BOTTOM;
     if (result < 0)
         return result;
-    put_head(graph, height);
+    flamegraph_put_head(graph, height);
     fprintf(graph->out, "<text id=\"details\" x=\"%d\" y=\"%" PRIu32 "\">%s</text>\n<g id=\"frames\">\n", PAD,
             height - 12, empty ? "no samples" : "");
     if (!empty)
-        result = visit(graph, true);
+        result = flamegraph_visit(graph, true);
     fprintf(graph->out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", flamegraph_js);
     return result;
 }
@@ -274,7 +274,7 @@ int gp_flamegraph_write(const gp_report_t *report, FILE *out)
     graph_t graph = {.report = report, .tree = tree, .out = out};
     if (tree == NULL)
         return -ENOMEM;
-    int result = put_graph(&graph);
+    int result = flamegraph_put_graph(&graph);
     gp_flame_tree_free(tree);
     return result;
 }

@@ -18,8 +18,8 @@
 
 enum { NS_PER_US = 1000 };
 
-typedef struct line {    // of all rows with the same function names
-    const gp_row_t *row; // one of them
+typedef struct line {           // of all rows with the same function names
+    const gp_report_row_t *row; // one of them
     uint64_t weight_ns;
     uint64_t weight_us;
 } line_t;
@@ -42,14 +42,14 @@ typedef struct lines {
 } lines_t;
 
 // U+0085, U+2028 and U+2029, at which some readers end a line.
-static bool is_line_end(const char *name, size_t len)
+static bool folded_is_line_end(const char *name, size_t len)
 {
     return (len == 2 && memcmp(name, "\xc2\x85", len) == 0) ||
            (len == 3 && (memcmp(name, "\xe2\x80\xa8", len) == 0 || memcmp(name, "\xe2\x80\xa9", len) == 0));
 }
 
 // "ends in 12" becomes "ends in_12".
-static void join_number(gp_text_t *text)
+static void folded_join_number(gp_text_t *text)
 {
     size_t at = text->len;
     while (at > 0 && strchr("0123456789.", text->data[at - 1]) != NULL)
@@ -59,7 +59,7 @@ static void join_number(gp_text_t *text)
 }
 
 // A name as it may stand in a line.
-static void add_name(gp_text_t *text, const char *name)
+static void folded_add_name(gp_text_t *text, const char *name)
 {
     while (*name != '\0') {
         size_t len = gp_text_utf8_len(name);
@@ -68,7 +68,7 @@ static void add_name(gp_text_t *text, const char *name)
             gp_text_add(text, "\xef\xbf\xbd", 3);
         else if (c == ';')
             gp_text_add(text, ":", 1);
-        else if (c < ' ' || c == 0x7f || is_line_end(name, len))
+        else if (c < ' ' || c == 0x7f || folded_is_line_end(name, len))
             gp_text_add(text, " ", 1);
         else
             gp_text_add(text, name, len);
@@ -76,22 +76,22 @@ static void add_name(gp_text_t *text, const char *name)
     }
 }
 
-static bool same_name(const void *owner, uint32_t number, const void *key)
+static bool folded_same_name(const void *owner, uint32_t number, const void *key)
 {
     const name_t *a = &((const lines_t *)owner)->names[number], *b = key;
     return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
-static int make_name(lines_t *lines, uint32_t frame, const char *function)
+static int folded_make_name(lines_t *lines, uint32_t frame, const char *function)
 {
     gp_text_clear(&lines->text);
-    add_name(&lines->text, function);
+    folded_add_name(&lines->text, function);
     if (lines->text.failed)
         return -ENOMEM;
-    join_number(&lines->text);
+    folded_join_number(&lines->text);
     name_t name = {lines->text.len > 0 ? lines->text.data : "", lines->text.len, frame};
     uint64_t hash = gp_hash_bytes(name.text, name.len);
-    uint32_t known = gp_index_find(&lines->name_index, hash, same_name, lines, &name);
+    uint32_t known = gp_index_find(&lines->name_index, hash, folded_same_name, lines, &name);
     if (known != GP_INDEX_NONE) {
         lines->names[frame] = lines->names[known];
         return 0;
@@ -102,27 +102,27 @@ static int make_name(lines_t *lines, uint32_t frame, const char *function)
 }
 
 // Names of all frames: each is on many stacks.
-static int make_names(lines_t *lines, const gp_report_t *report)
+static int folded_make_names(lines_t *lines, const gp_report_t *report)
 {
     int result = 0;
     lines->names = gp_arena_alloc(&lines->arena, (report->frame_count + 1) * sizeof(*lines->names));
     if (lines->names == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < report->frame_count && result == 0; i++)
-        result = make_name(lines, i, report->frames[i].function);
+        result = folded_make_name(lines, i, report->frames[i].function);
     return result;
 }
 
 // A line that is looked for.
 typedef struct wanted {
     const lines_t *lines;
-    const gp_row_t *row;
+    const gp_report_row_t *row;
 } wanted_t;
 
-static bool same_line(const void *owner, uint32_t number, const void *key)
+static bool folded_same_line(const void *owner, uint32_t number, const void *key)
 {
     const wanted_t *wanted = key;
-    const gp_row_t *a = ((const lines_t *)owner)->items[number].row, *b = wanted->row;
+    const gp_report_row_t *a = ((const lines_t *)owner)->items[number].row, *b = wanted->row;
     const name_t *names = wanted->lines->names;
     if (a->depth != b->depth)
         return false;
@@ -132,14 +132,14 @@ static bool same_line(const void *owner, uint32_t number, const void *key)
     return true;
 }
 
-static int add_row(lines_t *lines, const gp_row_t *row)
+static int folded_add_row(lines_t *lines, const gp_report_row_t *row)
 {
     const wanted_t wanted = {lines, row};
     uint64_t hash = row->depth;
     for (uint32_t i = 0; i < row->depth; i++)
         hash = (hash ^ lines->names[row->frames[i]].number) * 0x9e3779b97f4a7c15ull;
     hash = gp_hash_u64(hash);
-    uint32_t number = gp_index_find(&lines->index, hash, same_line, lines, &wanted);
+    uint32_t number = gp_index_find(&lines->index, hash, folded_same_line, lines, &wanted);
     if (number == GP_INDEX_NONE) {
         number = (uint32_t)lines->count;
         if (gp_grow(&lines->items, &lines->capacity, lines->count, sizeof(*lines->items)) < 0 ||
@@ -152,13 +152,13 @@ static int add_row(lines_t *lines, const gp_row_t *row)
 }
 
 // What follows on a name of a row, where another row's goes on.
-static unsigned char next_char(const gp_row_t *row, uint32_t at)
+static unsigned char folded_next_char(const gp_report_row_t *row, uint32_t at)
 {
     return at + 1 < row->depth ? ';' : '\0';
 }
 
 // As the lines' texts compare. No name has a semicolon.
-static int compare_rows(const gp_row_t *a, const gp_row_t *b, const name_t *names)
+static int folded_compare_rows(const gp_report_row_t *a, const gp_report_row_t *b, const name_t *names)
 {
     uint32_t depth = a->depth < b->depth ? a->depth : b->depth;
     for (uint32_t i = 0; i < depth; i++) {
@@ -169,30 +169,31 @@ static int compare_rows(const gp_row_t *a, const gp_row_t *b, const name_t *name
         int order = memcmp(left->text, right->text, len);
         if (order != 0)
             return order;
-        unsigned char c = len < left->len ? (unsigned char)left->text[len] : next_char(a, i);
-        unsigned char d = len < right->len ? (unsigned char)right->text[len] : next_char(b, i);
+        unsigned char c = len < left->len ? (unsigned char)left->text[len] : folded_next_char(a, i);
+        unsigned char d = len < right->len ? (unsigned char)right->text[len] : folded_next_char(b, i);
         return c < d ? -1 : 1;
     }
     return a->depth < b->depth ? -1 : a->depth > b->depth;
 }
 
-static int compare_lines(const void *left, const void *right, void *lines)
+static int folded_compare_lines(const void *left, const void *right, void *lines)
 {
-    return compare_rows(((const line_t *)left)->row, ((const line_t *)right)->row, ((const lines_t *)lines)->names);
+    return folded_compare_rows(((const line_t *)left)->row, ((const line_t *)right)->row,
+                               ((const lines_t *)lines)->names);
 }
 
-static int compare_remainders(const void *left, const void *right, void *lines)
+static int folded_compare_remainders(const void *left, const void *right, void *lines)
 {
     const line_t *a = left, *b = right;
     uint64_t rest_a = a->weight_ns % NS_PER_US, rest_b = b->weight_ns % NS_PER_US;
     if (rest_a != rest_b)
         return rest_a > rest_b ? -1 : 1;
-    return compare_lines(left, right, lines);
+    return folded_compare_lines(left, right, lines);
 }
 
 // Whole microseconds by the largest remainder: the lines with the largest fractions get what
 // rounding down left over, here and in the parts before.
-static void round_weights(lines_t *lines)
+static void folded_round_weights(lines_t *lines)
 {
     for (size_t i = 0; i < lines->count; i++) {
         lines->items[i].weight_us = lines->items[i].weight_ns / NS_PER_US;
@@ -204,15 +205,15 @@ static void round_weights(lines_t *lines)
     if (left_us > lines->count)
         left_us = lines->count;
     lines->given_us += left_us;
-    qsort_r(lines->items, lines->count, sizeof(*lines->items), compare_remainders, lines);
+    qsort_r(lines->items, lines->count, sizeof(*lines->items), folded_compare_remainders, lines);
     for (size_t i = 0; i < left_us; i++)
         lines->items[i].weight_us++;
-    qsort_r(lines->items, lines->count, sizeof(*lines->items), compare_lines, lines);
+    qsort_r(lines->items, lines->count, sizeof(*lines->items), folded_compare_lines, lines);
 }
 
-static void write_line(const lines_t *lines, const line_t *line)
+static void folded_write_line(const lines_t *lines, const line_t *line)
 {
-    const gp_row_t *row = line->row;
+    const gp_report_row_t *row = line->row;
     for (uint32_t i = 0; i < row->depth; i++) {
         const name_t *name = &lines->names[row->frames[i]];
         if (i > 0)
@@ -223,28 +224,28 @@ static void write_line(const lines_t *lines, const line_t *line)
 }
 
 // What has the same root is in one part: no line comes twice.
-static int write_part(void *context, const gp_row_t *rows, size_t count)
+static int folded_write_part(void *context, const gp_report_row_t *rows, size_t count)
 {
     lines_t *lines = context;
     int result = 0;
     lines->count = 0;
     for (size_t i = 0; i < count && result == 0; i++)
-        result = add_row(lines, &rows[i]);
+        result = folded_add_row(lines, &rows[i]);
     gp_index_free(&lines->index);
     if (result == 0 && lines->count > 0)
-        round_weights(lines);
+        folded_round_weights(lines);
     for (size_t i = 0; i < lines->count && result == 0; i++)
         if (lines->items[i].weight_us > 0)
-            write_line(lines, &lines->items[i]);
+            folded_write_line(lines, &lines->items[i]);
     return result == 0 ? gp_output_state(lines->out) : result;
 }
 
 int gp_folded_write(const gp_report_t *report, FILE *out)
 {
     lines_t lines = {.out = out};
-    int result = make_names(&lines, report);
+    int result = folded_make_names(&lines, report);
     if (result == 0)
-        result = gp_report_each_part(report, write_part, &lines);
+        result = gp_report_each_part(report, folded_write_part, &lines);
     free(lines.items);
     gp_index_free(&lines.name_index);
     gp_arena_free(&lines.arena);

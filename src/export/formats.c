@@ -20,7 +20,7 @@ const gp_exporter_t *gp_exporter_find(const char *name)
     return word != NULL ? gp_exporter_table() + word->place : NULL;
 }
 
-static bool ends_in(const char *path, const char *suffix)
+static bool formats_ends_in(const char *path, const char *suffix)
 {
     size_t len = strlen(path), end = strlen(suffix);
     return len > end && strcasecmp(path + len - end, suffix) == 0;
@@ -31,10 +31,10 @@ const gp_exporter_t *gp_exporter_of_file(const char *path)
     static const char *const others[][2] = {{".htm", "html"}, {".pprof", "pprof"}, {".pstats", "pstats"}};
     const gp_exporter_t *found = NULL;
     for (const gp_exporter_t *row = gp_exporter_table(); row->name != NULL; row++)
-        if (ends_in(path, row->suffix) && (found == NULL || strlen(row->suffix) > strlen(found->suffix)))
+        if (formats_ends_in(path, row->suffix) && (found == NULL || strlen(row->suffix) > strlen(found->suffix)))
             found = row; // ".trace.json" says more than ".json"
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && found == NULL; i++)
-        if (ends_in(path, others[i][0]))
+        if (formats_ends_in(path, others[i][0]))
             found = gp_exporter_find(others[i][1]);
     return found;
 }

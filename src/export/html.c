@@ -14,7 +14,7 @@
 #include "export/page_js.h"   // the same
 #include "page/html.h"
 
-static void put_base64(const unsigned char *bytes, size_t len, FILE *out)
+static void html_put_base64(const unsigned char *bytes, size_t len, FILE *out)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < len; i += 3) {
@@ -27,7 +27,7 @@ static void put_base64(const unsigned char *bytes, size_t len, FILE *out)
     }
 }
 
-static int put_data(const gp_text_t *data, FILE *out)
+static int html_put_data(const gp_text_t *data, FILE *out)
 {
     uLongf len = compressBound(data->len);
     unsigned char *packed = malloc(len);
@@ -36,7 +36,7 @@ static int put_data(const gp_text_t *data, FILE *out)
     int result =
         compress2(packed, &len, (const Bytef *)data->data, data->len, Z_BEST_COMPRESSION) == Z_OK ? 0 : -ENOMEM;
     if (result == 0)
-        put_base64(packed, len, out);
+        html_put_base64(packed, len, out);
     free(packed);
     return result;
 }
@@ -53,7 +53,7 @@ int gp_html_write_data(const gp_text_t *data, FILE *out)
         else if (strncmp(mark, "@SCRIPT@", 8) == 0)
             fputs(page_js, out);
         else
-            result = put_data(data, out);
+            result = html_put_data(data, out);
     }
     fputs(at, out);
     return result;

@@ -32,19 +32,19 @@
 #include "report/report_words.h"
 
 // Leave out what is empty or 0: it is not known.
-static void put_known_text(gp_json_t *json, const char *key, const char *text)
+static void json_put_known_text(gp_json_t *json, const char *key, const char *text)
 {
     if (text != NULL && text[0] != '\0')
         gp_json_key_text(json, key, text);
 }
 
-static void put_known_uint(gp_json_t *json, const char *key, uint64_t value)
+static void json_put_known_uint(gp_json_t *json, const char *key, uint64_t value)
 {
     if (value != 0)
         gp_json_key_uint(json, key, value);
 }
 
-static void put_known_address(gp_json_t *json, const char *key, uint64_t value)
+static void json_put_known_address(gp_json_t *json, const char *key, uint64_t value)
 {
     if (value == 0)
         return;
@@ -52,7 +52,7 @@ static void put_known_address(gp_json_t *json, const char *key, uint64_t value)
     gp_json_address(json, value);
 }
 
-static void put_flag(gp_json_t *json, const char *key, bool value)
+static void json_put_flag(gp_json_t *json, const char *key, bool value)
 {
     if (!value)
         return;
@@ -61,27 +61,27 @@ static void put_flag(gp_json_t *json, const char *key, bool value)
 }
 
 // "key": index, for a number that is an index plus 1.
-static void put_index(gp_json_t *json, const char *key, uint32_t number)
+static void json_put_index(gp_json_t *json, const char *key, uint32_t number)
 {
     if (number != 0)
         gp_json_key_uint(json, key, number - 1);
 }
 
 // An array with an object a line; array_end() closes it.
-static void array_begin(gp_json_t *json, const char *key)
+static void json_array_begin(gp_json_t *json, const char *key)
 {
     gp_json_line(json);
     gp_json_key(json, key);
     gp_json_open(json, '[');
 }
 
-static void item_begin(gp_json_t *json)
+static void json_item_begin(gp_json_t *json)
 {
     gp_json_line(json);
     gp_json_open(json, '{');
 }
 
-static void put_counters(gp_json_t *json, const gp_report_t *report)
+static void json_put_counters(gp_json_t *json, const gp_report_t *report)
 {
     gp_json_line(json);
     gp_json_key(json, "counters");
@@ -92,7 +92,7 @@ static void put_counters(gp_json_t *json, const gp_report_t *report)
     gp_json_close(json, '}');
 }
 
-static void put_not_known(gp_json_t *json, const gp_report_t *report)
+static void json_put_not_known(gp_json_t *json, const gp_report_t *report)
 {
     if (report->not_known == NULL || report->not_known[0] == NULL)
         return;
@@ -104,49 +104,49 @@ static void put_not_known(gp_json_t *json, const gp_report_t *report)
     gp_json_close(json, ']');
 }
 
-static void put_mapping(gp_json_t *json, const gp_mapping_t *mapping)
+static void json_put_mapping(gp_json_t *json, const gp_report_mapping_t *mapping)
 {
-    item_begin(json);
+    json_item_begin(json);
     gp_json_key_text(json, "path", mapping->path);
-    put_known_text(json, "build_id", mapping->build_id);
-    put_known_address(json, "start", mapping->start);
-    put_known_address(json, "end", mapping->end);
+    json_put_known_text(json, "build_id", mapping->build_id);
+    json_put_known_address(json, "start", mapping->start);
+    json_put_known_address(json, "end", mapping->end);
     gp_json_close(json, '}');
 }
 
-static void put_frame(gp_json_t *json, const gp_frame_t *frame)
+static void json_put_frame(gp_json_t *json, const gp_report_frame_t *frame)
 {
-    item_begin(json);
+    json_item_begin(json);
     gp_json_key_text(json, "function", frame->function);
     if (!frame->pseudo)
-        put_known_text(json, "file", frame->file);
-    put_known_uint(json, "line", frame->line);
-    put_known_uint(json, "first_line", frame->first_line);
-    put_known_text(json, "module", frame->module);
-    put_index(json, "mapping", frame->mapping);
-    put_known_address(json, "address", frame->address);
-    put_flag(json, "inlined", frame->inlined);
-    put_flag(json, "pseudo", frame->pseudo);
+        json_put_known_text(json, "file", frame->file);
+    json_put_known_uint(json, "line", frame->line);
+    json_put_known_uint(json, "first_line", frame->first_line);
+    json_put_known_text(json, "module", frame->module);
+    json_put_index(json, "mapping", frame->mapping);
+    json_put_known_address(json, "address", frame->address);
+    json_put_flag(json, "inlined", frame->inlined);
+    json_put_flag(json, "pseudo", frame->pseudo);
     gp_json_close(json, '}');
 }
 
-static void put_label(gp_json_t *json, const gp_label_t *label)
+static void json_put_label(gp_json_t *json, const gp_label_t *label)
 {
-    item_begin(json);
-    put_known_text(json, "coroutine", label->coroutine);
-    put_known_uint(json, "coroutine_id", label->coroutine_id);
-    put_known_text(json, "thread", label->thread);
-    put_known_uint(json, "thread_id", label->thread_id);
-    put_known_text(json, "trace_id", label->trace);
+    json_item_begin(json);
+    json_put_known_text(json, "coroutine", label->coroutine);
+    json_put_known_uint(json, "coroutine_id", label->coroutine_id);
+    json_put_known_text(json, "thread", label->thread);
+    json_put_known_uint(json, "thread_id", label->thread_id);
+    json_put_known_text(json, "trace_id", label->trace);
     gp_json_close(json, '}');
 }
 
-static void put_row(gp_json_t *json, const gp_row_t *row)
+static void json_put_row(gp_json_t *json, const gp_report_row_t *row)
 {
-    item_begin(json);
+    json_item_begin(json);
     gp_json_key_uint(json, "weight_ns", row->weight_ns);
     gp_json_key_uint(json, "samples", row->samples);
-    put_index(json, "label", row->label);
+    json_put_index(json, "label", row->label);
     gp_json_key(json, "stack");
     gp_json_open(json, '[');
     for (uint32_t i = 0; i < row->depth; i++)
@@ -155,9 +155,9 @@ static void put_row(gp_json_t *json, const gp_row_t *row)
     gp_json_close(json, '}');
 }
 
-static void put_call(gp_json_t *json, const gp_call_t *call)
+static void json_put_call(gp_json_t *json, const gp_call_t *call)
 {
-    item_begin(json);
+    json_item_begin(json);
     if (call->caller != GP_CALL_NO_CALLER)
         gp_json_key_uint(json, "caller", call->caller);
     gp_json_key_uint(json, "callee", call->callee);
@@ -173,18 +173,18 @@ static void put_call(gp_json_t *json, const gp_call_t *call)
     gp_json_close(json, '}');
 }
 
-static void put_calls(gp_json_t *json, const gp_report_t *report)
+static void json_put_calls(gp_json_t *json, const gp_report_t *report)
 {
     if (!report->exact_calls)
         return;
-    array_begin(json, "calls");
+    json_array_begin(json, "calls");
     for (uint32_t i = 0; i < report->call_count; i++)
-        put_call(json, &report->calls[i]);
+        json_put_call(json, &report->calls[i]);
     gp_json_close(json, ']');
 }
 
 // null where it is not known.
-static void put_number(gp_json_t *json, const char *key, uint64_t value, bool is_unknown)
+static void json_put_number(gp_json_t *json, const char *key, uint64_t value, bool is_unknown)
 {
     gp_json_key(json, key);
     if (is_unknown)
@@ -193,33 +193,33 @@ static void put_number(gp_json_t *json, const char *key, uint64_t value, bool is
         gp_json_uint(json, value);
 }
 
-static void put_head(gp_json_t *json, const gp_report_t *report)
+static void json_put_head(gp_json_t *json, const gp_report_t *report)
 {
     gp_json_key_text(json, "format", "greenprof");
     gp_json_key_uint(json, "version", 1);
     gp_json_line(json);
     gp_json_key_text(json, "title", report->title);
-    put_known_uint(json, "start_realtime_ns", report->start_realtime_ns);
-    put_known_uint(json, "duration_ns", report->duration_ns);
-    put_known_uint(json, "frequency_hz", report->frequency_hz);
-    put_number(json, "total_ns", report->total_ns, report->is_unknown);
+    json_put_known_uint(json, "start_realtime_ns", report->start_realtime_ns);
+    json_put_known_uint(json, "duration_ns", report->duration_ns);
+    json_put_known_uint(json, "frequency_hz", report->frequency_hz);
+    json_put_number(json, "total_ns", report->total_ns, report->is_unknown);
     gp_json_key_text(json, "basis", gp_basis_name(report->basis));
     if (report->basis == GP_BASIS_ESTIMATED)
         gp_json_key_uint(json, "scope_ns", report->scope_ns);
     if (report->measure != GP_MEASURE_CPU)
         gp_json_key_text(json, "measure", gp_measure_name(report->measure));
     gp_json_key_uint(json, "sampled_ns", report->sampled_ns);
-    put_known_uint(json, "cpu_ns", report->cpu_ns);
-    put_number(json, "samples", report->samples, report->is_unknown);
-    put_counters(json, report);
-    put_not_known(json, report);
+    json_put_known_uint(json, "cpu_ns", report->cpu_ns);
+    json_put_number(json, "samples", report->samples, report->is_unknown);
+    json_put_counters(json, report);
+    json_put_not_known(json, report);
 }
 
-static int put_part(void *context, const gp_row_t *rows, size_t count)
+static int json_put_part(void *context, const gp_report_row_t *rows, size_t count)
 {
     gp_json_t *json = context;
     for (size_t i = 0; i < count; i++)
-        put_row(json, &rows[i]);
+        json_put_row(json, &rows[i]);
     return gp_output_state(json->out);
 }
 
@@ -227,23 +227,23 @@ int gp_json_write(const gp_report_t *report, FILE *out)
 {
     gp_json_t json = {.out = out};
     gp_json_open(&json, '{');
-    put_head(&json, report);
-    array_begin(&json, "mappings");
+    json_put_head(&json, report);
+    json_array_begin(&json, "mappings");
     for (uint32_t i = 0; i < report->mapping_count; i++)
-        put_mapping(&json, &report->mappings[i]);
+        json_put_mapping(&json, &report->mappings[i]);
     gp_json_close(&json, ']');
-    array_begin(&json, "frames");
+    json_array_begin(&json, "frames");
     for (uint32_t i = 0; i < report->frame_count; i++)
-        put_frame(&json, &report->frames[i]);
+        json_put_frame(&json, &report->frames[i]);
     gp_json_close(&json, ']');
-    array_begin(&json, "labels");
+    json_array_begin(&json, "labels");
     for (uint32_t i = 0; i < report->label_count; i++)
-        put_label(&json, &report->labels[i]);
+        json_put_label(&json, &report->labels[i]);
     gp_json_close(&json, ']');
-    array_begin(&json, "rows");
-    int result = gp_report_each_part(report, put_part, &json);
+    json_array_begin(&json, "rows");
+    int result = gp_report_each_part(report, json_put_part, &json);
     gp_json_close(&json, ']');
-    put_calls(&json, report);
+    json_put_calls(&json, report);
     gp_json_close(&json, '}');
     putc('\n', out);
     return result;

@@ -61,24 +61,24 @@ typedef struct otlp {
     gp_text_t whole, message, inner; // what is being put together
 } otlp_t;
 
-static uint64_t as_int64(uint64_t value)
+static uint64_t otlp_as_int64(uint64_t value)
 {
     return value <= INT64_MAX ? value : INT64_MAX;
 }
 
-static void put_string(otlp_t *otlp, unsigned field, const char *text)
+static void otlp_put_string(otlp_t *otlp, unsigned field, const char *text)
 {
     gp_pb_uint(&otlp->message, field, gp_string_table_number(&otlp->strings, text));
 }
 
 // Add `message` to a table of the dictionary, or to what else there is.
-static void put_message(otlp_t *otlp, gp_text_t *to, unsigned field)
+static void otlp_put_message(otlp_t *otlp, gp_text_t *to, unsigned field)
 {
     gp_pb_message(to, field, &otlp->message);
     gp_text_clear(&otlp->message);
 }
 
-static void put_zero_entries(otlp_t *otlp)
+static void otlp_put_zero_entries(otlp_t *otlp)
 {
     static const uint8_t zeros[TRACE_ID_BYTES];
     for (unsigned table = DICTIONARY_MAPPING_TABLE; table <= DICTIONARY_STACK_TABLE; table++) {
@@ -88,7 +88,7 @@ static void put_zero_entries(otlp_t *otlp)
             gp_pb_bytes(&otlp->message, LINK_TRACE_ID, zeros, TRACE_ID_BYTES);
             gp_pb_bytes(&otlp->message, LINK_SPAN_ID, zeros, SPAN_ID_BYTES);
         }
-        put_message(otlp, &otlp->dictionary, table);
+        otlp_put_message(otlp, &otlp->dictionary, table);
     }
     gp_string_table_number(&otlp->attributes, "");
     gp_string_table_number(&otlp->links, "");
@@ -97,7 +97,7 @@ static void put_zero_entries(otlp_t *otlp)
 
 // Find or add an attribute: a text, or a number where that is NULL. Returns its number, 0 where
 // there is nothing to say.
-static uint32_t attribute(otlp_t *otlp, const char *key, const char *text, uint64_t value, const char *unit)
+static uint32_t otlp_attribute(otlp_t *otlp, const char *key, const char *text, uint64_t value, const char *unit)
 {
     char number[24];
     if (value == 0 && (text == NULL || text[0] == '\0'))
@@ -116,38 +116,38 @@ static uint32_t attribute(otlp_t *otlp, const char *key, const char *text, uint6
     if (text != NULL)
         gp_pb_text(&otlp->inner, ANY_VALUE_STRING, text);
     else
-        gp_pb_uint(&otlp->inner, ANY_VALUE_INT, as_int64(value));
-    put_string(otlp, ATTRIBUTE_KEY, key);
+        gp_pb_uint(&otlp->inner, ANY_VALUE_INT, otlp_as_int64(value));
+    otlp_put_string(otlp, ATTRIBUTE_KEY, key);
     gp_pb_message(&otlp->message, ATTRIBUTE_VALUE, &otlp->inner);
-    put_string(otlp, ATTRIBUTE_UNIT, unit);
-    put_message(otlp, &otlp->dictionary, DICTIONARY_ATTRIBUTE_TABLE);
+    otlp_put_string(otlp, ATTRIBUTE_UNIT, unit);
+    otlp_put_message(otlp, &otlp->dictionary, DICTIONARY_ATTRIBUTE_TABLE);
     return index;
 }
 
-static void put_mapping(otlp_t *otlp, const gp_mapping_t *mapping)
+static void otlp_put_mapping(otlp_t *otlp, const gp_report_mapping_t *mapping)
 {
-    uint32_t build_id = attribute(otlp, "process.executable.build_id.gnu", mapping->build_id, 0, "");
+    uint32_t build_id = otlp_attribute(otlp, "process.executable.build_id.gnu", mapping->build_id, 0, "");
     gp_pb_uint(&otlp->message, MAPPING_MEMORY_START, mapping->start);
     gp_pb_uint(&otlp->message, MAPPING_MEMORY_LIMIT, mapping->end);
-    put_string(otlp, MAPPING_FILENAME, mapping->path);
+    otlp_put_string(otlp, MAPPING_FILENAME, mapping->path);
     if (build_id != 0) {
         gp_text_clear(&otlp->inner);
         gp_pb_varint(&otlp->inner, build_id);
         gp_pb_message(&otlp->message, MAPPING_ATTRIBUTE_INDICES, &otlp->inner);
     }
-    put_message(otlp, &otlp->dictionary, DICTIONARY_MAPPING_TABLE);
+    otlp_put_message(otlp, &otlp->dictionary, DICTIONARY_MAPPING_TABLE);
 }
 
 // Functions have their number in the function table plus 1.
-static void put_function(otlp_t *otlp, const gp_frame_t *frame)
+static void otlp_put_function(otlp_t *otlp, const gp_report_frame_t *frame)
 {
-    put_string(otlp, FUNCTION_NAME, frame->function);
-    put_string(otlp, FUNCTION_FILENAME, frame->pseudo ? "" : frame->file);
+    otlp_put_string(otlp, FUNCTION_NAME, frame->function);
+    otlp_put_string(otlp, FUNCTION_FILENAME, frame->pseudo ? "" : frame->file);
     gp_pb_uint(&otlp->message, FUNCTION_START_LINE, frame->first_line);
-    put_message(otlp, &otlp->dictionary, DICTIONARY_FUNCTION_TABLE);
+    otlp_put_message(otlp, &otlp->dictionary, DICTIONARY_FUNCTION_TABLE);
 }
 
-static void put_line(otlp_t *otlp, uint32_t frame)
+static void otlp_put_line(otlp_t *otlp, uint32_t frame)
 {
     gp_text_clear(&otlp->inner);
     gp_pb_uint(&otlp->inner, LINE_FUNCTION_INDEX, otlp->functions->of_frame[frame] + 1u);
@@ -157,9 +157,9 @@ static void put_line(otlp_t *otlp, uint32_t frame)
 
 // Add the location with the innermost frame `at` on the row, unless it is there. Returns its
 // outermost frame's place on the row.
-static uint32_t add_location(otlp_t *otlp, const gp_row_t *row, uint32_t at)
+static uint32_t otlp_add_location(otlp_t *otlp, const gp_report_row_t *row, uint32_t at)
 {
-    const gp_frame_t *frames = otlp->report->frames;
+    const gp_report_frame_t *frames = otlp->report->frames;
     uint32_t innermost = row->frames[at], outermost = at;
     while (outermost > 0 && frames[row->frames[outermost]].inlined)
         outermost--;
@@ -169,20 +169,20 @@ static uint32_t add_location(otlp_t *otlp, const gp_row_t *row, uint32_t at)
     gp_pb_uint(&otlp->message, LOCATION_MAPPING_INDEX, frames[innermost].mapping);
     gp_pb_uint(&otlp->message, LOCATION_ADDRESS, frames[innermost].address);
     for (uint32_t i = at + 1; i > outermost; i--)
-        put_line(otlp, row->frames[i - 1]);
-    put_message(otlp, &otlp->dictionary, DICTIONARY_LOCATION_TABLE);
+        otlp_put_line(otlp, row->frames[i - 1]);
+    otlp_put_message(otlp, &otlp->dictionary, DICTIONARY_LOCATION_TABLE);
     return outermost;
 }
 
-static bool same_stack(const void *owner, uint32_t number, const void *key)
+static bool otlp_same_stack(const void *owner, uint32_t number, const void *key)
 {
     const otlp_stack_t *a = &((const otlp_t *)owner)->stacks[number];
-    const gp_row_t *b = key;
+    const gp_report_row_t *b = key;
     return a->depth == b->depth && memcmp(a->frames, b->frames, a->depth * sizeof(*a->frames)) == 0;
 }
 
 // The number of a stack that is new; 0 when memory is short.
-static uint32_t new_stack(otlp_t *otlp, const gp_row_t *row, uint64_t hash)
+static uint32_t otlp_new_stack(otlp_t *otlp, const gp_report_row_t *row, uint64_t hash)
 {
     uint32_t number = (uint32_t)otlp->stack_count;
     uint32_t *frames = gp_arena_copy(&otlp->arena, row->frames, row->depth * sizeof(*row->frames));
@@ -197,17 +197,17 @@ static uint32_t new_stack(otlp_t *otlp, const gp_row_t *row, uint64_t hash)
 }
 
 // Find or add the stack of a row. Returns its number in the stack table.
-static uint32_t add_stack(otlp_t *otlp, const gp_row_t *row)
+static uint32_t otlp_add_stack(otlp_t *otlp, const gp_report_row_t *row)
 {
     uint64_t hash = gp_hash_bytes(row->frames, row->depth * sizeof(*row->frames));
-    uint32_t number = gp_index_find(&otlp->stack_index, hash, same_stack, otlp, row);
+    uint32_t number = gp_index_find(&otlp->stack_index, hash, otlp_same_stack, otlp, row);
     if (number != GP_INDEX_NONE)
         return otlp->first_stack + number;
-    number = new_stack(otlp, row, hash);
+    number = otlp_new_stack(otlp, row, hash);
     if (number == 0)
         return 0;
     for (uint32_t i = row->depth; i > 0;)
-        i = add_location(otlp, row, i - 1);
+        i = otlp_add_location(otlp, row, i - 1);
     gp_text_clear(&otlp->inner);
     for (uint32_t i = row->depth; i > 0; i--) {
         gp_pb_varint(&otlp->inner, otlp->locations[row->frames[i - 1]]);
@@ -215,17 +215,17 @@ static uint32_t add_stack(otlp_t *otlp, const gp_row_t *row)
             i--;
     }
     gp_pb_message(&otlp->message, STACK_LOCATION_INDICES, &otlp->inner);
-    put_message(otlp, &otlp->dictionary, DICTIONARY_STACK_TABLE);
+    otlp_put_message(otlp, &otlp->dictionary, DICTIONARY_STACK_TABLE);
     return number;
 }
 
-static int hex_digit(char c)
+static int otlp_hex_digit(char c)
 {
     return c <= '9' ? c - '0' : c - 'a' + 10;
 }
 
 // Find or add the link to a trace. Returns its number, 0 for what is no trace id.
-static uint32_t add_link(otlp_t *otlp, const char *trace)
+static uint32_t otlp_add_link(otlp_t *otlp, const char *trace)
 {
     static const uint8_t no_span[SPAN_ID_BYTES];
     uint8_t id[TRACE_ID_BYTES];
@@ -236,28 +236,28 @@ static uint32_t add_link(otlp_t *otlp, const char *trace)
     if (otlp->links.count == known)
         return number;
     for (size_t i = 0; i < TRACE_ID_BYTES; i++)
-        id[i] = (uint8_t)(hex_digit(trace[2 * i]) << 4 | hex_digit(trace[2 * i + 1]));
+        id[i] = (uint8_t)(otlp_hex_digit(trace[2 * i]) << 4 | otlp_hex_digit(trace[2 * i + 1]));
     gp_pb_bytes(&otlp->message, LINK_TRACE_ID, id, sizeof(id));
     gp_pb_bytes(&otlp->message, LINK_SPAN_ID, no_span, sizeof(no_span));
-    put_message(otlp, &otlp->dictionary, DICTIONARY_LINK_TABLE);
+    otlp_put_message(otlp, &otlp->dictionary, DICTIONARY_LINK_TABLE);
     return number;
 }
 
-static label_indices_t add_label(otlp_t *otlp, const gp_label_t *label)
+static label_indices_t otlp_add_label(otlp_t *otlp, const gp_label_t *label)
 {
     return (label_indices_t){
         .attributes =
             {
-                attribute(otlp, "coroutine.name", label->coroutine, 0, ""),
-                attribute(otlp, "coroutine.id", NULL, label->coroutine_id, ""),
-                attribute(otlp, "thread.name", label->thread, 0, ""),
-                attribute(otlp, "thread.id", NULL, label->thread_id, ""),
+                otlp_attribute(otlp, "coroutine.name", label->coroutine, 0, ""),
+                otlp_attribute(otlp, "coroutine.id", NULL, label->coroutine_id, ""),
+                otlp_attribute(otlp, "thread.name", label->thread, 0, ""),
+                otlp_attribute(otlp, "thread.id", NULL, label->thread_id, ""),
             },
-        .link = add_link(otlp, label->trace),
+        .link = otlp_add_link(otlp, label->trace),
     };
 }
 
-static int put_sample(otlp_t *otlp, unsigned profile, uint32_t stack, const label_indices_t *label, uint64_t value)
+static int otlp_put_sample(otlp_t *otlp, unsigned profile, uint32_t stack, const label_indices_t *label, uint64_t value)
 {
     gp_pb_uint(&otlp->message, SAMPLE_STACK_INDEX, stack);
     gp_text_clear(&otlp->inner);
@@ -268,15 +268,15 @@ static int put_sample(otlp_t *otlp, unsigned profile, uint32_t stack, const labe
         gp_pb_message(&otlp->message, SAMPLE_ATTRIBUTE_INDICES, &otlp->inner);
     gp_pb_uint(&otlp->message, SAMPLE_LINK_INDEX, label->link);
     gp_text_clear(&otlp->inner);
-    gp_pb_varint(&otlp->inner, as_int64(value));
+    gp_pb_varint(&otlp->inner, otlp_as_int64(value));
     gp_pb_message(&otlp->message, SAMPLE_VALUES, &otlp->inner);
     gp_text_clear(&otlp->whole);
-    put_message(otlp, &otlp->whole, PROFILE_SAMPLES);
+    otlp_put_message(otlp, &otlp->whole, PROFILE_SAMPLES);
     return otlp->whole.failed ? -ENOMEM : gp_spill_add(&otlp->spill, profile, otlp->whole.data, otlp->whole.len);
 }
 
 // Put by what there is of the dictionary, if it is more than `most`.
-static int spill_dictionary(otlp_t *otlp, size_t most)
+static int otlp_spill_dictionary(otlp_t *otlp, size_t most)
 {
     gp_text_t *dictionary = &otlp->dictionary;
     if (dictionary->failed)
@@ -288,19 +288,19 @@ static int spill_dictionary(otlp_t *otlp, size_t most)
     return result;
 }
 
-static int put_row(otlp_t *otlp, const gp_row_t *row)
+static int otlp_put_row(otlp_t *otlp, const gp_report_row_t *row)
 {
     static const label_indices_t none;
     const label_indices_t *label = row->label != 0 ? &otlp->labels[row->label - 1] : &none;
-    uint32_t stack = add_stack(otlp, row);
-    int result = put_sample(otlp, SAMPLES, stack, label, row->samples);
+    uint32_t stack = otlp_add_stack(otlp, row);
+    int result = otlp_put_sample(otlp, SAMPLES, stack, label, row->samples);
     if (result == 0)
-        result = put_sample(otlp, CPU, stack, label, row->weight_ns);
-    return result == 0 ? spill_dictionary(otlp, DICTIONARY_BYTES) : result;
+        result = otlp_put_sample(otlp, CPU, stack, label, row->weight_ns);
+    return result == 0 ? otlp_spill_dictionary(otlp, DICTIONARY_BYTES) : result;
 }
 
 // Forget the stacks, which no other row has.
-static void forget_stacks(otlp_t *otlp)
+static void otlp_forget_stacks(otlp_t *otlp)
 {
     otlp->first_stack += (uint32_t)otlp->stack_count;
     otlp->stack_count = 0;
@@ -308,27 +308,27 @@ static void forget_stacks(otlp_t *otlp)
     gp_arena_free(&otlp->arena);
 }
 
-static int put_part(void *context, const gp_row_t *rows, size_t count)
+static int otlp_put_part(void *context, const gp_report_row_t *rows, size_t count)
 {
     otlp_t *otlp = context;
     int result = 0;
     for (size_t i = 0; i < count && result == 0; i++)
-        result = put_row(otlp, &rows[i]);
+        result = otlp_put_row(otlp, &rows[i]);
     if (otlp->report->rooted)
-        forget_stacks(otlp);
+        otlp_forget_stacks(otlp);
     return result;
 }
 
-static void put_value_type(otlp_t *otlp, gp_text_t *profile, enum profile_field field, const char *type,
-                           const char *unit)
+static void otlp_put_value_type(otlp_t *otlp, gp_text_t *profile, enum profile_field field, const char *type,
+                                const char *unit)
 {
-    put_string(otlp, VALUE_TYPE_TYPE, type);
-    put_string(otlp, VALUE_TYPE_UNIT, unit);
-    put_message(otlp, profile, field);
+    otlp_put_string(otlp, VALUE_TYPE_TYPE, type);
+    otlp_put_string(otlp, VALUE_TYPE_UNIT, unit);
+    otlp_put_message(otlp, profile, field);
 }
 
 // An id that is the same when the same profile is written again.
-static void put_profile_id(const gp_report_t *report, gp_text_t *profile, unsigned which)
+static void otlp_put_profile_id(const gp_report_t *report, gp_text_t *profile, unsigned which)
 {
     uint64_t id[PROFILE_ID_BYTES / sizeof(uint64_t)];
     id[0] = gp_hash_more(gp_hash_u64(report->start_realtime_ns), report->total_ns);
@@ -337,67 +337,67 @@ static void put_profile_id(const gp_report_t *report, gp_text_t *profile, unsign
 }
 
 // What goes for a profile as a whole: losses, by reason.
-static void put_profile_attributes(otlp_t *otlp, gp_text_t *profile)
+static void otlp_put_profile_attributes(otlp_t *otlp, gp_text_t *profile)
 {
     const gp_report_t *report = otlp->report;
     gp_text_t indices = {0};
     char key[64];
     if (report->sampled_ns > 0)
-        gp_pb_varint(&indices, attribute(otlp, "greenprof.sampled_ns", NULL, report->sampled_ns, "ns"));
+        gp_pb_varint(&indices, otlp_attribute(otlp, "greenprof.sampled_ns", NULL, report->sampled_ns, "ns"));
     for (uint32_t i = 0; i < report->counter_count; i++) {
         if (report->counters[i] == 0 || gp_counter_name(i) == NULL)
             continue;
         snprintf(key, sizeof(key), "greenprof.%s", gp_counter_name(i));
-        gp_pb_varint(&indices, attribute(otlp, key, NULL, report->counters[i], "1"));
+        gp_pb_varint(&indices, otlp_attribute(otlp, key, NULL, report->counters[i], "1"));
     }
     if (indices.len > 0 || indices.failed)
         gp_pb_message(profile, PROFILE_ATTRIBUTE_INDICES, &indices);
     gp_text_free(&indices);
 }
 
-static void put_profile_head(otlp_t *otlp, unsigned which)
+static void otlp_put_profile_head(otlp_t *otlp, unsigned which)
 {
     const gp_report_t *report = otlp->report;
     gp_text_t *profile = &otlp->heads[which];
     if (which == CPU)
-        put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, gp_measure_name(report->measure), "ns");
+        otlp_put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, gp_measure_name(report->measure), "ns");
     else
-        put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, gp_count_words(report), "1");
+        otlp_put_value_type(otlp, profile, PROFILE_SAMPLE_TYPE, gp_count_words(report), "1");
     gp_pb_fixed64(profile, PROFILE_TIME_UNIX_NANO, report->start_realtime_ns);
     gp_pb_uint(profile, PROFILE_DURATION_NANO, report->duration_ns);
-    put_value_type(otlp, profile, PROFILE_PERIOD_TYPE, "cpu", "ns");
+    otlp_put_value_type(otlp, profile, PROFILE_PERIOD_TYPE, "cpu", "ns");
     gp_pb_uint(profile, PROFILE_PERIOD, report->frequency_hz ? 1000000000 / report->frequency_hz : 0);
-    put_profile_id(report, profile, which);
-    put_profile_attributes(otlp, profile);
+    otlp_put_profile_id(report, profile, which);
+    otlp_put_profile_attributes(otlp, profile);
 }
 
 // The tables and both profiles.
-static int put_tables(otlp_t *otlp)
+static int otlp_put_tables(otlp_t *otlp)
 {
     const gp_report_t *report = otlp->report;
     int result = 0;
-    put_zero_entries(otlp);
+    otlp_put_zero_entries(otlp);
     for (uint32_t i = 0; i < report->mapping_count; i++)
-        put_mapping(otlp, &report->mappings[i]);
+        otlp_put_mapping(otlp, &report->mappings[i]);
     for (uint32_t i = 0; i < otlp->functions->function_count; i++)
-        put_function(otlp, otlp->functions->functions[i].frame);
+        otlp_put_function(otlp, otlp->functions->functions[i].frame);
     for (uint32_t i = 0; i < report->label_count && result == 0; i++) {
-        otlp->labels[i] = add_label(otlp, &report->labels[i]);
-        result = spill_dictionary(otlp, DICTIONARY_BYTES);
+        otlp->labels[i] = otlp_add_label(otlp, &report->labels[i]);
+        result = otlp_spill_dictionary(otlp, DICTIONARY_BYTES);
     }
     for (unsigned which = 0; which < PROFILES; which++)
-        put_profile_head(otlp, which);
+        otlp_put_profile_head(otlp, which);
     if (result == 0)
-        result = gp_report_each_part(report, put_part, otlp);
+        result = gp_report_each_part(report, otlp_put_part, otlp);
     for (size_t i = 0; i < otlp->strings.count && result == 0; i++) {
         gp_pb_text(&otlp->dictionary, DICTIONARY_STRING_TABLE, otlp->strings.texts[i]);
-        result = spill_dictionary(otlp, DICTIONARY_BYTES);
+        result = otlp_spill_dictionary(otlp, DICTIONARY_BYTES);
     }
-    return result == 0 ? spill_dictionary(otlp, 0) : result;
+    return result == 0 ? otlp_spill_dictionary(otlp, 0) : result;
 }
 
 // Begin a field that has `text` and `more` bytes behind it: what of it is known goes to `out`.
-static void begin_field(gp_text_t *out, unsigned field, const gp_text_t *text, uint64_t more)
+static void otlp_begin_field(gp_text_t *out, unsigned field, const gp_text_t *text, uint64_t more)
 {
     gp_pb_begin(out, field, text->len + more);
     if (text->len > 0)
@@ -405,40 +405,40 @@ static void begin_field(gp_text_t *out, unsigned field, const gp_text_t *text, u
     out->failed = out->failed || text->failed;
 }
 
-static int write_bytes(void *context, const void *bytes, size_t len)
+static int otlp_write_bytes(void *context, const void *bytes, size_t len)
 {
     fwrite(bytes, 1, len, context);
     return gp_output_state(context);
 }
 
-static int write_text(const gp_text_t *text, FILE *out)
+static int otlp_write_text(const gp_text_t *text, FILE *out)
 {
-    return text->failed ? -ENOMEM : write_bytes(out, text->data, text->len);
+    return text->failed ? -ENOMEM : otlp_write_bytes(out, text->data, text->len);
 }
 
 // ResourceProfiles, around the profiles: lengths from the inside out, then bytes from the outside in.
-static int write_resource(otlp_t *otlp, FILE *out)
+static int otlp_write_resource(otlp_t *otlp, FILE *out)
 {
     gp_text_t scope = {0}, resource = {0}, data = {0}, profiles[PROFILES] = {0};
     uint64_t scope_bytes = 0;
     int result = 0;
     for (unsigned which = 0; which < PROFILES; which++) {
-        begin_field(&profiles[which], SCOPE_PROFILES_PROFILES, &otlp->heads[which],
-                    gp_spill_bytes(&otlp->spill, which));
+        otlp_begin_field(&profiles[which], SCOPE_PROFILES_PROFILES, &otlp->heads[which],
+                         gp_spill_bytes(&otlp->spill, which));
         scope_bytes += profiles[which].len + gp_spill_bytes(&otlp->spill, which);
     }
     gp_pb_text(&otlp->message, SCOPE_NAME, "greenprof");
     gp_otlp_put_text(&otlp->message, SCOPE_ATTRIBUTES, "opentelemetry.proto.version", PROTO_VERSION);
-    put_message(otlp, &scope, SCOPE_PROFILES_SCOPE);
+    otlp_put_message(otlp, &scope, SCOPE_PROFILES_SCOPE);
     gp_otlp_put_resource(&otlp->message, otlp->report->title, otlp->report->resource);
-    put_message(otlp, &resource, RESOURCE_PROFILES_RESOURCE);
-    begin_field(&resource, RESOURCE_PROFILES_SCOPE_PROFILES, &scope, scope_bytes);
-    begin_field(&data, DATA_RESOURCE_PROFILES, &resource, scope_bytes);
-    result = write_text(&data, out);
+    otlp_put_message(otlp, &resource, RESOURCE_PROFILES_RESOURCE);
+    otlp_begin_field(&resource, RESOURCE_PROFILES_SCOPE_PROFILES, &scope, scope_bytes);
+    otlp_begin_field(&data, DATA_RESOURCE_PROFILES, &resource, scope_bytes);
+    result = otlp_write_text(&data, out);
     for (unsigned which = 0; which < PROFILES && result == 0; which++) {
-        result = write_text(&profiles[which], out);
+        result = otlp_write_text(&profiles[which], out);
         if (result == 0)
-            result = gp_spill_read(&otlp->spill, which, 1, write_bytes, out);
+            result = gp_spill_read(&otlp->spill, which, 1, otlp_write_bytes, out);
     }
     for (unsigned which = 0; which < PROFILES; which++)
         gp_text_free(&profiles[which]);
@@ -448,22 +448,22 @@ static int write_resource(otlp_t *otlp, FILE *out)
     return result;
 }
 
-static int write_data(otlp_t *otlp, FILE *out)
+static int otlp_write_data(otlp_t *otlp, FILE *out)
 {
-    int result = put_tables(otlp);
+    int result = otlp_put_tables(otlp);
     if (result == 0 && (otlp->message.failed || otlp->inner.failed || otlp->strings.failed || otlp->attributes.failed ||
                         otlp->links.failed || otlp->dictionary.failed))
         result = -ENOMEM;
     if (result == 0)
-        result = write_resource(otlp, out);
+        result = otlp_write_resource(otlp, out);
     gp_text_clear(&otlp->whole);
     gp_pb_begin(&otlp->whole, DATA_DICTIONARY, gp_spill_bytes(&otlp->spill, DICTIONARY));
     if (result == 0)
-        result = write_text(&otlp->whole, out);
-    return result == 0 ? gp_spill_read(&otlp->spill, DICTIONARY, 1, write_bytes, out) : result;
+        result = otlp_write_text(&otlp->whole, out);
+    return result == 0 ? gp_spill_read(&otlp->spill, DICTIONARY, 1, otlp_write_bytes, out) : result;
 }
 
-static bool allocate(otlp_t *otlp)
+static bool otlp_allocate(otlp_t *otlp)
 {
     const gp_report_t *report = otlp->report;
     otlp->functions = gp_function_table_create_uncharged(report);
@@ -477,7 +477,7 @@ static bool allocate(otlp_t *otlp)
 int gp_otlp_write(const gp_report_t *report, FILE *out)
 {
     otlp_t otlp = {.report = report};
-    int result = allocate(&otlp) ? write_data(&otlp, out) : -ENOMEM;
+    int result = otlp_allocate(&otlp) ? otlp_write_data(&otlp, out) : -ENOMEM;
     gp_function_table_free(otlp.functions);
     gp_string_table_free(&otlp.strings);
     gp_string_table_free(&otlp.attributes);

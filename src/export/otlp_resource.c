@@ -4,7 +4,7 @@
 #include "export/otlp_fields.h"
 #include "export/write/protobuf.h"
 
-static void put_pair(gp_text_t *message, unsigned field, const char *key, gp_text_t *value)
+static void otlp_resource_put_pair(gp_text_t *message, unsigned field, const char *key, gp_text_t *value)
 {
     gp_text_t pair = {0};
     gp_pb_text(&pair, KEY_VALUE_KEY, key);
@@ -18,14 +18,14 @@ void gp_otlp_put_text(gp_text_t *message, unsigned field, const char *key, const
 {
     gp_text_t value = {0};
     gp_pb_text(&value, ANY_VALUE_STRING, text);
-    put_pair(message, field, key, &value);
+    otlp_resource_put_pair(message, field, key, &value);
 }
 
 void gp_otlp_put_number(gp_text_t *message, unsigned field, const char *key, uint64_t number)
 {
     gp_text_t value = {0};
     gp_pb_uint(&value, ANY_VALUE_INT, number <= INT64_MAX ? number : INT64_MAX);
-    put_pair(message, field, key, &value);
+    otlp_resource_put_pair(message, field, key, &value);
 }
 
 void gp_otlp_put_resource(gp_text_t *resource, const char *service, const char *const *more)

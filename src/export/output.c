@@ -16,7 +16,7 @@
 
 enum { BUFFER_BYTES = 128 * 1024, NAME_TRIES = 16, PLACE_SIZE = 32 };
 
-static int open_stream(gp_output_t *output, int fd)
+static int output_open_stream(gp_output_t *output, int fd)
 {
     output->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (output->file == NULL) {
@@ -35,7 +35,7 @@ static int open_stream(gp_output_t *output, int fd)
 }
 
 // The temporary name: hidden, beside the final one, different every time.
-static char *temporary_name(const char *path)
+static char *output_temporary_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     int directory = slash ? (int)(slash - path) + 1 : 0;
@@ -49,7 +49,7 @@ static char *temporary_name(const char *path)
     return name;
 }
 
-static const char *place_of(int fd, char place[PLACE_SIZE])
+static const char *output_place_of(int fd, char place[PLACE_SIZE])
 {
     snprintf(place, PLACE_SIZE, "/proc/thread-self/fd/%d", fd);
     return place;
@@ -57,25 +57,25 @@ static const char *place_of(int fd, char place[PLACE_SIZE])
 
 // A file without a name, which is gone when the process is, however that ends. Returns -1 where there is none of these,
 // or no /proc to give it a name by.
-static int open_nameless(const char *path, mode_t mode)
+static int output_open_nameless(const char *path, mode_t mode)
 {
     const char *slash = strrchr(path, '/');
     char *directory = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1), place[PLACE_SIZE];
     int fd = directory != NULL ? open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode) : -1;
     free(directory);
-    if (fd < 0 || access(place_of(fd, place), F_OK) == 0)
+    if (fd < 0 || access(output_place_of(fd, place), F_OK) == 0)
         return fd;
     close(fd);
     return -1;
 }
 
 // Make a file of that name by `make`: of another one as long as there is one.
-static int with_temporary_name(gp_output_t *output, int (*make)(const char *name, int argument), int argument)
+static int output_with_temporary_name(gp_output_t *output, int (*make)(const char *name, int argument), int argument)
 {
     int result = -1;
     for (int i = 0; i < NAME_TRIES && result < 0; i++) {
         free(output->temporary);
-        output->temporary = temporary_name(output->path);
+        output->temporary = output_temporary_name(output->path);
         if (output->temporary == NULL)
             return -ENOMEM;
         result = make(output->temporary, argument);
@@ -90,29 +90,29 @@ static int with_temporary_name(gp_output_t *output, int (*make)(const char *name
     return result;
 }
 
-static int make_file(const char *name, int mode)
+static int output_make_file(const char *name, int mode)
 {
     return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
 }
 
 // Source: open(2), O_TMPFILE.
-static int make_link(const char *name, int fd)
+static int output_make_link(const char *name, int fd)
 {
     char place[PLACE_SIZE];
-    return linkat(AT_FDCWD, place_of(fd, place), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+    return linkat(AT_FDCWD, output_place_of(fd, place), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
-static int open_temporary(gp_output_t *output, mode_t mode, bool is_named)
+static int output_open_temporary(gp_output_t *output, mode_t mode, bool is_named)
 {
-    int fd = is_named ? -1 : open_nameless(output->path, mode);
+    int fd = is_named ? -1 : output_open_nameless(output->path, mode);
     output->is_nameless = fd >= 0;
     if (fd < 0)
-        fd = with_temporary_name(output, make_file, (int)mode);
-    return fd >= 0 ? open_stream(output, fd) : fd;
+        fd = output_with_temporary_name(output, output_make_file, (int)mode);
+    return fd >= 0 ? output_open_stream(output, fd) : fd;
 }
 
 // Through a symbolic link the file it points to is replaced or made, not the link. NULL and errno on failure.
-static char *final_path(const char *path)
+static char *output_final_path(const char *path)
 {
     char target[PATH_MAX], *real = realpath(path, NULL), *joined = NULL;
     if (real != NULL || errno != ENOENT)
@@ -123,35 +123,35 @@ static char *final_path(const char *path)
     target[length] = '\0';
     const char *slash = target[0] != '/' ? strrchr(path, '/') : NULL;
     if (slash == NULL)
-        return final_path(target);
+        return output_final_path(target);
     if (asprintf(&joined, "%.*s/%s", (int)(slash - path), path, target) < 0)
         return NULL;
-    real = final_path(joined);
+    real = output_final_path(joined);
     free(joined);
     return real;
 }
 
-static int open_path(gp_output_t *output, const char *path, bool is_named)
+static int output_open_path(gp_output_t *output, const char *path, bool is_named)
 {
     struct stat status;
     mode_t mode = 0666;
-    output->path = final_path(path);
+    output->path = output_final_path(path);
     if (output->path == NULL)
         return -errno;
     if (stat(output->path, &status) == 0) {
         if (S_ISDIR(status.st_mode))
             return -EISDIR;
         if (!S_ISREG(status.st_mode))
-            return open_stream(output, open(output->path, O_WRONLY | O_CLOEXEC));
+            return output_open_stream(output, open(output->path, O_WRONLY | O_CLOEXEC));
         if (access(output->path, W_OK) < 0) // a rename would go around the file's own permissions
             return -errno;
         mode = status.st_mode & 0777;
     }
-    return open_temporary(output, mode, is_named);
+    return output_open_temporary(output, mode, is_named);
 }
 
 // The stream of the process that a path names, or -1: where it goes to a file, that one must not be replaced.
-static int stream_named(const char *path)
+static int output_stream_named(const char *path)
 {
     if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
         return STDOUT_FILENO;
@@ -160,14 +160,14 @@ static int stream_named(const char *path)
 
 static int output_open(gp_output_t *output, const char *path, bool is_named)
 {
-    int result, stream = stream_named(path);
+    int result, stream = output_stream_named(path);
     memset(output, 0, sizeof(*output));
     if (stream >= 0)
-        result = open_stream(output, fcntl(stream, F_DUPFD_CLOEXEC, 3));
+        result = output_open_stream(output, fcntl(stream, F_DUPFD_CLOEXEC, 3));
     else if (path[0] == '\0')
         result = -ENOENT;
     else
-        result = open_path(output, path, is_named);
+        result = output_open_path(output, path, is_named);
     if (result < 0)
         gp_output_abort(output);
     return result;
@@ -190,7 +190,7 @@ int gp_output_commit(gp_output_t *output)
     if (fflush(output->file) != 0 && result == 0)
         result = errno ? -errno : -EIO;
     if (result == 0 && output->is_nameless)
-        result = with_temporary_name(output, make_link, fileno(output->file));
+        result = output_with_temporary_name(output, output_make_link, fileno(output->file));
     if (fclose(output->file) != 0 && result == 0)
         result = errno ? -errno : -EIO;
     output->file = NULL;

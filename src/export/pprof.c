@@ -86,12 +86,12 @@ typedef struct pprof {
     bool failed;
 } pprof_t;
 
-static uint64_t as_int64(uint64_t value)
+static uint64_t pprof_as_int64(uint64_t value)
 {
     return value <= INT64_MAX ? value : INT64_MAX;
 }
 
-static void flush(pprof_t *pprof)
+static void pprof_flush(pprof_t *pprof)
 {
     if (!pprof->failed && pprof->whole.len > 0)
         gp_gzip_write(pprof->out, pprof->whole.data, pprof->whole.len);
@@ -99,68 +99,68 @@ static void flush(pprof_t *pprof)
 }
 
 // A field of Profile is in `whole`.
-static void end_field(pprof_t *pprof)
+static void pprof_end_field(pprof_t *pprof)
 {
     pprof->failed =
         pprof->failed || pprof->whole.failed || pprof->message.failed || pprof->inner.failed || pprof->strings.failed;
     gp_text_clear(&pprof->message);
     if (pprof->whole.len >= WRITE_BYTES)
-        flush(pprof);
+        pprof_flush(pprof);
 }
 
 // Write `message` as a field of Profile.
-static void write_field(pprof_t *pprof, enum profile_field field)
+static void pprof_write_field(pprof_t *pprof, enum profile_field field)
 {
     gp_pb_message(&pprof->whole, field, &pprof->message);
-    end_field(pprof);
+    pprof_end_field(pprof);
 }
 
-static void write_number(pprof_t *pprof, enum profile_field field, uint64_t value)
+static void pprof_write_number(pprof_t *pprof, enum profile_field field, uint64_t value)
 {
-    gp_pb_uint(&pprof->whole, field, as_int64(value));
-    end_field(pprof);
+    gp_pb_uint(&pprof->whole, field, pprof_as_int64(value));
+    pprof_end_field(pprof);
 }
 
-static void put_string(pprof_t *pprof, unsigned field, const char *text)
+static void pprof_put_string(pprof_t *pprof, unsigned field, const char *text)
 {
     gp_pb_uint(&pprof->message, field, gp_string_table_number(&pprof->strings, text));
 }
 
-static void write_value_type(pprof_t *pprof, enum profile_field field, const char *type, const char *unit)
+static void pprof_write_value_type(pprof_t *pprof, enum profile_field field, const char *type, const char *unit)
 {
-    put_string(pprof, VALUE_TYPE_TYPE, type);
-    put_string(pprof, VALUE_TYPE_UNIT, unit);
-    write_field(pprof, field);
+    pprof_put_string(pprof, VALUE_TYPE_TYPE, type);
+    pprof_put_string(pprof, VALUE_TYPE_UNIT, unit);
+    pprof_write_field(pprof, field);
 }
 
-static void write_mapping(pprof_t *pprof, uint32_t number)
+static void pprof_write_mapping(pprof_t *pprof, uint32_t number)
 {
-    const gp_mapping_t *mapping = &pprof->report->mappings[number];
+    const gp_report_mapping_t *mapping = &pprof->report->mappings[number];
     gp_pb_uint(&pprof->message, MAPPING_ID, (uint64_t)number + 1);
     gp_pb_uint(&pprof->message, MAPPING_MEMORY_START, mapping->start);
     gp_pb_uint(&pprof->message, MAPPING_MEMORY_LIMIT, mapping->end);
-    put_string(pprof, MAPPING_FILENAME, mapping->path);
-    put_string(pprof, MAPPING_BUILD_ID, mapping->build_id);
+    pprof_put_string(pprof, MAPPING_FILENAME, mapping->path);
+    pprof_put_string(pprof, MAPPING_BUILD_ID, mapping->build_id);
     // All of it was looked up already: readers need not try.
     gp_pb_uint(&pprof->message, MAPPING_HAS_FUNCTIONS, 1);
     gp_pb_uint(&pprof->message, MAPPING_HAS_FILENAMES, 1);
     gp_pb_uint(&pprof->message, MAPPING_HAS_LINE_NUMBERS, 1);
     gp_pb_uint(&pprof->message, MAPPING_HAS_INLINE_FRAMES, 1);
-    write_field(pprof, PROFILE_MAPPING);
+    pprof_write_field(pprof, PROFILE_MAPPING);
 }
 
 // system_name stays empty: with one, pprof would demangle, and shorten, what is demangled.
-static void write_function(pprof_t *pprof, uint32_t number)
+static void pprof_write_function(pprof_t *pprof, uint32_t number)
 {
-    const gp_frame_t *frame = pprof->functions->functions[number].frame;
+    const gp_report_frame_t *frame = pprof->functions->functions[number].frame;
     gp_pb_uint(&pprof->message, FUNCTION_ID, (uint64_t)number + 1);
-    put_string(pprof, FUNCTION_NAME, frame->function);
-    put_string(pprof, FUNCTION_FILENAME, frame->pseudo ? "" : frame->file);
+    pprof_put_string(pprof, FUNCTION_NAME, frame->function);
+    pprof_put_string(pprof, FUNCTION_FILENAME, frame->pseudo ? "" : frame->file);
     gp_pb_uint(&pprof->message, FUNCTION_START_LINE, frame->first_line);
-    write_field(pprof, PROFILE_FUNCTION);
+    pprof_write_field(pprof, PROFILE_FUNCTION);
 }
 
-static void put_line(pprof_t *pprof, uint32_t frame)
+static void pprof_put_line(pprof_t *pprof, uint32_t frame)
 {
     gp_text_clear(&pprof->inner);
     gp_pb_uint(&pprof->inner, LINE_FUNCTION_ID, (uint64_t)pprof->functions->of_frame[frame] + 1);
@@ -169,9 +169,9 @@ static void put_line(pprof_t *pprof, uint32_t frame)
 }
 
 // Write the location with the innermost frame `at` on the row. Returns its outermost frame's place on the row.
-static uint32_t write_location(pprof_t *pprof, const gp_row_t *row, uint32_t at)
+static uint32_t pprof_write_location(pprof_t *pprof, const gp_report_row_t *row, uint32_t at)
 {
-    const gp_frame_t *frames = pprof->report->frames;
+    const gp_report_frame_t *frames = pprof->report->frames;
     uint32_t innermost = row->frames[at], outermost = at;
     bool is_new = !pprof->located[innermost];
     while (outermost > 0 && frames[row->frames[outermost]].inlined)
@@ -183,38 +183,38 @@ static uint32_t write_location(pprof_t *pprof, const gp_row_t *row, uint32_t at)
     gp_pb_uint(&pprof->message, LOCATION_MAPPING_ID, frames[innermost].mapping);
     gp_pb_uint(&pprof->message, LOCATION_ADDRESS, frames[innermost].address);
     for (uint32_t i = at + 1; i > outermost; i--)
-        put_line(pprof, row->frames[i - 1]);
-    write_field(pprof, PROFILE_LOCATION);
+        pprof_put_line(pprof, row->frames[i - 1]);
+    pprof_write_field(pprof, PROFILE_LOCATION);
     return outermost;
 }
 
 // A label that is a text or a number; 0 = there is none.
-static void put_label(pprof_t *pprof, enum label_key key, enum label_field field, uint64_t value)
+static void pprof_put_label(pprof_t *pprof, enum label_key key, enum label_field field, uint64_t value)
 {
     if (value == 0)
         return;
     gp_text_clear(&pprof->inner);
     gp_pb_uint(&pprof->inner, LABEL_KEY, pprof->keys[key]);
-    gp_pb_uint(&pprof->inner, field, as_int64(value));
+    gp_pb_uint(&pprof->inner, field, pprof_as_int64(value));
     gp_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
-static uint32_t string_number(pprof_t *pprof, const char *text)
+static uint32_t pprof_string_number(pprof_t *pprof, const char *text)
 {
     return text != NULL ? gp_string_table_number(&pprof->strings, text) : 0;
 }
 
-static void put_labels(pprof_t *pprof, const gp_label_t *label)
+static void pprof_put_labels(pprof_t *pprof, const gp_label_t *label)
 {
-    put_label(pprof, COROUTINE, LABEL_STR, string_number(pprof, label->coroutine));
-    put_label(pprof, COROUTINE_ID, LABEL_NUM, label->coroutine_id);
-    put_label(pprof, THREAD, LABEL_STR, string_number(pprof, label->thread));
-    put_label(pprof, THREAD_ID, LABEL_NUM, label->thread_id);
-    put_label(pprof, TRACE_ID, LABEL_STR, string_number(pprof, label->trace));
+    pprof_put_label(pprof, COROUTINE, LABEL_STR, pprof_string_number(pprof, label->coroutine));
+    pprof_put_label(pprof, COROUTINE_ID, LABEL_NUM, label->coroutine_id);
+    pprof_put_label(pprof, THREAD, LABEL_STR, pprof_string_number(pprof, label->thread));
+    pprof_put_label(pprof, THREAD_ID, LABEL_NUM, label->thread_id);
+    pprof_put_label(pprof, TRACE_ID, LABEL_STR, pprof_string_number(pprof, label->trace));
 }
 
 // Keep what is in `message`, which is cleared.
-static piece_t keep_piece(pprof_t *pprof)
+static piece_t pprof_keep_piece(pprof_t *pprof)
 {
     piece_t piece = {.len = (uint32_t)pprof->message.len};
     piece.bytes = gp_arena_copy(&pprof->pieces, piece.len > 0 ? pprof->message.data : "", piece.len);
@@ -224,7 +224,7 @@ static piece_t keep_piece(pprof_t *pprof)
 }
 
 // Put all labels together: once a label, not once a row.
-static void make_labels(pprof_t *pprof)
+static void pprof_make_labels(pprof_t *pprof)
 {
     static const char *const keys[LABEL_KEYS] = {
         [COROUTINE] = "coroutine", [COROUTINE_ID] = "coroutine_id", [THREAD] = "thread",
@@ -232,23 +232,23 @@ static void make_labels(pprof_t *pprof)
     };
     const gp_report_t *report = pprof->report;
     for (size_t i = 0; i < LABEL_KEYS && report->label_count > 0; i++)
-        pprof->keys[i] = string_number(pprof, keys[i]);
+        pprof->keys[i] = pprof_string_number(pprof, keys[i]);
     for (uint32_t i = 0; i < report->label_count && !pprof->failed; i++) {
-        put_labels(pprof, &report->labels[i]);
-        pprof->labels[i] = keep_piece(pprof);
+        pprof_put_labels(pprof, &report->labels[i]);
+        pprof->labels[i] = pprof_keep_piece(pprof);
     }
 }
 
-static void write_locations(pprof_t *pprof, const gp_row_t *row)
+static void pprof_write_locations(pprof_t *pprof, const gp_report_row_t *row)
 {
     for (uint32_t i = row->depth; i > 0;)
-        i = write_location(pprof, row, i - 1);
+        i = pprof_write_location(pprof, row, i - 1);
 }
 
 // Write the locations of a row that were not written yet, and put their ids into `message`.
-static piece_t make_path(pprof_t *pprof, const gp_row_t *row)
+static piece_t pprof_make_path(pprof_t *pprof, const gp_report_row_t *row)
 {
-    write_locations(pprof, row);
+    pprof_write_locations(pprof, row);
     gp_text_clear(&pprof->inner);
     for (uint32_t i = row->depth; i > 0; i--) {
         gp_pb_varint(&pprof->inner, (uint64_t)row->frames[i - 1] + 1);
@@ -260,98 +260,99 @@ static piece_t make_path(pprof_t *pprof, const gp_row_t *row)
 }
 
 // Many rows have the same frames: their ids are put together once, as far as there is room to keep them.
-static piece_t find_path(pprof_t *pprof, const gp_row_t *row)
+static piece_t pprof_find_path(pprof_t *pprof, const gp_report_row_t *row)
 {
     if (row->path == 0 || pprof->pieces.bytes > PIECES_BYTES_MAX)
-        return make_path(pprof, row);
+        return pprof_make_path(pprof, row);
     while (pprof->path_count < row->path) {
         if (gp_grow(&pprof->paths, &pprof->path_capacity, pprof->path_count, sizeof(*pprof->paths)) < 0)
-            return make_path(pprof, row);
+            return pprof_make_path(pprof, row);
         pprof->paths[pprof->path_count++] = (piece_t){0};
     }
     piece_t *path = &pprof->paths[row->path - 1];
     if (path->bytes == NULL) {
-        make_path(pprof, row);
-        *path = keep_piece(pprof);
+        pprof_make_path(pprof, row);
+        *path = pprof_keep_piece(pprof);
     }
     return *path;
 }
 
-static void write_sample(pprof_t *pprof, const gp_row_t *row)
+static void pprof_write_sample(pprof_t *pprof, const gp_report_row_t *row)
 {
-    const piece_t path = find_path(pprof, row), label = row->label != 0 ? pprof->labels[row->label - 1] : (piece_t){0};
+    const piece_t path = pprof_find_path(pprof, row),
+                  label = row->label != 0 ? pprof->labels[row->label - 1] : (piece_t){0};
     gp_text_clear(&pprof->inner);
-    gp_pb_varint(&pprof->inner, as_int64(row->samples));
-    gp_pb_varint(&pprof->inner, as_int64(row->weight_ns));
+    gp_pb_varint(&pprof->inner, pprof_as_int64(row->samples));
+    gp_pb_varint(&pprof->inner, pprof_as_int64(row->weight_ns));
     size_t values_len = 2 + pprof->inner.len; // a tag, a length of one byte
     gp_pb_begin(&pprof->whole, PROFILE_SAMPLE, path.len + values_len + label.len);
     gp_text_add(&pprof->whole, path.bytes, path.len);
     gp_pb_message(&pprof->whole, SAMPLE_VALUE, &pprof->inner);
     if (label.len > 0)
         gp_text_add(&pprof->whole, label.bytes, label.len);
-    end_field(pprof);
+    pprof_end_field(pprof);
 }
 
-static void write_comment(pprof_t *pprof, const char *text)
+static void pprof_write_comment(pprof_t *pprof, const char *text)
 {
-    write_number(pprof, PROFILE_COMMENT, gp_string_table_number(&pprof->strings, text));
+    pprof_write_number(pprof, PROFILE_COMMENT, gp_string_table_number(&pprof->strings, text));
 }
 
-static void write_comment_number(pprof_t *pprof, const char *name, uint64_t value)
+static void pprof_write_comment_number(pprof_t *pprof, const char *name, uint64_t value)
 {
     char text[64];
     snprintf(text, sizeof(text), "%s=%" PRIu64, name, value);
-    write_comment(pprof, text);
+    pprof_write_comment(pprof, text);
 }
 
-static void write_head(pprof_t *pprof)
+static void pprof_write_head(pprof_t *pprof)
 {
     const gp_report_t *report = pprof->report;
-    write_value_type(pprof, PROFILE_SAMPLE_TYPE, gp_count_words(report), "count");
+    pprof_write_value_type(pprof, PROFILE_SAMPLE_TYPE, gp_count_words(report), "count");
     const char *measure = gp_measure_name(report->measure);
-    write_value_type(pprof, PROFILE_SAMPLE_TYPE, measure, "nanoseconds");
-    write_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, gp_string_table_number(&pprof->strings, measure));
-    write_number(pprof, PROFILE_TIME_NANOS, report->start_realtime_ns);
-    write_number(pprof, PROFILE_DURATION_NANOS, report->duration_ns);
-    write_value_type(pprof, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
-    write_number(pprof, PROFILE_PERIOD, report->frequency_hz ? 1000000000 / report->frequency_hz : 0);
-    write_comment_number(pprof, "total_ns", report->total_ns);
-    write_comment_number(pprof, "sampled_ns", report->sampled_ns);
+    pprof_write_value_type(pprof, PROFILE_SAMPLE_TYPE, measure, "nanoseconds");
+    pprof_write_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, gp_string_table_number(&pprof->strings, measure));
+    pprof_write_number(pprof, PROFILE_TIME_NANOS, report->start_realtime_ns);
+    pprof_write_number(pprof, PROFILE_DURATION_NANOS, report->duration_ns);
+    pprof_write_value_type(pprof, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
+    pprof_write_number(pprof, PROFILE_PERIOD, report->frequency_hz ? 1000000000 / report->frequency_hz : 0);
+    pprof_write_comment_number(pprof, "total_ns", report->total_ns);
+    pprof_write_comment_number(pprof, "sampled_ns", report->sampled_ns);
     if (report->cpu_ns > 0)
-        write_comment_number(pprof, "cpu_ns", report->cpu_ns);
+        pprof_write_comment_number(pprof, "cpu_ns", report->cpu_ns);
     if (report->basis == GP_BASIS_ESTIMATED)
-        write_comment(pprof, "basis=estimated");
+        pprof_write_comment(pprof, "basis=estimated");
     if (report->basis == GP_BASIS_SAMPLED)
-        write_comment(pprof, "basis=sampled");
+        pprof_write_comment(pprof, "basis=sampled");
     for (uint32_t i = 0; i < report->counter_count; i++)
         if (report->counters[i] > 0 && gp_counter_name(i) != NULL)
-            write_comment_number(pprof, gp_counter_name(i), report->counters[i]);
+            pprof_write_comment_number(pprof, gp_counter_name(i), report->counters[i]);
     for (size_t i = 0; report->not_known != NULL && report->not_known[i] != NULL; i++)
-        write_comment(pprof, report->not_known[i]);
+        pprof_write_comment(pprof, report->not_known[i]);
 }
 
-static int write_part(void *context, const gp_row_t *rows, size_t count)
+static int pprof_write_part(void *context, const gp_report_row_t *rows, size_t count)
 {
     pprof_t *pprof = context;
     for (size_t i = 0; i < count && !pprof->failed; i++)
-        write_sample(pprof, &rows[i]);
+        pprof_write_sample(pprof, &rows[i]);
     return pprof->failed ? -ENOMEM : gp_output_state(pprof->file);
 }
 
-static int write_all(pprof_t *pprof)
+static int pprof_write_all(pprof_t *pprof)
 {
-    write_head(pprof);
+    pprof_write_head(pprof);
     for (uint32_t i = 0; i < pprof->report->mapping_count; i++)
-        write_mapping(pprof, i);
+        pprof_write_mapping(pprof, i);
     for (uint32_t i = 0; i < pprof->functions->function_count; i++)
-        write_function(pprof, i);
-    make_labels(pprof);
-    int result = gp_report_each_part(pprof->report, write_part, pprof);
+        pprof_write_function(pprof, i);
+    pprof_make_labels(pprof);
+    int result = gp_report_each_part(pprof->report, pprof_write_part, pprof);
     for (size_t i = 0; i < pprof->strings.count; i++) {
         gp_pb_text(&pprof->whole, PROFILE_STRING_TABLE, pprof->strings.texts[i]);
-        end_field(pprof);
+        pprof_end_field(pprof);
     }
-    flush(pprof);
+    pprof_flush(pprof);
     return result == 0 && pprof->failed ? -ENOMEM : result;
 }
 
@@ -367,7 +368,7 @@ int gp_pprof_write(const gp_report_t *report, FILE *out)
     };
     int result = -ENOMEM;
     if (pprof.functions != NULL && pprof.located != NULL && pprof.labels != NULL && pprof.out != NULL)
-        result = write_all(&pprof);
+        result = pprof_write_all(&pprof);
     int packed = gp_gzip_close(pprof.out);
     result = result == 0 ? packed : result;
     gp_function_table_free(pprof.functions);

@@ -24,7 +24,7 @@ typedef struct speedscope {
     gp_json_t json;
 } speedscope_t;
 
-static void put_stack(speedscope_t *speedscope, const gp_row_t *row)
+static void speedscope_put_stack(speedscope_t *speedscope, const gp_report_row_t *row)
 {
     gp_json_t *json = &speedscope->json;
     gp_json_line(json);
@@ -34,16 +34,16 @@ static void put_stack(speedscope_t *speedscope, const gp_row_t *row)
     gp_json_close(json, ']');
 }
 
-static int put_stacks(void *context, const gp_row_t *rows, size_t count)
+static int speedscope_put_stacks(void *context, const gp_report_row_t *rows, size_t count)
 {
     speedscope_t *speedscope = context;
     for (size_t i = 0; i < count; i++)
         if (gp_report_coro_has(speedscope->of, speedscope->report, &rows[i]))
-            put_stack(speedscope, &rows[i]);
+            speedscope_put_stack(speedscope, &rows[i]);
     return gp_output_state(speedscope->json.out);
 }
 
-static int put_weights(void *context, const gp_row_t *rows, size_t count)
+static int speedscope_put_weights(void *context, const gp_report_row_t *rows, size_t count)
 {
     speedscope_t *speedscope = context;
     for (size_t i = 0; i < count; i++)
@@ -53,7 +53,7 @@ static int put_weights(void *context, const gp_row_t *rows, size_t count)
 }
 
 // A profile of a coroutine; NULL = of everything.
-static int put_profile(speedscope_t *speedscope, const gp_report_coro_t *of, const char *name)
+static int speedscope_put_profile(speedscope_t *speedscope, const gp_report_coro_t *of, const char *name)
 {
     const gp_report_t *report = speedscope->report;
     gp_json_t *json = &speedscope->json;
@@ -67,18 +67,18 @@ static int put_profile(speedscope_t *speedscope, const gp_report_coro_t *of, con
     gp_json_key(json, "samples");
     gp_json_open(json, '[');
     speedscope->of = of;
-    int result = gp_report_each_part(report, put_stacks, speedscope);
+    int result = gp_report_each_part(report, speedscope_put_stacks, speedscope);
     gp_json_close(json, ']');
     gp_json_key(json, "weights");
     gp_json_open(json, '[');
     if (result == 0)
-        result = gp_report_each_part(report, put_weights, speedscope);
+        result = gp_report_each_part(report, speedscope_put_weights, speedscope);
     gp_json_close(json, ']');
     gp_json_close(json, '}');
     return result;
 }
 
-static void put_frames(speedscope_t *speedscope)
+static void speedscope_put_frames(speedscope_t *speedscope)
 {
     gp_json_t *json = &speedscope->json;
     gp_json_key(json, "shared");
@@ -86,7 +86,7 @@ static void put_frames(speedscope_t *speedscope)
     gp_json_key(json, "frames");
     gp_json_open(json, '[');
     for (uint32_t i = 0; i < speedscope->table->function_count; i++) {
-        const gp_frame_t *frame = speedscope->table->functions[i].frame;
+        const gp_report_frame_t *frame = speedscope->table->functions[i].frame;
         gp_json_line(json);
         gp_json_open(json, '{');
         gp_json_key_text(json, "name", frame->function);
@@ -100,7 +100,7 @@ static void put_frames(speedscope_t *speedscope)
     gp_json_close(json, '}');
 }
 
-static int put_all(speedscope_t *speedscope)
+static int speedscope_put_all(speedscope_t *speedscope)
 {
     gp_json_t *json = &speedscope->json;
     char name[320];
@@ -110,15 +110,15 @@ static int put_all(speedscope_t *speedscope)
     gp_json_key_text(json, "exporter", "greenprof");
     gp_json_key_uint(json, "activeProfileIndex", 0);
     gp_json_line(json);
-    put_frames(speedscope);
+    speedscope_put_frames(speedscope);
     gp_json_line(json);
     gp_json_key(json, "profiles");
     gp_json_open(json, '[');
     snprintf(name, sizeof(name), "%s in ns, by weight", gp_measure_words(speedscope->report->measure));
-    int result = put_profile(speedscope, NULL, name);
+    int result = speedscope_put_profile(speedscope, NULL, name);
     for (size_t i = 0; i < speedscope->count && i < GP_HEAVIEST_MAX && result == 0; i++)
-        result = put_profile(speedscope, &speedscope->coros[i],
-                             gp_report_coro_name(&speedscope->coros[i], name, sizeof(name)));
+        result = speedscope_put_profile(speedscope, &speedscope->coros[i],
+                                        gp_report_coro_name(&speedscope->coros[i], name, sizeof(name)));
     gp_json_close(json, ']');
     gp_json_close(json, '}');
     putc('\n', json->out);
@@ -136,7 +136,7 @@ int gp_speedscope_write(const gp_report_t *report, FILE *out)
     if (speedscope.table != NULL)
         speedscope.coros = gp_report_coros_create(report, &speedscope.count);
     if (speedscope.coros != NULL)
-        result = put_all(&speedscope);
+        result = speedscope_put_all(&speedscope);
     gp_function_table_free(speedscope.table);
     free(speedscope.coros);
     return result;

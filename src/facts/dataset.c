@@ -26,7 +26,7 @@ int gp_dataset_sum_coros(gp_dataset_t *dataset)
     return 0;
 }
 
-static int on_call(void *context, const gp_call_count_t *call)
+static int dataset_on_call(void *context, const gp_call_count_t *call)
 {
     gp_dataset_t *dataset = context;
     uint32_t number = gp_table_need(&dataset->calls.table, gp_table_pair(call->caller, call->callee));
@@ -36,7 +36,7 @@ static int on_call(void *context, const gp_call_count_t *call)
     return 0;
 }
 
-static int on_census(void *context, const gp_census_record_t *record)
+static int dataset_on_census(void *context, const gp_census_record_t *record)
 {
     gp_dataset_t *dataset = context;
     if (record->number < dataset->census_number)
@@ -79,7 +79,7 @@ int gp_dataset_extend(gp_dataset_t *dataset, uint32_t trace, uint64_t coro_id, u
 }
 
 // Both are known, unless it is outside of the window.
-static int keep_work(gp_dataset_t *dataset, const gp_activity_record_t *activity)
+static int dataset_keep_work(gp_dataset_t *dataset, const gp_activity_record_t *activity)
 {
     uint32_t coro = gp_dataset_coro_find(dataset, activity->coro_id);
     uint32_t trace = gp_dataset_trace_index_find(dataset, activity->trace);
@@ -97,7 +97,7 @@ static int keep_work(gp_dataset_t *dataset, const gp_activity_record_t *activity
 }
 
 // Activities are looked at when the capture is read again; what they refer to is known by then.
-static int on_activity(void *context, const gp_activity_record_t *activity)
+static int dataset_on_activity(void *context, const gp_activity_record_t *activity)
 {
     gp_dataset_t *dataset = context;
     dataset->activities_read++;
@@ -109,7 +109,7 @@ static int on_activity(void *context, const gp_activity_record_t *activity)
     if (activity->slice_ns > 0 && activity->left_ns > activity->start_ns &&
         gp_dataset_extend(dataset, activity->trace, activity->coro_id, activity->start_ns, activity->left_ns) < 0)
         return -ENOMEM;
-    return keep_work(dataset, activity);
+    return dataset_keep_work(dataset, activity);
 }
 
 static const gp_reader_handlers_t handlers = {
@@ -119,13 +119,13 @@ static const gp_reader_handlers_t handlers = {
     .hog = gp_dataset_on_hog,
     .span = gp_dataset_on_span,
     .delay = gp_dataset_on_delay,
-    .activity = on_activity,
-    .census = on_census,
-    .call = on_call,
+    .activity = dataset_on_activity,
+    .census = dataset_on_census,
+    .call = dataset_on_call,
 };
 
 // What is missing in each of several is in dataset->captures; they are whole where all have an end.
-static gp_reader_summary_t summary_of(const gp_captures_t *captures)
+static gp_reader_summary_t dataset_summary_of(const gp_captures_t *captures)
 {
     gp_reader_summary_t sum = {.ended = true};
     for (size_t i = 0; i < captures->count; i++)
@@ -133,7 +133,7 @@ static gp_reader_summary_t summary_of(const gp_captures_t *captures)
     return captures->count == 1 ? captures->inputs[0].summary : sum;
 }
 
-static int load(gp_dataset_t *dataset, char error[GP_READER_ERROR_SIZE])
+static int dataset_load(gp_dataset_t *dataset, char error[GP_READER_ERROR_SIZE])
 {
     gp_captures_t *captures = &dataset->captures;
     const gp_taker_t sums = {&handlers, dataset, NULL}, takers = {&gp_facts_handlers, &dataset->facts, &sums};
@@ -144,7 +144,7 @@ static int load(gp_dataset_t *dataset, char error[GP_READER_ERROR_SIZE])
         captures->inputs[0].samples = dataset->samples_read;
         captures->inputs[0].activities = dataset->activities_read;
     }
-    dataset->summary = summary_of(captures);
+    dataset->summary = dataset_summary_of(captures);
     if (result == 0)
         result = gp_dataset_sum_coros(dataset);
     if (result == 0)
@@ -184,7 +184,7 @@ gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, c
         };
         dataset->captures.keep_words = keep & GP_KEEP_PLAIN && window == NULL ? GP_PLAIN_WORDS : 0;
         dataset->captures.keep_bytes = KEPT_BYTES;
-        result = load(dataset, error);
+        result = dataset_load(dataset, error);
         captures->at = dataset->captures.at;
     }
     if (result == 0)

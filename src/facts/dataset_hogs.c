@@ -4,7 +4,7 @@
 
 #include "facts/dataset_private.h"
 
-static bool is_outside(const gp_dataset_t *dataset, const gp_hog_record_t *hog)
+static bool dataset_hogs_is_outside(const gp_dataset_t *dataset, const gp_hog_record_t *hog)
 {
     return dataset->windowed && (hog->start_ns < dataset->window.from_ns || hog->start_ns >= dataset->window.to_ns);
 }
@@ -13,7 +13,7 @@ int gp_dataset_on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_st
 {
     gp_dataset_t *dataset = context;
     gp_facts_seen_at(&dataset->facts, hog->start_ns + hog->duration_ns);
-    if (!(dataset->keep & GP_KEEP_HOGS) || is_outside(dataset, hog))
+    if (!(dataset->keep & GP_KEEP_HOGS) || dataset_hogs_is_outside(dataset, hog))
         return 0;
     gp_hog_stack_t *copy = gp_arena_copy(&dataset->arena, stacks, hog->stack_count * sizeof(*stacks));
     const gp_dataset_hog_t item = {

@@ -10,7 +10,7 @@
 
 #include "facts/dataset_private.h"
 
-static gp_dataset_window_t clip(uint64_t from_ns, uint64_t to_ns, const gp_dataset_window_t *window)
+static gp_dataset_window_t dataset_lifetimes_clip(uint64_t from_ns, uint64_t to_ns, const gp_dataset_window_t *window)
 {
     gp_dataset_window_t part = {from_ns > window->from_ns ? from_ns : window->from_ns,
                                 to_ns < window->to_ns ? to_ns : window->to_ns};
@@ -19,9 +19,9 @@ static gp_dataset_window_t clip(uint64_t from_ns, uint64_t to_ns, const gp_datas
     return part;
 }
 
-static uint64_t length(uint64_t from_ns, uint64_t to_ns, const gp_dataset_window_t *window)
+static uint64_t dataset_lifetimes_length(uint64_t from_ns, uint64_t to_ns, const gp_dataset_window_t *window)
 {
-    gp_dataset_window_t part = clip(from_ns, to_ns, window);
+    gp_dataset_window_t part = dataset_lifetimes_clip(from_ns, to_ns, window);
     return part.to_ns - part.from_ns;
 }
 
@@ -35,29 +35,29 @@ gp_ledger_t gp_dataset_activity_times(const gp_activity_record_t *activity, uint
         return (gp_ledger_t){0};
     if (slice > active)
         slice = active;
-    uint64_t in = length(activity->start_ns, activity->left_ns, &window);
+    uint64_t in = dataset_lifetimes_length(activity->start_ns, activity->left_ns, &window);
     return (gp_ledger_t){
         .slice_ns = active > 0 ? (uint64_t)((unsigned __int128)slice * in / active) : 0,
-        .ready_ns = is_known ? length(activity->ready_ns, activity->end_ns, &window) : 0,
-        .parked_ns = is_known ? length(activity->left_ns, activity->ready_ns, &window) : 0,
-        .waiting_ns = is_known ? 0 : length(activity->left_ns, activity->end_ns, &window),
+        .ready_ns = is_known ? dataset_lifetimes_length(activity->ready_ns, activity->end_ns, &window) : 0,
+        .parked_ns = is_known ? dataset_lifetimes_length(activity->left_ns, activity->ready_ns, &window) : 0,
+        .waiting_ns = is_known ? 0 : dataset_lifetimes_length(activity->left_ns, activity->end_ns, &window),
     };
 }
 
 // --- lifetimes
 
-static int by_start(const void *left, const void *right)
+static int dataset_lifetimes_by_start(const void *left, const void *right)
 {
     const gp_dataset_window_t *a = left, *b = right;
     return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
 }
 
 // Make those of a trace distinct. Returns how many are left.
-static uint32_t unite(gp_dataset_window_t *lifetimes, uint32_t count)
+static uint32_t dataset_lifetimes_unite(gp_dataset_window_t *lifetimes, uint32_t count)
 {
     uint32_t kept = 0;
     if (count > 0)
-        qsort(lifetimes, count, sizeof(*lifetimes), by_start);
+        qsort(lifetimes, count, sizeof(*lifetimes), dataset_lifetimes_by_start);
     for (uint32_t i = 0; i < count; i++) {
         if (kept > 0 && lifetimes[i].from_ns <= lifetimes[kept - 1].to_ns) {
             if (lifetimes[i].to_ns > lifetimes[kept - 1].to_ns)
@@ -69,7 +69,7 @@ static uint32_t unite(gp_dataset_window_t *lifetimes, uint32_t count)
     return kept;
 }
 
-static int find_lifetimes(gp_dataset_t *dataset)
+static int dataset_lifetimes_find_lifetimes(gp_dataset_t *dataset)
 {
     gp_dataset_life_t *lives = calloc(dataset->facts.traces.count + 1, sizeof(*lives));
     dataset->lifetimes = calloc(dataset->spans.count + 1, sizeof(*dataset->lifetimes));
@@ -90,7 +90,7 @@ static int find_lifetimes(gp_dataset_t *dataset)
             dataset->lifetimes[life->first + life->count++] = (gp_dataset_window_t){span->is.start, span->is.end};
     }
     for (size_t i = 0; i < dataset->facts.traces.count; i++)
-        lives[i].count = unite(dataset->lifetimes + lives[i].first, lives[i].count);
+        lives[i].count = dataset_lifetimes_unite(dataset->lifetimes + lives[i].first, lives[i].count);
     for (size_t i = 0; i < dataset->spans.count; i++)
         if (!gp_dataset_has_end(&dataset->spans.items[i]))
             lives[dataset->spans.items[i].trace].count = 0;
@@ -99,7 +99,8 @@ static int find_lifetimes(gp_dataset_t *dataset)
 }
 
 // The lifetime of a trace that began last before a moment; NULL = none did.
-static const gp_dataset_window_t *lifetime_before(const gp_dataset_t *dataset, uint32_t trace, uint64_t at_ns)
+static const gp_dataset_window_t *dataset_lifetimes_lifetime_before(const gp_dataset_t *dataset, uint32_t trace,
+                                                                    uint64_t at_ns)
 {
     const gp_dataset_window_t *lifetimes = dataset->lifetimes + dataset->lives[trace].first;
     uint32_t lo = 0, hi = dataset->lives[trace].count;
@@ -115,9 +116,9 @@ static const gp_dataset_window_t *lifetime_before(const gp_dataset_t *dataset, u
 
 // How much of a sample of a trace is within its lifetime. A sample of running stands for this moment; what a wait's is
 // after the end, is not. What it has before the beginning is its: short waits stand for others that are not there.
-static uint64_t inside(const gp_dataset_t *dataset, uint32_t trace, const gp_sample_record_t *sample)
+static uint64_t dataset_lifetimes_inside(const gp_dataset_t *dataset, uint32_t trace, const gp_sample_record_t *sample)
 {
-    const gp_dataset_window_t *lifetime = lifetime_before(dataset, trace, sample->time_ns);
+    const gp_dataset_window_t *lifetime = dataset_lifetimes_lifetime_before(dataset, trace, sample->time_ns);
     if (lifetime == NULL)
         return 0;
     if (sample->time_ns <= lifetime->to_ns)
@@ -127,7 +128,7 @@ static uint64_t inside(const gp_dataset_t *dataset, uint32_t trace, const gp_sam
 }
 
 // The number of a trace that has a lifetime; else 0.
-static uint32_t living_trace(const gp_dataset_t *dataset, uint32_t index)
+static uint32_t dataset_lifetimes_living_trace(const gp_dataset_t *dataset, uint32_t index)
 {
     uint32_t trace = index != 0 ? gp_dataset_trace_index_find(dataset, index) : 0;
     return trace != GP_INDEX_NONE && dataset->lives[trace].count > 0 ? trace : 0;
@@ -140,7 +141,7 @@ typedef struct reading {
     const gp_taker_t *takers;
 } reading_t;
 
-static int give_samples(void *context, const gp_sample_record_t *samples, size_t count)
+static int dataset_lifetimes_give_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     enum { MANY = 256 };
     const reading_t *reading = context;
@@ -149,8 +150,9 @@ static int give_samples(void *context, const gp_sample_record_t *samples, size_t
     for (size_t at = 0; at < count && result == 0;) {
         size_t filled = 0;
         for (; at < count && filled + 2 <= 2 * MANY; at++) {
-            uint32_t trace = living_trace(reading->dataset, samples[at].trace);
-            uint64_t in = trace != 0 ? inside(reading->dataset, trace, &samples[at]) : samples[at].weight_ns;
+            uint32_t trace = dataset_lifetimes_living_trace(reading->dataset, samples[at].trace);
+            uint64_t in =
+                trace != 0 ? dataset_lifetimes_inside(reading->dataset, trace, &samples[at]) : samples[at].weight_ns;
             gp_sample_record_t out = samples[at];
             out.trace = 0;
             out.weight_ns -= in;
@@ -166,14 +168,15 @@ static int give_samples(void *context, const gp_sample_record_t *samples, size_t
     return result;
 }
 
-static int give_activity(void *context, const gp_activity_record_t *activity)
+static int dataset_lifetimes_give_activity(void *context, const gp_activity_record_t *activity)
 {
     const reading_t *reading = context;
-    uint32_t trace = living_trace(reading->dataset, activity->trace);
+    uint32_t trace = dataset_lifetimes_living_trace(reading->dataset, activity->trace);
     gp_activity_record_t item = *activity;
     if (trace != 0) {
-        const gp_dataset_window_t *lifetime = lifetime_before(reading->dataset, trace, activity->start_ns);
-        const gp_dataset_window_t *next = lifetime_before(reading->dataset, trace, activity->end_ns);
+        const gp_dataset_window_t *lifetime =
+            dataset_lifetimes_lifetime_before(reading->dataset, trace, activity->start_ns);
+        const gp_dataset_window_t *next = dataset_lifetimes_lifetime_before(reading->dataset, trace, activity->end_ns);
         if (next == lifetime && (lifetime == NULL || activity->start_ns >= lifetime->to_ns))
             item.trace = 0;
     }
@@ -184,8 +187,8 @@ int gp_dataset_read_lifetimes(const gp_dataset_t *dataset, const gp_taker_t *tak
 {
     gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // what was read stays as it is
     const gp_reader_handlers_t own = {
-        .samples = gp_takers_want_samples(takers) ? give_samples : NULL,
-        .activity = gp_takers_want_activities(takers) ? give_activity : NULL,
+        .samples = gp_takers_want_samples(takers) ? dataset_lifetimes_give_samples : NULL,
+        .activity = gp_takers_want_activities(takers) ? dataset_lifetimes_give_activity : NULL,
     };
     reading_t reading = {dataset, takers};
     const gp_taker_t taker = {&own, &reading, NULL};
@@ -194,7 +197,7 @@ int gp_dataset_read_lifetimes(const gp_dataset_t *dataset, const gp_taker_t *tak
 
 // --- shares
 
-static gp_dataset_share_t *living_share(const gp_dataset_t *dataset, uint32_t trace, uint64_t coro_id)
+static gp_dataset_share_t *dataset_lifetimes_living_share(const gp_dataset_t *dataset, uint32_t trace, uint64_t coro_id)
 {
     uint32_t coro = trace != 0 ? gp_dataset_coro_find(dataset, coro_id) : GP_INDEX_NONE;
     uint32_t share = coro != GP_INDEX_NONE ? gp_dataset_share_find(dataset, coro, trace) : GP_INDEX_NONE;
@@ -202,25 +205,25 @@ static gp_dataset_share_t *living_share(const gp_dataset_t *dataset, uint32_t tr
 }
 
 // The same coroutine, without a trace. May move the shares.
-static gp_dataset_share_t *traceless_share(gp_dataset_t *dataset, uint32_t coro)
+static gp_dataset_share_t *dataset_lifetimes_traceless_share(gp_dataset_t *dataset, uint32_t coro)
 {
     return gp_dataset_share_of(dataset, coro, 0);
 }
 
-static int move_samples(void *context, const gp_sample_record_t *samples, size_t count)
+static int dataset_lifetimes_move_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     gp_dataset_t *dataset = context;
     for (size_t i = 0; i < count; i++) {
         const gp_sample_record_t *sample = &samples[i];
-        uint32_t trace = living_trace(dataset, sample->trace);
+        uint32_t trace = dataset_lifetimes_living_trace(dataset, sample->trace);
         if (trace == 0 || sample->kind >= GP_KIND_COUNT || !gp_dataset_has_sample(dataset, sample))
             continue;
-        uint64_t in = inside(dataset, trace, sample), out = sample->weight_ns - in;
-        gp_dataset_share_t *from = out > 0 ? living_share(dataset, trace, sample->coro_id) : NULL;
+        uint64_t in = dataset_lifetimes_inside(dataset, trace, sample), out = sample->weight_ns - in;
+        gp_dataset_share_t *from = out > 0 ? dataset_lifetimes_living_share(dataset, trace, sample->coro_id) : NULL;
         if (from == NULL)
             continue;
         uint32_t number = (uint32_t)(from - dataset->shares.items);
-        gp_dataset_share_t *to = traceless_share(dataset, from->coro);
+        gp_dataset_share_t *to = dataset_lifetimes_traceless_share(dataset, from->coro);
         if (to == NULL)
             return -ENOMEM;
         from = &dataset->shares.items[number];
@@ -247,12 +250,12 @@ typedef struct moving {
     uint64_t *ends_ns; // by coroutine: of its last activity
 } moving_t;
 
-static int sum_activity(void *context, const gp_activity_record_t *activity)
+static int dataset_lifetimes_sum_activity(void *context, const gp_activity_record_t *activity)
 {
     const moving_t *moving = context;
-    uint32_t trace = living_trace(moving->dataset, activity->trace);
+    uint32_t trace = dataset_lifetimes_living_trace(moving->dataset, activity->trace);
     uint32_t coro = gp_dataset_coro_find(moving->dataset, activity->coro_id);
-    gp_dataset_share_t *share = living_share(moving->dataset, trace, activity->coro_id);
+    gp_dataset_share_t *share = dataset_lifetimes_living_share(moving->dataset, trace, activity->coro_id);
     if (coro != GP_INDEX_NONE && activity->end_ns > moving->ends_ns[coro])
         moving->ends_ns[coro] = activity->end_ns;
     if (share == NULL)
@@ -276,7 +279,7 @@ static int sum_activity(void *context, const gp_activity_record_t *activity)
 }
 
 // At most what is there: a wait without an end may not be in the ledger.
-static void cap(uint64_t *moved, uint64_t there)
+static void dataset_lifetimes_cap(uint64_t *moved, uint64_t there)
 {
     if ((int64_t)there < 0)
         there = 0;
@@ -284,64 +287,65 @@ static void cap(uint64_t *moved, uint64_t there)
         *moved = there;
 }
 
-static uint64_t part_of(uint64_t whole, uint64_t part, uint64_t of)
+static uint64_t dataset_lifetimes_part_of(uint64_t whole, uint64_t part, uint64_t of)
 {
     return of > 0 && (int64_t)whole > 0 ? (uint64_t)((unsigned __int128)whole * part / of) : 0;
 }
 
-static uint64_t beyond(uint64_t ledger_ns, uint64_t told_ns)
+static uint64_t dataset_lifetimes_beyond(uint64_t ledger_ns, uint64_t told_ns)
 {
     return (int64_t)ledger_ns > 0 && ledger_ns > told_ns ? ledger_ns - told_ns : 0;
 }
 
-static uint64_t all_of(const gp_ledger_t *ledger)
+static uint64_t dataset_lifetimes_all_of(const gp_ledger_t *ledger)
 {
-    return beyond(ledger->slice_ns, 0) + beyond(ledger->ready_ns, 0) + beyond(ledger->parked_ns, 0) +
-           beyond(ledger->waiting_ns, 0);
+    return dataset_lifetimes_beyond(ledger->slice_ns, 0) + dataset_lifetimes_beyond(ledger->ready_ns, 0) +
+           dataset_lifetimes_beyond(ledger->parked_ns, 0) + dataset_lifetimes_beyond(ledger->waiting_ns, 0);
 }
 
 // What goes on has no activity yet, but is in the ledger: it follows the last activity, up to when the ledger was
 // written. Add what of it is outside of the lifetime.
-static void add_tail(const moving_t *moving, uint32_t number, moved_t *moved)
+static void dataset_lifetimes_add_tail(const moving_t *moving, uint32_t number, moved_t *moved)
 {
     const gp_dataset_t *dataset = moving->dataset;
     const gp_dataset_share_t *share = &dataset->shares.items[number];
     const gp_dataset_life_t *life = &dataset->lives[share->trace];
     const gp_ledger_t *ledger = &share->ledger, *told = &moved->told;
-    uint64_t tail_ns = beyond(all_of(ledger), all_of(told)), in_ns = 0;
+    uint64_t tail_ns = dataset_lifetimes_beyond(dataset_lifetimes_all_of(ledger), dataset_lifetimes_all_of(told)),
+             in_ns = 0;
     uint64_t from_ns = moved->end_ns != 0 ? moved->end_ns : moving->ends_ns[share->coro];
     from_ns = from_ns != 0 ? from_ns : dataset->facts.coros.items[share->coro].record.birth_ns;
-    gp_ledger_t tail = {.slice_ns = beyond(ledger->slice_ns, told->slice_ns),
-                        .ready_ns = beyond(ledger->ready_ns, told->ready_ns),
-                        .parked_ns = beyond(ledger->parked_ns, told->parked_ns),
-                        .waiting_ns = beyond(ledger->waiting_ns, told->waiting_ns)};
-    uint64_t sum_ns = all_of(&tail);
+    gp_ledger_t tail = {.slice_ns = dataset_lifetimes_beyond(ledger->slice_ns, told->slice_ns),
+                        .ready_ns = dataset_lifetimes_beyond(ledger->ready_ns, told->ready_ns),
+                        .parked_ns = dataset_lifetimes_beyond(ledger->parked_ns, told->parked_ns),
+                        .waiting_ns = dataset_lifetimes_beyond(ledger->waiting_ns, told->waiting_ns)};
+    uint64_t sum_ns = dataset_lifetimes_all_of(&tail);
     for (uint32_t i = 0; i < life->count; i++)
-        in_ns += length(from_ns, from_ns + tail_ns, &dataset->lifetimes[life->first + i]);
+        in_ns += dataset_lifetimes_length(from_ns, from_ns + tail_ns, &dataset->lifetimes[life->first + i]);
     if (life->count == 0 || in_ns >= tail_ns)
         return;
     uint64_t out_ns = tail_ns - in_ns; // of a wait told as one state and known as another `tail` has more than there is
-    moved->outside.slice_ns += part_of(tail.slice_ns, out_ns, sum_ns);
-    moved->outside.ready_ns += part_of(tail.ready_ns, out_ns, sum_ns);
-    moved->outside.parked_ns += part_of(tail.parked_ns, out_ns, sum_ns);
-    moved->outside.waiting_ns += part_of(tail.waiting_ns, out_ns, sum_ns);
+    moved->outside.slice_ns += dataset_lifetimes_part_of(tail.slice_ns, out_ns, sum_ns);
+    moved->outside.ready_ns += dataset_lifetimes_part_of(tail.ready_ns, out_ns, sum_ns);
+    moved->outside.parked_ns += dataset_lifetimes_part_of(tail.parked_ns, out_ns, sum_ns);
+    moved->outside.waiting_ns += dataset_lifetimes_part_of(tail.waiting_ns, out_ns, sum_ns);
 }
 
-static int move_ledger(gp_dataset_t *dataset, uint32_t number, gp_ledger_t out)
+static int dataset_lifetimes_move_ledger(gp_dataset_t *dataset, uint32_t number, gp_ledger_t out)
 {
     gp_dataset_share_t *from = &dataset->shares.items[number];
     uint64_t undivided_ns = out.waiting_ns;
-    cap(&out.slice_ns, from->ledger.slice_ns);
-    cap(&out.ready_ns, from->ledger.ready_ns);
-    cap(&out.waiting_ns, from->ledger.waiting_ns);
+    dataset_lifetimes_cap(&out.slice_ns, from->ledger.slice_ns);
+    dataset_lifetimes_cap(&out.ready_ns, from->ledger.ready_ns);
+    dataset_lifetimes_cap(&out.waiting_ns, from->ledger.waiting_ns);
     out.parked_ns += undivided_ns - out.waiting_ns; // a wait that goes on: where others are told apart, it is parked
-    cap(&out.parked_ns, from->ledger.parked_ns);
-    out.cpu_ns = part_of(from->ledger.cpu_ns, out.slice_ns, from->ledger.slice_ns);
-    out.blocked_ns = part_of(from->ledger.blocked_ns, out.slice_ns, from->ledger.slice_ns);
+    dataset_lifetimes_cap(&out.parked_ns, from->ledger.parked_ns);
+    out.cpu_ns = dataset_lifetimes_part_of(from->ledger.cpu_ns, out.slice_ns, from->ledger.slice_ns);
+    out.blocked_ns = dataset_lifetimes_part_of(from->ledger.blocked_ns, out.slice_ns, from->ledger.slice_ns);
     if (out.slice_ns + out.ready_ns + out.parked_ns + out.waiting_ns == 0)
         return 0;
     gp_ledger_subtract(&from->ledger, &out);
-    gp_dataset_share_t *to = traceless_share(dataset, from->coro);
+    gp_dataset_share_t *to = dataset_lifetimes_traceless_share(dataset, from->coro);
     if (to == NULL)
         return -ENOMEM;
     gp_ledger_add(&to->ledger, &out);
@@ -352,20 +356,20 @@ int gp_dataset_apply_lifetimes(gp_dataset_t *dataset, char error[GP_READER_ERROR
 {
     if (dataset->spans.count == 0)
         return 0;
-    if (find_lifetimes(dataset) < 0)
+    if (dataset_lifetimes_find_lifetimes(dataset) < 0)
         return -ENOMEM;
     const size_t shares = dataset->shares.count; // some are added
     moving_t moving = {dataset, calloc(shares + 1, sizeof(*moving.shares)),
                        calloc(dataset->coros.count + 1, sizeof(*moving.ends_ns))};
-    static const gp_reader_handlers_t with_activities = {.activity = sum_activity},
-                                      with_samples = {.samples = move_samples};
+    static const gp_reader_handlers_t with_activities = {.activity = dataset_lifetimes_sum_activity},
+                                      with_samples = {.samples = dataset_lifetimes_move_samples};
     const gp_taker_t samples = {&with_samples, dataset, NULL}, both = {&with_activities, &moving, &samples};
     int result = moving.shares != NULL && moving.ends_ns != NULL ? 0 : -ENOMEM;
     if (result == 0)
         result = gp_captures_read_again(&dataset->captures, dataset->windowed ? &samples : &both, error);
     for (size_t i = 0; i < shares && result == 0 && !dataset->windowed; i++) {
-        add_tail(&moving, (uint32_t)i, &moving.shares[i]);
-        result = move_ledger(dataset, (uint32_t)i, moving.shares[i].outside);
+        dataset_lifetimes_add_tail(&moving, (uint32_t)i, &moving.shares[i]);
+        result = dataset_lifetimes_move_ledger(dataset, (uint32_t)i, moving.shares[i].outside);
     }
     free(moving.shares);
     free(moving.ends_ns);

@@ -8,7 +8,7 @@
 #include "facts/dataset_private.h"
 
 // Find or add the sums for (coro, trace); a new one also counts as one more coroutine of the trace.
-static gp_dataset_share_t *share_find(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
+static gp_dataset_share_t *dataset_samples_share_find(gp_dataset_t *dataset, uint32_t coro, uint32_t trace)
 {
     uint32_t number = gp_dataset_share_find(dataset, coro, trace);
     if (number != GP_INDEX_NONE)
@@ -30,19 +30,19 @@ gp_dataset_share_t *gp_dataset_share_of(gp_dataset_t *dataset, uint32_t coro, ui
     uint32_t last = dataset->coros.items[coro].share;
     if (last != 0 && dataset->shares.items[last - 1].trace == trace)
         return &dataset->shares.items[last - 1];
-    gp_dataset_share_t *share = share_find(dataset, coro, trace);
+    gp_dataset_share_t *share = dataset_samples_share_find(dataset, coro, trace);
     if (share != NULL)
         dataset->coros.items[coro].share = (uint32_t)(share - dataset->shares.items) + 1;
     return share;
 }
 
-static gp_dataset_thread_sum_t *thread_sum_of(gp_dataset_t *dataset, uint32_t index)
+static gp_dataset_thread_sum_t *dataset_samples_thread_sum_of(gp_dataset_t *dataset, uint32_t index)
 {
     uint32_t number = gp_table_need(&dataset->thread_sums.table, index);
     return number != GP_INDEX_NONE ? &dataset->thread_sums.items[number] : NULL;
 }
 
-static gp_sum_record_t sum_key(const gp_sample_record_t *sample)
+static gp_sum_record_t dataset_samples_sum_key(const gp_sample_record_t *sample)
 {
     return (gp_sum_record_t){.time_ns = sample->time_ns,
                              .coro_id = sample->coro_id,
@@ -51,14 +51,14 @@ static gp_sum_record_t sum_key(const gp_sample_record_t *sample)
                              .kind = sample->kind};
 }
 
-static bool same_sum(const void *owner, uint32_t number, const void *key)
+static bool dataset_samples_same_sum(const void *owner, uint32_t number, const void *key)
 {
     const gp_sum_record_t *a = &((const gp_dataset_t *)owner)->sums.items[number], *b = key;
     return a->time_ns == b->time_ns && a->coro_id == b->coro_id && a->stack_id == b->stack_id && a->trace == b->trace &&
            a->kind == b->kind;
 }
 
-static uint64_t hash_sum(const gp_sum_record_t *sum)
+static uint64_t dataset_samples_hash_sum(const gp_sum_record_t *sum)
 {
     uint64_t hash = gp_hash_more(gp_hash_u64(sum->time_ns), sum->coro_id);
     return gp_hash_more(gp_hash_more(hash, (uint64_t)sum->stack_id << 32 | sum->trace), sum->kind);
@@ -71,17 +71,18 @@ int gp_dataset_on_sum(void *context, const gp_sum_record_t *sum)
     if (number == GP_INDEX_NONE)
         return -ENOMEM;
     dataset->sums.items[number] = *sum;
-    return gp_index_add(&dataset->sum_index, hash_sum(sum), number);
+    return gp_index_add(&dataset->sum_index, dataset_samples_hash_sum(sum), number);
 }
 
 const gp_sum_record_t *gp_dataset_find_sum(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
 {
-    const gp_sum_record_t key = sum_key(sample);
-    uint32_t number = gp_index_find(&dataset->sum_index, hash_sum(&key), same_sum, dataset, &key);
+    const gp_sum_record_t key = dataset_samples_sum_key(sample);
+    uint32_t number =
+        gp_index_find(&dataset->sum_index, dataset_samples_hash_sum(&key), dataset_samples_same_sum, dataset, &key);
     return number != GP_INDEX_NONE ? &dataset->sums.items[number] : NULL;
 }
 
-static int add_lasting(gp_dataset_t *dataset, uint64_t coro_id, uint64_t ns)
+static int dataset_samples_add_lasting(gp_dataset_t *dataset, uint64_t coro_id, uint64_t ns)
 {
     uint32_t coro = gp_dataset_coro_need(dataset, coro_id);
     if (coro == GP_INDEX_NONE)
@@ -99,7 +100,8 @@ typedef struct latest {
     size_t share;
 } latest_t;
 
-static gp_dataset_share_t *share_of_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample, latest_t *latest)
+static gp_dataset_share_t *dataset_samples_share_of_sample(gp_dataset_t *dataset, const gp_sample_record_t *sample,
+                                                           latest_t *latest)
 {
     if (latest->has_share && latest->coro_id == sample->coro_id && latest->trace == sample->trace)
         return &dataset->shares.items[latest->share];
@@ -119,7 +121,7 @@ static gp_dataset_share_t *share_of_sample(gp_dataset_t *dataset, const gp_sampl
     return share;
 }
 
-static void add_sampled(gp_sampled_t *sampled, const gp_sampled_t *more)
+static void dataset_samples_add_sampled(gp_sampled_t *sampled, const gp_sampled_t *more)
 {
     sampled->ns += more->ns;
     sampled->samples += more->samples;
@@ -127,43 +129,46 @@ static void add_sampled(gp_sampled_t *sampled, const gp_sampled_t *more)
 
 // Add samples that differ in moment, weight and stack only.
 //   sample: one of them.
-static int add_run(gp_dataset_t *dataset, const gp_sample_record_t *sample, const gp_sampled_t *run, latest_t *latest)
+static int dataset_samples_add_run(gp_dataset_t *dataset, const gp_sample_record_t *sample, const gp_sampled_t *run,
+                                   latest_t *latest)
 {
     bool is_lasting = gp_dataset_is_lasting(sample);
-    if (is_lasting && add_lasting(dataset, sample->coro_id, run->ns) < 0)
+    if (is_lasting && dataset_samples_add_lasting(dataset, sample->coro_id, run->ns) < 0)
         return -ENOMEM;
     if (sample->kind >= GP_KIND_COUNT || !gp_dataset_has_sample(dataset, sample))
         return 0; // a later version has added kinds
-    gp_dataset_share_t *share = share_of_sample(dataset, sample, latest);
+    gp_dataset_share_t *share = dataset_samples_share_of_sample(dataset, sample, latest);
     if (share == NULL)
         return -ENOMEM;
-    add_sampled(&share->sampled[sample->kind], run);
+    dataset_samples_add_sampled(&share->sampled[sample->kind], run);
     share->lasting_ns[sample->kind] += is_lasting ? run->ns : 0;
     if (sample->kind != GP_KIND_CPU)
         return 0;
     if (latest->thread == NULL || latest->thread->index != sample->thread)
-        latest->thread = thread_sum_of(dataset, sample->thread);
+        latest->thread = dataset_samples_thread_sum_of(dataset, sample->thread);
     if (latest->thread == NULL)
         return -ENOMEM;
-    add_sampled(&latest->thread->sampled, run);
+    dataset_samples_add_sampled(&latest->thread->sampled, run);
     return 0;
 }
 
-static bool is_same_run(const gp_dataset_t *dataset, const gp_sample_record_t *a, const gp_sample_record_t *b)
+static bool dataset_samples_is_same_run(const gp_dataset_t *dataset, const gp_sample_record_t *a,
+                                        const gp_sample_record_t *b)
 {
     return a->coro_id == b->coro_id && a->kind == b->kind && a->thread == b->thread && a->trace == b->trace &&
            gp_dataset_has_sample(dataset, a) == gp_dataset_has_sample(dataset, b);
 }
 
 // Of those that have not run yet the birth alone says that they are ready.
-static bool is_ready_by_report(const gp_dataset_t *dataset, uint32_t kind, uint32_t stack)
+static bool dataset_samples_is_ready_by_report(const gp_dataset_t *dataset, uint32_t kind, uint32_t stack)
 {
     const gp_facts_stack_t *at = &dataset->facts.stacks.items[stack];
     return kind == GP_KIND_PARKED || (kind == GP_KIND_READY && !(at->depth > 0 && gp_kind_is_told(at->frames[0])));
 }
 
 // Add as many of the samples as there are in one run, at least one. Returns how many, or -ENOMEM.
-static ssize_t take_run(gp_dataset_t *dataset, const gp_sample_record_t *samples, size_t count, latest_t *latest)
+static ssize_t dataset_samples_take_run(gp_dataset_t *dataset, const gp_sample_record_t *samples, size_t count,
+                                        latest_t *latest)
 {
     const gp_sample_record_t *sample = samples, *end = samples + count;
     bool is_counted = samples->kind < GP_KIND_COUNT && gp_dataset_has_sample(dataset, samples);
@@ -174,17 +179,17 @@ static ssize_t take_run(gp_dataset_t *dataset, const gp_sample_record_t *samples
         uint32_t stack = is_counted ? gp_dataset_stack_need(dataset, sample->stack_id) : 0;
         if (stack == GP_INDEX_NONE)
             return -ENOMEM;
-        dataset->tells_ready = dataset->tells_ready || is_ready_by_report(dataset, sample->kind, stack);
+        dataset->tells_ready = dataset->tells_ready || dataset_samples_is_ready_by_report(dataset, sample->kind, stack);
         first_ns = sample->time_ns < first_ns ? sample->time_ns : first_ns;
         last_ns = sample->time_ns > last_ns ? sample->time_ns : last_ns;
         run.ns += sample->weight_ns;
         run.samples += sum != NULL ? sum->samples : 1;
-    } while (++sample < end && is_same_run(dataset, samples, sample));
+    } while (++sample < end && dataset_samples_is_same_run(dataset, samples, sample));
     gp_facts_seen_at(&dataset->facts, last_ns);
     if (samples->kind == GP_KIND_CPU &&
         gp_dataset_extend(dataset, samples->trace, samples->coro_id, first_ns, last_ns) < 0)
         return -ENOMEM;
-    return add_run(dataset, samples, &run, latest) == 0 ? sample - samples : -ENOMEM;
+    return dataset_samples_add_run(dataset, samples, &run, latest) == 0 ? sample - samples : -ENOMEM;
 }
 
 int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size_t count)
@@ -193,7 +198,7 @@ int gp_dataset_on_samples(void *context, const gp_sample_record_t *samples, size
     latest_t latest = {0};
     dataset->samples_read += count;
     while (count > 0) {
-        ssize_t taken = take_run(dataset, samples, count, &latest);
+        ssize_t taken = dataset_samples_take_run(dataset, samples, count, &latest);
         if (taken < 0)
             return (int)taken;
         samples += taken;
@@ -254,7 +259,7 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
 }
 
 // What of samples of waits without an end was taken back later.
-static void take_back(gp_dataset_t *dataset)
+static void dataset_samples_take_back(gp_dataset_t *dataset)
 {
     for (size_t i = 0; i < dataset->coros.count; i++) {
         gp_dataset_coro_t *coro = &dataset->coros.items[i];
@@ -272,7 +277,7 @@ static void take_back(gp_dataset_t *dataset)
 
 void gp_dataset_sum_up(gp_dataset_t *dataset)
 {
-    take_back(dataset);
+    dataset_samples_take_back(dataset);
     for (size_t i = 0; i < dataset->shares.count; i++) {
         gp_dataset_share_t *share = &dataset->shares.items[i];
         share->ledger.cpu_ns = gp_ledger_kind_ns(&share->ledger, GP_KIND_CPU); // not below zero

@@ -8,7 +8,8 @@
 #include "facts/dataset_private.h"
 
 // The fields of a record as keys and values; NULL when memory is short.
-static const prof_field_t *copy_fields(gp_dataset_t *dataset, const gp_span_record_t *span, const char *fields)
+static const prof_field_t *dataset_spans_copy_fields(gp_dataset_t *dataset, const gp_span_record_t *span,
+                                                     const char *fields)
 {
     const char *text = gp_arena_copy(&dataset->arena, fields, (size_t)span->fields_len + 1);
     prof_field_t *copy = gp_arena_alloc(&dataset->arena, ((size_t)span->field_count + 1) * sizeof(*copy));
@@ -39,7 +40,7 @@ int gp_dataset_on_span(void *context, const gp_span_record_t *span, const char *
         .stack = gp_dataset_stack_need(dataset, span->stack_id),
         .field_count = span->field_count,
         .name = gp_arena_text(&dataset->arena, name, span->name_len),
-        .fields = copy_fields(dataset, span, fields),
+        .fields = dataset_spans_copy_fields(dataset, span, fields),
     };
     if (item.name == NULL || item.fields == NULL || item.coro == GP_INDEX_NONE || item.trace == GP_INDEX_NONE ||
         item.stack == GP_INDEX_NONE || (number = gp_table_append(&dataset->spans.table)) == GP_INDEX_NONE)
@@ -48,7 +49,7 @@ int gp_dataset_on_span(void *context, const gp_span_record_t *span, const char *
     return 0;
 }
 
-static int by_start(const void *left, const void *right)
+static int dataset_spans_by_start(const void *left, const void *right)
 {
     const gp_dataset_span_t *a = left, *b = right;
     if (a->is.start != b->is.start)
@@ -62,7 +63,7 @@ int gp_dataset_finish_spans(gp_dataset_t *dataset)
 {
     if (dataset->spans.count == 0)
         return 0;
-    qsort(dataset->spans.items, dataset->spans.count, sizeof(*dataset->spans.items), by_start);
+    qsort(dataset->spans.items, dataset->spans.count, sizeof(*dataset->spans.items), dataset_spans_by_start);
     if (gp_table_index(&dataset->spans.table) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < dataset->spans.count; i++) {

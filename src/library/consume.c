@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // prof_consumer_*(): the one file that knows both the core, which tells of spans, and the consumers, which take them.
 //
-// The active core calls hear() on its collector's thread; that packs the span and puts it into the queue of each open
-// consumer. A forked child has the consumers of its parent, each with an empty queue and a thread that begins with the
-// first span.
+// The active core calls consume_hear() on its collector's thread; that packs the span and puts it into the queue of
+// each open consumer. A forked child has the consumers of its parent, each with an empty queue and a thread that begins
+// with the first span.
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -35,14 +35,14 @@ static _Atomic(gp_delivery_t *) deliveries[OPEN_MAX_COUNT]; // read without it
 static bool is_listening;
 static char default_spool[64];
 
-static gp_delivery_t *delivery_at(size_t i)
+static gp_delivery_t *consume_delivery_at(size_t i)
 {
     return atomic_load_explicit(&deliveries[i], memory_order_acquire);
 }
 
 // --- the collector's thread
 
-static int start_thread(gp_delivery_t *delivery)
+static int consume_start_thread(gp_delivery_t *delivery)
 {
     pthread_t thread;
     delivery->may_stay = prof_core_interface()->threads->may_stay;
@@ -53,34 +53,34 @@ static int start_thread(gp_delivery_t *delivery)
     return error;
 }
 
-static void give(void *context, const gp_packed_span_t *packed)
+static void consume_give(void *context, const gp_packed_span_t *packed)
 {
     (void)context;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++) {
-        gp_delivery_t *delivery = delivery_at(i);
+        gp_delivery_t *delivery = consume_delivery_at(i);
         if (delivery == NULL)
             continue;
         gp_delivery_give(delivery, packed);
         if (!delivery->has_thread)
-            start_thread(delivery);
+            consume_start_thread(delivery);
     }
 }
 
 static gp_hold_t hold; // of the policy slower=; under the drain lock
 
-static void hear(void *context, const prof_span_record_t *span)
+static void consume_hear(void *context, const prof_span_record_t *span)
 {
     static _Alignas(8) char room[GP_PACKED_BYTES_MAX]; // under the drain lock
     gp_packed_span_t *packed = (void *)room;
     gp_packed_make(packed, span);
     hold.least_ns = gp_policy_least_ns();
     if (hold.least_ns != 0) {
-        gp_hold_add(&hold, packed, give, context);
+        gp_hold_add(&hold, packed, consume_give, context);
         return;
     }
     if (hold.table != NULL) // the policy has changed
         gp_hold_end(&hold);
-    give(context, packed);
+    consume_give(context, packed);
 }
 
 // --- what is counted
@@ -89,27 +89,27 @@ static struct {
     _Atomic uint64_t lost, spooled, failed;
 } closed; // of consumers that are closed
 
-static void add_to(_Atomic uint64_t *sum, uint64_t more)
+static void consume_add_to(_Atomic uint64_t *sum, uint64_t more)
 {
     atomic_fetch_add_explicit(sum, more, memory_order_relaxed);
 }
 
-static void remember(const gp_delivery_t *delivery)
+static void consume_remember(const gp_delivery_t *delivery)
 {
     prof_consumer_status_t its = {0};
     gp_delivery_status(delivery, &its);
-    add_to(&closed.lost, its.refused + its.lost_queue + its.lost_end);
-    add_to(&closed.spooled, its.spooled);
-    add_to(&closed.failed, its.failures);
+    consume_add_to(&closed.lost, its.refused + its.lost_queue + its.lost_end);
+    consume_add_to(&closed.spooled, its.spooled);
+    consume_add_to(&closed.failed, its.failures);
 }
 
 // For the capture.
-static void add_counters(uint64_t counters[GP_COUNTER_COUNT])
+static void consume_add_counters(uint64_t counters[GP_COUNTER_COUNT])
 {
     prof_consumer_status_t sum = {0};
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (delivery_at(i) != NULL)
-            gp_delivery_status(delivery_at(i), &sum);
+        if (consume_delivery_at(i) != NULL)
+            gp_delivery_status(consume_delivery_at(i), &sum);
     gp_request_profiles_count(&sum.profiles, &sum.profiles_lost);
     gp_shipping_count(&sum.lost_queue, &sum.failures);
     counters[GP_COUNTER_CONSUMERS_LOST] += closed.lost + sum.refused + sum.lost_queue + sum.lost_end;
@@ -120,57 +120,57 @@ static void add_counters(uint64_t counters[GP_COUNTER_COUNT])
 
 // --- fork and end
 
-static void begin_anew(void)
+static void consume_begin_anew(void)
 {
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh;
     closed.lost = closed.spooled = closed.failed = 0;
     gp_hold_begin(&hold, 0); // what was held is left: the allocator is not asked here
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (delivery_at(i) != NULL)
-            gp_delivery_after_fork(delivery_at(i), getpid());
+        if (consume_delivery_at(i) != NULL)
+            gp_delivery_after_fork(consume_delivery_at(i), getpid());
     gp_request_files_after_fork(getpid());
     gp_request_profiles_after_fork();
     gp_shipping_after_fork();
 }
 
 // The process ends, perhaps in a handler: only atomics and futexes.
-static void end_all(void)
+static void consume_end_all(void)
 {
     uint64_t deadline = gp_now_ns() + CLOSE_NS;
     gp_request_profiles_hasten();
     prof_core_interface()->profiles->collect(CLOSE_NS / 2);
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (delivery_at(i) != NULL && delivery_at(i)->has_thread)
-            gp_delivery_close(delivery_at(i), deadline);
+        if (consume_delivery_at(i) != NULL && consume_delivery_at(i)->has_thread)
+            gp_delivery_close(consume_delivery_at(i), deadline);
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (delivery_at(i) != NULL && delivery_at(i)->has_thread)
-            gp_delivery_wait_over(delivery_at(i), deadline);
+        if (consume_delivery_at(i) != NULL && consume_delivery_at(i)->has_thread)
+            gp_delivery_wait_over(consume_delivery_at(i), deadline);
     gp_request_profiles_wait(deadline);
 }
 
 // Those of its threads that wait look whether they may stay. Signals: safe.
-static void wake_all(void)
+static void consume_wake_all(void)
 {
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (delivery_at(i) != NULL && delivery_at(i)->has_thread)
-            gp_queue_ring(&delivery_at(i)->queue);
+        if (consume_delivery_at(i) != NULL && consume_delivery_at(i)->has_thread)
+            gp_queue_ring(&consume_delivery_at(i)->queue);
     gp_request_profiles_wake();
     gp_shipping_wake();
 }
 
-static void prepare(void)
+static void consume_prepare(void)
 {
-    pthread_atfork(NULL, NULL, begin_anew);
-    prof_core_interface()->threads->at_end(end_all, gp_shipping_at_last);
-    prof_core_interface()->capture->add_counters(add_counters);
-    prof_core_interface()->threads->wake_by(wake_all);
+    pthread_atfork(NULL, NULL, consume_begin_anew);
+    prof_core_interface()->threads->at_end(consume_end_all, gp_shipping_at_last);
+    prof_core_interface()->capture->add_counters(consume_add_counters);
+    prof_core_interface()->threads->wake_by(consume_wake_all);
     snprintf(default_spool, sizeof(default_spool), "/var/tmp/greenprof-%u", (unsigned)geteuid());
 }
 
 // --- opening
 
-static void identify(gp_identity_t *identity)
+static void consume_identify(gp_identity_t *identity)
 {
     const char *service = gp_setting(GP_SETTING_SERVICE);
     struct utsname names = {.nodename = "unknown"};
@@ -181,7 +181,7 @@ static void identify(gp_identity_t *identity)
 }
 
 // What cannot be written to files is kept in the queue: another file would be no better.
-static const char *spool_for(const prof_consumer_t *backend)
+static const char *consume_spool_for(const prof_consumer_t *backend)
 {
     const char *directory = gp_setting(GP_SETTING_SPOOL);
     return backend == &gp_consumer_file || backend == &gp_consumer_null ? NULL
@@ -189,37 +189,37 @@ static const char *spool_for(const prof_consumer_t *backend)
                                                                         : default_spool;
 }
 
-static size_t find(const char *url)
+static size_t consume_find(const char *url)
 {
     size_t i = 0;
-    while (i < OPEN_MAX_COUNT && (delivery_at(i) == NULL || strcmp(delivery_at(i)->url, url) != 0))
+    while (i < OPEN_MAX_COUNT && (consume_delivery_at(i) == NULL || strcmp(consume_delivery_at(i)->url, url) != 0))
         i++;
     return i;
 }
 
-static size_t free_place(void)
+static size_t consume_free_place(void)
 {
     size_t i = 0;
-    while (i < OPEN_MAX_COUNT && delivery_at(i) != NULL)
+    while (i < OPEN_MAX_COUNT && consume_delivery_at(i) != NULL)
         i++;
     return i;
 }
 
-static int start_listening(void)
+static int consume_start_listening(void)
 {
     if (is_listening)
         return 0;
-    int error = prof_core_interface()->spans->listen(hear, NULL);
+    int error = prof_core_interface()->spans->listen(consume_hear, NULL);
     is_listening = error == 0;
     return error;
 }
 
 // The delivery runs: let it be heard of. Where that fails, its thread may still be using it for a while.
-static int put_into_use(gp_delivery_t *delivery, size_t place)
+static int consume_put_into_use(gp_delivery_t *delivery, size_t place)
 {
-    int error = start_listening();
+    int error = consume_start_listening();
     if (error == 0) {
-        // Release: partner of the acquire in delivery_at().
+        // Release: partner of the acquire in consume_delivery_at().
         atomic_store_explicit(&deliveries[place], delivery, memory_order_release);
         return 0;
     }
@@ -229,7 +229,7 @@ static int put_into_use(gp_delivery_t *delivery, size_t place)
 }
 
 // Profiles of requests are written beside the spans of this consumer, if its URL asks for them.
-static int start_profiles(const gp_delivery_t *delivery)
+static int consume_start_profiles(const gp_delivery_t *delivery)
 {
     if (delivery->backend != &gp_consumer_file || gp_request_files_asked(delivery->url) == 0)
         return 0;
@@ -237,7 +237,7 @@ static int start_profiles(const gp_delivery_t *delivery)
     return error == 0 ? gp_request_profiles_start() : error;
 }
 
-static void stop_profiles(const gp_delivery_t *delivery, uint64_t deadline)
+static void consume_stop_profiles(const gp_delivery_t *delivery, uint64_t deadline)
 {
     if (delivery->backend != &gp_consumer_file || gp_request_files_asked(delivery->url) == 0)
         return;
@@ -247,7 +247,7 @@ static void stop_profiles(const gp_delivery_t *delivery, uint64_t deadline)
 }
 
 // Returns 0 where it is in use, -ETIMEDOUT where it cannot be freed.
-static int begin(gp_delivery_t *delivery, const char *url, size_t place)
+static int consume_begin(gp_delivery_t *delivery, const char *url, size_t place)
 {
     gp_identity_t identity;
     const prof_consumer_t *backend = gp_backend_of(url);
@@ -255,37 +255,37 @@ static int begin(gp_delivery_t *delivery, const char *url, size_t place)
         return -errno;
     if (backend == &gp_consumer_file && gp_request_files_asked(url) < 0)
         return -EINVAL;
-    identify(&identity);
-    int error = gp_delivery_begin(delivery, url, backend, spool_for(backend), &identity);
+    consume_identify(&identity);
+    int error = gp_delivery_begin(delivery, url, backend, consume_spool_for(backend), &identity);
     if (error != 0)
         return error;
-    error = start_thread(delivery);
+    error = consume_start_thread(delivery);
     if (error == 0)
-        error = start_profiles(delivery);
+        error = consume_start_profiles(delivery);
     if (error == 0)
-        error = put_into_use(delivery, place);
+        error = consume_put_into_use(delivery, place);
     if (error != 0)
-        stop_profiles(delivery, gp_now_ns());
+        consume_stop_profiles(delivery, gp_now_ns());
     if (error != 0 && error != -ETIMEDOUT)
         gp_delivery_end(delivery);
     return error;
 }
 
-static int open_locked(const char *url)
+static int consume_open_locked(const char *url)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    size_t place = free_place();
-    if (find(url) != OPEN_MAX_COUNT)
+    size_t place = consume_free_place();
+    if (consume_find(url) != OPEN_MAX_COUNT)
         return -EALREADY;
     if (place == OPEN_MAX_COUNT)
         return -ENOSPC;
-    pthread_once(&once, prepare);
+    pthread_once(&once, consume_prepare);
     if (gp_backend_of(url) == NULL && errno == ENOTSUP)
         return gp_shipping_open(url);
     gp_delivery_t *delivery = calloc(1, sizeof(*delivery));
     if (delivery == NULL)
         return -ENOMEM;
-    int error = begin(delivery, url, place);
+    int error = consume_begin(delivery, url, place);
     // -Wanalyzer-malloc-leak: it is in the list, or its thread has it.
     if (error != 0 && error != -ETIMEDOUT)
         free(delivery);
@@ -298,7 +298,7 @@ PROF_API int prof_consumer_open(const char *url)
     if (url == NULL)
         return -EINVAL;
     pthread_mutex_lock(&lock);
-    int error = open_locked(url);
+    int error = consume_open_locked(url);
     pthread_mutex_unlock(&lock);
     errno = saved;
     return error;
@@ -312,17 +312,17 @@ PROF_API int prof_consumer_register(const prof_consumer_t *consumer)
 // --- closing
 
 // After a round of the collector none uses what was taken from the list before it.
-static int close_at(size_t place)
+static int consume_close_at(size_t place)
 {
-    gp_delivery_t *delivery = delivery_at(place);
+    gp_delivery_t *delivery = consume_delivery_at(place);
     uint64_t deadline = gp_now_ns() + CLOSE_NS;
-    stop_profiles(delivery, deadline);
+    consume_stop_profiles(delivery, deadline);
     prof_core_interface()->profiles->collect(COLLECT_NS);
     atomic_store_explicit(&deliveries[place], NULL, memory_order_release);
     bool is_out_of_use = prof_core_interface()->profiles->collect(COLLECT_NS) != -ETIMEDOUT;
     gp_delivery_close(delivery, deadline);
     int error = delivery->has_thread ? gp_delivery_wait_over(delivery, deadline) : 0;
-    remember(delivery);
+    consume_remember(delivery);
     if (error != 0 || !is_out_of_use)
         return -ETIMEDOUT; // what may still be used is left
     if (atomic_load_explicit(&delivery->counts.lost_end, memory_order_relaxed) != 0)
@@ -332,17 +332,17 @@ static int close_at(size_t place)
     return error;
 }
 
-static int close_locked(const char *url)
+static int consume_close_locked(const char *url)
 {
     int result = url != NULL ? -ENOENT : 0;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (delivery_at(i) != NULL && (url == NULL || find(url) == i)) {
-            int error = close_at(i);
+        if (consume_delivery_at(i) != NULL && (url == NULL || consume_find(url) == i)) {
+            int error = consume_close_at(i);
             result = error != 0 ? error : result == -ENOENT ? 0 : result;
         }
     bool is_last = true;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        is_last = is_last && delivery_at(i) == NULL;
+        is_last = is_last && consume_delivery_at(i) == NULL;
     if (is_last && is_listening) {
         prof_core_interface()->spans->listen(NULL, NULL);
         is_listening = false;
@@ -354,7 +354,7 @@ PROF_API int prof_consumer_close(const char *url)
 {
     int saved = errno;
     pthread_mutex_lock(&lock);
-    int result = close_locked(url), shipped = gp_shipping_close(url);
+    int result = consume_close_locked(url), shipped = gp_shipping_close(url);
     if (shipped != -ENOENT && (result == 0 || result == -ENOENT))
         result = shipped;
     pthread_mutex_unlock(&lock);
@@ -370,7 +370,7 @@ PROF_API int prof_consumer_flush(unsigned limit_ms)
     if (is_listening && prof_core_interface()->profiles->collect(limit_ms * MS_NS) == -ETIMEDOUT)
         result = -ETIMEDOUT;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (delivery_at(i) != NULL && gp_delivery_wait_idle(delivery_at(i), deadline) != 0)
+        if (consume_delivery_at(i) != NULL && gp_delivery_wait_idle(consume_delivery_at(i), deadline) != 0)
             result = -ETIMEDOUT;
     if (gp_request_profiles_wait(deadline) != 0 || gp_shipping_flush(deadline) != 0)
         result = -ETIMEDOUT;
@@ -385,11 +385,11 @@ PROF_API int prof_consumer_status(const char *url, prof_consumer_status_t *statu
     if (status == NULL || status->size == 0 || status->size > sizeof(sum))
         return -EINVAL;
     pthread_mutex_lock(&lock);
-    size_t only = url != NULL ? find(url) : OPEN_MAX_COUNT;
+    size_t only = url != NULL ? consume_find(url) : OPEN_MAX_COUNT;
     bool is_there = url == NULL || only != OPEN_MAX_COUNT;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (delivery_at(i) != NULL && (url == NULL || i == only))
-            gp_delivery_status(delivery_at(i), &sum);
+        if (consume_delivery_at(i) != NULL && (url == NULL || i == only))
+            gp_delivery_status(consume_delivery_at(i), &sum);
     is_there |= gp_shipping_status(url, &sum);
     pthread_mutex_unlock(&lock);
     sum.size = status->size;
@@ -402,13 +402,13 @@ PROF_API int prof_consumer_status(const char *url, prof_consumer_status_t *statu
 
 // --- what the environment asks for
 
-static bool is_active_library(void)
+static bool consume_is_active_library(void)
 {
     int (*volatile first)(const char *) = prof_consumer_open;
     return first == &prof_consumer_open;
 }
 
-static void say(const char *url, int error)
+static void consume_say(const char *url, int error)
 {
     char text[256];
     const char *library = error == -ELIBACC ? gp_backend_library(url) : NULL;
@@ -421,11 +421,11 @@ static void say(const char *url, int error)
     (void)!write(STDERR_FILENO, text, (size_t)len);
 }
 
-__attribute__((constructor)) static void open_those_of_environment(void)
+__attribute__((constructor)) static void consume_open_those_of_environment(void)
 {
     const char *at = gp_setting(GP_SETTING_CONSUMER);
     char url[GP_URL_MAX];
-    if (at == NULL || !is_active_library())
+    if (at == NULL || !consume_is_active_library())
         return;
     for (at += strspn(at, " "); *at != '\0'; at += strspn(at, " ")) {
         size_t len = strcspn(at, " ");
@@ -436,7 +436,7 @@ __attribute__((constructor)) static void open_those_of_environment(void)
             error = prof_consumer_open(url);
         }
         if (error != 0)
-            say(at, error);
+            consume_say(at, error);
         at += len;
     }
 }

@@ -23,22 +23,22 @@ static struct {
     _Atomic uint64_t accepted, is_signed, malformed, oversized, signature, late, replayed, full;
 } counts;
 
-static void count(_Atomic uint64_t *counter)
+static void context_count(_Atomic uint64_t *counter)
 {
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-static void count_refused(int error)
+static void context_count_refused(int error)
 {
-    count(error == -E2BIG      ? &counts.oversized
-          : error == -EACCES   ? &counts.signature
-          : error == -ETIME    ? &counts.late
-          : error == -EALREADY ? &counts.replayed
-          : error == -ENOSPC   ? &counts.full
-                               : &counts.malformed);
+    context_count(error == -E2BIG      ? &counts.oversized
+                  : error == -EACCES   ? &counts.signature
+                  : error == -ETIME    ? &counts.late
+                  : error == -EALREADY ? &counts.replayed
+                  : error == -ENOSPC   ? &counts.full
+                                       : &counts.malformed);
 }
 
-static uint64_t now_ms(void)
+static uint64_t context_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -47,7 +47,7 @@ static uint64_t now_ms(void)
 
 // --- reading
 
-static void add_tracestate(const prof_header_t *headers, size_t count, uint64_t now, prof_context_t *context)
+static void context_add_tracestate(const prof_header_t *headers, size_t count, uint64_t now, prof_context_t *context)
 {
     prof_context_t w3c = {0};
     if (gp_wire_w3c.read(headers, count, now, &w3c) == 0 && memcmp(&w3c.trace, &context->trace, sizeof(w3c.trace)) == 0)
@@ -55,21 +55,21 @@ static void add_tracestate(const prof_header_t *headers, size_t count, uint64_t 
 }
 
 // Returns 0, -ENOENT or -EACCES.
-static int read_format(const gp_wire_format_t *format, const prof_header_t *headers, size_t count_of_them, uint64_t now,
-                       prof_context_t *context)
+static int context_read_format(const gp_wire_format_t *format, const prof_header_t *headers, size_t count_of_them,
+                               uint64_t now, prof_context_t *context)
 {
     if (format->is_signed && !gp_keys_exist())
         return -ENOENT;
     int error = format->read(headers, count_of_them, now, context);
     if (error != 0 && error != -ENOENT)
-        count_refused(error);
+        context_count_refused(error);
     if (error != 0)
         return error == -ENOENT || !format->is_signed ? -ENOENT : -EACCES;
-    count(&counts.accepted);
+    context_count(&counts.accepted);
     if (format->is_signed) {
-        count(&counts.is_signed);
+        context_count(&counts.is_signed);
         context->flags |= gp_policy_obeys_signed() ? PROF_CONTEXT_PROFILE : 0;
-        add_tracestate(headers, count_of_them, now, context);
+        context_add_tracestate(headers, count_of_them, now, context);
     }
     return 0;
 }
@@ -80,10 +80,10 @@ PROF_API int prof_context_read(const prof_header_t *headers, size_t count_of_the
     bool is_refused = false;
     if (context == NULL || context->size != sizeof(*context) || (headers == NULL && count_of_them > 0))
         return -EINVAL;
-    uint64_t now = now_ms();
+    uint64_t now = context_now_ms();
     for (size_t i = 0; i < FORMATS && error != 0; i++) {
         *context = (prof_context_t)PROF_CONTEXT_INIT;
-        error = read_format(formats[i], headers, count_of_them, now, context);
+        error = context_read_format(formats[i], headers, count_of_them, now, context);
         is_refused = is_refused || error == -EACCES;
     }
     if (error != 0)
@@ -109,7 +109,7 @@ PROF_API int prof_context_counts(prof_context_counts_t *to)
 
 // --- writing
 
-static bool is_text(const char *text, size_t size)
+static bool context_is_text(const char *text, size_t size)
 {
     size_t len = strnlen(text, size);
     for (size_t i = 0; i < len; i++)
@@ -118,7 +118,7 @@ static bool is_text(const char *text, size_t size)
     return len < size;
 }
 
-static int of_caller(prof_context_t *context)
+static int context_of_caller(prof_context_t *context)
 {
     *context = (prof_context_t)PROF_CONTEXT_INIT;
     context->parent_id = prof_span_current();
@@ -126,17 +126,17 @@ static int of_caller(prof_context_t *context)
     return prof_trace_get(&context->trace);
 }
 
-static int write_context(const gp_wire_format_t *format, const prof_context_t *context, char *text)
+static int context_write_context(const gp_wire_format_t *format, const prof_context_t *context, char *text)
 {
     prof_context_t own;
     if (context == NULL) {
-        int error = of_caller(&own);
-        return error != 0 ? error : format->write(&own, now_ms(), text);
+        int error = context_of_caller(&own);
+        return error != 0 ? error : format->write(&own, context_now_ms(), text);
     }
-    if (context->size != sizeof(*context) || !is_text(context->tracestate, sizeof(context->tracestate)) ||
-        !is_text(context->parent_uuid, sizeof(context->parent_uuid)))
+    if (context->size != sizeof(*context) || !context_is_text(context->tracestate, sizeof(context->tracestate)) ||
+        !context_is_text(context->parent_uuid, sizeof(context->parent_uuid)))
         return -EINVAL;
-    return gp_trace_is_none(&context->trace) ? -ENOENT : format->write(context, now_ms(), text);
+    return gp_trace_is_none(&context->trace) ? -ENOENT : format->write(context, context_now_ms(), text);
 }
 
 PROF_API ssize_t prof_context_write(const char *name, const prof_context_t *context, char *text, size_t size)
@@ -148,7 +148,7 @@ PROF_API ssize_t prof_context_write(const char *name, const prof_context_t *cont
             format = formats[i];
     if (format == NULL || (text == NULL && size > 0))
         return -EINVAL;
-    int saved = errno, error = write_context(format, context, lines);
+    int saved = errno, error = context_write_context(format, context, lines);
     errno = saved;
     if (error != 0)
         return error;
@@ -161,7 +161,7 @@ PROF_API ssize_t prof_context_write(const char *name, const prof_context_t *cont
 
 // --- requests
 
-static const char *foreign_parent(const prof_context_t *context)
+static const char *context_foreign_parent(const prof_context_t *context)
 {
     static const char ours[] = "00000000-0000-0000-";
     return context->parent_uuid[0] != '\0' && strncmp(context->parent_uuid, ours, sizeof(ours) - 1) != 0
@@ -186,14 +186,14 @@ PROF_API prof_span_t *prof_request_begin(prof_span_kind_t kind, const char *name
             options.flags |= PROF_SPAN_PROFILE;
     }
     prof_span_t *span = prof_span_begin(kind, name, &options);
-    if (options.trace != NULL && foreign_parent(context) != NULL)
-        prof_span_set(span, "osprofiler.parent", foreign_parent(context));
+    if (options.trace != NULL && context_foreign_parent(context) != NULL)
+        prof_span_set(span, "osprofiler.parent", context_foreign_parent(context));
     return span;
 }
 
 // --- keys and policy
 
-static int prepare(void)
+static int context_prepare(void)
 {
     static atomic_bool is_told;
     if (!atomic_exchange_explicit(&is_told, true, memory_order_relaxed))
@@ -206,7 +206,7 @@ PROF_API int prof_hmac_keys(const char *keys)
     const gp_core_interface_t *core = prof_core_interface();
     const char *text = keys != NULL ? keys : "";
     size_t len = strnlen(text, GP_KEYS_TEXT_MAX + 1);
-    int saved = errno, error = prepare();
+    int saved = errno, error = context_prepare();
     if (error == 0)
         error = gp_keys_set(text, len);
     if (error == 0 && core->size >= sizeof(*core))
@@ -217,14 +217,14 @@ PROF_API int prof_hmac_keys(const char *keys)
 
 PROF_API int prof_policy(const char *policy)
 {
-    int saved = errno, error = prepare();
+    int saved = errno, error = context_prepare();
     errno = saved;
     return error == 0 ? gp_policy_set(policy) : error;
 }
 
 // --- what the environment asks for
 
-static void say(const char *variable, const char *what, const char *why)
+static void context_say(const char *variable, const char *what, const char *why)
 {
     char text[512];
     int len =
@@ -232,7 +232,7 @@ static void say(const char *variable, const char *what, const char *why)
     (void)!write(STDERR_FILENO, text, (size_t)len);
 }
 
-static const char *why(int error)
+static const char *context_why(int error)
 {
     return error == -E2BIG     ? "more than 16 keys, or one of more than 256 bytes"
            : error == -ENOTSUP ? "OpenSSL has no HMAC with SHA-1 and SHA-256 here"
@@ -240,25 +240,27 @@ static const char *why(int error)
 }
 
 // Returns false where there should be keys, and are none.
-static bool read_keys(void)
+static bool context_read_keys(void)
 {
     const char *keys = gp_setting(GP_SETTING_HMAC_KEYS), *path = gp_setting(GP_SETTING_HMAC_KEYS_FILE);
-    int error = keys != NULL ? prof_hmac_keys(keys) : path != NULL ? prepare() : 0;
+    int error = keys != NULL ? prof_hmac_keys(keys) : path != NULL ? context_prepare() : 0;
     if (error == 0 && keys == NULL && path != NULL)
         error = gp_keys_set_file(path);
     if (error != 0)
-        say(keys != NULL ? "GREENPROF_HMAC_KEYS" : "GREENPROF_HMAC_KEYS_FILE", keys != NULL ? "" : path, why(error));
+        context_say(keys != NULL ? "GREENPROF_HMAC_KEYS" : "GREENPROF_HMAC_KEYS_FILE", keys != NULL ? "" : path,
+                    context_why(error));
     else if ((keys != NULL || path != NULL) && !gp_keys_exist())
-        say(keys != NULL ? "GREENPROF_HMAC_KEYS" : "GREENPROF_HMAC_KEYS_FILE", keys != NULL ? "" : path, "no keys");
+        context_say(keys != NULL ? "GREENPROF_HMAC_KEYS" : "GREENPROF_HMAC_KEYS_FILE", keys != NULL ? "" : path,
+                    "no keys");
     return (keys == NULL && path == NULL) || gp_keys_exist();
 }
 
-__attribute__((constructor)) static void read_environment(void)
+__attribute__((constructor)) static void context_read_environment(void)
 {
     const char *policy = gp_setting(GP_SETTING_POLICY);
-    bool is_safe = read_keys();
+    bool is_safe = context_read_keys();
     if (policy != NULL && prof_policy(policy) != 0) {
-        say("GREENPROF_POLICY", policy, "none of always, never, signed, 1/N, slower=20ms");
+        context_say("GREENPROF_POLICY", policy, "none of always, never, signed, 1/N, slower=20ms");
         policy = NULL;
         is_safe = false;
     }

@@ -80,7 +80,7 @@ int gp_dump_format(const char *name, const gp_exporter_t **exporter)
                                                  : 0; // a profile is a sum: it does not know what happened when
 }
 
-static void *run_job(void *argument)
+static void *dump_run_job(void *argument)
 {
     job_t *job = argument;
     if (job->turn.waited) // it is one of many
@@ -90,14 +90,14 @@ static void *run_job(void *argument)
     return NULL;
 }
 
-static int run_on_own_thread(job_t *job)
+static int dump_run_on_own_thread(job_t *job)
 {
     pthread_t thread;
     int cancel;
     // The other thread works on this stack: a cancelled caller must not leave before it is done.
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     job->turn = gp_dump_turn_take();
-    int result = prof_core_interface()->threads->start_staying(run_job, job, &thread);
+    int result = prof_core_interface()->threads->start_staying(dump_run_job, job, &thread);
     if (result == 0) {
         while (sem_wait(&job->done) < 0 && errno == EINTR)
             ;
@@ -120,7 +120,7 @@ PROF_API int prof_dump(prof_t *profile, const char *format, const char *path)
     if (result < 0)
         return result;
     sem_init(&job.done, 0, 0);
-    result = run_on_own_thread(&job);
+    result = dump_run_on_own_thread(&job);
     sem_destroy(&job.done);
     errno = saved;
     return result;

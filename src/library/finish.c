@@ -39,7 +39,7 @@ static int first_error;
 static _Atomic uint32_t bell;  // raised for the thread
 static _Atomic uint32_t dealt; // raised by it
 
-static void raise_word(_Atomic uint32_t *word)
+static void finish_raise_word(_Atomic uint32_t *word)
 {
     atomic_fetch_add_explicit(word, 1, memory_order_release);
     gp_futex_wake_all(word);
@@ -47,7 +47,7 @@ static void raise_word(_Atomic uint32_t *word)
 
 // --- the thread
 
-static finish_t *take(void)
+static finish_t *finish_take(void)
 {
     pthread_mutex_lock(&lock);
     finish_t *one = first;
@@ -57,7 +57,7 @@ static finish_t *take(void)
     return one;
 }
 
-static int write_out(const finish_t *one)
+static int finish_write_out(const finish_t *one)
 {
     const gp_core_interface_t *core = prof_core_interface();
     if (!one->is_stopped && core->profiles->cut(one->profile, GP_CUT_OUTSIDE) == 0)
@@ -65,12 +65,12 @@ static int write_out(const finish_t *one)
     return gp_dump_write(one->profile, one->exporter, one->path);
 }
 
-static void deal_with(finish_t *one)
+static void finish_deal_with(finish_t *one)
 {
     bool is_orphan = one->is_orphan;
     if (one->is_stopped)
         prof_core_interface()->profiles->settle(one->profile);
-    int result = is_orphan ? 0 : write_out(one);
+    int result = is_orphan ? 0 : finish_write_out(one);
     prof_free(one->profile);
     free(one);
     pthread_mutex_lock(&lock);
@@ -78,10 +78,10 @@ static void deal_with(finish_t *one)
     if (first_error == 0)
         first_error = result;
     pthread_mutex_unlock(&lock);
-    raise_word(&dealt);
+    finish_raise_word(&dealt);
 }
 
-static bool leaves(unsigned looks, bool may_stay)
+static bool finish_leaves(unsigned looks, bool may_stay)
 {
     pthread_mutex_lock(&lock);
     bool is_over = !may_stay || (looks > IDLE_LOOKS && first == NULL);
@@ -91,17 +91,17 @@ static bool leaves(unsigned looks, bool may_stay)
     return is_over;
 }
 
-static void *run(void *unused)
+static void *finish_run(void *unused)
 {
     gp_dump_give_way();
     for (unsigned looks = 0;; looks++) {
         uint32_t heard = atomic_load_explicit(&bell, memory_order_acquire);
         bool may_stay = prof_core_interface()->threads->may_stay();
-        finish_t *one = may_stay ? take() : NULL;
+        finish_t *one = may_stay ? finish_take() : NULL;
         if (one != NULL) {
-            deal_with(one);
+            finish_deal_with(one);
             looks = 0;
-        } else if (leaves(looks, may_stay)) {
+        } else if (finish_leaves(looks, may_stay)) {
             return unused;
         } else {
             gp_futex_wait(&bell, heard, LOOK_NS);
@@ -111,17 +111,17 @@ static void *run(void *unused)
 
 // --- the program's
 
-static void before_fork(void)
+static void finish_before_fork(void)
 {
     pthread_mutex_lock(&lock);
 }
 
-static void after_fork(void)
+static void finish_after_fork(void)
 {
     pthread_mutex_unlock(&lock);
 }
 
-static void in_child(void)
+static void finish_in_child(void)
 {
     for (finish_t *one = first; one != NULL; one = one->next)
         one->is_orphan = true;
@@ -131,29 +131,29 @@ static void in_child(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void at_exit(void)
+static void finish_at_exit(void)
 {
     prof_finish_flush(END_MS);
 }
 
-static void begin_once(void)
+static void finish_begin_once(void)
 {
-    pthread_atfork(before_fork, after_fork, in_child);
-    atexit(at_exit);
+    pthread_atfork(finish_before_fork, finish_after_fork, finish_in_child);
+    atexit(finish_at_exit);
 }
 
-static int ensure_thread(void)
+static int finish_ensure_thread(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_t thread;
-    pthread_once(&once, begin_once);
+    pthread_once(&once, finish_begin_once);
     pthread_mutex_lock(&lock);
     bool had_thread = has_thread;
     has_thread = true;
     pthread_mutex_unlock(&lock);
     if (had_thread)
         return 0;
-    int error = prof_core_interface()->threads->start(run, NULL, &thread);
+    int error = prof_core_interface()->threads->start(finish_run, NULL, &thread);
     if (error == 0) {
         pthread_detach(thread);
         return 0;
@@ -165,7 +165,7 @@ static int ensure_thread(void)
 }
 
 // With room for its path, which is made one that does not depend on the working directory.
-static finish_t *make(const char *path)
+static finish_t *finish_make(const char *path)
 {
     char *directory = path[0] != '/' && strcmp(path, "-") != 0 ? getcwd(NULL, 0) : NULL;
     size_t prefix = directory != NULL ? strlen(directory) + 1 : 0;
@@ -179,7 +179,7 @@ static finish_t *make(const char *path)
 }
 
 // Returns false: too many wait already.
-static bool put(finish_t *one)
+static bool finish_put(finish_t *one)
 {
     pthread_mutex_lock(&lock);
     bool has_room = count < WAITING_MAX;
@@ -201,9 +201,9 @@ static int finish(finish_t *one, const char *format)
     if (error != 0 && error != -EALREADY && error != -ENOMEM)
         return error;
     one->is_stopped = error == 0;
-    if (put(one)) {
-        ensure_thread(); // it may have ended meanwhile; else prof_finish_flush() begins it
-        raise_word(&bell);
+    if (finish_put(one)) {
+        finish_ensure_thread(); // it may have ended meanwhile; else prof_finish_flush() begins it
+        finish_raise_word(&bell);
         return 0;
     }
     if (one->is_stopped)
@@ -224,8 +224,8 @@ PROF_API int prof_finish(prof_t *profile, const char *format, const char *path)
         return -EINVAL;
     int error = gp_dump_format(format, &exporter);
     if (error == 0)
-        error = ensure_thread();
-    finish_t *one = error == 0 ? make(path) : NULL;
+        error = finish_ensure_thread();
+    finish_t *one = error == 0 ? finish_make(path) : NULL;
     if (one != NULL) {
         one->profile = profile;
         one->exporter = exporter;
@@ -240,7 +240,7 @@ PROF_API int prof_finish(prof_t *profile, const char *format, const char *path)
     return error;
 }
 
-static int look(bool *is_over)
+static int finish_look(bool *is_over)
 {
     pthread_mutex_lock(&lock);
     int error = first_error;
@@ -257,14 +257,14 @@ PROF_API int prof_finish_flush(unsigned limit_ms)
     for (;;) {
         uint32_t seen = atomic_load_explicit(&dealt, memory_order_acquire);
         bool is_over;
-        result = look(&is_over);
+        result = finish_look(&is_over);
         if (is_over)
             break;
         if ((now = gp_clock_ns(CLOCK_MONOTONIC)) >= deadline) {
             result = -ETIMEDOUT;
             break;
         }
-        ensure_thread();
+        finish_ensure_thread();
         gp_futex_wait(&dealt, seen, deadline - now < LOOK_NS ? deadline - now : LOOK_NS);
     }
     errno = saved;

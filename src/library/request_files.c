@@ -28,19 +28,19 @@ typedef struct place { // a consumer
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static place_t *places;
 
-static const gp_exporter_t *format_of(const char *name)
+static const gp_exporter_t *request_files_format_of(const char *name)
 {
     const gp_exporter_t *format = gp_exporter_find(strcmp(name, "prof") == 0 ? "pstats" : name);
     return format != NULL && !(format->wants & GP_WANT_TIMELINE) ? format : NULL;
 }
 
 // Read "prof,folded". Returns false: a name is none, or there are too many.
-static bool read_formats(char *names, const gp_exporter_t *formats[FORMATS_MAX + 1])
+static bool request_files_read_formats(char *names, const gp_exporter_t *formats[FORMATS_MAX + 1])
 {
     size_t count = 0;
     char *rest = NULL;
     for (char *name = strtok_r(names, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
-        if (count == FORMATS_MAX || (formats[count] = format_of(name)) == NULL)
+        if (count == FORMATS_MAX || (formats[count] = request_files_format_of(name)) == NULL)
             return false;
         count++;
     }
@@ -54,10 +54,10 @@ int gp_request_files_asked(const char *url)
     char names[GP_URL_MAX];
     if (!gp_url_option(url, "profile", names))
         return 0;
-    return read_formats(names, formats) ? 1 : -EINVAL;
+    return request_files_read_formats(names, formats) ? 1 : -EINVAL;
 }
 
-static place_t *make_place(const char *url, const gp_identity_t *identity)
+static place_t *request_files_make_place(const char *url, const gp_identity_t *identity)
 {
     char value[GP_URL_MAX];
     place_t *place = calloc(1, sizeof(*place));
@@ -68,7 +68,7 @@ static place_t *make_place(const char *url, const gp_identity_t *identity)
     if (gp_url_option(url, "slower", value))
         gp_url_duration(value, &place->slower_ns);
     if (gp_file_directory(url, place->directory) && gp_url_option(url, "profile", value) &&
-        read_formats(value, place->formats))
+        request_files_read_formats(value, place->formats))
         return place;
     free(place);
     return NULL;
@@ -76,7 +76,7 @@ static place_t *make_place(const char *url, const gp_identity_t *identity)
 
 int gp_request_files_add(const char *url, const gp_identity_t *identity)
 {
-    place_t *place = make_place(url, identity);
+    place_t *place = request_files_make_place(url, identity);
     if (place == NULL)
         return -ENOMEM;
     pthread_mutex_lock(&lock);
@@ -101,7 +101,7 @@ bool gp_request_files_remove(const char *url)
     return is_last;
 }
 
-static int write_all(int fd, const char *data, size_t len)
+static int request_files_write_all(int fd, const char *data, size_t len)
 {
     while (len > 0) {
         ssize_t written = write(fd, data, len);
@@ -114,14 +114,14 @@ static int write_all(int fd, const char *data, size_t len)
 }
 
 // Under a temporary name first: a reader never sees half of it.
-static int write_file(int folder, const char *name, const char *data, size_t len)
+static int request_files_write_file(int folder, const char *name, const char *data, size_t len)
 {
     char temporary[NAME_MAX + 1];
     snprintf(temporary, sizeof(temporary), ".%.*s", NAME_MAX - 1, name);
     int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    int error = write_all(fd, data, len);
+    int error = request_files_write_all(fd, data, len);
     close(fd);
     if (error == 0 && renameat(folder, temporary, folder, name) != 0)
         error = -errno;
@@ -130,7 +130,8 @@ static int write_file(int folder, const char *name, const char *data, size_t len
     return error;
 }
 
-static int write_format(int folder, prof_t *profile, const place_t *place, const gp_exporter_t *format, uint64_t span)
+static int request_files_write_format(int folder, prof_t *profile, const place_t *place, const gp_exporter_t *format,
+                                      uint64_t span)
 {
     char *data = NULL, name[NAME_MAX + 1];
     size_t len = 0;
@@ -143,12 +144,12 @@ static int write_format(int folder, prof_t *profile, const place_t *place, const
     snprintf(name, sizeof(name), "profile-%s-%d-%016llx%s", place->identity.service, place->identity.pid,
              (unsigned long long)span, format->suffix);
     if (error == 0)
-        error = write_file(folder, name, data, len);
+        error = request_files_write_file(folder, name, data, len);
     free(data);
     return error;
 }
 
-static int open_folder(const place_t *place, const gp_request_t *request)
+static int request_files_open_folder(const place_t *place, const gp_request_file_t *request)
 {
     char trace[PROF_TRACE_HEX_SIZE];
     int directory = gp_directory_open(AT_FDCWD, place->directory);
@@ -160,29 +161,29 @@ static int open_folder(const place_t *place, const gp_request_t *request)
     return folder;
 }
 
-static int write_place(const place_t *place, prof_t *profile, const gp_request_t *request)
+static int request_files_write_place(const place_t *place, prof_t *profile, const gp_request_file_t *request)
 {
-    int folder = open_folder(place, request), count = 0, error = folder < 0 ? folder : 0;
+    int folder = request_files_open_folder(place, request), count = 0, error = folder < 0 ? folder : 0;
     for (; error == 0 && place->formats[count] != NULL; count++)
-        error = write_format(folder, profile, place, place->formats[count], request->span);
+        error = request_files_write_format(folder, profile, place, place->formats[count], request->span);
     if (folder >= 0)
         close(folder);
     return error != 0 ? error : count;
 }
 
-static bool is_wanted(const place_t *place, const gp_request_t *request)
+static bool request_files_is_wanted(const place_t *place, const gp_request_file_t *request)
 {
     uint64_t least = gp_policy_least_ns();
     return request->is_asked || request->duration_ns >= (place->slower_ns > least ? place->slower_ns : least);
 }
 
-int gp_request_files_write(prof_t *profile, const gp_request_t *request)
+int gp_request_files_write(prof_t *profile, const gp_request_file_t *request)
 {
     int result = 0;
     pthread_mutex_lock(&lock);
     for (const place_t *place = places; place != NULL && result >= 0; place = place->next)
-        if (is_wanted(place, request)) {
-            int written = write_place(place, profile, request);
+        if (request_files_is_wanted(place, request)) {
+            int written = request_files_write_place(place, profile, request);
             result = written < 0 ? written : result + written;
         }
     pthread_mutex_unlock(&lock);

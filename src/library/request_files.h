@@ -11,12 +11,12 @@
 #include "greenprof/trace.h"
 #include "model/identity.h"
 
-typedef struct gp_request {
+typedef struct gp_request_file {
     prof_trace_id_t trace;
     uint64_t span;
     uint64_t duration_ns;
     bool is_asked; // whatever it took
-} gp_request_t;
+} gp_request_file_t;
 
 // Does a URL ask for profiles? Returns 1, 0, or -EINVAL: not in a way that is known.
 int gp_request_files_asked(const char *url);
@@ -27,7 +27,7 @@ bool gp_request_files_remove(const char *url);
 
 // Write the profile of a request wherever it is wanted; it is stopped. By a thread of greenprof's own.
 // Returns how many files were written, 0 where nothing wants it, or a negative errno value.
-int gp_request_files_write(prof_t *profile, const gp_request_t *request);
+int gp_request_files_write(prof_t *profile, const gp_request_file_t *request);
 
 // In a forked child, for which nothing is being written.
 void gp_request_files_after_fork(int32_t pid);

@@ -30,7 +30,7 @@ typedef struct place {
     uint32_t turn;          // of those that have ended, the oldest first
     prof_t *profile;
     bool is_cut, is_wanted;
-    gp_request_t request;
+    gp_request_file_t request;
 } place_t;
 
 static place_t places[PLACES];
@@ -41,18 +41,18 @@ static _Atomic bool has_thread;
 static _Atomic int32_t thread_number; // it never ends; 0: it has not run yet
 static _Atomic uint64_t written_count, lost_count;
 
-static void count(_Atomic uint64_t *counter)
+static void request_profiles_count(_Atomic uint64_t *counter)
 {
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-static void ring(void)
+static void request_profiles_ring(void)
 {
     atomic_fetch_add_explicit(&bell, 1, memory_order_release);
     gp_futex_wake_all(&bell);
 }
 
-static uint64_t clock_ns(clockid_t clock)
+static uint64_t request_profiles_clock_ns(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -61,7 +61,7 @@ static uint64_t clock_ns(clockid_t clock)
 
 // --- on the program's threads
 
-static place_t *take_place(void)
+static place_t *request_profiles_take_place(void)
 {
     for (size_t i = 0; i < PLACES; i++) {
         uint32_t free_state = FREE;
@@ -73,15 +73,15 @@ static place_t *take_place(void)
     return NULL;
 }
 
-static void *run(void *argument);
+static void *request_profiles_run(void *argument);
 
-static int start_thread(void)
+static int request_profiles_start_thread(void)
 {
     pthread_t thread;
     bool had_thread = false;
     if (!atomic_compare_exchange_strong(&has_thread, &had_thread, true))
         return 0;
-    int error = prof_core_interface()->threads->start(run, NULL, &thread);
+    int error = prof_core_interface()->threads->start(request_profiles_run, NULL, &thread);
     if (error == 0)
         pthread_detach(thread);
     else
@@ -89,14 +89,14 @@ static int start_thread(void)
     return error;
 }
 
-static void *begins(void)
+static void *request_profiles_begins(void)
 {
     prof_options_t options = PROF_OPTIONS_INIT;
-    place_t *place = take_place();
-    if (place == NULL || start_thread() != 0) {
+    place_t *place = request_profiles_take_place();
+    if (place == NULL || request_profiles_start_thread() != 0) {
         if (place != NULL)
             atomic_store_explicit(&place->state, FREE, memory_order_release);
-        count(&lost_count);
+        request_profiles_count(&lost_count);
         return NULL;
     }
     options.name = "request";
@@ -106,30 +106,30 @@ static void *begins(void)
     place->profile = prof_start(&options);
     errno = saved;
     if (place->profile == NULL)
-        count(&lost_count);
+        request_profiles_count(&lost_count);
     atomic_store_explicit(&place->state, place->profile != NULL ? RUNNING : FREE, memory_order_release);
     return place->profile != NULL ? place : NULL;
 }
 
-static void ends(void *token, const gp_request_end_t *end)
+static void request_profiles_ends(void *token, const gp_request_end_t *end)
 {
     place_t *place = token;
     enum gp_cut from = end->is_collector ? GP_CUT_COLLECTOR : GP_CUT_HERE;
     place->is_cut = prof_core_interface()->profiles->cut(place->profile, from) == 0;
     place->is_wanted = true;
-    place->request = (gp_request_t){.span = end->id, .duration_ns = end->duration_ns, .is_asked = end->is_asked};
+    place->request = (gp_request_file_t){.span = end->id, .duration_ns = end->duration_ns, .is_asked = end->is_asked};
     memcpy(place->request.trace.bytes, end->trace, sizeof(end->trace));
     place->turn = atomic_fetch_add_explicit(&turns, 1, memory_order_relaxed);
-    // Release: partner of the acquire in next_place().
+    // Release: partner of the acquire in request_profiles_next_place().
     atomic_store_explicit(&place->state, ENDED, memory_order_release);
-    ring();
+    request_profiles_ring();
 }
 
-static const gp_request_watch_t watch = {.begins = begins, .ends = ends};
+static const gp_request_watch_t watch = {.begins = request_profiles_begins, .ends = request_profiles_ends};
 
 // --- on a thread of greenprof's own
 
-static place_t *next_place(void)
+static place_t *request_profiles_next_place(void)
 {
     place_t *next = NULL;
     for (size_t i = 0; i < PLACES; i++) {
@@ -142,16 +142,16 @@ static place_t *next_place(void)
     return next;
 }
 
-static void write_profile(const place_t *place)
+static void request_profiles_write_profile(const place_t *place)
 {
     int result = gp_request_files_write(place->profile, &place->request);
     if (result < 0)
-        count(&lost_count);
+        request_profiles_count(&lost_count);
     else if (result > 0)
-        count(&written_count);
+        request_profiles_count(&written_count);
 }
 
-static void deal_with(place_t *place)
+static void request_profiles_deal_with(place_t *place)
 {
     const gp_core_interface_t *core = prof_core_interface();
     atomic_store_explicit(&place->state, WRITING, memory_order_relaxed);
@@ -160,25 +160,25 @@ static void deal_with(place_t *place)
     if (place->is_cut)
         core->profiles->settle(place->profile);
     if (place->is_wanted)
-        write_profile(place);
+        request_profiles_write_profile(place);
     prof_free(place->profile);
-    // Release: partner of the acquire in take_place().
+    // Release: partner of the acquire in request_profiles_take_place().
     atomic_store_explicit(&place->state, FREE, memory_order_release);
 }
 
 // It gives way to the program: what is to be written piles up, and then less is taken.
-static void rest(uint64_t used_ns)
+static void request_profiles_rest(uint64_t used_ns)
 {
-    uint64_t until = clock_ns(CLOCK_MONOTONIC) + REST * used_ns, now;
+    uint64_t until = request_profiles_clock_ns(CLOCK_MONOTONIC) + REST * used_ns, now;
     while (atomic_load_explicit(&waiting, memory_order_acquire) == 0 && prof_core_interface()->threads->may_stay() &&
-           (now = clock_ns(CLOCK_MONOTONIC)) < until) {
+           (now = request_profiles_clock_ns(CLOCK_MONOTONIC)) < until) {
         uint32_t heard = atomic_load_explicit(&bell, memory_order_acquire);
         if (atomic_load_explicit(&waiting, memory_order_acquire) == 0)
             gp_futex_wait(&bell, heard, until - now);
     }
 }
 
-static void *run(void *argument)
+static void *request_profiles_run(void *argument)
 {
     atomic_store_explicit(&thread_number, gp_delivery_stand_back(), memory_order_relaxed);
     for (;;) {
@@ -187,15 +187,15 @@ static void *run(void *argument)
             atomic_store_explicit(&thread_number, 0, memory_order_relaxed);
             return GP_THREAD_RETURNS;
         }
-        place_t *place = next_place();
+        place_t *place = request_profiles_next_place();
         if (place == NULL) {
             gp_futex_wait(&bell, heard, UINT64_MAX);
             continue;
         }
-        uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-        deal_with(place);
+        uint64_t before_ns = request_profiles_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        request_profiles_deal_with(place);
         gp_futex_wake_all(&place->state);
-        rest(clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns);
+        request_profiles_rest(request_profiles_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns);
     }
     return argument;
 }
@@ -205,12 +205,12 @@ static void *run(void *argument)
 void gp_request_profiles_wake(void)
 {
     if (atomic_load(&has_thread))
-        ring();
+        request_profiles_ring();
 }
 
 int gp_request_profiles_start(void)
 {
-    int error = start_thread();
+    int error = request_profiles_start_thread();
     if (error == 0)
         prof_core_interface()->spans->watch(&watch);
     return error;
@@ -221,13 +221,13 @@ void gp_request_profiles_stop(void)
     prof_core_interface()->spans->watch(NULL);
 }
 
-static int wait_for(place_t *place, uint64_t deadline_ns)
+static int request_profiles_wait_for(place_t *place, uint64_t deadline_ns)
 {
     for (;;) {
         uint32_t state = atomic_load_explicit(&place->state, memory_order_acquire);
         if (state != ENDED && state != WRITING)
             return 0;
-        uint64_t now = clock_ns(CLOCK_MONOTONIC);
+        uint64_t now = request_profiles_clock_ns(CLOCK_MONOTONIC);
         if (now >= deadline_ns)
             return -ETIMEDOUT;
         gp_futex_wait(&place->state, state, deadline_ns - now);
@@ -240,9 +240,9 @@ int gp_request_profiles_wait(uint64_t deadline_ns)
     if (!atomic_load(&has_thread))
         return 0;
     atomic_fetch_add_explicit(&waiting, 1, memory_order_release);
-    ring();
+    request_profiles_ring();
     for (size_t i = 0; i < PLACES && result == 0; i++)
-        result = wait_for(&places[i], deadline_ns);
+        result = request_profiles_wait_for(&places[i], deadline_ns);
     atomic_fetch_sub_explicit(&waiting, 1, memory_order_release);
     return result;
 }

@@ -45,30 +45,30 @@ static _Atomic uint64_t take_over_s; // when it is looked again whether that one
 static prof_ship_check_t *check_url;
 static prof_ship_run_t *run_shipper;
 
-static bool is_open(size_t i)
+static bool shipping_is_open(size_t i)
 {
     return atomic_load_explicit(&shippings[i].is_open, memory_order_acquire);
 }
 
-static size_t find(const char *url)
+static size_t shipping_find(const char *url)
 {
     size_t i = 0;
-    while (i < OPEN_MAX_COUNT && (!is_open(i) || strcmp(shippings[i].url, url) != 0))
+    while (i < OPEN_MAX_COUNT && (!shipping_is_open(i) || strcmp(shippings[i].url, url) != 0))
         i++;
     return i;
 }
 
-static bool any_open(void)
+static bool shipping_any_open(void)
 {
     bool any = false;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        any |= is_open(i);
+        any |= shipping_is_open(i);
     return any;
 }
 
 // --- its thread
 
-static void *run(void *argument)
+static void *shipping_run(void *argument)
 {
     shipping_t *shipping = argument;
     atomic_store_explicit(&shipping->thread, gp_delivery_stand_back(), memory_order_relaxed);
@@ -83,11 +83,11 @@ static void *run(void *argument)
     return NULL;
 }
 
-static int start_thread(shipping_t *shipping)
+static int shipping_start_thread(shipping_t *shipping)
 {
     pthread_t thread;
     atomic_store_explicit(&shipping->phase, RUNS, memory_order_relaxed);
-    int error = prof_core_interface()->threads->start(run, shipping, &thread);
+    int error = prof_core_interface()->threads->start(shipping_run, shipping, &thread);
     if (error == 0)
         pthread_detach(thread);
     else
@@ -95,21 +95,21 @@ static int start_thread(shipping_t *shipping)
     return error;
 }
 
-static void ring(shipping_t *shipping)
+static void shipping_ring(shipping_t *shipping)
 {
     atomic_fetch_add_explicit(&shipping->state.bell, 1, memory_order_release);
     gp_futex_wake_all(&shipping->state.bell);
 }
 
 // Let it send what is there, and end. Signals: safe.
-static void tell_to_finish(shipping_t *shipping)
+static void shipping_tell_to_finish(shipping_t *shipping)
 {
     gp_delivery_come_forward(atomic_load_explicit(&shipping->thread, memory_order_relaxed));
     atomic_store_explicit(&shipping->state.order, GP_SHIP_FINISH, memory_order_release);
-    ring(shipping);
+    shipping_ring(shipping);
 }
 
-static bool runs(const shipping_t *shipping)
+static bool shipping_runs(const shipping_t *shipping)
 {
     return atomic_load_explicit(&shipping->phase, memory_order_acquire) == RUNS;
 }
@@ -118,14 +118,14 @@ void gp_shipping_wake(void)
 {
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++) {
         uint32_t on = GP_SHIP_ON;
-        if (!runs(&shippings[i]) || atomic_load_explicit(&shippings[i].thread, memory_order_relaxed) == 0)
+        if (!shipping_runs(&shippings[i]) || atomic_load_explicit(&shippings[i].thread, memory_order_relaxed) == 0)
             continue;
         atomic_compare_exchange_strong(&shippings[i].state.order, &on, GP_SHIP_STOP);
-        ring(&shippings[i]);
+        shipping_ring(&shippings[i]);
     }
 }
 
-static int wait_over(shipping_t *shipping, uint64_t deadline_ns)
+static int shipping_wait_over(shipping_t *shipping, uint64_t deadline_ns)
 {
     while (atomic_load_explicit(&shipping->phase, memory_order_acquire) == RUNS) {
         uint64_t now = gp_now_ns();
@@ -144,19 +144,19 @@ void gp_shipping_at_last(void)
     if (!atomic_compare_exchange_strong(&limit_ns, &none, deadline_ns))
         deadline_ns = none;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (is_open(i) && runs(&shippings[i]))
-            tell_to_finish(&shippings[i]);
+        if (shipping_is_open(i) && shipping_runs(&shippings[i]))
+            shipping_tell_to_finish(&shippings[i]);
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (is_open(i))
-            wait_over(&shippings[i], deadline_ns);
+        if (shipping_is_open(i))
+            shipping_wait_over(&shippings[i], deadline_ns);
 }
 
 // Before OpenSSL, which was begun before, is taken down: both are exit handlers.
-static void at_exit(void)
+static void shipping_at_exit(void)
 {
     bool is_here = false;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        is_here |= is_open(i) && runs(&shippings[i]);
+        is_here |= shipping_is_open(i) && shipping_runs(&shippings[i]);
     if (!is_here || !is_own_capture) // one that is recorded anyway ends later
         return;
     prof_core_interface()->capture->end(CLOSE_NS);
@@ -178,7 +178,7 @@ void gp_shipping_after_fork(void)
 }
 
 // The parent sends what its children do, and a child goes on where the parent is gone. Another child may be before it.
-static void take_over(void)
+static void shipping_take_over(void)
 {
     pid_t before = atomic_load_explicit(&shipper, memory_order_relaxed);
     uint64_t now_s = gp_now_ns() / 1000000000, at_s = atomic_load_explicit(&take_over_s, memory_order_relaxed);
@@ -186,13 +186,13 @@ static void take_over(void)
         return;
     atomic_store_explicit(&take_over_s, now_s + TAKE_OVER_S, memory_order_relaxed);
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (is_open(i) && atomic_load_explicit(&shippings[i].phase, memory_order_acquire) == NONE)
-            start_thread(&shippings[i]);
+        if (shipping_is_open(i) && atomic_load_explicit(&shippings[i].phase, memory_order_acquire) == NONE)
+            shipping_start_thread(&shippings[i]);
 }
 
 void gp_shipping_count(uint64_t *lost, uint64_t *failed)
 {
-    take_over();
+    shipping_take_over();
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++) {
         *lost += atomic_load_explicit(&shippings[i].state.lost, memory_order_relaxed);
         *failed += atomic_load_explicit(&shippings[i].state.failures, memory_order_relaxed);
@@ -201,7 +201,7 @@ void gp_shipping_count(uint64_t *lost, uint64_t *failed)
 
 // --- opening
 
-static bool load(void)
+static bool shipping_load(void)
 {
     void *library = run_shipper == NULL ? gp_beside_load(GP_SHIP_LIBRARY) : NULL;
     if (library == NULL)
@@ -211,7 +211,7 @@ static bool load(void)
     return check_url != NULL && run_shipper != NULL;
 }
 
-static int choose_spool(const char *url)
+static int shipping_choose_spool(const char *url)
 {
     char value[GP_URL_MAX];
     const char *directory = gp_setting(GP_SETTING_SPOOL);
@@ -229,12 +229,12 @@ static int choose_spool(const char *url)
 }
 
 // A folder for this process and its children.
-static int make_folder(const char *url)
+static int shipping_make_folder(const char *url)
 {
     struct timespec now;
     if (folder[0] != '\0')
         return 0;
-    int error = choose_spool(url);
+    int error = shipping_choose_spool(url);
     if (error != 0)
         return error;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -247,7 +247,7 @@ static int make_folder(const char *url)
 }
 
 // The process' capture, begun where there is none.
-static int have_capture(const char *url)
+static int shipping_have_capture(const char *url)
 {
     char value[GP_URL_MAX], path[FOLDER_SIZE + 32];
     uint64_t disk_bytes = DISK_BYTES;
@@ -262,12 +262,12 @@ static int have_capture(const char *url)
     return error;
 }
 
-static int begin(shipping_t *shipping, const char *url)
+static int shipping_begin(shipping_t *shipping, const char *url)
 {
     static const gp_ship_state_t none;
-    int error = any_open() ? 0 : make_folder(url);
-    if (error == 0 && !any_open())
-        error = have_capture(url);
+    int error = shipping_any_open() ? 0 : shipping_make_folder(url);
+    if (error == 0 && !shipping_any_open())
+        error = shipping_have_capture(url);
     if (error != 0)
         return error;
     strcpy(shipping->url, url);
@@ -279,7 +279,7 @@ static int begin(shipping_t *shipping, const char *url)
                                  .capture = is_own_capture ? NULL : capture,
                                  .state = &shipping->state};
     atomic_store_explicit(&shipper, getpid(), memory_order_relaxed);
-    error = start_thread(shipping);
+    error = shipping_start_thread(shipping);
     if (error == 0)
         atomic_store_explicit(&shipping->is_open, true, memory_order_release);
     return error;
@@ -293,28 +293,28 @@ int gp_shipping_open(const char *url)
     size_t place = 0;
     if (strlen(url) >= GP_URL_MAX)
         return -EINVAL;
-    if (find(url) != OPEN_MAX_COUNT)
+    if (shipping_find(url) != OPEN_MAX_COUNT)
         return -EALREADY;
-    while (place < OPEN_MAX_COUNT && (is_open(place) || runs(&shippings[place])))
+    while (place < OPEN_MAX_COUNT && (shipping_is_open(place) || shipping_runs(&shippings[place])))
         place++;
     if (place == OPEN_MAX_COUNT)
         return -ENOSPC;
-    if (!load())
+    if (!shipping_load())
         return -ENOTSUP;
     int result = check_url(url, &id, error);
     if (result != 0)
         return result;
     if (!is_registered)
-        is_registered = atexit(at_exit) == 0;
-    return begin(&shippings[place], url);
+        is_registered = atexit(shipping_at_exit) == 0;
+    return shipping_begin(&shippings[place], url);
 }
 
 // --- closing, flushing, counting
 
-static int close_at(shipping_t *shipping, uint64_t deadline_ns)
+static int shipping_close_at(shipping_t *shipping, uint64_t deadline_ns)
 {
-    tell_to_finish(shipping);
-    int error = wait_over(shipping, deadline_ns);
+    shipping_tell_to_finish(shipping);
+    int error = shipping_wait_over(shipping, deadline_ns);
     return error == 0 && shipping->result != 0 ? -ETIMEDOUT : error;
 }
 
@@ -324,31 +324,31 @@ int gp_shipping_close(const char *url)
     int result = url != NULL ? -ENOENT : 0;
     size_t count = 0;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        count += is_open(i) && url != NULL && strcmp(shippings[i].url, url) != 0;
+        count += shipping_is_open(i) && url != NULL && strcmp(shippings[i].url, url) != 0;
     bool ends = count == 0 && is_own_capture;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++) {
-        if (!is_open(i) || (url != NULL && strcmp(shippings[i].url, url) != 0))
+        if (!shipping_is_open(i) || (url != NULL && strcmp(shippings[i].url, url) != 0))
             continue;
-        if (ends && runs(&shippings[i]))
+        if (ends && shipping_runs(&shippings[i]))
             prof_core_interface()->capture->end(CLOSE_NS);
-        int error = close_at(&shippings[i], deadline_ns);
+        int error = shipping_close_at(&shippings[i], deadline_ns);
         atomic_store_explicit(&shippings[i].is_open, false, memory_order_release);
         result = error != 0 ? error : result == -ENOENT ? 0 : result;
     }
-    if (!any_open()) {
+    if (!shipping_any_open()) {
         folder[0] = '\0';
         is_own_capture = false;
     }
     return result;
 }
 
-static int wait_heard(shipping_t *shipping, uint64_t deadline_ns)
+static int shipping_wait_heard(shipping_t *shipping, uint64_t deadline_ns)
 {
-    ring(shipping);
+    shipping_ring(shipping);
     uint32_t bell = atomic_load_explicit(&shipping->state.bell, memory_order_relaxed), heard;
     while ((heard = atomic_load_explicit(&shipping->state.heard, memory_order_acquire)) != bell) {
         uint64_t now = gp_now_ns();
-        if (now >= deadline_ns || !runs(shipping))
+        if (now >= deadline_ns || !shipping_runs(shipping))
             return -ETIMEDOUT;
         gp_futex_wait(&shipping->state.heard, heard, deadline_ns - now < 100 * MS_NS ? deadline_ns - now : 100 * MS_NS);
     }
@@ -359,10 +359,10 @@ int gp_shipping_flush(uint64_t deadline_ns)
 {
     int result = 0;
     uint64_t now = gp_now_ns();
-    if (any_open() && deadline_ns > now)
+    if (shipping_any_open() && deadline_ns > now)
         result = prof_core_interface()->capture->flush(deadline_ns - now);
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
-        if (is_open(i) && wait_heard(&shippings[i], deadline_ns) != 0)
+        if (shipping_is_open(i) && shipping_wait_heard(&shippings[i], deadline_ns) != 0)
             result = -ETIMEDOUT;
     return result == -EALREADY ? 0 : result;
 }
@@ -372,7 +372,7 @@ bool gp_shipping_status(const char *url, prof_consumer_status_t *sum)
     bool found = false;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++) {
         const gp_ship_state_t *state = &shippings[i].state;
-        if (!is_open(i) || (url != NULL && strcmp(shippings[i].url, url) != 0))
+        if (!shipping_is_open(i) || (url != NULL && strcmp(shippings[i].url, url) != 0))
             continue;
         uint64_t spans = atomic_load_explicit(&state->spans, memory_order_relaxed);
         uint64_t lost = atomic_load_explicit(&state->lost, memory_order_relaxed);

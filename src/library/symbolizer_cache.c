@@ -31,7 +31,7 @@ static _Atomic bool is_preparing;
 static _Atomic uint64_t look_again_ms; // not before
 static _Atomic uint32_t rest_ms;
 
-static void start_anew(void)
+static void symbolizer_cache_start_anew(void)
 {
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     names_lock = fresh;
@@ -44,19 +44,19 @@ static void start_anew(void)
 }
 
 // In a child of fork() the locks may be held by threads that do not exist there.
-static void begin_once(void)
+static void symbolizer_cache_begin_once(void)
 {
-    start_anew();
-    pthread_atfork(NULL, NULL, start_anew);
+    symbolizer_cache_start_anew();
+    pthread_atfork(NULL, NULL, symbolizer_cache_start_anew);
 }
 
-static void begin(void)
+static void symbolizer_cache_begin(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, begin_once);
+    pthread_once(&once, symbolizer_cache_begin_once);
 }
 
-static gp_dump_names_t *make_names(void)
+static gp_dump_names_t *symbolizer_cache_make_names(void)
 {
     gp_dump_names_t *names = calloc(1, sizeof(*names));
     if (names != NULL)
@@ -72,10 +72,10 @@ static gp_dump_names_t *make_names(void)
 
 gp_dump_names_t *gp_dump_names_take(void)
 {
-    begin();
+    symbolizer_cache_begin();
     pthread_mutex_lock(&names_lock);
     if (current_names == NULL)
-        current_names = make_names();
+        current_names = symbolizer_cache_make_names();
     gp_dump_names_t *names = current_names;
     if (names != NULL)
         names->users++;
@@ -99,7 +99,7 @@ void gp_dump_names_give_back(gp_dump_names_t *names)
 
 gp_dump_turn_t gp_dump_turn_take(void)
 {
-    begin();
+    symbolizer_cache_begin();
     struct timespec until;
     gp_dump_turn_t turn = {.waited = atomic_fetch_add_explicit(&in_turn, 1, memory_order_relaxed) >= TURNS};
     int result = sem_trywait(&turns);
@@ -124,7 +124,7 @@ void gp_dump_give_way(void)
 }
 
 // Modules are by id.
-static uint32_t number_of(const gp_snapshot_t *snapshot, const uint32_t *numbers, uint32_t id)
+static uint32_t symbolizer_cache_number_of(const gp_snapshot_t *snapshot, const uint32_t *numbers, uint32_t id)
 {
     uint32_t lo = 0, hi = snapshot->module_count;
     while (lo < hi) {
@@ -141,7 +141,7 @@ static uint32_t number_of(const gp_snapshot_t *snapshot, const uint32_t *numbers
 
 // Read what is not there yet: of modules their tables, then of compilation units what the latest locations need.
 //   numbers: uint32_t[module_count], the symbolizer's, to be set
-static void prepare_for(const gp_snapshot_t *snapshot, gp_symbolizer_t *symbolizer, uint32_t *numbers)
+static void symbolizer_cache_prepare_for(const gp_snapshot_t *snapshot, gp_symbolizer_t *symbolizer, uint32_t *numbers)
 {
     const gp_core_interface_t *core = prof_core_interface();
     for (uint32_t i = 0; i < snapshot->module_count && core->threads->may_stay(); i++) {
@@ -152,20 +152,20 @@ static void prepare_for(const gp_snapshot_t *snapshot, gp_symbolizer_t *symboliz
     }
     for (uint32_t i = 0; i < snapshot->node_count && core->threads->may_stay(); i++) {
         gp_loc_t loc = snapshot->nodes[i].loc;
-        uint32_t number = number_of(snapshot, numbers, GP_LOC_MODULE(loc));
+        uint32_t number = symbolizer_cache_number_of(snapshot, numbers, GP_LOC_MODULE(loc));
         if (gp_symbolizer_is_prepared(symbolizer, number))
             gp_symbolizer_resolve(symbolizer, number, GP_LOC_OFFSET(loc));
     }
 }
 
 // What was looked up after the first `since`.
-static void prepare(uint32_t since)
+static void symbolizer_cache_prepare(uint32_t since)
 {
     gp_snapshot_t *snapshot = prof_core_interface()->profiles->latest(since);
     gp_dump_names_t *names = snapshot != NULL ? gp_dump_names_take() : NULL;
     uint32_t *numbers = names != NULL ? calloc(snapshot->module_count + 1, sizeof(*numbers)) : NULL;
     if (numbers != NULL)
-        prepare_for(snapshot, names->symbolizer, numbers);
+        symbolizer_cache_prepare_for(snapshot, names->symbolizer, numbers);
     if (names != NULL)
         gp_dump_names_give_back(names);
     free(numbers);
@@ -173,7 +173,7 @@ static void prepare(uint32_t since)
 }
 
 // Code is reached little by little, and modules are loaded later: it looks for a while.
-static void *prepare_all(void *unused)
+static void *symbolizer_cache_prepare_all(void *unused)
 {
     const gp_core_interface_t *core = prof_core_interface();
     uint32_t prepared = 0;
@@ -181,16 +181,16 @@ static void *prepare_all(void *unused)
     for (int look = 0; look < LOOKS && core->threads->may_stay(); look++) {
         uint32_t looked_up = core->profiles->looked_up();
         if (looked_up != prepared)
-            prepare(prepared);
+            symbolizer_cache_prepare(prepared);
         prepared = looked_up;
         nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
     }
-    // Release: partner of the acquire in begun().
+    // Release: partner of the acquire in symbolizer_cache_begun().
     atomic_store_explicit(&is_preparing, false, memory_order_release);
     return unused;
 }
 
-static uint64_t now_ms(void)
+static uint64_t symbolizer_cache_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -202,26 +202,26 @@ static uint64_t now_ms(void)
 extern void __asan_init(void) __attribute__((weak));
 
 // A profile has begun.
-static void begun(void)
+static void symbolizer_cache_begun(void)
 {
     pthread_t thread;
-    uint64_t now = now_ms();
+    uint64_t now = symbolizer_cache_now_ms();
     if (now < atomic_load_explicit(&look_again_ms, memory_order_relaxed) ||
         atomic_exchange_explicit(&is_preparing, true, memory_order_acquire))
         return;
     uint32_t rest = atomic_load_explicit(&rest_ms, memory_order_relaxed);
     atomic_store_explicit(&look_again_ms, now + rest, memory_order_relaxed);
     atomic_store_explicit(&rest_ms, rest < REST_MAX_MS ? 2 * rest : REST_MAX_MS, memory_order_relaxed);
-    if (prof_core_interface()->threads->start(prepare_all, NULL, &thread) == 0)
+    if (prof_core_interface()->threads->start(symbolizer_cache_prepare_all, NULL, &thread) == 0)
         pthread_detach(thread);
     else
         atomic_store_explicit(&is_preparing, false, memory_order_release);
 }
 
-__attribute__((constructor)) static void watch_profiles(void)
+__attribute__((constructor)) static void symbolizer_cache_watch_profiles(void)
 {
     const gp_core_interface_t *core = prof_core_interface();
-    begin();
+    symbolizer_cache_begin();
     if (core->size >= sizeof(*core) && core->profiles->on_begin != NULL && __asan_init == NULL)
-        core->profiles->on_begin(begun);
+        core->profiles->on_begin(symbolizer_cache_begun);
 }

@@ -19,7 +19,7 @@ enum { NAME_SIZE = 40, MAKE_TRIES = 10 };
 
 #define COMMON "/tmp"
 
-static void name_place(bool is_runtime, uid_t uid, char name[NAME_SIZE])
+static void census_place_name_place(bool is_runtime, uid_t uid, char name[NAME_SIZE])
 {
     if (is_runtime)
         snprintf(name, NAME_SIZE, "greenprof");
@@ -28,7 +28,7 @@ static void name_place(bool is_runtime, uid_t uid, char name[NAME_SIZE])
 }
 
 // The user's alone? Returns the descriptor; -EPERM where it is not, or another negative errno value.
-static int take(int parent, const char *name, uid_t uid)
+static int census_place_take(int parent, const char *name, uid_t uid)
 {
     struct stat status;
     int fd = gp_descriptor_open(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -44,8 +44,8 @@ bool gp_census_place_each(int parent, bool is_runtime, uid_t name, uid_t uid, gp
                           void *argument)
 {
     char plain[NAME_SIZE];
-    name_place(is_runtime, name, plain);
-    int fd = take(parent, plain, uid);
+    census_place_name_place(is_runtime, name, plain);
+    int fd = census_place_take(parent, plain, uid);
     bool found = fd >= 0 && look(fd, argument);
     if (fd >= 0 && !found)
         close(fd);
@@ -56,7 +56,7 @@ bool gp_census_place_each(int parent, bool is_runtime, uid_t name, uid_t uid, gp
     for (struct dirent *entry; entries != NULL && !found && (entry = readdir(entries)) != NULL;) {
         if (strncmp(entry->d_name, plain, length) != 0 || entry->d_name[length] != '.')
             continue;
-        fd = take(parent, entry->d_name, uid);
+        fd = census_place_take(parent, entry->d_name, uid);
         found = fd >= 0 && look(fd, argument);
         if (fd >= 0 && !found)
             close(fd);
@@ -69,14 +69,14 @@ bool gp_census_place_each(int parent, bool is_runtime, uid_t name, uid_t uid, gp
 }
 
 // One that another user owns, or may write to, is that user's to make useless.
-static bool is_fit(int runtime)
+static bool census_place_is_fit(int runtime)
 {
     struct stat status;
     return fstat(runtime, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
            ((status.st_mode & 022) == 0 || (status.st_mode & S_ISVTX));
 }
 
-static int make_another(int parent, const char *plain)
+static int census_place_make_another(int parent, const char *plain)
 {
     char name[NAME_SIZE];
     uint64_t chance;
@@ -85,13 +85,13 @@ static int make_another(int parent, const char *plain)
         if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != (ssize_t)sizeof(chance))
             return -EIO;
         snprintf(name, sizeof(name), "%.20s.%016" PRIx64, plain, chance);
-        fd = mkdirat(parent, name, 0700) == 0 ? take(parent, name, geteuid()) : -errno;
+        fd = mkdirat(parent, name, 0700) == 0 ? census_place_take(parent, name, geteuid()) : -errno;
     }
     return fd;
 }
 
 // /proc/self is empty once the main thread has ended.
-static int name_of(int fd, char *path)
+static int census_place_name_of(int fd, char *path)
 {
     char link[48];
     snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", fd);
@@ -104,37 +104,37 @@ static int name_of(int fd, char *path)
     return length < 0 ? -ENOENT : -ENAMETOOLONG;
 }
 
-static bool keep(int directory, void *argument)
+static bool census_place_keep(int directory, void *argument)
 {
     *(int *)argument = directory;
     return true;
 }
 
-static int make_in(const char *runtime, char *path)
+static int census_place_make_in(const char *runtime, char *path)
 {
     char name[NAME_SIZE];
     int parent = gp_descriptor_open(AT_FDCWD, runtime != NULL ? runtime : COMMON, O_PATH | O_DIRECTORY, 0);
     if (parent < 0)
         return -errno;
     int fd = -EPERM;
-    name_place(runtime != NULL, geteuid(), name);
-    if (runtime == NULL || is_fit(parent)) {
+    census_place_name_place(runtime != NULL, geteuid(), name);
+    if (runtime == NULL || census_place_is_fit(parent)) {
         int error = mkdirat(parent, name, 0700) == 0 || errno == EEXIST ? 0 : -errno;
-        if (!gp_census_place_each(parent, runtime != NULL, geteuid(), geteuid(), keep, &fd))
-            fd = error != 0 ? error : runtime == NULL ? make_another(parent, name) : -EPERM;
+        if (!gp_census_place_each(parent, runtime != NULL, geteuid(), geteuid(), census_place_keep, &fd))
+            fd = error != 0 ? error : runtime == NULL ? census_place_make_another(parent, name) : -EPERM;
     }
     close(parent);
-    return fd < 0 ? fd : name_of(fd, path);
+    return fd < 0 ? fd : census_place_name_of(fd, path);
 }
 
 int gp_census_place_make(char *path)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
-    int fd = runtime != NULL && runtime[0] == '/' ? make_in(runtime, path) : -ENOENT;
-    return fd >= 0 ? fd : make_in(NULL, path);
+    int fd = runtime != NULL && runtime[0] == '/' ? census_place_make_in(runtime, path) : -ENOENT;
+    return fd >= 0 ? fd : census_place_make_in(NULL, path);
 }
 
-static void marker_name(int pid, char name[24])
+static void census_place_marker_name(int pid, char name[24])
 {
     snprintf(name, 24, "%d", pid);
 }
@@ -142,7 +142,7 @@ static void marker_name(int pid, char name[24])
 int gp_census_marker_write(int directory, const gp_census_marker_t *marker)
 {
     char name[24], text[160];
-    marker_name(marker->pid, name);
+    census_place_marker_name(marker->pid, name);
     int length =
         snprintf(text, sizeof(text), "greenprof 1 pid %d start %" PRIu64 " tid %d signal %d space %" PRIu64 "\n",
                  marker->pid, marker->start, marker->tid, marker->signal_number, marker->name_space);
@@ -160,7 +160,7 @@ int gp_census_marker_write(int directory, const gp_census_marker_t *marker)
 int gp_census_marker_read(int directory, int pid, gp_census_marker_t *marker)
 {
     char name[24], text[160];
-    marker_name(pid, name);
+    census_place_marker_name(pid, name);
     int fd = gp_descriptor_open(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0)
         return -errno;

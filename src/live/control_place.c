@@ -22,7 +22,7 @@ void gp_control_socket_name(int pid, uint64_t name_space, char name[GP_CONTROL_S
     snprintf(name, GP_CONTROL_SOCKET_NAME_SIZE, "control-%d-%" PRIu64, pid, name_space);
 }
 
-static bool parse(const char *name, parts_t *parts)
+static bool control_place_parse(const char *name, parts_t *parts)
 {
     char again[GP_CONTROL_SOCKET_NAME_SIZE];
     if (sscanf(name, "control-%d-%" SCNu64, &parts->pid, &parts->name_space) != 2)
@@ -32,7 +32,7 @@ static bool parse(const char *name, parts_t *parts)
 }
 
 // The entries of a directory, from the first one on. NULL: there are none to be had.
-static DIR *open_entries(int directory)
+static DIR *control_place_open_entries(int directory)
 {
     return gp_descriptor_entries(directory, ".");
 }
@@ -40,11 +40,12 @@ static DIR *open_entries(int directory)
 bool gp_control_socket_each(int directory, int pid, bool (*look)(int directory, const char *name, void *argument),
                             void *argument)
 {
-    DIR *entries = open_entries(directory);
+    DIR *entries = control_place_open_entries(directory);
     bool found = false;
     for (struct dirent *entry; entries != NULL && !found && (entry = readdir(entries)) != NULL;) {
         parts_t parts;
-        found = parse(entry->d_name, &parts) && parts.pid == pid && look(directory, entry->d_name, argument);
+        found =
+            control_place_parse(entry->d_name, &parts) && parts.pid == pid && look(directory, entry->d_name, argument);
     }
     if (entries != NULL)
         closedir(entries);
@@ -63,10 +64,10 @@ socklen_t gp_control_socket_address(int directory, const char *name, struct sock
 
 void gp_control_socket_tidy(int directory, uint64_t name_space)
 {
-    DIR *entries = open_entries(directory);
+    DIR *entries = control_place_open_entries(directory);
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
         parts_t parts;
-        if (parse(entry->d_name, &parts) && parts.name_space == name_space && parts.pid > 0 &&
+        if (control_place_parse(entry->d_name, &parts) && parts.name_space == name_space && parts.pid > 0 &&
             kill(parts.pid, 0) != 0 && errno == ESRCH)
             unlinkat(directory, entry->d_name, 0);
     }

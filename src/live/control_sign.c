@@ -10,8 +10,8 @@ _Static_assert((int)GP_CONTROL_MAC_BYTES == (int)GP_SHA256_BYTES, "a code is one
 _Static_assert(sizeof(gp_control_request_t) == offsetof(gp_control_request_t, mac) + GP_CONTROL_MAC_BYTES,
                "nothing is after the code");
 
-static void make(const gp_key_t *key, const uint8_t *nonce, const gp_control_request_t *request,
-                 uint8_t mac[GP_CONTROL_MAC_BYTES])
+static void control_sign_make(const gp_key_t *key, const uint8_t *nonce, const gp_control_request_t *request,
+                              uint8_t mac[GP_CONTROL_MAC_BYTES])
 {
     static const char what[] = "greenprof control request"; // with its 0: what is signed with the same keys elsewhere
     gp_hmac_t hmac;
@@ -24,7 +24,7 @@ static void make(const gp_key_t *key, const uint8_t *nonce, const gp_control_req
 
 void gp_control_sign(const gp_key_t *key, const uint8_t nonce[GP_CONTROL_NONCE_BYTES], gp_control_request_t *request)
 {
-    make(key, nonce, request, request->mac);
+    control_sign_make(key, nonce, request, request->mac);
 }
 
 bool gp_control_is_signed(const gp_key_list_t *keys, const uint8_t nonce[GP_CONTROL_NONCE_BYTES],
@@ -33,7 +33,7 @@ bool gp_control_is_signed(const gp_key_list_t *keys, const uint8_t nonce[GP_CONT
     uint8_t mac[GP_CONTROL_MAC_BYTES];
     bool is_signed = false;
     for (size_t i = 0; i < keys->count; i++) {
-        make(&keys->list[i], nonce, request, mac);
+        control_sign_make(&keys->list[i], nonce, request, mac);
         is_signed |= gp_hmac_is_equal(mac, request->mac);
     }
     explicit_bzero(mac, sizeof(mac));

@@ -27,7 +27,7 @@ void gp_ledger_subtract(gp_ledger_t *from, const gp_ledger_t *less)
     from->spawned -= less->spawned;
 }
 
-static uint64_t at_least_zero(uint64_t difference)
+static uint64_t ledger_at_least_zero(uint64_t difference)
 {
     return (int64_t)difference > 0 ? difference : 0;
 }
@@ -36,16 +36,16 @@ uint64_t gp_ledger_kind_ns(const gp_ledger_t *ledger, enum gp_sample_kind kind)
 {
     switch (kind) {
     case GP_KIND_CPU:
-        return at_least_zero(ledger->cpu_ns);
+        return ledger_at_least_zero(ledger->cpu_ns);
     case GP_KIND_PREEMPTED:
-        return at_least_zero(ledger->slice_ns - ledger->cpu_ns - ledger->blocked_ns);
+        return ledger_at_least_zero(ledger->slice_ns - ledger->cpu_ns - ledger->blocked_ns);
     case GP_KIND_BLOCKED:
-        return at_least_zero(ledger->blocked_ns);
+        return ledger_at_least_zero(ledger->blocked_ns);
     case GP_KIND_PARKED:
-        return at_least_zero(ledger->parked_ns);
+        return ledger_at_least_zero(ledger->parked_ns);
     case GP_KIND_READY:
-        return at_least_zero(ledger->ready_ns);
+        return ledger_at_least_zero(ledger->ready_ns);
     default:
-        return at_least_zero(ledger->waiting_ns);
+        return ledger_at_least_zero(ledger->waiting_ns);
     }
 }

@@ -8,17 +8,17 @@
 #include "base/hex.h"
 #include "greenprof/trace.h"
 
-static const char *expect(const char *text, char c)
+static const char *trace_id_expect(const char *text, char c)
 {
     return text != NULL && *text == c ? text + 1 : NULL;
 }
 
-static const char *read_uuid(const char *text, uint8_t bytes[16])
+static const char *trace_id_read_uuid(const char *text, uint8_t bytes[16])
 {
     static const uint8_t groups[] = {4, 2, 2, 2, 6};
     for (size_t i = 0; i < sizeof(groups) && text != NULL; i++) {
         if (i > 0)
-            text = expect(text, '-');
+            text = trace_id_expect(text, '-');
         if (text != NULL)
             text = gp_hex_read(text, bytes, groups[i]);
         bytes += groups[i];
@@ -26,17 +26,17 @@ static const char *read_uuid(const char *text, uint8_t bytes[16])
     return text;
 }
 
-static const char *read_traceparent(const char *text, uint8_t bytes[16])
+static const char *trace_id_read_traceparent(const char *text, uint8_t bytes[16])
 {
     uint8_t version, rest[8], flags;
     text = gp_hex_read(text, &version, 1);
-    text = expect(text, '-');
+    text = trace_id_expect(text, '-');
     if (text != NULL)
         text = gp_hex_read(text, bytes, 16);
-    text = expect(text, '-');
+    text = trace_id_expect(text, '-');
     if (text != NULL)
         text = gp_hex_read(text, rest, 8);
-    text = expect(text, '-');
+    text = trace_id_expect(text, '-');
     if (text != NULL)
         text = gp_hex_read(text, &flags, 1);
     if (text == NULL || version == 0xff)
@@ -47,7 +47,7 @@ static const char *read_traceparent(const char *text, uint8_t bytes[16])
     return text;
 }
 
-static bool is_end(const char *text)
+static bool trace_id_is_end(const char *text)
 {
     if (text == NULL)
         return false;
@@ -61,8 +61,9 @@ int prof_trace_parse(const char *text, prof_trace_id_t *id)
     if (text == NULL || id == NULL)
         return -EINVAL;
     text += strspn(text, " \t\r\n");
-    bool read = is_end(gp_hex_read(text, parsed.bytes, 16)) || is_end(read_uuid(text, parsed.bytes)) ||
-                is_end(read_traceparent(text, parsed.bytes));
+    bool read = trace_id_is_end(gp_hex_read(text, parsed.bytes, 16)) ||
+                trace_id_is_end(trace_id_read_uuid(text, parsed.bytes)) ||
+                trace_id_is_end(trace_id_read_traceparent(text, parsed.bytes));
     if (!read || memcmp(&parsed, &none, sizeof(none)) == 0)
         return -EINVAL;
     *id = parsed;

@@ -39,7 +39,7 @@ typedef struct header {
 
 _Static_assert(sizeof(header_t) == 32, "as in OTEP 4719");
 
-static void put_attribute(gp_proto_t *proto, unsigned field, const char *key, const char *value)
+static void process_context_put_attribute(gp_proto_t *proto, unsigned field, const char *key, const char *value)
 {
     size_t attribute = gp_proto_open(proto, field);
     gp_proto_text(proto, KEY, key);
@@ -53,7 +53,7 @@ static void put_attribute(gp_proto_t *proto, unsigned field, const char *key, co
 }
 
 // Source: RFC 9562, version 4.
-static void make_uuid(char text[37])
+static void process_context_make_uuid(char text[37])
 {
     unsigned char b[16] = {0};
     if (getrandom(b, sizeof(b), GRND_NONBLOCK) != sizeof(b)) {
@@ -70,26 +70,26 @@ static void make_uuid(char text[37])
              b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
-static size_t put_payload(unsigned char *room, const char *service)
+static size_t process_context_put_payload(unsigned char *room, const char *service)
 {
     gp_proto_t proto = {.room = room};
     char name[SERVICE_MAX + 1], instance[37];
     snprintf(name, sizeof(name), "%s", service);
-    make_uuid(instance);
+    process_context_make_uuid(instance);
     size_t resource = gp_proto_open(&proto, RESOURCE);
-    put_attribute(&proto, RESOURCE_ATTRIBUTES, "service.name", name);
-    put_attribute(&proto, RESOURCE_ATTRIBUTES, "service.instance.id", instance);
-    put_attribute(&proto, RESOURCE_ATTRIBUTES, "telemetry.sdk.name", "greenprof");
-    put_attribute(&proto, RESOURCE_ATTRIBUTES, "telemetry.sdk.language", "cpp");
-    put_attribute(&proto, RESOURCE_ATTRIBUTES, "telemetry.sdk.version", GP_OTEL_VERSION);
+    process_context_put_attribute(&proto, RESOURCE_ATTRIBUTES, "service.name", name);
+    process_context_put_attribute(&proto, RESOURCE_ATTRIBUTES, "service.instance.id", instance);
+    process_context_put_attribute(&proto, RESOURCE_ATTRIBUTES, "telemetry.sdk.name", "greenprof");
+    process_context_put_attribute(&proto, RESOURCE_ATTRIBUTES, "telemetry.sdk.language", "cpp");
+    process_context_put_attribute(&proto, RESOURCE_ATTRIBUTES, "telemetry.sdk.version", GP_OTEL_VERSION);
     gp_proto_close(&proto, resource);
-    put_attribute(&proto, ATTRIBUTES, "threadlocal.schema_version", "tlsdesc_v1_dev");
-    put_attribute(&proto, ATTRIBUTES, "threadlocal.attribute_key_map", NULL);
+    process_context_put_attribute(&proto, ATTRIBUTES, "threadlocal.schema_version", "tlsdesc_v1_dev");
+    process_context_put_attribute(&proto, ATTRIBUTES, "threadlocal.attribute_key_map", NULL);
     return proto.len;
 }
 
 // By its file it has a name where the kernel knows none for anonymous memory. Returns MAP_FAILED.
-static void *map_file(void)
+static void *process_context_map_file(void)
 {
     int fd = memfd_create(MAPPING_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
     if (fd < 0)
@@ -103,7 +103,7 @@ static void *map_file(void)
     return mapping;
 }
 
-static uint64_t boot_ns(void)
+static uint64_t process_context_boot_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
@@ -111,29 +111,29 @@ static uint64_t boot_ns(void)
     return ns != 0 ? ns : 1;
 }
 
-static void fill(header_t *header, const char *service)
+static void process_context_fill(header_t *header, const char *service)
 {
     unsigned char *payload = (unsigned char *)(header + 1);
-    header->payload_bytes = (uint32_t)put_payload(payload, service);
+    header->payload_bytes = (uint32_t)process_context_put_payload(payload, service);
     header->payload = (uintptr_t)payload;
     header->version = FORMAT_VERSION;
     memcpy(header->signature, MAPPING_NAME, sizeof(header->signature));
     // A reader that sees the time sees all of the above.
     atomic_thread_fence(memory_order_seq_cst);
-    atomic_store_explicit(&header->published_ns, boot_ns(), memory_order_relaxed);
+    atomic_store_explicit(&header->published_ns, process_context_boot_ns(), memory_order_relaxed);
 }
 
 int prof_otel_publish(const char *service)
 {
     int saved = errno, error = 0;
-    void *mapping = map_file();
+    void *mapping = process_context_map_file();
     bool is_file = mapping != MAP_FAILED;
     if (!is_file)
         mapping = mmap(NULL, MAPPING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED || madvise(mapping, MAPPING_BYTES, MADV_DONTFORK) != 0) {
         error = -errno;
     } else {
-        fill(mapping, service);
+        process_context_fill(mapping, service);
         // The last step: what waits for this call finds all in place.
         if (prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, mapping, MAPPING_BYTES, MAPPING_NAME) != 0 && !is_file)
             error = -errno;

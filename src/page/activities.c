@@ -42,7 +42,7 @@ typedef struct taking {
     uint64_t *heat;
 } taking_t;
 
-static void put(taking_t *taking)
+static void activities_put(taking_t *taking)
 {
     gp_page_writer_t *writer = taking->writer;
     const gp_activity_t *one = &taking->held;
@@ -68,17 +68,17 @@ static void put(taking_t *taking)
     gp_page_table_row(&writer->tables[GP_PAGE_ACTIVITIES], row);
 }
 
-static void finish_held(taking_t *taking)
+static void activities_finish_held(taking_t *taking)
 {
     if (!taking->has_held)
         return;
     taking->count++;
     if (taking->putting)
-        put(taking);
+        activities_put(taking);
     taking->has_held = false;
 }
 
-static bool join(taking_t *taking, const gp_activity_t *next)
+static bool activities_join(taking_t *taking, const gp_activity_t *next)
 {
     gp_activity_t *held = &taking->held;
     if (!taking->has_held || held->track != next->track || next->left_ns - held->start_ns >= taking->resolution_ns)
@@ -90,7 +90,7 @@ static bool join(taking_t *taking, const gp_activity_t *next)
     return true;
 }
 
-static void add_heat(taking_t *taking, const gp_activity_t *activity)
+static void activities_add_heat(taking_t *taking, const gp_activity_t *activity)
 {
     const gp_page_writer_t *writer = taking->writer;
     if (!activity->is_ready_known || activity->goes_on || taking->heat == NULL)
@@ -103,32 +103,32 @@ static void add_heat(taking_t *taking, const gp_activity_t *activity)
         taking->heat[column * GP_HEAT_ROWS + row]++;
 }
 
-static int take(void *context, const gp_activity_t *activity, const gp_activity_t *before, size_t number)
+static int activities_take(void *context, const gp_activity_t *activity, const gp_activity_t *before, size_t number)
 {
     taking_t *taking = context;
     (void)before, (void)number;
-    add_heat(taking, activity);
+    activities_add_heat(taking, activity);
     if (taking->coros[activity->track] == 0 || taking->coros[activity->track] > taking->writer->coros.own)
         return 0; // of those that are folded no timeline is shown
-    if (join(taking, activity))
+    if (activities_join(taking, activity))
         return 0;
-    finish_held(taking);
+    activities_finish_held(taking);
     taking->held = *activity;
     taking->has_held = true;
     return 0;
 }
 
-static int pass(taking_t *taking)
+static int activities_pass(taking_t *taking)
 {
     taking->count = 0;
     taking->has_held = false;
-    int result = gp_timeline_each_activity(taking->timeline, take, taking);
-    finish_held(taking);
+    int result = gp_timeline_each_activity(taking->timeline, activities_take, taking);
+    activities_finish_held(taking);
     return result;
 }
 
 // A length of columns that is whole ticks, so that one can be chosen.
-static void plan_heat(gp_page_writer_t *writer)
+static void activities_plan_heat(gp_page_writer_t *writer)
 {
     uint64_t tick_ns = writer->page->tick_ns << writer->rows.coarse.tick_shift;
     uint64_t ticks = writer->dataset->facts.end_ns / tick_ns + 1;
@@ -137,7 +137,7 @@ static void plan_heat(gp_page_writer_t *writer)
     writer->heat_columns = (size_t)(writer->dataset->facts.end_ns / writer->heat_column_ns + 1);
 }
 
-static void put_heat(gp_page_writer_t *writer, const uint64_t *heat)
+static void activities_put_heat(gp_page_writer_t *writer, const uint64_t *heat)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < writer->heat_columns * GP_HEAT_ROWS; i++)
@@ -148,20 +148,20 @@ static void put_heat(gp_page_writer_t *writer, const uint64_t *heat)
         writer->heat_columns = 0;
 }
 
-static int take_all(taking_t *taking)
+static int activities_take_all(taking_t *taking)
 {
     gp_page_writer_t *writer = taking->writer;
-    int result = pass(taking);
-    put_heat(writer, taking->heat);
+    int result = activities_pass(taking);
+    activities_put_heat(writer, taking->heat);
     free(taking->heat);
     taking->heat = NULL; // each is counted once
     while (result == 0 && taking->count > GP_PAGE_ACTIVITIES_MAX) {
         taking->resolution_ns = taking->resolution_ns > 0 ? 4 * taking->resolution_ns : 20000;
-        result = pass(taking);
+        result = activities_pass(taking);
     }
     taking->putting = true;
     if (result == 0)
-        result = pass(taking);
+        result = activities_pass(taking);
     char ms[GP_NUMBER_SIZE];
     if (taking->resolution_ns > 0)
         gp_page_note(writer,
@@ -179,7 +179,7 @@ int gp_page_timeline(gp_page_writer_t *writer)
     if (writer->dataset == NULL || writer->report->timeline == NULL)
         return 0;
     taking_t taking = {.writer = writer, .timeline = writer->report->timeline};
-    plan_heat(writer);
+    activities_plan_heat(writer);
     taking.heat = calloc(writer->heat_columns * GP_HEAT_ROWS + 1, sizeof(*taking.heat));
     taking.coros = calloc((size_t)taking.timeline->track_count + 1, sizeof(*taking.coros));
     int result = taking.heat != NULL && taking.coros != NULL ? 0 : -ENOMEM;
@@ -187,7 +187,7 @@ int gp_page_timeline(gp_page_writer_t *writer)
         taking.coros[i] =
             gp_page_coro(writer, gp_dataset_coro_find(writer->dataset, taking.timeline->tracks[i].coroutine_id));
     if (result == 0)
-        result = take_all(&taking);
+        result = activities_take_all(&taking);
     free(taking.coros);
     free(taking.heat);
     return result;

@@ -21,7 +21,7 @@ void gp_page_table_begin(gp_page_table_t *table, const char *name, const char *c
     }
 }
 
-static void put(gp_column_t *column, uint64_t value)
+static void columns_put(gp_column_t *column, uint64_t value)
 {
     char bytes[10];
     size_t len = 0;
@@ -42,7 +42,7 @@ static void put(gp_column_t *column, uint64_t value)
 void gp_page_table_row(gp_page_table_t *table, const uint64_t *values)
 {
     for (size_t i = 0; i < table->count; i++)
-        put(&table->columns[i], values[i]);
+        columns_put(&table->columns[i], values[i]);
 }
 
 void gp_page_table_free(gp_page_table_t *table)

@@ -16,7 +16,7 @@ typedef struct ranked {
     uint32_t coro;
 } ranked_t;
 
-static int by_time(const void *left, const void *right)
+static int coros_by_time(const void *left, const void *right)
 {
     const ranked_t *a = left, *b = right;
     if (a->ns != b->ns)
@@ -24,14 +24,14 @@ static int by_time(const void *left, const void *right)
     return a->coro < b->coro ? -1 : a->coro > b->coro;
 }
 
-static int by_number(const void *left, const void *right)
+static int coros_by_number(const void *left, const void *right)
 {
     const ranked_t *a = left, *b = right;
     return a->coro < b->coro ? -1 : a->coro > b->coro;
 }
 
 // The text of a coroutine: a thread's own with its brackets.
-static uint32_t name_of(gp_page_writer_t *writer, uint32_t coro)
+static uint32_t coros_name_of(gp_page_writer_t *writer, uint32_t coro)
 {
     const gp_dataset_t *dataset = writer->dataset;
     char text[256];
@@ -40,7 +40,8 @@ static uint32_t name_of(gp_page_writer_t *writer, uint32_t coro)
     return gp_string_table_number(&writer->coro_names, text);
 }
 
-static void put_coro(gp_page_writer_t *writer, uint32_t coro, const gp_ledger_t *ledger, uint32_t name, unsigned flags)
+static void coros_put_coro(gp_page_writer_t *writer, uint32_t coro, const gp_ledger_t *ledger, uint32_t name,
+                           unsigned flags)
 {
     const gp_dataset_t *dataset = writer->dataset;
     const gp_facts_coro_t *one = flags & FLAG_FOLDED ? NULL : &dataset->facts.coros.items[coro];
@@ -66,7 +67,7 @@ static void put_coro(gp_page_writer_t *writer, uint32_t coro, const gp_ledger_t 
     gp_page_table_row(&writer->tables[GP_PAGE_COROS], row);
 }
 
-static size_t find(const gp_page_coros_t *coros, uint32_t name)
+static size_t coros_find(const gp_page_coros_t *coros, uint32_t name)
 {
     size_t number = 0;
     while (number < coros->folded_count && coros->folded[number].name != name)
@@ -74,14 +75,14 @@ static size_t find(const gp_page_coros_t *coros, uint32_t name)
     return number;
 }
 
-static int fold(gp_page_writer_t *writer, uint32_t coro)
+static int coros_fold(gp_page_writer_t *writer, uint32_t coro)
 {
     gp_page_coros_t *coros = &writer->coros;
-    uint32_t name = name_of(writer, coro);
-    size_t number = find(coros, name);
+    uint32_t name = coros_name_of(writer, coro);
+    size_t number = coros_find(coros, name);
     if (number == coros->folded_count && number >= NAMES_MAX) {
         name = gp_string_table_number(&writer->coro_names, "other names");
-        number = find(coros, name);
+        number = coros_find(coros, name);
     }
     if (number == coros->folded_count) {
         if (gp_grow(&coros->folded, &coros->folded_capacity, number, sizeof(*coros->folded)) < 0)
@@ -93,11 +94,11 @@ static int fold(gp_page_writer_t *writer, uint32_t coro)
     return 0;
 }
 
-static int fold_others(gp_page_writer_t *writer, const ranked_t *others, size_t count)
+static int coros_fold_others(gp_page_writer_t *writer, const ranked_t *others, size_t count)
 {
     size_t own = writer->coros.own;
     for (size_t i = 0; i < count; i++)
-        if (fold(writer, others[i].coro) < 0)
+        if (coros_fold(writer, others[i].coro) < 0)
             return -ENOMEM;
     if (count > 0)
         gp_page_note(
@@ -108,7 +109,7 @@ static int fold_others(gp_page_writer_t *writer, const ranked_t *others, size_t 
     return 0;
 }
 
-static ranked_t *rank(const gp_dataset_t *dataset)
+static ranked_t *coros_rank(const gp_dataset_t *dataset)
 {
     ranked_t *ranked = malloc((dataset->facts.coros.count + 1) * sizeof(*ranked));
     for (uint32_t i = 0; i < dataset->facts.coros.count && ranked != NULL; i++) {
@@ -118,7 +119,7 @@ static ranked_t *rank(const gp_dataset_t *dataset)
     return ranked;
 }
 
-static int make_spawns(gp_page_writer_t *writer)
+static int coros_make_spawns(gp_page_writer_t *writer)
 {
     const gp_dataset_t *dataset = writer->dataset;
     gp_frame_map_t map;
@@ -138,15 +139,15 @@ static int make_spawns(gp_page_writer_t *writer)
     return result;
 }
 
-static int number_all(gp_page_writer_t *writer, ranked_t *ranked, size_t own)
+static int coros_number_all(gp_page_writer_t *writer, ranked_t *ranked, size_t own)
 {
     gp_page_coros_t *coros = &writer->coros;
-    qsort(ranked, own, sizeof(*ranked), by_number);
+    qsort(ranked, own, sizeof(*ranked), coros_by_number);
     for (size_t i = 0; i < own; i++)
         coros->numbers[ranked[i].coro] = (uint32_t)i + 1;
     coros->own = own;
-    int result = fold_others(writer, ranked + own, writer->dataset->facts.coros.count - own);
-    return result == 0 ? make_spawns(writer) : result;
+    int result = coros_fold_others(writer, ranked + own, writer->dataset->facts.coros.count - own);
+    return result == 0 ? coros_make_spawns(writer) : result;
 }
 
 int gp_page_coros(gp_page_writer_t *writer)
@@ -154,14 +155,14 @@ int gp_page_coros(gp_page_writer_t *writer)
     const gp_dataset_t *dataset = writer->dataset;
     if (dataset == NULL)
         return 0;
-    ranked_t *ranked = rank(dataset);
+    ranked_t *ranked = coros_rank(dataset);
     writer->coros.numbers = calloc(dataset->facts.coros.count + 1, sizeof(*writer->coros.numbers));
     int result = ranked != NULL && writer->coros.numbers != NULL ? 0 : -ENOMEM;
     if (result == 0) {
-        qsort(ranked, dataset->facts.coros.count, sizeof(*ranked), by_time);
-        result =
-            number_all(writer, ranked,
-                       dataset->facts.coros.count < GP_PAGE_COROS_MAX ? dataset->facts.coros.count : GP_PAGE_COROS_MAX);
+        qsort(ranked, dataset->facts.coros.count, sizeof(*ranked), coros_by_time);
+        result = coros_number_all(writer, ranked,
+                                  dataset->facts.coros.count < GP_PAGE_COROS_MAX ? dataset->facts.coros.count
+                                                                                 : GP_PAGE_COROS_MAX);
     }
     free(ranked);
     return result;
@@ -175,9 +176,9 @@ void gp_page_put_coros(gp_page_writer_t *writer)
         "d:id name entry parent spawn flags cpu ready parked waiting blocked preempted longest switches");
     for (uint32_t i = 0; dataset != NULL && i < dataset->facts.coros.count; i++)
         if (writer->coros.numbers[i] <= writer->coros.own)
-            put_coro(writer, i, &dataset->coros.items[i].ledger, name_of(writer, i), 0);
+            coros_put_coro(writer, i, &dataset->coros.items[i].ledger, coros_name_of(writer, i), 0);
     for (size_t i = 0; i < writer->coros.folded_count; i++)
-        put_coro(writer, 0, &writer->coros.folded[i].ledger, writer->coros.folded[i].name, FLAG_FOLDED);
+        coros_put_coro(writer, 0, &writer->coros.folded[i].ledger, writer->coros.folded[i].name, FLAG_FOLDED);
 }
 
 uint32_t gp_page_coro(const gp_page_writer_t *writer, uint32_t coro)

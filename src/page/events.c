@@ -15,7 +15,7 @@ typedef struct ranked { // a request, and its segments
     uint32_t first, count;
 } ranked_t;
 
-static int by_latency(const void *left, const void *right)
+static int events_by_latency(const void *left, const void *right)
 {
     const ranked_t *a = left, *b = right;
     if (a->latency_ns != b->latency_ns)
@@ -23,13 +23,13 @@ static int by_latency(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-static int by_place(const void *left, const void *right)
+static int events_by_place(const void *left, const void *right)
 {
     const ranked_t *a = left, *b = right;
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-static size_t rank(const gp_page_writer_t *writer, ranked_t *ranked)
+static size_t events_rank(const gp_page_writer_t *writer, ranked_t *ranked)
 {
     const gp_page_t *page = writer->page;
     size_t count = 0;
@@ -43,7 +43,7 @@ static size_t rank(const gp_page_writer_t *writer, ranked_t *ranked)
     return count;
 }
 
-static int put_segments(gp_page_writer_t *writer, gp_frame_map_t *map, const ranked_t *ranked)
+static int events_put_segments(gp_page_writer_t *writer, gp_frame_map_t *map, const ranked_t *ranked)
 {
     const gp_page_t *page = writer->page;
     for (uint32_t i = 0; i < ranked->count; i++) {
@@ -65,7 +65,7 @@ static int put_segments(gp_page_writer_t *writer, gp_frame_map_t *map, const ran
 
 // All stacks of segments are those of rows of critical paths, so that their nodes are there; those of segments that
 // were divided among what kept the thread are not.
-static int find_nodes(gp_page_writer_t *writer, gp_frame_map_t *map)
+static int events_find_nodes(gp_page_writer_t *writer, gp_frame_map_t *map)
 {
     for (uint32_t i = 0; i < writer->page->stack_count; i++) {
         const gp_timed_stack_t *stack = &writer->page->stacks[i];
@@ -76,20 +76,20 @@ static int find_nodes(gp_page_writer_t *writer, gp_frame_map_t *map)
 }
 
 // The slowest requests' segments, request by request.
-static int choose_segments(gp_page_writer_t *writer, gp_frame_map_t *map)
+static int events_choose_segments(gp_page_writer_t *writer, gp_frame_map_t *map)
 {
     size_t all = 0, chosen = 0, sum = 0;
     ranked_t *ranked = malloc((writer->page->segment_count + 1) * sizeof(*ranked));
     if (ranked == NULL)
         return -ENOMEM;
-    all = rank(writer, ranked);
-    qsort(ranked, all, sizeof(*ranked), by_latency);
+    all = events_rank(writer, ranked);
+    qsort(ranked, all, sizeof(*ranked), events_by_latency);
     while (chosen < all && sum + ranked[chosen].count <= GP_PAGE_SEGMENTS_MAX)
         sum += ranked[chosen++].count;
-    qsort(ranked, chosen, sizeof(*ranked), by_place);
+    qsort(ranked, chosen, sizeof(*ranked), events_by_place);
     int result = 0;
     for (size_t i = 0; i < chosen && result == 0; i++)
-        result = put_segments(writer, map, &ranked[i]);
+        result = events_put_segments(writer, map, &ranked[i]);
     if (chosen < all)
         gp_page_note(writer, "The critical paths of the %zu slowest requests are in the timeline, of %zu.", chosen,
                      all);
@@ -105,35 +105,35 @@ int gp_page_segments(gp_page_writer_t *writer)
     bool any = page != NULL && page->paths != NULL && page->segment_count > 0;
     int result = any ? gp_frame_map_init(&map, page->paths) : 0;
     if (result == 0 && any)
-        result = find_nodes(writer, &map);
+        result = events_find_nodes(writer, &map);
     if (result == 0)
         result = gp_nodes_finish(&writer->nodes);
     if (result == 0 && any)
-        result = choose_segments(writer, &map);
+        result = events_choose_segments(writer, &map);
     gp_frame_map_free(&map);
     return result;
 }
 
 // --- spans
 
-static uint64_t span_number(const uint32_t *numbers, uint32_t span)
+static uint64_t events_span_number(const uint32_t *numbers, uint32_t span)
 {
     return span != GP_INDEX_NONE ? numbers[span] : 0;
 }
 
-static uint32_t owner_of(const gp_page_writer_t *writer, const gp_dataset_span_t *span)
+static uint32_t events_owner_of(const gp_page_writer_t *writer, const gp_dataset_span_t *span)
 {
     uint32_t owner =
         gp_requests_owner(writer->dataset, writer->page->requests, span->trace, span->coro, span->is.start);
     return owner != GP_INDEX_NONE ? writer->requests[owner] : 0;
 }
 
-static void put_span(gp_page_writer_t *writer, const gp_dataset_span_t *span, const uint32_t *numbers)
+static void events_put_span(gp_page_writer_t *writer, const gp_dataset_span_t *span, const uint32_t *numbers)
 {
     const gp_ledger_t *ledger = &span->is.times;
     const uint64_t row[] = {
-        owner_of(writer, span),
-        span_number(numbers, span->parent),
+        events_owner_of(writer, span),
+        events_span_number(numbers, span->parent),
         gp_page_coro(writer, span->coro),
         gp_page_trace(writer, span->trace),
         gp_string_table_number(&writer->nodes.names, gp_span_kind_text(span->is.kind)),
@@ -160,11 +160,11 @@ int gp_page_spans(gp_page_writer_t *writer)
     if (numbers == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < dataset->spans.count && count < GP_PAGE_SPANS_MAX; i++)
-        if (owner_of(writer, &dataset->spans.items[i]) != 0)
+        if (events_owner_of(writer, &dataset->spans.items[i]) != 0)
             numbers[i] = ++count;
     for (size_t i = 0; i < dataset->spans.count; i++)
         if (numbers[i] != 0)
-            put_span(writer, &dataset->spans.items[i], numbers);
+            events_put_span(writer, &dataset->spans.items[i], numbers);
     if (count == GP_PAGE_SPANS_MAX)
         gp_page_note(writer, "There are %zu spans; the first %u are shown.", dataset->spans.count, count);
     free(numbers);
@@ -173,7 +173,7 @@ int gp_page_spans(gp_page_writer_t *writer)
 
 // --- long slices
 
-static void put_hog(gp_page_writer_t *writer, const gp_dataset_hog_t *hog, uint64_t delay_ns, uint64_t victims)
+static void events_put_hog(gp_page_writer_t *writer, const gp_dataset_hog_t *hog, uint64_t delay_ns, uint64_t victims)
 {
     const uint64_t row[] = {
         gp_page_coro(writer, hog->coro) - 1,
@@ -206,7 +206,7 @@ int gp_page_hogs(gp_page_writer_t *writer)
         sums[2 * delay->hog + 1]++;
     }
     for (size_t i = 0; i < dataset->hogs.count; i++)
-        put_hog(writer, &dataset->hogs.items[i], sums[2 * i], sums[2 * i + 1]);
+        events_put_hog(writer, &dataset->hogs.items[i], sums[2 * i], sums[2 * i + 1]);
     free(sums);
     return 0;
 }

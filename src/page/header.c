@@ -9,7 +9,7 @@
 #include "report/losses.h"
 #include "report/report_words.h"
 
-static void put_texts(gp_json_t *json, const char *key, const gp_string_table_t *table)
+static void header_put_texts(gp_json_t *json, const char *key, const gp_string_table_t *table)
 {
     gp_json_key(json, key);
     gp_json_open(json, '[');
@@ -18,7 +18,7 @@ static void put_texts(gp_json_t *json, const char *key, const gp_string_table_t 
     gp_json_close(json, ']');
 }
 
-static void put_totals(const gp_page_writer_t *writer, gp_json_t *json)
+static void header_put_totals(const gp_page_writer_t *writer, gp_json_t *json)
 {
     const gp_report_t *report = writer->report;
     double error_ns = 1.96 * gp_root_of(report->variance_ns2); // 95 %
@@ -36,7 +36,7 @@ static void put_totals(const gp_page_writer_t *writer, gp_json_t *json)
     gp_json_close(json, '}');
 }
 
-static void put_sides(const gp_page_writer_t *writer, gp_json_t *json)
+static void header_put_sides(const gp_page_writer_t *writer, gp_json_t *json)
 {
     gp_json_key(json, "sides");
     gp_json_open(json, '[');
@@ -57,7 +57,7 @@ static void put_sides(const gp_page_writer_t *writer, gp_json_t *json)
     gp_json_close(json, ']');
 }
 
-static void put_counters(const gp_report_t *report, gp_json_t *json)
+static void header_put_counters(const gp_report_t *report, gp_json_t *json)
 {
     gp_json_key(json, "counters");
     gp_json_open(json, '[');
@@ -75,7 +75,7 @@ static void put_counters(const gp_report_t *report, gp_json_t *json)
     gp_json_close(json, ']');
 }
 
-static void put_not_known(const gp_report_t *report, gp_json_t *json)
+static void header_put_not_known(const gp_report_t *report, gp_json_t *json)
 {
     gp_json_key(json, "not_known");
     gp_json_open(json, '[');
@@ -84,7 +84,7 @@ static void put_not_known(const gp_report_t *report, gp_json_t *json)
     gp_json_close(json, ']');
 }
 
-static void put_endpoints(const gp_page_writer_t *writer, gp_json_t *json)
+static void header_put_endpoints(const gp_page_writer_t *writer, gp_json_t *json)
 {
     const gp_requests_t *requests = writer->page != NULL ? writer->page->requests : NULL;
     char text[256];
@@ -106,7 +106,7 @@ static void put_endpoints(const gp_page_writer_t *writer, gp_json_t *json)
     gp_json_close(json, ']');
 }
 
-static void put_heat(const gp_page_writer_t *writer, gp_json_t *json)
+static void header_put_heat(const gp_page_writer_t *writer, gp_json_t *json)
 {
     gp_json_key(json, "heat");
     if (writer->heat_columns == 0) {
@@ -124,7 +124,7 @@ static void put_heat(const gp_page_writer_t *writer, gp_json_t *json)
     gp_json_close(json, '}');
 }
 
-static void put_columns(const gp_page_writer_t *writer, gp_json_t *json)
+static void header_put_columns(const gp_page_writer_t *writer, gp_json_t *json)
 {
     char name[64], encoding[2] = "";
     gp_json_key(json, "columns");
@@ -145,7 +145,7 @@ static void put_columns(const gp_page_writer_t *writer, gp_json_t *json)
     gp_json_close(json, ']');
 }
 
-static const char *first_weight(const gp_page_writer_t *writer)
+static const char *header_first_weight(const gp_page_writer_t *writer)
 {
     static const char *const weights[] = {[GP_MEASURE_CPU] = "cpu",
                                           [GP_MEASURE_WALL] = "wall",
@@ -154,7 +154,7 @@ static const char *first_weight(const gp_page_writer_t *writer)
     return weights[writer->page != NULL ? writer->page->first_measure : writer->report->measure];
 }
 
-static void put_facts(const gp_page_writer_t *writer, gp_json_t *json)
+static void header_put_facts(const gp_page_writer_t *writer, gp_json_t *json)
 {
     const gp_report_t *report = writer->report;
     const gp_coarseness_t *coarse = &writer->rows.coarse;
@@ -170,7 +170,7 @@ static void put_facts(const gp_page_writer_t *writer, gp_json_t *json)
     gp_json_key_text(json, "start_realtime_ns", start);
     gp_json_key_uint(json, "frequency_hz", report->frequency_hz);
     gp_json_key_uint(json, "tick_ns", ticks ? writer->page->tick_ns << coarse->tick_shift : 0);
-    gp_json_key_text(json, "weight", first_weight(writer));
+    gp_json_key_text(json, "weight", header_first_weight(writer));
     gp_json_key_text(json, "unit", report->unit != NULL ? report->unit : "");
     gp_json_key_text(json, "root", report->root_by != NULL ? report->root_by : "");
     gp_json_key(json, "delays_known");
@@ -181,33 +181,33 @@ void gp_page_header(const gp_page_writer_t *writer, gp_json_t *json)
 {
     static const char *const states[] = {"running", "preempted", "parked", "ready", "waiting", "blocked"};
     gp_json_open(json, '{');
-    put_facts(writer, json);
+    header_put_facts(writer, json);
     gp_json_key(json, "states");
     gp_json_open(json, '[');
     for (size_t i = 0; i < GP_KIND_COUNT; i++)
         gp_json_text(json, states[i]);
     gp_json_close(json, ']');
-    put_totals(writer, json);
-    put_sides(writer, json);
-    put_counters(writer->report, json);
-    put_not_known(writer->report, json);
+    header_put_totals(writer, json);
+    header_put_sides(writer, json);
+    header_put_counters(writer->report, json);
+    header_put_not_known(writer->report, json);
     gp_json_key(json, "notes");
     gp_json_open(json, '[');
     for (size_t i = 0; i < writer->note_count; i++)
         gp_json_text(json, writer->notes[i]);
     gp_json_close(json, ']');
-    put_texts(json, "names", &writer->nodes.names);
-    put_texts(json, "files", &writer->nodes.files);
-    put_texts(json, "modules", &writer->nodes.modules);
-    put_texts(json, "threads", &writer->threads);
-    put_texts(json, "traces", &writer->traces);
-    put_texts(json, "coroutines", &writer->coro_names);
-    put_endpoints(writer, json);
-    put_heat(writer, json);
+    header_put_texts(json, "names", &writer->nodes.names);
+    header_put_texts(json, "files", &writer->nodes.files);
+    header_put_texts(json, "modules", &writer->nodes.modules);
+    header_put_texts(json, "threads", &writer->threads);
+    header_put_texts(json, "traces", &writer->traces);
+    header_put_texts(json, "coroutines", &writer->coro_names);
+    header_put_endpoints(writer, json);
+    header_put_heat(writer, json);
     gp_json_key(json, "sources");
     gp_json_open(json, '[');
     gp_page_sources(writer, json);
     gp_json_close(json, ']');
-    put_columns(writer, json);
+    header_put_columns(writer, json);
     gp_json_close(json, '}');
 }

@@ -7,12 +7,12 @@
 
 enum { KIND_NATIVE, KIND_LANGUAGE, KIND_PSEUDO }; // frame.kind of DATA.md
 
-static bool same_frame(const void *owner, uint32_t number, const void *key)
+static bool nodes_same_frame(const void *owner, uint32_t number, const void *key)
 {
     return memcmp(&((const gp_nodes_t *)owner)->frames[number], key, sizeof(gp_page_frame_t)) == 0;
 }
 
-static bool same_node(const void *owner, uint32_t number, const void *key)
+static bool nodes_same_node(const void *owner, uint32_t number, const void *key)
 {
     const gp_page_node_t *a = &((const gp_nodes_t *)owner)->nodes[number], *b = key;
     return a->parent == b->parent && a->frame == b->frame;
@@ -44,7 +44,7 @@ void gp_frame_map_free(gp_frame_map_t *map)
     map->frames = NULL;
 }
 
-static uint32_t add_frame(gp_nodes_t *nodes, const gp_frame_t *frame)
+static uint32_t nodes_add_frame(gp_nodes_t *nodes, const gp_report_frame_t *frame)
 {
     const gp_page_frame_t key = {
         .name = gp_string_table_number(&nodes->names, frame->function),
@@ -57,7 +57,7 @@ static uint32_t add_frame(gp_nodes_t *nodes, const gp_frame_t *frame)
                                            : KIND_NATIVE,
     };
     uint64_t hash = gp_hash_bytes(&key, sizeof(key));
-    uint32_t number = gp_index_find(&nodes->frame_index, hash, same_frame, nodes, &key);
+    uint32_t number = gp_index_find(&nodes->frame_index, hash, nodes_same_frame, nodes, &key);
     if (number != GP_INDEX_NONE)
         return number;
     if (nodes->names.failed || nodes->files.failed || nodes->modules.failed ||
@@ -68,11 +68,11 @@ static uint32_t add_frame(gp_nodes_t *nodes, const gp_frame_t *frame)
     return (uint32_t)nodes->frame_count++;
 }
 
-static uint32_t add_node(gp_nodes_t *nodes, uint32_t parent, uint32_t frame)
+static uint32_t nodes_add_node(gp_nodes_t *nodes, uint32_t parent, uint32_t frame)
 {
     const gp_page_node_t key = {parent, frame, GP_INDEX_NONE, GP_INDEX_NONE, GP_INDEX_NONE};
     uint64_t hash = gp_hash_u64((uint64_t)parent << 32 | frame);
-    uint32_t number = gp_index_find(&nodes->node_index, hash, same_node, nodes, &key);
+    uint32_t number = gp_index_find(&nodes->node_index, hash, nodes_same_node, nodes, &key);
     if (number != GP_INDEX_NONE)
         return number;
     if (gp_grow(&nodes->nodes, &nodes->capacity, nodes->count, sizeof(key)) < 0 ||
@@ -97,8 +97,8 @@ uint32_t gp_nodes_stack(gp_nodes_t *nodes, gp_frame_map_t *map, const uint32_t *
     for (uint32_t i = 0; i < depth && node != GP_INDEX_NONE; i++) {
         uint32_t *frame = &map->frames[frames[i]];
         if (*frame == 0)
-            *frame = add_frame(nodes, &map->report->frames[frames[i]]) + 1;
-        node = *frame != 0 ? add_node(nodes, node, *frame - 1) : GP_INDEX_NONE;
+            *frame = nodes_add_frame(nodes, &map->report->frames[frames[i]]) + 1;
+        node = *frame != 0 ? nodes_add_node(nodes, node, *frame - 1) : GP_INDEX_NONE;
     }
     map->last_stack = frames;
     map->last_depth = depth;

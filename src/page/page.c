@@ -40,7 +40,7 @@ uint32_t gp_page_thread(gp_page_writer_t *writer, uint32_t index)
     return gp_string_table_number(&writer->threads, thread->name[0] != '\0' ? thread->name : text) + 1;
 }
 
-static int put_together(gp_page_writer_t *writer)
+static int page_put_together(gp_page_writer_t *writer)
 {
     int result = gp_nodes_init(&writer->nodes);
     if (result == 0)
@@ -61,7 +61,7 @@ static int put_together(gp_page_writer_t *writer)
     return result == 0 ? gp_page_timeline(writer) : result;
 }
 
-static bool is_short_of_memory(const gp_page_writer_t *writer)
+static bool page_is_short_of_memory(const gp_page_writer_t *writer)
 {
     bool failed = writer->nodes.names.failed || writer->nodes.files.failed || writer->nodes.modules.failed ||
                   writer->threads.failed || writer->traces.failed || writer->coro_names.failed;
@@ -71,16 +71,16 @@ static bool is_short_of_memory(const gp_page_writer_t *writer)
     return failed;
 }
 
-static ssize_t add_bytes(void *context, const char *bytes, size_t len)
+static ssize_t page_add_bytes(void *context, const char *bytes, size_t len)
 {
     gp_text_t *text = context;
     gp_text_add(text, bytes, len);
     return text->failed ? 0 : (ssize_t)len;
 }
 
-static int put_header(const gp_page_writer_t *writer, gp_text_t *header)
+static int page_put_header(const gp_page_writer_t *writer, gp_text_t *header)
 {
-    FILE *file = fopencookie(header, "w", (cookie_io_functions_t){.write = add_bytes});
+    FILE *file = fopencookie(header, "w", (cookie_io_functions_t){.write = page_add_bytes});
     if (file == NULL)
         return -ENOMEM;
     gp_json_t json = {.out = file};
@@ -89,10 +89,10 @@ static int put_header(const gp_page_writer_t *writer, gp_text_t *header)
 }
 
 // The header's length, the header, the columns.
-static int put_data(const gp_page_writer_t *writer, gp_text_t *data)
+static int page_put_data(const gp_page_writer_t *writer, gp_text_t *data)
 {
     gp_text_t header = {0};
-    int result = put_header(writer, &header);
+    int result = page_put_header(writer, &header);
     const char len[4] = {(char)header.len, (char)(header.len >> 8), (char)(header.len >> 16), (char)(header.len >> 24)};
     if (result == 0) {
         gp_text_add(data, len, sizeof(len));
@@ -106,7 +106,7 @@ static int put_data(const gp_page_writer_t *writer, gp_text_t *data)
     return data->failed ? -ENOMEM : result;
 }
 
-static void drop(gp_page_writer_t *writer)
+static void page_drop(gp_page_writer_t *writer)
 {
     gp_nodes_free(&writer->nodes);
     gp_page_labels_free(&writer->labels);
@@ -137,15 +137,15 @@ int gp_page_write(const gp_report_t *base, const gp_report_t *report, FILE *out)
     writer->page = report->page;
     writer->dataset = report->page != NULL ? report->page->dataset : NULL;
     writer->nodes.by_line = report->with_source;
-    int result = put_together(writer);
-    if (result == 0 && is_short_of_memory(writer))
+    int result = page_put_together(writer);
+    if (result == 0 && page_is_short_of_memory(writer))
         result = -ENOMEM;
     if (result == 0)
-        result = put_data(writer, &data);
+        result = page_put_data(writer, &data);
     if (result == 0)
         result = gp_html_write_data(&data, out);
     gp_text_free(&data);
-    drop(writer);
+    page_drop(writer);
     free(writer);
     return result;
 }

@@ -4,8 +4,8 @@
 
 #include "export/write/json_text.h"
 #include "page/columns.h"
-#include "page/facts.h"
 #include "page/nodes.h"
+#include "page/page_facts.h"
 #include "report/requests.h"
 
 // What fits on a page; notes say what was left out.

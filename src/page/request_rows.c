@@ -13,7 +13,7 @@ typedef struct ranked {
     uint32_t number;
 } ranked_t;
 
-static int by_latency(const void *left, const void *right)
+static int request_rows_by_latency(const void *left, const void *right)
 {
     const ranked_t *a = left, *b = right;
     if (a->latency_ns != b->latency_ns)
@@ -21,7 +21,7 @@ static int by_latency(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static int by_start(const void *left, const void *right)
+static int request_rows_by_start(const void *left, const void *right)
 {
     const ranked_t *a = left, *b = right;
     if (a->start_ns != b->start_ns)
@@ -29,7 +29,7 @@ static int by_start(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static void put(gp_page_writer_t *writer, const gp_request_t *request)
+static void request_rows_put(gp_page_writer_t *writer, const gp_request_t *request)
 {
     const gp_ledger_t *ledger = &request->ledger;
     const gp_dataset_span_t *span =
@@ -54,7 +54,7 @@ static void put(gp_page_writer_t *writer, const gp_request_t *request)
     gp_page_table_row(&writer->tables[GP_PAGE_REQUESTS], row);
 }
 
-static size_t collect(const gp_page_t *page, ranked_t *ranked)
+static size_t request_rows_collect(const gp_page_t *page, ranked_t *ranked)
 {
     size_t count = 0;
     for (size_t i = 0; i < page->requests->count; i++) {
@@ -66,7 +66,7 @@ static size_t collect(const gp_page_t *page, ranked_t *ranked)
 }
 
 // As many as have room with their critical paths.
-static size_t limit_of(const gp_page_t *page, size_t all)
+static size_t request_rows_limit_of(const gp_page_t *page, size_t all)
 {
     size_t rows = page->paths != NULL ? page->paths->row_count : 0;
     size_t most = rows > GP_PAGE_ROWS_MAX ? (size_t)((double)all * GP_PAGE_ROWS_MAX / (double)rows) + 1 : all;
@@ -87,13 +87,13 @@ int gp_page_requests(gp_page_writer_t *writer)
         free(ranked);
         return -ENOMEM;
     }
-    size_t all = collect(writer->page, ranked), count = limit_of(writer->page, all);
+    size_t all = request_rows_collect(writer->page, ranked), count = request_rows_limit_of(writer->page, all);
     count = count < all ? count : all;
-    qsort(ranked, all, sizeof(*ranked), by_latency);
-    qsort(ranked, count, sizeof(*ranked), by_start);
+    qsort(ranked, all, sizeof(*ranked), request_rows_by_latency);
+    qsort(ranked, count, sizeof(*ranked), request_rows_by_start);
     for (size_t i = 0; i < count; i++) {
         writer->requests[ranked[i].number] = (uint32_t)i + 1;
-        put(writer, &requests->items[ranked[i].number]);
+        request_rows_put(writer, &requests->items[ranked[i].number]);
     }
     if (count < all)
         gp_page_note(writer, "Of %zu requests, the %zu slowest are listed; the endpoints' numbers are those of all.",

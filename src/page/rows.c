@@ -18,7 +18,7 @@ typedef struct taking { // the rows of a report
 } taking_t;
 
 // Leaves say what the time was. [not started] is ready.
-static uint16_t state_of(const gp_report_t *report, const gp_row_t *row)
+static uint16_t rows_state_of(const gp_report_t *report, const gp_report_row_t *row)
 {
     static const struct {
         const char *leaf;
@@ -32,14 +32,14 @@ static uint16_t state_of(const gp_report_t *report, const gp_row_t *row)
     uint32_t depth = row->depth;
     while (depth > 1 && strncmp(report->frames[row->frames[depth - 1]].function, "[behind ", 8) == 0)
         depth--;
-    const gp_frame_t *leaf = depth > 0 ? &report->frames[row->frames[depth - 1]] : NULL;
+    const gp_report_frame_t *leaf = depth > 0 ? &report->frames[row->frames[depth - 1]] : NULL;
     for (size_t i = 0; leaf != NULL && leaf->pseudo && i < sizeof(states) / sizeof(states[0]); i++)
         if (strcmp(leaf->function, states[i].leaf) == 0)
             return states[i].state;
     return GP_KIND_CPU;
 }
 
-static uint32_t thread_of(gp_page_writer_t *writer, const gp_label_t *label)
+static uint32_t rows_thread_of(gp_page_writer_t *writer, const gp_label_t *label)
 {
     char text[32];
     if (label->thread_id == 0)
@@ -48,10 +48,10 @@ static uint32_t thread_of(gp_page_writer_t *writer, const gp_label_t *label)
     return gp_string_table_number(&writer->threads, label->thread != NULL ? label->thread : text) + 1;
 }
 
-static uint32_t make_label(const taking_t *taking, const gp_label_t *label)
+static uint32_t rows_make_label(const taking_t *taking, const gp_label_t *label)
 {
     gp_page_writer_t *writer = taking->writer;
-    gp_page_label_t made = {.thread = thread_of(writer, label)};
+    gp_page_label_t made = {.thread = rows_thread_of(writer, label)};
     if (taking->is_own) {
         made.coro = gp_page_coro(writer, gp_dataset_coro_find(writer->dataset, label->coroutine_id));
         made.trace = label->trace != NULL ? gp_string_table_number(&writer->traces, label->trace) + 1 : 0;
@@ -60,17 +60,17 @@ static uint32_t make_label(const taking_t *taking, const gp_label_t *label)
     return gp_page_label(&writer->labels, &made);
 }
 
-static uint32_t label_of(taking_t *taking, const gp_row_t *row)
+static uint32_t rows_label_of(taking_t *taking, const gp_report_row_t *row)
 {
     if (row->label == 0)
         return 0;
     uint32_t *label = &taking->labels[row->label - 1];
     if (*label == 0)
-        *label = make_label(taking, &taking->report->labels[row->label - 1]) + 1;
+        *label = rows_make_label(taking, &taking->report->labels[row->label - 1]) + 1;
     return *label - 1; // GP_INDEX_NONE when memory was short
 }
 
-static int take(void *context, const gp_row_t *rows, size_t count)
+static int rows_take(void *context, const gp_report_row_t *rows, size_t count)
 {
     taking_t *taking = context;
     for (size_t i = 0; i < count; i++) {
@@ -78,9 +78,9 @@ static int take(void *context, const gp_row_t *rows, size_t count)
             continue;
         const gp_fact_t fact = {
             .node = gp_nodes_stack(&taking->writer->nodes, &taking->map, rows[i].frames, rows[i].depth),
-            .label = label_of(taking, &rows[i]),
+            .label = rows_label_of(taking, &rows[i]),
             .tick = taking->is_own ? rows[i].tick : 0,
-            .state = state_of(taking->report, &rows[i]),
+            .state = rows_state_of(taking->report, &rows[i]),
             .side = taking->side,
             .weight_ns = rows[i].weight_ns,
             .samples = rows[i].samples,
@@ -92,7 +92,7 @@ static int take(void *context, const gp_row_t *rows, size_t count)
     return 0;
 }
 
-static int take_report(gp_page_writer_t *writer, const gp_report_t *report, gp_page_facts_t *facts, uint16_t side)
+static int rows_take_report(gp_page_writer_t *writer, const gp_report_t *report, gp_page_facts_t *facts, uint16_t side)
 {
     taking_t taking = {
         .writer = writer,
@@ -104,7 +104,7 @@ static int take_report(gp_page_writer_t *writer, const gp_report_t *report, gp_p
     };
     int result = taking.labels != NULL ? gp_frame_map_init(&taking.map, report) : -ENOMEM;
     if (result == 0)
-        result = gp_report_each_part(report, take, &taking);
+        result = gp_report_each_part(report, rows_take, &taking);
     gp_frame_map_free(&taking.map);
     free(taking.labels);
     return result;
@@ -120,25 +120,25 @@ int gp_page_rows(gp_page_writer_t *writer)
         all[i]->labels = &writer->labels;
     }
     for (size_t i = 0; i < writer->side_count && result == 0; i++)
-        result = take_report(writer, writer->sides[i], &writer->rows, (uint16_t)i);
+        result = rows_take_report(writer, writer->sides[i], &writer->rows, (uint16_t)i);
     const gp_page_t *page = writer->page;
     writer->delays.coarse = writer->paths.coarse = writer->rows.coarse; // ticks are the same
     uint16_t side = (uint16_t)(writer->side_count - 1);
     if (result == 0 && page != NULL && page->delays != NULL && !page->delays->is_unknown)
-        result = take_report(writer, page->delays, &writer->delays, side);
+        result = rows_take_report(writer, page->delays, &writer->delays, side);
     if (result == 0 && page != NULL && page->paths != NULL)
-        result = take_report(writer, page->paths, &writer->paths, side);
+        result = rows_take_report(writer, page->paths, &writer->paths, side);
     return result;
 }
 
 // 0 is "not known", also of what no whole number in JSON holds: a damaged capture's.
-static uint64_t error_of(const gp_fact_t *fact)
+static uint64_t rows_error_of(const gp_fact_t *fact)
 {
     double error_ns = gp_root_of(fact->squares_ns2);
     return error_ns < 0x1p53 ? (uint64_t)error_ns : 0;
 }
 
-static void put_facts(gp_page_writer_t *writer, gp_page_facts_t *facts, int table, const char *name)
+static void rows_put_facts(gp_page_writer_t *writer, gp_page_facts_t *facts, int table, const char *name)
 {
     // Without two sides there is nothing to compare.
     gp_page_table_begin(&writer->tables[table], name,
@@ -148,12 +148,12 @@ static void put_facts(gp_page_writer_t *writer, gp_page_facts_t *facts, int tabl
     for (size_t i = 0; i < facts->count; i++) {
         const gp_fact_t *fact = &facts->items[i];
         const uint64_t row[] = {fact->node,      fact->label,   fact->state, fact->tick,
-                                fact->weight_ns, fact->samples, fact->side,  error_of(fact)};
+                                fact->weight_ns, fact->samples, fact->side,  rows_error_of(fact)};
         gp_page_table_row(&writer->tables[table], row);
     }
 }
 
-static void put_nodes(gp_page_writer_t *writer)
+static void rows_put_nodes(gp_page_writer_t *writer)
 {
     const gp_nodes_t *nodes = &writer->nodes;
     gp_page_table_begin(&writer->tables[GP_PAGE_NODES], "node", "parent frame");
@@ -170,7 +170,7 @@ static void put_nodes(gp_page_writer_t *writer)
     }
 }
 
-static void put_labels(gp_page_writer_t *writer)
+static void rows_put_labels(gp_page_writer_t *writer)
 {
     gp_page_table_begin(&writer->tables[GP_PAGE_LABELS], "label", "coro thread trace request");
     for (size_t i = 0; i < writer->labels.count; i++) {
@@ -180,7 +180,7 @@ static void put_labels(gp_page_writer_t *writer)
     }
 }
 
-static void note_coarseness(gp_page_writer_t *writer)
+static void rows_note_coarseness(gp_page_writer_t *writer)
 {
     const gp_coarseness_t *coarse = &writer->rows.coarse;
     if (coarse->no_ticks)
@@ -195,10 +195,10 @@ static void note_coarseness(gp_page_writer_t *writer)
 
 void gp_page_put_stacks(gp_page_writer_t *writer)
 {
-    put_nodes(writer);
-    put_facts(writer, &writer->rows, GP_PAGE_ROWS, "row");
-    put_facts(writer, &writer->delays, GP_PAGE_DELAYS, "delay");
-    put_facts(writer, &writer->paths, GP_PAGE_PATHS, "path");
-    put_labels(writer);
-    note_coarseness(writer);
+    rows_put_nodes(writer);
+    rows_put_facts(writer, &writer->rows, GP_PAGE_ROWS, "row");
+    rows_put_facts(writer, &writer->delays, GP_PAGE_DELAYS, "delay");
+    rows_put_facts(writer, &writer->paths, GP_PAGE_PATHS, "path");
+    rows_put_labels(writer);
+    rows_note_coarseness(writer);
 }

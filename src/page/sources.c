@@ -27,7 +27,7 @@ typedef struct file_time {
     uint64_t ns;
 } file_time_t;
 
-static int by_place(const void *left, const void *right)
+static int sources_by_place(const void *left, const void *right)
 {
     const line_t *a = left, *b = right;
     if (a->file != b->file)
@@ -35,7 +35,7 @@ static int by_place(const void *left, const void *right)
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
-static int by_time(const void *left, const void *right)
+static int sources_by_time(const void *left, const void *right)
 {
     const file_time_t *a = left, *b = right;
     if (a->ns != b->ns)
@@ -44,7 +44,7 @@ static int by_time(const void *left, const void *right)
 }
 
 // What every row's frames took: each file's time, for the order.
-static file_time_t *file_times(const gp_page_writer_t *writer)
+static file_time_t *sources_file_times(const gp_page_writer_t *writer)
 {
     const gp_nodes_t *nodes = &writer->nodes;
     file_time_t *times = calloc(nodes->files.count + 1, sizeof(*times));
@@ -61,7 +61,7 @@ static file_time_t *file_times(const gp_page_writer_t *writer)
 }
 
 // The text of a regular file. Returns NULL where it cannot be had.
-static char *read_file(const char *path)
+static char *sources_read_file(const char *path)
 {
     struct stat is;
     int fd = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
@@ -82,7 +82,7 @@ static char *read_file(const char *path)
     return text;
 }
 
-static void put_lines(gp_json_t *json, const char *path, char *text, uint32_t first, uint32_t last)
+static void sources_put_lines(gp_json_t *json, const char *path, char *text, uint32_t first, uint32_t last)
 {
     uint32_t number = 1;
     gp_json_open(json, '{');
@@ -106,17 +106,17 @@ static void put_lines(gp_json_t *json, const char *path, char *text, uint32_t fi
 }
 
 // The parts of a file that have samples.
-static void put_file(gp_json_t *json, const char *path, char *text, const line_t *lines, size_t count)
+static void sources_put_file(gp_json_t *json, const char *path, char *text, const line_t *lines, size_t count)
 {
     for (size_t i = 0; i < count;) {
         uint32_t first = lines[i].line > AROUND ? lines[i].line - AROUND : 1, last = lines[i].line;
         for (; i < count && lines[i].line <= last + GAP; i++)
             last = lines[i].line;
-        put_lines(json, path, text, first, last + AROUND);
+        sources_put_lines(json, path, text, first, last + AROUND);
     }
 }
 
-static line_t *all_lines(const gp_nodes_t *nodes, size_t *count)
+static line_t *sources_all_lines(const gp_nodes_t *nodes, size_t *count)
 {
     line_t *lines = malloc((nodes->frame_count + 1) * sizeof(*lines));
     *count = 0;
@@ -124,7 +124,7 @@ static line_t *all_lines(const gp_nodes_t *nodes, size_t *count)
         if (nodes->frames[i].at > 0)
             lines[(*count)++] = (line_t){nodes->frames[i].file, nodes->frames[i].at};
     if (lines != NULL)
-        qsort(lines, *count, sizeof(*lines), by_place);
+        qsort(lines, *count, sizeof(*lines), sources_by_place);
     return lines;
 }
 
@@ -132,20 +132,20 @@ void gp_page_sources(const gp_page_writer_t *writer, gp_json_t *json)
 {
     const gp_string_table_t *files = &writer->nodes.files;
     size_t count = 0, bytes = 0, shown = 0;
-    line_t *lines = writer->nodes.by_line ? all_lines(&writer->nodes, &count) : NULL;
-    file_time_t *times = lines != NULL ? file_times(writer) : NULL;
+    line_t *lines = writer->nodes.by_line ? sources_all_lines(&writer->nodes, &count) : NULL;
+    file_time_t *times = lines != NULL ? sources_file_times(writer) : NULL;
     if (times != NULL)
-        qsort(times, files->count, sizeof(*times), by_time);
+        qsort(times, files->count, sizeof(*times), sources_by_time);
     for (size_t i = 0; times != NULL && i < files->count && shown < FILES_MAX && bytes < SHOWN_BYTES_MAX; i++) {
         size_t first = 0, end;
         while (first < count && lines[first].file != times[i].file)
             first++;
         for (end = first; end < count && lines[end].file == times[i].file; end++)
             ;
-        char *text = end > first ? read_file(files->texts[times[i].file]) : NULL;
+        char *text = end > first ? sources_read_file(files->texts[times[i].file]) : NULL;
         if (text == NULL)
             continue;
-        put_file(json, files->texts[times[i].file], text, lines + first, end - first);
+        sources_put_file(json, files->texts[times[i].file], text, lines + first, end - first);
         bytes += strlen(text);
         shown++;
         free(text);

@@ -9,7 +9,7 @@
 enum { CLEARED_NS = 1000000 }; // a coroutine that is over is known to be at most this much later
 
 // Is an activity for the request? Not one of a coroutine that has a request of its own with the same trace.
-static bool works(const gp_path_walk_t *walk, const gp_path_item_t *activity)
+static bool critical_path_works(const gp_path_walk_t *walk, const gp_path_item_t *activity)
 {
     const gp_requests_t *requests = walk->requests;
     uint32_t trace = walk->group->trace;
@@ -22,7 +22,7 @@ static bool works(const gp_path_walk_t *walk, const gp_path_item_t *activity)
     return true;
 }
 
-static const gp_path_item_t *activity_before(const gp_path_walk_t *walk, uint32_t coro, uint64_t at_ns)
+static const gp_path_item_t *critical_path_activity_before(const gp_path_walk_t *walk, uint32_t coro, uint64_t at_ns)
 {
     const gp_path_group_t *group = walk->group;
     size_t i = at_ns > 0 ? gp_path_first_after(group->activities, group->activity_count, coro, at_ns - 1) : 0;
@@ -30,7 +30,7 @@ static const gp_path_item_t *activity_before(const gp_path_walk_t *walk, uint32_
 }
 
 // The coroutine's one before, if nothing is between the two.
-static const gp_path_item_t *adjoining(const gp_path_walk_t *walk, const gp_path_item_t *activity)
+static const gp_path_item_t *critical_path_adjoining(const gp_path_walk_t *walk, const gp_path_item_t *activity)
 {
     const gp_path_item_t *before = activity - 1;
     return activity > walk->group->activities && before->coro == activity->coro && before->end_ns == activity->start_ns
@@ -40,21 +40,21 @@ static const gp_path_item_t *adjoining(const gp_path_walk_t *walk, const gp_path
 
 // A coroutine's activity in which it was at work for the request at a moment; or was right before, and went on without
 // a wait: a result may be handed over when the request's part is over already. NULL = it was not.
-static const gp_path_item_t *work_at(const gp_path_walk_t *walk, uint32_t coro, uint64_t at_ns)
+static const gp_path_item_t *critical_path_work_at(const gp_path_walk_t *walk, uint32_t coro, uint64_t at_ns)
 {
-    const gp_path_item_t *activity = activity_before(walk, coro, at_ns);
+    const gp_path_item_t *activity = critical_path_activity_before(walk, coro, at_ns);
     const gp_path_item_t *at = activity;
     if (activity == NULL || activity->left_ns < at_ns)
         return NULL;
-    while (!works(walk, at)) {
-        at = adjoining(walk, at);
+    while (!critical_path_works(walk, at)) {
+        at = critical_path_adjoining(walk, at);
         if (at == NULL || at->left_ns != at->end_ns || at_ns - at->end_ns > GP_PATH_SLACK_NS)
             return NULL;
     }
     return activity;
 }
 
-static bool is_waiter(const gp_path_walk_t *walk, uint32_t coro)
+static bool critical_path_is_waiter(const gp_path_walk_t *walk, uint32_t coro)
 {
     for (uint32_t i = 0; i < walk->waiter_count; i++)
         if (walk->waiters[i] == coro)
@@ -62,9 +62,10 @@ static bool is_waiter(const gp_path_walk_t *walk, uint32_t coro)
     return false;
 }
 
-static uint64_t walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns, bool is_base);
+static uint64_t critical_path_walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns,
+                                        bool is_base);
 
-static int by_spawner(const void *left, const void *right)
+static int critical_path_by_spawner(const void *left, const void *right)
 {
     const gp_path_ended_t *a = left, *b = right;
     if (a->spawner_id != b->spawner_id)
@@ -74,7 +75,7 @@ static int by_spawner(const void *left, const void *right)
     return a->coro < b->coro ? -1 : a->coro > b->coro;
 }
 
-static int find_ended(gp_path_walk_t *walk)
+static int critical_path_find_ended(gp_path_walk_t *walk)
 {
     walk->ended_count = 0;
     for (size_t i = 0; i < walk->group->activity_count; i++) {
@@ -87,19 +88,20 @@ static int find_ended(gp_path_walk_t *walk)
         walk->ended[walk->ended_count++] = (gp_path_ended_t){spawner, activity->left_ns, activity->coro};
     }
     if (walk->ended_count > 0)
-        qsort(walk->ended, walk->ended_count, sizeof(*walk->ended), by_spawner);
+        qsort(walk->ended, walk->ended_count, sizeof(*walk->ended), critical_path_by_spawner);
     return 0;
 }
 
 // The last child of a coroutine that ended in (from_ns, to_ns]; NULL = none did.
-static const gp_path_ended_t *child_ended(const gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns)
+static const gp_path_ended_t *critical_path_child_ended(const gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns,
+                                                        uint64_t to_ns)
 {
     const gp_path_ended_t key = {
         .spawner_id = walk->dataset->facts.coros.items[coro].record.id, .end_ns = to_ns, .coro = UINT32_MAX};
     size_t lo = 0, hi = walk->ended_count;
     while (lo < hi) { // the first that is beyond
         size_t mid = lo + (hi - lo) / 2;
-        if (by_spawner(&walk->ended[mid], &key) <= 0)
+        if (critical_path_by_spawner(&walk->ended[mid], &key) <= 0)
             lo = mid + 1;
         else
             hi = mid;
@@ -109,11 +111,11 @@ static const gp_path_ended_t *child_ended(const gp_path_walk_t *walk, uint32_t c
 }
 
 // It waited, and nothing says for what; perhaps for its child that ended last, after a moment.
-static void emit_unexplained(gp_path_walk_t *walk, gp_path_segment_t segment, uint64_t since_ns)
+static void critical_path_emit_unexplained(gp_path_walk_t *walk, gp_path_segment_t segment, uint64_t since_ns)
 {
-    const gp_path_ended_t *child = child_ended(walk, segment.coro, since_ns, segment.to_ns);
-    if (child == NULL || walk->waiter_count >= GP_PATH_WAITERS_MAX || is_waiter(walk, child->coro) ||
-        work_at(walk, child->coro, child->end_ns) == NULL) {
+    const gp_path_ended_t *child = critical_path_child_ended(walk, segment.coro, since_ns, segment.to_ns);
+    if (child == NULL || walk->waiter_count >= GP_PATH_WAITERS_MAX || critical_path_is_waiter(walk, child->coro) ||
+        critical_path_work_at(walk, child->coro, child->end_ns) == NULL) {
         gp_path_emit(walk, segment);
         return;
     }
@@ -121,30 +123,30 @@ static void emit_unexplained(gp_path_walk_t *walk, gp_path_segment_t segment, ui
     rest.from_ns = child->end_ns;
     gp_path_emit(walk, rest);
     walk->inferred++;
-    segment.to_ns = walk_back(walk, child->coro, segment.from_ns, child->end_ns, false);
+    segment.to_ns = critical_path_walk_back(walk, child->coro, segment.from_ns, child->end_ns, false);
     walk->inferred--;
     gp_path_emit(walk, segment);
 }
 
 // It was parked in [from_ns, to_ns). Where the loop ended the wait for a call that it handed to another thread, the
 // call is a child that ended right before.
-static void emit_parked(gp_path_walk_t *walk, const gp_path_item_t *activity, gp_path_segment_t segment)
+static void critical_path_emit_parked(gp_path_walk_t *walk, const gp_path_item_t *activity, gp_path_segment_t segment)
 {
     uint32_t waker = activity->waker;
     segment.blame = waker;
     segment.state = GP_KIND_PARKED;
     if (waker != GP_INDEX_NONE && waker != activity->coro && walk->waiter_count < GP_PATH_WAITERS_MAX &&
-        !is_waiter(walk, waker) && work_at(walk, waker, activity->ready_ns) != NULL) {
-        segment.to_ns = walk_back(walk, waker, segment.from_ns, segment.to_ns, false);
+        !critical_path_is_waiter(walk, waker) && critical_path_work_at(walk, waker, activity->ready_ns) != NULL) {
+        segment.to_ns = critical_path_walk_back(walk, waker, segment.from_ns, segment.to_ns, false);
         gp_path_emit(walk, segment);
         return;
     }
     uint64_t near_ns = segment.to_ns > CLEARED_NS ? segment.to_ns - CLEARED_NS : 0;
-    emit_unexplained(walk, segment, gp_path_later(segment.from_ns, near_ns));
+    critical_path_emit_unexplained(walk, segment, gp_path_later(segment.from_ns, near_ns));
 }
 
 // When a wait that is told in parts was over: the later parts begin with no time active.
-static uint64_t wait_end(const gp_path_walk_t *walk, const gp_path_item_t *activity)
+static uint64_t critical_path_wait_end(const gp_path_walk_t *walk, const gp_path_item_t *activity)
 {
     const gp_path_item_t *end = walk->group->activities + walk->group->activity_count, *next = activity + 1;
     uint64_t end_ns = activity->end_ns;
@@ -154,7 +156,8 @@ static uint64_t wait_end(const gp_path_walk_t *walk, const gp_path_item_t *activ
 }
 
 // It waited in [from_ns, to_ns), a part of [left_ns, end_ns).
-static void emit_wait(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns, uint64_t to_ns)
+static void critical_path_emit_wait(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns,
+                                    uint64_t to_ns)
 {
     const gp_path_group_t *group = walk->group;
     const gp_path_item_t *next = activity + 1;
@@ -166,13 +169,13 @@ static void emit_wait(gp_path_walk_t *walk, const gp_path_item_t *activity, uint
         .to_ns = to_ns,
         .coro = activity->coro,
         .thread = has_next ? next->thread : activity->thread,
-        .stack = gp_path_stack_of(gp_path_wait_sample(walk, activity->coro, activity->left_ns, wait_end(walk, activity),
-                                                      activity->end_ns - 1)),
+        .stack = gp_path_stack_of(gp_path_wait_sample(walk, activity->coro, activity->left_ns,
+                                                      critical_path_wait_end(walk, activity), activity->end_ns - 1)),
         .blame = GP_INDEX_NONE,
         .state = GP_KIND_WAITING,
     };
     if (!is_known) {
-        emit_unexplained(walk, segment, segment.from_ns);
+        critical_path_emit_unexplained(walk, segment, segment.from_ns);
         return;
     }
     uint64_t ready = gp_path_later(from_ns, gp_path_earlier(activity->ready_ns, to_ns));
@@ -183,11 +186,12 @@ static void emit_wait(gp_path_walk_t *walk, const gp_path_item_t *activity, uint
     segment.thread = 0;
     segment.to_ns = ready;
     if (segment.to_ns > segment.from_ns)
-        emit_parked(walk, activity, segment);
+        critical_path_emit_parked(walk, activity, segment);
 }
 
 // What no activity of the coroutine on which the request began tells.
-static void emit_gap(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns, uint32_t flags)
+static void critical_path_emit_gap(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns,
+                                   uint32_t flags)
 {
     gp_path_emit(walk, (gp_path_segment_t){.from_ns = from_ns,
                                            .to_ns = to_ns,
@@ -200,15 +204,16 @@ static void emit_gap(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint
 
 // Explain [from_ns, to_ns) by what a coroutine did. The one on which the request began explains all of it; others, what
 // they were at work for it. Returns the beginning of what is explained.
-static uint64_t walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns, bool is_base)
+static uint64_t critical_path_walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns,
+                                        bool is_base)
 {
     const gp_request_t *request = &walk->requests->items[walk->request];
-    const gp_path_item_t *activity = activity_before(walk, coro, to_ns);
+    const gp_path_item_t *activity = critical_path_activity_before(walk, coro, to_ns);
     bool is_handing_over = !is_base;
     uint64_t at = to_ns;
     walk->waiters[walk->waiter_count++] = coro;
     while (at > from_ns && walk->error == 0 && activity != NULL) {
-        bool is_own = works(walk, activity);
+        bool is_own = critical_path_works(walk, activity);
         is_handing_over = is_handing_over && !is_own && activity->left_ns >= at;
         if (!is_base && !is_own && !is_handing_over)
             break;
@@ -216,16 +221,16 @@ static uint64_t walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns,
             if (!is_base)
                 break;
             uint64_t since = gp_path_later(from_ns, activity->end_ns);
-            emit_gap(walk, coro, since, at, GP_PATH_UNRECORDED);
+            critical_path_emit_gap(walk, coro, since, at, GP_PATH_UNRECORDED);
             at = since;
         }
         uint64_t left = gp_path_later(from_ns, activity->left_ns), start = gp_path_later(from_ns, activity->start_ns);
         bool is_elsewhere = is_base && !request->is_about && !is_own &&
                             walk->dataset->facts.traces.items[activity->own_trace].index != 0;
         if (is_elsewhere && at > start)
-            emit_gap(walk, coro, start, at, GP_PATH_ELSEWHERE);
+            critical_path_emit_gap(walk, coro, start, at, GP_PATH_ELSEWHERE);
         if (!is_elsewhere && at > left)
-            emit_wait(walk, activity, left, at);
+            critical_path_emit_wait(walk, activity, left, at);
         if (!is_elsewhere && gp_path_earlier(at, left) > start)
             gp_path_emit_running(walk, activity, start, gp_path_earlier(at, left));
         at = gp_path_earlier(at, start);
@@ -233,7 +238,7 @@ static uint64_t walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns,
     }
     if (is_base && at > from_ns) {
         bool is_born = at <= walk->dataset->facts.coros.items[coro].record.birth_ns + GP_PATH_WAITS_NS;
-        emit_gap(walk, coro, from_ns, at, is_born ? GP_PATH_NOT_STARTED : GP_PATH_UNRECORDED);
+        critical_path_emit_gap(walk, coro, from_ns, at, is_born ? GP_PATH_NOT_STARTED : GP_PATH_UNRECORDED);
         at = from_ns;
     }
     walk->waiter_count--;
@@ -250,7 +255,7 @@ struct gp_critical {
 };
 typedef struct gp_critical paths_t;
 
-static int walk_request(paths_t *paths, uint32_t number)
+static int critical_path_walk_request(paths_t *paths, uint32_t number)
 {
     gp_path_walk_t *walk = &paths->walk;
     const gp_request_t *request = &walk->requests->items[number];
@@ -261,9 +266,9 @@ static int walk_request(paths_t *paths, uint32_t number)
     walk->error = 0;
     paths->wanted[number] = false;
     if (request->end_coro != request->coro)
-        at = walk_back(walk, request->end_coro, request->start_ns, at, false);
+        at = critical_path_walk_back(walk, request->end_coro, request->start_ns, at, false);
     if (at > request->start_ns)
-        walk_back(walk, request->coro, request->start_ns, at, true);
+        critical_path_walk_back(walk, request->coro, request->start_ns, at, true);
     for (size_t i = 0; i < walk->count / 2; i++) {
         gp_path_segment_t segment = walk->segments[i];
         walk->segments[i] = walk->segments[walk->count - 1 - i];
@@ -272,21 +277,21 @@ static int walk_request(paths_t *paths, uint32_t number)
     return walk->error < 0 ? walk->error : paths->take(paths->context, number, walk->segments, walk->count);
 }
 
-static int take_group(void *context, const gp_path_group_t *group)
+static int critical_path_take_group(void *context, const gp_path_group_t *group)
 {
     paths_t *paths = context;
     const gp_requests_t *requests = paths->walk.requests;
     paths->walk.group = group;
     paths->walk.divided = NULL;
-    int result = find_ended(&paths->walk);
+    int result = critical_path_find_ended(&paths->walk);
     for (uint32_t i = requests->first[group->trace]; i < requests->first[group->trace + 1] && result == 0; i++)
         if (paths->wanted[i])
-            result = walk_request(paths, i);
+            result = critical_path_walk_request(paths, i);
     return result;
 }
 
 // Of those that are left nothing at all was recorded.
-static int walk_rest(paths_t *paths)
+static int critical_path_walk_rest(paths_t *paths)
 {
     gp_path_group_t empty = {0};
     int result = 0;
@@ -295,7 +300,7 @@ static int walk_rest(paths_t *paths)
         empty.trace = paths->walk.requests->items[i].trace;
         paths->walk.group = &empty;
         if (paths->wanted[i])
-            result = walk_request(paths, i);
+            result = critical_path_walk_request(paths, i);
     }
     return result;
 }
@@ -325,8 +330,8 @@ int gp_critical_walk(gp_critical_t *critical, gp_path_taker_t *take, void *conte
 {
     critical->take = take;
     critical->context = context;
-    int result = gp_path_items_each(critical->items, take_group, critical);
-    return result == 0 ? walk_rest(critical) : result;
+    int result = gp_path_items_each(critical->items, critical_path_take_group, critical);
+    return result == 0 ? critical_path_walk_rest(critical) : result;
 }
 
 void gp_critical_free(gp_critical_t *critical)

@@ -25,27 +25,27 @@ typedef struct part { // of pieces of one kind: how much of them is too much
     uint64_t all, excess, seen;
 } part_t;
 
-static uint64_t scale(uint64_t whole, uint64_t part, uint64_t of)
+static uint64_t path_fit_scale(uint64_t whole, uint64_t part, uint64_t of)
 {
     return of > 0 ? (uint64_t)((unsigned __int128)whole * part / of) : 0;
 }
 
 // Between two points of a division, so that rounding adds nothing up.
-static uint64_t step(uint64_t whole, uint64_t from, uint64_t to, uint64_t of)
+static uint64_t path_fit_step(uint64_t whole, uint64_t from, uint64_t to, uint64_t of)
 {
-    return scale(whole, to, of) - scale(whole, from, of);
+    return path_fit_scale(whole, to, of) - path_fit_scale(whole, from, of);
 }
 
-static void find_due(fit_t *fit, const gp_path_item_t *activity)
+static void path_fit_find_due(fit_t *fit, const gp_path_item_t *activity)
 {
     uint64_t active = activity->left_ns - activity->start_ns, slice = activity->slice_ns;
-    fit->due[GP_KIND_CPU] = scale(active, gp_path_earlier(activity->cpu_ns, slice), slice);
+    fit->due[GP_KIND_CPU] = path_fit_scale(active, gp_path_earlier(activity->cpu_ns, slice), slice);
     fit->due[GP_KIND_BLOCKED] =
-        gp_path_earlier(scale(active, activity->blocked_ns, slice), active - fit->due[GP_KIND_CPU]);
+        gp_path_earlier(path_fit_scale(active, activity->blocked_ns, slice), active - fit->due[GP_KIND_CPU]);
     fit->due[GP_KIND_PREEMPTED] = active - fit->due[GP_KIND_CPU] - fit->due[GP_KIND_BLOCKED];
 }
 
-static void find_there(fit_t *fit, const gp_path_walk_t *walk)
+static void path_fit_find_there(fit_t *fit, const gp_path_walk_t *walk)
 {
     memset(fit->stack, 0xff, sizeof(fit->stack)); // GP_INDEX_NONE
     for (size_t i = 0; i < walk->piece_count; i++) {
@@ -59,22 +59,22 @@ static void find_there(fit_t *fit, const gp_path_walk_t *walk)
     }
 }
 
-static uint32_t stack_for(const fit_t *fit, uint32_t state)
+static uint32_t path_fit_stack_for(const fit_t *fit, uint32_t state)
 {
     uint32_t stack = fit->stack[state];
     return stack == GP_INDEX_NONE && state == GP_KIND_PREEMPTED ? fit->stack[GP_KIND_CPU] : stack;
 }
 
 // [from_ns, to_ns) becomes what is lacking.
-static void change(gp_path_walk_t *walk, fit_t *fit, uint64_t from_ns, uint64_t to_ns)
+static void path_fit_change(gp_path_walk_t *walk, fit_t *fit, uint64_t from_ns, uint64_t to_ns)
 {
     static const uint32_t states[] = {GP_KIND_CPU, GP_KIND_BLOCKED, GP_KIND_PREEMPTED};
     uint64_t upto = fit->changed + to_ns - from_ns, at = from_ns;
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
         uint32_t state = states[i];
-        uint64_t ns = step(fit->lacking[state], fit->changed, upto, fit->excess);
+        uint64_t ns = path_fit_step(fit->lacking[state], fit->changed, upto, fit->excess);
         uint64_t end_ns = gp_path_earlier(at + ns, to_ns);
-        gp_path_add_piece(walk, at, end_ns, state, stack_for(fit, state));
+        gp_path_add_piece(walk, at, end_ns, state, path_fit_stack_for(fit, state));
         at = end_ns;
     }
     if (at < to_ns) // what rounding has left
@@ -83,19 +83,20 @@ static void change(gp_path_walk_t *walk, fit_t *fit, uint64_t from_ns, uint64_t 
     fit->changed = upto;
 }
 
-static void shrink(gp_path_walk_t *walk, fit_t *fit, size_t number, part_t *part)
+static void path_fit_shrink(gp_path_walk_t *walk, fit_t *fit, size_t number, part_t *part)
 {
     gp_path_piece_t piece = walk->pieces[number];
-    uint64_t ns = piece.to_ns - piece.from_ns, less = step(part->excess, part->seen, part->seen + ns, part->all);
+    uint64_t ns = piece.to_ns - piece.from_ns,
+             less = path_fit_step(part->excess, part->seen, part->seen + ns, part->all);
     part->seen += ns;
     if (piece.stack != GP_INDEX_NONE)
         fit->stack[piece.state] = piece.stack;
     walk->pieces[number].to_ns = piece.to_ns - less;
     if (less > 0)
-        change(walk, fit, piece.to_ns - less, piece.to_ns);
+        path_fit_change(walk, fit, piece.to_ns - less, piece.to_ns);
 }
 
-static void change_pieces(gp_path_walk_t *walk, fit_t *fit)
+static void path_fit_change_pieces(gp_path_walk_t *walk, fit_t *fit)
 {
     part_t unnamed = {.all = fit->unnamed}, parts[GP_KIND_COUNT];
     for (uint32_t state = 0; state < GP_KIND_COUNT; state++) {
@@ -110,12 +111,12 @@ static void change_pieces(gp_path_walk_t *walk, fit_t *fit)
     for (size_t i = 0, count = walk->piece_count; i < count && walk->error == 0; i++) {
         const gp_path_piece_t *piece = &walk->pieces[i];
         bool is_unnamed = piece->state == GP_KIND_CPU && piece->stack == GP_INDEX_NONE;
-        shrink(walk, fit, i, is_unnamed ? &unnamed : &parts[piece->state]);
+        path_fit_shrink(walk, fit, i, is_unnamed ? &unnamed : &parts[piece->state]);
     }
 }
 
 // Nothing says whether it ran, or was off the CPU.
-static void mark_unknown(gp_path_walk_t *walk)
+static void path_fit_mark_unknown(gp_path_walk_t *walk)
 {
     for (size_t i = 0; i < walk->piece_count; i++) {
         gp_path_piece_t *piece = &walk->pieces[i];
@@ -131,15 +132,15 @@ void gp_path_fit(gp_path_walk_t *walk, const gp_path_item_t *activity)
     uint64_t active = activity->left_ns - activity->start_ns;
     fit_t fit = {.excess = 0};
     if (!activity->has_times) {
-        mark_unknown(walk);
+        path_fit_mark_unknown(walk);
         return;
     }
     if (active == 0 || activity->slice_ns == 0)
         return;
-    find_due(&fit, activity);
-    find_there(&fit, walk);
+    path_fit_find_due(&fit, activity);
+    path_fit_find_there(&fit, walk);
     uint64_t cpu_apart = fit.there[GP_KIND_CPU] > fit.due[GP_KIND_CPU] ? fit.there[GP_KIND_CPU] - fit.due[GP_KIND_CPU]
                                                                        : fit.due[GP_KIND_CPU] - fit.there[GP_KIND_CPU];
     if (cpu_apart > APART_NS + active / APART_PART)
-        change_pieces(walk, &fit);
+        path_fit_change_pieces(walk, &fit);
 }

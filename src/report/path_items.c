@@ -22,7 +22,7 @@ struct gp_path_items {
 };
 typedef struct gp_path_items collecting_t;
 
-static int add_work(gp_table_t *works, uint32_t coro, uint32_t trace, uint64_t from_ns, uint64_t to_ns)
+static int path_items_add_work(gp_table_t *works, uint32_t coro, uint32_t trace, uint64_t from_ns, uint64_t to_ns)
 {
     size_t known = works->count;
     uint32_t number = gp_table_need(works, gp_table_pair(coro, trace));
@@ -35,7 +35,7 @@ static int add_work(gp_table_t *works, uint32_t coro, uint32_t trace, uint64_t f
 }
 
 // What an activity has of a chosen trace's requests.
-static int settle_work(collecting_t *collecting, const gp_path_item_t *item)
+static int path_items_settle_work(collecting_t *collecting, const gp_path_item_t *item)
 {
     const gp_requests_t *requests = collecting->requests;
     uint32_t trace = item->own_trace;
@@ -44,12 +44,12 @@ static int settle_work(collecting_t *collecting, const gp_path_item_t *item)
         return 0;
     for (uint32_t i = requests->first[trace]; i < requests->first[trace + 1]; i++)
         if (item->end_ns >= requests->items[i].start_ns && item->start_ns <= requests->items[i].end_ns)
-            return add_work(&collecting->settled.table, item->coro, trace, item->start_ns,
-                            item->end_ns + GP_PATH_SLACK_NS);
+            return path_items_add_work(&collecting->settled.table, item->coro, trace, item->start_ns,
+                                       item->end_ns + GP_PATH_SLACK_NS);
     return 0;
 }
 
-static int by_coro(const void *left, const void *right)
+static int path_items_by_coro(const void *left, const void *right)
 {
     const work_t *a = left, *b = right;
     if (a->coro != b->coro)
@@ -60,36 +60,36 @@ static int by_coro(const void *left, const void *right)
 }
 
 // A request is its coroutine's work, whatever is known of that.
-static int add_request(collecting_t *collecting, const gp_request_t *request)
+static int path_items_add_request(collecting_t *collecting, const gp_request_t *request)
 {
     uint64_t to_ns = request->end_ns + GP_PATH_SLACK_NS;
     gp_table_t *const tables[] = {&collecting->works.table, &collecting->settled.table};
     int result = 0;
     for (size_t i = 0; i < 2 && result == 0; i++) {
-        result = add_work(tables[i], request->coro, request->trace, request->start_ns, to_ns);
+        result = path_items_add_work(tables[i], request->coro, request->trace, request->start_ns, to_ns);
         if (result == 0)
-            result = add_work(tables[i], request->end_coro, request->trace, request->start_ns, to_ns);
+            result = path_items_add_work(tables[i], request->end_coro, request->trace, request->start_ns, to_ns);
     }
     return result;
 }
 
 // All that may be of use. What is, is known when all is read.
-static int find_works(collecting_t *collecting)
+static int path_items_find_works(collecting_t *collecting)
 {
     const gp_dataset_t *dataset = collecting->dataset;
     int result = 0;
     for (size_t i = 0; i < collecting->requests->count && result == 0; i++)
         if (collecting->chosen[collecting->requests->items[i].trace])
-            result = add_request(collecting, &collecting->requests->items[i]);
+            result = path_items_add_request(collecting, &collecting->requests->items[i]);
     for (size_t i = 0; i < dataset->works.count && result == 0; i++) {
         const gp_dataset_work_t *work = &dataset->works.items[i];
         if (collecting->chosen[work->trace])
-            result = add_work(&collecting->works.table, work->coro, work->trace, work->from_ns,
-                              work->to_ns + GP_PATH_SLACK_NS);
+            result = path_items_add_work(&collecting->works.table, work->coro, work->trace, work->from_ns,
+                                         work->to_ns + GP_PATH_SLACK_NS);
     }
     work_t *works = collecting->works.items;
     if (collecting->works.count > 0)
-        qsort(works, collecting->works.count, sizeof(*works), by_coro);
+        qsort(works, collecting->works.count, sizeof(*works), path_items_by_coro);
     for (size_t i = 0; i < collecting->works.count; i++) {
         bool follows = i > 0 && works[i - 1].coro == works[i].coro && works[i - 1].latest_ns > works[i].to_ns;
         works[i].latest_ns = follows ? works[i - 1].latest_ns : works[i].to_ns;
@@ -98,22 +98,22 @@ static int find_works(collecting_t *collecting)
 }
 
 // From when on it may be looked at.
-static uint64_t begins_at(const gp_dataset_t *dataset, const gp_path_item_t *item)
+static uint64_t path_items_begins_at(const gp_dataset_t *dataset, const gp_path_item_t *item)
 {
     uint64_t reach = item->is_sample ? gp_path_reach_ns(dataset, item->left_ns) : 0;
     return item->start_ns > reach ? item->start_ns - reach : 0;
 }
 
-static uint64_t ends_at(const gp_path_item_t *item)
+static uint64_t path_items_ends_at(const gp_path_item_t *item)
 {
     return item->is_sample ? item->start_ns : item->end_ns;
 }
 
 // Add an item to each trace that its coroutine may have worked for meanwhile.
-static int add_item(collecting_t *collecting, gp_path_item_t *item)
+static int path_items_add_item(collecting_t *collecting, gp_path_item_t *item)
 {
     const work_t *works = collecting->works.items;
-    uint64_t from_ns = begins_at(collecting->dataset, item), to_ns = ends_at(item);
+    uint64_t from_ns = path_items_begins_at(collecting->dataset, item), to_ns = path_items_ends_at(item);
     size_t lo = 0, hi = collecting->works.count;
     int result = 0;
     while (lo < hi) { // the first that begins later
@@ -134,16 +134,16 @@ static int add_item(collecting_t *collecting, gp_path_item_t *item)
 }
 
 // Did the coroutine work for the trace that the item is for?
-static bool is_settled(const collecting_t *collecting, const gp_path_item_t *item)
+static bool path_items_is_settled(const collecting_t *collecting, const gp_path_item_t *item)
 {
     uint32_t number = gp_table_find(&collecting->settled.table, gp_table_pair(item->coro, item->trace));
     if (number == GP_INDEX_NONE)
         return false;
     const work_t *work = &collecting->settled.items[number];
-    return work->from_ns <= ends_at(item) && work->to_ns >= begins_at(collecting->dataset, item);
+    return work->from_ns <= path_items_ends_at(item) && work->to_ns >= path_items_begins_at(collecting->dataset, item);
 }
 
-static int take_activity(void *context, const gp_activity_record_t *activity)
+static int path_items_take_activity(void *context, const gp_activity_record_t *activity)
 {
     collecting_t *collecting = context;
     const gp_dataset_t *dataset = collecting->dataset;
@@ -162,10 +162,10 @@ static int take_activity(void *context, const gp_activity_record_t *activity)
         .thread = activity->thread,
         .is_last = activity->is_open,
     };
-    if (item.coro == GP_INDEX_NONE || settle_work(collecting, &item) < 0)
+    if (item.coro == GP_INDEX_NONE || path_items_settle_work(collecting, &item) < 0)
         return item.coro == GP_INDEX_NONE ? 0 : -ENOMEM;
     bool is_whole = activity->start_ns <= activity->left_ns && activity->left_ns <= activity->end_ns;
-    return is_whole ? add_item(collecting, &item) : 0;
+    return is_whole ? path_items_add_item(collecting, &item) : 0;
 }
 
 uint64_t gp_path_reach_ns(const gp_dataset_t *dataset, uint64_t weight_ns)
@@ -174,7 +174,7 @@ uint64_t gp_path_reach_ns(const gp_dataset_t *dataset, uint64_t weight_ns)
     return weight_ns > period_ns ? weight_ns : period_ns;
 }
 
-static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
+static int path_items_take_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     collecting_t *collecting = context;
     const gp_dataset_t *dataset = collecting->dataset;
@@ -190,12 +190,12 @@ static int take_samples(void *context, const gp_sample_record_t *samples, size_t
             .kind = sample->kind,
         };
         if (item.coro != GP_INDEX_NONE && item.stack != GP_INDEX_NONE && sample->kind < GP_KIND_COUNT)
-            result = add_item(collecting, &item);
+            result = path_items_add_item(collecting, &item);
     }
     return result;
 }
 
-static int compare(const void *left, const void *right)
+static int path_items_compare(const void *left, const void *right)
 {
     const gp_path_item_t *a = left, *b = right;
     if (a->trace != b->trace)
@@ -219,7 +219,7 @@ typedef struct handing {
     bool any;
 } handing_t;
 
-static int hand_out(handing_t *handing)
+static int path_items_hand_out(handing_t *handing)
 {
     int result = handing->any ? handing->take(handing->context, &handing->group) : 0;
     handing->group.activity_count = handing->group.sample_count = 0;
@@ -228,7 +228,7 @@ static int hand_out(handing_t *handing)
 
 // An activity that begins before the one before it has ended was written twice, when an exec failed: the later one is
 // right.
-static int keep_activity(gp_path_group_t *group, const gp_path_item_t *item)
+static int path_items_keep_activity(gp_path_group_t *group, const gp_path_item_t *item)
 {
     if (group->activity_count > 0) {
         gp_path_item_t *before = &group->activities[group->activity_count - 1];
@@ -243,22 +243,22 @@ static int keep_activity(gp_path_group_t *group, const gp_path_item_t *item)
     return 0;
 }
 
-static int take_sorted(void *context, const void *record)
+static int path_items_take_sorted(void *context, const void *record)
 {
     handing_t *handing = context;
     const gp_path_item_t *item = record;
     gp_path_group_t *group = &handing->group;
-    if (!is_settled(handing->collecting, item))
+    if (!path_items_is_settled(handing->collecting, item))
         return 0;
     if (handing->any && item->trace != group->trace) {
-        int result = hand_out(handing);
+        int result = path_items_hand_out(handing);
         if (result < 0)
             return result;
     }
     handing->any = true;
     group->trace = item->trace;
     if (!item->is_sample)
-        return keep_activity(group, item);
+        return path_items_keep_activity(group, item);
     if (gp_grow(&group->samples, &group->sample_capacity, group->sample_count, sizeof(*item)) < 0)
         return -ENOMEM;
     group->samples[group->sample_count++] = *item;
@@ -268,7 +268,8 @@ static int take_sorted(void *context, const void *record)
 gp_path_items_t *gp_path_items_begin(const gp_dataset_t *dataset, const gp_requests_t *requests, const bool *chosen,
                                      gp_reading_t *reading)
 {
-    static const gp_reader_handlers_t handlers = {.activity = take_activity, .samples = take_samples};
+    static const gp_reader_handlers_t handlers = {.activity = path_items_take_activity,
+                                                  .samples = path_items_take_samples};
     collecting_t *collecting = dataset->keep & GP_KEEP_WORKS ? calloc(1, sizeof(*collecting)) : NULL;
     errno = dataset->keep & GP_KEEP_WORKS ? ENOMEM : EINVAL;
     if (collecting == NULL)
@@ -278,8 +279,8 @@ gp_path_items_t *gp_path_items_begin(const gp_dataset_t *dataset, const gp_reque
                                  .chosen = chosen,
                                  .works = GP_TABLE_BY_PAIR(work_t, coro),
                                  .settled = GP_TABLE_BY_PAIR(work_t, coro)};
-    gp_sorter_init(&collecting->items, sizeof(gp_path_item_t), compare);
-    if (find_works(collecting) < 0) {
+    gp_sorter_init(&collecting->items, sizeof(gp_path_item_t), path_items_compare);
+    if (path_items_find_works(collecting) < 0) {
         gp_path_items_free(collecting);
         return NULL;
     }
@@ -292,9 +293,9 @@ int gp_path_items_each(gp_path_items_t *items, int (*take)(void *context, const 
     handing_t handing = {.collecting = items, .take = take, .context = context};
     int result = gp_sorter_end(&items->items);
     if (result == 0)
-        result = gp_sorter_each(&items->items, take_sorted, &handing);
+        result = gp_sorter_each(&items->items, path_items_take_sorted, &handing);
     if (result == 0)
-        result = hand_out(&handing);
+        result = path_items_hand_out(&handing);
     free(handing.group.activities);
     free(handing.group.samples);
     return result;

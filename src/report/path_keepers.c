@@ -11,7 +11,7 @@ typedef struct keeping {
     size_t count;
 } keeping_t;
 
-static int by_thread(const void *left, const void *right)
+static int path_keepers_by_thread(const void *left, const void *right)
 {
     const gp_path_ready_t *a = left, *b = right;
     if (a->thread != b->thread)
@@ -21,7 +21,7 @@ static int by_thread(const void *left, const void *right)
     return a->to_ns < b->to_ns ? -1 : a->to_ns > b->to_ns;
 }
 
-static void add_keeper(gp_path_ready_t *ready, uint32_t coro, uint64_t ns)
+static void path_keepers_add_keeper(gp_path_ready_t *ready, uint32_t coro, uint64_t ns)
 {
     uint32_t least = 0;
     for (uint32_t i = 0; i < ready->keeper_count; i++) {
@@ -40,7 +40,7 @@ static void add_keeper(gp_path_ready_t *ready, uint32_t coro, uint64_t ns)
     ready->keepers[least].ns = ns;
 }
 
-static int take_keeper(void *context, const gp_activity_record_t *activity)
+static int path_keepers_take_keeper(void *context, const gp_activity_record_t *activity)
 {
     const keeping_t *keeping = context;
     uint32_t coro = gp_dataset_coro_find(keeping->dataset, activity->coro_id);
@@ -62,24 +62,24 @@ static int take_keeper(void *context, const gp_activity_record_t *activity)
         gp_path_ready_t *ready = &keeping->ready[i - 1];
         uint64_t ns = gp_dataset_activity_times(activity, ready->from_ns, ready->to_ns).slice_ns;
         if (ns > 0 && coro != ready->coro)
-            add_keeper(ready, coro, ns);
+            path_keepers_add_keeper(ready, coro, ns);
     }
     return 0;
 }
 
-static int by_time_kept(const void *left, const void *right)
+static int path_keepers_by_time_kept(const void *left, const void *right)
 {
     uint64_t a = ((const uint64_t *)left)[1], b = ((const uint64_t *)right)[1];
     return a > b ? -1 : a < b;
 }
 
 // The one that kept it longest first; not more than there is to be kept.
-static void settle(gp_path_ready_t *ready)
+static void path_keepers_settle(gp_path_ready_t *ready)
 {
     uint64_t left = ready->to_ns - ready->from_ns;
     _Static_assert(sizeof(ready->keepers[0]) == 2 * sizeof(uint64_t), "as by_time_kept() reads it");
     if (ready->keeper_count > 1)
-        qsort(ready->keepers, ready->keeper_count, sizeof(ready->keepers[0]), by_time_kept);
+        qsort(ready->keepers, ready->keeper_count, sizeof(ready->keepers[0]), path_keepers_by_time_kept);
     for (uint32_t i = 0; i < ready->keeper_count; i++) {
         ready->keepers[i].ns = ready->keepers[i].ns < left ? ready->keepers[i].ns : left;
         left -= ready->keepers[i].ns;
@@ -88,12 +88,12 @@ static void settle(gp_path_ready_t *ready)
 
 int gp_critical_keepers(const gp_dataset_t *dataset, gp_path_ready_t *ready, size_t count)
 {
-    const gp_reader_handlers_t handlers = {.activity = take_keeper};
+    const gp_reader_handlers_t handlers = {.activity = path_keepers_take_keeper};
     keeping_t keeping = {dataset, ready, calloc(count + 1, sizeof(uint64_t)), count};
     if (keeping.latest_ns == NULL)
         return -ENOMEM;
     if (count > 0)
-        qsort(ready, count, sizeof(*ready), by_thread);
+        qsort(ready, count, sizeof(*ready), path_keepers_by_thread);
     for (size_t i = 0; i < count; i++) {
         keeping.latest_ns[i] = ready[i].to_ns;
         if (i > 0 && ready[i - 1].thread == ready[i].thread && keeping.latest_ns[i - 1] > ready[i].to_ns)
@@ -102,7 +102,7 @@ int gp_critical_keepers(const gp_dataset_t *dataset, gp_path_ready_t *ready, siz
     }
     int result = count > 0 ? gp_dataset_read_for(dataset, &handlers, &keeping) : 0;
     for (size_t i = 0; i < count && result == 0; i++)
-        settle(&ready[i]);
+        path_keepers_settle(&ready[i]);
     free(keeping.latest_ns);
     return result;
 }

@@ -38,7 +38,7 @@ size_t gp_path_first_after(const gp_path_item_t *items, size_t count, uint32_t c
     return lo;
 }
 
-static bool is_wait(uint32_t kind)
+static bool path_running_is_wait(uint32_t kind)
 {
     return kind == GP_KIND_PARKED || kind == GP_KIND_READY || kind == GP_KIND_WAITING;
 }
@@ -49,10 +49,10 @@ const gp_path_item_t *gp_path_wait_sample(const gp_path_walk_t *walk, uint32_t c
     const gp_path_item_t *samples = walk->group->samples;
     size_t count = walk->group->sample_count, after = gp_path_first_after(samples, count, coro, at_ns);
     for (size_t i = after; i < count && samples[i].coro == coro && samples[i].start_ns <= to_ns; i++)
-        if (is_wait(samples[i].kind))
+        if (path_running_is_wait(samples[i].kind))
             return &samples[i];
     for (size_t i = after; i > 0 && samples[i - 1].coro == coro && samples[i - 1].start_ns > from_ns; i--)
-        if (is_wait(samples[i - 1].kind))
+        if (path_running_is_wait(samples[i - 1].kind))
             return &samples[i - 1];
     return NULL;
 }
@@ -69,7 +69,8 @@ void gp_path_add_piece(gp_path_walk_t *walk, uint64_t from_ns, uint64_t to_ns, u
 
 // Give pieces of running that have no stack yet, from number `first` on, the one of a sample: so much of them as it
 // stands for, the latest ones or the earliest ones.
-static void name_pieces(gp_path_walk_t *walk, size_t first, uint64_t budget_ns, bool is_latest, uint32_t stack)
+static void path_running_name_pieces(gp_path_walk_t *walk, size_t first, uint64_t budget_ns, bool is_latest,
+                                     uint32_t stack)
 {
     size_t count = walk->piece_count;
     for (size_t n = first; n < count && budget_ns > 0 && walk->error == 0; n++) {
@@ -88,14 +89,14 @@ static void name_pieces(gp_path_walk_t *walk, size_t first, uint64_t budget_ns, 
     }
 }
 
-static int by_time(const void *left, const void *right)
+static int path_running_by_time(const void *left, const void *right)
 {
     const gp_path_piece_t *a = left, *b = right;
     return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
 }
 
 // Divide [from_ns, to_ns), in which a coroutine had its thread, by its samples.
-static void make_pieces(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns)
+static void path_running_make_pieces(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns)
 {
     const gp_path_group_t *group = walk->group;
     const gp_path_item_t *sample = NULL, *last = NULL;
@@ -111,15 +112,16 @@ static void make_pieces(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, u
         if (time > to_ns) { // the one that is taken next
             gp_path_add_piece(walk, at, to_ns, GP_KIND_CPU, GP_INDEX_NONE);
             at = to_ns;
-            name_pieces(walk, first, reach > time - to_ns ? reach - (time - to_ns) : 0, true, gp_path_stack_of(sample));
+            path_running_name_pieces(walk, first, reach > time - to_ns ? reach - (time - to_ns) : 0, true,
+                                     gp_path_stack_of(sample));
             break;
         }
-        if (is_wait(sample->kind))
+        if (path_running_is_wait(sample->kind))
             continue;
         uint64_t since = is_cpu ? time : gp_path_later(at, time > sample->left_ns ? time - sample->left_ns : 0);
         gp_path_add_piece(walk, at, since, GP_KIND_CPU, GP_INDEX_NONE);
         if (is_cpu) {
-            name_pieces(walk, first, 2 * reach, true, gp_path_stack_of(sample)); // it may have come late
+            path_running_name_pieces(walk, first, 2 * reach, true, gp_path_stack_of(sample)); // it may have come late
             first = walk->piece_count;
             last = sample;
         } else {
@@ -129,23 +131,23 @@ static void make_pieces(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, u
     }
     gp_path_add_piece(walk, at, to_ns, GP_KIND_CPU, GP_INDEX_NONE);
     if (last != NULL)
-        name_pieces(walk, first, gp_path_reach_ns(walk->dataset, 0), false, gp_path_stack_of(last));
+        path_running_name_pieces(walk, first, gp_path_reach_ns(walk->dataset, 0), false, gp_path_stack_of(last));
 }
 
-static void sort_pieces(gp_path_walk_t *walk)
+static void path_running_sort_pieces(gp_path_walk_t *walk)
 {
     if (walk->piece_count > 1)
-        qsort(walk->pieces, walk->piece_count, sizeof(*walk->pieces), by_time);
+        qsort(walk->pieces, walk->piece_count, sizeof(*walk->pieces), path_running_by_time);
 }
 
 // How much of an activity up to a moment were slices.
-static uint64_t slices_to(const gp_path_item_t *activity, uint64_t at_ns)
+static uint64_t path_running_slices_to(const gp_path_item_t *activity, uint64_t at_ns)
 {
     return (uint64_t)((unsigned __int128)(at_ns - activity->start_ns) * activity->slice_ns /
                       (activity->left_ns - activity->start_ns));
 }
 
-static void emit_piece(gp_path_walk_t *walk, const gp_path_item_t *activity, const gp_path_piece_t *piece)
+static void path_running_emit_piece(gp_path_walk_t *walk, const gp_path_item_t *activity, const gp_path_piece_t *piece)
 {
     gp_path_segment_t segment = {
         .from_ns = piece->from_ns,
@@ -161,7 +163,7 @@ static void emit_piece(gp_path_walk_t *walk, const gp_path_item_t *activity, con
         gp_path_emit(walk, segment);
         return;
     }
-    uint64_t ran = slices_to(activity, piece->to_ns) - slices_to(activity, piece->from_ns);
+    uint64_t ran = path_running_slices_to(activity, piece->to_ns) - path_running_slices_to(activity, piece->from_ns);
     const gp_path_item_t *wait =
         gp_path_wait_sample(walk, activity->coro, activity->start_ns, activity->left_ns, piece->from_ns);
     gp_path_segment_t waited = segment;
@@ -174,25 +176,25 @@ static void emit_piece(gp_path_walk_t *walk, const gp_path_item_t *activity, con
     gp_path_emit(walk, segment);
 }
 
-static void divide(gp_path_walk_t *walk, const gp_path_item_t *activity)
+static void path_running_divide(gp_path_walk_t *walk, const gp_path_item_t *activity)
 {
     if (walk->divided == activity)
         return;
-    make_pieces(walk, activity->coro, activity->start_ns, activity->left_ns);
-    sort_pieces(walk);
+    path_running_make_pieces(walk, activity->coro, activity->start_ns, activity->left_ns);
+    path_running_sort_pieces(walk);
     gp_path_fit(walk, activity);
-    sort_pieces(walk);
+    path_running_sort_pieces(walk);
     walk->divided = activity;
 }
 
 void gp_path_emit_running(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns, uint64_t to_ns)
 {
-    divide(walk, activity);
+    path_running_divide(walk, activity);
     for (size_t i = walk->piece_count; i > 0; i--) {
         gp_path_piece_t piece = walk->pieces[i - 1];
         piece.from_ns = gp_path_later(piece.from_ns, from_ns);
         piece.to_ns = gp_path_earlier(piece.to_ns, to_ns);
         if (piece.to_ns > piece.from_ns)
-            emit_piece(walk, activity, &piece);
+            path_running_emit_piece(walk, activity, &piece);
     }
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-typedef struct gp_frame {
+typedef struct gp_report_frame {
     const char *function; // demangled name, "module+0x1234" where there is none, "[switching]" for
                           // a pseudo-frame
     const char *file;     // source file, else the module's path, "~" for a pseudo-frame
@@ -22,14 +22,14 @@ typedef struct gp_frame {
     bool inlined;     // into the frame before it on the stack, which has the same address
     uint32_t mapping; // number in `mappings` plus 1; 0 = none
     uint64_t address; // in the process, within the instruction; 0 = unknown
-} gp_frame_t;
+} gp_report_frame_t;
 
 // A module as it was mapped.
-typedef struct gp_mapping {
+typedef struct gp_report_mapping {
     const char *path;
     uint64_t start, end;  // [start, end)
     const char *build_id; // lower-case hex, "" when unknown
-} gp_mapping_t;
+} gp_report_mapping_t;
 
 // The owner of a row's samples. What is not known, or does not apply, is NULL and 0.
 typedef struct gp_label {
@@ -41,7 +41,7 @@ typedef struct gp_label {
     uint32_t request;      // of critical paths with GP_WANT_PAGE: number of the request, plus 1
 } gp_label_t;
 
-typedef struct gp_row {
+typedef struct gp_report_row {
     const uint32_t *frames; // frame indices [depth], ROOT FIRST
     uint32_t depth;
     uint32_t label; // number in `labels` plus 1; 0 = none. Only where it is wanted
@@ -51,7 +51,7 @@ typedef struct gp_row {
     uint64_t samples;
     double squares_ns2; // sum of the squares of the samples' weights, which its error rests on; 0 =
                         // not known (a profile of this process)
-} gp_row_t;
+} gp_report_row_t;
 
 // What rows weigh.
 typedef enum gp_measure {
@@ -151,15 +151,15 @@ typedef struct gp_call {
 } gp_call_t;
 
 typedef struct gp_report {
-    const gp_frame_t *frames;
+    const gp_report_frame_t *frames;
     uint32_t frame_count;
-    const gp_row_t *rows; // distinct stacks (and labels), heaviest first
+    const gp_report_row_t *rows; // distinct stacks (and labels), heaviest first
     uint32_t row_count;
     bool in_parts;            // rows are too many to be kept: gp_report_each_part() makes them
     bool rooted;              // of what they are divided into, which is their first frame (--by)
     const gp_label_t *labels; // NULL unless wanted
     uint32_t label_count;
-    const gp_mapping_t *mappings; // NULL unless wanted
+    const gp_report_mapping_t *mappings; // NULL unless wanted
     uint32_t mapping_count;
     const gp_timeline_t *timeline; // NULL unless wanted; a profile of this process has none
     uint64_t total_ns;             // CPU time of what was asked for: what the rows add up to
@@ -202,7 +202,7 @@ typedef struct gp_report {
 // is gone when the call returns. GP_WANT_TOGETHER has another order.
 //   take: rows gp_row_t[count]; returns 0, or a negative errno value that ends it and is returned.
 // Returns 0 or a negative errno value: what `take` returned, -ENOMEM, or that of a temporary file.
-typedef int gp_rows_taker_t(void *context, const gp_row_t *rows, size_t count);
+typedef int gp_rows_taker_t(void *context, const gp_report_row_t *rows, size_t count);
 int gp_report_each_part(const gp_report_t *report, gp_rows_taker_t *take, void *context);
 
 // Whether there is no row at all.

@@ -25,17 +25,17 @@ typedef struct gp_builder {
     bool symbols_stay; // as long as the report: it may have their texts without a copy
     unsigned wants;    // enum gp_want bits
     gp_arena_t arena;
-    gp_mapping_t *mappings; // those that frames refer to
+    gp_report_mapping_t *mappings; // those that frames refer to
     gp_builder_mapping_t *mapping_modules;
     size_t mapping_count, mapping_capacity, mapping_module_capacity;
     gp_index_t mapping_index;
     gp_label_t *labels;
     size_t label_count, label_capacity;
     gp_index_t label_index;
-    gp_frame_t *frames;
+    gp_report_frame_t *frames;
     size_t frame_count, frame_capacity;
     gp_index_t frame_index;
-    gp_row_t *rows;
+    gp_report_row_t *rows;
     size_t row_count, row_capacity;
     gp_index_t row_index;
     gp_builder_path_t *paths;
@@ -67,14 +67,14 @@ int gp_builder_reserve(gp_builder_t *builder, size_t frames);
 // are not wanted. Returns 0 or -ENOMEM.
 //   module:  symbolizer's number, or GP_SYMBOLIZER_NO_MODULE.
 //   mapping: path and range; its build_id is not read.
-int gp_builder_mapping(gp_builder_t *builder, uint32_t module, uint64_t bias, const gp_mapping_t *mapping,
+int gp_builder_mapping(gp_builder_t *builder, uint32_t module, uint64_t bias, const gp_report_mapping_t *mapping,
                        const uint8_t *build_id, size_t build_id_len);
 
 // Returns the mapping's number plus 1, 0 when there is none.
 uint32_t gp_builder_mapping_find(const gp_builder_t *builder, uint32_t module);
 
 // The number of a frame, found or added; texts are copied. GP_INDEX_NONE when memory is short.
-uint32_t gp_builder_frame(gp_builder_t *builder, const gp_frame_t *frame);
+uint32_t gp_builder_frame(gp_builder_t *builder, const gp_report_frame_t *frame);
 
 // Put one row together: begin, then frames from the root to the leaf, then end. Each returns 0 or
 // -ENOMEM.

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-static gp_call_t *new_call(gp_builder_t *builder)
+static gp_call_t *report_calls_new_call(gp_builder_t *builder)
 {
     if (gp_grow(&builder->calls, &builder->call_capacity, builder->call_count, sizeof(*builder->calls)) < 0)
         return NULL;
@@ -14,7 +14,7 @@ int gp_builder_call(gp_builder_t *builder, const gp_call_count_t *record, uint32
 {
     if (callee == GP_INDEX_NONE || (record->caller_loc != 0 && caller == GP_INDEX_NONE))
         return -ENOMEM;
-    gp_call_t *call = new_call(builder);
+    gp_call_t *call = report_calls_new_call(builder);
     if (call == NULL)
         return -ENOMEM;
     *call = (gp_call_t){
@@ -43,7 +43,7 @@ int gp_builder_calls_finish(gp_builder_t *builder, uint64_t total_ns)
         gp_builder_row_begin(builder);
         int error = gp_builder_row_pseudo(builder, "[not instrumented]");
         uint32_t number = error == 0 ? builder->path[0] : GP_INDEX_NONE;
-        gp_call_t *call = error == 0 ? new_call(builder) : NULL;
+        gp_call_t *call = error == 0 ? report_calls_new_call(builder) : NULL;
         if (call == NULL || (builder->report.exact_rows && gp_builder_row_end(builder, rest, 0, 0) < 0))
             return -ENOMEM;
         *call = (gp_call_t){

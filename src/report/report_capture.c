@@ -21,7 +21,7 @@ struct gp_making { // a report, while it is made
 typedef struct gp_making capture_report_t;
 
 // Time other than on the CPU of which there is no sample.
-static int add_unsampled(capture_report_t *from)
+static int report_capture_add_unsampled(capture_report_t *from)
 {
     bool filtered = from->options->stacks.focus_count > 0;
     int result = 0;
@@ -37,7 +37,7 @@ static int add_unsampled(capture_report_t *from)
     return result;
 }
 
-static int label_hog(capture_report_t *from, const gp_dataset_hog_t *hog)
+static int report_capture_label_hog(capture_report_t *from, const gp_dataset_hog_t *hog)
 {
     if (from->options->page == NULL)
         return 0;
@@ -47,11 +47,12 @@ static int label_hog(capture_report_t *from, const gp_dataset_hog_t *hog)
 }
 
 // One row for each stack of a long slice: its share of the delays that were chosen.
-static int add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t delay_ns, uint64_t victims)
+static int report_capture_add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t delay_ns,
+                                  uint64_t victims)
 {
     const gp_facts_stack_t *stacks = from->dataset->facts.stacks.items;
     uint64_t weight_ns = 0, before = 0, given = 0;
-    int result = label_hog(from, hog);
+    int result = report_capture_label_hog(from, hog);
     for (uint32_t i = 0; i < hog->stack_count; i++)
         weight_ns += hog->stacks[i].weight_ns;
     for (uint32_t i = 0; i < hog->stack_count && result >= 0 && weight_ns > 0; i++) {
@@ -74,7 +75,7 @@ static int add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t
     return result < 0 ? result : gp_builder_row_end(from->builder, delay_ns, victims, 0);
 }
 
-static int add_hogs(capture_report_t *from)
+static int report_capture_add_hogs(capture_report_t *from)
 {
     const gp_dataset_t *dataset = from->dataset;
     uint64_t *delays = calloc(2 * dataset->hogs.count + 1, sizeof(*delays));
@@ -90,19 +91,19 @@ static int add_hogs(capture_report_t *from)
     }
     for (size_t i = 0; i < dataset->hogs.count && result == 0; i++)
         if (delays[2 * i] > 0)
-            result = add_hog(from, &dataset->hogs.items[i], delays[2 * i], delays[2 * i + 1]);
+            result = report_capture_add_hog(from, &dataset->hogs.items[i], delays[2 * i], delays[2 * i + 1]);
     free(delays);
     return result;
 }
 
 // Rows that are not made of samples: their weights are exact as they are.
-static bool has_own_rows(const capture_report_t *from)
+static bool report_capture_has_own_rows(const capture_report_t *from)
 {
     return from->options->measure == GP_MEASURE_DELAY || from->options->measure == GP_MEASURE_LATENCY;
 }
 
 // Say what the rows, and the timeline, are made of.
-static int begin_rows(capture_report_t *from, gp_reading_t *reading)
+static int report_capture_begin_rows(capture_report_t *from, gp_reading_t *reading)
 {
     if (from->options->measure == GP_MEASURE_LATENCY) {
         from->paths = gp_report_paths_begin(from->pass, reading);
@@ -113,47 +114,47 @@ static int begin_rows(capture_report_t *from, gp_reading_t *reading)
     return from->options->wants & GP_WANT_TIMELINE ? gp_report_timeline_begin(from->pass, reading) : 0;
 }
 
-static int add_rows(capture_report_t *from)
+static int report_capture_add_rows(capture_report_t *from)
 {
     const gp_stack_filter_t *stacks = &from->options->stacks;
-    bool samples = !has_own_rows(from);
+    bool samples = !report_capture_has_own_rows(from);
     int result = from->paths != NULL ? gp_report_paths_add(from->paths)
                  : samples           ? gp_pass_end_reading(from->pass)
-                                     : add_hogs(from);
+                                     : report_capture_add_hogs(from);
     if (result == 0 && samples)
-        result = add_unsampled(from);
+        result = report_capture_add_unsampled(from);
     if (result == 0 && (stacks->focus_count > 0 || stacks->ignore_count > 0))
         result = gp_builder_drop_unused_frames(from->builder);
     return result == 0 && samples ? gp_pass_finish(from->pass) : result;
 }
 
 // The frame of a function that was called: the outermost one at its first instruction.
-static uint32_t called_frame(capture_report_t *from, gp_loc_t loc)
+static uint32_t report_capture_called_frame(capture_report_t *from, gp_loc_t loc)
 {
     gp_builder_row_begin(from->builder);
     return loc != 0 && gp_builder_row_loc(from->builder, loc) == 0 ? from->builder->path[0] : GP_INDEX_NONE;
 }
 
 // Calls are counted for the whole process: of a part of it the samples must tell.
-static bool is_whole(const capture_report_t *from)
+static bool report_capture_is_whole(const capture_report_t *from)
 {
     const gp_report_options_t *options = from->options;
     return options->selection.coros == NULL && options->selection.traces == NULL &&
            options->selection.threads == NULL && options->stacks.focus_count == 0 &&
            options->stacks.ignore_count == 0 && options->by == GP_BY_NONE && !options->stitch &&
-           !from->dataset->windowed && !has_own_rows(from);
+           !from->dataset->windowed && !report_capture_has_own_rows(from);
 }
 
-static int add_calls(capture_report_t *from)
+static int report_capture_add_calls(capture_report_t *from)
 {
     const gp_dataset_t *dataset = from->dataset;
     int result = 0;
-    if (dataset->calls.count == 0 || !is_whole(from))
+    if (dataset->calls.count == 0 || !report_capture_is_whole(from))
         return 0;
     for (size_t i = 0; i < dataset->calls.count && result == 0; i++) {
         const gp_call_count_t *call = &dataset->calls.items[i];
-        uint32_t caller = called_frame(from, call->caller_loc);
-        uint32_t callee = called_frame(from, call->callee_loc);
+        uint32_t caller = report_capture_called_frame(from, call->caller_loc);
+        uint32_t callee = report_capture_called_frame(from, call->callee_loc);
         result = gp_builder_call(from->builder, call, caller, callee);
     }
     if (result < 0)
@@ -162,9 +163,9 @@ static int add_calls(capture_report_t *from)
         from->builder, from->options->measure == GP_MEASURE_WALL ? 0 : gp_scaling_exact_ns(&from->pass->scaling));
 }
 
-static gp_basis_t basis_of(const capture_report_t *from, uint64_t scope, bool filtered)
+static gp_basis_t report_capture_basis_of(const capture_report_t *from, uint64_t scope, bool filtered)
 {
-    if (has_own_rows(from))
+    if (report_capture_has_own_rows(from))
         return GP_BASIS_EXACT;
     if (scope == 0)
         return GP_BASIS_SAMPLED;
@@ -172,11 +173,11 @@ static gp_basis_t basis_of(const capture_report_t *from, uint64_t scope, bool fi
 }
 
 // The filter has left a part of an exact time, as large as the samples say.
-static gp_report_t *finish(capture_report_t *from)
+static gp_report_t *report_capture_finish(capture_report_t *from)
 {
     const gp_pass_t *pass = from->pass;
     bool filtered = from->options->stacks.focus_count > 0 || from->options->stacks.ignore_count > 0;
-    bool delays = from->options->measure == GP_MEASURE_DELAY, own = has_own_rows(from);
+    bool delays = from->options->measure == GP_MEASURE_DELAY, own = report_capture_has_own_rows(from);
     uint64_t scope = own ? 0 : gp_scaling_exact_ns(&pass->scaling);
     uint64_t kept = from->builder->report.sampled_ns;
     uint64_t all = kept + gp_whole_ns(pass->sums.left_out_ns), total = scope;
@@ -195,12 +196,12 @@ static gp_report_t *finish(capture_report_t *from)
     report->cpu_ns = filtered || own ? 0 : pass->scaling.exact_ns[GP_KIND_CPU];
     // A sum of samples taken at random has the sum of their squares as its variance.
     report->variance_ns2 = filtered ? 0 : pass->sums.squares;
-    report->basis = basis_of(from, scope, filtered);
+    report->basis = report_capture_basis_of(from, scope, filtered);
     return report;
 }
 
 // The facts of a capture, as a list.
-static const char *const *list_not_known(const capture_report_t *from)
+static const char *const *report_capture_list_not_known(const capture_report_t *from)
 {
     const gp_dataset_t *dataset = from->dataset;
     const char **list = gp_arena_alloc(&from->builder->arena, (dataset->facts.metas.count + 1) * sizeof(*list));
@@ -212,7 +213,7 @@ static const char *const *list_not_known(const capture_report_t *from)
     return list; // what was allocated is zeroed: it ends with NULL
 }
 
-static int describe(const capture_report_t *from)
+static int report_capture_describe(const capture_report_t *from)
 {
     const gp_dataset_t *dataset = from->dataset;
     gp_report_t *report = &from->builder->report;
@@ -231,13 +232,13 @@ static int describe(const capture_report_t *from)
     report->title = gp_arena_text(&from->builder->arena, name, strlen(name));
     report->counters = gp_arena_copy(&from->builder->arena, dataset->facts.counters, sizeof(dataset->facts.counters));
     report->counter_count = GP_COUNTER_COUNT;
-    report->not_known = list_not_known(from);
+    report->not_known = report_capture_list_not_known(from);
     report->process_cpu_ns = dataset->facts.totals.process_cpu_ns;
     report->own_share = gp_losses_own_share(dataset);
     return report->title != NULL && report->counters != NULL ? 0 : -ENOMEM;
 }
 
-static void free_making(capture_report_t *from)
+static void report_capture_free_making(capture_report_t *from)
 {
     gp_report_paths_free(from->paths);
     free(from);
@@ -254,11 +255,11 @@ gp_making_t *gp_report_begin(const gp_dataset_t *dataset, const gp_report_option
     if (from->builder != NULL)
         from->pass = gp_pass_create(from->builder, dataset, options);
     from->options = from->pass != NULL ? &from->pass->options : NULL;
-    int result = from->pass != NULL ? begin_rows(from, reading) : -ENOMEM;
+    int result = from->pass != NULL ? report_capture_begin_rows(from, reading) : -ENOMEM;
     if (result == 0)
         return from;
     gp_builder_free(from->builder);
-    free_making(from);
+    report_capture_free_making(from);
     errno = -result;
     return NULL;
 }
@@ -266,17 +267,17 @@ gp_making_t *gp_report_begin(const gp_dataset_t *dataset, const gp_report_option
 gp_report_t *gp_report_end(gp_making_t *from, int result)
 {
     if (result == 0)
-        result = add_rows(from);
+        result = report_capture_add_rows(from);
     if (result == 0)
-        result = add_calls(from);
+        result = report_capture_add_calls(from);
     if (result == 0)
-        result = describe(from);
+        result = report_capture_describe(from);
     if (result == 0 && from->options->wants & GP_WANT_TIMELINE)
         result = gp_report_timeline_end(from->pass);
-    gp_report_t *report = result == 0 ? finish(from) : NULL;
+    gp_report_t *report = result == 0 ? report_capture_finish(from) : NULL;
     if (report == NULL)
         gp_builder_free(from->builder);
-    free_making(from);
+    report_capture_free_making(from);
     if (report == NULL)
         errno = result < 0 ? -result : ENOMEM;
     return report;

@@ -16,7 +16,7 @@ typedef struct gp_report_coro {
 gp_report_coro_t *gp_report_coros_create(const gp_report_t *report, size_t *count);
 
 // Whether a row is of a coroutine; of NULL every row is.
-bool gp_report_coro_has(const gp_report_coro_t *coro, const gp_report_t *report, const gp_row_t *row);
+bool gp_report_coro_has(const gp_report_coro_t *coro, const gp_report_t *report, const gp_report_row_t *row);
 
 // "coroutine 42 name" or "[thread name]". Returns `text`.
 const char *gp_report_coro_name(const gp_report_coro_t *coro, char *text, size_t size);

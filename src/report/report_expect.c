@@ -13,7 +13,7 @@ typedef struct locs {
 } locs_t;
 
 // Where memory is short, less is read ahead.
-static void add_stack(locs_t *locs, const gp_facts_stack_t *stack)
+static void report_expect_add_stack(locs_t *locs, const gp_facts_stack_t *stack)
 {
     for (uint32_t i = 0; i < stack->depth; i++) {
         gp_loc_t loc = stack->frames[i], *seen = &locs->seen[gp_hash_u64(loc) % SEEN];
@@ -25,7 +25,7 @@ static void add_stack(locs_t *locs, const gp_facts_stack_t *stack)
 }
 
 // Modules with many of them are begun while these are put in order.
-static void begin_modules(const gp_pass_t *pass, const locs_t *locs)
+static void report_expect_begin_modules(const gp_pass_t *pass, const locs_t *locs)
 {
     uint32_t *counts = calloc(pass->dataset->facts.modules.count + 1, sizeof(*counts)), number = GP_INDEX_NONE;
     for (size_t i = 0; i < locs->count && counts != NULL; i++) {
@@ -38,14 +38,14 @@ static void begin_modules(const gp_pass_t *pass, const locs_t *locs)
     free(counts);
 }
 
-static int compare_locs(const void *left, const void *right)
+static int report_expect_compare_locs(const void *left, const void *right)
 {
     const gp_loc_t *a = left, *b = right;
     return *a < *b ? -1 : *a > *b;
 }
 
 // Hand over the addresses of the module that the first location is in. Returns how many locations have it.
-static size_t expect_module(const gp_pass_t *pass, gp_loc_t *locs, size_t count)
+static size_t report_expect_module(const gp_pass_t *pass, gp_loc_t *locs, size_t count)
 {
     uint32_t module = GP_LOC_MODULE(locs[0]), number = gp_facts_module_number(&pass->builder->names, locs[0]);
     size_t upto = 0, kept = 0;
@@ -66,12 +66,12 @@ void gp_pass_expect(const gp_pass_t *pass)
     if (locs == NULL)
         return;
     for (size_t i = 0; i < dataset->facts.stacks.count; i++)
-        add_stack(locs, &dataset->facts.stacks.items[i]);
-    begin_modules(pass, locs);
+        report_expect_add_stack(locs, &dataset->facts.stacks.items[i]);
+    report_expect_begin_modules(pass, locs);
     if (locs->count > 0)
-        qsort(locs->items, locs->count, sizeof(*locs->items), compare_locs);
+        qsort(locs->items, locs->count, sizeof(*locs->items), report_expect_compare_locs);
     for (size_t done = 0; done < locs->count;)
-        done += expect_module(pass, locs->items + done, locs->count - done);
+        done += report_expect_module(pass, locs->items + done, locs->count - done);
     free(locs->items);
     free(locs);
 }

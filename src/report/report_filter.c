@@ -7,21 +7,21 @@
 // What a frame matches, kept for every frame: a bit for each of `focus`, and these.
 enum { MATCH_IGNORED = 1u << GP_FOCUS_MAX };
 
-static bool matches(const regex_t *regex, const gp_frame_t *frame)
+static bool report_filter_matches(const regex_t *regex, const gp_report_frame_t *frame)
 {
     return regexec(regex, frame->function, 0, NULL, 0) == 0 ||
            (!frame->pseudo &&
             (regexec(regex, frame->file, 0, NULL, 0) == 0 || regexec(regex, frame->module, 0, NULL, 0) == 0));
 }
 
-static uint32_t match_frame(const gp_stack_filter_t *filter, const gp_frame_t *frame)
+static uint32_t report_filter_match_frame(const gp_stack_filter_t *filter, const gp_report_frame_t *frame)
 {
     uint32_t bits = 0;
     for (size_t i = 0; i < filter->focus_count; i++)
-        if (matches(&filter->focus[i], frame))
+        if (report_filter_matches(&filter->focus[i], frame))
             bits |= 1u << i;
     for (size_t i = 0; i < filter->ignore_count; i++)
-        if (matches(&filter->ignore[i], frame))
+        if (report_filter_matches(&filter->ignore[i], frame))
             bits |= MATCH_IGNORED;
     return bits;
 }
@@ -34,7 +34,8 @@ int gp_builder_row_passes(gp_builder_t *builder, const gp_stack_filter_t *filter
     while (builder->match_count < builder->frame_count) {
         if (gp_grow(&builder->matches, &builder->match_capacity, builder->match_count, sizeof(*builder->matches)) < 0)
             return -ENOMEM;
-        builder->matches[builder->match_count] = match_frame(filter, &builder->frames[builder->match_count]);
+        builder->matches[builder->match_count] =
+            report_filter_match_frame(filter, &builder->frames[builder->match_count]);
         builder->match_count++;
     }
     for (size_t i = first; i < builder->path_len; i++)
@@ -42,14 +43,14 @@ int gp_builder_row_passes(gp_builder_t *builder, const gp_stack_filter_t *filter
     return (bits & all) == all && !(bits & MATCH_IGNORED);
 }
 
-static void mark(const uint32_t *frames, uint32_t depth, uint32_t *numbers)
+static void report_filter_mark(const uint32_t *frames, uint32_t depth, uint32_t *numbers)
 {
     for (uint32_t i = 0; i < depth; i++)
         numbers[frames[i]] = 1;
 }
 
 // Frames are the builder's own until it ends.
-static void renumber(const uint32_t *frames, uint32_t depth, const uint32_t *numbers)
+static void report_filter_renumber(const uint32_t *frames, uint32_t depth, const uint32_t *numbers)
 {
     uint32_t *changed = (uint32_t *)frames;
     for (uint32_t i = 0; i < depth; i++)
@@ -64,9 +65,9 @@ int gp_builder_drop_unused_frames(gp_builder_t *builder)
     if (numbers == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < builder->row_count; i++)
-        mark(builder->rows[i].frames, builder->rows[i].depth, numbers);
+        report_filter_mark(builder->rows[i].frames, builder->rows[i].depth, numbers);
     for (size_t i = 0; i < builder->path_count; i++)
-        mark(builder->paths[i].frames, builder->paths[i].depth, numbers);
+        report_filter_mark(builder->paths[i].frames, builder->paths[i].depth, numbers);
     for (size_t i = 0; i < pass->group_count; i++)
         if (pass->groups[i].root != GP_INDEX_NONE)
             numbers[pass->groups[i].root] = 1;
@@ -78,9 +79,9 @@ int gp_builder_drop_unused_frames(gp_builder_t *builder)
     }
     builder->frame_count = kept;
     for (size_t i = 0; i < builder->row_count; i++)
-        renumber(builder->rows[i].frames, builder->rows[i].depth, numbers);
+        report_filter_renumber(builder->rows[i].frames, builder->rows[i].depth, numbers);
     for (size_t i = 0; i < builder->path_count; i++)
-        renumber(builder->paths[i].frames, builder->paths[i].depth, numbers);
+        report_filter_renumber(builder->paths[i].frames, builder->paths[i].depth, numbers);
     for (size_t i = 0; i < pass->group_count; i++)
         if (pass->groups[i].root != GP_INDEX_NONE)
             pass->groups[i].root = numbers[pass->groups[i].root] - 1;

@@ -10,7 +10,7 @@ typedef struct heaviest {
     double *ns; // by coroutine
 } heaviest_t;
 
-static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
+static int report_heaviest_take_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     heaviest_t *heaviest = context;
     gp_pass_sample_t seen;
@@ -25,12 +25,12 @@ static int take_samples(void *context, const gp_sample_record_t *samples, size_t
 }
 
 // Sums are enough, unless threads or functions were chosen.
-static int weigh(heaviest_t *heaviest)
+static int report_heaviest_weigh(heaviest_t *heaviest)
 {
     gp_pass_t *pass = heaviest->pass;
     const gp_dataset_t *dataset = pass->dataset;
     const gp_report_options_t *options = &pass->options;
-    const gp_reader_handlers_t handlers = {.samples = take_samples};
+    const gp_reader_handlers_t handlers = {.samples = report_heaviest_take_samples};
     if (options->stacks.focus_count > 0 || options->stacks.ignore_count > 0 || options->selection.threads != NULL)
         return gp_dataset_read_for(dataset, &handlers, heaviest);
     for (size_t i = 0; i < dataset->shares.count; i++) {
@@ -44,7 +44,7 @@ static int weigh(heaviest_t *heaviest)
 }
 
 // Mark those that have the most, one after the other: they are few.
-static void mark(const heaviest_t *heaviest)
+static void report_heaviest_mark(const heaviest_t *heaviest)
 {
     for (size_t left = GP_HEAVIEST_MAX; left > 0; left--) {
         size_t best = 0;
@@ -65,9 +65,9 @@ int gp_pass_find_heaviest(gp_pass_t *pass)
     int result = -ENOMEM;
     pass->heaviest = calloc(count, sizeof(*pass->heaviest));
     if (heaviest.ns != NULL && pass->heaviest != NULL)
-        result = weigh(&heaviest);
+        result = report_heaviest_weigh(&heaviest);
     if (result == 0)
-        mark(&heaviest);
+        report_heaviest_mark(&heaviest);
     free(heaviest.ns);
     return result;
 }

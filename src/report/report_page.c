@@ -10,8 +10,8 @@
 enum { TICKS_MAX = 1000, TICKS_MIN = 10, ROWS_WANTED = 2000000 };
 
 // What is asked for first makes no difference to what there is; which traces, coroutines and stacks there are, does.
-static gp_report_options_t options_of(const gp_report_options_t *options, gp_measure_t measure, unsigned wants,
-                                      gp_page_t *page)
+static gp_report_options_t report_page_options_of(const gp_report_options_t *options, gp_measure_t measure,
+                                                  unsigned wants, gp_page_t *page)
 {
     gp_report_options_t one = *options;
     one.by = measure == GP_MEASURE_LATENCY ? GP_BY_CRITICAL_PATH : GP_BY_NONE;
@@ -28,7 +28,7 @@ static gp_report_options_t options_of(const gp_report_options_t *options, gp_mea
     return one;
 }
 
-static uint64_t tick_of(const gp_dataset_t *dataset)
+static uint64_t report_page_tick_of(const gp_dataset_t *dataset)
 {
     uint64_t stacks = dataset->facts.stacks.count > 0 ? dataset->facts.stacks.count : 1, ticks = ROWS_WANTED / stacks;
     ticks = ticks > TICKS_MAX ? TICKS_MAX : ticks < TICKS_MIN ? TICKS_MIN : ticks;
@@ -39,7 +39,7 @@ static uint64_t tick_of(const gp_dataset_t *dataset)
 }
 
 // Requests are chosen by their trace, and by the coroutine that they began on.
-static int choose(gp_page_t *page, const gp_report_options_t *options, bool *any)
+static int report_page_choose(gp_page_t *page, const gp_report_options_t *options, bool *any)
 {
     bool *chosen = calloc(page->requests->count + 1, sizeof(*chosen));
     *any = false;
@@ -55,7 +55,7 @@ static int choose(gp_page_t *page, const gp_report_options_t *options, bool *any
 }
 
 // The stacks at which coroutines were spawned, with frames of the report's.
-static int add_spawns(gp_page_t *page, gp_report_t *report)
+static int report_page_add_spawns(gp_page_t *page, gp_report_t *report)
 {
     const gp_dataset_t *dataset = page->dataset;
     gp_builder_t *builder = (gp_builder_t *)report;
@@ -82,29 +82,31 @@ typedef struct page_parts { // of a page, which are made of one reading
     gp_making_t *rows, *delays, *paths;
 } page_parts_t;
 
-static int begin_parts(gp_page_t *page, const gp_report_options_t *options, page_parts_t *parts, gp_reading_t *reading)
+static int report_page_begin_parts(gp_page_t *page, const gp_report_options_t *options, page_parts_t *parts,
+                                   gp_reading_t *reading)
 {
-    const gp_report_options_t rows = options_of(options, GP_MEASURE_WALL, GP_WANT_LABELS | GP_WANT_TIMELINE, page);
-    const gp_report_options_t delays = options_of(options, GP_MEASURE_DELAY, GP_WANT_LABELS, page);
+    const gp_report_options_t rows =
+        report_page_options_of(options, GP_MEASURE_WALL, GP_WANT_LABELS | GP_WANT_TIMELINE, page);
+    const gp_report_options_t delays = report_page_options_of(options, GP_MEASURE_DELAY, GP_WANT_LABELS, page);
     bool any;
     parts->rows = gp_report_begin(page->dataset, &rows, page->symbolizer, reading);
     parts->delays = parts->rows != NULL ? gp_report_begin(page->dataset, &delays, page->symbolizer, reading) : NULL;
     page->requests = parts->delays != NULL ? gp_requests_begin(page->dataset, true, reading) : NULL;
-    if (page->requests == NULL || choose(page, options, &any) < 0)
+    if (page->requests == NULL || report_page_choose(page, options, &any) < 0)
         return -ENOMEM;
     if (!any || options->selection.threads != NULL) // no thread chooses a request
         return 0;
-    const gp_report_options_t paths = options_of(options, GP_MEASURE_LATENCY, GP_WANT_LABELS, page);
+    const gp_report_options_t paths = report_page_options_of(options, GP_MEASURE_LATENCY, GP_WANT_LABELS, page);
     parts->paths = gp_report_begin(page->dataset, &paths, page->symbolizer, reading);
     return parts->paths != NULL ? 0 : -ENOMEM;
 }
 
 // Each is ended, also where another one failed. Returns the rows, NULL where one is missing.
-static gp_report_t *end_parts(gp_page_t *page, page_parts_t *parts, int result)
+static gp_report_t *report_page_end_parts(gp_page_t *page, page_parts_t *parts, int result)
 {
     bool has_paths = parts->paths != NULL;
     gp_report_t *report = parts->rows != NULL ? gp_report_end(parts->rows, result) : NULL;
-    int more = report != NULL ? add_spawns(page, report) : -ENOMEM;
+    int more = report != NULL ? report_page_add_spawns(page, report) : -ENOMEM;
     page->delays = parts->delays != NULL ? gp_report_end(parts->delays, more) : NULL;
     more = page->delays != NULL && page->requests != NULL ? gp_requests_end((gp_requests_t *)page->requests) : -ENOMEM;
     page->paths = has_paths ? gp_report_end(parts->paths, more) : NULL;
@@ -123,13 +125,13 @@ gp_report_t *gp_report_with_page(const gp_dataset_t *dataset, const gp_report_op
     if (page == NULL)
         return NULL;
     page->dataset = dataset;
-    page->tick_ns = tick_of(dataset);
+    page->tick_ns = report_page_tick_of(dataset);
     page->symbolizer = symbolizer;
     page->first_measure = options->measure;
-    int result = begin_parts(page, options, &parts, &reading);
+    int result = report_page_begin_parts(page, options, &parts, &reading);
     if (result == 0)
         result = gp_dataset_read(dataset, &reading);
-    gp_report_t *report = end_parts(page, &parts, result);
+    gp_report_t *report = report_page_end_parts(page, &parts, result);
     if (report != NULL) {
         report->page = page;
         return report;

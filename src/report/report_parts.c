@@ -9,7 +9,7 @@
 typedef struct part { // while it is handed out
     const gp_pass_t *pass;
     gp_pass_weights_t weights;
-    gp_row_t *rows;
+    gp_report_row_t *rows;
     gp_arena_t arena;
     size_t last;    // number of the last part that is not empty
     double running; // unscaled, of all rows so far
@@ -17,7 +17,8 @@ typedef struct part { // while it is handed out
 } part_t;
 
 // A path below the root frame of its group.
-static int set_frames(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena, gp_row_t *row)
+static int report_parts_set_frames(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena,
+                                   gp_report_row_t *row)
 {
     const gp_builder_path_t *path = &pass->builder->paths[weight->path];
     uint32_t root = pass->group_count > 0 ? pass->groups[weight->group].root : GP_INDEX_NONE;
@@ -36,24 +37,25 @@ static int set_frames(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_
     return 0;
 }
 
-static int make_row(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena, gp_row_t *row)
+static int report_parts_make_row(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena,
+                                 gp_report_row_t *row)
 {
-    *row = (gp_row_t){
+    *row = (gp_report_row_t){
         .label = pass->group_count > 0 ? pass->groups[weight->group].label : 0,
         .tick = pass->group_count > 0 ? pass->groups[weight->group].tick : 0,
         .weight_ns = gp_whole_ns(weight->ns),
         .samples = weight->samples,
         .squares_ns2 = weight->squares,
     };
-    return set_frames(pass, weight, arena, row);
+    return report_parts_set_frames(pass, weight, arena, row);
 }
 
 // All rows, as the builder's.
-static int add_rows(gp_pass_t *pass)
+static int report_parts_add_rows(gp_pass_t *pass)
 {
     gp_builder_t *builder = pass->builder;
     const gp_pass_weights_t *weights = &pass->weights;
-    gp_row_t *rows = realloc(builder->rows, (builder->row_count + weights->count + 1) * sizeof(*rows));
+    gp_report_row_t *rows = realloc(builder->rows, (builder->row_count + weights->count + 1) * sizeof(*rows));
     if (rows == NULL)
         return -ENOMEM;
     builder->rows = rows;
@@ -61,8 +63,8 @@ static int add_rows(gp_pass_t *pass)
     for (size_t i = 0; i < weights->count; i++) {
         if (weights->items[i].samples == 0)
             continue; // a path of a sample that was looked at but not weighed
-        gp_row_t *row = &rows[builder->row_count++];
-        if (make_row(pass, &weights->items[i], &builder->arena, row) < 0)
+        gp_report_row_t *row = &rows[builder->row_count++];
+        if (report_parts_make_row(pass, &weights->items[i], &builder->arena, row) < 0)
             return -ENOMEM;
         builder->report.sampled_ns += row->weight_ns;
         builder->report.samples += row->samples;
@@ -75,7 +77,7 @@ int gp_pass_finish(gp_pass_t *pass)
 {
     gp_report_t *report = &pass->builder->report;
     if (pass->spill.count == 0)
-        return add_rows(pass);
+        return report_parts_add_rows(pass);
     gp_pass_weights_free(&pass->weights);
     report->in_parts = true;
     report->rooted = pass->options.by != GP_BY_NONE;
@@ -85,7 +87,7 @@ int gp_pass_finish(gp_pass_t *pass)
 }
 
 // Scale so that the sum of all rows is exactly the total: each row gets the difference of two rounded running sums.
-static void scale_row(part_t *part, gp_row_t *row, double ns)
+static void report_parts_scale_row(part_t *part, gp_report_row_t *row, double ns)
 {
     uint64_t total = part->pass->builder->report.total_ns;
     double upto = (part->running += ns) * part->pass->scale;
@@ -103,7 +105,7 @@ typedef struct order_key { // of a row, where rows are put in order: they are fo
 // Put keys in order, equal ones as they were: a byte of the value at a time, the lowest first.
 //   spare: order_key_t[count].
 // Returns where they are then: `keys` or `spare`.
-static order_key_t *put_in_order(order_key_t *keys, order_key_t *spare, size_t count)
+static order_key_t *report_parts_put_in_order(order_key_t *keys, order_key_t *spare, size_t count)
 {
     uint64_t differ = 0;
     for (size_t i = 1; i < count; i++)
@@ -129,21 +131,21 @@ static order_key_t *put_in_order(order_key_t *keys, order_key_t *spare, size_t c
 }
 
 // The heaviest first, or those of a stack together; those that are equal in that as they were.
-static int sort_rows(part_t *part, size_t count)
+static int report_parts_sort_rows(part_t *part, size_t count)
 {
     bool is_together = gp_pass_is_together(part->pass);
     order_key_t *keys = malloc((2 * count + 1) * sizeof(*keys));
-    gp_row_t *rows = malloc((count + 1) * sizeof(*rows));
+    gp_report_row_t *rows = malloc((count + 1) * sizeof(*rows));
     if (keys == NULL || rows == NULL) {
         free(keys);
         free(rows);
         return -ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        const gp_row_t *row = &part->rows[i];
+        const gp_report_row_t *row = &part->rows[i];
         keys[i] = (order_key_t){is_together ? (uint64_t)row->path << 32 | row->label : ~row->weight_ns, i};
     }
-    const order_key_t *sorted = put_in_order(keys, keys + count, count);
+    const order_key_t *sorted = report_parts_put_in_order(keys, keys + count, count);
     for (size_t i = 0; i < count; i++)
         rows[i] = part->rows[sorted[i].number];
     free(keys);
@@ -152,7 +154,7 @@ static int sort_rows(part_t *part, size_t count)
     return 0;
 }
 
-static int take_weights(void *context, const void *bytes, size_t len)
+static int report_parts_take_weights(void *context, const void *bytes, size_t len)
 {
     part_t *part = context;
     const gp_pass_weight_t *weights = bytes;
@@ -162,14 +164,14 @@ static int take_weights(void *context, const void *bytes, size_t len)
     return 0;
 }
 
-static int hand_out(part_t *part, size_t count, gp_rows_taker_t *take, void *context)
+static int report_parts_hand_out(part_t *part, size_t count, gp_rows_taker_t *take, void *context)
 {
-    int result = sort_rows(part, count);
+    int result = report_parts_sort_rows(part, count);
     return result == 0 ? take(context, part->rows, count) : result;
 }
 
 // The rows that the builder has of its own: they are few.
-static int first_part(part_t *part, gp_rows_taker_t *take, void *context)
+static int report_parts_first_part(part_t *part, gp_rows_taker_t *take, void *context)
 {
     const gp_builder_t *builder = part->pass->builder;
     part->rows = calloc(builder->row_count + 1, sizeof(*part->rows));
@@ -177,32 +179,32 @@ static int first_part(part_t *part, gp_rows_taker_t *take, void *context)
         return -ENOMEM;
     for (size_t i = 0; i < builder->row_count; i++) {
         part->rows[i] = builder->rows[i];
-        scale_row(part, &part->rows[i], (double)builder->rows[i].weight_ns);
+        report_parts_scale_row(part, &part->rows[i], (double)builder->rows[i].weight_ns);
     }
-    return hand_out(part, builder->row_count, take, context);
+    return report_parts_hand_out(part, builder->row_count, take, context);
 }
 
-static int next_part(part_t *part, size_t number, gp_rows_taker_t *take, void *context)
+static int report_parts_next_part(part_t *part, size_t number, gp_rows_taker_t *take, void *context)
 {
     const gp_pass_t *pass = part->pass;
-    int result = gp_spill_read(&pass->spill, number, sizeof(gp_pass_weight_t), take_weights, part);
+    int result = gp_spill_read(&pass->spill, number, sizeof(gp_pass_weight_t), report_parts_take_weights, part);
     if (result == 0)
         part->rows = calloc(part->weights.count + 1, sizeof(*part->rows));
     if (result == 0 && part->rows == NULL)
         result = -ENOMEM;
     for (size_t i = 0; i < part->weights.count && result == 0; i++) {
-        result = make_row(pass, &part->weights.items[i], &part->arena, &part->rows[i]);
+        result = report_parts_make_row(pass, &part->weights.items[i], &part->arena, &part->rows[i]);
         if (result == 0)
-            scale_row(part, &part->rows[i], part->weights.items[i].ns);
+            report_parts_scale_row(part, &part->rows[i], part->weights.items[i].ns);
     }
     // The sums of the pass and of the parts were rounded in another order.
     if (result == 0 && number == part->last && part->weights.count > 0)
         part->rows[0].weight_ns += pass->builder->report.total_ns - part->given;
-    return result == 0 ? hand_out(part, part->weights.count, take, context) : result;
+    return result == 0 ? report_parts_hand_out(part, part->weights.count, take, context) : result;
 }
 
 // The room of the table is kept for the next part.
-static void drop(part_t *part)
+static void report_parts_drop(part_t *part)
 {
     free(part->rows);
     part->rows = NULL;
@@ -212,17 +214,17 @@ static void drop(part_t *part)
     part->arena = (gp_arena_t){0};
 }
 
-static int each_part(const gp_pass_t *pass, gp_rows_taker_t *take, void *context)
+static int report_parts_each_part(const gp_pass_t *pass, gp_rows_taker_t *take, void *context)
 {
     part_t part = {.pass = pass};
-    int result = first_part(&part, take, context);
+    int result = report_parts_first_part(&part, take, context);
     for (size_t i = 0; i < pass->spill.count; i++)
         if (gp_spill_bytes(&pass->spill, i) > 0)
             part.last = i;
-    drop(&part);
+    report_parts_drop(&part);
     for (size_t i = 0; i < pass->spill.count && result == 0; i++) {
-        result = next_part(&part, i, take, context);
-        drop(&part);
+        result = report_parts_next_part(&part, i, take, context);
+        report_parts_drop(&part);
     }
     gp_pass_weights_free(&part.weights);
     return result;
@@ -231,7 +233,7 @@ static int each_part(const gp_pass_t *pass, gp_rows_taker_t *take, void *context
 int gp_report_each_part(const gp_report_t *report, gp_rows_taker_t *take, void *context)
 {
     if (report->in_parts) // the report is the builder's first member
-        return each_part(((const gp_builder_t *)report)->pass, take, context);
+        return report_parts_each_part(((const gp_builder_t *)report)->pass, take, context);
     return take(context, report->rows, report->row_count);
 }
 

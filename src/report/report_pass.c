@@ -12,13 +12,13 @@
 // is more than weights: parts are smaller.
 enum { WEIGHTS_MAX = 200000, PART_SAMPLES = 25000, PARTS_MAX = 1024, PART_GROUPS = 1 << 14 };
 
-static bool same_weight(const void *owner, uint32_t number, const void *key)
+static bool report_pass_same_weight(const void *owner, uint32_t number, const void *key)
 {
     const gp_pass_weight_t *a = &((const gp_pass_weights_t *)owner)->items[number], *b = key;
     return a->group == b->group && a->path == b->path;
 }
 
-static gp_pass_weight_t *new_weight(gp_pass_weights_t *weights, uint32_t group, uint32_t path)
+static gp_pass_weight_t *report_pass_new_weight(gp_pass_weights_t *weights, uint32_t group, uint32_t path)
 {
     if (gp_grow(&weights->items, &weights->capacity, weights->count, sizeof(*weights->items)) < 0)
         return NULL;
@@ -29,10 +29,10 @@ static gp_pass_weight_t *new_weight(gp_pass_weights_t *weights, uint32_t group, 
 int gp_pass_weigh(gp_pass_weights_t *weights, const gp_pass_weight_t *more)
 {
     uint64_t hash = gp_hash_u64((uint64_t)more->group << 32 | more->path);
-    uint32_t number = gp_index_find(&weights->index, hash, same_weight, weights, more);
+    uint32_t number = gp_index_find(&weights->index, hash, report_pass_same_weight, weights, more);
     gp_pass_weight_t *weight = number != GP_INDEX_NONE ? &weights->items[number] : NULL;
     if (weight == NULL) {
-        weight = new_weight(weights, more->group, more->path);
+        weight = report_pass_new_weight(weights, more->group, more->path);
         if (weight == NULL || gp_index_add(&weights->index, hash, (uint32_t)weights->count - 1) < 0)
             return -ENOMEM;
     }
@@ -49,7 +49,7 @@ void gp_pass_weights_free(gp_pass_weights_t *weights)
 
 // The same stack is in one part: there are more of them than should be kept, with a root. Where stacks are together
 // every so many groups are a part of their own: there may be more groups than a part should have rows.
-static size_t part_of(const gp_pass_t *pass, const gp_pass_weight_t *weight)
+static size_t report_pass_part_of(const gp_pass_t *pass, const gp_pass_weight_t *weight)
 {
     uint32_t root = pass->groups[weight->group].root;
     if (gp_pass_is_together(pass))
@@ -65,20 +65,20 @@ int gp_pass_spill(gp_pass_t *pass)
     if (pass->spill.count == 0)
         result = gp_spill_init(&pass->spill, parts < PARTS_MAX ? (size_t)parts : PARTS_MAX);
     for (size_t i = 0; i < weights->count && result == 0; i++)
-        result = gp_spill_add(&pass->spill, part_of(pass, &weights->items[i]), &weights->items[i],
+        result = gp_spill_add(&pass->spill, report_pass_part_of(pass, &weights->items[i]), &weights->items[i],
                               sizeof(weights->items[i]));
     weights->count = 0;
     gp_index_clear(&weights->index);
     return result;
 }
 
-static bool same_group(const void *owner, uint32_t number, const void *key)
+static bool report_pass_same_group(const void *owner, uint32_t number, const void *key)
 {
     const gp_pass_group_t *a = &((const gp_pass_t *)owner)->groups[number], *b = key;
     return a->label == b->label && a->root == b->root && a->tick == b->tick;
 }
 
-static bool same_owner(const void *pass, uint32_t number, const void *key)
+static bool report_pass_same_owner(const void *pass, uint32_t number, const void *key)
 {
     const gp_pass_owner_t *a = &((const gp_pass_t *)pass)->owners[number], *b = key;
     return a->coro == b->coro && a->trace == b->trace && a->thread == b->thread && a->span == b->span &&
@@ -86,7 +86,7 @@ static bool same_owner(const void *pass, uint32_t number, const void *key)
 }
 
 // The frame that --by puts at the root, GP_INDEX_NONE without it.
-static int find_root(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *root)
+static int report_pass_find_root(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *root)
 {
     char text[256];
     *root = GP_INDEX_NONE;
@@ -99,12 +99,12 @@ static int find_root(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *ro
                  owner->span != 0 ? pass->dataset->spans.items[owner->span - 1].is.id : 0);
     else
         gp_report_coro_label(pass->dataset, owner->coro, pass->builder->names.symbolizer, false, text, sizeof(text));
-    gp_frame_t frame = {.function = text, .file = "~", .module = "", .pseudo = true};
+    gp_report_frame_t frame = {.function = text, .file = "~", .module = "", .pseudo = true};
     *root = gp_builder_frame(pass->builder, &frame);
     return *root != GP_INDEX_NONE ? 0 : -ENOMEM;
 }
 
-static int find_label(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *label)
+static int report_pass_find_label(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *label)
 {
     unsigned wants = pass->options.wants;
     *label = 0;
@@ -118,13 +118,13 @@ static int find_label(gp_pass_t *pass, const gp_pass_owner_t *owner, uint32_t *l
 }
 
 // Returns the number of the group, GP_INDEX_NONE when memory is short.
-static uint32_t find_group(gp_pass_t *pass, const gp_pass_owner_t *owner)
+static uint32_t report_pass_find_group(gp_pass_t *pass, const gp_pass_owner_t *owner)
 {
     gp_pass_group_t key = {.tick = owner->tick};
-    if (find_root(pass, owner, &key.root) < 0 || find_label(pass, owner, &key.label) < 0)
+    if (report_pass_find_root(pass, owner, &key.root) < 0 || report_pass_find_label(pass, owner, &key.label) < 0)
         return GP_INDEX_NONE;
     uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.root << 32 | key.label), key.tick);
-    uint32_t number = gp_index_find(&pass->group_index, hash, same_group, pass, &key);
+    uint32_t number = gp_index_find(&pass->group_index, hash, report_pass_same_group, pass, &key);
     if (number != GP_INDEX_NONE)
         return number;
     if (gp_grow(&pass->groups, &pass->group_capacity, pass->group_count, sizeof(key)) < 0 ||
@@ -134,15 +134,15 @@ static uint32_t find_group(gp_pass_t *pass, const gp_pass_owner_t *owner)
     return (uint32_t)pass->group_count++;
 }
 
-static const gp_pass_owner_t *find_owner(gp_pass_t *pass, gp_pass_owner_t key)
+static const gp_pass_owner_t *report_pass_find_owner(gp_pass_t *pass, gp_pass_owner_t key)
 {
     uint64_t hash =
         gp_hash_more(gp_hash_u64((uint64_t)key.coro << 32 | key.trace), key.thread ^ (uint64_t)key.span << 32);
     hash = gp_hash_more(hash, key.tick);
-    uint32_t number = gp_index_find(&pass->owner_index, hash, same_owner, pass, &key);
+    uint32_t number = gp_index_find(&pass->owner_index, hash, report_pass_same_owner, pass, &key);
     if (number != GP_INDEX_NONE)
         return &pass->owners[number];
-    key.group = find_group(pass, &key);
+    key.group = report_pass_find_group(pass, &key);
     if (key.group == GP_INDEX_NONE ||
         gp_grow(&pass->owners, &pass->owner_capacity, pass->owner_count, sizeof(key)) < 0 ||
         gp_index_add(&pass->owner_index, hash, (uint32_t)pass->owner_count) < 0)
@@ -152,7 +152,7 @@ static const gp_pass_owner_t *find_owner(gp_pass_t *pass, gp_pass_owner_t key)
 }
 
 // A coroutine mostly goes on working for the same trace on the same thread.
-static uint32_t group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, const gp_sample_record_t *sample)
+static uint32_t report_pass_group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, const gp_sample_record_t *sample)
 {
     const gp_pass_owner_t key = {
         .coro = pass->by_coro ? seen->coro : 0,
@@ -162,9 +162,9 @@ static uint32_t group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, const gp
         .tick = gp_pass_tick(pass, sample->time_ns),
     };
     uint32_t *last = &pass->last_owner[pass->by_coro ? seen->coro : seen->trace];
-    if (*last != 0 && same_owner(pass, *last - 1, &key))
+    if (*last != 0 && report_pass_same_owner(pass, *last - 1, &key))
         return pass->owners[*last - 1].group;
-    const gp_pass_owner_t *owner = find_owner(pass, key);
+    const gp_pass_owner_t *owner = report_pass_find_owner(pass, key);
     if (owner == NULL)
         return GP_INDEX_NONE;
     *last = (uint32_t)(owner - pass->owners) + 1;
@@ -172,11 +172,11 @@ static uint32_t group_of(gp_pass_t *pass, const gp_pass_sample_t *seen, const gp
 }
 
 // Paths are numbered one after the other: while there is one group, they are the weights' numbers.
-static int weigh_path(gp_pass_t *pass, const gp_pass_sample_t *seen)
+static int report_pass_weigh_path(gp_pass_t *pass, const gp_pass_sample_t *seen)
 {
     gp_pass_weights_t *weights = &pass->weights;
     while (weights->count <= seen->path)
-        if (new_weight(weights, 0, (uint32_t)weights->count) == NULL)
+        if (report_pass_new_weight(weights, 0, (uint32_t)weights->count) == NULL)
             return -ENOMEM;
     gp_pass_add_weight(&weights->items[seen->path], seen->samples, seen->ns, seen->squares);
     return 0;
@@ -185,9 +185,9 @@ static int weigh_path(gp_pass_t *pass, const gp_pass_sample_t *seen)
 int gp_pass_weigh_sample(gp_pass_t *pass, const gp_sample_record_t *sample, const gp_pass_sample_t *seen)
 {
     if (pass->last_owner == NULL)
-        return weigh_path(pass, seen);
+        return report_pass_weigh_path(pass, seen);
     const gp_pass_weight_t more = {
-        .group = group_of(pass, seen, sample),
+        .group = report_pass_group_of(pass, seen, sample),
         .path = seen->path,
         .samples = seen->samples,
         .ns = seen->ns,
@@ -199,13 +199,13 @@ int gp_pass_weigh_sample(gp_pass_t *pass, const gp_sample_record_t *sample, cons
     return result < 0 ? result : gp_pass_weigh(&pass->weights, &more);
 }
 
-static int map_modules(gp_pass_t *pass)
+static int report_pass_map_modules(gp_pass_t *pass)
 {
     const gp_dataset_t *dataset = pass->dataset;
     int result = 0;
     for (size_t i = 0; i < dataset->facts.modules.count && result == 0; i++) {
         const gp_module_info_t *module = &dataset->facts.modules.items[i];
-        gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
+        gp_report_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
         uint32_t number = gp_facts_module_number(&pass->builder->names, GP_LOC(module->id, 0));
         result =
             gp_builder_mapping(pass->builder, number, module->bias, &mapping, module->build_id, module->build_id_len);
@@ -213,7 +213,7 @@ static int map_modules(gp_pass_t *pass)
     return result;
 }
 
-static int init(gp_pass_t *pass)
+static int report_pass_init(gp_pass_t *pass)
 {
     const gp_dataset_t *dataset = pass->dataset;
     const gp_report_options_t *options = &pass->options;
@@ -232,7 +232,7 @@ static int init(gp_pass_t *pass)
             calloc((pass->by_coro ? dataset->facts.coros.count : dataset->facts.traces.count) + 1, sizeof(uint32_t));
     if (pass->paths == NULL || (options->wants & GP_WANT_TIMELINE && pass->coros_seen == NULL) ||
         (grouped && pass->last_owner == NULL) || (options->stitch && gp_stitches_init(&pass->stitches, dataset) < 0) ||
-        gp_scaling_init(&pass->scaling, dataset, options) < 0 || map_modules(pass) < 0)
+        gp_scaling_init(&pass->scaling, dataset, options) < 0 || report_pass_map_modules(pass) < 0)
         return -ENOMEM;
     return heaviest ? gp_pass_find_heaviest(pass) : 0;
 }
@@ -247,7 +247,7 @@ gp_pass_t *gp_pass_create(gp_builder_t *builder, const gp_dataset_t *dataset, co
     pass->dataset = dataset;
     pass->options = *options;
     pass->last_thread_number = GP_INDEX_NONE;
-    if (init(pass) == 0)
+    if (report_pass_init(pass) == 0)
         return pass;
     errno = ENOMEM;
     return NULL;

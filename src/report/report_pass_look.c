@@ -5,7 +5,8 @@
 #include "report/report_pass.h"
 
 // The frames of a stack, of what stands above it and of what it ended with, as a path of the builder's.
-static int make_path(gp_pass_t *pass, uint32_t coro, const gp_facts_stack_t *stack, uint32_t kind, uint32_t *path)
+static int report_pass_look_make_path(gp_pass_t *pass, uint32_t coro, const gp_facts_stack_t *stack, uint32_t kind,
+                                      uint32_t *path)
 {
     gp_builder_row_begin(pass->builder);
     int result = gp_pass_add_creators(pass, coro);
@@ -26,20 +27,20 @@ static int make_path(gp_pass_t *pass, uint32_t coro, const gp_facts_stack_t *sta
     return 0;
 }
 
-static bool same_stitched(const void *owner, uint32_t number, const void *key)
+static bool report_pass_look_same_stitched(const void *owner, uint32_t number, const void *key)
 {
     const gp_pass_stitched_t *a = &((const gp_pass_t *)owner)->stitched[number], *b = key;
     return a->stitch == b->stitch && a->slot == b->slot;
 }
 
 // Where the path of a coroutine's stack and kind stands. Returns NULL when memory is short.
-static uint32_t *path_place(gp_pass_t *pass, uint32_t coro, uint32_t slot)
+static uint32_t *report_pass_look_path_place(gp_pass_t *pass, uint32_t coro, uint32_t slot)
 {
     if (pass->stitches.of_coro == NULL || pass->stitches.of_coro[coro] == 0)
         return &pass->paths[slot];
     const gp_pass_stitched_t key = {.stitch = pass->stitches.of_coro[coro], .slot = slot};
     uint64_t hash = gp_hash_u64((uint64_t)key.stitch << 32 | slot);
-    uint32_t number = gp_index_find(&pass->stitched_index, hash, same_stitched, pass, &key);
+    uint32_t number = gp_index_find(&pass->stitched_index, hash, report_pass_look_same_stitched, pass, &key);
     if (number != GP_INDEX_NONE)
         return &pass->stitched[number].path;
     if (gp_grow(&pass->stitched, &pass->stitched_capacity, pass->stitched_count, sizeof(key)) < 0 ||
@@ -49,7 +50,7 @@ static uint32_t *path_place(gp_pass_t *pass, uint32_t coro, uint32_t slot)
     return &pass->stitched[pass->stitched_count++].path;
 }
 
-static uint32_t thread_number(gp_pass_t *pass, uint32_t index)
+static uint32_t report_pass_look_thread_number(gp_pass_t *pass, uint32_t index)
 {
     if (pass->last_thread != index) {
         pass->last_thread = index;
@@ -59,7 +60,8 @@ static uint32_t thread_number(gp_pass_t *pass, uint32_t index)
 }
 
 // Is the sample's owner selected? Sets its numbers.
-static bool is_chosen(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen, uint32_t *thread)
+static bool report_pass_look_is_chosen(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen,
+                                       uint32_t *thread)
 {
     const gp_selection_t *selection = &pass->options.selection;
     const gp_dataset_t *dataset = pass->dataset;
@@ -76,7 +78,7 @@ static bool is_chosen(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass
     *thread = GP_INDEX_NONE;
     if (selection->threads == NULL)
         return true;
-    *thread = thread_number(pass, sample->thread);
+    *thread = report_pass_look_thread_number(pass, sample->thread);
     return *thread != GP_INDEX_NONE && selection->threads[*thread];
 }
 
@@ -85,17 +87,19 @@ int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_samp
     const gp_dataset_t *dataset = pass->dataset;
     uint32_t thread;
     if (sample->kind >= GP_KIND_COUNT || !gp_scaling_has_kind(&pass->options, sample->kind) ||
-        !gp_dataset_has_sample(dataset, sample) || !is_chosen(pass, sample, seen, &thread))
+        !gp_dataset_has_sample(dataset, sample) || !report_pass_look_is_chosen(pass, sample, seen, &thread))
         return 0;
     uint32_t stack = gp_dataset_stack_find(dataset, sample->stack_id);
     if (stack == GP_INDEX_NONE)
         return 0;
     // By kind, then by stack: what is mostly on-CPU samples stays close together.
-    uint32_t *path = path_place(pass, seen->coro, sample->kind * (uint32_t)dataset->facts.stacks.count + stack);
+    uint32_t *path =
+        report_pass_look_path_place(pass, seen->coro, sample->kind * (uint32_t)dataset->facts.stacks.count + stack);
     if (path == NULL)
         return -ENOMEM;
     if (*path == GP_PATH_NOT_YET) {
-        int result = make_path(pass, seen->coro, &dataset->facts.stacks.items[stack], sample->kind, path);
+        int result =
+            report_pass_look_make_path(pass, seen->coro, &dataset->facts.stacks.items[stack], sample->kind, path);
         if (result < 0)
             return result;
     }

@@ -7,14 +7,14 @@
 enum { PLAIN_BLOCK = 256 };
 
 // Sum of the squares of the weights, as sampled.
-static double squares_of(const gp_pass_t *pass, const gp_sample_record_t *sample)
+static double report_pass_read_squares_of(const gp_pass_t *pass, const gp_sample_record_t *sample)
 {
     const gp_sum_record_t *sum = gp_dataset_sum_of(pass->dataset, sample);
     return sum != NULL ? sum->squares_ns2 : (double)sample->weight_ns * (double)sample->weight_ns;
 }
 
-static void add_group_sum(const gp_group_sums_t *sums, const gp_sample_record_t *sample, const gp_pass_sample_t *seen,
-                          double squares)
+static void report_pass_read_add_group_sum(const gp_group_sums_t *sums, const gp_sample_record_t *sample,
+                                           const gp_pass_sample_t *seen, double squares)
 {
     gp_group_sum_t *sum = &sums->items[sums->by_trace ? seen->trace : seen->coro];
     sum->ns += sample->weight_ns;
@@ -22,7 +22,7 @@ static void add_group_sum(const gp_group_sums_t *sums, const gp_sample_record_t 
     sum->squares += squares;
 }
 
-static int take(gp_pass_t *pass, const gp_sample_record_t *sample)
+static int report_pass_read_take(gp_pass_t *pass, const gp_sample_record_t *sample)
 {
     gp_pass_sample_t seen;
     int result = gp_pass_look(pass, sample, &seen);
@@ -37,25 +37,25 @@ static int take(gp_pass_t *pass, const gp_sample_record_t *sample)
     if (pass->coros_seen != NULL)
         pass->coros_seen[seen.coro] = true;
     if (sample->kind == GP_KIND_CPU) {
-        double squares = squares_of(pass, sample);
+        double squares = report_pass_read_squares_of(pass, sample);
         pass->sums.sampled_ns += sample->weight_ns;
         pass->sums.squares += squares;
         if (pass->options.sums != NULL)
-            add_group_sum(pass->options.sums, sample, &seen, squares);
+            report_pass_read_add_group_sum(pass->options.sums, sample, &seen, squares);
     }
     return gp_pass_weigh_sample(pass, sample, &seen);
 }
 
-static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
+static int report_pass_read_take_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     int result = 0;
     for (size_t i = 0; i < count && result == 0; i++)
-        result = take(context, &samples[i]);
+        result = report_pass_read_take(context, &samples[i]);
     return result;
 }
 
 // On-CPU samples of one group, whole as they are, with nothing above their stacks.
-static bool is_plain(const gp_pass_t *pass)
+static bool report_pass_read_is_plain(const gp_pass_t *pass)
 {
     const gp_report_options_t *options = &pass->options;
     return pass->last_owner == NULL && options->measure == GP_MEASURE_CPU && options->sums == NULL &&
@@ -65,7 +65,7 @@ static bool is_plain(const gp_pass_t *pass)
 }
 
 // What plain samples of a coroutine are multiplied by; below zero: they are not chosen.
-static double plain_factor(const gp_pass_t *pass, uint64_t coro_id)
+static double report_pass_read_plain_factor(const gp_pass_t *pass, uint64_t coro_id)
 {
     const bool *chosen = pass->options.selection.coros;
     uint32_t coro = gp_dataset_coro_find(pass->dataset, coro_id);
@@ -76,7 +76,8 @@ static double plain_factor(const gp_pass_t *pass, uint64_t coro_id)
 
 // Where the weights of on-CPU stacks that were seen before are, GP_INDEX_NONE for others. They are not all in the
 // nearest cache, so that they are asked for together.
-static void find_weights(const gp_pass_t *pass, const gp_sample_record_t *samples, size_t count, uint32_t *found)
+static void report_pass_read_find_weights(const gp_pass_t *pass, const gp_sample_record_t *samples, size_t count,
+                                          uint32_t *found)
 {
     const gp_pass_weight_t *items = pass->weights.items;
     const gp_id_map_t *stacks = &pass->dataset->facts.stacks.table.map;
@@ -91,26 +92,27 @@ static void find_weights(const gp_pass_t *pass, const gp_sample_record_t *sample
     }
 }
 
-// take_samples() for at most PLAIN_BLOCK plain ones: of most nothing is asked but where their stack's weight is.
-static int take_plain_block(gp_pass_t *pass, const gp_sample_record_t *samples, size_t count)
+// report_pass_read_take_samples() for at most PLAIN_BLOCK plain ones: of most nothing is asked but where their stack's
+// weight is.
+static int report_pass_read_take_plain_block(gp_pass_t *pass, const gp_sample_record_t *samples, size_t count)
 {
     gp_pass_sums_t sums = pass->sums;
     uint64_t coro_id = ~samples->coro_id;
     uint32_t weights[PLAIN_BLOCK];
     double factor = -1;
     int result = 0;
-    find_weights(pass, samples, count, weights);
+    report_pass_read_find_weights(pass, samples, count, weights);
     for (size_t i = 0; i < count && result == 0; i++) {
         const gp_sample_record_t *sample = &samples[i];
         if (sample->coro_id != coro_id) { // a coroutine mostly has several in a row
             coro_id = sample->coro_id;
-            factor = plain_factor(pass, coro_id);
+            factor = report_pass_read_plain_factor(pass, coro_id);
         }
         if (factor < 0 || sample->kind != GP_KIND_CPU)
             continue;
         if (weights[i] == GP_INDEX_NONE) {
             pass->sums = sums;
-            result = take(pass, sample);
+            result = report_pass_read_take(pass, sample);
             sums = pass->sums;
             continue;
         }
@@ -125,22 +127,22 @@ static int take_plain_block(gp_pass_t *pass, const gp_sample_record_t *samples, 
     return result;
 }
 
-static int take_plain(void *context, const gp_sample_record_t *samples, size_t count)
+static int report_pass_read_take_plain(void *context, const gp_sample_record_t *samples, size_t count)
 {
     int result = 0;
     for (size_t done = 0, block; done < count && result == 0; done += block) {
         block = count - done < PLAIN_BLOCK ? count - done : PLAIN_BLOCK;
-        result = take_plain_block(context, samples + done, block);
+        result = report_pass_read_take_plain_block(context, samples + done, block);
     }
     return result;
 }
 
 void gp_pass_begin_reading(gp_pass_t *pass, gp_reading_t *reading)
 {
-    static const gp_reader_handlers_t plain = {.samples = take_plain, .sample_words = GP_PLAIN_WORDS};
-    static const gp_reader_handlers_t any = {.samples = take_samples};
+    static const gp_reader_handlers_t plain = {.samples = report_pass_read_take_plain, .sample_words = GP_PLAIN_WORDS};
+    static const gp_reader_handlers_t any = {.samples = report_pass_read_take_samples};
     gp_pass_expect(pass);
-    gp_reading_add(reading, is_plain(pass) ? &plain : &any, pass);
+    gp_reading_add(reading, report_pass_read_is_plain(pass) ? &plain : &any, pass);
 }
 
 int gp_pass_end_reading(gp_pass_t *pass)

@@ -45,7 +45,7 @@ typedef struct gp_path_rows path_rows_t;
 
 // --- what is called the same is the same, where there are several requests
 
-static void coro_text(const path_rows_t *rows, uint32_t coro, char *text, size_t size)
+static void report_path_coro_text(const path_rows_t *rows, uint32_t coro, char *text, size_t size)
 {
     gp_report_coro_label(rows->pass->dataset, coro, rows->pass->builder->names.symbolizer, false, text, size);
     char *number = strchr(text, ' ');
@@ -57,25 +57,25 @@ static void coro_text(const path_rows_t *rows, uint32_t coro, char *text, size_t
         memmove(number, number + 1 + digits, strlen(number + 1 + digits) + 1);
 }
 
-static bool same_frame(const void *owner, uint32_t number, const void *key)
+static bool report_path_same_frame(const void *owner, uint32_t number, const void *key)
 {
     return ((const path_rows_t *)owner)->frames[number] == *(const uint32_t *)key;
 }
 
 // The frame of a coroutine; sets the coroutine that stands for all of that name. Returns 0 or -ENOMEM.
-static int find_coro(path_rows_t *rows, uint32_t *coro)
+static int report_path_find_coro(path_rows_t *rows, uint32_t *coro)
 {
     char text[LABEL_SIZE];
     if (rows->apart)
         return 0;
     if (rows->frames[*coro] == 0) {
-        coro_text(rows, *coro, text, sizeof(text));
-        const gp_frame_t frame = {.function = text, .file = "~", .module = "", .pseudo = true};
+        report_path_coro_text(rows, *coro, text, sizeof(text));
+        const gp_report_frame_t frame = {.function = text, .file = "~", .module = "", .pseudo = true};
         uint32_t number = gp_builder_frame(rows->pass->builder, &frame);
         if (number == GP_INDEX_NONE)
             return -ENOMEM;
         const uint32_t key = number + 1;
-        uint32_t first = gp_index_find(&rows->name_index, gp_hash_u64(key), same_frame, rows, &key);
+        uint32_t first = gp_index_find(&rows->name_index, gp_hash_u64(key), report_path_same_frame, rows, &key);
         if (first == GP_INDEX_NONE && gp_index_add(&rows->name_index, gp_hash_u64(key), *coro) < 0)
             return -ENOMEM;
         rows->frames[*coro] = key;
@@ -87,7 +87,7 @@ static int find_coro(path_rows_t *rows, uint32_t *coro)
 
 // --- sums
 
-static bool same_row(const void *owner, uint32_t number, const void *key)
+static bool report_path_same_row(const void *owner, uint32_t number, const void *key)
 {
     const path_row_t *a = &((const path_rows_t *)owner)->items[number], *b = key;
     return a->endpoint == b->endpoint && a->coro == b->coro && a->stack == b->stack && a->state == b->state &&
@@ -95,12 +95,12 @@ static bool same_row(const void *owner, uint32_t number, const void *key)
 }
 
 // Find or add. Returns its number, GP_INDEX_NONE when memory is short.
-static uint32_t find_row(path_rows_t *rows, const path_row_t *key)
+static uint32_t report_path_find_row(path_rows_t *rows, const path_row_t *key)
 {
     uint64_t hash =
         gp_hash_more(gp_hash_u64((uint64_t)key->coro << 32 | key->stack), (uint64_t)key->request << 32 | key->state);
     hash = gp_hash_more(hash, (uint64_t)key->endpoint << 32 | key->keeper);
-    uint32_t number = gp_index_find(&rows->index, hash, same_row, rows, key);
+    uint32_t number = gp_index_find(&rows->index, hash, report_path_same_row, rows, key);
     if (number != GP_INDEX_NONE)
         return number;
     if (gp_grow(&rows->items, &rows->capacity, rows->count, sizeof(*key)) < 0 ||
@@ -110,7 +110,7 @@ static uint32_t find_row(path_rows_t *rows, const path_row_t *key)
     return (uint32_t)rows->count++;
 }
 
-static int keep_ready(path_rows_t *rows, const gp_path_segment_t *segment, uint32_t row)
+static int report_path_keep_ready(path_rows_t *rows, const gp_path_segment_t *segment, uint32_t row)
 {
     if (gp_grow(&rows->ready, &rows->ready_capacity, rows->ready_count, sizeof(*rows->ready)) < 0 ||
         gp_grow(&rows->ready_rows, &rows->ready_rows_capacity, rows->ready_count, sizeof(*rows->ready_rows)) < 0)
@@ -127,7 +127,7 @@ static int keep_ready(path_rows_t *rows, const gp_path_segment_t *segment, uint3
     return 0;
 }
 
-static int keep_segment(path_rows_t *rows, const gp_path_segment_t *segment, uint32_t row)
+static int report_path_keep_segment(path_rows_t *rows, const gp_path_segment_t *segment, uint32_t row)
 {
     if (!rows->apart || segment->to_ns == segment->from_ns)
         return 0;
@@ -144,7 +144,7 @@ static int keep_segment(path_rows_t *rows, const gp_path_segment_t *segment, uin
     return 0;
 }
 
-static int take_segment(path_rows_t *rows, uint32_t number, const gp_path_segment_t *segment)
+static int report_path_take_segment(path_rows_t *rows, uint32_t number, const gp_path_segment_t *segment)
 {
     enum { SHOWN = GP_PATH_NOT_STARTED | GP_PATH_UNRECORDED | GP_PATH_ELSEWHERE | GP_PATH_UNKNOWN };
     uint64_t ns = segment->to_ns - segment->from_ns;
@@ -157,20 +157,20 @@ static int take_segment(path_rows_t *rows, uint32_t number, const gp_path_segmen
         .flags = segment->flags & SHOWN,
         .keeper = GP_INDEX_NONE,
     };
-    uint32_t row = find_coro(rows, &key.coro) == 0 ? find_row(rows, &key) : GP_INDEX_NONE;
-    if (row == GP_INDEX_NONE || keep_segment(rows, segment, row) < 0)
+    uint32_t row = report_path_find_coro(rows, &key.coro) == 0 ? report_path_find_row(rows, &key) : GP_INDEX_NONE;
+    if (row == GP_INDEX_NONE || report_path_keep_segment(rows, segment, row) < 0)
         return -ENOMEM;
     rows->items[row].segments++;
     rows->sums.divided_ns += segment->flags & GP_PATH_DIVIDED ? ns : 0;
     rows->sums.inferred_ns += segment->flags & GP_PATH_INFERRED ? ns : 0;
     rows->sums.unsampled_ns += segment->stack == GP_INDEX_NONE && key.flags == 0 ? ns : 0;
     if (segment->state == GP_KIND_READY && segment->thread != 0)
-        return keep_ready(rows, segment, row);
+        return report_path_keep_ready(rows, segment, row);
     rows->items[row].ns += ns;
     return 0;
 }
 
-static int take_path(void *context, uint32_t number, const gp_path_segment_t *segments, size_t count)
+static int report_path_take_path(void *context, uint32_t number, const gp_path_segment_t *segments, size_t count)
 {
     path_rows_t *rows = context;
     const gp_request_t *request = &rows->requests->items[number];
@@ -180,11 +180,11 @@ static int take_path(void *context, uint32_t number, const gp_path_segment_t *se
     rows->sums.about += request->is_about;
     rows->sums.latency_ns += request->end_ns - request->start_ns;
     for (size_t i = 0; i < count && result == 0; i++)
-        result = take_segment(rows, number, &segments[i]);
+        result = report_path_take_segment(rows, number, &segments[i]);
     return result;
 }
 
-static int divide_ready(path_rows_t *rows)
+static int report_path_divide_ready(path_rows_t *rows)
 {
     int result = gp_critical_keepers(rows->pass->dataset, rows->ready, rows->ready_count);
     for (size_t i = 0; i < rows->ready_count && result == 0; i++) {
@@ -196,7 +196,8 @@ static int divide_ready(path_rows_t *rows)
             key.ns = 0;
             key.segments = 1;
             key.keeper = ready->keepers[j].coro;
-            uint32_t row = find_coro(rows, &key.keeper) == 0 ? find_row(rows, &key) : GP_INDEX_NONE;
+            uint32_t row =
+                report_path_find_coro(rows, &key.keeper) == 0 ? report_path_find_row(rows, &key) : GP_INDEX_NONE;
             if (row == GP_INDEX_NONE)
                 return -ENOMEM;
             rows->items[row].ns += ready->keepers[j].ns;
@@ -209,12 +210,12 @@ static int divide_ready(path_rows_t *rows)
 
 // --- rows
 
-static int add_frame(gp_builder_t *builder, uint32_t frame)
+static int report_path_add_frame(gp_builder_t *builder, uint32_t frame)
 {
     return gp_builder_row_pseudo(builder, builder->frames[frame].function);
 }
 
-static int add_stack(const path_rows_t *rows, const path_row_t *row)
+static int report_path_add_stack(const path_rows_t *rows, const path_row_t *row)
 {
     const gp_dataset_t *dataset = rows->pass->dataset;
     gp_builder_t *builder = rows->pass->builder;
@@ -235,7 +236,7 @@ static int add_stack(const path_rows_t *rows, const path_row_t *row)
     return gp_builder_row_pseudo(builder, row->flags & GP_PATH_UNKNOWN ? "[not known]" : "[not sampled]");
 }
 
-static int add_leaf(const path_rows_t *rows, const path_row_t *row)
+static int report_path_add_leaf(const path_rows_t *rows, const path_row_t *row)
 {
     const gp_dataset_t *dataset = rows->pass->dataset;
     char text[LABEL_SIZE], label[LABEL_SIZE];
@@ -244,13 +245,13 @@ static int add_leaf(const path_rows_t *rows, const path_row_t *row)
     int result = is_told ? 0 : gp_pass_add_leaf(rows->pass, row->state);
     if (result < 0 || row->keeper == GP_INDEX_NONE)
         return result;
-    coro_text(rows, row->keeper, label, sizeof(label));
+    report_path_coro_text(rows, row->keeper, label, sizeof(label));
     snprintf(text, sizeof(text), "[behind %.*s", (int)(LABEL_SIZE - sizeof("[behind ")), label + 1);
     return gp_builder_row_pseudo(rows->pass->builder, text);
 }
 
 // The endpoint where there are several requests, and the coroutine.
-static int add_roots(const path_rows_t *rows, const path_row_t *row)
+static int report_path_add_roots(const path_rows_t *rows, const path_row_t *row)
 {
     char text[LABEL_SIZE], frame[LABEL_SIZE];
     int result = 0;
@@ -259,10 +260,10 @@ static int add_roots(const path_rows_t *rows, const path_row_t *row)
         snprintf(frame, sizeof(frame), "[%.*s]", (int)sizeof(frame) - 3, text);
         result = gp_builder_row_pseudo(rows->pass->builder, frame);
     }
-    return result == 0 ? add_frame(rows->pass->builder, rows->frames[row->coro] - 1) : result;
+    return result == 0 ? report_path_add_frame(rows->pass->builder, rows->frames[row->coro] - 1) : result;
 }
 
-static int set_label(const path_rows_t *rows, path_row_t *row)
+static int report_path_set_label(const path_rows_t *rows, path_row_t *row)
 {
     gp_builder_t *builder = rows->pass->builder;
     uint32_t trace = rows->requests->items[row->request].trace;
@@ -271,18 +272,18 @@ static int set_label(const path_rows_t *rows, path_row_t *row)
     return builder->row_label != 0 && row->path != GP_INDEX_NONE ? 0 : -ENOMEM;
 }
 
-static int add_row(const path_rows_t *rows, path_row_t *row)
+static int report_path_add_row(const path_rows_t *rows, path_row_t *row)
 {
     gp_builder_t *builder = rows->pass->builder;
     gp_builder_row_begin(builder);
-    int result = rows->apart ? 0 : add_roots(rows, row);
+    int result = rows->apart ? 0 : report_path_add_roots(rows, row);
     size_t first = builder->path_len;
     if (result == 0)
-        result = add_stack(rows, row);
+        result = report_path_add_stack(rows, row);
     if (result == 0)
-        result = add_leaf(rows, row);
+        result = report_path_add_leaf(rows, row);
     if (result == 0 && rows->apart)
-        result = set_label(rows, row);
+        result = report_path_set_label(rows, row);
     if (result == 0)
         result = gp_builder_row_passes(builder, &rows->pass->options.stacks, first);
     if (result == 0)
@@ -292,7 +293,7 @@ static int add_row(const path_rows_t *rows, path_row_t *row)
 }
 
 // Copies that live as long as the report.
-static int hand_over_segments(path_rows_t *rows)
+static int report_path_hand_over_segments(path_rows_t *rows)
 {
     gp_builder_t *builder = rows->pass->builder;
     gp_page_t *page = rows->pass->options.page;
@@ -308,7 +309,7 @@ static int hand_over_segments(path_rows_t *rows)
     return stacks != NULL && (page->segments != NULL || rows->segment_count == 0) ? 0 : -ENOMEM;
 }
 
-static size_t count_chosen(const gp_requests_t *requests, const bool *chosen)
+static size_t report_path_count_chosen(const gp_requests_t *requests, const bool *chosen)
 {
     size_t count = 0;
     for (size_t i = 0; i < requests->count; i++)
@@ -326,7 +327,7 @@ gp_path_rows_t *gp_report_paths_begin(gp_pass_t *pass, gp_reading_t *reading)
         return NULL;
     rows->pass = pass;
     rows->requests = requests;
-    rows->single = count_chosen(requests, chosen) == 1;
+    rows->single = report_path_count_chosen(requests, chosen) == 1;
     rows->apart = pass->options.page != NULL;
     rows->frames = calloc(coros + 1, sizeof(*rows->frames));
     rows->same = calloc(coros + 1, sizeof(*rows->same));
@@ -340,14 +341,14 @@ gp_path_rows_t *gp_report_paths_begin(gp_pass_t *pass, gp_reading_t *reading)
 
 int gp_report_paths_add(gp_path_rows_t *rows)
 {
-    int result = gp_critical_walk(rows->critical, take_path, rows);
+    int result = gp_critical_walk(rows->critical, report_path_take_path, rows);
     if (result == 0)
-        result = divide_ready(rows);
+        result = report_path_divide_ready(rows);
     for (size_t i = 0; i < rows->count && result == 0; i++)
         if (rows->items[i].ns > 0 || rows->apart)
-            result = add_row(rows, &rows->items[i]);
+            result = report_path_add_row(rows, &rows->items[i]);
     if (result == 0 && rows->apart)
-        result = hand_over_segments(rows);
+        result = report_path_hand_over_segments(rows);
     if (rows->pass->options.path_sums != NULL)
         *rows->pass->options.path_sums = rows->sums;
     return result;

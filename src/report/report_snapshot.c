@@ -12,19 +12,19 @@ enum {
     DEPTH_MAX = 1024,  // of a stack; of exact mode what lies deeper is in the frame there
 };
 
-static bool has_code(const gp_module_info_t *module)
+static bool report_snapshot_has_code(const gp_module_info_t *module)
 {
     return module->id > 0 && module->id < GP_MODULE_LANGUAGE;
 }
 
 // What a snapshot defines, as facts: texts stay its own.
-static int take_definitions(gp_facts_t *facts, const gp_snapshot_t *snapshot)
+static int report_snapshot_take_definitions(gp_facts_t *facts, const gp_snapshot_t *snapshot)
 {
     uint32_t number = 0;
     if (gp_facts_init(facts, false) < 0)
         return -ENOMEM;
     for (uint32_t i = 0; i < snapshot->module_count && number != GP_INDEX_NONE; i++) {
-        if (!has_code(&snapshot->modules[i]))
+        if (!report_snapshot_has_code(&snapshot->modules[i]))
             continue;
         number = gp_table_need(&facts->modules.table, snapshot->modules[i].id);
         if (number != GP_INDEX_NONE)
@@ -38,14 +38,14 @@ static int take_definitions(gp_facts_t *facts, const gp_snapshot_t *snapshot)
     return number != GP_INDEX_NONE ? 0 : -ENOMEM;
 }
 
-static int add_mappings(gp_builder_t *builder)
+static int report_snapshot_add_mappings(gp_builder_t *builder)
 {
     const gp_facts_t *facts = builder->names.facts;
     bool are_wanted = builder->wants & GP_WANT_ADDRESSES;
     int result = 0;
     for (size_t i = 0; i < facts->modules.count && are_wanted && result == 0; i++) {
         const gp_module_info_t *module = &facts->modules.items[i];
-        gp_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
+        gp_report_mapping_t mapping = {.path = module->path, .start = module->start, .end = module->end};
         uint32_t number = gp_facts_module_number(&builder->names, GP_LOC(module->id, 0));
         result = gp_builder_mapping(builder, number, module->bias, &mapping, module->build_id, module->build_id_len);
     }
@@ -53,7 +53,7 @@ static int add_mappings(gp_builder_t *builder)
 }
 
 // What kind of time a node is.
-static uint32_t kind_of(gp_loc_t loc)
+static uint32_t report_snapshot_kind_of(gp_loc_t loc)
 {
     uint32_t kind = GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO ? GP_KIND_COUNT - 1 : GP_KIND_CPU;
     if (gp_kind_is_told(loc))
@@ -68,26 +68,26 @@ typedef struct kinds {
     uint64_t exact_ns[GP_KIND_COUNT], sampled_ns[GP_KIND_COUNT];
 } kinds_t;
 
-static void weigh_kinds(const gp_snapshot_t *snapshot, kinds_t *kinds)
+static void report_snapshot_weigh_kinds(const gp_snapshot_t *snapshot, kinds_t *kinds)
 {
     *kinds = (kinds_t){.exact_ns = {[GP_KIND_CPU] = snapshot->total_ns}};
     bool has_waits = snapshot->clock == PROF_CLOCK_WALL && !snapshot->exact;
     for (uint32_t kind = GP_KIND_CPU + 1; kind < GP_KIND_COUNT && has_waits; kind++)
         kinds->exact_ns[kind] = gp_ledger_kind_ns(&snapshot->ledger, kind);
     for (uint32_t i = 0; i < snapshot->node_count; i++)
-        kinds->sampled_ns[kind_of(snapshot->nodes[i].loc)] += snapshot->nodes[i].weight_ns;
+        kinds->sampled_ns[report_snapshot_kind_of(snapshot->nodes[i].loc)] += snapshot->nodes[i].weight_ns;
     if (snapshot->exact) // nothing to scale: all calls are there, waits and all
         kinds->exact_ns[GP_KIND_CPU] = kinds->sampled_ns[GP_KIND_CPU];
 }
 
-static uint64_t scale(const kinds_t *kinds, uint32_t kind, uint64_t weight_ns)
+static uint64_t report_snapshot_scale(const kinds_t *kinds, uint32_t kind, uint64_t weight_ns)
 {
     uint64_t exact = kinds->exact_ns[kind], sampled = kinds->sampled_ns[kind];
     return exact > 0 && sampled > 0 ? (uint64_t)((unsigned __int128)weight_ns * exact / sampled) : weight_ns;
 }
 
 // Time of which there is no sample.
-static int add_unsampled(gp_builder_t *builder, const kinds_t *kinds)
+static int report_snapshot_add_unsampled(gp_builder_t *builder, const kinds_t *kinds)
 {
     int result = 0;
     for (uint32_t kind = GP_KIND_CPU + 1; kind < GP_KIND_COUNT && result == 0; kind++) {
@@ -102,19 +102,19 @@ static int add_unsampled(gp_builder_t *builder, const kinds_t *kinds)
 }
 
 // The frame of a function that was called: the outermost one at its first instruction.
-static uint32_t called_frame(gp_builder_t *builder, gp_loc_t loc)
+static uint32_t report_snapshot_called_frame(gp_builder_t *builder, gp_loc_t loc)
 {
     gp_builder_row_begin(builder);
     return loc != 0 && gp_builder_row_loc(builder, loc) == 0 ? builder->path[0] : GP_INDEX_NONE;
 }
 
-static int add_calls(gp_builder_t *builder, const gp_snapshot_t *snapshot)
+static int report_snapshot_add_calls(gp_builder_t *builder, const gp_snapshot_t *snapshot)
 {
     int result = 0;
     for (size_t i = 0; i < snapshot->call_count && result == 0; i++) {
         const gp_call_count_t *call = &snapshot->calls[i];
-        uint32_t caller = called_frame(builder, call->caller_loc);
-        uint32_t callee = called_frame(builder, call->callee_loc);
+        uint32_t caller = report_snapshot_called_frame(builder, call->caller_loc);
+        uint32_t callee = report_snapshot_called_frame(builder, call->callee_loc);
         result = gp_builder_call(builder, call, caller, callee);
     }
     if (result == 0 && snapshot->exact)
@@ -123,8 +123,8 @@ static int add_calls(gp_builder_t *builder, const gp_snapshot_t *snapshot)
 }
 
 // Add the stack that ends at a node: its ancestors from the root's children down.
-static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, uint32_t node, uint32_t *chain,
-                    const kinds_t *kinds)
+static int report_snapshot_add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, uint32_t node,
+                                    uint32_t *chain, const kinds_t *kinds)
 {
     const gp_snapshot_node_t *leaf = &snapshot->nodes[node];
     uint32_t depth = 0;
@@ -136,23 +136,25 @@ static int add_node(gp_builder_t *builder, const gp_snapshot_t *snapshot, uint32
     while (depth > end && result == 0)
         result = gp_builder_row_loc(builder, snapshot->nodes[chain[--depth]].loc);
     if (result == 0)
-        result = gp_builder_row_end(builder, scale(kinds, kind_of(leaf->loc), leaf->weight_ns), leaf->samples, 0);
+        result = gp_builder_row_end(builder,
+                                    report_snapshot_scale(kinds, report_snapshot_kind_of(leaf->loc), leaf->weight_ns),
+                                    leaf->samples, 0);
     return result;
 }
 
-static int add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot, const kinds_t *kinds)
+static int report_snapshot_add_nodes(gp_builder_t *builder, const gp_snapshot_t *snapshot, const kinds_t *kinds)
 {
     // No chain is longer than the tree has nodes.
     uint32_t *chain = malloc(((size_t)snapshot->node_count + 1) * sizeof(*chain));
     int result = chain ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < snapshot->node_count && result == 0; i++)
         if (snapshot->nodes[i].samples > 0 || snapshot->nodes[i].weight_ns > 0)
-            result = add_node(builder, snapshot, i, chain, kinds);
+            result = report_snapshot_add_node(builder, snapshot, i, chain, kinds);
     free(chain);
-    return result == 0 ? add_unsampled(builder, kinds) : result;
+    return result == 0 ? report_snapshot_add_unsampled(builder, kinds) : result;
 }
 
-static const char *const *copy_not_known(gp_builder_t *builder, const char *const *texts)
+static const char *const *report_snapshot_copy_not_known(gp_builder_t *builder, const char *const *texts)
 {
     size_t count = 0;
     while (texts != NULL && texts[count] != NULL)
@@ -170,13 +172,14 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
     gp_report_t *report = NULL;
     uint32_t frames = snapshot->node_count < FRAMES_MAX ? snapshot->node_count : FRAMES_MAX;
     kinds_t kinds;
-    weigh_kinds(snapshot, &kinds);
+    report_snapshot_weigh_kinds(snapshot, &kinds);
     if (builder != NULL) {
         builder->symbols_stay = true;
         builder->report.exact_rows = snapshot->exact;
     }
-    if (take_definitions(&facts, snapshot) < 0 || builder == NULL || gp_builder_reserve(builder, frames) < 0 ||
-        add_mappings(builder) < 0 || add_nodes(builder, snapshot, &kinds) < 0 || add_calls(builder, snapshot) < 0)
+    if (report_snapshot_take_definitions(&facts, snapshot) < 0 || builder == NULL ||
+        gp_builder_reserve(builder, frames) < 0 || report_snapshot_add_mappings(builder) < 0 ||
+        report_snapshot_add_nodes(builder, snapshot, &kinds) < 0 || report_snapshot_add_calls(builder, snapshot) < 0)
         goto out;
     report = &builder->report;
     report->duration_ns = snapshot->duration_ns;
@@ -186,7 +189,7 @@ gp_report_t *gp_report_from_snapshot(const gp_snapshot_t *snapshot, unsigned wan
     report->counters =
         gp_arena_copy(&builder->arena, snapshot->counters, snapshot->counter_count * sizeof(*snapshot->counters));
     report->counter_count = snapshot->counter_count;
-    report->not_known = copy_not_known(builder, snapshot->not_known);
+    report->not_known = report_snapshot_copy_not_known(builder, snapshot->not_known);
     if (report->title == NULL || report->counters == NULL) {
         report = NULL;
         goto out;

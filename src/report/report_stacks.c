@@ -14,19 +14,19 @@ int gp_pass_add_stack(gp_pass_t *pass, const gp_facts_stack_t *stack)
     return result;
 }
 
-static int take_stack(void *context, const gp_facts_stack_t *stack)
+static int report_stacks_take_stack(void *context, const gp_facts_stack_t *stack)
 {
     return gp_pass_add_stack(context, stack);
 }
 
-static int take_pseudo(void *context, const char *name)
+static int report_stacks_take_pseudo(void *context, const char *name)
 {
     return gp_builder_row_pseudo(((gp_pass_t *)context)->builder, name);
 }
 
 int gp_pass_add_creators(gp_pass_t *pass, uint32_t coro)
 {
-    const gp_stitch_taker_t taker = {take_stack, take_pseudo, pass};
+    const gp_stitch_taker_t taker = {report_stacks_take_stack, report_stacks_take_pseudo, pass};
     return gp_stitches_take(&pass->stitches, pass->dataset, coro, &taker);
 }
 

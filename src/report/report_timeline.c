@@ -24,7 +24,7 @@ struct gp_timeline_source {
     gp_track_t *all_tracks;
 };
 
-static int compare_activities(const void *left, const void *right)
+static int report_timeline_compare_activities(const void *left, const void *right)
 {
     const chosen_activity_t *a = left, *b = right;
     if (a->coro != b->coro)
@@ -34,7 +34,7 @@ static int compare_activities(const void *left, const void *right)
     return a->record.end_ns < b->record.end_ns ? -1 : a->record.end_ns > b->record.end_ns;
 }
 
-static bool is_chosen(const gp_timeline_source_t *source, const chosen_activity_t *item)
+static bool report_timeline_is_chosen(const gp_timeline_source_t *source, const chosen_activity_t *item)
 {
     const gp_selection_t *selection = &source->pass->options.selection;
     const gp_activity_record_t *activity = &item->record;
@@ -48,7 +48,7 @@ static bool is_chosen(const gp_timeline_source_t *source, const chosen_activity_
     return thread != GP_INDEX_NONE && selection->threads[thread];
 }
 
-static int take_activity(void *context, const gp_activity_record_t *record)
+static int report_timeline_take_activity(void *context, const gp_activity_record_t *record)
 {
     gp_timeline_source_t *source = context;
     const gp_dataset_t *dataset = source->pass->dataset;
@@ -57,14 +57,14 @@ static int take_activity(void *context, const gp_activity_record_t *record)
         .coro = gp_dataset_coro_find(dataset, record->coro_id),
         .trace = gp_dataset_trace_index_find(dataset, record->trace),
     };
-    if (!gp_dataset_has_activity(dataset, record) || !is_chosen(source, &item))
+    if (!gp_dataset_has_activity(dataset, record) || !report_timeline_is_chosen(source, &item))
         return 0;
     source->tracks[item.coro] = 0;
     return gp_sorter_add(&source->activities, &item);
 }
 
 // Coroutines of which there is something to show have a track: with activities, or with samples.
-static int end_collecting(gp_timeline_source_t *source)
+static int report_timeline_end_collecting(gp_timeline_source_t *source)
 {
     for (size_t i = 0; i < source->pass->dataset->facts.coros.count; i++)
         if (source->pass->coros_seen[i])
@@ -72,7 +72,7 @@ static int end_collecting(gp_timeline_source_t *source)
     return gp_sorter_end(&source->activities);
 }
 
-static int name_tracks(gp_timeline_source_t *source)
+static int report_timeline_name_tracks(gp_timeline_source_t *source)
 {
     const gp_dataset_t *dataset = source->pass->dataset;
     gp_arena_t *arena = &source->pass->builder->arena;
@@ -101,21 +101,21 @@ static int name_tracks(gp_timeline_source_t *source)
     return 0;
 }
 
-static uint32_t track_of(const gp_timeline_source_t *source, uint64_t coro_id)
+static uint32_t report_timeline_track_of(const gp_timeline_source_t *source, uint64_t coro_id)
 {
     uint32_t coro = coro_id != 0 ? gp_dataset_coro_find(source->pass->dataset, coro_id) : GP_INDEX_NONE;
     return coro != GP_INDEX_NONE ? source->tracks[coro] : GP_NO_TRACK;
 }
 
-static void find_parents(gp_timeline_source_t *source)
+static void report_timeline_find_parents(gp_timeline_source_t *source)
 {
     for (uint32_t i = 0; i < source->pass->dataset->facts.coros.count; i++)
         if (source->tracks[i] != GP_NO_TRACK)
             source->all_tracks[source->tracks[i]].parent =
-                track_of(source, source->pass->dataset->facts.coros.items[i].record.parent_id);
+                report_timeline_track_of(source, source->pass->dataset->facts.coros.items[i].record.parent_id);
 }
 
-static const char *trace_text(gp_timeline_source_t *source, uint32_t trace)
+static const char *report_timeline_trace_text(gp_timeline_source_t *source, uint32_t trace)
 {
     char text[40];
     if (source->pass->dataset->facts.traces.items[trace].index == 0 || source->traces[trace] != NULL)
@@ -124,7 +124,7 @@ static const char *trace_text(gp_timeline_source_t *source, uint32_t trace)
     return source->traces[trace] = gp_arena_text(&source->pass->builder->arena, text, len);
 }
 
-static void place_thread(gp_timeline_source_t *source, uint32_t index, gp_activity_t *activity)
+static void report_timeline_place_thread(gp_timeline_source_t *source, uint32_t index, gp_activity_t *activity)
 {
     uint32_t number = gp_dataset_thread_find(source->pass->dataset, index);
     activity->thread_name = "";
@@ -139,7 +139,7 @@ static void place_thread(gp_timeline_source_t *source, uint32_t index, gp_activi
         activity->thread_name = source->threads[number];
 }
 
-static uint64_t within(const gp_dataset_t *dataset, uint64_t time_ns)
+static uint64_t report_timeline_within(const gp_dataset_t *dataset, uint64_t time_ns)
 {
     if (!dataset->windowed)
         return time_ns;
@@ -149,14 +149,14 @@ static uint64_t within(const gp_dataset_t *dataset, uint64_t time_ns)
 }
 
 // A activity as far as it is in the window. Of its slices, as many as of its active time.
-static void clip(const gp_dataset_t *dataset, gp_activity_t *activity)
+static void report_timeline_clip(const gp_dataset_t *dataset, gp_activity_t *activity)
 {
     uint64_t whole = activity->left_ns - activity->start_ns;
     activity->goes_on = activity->goes_on || (dataset->windowed && activity->end_ns > dataset->window.to_ns);
-    activity->start_ns = within(dataset, activity->start_ns);
-    activity->left_ns = within(dataset, activity->left_ns);
-    activity->end_ns = within(dataset, activity->end_ns);
-    activity->ready_ns = within(dataset, activity->ready_ns);
+    activity->start_ns = report_timeline_within(dataset, activity->start_ns);
+    activity->left_ns = report_timeline_within(dataset, activity->left_ns);
+    activity->end_ns = report_timeline_within(dataset, activity->end_ns);
+    activity->ready_ns = report_timeline_within(dataset, activity->ready_ns);
     if (activity->slice_ns > whole)
         activity->slice_ns = whole;
     if (whole > 0)
@@ -164,12 +164,12 @@ static void clip(const gp_dataset_t *dataset, gp_activity_t *activity)
             (uint64_t)((unsigned __int128)activity->slice_ns * (activity->left_ns - activity->start_ns) / whole);
 }
 
-static gp_activity_t make_activity(gp_timeline_source_t *source, const chosen_activity_t *item)
+static gp_activity_t report_timeline_make_activity(gp_timeline_source_t *source, const chosen_activity_t *item)
 {
     const gp_activity_record_t *record = &item->record;
     gp_activity_t activity = {
         .track = source->tracks[item->coro],
-        .waker = track_of(source, record->waker_id),
+        .waker = report_timeline_track_of(source, record->waker_id),
         .start_ns = record->start_ns,
         .left_ns = record->left_ns,
         .end_ns = record->end_ns,
@@ -178,10 +178,10 @@ static gp_activity_t make_activity(gp_timeline_source_t *source, const chosen_ac
         .is_ready_known =
             record->ready_ns >= record->left_ns && record->ready_ns != 0 && record->ready_ns <= record->end_ns,
         .goes_on = record->is_open,
-        .trace = trace_text(source, item->trace),
+        .trace = report_timeline_trace_text(source, item->trace),
     };
-    place_thread(source, record->thread, &activity);
-    clip(source->pass->dataset, &activity);
+    report_timeline_place_thread(source, record->thread, &activity);
+    report_timeline_clip(source->pass->dataset, &activity);
     return activity;
 }
 
@@ -195,7 +195,7 @@ typedef struct handing {
     size_t number;
 } handing_t;
 
-static int hand_out(handing_t *handing)
+static int report_timeline_hand_out(handing_t *handing)
 {
     bool follows = handing->has_before && handing->before.track == handing->held.track;
     int result = handing->take(handing->context, &handing->held, follows ? &handing->before : NULL, handing->number++);
@@ -206,13 +206,13 @@ static int hand_out(handing_t *handing)
 
 // An activity that begins before the one before it has ended was written twice, when an exec failed: the later one is
 // right.
-static int take_sorted(void *context, const void *record)
+static int report_timeline_take_sorted(void *context, const void *record)
 {
     handing_t *handing = context;
-    gp_activity_t activity = make_activity(handing->source, record);
+    gp_activity_t activity = report_timeline_make_activity(handing->source, record);
     bool overlaps =
         handing->has_held && handing->held.track == activity.track && handing->held.end_ns > activity.start_ns;
-    int result = handing->has_held && !overlaps ? hand_out(handing) : 0;
+    int result = handing->has_held && !overlaps ? report_timeline_hand_out(handing) : 0;
     handing->held = activity;
     handing->has_held = true;
     return result;
@@ -221,8 +221,8 @@ static int take_sorted(void *context, const void *record)
 int gp_timeline_source_activities(gp_timeline_source_t *source, gp_activity_taker_t *take, void *context)
 {
     handing_t handing = {.source = source, .take = take, .context = context};
-    int result = gp_sorter_each(&source->activities, take_sorted, &handing);
-    return result == 0 && handing.has_held ? hand_out(&handing) : result;
+    int result = gp_sorter_each(&source->activities, report_timeline_take_sorted, &handing);
+    return result == 0 && handing.has_held ? report_timeline_hand_out(&handing) : result;
 }
 
 static void report_timeline_free(gp_timeline_source_t *source)
@@ -236,7 +236,7 @@ static void report_timeline_free(gp_timeline_source_t *source)
 
 int gp_report_timeline_begin(gp_pass_t *pass, gp_reading_t *reading)
 {
-    static const gp_reader_handlers_t handlers = {.activity = take_activity};
+    static const gp_reader_handlers_t handlers = {.activity = report_timeline_take_activity};
     const gp_dataset_t *dataset = pass->dataset;
     gp_timeline_source_t *source = calloc(1, sizeof(*source));
     if (source == NULL)
@@ -248,7 +248,7 @@ int gp_report_timeline_begin(gp_pass_t *pass, gp_reading_t *reading)
     source->traces = calloc(dataset->facts.traces.count + 1, sizeof(char *));
     source->threads = calloc(dataset->facts.threads.count + 1, sizeof(char *));
     source->timeline = gp_arena_alloc(&pass->builder->arena, sizeof(gp_timeline_t));
-    gp_sorter_init(&source->activities, sizeof(chosen_activity_t), compare_activities);
+    gp_sorter_init(&source->activities, sizeof(chosen_activity_t), report_timeline_compare_activities);
     if (source->tracks == NULL || source->traces == NULL || source->threads == NULL || source->timeline == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < dataset->facts.coros.count; i++)
@@ -263,10 +263,10 @@ int gp_report_timeline_end(gp_pass_t *pass)
     gp_timeline_source_t *source = pass->timeline;
     source->timeline->pid = pass->dataset->facts.header.pid;
     source->timeline->source = source;
-    int result = end_collecting(source);
-    if (result < 0 || name_tracks(source) < 0)
+    int result = report_timeline_end_collecting(source);
+    if (result < 0 || report_timeline_name_tracks(source) < 0)
         return result < 0 ? result : -ENOMEM;
-    find_parents(source);
+    report_timeline_find_parents(source);
     pass->builder->report.timeline = source->timeline;
     return 0;
 }

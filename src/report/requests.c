@@ -10,17 +10,17 @@ enum { SPAWNERS_MAX = 64 }; // looked at, of a coroutine
 
 // --- which there are
 
-static bool same_endpoint(const void *owner, uint32_t number, const void *key)
+static bool requests_same_endpoint(const void *owner, uint32_t number, const void *key)
 {
     const gp_endpoint_t *a = &((const gp_requests_t *)owner)->endpoints[number], *b = key;
     return a->kind == b->kind && strcmp(a->name, b->name) == 0;
 }
 
-static uint32_t endpoint_of(gp_requests_t *requests, uint32_t kind, const char *name)
+static uint32_t requests_endpoint_of(gp_requests_t *requests, uint32_t kind, const char *name)
 {
     const gp_endpoint_t key = {.kind = kind, .name = name};
     uint64_t hash = gp_hash_more(gp_hash_bytes(name, strlen(name)), kind);
-    uint32_t number = gp_index_find(&requests->endpoint_index, hash, same_endpoint, requests, &key);
+    uint32_t number = gp_index_find(&requests->endpoint_index, hash, requests_same_endpoint, requests, &key);
     if (number != GP_INDEX_NONE)
         return number;
     if (gp_grow(&requests->endpoints, &requests->endpoint_capacity, requests->endpoint_count, sizeof(key)) < 0 ||
@@ -30,9 +30,9 @@ static uint32_t endpoint_of(gp_requests_t *requests, uint32_t kind, const char *
     return (uint32_t)requests->endpoint_count++;
 }
 
-static int add(gp_requests_t *requests, gp_request_t request, uint32_t kind, const char *name)
+static int requests_add(gp_requests_t *requests, gp_request_t request, uint32_t kind, const char *name)
 {
-    request.endpoint = endpoint_of(requests, kind, name);
+    request.endpoint = requests_endpoint_of(requests, kind, name);
     if (request.endpoint == GP_INDEX_NONE ||
         gp_grow(&requests->items, &requests->capacity, requests->count, sizeof(request)) < 0)
         return -ENOMEM;
@@ -41,12 +41,12 @@ static int add(gp_requests_t *requests, gp_request_t request, uint32_t kind, con
 }
 
 // Not in part: what would be missing of it is not known.
-static bool is_whole(const gp_dataset_t *dataset, uint64_t start_ns, uint64_t end_ns)
+static bool requests_is_whole(const gp_dataset_t *dataset, uint64_t start_ns, uint64_t end_ns)
 {
     return !dataset->windowed || (start_ns >= dataset->window.from_ns && end_ns <= dataset->window.to_ns);
 }
 
-static int add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
+static int requests_add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
 {
     int result = 0;
     for (size_t i = 0; i < dataset->spans.count && result == 0; i++) {
@@ -55,7 +55,7 @@ static int add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
             span->is.end_coro_id != 0 ? gp_dataset_coro_find(dataset, span->is.end_coro_id) : GP_INDEX_NONE;
         if (!gp_dataset_is_request(span) || !gp_dataset_has_end(span))
             continue;
-        if (!is_whole(dataset, span->is.start, span->is.end)) {
+        if (!requests_is_whole(dataset, span->is.start, span->is.end)) {
             requests->left_out++;
             continue;
         }
@@ -68,13 +68,13 @@ static int add_spans(gp_requests_t *requests, const gp_dataset_t *dataset)
             .start_ns = span->is.start,
             .end_ns = span->is.end,
         };
-        result = add(requests, request, span->is.kind, span->name);
+        result = requests_add(requests, request, span->is.kind, span->name);
     }
     return result;
 }
 
 // Traces of which no request was recorded, or not when it ended: by when coroutines are known to have run for them.
-static int add_others(gp_requests_t *requests, const gp_dataset_t *dataset)
+static int requests_add_others(gp_requests_t *requests, const gp_dataset_t *dataset)
 {
     bool *has_spans = calloc(dataset->facts.traces.count + 1, sizeof(*has_spans));
     int result = has_spans != NULL ? 0 : -ENOMEM;
@@ -85,7 +85,7 @@ static int add_others(gp_requests_t *requests, const gp_dataset_t *dataset)
         if (has_spans[i] || number == GP_INDEX_NONE)
             continue;
         const gp_dataset_extent_t *extent = &dataset->extents.items[number];
-        if (!is_whole(dataset, extent->first_ns, extent->last_ns)) {
+        if (!requests_is_whole(dataset, extent->first_ns, extent->last_ns)) {
             requests->left_out++;
             continue;
         }
@@ -99,13 +99,13 @@ static int add_others(gp_requests_t *requests, const gp_dataset_t *dataset)
             .end_ns = extent->last_ns,
         };
         if (request.coro != GP_INDEX_NONE && request.end_coro != GP_INDEX_NONE)
-            result = add(requests, request, 0, "");
+            result = requests_add(requests, request, 0, "");
     }
     free(has_spans);
     return result;
 }
 
-static int by_trace(const void *left, const void *right)
+static int requests_by_trace(const void *left, const void *right)
 {
     const gp_request_t *a = left, *b = right;
     if (a->trace != b->trace)
@@ -115,13 +115,13 @@ static int by_trace(const void *left, const void *right)
     return a->span < b->span ? -1 : a->span > b->span;
 }
 
-static int sort(gp_requests_t *requests, const gp_dataset_t *dataset)
+static int requests_sort(gp_requests_t *requests, const gp_dataset_t *dataset)
 {
     requests->first = calloc(dataset->facts.traces.count + 2, sizeof(*requests->first));
     if (requests->first == NULL)
         return -ENOMEM;
     if (requests->count > 0)
-        qsort(requests->items, requests->count, sizeof(*requests->items), by_trace);
+        qsort(requests->items, requests->count, sizeof(*requests->items), requests_by_trace);
     for (size_t i = 0; i < requests->count; i++)
         requests->first[requests->items[i].trace + 1]++;
     for (size_t i = 0; i < dataset->facts.traces.count; i++)
@@ -166,17 +166,17 @@ struct gp_request_parts {
 };
 typedef struct gp_request_parts parts_t;
 
-static bool same_part(const void *owner, uint32_t number, const void *key)
+static bool requests_same_part(const void *owner, uint32_t number, const void *key)
 {
     const part_t *a = &((const parts_t *)owner)->items[number], *b = key;
     return a->share == b->share && a->request == b->request;
 }
 
-static part_t *part_of(parts_t *parts, uint32_t share, uint32_t request)
+static part_t *requests_part_of(parts_t *parts, uint32_t share, uint32_t request)
 {
     const part_t key = {.share = share, .request = request};
     uint64_t hash = gp_hash_u64((uint64_t)share << 32 | request);
-    uint32_t number = gp_index_find(&parts->index, hash, same_part, parts, &key);
+    uint32_t number = gp_index_find(&parts->index, hash, requests_same_part, parts, &key);
     if (number != GP_INDEX_NONE)
         return &parts->items[number];
     if (gp_grow(&parts->items, &parts->capacity, parts->count, sizeof(key)) < 0 ||
@@ -192,7 +192,7 @@ static uint32_t requests_of(const gp_requests_t *requests, uint32_t trace)
 }
 
 // An activity goes to the request in which it began, up to its end: what outlives a request is not for it.
-static int take_activity(void *context, const gp_activity_record_t *activity)
+static int requests_take_activity(void *context, const gp_activity_record_t *activity)
 {
     parts_t *parts = context;
     const gp_dataset_t *dataset = parts->dataset;
@@ -205,7 +205,7 @@ static int take_activity(void *context, const gp_activity_record_t *activity)
     uint32_t request = gp_requests_owner(dataset, parts->requests, trace, coro, activity->start_ns);
     if (share == GP_INDEX_NONE || request == GP_INDEX_NONE)
         return 0;
-    part_t *part = part_of(parts, share, request);
+    part_t *part = requests_part_of(parts, share, request);
     if (part == NULL)
         return -ENOMEM;
     gp_ledger_t ledger = gp_dataset_activity_times(activity, 0, parts->requests->items[request].end_ns);
@@ -213,47 +213,47 @@ static int take_activity(void *context, const gp_activity_record_t *activity)
     return 0;
 }
 
-static uint64_t scaled(uint64_t whole, uint64_t part, uint64_t of)
+static uint64_t requests_scaled(uint64_t whole, uint64_t part, uint64_t of)
 {
     return of > 0 ? (uint64_t)((unsigned __int128)whole * (part < of ? part : of) / of) : 0;
 }
 
 // What a share has is divided as its activities are.
-static void divide(const parts_t *parts, const gp_ledger_t *sums)
+static void requests_divide(const parts_t *parts, const gp_ledger_t *sums)
 {
     for (size_t i = 0; i < parts->count; i++) {
         const part_t *part = &parts->items[i];
         const gp_ledger_t *sum = &sums[part->share], *all = &parts->dataset->shares.items[part->share].ledger;
         gp_request_t *request = &parts->requests->items[part->request];
         const gp_ledger_t more = {
-            .cpu_ns = scaled(all->cpu_ns, part->ledger.slice_ns, sum->slice_ns),
-            .blocked_ns = scaled(all->blocked_ns, part->ledger.slice_ns, sum->slice_ns),
-            .slice_ns = scaled(all->slice_ns, part->ledger.slice_ns, sum->slice_ns),
-            .ready_ns = scaled(all->ready_ns, part->ledger.ready_ns, sum->ready_ns),
-            .parked_ns = scaled(all->parked_ns, part->ledger.parked_ns, sum->parked_ns),
-            .waiting_ns = scaled(all->waiting_ns, part->ledger.waiting_ns, sum->waiting_ns),
-            .switches = scaled(all->switches, part->ledger.slice_ns, sum->slice_ns),
+            .cpu_ns = requests_scaled(all->cpu_ns, part->ledger.slice_ns, sum->slice_ns),
+            .blocked_ns = requests_scaled(all->blocked_ns, part->ledger.slice_ns, sum->slice_ns),
+            .slice_ns = requests_scaled(all->slice_ns, part->ledger.slice_ns, sum->slice_ns),
+            .ready_ns = requests_scaled(all->ready_ns, part->ledger.ready_ns, sum->ready_ns),
+            .parked_ns = requests_scaled(all->parked_ns, part->ledger.parked_ns, sum->parked_ns),
+            .waiting_ns = requests_scaled(all->waiting_ns, part->ledger.waiting_ns, sum->waiting_ns),
+            .switches = requests_scaled(all->switches, part->ledger.slice_ns, sum->slice_ns),
         };
         gp_ledger_add(&request->ledger, &more);
         request->coros++;
     }
 }
 
-static int divide_shares(const parts_t *parts)
+static int requests_divide_shares(const parts_t *parts)
 {
     gp_ledger_t *sums = calloc(parts->dataset->shares.count + 1, sizeof(*sums));
     if (sums == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < parts->count; i++)
         gp_ledger_add(&sums[parts->items[i].share], &parts->items[i].ledger);
-    divide(parts, sums);
+    requests_divide(parts, sums);
     free(sums);
     return 0;
 }
 
-static int sum_up(gp_requests_t *requests, const gp_dataset_t *dataset, gp_reading_t *reading)
+static int requests_sum_up(gp_requests_t *requests, const gp_dataset_t *dataset, gp_reading_t *reading)
 {
-    static const gp_reader_handlers_t handlers = {.activity = take_activity};
+    static const gp_reader_handlers_t handlers = {.activity = requests_take_activity};
     bool any_divided = false;
     for (size_t i = 0; i < dataset->shares.count; i++) {
         const gp_dataset_share_t *share = &dataset->shares.items[i];
@@ -276,7 +276,7 @@ static int sum_up(gp_requests_t *requests, const gp_dataset_t *dataset, gp_readi
     return 0;
 }
 
-static void free_parts(gp_requests_t *requests)
+static void requests_free_parts(gp_requests_t *requests)
 {
     if (requests->parts == NULL)
         return;
@@ -288,26 +288,26 @@ static void free_parts(gp_requests_t *requests)
 
 int gp_requests_end(gp_requests_t *requests)
 {
-    int result = requests->parts != NULL ? divide_shares(requests->parts) : 0;
-    free_parts(requests);
+    int result = requests->parts != NULL ? requests_divide_shares(requests->parts) : 0;
+    requests_free_parts(requests);
     return result;
 }
 
 // --- endpoints
 
-static int by_latency(const void *left, const void *right)
+static int requests_by_latency(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return a < b ? -1 : a > b;
 }
 
 // The least latency that so many per cent of all are not above.
-static uint64_t percentile(const uint64_t *sorted, size_t count, unsigned percent)
+static uint64_t requests_percentile(const uint64_t *sorted, size_t count, unsigned percent)
 {
     return sorted[(count * percent + 99) / 100 - 1];
 }
 
-static int sum_endpoints(gp_requests_t *requests, const gp_dataset_t *dataset)
+static int requests_sum_endpoints(gp_requests_t *requests, const gp_dataset_t *dataset)
 {
     uint64_t *latencies = malloc((requests->count + 1) * sizeof(*latencies));
     size_t *at = calloc(requests->endpoint_count + 1, sizeof(*at));
@@ -330,10 +330,10 @@ static int sum_endpoints(gp_requests_t *requests, const gp_dataset_t *dataset)
     for (size_t i = 0; i < requests->endpoint_count; i++) {
         gp_endpoint_t *endpoint = &requests->endpoints[i];
         uint64_t *own = latencies + at[i] - endpoint->count;
-        qsort(own, endpoint->count, sizeof(*own), by_latency);
-        endpoint->p50_ns = percentile(own, endpoint->count, 50);
-        endpoint->p90_ns = percentile(own, endpoint->count, 90);
-        endpoint->p99_ns = percentile(own, endpoint->count, 99);
+        qsort(own, endpoint->count, sizeof(*own), requests_by_latency);
+        endpoint->p50_ns = requests_percentile(own, endpoint->count, 50);
+        endpoint->p90_ns = requests_percentile(own, endpoint->count, 90);
+        endpoint->p99_ns = requests_percentile(own, endpoint->count, 99);
         endpoint->max_ns = own[endpoint->count - 1];
     }
     free(latencies);
@@ -355,15 +355,15 @@ const char *gp_endpoint_text(const gp_endpoint_t *endpoint, char *text, size_t s
 gp_requests_t *gp_requests_begin(const gp_dataset_t *dataset, bool ledgers, gp_reading_t *reading)
 {
     gp_requests_t *requests = calloc(1, sizeof(*requests));
-    int result = requests != NULL ? add_spans(requests, dataset) : -ENOMEM;
+    int result = requests != NULL ? requests_add_spans(requests, dataset) : -ENOMEM;
     if (result == 0)
-        result = add_others(requests, dataset);
+        result = requests_add_others(requests, dataset);
     if (result == 0)
-        result = sort(requests, dataset);
+        result = requests_sort(requests, dataset);
     if (result == 0)
-        result = sum_endpoints(requests, dataset);
+        result = requests_sum_endpoints(requests, dataset);
     if (result == 0 && ledgers && !dataset->windowed)
-        result = sum_up(requests, dataset, reading);
+        result = requests_sum_up(requests, dataset, reading);
     if (result == 0)
         return requests;
     gp_requests_free(requests);
@@ -389,7 +389,7 @@ void gp_requests_free(gp_requests_t *requests)
 {
     if (requests == NULL)
         return;
-    free_parts(requests);
+    requests_free_parts(requests);
     free(requests->items);
     free(requests->first);
     free(requests->endpoints);

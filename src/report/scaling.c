@@ -7,7 +7,7 @@
 #include "report/strata.h"
 
 // Exact CPU time of the process, or of threads; 0 = not known: what threads did in rests is in their time.
-static uint64_t exact_of_threads(const gp_dataset_t *dataset, const bool *threads)
+static uint64_t scaling_exact_of_threads(const gp_dataset_t *dataset, const bool *threads)
 {
     uint64_t total = 0;
     if (threads == NULL)
@@ -20,22 +20,23 @@ static uint64_t exact_of_threads(const gp_dataset_t *dataset, const bool *thread
 }
 
 // Exact time of what was chosen; 0 = not known.
-static uint64_t exact_of_kind(const gp_dataset_t *dataset, const gp_selection_t *selection, enum gp_sample_kind kind)
+static uint64_t scaling_exact_of_kind(const gp_dataset_t *dataset, const gp_selection_t *selection,
+                                      enum gp_sample_kind kind)
 {
     bool any = selection->coros != NULL || selection->traces != NULL;
     uint64_t total = 0;
     if (dataset->windowed || ((any || kind != GP_KIND_CPU) && selection->threads != NULL))
         return 0;
     if (!any && kind == GP_KIND_CPU)
-        return exact_of_threads(dataset, selection->threads);
+        return scaling_exact_of_threads(dataset, selection->threads);
     for (size_t i = 0; i < dataset->shares.count; i++)
         if (gp_selection_has_share(selection, &dataset->shares.items[i]))
             total += gp_dataset_share_ns(dataset, &dataset->shares.items[i], kind);
     return total;
 }
 
-static void add_shares(gp_strata_t *strata, const gp_dataset_t *dataset, const gp_selection_t *selection,
-                       enum gp_sample_kind kind)
+static void scaling_add_shares(gp_strata_t *strata, const gp_dataset_t *dataset, const gp_selection_t *selection,
+                               enum gp_sample_kind kind)
 {
     for (size_t i = 0; i < dataset->shares.count; i++) {
         const gp_dataset_share_t *share = &dataset->shares.items[i];
@@ -47,7 +48,7 @@ static void add_shares(gp_strata_t *strata, const gp_dataset_t *dataset, const g
     }
 }
 
-static void add_threads(gp_strata_t *strata, const gp_dataset_t *dataset, const bool *threads)
+static void scaling_add_threads(gp_strata_t *strata, const gp_dataset_t *dataset, const bool *threads)
 {
     for (size_t i = 0; i < dataset->facts.threads.count; i++)
         if (threads[i])
@@ -61,7 +62,7 @@ static void add_threads(gp_strata_t *strata, const gp_dataset_t *dataset, const 
 }
 
 // The factors of a kind, which together make its exact time of its samples.
-static int make_factors(gp_scaling_t *scaling, const gp_strata_t *strata, enum gp_sample_kind kind)
+static int scaling_make_factors(gp_scaling_t *scaling, const gp_strata_t *strata, enum gp_sample_kind kind)
 {
     double *factors = calloc(strata->count + 1, sizeof(*factors));
     double sum = 0;
@@ -77,8 +78,8 @@ static int make_factors(gp_scaling_t *scaling, const gp_strata_t *strata, enum g
     return 0;
 }
 
-static int scale_kind(gp_scaling_t *scaling, const gp_dataset_t *dataset, const gp_selection_t *selection,
-                      enum gp_sample_kind kind)
+static int scaling_scale_kind(gp_scaling_t *scaling, const gp_dataset_t *dataset, const gp_selection_t *selection,
+                              enum gp_sample_kind kind)
 {
     gp_strata_t strata;
     if (scaling->exact_ns[kind] == 0)
@@ -86,11 +87,11 @@ static int scale_kind(gp_scaling_t *scaling, const gp_dataset_t *dataset, const 
     if (gp_strata_init(&strata, scaling->by_thread ? dataset->facts.threads.count : dataset->facts.coros.count) < 0)
         return -ENOMEM;
     if (scaling->by_thread)
-        add_threads(&strata, dataset, selection->threads);
+        scaling_add_threads(&strata, dataset, selection->threads);
     else
-        add_shares(&strata, dataset, selection, kind);
+        scaling_add_shares(&strata, dataset, selection, kind);
     gp_strata_divide(&strata, scaling->exact_ns[kind]);
-    int result = make_factors(scaling, &strata, kind);
+    int result = scaling_make_factors(scaling, &strata, kind);
     gp_strata_free(&strata);
     return result;
 }
@@ -103,12 +104,12 @@ int gp_scaling_init(gp_scaling_t *scaling, const gp_dataset_t *dataset, const gp
     for (uint32_t kind = 0; kind < GP_KIND_COUNT && result == 0; kind++) {
         if (!gp_scaling_has_kind(options, kind))
             continue;
-        scaling->exact_ns[kind] = exact_of_kind(dataset, selection, kind);
+        scaling->exact_ns[kind] = scaling_exact_of_kind(dataset, selection, kind);
         for (size_t i = 0; i < dataset->shares.count; i++)
             if (gp_selection_has_share(selection, &dataset->shares.items[i]) &&
                 !gp_scaling_is_loop(dataset, dataset->shares.items[i].coro, kind))
                 scaling->sampled_ns[kind] += dataset->shares.items[i].sampled[kind].ns;
-        result = scale_kind(scaling, dataset, selection, kind);
+        result = scaling_scale_kind(scaling, dataset, selection, kind);
     }
     return result;
 }

@@ -33,7 +33,7 @@ void gp_sorter_init(gp_sorter_t *sorter, size_t record_bytes, gp_sorter_compare_
 }
 
 // Merge sort: qsort() of glibc is one as long as memory is not short, but does not promise to be.
-static int sort_collected(gp_sorter_t *sorter)
+static int sorter_sort_collected(gp_sorter_t *sorter)
 {
     size_t bytes = sorter->record_bytes, count = sorter->count;
     uint8_t *from = sorter->records, *to = count > 1 ? malloc(count * bytes) : NULL;
@@ -61,9 +61,9 @@ static int sort_collected(gp_sorter_t *sorter)
     return 0;
 }
 
-static int spill_run(gp_sorter_t *sorter)
+static int sorter_spill_run(gp_sorter_t *sorter)
 {
-    int result = sort_collected(sorter);
+    int result = sorter_sort_collected(sorter);
     if (result == 0 && sorter->fd < 0) {
         sorter->fd = gp_temporary_file();
         result = sorter->fd < 0 ? sorter->fd : 0;
@@ -79,7 +79,7 @@ static int spill_run(gp_sorter_t *sorter)
 
 int gp_sorter_add(gp_sorter_t *sorter, const void *record)
 {
-    int result = sorter->count == sorter->run_records ? spill_run(sorter) : 0;
+    int result = sorter->count == sorter->run_records ? sorter_spill_run(sorter) : 0;
     if (result < 0)
         return result;
     if (sorter->count == sorter->capacity) {
@@ -96,11 +96,11 @@ int gp_sorter_add(gp_sorter_t *sorter, const void *record)
 
 int gp_sorter_end(gp_sorter_t *sorter)
 {
-    return sort_collected(sorter);
+    return sorter_sort_collected(sorter);
 }
 
 // Read on, where a run's buffer is used up.
-static int refill(const merge_t *merge, run_t *run)
+static int sorter_refill(const merge_t *merge, run_t *run)
 {
     size_t bytes = merge->sorter->record_bytes, most = BUFFER_BYTES / bytes;
     size_t count = run->left < most ? (size_t)run->left : most, done = 0;
@@ -123,18 +123,18 @@ static int refill(const merge_t *merge, run_t *run)
     return 0;
 }
 
-static bool goes_before(const merge_t *merge, const run_t *a, const run_t *b)
+static bool sorter_goes_before(const merge_t *merge, const run_t *a, const run_t *b)
 {
     int order = merge->sorter->compare(a->next, b->next);
     return order != 0 ? order < 0 : a->number < b->number;
 }
 
-static void sift_down(merge_t *merge, size_t at)
+static void sorter_sift_down(merge_t *merge, size_t at)
 {
     for (;;) {
         size_t least = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < merge->count; child++)
-            if (goes_before(merge, merge->heap[child], merge->heap[least]))
+            if (sorter_goes_before(merge, merge->heap[child], merge->heap[least]))
                 least = child;
         if (least == at)
             return;
@@ -145,7 +145,7 @@ static void sift_down(merge_t *merge, size_t at)
     }
 }
 
-static int open_runs(merge_t *merge)
+static int sorter_open_runs(merge_t *merge)
 {
     const gp_sorter_t *sorter = merge->sorter;
     for (size_t i = 0; i <= sorter->run_count; i++) {
@@ -159,7 +159,7 @@ static int open_runs(merge_t *merge)
             run->left = sorter->run_records;
             run->buffer = malloc(BUFFER_BYTES);
             // -Wanalyzer-malloc-leak: run is one of merge->runs, the buffers of which gp_sorter_each() frees.
-            int result = run->buffer != NULL ? refill(merge, run) : -ENOMEM;
+            int result = run->buffer != NULL ? sorter_refill(merge, run) : -ENOMEM;
             if (result < 0)
                 return result;
         }
@@ -167,11 +167,11 @@ static int open_runs(merge_t *merge)
             merge->heap[merge->count++] = run;
     }
     for (size_t i = merge->count / 2; i > 0; i--)
-        sift_down(merge, i - 1);
+        sorter_sift_down(merge, i - 1);
     return 0;
 }
 
-static int hand_out(merge_t *merge, int (*take)(void *, const void *), void *context)
+static int sorter_hand_out(merge_t *merge, int (*take)(void *, const void *), void *context)
 {
     int result = 0;
     while (merge->count > 0 && result == 0) {
@@ -179,10 +179,10 @@ static int hand_out(merge_t *merge, int (*take)(void *, const void *), void *con
         result = take(context, run->next);
         run->next += merge->sorter->record_bytes;
         if (--run->buffered == 0 && result == 0)
-            result = refill(merge, run);
+            result = sorter_refill(merge, run);
         if (run->next == NULL)
             merge->heap[0] = merge->heap[--merge->count];
-        sift_down(merge, 0);
+        sorter_sift_down(merge, 0);
     }
     return result;
 }
@@ -194,9 +194,9 @@ int gp_sorter_each(const gp_sorter_t *sorter, int (*take)(void *context, const v
         .runs = calloc(sorter->run_count + 1, sizeof(*merge.runs)),
         .heap = calloc(sorter->run_count + 1, sizeof(*merge.heap)),
     };
-    int result = merge.runs != NULL && merge.heap != NULL ? open_runs(&merge) : -ENOMEM;
+    int result = merge.runs != NULL && merge.heap != NULL ? sorter_open_runs(&merge) : -ENOMEM;
     if (result == 0)
-        result = hand_out(&merge, take, context);
+        result = sorter_hand_out(&merge, take, context);
     for (size_t i = 0; i < sorter->run_count && merge.runs != NULL; i++)
         free(merge.runs[i].buffer);
     free(merge.runs);

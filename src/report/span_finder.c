@@ -13,7 +13,7 @@ struct gp_span_finder {
     uint32_t *inherited; // by coroutine: the span at its creation plus 2; 0 = not looked for yet, 1 = none
 };
 
-static void sort_by_coro(gp_span_finder_t *finder)
+static void span_finder_sort_by_coro(gp_span_finder_t *finder)
 {
     const gp_dataset_t *dataset = finder->dataset;
     for (size_t i = 0; i < dataset->spans.count; i++)
@@ -30,7 +30,7 @@ static void sort_by_coro(gp_span_finder_t *finder)
     finder->first[dataset->facts.coros.count] = (uint32_t)dataset->spans.count;
 }
 
-static void find_enclosing(gp_span_finder_t *finder)
+static void span_finder_find_enclosing(gp_span_finder_t *finder)
 {
     const gp_dataset_span_t *spans = finder->dataset->spans.items;
     for (size_t coro = 0; coro < finder->dataset->facts.coros.count; coro++) {
@@ -59,17 +59,17 @@ gp_span_finder_t *gp_span_finder_create(const gp_dataset_t *dataset)
         gp_span_finder_free(finder);
         return NULL;
     }
-    sort_by_coro(finder);
-    find_enclosing(finder);
+    span_finder_sort_by_coro(finder);
+    span_finder_find_enclosing(finder);
     return finder;
 }
 
-static bool is_open(const gp_dataset_span_t *span, uint64_t time_ns)
+static bool span_finder_is_open(const gp_dataset_span_t *span, uint64_t time_ns)
 {
     return span->is.start <= time_ns && time_ns <= span->is.end;
 }
 
-static uint32_t find_own(const gp_span_finder_t *finder, uint32_t coro, uint64_t time_ns)
+static uint32_t span_finder_find_own(const gp_span_finder_t *finder, uint32_t coro, uint64_t time_ns)
 {
     const gp_dataset_span_t *spans = finder->dataset->spans.items;
     uint32_t lo = finder->first[coro], hi = finder->first[coro + 1], begin = lo;
@@ -81,13 +81,13 @@ static uint32_t find_own(const gp_span_finder_t *finder, uint32_t coro, uint64_t
             hi = middle;
     }
     uint32_t span = lo > begin ? finder->spans[lo - 1] : GP_INDEX_NONE;
-    while (span != GP_INDEX_NONE && !is_open(&spans[span], time_ns))
+    while (span != GP_INDEX_NONE && !span_finder_is_open(&spans[span], time_ns))
         span = finder->enclosing[span];
     return span;
 }
 
 // What it was created in. A spawner without a span of its own was created in one, perhaps.
-static uint32_t find_inherited(gp_span_finder_t *finder, uint32_t coro)
+static uint32_t span_finder_find_inherited(gp_span_finder_t *finder, uint32_t coro)
 {
     const gp_dataset_t *dataset = finder->dataset;
     uint32_t *known = &finder->inherited[coro], span = GP_INDEX_NONE;
@@ -98,7 +98,7 @@ static uint32_t find_inherited(gp_span_finder_t *finder, uint32_t coro)
         coro = record->parent_id != 0 ? gp_dataset_coro_find(dataset, record->parent_id) : GP_INDEX_NONE;
         if (coro == GP_INDEX_NONE)
             break;
-        span = find_own(finder, coro, record->birth_ns);
+        span = span_finder_find_own(finder, coro, record->birth_ns);
     }
     *known = span + 2;
     return span;
@@ -107,13 +107,13 @@ static uint32_t find_inherited(gp_span_finder_t *finder, uint32_t coro)
 uint32_t gp_span_find(gp_span_finder_t *finder, uint32_t coro, uint64_t time_ns)
 {
     const gp_dataset_span_t *spans = finder->dataset->spans.items;
-    uint32_t span = find_own(finder, coro, time_ns);
+    uint32_t span = span_finder_find_own(finder, coro, time_ns);
     if (span != GP_INDEX_NONE)
         return span;
-    span = find_inherited(finder, coro);
-    for (int i = 0; i < SPAWNERS_MAX && span != GP_INDEX_NONE && !is_open(&spans[span], time_ns); i++)
+    span = span_finder_find_inherited(finder, coro);
+    for (int i = 0; i < SPAWNERS_MAX && span != GP_INDEX_NONE && !span_finder_is_open(&spans[span], time_ns); i++)
         span = spans[span].parent;
-    return span != GP_INDEX_NONE && is_open(&spans[span], time_ns) ? span : GP_INDEX_NONE;
+    return span != GP_INDEX_NONE && span_finder_is_open(&spans[span], time_ns) ? span : GP_INDEX_NONE;
 }
 
 void gp_span_finder_free(gp_span_finder_t *finder)

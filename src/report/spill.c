@@ -67,7 +67,7 @@ int gp_temporary_write(int fd, const void *bytes, size_t len)
     return 0;
 }
 
-static int flush_part(gp_spill_t *spill, part_t *part)
+static int spill_flush_part(gp_spill_t *spill, part_t *part)
 {
     if (part->len == 0)
         return 0;
@@ -84,17 +84,17 @@ static int flush_part(gp_spill_t *spill, part_t *part)
     return 0;
 }
 
-static int flush(gp_spill_t *spill)
+static int spill_flush(gp_spill_t *spill)
 {
     if (spill->fd < 0)
         spill->fd = gp_temporary_file();
     int result = spill->fd < 0 ? spill->fd : 0;
     for (size_t i = 0; i < spill->count && result == 0; i++)
-        result = flush_part(spill, &spill->parts[i]);
+        result = spill_flush_part(spill, &spill->parts[i]);
     return result;
 }
 
-static int make_room(part_t *part, size_t len)
+static int spill_make_room(part_t *part, size_t len)
 {
     size_t size = part->size > 0 ? part->size : BUFFER_MIN;
     while (size < part->len + len)
@@ -114,9 +114,9 @@ int gp_spill_add(gp_spill_t *spill, size_t part, const void *bytes, size_t len)
     part_t *to = &spill->parts[part];
     int result = 0;
     if (spill->held + len > GP_SPILL_BYTES)
-        result = flush(spill);
+        result = spill_flush(spill);
     if (result == 0)
-        result = make_room(to, len);
+        result = spill_make_room(to, len);
     if (result < 0)
         return result;
     memcpy(to->buffer + to->len, bytes, len);
@@ -130,7 +130,7 @@ uint64_t gp_spill_bytes(const gp_spill_t *spill, size_t part)
     return spill->parts[part].written + spill->parts[part].len;
 }
 
-static int read_at(int fd, uint8_t *bytes, size_t len, uint64_t at)
+static int spill_read_at(int fd, uint8_t *bytes, size_t len, uint64_t at)
 {
     while (len > 0) {
         ssize_t got = pread(fd, bytes, len, (off_t)at);
@@ -145,14 +145,14 @@ static int read_at(int fd, uint8_t *bytes, size_t len, uint64_t at)
     return 0;
 }
 
-static int read_extent(const gp_spill_t *spill, extent_t extent, size_t unit, uint8_t *piece,
-                       int (*take)(void *, const void *, size_t), void *context)
+static int spill_read_extent(const gp_spill_t *spill, extent_t extent, size_t unit, uint8_t *piece,
+                             int (*take)(void *, const void *, size_t), void *context)
 {
     size_t most = PIECE_BYTES / unit * unit;
     int result = 0;
     while (extent.len > 0 && result == 0) {
         size_t len = extent.len < most ? (size_t)extent.len : most;
-        result = read_at(spill->fd, piece, len, extent.at);
+        result = spill_read_at(spill->fd, piece, len, extent.at);
         if (result == 0)
             result = take(context, piece, len);
         extent.at += len;
@@ -168,7 +168,7 @@ int gp_spill_read(const gp_spill_t *spill, size_t part, size_t unit,
     uint8_t *piece = from->extent_count > 0 ? malloc(PIECE_BYTES) : NULL;
     int result = from->extent_count > 0 && piece == NULL ? -ENOMEM : 0;
     for (size_t i = 0; i < from->extent_count && result == 0; i++)
-        result = read_extent(spill, from->extents[i], unit, piece, take, context);
+        result = spill_read_extent(spill, from->extents[i], unit, piece, take, context);
     if (result == 0 && from->len > 0)
         result = take(context, from->buffer, from->len);
     free(piece);

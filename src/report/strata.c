@@ -26,7 +26,7 @@ void gp_strata_add_exact(gp_strata_t *strata, uint32_t stratum, uint64_t cpu_ns)
     strata->each[stratum].exact_ns += cpu_ns;
 }
 
-static bool is_own(const gp_stratum_t *stratum)
+static bool strata_is_own(const gp_stratum_t *stratum)
 {
     double sampled = (double)stratum->sampled_ns, exact = (double)stratum->exact_ns;
     if (stratum->sampled_ns > 0 && stratum->sampled_ns == stratum->exact_ns)
@@ -44,7 +44,7 @@ void gp_strata_divide(gp_strata_t *strata, uint64_t total_ns)
     gp_stratum_t *rest = &strata->rest;
     for (size_t i = 0; i < strata->count; i++) {
         gp_stratum_t *stratum = &strata->each[i];
-        stratum->own = total_ns > 0 && is_own(stratum);
+        stratum->own = total_ns > 0 && strata_is_own(stratum);
         if (stratum->own) {
             own_ns += stratum->exact_ns;
         } else {
@@ -54,7 +54,7 @@ void gp_strata_divide(gp_strata_t *strata, uint64_t total_ns)
     }
     rest->exact_ns = total_ns > own_ns ? total_ns - own_ns : 0;
     // The rest's exact time is what others leave over; where it has hardly any samples that difference is all noise.
-    rest->own = rest->samples >= SAMPLES_MIN && is_own(rest);
+    rest->own = rest->samples >= SAMPLES_MIN && strata_is_own(rest);
 }
 
 double gp_strata_factor(const gp_strata_t *strata, uint32_t stratum)

@@ -11,7 +11,7 @@ bool gp_timeline_is_whole(const gp_activity_t *activity)
     return active - activity->slice_ns <= WAITS_NS + active / WAITS_PART;
 }
 
-static size_t add(gp_slice_t *slices, size_t count, const char *state, uint64_t from_ns, uint64_t to_ns)
+static size_t timeline_add(gp_slice_t *slices, size_t count, const char *state, uint64_t from_ns, uint64_t to_ns)
 {
     if (to_ns <= from_ns)
         return count;
@@ -23,13 +23,13 @@ size_t gp_timeline_slices(const gp_timeline_t *timeline, const gp_activity_t *ac
                           gp_slice_t slices[GP_SLICES_MAX])
 {
     const char *active = gp_timeline_is_whole(activity) ? "running" : "interleaved";
-    size_t count = add(slices, 0, active, activity->start_ns, activity->left_ns);
+    size_t count = timeline_add(slices, 0, active, activity->start_ns, activity->left_ns);
     if (timeline->tracks[activity->track].is_thread)
         return count;
     if (!activity->is_ready_known)
-        return add(slices, count, "waiting", activity->left_ns, activity->end_ns);
-    count = add(slices, count, "parked", activity->left_ns, activity->ready_ns);
-    return add(slices, count, "ready", activity->ready_ns, activity->end_ns);
+        return timeline_add(slices, count, "waiting", activity->left_ns, activity->end_ns);
+    count = timeline_add(slices, count, "parked", activity->left_ns, activity->ready_ns);
+    return timeline_add(slices, count, "ready", activity->ready_ns, activity->end_ns);
 }
 
 int gp_timeline_each_activity(const gp_timeline_t *timeline, gp_activity_taker_t *take, void *context)

@@ -15,7 +15,7 @@ int gp_static_dl_find_object(const void *pc, struct dl_find_object *found);
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // made by the linker
 
-static bool is_in(const ElfW(Ehdr) * head, uintptr_t pc, struct dl_find_object *found)
+static bool find_object_is_in(const ElfW(Ehdr) * head, uintptr_t pc, struct dl_find_object *found)
 {
     uintptr_t lo = (uintptr_t)head, hi = lo, first = UINTPTR_MAX, rows = 0;
     const ElfW(Phdr) *segments = (const ElfW(Phdr) *)(lo + head->e_phoff);
@@ -40,9 +40,9 @@ static bool is_in(const ElfW(Ehdr) * head, uintptr_t pc, struct dl_find_object *
 int gp_static_dl_find_object(const void *pc, struct dl_find_object *found)
 {
     const ElfW(Ehdr) *vdso = (const ElfW(Ehdr) *)getauxval(AT_SYSINFO_EHDR);
-    if (is_in((const ElfW(Ehdr) *)__ehdr_start, (uintptr_t)pc, found))
+    if (find_object_is_in((const ElfW(Ehdr) *)__ehdr_start, (uintptr_t)pc, found))
         return 0;
-    return vdso != NULL && is_in(vdso, (uintptr_t)pc, found) ? 0 : -1;
+    return vdso != NULL && find_object_is_in(vdso, (uintptr_t)pc, found) ? 0 : -1;
 }
 
 #endif

@@ -25,7 +25,7 @@ enum {
     XZ_BYTES_MAX = 256 * 1024 * 1024,  // of symbols only
 };
 
-static bool inflate_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t from_len)
+static bool compressed_inflate_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t from_len)
 {
     struct libdeflate_decompressor *decompressor = gp_memory_had(libdeflate_alloc_decompressor());
     enum libdeflate_result result = LIBDEFLATE_BAD_DATA;
@@ -35,7 +35,7 @@ static bool inflate_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t 
     return result == LIBDEFLATE_SUCCESS;
 }
 
-static bool unzstd_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t from_len)
+static bool compressed_unzstd_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t from_len)
 {
     size_t length = ZSTD_decompress(to, to_len, from, from_len);
     if (ZSTD_getErrorCode(length) == ZSTD_error_memory_allocation)
@@ -44,7 +44,7 @@ static bool unzstd_all(uint8_t *to, size_t to_len, const uint8_t *from, size_t f
 }
 
 // Unpack into memory of a size that the section claims.
-static void *unpack_section(uint32_t type, uint64_t size, const uint8_t *packed, size_t packed_len)
+static void *compressed_unpack_section(uint32_t type, uint64_t size, const uint8_t *packed, size_t packed_len)
 {
     bool done = false;
     errno = ENOEXEC;
@@ -54,9 +54,9 @@ static void *unpack_section(uint32_t type, uint64_t size, const uint8_t *packed,
     if (unpacked == NULL)
         return NULL;
     if (type == ELFCOMPRESS_ZLIB)
-        done = inflate_all(unpacked, size, packed, packed_len);
+        done = compressed_inflate_all(unpacked, size, packed, packed_len);
     else if (type == ELFCOMPRESS_ZSTD)
-        done = unzstd_all(unpacked, size, packed, packed_len);
+        done = compressed_unzstd_all(unpacked, size, packed, packed_len);
     if (done) {
         unpacked[size] = '\0';
         return unpacked;
@@ -74,8 +74,8 @@ void *gp_compressed_section(const void *bytes, size_t len, size_t *unpacked_len)
         return NULL;
     memcpy(&header, bytes, sizeof(header));
     *unpacked_len = header.ch_size;
-    return unpack_section(header.ch_type, header.ch_size, (const uint8_t *)bytes + sizeof(header),
-                          len - sizeof(header));
+    return compressed_unpack_section(header.ch_type, header.ch_size, (const uint8_t *)bytes + sizeof(header),
+                                     len - sizeof(header));
 }
 
 void *gp_compressed_old_section(const void *bytes, size_t len, size_t *unpacked_len)
@@ -87,12 +87,13 @@ void *gp_compressed_old_section(const void *bytes, size_t len, size_t *unpacked_
         return NULL;
     memcpy(&size, (const char *)bytes + sizeof(magic), sizeof(size));
     *unpacked_len = be64toh(size);
-    return unpack_section(ELFCOMPRESS_ZLIB, be64toh(size), (const uint8_t *)bytes + sizeof(magic) + sizeof(size),
-                          len - sizeof(magic) - sizeof(size));
+    return compressed_unpack_section(ELFCOMPRESS_ZLIB, be64toh(size),
+                                     (const uint8_t *)bytes + sizeof(magic) + sizeof(size),
+                                     len - sizeof(magic) - sizeof(size));
 }
 
 // Unpack until the end of the stream; the buffer grows.
-static bool unpack(lzma_stream *stream, uint8_t **buffer)
+static bool compressed_unpack(lzma_stream *stream, uint8_t **buffer)
 {
     size_t capacity = 0;
     lzma_ret state = LZMA_OK;
@@ -123,7 +124,7 @@ void *gp_compressed_xz(const void *bytes, size_t len, size_t *unpacked_len)
     }
     stream.next_in = bytes;
     stream.avail_in = len;
-    if (unpack(&stream, &buffer)) {
+    if (compressed_unpack(&stream, &buffer)) {
         *unpacked_len = (size_t)stream.total_out;
         buffer[*unpacked_len] = '\0';
     } else {

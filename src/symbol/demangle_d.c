@@ -51,7 +51,7 @@ void gp_demangle_d_free(void *block)
     (void)block; // with the arena
 }
 
-static const char *demangle(gp_arena_t *arena, const char *name, work_t *work)
+static const char *demangle_d(gp_arena_t *arena, const char *name, work_t *work)
 {
     if (setjmp(work->too_much) != 0)
         return NULL;
@@ -65,7 +65,7 @@ const char *gp_demangle_d(gp_arena_t *arena, const char *name)
     if (strncmp(name, "_D", 2) != 0 || strlen(name) > LENGTH_MAX)
         return NULL;
     work_now = &work;
-    const char *text = demangle(arena, name, &work);
+    const char *text = demangle_d(arena, name, &work);
     gp_arena_free(&work.memory);
     return text;
 }

@@ -6,7 +6,7 @@
 #include "symbol/debug_file.h"
 #include "symbol/dwarf_unit.h"
 
-static gp_dwarf_t *begin(const gp_elf_t *elf, gp_helpers_t *helpers, const gp_dwarf_asked_t *asked)
+static gp_dwarf_t *dwarf_begin(const gp_elf_t *elf, gp_helpers_t *helpers, const gp_dwarf_asked_t *asked)
 {
     gp_dwarf_t *dwarf = gp_memory_had(calloc(1, sizeof(*dwarf)));
     if (dwarf == NULL)
@@ -42,7 +42,7 @@ gp_dwarf_t *gp_dwarf_end(gp_dwarf_t *dwarf)
 gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, const char *module_path, gp_helpers_t *helpers,
                            const gp_dwarf_asked_t *asked)
 {
-    gp_dwarf_t *dwarf = begin(elf, helpers, asked);
+    gp_dwarf_t *dwarf = dwarf_begin(elf, helpers, asked);
     gp_elf_t supplement;
     if (dwarf == NULL)
         return NULL;
@@ -50,7 +50,7 @@ gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, const char
     if (dwarf->path != NULL)
         gp_dwarf_package_open(dwarf, module_path);
     if (gp_debug_supplement_open(elf, elf_path, &supplement) == 0) {
-        dwarf->supplement = gp_dwarf_end(begin(&supplement, helpers, NULL));
+        dwarf->supplement = gp_dwarf_end(dwarf_begin(&supplement, helpers, NULL));
         gp_elf_close(&supplement);
     }
     return dwarf;
@@ -70,7 +70,7 @@ gp_dwarf_unit_t *gp_dwarf_unit_of(gp_dwarf_t *dwarf, uint64_t address)
     return &dwarf->units[dwarf->spans[upto - 1].unit];
 }
 
-static const gp_dwarf_line_t *find_line(gp_dwarf_unit_t *unit, uint64_t address)
+static const gp_dwarf_line_t *dwarf_find_line(gp_dwarf_unit_t *unit, uint64_t address)
 {
     size_t upto = gp_buckets_upto_near(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines),
                                        address, &unit->last_line);
@@ -78,38 +78,39 @@ static const gp_dwarf_line_t *find_line(gp_dwarf_unit_t *unit, uint64_t address)
 }
 
 // The same where not all lines are read: it was not said that this one was going to be looked up.
-static const gp_dwarf_line_t *find_any_line(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t address)
+static const gp_dwarf_line_t *dwarf_find_any_line(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, uint64_t address)
 {
-    const gp_dwarf_line_t *row = find_line(unit, address);
+    const gp_dwarf_line_t *row = dwarf_find_line(unit, address);
     if (row == NULL || row->file != GP_DWARF_UNREAD)
         return row;
     gp_dwarf_lines_load_all(&dwarf->room, unit);
-    return find_line(unit, address);
+    return dwarf_find_line(unit, address);
 }
 
-static uint32_t find_range(const gp_dwarf_ranges_t *ranges, const gp_buckets_t *buckets, uint64_t address, size_t *last)
+static uint32_t dwarf_find_range(const gp_dwarf_ranges_t *ranges, const gp_buckets_t *buckets, uint64_t address,
+                                 size_t *last)
 {
     size_t upto = gp_buckets_upto_near(buckets, ranges->items, ranges->count, sizeof(*ranges->items), address, last);
     return upto > 0 && address < ranges->items[upto - 1].hi ? ranges->items[upto - 1].number : GP_DWARF_NONE;
 }
 
-static uint32_t find_function_number(gp_dwarf_unit_t *unit, uint64_t address)
+static uint32_t dwarf_find_function_number(gp_dwarf_unit_t *unit, uint64_t address)
 {
-    return find_range(&unit->ranges, &unit->range_buckets, address, &unit->last_range);
+    return dwarf_find_range(&unit->ranges, &unit->range_buckets, address, &unit->last_range);
 }
 
-static uint32_t find_instance(gp_dwarf_function_t *function, uint64_t address)
+static uint32_t dwarf_find_instance(gp_dwarf_function_t *function, uint64_t address)
 {
     static const gp_buckets_t none;
-    return find_range(&function->ranges, &none, address, &function->last_range);
+    return dwarf_find_range(&function->ranges, &none, address, &function->last_range);
 }
 
 gp_dwarf_function_t *gp_dwarf_function_at(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, uint64_t address)
 {
-    uint32_t number = find_function_number(unit, address);
+    uint32_t number = dwarf_find_function_number(unit, address);
     if (number == GP_DWARF_NONE && !unit->searched) {
         gp_dwarf_functions_load(room, unit, true);
-        number = find_function_number(unit, address);
+        number = dwarf_find_function_number(unit, address);
     }
     if (number == GP_DWARF_NONE)
         return NULL;
@@ -135,7 +136,7 @@ void gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_d
 }
 
 // Say what a function is called.
-static void name_place(gp_dwarf_t *dwarf, gp_dwarf_instance_t *instance, gp_dwarf_place_t *place)
+static void dwarf_name_place(gp_dwarf_t *dwarf, gp_dwarf_instance_t *instance, gp_dwarf_place_t *place)
 {
     if (instance->title == NULL)
         instance->title = gp_dwarf_title(dwarf, instance->die);
@@ -157,10 +158,10 @@ size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address, gp_dwarf_place_t place
         return 0;
     gp_dwarf_settle(dwarf, unit);
     gp_dwarf_code_load(&dwarf->room, unit, &any);
-    const gp_dwarf_line_t *row = find_any_line(dwarf, unit, address);
+    const gp_dwarf_line_t *row = dwarf_find_any_line(dwarf, unit, address);
     uint32_t file = row ? row->file : GP_DWARF_NONE, line = row ? row->line : 0;
     gp_dwarf_function_t *function = gp_dwarf_function_at(&dwarf->room, unit, address);
-    uint32_t number = function ? find_instance(function, address) : GP_DWARF_NONE;
+    uint32_t number = function ? dwarf_find_instance(function, address) : GP_DWARF_NONE;
     gp_dwarf_memo_t *memo = NULL;
     do {
         gp_dwarf_place_t *place = &places[count++];
@@ -170,7 +171,7 @@ size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address, gp_dwarf_place_t place
         if (number == GP_DWARF_NONE)
             return place->file != NULL ? count : 0;
         gp_dwarf_instance_t *instance = &function->instances[number];
-        name_place(dwarf, instance, place);
+        dwarf_name_place(dwarf, instance, place);
         file = instance->call_file;
         line = instance->call_line;
         memo = &instance->outside;
@@ -179,7 +180,7 @@ size_t gp_dwarf_find(gp_dwarf_t *dwarf, uint64_t address, gp_dwarf_place_t place
     return count;
 }
 
-static void free_room(gp_dwarf_room_t *room)
+static void dwarf_free_room(gp_dwarf_room_t *room)
 {
     gp_dwarf_abbrevs_free(room);
     gp_arena_free(&room->memory);
@@ -199,9 +200,9 @@ void gp_dwarf_free_read(gp_dwarf_t *dwarf)
     gp_buckets_free(&dwarf->span_buckets);
     free(dwarf->titles);
     gp_index_free(&dwarf->title_index);
-    free_room(&dwarf->room);
+    dwarf_free_room(&dwarf->room);
     for (size_t i = 0; i < GP_DWARF_JOB_ROOMS; i++)
-        free_room(&dwarf->job_rooms[i]);
+        dwarf_free_room(&dwarf->job_rooms[i]);
     gp_dwarf_names_free(&dwarf->names);
 }
 

@@ -6,7 +6,7 @@
 enum { SCAN_BYTES = 2048 }; // of a table, for the first DIE's abbreviation: most tables are smaller
 
 // Inlined below, where all attributes of all units pass.
-static inline bool next(gp_cursor_t *attributes, gp_dwarf_attribute_t *attribute)
+static inline bool dwarf_abbrev_next(gp_cursor_t *attributes, gp_dwarf_attribute_t *attribute)
 {
     const uint8_t *at = attributes->pos;
     if (!attributes->bad && attributes->end - at >= 2 && at[0] < 0x80 && at[1] < 0x80 &&
@@ -26,7 +26,7 @@ static inline bool next(gp_cursor_t *attributes, gp_dwarf_attribute_t *attribute
 
 bool gp_dwarf_attribute_next(gp_cursor_t *attributes, gp_dwarf_attribute_t *attribute)
 {
-    return next(attributes, attribute);
+    return dwarf_abbrev_next(attributes, attribute);
 }
 
 typedef struct reading { // of a table
@@ -41,7 +41,7 @@ typedef struct reading { // of a table
 enum { SLOTS = 0x80 }; // by the attribute's name; GP_DWARF_UNWANTED for the others
 
 // Where the values of a DIE with this tag go in gp_dwarf_die_t.
-static const uint8_t *slots_of(uint16_t tag)
+static const uint8_t *dwarf_abbrev_slots_of(uint16_t tag)
 {
     static const uint8_t of_code[SLOTS] = {
         [DW_AT_sibling] = GP_DWARF_SIBLING,        [DW_AT_low_pc] = GP_DWARF_LOW,
@@ -55,7 +55,7 @@ static const uint8_t *slots_of(uint16_t tag)
 
 // Sizes of the values of a unit's forms; OTHER_SIZE where it differs, and where the value is in the abbreviation.
 enum { OTHER_SIZE = 0xff };
-static const uint8_t *sizes_of(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, uint32_t format)
+static const uint8_t *dwarf_abbrev_sizes_of(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, uint32_t format)
 {
     if (room->sizes_format == format)
         return room->form_sizes;
@@ -68,7 +68,7 @@ static const uint8_t *sizes_of(gp_dwarf_room_t *room, const gp_dwarf_unit_t *uni
     return room->form_sizes;
 }
 
-static gp_dwarf_step_t *next_step(reading_t *reading)
+static gp_dwarf_step_t *dwarf_abbrev_next_step(reading_t *reading)
 {
     gp_dwarf_room_t *room = reading->room;
     if (gp_grow(&room->steps, &room->step_capacity, reading->step_count, sizeof(*room->steps)) < 0)
@@ -79,8 +79,8 @@ static gp_dwarf_step_t *next_step(reading_t *reading)
 }
 
 // What goes past one more value: more bytes in the last step, or its end. Returns the step that is open then, or NULL.
-static gp_dwarf_step_t *add_value(reading_t *reading, gp_dwarf_step_t *step, const uint8_t slots[SLOTS],
-                                  const gp_dwarf_attribute_t *attribute)
+static gp_dwarf_step_t *dwarf_abbrev_add_value(reading_t *reading, gp_dwarf_step_t *step, const uint8_t slots[SLOTS],
+                                               const gp_dwarf_attribute_t *attribute)
 {
     uint32_t bytes = gp_dwarf_form_bytes(attribute->form, reading->unit);
     uint8_t slot = attribute->name < SLOTS ? slots[attribute->name] : GP_DWARF_UNWANTED;
@@ -92,17 +92,17 @@ static gp_dwarf_step_t *add_value(reading_t *reading, gp_dwarf_step_t *step, con
     step->slot = slot;
     step->size = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 ? (uint8_t)bytes : 0;
     if (attribute->form == DW_FORM_implicit_const) {
-        step = next_step(reading);
+        step = dwarf_abbrev_next_step(reading);
         if (step == NULL)
             return NULL;
         step->bytes =
             attribute->implicit >= 0 && attribute->implicit < UINT32_MAX ? (uint32_t)attribute->implicit : UINT32_MAX;
     }
-    return next_step(reading);
+    return dwarf_abbrev_next_step(reading);
 }
 
 // Of all values; implicit constants have none.
-static uint16_t fixed_bytes(const reading_t *reading, const gp_dwarf_abbrev_t *abbrev)
+static uint16_t dwarf_abbrev_fixed_bytes(const reading_t *reading, const gp_dwarf_abbrev_t *abbrev)
 {
     uint64_t bytes = 0;
     for (const gp_dwarf_step_t *step = reading->room->steps + abbrev->step;; step++) {
@@ -118,7 +118,7 @@ static uint16_t fixed_bytes(const reading_t *reading, const gp_dwarf_abbrev_t *a
 
 // Go past attributes of a fixed size that are not needed, as most are not. Returns the bytes of their values in
 // all.
-static inline uint32_t past_fixed(reading_t *reading, const uint8_t slots[SLOTS])
+static inline uint32_t dwarf_abbrev_past_fixed(reading_t *reading, const uint8_t slots[SLOTS])
 {
     const uint8_t *at = reading->cursor.pos;
     uint32_t bytes = 0;
@@ -133,34 +133,34 @@ static inline uint32_t past_fixed(reading_t *reading, const uint8_t slots[SLOTS]
     return bytes;
 }
 
-static bool read_attributes(reading_t *reading, gp_dwarf_abbrev_t *abbrev)
+static bool dwarf_abbrev_read_attributes(reading_t *reading, gp_dwarf_abbrev_t *abbrev)
 {
-    const uint8_t *slots = slots_of(abbrev->tag);
+    const uint8_t *slots = dwarf_abbrev_slots_of(abbrev->tag);
     gp_dwarf_attribute_t attribute;
     abbrev->step = (uint32_t)reading->step_count;
-    gp_dwarf_step_t *step = next_step(reading);
+    gp_dwarf_step_t *step = dwarf_abbrev_next_step(reading);
     for (;;) {
         if (step != NULL)
-            step->bytes += past_fixed(reading, slots);
-        if (step == NULL || !next(&reading->cursor, &attribute))
+            step->bytes += dwarf_abbrev_past_fixed(reading, slots);
+        if (step == NULL || !dwarf_abbrev_next(&reading->cursor, &attribute))
             break;
         abbrev->sibling |= attribute.name == DW_AT_sibling;
         abbrev->placed |= attribute.name == DW_AT_low_pc || attribute.name == DW_AT_ranges;
-        step = add_value(reading, step, slots, &attribute);
+        step = dwarf_abbrev_add_value(reading, step, slots, &attribute);
     }
     if (step != NULL)
-        abbrev->bytes = fixed_bytes(reading, abbrev);
+        abbrev->bytes = dwarf_abbrev_fixed_bytes(reading, abbrev);
     return step != NULL && !reading->cursor.bad;
 }
 
-static int compare_codes(const void *left, const void *right)
+static int dwarf_abbrev_compare_codes(const void *left, const void *right)
 {
     const gp_dwarf_abbrev_t *a = left, *b = right;
     return a->code < b->code ? -1 : a->code > b->code;
 }
 
 // Copy what was read to where it stays.
-static void keep(const reading_t *reading, gp_dwarf_abbrevs_t *table)
+static void dwarf_abbrev_keep(const reading_t *reading, gp_dwarf_abbrevs_t *table)
 {
     gp_dwarf_room_t *room = reading->room;
     table->items = gp_arena_copy(&room->memory, room->abbrev_items, reading->count * sizeof(*table->items));
@@ -169,9 +169,9 @@ static void keep(const reading_t *reading, gp_dwarf_abbrevs_t *table)
 }
 
 // What is read before something cannot be read counts. Returns where what is read ends.
-static uint64_t read_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp_dwarf_abbrevs_t *table)
+static uint64_t dwarf_abbrev_read_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp_dwarf_abbrevs_t *table)
 {
-    reading_t reading = {.room = room, .unit = unit, .sizes = sizes_of(room, unit, table->format)};
+    reading_t reading = {.room = room, .unit = unit, .sizes = dwarf_abbrev_sizes_of(room, unit, table->format)};
     reading.cursor = gp_cursor(table->sections[GP_DEBUG_ABBREV], table->offset);
     const uint8_t *start = reading.cursor.pos;
     for (;;) {
@@ -181,7 +181,7 @@ static uint64_t read_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, g
         abbrev.tag = (uint16_t)gp_read_uleb(&reading.cursor);
         abbrev.children = gp_read_u8(&reading.cursor) != 0;
         uint64_t at = (uint64_t)(reading.cursor.pos - start);
-        if (at > UINT32_MAX || !read_attributes(&reading, &abbrev) ||
+        if (at > UINT32_MAX || !dwarf_abbrev_read_attributes(&reading, &abbrev) ||
             gp_grow(&room->abbrev_items, &room->abbrev_item_capacity, reading.count, sizeof(*room->abbrev_items)) < 0)
             break;
         abbrev.attributes = (uint32_t)at;
@@ -189,8 +189,8 @@ static uint64_t read_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, g
         room->abbrev_items[reading.count++] = abbrev;
     }
     if (reading.unsorted)
-        gp_sort(room->abbrev_items, reading.count, sizeof(*room->abbrev_items), compare_codes);
-    keep(&reading, table);
+        gp_sort(room->abbrev_items, reading.count, sizeof(*room->abbrev_items), dwarf_abbrev_compare_codes);
+    dwarf_abbrev_keep(&reading, table);
     return table->offset + (uint64_t)(reading.cursor.pos - start);
 }
 
@@ -199,17 +199,17 @@ const gp_dwarf_abbrev_t *gp_dwarf_abbrev_search(const gp_dwarf_abbrevs_t *table,
     const gp_dwarf_abbrev_t wanted = {.code = code};
     if (table->count == 0)
         return NULL;
-    return bsearch(&wanted, table->items, table->count, sizeof(wanted), compare_codes);
+    return bsearch(&wanted, table->items, table->count, sizeof(wanted), dwarf_abbrev_compare_codes);
 }
 
-static bool same_table(const void *owner, uint32_t number, const void *key)
+static bool dwarf_abbrev_same_table(const void *owner, uint32_t number, const void *key)
 {
     const gp_dwarf_abbrevs_t *a = ((const gp_dwarf_room_t *)owner)->abbrevs[number], *b = key;
     return a->sections == b->sections && a->offset == b->offset && a->format == b->format;
 }
 
 // What sizes of values depend on.
-static uint32_t format_of(const gp_dwarf_unit_t *unit)
+static uint32_t dwarf_abbrev_format_of(const gp_dwarf_unit_t *unit)
 {
     return (uint32_t)(unit->version <= 2) << 16 | (uint32_t)unit->address_bytes << 8 | unit->offset_bytes;
 }
@@ -217,39 +217,40 @@ static uint32_t format_of(const gp_dwarf_unit_t *unit)
 bool gp_dwarf_abbrevs_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, uint64_t *offset)
 {
     static const gp_dwarf_unit_t usual = {.version = 5, .address_bytes = 8, .offset_bytes = 4};
-    gp_dwarf_abbrevs_t table = {dwarf->sections, .offset = *offset, .format = format_of(&usual)};
+    gp_dwarf_abbrevs_t table = {dwarf->sections, .offset = *offset, .format = dwarf_abbrev_format_of(&usual)};
     if (*offset >= dwarf->sections[GP_DEBUG_ABBREV].len ||
         gp_grow(&dwarf->abbrevs, &dwarf->abbrev_capacity, dwarf->abbrev_count, sizeof(*dwarf->abbrevs)) < 0)
         return false;
-    *offset = read_table(room, &usual, &table);
+    *offset = dwarf_abbrev_read_table(room, &usual, &table);
     if (table.count > 0)
         dwarf->abbrevs[dwarf->abbrev_count++] = table;
     return true;
 }
 
-static int compare_offset(const void *key, const void *element)
+static int dwarf_abbrev_compare_offset(const void *key, const void *element)
 {
     const gp_dwarf_abbrevs_t *a = key, *b = element;
     return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
 // One that was read before any unit was; NULL = none.
-static const gp_dwarf_abbrevs_t *find_read(const gp_dwarf_t *dwarf, const gp_dwarf_abbrevs_t *key)
+static const gp_dwarf_abbrevs_t *dwarf_abbrev_find_read(const gp_dwarf_t *dwarf, const gp_dwarf_abbrevs_t *key)
 {
     const gp_dwarf_abbrevs_t *table = NULL;
     if (key->sections == dwarf->sections && dwarf->has_tables && dwarf->abbrev_count > 0)
-        table = bsearch(key, dwarf->abbrevs, dwarf->abbrev_count, sizeof(*dwarf->abbrevs), compare_offset);
+        table = bsearch(key, dwarf->abbrevs, dwarf->abbrev_count, sizeof(*dwarf->abbrevs), dwarf_abbrev_compare_offset);
     return table != NULL && table->format == key->format ? table : NULL;
 }
 
-static const gp_dwarf_abbrevs_t *find_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit)
+static const gp_dwarf_abbrevs_t *dwarf_abbrev_find_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit)
 {
-    const gp_dwarf_abbrevs_t key = {unit->sections, .offset = unit->abbrev_offset, .format = format_of(unit)};
-    const gp_dwarf_abbrevs_t *read = find_read(room->dwarf, &key);
+    const gp_dwarf_abbrevs_t key = {unit->sections, .offset = unit->abbrev_offset,
+                                    .format = dwarf_abbrev_format_of(unit)};
+    const gp_dwarf_abbrevs_t *read = dwarf_abbrev_find_read(room->dwarf, &key);
     if (read != NULL)
         return read;
     uint64_t hash = gp_hash_more(gp_hash_u64(key.offset + (uintptr_t)key.sections), key.format);
-    uint32_t number = gp_index_find(&room->abbrev_index, hash, same_table, room, &key);
+    uint32_t number = gp_index_find(&room->abbrev_index, hash, dwarf_abbrev_same_table, room, &key);
     if (number != GP_INDEX_NONE)
         return room->abbrevs[number];
     if (key.offset >= key.sections[GP_DEBUG_ABBREV].len ||
@@ -260,14 +261,14 @@ static const gp_dwarf_abbrevs_t *find_table(gp_dwarf_room_t *room, const gp_dwar
         return NULL;
     *table = key;
     room->abbrevs[room->abbrev_count++] = table;
-    read_table(room, unit, table);
+    dwarf_abbrev_read_table(room, unit, table);
     return table;
 }
 
 bool gp_dwarf_abbrevs_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
 {
     if (unit->abbrevs == NULL)
-        unit->abbrevs = find_table(room, unit);
+        unit->abbrevs = dwarf_abbrev_find_table(room, unit);
     return unit->abbrevs != NULL;
 }
 
@@ -288,7 +289,7 @@ bool gp_dwarf_attributes_find(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, uint
         *attributes = cursor;
         if (found == 0 || found == code)
             return found != 0 && !cursor.bad;
-        while (next(&cursor, &attribute))
+        while (dwarf_abbrev_next(&cursor, &attribute))
             ;
     }
     const gp_dwarf_abbrev_t *abbrev = gp_dwarf_abbrevs_load(room, unit) ? gp_dwarf_abbrev(unit->abbrevs, code) : NULL;

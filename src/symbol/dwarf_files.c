@@ -10,7 +10,7 @@
 enum { PATH_BYTES = 4096, COLUMNS_MAX = 16 };
 
 // Take "." and "x/.." out of a path: one file has one name, whatever directory the compiler was started in.
-static void normalize(char *path)
+static void dwarf_files_normalize(char *path)
 {
     char *parts[256];
     size_t count = 0;
@@ -39,17 +39,17 @@ static void normalize(char *path)
         *out = '\0';
 }
 
-static bool same_file(const void *owner, uint32_t number, const void *key)
+static bool dwarf_files_same_file(const void *owner, uint32_t number, const void *key)
 {
     return strcmp(((const gp_dwarf_names_t *)owner)->files[number], key) == 0;
 }
 
-static uint32_t intern(gp_dwarf_names_t *names, char *path)
+static uint32_t dwarf_files_intern(gp_dwarf_names_t *names, char *path)
 {
-    normalize(path);
+    dwarf_files_normalize(path);
     size_t len = strlen(path);
     uint64_t hash = gp_hash_bytes(path, len);
-    uint32_t number = gp_index_find(&names->index, hash, same_file, names, path);
+    uint32_t number = gp_index_find(&names->index, hash, dwarf_files_same_file, names, path);
 
     if (number != GP_INDEX_NONE)
         return number;
@@ -63,7 +63,7 @@ static uint32_t intern(gp_dwarf_names_t *names, char *path)
 
 // Put a path together: the unit's directory, the file's directory, its name, each from the first
 // absolute one of the later ones on.
-static bool join(char path[PATH_BYTES], const gp_dwarf_unit_t *unit, const gp_dwarf_file_t *file)
+static bool dwarf_files_join(char path[PATH_BYTES], const gp_dwarf_unit_t *unit, const gp_dwarf_file_t *file)
 {
     const char *outer = unit->directory ? unit->directory : "";
     const char *inner = file->directory ? file->directory : "";
@@ -82,8 +82,8 @@ const char *gp_dwarf_file_name(gp_dwarf_names_t *names, gp_dwarf_unit_t *unit, u
     if (number >= unit->file_count || unit->files[number].name == NULL)
         return NULL;
     gp_dwarf_file_t *file = &unit->files[number];
-    if (file->number == GP_DWARF_NONE && join(path, unit, file))
-        file->number = intern(names, path);
+    if (file->number == GP_DWARF_NONE && dwarf_files_join(path, unit, file))
+        file->number = dwarf_files_intern(names, path);
     return file->number != GP_DWARF_NONE ? names->files[file->number] : NULL;
 }
 
@@ -94,7 +94,7 @@ void gp_dwarf_names_free(gp_dwarf_names_t *names)
     gp_arena_free(&names->texts);
 }
 
-static int add_file(gp_dwarf_unit_t *unit, const char *directory, const char *name)
+static int dwarf_files_add_file(gp_dwarf_unit_t *unit, const char *directory, const char *name)
 {
     if (gp_grow(&unit->files, &unit->file_capacity, unit->file_count, sizeof(*unit->files)) < 0)
         return -ENOMEM;
@@ -107,7 +107,7 @@ typedef struct directories {
     size_t count, capacity;
 } directories_t;
 
-static int add_directory(directories_t *directories, const char *name)
+static int dwarf_files_add_directory(directories_t *directories, const char *name)
 {
     if (gp_grow(&directories->names, &directories->capacity, directories->count, sizeof(*directories->names)) < 0)
         return -ENOMEM;
@@ -115,22 +115,22 @@ static int add_directory(directories_t *directories, const char *name)
     return 0;
 }
 
-static const char *directory(const directories_t *directories, uint64_t number)
+static const char *dwarf_files_directory(const directories_t *directories, uint64_t number)
 {
     return number < directories->count ? directories->names[number] : NULL;
 }
 
 // DWARF 2-4: texts, each table ended by an empty one; files count from 1.
-static int read_old_tables(gp_dwarf_unit_t *unit, directories_t *directories, gp_cursor_t *cursor)
+static int dwarf_files_read_old_tables(gp_dwarf_unit_t *unit, directories_t *directories, gp_cursor_t *cursor)
 {
     const char *name;
-    int result = add_directory(directories, unit->directory);
+    int result = dwarf_files_add_directory(directories, unit->directory);
     while (result == 0 && (name = gp_cursor_text(cursor)) != NULL && name[0] != '\0')
-        result = add_directory(directories, name);
+        result = dwarf_files_add_directory(directories, name);
     if (result == 0)
-        result = add_file(unit, NULL, NULL);
+        result = dwarf_files_add_file(unit, NULL, NULL);
     while (result == 0 && (name = gp_cursor_text(cursor)) != NULL && name[0] != '\0') {
-        result = add_file(unit, directory(directories, gp_read_uleb(cursor)), name);
+        result = dwarf_files_add_file(unit, dwarf_files_directory(directories, gp_read_uleb(cursor)), name);
         gp_read_uleb(cursor); // time of change
         gp_read_uleb(cursor); // size
     }
@@ -143,7 +143,7 @@ typedef struct columns { // of a table of DWARF 5
     bool usual; // a name in .debug_line_str, and nothing else or a directory's number
 } columns_t;
 
-static bool are_usual(const columns_t *columns, const gp_dwarf_unit_t *format)
+static bool dwarf_files_are_usual(const columns_t *columns, const gp_dwarf_unit_t *format)
 {
     const gp_dwarf_attribute_t *kinds = columns->kinds;
     return (columns->count == 1 ||
@@ -151,7 +151,7 @@ static bool are_usual(const columns_t *columns, const gp_dwarf_unit_t *format)
            kinds[0].name == DW_LNCT_path && kinds[0].form == DW_FORM_line_strp && format->offset_bytes == 4;
 }
 
-static columns_t read_columns(gp_cursor_t *cursor, const gp_dwarf_unit_t *format)
+static columns_t dwarf_files_read_columns(gp_cursor_t *cursor, const gp_dwarf_unit_t *format)
 {
     columns_t columns = {.count = gp_read_u8(cursor)};
     for (unsigned i = 0; i < columns.count; i++) {
@@ -162,14 +162,14 @@ static columns_t read_columns(gp_cursor_t *cursor, const gp_dwarf_unit_t *format
             columns.kinds[i] = (gp_dwarf_attribute_t){(uint16_t)name, (uint16_t)form, 0};
     }
     columns.count = cursor->bad ? 0 : columns.count;
-    columns.usual = are_usual(&columns, format);
+    columns.usual = dwarf_files_are_usual(&columns, format);
     return columns;
 }
 
 // Read one row: a path and its directory's number. Returns false at the end, and for a row without
 // a byte, of which there could be any number.
-static bool read_row(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *format, const columns_t *columns,
-                     gp_cursor_t *cursor, gp_dwarf_file_t *row)
+static bool dwarf_files_read_row(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *format, const columns_t *columns,
+                                 gp_cursor_t *cursor, gp_dwarf_file_t *row)
 {
     const uint8_t *before = cursor->pos;
     *row = (gp_dwarf_file_t){.number = 0};
@@ -192,30 +192,31 @@ static bool read_row(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *format, con
 }
 
 // Each row has a byte.
-static size_t at_most(uint64_t rows, const gp_cursor_t *cursor)
+static size_t dwarf_files_at_most(uint64_t rows, const gp_cursor_t *cursor)
 {
     size_t left = gp_cursor_left(cursor);
     return rows < left ? (size_t)rows : left;
 }
 
-static int read_new_tables(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, const gp_dwarf_unit_t *format,
-                           directories_t *directories, gp_cursor_t *cursor)
+static int dwarf_files_read_new_tables(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit, const gp_dwarf_unit_t *format,
+                                       directories_t *directories, gp_cursor_t *cursor)
 {
-    columns_t columns = read_columns(cursor, format);
+    columns_t columns = dwarf_files_read_columns(cursor, format);
     uint64_t count = gp_read_uleb(cursor);
     gp_dwarf_file_t row;
-    int result =
-        gp_reserve(&directories->names, &directories->capacity, at_most(count, cursor), sizeof(*directories->names));
-    for (; count > 0 && result == 0 && read_row(dwarf, format, &columns, cursor, &row); count--)
-        result = add_directory(directories, row.name);
+    int result = gp_reserve(&directories->names, &directories->capacity, dwarf_files_at_most(count, cursor),
+                            sizeof(*directories->names));
+    for (; count > 0 && result == 0 && dwarf_files_read_row(dwarf, format, &columns, cursor, &row); count--)
+        result = dwarf_files_add_directory(directories, row.name);
     if (directories->count > 0) // number 0 is where the compiler ran; the others start from it
         unit->directory = directories->names[0];
-    columns = read_columns(cursor, format);
+    columns = dwarf_files_read_columns(cursor, format);
     count = gp_read_uleb(cursor);
     if (result == 0)
-        result = gp_reserve(&unit->files, &unit->file_capacity, at_most(count, cursor), sizeof(*unit->files));
-    for (; count > 0 && result == 0 && read_row(dwarf, format, &columns, cursor, &row); count--)
-        result = add_file(unit, directory(directories, row.number), row.name);
+        result =
+            gp_reserve(&unit->files, &unit->file_capacity, dwarf_files_at_most(count, cursor), sizeof(*unit->files));
+    for (; count > 0 && result == 0 && dwarf_files_read_row(dwarf, format, &columns, cursor, &row); count--)
+        result = dwarf_files_add_file(unit, dwarf_files_directory(directories, row.number), row.name);
     return result;
 }
 
@@ -231,9 +232,9 @@ int gp_dwarf_files_load(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit)
         return 0;
     gp_cursor_t cursor = header.tables;
     if (header.format.version >= 5)
-        result = read_new_tables(dwarf, unit, &header.format, &directories, &cursor);
+        result = dwarf_files_read_new_tables(dwarf, unit, &header.format, &directories, &cursor);
     else
-        result = read_old_tables(unit, &directories, &cursor);
+        result = dwarf_files_read_old_tables(unit, &directories, &cursor);
     free(directories.names);
     return result;
 }

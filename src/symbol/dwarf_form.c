@@ -93,7 +93,7 @@ void gp_dwarf_value_skip(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, uint1
 }
 
 // DW_FORM_indirect: the form comes with the value. One that names itself would never end.
-static uint16_t real_form(gp_cursor_t *cursor, uint16_t form)
+static uint16_t dwarf_form_real_form(gp_cursor_t *cursor, uint16_t form)
 {
     uint64_t named = form == DW_FORM_indirect ? gp_read_uleb(cursor) : form;
     if (named == DW_FORM_implicit_const && form == DW_FORM_indirect)
@@ -103,7 +103,7 @@ static uint16_t real_form(gp_cursor_t *cursor, uint16_t form)
 
 gp_dwarf_value_t gp_dwarf_value(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, const gp_dwarf_attribute_t *attribute)
 {
-    gp_dwarf_value_t value = {.form = real_form(cursor, attribute->form)};
+    gp_dwarf_value_t value = {.form = dwarf_form_real_form(cursor, attribute->form)};
     uint32_t bytes = gp_dwarf_form_bytes(value.form, unit);
     switch (value.form) {
     case DW_FORM_implicit_const:
@@ -181,12 +181,12 @@ bool gp_dwarf_value_constant(const gp_dwarf_value_t *value, uint64_t *number)
     }
 }
 
-static const char *text_at(gp_bytes_t section, uint64_t offset)
+static const char *dwarf_form_text_at(gp_bytes_t section, uint64_t offset)
 {
     return offset < section.len ? (const char *)section.data + offset : NULL;
 }
 
-static const char *indexed_text(const gp_dwarf_unit_t *unit, uint64_t index)
+static const char *dwarf_form_indexed_text(const gp_dwarf_unit_t *unit, uint64_t index)
 {
     gp_bytes_t offsets = unit->sections[GP_DEBUG_STR_OFFSETS];
     if (index >= offsets.len)
@@ -194,7 +194,7 @@ static const char *indexed_text(const gp_dwarf_unit_t *unit, uint64_t index)
     gp_cursor_t cursor = gp_cursor(offsets, unit->str_offsets_base);
     gp_cursor_skip(&cursor, index * unit->offset_bytes);
     uint64_t offset = gp_read_uint(&cursor, unit->offset_bytes);
-    return cursor.bad ? NULL : text_at(unit->sections[GP_DEBUG_STR], offset);
+    return cursor.bad ? NULL : dwarf_form_text_at(unit->sections[GP_DEBUG_STR], offset);
 }
 
 const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value)
@@ -203,19 +203,19 @@ const char *gp_dwarf_value_text(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *
     case DW_FORM_string:
         return value->text;
     case DW_FORM_strp:
-        return text_at(unit->sections[GP_DEBUG_STR], value->number);
+        return dwarf_form_text_at(unit->sections[GP_DEBUG_STR], value->number);
     case DW_FORM_line_strp:
-        return text_at(dwarf->sections[GP_DEBUG_LINE_STR], value->number);
+        return dwarf_form_text_at(dwarf->sections[GP_DEBUG_LINE_STR], value->number);
     case DW_FORM_strx:
     case DW_FORM_strx1:
     case DW_FORM_strx2:
     case DW_FORM_strx3:
     case DW_FORM_strx4:
     case DW_FORM_GNU_str_index:
-        return indexed_text(unit, value->number);
+        return dwarf_form_indexed_text(unit, value->number);
     case DW_FORM_strp_sup:
     case DW_FORM_GNU_strp_alt:
-        return dwarf->supplement ? text_at(dwarf->supplement->sections[GP_DEBUG_STR], value->number) : NULL;
+        return dwarf->supplement ? dwarf_form_text_at(dwarf->supplement->sections[GP_DEBUG_STR], value->number) : NULL;
     default:
         return NULL;
     }

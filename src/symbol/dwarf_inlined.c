@@ -14,7 +14,7 @@ typedef struct reading {
     uint32_t scope[NESTING_MAX]; // the instance around the DIEs of each level
 } reading_t;
 
-static int add_range(void *context, uint64_t lo, uint64_t hi)
+static int dwarf_inlined_add_range(void *context, uint64_t lo, uint64_t hi)
 {
     reading_t *reading = context;
     uint32_t number = reading->count - 1;
@@ -22,13 +22,13 @@ static int add_range(void *context, uint64_t lo, uint64_t hi)
                                &(gp_dwarf_range_t){lo, hi, number, reading->room->instances[number].depth});
 }
 
-static uint32_t number_of(const gp_dwarf_value_t *value, uint32_t otherwise)
+static uint32_t dwarf_inlined_number_of(const gp_dwarf_value_t *value, uint32_t otherwise)
 {
     uint64_t number;
     return gp_dwarf_value_constant(value, &number) && number < GP_DWARF_NONE ? (uint32_t)number : otherwise;
 }
 
-static int add_instance(reading_t *reading, uint64_t offset, const gp_dwarf_die_t *die, uint32_t outer)
+static int dwarf_inlined_add_instance(reading_t *reading, uint64_t offset, const gp_dwarf_die_t *die, uint32_t outer)
 {
     gp_dwarf_room_t *room = reading->room;
     uint64_t origin = GP_DWARF_NO_DIE;
@@ -39,16 +39,16 @@ static int add_instance(reading_t *reading, uint64_t offset, const gp_dwarf_die_
     room->instances[reading->count++] = (gp_dwarf_instance_t){
         .die = origin != GP_DWARF_NO_DIE ? origin : offset + reading->unit->place_base,
         .outer = outer,
-        .call_file = number_of(&die->values[GP_DWARF_CALL_FILE], GP_DWARF_NONE),
-        .call_line = number_of(&die->values[GP_DWARF_CALL_LINE], 0),
+        .call_file = dwarf_inlined_number_of(&die->values[GP_DWARF_CALL_FILE], GP_DWARF_NONE),
+        .call_line = dwarf_inlined_number_of(&die->values[GP_DWARF_CALL_LINE], 0),
         .depth = outer != GP_DWARF_NONE ? room->instances[outer].depth + 1 : 0,
     };
     const gp_dwarf_extent_t extent = gp_dwarf_die_extent(die);
-    return gp_dwarf_ranges(room->dwarf, reading->unit, &extent, add_range, reading);
+    return gp_dwarf_ranges(room->dwarf, reading->unit, &extent, dwarf_inlined_add_range, reading);
 }
 
 // Nothing that is inlined here is below such a DIE.
-static bool may_be_left(uint16_t tag)
+static bool dwarf_inlined_may_be_left(uint16_t tag)
 {
     switch (tag) {
     case DW_TAG_array_type:
@@ -66,13 +66,13 @@ static bool may_be_left(uint16_t tag)
     }
 }
 
-static int visit(reading_t *reading, gp_dwarf_walk_t *walk)
+static int dwarf_inlined_visit(reading_t *reading, gp_dwarf_walk_t *walk)
 {
     const gp_dwarf_abbrev_t *abbrev = walk->abbrev;
     size_t level = walk->level - abbrev->children;
     bool first = level == 0, inlined = abbrev->tag == DW_TAG_inlined_subroutine;
     uint32_t scope = first ? GP_DWARF_NONE : reading->scope[level];
-    bool leave = !first && abbrev->children && abbrev->sibling && may_be_left(abbrev->tag);
+    bool leave = !first && abbrev->children && abbrev->sibling && dwarf_inlined_may_be_left(abbrev->tag);
     gp_dwarf_die_t die;
     int result = 0;
     if (!first && !inlined && !leave) {
@@ -84,7 +84,7 @@ static int visit(reading_t *reading, gp_dwarf_walk_t *walk)
     }
     if (first ||
         (inlined && scope != GP_DWARF_NONE && reading->room->instances[scope].depth + 1 < GP_DWARF_PLACES_MAX)) {
-        result = add_instance(reading, walk->die, &die, scope);
+        result = dwarf_inlined_add_instance(reading, walk->die, &die, scope);
         scope = reading->count - 1;
     } else if (abbrev->tag == DW_TAG_subprogram) {
         scope = GP_DWARF_NONE;
@@ -96,7 +96,7 @@ static int visit(reading_t *reading, gp_dwarf_walk_t *walk)
     return result;
 }
 
-// As visit() does it with those that have no children of interest.
+// As dwarf_inlined_visit() does it with those that have no children of interest.
 static const uint8_t ways[GP_DWARF_TAGS] = {
     [DW_TAG_array_type] = GP_DWARF_LEAVE,        [DW_TAG_enumeration_type] = GP_DWARF_LEAVE,
     [DW_TAG_subroutine_type] = GP_DWARF_LEAVE,   [DW_TAG_call_site] = GP_DWARF_LEAVE,
@@ -106,7 +106,7 @@ static const uint8_t ways[GP_DWARF_TAGS] = {
 };
 
 // Returns false at the end.
-static bool next(gp_dwarf_walk_t *walk)
+static bool dwarf_inlined_next(gp_dwarf_walk_t *walk)
 {
     bool left = false; // has no inlined functions
     gp_dwarf_walk_past(walk, ways, false, &left);
@@ -114,7 +114,7 @@ static bool next(gp_dwarf_walk_t *walk)
 }
 
 // Copy what was read to where it stays.
-static int keep(gp_dwarf_room_t *room, gp_dwarf_function_t *function, size_t instances)
+static int dwarf_inlined_keep(gp_dwarf_room_t *room, gp_dwarf_function_t *function, size_t instances)
 {
     gp_dwarf_ranges_t *ranges = &room->ranges;
     function->instances = gp_arena_copy(&room->memory, room->instances, instances * sizeof(*room->instances));
@@ -135,9 +135,9 @@ int gp_dwarf_inlined_load(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp
     reading.count = 0; // the scopes are set as they are entered
     function->loaded = true;
     room->ranges.count = 0;
-    while (result == 0 && next(&walk))
-        result = visit(&reading, &walk);
+    while (result == 0 && dwarf_inlined_next(&walk))
+        result = dwarf_inlined_visit(&reading, &walk);
     if (result == 0)
         result = gp_dwarf_flatten(&room->ranges);
-    return result == 0 ? keep(room, function, reading.count) : result;
+    return result == 0 ? dwarf_inlined_keep(room, function, reading.count) : result;
 }

@@ -27,10 +27,11 @@ typedef struct machine { // the program's registers, and what it made
 
 enum { OPCODES_AT_ONCE = 1024, ROWS_AT_ONCE = 2 * OPCODES_AT_ONCE }; // at most, for which there is room before
 
-// What follows is inlined into run(), so that the registers are registers: nothing there leads outside.
+// What follows is inlined into dwarf_line_program_run(), so that the registers are registers: nothing there leads
+// outside.
 #define INLINED inline __attribute__((always_inline))
 
-static INLINED void reset(machine_t *machine)
+static INLINED void dwarf_line_program_reset(machine_t *machine)
 {
     machine->address = 0;
     machine->file = 1;
@@ -40,14 +41,14 @@ static INLINED void reset(machine_t *machine)
     machine->before.address = 0;
 }
 
-static inline uint32_t upto_u32(uint64_t number, uint32_t otherwise)
+static inline uint32_t dwarf_line_program_upto_u32(uint64_t number, uint32_t otherwise)
 {
     return number <= UINT32_MAX ? (uint32_t)number : otherwise;
 }
 
 // Of several rows at one address the last one counts. One that says what the row before says is
 // left out: columns and statements are not kept, so that is every third.
-static INLINED void emit(machine_t *machine, uint32_t file, uint32_t line)
+static INLINED void dwarf_line_program_emit(machine_t *machine, uint32_t file, uint32_t line)
 {
     size_t count = machine->count;
     if (count > machine->sequence && machine->rows[count - 1].address == machine->address)
@@ -60,7 +61,7 @@ static INLINED void emit(machine_t *machine, uint32_t file, uint32_t line)
 }
 
 // Instead of the last row, if that is at the same address of this sequence.
-static INLINED void put(machine_t *machine, uint64_t address, uint32_t file, uint32_t line)
+static INLINED void dwarf_line_program_put(machine_t *machine, uint64_t address, uint32_t file, uint32_t line)
 {
     size_t count = machine->count;
     count -= count > machine->sequence && machine->rows[count - 1].address == address;
@@ -68,72 +69,74 @@ static INLINED void put(machine_t *machine, uint64_t address, uint32_t file, uin
     machine->count = count + 1;
 }
 
-static INLINED void set_limit(machine_t *machine)
+static INLINED void dwarf_line_program_set_limit(machine_t *machine)
 {
     const gp_dwarf_wanted_t *wanted = machine->wanted;
     machine->limit = machine->next < wanted->count ? wanted->addresses[machine->next] + 1 : UINT64_MAX;
 }
 
 // A sequence begins: nothing of it is known up to the first address in it that is wanted.
-static INLINED void begin_wanted(machine_t *machine)
+static INLINED void dwarf_line_program_begin_wanted(machine_t *machine)
 {
     const gp_dwarf_wanted_t *wanted = machine->wanted;
     size_t count = machine->count;
     machine->sorted = machine->sorted && (count == 0 || machine->rows[count - 1].address < machine->address);
-    put(machine, machine->address, GP_DWARF_UNREAD, 0);
+    dwarf_line_program_put(machine, machine->address, GP_DWARF_UNREAD, 0);
     machine->next = machine->address == 0 ? 0
                                           : gp_buckets_upto(&wanted->buckets, wanted->addresses, wanted->count,
                                                             sizeof(wanted->addresses[0]), machine->address - 1);
-    set_limit(machine);
+    dwarf_line_program_set_limit(machine);
 }
 
 // The row before is the one that a wanted address is in, or several are.
-static INLINED void keep_before(machine_t *machine)
+static INLINED void dwarf_line_program_keep_before(machine_t *machine)
 {
     const row_t *before = &machine->before;
     const gp_dwarf_wanted_t *wanted = machine->wanted;
-    put(machine, before->address, upto_u32(before->file, GP_DWARF_NONE), upto_u32(before->line, 0));
-    put(machine, machine->address, GP_DWARF_UNREAD, 0);
+    dwarf_line_program_put(machine, before->address, dwarf_line_program_upto_u32(before->file, GP_DWARF_NONE),
+                           dwarf_line_program_upto_u32(before->line, 0));
+    dwarf_line_program_put(machine, machine->address, GP_DWARF_UNREAD, 0);
     while (machine->next < wanted->count && wanted->addresses[machine->next] < machine->address)
         machine->next++;
-    set_limit(machine);
+    dwarf_line_program_set_limit(machine);
 }
 
-static INLINED void look_at_row(machine_t *machine)
+static INLINED void dwarf_line_program_look_at_row(machine_t *machine)
 {
     if (machine->count == machine->sequence)
-        begin_wanted(machine);
+        dwarf_line_program_begin_wanted(machine);
     else if (machine->next < machine->wanted->count)
-        keep_before(machine);
+        dwarf_line_program_keep_before(machine);
 }
 
-static INLINED void emit_row(machine_t *machine, bool all)
+static INLINED void dwarf_line_program_emit_row(machine_t *machine, bool all)
 {
     if (all) {
-        emit(machine, upto_u32(machine->file, GP_DWARF_NONE), upto_u32(machine->line, 0));
+        dwarf_line_program_emit(machine, dwarf_line_program_upto_u32(machine->file, GP_DWARF_NONE),
+                                dwarf_line_program_upto_u32(machine->line, 0));
         return;
     }
     if (machine->address >= machine->limit)
-        look_at_row(machine);
+        dwarf_line_program_look_at_row(machine);
     machine->disordered |= machine->address < machine->before.address;
     machine->before = (row_t){machine->address, machine->file, machine->line};
 }
 
-static INLINED void end_sequence(machine_t *machine, bool all)
+static INLINED void dwarf_line_program_end_sequence(machine_t *machine, bool all)
 {
     if (all) {
-        emit(machine, GP_DWARF_NONE, 0);
+        dwarf_line_program_emit(machine, GP_DWARF_NONE, 0);
     } else {
-        emit_row(machine, all);
-        put(machine, machine->address, GP_DWARF_NONE, 0);
+        dwarf_line_program_emit_row(machine, all);
+        dwarf_line_program_put(machine, machine->address, GP_DWARF_NONE, 0);
     }
     // Code that the linker threw away was put at address 0 or 1.
     if (machine->count > machine->sequence && machine->rows[machine->sequence].address <= 1)
         machine->count = machine->sequence;
-    reset(machine);
+    dwarf_line_program_reset(machine);
 }
 
-static INLINED void run_extended(machine_t *machine, bool all)
+static INLINED void dwarf_line_program_run_extended(machine_t *machine, bool all)
 {
     uint64_t len = gp_read_uleb(&machine->cursor);
     gp_cursor_t body = machine->cursor;
@@ -142,7 +145,7 @@ static INLINED void run_extended(machine_t *machine, bool all)
         return;
     switch (gp_read_u8(&body)) {
     case DW_LNE_end_sequence:
-        end_sequence(machine, all);
+        dwarf_line_program_end_sequence(machine, all);
         break;
     case DW_LNE_set_address:
         machine->address = gp_read_uint(&body, len - 1 <= 8 ? len - 1 : 8);
@@ -152,7 +155,7 @@ static INLINED void run_extended(machine_t *machine, bool all)
     }
 }
 
-static INLINED void run_standard(machine_t *machine, uint8_t opcode)
+static INLINED void dwarf_line_program_run_standard(machine_t *machine, uint8_t opcode)
 {
     const gp_dwarf_line_header_t *header = machine->header;
     gp_cursor_t *cursor = &machine->cursor;
@@ -184,7 +187,7 @@ static INLINED void run_standard(machine_t *machine, uint8_t opcode)
 }
 
 // Most tables of a file have the same: they are made once.
-static void make_advances(gp_dwarf_advances_t *advances, const gp_dwarf_line_header_t *header)
+static void dwarf_line_program_make_advances(gp_dwarf_advances_t *advances, const gp_dwarf_line_header_t *header)
 {
     const uint8_t kind[] = {header->instruction_bytes, (uint8_t)header->line_base, header->line_range,
                             header->opcode_base};
@@ -201,7 +204,7 @@ static void make_advances(gp_dwarf_advances_t *advances, const gp_dwarf_line_hea
 }
 
 // Run so many opcodes, or up to the end.
-static INLINED machine_t run_some(machine_t machine, const gp_dwarf_advances_t *advances, bool all)
+static INLINED machine_t dwarf_line_program_run_some(machine_t machine, const gp_dwarf_advances_t *advances, bool all)
 {
     unsigned opcode_base = machine.header->opcode_base;
     for (int i = 0; i < OPCODES_AT_ONCE && !machine.cursor.bad && gp_cursor_left(&machine.cursor) > 0; i++) {
@@ -209,28 +212,28 @@ static INLINED machine_t run_some(machine_t machine, const gp_dwarf_advances_t *
         if (opcode >= opcode_base || opcode == DW_LNS_copy) {
             machine.address += advances->address[opcode];
             machine.line += (uint64_t)(int64_t)advances->line[opcode];
-            emit_row(&machine, all);
+            dwarf_line_program_emit_row(&machine, all);
         } else if (opcode == 0) {
-            run_extended(&machine, all);
+            dwarf_line_program_run_extended(&machine, all);
         } else {
-            run_standard(&machine, opcode);
+            dwarf_line_program_run_standard(&machine, opcode);
         }
     }
     return machine;
 }
 
-static int run(machine_t *machine, gp_dwarf_room_t *room)
+static int dwarf_line_program_run(machine_t *machine, gp_dwarf_room_t *room)
 {
-    make_advances(&room->advances, machine->header);
-    reset(machine);
+    dwarf_line_program_make_advances(&room->advances, machine->header);
+    dwarf_line_program_reset(machine);
     while (!machine->cursor.bad && gp_cursor_left(&machine->cursor) > 0) {
         size_t count = machine->count;
         if (room->row_capacity - count < ROWS_AT_ONCE &&
             gp_reserve(&room->rows, &room->row_capacity, count + count / 2 + ROWS_AT_ONCE, sizeof(*room->rows)) < 0)
             return -ENOMEM;
         machine->rows = room->rows;
-        *machine = machine->wanted == NULL ? run_some(*machine, &room->advances, true)
-                                           : run_some(*machine, &room->advances, false);
+        *machine = machine->wanted == NULL ? dwarf_line_program_run_some(*machine, &room->advances, true)
+                                           : dwarf_line_program_run_some(*machine, &room->advances, false);
     }
     machine->count = machine->sequence; // a sequence without an end is not to be believed
     return 0;
@@ -240,7 +243,7 @@ int gp_dwarf_line_program(gp_dwarf_room_t *room, const gp_dwarf_line_header_t *h
                           gp_dwarf_rows_t *made)
 {
     machine_t machine = {.header = header, .cursor = header->program, .sorted = true, .wanted = wanted};
-    int result = run(&machine, room);
+    int result = dwarf_line_program_run(&machine, room);
     *made = (gp_dwarf_rows_t){machine.count, machine.sorted};
     return machine.disordered ? -EAGAIN : result;
 }

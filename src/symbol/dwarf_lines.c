@@ -52,12 +52,12 @@ typedef struct sequence { // rows of ascending addresses, the last one ends it
     size_t first, count;
 } sequence_t;
 
-static bool is_end(const gp_dwarf_line_t *row)
+static bool dwarf_lines_is_end(const gp_dwarf_line_t *row)
 {
     return row->file == GP_DWARF_NONE && row->line == 0;
 }
 
-static int compare_sequences(const void *left, const void *right)
+static int dwarf_lines_compare_sequences(const void *left, const void *right)
 {
     const sequence_t *a = left, *b = right;
     if (a->lo != b->lo)
@@ -65,13 +65,13 @@ static int compare_sequences(const void *left, const void *right)
     return a->first < b->first ? -1 : 1;
 }
 
-static sequence_t *find_sequences(const gp_dwarf_line_t *rows, size_t row_count, size_t *count)
+static sequence_t *dwarf_lines_find_sequences(const gp_dwarf_line_t *rows, size_t row_count, size_t *count)
 {
     sequence_t *sequences = NULL;
     size_t capacity = 0;
     *count = 0;
     for (size_t first = 0, i = 0; i < row_count; i++) {
-        if (!is_end(&rows[i]) && i + 1 < row_count)
+        if (!dwarf_lines_is_end(&rows[i]) && i + 1 < row_count)
             continue;
         if (gp_grow(&sequences, &capacity, *count, sizeof(*sequences)) < 0) {
             free(sequences);
@@ -85,7 +85,8 @@ static sequence_t *find_sequences(const gp_dwarf_line_t *rows, size_t row_count,
 
 // Put the sequences in order, into `sorted`. Where one runs into the next, or is not in order
 // itself, as no compiler writes it, its rows count up to there. Returns how many there are.
-static size_t merge(gp_dwarf_line_t *sorted, const gp_dwarf_line_t *rows, const sequence_t *sequences, size_t count)
+static size_t dwarf_lines_merge(gp_dwarf_line_t *sorted, const gp_dwarf_line_t *rows, const sequence_t *sequences,
+                                size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
@@ -103,7 +104,7 @@ static size_t merge(gp_dwarf_line_t *sorted, const gp_dwarf_line_t *rows, const 
 }
 
 // Does one run into the next?
-static bool overlap(const gp_dwarf_line_t *rows, const sequence_t *sequences, size_t count)
+static bool dwarf_lines_overlap(const gp_dwarf_line_t *rows, const sequence_t *sequences, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         if (rows[sequences[i - 1].first + sequences[i - 1].count - 1].address > sequences[i].lo)
@@ -113,7 +114,7 @@ static bool overlap(const gp_dwarf_line_t *rows, const sequence_t *sequences, si
 
 // Copy the rows to where they stay.
 //   all: there are; else -EAGAIN is returned where they are needed for that.
-static int keep_rows(gp_dwarf_room_t *room, const gp_dwarf_rows_t *made, bool all, gp_dwarf_unit_t *unit)
+static int dwarf_lines_keep_rows(gp_dwarf_room_t *room, const gp_dwarf_rows_t *made, bool all, gp_dwarf_unit_t *unit)
 {
     size_t bytes = made->count * sizeof(*unit->lines), count = 0;
     if (made->sorted) {
@@ -121,35 +122,35 @@ static int keep_rows(gp_dwarf_room_t *room, const gp_dwarf_rows_t *made, bool al
         unit->line_count = unit->lines ? made->count : 0;
         return unit->lines ? 0 : -ENOMEM;
     }
-    sequence_t *sequences = find_sequences(room->rows, made->count, &count);
+    sequence_t *sequences = dwarf_lines_find_sequences(room->rows, made->count, &count);
     int result = sequences != NULL ? 0 : -ENOMEM;
-    gp_sort(sequences, count, sizeof(*sequences), compare_sequences);
-    if (!all && overlap(room->rows, sequences, count))
+    gp_sort(sequences, count, sizeof(*sequences), dwarf_lines_compare_sequences);
+    if (!all && dwarf_lines_overlap(room->rows, sequences, count))
         result = -EAGAIN;
     unit->lines = result == 0 ? gp_arena_alloc(&room->memory, bytes) : NULL;
     if (unit->lines != NULL)
-        unit->line_count = merge(unit->lines, room->rows, sequences, count);
+        unit->line_count = dwarf_lines_merge(unit->lines, room->rows, sequences, count);
     else if (result == 0)
         result = -ENOMEM;
     free(sequences);
     return result;
 }
 
-static int run_and_keep(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_line_header_t *header,
-                        const gp_dwarf_wanted_t *wanted)
+static int dwarf_lines_run_and_keep(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_line_header_t *header,
+                                    const gp_dwarf_wanted_t *wanted)
 {
     gp_dwarf_rows_t made;
     int result = gp_dwarf_line_program(room, header, wanted, &made);
-    return result < 0 || made.count == 0 ? result : keep_rows(room, &made, wanted == NULL, unit);
+    return result < 0 || made.count == 0 ? result : dwarf_lines_keep_rows(room, &made, wanted == NULL, unit);
 }
 
-static int read_rows(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted)
+static int dwarf_lines_read_rows(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted)
 {
     gp_dwarf_line_header_t header;
     if (!gp_dwarf_line_header(room->dwarf, unit, &header))
         return 0;
-    int result = wanted->count > 0 ? run_and_keep(room, unit, &header, wanted) : -EAGAIN;
-    return result == -EAGAIN ? run_and_keep(room, unit, &header, NULL) : result;
+    int result = wanted->count > 0 ? dwarf_lines_run_and_keep(room, unit, &header, wanted) : -EAGAIN;
+    return result == -EAGAIN ? dwarf_lines_run_and_keep(room, unit, &header, NULL) : result;
 }
 
 bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, const gp_dwarf_wanted_t *wanted,
@@ -165,14 +166,14 @@ bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, const gp
     if (cursor.bad ||
         gp_grow(&dwarf->line_tables, &dwarf->line_table_capacity, dwarf->line_table_count,
                 sizeof(*dwarf->line_tables)) < 0 ||
-        read_rows(room, &unit, wanted) < 0)
+        dwarf_lines_read_rows(room, &unit, wanted) < 0)
         return false;
     dwarf->line_tables[dwarf->line_table_count++] = (gp_dwarf_line_table_t){*offset, unit.lines, unit.line_count};
     *offset = (uint64_t)(cursor.pos - dwarf->sections[GP_DEBUG_LINE].data);
     return true;
 }
 
-static int compare_offset(const void *key, const void *element)
+static int dwarf_lines_compare_offset(const void *key, const void *element)
 {
     const uint64_t *offset = key;
     const gp_dwarf_line_table_t *table = element;
@@ -180,23 +181,24 @@ static int compare_offset(const void *key, const void *element)
 }
 
 // One that was read already; NULL = it was not.
-static const gp_dwarf_line_table_t *find_table(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit)
+static const gp_dwarf_line_table_t *dwarf_lines_find_table(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit)
 {
     uint64_t offset;
     if (dwarf->line_table_count == 0 || !gp_dwarf_value_constant(&unit->line_table, &offset))
         return NULL;
-    return bsearch(&offset, dwarf->line_tables, dwarf->line_table_count, sizeof(*dwarf->line_tables), compare_offset);
+    return bsearch(&offset, dwarf->line_tables, dwarf->line_table_count, sizeof(*dwarf->line_tables),
+                   dwarf_lines_compare_offset);
 }
 
 int gp_dwarf_lines_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted)
 {
-    const gp_dwarf_line_table_t *table = find_table(room->dwarf, unit);
+    const gp_dwarf_line_table_t *table = dwarf_lines_find_table(room->dwarf, unit);
     int result = 0;
     if (table != NULL) {
         unit->lines = table->lines;
         unit->line_count = table->count;
     } else {
-        result = read_rows(room, unit, wanted);
+        result = dwarf_lines_read_rows(room, unit, wanted);
     }
     gp_buckets_make(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines));
     return result;
@@ -207,7 +209,7 @@ int gp_dwarf_lines_load_all(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit)
     static const gp_dwarf_wanted_t any;
     gp_buckets_free(&unit->line_buckets);
     unit->line_count = unit->last_line = 0;
-    int result = read_rows(room, unit, &any);
+    int result = dwarf_lines_read_rows(room, unit, &any);
     gp_buckets_make(&unit->line_buckets, unit->lines, unit->line_count, sizeof(*unit->lines));
     return result;
 }

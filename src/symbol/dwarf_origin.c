@@ -9,7 +9,7 @@ typedef struct description { // of one DIE; forms are 0 where it says nothing
     gp_dwarf_value_t name, linkage_name, file, line, reference;
 } description_t;
 
-static void take_attribute(description_t *description, uint16_t name, const gp_dwarf_value_t *value)
+static void dwarf_origin_take_attribute(description_t *description, uint16_t name, const gp_dwarf_value_t *value)
 {
     switch (name) {
     case DW_AT_name:
@@ -37,7 +37,7 @@ static void take_attribute(description_t *description, uint16_t name, const gp_d
     }
 }
 
-static bool read_die(const gp_dwarf_unit_t *unit, uint64_t die, description_t *description)
+static bool dwarf_origin_read_die(const gp_dwarf_unit_t *unit, uint64_t die, description_t *description)
 {
     const gp_bytes_t until = {unit->sections[GP_DEBUG_INFO].data, (size_t)unit->end};
     gp_cursor_t cursor = gp_cursor(until, die);
@@ -49,7 +49,7 @@ static bool read_die(const gp_dwarf_unit_t *unit, uint64_t die, description_t *d
     gp_cursor_t attributes = gp_dwarf_attributes(unit, abbrev);
     while (!cursor.bad && gp_dwarf_attribute_next(&attributes, &attribute)) {
         gp_dwarf_value_t value = gp_dwarf_value(&cursor, unit, &attribute);
-        take_attribute(description, attribute.name, &value);
+        dwarf_origin_take_attribute(description, attribute.name, &value);
     }
     return !cursor.bad;
 }
@@ -74,8 +74,8 @@ uint64_t gp_dwarf_reference(const gp_dwarf_unit_t *unit, const gp_dwarf_value_t 
     }
 }
 
-static void complete(gp_dwarf_t *dwarf, gp_dwarf_title_t *title, gp_dwarf_t *from, gp_dwarf_unit_t *unit,
-                     const description_t *description, bool *linked)
+static void dwarf_origin_complete(gp_dwarf_t *dwarf, gp_dwarf_title_t *title, gp_dwarf_t *from, gp_dwarf_unit_t *unit,
+                                  const description_t *description, bool *linked)
 {
     uint64_t number;
     // The first linkage name counts (of a constructor's copies each has its own); it says more than a plain name.
@@ -94,7 +94,7 @@ static void complete(gp_dwarf_t *dwarf, gp_dwarf_title_t *title, gp_dwarf_t *fro
 }
 
 // The unit that has the DIE at a place, and where that is in its .debug_info; NULL = none has.
-static gp_dwarf_unit_t *unit_at_place(gp_dwarf_t *from, uint64_t place, uint64_t *die)
+static gp_dwarf_unit_t *dwarf_origin_unit_at_place(gp_dwarf_t *from, uint64_t place, uint64_t *die)
 {
     uint64_t number = (place & ~GP_DWARF_SPLIT) >> GP_DWARF_UNIT_SHIFT;
     bool split = (place & GP_DWARF_SPLIT) != 0;
@@ -107,7 +107,7 @@ static gp_dwarf_unit_t *unit_at_place(gp_dwarf_t *from, uint64_t place, uint64_t
     return split == (unit->split != NULL) && *die >= unit->die && *die < unit->end ? unit : NULL;
 }
 
-static void read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
+static void dwarf_origin_read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
 {
     gp_dwarf_t *from = dwarf; // the file of the .debug_info
     uint64_t die = title->die;
@@ -116,17 +116,18 @@ static void read_title(gp_dwarf_t *dwarf, gp_dwarf_title_t *title)
     for (int hops = 0; hops < HOPS_MAX && die != GP_DWARF_NO_DIE; hops++) {
         if (die & GP_DWARF_SUPPLEMENT)
             from = from->supplement;
-        gp_dwarf_unit_t *unit = from ? unit_at_place(from, die & ~GP_DWARF_SUPPLEMENT, &die) : NULL;
-        if (unit == NULL || !gp_dwarf_abbrevs_load(&from->room, unit) || !read_die(unit, die, &description))
+        gp_dwarf_unit_t *unit = from ? dwarf_origin_unit_at_place(from, die & ~GP_DWARF_SUPPLEMENT, &die) : NULL;
+        if (unit == NULL || !gp_dwarf_abbrevs_load(&from->room, unit) ||
+            !dwarf_origin_read_die(unit, die, &description))
             break;
-        complete(dwarf, title, from, unit, &description, &linked);
+        dwarf_origin_complete(dwarf, title, from, unit, &description, &linked);
         if (linked && title->first_line != 0 && title->first_file != NULL)
             break;
         die = gp_dwarf_reference(unit, &description.reference);
     }
 }
 
-static bool same_title(const void *owner, uint32_t number, const void *key)
+static bool dwarf_origin_same_title(const void *owner, uint32_t number, const void *key)
 {
     return ((const gp_dwarf_t *)owner)->titles[number]->die == *(const uint64_t *)key;
 }
@@ -134,7 +135,7 @@ static bool same_title(const void *owner, uint32_t number, const void *key)
 gp_dwarf_title_t *gp_dwarf_title(gp_dwarf_t *dwarf, uint64_t die)
 {
     uint64_t hash = gp_hash_u64(die);
-    uint32_t number = gp_index_find(&dwarf->title_index, hash, same_title, dwarf, &die);
+    uint32_t number = gp_index_find(&dwarf->title_index, hash, dwarf_origin_same_title, dwarf, &die);
     if (number != GP_INDEX_NONE)
         return dwarf->titles[number];
     gp_dwarf_title_t *title = gp_arena_alloc(&dwarf->room.memory, sizeof(*title));
@@ -144,6 +145,6 @@ gp_dwarf_title_t *gp_dwarf_title(gp_dwarf_t *dwarf, uint64_t die)
         return NULL;
     dwarf->titles[dwarf->title_count++] = title;
     title->die = die;
-    read_title(dwarf, title);
+    dwarf_origin_read_title(dwarf, title);
     return title;
 }

@@ -6,7 +6,7 @@
 
 // Read the header of the unit at the cursor. Returns false when there is none that can be read; the
 // cursor is behind the unit where its length is known.
-static bool read_header(gp_dwarf_unit_t *unit, gp_cursor_t *cursor)
+static bool dwarf_unit_read_header(gp_dwarf_unit_t *unit, gp_cursor_t *cursor)
 {
     uint64_t length = gp_cursor_u32(cursor);
     unit->offset_bytes = 4;
@@ -40,7 +40,7 @@ bool gp_dwarf_unit_next(const gp_bytes_t *sections, gp_cursor_t *cursor, gp_dwar
     const uint8_t *info = sections[GP_DEBUG_INFO].data;
     while (!cursor->bad && gp_cursor_left(cursor) > 0) {
         *unit = (gp_dwarf_unit_t){.sections = sections, .start = (uint64_t)(cursor->pos - info)};
-        bool readable = read_header(unit, cursor);
+        bool readable = dwarf_unit_read_header(unit, cursor);
         unit->end = cursor->bad ? unit->start : (uint64_t)(cursor->pos - info);
         if (readable)
             return true;
@@ -53,7 +53,7 @@ typedef struct root { // attributes of a unit's first DIE that need others to be
     gp_dwarf_extent_t extent;
 } root_t;
 
-static void take_attribute(gp_dwarf_unit_t *unit, root_t *root, uint16_t name, const gp_dwarf_value_t *value)
+static void dwarf_unit_take_attribute(gp_dwarf_unit_t *unit, root_t *root, uint16_t name, const gp_dwarf_value_t *value)
 {
     switch (name) {
     case DW_AT_comp_dir:
@@ -108,7 +108,7 @@ bool gp_dwarf_unit_root(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, gp_dwarf_e
         return false;
     while (!cursor.bad && gp_dwarf_attribute_next(&attributes, &attribute)) {
         gp_dwarf_value_t value = gp_dwarf_value(&cursor, unit, &attribute);
-        take_attribute(unit, &root, attribute.name, &value);
+        dwarf_unit_take_attribute(unit, &root, attribute.name, &value);
     }
     unit->directory = gp_dwarf_value_text(room->dwarf, unit, &root.directory);
     unit->dwo_name = gp_dwarf_value_text(room->dwarf, unit, &root.dwo_name);
@@ -117,7 +117,7 @@ bool gp_dwarf_unit_root(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, gp_dwarf_e
     return !cursor.bad;
 }
 
-static int add_span(void *context, uint64_t lo, uint64_t hi)
+static int dwarf_unit_add_span(void *context, uint64_t lo, uint64_t hi)
 {
     gp_dwarf_t *dwarf = context;
     if (gp_grow(&dwarf->spans, &dwarf->span_capacity, dwarf->span_count, sizeof(*dwarf->spans)) < 0)
@@ -126,7 +126,7 @@ static int add_span(void *context, uint64_t lo, uint64_t hi)
     return 0;
 }
 
-static int add_unit(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *header)
+static int dwarf_unit_add_unit(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *header)
 {
     gp_dwarf_extent_t extent;
     if (gp_grow(&dwarf->units, &dwarf->unit_capacity, dwarf->unit_count, sizeof(*dwarf->units)) < 0)
@@ -138,10 +138,10 @@ static int add_unit(gp_dwarf_t *dwarf, const gp_dwarf_unit_t *header)
     if (!gp_dwarf_unit_root(&dwarf->room, unit, &extent))
         return 0;
     dwarf->unit_count++;
-    return gp_dwarf_ranges(dwarf, unit, &extent, add_span, dwarf);
+    return gp_dwarf_ranges(dwarf, unit, &extent, dwarf_unit_add_span, dwarf);
 }
 
-static int compare_spans(const void *left, const void *right)
+static int dwarf_unit_compare_spans(const void *left, const void *right)
 {
     const gp_dwarf_span_t *a = left, *b = right;
     return a->lo < b->lo ? -1 : a->lo > b->lo;
@@ -153,8 +153,8 @@ int gp_dwarf_units_load(gp_dwarf_t *dwarf)
     gp_dwarf_unit_t unit;
     int result = 0;
     while (result == 0 && gp_dwarf_unit_next(dwarf->sections, &cursor, &unit))
-        result = add_unit(dwarf, &unit);
-    gp_sort(dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans), compare_spans);
+        result = dwarf_unit_add_unit(dwarf, &unit);
+    gp_sort(dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans), dwarf_unit_compare_spans);
     gp_buckets_make(&dwarf->span_buckets, dwarf->spans, dwarf->span_count, sizeof(*dwarf->spans));
     return result;
 }

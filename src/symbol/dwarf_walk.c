@@ -29,7 +29,7 @@ bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk)
 }
 
 // Go past a value that is not of a fixed size.
-static void skip_variable(gp_dwarf_walk_t *walk, uint16_t form)
+static void dwarf_walk_skip_variable(gp_dwarf_walk_t *walk, uint16_t form)
 {
     if (form == DW_FORM_indirect)
         gp_dwarf_value(&walk->cursor, walk->unit, &(gp_dwarf_attribute_t){.form = form});
@@ -47,11 +47,11 @@ void gp_dwarf_walk_skip(gp_dwarf_walk_t *walk)
         if (step->form == DW_FORM_implicit_const)
             step++;
         else if (step->size == 0)
-            skip_variable(walk, step->form);
+            dwarf_walk_skip_variable(walk, step->form);
     }
 }
 
-static gp_dwarf_value_t implicit_value(const gp_dwarf_step_t *step)
+static gp_dwarf_value_t dwarf_walk_implicit_value(const gp_dwarf_step_t *step)
 {
     return (gp_dwarf_value_t){
         .form = step->bytes != UINT32_MAX ? DW_FORM_implicit_const : 0,
@@ -68,7 +68,7 @@ void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die)
         if (step->form == 0)
             return;
         if (step->slot == GP_DWARF_UNWANTED) {
-            skip_variable(walk, step->form);
+            dwarf_walk_skip_variable(walk, step->form);
             continue;
         }
         gp_dwarf_value_t *value = &die->values[step->slot];
@@ -76,7 +76,7 @@ void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die)
         if (step->size != 0)
             value->number = gp_read_uint(&walk->cursor, step->size);
         else if (step->form == DW_FORM_implicit_const)
-            *value = implicit_value(++step);
+            *value = dwarf_walk_implicit_value(++step);
         else
             *value = gp_dwarf_value(&walk->cursor, walk->unit, &(gp_dwarf_attribute_t){.form = step->form});
     }
@@ -98,7 +98,7 @@ bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling)
 // --- past many
 
 // What is behind a value; NULL where that is not known.
-static const uint8_t *past_value(const gp_dwarf_walk_t *walk, const uint8_t *at, uint16_t form)
+static const uint8_t *dwarf_walk_past_value(const gp_dwarf_walk_t *walk, const uint8_t *at, uint16_t form)
 {
     gp_cursor_t cursor = {at, walk->cursor.end, form == DW_FORM_indirect};
     if (!cursor.bad)
@@ -107,8 +107,8 @@ static const uint8_t *past_value(const gp_dwarf_walk_t *walk, const uint8_t *at,
 }
 
 // What is behind all values, which begin at `at`, or at DW_AT_sibling with `sibling`; NULL where that is not known.
-static inline const uint8_t *past_values(const gp_dwarf_walk_t *walk, const uint8_t *at, const gp_dwarf_step_t **steps,
-                                         bool sibling)
+static inline const uint8_t *dwarf_walk_past_values(const gp_dwarf_walk_t *walk, const uint8_t *at,
+                                                    const gp_dwarf_step_t **steps, bool sibling)
 {
     const gp_dwarf_step_t *step = *steps;
     for (; at != NULL; step++) {
@@ -125,17 +125,18 @@ static inline const uint8_t *past_values(const gp_dwarf_walk_t *walk, const uint
         if (step->form == DW_FORM_implicit_const)
             step++;
         else if (step->size == 0)
-            at = past_value(walk, at, step->form);
+            at = dwarf_walk_past_value(walk, at, step->form);
     }
     return NULL;
 }
 
 // What is behind the children; NULL where the DIE does not say so.
-static const uint8_t *past_children(const gp_dwarf_walk_t *walk, const uint8_t *at, const gp_dwarf_step_t *step)
+static const uint8_t *dwarf_walk_past_children(const gp_dwarf_walk_t *walk, const uint8_t *at,
+                                               const gp_dwarf_step_t *step)
 {
     const uint8_t *unit = walk->unit->sections[GP_DEBUG_INFO].data + walk->unit->start;
     uint32_t there;
-    at = past_values(walk, at, &step, true);
+    at = dwarf_walk_past_values(walk, at, &step, true);
     if (at == NULL || step->form != DW_FORM_ref4 || walk->cursor.end - at < (ptrdiff_t)sizeof(there))
         return NULL;
     memcpy(&there, at, sizeof(there));
@@ -159,11 +160,11 @@ void gp_dwarf_walk_past(gp_dwarf_walk_t *walk, const uint8_t ways[GP_DWARF_TAGS]
         const gp_dwarf_step_t *step = table->steps + abbrev->step;
         const uint8_t *next = pos + 1;
         if (leave)
-            next = past_children(walk, next, step);
+            next = dwarf_walk_past_children(walk, next, step);
         else if (abbrev->bytes != GP_DWARF_VARIABLE_BYTES && abbrev->bytes <= end - next)
             next += abbrev->bytes; // most of them
         else
-            next = past_values(walk, next, &step, false);
+            next = dwarf_walk_past_values(walk, next, &step, false);
         if (next == NULL)
             break;
         walk->level += abbrev->children && !leave;

@@ -27,14 +27,14 @@ typedef struct frames { // .eh_frame
     uint64_t address;
 } frames_t;
 
-static int32_t read_i32(const uint8_t *bytes)
+static int32_t eh_functions_read_i32(const uint8_t *bytes)
 {
     int32_t value;
     memcpy(&value, bytes, sizeof(value));
     return value;
 }
 
-static size_t pointer_size(uint8_t encoding)
+static size_t eh_functions_pointer_size(uint8_t encoding)
 {
     switch (encoding & 0x0f) {
     case 0x02:
@@ -48,7 +48,7 @@ static size_t pointer_size(uint8_t encoding)
     }
 }
 
-static const uint8_t *skip_leb128(const uint8_t *at, const uint8_t *end)
+static const uint8_t *eh_functions_skip_leb128(const uint8_t *at, const uint8_t *end)
 {
     while (at < end && (*at & 0x80) != 0)
         at++;
@@ -57,10 +57,10 @@ static const uint8_t *skip_leb128(const uint8_t *at, const uint8_t *end)
 
 // Behind the augmentation string of a CIE: alignments, return register, then a datum for each
 // letter. Does 'R' say that addresses are sdata4, relative to their place?
-static bool letters_say_pcrel(const uint8_t *at, const uint8_t *end, const char *letters)
+static bool eh_functions_letters_say_pcrel(const uint8_t *at, const uint8_t *end, const char *letters)
 {
     for (int i = 0; i < 4 && at != NULL; i++) // code and data alignment, return register, length of the data
-        at = skip_leb128(at, end);
+        at = eh_functions_skip_leb128(at, end);
     for (; at != NULL && *letters != '\0'; letters++) {
         if (*letters == 'S' || *letters == 'B')
             continue;
@@ -70,61 +70,61 @@ static bool letters_say_pcrel(const uint8_t *at, const uint8_t *end, const char 
         if (*letters == 'R')
             return encoding == (EH_PCREL | EH_SDATA4);
         if (*letters == 'P')
-            at += pointer_size(encoding);
+            at += eh_functions_pointer_size(encoding);
         else if (*letters != 'L')
             return false;
     }
     return false;
 }
 
-static bool cie_is_pcrel(const frames_t *frames, size_t offset)
+static bool eh_functions_cie_is_pcrel(const frames_t *frames, size_t offset)
 {
     if (offset + 10 > frames->len)
         return false;
     const uint8_t *cie = frames->bytes + offset;
-    uint32_t len = (uint32_t)read_i32(cie);
-    if (len > frames->len - offset - 4 || read_i32(cie + 4) != 0 || cie[8] != 1)
+    uint32_t len = (uint32_t)eh_functions_read_i32(cie);
+    if (len > frames->len - offset - 4 || eh_functions_read_i32(cie + 4) != 0 || cie[8] != 1)
         return false;
     const uint8_t *end = cie + 4 + len;
     const char *letters = (const char *)cie + 9;
     size_t letters_len = strnlen(letters, (size_t)(end - (cie + 9)));
     if (letters[0] != 'z' || cie + 9 + letters_len >= end)
         return false;
-    return letters_say_pcrel(cie + 9 + letters_len + 1, end, letters + 1);
+    return eh_functions_letters_say_pcrel(cie + 9 + letters_len + 1, end, letters + 1);
 }
 
 // Read the FDE at `offset` of .eh_frame.
-static bool read_function(const frames_t *frames, uint64_t offset, gp_eh_function_t *function)
+static bool eh_functions_read_function(const frames_t *frames, uint64_t offset, gp_eh_function_t *function)
 {
     if (offset > frames->len || frames->len - offset < 16)
         return false;
     const uint8_t *fde = frames->bytes + offset;
-    uint32_t cie = (uint32_t)read_i32(fde + 4); // back from its own place
-    if (cie > offset + 4 || !cie_is_pcrel(frames, (size_t)(offset + 4 - cie)))
+    uint32_t cie = (uint32_t)eh_functions_read_i32(fde + 4); // back from its own place
+    if (cie > offset + 4 || !eh_functions_cie_is_pcrel(frames, (size_t)(offset + 4 - cie)))
         return false;
-    function->lo = frames->address + offset + 8 + (uint64_t)(int64_t)read_i32(fde + 8);
-    function->hi = function->lo + (uint32_t)read_i32(fde + 12);
+    function->lo = frames->address + offset + 8 + (uint64_t)(int64_t)eh_functions_read_i32(fde + 8);
+    function->hi = function->lo + (uint32_t)eh_functions_read_i32(fde + 12);
     return function->hi > function->lo;
 }
 
-static int compare_functions(const void *left, const void *right)
+static int eh_functions_compare_functions(const void *left, const void *right)
 {
     const gp_eh_function_t *a = left, *b = right;
     return a->lo < b->lo ? -1 : a->lo > b->lo;
 }
 
 // Go through the search table: (start, FDE) pairs.
-static void read_table(gp_eh_functions_t *functions, const eh_header_t *header, const uint8_t *table,
-                       uint64_t table_base, const frames_t *frames)
+static void eh_functions_read_table(gp_eh_functions_t *functions, const eh_header_t *header, const uint8_t *table,
+                                    uint64_t table_base, const frames_t *frames)
 {
     functions->items = gp_memory_had(calloc(header->count + 1u, sizeof(*functions->items)));
     for (uint32_t i = 0; i < header->count && functions->items != NULL; i++) {
-        int32_t fde = read_i32(table + (size_t)i * 8 + 4);
+        int32_t fde = eh_functions_read_i32(table + (size_t)i * 8 + 4);
         uint64_t offset = table_base + (uint64_t)(int64_t)fde - frames->address;
-        if (read_function(frames, offset, &functions->items[functions->count]))
+        if (eh_functions_read_function(frames, offset, &functions->items[functions->count]))
             functions->count++;
     }
-    gp_sort(functions->items, functions->count, sizeof(*functions->items), compare_functions);
+    gp_sort(functions->items, functions->count, sizeof(*functions->items), eh_functions_compare_functions);
 }
 
 void gp_eh_functions_load(gp_eh_functions_t *functions, const gp_elf_t *elf)
@@ -141,14 +141,14 @@ void gp_eh_functions_load(gp_eh_functions_t *functions, const gp_elf_t *elf)
         if (header.version == 1 && header.frame_encoding == (EH_PCREL | EH_SDATA4) &&
             header.count_encoding == EH_UDATA4 && header.table_encoding == (EH_DATAREL | EH_SDATA4) &&
             header.count <= (len - sizeof(header)) / 8)
-            read_table(functions, &header, bytes + sizeof(header), section->sh_addr, &frames);
+            eh_functions_read_table(functions, &header, bytes + sizeof(header), section->sh_addr, &frames);
     }
     free(bytes);
     free(frame_bytes);
 }
 
 // The number of functions that start at or below the address.
-static size_t count_upto(const gp_eh_functions_t *functions, uint64_t address)
+static size_t eh_functions_count_upto(const gp_eh_functions_t *functions, uint64_t address)
 {
     size_t lo = 0, hi = functions->count;
     while (lo < hi) {
@@ -163,13 +163,13 @@ static size_t count_upto(const gp_eh_functions_t *functions, uint64_t address)
 
 const gp_eh_function_t *gp_eh_functions_find(const gp_eh_functions_t *functions, uint64_t address)
 {
-    size_t upto = count_upto(functions, address);
+    size_t upto = eh_functions_count_upto(functions, address);
     return upto > 0 && address < functions->items[upto - 1].hi ? &functions->items[upto - 1] : NULL;
 }
 
 uint64_t gp_eh_functions_limit(const gp_eh_functions_t *functions, uint64_t address, uint64_t end)
 {
-    size_t upto = count_upto(functions, address);
+    size_t upto = eh_functions_count_upto(functions, address);
     uint64_t limit = end;
     if (upto < functions->count && functions->items[upto].lo < limit)
         limit = functions->items[upto].lo;

@@ -33,7 +33,7 @@ int gp_elf_read(const gp_elf_t *elf, uint64_t offset, void *bytes, size_t len)
     return 0;
 }
 
-static int read_sections(gp_elf_t *elf)
+static int elf_file_read_sections(gp_elf_t *elf)
 {
     const Elf64_Ehdr *header = &elf->header;
     size_t bytes = (size_t)header->e_shnum * sizeof(Elf64_Shdr);
@@ -51,14 +51,14 @@ static int read_sections(gp_elf_t *elf)
     return 0;
 }
 
-static int read_headers(gp_elf_t *elf)
+static int elf_file_read_headers(gp_elf_t *elf)
 {
     int result = gp_elf_read(elf, 0, &elf->header, sizeof(elf->header));
     if (result == 0 && (memcmp(elf->header.e_ident, ELFMAG, SELFMAG) != 0 ||
                         elf->header.e_ident[EI_CLASS] != ELFCLASS64 || elf->header.e_ident[EI_DATA] != ELFDATA2LSB))
         result = -ENOEXEC;
     if (result == 0)
-        result = read_sections(elf);
+        result = elf_file_read_sections(elf);
     if (result < 0)
         gp_elf_close(elf);
     return result;
@@ -77,7 +77,7 @@ int gp_elf_open(gp_elf_t *elf, const char *path)
     }
     elf->size = (uint64_t)status.st_size;
     elf->changed_ns = gp_file_stamp(&status).changed_ns;
-    return read_headers(elf);
+    return elf_file_read_headers(elf);
 }
 
 int gp_elf_open_image(gp_elf_t *elf, const void *image, size_t size)
@@ -86,7 +86,7 @@ int gp_elf_open_image(gp_elf_t *elf, const void *image, size_t size)
     elf->fd = -1;
     elf->image = image;
     elf->size = size;
-    return read_headers(elf);
+    return elf_file_read_headers(elf);
 }
 
 int gp_elf_open_debugdata(gp_elf_t *inner, const gp_elf_t *elf)
@@ -127,32 +127,32 @@ const char *gp_elf_section_name(const gp_elf_t *elf, const Elf64_Shdr *section)
 }
 
 // Before there was SHF_COMPRESSED, the name said so: ".zdebug_info".
-static bool is_old_compressed(const char *name)
+static bool elf_file_is_old_compressed(const char *name)
 {
     return strncmp(name, ".zdebug", sizeof(".zdebug") - 1) == 0;
 }
 
-static bool is_named(const char *found, const char *name)
+static bool elf_file_is_named(const char *found, const char *name)
 {
-    return strcmp(found, name) == 0 || (is_old_compressed(found) && strcmp(found + 2, name + 1) == 0);
+    return strcmp(found, name) == 0 || (elf_file_is_old_compressed(found) && strcmp(found + 2, name + 1) == 0);
 }
 
-static const Elf64_Shdr *section_from(const gp_elf_t *elf, size_t first, const char *name)
+static const Elf64_Shdr *elf_file_section_from(const gp_elf_t *elf, size_t first, const char *name)
 {
     for (size_t i = first; i < elf->section_count; i++)
-        if (is_named(gp_elf_section_name(elf, &elf->sections[i]), name))
+        if (elf_file_is_named(gp_elf_section_name(elf, &elf->sections[i]), name))
             return elf->sections[i].sh_type == SHT_NOBITS ? NULL : &elf->sections[i];
     return NULL;
 }
 
 const Elf64_Shdr *gp_elf_section(const gp_elf_t *elf, const char *name)
 {
-    return section_from(elf, 0, name);
+    return elf_file_section_from(elf, 0, name);
 }
 
 const Elf64_Shdr *gp_elf_section_after(const gp_elf_t *elf, const Elf64_Shdr *section, const char *name)
 {
-    return section_from(elf, (size_t)(section - elf->sections) + 1, name);
+    return elf_file_section_from(elf, (size_t)(section - elf->sections) + 1, name);
 }
 
 const Elf64_Shdr *gp_elf_section_of_type(const gp_elf_t *elf, uint32_t type)
@@ -181,7 +181,7 @@ void *gp_elf_section_read(const gp_elf_t *elf, const Elf64_Shdr *section, size_t
     }
     bytes[section->sh_size] = '\0';
     *len = section->sh_size;
-    bool is_old = is_old_compressed(gp_elf_section_name(elf, section));
+    bool is_old = elf_file_is_old_compressed(gp_elf_section_name(elf, section));
     if (!is_old && (section->sh_flags & SHF_COMPRESSED) == 0)
         return bytes;
     void *unpacked = is_old ? gp_compressed_old_section(bytes, section->sh_size, len)
@@ -191,7 +191,7 @@ void *gp_elf_section_read(const gp_elf_t *elf, const Elf64_Shdr *section, size_t
 }
 
 // Look for NT_GNU_BUILD_ID among the notes of one section.
-static size_t find_build_id(const uint8_t *notes, size_t len, uint8_t build_id[GP_BUILD_ID_MAX])
+static size_t elf_file_find_build_id(const uint8_t *notes, size_t len, uint8_t build_id[GP_BUILD_ID_MAX])
 {
     Elf64_Nhdr note;
     for (size_t at = 0; at + sizeof(note) <= len;) {
@@ -220,7 +220,7 @@ size_t gp_elf_build_id(const gp_elf_t *elf, uint8_t build_id[GP_BUILD_ID_MAX])
             continue;
         uint8_t *notes = gp_elf_section_read(elf, &elf->sections[i], &len);
         if (notes != NULL)
-            found = find_build_id(notes, len, build_id);
+            found = elf_file_find_build_id(notes, len, build_id);
         free(notes);
     }
     return found;

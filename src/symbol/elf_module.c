@@ -30,13 +30,13 @@ typedef struct loading {
 // name says that it is gone.
 static const char deleted[] = " (deleted)"; // proc_pid_exe(5): what the kernel puts behind a path
 
-static bool ends_with_deleted(const char *path)
+static bool elf_module_ends_with_deleted(const char *path)
 {
     const char *end = strrchr(path, deleted[0]);
     return end != NULL && strcmp(end, deleted) == 0;
 }
 
-static bool is_the_one(const gp_elf_t *elf, const gp_elf_module_t *module)
+static bool elf_module_is_the_one(const gp_elf_t *elf, const gp_elf_module_t *module)
 {
     uint8_t build_id[GP_BUILD_ID_MAX];
     gp_file_stamp_t stamp;
@@ -45,12 +45,12 @@ static bool is_the_one(const gp_elf_t *elf, const gp_elf_module_t *module)
         return len == module->build_id_len && memcmp(build_id, module->build_id, len) == 0;
     memcpy(&stamp, module->build_id, sizeof(stamp));
     if (stamp.bytes == 0)
-        return !ends_with_deleted(module->path);
+        return !elf_module_ends_with_deleted(module->path);
     return stamp.bytes == elf->size && stamp.changed_ns == elf->changed_ns;
 }
 
 // The kernel maps the vDSO whole: all of its pages, up to the end of its last segment, can be read.
-static size_t vdso_size(const Elf64_Ehdr *header)
+static size_t elf_module_vdso_size(const Elf64_Ehdr *header)
 {
     const Elf64_Phdr *segments = (const void *)((const char *)header + header->e_phoff);
     uint64_t end = 0;
@@ -61,20 +61,20 @@ static size_t vdso_size(const Elf64_Ehdr *header)
 }
 
 // This process's own vDSO is the module's when the build-ids are equal: the same kernel made both.
-static void load_vdso(gp_elf_module_t *module)
+static void elf_module_load_vdso(gp_elf_module_t *module)
 {
     const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
     gp_elf_t elf;
-    if (image == NULL || gp_elf_open_image(&elf, image, vdso_size(image)) < 0)
+    if (image == NULL || gp_elf_open_image(&elf, image, elf_module_vdso_size(image)) < 0)
         return;
     const gp_symbol_source_t source = {&elf, true};
-    if (module->build_id_len > 0 && is_the_one(&elf, module))
+    if (module->build_id_len > 0 && elf_module_is_the_one(&elf, module))
         gp_symbol_table_load(&module->symbols, &source, 1, &module->functions);
     gp_elf_close(&elf);
 }
 
 // Without a full table: what the dynamic linker needs, and the mini debug information with the rest.
-static void load_small_tables(gp_elf_module_t *module, const gp_elf_t *elf)
+static void elf_module_load_small_tables(gp_elf_module_t *module, const gp_elf_t *elf)
 {
     gp_elf_t inner;
     const gp_symbol_source_t sources[] = {{elf, true}, {&inner, false}};
@@ -91,7 +91,7 @@ typedef struct symbols_job {
 } symbols_job_t;
 
 // They come from the best table there is.
-static void load_symbols(gp_job_t *job)
+static void elf_module_load_symbols(gp_job_t *job)
 {
     gp_elf_module_t *module = ((symbols_job_t *)job)->module;
     const gp_elf_t *elf = ((symbols_job_t *)job)->elf;
@@ -102,53 +102,54 @@ static void load_symbols(gp_job_t *job)
         if (sources[i].elf != NULL)
             result = gp_symbol_table_load(&module->symbols, &sources[i], 1, &module->functions);
     if (result == -ENOENT)
-        load_small_tables(module, elf);
+        elf_module_load_small_tables(module, elf);
     gp_symbol_table_add_plt(&module->symbols, elf);
 }
 
 // Returns what is replaced.
-static expected_t *exchange_late(expected_t *_Atomic *late, expected_t *expected)
+static expected_t *elf_module_exchange_late(expected_t *_Atomic *late, expected_t *expected)
 {
     return atomic_exchange_explicit(late, expected, memory_order_acq_rel); // synchronizes with the other thread's
 }
 
 // Those that were told last count.
-static void take_late(gp_elf_module_t *module)
+static void elf_module_take_late(gp_elf_module_t *module)
 {
-    expected_t *late = module->late != NULL ? exchange_late(module->late, NULL) : NULL;
+    expected_t *late = module->late != NULL ? elf_module_exchange_late(module->late, NULL) : NULL;
     if (late == NULL)
         return;
     free(module->expected);
     module->expected = late;
 }
 
-static void expect_lines(const gp_elf_module_t *module)
+static void elf_module_expect_lines(const gp_elf_module_t *module)
 {
     if (module->dwarf != NULL && module->expected != NULL)
         gp_dwarf_expect(module->dwarf, module->expected->addresses, module->expected->count);
 }
 
-static void expect_names(gp_elf_module_t *module)
+static void elf_module_expect_names(gp_elf_module_t *module)
 {
     const expected_t *expected = module->expected;
     if (module->names == NULL && expected != NULL)
         module->names = gp_symbol_names_expect(&module->symbols, module->helpers, expected->addresses, expected->count);
 }
 
-static const uint64_t *expected_addresses(void *owner, size_t *count)
+static const uint64_t *elf_module_expected_addresses(void *owner, size_t *count)
 {
     gp_elf_module_t *module = owner;
-    take_late(module);
+    elf_module_take_late(module);
     *count = module->expected != NULL ? module->expected->count : 0;
     return module->expected != NULL ? module->expected->addresses : NULL;
 }
 
 // Lines come from whichever file has them, while a helper loads the symbols.
-static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char *path, const gp_elf_t *debug,
-                        const char *debug_path)
+static void elf_module_load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char *path,
+                                   const gp_elf_t *debug, const char *debug_path)
 {
-    symbols_job_t symbols = {{.work = load_symbols}, module, elf, debug};
-    const gp_dwarf_asked_t much = {expected_addresses, module}, *asked = module->is_asked_much ? &much : NULL;
+    symbols_job_t symbols = {{.work = elf_module_load_symbols}, module, elf, debug};
+    const gp_dwarf_asked_t much = {elf_module_expected_addresses, module},
+                           *asked = module->is_asked_much ? &much : NULL;
     gp_dwarf_t *dwarf = NULL;
     gp_helpers_give(module->helpers, &symbols.job);
     if (gp_elf_section(elf, ".debug_info") != NULL)
@@ -156,32 +157,32 @@ static void load_tables(gp_elf_module_t *module, const gp_elf_t *elf, const char
     else if (debug != NULL)
         dwarf = gp_dwarf_begin(debug, debug_path, module->path, module->helpers, asked);
     module->dwarf = gp_dwarf_end(dwarf);
-    take_late(module);
-    expect_lines(module);
+    elf_module_take_late(module);
+    elf_module_expect_lines(module);
     gp_helpers_take_within(module->helpers, &symbols.job);
-    expect_names(module);
+    elf_module_expect_names(module);
 }
 
 // Without the module's own file its debug file says nearly as much.
-static void load_debug_only(gp_elf_module_t *module)
+static void elf_module_load_debug_only(gp_elf_module_t *module)
 {
     char path[GP_DEBUG_PATH_SIZE];
     gp_elf_t debug;
     if (gp_debug_file_open_by_build_id(module->build_id, module->build_id_len, &debug, path) < 0)
         return;
-    load_tables(module, &debug, path, NULL, NULL);
+    elf_module_load_tables(module, &debug, path, NULL, NULL);
     gp_elf_close(&debug);
     module->changed = false;
     module->error = 0;
 }
 
 // The file by the module's name below a directory that stands for the process' root.
-static bool open_below(const gp_elf_module_t *module, gp_elf_t *elf, char path[GP_DEBUG_PATH_SIZE])
+static bool elf_module_open_below(const gp_elf_module_t *module, gp_elf_t *elf, char path[GP_DEBUG_PATH_SIZE])
 {
     for (size_t i = 0; i < gp_symfs_count(); i++) {
         if (gp_symfs_path(i, module->path, path, GP_DEBUG_PATH_SIZE) == 0 || gp_elf_open(elf, path) < 0)
             continue;
-        if (is_the_one(elf, module))
+        if (elf_module_is_the_one(elf, module))
             return true;
         gp_elf_close(elf);
     }
@@ -189,31 +190,31 @@ static bool open_below(const gp_elf_module_t *module, gp_elf_t *elf, char path[G
 }
 
 //   path: where it was found.
-static void load_file(gp_elf_module_t *module, const gp_elf_t *elf, const char *path)
+static void elf_module_load_file(gp_elf_module_t *module, const gp_elf_t *elf, const char *path)
 {
     char debug_path[GP_DEBUG_PATH_SIZE];
     gp_elf_t debug;
     bool separate = gp_debug_file_open(elf, module->path, &debug, debug_path) == 0;
     module->loaded = module->most_bytes == 0 || elf->size + (separate ? debug.size : 0) <= module->most_bytes;
     if (module->loaded)
-        load_tables(module, elf, path, separate ? &debug : NULL, debug_path);
+        elf_module_load_tables(module, elf, path, separate ? &debug : NULL, debug_path);
     if (separate)
         gp_elf_close(&debug);
 }
 
 // Open the file of that name; of one that was deleted, what has the name since, which may be a copy.
 // Returns 0, -ESTALE where it is another one, or as gp_elf_open().
-static int open_named(const gp_elf_module_t *module, gp_elf_t *elf, char path[GP_DEBUG_PATH_SIZE])
+static int elf_module_open_named(const gp_elf_module_t *module, gp_elf_t *elf, char path[GP_DEBUG_PATH_SIZE])
 {
     int len = snprintf(path, GP_DEBUG_PATH_SIZE, "%s", module->path);
     if (module->path[0] != '/' || len >= GP_DEBUG_PATH_SIZE)
         return -ENOEXEC;
     int result = gp_elf_open(elf, path);
-    if (result == -ENOENT && ends_with_deleted(path)) {
+    if (result == -ENOENT && elf_module_ends_with_deleted(path)) {
         path[(size_t)len - strlen(deleted)] = '\0';
         result = gp_elf_open(elf, path);
     }
-    if (result < 0 || is_the_one(elf, module))
+    if (result < 0 || elf_module_is_the_one(elf, module))
         return result;
     gp_elf_close(elf);
     return -ESTALE;
@@ -221,7 +222,7 @@ static int open_named(const gp_elf_module_t *module, gp_elf_t *elf, char path[GP
 
 // Is it certain that a file which is not the module's is another one? Without a build-id it may be a copy, unless it is
 // of another size.
-static bool is_changed(const gp_elf_module_t *module, const char *path)
+static bool elf_module_is_changed(const gp_elf_module_t *module, const char *path)
 {
     struct stat status;
     gp_file_stamp_t stamp;
@@ -230,35 +231,35 @@ static bool is_changed(const gp_elf_module_t *module, const char *path)
            (stamp.bytes > 0 && stat(path, &status) == 0 && (uint64_t)status.st_size != stamp.bytes);
 }
 
-static void load(gp_elf_module_t *module)
+static void elf_module_load(gp_elf_module_t *module)
 {
     char path[GP_DEBUG_PATH_SIZE], below[GP_DEBUG_PATH_SIZE];
     gp_elf_t elf;
     module->loaded = true;
     if (strcmp(module->path, "[vdso]") == 0) {
-        load_vdso(module);
+        elf_module_load_vdso(module);
         return;
     }
-    int error = open_named(module, &elf, path);
+    int error = elf_module_open_named(module, &elf, path);
     if (error == 0) {
-        load_file(module, &elf, path);
+        elf_module_load_file(module, &elf, path);
         gp_elf_close(&elf);
         return;
     }
-    if (open_below(module, &elf, below) || gp_live_image_open(module, &elf, below)) {
-        load_file(module, &elf, below);
+    if (elf_module_open_below(module, &elf, below) || gp_live_image_open(module, &elf, below)) {
+        elf_module_load_file(module, &elf, below);
         gp_elf_close(&elf);
         return;
     }
-    module->changed = error == -ESTALE && is_changed(module, path);
+    module->changed = error == -ESTALE && elf_module_is_changed(module, path);
     module->unsure = error == -ESTALE && !module->changed;
     // What is no ELF file has no names to lose; what is gone is another matter than what cannot be read.
     module->error = error != -ENOEXEC && error != -ENOENT && error != -ESTALE ? -error : 0;
-    load_debug_only(module);
+    elf_module_load_debug_only(module);
 }
 
 // Returns NULL where memory is short: each address is read when it is asked about.
-static expected_t *make_expected(const uint64_t *addresses, size_t count)
+static expected_t *elf_module_make_expected(const uint64_t *addresses, size_t count)
 {
     expected_t *expected = malloc(sizeof(*expected) + count * sizeof(*addresses));
     if (expected == NULL)
@@ -271,23 +272,23 @@ static expected_t *make_expected(const uint64_t *addresses, size_t count)
 
 void gp_elf_module_expect(gp_elf_module_t *module, const uint64_t *addresses, size_t count)
 {
-    expected_t *expected = make_expected(addresses, count);
+    expected_t *expected = elf_module_make_expected(addresses, count);
     if (module->loading != NULL) {
-        free(exchange_late(&module->loading->late, expected));
+        free(elf_module_exchange_late(&module->loading->late, expected));
         return;
     }
     free(module->expected);
     module->expected = expected;
     module->is_asked_much = module->is_asked_much || count >= GP_SYMBOLIZER_MANY;
     if (module->loaded) {
-        expect_lines(module);
-        expect_names(module);
+        elf_module_expect_lines(module);
+        elf_module_expect_names(module);
     }
 }
 
-static void load_ahead(gp_job_t *job)
+static void elf_module_load_ahead(gp_job_t *job)
 {
-    load(&((loading_t *)job)->module);
+    elf_module_load(&((loading_t *)job)->module);
 }
 
 void gp_elf_module_begin(gp_elf_module_t *module, gp_helpers_t *helpers)
@@ -296,46 +297,46 @@ void gp_elf_module_begin(gp_elf_module_t *module, gp_helpers_t *helpers)
     if (loading == NULL)
         return;
     module->helpers = helpers;
-    loading->job.work = load_ahead;
+    loading->job.work = elf_module_load_ahead;
     loading->job.takes_others = true;
     loading->module = *module;
     loading->module.late = &loading->late;
     module->expected = NULL; // the other one's now
     module->loading = loading;
-    // -Wanalyzer-malloc-leak: end(), gp_elf_module_free()
+    // -Wanalyzer-malloc-leak: elf_module_end(), gp_elf_module_free()
     gp_helpers_give(helpers, &loading->job);
 }
 
 // Have what a helper loads.
-static void end(gp_elf_module_t *module)
+static void elf_module_end(gp_elf_module_t *module)
 {
     loading_t *loading = module->loading;
     gp_helpers_take_helping(module->helpers, &loading->job);
     *module = loading->module;
-    expected_t *late = exchange_late(&loading->late, NULL);
+    expected_t *late = elf_module_exchange_late(&loading->late, NULL);
     module->late = NULL;
     free(loading);
     if (late == NULL)
         return;
     free(module->expected);
     module->expected = late;
-    expect_lines(module);
-    expect_names(module);
+    elf_module_expect_lines(module);
+    elf_module_expect_names(module);
 }
 
 void gp_elf_module_load(gp_elf_module_t *module)
 {
     if (module->loading != NULL)
-        end(module);
+        elf_module_end(module);
     else
-        load(module);
+        elf_module_load(module);
 }
 
 void gp_elf_module_free(gp_elf_module_t *module)
 {
     if (module->loading != NULL) {
         gp_helpers_withdraw(module->helpers, &module->loading->job);
-        free(exchange_late(&module->loading->late, NULL));
+        free(elf_module_exchange_late(&module->loading->late, NULL));
         gp_elf_module_free(&module->loading->module);
         free(module->loading);
     }

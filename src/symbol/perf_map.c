@@ -13,7 +13,7 @@
 enum { LINES_BYTES = 1 << 20, MAP_BYTES_MAX = 512 << 20 };
 
 // Read a hexadecimal number that ends before `end` with a blank. Returns behind the blank, or NULL.
-static const char *read_hex(const char *at, const char *end, uint64_t *number)
+static const char *perf_map_read_hex(const char *at, const char *end, uint64_t *number)
 {
     unsigned digits = 0;
     *number = 0;
@@ -29,12 +29,12 @@ static const char *read_hex(const char *at, const char *end, uint64_t *number)
     return digits > 0 && at < end ? at + 1 : NULL;
 }
 
-static int add_line(gp_perf_map_t *map, const char *at, const char *end)
+static int perf_map_add_line(gp_perf_map_t *map, const char *at, const char *end)
 {
     uint64_t lo = 0, size = 0;
-    at = read_hex(at, end, &lo);
+    at = perf_map_read_hex(at, end, &lo);
     if (at != NULL)
-        at = read_hex(at, end, &size);
+        at = perf_map_read_hex(at, end, &size);
     if (at == NULL || at == end || size == 0 || size > UINT64_MAX - lo || memchr(at, '\0', (size_t)(end - at)) != NULL)
         return 0;
     const char *name = gp_arena_text(&map->texts, at, (size_t)(end - at));
@@ -45,12 +45,12 @@ static int add_line(gp_perf_map_t *map, const char *at, const char *end)
     return 0;
 }
 
-static int add_lines(gp_perf_map_t *map, const char *text, size_t len, size_t *used)
+static int perf_map_add_lines(gp_perf_map_t *map, const char *text, size_t len, size_t *used)
 {
     const char *at = text, *end = text + len, *newline;
     int result = 0;
     while (result == 0 && at < end && (newline = memchr(at, '\n', (size_t)(end - at))) != NULL) {
-        result = add_line(map, at, newline);
+        result = perf_map_add_line(map, at, newline);
         at = newline + 1;
     }
     *used = (size_t)(at - text);
@@ -63,7 +63,7 @@ typedef struct heap {
     size_t count;
 } heap_t;
 
-static void heap_push(heap_t *heap, uint32_t piece)
+static void perf_map_heap_push(heap_t *heap, uint32_t piece)
 {
     size_t at = heap->count++;
     for (; at > 0 && heap->items[(at - 1) / 2] < piece; at = (at - 1) / 2)
@@ -71,7 +71,7 @@ static void heap_push(heap_t *heap, uint32_t piece)
     heap->items[at] = piece;
 }
 
-static void heap_pop(heap_t *heap)
+static void perf_map_heap_pop(heap_t *heap)
 {
     uint32_t last = heap->items[--heap->count];
     size_t at = 0;
@@ -86,7 +86,7 @@ static void heap_pop(heap_t *heap)
     heap->items[at] = last;
 }
 
-static int add_cut(gp_perf_map_t *map, uint64_t lo, uint64_t hi, uint32_t piece)
+static int perf_map_add_cut(gp_perf_map_t *map, uint64_t lo, uint64_t hi, uint32_t piece)
 {
     if (lo >= hi)
         return 0;
@@ -96,7 +96,7 @@ static int add_cut(gp_perf_map_t *map, uint64_t lo, uint64_t hi, uint32_t piece)
     return 0;
 }
 
-static int compare_starts(const void *left, const void *right, void *pieces)
+static int perf_map_compare_starts(const void *left, const void *right, void *pieces)
 {
     const gp_perf_piece_t *all = pieces;
     uint64_t a = all[*(const uint32_t *)left].lo, b = all[*(const uint32_t *)right].lo;
@@ -104,22 +104,22 @@ static int compare_starts(const void *left, const void *right, void *pieces)
 }
 
 // Emit what is open, the latest piece first, up to `upto`.
-static int advance(gp_perf_map_t *map, heap_t *open, uint64_t *position, uint64_t upto)
+static int perf_map_advance(gp_perf_map_t *map, heap_t *open, uint64_t *position, uint64_t upto)
 {
     int result = 0;
     while (open->count > 0 && *position < upto && result == 0) {
         const gp_perf_piece_t *top = &map->pieces[open->items[0]];
         uint64_t end = top->hi < upto ? top->hi : upto;
-        result = add_cut(map, *position, end, open->items[0]);
+        result = perf_map_add_cut(map, *position, end, open->items[0]);
         if (*position < end)
             *position = end;
         if (top->hi <= upto)
-            heap_pop(open);
+            perf_map_heap_pop(open);
     }
     return result;
 }
 
-static int make_cuts(gp_perf_map_t *map)
+static int perf_map_make_cuts(gp_perf_map_t *map)
 {
     uint32_t *order = gp_memory_had(malloc((map->count + 1) * sizeof(*order)));
     heap_t open = {gp_memory_had(malloc((map->count + 1) * sizeof(*open.items))), 0};
@@ -129,16 +129,16 @@ static int make_cuts(gp_perf_map_t *map)
     for (size_t i = 0; i < map->count && result == 0; i++)
         order[i] = (uint32_t)i;
     if (result == 0)
-        qsort_r(order, map->count, sizeof(*order), compare_starts, map->pieces);
+        qsort_r(order, map->count, sizeof(*order), perf_map_compare_starts, map->pieces);
     for (size_t i = 0; i < map->count && result == 0; i++) {
         uint64_t lo = map->pieces[order[i]].lo;
-        result = advance(map, &open, &position, lo);
+        result = perf_map_advance(map, &open, &position, lo);
         if (position < lo)
             position = lo;
-        heap_push(&open, order[i]);
+        perf_map_heap_push(&open, order[i]);
     }
     if (result == 0)
-        result = advance(map, &open, &position, UINT64_MAX);
+        result = perf_map_advance(map, &open, &position, UINT64_MAX);
     free(order);
     free(open.items);
     return result;
@@ -146,33 +146,33 @@ static int make_cuts(gp_perf_map_t *map)
 
 int gp_perf_map_parse(gp_perf_map_t *map, const char *text, size_t len, size_t *used)
 {
-    int result = add_lines(map, text, len, used);
-    return result == 0 ? make_cuts(map) : result;
+    int result = perf_map_add_lines(map, text, len, used);
+    return result == 0 ? perf_map_make_cuts(map) : result;
 }
 
-static uint64_t nanoseconds(int64_t seconds, uint32_t nanoseconds)
+static uint64_t perf_map_nanoseconds(int64_t seconds, uint32_t nanoseconds)
 {
     return (uint64_t)seconds * 1000000000u + nanoseconds;
 }
 
-static bool is_believed(const gp_perf_map_t *map, const struct statx *status)
+static bool perf_map_is_believed(const gp_perf_map_t *map, const struct statx *status)
 {
     bool has_birth = (status->stx_mask & STATX_BTIME) != 0;
     uid_t self = geteuid();
     return S_ISREG(status->stx_mode) && status->stx_size <= MAP_BYTES_MAX &&
            (self == 0 || status->stx_uid == self || status->stx_uid == 0) &&
-           nanoseconds(status->stx_mtime.tv_sec, status->stx_mtime.tv_nsec) >= map->from_ns &&
-           (!has_birth || nanoseconds(status->stx_btime.tv_sec, status->stx_btime.tv_nsec) <= map->to_ns);
+           perf_map_nanoseconds(status->stx_mtime.tv_sec, status->stx_mtime.tv_nsec) >= map->from_ns &&
+           (!has_birth || perf_map_nanoseconds(status->stx_btime.tv_sec, status->stx_btime.tv_nsec) <= map->to_ns);
 }
 
-static int read_more(gp_perf_map_t *map, int fd)
+static int perf_map_read_more(gp_perf_map_t *map, int fd)
 {
     char *text = gp_memory_had(malloc(LINES_BYTES));
     int result = text ? 0 : -ENOMEM;
     ssize_t got;
     while (result == 0 && (got = pread(fd, text, LINES_BYTES, (off_t)map->read_len)) > 0) {
         size_t used = 0;
-        result = add_lines(map, text, (size_t)got, &used);
+        result = perf_map_add_lines(map, text, (size_t)got, &used);
         if (used == 0 && got == LINES_BYTES)
             used = LINES_BYTES; // a line longer than any name: gone
         map->read_len += used;
@@ -189,8 +189,8 @@ int gp_perf_map_update(gp_perf_map_t *map)
     // O_NONBLOCK: it may be a FIFO by now.
     int fd = open(map->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     int result = fd >= 0 ? 0 : -errno;
-    if (result == 0 &&
-        (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) < 0 || !is_believed(map, &status)))
+    if (result == 0 && (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) < 0 ||
+                        !perf_map_is_believed(map, &status)))
         result = -EPERM;
     uint64_t device = (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor;
     if (result < 0 || device != map->device || status.stx_ino != map->inode || status.stx_size < map->read_len)
@@ -199,9 +199,9 @@ int gp_perf_map_update(gp_perf_map_t *map)
         size_t before = map->count;
         map->device = device;
         map->inode = status.stx_ino;
-        result = read_more(map, fd);
+        result = perf_map_read_more(map, fd);
         if (result == 0 && map->count > before)
-            result = make_cuts(map);
+            result = perf_map_make_cuts(map);
     }
     if (fd >= 0)
         close(fd);

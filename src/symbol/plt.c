@@ -25,13 +25,13 @@ typedef struct plt {
     size_t names_len;
 } plt_t;
 
-static int compare_slots(const void *left, const void *right)
+static int plt_compare_slots(const void *left, const void *right)
 {
     const slot_t *a = left, *b = right;
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static int add_slots(plt_t *plt, const gp_elf_t *elf, const Elf64_Shdr *section)
+static int plt_add_slots(plt_t *plt, const gp_elf_t *elf, const Elf64_Shdr *section)
 {
     size_t len;
     Elf64_Rela *relocations = gp_elf_section_read(elf, section, &len);
@@ -50,7 +50,7 @@ static int add_slots(plt_t *plt, const gp_elf_t *elf, const Elf64_Shdr *section)
     return result;
 }
 
-static int load_slots(plt_t *plt, const gp_elf_t *elf)
+static int plt_load_slots(plt_t *plt, const gp_elf_t *elf)
 {
     const Elf64_Shdr *dynsym = gp_elf_section_of_type(elf, SHT_DYNSYM);
     int result = 0;
@@ -62,16 +62,17 @@ static int load_slots(plt_t *plt, const gp_elf_t *elf)
         return -ENOENT;
     for (size_t i = 0; i < elf->section_count && result == 0; i++)
         if (elf->sections[i].sh_type == SHT_RELA && (elf->sections[i].sh_flags & SHF_ALLOC) != 0)
-            result = add_slots(plt, elf, &elf->sections[i]);
-    gp_sort(plt->slots, plt->count, sizeof(*plt->slots), compare_slots);
+            result = plt_add_slots(plt, elf, &elf->sections[i]);
+    gp_sort(plt->slots, plt->count, sizeof(*plt->slots), plt_compare_slots);
     return result;
 }
 
 // `known`: the module's symbols; a resolver bears the name of its function.
-static const char *slot_name(const plt_t *plt, const gp_symbol_table_t *known, uint64_t address)
+static const char *plt_slot_name(const plt_t *plt, const gp_symbol_table_t *known, uint64_t address)
 {
     slot_t wanted = {.address = address};
-    const slot_t *slot = plt->count ? bsearch(&wanted, plt->slots, plt->count, sizeof(wanted), compare_slots) : NULL;
+    const slot_t *slot =
+        plt->count ? bsearch(&wanted, plt->slots, plt->count, sizeof(wanted), plt_compare_slots) : NULL;
     if (slot != NULL && slot->symbol == 0) {
         const gp_range_t *range = gp_symbol_table_find(known, slot->resolver);
         return range != NULL && range->start == slot->resolver ? range->name : NULL;
@@ -83,7 +84,7 @@ static const char *slot_name(const plt_t *plt, const gp_symbol_table_t *known, u
 }
 
 // The address of the slot that a stub jumps through; 0 when it is no such stub.
-static uint64_t stub_slot(const uint8_t *code, uint64_t address)
+static uint64_t plt_stub_slot(const uint8_t *code, uint64_t address)
 {
     for (size_t at = 0; at + 6 <= STUB_BYTES; at++) {
         int32_t displacement;
@@ -96,8 +97,8 @@ static uint64_t stub_slot(const uint8_t *code, uint64_t address)
 }
 
 // New ranges go behind those that are sorted.
-static int name_stubs(gp_symbol_table_t *table, size_t sorted, const plt_t *plt, const gp_elf_t *elf,
-                      const char *section_name)
+static int plt_name_stubs(gp_symbol_table_t *table, size_t sorted, const plt_t *plt, const gp_elf_t *elf,
+                          const char *section_name)
 {
     const Elf64_Shdr *section = gp_elf_section(elf, section_name);
     char text[NAME_MAX_BYTES];
@@ -113,7 +114,7 @@ static int name_stubs(gp_symbol_table_t *table, size_t sorted, const plt_t *plt,
         uint64_t address = section->sh_addr + at;
         memcpy(padded, code + at, stub);
         const gp_symbol_table_t before = {.ranges = table->ranges, .count = sorted};
-        const char *name = slot_name(plt, &before, stub_slot(padded, address));
+        const char *name = plt_slot_name(plt, &before, plt_stub_slot(padded, address));
         if (name == NULL || gp_symbol_table_find(&before, address) != NULL)
             continue;
         snprintf(text, sizeof(text), "%s@plt", name);
@@ -127,10 +128,10 @@ int gp_symbol_table_add_plt(gp_symbol_table_t *table, const gp_elf_t *elf)
 {
     static const char *const sections[] = {".plt", ".plt.sec", ".plt.got"};
     plt_t plt = {0};
-    int result = elf->header.e_machine == EM_X86_64 ? load_slots(&plt, elf) : -ENOENT;
+    int result = elf->header.e_machine == EM_X86_64 ? plt_load_slots(&plt, elf) : -ENOENT;
     size_t sorted = table->count;
     for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]) && result == 0; i++)
-        result = name_stubs(table, sorted, &plt, elf, sections[i]);
+        result = plt_name_stubs(table, sorted, &plt, elf, sections[i]);
     if (table->count > sorted)
         gp_symbol_table_sort(table);
     free(plt.slots);

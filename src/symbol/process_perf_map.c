@@ -14,7 +14,7 @@
 
 enum { START_FIELD = 22, NS = 1000000000 }; // proc(5), /proc/pid/stat: (22) starttime
 
-static uint64_t clock_ns(clockid_t clock)
+static uint64_t process_perf_map_clock_ns(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -22,7 +22,7 @@ static uint64_t clock_ns(clockid_t clock)
 }
 
 // When this process started, CLOCK_REALTIME; 0 when it cannot be known. An exec does not change it.
-static uint64_t process_start_ns(void)
+static uint64_t process_perf_map_start_ns(void)
 {
     char text[1024];
     int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
@@ -37,7 +37,7 @@ static uint64_t process_start_ns(void)
     if (at == NULL || ticks_hz <= 0)
         return 0;
     uint64_t since_boot_ns = strtoull(at, NULL, 10) * (NS / (uint64_t)ticks_hz);
-    return clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) + since_boot_ns;
+    return process_perf_map_clock_ns(CLOCK_REALTIME) - process_perf_map_clock_ns(CLOCK_BOOTTIME) + since_boot_ns;
 }
 
 void gp_symbolizer_process_perf_map(gp_symbolizer_t *symbolizer, uint32_t pid, uint64_t from_ns, uint64_t to_ns)
@@ -61,5 +61,5 @@ void gp_symbolizer_own_perf_map(gp_symbolizer_t *symbolizer)
     char path[64];
     gp_live_image_process((uint32_t)getpid());
     snprintf(path, sizeof(path), "/tmp/perf-%ld.map", (long)getpid());
-    gp_symbolizer_perf_map(symbolizer, path, process_start_ns(), UINT64_MAX);
+    gp_symbolizer_perf_map(symbolizer, path, process_perf_map_start_ns(), UINT64_MAX);
 }

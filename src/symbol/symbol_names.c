@@ -23,7 +23,7 @@ struct gp_symbol_names {
     part_t parts[];
 };
 
-static void make_names(gp_job_t *job)
+static void symbol_names_make_names(gp_job_t *job)
 {
     part_t *part = (part_t *)job;
     const gp_symbol_names_t *names = part->names;
@@ -35,7 +35,7 @@ static void make_names(gp_job_t *job)
 }
 
 // The addresses of a part end where those of the next one begin.
-static size_t end_of_part(const gp_symbol_names_t *names, size_t number, size_t first, size_t count)
+static size_t symbol_names_end_of_part(const gp_symbol_names_t *names, size_t number, size_t first, size_t count)
 {
     size_t next = (number + 1) * PART;
     if (next >= names->table.count)
@@ -45,13 +45,13 @@ static size_t end_of_part(const gp_symbol_names_t *names, size_t number, size_t 
     return first;
 }
 
-static void give_parts(gp_symbol_names_t *names, size_t address_count)
+static void symbol_names_give_parts(gp_symbol_names_t *names, size_t address_count)
 {
     size_t first = 0;
     for (size_t i = 0; i < names->part_count; i++) {
-        size_t end = end_of_part(names, i, first, address_count);
-        names->parts[i] =
-            (part_t){.job = {.work = make_names}, .names = names, .first = (uint32_t)first, .end = (uint32_t)end};
+        size_t end = symbol_names_end_of_part(names, i, first, address_count);
+        names->parts[i] = (part_t){
+            .job = {.work = symbol_names_make_names}, .names = names, .first = (uint32_t)first, .end = (uint32_t)end};
         if (first < end)
             gp_helpers_give(names->helpers, &names->parts[i].job);
         first = end;
@@ -76,7 +76,7 @@ gp_symbol_names_t *gp_symbol_names_expect(const gp_symbol_table_t *table, gp_hel
     names->helpers = helpers;
     names->addresses = copy;
     names->part_count = parts;
-    give_parts(names, count);
+    symbol_names_give_parts(names, count);
     return names;
 }
 

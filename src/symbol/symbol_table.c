@@ -24,7 +24,7 @@ typedef struct candidates {
 
 // Which of several names for the same code a reader would expect: the one with the fewest leading
 // underscores, then the global one, then the shortest.
-static uint32_t name_rank(const Elf64_Sym *symbol, const char *name)
+static uint32_t symbol_table_name_rank(const Elf64_Sym *symbol, const char *name)
 {
     uint32_t underscores = (uint32_t)strspn(name, "_");
     uint32_t bind = ELF64_ST_BIND(symbol->st_info);
@@ -37,7 +37,7 @@ static uint32_t name_rank(const Elf64_Sym *symbol, const char *name)
     return (underscores < 15 ? underscores : 15) << 24 | local << 20 | (uint32_t)(len < 0xfffff ? len : 0xfffff);
 }
 
-static bool is_function(const gp_elf_t *elf, const Elf64_Sym *symbol, const char *name)
+static bool symbol_table_is_function(const gp_elf_t *elf, const Elf64_Sym *symbol, const char *name)
 {
     unsigned type = ELF64_ST_TYPE(symbol->st_info);
     if (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC)
@@ -50,7 +50,7 @@ static bool is_function(const gp_elf_t *elf, const Elf64_Sym *symbol, const char
 }
 
 // Does the linker that made the file fold identical code, if it is asked to? Two names of one address are aliases else.
-static bool may_fold(const gp_elf_t *elf)
+static bool symbol_table_may_fold(const gp_elf_t *elf)
 {
     const Elf64_Shdr *comment = gp_elf_section(elf, ".comment");
     size_t len = 0;
@@ -63,7 +63,7 @@ static bool may_fold(const gp_elf_t *elf)
 }
 
 // Is one name made of the other ("__read", "read"), or are both of one constructor ("...C1Ev", "...C2Ev")?
-static bool are_related(const char *a, const char *b)
+static bool symbol_table_are_related(const char *a, const char *b)
 {
     a += strspn(a, "_");
     b += strspn(b, "_");
@@ -75,15 +75,15 @@ static bool are_related(const char *a, const char *b)
     return copies || strstr(a, b) != NULL || strstr(b, a) != NULL;
 }
 
-static int collect(candidates_t *all, const gp_symbol_source_t *source, const Elf64_Sym *symbols, size_t count,
-                   const char *names, size_t names_len)
+static int symbol_table_collect(candidates_t *all, const gp_symbol_source_t *source, const Elf64_Sym *symbols,
+                                size_t count, const char *names, size_t names_len)
 {
     const gp_elf_t *elf = source->elf;
-    bool folds = may_fold(elf);
+    bool folds = symbol_table_may_fold(elf);
     for (size_t i = 0; i < count; i++) {
         const Elf64_Sym *symbol = &symbols[i];
         const char *name = symbol->st_name < names_len ? names + symbol->st_name : "";
-        if (!is_function(elf, symbol, name))
+        if (!symbol_table_is_function(elf, symbol, name))
             continue;
         const Elf64_Shdr *section = &elf->sections[symbol->st_shndx];
         uint64_t end = section->sh_addr + section->sh_size;
@@ -100,14 +100,14 @@ static int collect(candidates_t *all, const gp_symbol_source_t *source, const El
             .label = size == 0 && symbol->st_info == ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE),
             .section_end = end,
             .name = name,
-            .rank = name_rank(symbol, name),
+            .rank = symbol_table_name_rank(symbol, name),
         };
     }
     return 0;
 }
 
 // The texts stay until the table is made.
-static int collect_source(candidates_t *all, const gp_symbol_source_t *source, char **names)
+static int symbol_table_collect_source(candidates_t *all, const gp_symbol_source_t *source, char **names)
 {
     const gp_elf_t *elf = source->elf;
     const Elf64_Shdr *section = gp_elf_section_of_type(elf, source->dynamic ? SHT_DYNSYM : SHT_SYMTAB);
@@ -117,14 +117,14 @@ static int collect_source(candidates_t *all, const gp_symbol_source_t *source, c
     Elf64_Sym *symbols = gp_elf_section_read(elf, section, &symbols_len);
     *names = gp_elf_section_read(elf, &elf->sections[section->sh_link], &names_len);
     int result = symbols != NULL && *names != NULL
-                     ? collect(all, source, symbols, symbols_len / sizeof(*symbols), *names, names_len)
+                     ? symbol_table_collect(all, source, symbols, symbols_len / sizeof(*symbols), *names, names_len)
                      : -ENOEXEC;
     free(symbols);
     return result;
 }
 
 // By start, then the larger first (it is the outer one), functions before labels, then the better name.
-static int compare_candidates(const void *left, const void *right)
+static int symbol_table_compare_candidates(const void *left, const void *right)
 {
     const candidate_t *a = left, *b = right;
     if (a->lo != b->lo)
@@ -140,7 +140,7 @@ static int compare_candidates(const void *left, const void *right)
 
 // Where what begins at all->items[number] meets the next that ends it: labels do so among themselves, nasm's "f.loop"
 // not even to f.
-static uint64_t next_start(const candidates_t *all, size_t number)
+static uint64_t symbol_table_next_start(const candidates_t *all, size_t number)
 {
     const candidate_t *item = &all->items[number];
     size_t len = strlen(item->name);
@@ -155,7 +155,7 @@ static uint64_t next_start(const candidates_t *all, size_t number)
 }
 
 // Give symbols without a size the code up to whatever comes next, unless they are inside another one.
-static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions)
+static void symbol_table_extend_unsized(candidates_t *all, const gp_eh_functions_t *functions)
 {
     uint64_t covered = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -166,13 +166,13 @@ static void extend_unsized(candidates_t *all, const gp_eh_functions_t *functions
         }
         if (item->lo < covered || item->dynamic)
             continue;
-        uint64_t next = next_start(all, i);
+        uint64_t next = symbol_table_next_start(all, i);
         item->hi = gp_eh_functions_limit(functions, item->lo, next < item->section_end ? next : item->section_end);
         covered = item->hi;
     }
 }
 
-static int emit(gp_symbol_table_t *table, uint64_t *position, uint64_t end, const candidate_t *candidate)
+static int symbol_table_emit(gp_symbol_table_t *table, uint64_t *position, uint64_t end, const candidate_t *candidate)
 {
     int result = 0;
     if (*position < end)
@@ -186,19 +186,20 @@ static int emit(gp_symbol_table_t *table, uint64_t *position, uint64_t end, cons
 }
 
 // The best of several names for the same code comes first: it is said there that another function has it, too.
-static void find_twins(candidates_t *all)
+static void symbol_table_find_twins(candidates_t *all)
 {
     for (size_t i = 1, best = 0; i < all->count; i++) {
         candidate_t *first = &all->items[best], *other = &all->items[i];
         if (first->lo != other->lo || first->hi != other->hi)
             best = i;
-        else if (first->twin == NULL && first->foldable && other->foldable && !are_related(first->name, other->name))
+        else if (first->twin == NULL && first->foldable && other->foldable &&
+                 !symbol_table_are_related(first->name, other->name))
             first->twin = other->name;
     }
 }
 
 // Cut nested ranges into disjoint ones: a sweep with the stack of those that are open.
-static int flatten(gp_symbol_table_t *table, const candidates_t *all)
+static int symbol_table_flatten(gp_symbol_table_t *table, const candidates_t *all)
 {
     size_t *open = gp_memory_had(calloc(all->count + 1, sizeof(*open)));
     size_t depth = 0;
@@ -215,12 +216,12 @@ static int flatten(gp_symbol_table_t *table, const candidates_t *all)
             const candidate_t *top = &all->items[open[depth - 1]];
             if (item != NULL && top->hi > item->lo)
                 break;
-            result = emit(table, &position, top->hi, top);
+            result = symbol_table_emit(table, &position, top->hi, top);
         }
         if (result < 0 || item == NULL)
             break;
         if (depth > 0)
-            result = emit(table, &position, item->lo, &all->items[open[depth - 1]]);
+            result = symbol_table_emit(table, &position, item->lo, &all->items[open[depth - 1]]);
         position = item->lo > position ? item->lo : position;
         open[depth++] = i;
     }
@@ -236,16 +237,16 @@ int gp_symbol_table_load(gp_symbol_table_t *table, const gp_symbol_source_t *sou
     int result = 0;
     size_t found = 0;
     for (size_t i = 0; i < count && i < GP_SYMBOL_SOURCES_MAX && result != -ENOMEM; i++) {
-        result = collect_source(&all, &sources[i], &names[i]);
+        result = symbol_table_collect_source(&all, &sources[i], &names[i]);
         found += result == 0;
     }
     if (result != -ENOMEM)
         result = found > 0 ? 0 : -ENOENT;
     if (result == 0 && all.count > 0) {
-        gp_sort(all.items, all.count, sizeof(*all.items), compare_candidates);
-        extend_unsized(&all, functions);
-        find_twins(&all);
-        result = flatten(table, &all);
+        gp_sort(all.items, all.count, sizeof(*all.items), symbol_table_compare_candidates);
+        symbol_table_extend_unsized(&all, functions);
+        symbol_table_find_twins(&all);
+        result = symbol_table_flatten(table, &all);
         gp_symbol_table_sort(table);
     }
     for (size_t i = 0; i < GP_SYMBOL_SOURCES_MAX; i++)
@@ -265,7 +266,7 @@ int gp_symbol_table_add(gp_symbol_table_t *table, uint64_t lo, uint64_t hi, uint
     return 0;
 }
 
-static int compare_ranges(const void *left, const void *right)
+static int symbol_table_compare_ranges(const void *left, const void *right)
 {
     const gp_range_t *a = left, *b = right;
     return a->lo < b->lo ? -1 : a->lo > b->lo;
@@ -273,7 +274,7 @@ static int compare_ranges(const void *left, const void *right)
 
 void gp_symbol_table_sort(gp_symbol_table_t *table)
 {
-    gp_sort(table->ranges, table->count, sizeof(*table->ranges), compare_ranges);
+    gp_sort(table->ranges, table->count, sizeof(*table->ranges), symbol_table_compare_ranges);
     gp_buckets_free(&table->buckets);
     gp_buckets_make(&table->buckets, table->ranges, table->count, sizeof(*table->ranges));
 }

@@ -65,7 +65,7 @@ typedef struct module_key {
     size_t build_id_len;
 } module_key_t;
 
-static bool same_module(const void *owner, uint32_t number, const void *key)
+static bool symbolizer_same_module(const void *owner, uint32_t number, const void *key)
 {
     const gp_elf_module_t *module = &((const gp_symbolizer_t *)owner)->modules[number];
     const module_key_t *wanted = key;
@@ -74,7 +74,7 @@ static bool same_module(const void *owner, uint32_t number, const void *key)
            strlen(module->path) == wanted->path_len && memcmp(module->path, wanted->path, wanted->path_len) == 0;
 }
 
-static uint32_t module_add(gp_symbolizer_t *symbolizer, const module_key_t *key, uint64_t hash)
+static uint32_t symbolizer_module_add(gp_symbolizer_t *symbolizer, const module_key_t *key, uint64_t hash)
 {
     char *copy = gp_arena_text(&symbolizer->arena, key->path, key->path_len);
     if (copy == NULL ||
@@ -101,9 +101,9 @@ uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, siz
         memcpy(key.build_id, build_id, build_id_len > 0 ? key.build_id_len : sizeof(key.build_id));
     uint64_t hash = gp_hash_more(gp_hash_bytes(path, path_len), gp_hash_bytes(key.build_id, sizeof(key.build_id)));
     pthread_mutex_lock(&symbolizer->lock);
-    uint32_t module = gp_index_find(&symbolizer->module_index, hash, same_module, symbolizer, &key);
+    uint32_t module = gp_index_find(&symbolizer->module_index, hash, symbolizer_same_module, symbolizer, &key);
     if (module == GP_INDEX_NONE)
-        module = module_add(symbolizer, &key, hash);
+        module = symbolizer_module_add(symbolizer, &key, hash);
     pthread_mutex_unlock(&symbolizer->lock);
     return module;
 }
@@ -144,26 +144,26 @@ typedef struct place { // key of both indexes: a module and an address in it
 
 // Places near one another lie near one another in the index: 64 bytes of code begin at the same cache line of it.
 // Callers with many addresses go through them in order, or come back to the same ones.
-static uint64_t place_hash(place_t place)
+static uint64_t symbolizer_place_hash(place_t place)
 {
     uint64_t line = gp_hash_more(gp_hash_u64(place.address >> 6), place.module);
     uint64_t within = place.address & 63; // tells those in a line from one another
     return (line & 0x03fffff800000000ull) | within << 58;
 }
 
-static answer_t *answer_at(const gp_symbolizer_t *symbolizer, size_t number)
+static answer_t *symbolizer_answer_at(const gp_symbolizer_t *symbolizer, size_t number)
 {
     return &symbolizer->answers[number / ANSWERS_IN_BLOCK][number % ANSWERS_IN_BLOCK];
 }
 
-static bool same_answer(const void *owner, uint32_t number, const void *key)
+static bool symbolizer_same_answer(const void *owner, uint32_t number, const void *key)
 {
-    const answer_t *item = answer_at(owner, number);
+    const answer_t *item = symbolizer_answer_at(owner, number);
     const place_t *place = key;
     return item->address == place->address && item->module == place->module;
 }
 
-static bool same_function(const void *owner, uint32_t number, const void *key)
+static bool symbolizer_same_function(const void *owner, uint32_t number, const void *key)
 {
     const function_t *item = &((const gp_symbolizer_t *)owner)->functions[number];
     const place_t *place = key;
@@ -172,10 +172,11 @@ static bool same_function(const void *owner, uint32_t number, const void *key)
 
 // The name of the function that starts at place.address: made once.
 //   made: ahead; NULL = it was not.
-static const char *function_name(gp_symbolizer_t *symbolizer, place_t place, const char *name, const char *made)
+static const char *symbolizer_function_name(gp_symbolizer_t *symbolizer, place_t place, const char *name,
+                                            const char *made)
 {
-    uint64_t hash = place_hash(place);
-    uint32_t number = gp_index_find(&symbolizer->function_index, hash, same_function, symbolizer, &place);
+    uint64_t hash = symbolizer_place_hash(place);
+    uint32_t number = gp_index_find(&symbolizer->function_index, hash, symbolizer_same_function, symbolizer, &place);
     if (number != GP_INDEX_NONE)
         return symbolizer->functions[number].name;
     if (made == NULL)
@@ -189,7 +190,7 @@ static const char *function_name(gp_symbolizer_t *symbolizer, place_t place, con
     return made;
 }
 
-static const char *no_name(gp_symbolizer_t *symbolizer, const char *module, uint64_t address)
+static const char *symbolizer_no_name(gp_symbolizer_t *symbolizer, const char *module, uint64_t address)
 {
     char text[NAME_SIZE];
     int len = module != NULL ? snprintf(text, sizeof(text), "%.400s+0x%" PRIx64, module, address)
@@ -200,7 +201,7 @@ static const char *no_name(gp_symbolizer_t *symbolizer, const char *module, uint
 // Is it the same file? Names from one compilation are the same pointer. Those from another
 // (link-time optimization, which runs elsewhere) may have what the build cut off with
 // -ffile-prefix-map.
-static bool same_file(const char *a, const char *b)
+static bool symbolizer_same_file(const char *a, const char *b)
 {
     size_t a_len, b_len;
     if (a == b || a == NULL || b == NULL)
@@ -214,49 +215,50 @@ static bool same_file(const char *a, const char *b)
 
 // A function is identified by where it is defined. Code of another file in it (from a macro or an
 // #include) keeps the function but not a line number, which would be read as one of the wrong file.
-static void fill_place(gp_symbol_t *symbol, const gp_dwarf_place_t *place)
+static void symbolizer_fill_place(gp_symbol_t *symbol, const gp_dwarf_place_t *place)
 {
     const char *file = place->first_file ? place->first_file : place->file;
     if (file == NULL)
         return;
     symbol->file = file;
     symbol->first_line = place->first_line;
-    if (same_file(place->file, file))
+    if (symbolizer_same_file(place->file, file))
         symbol->line = place->line;
 }
 
 // A name that is no symbol's, but DWARF's: its text is its identity.
-static const char *text_name(gp_symbolizer_t *symbolizer, uint32_t module, const gp_dwarf_place_t *known)
+static const char *symbolizer_text_name(gp_symbolizer_t *symbolizer, uint32_t module, const gp_dwarf_place_t *known)
 {
     if (known->name == NULL)
         return "[inlined]";
     if (*known->shown == NULL)
-        *known->shown =
-            function_name(symbolizer, (place_t){module | TEXT_KEY, (uintptr_t)known->name}, known->name, NULL);
+        *known->shown = symbolizer_function_name(symbolizer, (place_t){module | TEXT_KEY, (uintptr_t)known->name},
+                                                 known->name, NULL);
     return *known->shown;
 }
 
 // The function that has the code: its symbol's name, which is the one that others call it by; else
 // the one that DWARF knows; else "module+0x1234".
-static const char *outermost_name(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, place_t place,
-                                  gp_range_t *range, const gp_dwarf_place_t *known)
+static const char *symbolizer_outermost_name(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, place_t place,
+                                             gp_range_t *range, const gp_dwarf_place_t *known)
 {
     if (range != NULL && range->shown == NULL) {
         gp_symbol_names_settle(module->names, range);
-        range->shown = function_name(symbolizer, (place_t){place.module, range->start}, range->name, range->made);
+        range->shown =
+            symbolizer_function_name(symbolizer, (place_t){place.module, range->start}, range->name, range->made);
         if (range->twin != NULL && module->folded++ == 0)
             module->folded_one = range;
     }
     if (range != NULL)
         return range->shown;
     if (known != NULL && known->name != NULL)
-        return text_name(symbolizer, place.module, known);
+        return symbolizer_text_name(symbolizer, place.module, known);
     // A function without a symbol is one function all the same, if .eh_frame knows it: named by its start.
     const gp_eh_function_t *function = gp_eh_functions_find(&module->functions, place.address);
-    return no_name(symbolizer, module->basename, function ? function->lo : place.address);
+    return symbolizer_no_name(symbolizer, module->basename, function ? function->lo : place.address);
 }
 
-typedef struct question { // what make_outer() and make_chain() need
+typedef struct question { // what symbolizer_make_outer() and symbolizer_make_chain() need
     gp_symbolizer_t *symbolizer;
     gp_elf_module_t *module;
     place_t place;
@@ -266,23 +268,23 @@ typedef struct question { // what make_outer() and make_chain() need
 } question_t;
 
 // Fill in what is known of one place.
-static bool fill_symbol(const question_t *question, size_t number, gp_symbol_t *symbol)
+static bool symbolizer_fill_symbol(const question_t *question, size_t number, gp_symbol_t *symbol)
 {
     const gp_dwarf_place_t *known = number < question->count ? &question->known[number] : NULL;
     symbol->file = symbol->module = question->module->path;
     if (known != NULL)
-        fill_place(symbol, known);
+        symbolizer_fill_place(symbol, known);
     if (known != NULL && number + 1 < question->count)
-        symbol->function = text_name(question->symbolizer, question->place.module, known);
+        symbol->function = symbolizer_text_name(question->symbolizer, question->place.module, known);
     else
         symbol->function =
-            outermost_name(question->symbolizer, question->module, question->place, question->range, known);
+            symbolizer_outermost_name(question->symbolizer, question->module, question->place, question->range, known);
     return symbol->function != NULL;
 }
 
 // What a function is inlined into is the same for all of its addresses that one symbol covers: made
 // once. Places before `number` are inside. Returns NULL when memory is short.
-static const gp_symbol_t *make_outer(const question_t *question, size_t number)
+static const gp_symbol_t *symbolizer_make_outer(const question_t *question, size_t number)
 {
     const gp_symbol_t *outer = NULL;
     size_t at = number;
@@ -292,7 +294,7 @@ static const gp_symbol_t *make_outer(const question_t *question, size_t number)
         outer = question->known[at].memo->value;
     while (at-- > number) {
         gp_symbol_t *symbol = gp_arena_alloc(&question->symbolizer->arena, sizeof(*symbol));
-        if (symbol == NULL || !fill_symbol(question, at, symbol))
+        if (symbol == NULL || !symbolizer_fill_symbol(question, at, symbol))
             return NULL;
         symbol->outer = outer;
         outer = symbol;
@@ -302,7 +304,7 @@ static const gp_symbol_t *make_outer(const question_t *question, size_t number)
 }
 
 // A function of which there are only lines is of the file that its first one is in, whatever is inlined further on.
-static const char *first_file(const gp_elf_module_t *module, uint64_t address, const gp_range_t *range)
+static const char *symbolizer_first_file(const gp_elf_module_t *module, uint64_t address, const gp_range_t *range)
 {
     const gp_eh_function_t *function = range == NULL ? gp_eh_functions_find(&module->functions, address) : NULL;
     uint64_t start = range != NULL      ? gp_symbol_table_entry(&module->symbols, range)
@@ -313,7 +315,8 @@ static const char *first_file(const gp_elf_module_t *module, uint64_t address, c
 }
 
 // One symbol for each place, the innermost first, each leading to the next.
-static bool make_chain(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, place_t place, gp_symbol_t *symbol)
+static bool symbolizer_make_chain(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, place_t place,
+                                  gp_symbol_t *symbol)
 {
     question_t question; // what is known is filled in as far as it is
     question.symbolizer = symbolizer;
@@ -322,24 +325,24 @@ static bool make_chain(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, pla
     question.range = gp_symbol_table_find(&module->symbols, place.address);
     question.count = module->dwarf ? gp_dwarf_find(module->dwarf, place.address, question.known) : 0;
     if (question.count == 1 && question.known[0].name == NULL && question.known[0].first_file == NULL)
-        question.known[0].first_file = first_file(module, place.address, question.range);
+        question.known[0].first_file = symbolizer_first_file(module, place.address, question.range);
     if (question.count > 1) {
-        symbol->outer = make_outer(&question, 1);
+        symbol->outer = symbolizer_make_outer(&question, 1);
         if (symbol->outer == NULL)
             return false;
     }
-    return fill_symbol(&question, 0, symbol);
+    return symbolizer_fill_symbol(&question, 0, symbol);
 }
 
-static bool make_unknown(gp_symbolizer_t *symbolizer, uint64_t address, gp_symbol_t *symbol)
+static bool symbolizer_make_unknown(gp_symbolizer_t *symbolizer, uint64_t address, gp_symbol_t *symbol)
 {
     symbol->file = symbol->module = "[unknown]";
-    symbol->function = no_name(symbolizer, NULL, address);
+    symbol->function = symbolizer_no_name(symbolizer, NULL, address);
     return symbol->function != NULL;
 }
 
 // Of what is done under the lock.
-static gp_helpers_t *helpers_of(gp_symbolizer_t *symbolizer)
+static gp_helpers_t *symbolizer_helpers_of(gp_symbolizer_t *symbolizer)
 {
     if (!symbolizer->helpers_asked_for)
         symbolizer->helpers = gp_helpers_open();
@@ -347,24 +350,24 @@ static gp_helpers_t *helpers_of(gp_symbolizer_t *symbolizer)
     return symbolizer->helpers;
 }
 
-static gp_elf_module_t *loaded_module(gp_symbolizer_t *symbolizer, uint32_t number)
+static gp_elf_module_t *symbolizer_loaded_module(gp_symbolizer_t *symbolizer, uint32_t number)
 {
     gp_elf_module_t *module = &symbolizer->modules[number];
     if (module->loaded)
         return module;
-    module->helpers = helpers_of(symbolizer);
+    module->helpers = symbolizer_helpers_of(symbolizer);
     gp_elf_module_load(module);
     return module;
 }
 
-static bool make_symbol(gp_symbolizer_t *symbolizer, place_t place, gp_symbol_t *symbol)
+static bool symbolizer_make_symbol(gp_symbolizer_t *symbolizer, place_t place, gp_symbol_t *symbol)
 {
     if (place.module >= symbolizer->module_count)
-        return make_unknown(symbolizer, place.address, symbol);
-    return make_chain(symbolizer, loaded_module(symbolizer, place.module), place, symbol);
+        return symbolizer_make_unknown(symbolizer, place.address, symbol);
+    return symbolizer_make_chain(symbolizer, symbolizer_loaded_module(symbolizer, place.module), place, symbol);
 }
 
-static const gp_symbol_t *piece_symbol(gp_symbolizer_t *symbolizer, gp_perf_piece_t *piece)
+static const gp_symbol_t *symbolizer_piece_symbol(gp_symbolizer_t *symbolizer, gp_perf_piece_t *piece)
 {
     if (piece->symbol != NULL)
         return piece->symbol;
@@ -378,7 +381,7 @@ static const gp_symbol_t *piece_symbol(gp_symbolizer_t *symbolizer, gp_perf_piec
 }
 
 // What a just-in-time compiler says of an address; NULL when it says nothing.
-static const gp_symbol_t *resolve_compiled(gp_symbolizer_t *symbolizer, uint64_t address)
+static const gp_symbol_t *symbolizer_resolve_compiled(gp_symbolizer_t *symbolizer, uint64_t address)
 {
     const gp_symbol_t *symbol = NULL;
     for (size_t i = 0; i < symbolizer->perf_map_count && symbolizer->perf_maps_stale; i++)
@@ -387,13 +390,13 @@ static const gp_symbol_t *resolve_compiled(gp_symbolizer_t *symbolizer, uint64_t
     for (size_t i = 0; i < symbolizer->perf_map_count && symbol == NULL; i++) {
         gp_perf_piece_t *piece = gp_perf_map_find(&symbolizer->perf_maps[i], address);
         if (piece != NULL)
-            symbol = piece_symbol(symbolizer, piece);
+            symbol = symbolizer_piece_symbol(symbolizer, piece);
     }
     return symbol;
 }
 
 // Returns room for one more answer, or NULL.
-static answer_t *next_answer(gp_symbolizer_t *symbolizer)
+static answer_t *symbolizer_next_answer(gp_symbolizer_t *symbolizer)
 {
     size_t block = symbolizer->answer_count / ANSWERS_IN_BLOCK;
     if (symbolizer->answer_count % ANSWERS_IN_BLOCK == 0) {
@@ -403,25 +406,25 @@ static answer_t *next_answer(gp_symbolizer_t *symbolizer)
             return NULL;
         symbolizer->answers[block] = answers;
     }
-    return answer_at(symbolizer, symbolizer->answer_count);
+    return symbolizer_answer_at(symbolizer, symbolizer->answer_count);
 }
 
-static const gp_symbol_t *resolve_locked(gp_symbolizer_t *symbolizer, place_t place)
+static const gp_symbol_t *symbolizer_resolve_locked(gp_symbolizer_t *symbolizer, place_t place)
 {
     const gp_symbol_t *compiled =
-        place.module < symbolizer->module_count ? NULL : resolve_compiled(symbolizer, place.address);
+        place.module < symbolizer->module_count ? NULL : symbolizer_resolve_compiled(symbolizer, place.address);
     if (compiled != NULL)
         return compiled;
-    uint64_t hash = place_hash(place);
-    uint32_t number = gp_index_find(&symbolizer->answer_index, hash, same_answer, symbolizer, &place);
+    uint64_t hash = symbolizer_place_hash(place);
+    uint32_t number = gp_index_find(&symbolizer->answer_index, hash, symbolizer_same_answer, symbolizer, &place);
 
     if (number != GP_INDEX_NONE)
-        return &answer_at(symbolizer, number)->symbol;
-    answer_t *answer = next_answer(symbolizer);
+        return &symbolizer_answer_at(symbolizer, number)->symbol;
+    answer_t *answer = symbolizer_next_answer(symbolizer);
     if (answer == NULL)
         return NULL;
     *answer = (answer_t){.address = place.address, .module = place.module};
-    if (!make_symbol(symbolizer, place, &answer->symbol) ||
+    if (!symbolizer_make_symbol(symbolizer, place, &answer->symbol) ||
         gp_index_add(&symbolizer->answer_index, hash, (uint32_t)symbolizer->answer_count) < 0)
         return NULL;
     symbolizer->answer_count++;
@@ -431,7 +434,7 @@ static const gp_symbol_t *resolve_locked(gp_symbolizer_t *symbolizer, place_t pl
 const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t module, uint64_t address)
 {
     pthread_mutex_lock(&symbolizer->lock);
-    const gp_symbol_t *symbol = resolve_locked(symbolizer, (place_t){module, address});
+    const gp_symbol_t *symbol = symbolizer_resolve_locked(symbolizer, (place_t){module, address});
     pthread_mutex_unlock(&symbolizer->lock);
     return symbol;
 }
@@ -443,8 +446,9 @@ void gp_symbolizer_resolve_all(gp_symbolizer_t *symbolizer, uint32_t module, con
     pthread_mutex_lock(&symbolizer->lock);
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
-            gp_index_prefetch(&symbolizer->answer_index, place_hash((place_t){module, addresses[i + AHEAD]}));
-        symbols[i] = resolve_locked(symbolizer, (place_t){module, addresses[i]});
+            gp_index_prefetch(&symbolizer->answer_index,
+                              symbolizer_place_hash((place_t){module, addresses[i + AHEAD]}));
+        symbols[i] = symbolizer_resolve_locked(symbolizer, (place_t){module, addresses[i]});
     }
     pthread_mutex_unlock(&symbolizer->lock);
 }
@@ -452,7 +456,7 @@ void gp_symbolizer_resolve_all(gp_symbolizer_t *symbolizer, uint32_t module, con
 void gp_symbolizer_begin(gp_symbolizer_t *symbolizer, uint32_t module)
 {
     pthread_mutex_lock(&symbolizer->lock);
-    if (module < symbolizer->module_count && helpers_of(symbolizer) != NULL) {
+    if (module < symbolizer->module_count && symbolizer_helpers_of(symbolizer) != NULL) {
         symbolizer->modules[module].is_asked_much = true;
         gp_elf_module_begin(&symbolizer->modules[module], symbolizer->helpers);
     }
@@ -463,7 +467,7 @@ void gp_symbolizer_expect(gp_symbolizer_t *symbolizer, uint32_t module, const ui
 {
     pthread_mutex_lock(&symbolizer->lock);
     gp_index_reserve(&symbolizer->answer_index, symbolizer->answer_count + count); // else it grows
-    if (module < symbolizer->module_count && helpers_of(symbolizer) != NULL) {
+    if (module < symbolizer->module_count && symbolizer_helpers_of(symbolizer) != NULL) {
         gp_elf_module_expect(&symbolizer->modules[module], addresses, count);
         gp_elf_module_begin(&symbolizer->modules[module], symbolizer->helpers);
     }
@@ -493,7 +497,8 @@ void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer)
     pthread_mutex_unlock(&symbolizer->lock);
 }
 
-static void look_at_nameless(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, gp_nameless_t *nameless)
+static void symbolizer_look_at_nameless(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module,
+                                        gp_nameless_t *nameless)
 {
     char place[GP_DEBUG_PATH_SIZE] = "";
     *nameless = (gp_nameless_t){.path = module->path};
@@ -506,7 +511,8 @@ static void look_at_nameless(gp_symbolizer_t *symbolizer, const gp_elf_module_t 
     }
 }
 
-static void look_at_folded(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module, gp_nameless_t *nameless)
+static void symbolizer_look_at_folded(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module,
+                                      gp_nameless_t *nameless)
 {
     if (module->folded == 0)
         return;
@@ -521,9 +527,9 @@ bool gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, gp_name
     pthread_mutex_lock(&symbolizer->lock);
     for (; *next < 2 * symbolizer->module_count && nameless->why == 0; ++*next)
         if (*next % 2 == 0)
-            look_at_nameless(symbolizer, &symbolizer->modules[*next / 2], nameless);
+            symbolizer_look_at_nameless(symbolizer, &symbolizer->modules[*next / 2], nameless);
         else
-            look_at_folded(symbolizer, &symbolizer->modules[*next / 2], nameless);
+            symbolizer_look_at_folded(symbolizer, &symbolizer->modules[*next / 2], nameless);
     pthread_mutex_unlock(&symbolizer->lock);
     return nameless->why != 0;
 }

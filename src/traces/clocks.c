@@ -26,17 +26,17 @@ typedef struct aligning {
     size_t count, capacity;
 } aligning_t;
 
-static int64_t larger(int64_t a, int64_t b)
+static int64_t clocks_larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
+static int64_t clocks_smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static int add_pair(aligning_t *aligning, const gp_tree_span_t *call, const gp_tree_span_t *dispatch)
+static int clocks_add_pair(aligning_t *aligning, const gp_tree_span_t *call, const gp_tree_span_t *dispatch)
 {
     int64_t lo = gp_tree_start_ns(call) - gp_tree_start_ns(dispatch);
     int64_t hi = gp_tree_end_ns(call) - gp_tree_end_ns(dispatch);
@@ -51,7 +51,7 @@ static int add_pair(aligning_t *aligning, const gp_tree_span_t *call, const gp_t
     return 0;
 }
 
-static int compare(const void *left, const void *right)
+static int clocks_compare(const void *left, const void *right)
 {
     const bound_t *a = left, *b = right;
     if (a->from != b->from)
@@ -60,28 +60,28 @@ static int compare(const void *left, const void *right)
 }
 
 // One bound of all that there are between the same two, in the same direction.
-static void unite(aligning_t *aligning)
+static void clocks_unite(aligning_t *aligning)
 {
     size_t kept = 0;
     if (aligning->count == 0)
         return;
-    qsort(aligning->bounds, aligning->count, sizeof(*aligning->bounds), compare);
+    qsort(aligning->bounds, aligning->count, sizeof(*aligning->bounds), clocks_compare);
     for (size_t i = 1; i < aligning->count; i++) {
         bound_t *last = &aligning->bounds[kept], *next = &aligning->bounds[i];
-        if (compare(last, next) != 0) {
+        if (clocks_compare(last, next) != 0) {
             aligning->bounds[++kept] = *next;
             continue;
         }
-        last->lo = larger(last->lo, next->lo);
-        last->hi = smaller(last->hi, next->hi);
-        last->loose_hi = smaller(last->loose_hi, next->loose_hi);
+        last->lo = clocks_larger(last->lo, next->lo);
+        last->hi = clocks_smaller(last->hi, next->hi);
+        last->loose_hi = clocks_smaller(last->loose_hi, next->loose_hi);
         last->pairs += next->pairs;
     }
     aligning->count = kept + 1;
 }
 
 // The same seen from the other process. Of calls in both directions each bound also has what the other one says.
-static int mirror(aligning_t *aligning)
+static int clocks_mirror(aligning_t *aligning)
 {
     size_t count = aligning->count;
     for (size_t i = 0; i < count; i++) {
@@ -93,12 +93,12 @@ static int mirror(aligning_t *aligning)
         aligning->bounds[aligning->count++] =
             (bound_t){bound->to, bound->from, -bound->hi, -bound->lo, -bound->lo, bound->pairs};
     }
-    unite(aligning);
+    clocks_unite(aligning);
     return 0;
 }
 
 // Move `to` so that it fits to `from`, which has its place.
-static void place(gp_tree_process_t *to, const gp_tree_process_t *from, const bound_t *bound)
+static void clocks_place(gp_tree_process_t *to, const gp_tree_process_t *from, const bound_t *bound)
 {
     int64_t lo = bound->lo, hi = bound->hi, offset = 0;
     to->pairs = bound->pairs;
@@ -108,9 +108,9 @@ static void place(gp_tree_process_t *to, const gp_tree_process_t *from, const bo
         hi = lo; // no effect is before its cause
     }
     if (lo > 0 || hi < 0) {
-        int64_t off = lo > 0 ? lo : -hi, half = (hi - lo) / 2, further = smaller(off, half);
+        int64_t off = lo > 0 ? lo : -hi, half = (hi - lo) / 2, further = clocks_smaller(off, half);
         offset = lo > 0 ? lo + further : hi - further;
-        to->within_ns = (uint64_t)larger(offset - lo, hi - offset);
+        to->within_ns = (uint64_t)clocks_larger(offset - lo, hi - offset);
         if (to->clock == GP_CLOCK_AGREES)
             to->clock = GP_CLOCK_MOVED;
     }
@@ -121,7 +121,7 @@ static void place(gp_tree_process_t *to, const gp_tree_process_t *from, const bo
     }
 }
 
-static size_t first_of(const aligning_t *aligning, uint32_t process)
+static size_t clocks_first_of(const aligning_t *aligning, uint32_t process)
 {
     size_t lo = 0, hi = aligning->count;
     while (lo < hi) {
@@ -135,7 +135,7 @@ static size_t first_of(const aligning_t *aligning, uint32_t process)
 }
 
 // All that can be reached from a process that keeps its clock.
-static void spread(const aligning_t *aligning, uint32_t root, uint32_t *queue, bool *placed)
+static void clocks_spread(const aligning_t *aligning, uint32_t root, uint32_t *queue, bool *placed)
 {
     gp_tree_process_t *processes = aligning->set->processes;
     size_t head = 0, tail = 0;
@@ -143,11 +143,11 @@ static void spread(const aligning_t *aligning, uint32_t root, uint32_t *queue, b
     queue[tail++] = root;
     while (head < tail) {
         uint32_t from = queue[head++];
-        for (size_t i = first_of(aligning, from); i < aligning->count && aligning->bounds[i].from == from; i++) {
+        for (size_t i = clocks_first_of(aligning, from); i < aligning->count && aligning->bounds[i].from == from; i++) {
             uint32_t to = aligning->bounds[i].to;
             if (placed[to])
                 continue;
-            place(&processes[to], &processes[from], &aligning->bounds[i]);
+            clocks_place(&processes[to], &processes[from], &aligning->bounds[i]);
             placed[to] = true;
             queue[tail++] = to;
         }
@@ -155,7 +155,7 @@ static void spread(const aligning_t *aligning, uint32_t root, uint32_t *queue, b
 }
 
 // Those that are called least keep their clocks: where requests come in.
-static int spread_all(const aligning_t *aligning)
+static int clocks_spread_all(const aligning_t *aligning)
 {
     gp_spans_t *set = aligning->set;
     uint32_t *queue = calloc(set->process_count + 1, sizeof(*queue));
@@ -170,7 +170,7 @@ static int spread_all(const aligning_t *aligning)
     for (size_t round = 0; round < 2 && result == 0; round++)
         for (uint32_t i = 0; i < set->process_count; i++)
             if (!placed[i] && (called[i] == 0 || round == 1))
-                spread(aligning, i, queue, placed);
+                clocks_spread(aligning, i, queue, placed);
     free(queue);
     free(called);
     free(placed);
@@ -185,13 +185,13 @@ int gp_spans_align(gp_spans_t *set)
         const gp_tree_span_t *span = &set->items[i];
         const gp_tree_span_t *parent = span->parent != GP_NO_SPAN ? &set->items[span->parent] : NULL;
         if (parent != NULL && parent->process != span->process && !(span->record.flags & GP_TREE_BACKWARDS))
-            result = add_pair(&aligning, parent, span);
+            result = clocks_add_pair(&aligning, parent, span);
     }
-    unite(&aligning);
+    clocks_unite(&aligning);
     if (result == 0)
-        result = mirror(&aligning);
+        result = clocks_mirror(&aligning);
     if (result == 0)
-        result = spread_all(&aligning);
+        result = clocks_spread_all(&aligning);
     for (size_t i = 0; i < set->count && result == 0; i++) {
         gp_tree_span_t *span = &set->items[i];
         span->from_ns = gp_tree_start_ns(span) + set->processes[span->process].offset_ns;

@@ -25,7 +25,7 @@ typedef struct walk {
 static const gp_spans_t *sorting; // qsort() has no context
 
 // The last end first; of equal ends, the longest.
-static int compare(const void *left, const void *right)
+static int critical_compare(const void *left, const void *right)
 {
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const gp_tree_span_t *first = &sorting->items[a], *second = &sorting->items[b];
@@ -36,7 +36,7 @@ static int compare(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static int push(walk_t *walk, uint32_t span, int64_t from_ns)
+static int critical_push(walk_t *walk, uint32_t span, int64_t from_ns)
 {
     if (gp_grow(&walk->todo, &walk->capacity, walk->count, sizeof(*walk->todo)) < 0)
         return -ENOMEM;
@@ -45,7 +45,7 @@ static int push(walk_t *walk, uint32_t span, int64_t from_ns)
     return 0;
 }
 
-static int follow(walk_t *walk, stretch_t stretch)
+static int critical_follow(walk_t *walk, stretch_t stretch)
 {
     gp_tree_span_t *items = walk->set->items, *span = &items[stretch.span];
     int64_t at = span->to_ns;
@@ -53,14 +53,14 @@ static int follow(walk_t *walk, stretch_t stretch)
     for (uint32_t child = span->first_child; child != GP_NO_SPAN; child = items[child].next_sibling)
         walk->children[count++] = child;
     sorting = walk->set;
-    qsort(walk->children, count, sizeof(*walk->children), compare);
+    qsort(walk->children, count, sizeof(*walk->children), critical_compare);
     for (size_t i = 0; i < count; i++) {
         const gp_tree_span_t *child = &items[walk->children[i]];
         int64_t from = child->from_ns > stretch.from_ns ? child->from_ns : stretch.from_ns;
         if (child->to_ns > at || child->to_ns <= from)
             continue;
         span->critical_ns += (uint64_t)(at - child->to_ns);
-        if (push(walk, walk->children[i], from) < 0)
+        if (critical_push(walk, walk->children[i], from) < 0)
             return -ENOMEM;
         at = from;
     }
@@ -75,9 +75,9 @@ int gp_spans_mark_critical(gp_spans_t *set)
     for (uint32_t i = 0; i < set->count && result == 0; i++) {
         if (set->items[i].parent != GP_NO_SPAN)
             continue;
-        result = push(&walk, i, set->items[i].from_ns);
+        result = critical_push(&walk, i, set->items[i].from_ns);
         while (walk.count > 0 && result == 0)
-            result = follow(&walk, walk.todo[--walk.count]);
+            result = critical_follow(&walk, walk.todo[--walk.count]);
     }
     free(walk.todo);
     free(walk.children);

@@ -8,7 +8,7 @@
 #include "export/write/text.h"
 #include "traces/json_source.h"
 
-static int hex4(const char *text)
+static int read_json_hex4(const char *text)
 {
     int value = 0;
     for (int i = 0; i < 4; i++) {
@@ -23,50 +23,50 @@ static int hex4(const char *text)
     return value;
 }
 
-static bool is_surrogate(int value, int which) // 0xd800: the first of a pair, 0xdc00: the second
+static bool read_json_is_surrogate(int value, int which) // 0xd800: the first of a pair, 0xdc00: the second
 {
     return value >= 0 && (value & 0xfc00) == which;
 }
 
 // Escapes that name no character: halves of a pair (what Python writes for bytes that are not UTF-8), and NUL.
-static void repair_escapes(char *text, size_t len)
+static void read_json_repair_escapes(char *text, size_t len)
 {
     for (size_t i = 0; i + 1 < len; i++) {
         if (text[i] != '\\')
             continue;
-        int value = text[i + 1] == 'u' && i + 6 <= len ? hex4(text + i + 2) : -1;
-        bool pair = is_surrogate(value, 0xd800) && i + 12 <= len && text[i + 6] == '\\' && text[i + 7] == 'u' &&
-                    is_surrogate(hex4(text + i + 8), 0xdc00);
+        int value = text[i + 1] == 'u' && i + 6 <= len ? read_json_hex4(text + i + 2) : -1;
+        bool pair = read_json_is_surrogate(value, 0xd800) && i + 12 <= len && text[i + 6] == '\\' &&
+                    text[i + 7] == 'u' && read_json_is_surrogate(read_json_hex4(text + i + 8), 0xdc00);
         if (pair) {
             i += 11;
             continue;
         }
-        if (value == 0 || is_surrogate(value, 0xd800) || is_surrogate(value, 0xdc00))
+        if (value == 0 || read_json_is_surrogate(value, 0xd800) || read_json_is_surrogate(value, 0xdc00))
             memcpy(text + i + 2, "fffd", 4);
         i++;
     }
 }
 
 // Length of the UTF-8 sequence at `text`, 0 = none.
-static size_t utf8_len(const char *text, size_t len)
+static size_t read_json_utf8_len(const char *text, size_t len)
 {
     char end[5] = {0}; // what follows the text is not to be looked at
     memcpy(end, text, len < 4 ? len : 4);
     return gp_text_utf8_len(end);
 }
 
-static size_t character_len(const char *text, size_t len)
+static size_t read_json_character_len(const char *text, size_t len)
 {
     unsigned char c = (unsigned char)*text;
-    return c >= ' ' && c < 0x80 ? 1 : utf8_len(text, len);
+    return c >= ' ' && c < 0x80 ? 1 : read_json_utf8_len(text, len);
 }
 
 // Returns a malloc()ed copy, ended by NUL, or NULL.
-static char *repair(const char *text, size_t len, size_t *repaired_len)
+static char *read_json_repair(const char *text, size_t len, size_t *repaired_len)
 {
     size_t bad = 0, at = 0;
     for (size_t i = 0; i < len;) {
-        size_t one = character_len(text + i, len - i);
+        size_t one = read_json_character_len(text + i, len - i);
         bad += one == 0;
         i += one ? one : 1;
     }
@@ -74,19 +74,19 @@ static char *repair(const char *text, size_t len, size_t *repaired_len)
     if (copy == NULL)
         return NULL;
     for (size_t i = 0; i < len;) {
-        size_t one = character_len(text + i, len - i);
+        size_t one = read_json_character_len(text + i, len - i);
         memcpy(copy + at, one ? text + i : "\xef\xbf\xbd", one ? one : 3);
         at += one ? one : 3;
         i += one ? one : 1;
     }
-    repair_escapes(copy, at);
+    read_json_repair_escapes(copy, at);
     copy[at] = '\0';
     *repaired_len = at;
     return copy;
 }
 
 // Numbers that no 64 bits hold are read as approximate ones.
-static json_t *parse(const char *text, size_t len, json_error_t *error)
+static json_t *read_json_parse(const char *text, size_t len, json_error_t *error)
 {
     json_t *json = json_loadb(text, len, JSON_DECODE_ANY, error);
     if (json == NULL && json_error_code(error) == json_error_numeric_overflow)
@@ -94,10 +94,10 @@ static json_t *parse(const char *text, size_t len, json_error_t *error)
     return json;
 }
 
-static json_t *read_repaired(const char *text, size_t len, char error[GP_SPANS_ERROR_SIZE])
+static json_t *read_json_repaired(const char *text, size_t len, char error[GP_SPANS_ERROR_SIZE])
 {
     json_error_t what;
-    json_t *json = parse(text, len, &what);
+    json_t *json = read_json_parse(text, len, &what);
     if (json == NULL)
         snprintf(error, GP_SPANS_ERROR_SIZE, "is no JSON that holds spans: line %d: %s", what.line, what.text);
     return json;
@@ -106,12 +106,12 @@ static json_t *read_repaired(const char *text, size_t len, char error[GP_SPANS_E
 json_t *gp_json_read(const char *text, size_t len, char error[GP_SPANS_ERROR_SIZE])
 {
     size_t repaired_len;
-    char *repaired = repair(text, len, &repaired_len);
+    char *repaired = read_json_repair(text, len, &repaired_len);
     if (repaired == NULL) {
         snprintf(error, GP_SPANS_ERROR_SIZE, "%s", strerror(ENOMEM));
         return NULL;
     }
-    json_t *json = read_repaired(repaired, repaired_len, error);
+    json_t *json = read_json_repaired(repaired, repaired_len, error);
     free(repaired);
     return json;
 }
@@ -131,7 +131,7 @@ uint64_t gp_json_number(const json_t *object, const char *key)
     return real > 0 && real < 9e18 ? (uint64_t)real : 0;
 }
 
-static int add_field(gp_spans_t *set, prof_field_t *field, const char *key, const json_t *value)
+static int read_json_add_field(gp_spans_t *set, prof_field_t *field, const char *key, const json_t *value)
 {
     char *made = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS);
     const char *text = json_is_string(value) ? json_string_value(value) : made;
@@ -161,14 +161,14 @@ int gp_json_fields(gp_spans_t *set, gp_tree_span_t *span, const json_t *object)
     {
         if (span->record.field_count == used + count)
             break;
-        if (add_field(set, &fields[span->record.field_count], key, value) < 0)
+        if (read_json_add_field(set, &fields[span->record.field_count], key, value) < 0)
             return -ENOMEM;
         span->record.field_count++;
     }
     return 0;
 }
 
-static uint32_t read_flags(const json_t *flags)
+static uint32_t read_json_flags(const json_t *flags)
 {
     uint32_t result = 0;
     size_t number;
@@ -193,7 +193,7 @@ void gp_json_times(gp_tree_span_t *span, const json_t *object)
     span->record.preempted_ns = gp_json_number(object, "preempted_ns");
     span->record.waiting_ns = gp_json_number(object, "waiting_ns");
     span->record.switches = gp_json_number(object, "switches");
-    span->record.flags |= read_flags(json_object_get(object, "flags"));
+    span->record.flags |= read_json_flags(json_object_get(object, "flags"));
     if (!json_is_number(json_object_get(object, "cpu_ns")))
         span->record.flags |= GP_SPAN_NO_TIMES;
 }
@@ -206,20 +206,20 @@ int gp_json_stack(gp_spans_t *set, gp_tree_span_t *span, const json_t *object)
     return stack[0] != '\0' && span->record.stack == NULL ? -ENOMEM : 0;
 }
 
-static bool is_span(const json_t *object)
+static bool read_json_is_span(const json_t *object)
 {
     return gp_json_string(object, "trace")[0] != '\0' && gp_json_string(object, "span")[0] != '\0' &&
            json_is_number(json_object_get(object, "start_unix_ns"));
 }
 
-static uint64_t time_of(const json_t *object, const char *key)
+static uint64_t read_json_time_of(const json_t *object, const char *key)
 {
     uint64_t time = gp_json_number(object, key);
     return time < INT64_MAX / 4 ? time : INT64_MAX / 4;
 }
 
 // What `trace show --json` says of a request.
-static int read_work(gp_spans_t *set, gp_tree_span_t *span, const json_t *object)
+static int read_json_work(gp_spans_t *set, gp_tree_span_t *span, const json_t *object)
 {
     gp_tree_work_t *work = json_is_object(object) ? gp_arena_alloc(&set->arena, sizeof(*work)) : NULL;
     if (work == NULL)
@@ -237,7 +237,7 @@ static int read_work(gp_spans_t *set, gp_tree_span_t *span, const json_t *object
     return 0;
 }
 
-static int add_span(gp_spans_t *set, const json_t *object)
+static int read_json_add_span(gp_spans_t *set, const json_t *object)
 {
     const char *trace = gp_json_string(object, "trace");
     gp_tree_span_t span = {
@@ -248,32 +248,32 @@ static int add_span(gp_spans_t *set, const json_t *object)
                                     gp_json_number(object, "pid")),
         .kind = gp_spans_text(set, gp_json_string(object, "kind")),
         .record = {.name = gp_spans_text(set, gp_json_string(object, "name")),
-                   .start_unix_ns = time_of(object, "start_unix_ns"),
-                   .end_unix_ns = time_of(object, "end_unix_ns")},
+                   .start_unix_ns = read_json_time_of(object, "start_unix_ns"),
+                   .end_unix_ns = read_json_time_of(object, "end_unix_ns")},
     };
     if (span.trace == GP_NO_SPAN || span.process == GP_NO_SPAN || span.kind == NULL || span.record.name == NULL)
         return -ENOMEM;
     if (json_is_true(json_object_get(object, "remote_parent")))
         span.record.flags |= GP_SPAN_REMOTE_PARENT;
     gp_json_times(&span, object);
-    if (gp_json_stack(set, &span, object) < 0 || read_work(set, &span, json_object_get(object, "request")) < 0 ||
+    if (gp_json_stack(set, &span, object) < 0 || read_json_work(set, &span, json_object_get(object, "request")) < 0 ||
         gp_json_fields(set, &span, json_object_get(object, "fields")) < 0)
         return -ENOMEM;
     return gp_spans_add(set, &span) != GP_NO_SPAN ? 0 : -ENOMEM;
 }
 
 // One value: a span, an event, or what holds many.
-static int add_value(gp_spans_t *set, gp_events_t *events, const json_t *value)
+static int read_json_add_value(gp_spans_t *set, gp_events_t *events, const json_t *value)
 {
-    if (is_span(value))
-        return add_span(set, value);
+    if (read_json_is_span(value))
+        return read_json_add_span(set, value);
     if (gp_osprofiler_is_event(value))
         return gp_events_add(events, value);
     set->unreadable++;
     return 0;
 }
 
-static int add_values(gp_spans_t *set, gp_events_t *events, const json_t *values)
+static int read_json_add_values(gp_spans_t *set, gp_events_t *events, const json_t *values)
 {
     size_t number;
     json_t *value;
@@ -281,27 +281,28 @@ static int add_values(gp_spans_t *set, gp_events_t *events, const json_t *values
     json_array_foreach(values, number, value)
     {
         if (result == 0)
-            result = add_value(set, events, value);
+            result = read_json_add_value(set, events, value);
     }
     return result;
 }
 
-static int add_document(gp_spans_t *set, gp_events_t *events, const json_t *document, char error[GP_SPANS_ERROR_SIZE])
+static int read_json_add_document(gp_spans_t *set, gp_events_t *events, const json_t *document,
+                                  char error[GP_SPANS_ERROR_SIZE])
 {
     if (json_is_array(document))
-        return add_values(set, events, document);
+        return read_json_add_values(set, events, document);
     if (json_is_array(json_object_get(document, "spans")))
-        return add_values(set, events, json_object_get(document, "spans"));
+        return read_json_add_values(set, events, json_object_get(document, "spans"));
     if (json_is_array(json_object_get(document, "children")))
         return gp_osprofiler_report(set, document);
-    if (is_span(document) || gp_osprofiler_is_event(document))
-        return add_value(set, events, document);
+    if (read_json_is_span(document) || gp_osprofiler_is_event(document))
+        return read_json_add_value(set, events, document);
     snprintf(error, GP_SPANS_ERROR_SIZE, "is JSON, but holds neither spans nor OSProfiler's report");
     return -EINVAL;
 }
 
 // A line each; the last one may be half written.
-static int add_lines(gp_spans_t *set, gp_events_t *events, const char *text, size_t len)
+static int read_json_add_lines(gp_spans_t *set, gp_events_t *events, const char *text, size_t len)
 {
     int result = 0;
     for (size_t at = 0; at < len && result == 0;) {
@@ -309,9 +310,9 @@ static int add_lines(gp_spans_t *set, gp_events_t *events, const char *text, siz
         size_t line = end != NULL ? (size_t)(end - text) - at : len - at;
         json_error_t error;
         bool blank = strspn(text + at, " \t\r") >= line;
-        json_t *value = blank ? NULL : parse(text + at, line, &error);
+        json_t *value = blank ? NULL : read_json_parse(text + at, line, &error);
         if (value != NULL)
-            result = add_value(set, events, value);
+            result = read_json_add_value(set, events, value);
         else if (!blank)
             set->unreadable++;
         json_decref(value);
@@ -321,24 +322,24 @@ static int add_lines(gp_spans_t *set, gp_events_t *events, const char *text, siz
 }
 
 // Is the first line that says something an object of its own?
-static bool is_lines(const char *text, size_t len)
+static bool read_json_is_lines(const char *text, size_t len)
 {
     size_t start = strspn(text, " \t\r\n");
     const char *end = start < len ? memchr(text + start, '\n', len - start) : NULL;
     json_error_t error;
-    json_t *value = end != NULL ? parse(text + start, (size_t)(end - text) - start, &error) : NULL;
-    bool result = is_span(value) || gp_osprofiler_is_event(value);
+    json_t *value = end != NULL ? read_json_parse(text + start, (size_t)(end - text) - start, &error) : NULL;
+    bool result = read_json_is_span(value) || gp_osprofiler_is_event(value);
     json_decref(value);
     return result;
 }
 
-static int read_text(gp_spans_t *set, gp_events_t *events, const char *text, size_t len,
-                     char error[GP_SPANS_ERROR_SIZE])
+static int read_json_text(gp_spans_t *set, gp_events_t *events, const char *text, size_t len,
+                          char error[GP_SPANS_ERROR_SIZE])
 {
-    if (is_lines(text, len))
-        return add_lines(set, events, text, len);
-    json_t *document = read_repaired(text, len, error);
-    int result = document != NULL ? add_document(set, events, document, error) : -EINVAL;
+    if (read_json_is_lines(text, len))
+        return read_json_add_lines(set, events, text, len);
+    json_t *document = read_json_repaired(text, len, error);
+    int result = document != NULL ? read_json_add_document(set, events, document, error) : -EINVAL;
     json_decref(document);
     return result;
 }
@@ -346,11 +347,11 @@ static int read_text(gp_spans_t *set, gp_events_t *events, const char *text, siz
 int gp_spans_read_json(gp_spans_t *set, const char *text, size_t len, char error[GP_SPANS_ERROR_SIZE])
 {
     size_t repaired_len = 0;
-    char *repaired = repair(text, len, &repaired_len);
+    char *repaired = read_json_repair(text, len, &repaired_len);
     gp_events_t *events = gp_events_create(set);
     int result = repaired != NULL && events != NULL ? 0 : -ENOMEM;
     if (result == 0)
-        result = read_text(set, events, repaired, repaired_len, error);
+        result = read_json_text(set, events, repaired, repaired_len, error);
     free(repaired);
     if (result == 0)
         return gp_events_finish(events);

@@ -44,7 +44,7 @@ void gp_events_free(gp_events_t *events)
 }
 
 // "2026-11-22T18:00:00.123456", UTC. Returns ns since 1970, or -1.
-static int64_t read_timestamp(const char *text)
+static int64_t read_osprofiler_timestamp(const char *text)
 {
     struct tm tm = {0};
     const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
@@ -58,7 +58,7 @@ static int64_t read_timestamp(const char *text)
 }
 
 // A point's name is what its events' names begin with. Returns "-start", "-stop" or NULL.
-static const char *suffix_of(const char *name)
+static const char *read_osprofiler_suffix_of(const char *name)
 {
     const char *dash = strrchr(name, '-');
     return dash != NULL && (strcmp(dash, "-start") == 0 || strcmp(dash, "-stop") == 0) ? dash : NULL;
@@ -66,12 +66,13 @@ static const char *suffix_of(const char *name)
 
 bool gp_osprofiler_is_event(const json_t *object)
 {
-    return suffix_of(gp_json_string(object, "name")) != NULL && gp_json_string(object, "trace_id")[0] != '\0' &&
-           gp_json_string(object, "base_id")[0] != '\0' && read_timestamp(gp_json_string(object, "timestamp")) >= 0;
+    return read_osprofiler_suffix_of(gp_json_string(object, "name")) != NULL &&
+           gp_json_string(object, "trace_id")[0] != '\0' && gp_json_string(object, "base_id")[0] != '\0' &&
+           read_osprofiler_timestamp(gp_json_string(object, "timestamp")) >= 0;
 }
 
 // The first member of info that tells, else the point's name.
-static const char *kind_of(const char *point, const json_t *info)
+static const char *read_osprofiler_kind_of(const char *point, const json_t *info)
 {
     const struct osprofiler_point *found;
     const char *key;
@@ -87,7 +88,7 @@ static const char *kind_of(const char *point, const json_t *info)
 }
 
 // "GET /servers", a function's name, a statement; else the name of the point.
-static void name_of(char *text, size_t size, const char *point, const json_t *info)
+static void read_osprofiler_name_of(char *text, size_t size, const char *point, const json_t *info)
 {
     const json_t *request = json_object_get(info, "request"), *requests = json_object_get(info, "requests");
     const json_t *call = json_is_object(request) ? request : requests;
@@ -101,7 +102,7 @@ static void name_of(char *text, size_t size, const char *point, const json_t *in
 }
 
 // The members of info, those of its objects by the names of both.
-static int put_fields(gp_spans_t *set, gp_tree_span_t *span, const json_t *event)
+static int read_osprofiler_put_fields(gp_spans_t *set, gp_tree_span_t *span, const json_t *event)
 {
     json_t *flat = json_object(), *value, *inner;
     const char *key, *inner_key;
@@ -125,16 +126,16 @@ static int put_fields(gp_spans_t *set, gp_tree_span_t *span, const json_t *event
     return result;
 }
 
-static bool same_point(const void *owner, uint32_t number, const void *key)
+static bool read_osprofiler_same_point(const void *owner, uint32_t number, const void *key)
 {
     const gp_tree_span_t *a = &((const gp_events_t *)owner)->items[number].span, *b = key;
     return a->trace == b->trace && a->id.hi == b->id.hi && a->id.lo == b->id.lo;
 }
 
-static pending_t *find_or_add(gp_events_t *events, const gp_tree_span_t *span)
+static pending_t *read_osprofiler_find_or_add(gp_events_t *events, const gp_tree_span_t *span)
 {
     uint64_t hash = gp_hash_more(gp_hash_more(span->id.hi, span->id.lo), span->trace);
-    uint32_t number = gp_index_find(&events->index, hash, same_point, events, span);
+    uint32_t number = gp_index_find(&events->index, hash, read_osprofiler_same_point, events, span);
     if (number != GP_INDEX_NONE)
         return &events->items[number];
     if (gp_grow(&events->items, &events->capacity, events->count, sizeof(*events->items)) < 0 ||
@@ -145,7 +146,7 @@ static pending_t *find_or_add(gp_events_t *events, const gp_tree_span_t *span)
 }
 
 // What greenprof's own consumer adds, to the end of a span.
-static int put_own(gp_spans_t *set, pending_t *pending, const json_t *event)
+static int read_osprofiler_put_own(gp_spans_t *set, pending_t *pending, const json_t *event)
 {
     const json_t *info = json_object_get(event, "info"), *own = json_object_get(info, "greenprof");
     gp_tree_span_t *span = &pending->span;
@@ -167,7 +168,7 @@ static int put_own(gp_spans_t *set, pending_t *pending, const json_t *event)
     return gp_json_fields(set, span, json_object_get(own, "fields"));
 }
 
-static int put_failure(gp_spans_t *set, gp_tree_span_t *span, const json_t *info)
+static int read_osprofiler_put_failure(gp_spans_t *set, gp_tree_span_t *span, const json_t *info)
 {
     const char *type = gp_json_string(info, "etype");
     if (type[0] == '\0')
@@ -179,33 +180,33 @@ static int put_failure(gp_spans_t *set, gp_tree_span_t *span, const json_t *info
     return result;
 }
 
-static int put_names(gp_spans_t *set, gp_tree_span_t *span, const json_t *event)
+static int read_osprofiler_put_names(gp_spans_t *set, gp_tree_span_t *span, const json_t *event)
 {
     const char *event_name = gp_json_string(event, "name");
     const json_t *info = json_object_get(event, "info");
     char point[KEY_SIZE], name[1024]; // longer than any name is shown
-    snprintf(point, sizeof(point), "%.*s", (int)(suffix_of(event_name) - event_name), event_name);
-    name_of(name, sizeof(name), point, info);
-    span->kind = gp_spans_text(set, kind_of(point, info));
+    snprintf(point, sizeof(point), "%.*s", (int)(read_osprofiler_suffix_of(event_name) - event_name), event_name);
+    read_osprofiler_name_of(name, sizeof(name), point, info);
+    span->kind = gp_spans_text(set, read_osprofiler_kind_of(point, info));
     span->record.name = gp_spans_text(set, name);
     return span->kind != NULL && span->record.name != NULL ? 0 : -ENOMEM;
 }
 
 // What OSProfiler's own libraries say: names with the start, or with the stop where no start came.
-static int put_details(gp_spans_t *set, pending_t *pending, const json_t *event, bool is_start)
+static int read_osprofiler_put_details(gp_spans_t *set, pending_t *pending, const json_t *event, bool is_start)
 {
-    if ((is_start || pending->span.record.name == NULL) && put_names(set, &pending->span, event) < 0)
+    if ((is_start || pending->span.record.name == NULL) && read_osprofiler_put_names(set, &pending->span, event) < 0)
         return -ENOMEM;
-    if (put_fields(set, &pending->span, event) < 0)
+    if (read_osprofiler_put_fields(set, &pending->span, event) < 0)
         return -ENOMEM;
-    return put_failure(set, &pending->span, json_object_get(event, "info"));
+    return read_osprofiler_put_failure(set, &pending->span, json_object_get(event, "info"));
 }
 
-static int put_event(gp_events_t *events, pending_t *pending, const json_t *event)
+static int read_osprofiler_put_event(gp_events_t *events, pending_t *pending, const json_t *event)
 {
     gp_tree_span_t *span = &pending->span;
-    int64_t timestamp = read_timestamp(gp_json_string(event, "timestamp"));
-    bool is_start = strcmp(suffix_of(gp_json_string(event, "name")), "-start") == 0;
+    int64_t timestamp = read_osprofiler_timestamp(gp_json_string(event, "timestamp"));
+    bool is_start = strcmp(read_osprofiler_suffix_of(gp_json_string(event, "name")), "-start") == 0;
     bool is_more = !pending->is_own && json_is_object(json_object_get(json_object_get(event, "info"), "greenprof"));
     if ((is_start ? pending->has_start : pending->has_stop) && !is_more)
         return 0; // it came twice; OSProfiler's driver and greenprof's consumer may both have written it
@@ -216,9 +217,9 @@ static int put_event(gp_events_t *events, pending_t *pending, const json_t *even
         span->record.end_unix_ns = (uint64_t)timestamp;
         pending->has_stop = true;
     }
-    if (put_own(events->set, pending, event) < 0)
+    if (read_osprofiler_put_own(events->set, pending, event) < 0)
         return -ENOMEM;
-    return pending->is_own ? 0 : put_details(events->set, pending, event, is_start);
+    return pending->is_own ? 0 : read_osprofiler_put_details(events->set, pending, event, is_start);
 }
 
 int gp_events_add(gp_events_t *events, const json_t *event)
@@ -237,8 +238,8 @@ int gp_events_add(gp_events_t *events, const json_t *event)
     };
     if (span.trace == GP_NO_SPAN || span.process == GP_NO_SPAN)
         return -ENOMEM;
-    pending_t *pending = find_or_add(events, &span);
-    return pending != NULL ? put_event(events, pending, event) : -ENOMEM;
+    pending_t *pending = read_osprofiler_find_or_add(events, &span);
+    return pending != NULL ? read_osprofiler_put_event(events, pending, event) : -ENOMEM;
 }
 
 int gp_events_read(gp_events_t *events, const char *text, size_t len)
@@ -255,7 +256,7 @@ int gp_events_read(gp_events_t *events, const char *text, size_t len)
 }
 
 // A point without an end was going on until the last event of its trace, at least.
-static int64_t *last_times(const gp_events_t *events)
+static int64_t *read_osprofiler_last_times(const gp_events_t *events)
 {
     int64_t *last = calloc(events->set->trace_count + 1, sizeof(*last));
     for (size_t i = 0; i < events->count && last != NULL; i++) {
@@ -269,7 +270,7 @@ static int64_t *last_times(const gp_events_t *events)
 
 int gp_events_finish(gp_events_t *events)
 {
-    int64_t *last = last_times(events);
+    int64_t *last = read_osprofiler_last_times(events);
     int result = last != NULL ? 0 : -ENOMEM;
     for (size_t i = 0; i < events->count && result == 0; i++) {
         pending_t *pending = &events->items[i];
@@ -288,7 +289,7 @@ int gp_events_finish(gp_events_t *events)
 }
 
 // A node of the report without its events: milliseconds since the first event.
-static int add_bare_node(gp_spans_t *set, const json_t *node, const char *base)
+static int read_osprofiler_add_bare_node(gp_spans_t *set, const json_t *node, const char *base)
 {
     const json_t *info = json_object_get(node, "info");
     const char *exception = gp_json_string(info, "exception"), *parent = gp_json_string(node, "parent_id");
@@ -297,7 +298,7 @@ static int add_bare_node(gp_spans_t *set, const json_t *node, const char *base)
         .parent_id = gp_id128_parse(strcmp(parent, base) == 0 ? "" : parent),
         .trace = gp_spans_trace(set, gp_id128_parse(base), base),
         .process = gp_spans_process(set, gp_json_string(info, "service"), gp_json_string(info, "host"), 0),
-        .kind = gp_spans_text(set, kind_of(gp_json_string(info, "name"), info)),
+        .kind = gp_spans_text(set, read_osprofiler_kind_of(gp_json_string(info, "name"), info)),
         .record = {.name = gp_spans_text(set, gp_json_string(info, "name")),
                    .start_unix_ns = gp_json_number(info, "started") % (1ull << 40) * 1000000,
                    .end_unix_ns = gp_json_number(info, "finished") % (1ull << 40) * 1000000,
@@ -312,7 +313,7 @@ static int add_bare_node(gp_spans_t *set, const json_t *node, const char *base)
     return gp_spans_add(set, &span) != GP_NO_SPAN ? 0 : -ENOMEM;
 }
 
-static int add_node(gp_events_t *events, const json_t *node, const char *base)
+static int read_osprofiler_add_node(gp_events_t *events, const json_t *node, const char *base)
 {
     static const char prefix[] = "meta.raw_payload.";
     json_t *value;
@@ -329,7 +330,7 @@ static int add_node(gp_events_t *events, const json_t *node, const char *base)
     if (result != 0 || found)
         return result;
     if (gp_json_string(node, "trace_id")[0] != '\0')
-        return add_bare_node(events->set, node, base);
+        return read_osprofiler_add_bare_node(events->set, node, base);
     events->set->unreadable++;
     return 0;
 }
@@ -339,7 +340,7 @@ typedef struct todo {
     size_t count, capacity;
 } todo_t;
 
-static int push_children(todo_t *todo, const json_t *node)
+static int read_osprofiler_push_children(todo_t *todo, const json_t *node)
 {
     size_t number;
     json_t *child;
@@ -358,12 +359,12 @@ int gp_osprofiler_report(gp_spans_t *set, const json_t *report)
     const char *base = gp_json_string(first, "parent_id"); // that of a root
     gp_events_t *events = gp_events_create(set);
     todo_t todo = {0};
-    int result = events != NULL ? push_children(&todo, report) : -ENOMEM;
+    int result = events != NULL ? read_osprofiler_push_children(&todo, report) : -ENOMEM;
     while (result == 0 && todo.count > 0) {
         const json_t *node = todo.nodes[--todo.count];
-        result = add_node(events, node, base);
+        result = read_osprofiler_add_node(events, node, base);
         if (result == 0)
-            result = push_children(&todo, node);
+            result = read_osprofiler_push_children(&todo, node);
     }
     free(todo.nodes);
     if (result == 0)

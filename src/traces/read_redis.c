@@ -27,8 +27,9 @@ typedef struct redis {
     char *error;
 } redis_t;
 
-static int fail(const redis_t *redis, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static int fail(const redis_t *redis, int result, const char *format, ...)
+static int read_redis_fail(const redis_t *redis, int result, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static int read_redis_fail(const redis_t *redis, int result, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -38,7 +39,7 @@ static int fail(const redis_t *redis, int result, const char *format, ...)
 }
 
 // Options are of clients that write; but for the name of a master.
-static int read_address(const char *url, gp_redis_url_t *address)
+static int read_redis_address(const char *url, gp_redis_url_t *address)
 {
     char plain[GP_URL_MAX + sizeof(LOCAL)];
     bool is_sentinel = strncmp(url, "redis://", 8) != 0;
@@ -58,7 +59,7 @@ static int read_address(const char *url, gp_redis_url_t *address)
 
 // Send a command; the format is one of hiredis (%b: bytes and their number). Returns its reply, of the wanted type, or
 // NULL and what is wrong.
-static redisReply *ask(const redis_t *redis, int type, const char *format, ...)
+static redisReply *read_redis_ask(const redis_t *redis, int type, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -67,17 +68,18 @@ static redisReply *ask(const redis_t *redis, int type, const char *format, ...)
     if (reply != NULL && reply->type == type)
         return reply;
     if (reply == NULL)
-        fail(redis, -EIO, "%s", redis->context->errstr[0] ? redis->context->errstr : "the connection is gone");
+        read_redis_fail(redis, -EIO, "%s",
+                        redis->context->errstr[0] ? redis->context->errstr : "the connection is gone");
     else if (reply->type == REDIS_REPLY_ERROR)
-        fail(redis, -EIO, "the server says: %s", reply->str);
+        read_redis_fail(redis, -EIO, "the server says: %s", reply->str);
     else
-        fail(redis, -EIO, "the server's reply is of type %d where %d was expected", reply->type, type);
+        read_redis_fail(redis, -EIO, "the server's reply is of type %d where %d was expected", reply->type, type);
     if (reply != NULL)
         freeReplyObject(reply);
     return NULL;
 }
 
-static int open_connection(redis_t *redis, const char *host, const char *port)
+static int read_redis_open_connection(redis_t *redis, const char *host, const char *port)
 {
     struct timeval timeout = {.tv_sec = TIMEOUT_S};
     if (redis->context != NULL)
@@ -86,59 +88,61 @@ static int open_connection(redis_t *redis, const char *host, const char *port)
     if (redis->context == NULL)
         return -ENOMEM;
     if (redis->context->err != 0)
-        return fail(redis, -ECONNREFUSED, "%s", redis->context->errstr);
+        return read_redis_fail(redis, -ECONNREFUSED, "%s", redis->context->errstr);
     redisSetTimeout(redis->context, timeout);
     return 0;
 }
 
-static bool is_place(const redisReply *reply)
+static bool read_redis_is_place(const redisReply *reply)
 {
     return reply->elements == 2 && reply->element[0]->type == REDIS_REPLY_STRING &&
            reply->element[1]->type == REDIS_REPLY_STRING;
 }
 
 // By the first Sentinel that answers.
-static int connect_to_master(redis_t *redis, const gp_redis_url_t *address)
+static int read_redis_connect_to_master(redis_t *redis, const gp_redis_url_t *address)
 {
     int result = -EHOSTUNREACH;
     for (size_t i = 0; i < address->place_count && result != 0; i++) {
-        result = open_connection(redis, address->places[i].host, address->places[i].port);
+        result = read_redis_open_connection(redis, address->places[i].host, address->places[i].port);
         redisReply *reply =
             result == 0 ? redisCommand(redis->context, "SENTINEL get-master-addr-by-name %s", address->master) : NULL;
         if (result == 0 && reply == NULL)
-            result = fail(redis, -EIO, "%s", redis->context->errstr);
-        else if (result == 0 && !is_place(reply))
-            result = fail(redis, -EHOSTUNREACH, "the Sentinel knows no master '%s'", address->master);
+            result = read_redis_fail(redis, -EIO, "%s", redis->context->errstr);
+        else if (result == 0 && !read_redis_is_place(reply))
+            result = read_redis_fail(redis, -EHOSTUNREACH, "the Sentinel knows no master '%s'", address->master);
         else if (result == 0)
-            result = open_connection(redis, reply->element[0]->str, reply->element[1]->str);
+            result = read_redis_open_connection(redis, reply->element[0]->str, reply->element[1]->str);
         if (reply != NULL)
             freeReplyObject(reply);
     }
     return result;
 }
 
-static int connect_to(redis_t *redis, const gp_redis_url_t *address)
+static int read_redis_connect_to(redis_t *redis, const gp_redis_url_t *address)
 {
-    int result = address->master != NULL ? connect_to_master(redis, address)
-                                         : open_connection(redis, address->places[0].host, address->places[0].port);
+    int result = address->master != NULL
+                     ? read_redis_connect_to_master(redis, address)
+                     : read_redis_open_connection(redis, address->places[0].host, address->places[0].port);
     redisReply *reply;
     if (result != 0)
         return result;
     if (address->password != NULL && address->password[0] != '\0') {
-        reply = address->user != NULL ? ask(redis, REDIS_REPLY_STATUS, "AUTH %s %s", address->user, address->password)
-                                      : ask(redis, REDIS_REPLY_STATUS, "AUTH %s", address->password);
+        reply = address->user != NULL
+                    ? read_redis_ask(redis, REDIS_REPLY_STATUS, "AUTH %s %s", address->user, address->password)
+                    : read_redis_ask(redis, REDIS_REPLY_STATUS, "AUTH %s", address->password);
         if (reply == NULL)
             return -EACCES;
         freeReplyObject(reply);
     }
-    reply = ask(redis, REDIS_REPLY_STATUS, "SELECT %s", address->db != NULL ? address->db : "0");
+    reply = read_redis_ask(redis, REDIS_REPLY_STATUS, "SELECT %s", address->db != NULL ? address->db : "0");
     if (reply == NULL)
         return -EIO;
     freeReplyObject(reply);
     return 0;
 }
 
-static int read_events(redis_t *redis, const redisReply *reply)
+static int read_redis_events(redis_t *redis, const redisReply *reply)
 {
     int result = 0;
     for (size_t i = 0; i < reply->elements && result == 0; i++)
@@ -148,15 +152,16 @@ static int read_events(redis_t *redis, const redisReply *reply)
 }
 
 // A part at a time: a trace may have very many events, and is written to meanwhile, at the front.
-static int read_list(redis_t *redis, const char *key, size_t key_len)
+static int read_redis_list(redis_t *redis, const char *key, size_t key_len)
 {
     long long at = -1;
     for (;;) {
-        redisReply *reply = ask(redis, REDIS_REPLY_ARRAY, "LRANGE %b %lld %lld", key, key_len, at - LIST_PART + 1, at);
+        redisReply *reply =
+            read_redis_ask(redis, REDIS_REPLY_ARRAY, "LRANGE %b %lld %lld", key, key_len, at - LIST_PART + 1, at);
         if (reply == NULL)
             return -EIO;
         size_t count = reply->elements;
-        int result = read_events(redis, reply);
+        int result = read_redis_events(redis, reply);
         freeReplyObject(reply);
         if (result != 0 || count < LIST_PART)
             return result;
@@ -164,11 +169,11 @@ static int read_list(redis_t *redis, const char *key, size_t key_len)
     }
 }
 
-static int read_key(redis_t *redis, const char *key, size_t key_len)
+static int read_redis_key(redis_t *redis, const char *key, size_t key_len)
 {
     redisReply *reply = redisCommand(redis->context, "GET %b", key, key_len);
     if (reply == NULL)
-        return fail(redis, -EIO, "%s", redis->context->errstr);
+        return read_redis_fail(redis, -EIO, "%s", redis->context->errstr);
     int result = reply->type == REDIS_REPLY_STRING ? gp_events_read(redis->events, reply->str, (size_t)reply->len)
                                                    : 0; // it is gone, or something else of that name
     freeReplyObject(reply);
@@ -176,7 +181,7 @@ static int read_key(redis_t *redis, const char *key, size_t key_len)
 }
 
 // Does the id that a key's name begins with begin as the wanted one does?
-static bool is_wanted(const redis_t *redis, const char *id)
+static bool read_redis_is_wanted(const redis_t *redis, const char *id)
 {
     const char *wanted = redis->wanted;
     if (wanted == NULL)
@@ -190,54 +195,56 @@ static bool is_wanted(const redis_t *redis, const char *id)
     return true;
 }
 
-static int read_found(redis_t *redis, const redisReply *key)
+static int read_redis_found(redis_t *redis, const redisReply *key)
 {
     if (key->type != REDIS_REPLY_STRING)
         return 0;
     if (strncmp(key->str, LIST, strlen(LIST)) == 0)
-        return is_wanted(redis, key->str + strlen(LIST)) ? read_list(redis, key->str, (size_t)key->len) : 0;
+        return read_redis_is_wanted(redis, key->str + strlen(LIST)) ? read_redis_list(redis, key->str, (size_t)key->len)
+                                                                    : 0;
     if (strncmp(key->str, KEY, strlen(KEY)) == 0)
-        return is_wanted(redis, key->str + strlen(KEY)) ? read_key(redis, key->str, (size_t)key->len) : 0;
+        return read_redis_is_wanted(redis, key->str + strlen(KEY)) ? read_redis_key(redis, key->str, (size_t)key->len)
+                                                                   : 0;
     return 0;
 }
 
-static int read_all(redis_t *redis)
+static int read_redis_all(redis_t *redis)
 {
     char cursor[32] = "0";
     int result = 0;
     do {
-        redisReply *reply = ask(redis, REDIS_REPLY_ARRAY, "SCAN %s MATCH osprofiler* COUNT 1000", cursor);
+        redisReply *reply = read_redis_ask(redis, REDIS_REPLY_ARRAY, "SCAN %s MATCH osprofiler* COUNT 1000", cursor);
         if (reply == NULL)
             return -EIO;
         bool whole = reply->elements == 2 && reply->element[0]->type == REDIS_REPLY_STRING &&
                      reply->element[1]->type == REDIS_REPLY_ARRAY;
         if (!whole)
-            result = fail(redis, -EIO, "the server does not know SCAN");
+            result = read_redis_fail(redis, -EIO, "the server does not know SCAN");
         else
             snprintf(cursor, sizeof(cursor), "%s", reply->element[0]->str);
         for (size_t i = 0; result == 0 && i < reply->element[1]->elements; i++)
-            result = read_found(redis, reply->element[1]->element[i]);
+            result = read_redis_found(redis, reply->element[1]->element[i]);
         freeReplyObject(reply);
     } while (result == 0 && strcmp(cursor, "0") != 0);
     return result;
 }
 
 // A whole id needs no search.
-static int read_wanted(redis_t *redis)
+static int read_redis_wanted(redis_t *redis)
 {
     char key[sizeof(LIST) + GP_ID128_SIZE], uuid[GP_ID128_SIZE];
     size_t before = redis->wanted != NULL ? strlen(redis->wanted) : 0;
     if (before != 32)
-        return read_all(redis);
+        return read_redis_all(redis);
     const char *id = redis->wanted;
     snprintf(uuid, sizeof(uuid), "%.8s-%.4s-%.4s-%.4s-%.12s", id, id + 8, id + 12, id + 16, id + 20);
     snprintf(key, sizeof(key), LIST "%s", uuid);
-    redisReply *reply = ask(redis, REDIS_REPLY_INTEGER, "EXISTS %s", key);
+    redisReply *reply = read_redis_ask(redis, REDIS_REPLY_INTEGER, "EXISTS %s", key);
     if (reply == NULL)
         return -EIO;
     bool exists = reply->integer > 0;
     freeReplyObject(reply);
-    return exists ? read_list(redis, key, strlen(key)) : read_all(redis);
+    return exists ? read_redis_list(redis, key, strlen(key)) : read_redis_all(redis);
 }
 
 bool gp_spans_is_redis(const char *source)
@@ -251,13 +258,13 @@ int gp_spans_read_redis(gp_spans_t *set, const char *url, gp_wanted_t wanted, ch
     redis_t redis = {.events = gp_events_create(set), .wanted = wanted, .error = error};
     gp_redis_url_t address;
     int result = redis.events != NULL ? 0 : -ENOMEM;
-    if (result == 0 && read_address(url, &address) < 0)
-        result = fail(&redis, -EINVAL,
-                      "is no redis://[:PASSWORD@]HOST[:PORT][/DB] or redis+sentinel://HOST[:PORT]/NAME[/DB]");
+    if (result == 0 && read_redis_address(url, &address) < 0)
+        result = read_redis_fail(
+            &redis, -EINVAL, "is no redis://[:PASSWORD@]HOST[:PORT][/DB] or redis+sentinel://HOST[:PORT]/NAME[/DB]");
     if (result == 0)
-        result = connect_to(&redis, &address);
+        result = read_redis_connect_to(&redis, &address);
     if (result == 0)
-        result = read_wanted(&redis);
+        result = read_redis_wanted(&redis);
     if (redis.context != NULL)
         redisFree(redis.context);
     if (result == 0)

@@ -12,7 +12,7 @@ enum { NAME_MAX_BYTES = 100, WORD_MAX_BYTES = 30 };
 #define CUT "..."
 
 // White space as one blank each, as far as there is room. Returns the length; `*rest` is what was left out, or its end.
-static size_t short_fold(char out[NAME_MAX_BYTES + 1], const char *name, const char **rest)
+static size_t short_name_fold(char out[NAME_MAX_BYTES + 1], const char *name, const char **rest)
 {
     size_t len = 0;
     while (isspace((unsigned char)*name))
@@ -35,7 +35,7 @@ static size_t short_fold(char out[NAME_MAX_BYTES + 1], const char *name, const c
 }
 
 // At a word's end, if one is near.
-static size_t short_end(const char *out, size_t len)
+static size_t short_name_end(const char *out, size_t len)
 {
     size_t room = NAME_MAX_BYTES - strlen(CUT), end = len < room ? len : room;
     while (end > 0 && ((unsigned char)out[end] & 0xc0) == 0x80)
@@ -46,7 +46,7 @@ static size_t short_end(const char *out, size_t len)
     return end;
 }
 
-static bool short_is_kept(const prof_span_record_t *span)
+static bool short_name_is_kept(const prof_span_record_t *span)
 {
     for (uint32_t i = 0; i < span->field_count; i++)
         if (strncmp(span->fields[i].value, span->name, strlen(span->name)) == 0)
@@ -54,7 +54,7 @@ static bool short_is_kept(const prof_span_record_t *span)
     return false;
 }
 
-static int short_keep(gp_spans_t *set, prof_span_record_t *span)
+static int short_name_keep(gp_spans_t *set, prof_span_record_t *span)
 {
     prof_field_t *fields = gp_arena_alloc(&set->arena, (span->field_count + 1) * sizeof(*fields));
     if (fields == NULL)
@@ -72,11 +72,11 @@ int gp_span_shorten(gp_spans_t *set, prof_span_record_t *span)
     const char *rest;
     if (strlen(span->name) <= NAME_MAX_BYTES && strpbrk(span->name, "\t\r\n\v\f") == NULL)
         return 0;
-    size_t len = short_fold(out, span->name, &rest);
+    size_t len = short_name_fold(out, span->name, &rest);
     if (*rest != '\0')
-        len = short_end(out, len);
+        len = short_name_end(out, len);
     strcpy(out + len, *rest != '\0' ? CUT : "");
-    if (!short_is_kept(span) && short_keep(set, span) < 0)
+    if (!short_name_is_kept(span) && short_name_keep(set, span) < 0)
         return -ENOMEM;
     span->name = gp_spans_text(set, out);
     return span->name != NULL ? 0 : -ENOMEM;

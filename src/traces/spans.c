@@ -9,7 +9,7 @@
 #include "export/write/text.h"
 
 // Hex digits and dashes, as they come. Returns how many digits there are; 0 where anything else is.
-static size_t read_digits(const char *text, gp_id128_t *id)
+static size_t spans_read_digits(const char *text, gp_id128_t *id)
 {
     size_t digits = 0;
     for (; *text != '\0'; text++) {
@@ -32,7 +32,7 @@ static size_t read_digits(const char *text, gp_id128_t *id)
 bool gp_id128_is_form(const char *text)
 {
     gp_id128_t id = {0};
-    size_t len = text != NULL ? strlen(text) : 0, digits = len > 0 ? read_digits(text, &id) : 0;
+    size_t len = text != NULL ? strlen(text) : 0, digits = len > 0 ? spans_read_digits(text, &id) : 0;
     bool is_uuid = len == 36 && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-';
     return (digits == len && (len == 16 || len == 32)) || (is_uuid && digits == 32);
 }
@@ -43,7 +43,7 @@ gp_id128_t gp_id128_parse(const char *text)
     if (text == NULL || text[0] == '\0')
         return id;
     if (gp_id128_is_form(text)) {
-        read_digits(text, &id);
+        spans_read_digits(text, &id);
         return id;
     }
     size_t len = strlen(text);
@@ -77,7 +77,7 @@ const char *gp_spans_text(gp_spans_t *set, const char *text)
     return copy;
 }
 
-static bool same_process(const void *owner, uint32_t number, const void *key)
+static bool spans_same_process(const void *owner, uint32_t number, const void *key)
 {
     const gp_tree_process_t *a = &((const gp_spans_t *)owner)->processes[number], *b = key;
     return a->pid == b->pid && strcmp(a->service, b->service) == 0 && strcmp(a->host, b->host) == 0;
@@ -87,7 +87,7 @@ uint32_t gp_spans_process(gp_spans_t *set, const char *service, const char *host
 {
     gp_tree_process_t key = {.service = service != NULL ? service : "", .host = host != NULL ? host : "", .pid = pid};
     uint64_t hash = gp_hash_more(gp_hash_bytes(key.service, strlen(key.service)), pid);
-    uint32_t number = gp_index_find(&set->process_index, hash, same_process, set, &key);
+    uint32_t number = gp_index_find(&set->process_index, hash, spans_same_process, set, &key);
     if (number != GP_INDEX_NONE)
         return number;
     key.service = gp_arena_text(&set->arena, key.service, strlen(key.service));
@@ -100,7 +100,7 @@ uint32_t gp_spans_process(gp_spans_t *set, const char *service, const char *host
     return (uint32_t)set->process_count++;
 }
 
-static bool same_trace(const void *owner, uint32_t number, const void *key)
+static bool spans_same_trace(const void *owner, uint32_t number, const void *key)
 {
     const gp_id128_t *a = &((const gp_spans_t *)owner)->traces[number].id, *b = key;
     return a->hi == b->hi && a->lo == b->lo;
@@ -109,7 +109,7 @@ static bool same_trace(const void *owner, uint32_t number, const void *key)
 uint32_t gp_spans_trace(gp_spans_t *set, gp_id128_t id, const char *text)
 {
     uint64_t hash = gp_hash_more(id.hi, id.lo);
-    uint32_t number = gp_index_find(&set->trace_index, hash, same_trace, set, &id);
+    uint32_t number = gp_index_find(&set->trace_index, hash, spans_same_trace, set, &id);
     if (number != GP_INDEX_NONE)
         return number;
     gp_tree_trace_t trace = {.id = id, .root = GP_NO_SPAN};
@@ -127,7 +127,7 @@ typedef struct span_key {
     gp_id128_t id;
 } span_key_t;
 
-static bool same_span(const void *owner, uint32_t number, const void *key)
+static bool spans_same_span(const void *owner, uint32_t number, const void *key)
 {
     const gp_tree_span_t *span = &((const gp_spans_t *)owner)->items[number];
     const span_key_t *wanted = key;
@@ -138,39 +138,39 @@ static bool same_span(const void *owner, uint32_t number, const void *key)
 uint32_t gp_spans_find(const gp_spans_t *set, uint32_t trace, gp_id128_t id)
 {
     span_key_t key = {trace, id};
-    return gp_index_find(&set->span_index, gp_hash_more(trace, id.lo), same_span, set, &key);
+    return gp_index_find(&set->span_index, gp_hash_more(trace, id.lo), spans_same_span, set, &key);
 }
 
 // Is one of them OSProfiler's record of a span that greenprof has, too? It has an id of greenprof's then, and no
 // process.
-static bool is_point_of(const gp_spans_t *set, const gp_tree_span_t *point, const gp_tree_span_t *span)
+static bool spans_is_point_of(const gp_spans_t *set, const gp_tree_span_t *point, const gp_tree_span_t *span)
 {
     return point->id.hi == 0 && set->processes[point->process].pid == 0 && (point->record.flags & GP_SPAN_NO_TIMES) &&
            set->processes[span->process].pid != 0;
 }
 
 // Is it the same span by another source? Sources write times in units of their own, and may name a service in two ways.
-static bool is_same(const gp_spans_t *set, const gp_tree_span_t *a, const gp_tree_span_t *b)
+static bool spans_is_same(const gp_spans_t *set, const gp_tree_span_t *a, const gp_tree_span_t *b)
 {
-    if (is_point_of(set, a, b) || is_point_of(set, b, a))
+    if (spans_is_point_of(set, a, b) || spans_is_point_of(set, b, a))
         return a->id.hi == b->id.hi;
     return a->id.hi == b->id.hi && set->processes[a->process].pid == set->processes[b->process].pid &&
            strcmp(a->kind, b->kind) == 0 && strcmp(a->record.name, b->record.name) == 0;
 }
 
 // Of two records of a span, that of one that has ended and has times says most; OSProfiler's says least.
-static unsigned worth(const gp_spans_t *set, const gp_tree_span_t *span)
+static unsigned spans_worth(const gp_spans_t *set, const gp_tree_span_t *span)
 {
     return (set->processes[span->process].pid != 0 ? 4u : 0u) + (span->record.flags & GP_SPAN_OPEN ? 0u : 2u) +
            (span->record.flags & GP_SPAN_NO_TIMES ? 0u : 1u);
 }
 
-static void complete(const gp_spans_t *set, gp_tree_span_t *there, const gp_tree_span_t *span)
+static void spans_complete(const gp_spans_t *set, gp_tree_span_t *there, const gp_tree_span_t *span)
 {
     const char *profile = there->profile != NULL ? there->profile : span->profile;
     const char *stack = there->record.stack != NULL ? there->record.stack : span->record.stack;
     const gp_tree_work_t *work = there->work != NULL ? there->work : span->work;
-    if (worth(set, span) > worth(set, there))
+    if (spans_worth(set, span) > spans_worth(set, there))
         *there = *span;
     there->profile = profile;
     there->record.stack = stack;
@@ -184,8 +184,8 @@ uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *given)
     if (gp_span_shorten(set, &shortened.record) < 0)
         return GP_NO_SPAN;
     uint32_t there = gp_spans_find(set, span->trace, span->id), flags = 0;
-    if (there != GP_NO_SPAN && is_same(set, &set->items[there], span)) {
-        complete(set, &set->items[there], span);
+    if (there != GP_NO_SPAN && spans_is_same(set, &set->items[there], span)) {
+        spans_complete(set, &set->items[there], span);
         set->merged++;
         return there;
     }

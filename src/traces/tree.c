@@ -6,7 +6,7 @@
 
 #include "traces/spans.h"
 
-static void find_parents(gp_spans_t *set)
+static void tree_find_parents(gp_spans_t *set)
 {
     for (size_t i = 0; i < set->count; i++) {
         gp_tree_span_t *span = &set->items[i];
@@ -21,7 +21,7 @@ static void find_parents(gp_spans_t *set)
 
 // Walk up from each span; one that is met again on the same way lies in a circle. There the span that began first
 // becomes a root.
-static int cut_circles(gp_spans_t *set)
+static int tree_cut_circles(gp_spans_t *set)
 {
     uint32_t *way = calloc(set->count + 1, sizeof(*way)); // number of the walk that met it, plus 1
     if (way == NULL)
@@ -48,7 +48,7 @@ static int cut_circles(gp_spans_t *set)
 static const gp_spans_t *sorting; // qsort() has no context
 
 // By trace, then the last one first: linking turns siblings round.
-static int compare(const void *left, const void *right)
+static int tree_compare(const void *left, const void *right)
 {
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const gp_tree_span_t *first = &sorting->items[a], *second = &sorting->items[b];
@@ -62,7 +62,7 @@ static int compare(const void *left, const void *right)
 }
 
 // Number the spans below a root. Returns how many there are.
-static uint32_t put_tree(gp_spans_t *set, uint32_t root, uint32_t *order)
+static uint32_t tree_put_tree(gp_spans_t *set, uint32_t root, uint32_t *order)
 {
     uint32_t at = root, count = 0;
     set->items[root].depth = 0;
@@ -83,7 +83,7 @@ static uint32_t put_tree(gp_spans_t *set, uint32_t root, uint32_t *order)
     }
 }
 
-static void extend(gp_tree_trace_t *trace, const gp_tree_span_t *span, uint32_t number)
+static void tree_extend(gp_tree_trace_t *trace, const gp_tree_span_t *span, uint32_t number)
 {
     if (trace->root == GP_NO_SPAN) {
         trace->from_ns = span->from_ns;
@@ -96,7 +96,7 @@ static void extend(gp_tree_trace_t *trace, const gp_tree_span_t *span, uint32_t 
 }
 
 // Roots are siblings, too: linked from the trace.
-static int put_in_order(gp_spans_t *set)
+static int tree_put_in_order(gp_spans_t *set)
 {
     uint32_t *sorted = calloc(set->count + 1, sizeof(*sorted)), *roots = calloc(set->trace_count + 1, sizeof(*roots));
     uint32_t used = 0;
@@ -110,7 +110,7 @@ static int put_in_order(gp_spans_t *set)
     for (uint32_t i = 0; i < set->count; i++)
         sorted[i] = i;
     sorting = set;
-    qsort(sorted, set->count, sizeof(*sorted), compare);
+    qsort(sorted, set->count, sizeof(*sorted), tree_compare);
     for (size_t i = 0; i < set->count; i++) {
         gp_tree_span_t *span = &set->items[sorted[i]];
         uint32_t *list = span->parent != GP_NO_SPAN ? &set->items[span->parent].first_child : &roots[span->trace];
@@ -121,10 +121,10 @@ static int put_in_order(gp_spans_t *set)
         gp_tree_trace_t *trace = &set->traces[i];
         trace->first = used;
         for (uint32_t root = roots[i]; root != GP_NO_SPAN; root = set->items[root].next_sibling)
-            used += put_tree(set, root, set->order + used);
+            used += tree_put_tree(set, root, set->order + used);
         trace->count = used - trace->first;
         for (uint32_t j = trace->first; j < used; j++)
-            extend(trace, &set->items[set->order[j]], set->order[j]);
+            tree_extend(trace, &set->items[set->order[j]], set->order[j]);
     }
     free(sorted);
     free(roots);
@@ -132,7 +132,7 @@ static int put_in_order(gp_spans_t *set)
 }
 
 // What is left of a span without the times of its children, which are in the order of their starts and may overlap.
-static uint64_t own_ns(const gp_spans_t *set, const gp_tree_span_t *span)
+static uint64_t tree_own_ns(const gp_spans_t *set, const gp_tree_span_t *span)
 {
     int64_t reached = span->from_ns;
     uint64_t own = 0;
@@ -149,7 +149,7 @@ static uint64_t own_ns(const gp_spans_t *set, const gp_tree_span_t *span)
 }
 
 // How many services take part in each trace. Processes of one name are one service.
-static int count_services(gp_spans_t *set)
+static int tree_count_services(gp_spans_t *set)
 {
     uint32_t *named = calloc(set->process_count + 1, sizeof(*named)); // the first process of that name
     uint32_t *seen = calloc(set->process_count + 1, sizeof(*seen));   // trace, plus 1
@@ -182,10 +182,11 @@ int gp_spans_link(gp_spans_t *set)
             span->record.flags |= GP_TREE_BACKWARDS;
         }
     }
-    find_parents(set);
-    if (cut_circles(set) < 0 || gp_spans_align(set) < 0 || put_in_order(set) < 0 || count_services(set) < 0)
+    tree_find_parents(set);
+    if (tree_cut_circles(set) < 0 || gp_spans_align(set) < 0 || tree_put_in_order(set) < 0 ||
+        tree_count_services(set) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < set->count; i++)
-        set->items[i].self_ns = own_ns(set, &set->items[i]);
+        set->items[i].self_ns = tree_own_ns(set, &set->items[i]);
     return gp_spans_mark_critical(set);
 }

@@ -29,7 +29,7 @@ typedef struct graph {
     uint32_t *of_span; // number of the node, by number of the span
 } graph_t;
 
-static bool same_node(const void *owner, uint32_t number, const void *key)
+static bool write_dot_same_node(const void *owner, uint32_t number, const void *key)
 {
     const graph_t *graph = owner;
     const node_t *a = &graph->nodes[number], *b = key;
@@ -43,11 +43,11 @@ static bool same_node(const void *owner, uint32_t number, const void *key)
 }
 
 // Returns its number, GP_NO_SPAN when memory is short.
-static uint32_t find_or_add(graph_t *graph, const node_t *key)
+static uint32_t write_dot_find_or_add(graph_t *graph, const node_t *key)
 {
     const char *name = key->function != NULL ? key->function : key->first->record.name;
     uint64_t hash = gp_hash_more(gp_hash_bytes(name, strlen(name)), key->caller);
-    uint32_t found = gp_index_find(&graph->index, hash, same_node, graph, key);
+    uint32_t found = gp_index_find(&graph->index, hash, write_dot_same_node, graph, key);
     if (found != GP_INDEX_NONE)
         return found;
     found = (uint32_t)graph->count;
@@ -60,7 +60,7 @@ static uint32_t find_or_add(graph_t *graph, const node_t *key)
 
 // What a stack has below the frames that it shares with the one around it, except the last of these: a call goes on in
 // the function that began the span. In another process nothing does, though it may run the same program.
-static const char *own_part(const gp_tree_span_t *span, const gp_tree_span_t *parent)
+static const char *write_dot_own_part(const gp_tree_span_t *span, const gp_tree_span_t *parent)
 {
     bool is_near = parent != NULL && parent->process == span->process && parent->record.stack != NULL;
     const char *around = is_near ? parent->record.stack : "", *own = span->record.stack;
@@ -75,16 +75,17 @@ static const char *own_part(const gp_tree_span_t *span, const gp_tree_span_t *pa
 }
 
 // The functions between a span and the one around it. Returns the last node, GP_NO_SPAN when memory is short.
-static uint32_t add_functions(graph_t *graph, const gp_tree_span_t *span, const gp_tree_span_t *parent, uint32_t caller)
+static uint32_t write_dot_add_functions(graph_t *graph, const gp_tree_span_t *span, const gp_tree_span_t *parent,
+                                        uint32_t caller)
 {
-    char *copy = strdup(own_part(span, parent)), *rest = NULL;
+    char *copy = strdup(write_dot_own_part(span, parent)), *rest = NULL;
     if (copy == NULL)
         return GP_NO_SPAN;
     bool failed = false;
     for (char *name = strtok_r(copy, "\n", &rest); name != NULL && !failed; name = strtok_r(NULL, "\n", &rest)) {
         node_t key = {.caller = caller, .function = name, .first = span};
         size_t before = graph->count;
-        caller = find_or_add(graph, &key);
+        caller = write_dot_find_or_add(graph, &key);
         failed = caller == GP_NO_SPAN;
         if (!failed && graph->count > before && (graph->nodes[caller].function = strdup(name)) == NULL) {
             graph->nodes[caller].function = "";
@@ -97,15 +98,15 @@ static uint32_t add_functions(graph_t *graph, const gp_tree_span_t *span, const 
     return failed ? GP_NO_SPAN : caller;
 }
 
-static int add_span(graph_t *graph, uint32_t number)
+static int write_dot_add_span(graph_t *graph, uint32_t number)
 {
     const gp_tree_span_t *items = graph->view->set->items, *span = &items[number];
     const gp_tree_span_t *parent = span->parent != GP_NO_SPAN ? &items[span->parent] : NULL;
     node_t key = {.caller = parent != NULL ? graph->of_span[span->parent] : GP_NO_SPAN, .first = span};
-    if (span->record.stack != NULL && *own_part(span, parent) != '\0' &&
-        (key.caller = add_functions(graph, span, parent, key.caller)) == GP_NO_SPAN)
+    if (span->record.stack != NULL && *write_dot_own_part(span, parent) != '\0' &&
+        (key.caller = write_dot_add_functions(graph, span, parent, key.caller)) == GP_NO_SPAN)
         return -ENOMEM;
-    uint32_t found = find_or_add(graph, &key);
+    uint32_t found = write_dot_find_or_add(graph, &key);
     if (found == GP_NO_SPAN)
         return -ENOMEM;
     node_t *node = &graph->nodes[found];
@@ -119,7 +120,7 @@ static int add_span(graph_t *graph, uint32_t number)
 }
 
 // Within a quoted string: no control characters, and backslashes mean nothing.
-static void put_text(FILE *out, const char *text)
+static void write_dot_put_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++)
         if (*text == '"' || *text == '\\')
@@ -128,43 +129,43 @@ static void put_text(FILE *out, const char *text)
             putc((unsigned char)*text < ' ' ? ' ' : *text, out);
 }
 
-static void put_ms(FILE *out, uint64_t ns)
+static void write_dot_put_ms(FILE *out, uint64_t ns)
 {
     char text[32];
     gp_text_decimal(text, ns, 1000000, 3);
     fprintf(out, "%s ms", text);
 }
 
-static void put_function(const node_t *node, uint32_t number, FILE *out)
+static void write_dot_put_function(const node_t *node, uint32_t number, FILE *out)
 {
     fprintf(out, "  n%" PRIu32 " [shape=ellipse, label=\"", number);
-    put_text(out, node->function);
+    write_dot_put_text(out, node->function);
     fputs("\"];\n", out);
 }
 
-static void put_spans(const graph_t *graph, const node_t *node, uint32_t number, bool critical, FILE *out)
+static void write_dot_put_spans(const graph_t *graph, const node_t *node, uint32_t number, bool critical, FILE *out)
 {
     fprintf(out, "  n%" PRIu32 " [label=\"", number);
-    put_text(out, graph->view->set->processes[node->first->process].service);
+    write_dot_put_text(out, graph->view->set->processes[node->first->process].service);
     fputs("\\n", out);
-    put_text(out, node->first->kind);
+    write_dot_put_text(out, node->first->kind);
     fputs(" ", out);
-    put_text(out, node->first->record.name);
+    write_dot_put_text(out, node->first->record.name);
     fputs("\\n", out);
-    put_ms(out, node->total_ns);
+    write_dot_put_ms(out, node->total_ns);
     fputs(", self ", out);
-    put_ms(out, node->self_ns);
+    write_dot_put_ms(out, node->self_ns);
     fprintf(out, "\"%s%s];\n", critical ? ", penwidth=2.5" : "", node->failed ? ", color=red" : "");
 }
 
-static void put_node(const graph_t *graph, uint32_t number, FILE *out)
+static void write_dot_put_node(const graph_t *graph, uint32_t number, FILE *out)
 {
     const node_t *node = &graph->nodes[number];
     bool critical = node->function == NULL && (node->first->record.flags & GP_TREE_CRITICAL || node->critical_ns > 0);
     if (node->function != NULL)
-        put_function(node, number, out);
+        write_dot_put_function(node, number, out);
     else
-        put_spans(graph, node, number, critical, out);
+        write_dot_put_spans(graph, node, number, critical, out);
     if (node->caller == GP_NO_SPAN)
         return;
     fprintf(out, "  n%" PRIu32 " -> n%" PRIu32 " [label=\"%" PRIu32 "x\"%s];\n", node->caller, number, node->count,
@@ -177,14 +178,14 @@ int gp_tree_write_dot(const gp_tree_view_t *view, FILE *out)
     char id[GP_ID128_SIZE];
     int result = graph.of_span != NULL ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < view->trace->count && result == 0; i++)
-        result = add_span(&graph, view->set->order[view->trace->first + i]);
+        result = write_dot_add_span(&graph, view->set->order[view->trace->first + i]);
     if (result == 0) {
         fprintf(out,
                 "digraph \"%s\" {\n  // bold: on the critical path; red: failed; ellipses: functions on the way to a "
                 "span\n  node [shape=box];\n",
                 gp_id128_of_trace(view->trace->id, id));
         for (uint32_t i = 0; i < graph.count; i++)
-            put_node(&graph, i, out);
+            write_dot_put_node(&graph, i, out);
         fputs("}\n", out);
     }
     for (size_t i = 0; i < graph.count; i++)

@@ -16,12 +16,12 @@
 #include "generated/traces/page_js.h"
 #include "traces/write.h"
 
-static void put_remark(void *context, const char *remark)
+static void write_html_put_remark(void *context, const char *remark)
 {
     gp_json_text(context, remark);
 }
 
-static void put_numbers(gp_json_t *json, const char *key, const uint64_t *values, size_t count)
+static void write_html_put_numbers(gp_json_t *json, const char *key, const uint64_t *values, size_t count)
 {
     gp_json_key(json, key);
     gp_json_open(json, '[');
@@ -30,21 +30,21 @@ static void put_numbers(gp_json_t *json, const char *key, const uint64_t *values
     gp_json_close(json, ']');
 }
 
-static void put_waits(gp_json_t *json, const prof_span_record_t *span)
+static void write_html_put_waits(gp_json_t *json, const prof_span_record_t *span)
 {
     const uint64_t values[] = {span->cpu_ns,       span->ready_ns,   span->parked_ns, span->blocked_ns,
                                span->preempted_ns, span->waiting_ns, span->switches};
-    put_numbers(json, "w", values, sizeof(values) / sizeof(values[0]));
+    write_html_put_numbers(json, "w", values, sizeof(values) / sizeof(values[0]));
 }
 
-static void put_work(gp_json_t *json, const gp_tree_work_t *work)
+static void write_html_put_work(gp_json_t *json, const gp_tree_work_t *work)
 {
     const uint64_t values[] = {work->cpu,       work->ready,   work->parked,    work->blocked,
                                work->preempted, work->waiting, work->coroutines};
-    put_numbers(json, "r", values, sizeof(values) / sizeof(values[0]));
+    write_html_put_numbers(json, "r", values, sizeof(values) / sizeof(values[0]));
 }
 
-static void put_fields(gp_json_t *json, const gp_tree_span_t *span)
+static void write_html_put_fields(gp_json_t *json, const gp_tree_span_t *span)
 {
     gp_json_key(json, "v");
     gp_json_open(json, '[');
@@ -57,7 +57,7 @@ static void put_fields(gp_json_t *json, const gp_tree_span_t *span)
     gp_json_close(json, ']');
 }
 
-static void put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_span_t *span)
+static void write_html_put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_span_t *span)
 {
     char id[GP_ID128_SIZE];
     gp_json_line(json);
@@ -75,20 +75,20 @@ static void put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_
     gp_json_bool(json, span->record.flags & GP_TREE_CRITICAL);
     gp_json_key(json, "m");
     gp_json_open(json, '[');
-    gp_tree_each_remark(span, put_remark, json);
+    gp_tree_each_remark(span, write_html_put_remark, json);
     gp_json_close(json, ']');
     gp_json_key_text(json, "i", gp_id128_of_span(span->id, id));
     if (!(span->record.flags & GP_SPAN_NO_TIMES))
-        put_waits(json, &span->record);
+        write_html_put_waits(json, &span->record);
     if (span->work != NULL)
-        put_work(json, span->work);
-    put_fields(json, span);
+        write_html_put_work(json, span->work);
+    write_html_put_fields(json, span);
     if (span->profile != NULL)
         gp_json_key_text(json, "g", span->profile);
     gp_json_close(json, '}');
 }
 
-static void put_process(gp_json_t *json, const gp_tree_process_t *process)
+static void write_html_put_process(gp_json_t *json, const gp_tree_process_t *process)
 {
     char words[160];
     gp_tree_clock_words(process, words, sizeof(words));
@@ -100,7 +100,7 @@ static void put_process(gp_json_t *json, const gp_tree_process_t *process)
     gp_json_close(json, '}');
 }
 
-static void put_data(const gp_tree_view_t *view, FILE *out)
+static void write_html_put_data(const gp_tree_view_t *view, FILE *out)
 {
     gp_json_t json = {.out = out};
     char text[GP_TREE_MOMENT_SIZE], id[GP_ID128_SIZE];
@@ -112,12 +112,12 @@ static void put_data(const gp_tree_view_t *view, FILE *out)
     gp_json_key(&json, "processes");
     gp_json_open(&json, '[');
     for (size_t i = 0; i < view->set->process_count; i++)
-        put_process(&json, &view->set->processes[i]);
+        write_html_put_process(&json, &view->set->processes[i]);
     gp_json_close(&json, ']');
     gp_json_key(&json, "spans");
     gp_json_open(&json, '[');
     for (uint32_t i = 0; i < view->trace->count; i++)
-        put_span(&json, view, gp_tree_at(view, i));
+        write_html_put_span(&json, view, gp_tree_at(view, i));
     gp_json_close(&json, ']');
     gp_json_close(&json, '}');
 }
@@ -129,7 +129,7 @@ int gp_tree_write_html(const gp_tree_view_t *view, FILE *out)
     gp_xml_text(out, view->trace->text ? view->trace->text : gp_id128_of_trace(view->trace->id, id));
     fprintf(out, "</title>\n<style>\n%s</style>\n<body>\n", page_css);
     fputs("<script type=\"application/json\" id=\"data\">\n", out);
-    put_data(view, out);
+    write_html_put_data(view, out);
     fprintf(out, "\n</script>\n<script>\n%s</script>\n</body>\n</html>\n", page_js);
     return 0;
 }

@@ -6,7 +6,7 @@
 #include "export/write/json_text.h"
 #include "traces/write.h"
 
-static void put_work(gp_json_t *json, const gp_tree_work_t *work)
+static void write_json_put_work(gp_json_t *json, const gp_tree_work_t *work)
 {
     gp_json_key(json, "request");
     gp_json_open(json, '{');
@@ -20,11 +20,12 @@ static void put_work(gp_json_t *json, const gp_tree_work_t *work)
     gp_json_close(json, '}');
 }
 
-static int put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_span_t *span, const char *trace)
+static int write_json_put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_span_t *span,
+                               const char *trace)
 {
     const gp_tree_process_t *process = &view->set->processes[span->process];
     char id[GP_ID128_SIZE], parent[GP_ID128_SIZE];
-    gp_bytes_t members = {0};
+    gp_reply_bytes_t members = {0};
     prof_span_record_t record = span->record;
     record.service = process->service;
     record.host = process->host;
@@ -41,7 +42,7 @@ static int put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_s
     gp_json_open(json, '{');
     gp_json_raw(json, members.data, members.len);
     if (span->work != NULL)
-        put_work(json, span->work);
+        write_json_put_work(json, span->work);
     gp_json_key_uint(json, "depth", span->depth);
     gp_json_key(json, "from_ns");
     gp_json_int(json, span->from_ns - view->trace->from_ns);
@@ -54,7 +55,7 @@ static int put_span(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_s
     return result;
 }
 
-static void put_clocks(gp_json_t *json, const gp_spans_t *set)
+static void write_json_put_clocks(gp_json_t *json, const gp_spans_t *set)
 {
     static const char *const states[] = {"alone", "agrees", "moved", "contradicts"};
     gp_json_key(json, "clocks");
@@ -76,7 +77,7 @@ static void put_clocks(gp_json_t *json, const gp_spans_t *set)
     gp_json_close(json, ']');
 }
 
-static void put_head(gp_json_t *json, const gp_spans_t *set, const gp_tree_trace_t *trace, const char *id)
+static void write_json_put_head(gp_json_t *json, const gp_spans_t *set, const gp_tree_trace_t *trace, const char *id)
 {
     const gp_tree_span_t *root = &set->items[trace->root];
     gp_json_key_text(json, "trace", id);
@@ -95,7 +96,7 @@ static void put_head(gp_json_t *json, const gp_spans_t *set, const gp_tree_trace
     gp_json_close(json, '}');
 }
 
-static const char *id_of(const gp_tree_trace_t *trace, char text[GP_ID128_SIZE])
+static const char *write_json_id_of(const gp_tree_trace_t *trace, char text[GP_ID128_SIZE])
 {
     return trace->text != NULL ? trace->text : gp_id128_of_trace(trace->id, text);
 }
@@ -104,16 +105,16 @@ int gp_tree_write_json(const gp_tree_view_t *view, FILE *out)
 {
     gp_json_t json = {.out = out};
     char text[GP_ID128_SIZE];
-    const char *id = id_of(view->trace, text);
+    const char *id = write_json_id_of(view->trace, text);
     gp_json_open(&json, '{');
     gp_json_key_uint(&json, "v", 1);
-    put_head(&json, view->set, view->trace, id);
-    put_clocks(&json, view->set);
+    write_json_put_head(&json, view->set, view->trace, id);
+    write_json_put_clocks(&json, view->set);
     gp_json_key(&json, "spans");
     gp_json_open(&json, '[');
     int result = 0;
     for (uint32_t i = 0; i < view->trace->count && result == 0; i++)
-        result = put_span(&json, view, gp_tree_at(view, i), id);
+        result = write_json_put_span(&json, view, gp_tree_at(view, i), id);
     gp_json_close(&json, ']');
     gp_json_close(&json, '}');
     putc('\n', out);
@@ -129,7 +130,7 @@ int gp_tree_list_json(const gp_tree_list_t *list, FILE *out)
         const gp_tree_trace_t *trace = &list->set->traces[list->traces[i]];
         gp_json_line(&json);
         gp_json_open(&json, '{');
-        put_head(&json, list->set, trace, id_of(trace, text));
+        write_json_put_head(&json, list->set, trace, write_json_id_of(trace, text));
         gp_json_close(&json, '}');
     }
     gp_json_close(&json, ']');

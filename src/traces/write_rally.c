@@ -14,12 +14,12 @@
 
 enum { ROWS_MAX = 500, INDENT_MAX = 24 };
 
-static void put_ms(gp_json_t *json, uint64_t ns)
+static void write_rally_put_ms(gp_json_t *json, uint64_t ns)
 {
     gp_json_milliseconds(json, ns);
 }
 
-static void put_texts(gp_json_t *json, const char *key, const char *const *texts, size_t count)
+static void write_rally_put_texts(gp_json_t *json, const char *key, const char *const *texts, size_t count)
 {
     gp_json_key(json, key);
     gp_json_open(json, '[');
@@ -29,7 +29,7 @@ static void put_texts(gp_json_t *json, const char *key, const char *const *texts
 }
 
 // The command that shows a trace, as a text. Returns NULL when memory is short; free() it.
-static char *command_of(const gp_tree_trace_t *trace, const char *const *sources, size_t source_count)
+static char *write_rally_command_of(const gp_tree_trace_t *trace, const char *const *sources, size_t source_count)
 {
     char *text = NULL, id[GP_ID128_SIZE];
     size_t size;
@@ -43,7 +43,7 @@ static char *command_of(const gp_tree_trace_t *trace, const char *const *sources
     return NULL;
 }
 
-static void put_row(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_span_t *span)
+static void write_rally_put_row(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_span_t *span)
 {
     char name[INDENT_MAX * 2 + 200];
     int indent = (int)(span->depth < INDENT_MAX ? span->depth : INDENT_MAX) * 2;
@@ -52,9 +52,10 @@ static void put_row(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_s
     gp_json_open(json, '[');
     gp_json_text(json, name); // a cut character is repaired
     gp_json_text(json, view->set->processes[span->process].service);
-    put_ms(json, span->from_ns > view->trace->from_ns ? (uint64_t)(span->from_ns - view->trace->from_ns) : 0);
-    put_ms(json, gp_tree_span_ns(span));
-    put_ms(json, span->self_ns);
+    write_rally_put_ms(json,
+                       span->from_ns > view->trace->from_ns ? (uint64_t)(span->from_ns - view->trace->from_ns) : 0);
+    write_rally_put_ms(json, gp_tree_span_ns(span));
+    write_rally_put_ms(json, span->self_ns);
     gp_json_text(json, span->record.flags & GP_TREE_CRITICAL ? "*" : "");
     gp_json_text(json, span->record.flags & GP_SPAN_FAILED ? "failed" : "");
     gp_json_close(json, ']');
@@ -63,7 +64,8 @@ static void put_row(gp_json_t *json, const gp_tree_view_t *view, const gp_tree_s
 int gp_tree_write_rally(const gp_tree_view_t *view, FILE *out)
 {
     static const char *const columns[] = {"span", "service", "start, ms", "duration, ms", "self, ms", "critical", ""};
-    char *command = command_of(view->trace, view->sources, view->source_count), title[128], id[GP_ID128_SIZE];
+    char *command = write_rally_command_of(view->trace, view->sources, view->source_count), title[128],
+         id[GP_ID128_SIZE];
     gp_json_t json = {.out = out};
     uint32_t shown = view->trace->count < ROWS_MAX ? view->trace->count : ROWS_MAX;
     if (command == NULL)
@@ -75,11 +77,11 @@ int gp_tree_write_rally(const gp_tree_view_t *view, FILE *out)
     gp_json_key_text(&json, "chart_plugin", "Table");
     gp_json_key(&json, "data");
     gp_json_open(&json, '{');
-    put_texts(&json, "cols", columns, sizeof(columns) / sizeof(columns[0]));
+    write_rally_put_texts(&json, "cols", columns, sizeof(columns) / sizeof(columns[0]));
     gp_json_key(&json, "rows");
     gp_json_open(&json, '[');
     for (uint32_t i = 0; i < shown; i++)
-        put_row(&json, view, gp_tree_at(view, i));
+        write_rally_put_row(&json, view, gp_tree_at(view, i));
     gp_json_close(&json, ']');
     gp_json_close(&json, '}');
     gp_json_close(&json, '}');
@@ -88,14 +90,14 @@ int gp_tree_write_rally(const gp_tree_view_t *view, FILE *out)
     return 0;
 }
 
-static void name_root(const gp_tree_list_t *list, uint32_t number, char *text, size_t size)
+static void write_rally_name_root(const gp_tree_list_t *list, uint32_t number, char *text, size_t size)
 {
     const gp_tree_span_t *root = &list->set->items[list->set->traces[number].root];
     snprintf(text, size, "%s: %s %s", list->set->processes[root->process].service, root->kind, root->record.name);
 }
 
 // Seconds, which is what the columns of Rally's table say.
-static void put_latencies(gp_json_t *json, const gp_tree_list_t *list)
+static void write_rally_put_latencies(gp_json_t *json, const gp_tree_list_t *list)
 {
     char name[200];
     gp_json_open(json, '{');
@@ -105,7 +107,7 @@ static void put_latencies(gp_json_t *json, const gp_tree_list_t *list)
     gp_json_open(json, '[');
     for (size_t i = 0; i < list->count; i++) {
         const gp_tree_trace_t *trace = &list->set->traces[list->traces[i]];
-        name_root(list, list->traces[i], name, sizeof(name));
+        write_rally_name_root(list, list->traces[i], name, sizeof(name));
         gp_json_line(json);
         gp_json_open(json, '[');
         gp_json_text(json, name);
@@ -116,20 +118,20 @@ static void put_latencies(gp_json_t *json, const gp_tree_list_t *list)
     gp_json_close(json, '}');
 }
 
-static int put_trace(gp_json_t *json, const gp_tree_list_t *list, uint32_t number)
+static int write_rally_put_trace(gp_json_t *json, const gp_tree_list_t *list, uint32_t number)
 {
     const gp_tree_trace_t *trace = &list->set->traces[number];
-    char *command = command_of(trace, list->sources, list->source_count), text[200];
+    char *command = write_rally_command_of(trace, list->sources, list->source_count), text[200];
     if (command == NULL)
         return -ENOMEM;
     gp_json_line(json);
     gp_json_open(json, '[');
     gp_json_text(json, gp_tree_trace_name(trace, text));
     gp_json_text(json, gp_tree_moment(trace->from_ns, text));
-    put_ms(json, (uint64_t)(trace->to_ns - trace->from_ns));
+    write_rally_put_ms(json, (uint64_t)(trace->to_ns - trace->from_ns));
     gp_json_uint(json, trace->services);
     gp_json_uint(json, trace->count);
-    name_root(list, number, text, sizeof(text));
+    write_rally_name_root(list, number, text, sizeof(text));
     gp_json_text(json, text);
     gp_json_text(json, trace->failed ? "failed" : "");
     gp_json_text(json, command);
@@ -147,7 +149,7 @@ int gp_tree_list_rally(const gp_tree_list_t *list, FILE *out)
     gp_json_open(&json, '{');
     gp_json_key(&json, "additive");
     gp_json_open(&json, '[');
-    put_latencies(&json, list);
+    write_rally_put_latencies(&json, list);
     gp_json_close(&json, ']');
     gp_json_key(&json, "complete");
     gp_json_open(&json, '[');
@@ -156,11 +158,11 @@ int gp_tree_list_rally(const gp_tree_list_t *list, FILE *out)
     gp_json_key_text(&json, "chart_plugin", "Table");
     gp_json_key(&json, "data");
     gp_json_open(&json, '{');
-    put_texts(&json, "cols", columns, sizeof(columns) / sizeof(columns[0]));
+    write_rally_put_texts(&json, "cols", columns, sizeof(columns) / sizeof(columns[0]));
     gp_json_key(&json, "rows");
     gp_json_open(&json, '[');
     for (size_t i = 0; i < list->count && result == 0; i++)
-        result = put_trace(&json, list, list->traces[i]);
+        result = write_rally_put_trace(&json, list, list->traces[i]);
     gp_json_close(&json, ']');
     gp_json_close(&json, '}');
     gp_json_close(&json, '}');

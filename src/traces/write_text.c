@@ -10,22 +10,22 @@
 
 enum { LEVELS_MAX = 24 }; // of the tree's lines; deeper ones begin with their depth
 
-static void put_ms(FILE *out, uint64_t ns, int width)
+static void write_text_put_ms(FILE *out, uint64_t ns, int width)
 {
     char text[32];
     gp_text_decimal(text, ns, 1000000, 3);
     fprintf(out, "%*s", width, text);
 }
 
-static void put_known_ms(FILE *out, const gp_tree_span_t *span, uint64_t ns)
+static void write_text_put_known_ms(FILE *out, const gp_tree_span_t *span, uint64_t ns)
 {
     if (span->record.flags & GP_SPAN_NO_TIMES)
         fprintf(out, "%9s", "-");
     else
-        put_ms(out, ns, 9);
+        write_text_put_ms(out, ns, 9);
 }
 
-static void put_branches(const gp_tree_view_t *view, const gp_tree_span_t *span, FILE *out)
+static void write_text_put_branches(const gp_tree_view_t *view, const gp_tree_span_t *span, FILE *out)
 {
     const gp_tree_span_t *way[LEVELS_MAX] = {NULL};
     uint32_t levels = 0;
@@ -43,12 +43,12 @@ static void put_branches(const gp_tree_view_t *view, const gp_tree_span_t *span,
     }
 }
 
-static void put_remark(void *context, const char *remark)
+static void write_text_put_remark(void *context, const char *remark)
 {
     fprintf(context, " (%s)", remark);
 }
 
-static void put_title(const gp_tree_view_t *view, const gp_tree_span_t *span, FILE *out)
+static void write_text_put_title(const gp_tree_view_t *view, const gp_tree_span_t *span, FILE *out)
 {
     const gp_tree_process_t *process = &view->set->processes[span->process];
     gp_text_put_line(out, process->service[0] ? process->service : "?");
@@ -58,19 +58,20 @@ static void put_title(const gp_tree_view_t *view, const gp_tree_span_t *span, FI
     gp_text_put_line(out, span->record.name);
 }
 
-static void put_span(const gp_tree_view_t *view, const gp_tree_span_t *span, FILE *out)
+static void write_text_put_span(const gp_tree_view_t *view, const gp_tree_span_t *span, FILE *out)
 {
     const char *type = gp_tree_field(span, "error.type"), *message = gp_tree_field(span, "error.message");
-    put_ms(out, (uint64_t)(span->from_ns > view->trace->from_ns ? span->from_ns - view->trace->from_ns : 0), 10);
-    put_ms(out, gp_tree_span_ns(span), 10);
-    put_ms(out, span->self_ns, 10);
-    put_known_ms(out, span, span->record.cpu_ns);
-    put_known_ms(out, span, span->record.ready_ns);
-    put_known_ms(out, span, span->record.parked_ns);
+    write_text_put_ms(out, (uint64_t)(span->from_ns > view->trace->from_ns ? span->from_ns - view->trace->from_ns : 0),
+                      10);
+    write_text_put_ms(out, gp_tree_span_ns(span), 10);
+    write_text_put_ms(out, span->self_ns, 10);
+    write_text_put_known_ms(out, span, span->record.cpu_ns);
+    write_text_put_known_ms(out, span, span->record.ready_ns);
+    write_text_put_known_ms(out, span, span->record.parked_ns);
     fprintf(out, " %c ", span->record.flags & GP_TREE_CRITICAL ? '*' : ' ');
-    put_branches(view, span, out);
-    put_title(view, span, out);
-    gp_tree_each_remark(span, put_remark, out);
+    write_text_put_branches(view, span, out);
+    write_text_put_title(view, span, out);
+    gp_tree_each_remark(span, write_text_put_remark, out);
     if (type[0] != '\0' || message[0] != '\0') {
         fputs(" ", out);
         gp_text_put_line(out, type);
@@ -80,7 +81,7 @@ static void put_span(const gp_tree_view_t *view, const gp_tree_span_t *span, FIL
     putc('\n', out);
 }
 
-static void put_clocks(const gp_tree_view_t *view, FILE *out)
+static void write_text_put_clocks(const gp_tree_view_t *view, FILE *out)
 {
     char words[160];
     for (size_t i = 0; i < view->set->process_count; i++) {
@@ -98,7 +99,7 @@ static void put_clocks(const gp_tree_view_t *view, FILE *out)
 }
 
 // What each service is of the critical paths of all roots: as much as the spans with a `*` have by themselves.
-static void put_shares(const gp_tree_view_t *view, FILE *out)
+static void write_text_put_shares(const gp_tree_view_t *view, FILE *out)
 {
     const gp_spans_t *set = view->set;
     uint64_t *sums = calloc(set->process_count + 1, sizeof(*sums)), total = 0;
@@ -127,7 +128,7 @@ static void put_shares(const gp_tree_view_t *view, FILE *out)
         fputs("  ", out);
         gp_text_put_line(out, set->processes[i].service[0] ? set->processes[i].service : "?");
         fputs(" ", out);
-        put_ms(out, sum, 0);
+        write_text_put_ms(out, sum, 0);
         fprintf(out, " ms (%.1f %%)", 100.0 * (double)sum / (double)total);
     }
     putc('\n', out);
@@ -135,7 +136,7 @@ static void put_shares(const gp_tree_view_t *view, FILE *out)
 }
 
 // A request's own times are those of the coroutine on which it began, which may only have waited for others.
-static void put_works(const gp_tree_view_t *view, FILE *out)
+static void write_text_put_works(const gp_tree_view_t *view, FILE *out)
 {
     bool any = false;
     for (uint32_t i = 0; i < view->trace->count; i++) {
@@ -149,14 +150,14 @@ static void put_works(const gp_tree_view_t *view, FILE *out)
                   out);
         any = true;
         fprintf(out, "%10" PRIu64, work->coroutines);
-        put_ms(out, work->cpu, 10);
-        put_ms(out, work->ready, 9);
-        put_ms(out, work->parked, 9);
-        put_ms(out, work->blocked, 9);
-        put_ms(out, work->preempted, 9);
-        put_ms(out, work->waiting, 9);
+        write_text_put_ms(out, work->cpu, 10);
+        write_text_put_ms(out, work->ready, 9);
+        write_text_put_ms(out, work->parked, 9);
+        write_text_put_ms(out, work->blocked, 9);
+        write_text_put_ms(out, work->preempted, 9);
+        write_text_put_ms(out, work->waiting, 9);
         fputs(" ", out);
-        put_title(view, span, out);
+        write_text_put_title(view, span, out);
         putc('\n', out);
     }
 }
@@ -168,17 +169,17 @@ int gp_tree_write_text(const gp_tree_view_t *view, FILE *out)
     fputs("trace ", out);
     gp_text_put_line(out, trace->text ? trace->text : gp_id128_of_trace(trace->id, id));
     fprintf(out, "\n  %s, ", gp_tree_moment(trace->from_ns, moment));
-    put_ms(out, (uint64_t)(trace->to_ns - trace->from_ns), 0);
+    write_text_put_ms(out, (uint64_t)(trace->to_ns - trace->from_ns), 0);
     fprintf(out, " ms, %" PRIu32 " span%s of %" PRIu32 " service%s\n", trace->count, trace->count == 1 ? "" : "s",
             trace->services, trace->services == 1 ? "" : "s");
-    put_clocks(view, out);
+    write_text_put_clocks(view, out);
     fputs("  times in ms; * = on the critical path; self = while no child was open\n\n"
           "     start  duration      self      cpu    ready   parked\n",
           out);
     for (uint32_t i = 0; i < trace->count; i++)
-        put_span(view, gp_tree_at(view, i), out);
-    put_works(view, out);
-    put_shares(view, out);
+        write_text_put_span(view, gp_tree_at(view, i), out);
+    write_text_put_works(view, out);
+    write_text_put_shares(view, out);
     return 0;
 }
 
@@ -192,7 +193,7 @@ int gp_tree_list_text(const gp_tree_list_t *list, FILE *out)
         const gp_tree_span_t *root = &list->set->items[trace->root];
         gp_text_put_line(out, trace->text ? trace->text : gp_id128_of_trace(trace->id, id));
         fprintf(out, "  %-27s ", gp_tree_moment(trace->from_ns, moment));
-        put_ms(out, (uint64_t)(trace->to_ns - trace->from_ns), 12);
+        write_text_put_ms(out, (uint64_t)(trace->to_ns - trace->from_ns), 12);
         fprintf(out, " %8" PRIu32 " %8" PRIu32 " %6s  ", trace->services, trace->count, trace->failed ? "failed" : "-");
         gp_text_put_line(out, list->set->processes[root->process].service);
         fputs(" ", out);

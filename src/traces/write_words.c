@@ -18,7 +18,8 @@ const char *gp_tree_field(const gp_tree_span_t *span, const char *key)
 }
 
 // Of how much of it is not known where it went.
-static void put_rested(const gp_tree_span_t *span, void (*put)(void *context, const char *remark), void *context)
+static void write_words_put_rested(const gp_tree_span_t *span, void (*put)(void *context, const char *remark),
+                                   void *context)
 {
     const prof_span_record_t *record = &span->record;
     uint64_t known = record->cpu_ns + record->ready_ns + record->parked_ns + record->blocked_ns + record->preempted_ns +
@@ -47,7 +48,7 @@ void gp_tree_each_remark(const gp_tree_span_t *span, void (*put)(void *context, 
         if (span->record.flags & remarks[i].flag)
             put(context, remarks[i].text);
     if (span->record.flags & GP_SPAN_RESTED)
-        put_rested(span, put, context);
+        write_words_put_rested(span, put, context);
 }
 
 bool gp_tree_clock_words(const gp_tree_process_t *process, char *text, size_t size)
@@ -82,7 +83,7 @@ const char *gp_tree_moment(int64_t ns, char text[GP_TREE_MOMENT_SIZE])
     return text;
 }
 
-static void put_quoted(FILE *out, const char *text)
+static void write_words_put_quoted(FILE *out, const char *text)
 {
     if (text[0] != '\0' &&
         strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=") == strlen(text)) {
@@ -99,10 +100,10 @@ static void put_quoted(FILE *out, const char *text)
 }
 
 // A password stays where it is.
-static void put_source(FILE *out, const char *source)
+static void write_words_put_source(FILE *out, const char *source)
 {
     char *shown = gp_secret_masked(source, "PASSWORD");
-    put_quoted(out, shown != NULL ? shown : "...");
+    write_words_put_quoted(out, shown != NULL ? shown : "...");
     free(shown);
 }
 
@@ -111,7 +112,7 @@ void gp_tree_put_command(FILE *out, const char *id, const char *const *sources, 
     fprintf(out, "greenprof trace show %s", id);
     for (size_t i = 0; i < source_count; i++) {
         putc(' ', out);
-        put_source(out, sources[i]);
+        write_words_put_source(out, sources[i]);
     }
 }
 

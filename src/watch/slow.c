@@ -36,7 +36,7 @@ typedef struct slow {
     gp_symbolizer_t *symbolizer;
 } slow_t;
 
-static int parse_keep(const char *text, size_t *keep)
+static int slow_parse_keep(const char *text, size_t *keep)
 {
     char *end;
     *keep = KEEP;
@@ -49,7 +49,7 @@ static int parse_keep(const char *text, size_t *keep)
     return 0;
 }
 
-static int check_url(slow_t *slow, const gp_fleet_url_t *url, char error[GP_FLEET_ERROR_SIZE])
+static int watch_slow_check_url(slow_t *slow, const gp_fleet_url_t *url, char error[GP_FLEET_ERROR_SIZE])
 {
     static const char *const names[] = {"over", "stuck", "keep", NULL};
     const char *unknown = gp_fleet_url_unknown(url, names), *over = gp_fleet_url_option(url, "over");
@@ -66,14 +66,14 @@ static int check_url(slow_t *slow, const gp_fleet_url_t *url, char error[GP_FLEE
                  stuck);
     else if (over != NULL && !gp_slow_target_parse(&slow->target, over))
         snprintf(error, GP_FLEET_ERROR_SIZE, "over=%.64s: must be %s", over, GP_SLOW_TARGET_WORDS);
-    else if (parse_keep(gp_fleet_url_option(url, "keep"), &slow->keep) < 0)
+    else if (slow_parse_keep(gp_fleet_url_option(url, "keep"), &slow->keep) < 0)
         snprintf(error, GP_FLEET_ERROR_SIZE, "keep: must be a number of requests, 1 to %d", KEEP_MAX);
     else
         return 0;
     return -EINVAL;
 }
 
-static void close_slow(void *destination)
+static void slow_close_slow(void *destination)
 {
     slow_t *slow = destination;
     gp_slow_target_free(&slow->target);
@@ -84,10 +84,10 @@ static void close_slow(void *destination)
     free(slow);
 }
 
-static int open_slow(void **destination, const gp_fleet_url_t *url, char error[GP_FLEET_ERROR_SIZE])
+static int slow_open_slow(void **destination, const gp_fleet_url_t *url, char error[GP_FLEET_ERROR_SIZE])
 {
     slow_t *slow = calloc(1, sizeof(*slow));
-    int result = slow != NULL ? check_url(slow, url, error) : -ENOMEM;
+    int result = slow != NULL ? watch_slow_check_url(slow, url, error) : -ENOMEM;
     if (result == 0) {
         slow->path = strdup(url->path);
         slow->symbolizer = gp_symbolizer_create();
@@ -96,18 +96,18 @@ static int open_slow(void **destination, const gp_fleet_url_t *url, char error[G
     if (result == 0)
         *destination = slow;
     else if (slow != NULL)
-        close_slow(slow);
+        slow_close_slow(slow);
     return result;
 }
 
-static int slowest_first(const void *left, const void *right)
+static int slow_slowest_first(const void *left, const void *right)
 {
     const gp_slow_request_t *one = left, *other = right;
     return one->row->latency_ns < other->row->latency_ns ? 1 : one->row->latency_ns > other->row->latency_ns ? -1 : 0;
 }
 
 // No more than are kept. Returns how many.
-static size_t choose(slow_t *slow, const gp_batch_t *batch, gp_slow_request_t *chosen)
+static size_t slow_choose(slow_t *slow, const gp_batch_t *batch, gp_slow_request_t *chosen)
 {
     size_t count = 0;
     for (size_t i = 0; slow->has_target && i < batch->request_count; i++) {
@@ -116,11 +116,11 @@ static size_t choose(slow_t *slow, const gp_batch_t *batch, gp_slow_request_t *c
         if (row->latency_ns >= from_ns)
             chosen[count++] = (gp_slow_request_t){row, from_ns, false};
     }
-    qsort(chosen, count, sizeof(*chosen), slowest_first);
+    qsort(chosen, count, sizeof(*chosen), slow_slowest_first);
     return count < slow->keep ? count : slow->keep;
 }
 
-static void let_settle(const gp_slow_request_t *chosen, size_t count)
+static void slow_let_settle(const gp_slow_request_t *chosen, size_t count)
 {
     struct timespec now;
     uint64_t end_ns = 0;
@@ -137,7 +137,7 @@ static void let_settle(const gp_slow_request_t *chosen, size_t count)
     nanosleep(&pause, NULL);
 }
 
-static gp_slow_means_t means_of(const slow_t *slow, int directory)
+static gp_slow_means_t slow_means_of(const slow_t *slow, int directory)
 {
     return (gp_slow_means_t){
         .directory = directory,
@@ -147,10 +147,11 @@ static gp_slow_means_t means_of(const slow_t *slow, int directory)
     };
 }
 
-static int write_open(slow_t *slow, const gp_batch_t *batch, const gp_slow_found_t *found, int directory, char *error)
+static int slow_write_open(slow_t *slow, const gp_batch_t *batch, const gp_slow_found_t *found, int directory,
+                           char *error)
 {
     gp_slow_request_t *chosen = calloc(found->count, sizeof(*chosen));
-    gp_slow_means_t means = means_of(slow, directory);
+    gp_slow_means_t means = slow_means_of(slow, directory);
     size_t count = 0;
     means.recovery = found->recovery;
     means.fd = found->fd;
@@ -158,7 +159,7 @@ static int write_open(slow_t *slow, const gp_batch_t *batch, const gp_slow_found
         if (slow->stuck_ns == 0 || !gp_slow_files_has_open(directory, found->requests[i].span))
             chosen[count++] = (gp_slow_request_t){&found->requests[i], slow->stuck_ns, true};
     if (count > 1)
-        qsort(chosen, count, sizeof(*chosen), slowest_first);
+        qsort(chosen, count, sizeof(*chosen), slow_slowest_first);
     count = count < slow->keep ? count : slow->keep;
     int result = chosen == NULL ? -ENOMEM : count > 0 ? gp_slow_files_write(&means, batch, chosen, count, error) : 0;
     for (size_t i = 0; i < found->count && result == 0; i++)
@@ -168,9 +169,10 @@ static int write_open(slow_t *slow, const gp_batch_t *batch, const gp_slow_found
 }
 
 // Those that hold their threads.
-static int write_held(slow_t *slow, const gp_batch_t *batch, const gp_slow_found_t *found, int directory, char *error)
+static int slow_write_held(slow_t *slow, const gp_batch_t *batch, const gp_slow_found_t *found, int directory,
+                           char *error)
 {
-    gp_slow_means_t means = means_of(slow, directory);
+    gp_slow_means_t means = slow_means_of(slow, directory);
     uint64_t least_ns = slow->stuck_ns != 0 ? slow->stuck_ns : HELD_LEAST_NS;
     gp_held_found_t *held;
     size_t count;
@@ -187,33 +189,33 @@ static int write_held(slow_t *slow, const gp_batch_t *batch, const gp_slow_found
     return result;
 }
 
-static int send_open(slow_t *slow, const gp_batch_t *batch, int directory, char *error)
+static int slow_send_open(slow_t *slow, const gp_batch_t *batch, int directory, char *error)
 {
     gp_slow_found_t found;
     if (!slow->looks_at_open)
         return 0;
     int result = gp_slow_open_look(&slow->open, batch, slow->stuck_ns, &found);
     if (result == 0 && found.count > 0)
-        result = write_open(slow, batch, &found, directory, error);
+        result = slow_write_open(slow, batch, &found, directory, error);
     if (result == 0 && found.count > 0)
         gp_slow_files_keep(directory, slow->keep);
     if (result == 0 && found.process != NULL)
-        result = write_held(slow, batch, &found, directory, error);
+        result = slow_write_held(slow, batch, &found, directory, error);
     gp_slow_open_free_found(&found);
     return result;
 }
 
-static int send_batch(slow_t *slow, const gp_batch_t *batch, int directory, char *error)
+static int slow_send_batch(slow_t *slow, const gp_batch_t *batch, int directory, char *error)
 {
     gp_slow_request_t *chosen = malloc((batch->request_count + 1) * sizeof(*chosen));
     if (chosen == NULL)
         return -ENOMEM;
-    size_t count = choose(slow, batch, chosen);
+    size_t count = slow_choose(slow, batch, chosen);
     int result = 0;
     if (count > 0) {
         if (!batch->is_last)
-            let_settle(chosen, count);
-        const gp_slow_means_t means = means_of(slow, directory);
+            slow_let_settle(chosen, count);
+        const gp_slow_means_t means = slow_means_of(slow, directory);
         result = gp_slow_files_write(&means, batch, chosen, count, error);
     }
     if (result == 0 && count > 0)
@@ -222,7 +224,7 @@ static int send_batch(slow_t *slow, const gp_batch_t *batch, int directory, char
     return result;
 }
 
-static void renew_symbolizer(slow_t *slow)
+static void slow_renew_symbolizer(slow_t *slow)
 {
     gp_symbolizer_t *fresh = gp_symbolizer_is_crowded(slow->symbolizer) ? gp_symbolizer_create() : NULL;
     if (fresh == NULL)
@@ -231,8 +233,8 @@ static void renew_symbolizer(slow_t *slow)
     slow->symbolizer = fresh;
 }
 
-static int send_slow(void *destination, const gp_batch_t *batches, size_t count, bool again,
-                     char error[GP_FLEET_ERROR_SIZE])
+static int slow_send_slow(void *destination, const gp_batch_t *batches, size_t count, bool again,
+                          char error[GP_FLEET_ERROR_SIZE])
 {
     slow_t *slow = destination;
     (void)again; // a folder that is there stays
@@ -240,20 +242,20 @@ static int send_slow(void *destination, const gp_batch_t *batches, size_t count,
     if (result < 0)
         snprintf(error, GP_FLEET_ERROR_SIZE, "%.180s: %s", slow->path, strerror(-result));
     for (size_t i = 0; i < count && result == 0; i++)
-        if ((result = send_batch(slow, &batches[i], directory, error)) == 0)
-            result = send_open(slow, &batches[i], directory, error);
+        if ((result = slow_send_batch(slow, &batches[i], directory, error)) == 0)
+            result = slow_send_open(slow, &batches[i], directory, error);
     if (directory >= 0)
         close(directory);
-    renew_symbolizer(slow);
+    slow_renew_symbolizer(slow);
     return result == 0 || result == -ENOMEM ? result : result == -EACCES || result == -EROFS ? -EACCES : -EAGAIN;
 }
 
-static void use(void *destination, const gp_ship_options_t *options)
+static void slow_use(void *destination, const gp_ship_options_t *options)
 {
     ((slow_t *)destination)->options = options;
 }
 
-static void describe(void *destination, const gp_batch_t *batch, FILE *out)
+static void slow_describe(void *destination, const gp_batch_t *batch, FILE *out)
 {
     const slow_t *slow = destination;
     (void)batch;
@@ -262,9 +264,9 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
 }
 
 const gp_destination_kind_t gp_destination_slow = {
-    .open = open_slow,
-    .use = use,
-    .send = send_slow,
-    .describe = describe,
-    .close = close_slow,
+    .open = slow_open_slow,
+    .use = slow_use,
+    .send = slow_send_slow,
+    .describe = slow_describe,
+    .close = slow_close_slow,
 };

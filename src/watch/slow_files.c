@@ -42,7 +42,7 @@ enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
 // --- names
 
-static void put_endpoint(char *text, size_t size, const char *endpoint)
+static void slow_files_put_endpoint(char *text, size_t size, const char *endpoint)
 {
     size_t count = 0;
     for (; endpoint[count] != '\0' && count + 1 < size; count++) {
@@ -61,12 +61,12 @@ void gp_slow_files_name(uint64_t end_ns, uint64_t took_ns, const char *between, 
     struct tm date;
     gmtime_r(&seconds, &date);
     strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S", &date);
-    put_endpoint(endpoint, sizeof(endpoint), words);
+    slow_files_put_endpoint(endpoint, sizeof(endpoint), words);
     snprintf(name, GP_SLOW_NAME_SIZE, "%s.%03uZ-%" PRIu64 "ms%s%s-%016" PRIx64, stamp,
              (unsigned)(end_ns / 1000000 % 1000), took_ns / 1000000, between, endpoint, id);
 }
 
-static bool is_ours(const char *name)
+static bool slow_files_is_ours(const char *name)
 {
     static const char pattern[] = "dddddddd"
                                   "Tdddddd.dddZ-";
@@ -78,7 +78,7 @@ static bool is_ours(const char *name)
 
 // --- taking away
 
-static void remove_folder(int directory, const char *name)
+static void slow_files_remove_folder(int directory, const char *name)
 {
     int folder = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
@@ -91,18 +91,18 @@ static void remove_folder(int directory, const char *name)
     unlinkat(directory, name, AT_REMOVEDIR); // not where it has what others put there
 }
 
-static int ours_only(const struct dirent *entry)
+static int slow_files_ours_only(const struct dirent *entry)
 {
-    return is_ours(entry->d_name);
+    return slow_files_is_ours(entry->d_name);
 }
 
 void gp_slow_files_keep(int directory, size_t keep)
 {
     struct dirent **entries;
-    int count = scandirat(directory, ".", &entries, ours_only, alphasort);
+    int count = scandirat(directory, ".", &entries, slow_files_ours_only, alphasort);
     for (int i = 0; i < count; i++) {
         if ((size_t)(count - i) > keep)
-            remove_folder(directory, entries[i]->d_name);
+            slow_files_remove_folder(directory, entries[i]->d_name);
         free(entries[i]);
     }
     if (count >= 0)
@@ -115,7 +115,7 @@ bool gp_slow_files_has_open(int directory, uint64_t span)
     struct dirent **entries;
     bool found = false;
     snprintf(suffix, sizeof(suffix), "-%016" PRIx64, span);
-    int count = scandirat(directory, ".", &entries, ours_only, NULL);
+    int count = scandirat(directory, ".", &entries, slow_files_ours_only, NULL);
     for (int i = 0; i < count; i++) {
         size_t len = strlen(entries[i]->d_name);
         found |= strstr(entries[i]->d_name, "ms" OPEN) != NULL && strcmp(entries[i]->d_name + len - 17, suffix) == 0;
@@ -128,7 +128,7 @@ bool gp_slow_files_has_open(int directory, uint64_t span)
 
 // --- writing
 
-static uint32_t find_request(const capture_t *capture, uint64_t span)
+static uint32_t slow_files_find_request(const capture_t *capture, uint64_t span)
 {
     for (size_t i = 0; capture->dataset != NULL && i < capture->requests->count; i++) {
         uint32_t number = capture->requests->items[i].span;
@@ -138,7 +138,7 @@ static uint32_t find_request(const capture_t *capture, uint64_t span)
     return GP_INDEX_NONE;
 }
 
-static void put_times(gp_json_t *json, const gp_ledger_t *ledger)
+static void slow_files_put_times(gp_json_t *json, const gp_ledger_t *ledger)
 {
     gp_json_key_uint(json, "cpu_ns", gp_ledger_kind_ns(ledger, GP_KIND_CPU));
     gp_json_key_uint(json, "preempted_ns", gp_ledger_kind_ns(ledger, GP_KIND_PREEMPTED));
@@ -149,7 +149,8 @@ static void put_times(gp_json_t *json, const gp_ledger_t *ledger)
     gp_json_key_uint(json, "switches", ledger->switches);
 }
 
-static void put_trace(const capture_t *capture, const gp_slow_request_t *slow, uint32_t request, char hex[TRACE_SIZE])
+static void slow_files_put_trace(const capture_t *capture, const gp_slow_request_t *slow, uint32_t request,
+                                 char hex[TRACE_SIZE])
 {
     const uint8_t *trace = slow->row->trace;
     if (slow->is_open && request != GP_INDEX_NONE)
@@ -157,11 +158,12 @@ static void put_trace(const capture_t *capture, const gp_slow_request_t *slow, u
     gp_hex_write(hex, trace, sizeof(slow->row->trace));
 }
 
-static void put_request(gp_json_t *json, const capture_t *capture, const gp_slow_request_t *slow, uint32_t request)
+static void slow_files_put_request(gp_json_t *json, const capture_t *capture, const gp_slow_request_t *slow,
+                                   uint32_t request)
 {
     char hex[TRACE_SIZE], span[17];
     const gp_row_process_t *process = capture->batch->process;
-    put_trace(capture, slow, request, hex);
+    slow_files_put_trace(capture, slow, request, hex);
     snprintf(span, sizeof(span), "%016" PRIx64, slow->row->span);
     gp_json_key_text(json, "endpoint", slow->row->endpoint);
     gp_json_key_text(json, "trace", hex);
@@ -186,7 +188,7 @@ static void put_request(gp_json_t *json, const capture_t *capture, const gp_slow
     gp_json_bool(json,
                  item->span != GP_INDEX_NONE && capture->dataset->spans.items[item->span].is.flags & GP_SPAN_RESTED);
     gp_json_key_uint(json, "coroutines", item->coros);
-    put_times(json, &capture->requests->items[request].ledger);
+    slow_files_put_times(json, &capture->requests->items[request].ledger);
 }
 
 int gp_slow_files_json(int folder, const char *name, gp_json_t *json)
@@ -213,13 +215,13 @@ int gp_slow_files_json_end(gp_json_t *json)
     return error;
 }
 
-static int write_json(int folder, const capture_t *capture, const gp_slow_request_t *slow, uint32_t request)
+static int slow_files_write_json(int folder, const capture_t *capture, const gp_slow_request_t *slow, uint32_t request)
 {
     gp_json_t json;
     int error = gp_slow_files_json(folder, JSON_NAME, &json);
     if (error < 0)
         return error;
-    put_request(&json, capture, slow, request);
+    slow_files_put_request(&json, capture, slow, request);
     return gp_slow_files_json_end(&json);
 }
 
@@ -244,7 +246,7 @@ int gp_slow_files_view(const capture_t *capture, const view_t *view, const gp_re
 }
 
 // All that worked for the trace of the request; where it has none, the coroutine on which it began.
-static int write_views(const capture_t *capture, uint32_t request, const char *folder)
+static int slow_files_write_views(const capture_t *capture, uint32_t request, const char *folder)
 {
     const gp_dataset_t *dataset = capture->dataset;
     const gp_request_t *item = &capture->requests->items[request];
@@ -267,16 +269,16 @@ static int write_views(const capture_t *capture, uint32_t request, const char *f
     return result;
 }
 
-static int fill_folder(const capture_t *capture, const void *subject, int folder, const char *path)
+static int slow_files_fill_folder(const capture_t *capture, const void *subject, int folder, const char *path)
 {
     const gp_slow_request_t *slow = subject;
-    uint32_t request = find_request(capture, slow->row->span);
-    int result = write_json(folder, capture, slow, request);
+    uint32_t request = slow_files_find_request(capture, slow->row->span);
+    int result = slow_files_write_json(folder, capture, slow, request);
     if (result == 0 && request != GP_INDEX_NONE)
-        result = write_views(capture, request, path);
+        result = slow_files_write_views(capture, request, path);
     if (result == 0 && slow->is_open && capture->means->coroutines != NULL) {
         char trace[TRACE_SIZE];
-        put_trace(capture, slow, request, trace);
+        slow_files_put_trace(capture, slow, request, trace);
         capture->means->coroutines(capture->batch->process->pid, capture->batch->capture, trace, folder,
                                    COROUTINES_NAME);
     }
@@ -293,7 +295,7 @@ int gp_slow_files_make(const capture_t *capture, const char *name, gp_slow_fill_
         return 0; // it came before
     if (snprintf(whole, sizeof(whole), "%s/%s", capture->means->path, part) >= (int)sizeof(whole))
         return -ENAMETOOLONG;
-    remove_folder(directory, part); // of a process that ended meanwhile
+    slow_files_remove_folder(directory, part); // of a process that ended meanwhile
     if (mkdirat(directory, part, 0700) < 0)
         return -errno;
     int folder = openat(directory, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -303,17 +305,17 @@ int gp_slow_files_make(const capture_t *capture, const char *name, gp_slow_fill_
     if (result == 0 && renameat(directory, part, directory, name) < 0)
         result = -errno;
     if (result < 0)
-        remove_folder(directory, part);
+        slow_files_remove_folder(directory, part);
     return result;
 }
 
-static int write_request(const capture_t *capture, const gp_slow_request_t *slow)
+static int slow_files_write_request(const capture_t *capture, const gp_slow_request_t *slow)
 {
     const gp_row_request_t *row = slow->row;
     char name[GP_SLOW_NAME_SIZE];
     gp_slow_files_name(row->start_ns + row->latency_ns, row->latency_ns, slow->is_open ? OPEN : "-", row->endpoint,
                        row->span, name);
-    return gp_slow_files_make(capture, name, fill_folder, slow);
+    return gp_slow_files_make(capture, name, slow_files_fill_folder, slow);
 }
 
 int gp_slow_files_recovered(const capture_t *capture, gp_captures_t *captures)
@@ -331,7 +333,7 @@ int gp_slow_files_recovered(const capture_t *capture, gp_captures_t *captures)
     return result;
 }
 
-static int add_captures(const capture_t *capture, gp_captures_t *captures)
+static int slow_files_add_captures(const capture_t *capture, gp_captures_t *captures)
 {
     const gp_slow_parts_t *parts = &capture->parts;
     if (capture->means->recovery == NULL)
@@ -341,11 +343,11 @@ static int add_captures(const capture_t *capture, gp_captures_t *captures)
 }
 
 // A capture that has been removed meanwhile has none of the requests.
-static int load(capture_t *capture, char error[GP_FLEET_ERROR_SIZE])
+static int slow_files_load(capture_t *capture, char error[GP_FLEET_ERROR_SIZE])
 {
     char text[GP_READER_ERROR_SIZE] = "";
     gp_captures_t captures = {0};
-    int result = add_captures(capture, &captures);
+    int result = slow_files_add_captures(capture, &captures);
     bool is_damaged = result == 0 && captures.count > 1 && gp_captures_open(&captures, text) < 0;
     if (result < 0 || is_damaged) {
         gp_captures_free(&captures);
@@ -362,7 +364,7 @@ static int load(capture_t *capture, char error[GP_FLEET_ERROR_SIZE])
     return result;
 }
 
-static uint64_t first_start(const gp_slow_request_t *requests, size_t count)
+static uint64_t slow_files_first_start(const gp_slow_request_t *requests, size_t count)
 {
     uint64_t first_ns = UINT64_MAX;
     for (size_t i = 0; i < count; i++)
@@ -374,11 +376,11 @@ int gp_slow_files_write(const gp_slow_means_t *means, const gp_batch_t *batch, c
                         size_t count, char error[GP_FLEET_ERROR_SIZE])
 {
     capture_t capture = {.means = means, .batch = batch};
-    int result = gp_slow_parts_open(&capture.parts, batch, first_start(requests, count));
+    int result = gp_slow_parts_open(&capture.parts, batch, slow_files_first_start(requests, count));
     if (result == 0 && capture.parts.count > 0)
-        result = load(&capture, error);
+        result = slow_files_load(&capture, error);
     for (size_t i = 0; i < count && result == 0; i++)
-        result = write_request(&capture, &requests[i]);
+        result = slow_files_write_request(&capture, &requests[i]);
     if (result < 0 && error[0] == '\0')
         snprintf(error, GP_FLEET_ERROR_SIZE, "%.180s: %s", means->path, strerror(-result));
     gp_requests_free(capture.requests);

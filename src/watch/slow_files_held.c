@@ -23,7 +23,7 @@ static const gp_slow_view_t views[] = {
     {"held.html", "html", GP_BY_NONE, GP_MEASURE_WALL},
 };
 
-static void put_held(gp_json_t *json, const gp_slow_capture_t *capture, const held_t *held)
+static void slow_files_held_put_held(gp_json_t *json, const gp_slow_capture_t *capture, const held_t *held)
 {
     const gp_row_process_t *process = capture->batch->process;
     gp_json_key_uint(json, "coroutine", held->coro->id);
@@ -41,7 +41,7 @@ static void put_held(gp_json_t *json, const gp_slow_capture_t *capture, const he
     gp_json_bool(json, capture->dataset != NULL);
 }
 
-static int write_views(const gp_slow_capture_t *capture, uint32_t coro, const char *folder)
+static int slow_files_held_write_views(const gp_slow_capture_t *capture, uint32_t coro, const char *folder)
 {
     bool *coros = calloc(capture->dataset->facts.coros.count + 1, sizeof(bool));
     int result = coros != NULL ? 0 : -ENOMEM;
@@ -54,7 +54,7 @@ static int write_views(const gp_slow_capture_t *capture, uint32_t coro, const ch
     return result;
 }
 
-static int fill(const gp_slow_capture_t *capture, const void *subject, int folder, const char *path)
+static int slow_files_held_fill(const gp_slow_capture_t *capture, const void *subject, int folder, const char *path)
 {
     const held_t *held = subject;
     const gp_slow_means_t *means = capture->means;
@@ -62,18 +62,18 @@ static int fill(const gp_slow_capture_t *capture, const void *subject, int folde
     int result = gp_slow_files_json(folder, "held.json", &json);
     if (result < 0)
         return result;
-    put_held(&json, capture, held);
+    slow_files_held_put_held(&json, capture, held);
     result = gp_slow_files_json_end(&json);
     uint32_t coro = capture->dataset != NULL ? gp_dataset_coro_find(capture->dataset, held->coro->id) : GP_INDEX_NONE;
     if (result == 0 && coro != GP_INDEX_NONE)
-        result = write_views(capture, coro, path);
+        result = slow_files_held_write_views(capture, coro, path);
     if (result == 0 && means->coroutines != NULL)
         means->coroutines(capture->batch->process->pid, capture->batch->capture, "", folder, "coroutines.txt");
     return result;
 }
 
 // What it did since it has had its thread. A capture that has been removed meanwhile has none of it.
-static int load(gp_slow_capture_t *capture, const gp_held_coro_t *coro)
+static int slow_files_held_load(gp_slow_capture_t *capture, const gp_held_coro_t *coro)
 {
     char text[GP_READER_ERROR_SIZE];
     gp_captures_t captures = {0};
@@ -88,7 +88,7 @@ static int load(gp_slow_capture_t *capture, const gp_held_coro_t *coro)
     return capture->dataset == NULL && errno == ENOMEM ? -ENOMEM : 0;
 }
 
-static void name_coro(const gp_slow_capture_t *capture, held_t *held)
+static void slow_files_held_name_coro(const gp_slow_capture_t *capture, held_t *held)
 {
     const gp_dataset_t *dataset = capture->dataset;
     uint32_t coro = dataset != NULL ? gp_dataset_coro_find(dataset, held->coro->id) : GP_INDEX_NONE;
@@ -111,11 +111,11 @@ int gp_slow_files_write_held(const gp_slow_means_t *means, const gp_batch_t *bat
         .took_ns = found->coro->last_ns - found->coro->since_ns,
     };
     char name[GP_SLOW_NAME_SIZE];
-    int result = load(&capture, found->coro);
+    int result = slow_files_held_load(&capture, found->coro);
     if (result == 0) {
-        name_coro(&capture, &held);
+        slow_files_held_name_coro(&capture, &held);
         gp_slow_files_name(held.start_unix_ns + held.took_ns, held.took_ns, "-held-", held.name, found->coro->id, name);
-        result = gp_slow_files_make(&capture, name, fill, &held);
+        result = gp_slow_files_make(&capture, name, slow_files_held_fill, &held);
     }
     if (result < 0 && error[0] == '\0')
         snprintf(error, GP_FLEET_ERROR_SIZE, "%.180s: %s", means->path, strerror(-result));

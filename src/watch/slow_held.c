@@ -12,8 +12,8 @@
 
 #define FRESH_NS UINT64_C(1000000000) // what has not been seen on its thread for so long may have left it
 
-static gp_sleep_call_t sleep_at(const gp_held_process_t *process, const gp_held_leaf_t *leaf,
-                                gp_symbolizer_t *symbolizer)
+static gp_sleep_call_t slow_held_sleep_at(const gp_held_process_t *process, const gp_held_leaf_t *leaf,
+                                          gp_symbolizer_t *symbolizer)
 {
     gp_namer_t namer = {.facts = &process->facts, .symbolizer = symbolizer};
     const gp_symbol_t *symbol = NULL;
@@ -30,7 +30,7 @@ static gp_sleep_call_t sleep_at(const gp_held_process_t *process, const gp_held_
 }
 
 // Is it what the others of its thread come back to?
-static bool does_loops_work(const gp_held_process_t *process, const gp_held_coro_t *coro)
+static bool slow_held_does_loops_work(const gp_held_process_t *process, const gp_held_coro_t *coro)
 {
     uint32_t number = gp_table_find(&process->threads.table, coro->thread);
     if (number == GP_INDEX_NONE)
@@ -39,17 +39,18 @@ static bool does_loops_work(const gp_held_process_t *process, const gp_held_coro
     return thread->wakes > 0 ? 2 * coro->wakes >= thread->wakes : 2 * coro->switches + 2 >= thread->switches;
 }
 
-static bool is_loop_at_rest(const gp_held_process_t *process, const gp_held_coro_t *coro, gp_symbolizer_t *symbolizer)
+static bool slow_held_is_loop_at_rest(const gp_held_process_t *process, const gp_held_coro_t *coro,
+                                      gp_symbolizer_t *symbolizer)
 {
     if (coro->cpu_ns >= coro->blocked_ns)
         return false;
     if (strcmp(coro->name, "[hub]") == 0)
         return true;
-    gp_sleep_call_t sleep = sleep_at(process, &coro->leaf, symbolizer);
-    return sleep == GP_SLEEP_LOOP || (sleep == GP_SLEEP_MANY && does_loops_work(process, coro));
+    gp_sleep_call_t sleep = slow_held_sleep_at(process, &coro->leaf, symbolizer);
+    return sleep == GP_SLEEP_LOOP || (sleep == GP_SLEEP_MANY && slow_held_does_loops_work(process, coro));
 }
 
-static size_t count_others(const gp_held_process_t *process, const gp_held_coro_t *coro)
+static size_t slow_held_count_others(const gp_held_process_t *process, const gp_held_coro_t *coro)
 {
     size_t count = 0;
     for (size_t i = 0; i < process->coros.count; i++) {
@@ -60,7 +61,7 @@ static size_t count_others(const gp_held_process_t *process, const gp_held_coro_
     return count;
 }
 
-static bool works_for_request(const gp_recovery_t *recovery, const gp_held_coro_t *coro)
+static bool slow_held_works_for_request(const gp_recovery_t *recovery, const gp_held_coro_t *coro)
 {
     for (size_t i = 0; i < recovery->count; i++) {
         const gp_span_record_t *span = recovery->spans[i].record;
@@ -70,7 +71,7 @@ static bool works_for_request(const gp_recovery_t *recovery, const gp_held_coro_
     return false;
 }
 
-static bool has_thread(const gp_held_process_t *process, const gp_held_coro_t *coro, uint64_t least_ns)
+static bool slow_held_has_thread(const gp_held_process_t *process, const gp_held_coro_t *coro, uint64_t least_ns)
 {
     uint64_t held_ns = coro->last_ns - coro->since_ns, seen_ns = coro->cpu_ns + coro->blocked_ns;
     return coro->kind == GP_CORO_ANNOUNCED && coro->thread != 0 && coro->since_ns != 0 && coro->over_ns == 0 &&
@@ -87,10 +88,11 @@ int gp_slow_held_list(const gp_held_process_t *process, uint64_t least_ns, const
         return -ENOMEM;
     for (size_t i = 0; i < process->coros.count && *count < process->threads.count; i++) {
         gp_held_coro_t *coro = &process->coros.items[i];
-        if (coro->is_told || !has_thread(process, coro, least_ns))
+        if (coro->is_told || !slow_held_has_thread(process, coro, least_ns))
             continue;
-        size_t others = count_others(process, coro);
-        if (others > 0 && !works_for_request(recovery, coro) && !is_loop_at_rest(process, coro, symbolizer))
+        size_t others = slow_held_count_others(process, coro);
+        if (others > 0 && !slow_held_works_for_request(recovery, coro) &&
+            !slow_held_is_loop_at_rest(process, coro, symbolizer))
             (*found)[(*count)++] = (gp_held_found_t){coro, others};
     }
     return 0;

@@ -23,7 +23,7 @@ struct gp_slow_watched { // a capture
 
 typedef struct gp_slow_watched watched_t;
 
-static watched_t *find(const gp_slow_open_t *open, uint64_t capture)
+static watched_t *slow_open_find(const gp_slow_open_t *open, uint64_t capture)
 {
     for (size_t i = 0; i < open->count; i++)
         if (open->watched[i].capture == capture)
@@ -32,7 +32,7 @@ static watched_t *find(const gp_slow_open_t *open, uint64_t capture)
 }
 
 // The capture itself, whatever it is called by now.
-static int open_own(const gp_batch_t *batch)
+static int slow_open_own(const gp_batch_t *batch)
 {
     gp_slow_parts_t parts = {0};
     int result = gp_slow_parts_open(&parts, batch, UINT64_MAX);
@@ -41,9 +41,9 @@ static int open_own(const gp_batch_t *batch)
     return fd;
 }
 
-static watched_t *watch(gp_slow_open_t *open, const gp_batch_t *batch)
+static watched_t *slow_open_watch(gp_slow_open_t *open, const gp_batch_t *batch)
 {
-    int fd = open_own(batch);
+    int fd = slow_open_own(batch);
     if (fd < 0)
         return NULL;
     if (gp_grow(&open->watched, &open->capacity, open->count, sizeof(*open->watched)) < 0) {
@@ -55,7 +55,7 @@ static watched_t *watch(gp_slow_open_t *open, const gp_batch_t *batch)
     return watched;
 }
 
-static void leave(gp_slow_open_t *open, watched_t *watched)
+static void slow_open_leave(gp_slow_open_t *open, watched_t *watched)
 {
     close(watched->fd);
     gp_recovery_free(&watched->recovery);
@@ -63,7 +63,7 @@ static void leave(gp_slow_open_t *open, watched_t *watched)
     *watched = open->watched[--open->count];
 }
 
-static bool was_told(const gp_slow_open_t *open, uint64_t span)
+static bool slow_open_was_told(const gp_slow_open_t *open, uint64_t span)
 {
     for (size_t i = 0; i < open->told_count; i++)
         if (open->told[i] == span)
@@ -71,7 +71,7 @@ static bool was_told(const gp_slow_open_t *open, uint64_t span)
     return false;
 }
 
-static bool is_open(const gp_slow_open_t *open, uint64_t span)
+static bool slow_open_is_open(const gp_slow_open_t *open, uint64_t span)
 {
     for (size_t i = 0; i < open->count; i++)
         if (gp_recovery_has_open(&open->watched[i].recovery, span))
@@ -80,17 +80,17 @@ static bool is_open(const gp_slow_open_t *open, uint64_t span)
 }
 
 // Of a recording in parts, a request is open in the next part once its first batch has come.
-static void forget_told(gp_slow_open_t *open, bool any_ended)
+static void slow_open_forget_told(gp_slow_open_t *open, bool any_ended)
 {
     size_t kept = 0;
     for (size_t i = 0; i < open->told_count && !any_ended; i++)
-        if (is_open(open, open->told[i]))
+        if (slow_open_is_open(open, open->told[i]))
             open->told[kept++] = open->told[i];
     open->told_count = any_ended ? open->told_count : kept;
 }
 
-static int add_request(gp_slow_open_t *open, const watched_t *watched, const gp_span_record_t *span,
-                       gp_slow_found_t *found)
+static int slow_open_add_request(gp_slow_open_t *open, const watched_t *watched, const gp_span_record_t *span,
+                                 gp_slow_found_t *found)
 {
     char text[ENDPOINT_SIZE];
     const char *name = (const char *)(span + 1);
@@ -114,20 +114,20 @@ static int add_request(gp_slow_open_t *open, const watched_t *watched, const gp_
     return 0;
 }
 
-static bool is_stuck(const gp_recovery_t *recovery, const gp_span_record_t *span, uint64_t stuck_ns)
+static bool slow_open_is_stuck(const gp_recovery_t *recovery, const gp_span_record_t *span, uint64_t stuck_ns)
 {
     bool is_request = span->parent_id == 0 || span->flags & GP_SPAN_REMOTE_PARENT;
     return is_request && recovery->last_ns >= span->start_ns && recovery->last_ns - span->start_ns >= stuck_ns;
 }
 
-static int choose(gp_slow_open_t *open, const watched_t *watched, uint64_t stuck_ns, gp_slow_found_t *found)
+static int slow_open_choose(gp_slow_open_t *open, const watched_t *watched, uint64_t stuck_ns, gp_slow_found_t *found)
 {
     const gp_recovery_t *recovery = &watched->recovery;
     int result = 0;
     for (size_t i = 0; i < recovery->count && result == 0; i++) {
         const gp_span_record_t *span = recovery->spans[i].record;
-        if (span != NULL && is_stuck(recovery, span, stuck_ns) && !was_told(open, span->id))
-            result = add_request(open, watched, span, found);
+        if (span != NULL && slow_open_is_stuck(recovery, span, stuck_ns) && !slow_open_was_told(open, span->id))
+            result = slow_open_add_request(open, watched, span, found);
     }
     return result;
 }
@@ -137,9 +137,9 @@ int gp_slow_open_look(gp_slow_open_t *open, const gp_batch_t *batch, uint64_t st
     char error[GP_READER_ERROR_SIZE];
     *found = (gp_slow_found_t){.fd = -1};
     gp_arena_free(&open->texts);
-    watched_t *watched = find(open, batch->capture_id);
+    watched_t *watched = slow_open_find(open, batch->capture_id);
     if (watched == NULL && !batch->is_paths)
-        watched = watch(open, batch);
+        watched = slow_open_watch(open, batch);
     if (watched == NULL)
         return 0;
     int result = gp_recovery_look(&watched->recovery, watched->fd, error);
@@ -147,15 +147,15 @@ int gp_slow_open_look(gp_slow_open_t *open, const gp_batch_t *batch, uint64_t st
     if (result == 0)
         result = gp_slow_held_look(&open->held, watched->fd, &watched->held_part, &watched->process, error);
     if (result == 0)
-        forget_told(open, has_ended);
+        slow_open_forget_told(open, has_ended);
     if (result < 0 || has_ended) {
-        leave(open, watched);
+        slow_open_leave(open, watched);
         return result == -ENOMEM ? result : 0;
     }
     found->recovery = &watched->recovery;
     found->process = watched->process;
     found->fd = watched->fd;
-    return choose(open, watched, stuck_ns, found);
+    return slow_open_choose(open, watched, stuck_ns, found);
 }
 
 int gp_slow_open_told(gp_slow_open_t *open, uint64_t span)
@@ -175,7 +175,7 @@ void gp_slow_open_free_found(gp_slow_found_t *found)
 void gp_slow_open_free(gp_slow_open_t *open)
 {
     while (open->count > 0)
-        leave(open, &open->watched[0]);
+        slow_open_leave(open, &open->watched[0]);
     free(open->watched);
     free(open->told);
     gp_slow_held_free(&open->held);

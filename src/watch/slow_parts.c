@@ -30,18 +30,19 @@ typedef struct family { // the captures beside one that have its name, but for a
     size_t count, capacity;
 } family_t;
 
-static bool is_own(const gp_file_header_t *header, const gp_batch_t *batch)
+static bool slow_parts_is_own(const gp_file_header_t *header, const gp_batch_t *batch)
 {
     return header->pid == batch->process->pid && header->start_realtime_ns == batch->process->start_ns;
 }
 
-static bool was_written_since(const struct stat *status, uint64_t from_ns)
+static bool slow_parts_was_written_since(const struct stat *status, uint64_t from_ns)
 {
     return (uint64_t)status->st_mtim.tv_sec * 1000000000u + (uint64_t)status->st_mtim.tv_nsec >= from_ns;
 }
 
 // Returns whether it is a capture of the process, and was written to since then.
-static bool open_part(const family_t *family, const char *name, const gp_batch_t *batch, uint64_t from_ns, part_t *part)
+static bool slow_parts_open_part(const family_t *family, const char *name, const gp_batch_t *batch, uint64_t from_ns,
+                                 part_t *part)
 {
     struct stat status;
     if (snprintf(part->path, sizeof(part->path), "%s/%s", family->directory, name) >= (int)sizeof(part->path))
@@ -53,14 +54,14 @@ static bool open_part(const family_t *family, const char *name, const gp_batch_t
                       pread(part->fd, &part->header, sizeof(part->header), 0) == (ssize_t)sizeof(part->header) &&
                       memcmp(part->header.magic, GP_FILE_MAGIC, sizeof(part->header.magic)) == 0 &&
                       part->header.pid == batch->process->pid &&
-                      (was_written_since(&status, from_ns) || is_own(&part->header, batch));
+                      (slow_parts_was_written_since(&status, from_ns) || slow_parts_is_own(&part->header, batch));
     part->bytes = is_capture ? (uint64_t)status.st_size : 0;
     if (!is_capture)
         close(part->fd);
     return is_capture;
 }
 
-static int list(family_t *family, const gp_batch_t *batch, uint64_t from_ns)
+static int slow_parts_list(family_t *family, const gp_batch_t *batch, uint64_t from_ns)
 {
     int result = 0;
     DIR *directory = opendir(family->directory);
@@ -70,23 +71,23 @@ static int list(family_t *family, const gp_batch_t *batch, uint64_t from_ns)
             continue;
         result = gp_grow(&family->parts, &family->capacity, family->count, sizeof(*family->parts));
         if (result == 0)
-            family->count += open_part(family, entry->d_name, batch, from_ns, &family->parts[family->count]);
+            family->count += slow_parts_open_part(family, entry->d_name, batch, from_ns, &family->parts[family->count]);
     }
     if (directory != NULL)
         closedir(directory);
     return result;
 }
 
-static const part_t *find_own(const family_t *family, const gp_batch_t *batch)
+static const part_t *slow_parts_find_own(const family_t *family, const gp_batch_t *batch)
 {
     for (size_t i = 0; i < family->count; i++)
-        if (is_own(&family->parts[i].header, batch))
+        if (slow_parts_is_own(&family->parts[i].header, batch))
             return &family->parts[i];
     return NULL;
 }
 
 // The part that is `number`; NULL = it has gone.
-static const part_t *find_part(const family_t *family, const part_t *own, uint32_t number)
+static const part_t *slow_parts_find_part(const family_t *family, const part_t *own, uint32_t number)
 {
     for (size_t i = 0; i < family->count; i++) {
         const gp_file_header_t *header = &family->parts[i].header;
@@ -98,7 +99,7 @@ static const part_t *find_part(const family_t *family, const part_t *own, uint32
     return NULL;
 }
 
-static int take(gp_slow_parts_t *parts, const part_t *part)
+static int slow_parts_take(gp_slow_parts_t *parts, const part_t *part)
 {
     int fd = fcntl(part->fd, F_DUPFD_CLOEXEC, 0);
     char *path = strdup(part->path);
@@ -116,17 +117,17 @@ static int take(gp_slow_parts_t *parts, const part_t *part)
     return 0;
 }
 
-static int take_those(gp_slow_parts_t *parts, const family_t *family, const part_t *own)
+static int slow_parts_take_those(gp_slow_parts_t *parts, const family_t *family, const part_t *own)
 {
     uint64_t bytes = 0;
     parts->fds = calloc(family->count, sizeof(*parts->fds));
     parts->paths = calloc(family->count, sizeof(*parts->paths));
-    int result = parts->fds != NULL && parts->paths != NULL ? take(parts, own) : -ENOMEM;
+    int result = parts->fds != NULL && parts->paths != NULL ? slow_parts_take(parts, own) : -ENOMEM;
     for (uint32_t number = own->header.part; number > 0 && result == 0; number--) {
-        const part_t *part = find_part(family, own, number - 1);
+        const part_t *part = slow_parts_find_part(family, own, number - 1);
         if (part == NULL || (bytes += part->bytes) > BEFORE_BYTES)
             break;
-        result = take(parts, part);
+        result = slow_parts_take(parts, part);
     }
     return result;
 }
@@ -140,10 +141,10 @@ int gp_slow_parts_open(gp_slow_parts_t *parts, const gp_batch_t *batch, uint64_t
         (int)sizeof(family.directory))
         return 0;
     family.name = slash != NULL ? slash + 1 : batch->capture;
-    int result = list(&family, batch, from_ns);
-    const part_t *own = result == 0 ? find_own(&family, batch) : NULL;
+    int result = slow_parts_list(&family, batch, from_ns);
+    const part_t *own = result == 0 ? slow_parts_find_own(&family, batch) : NULL;
     if (own != NULL)
-        result = take_those(parts, &family, own);
+        result = slow_parts_take_those(parts, &family, own);
     for (size_t i = 0; i < family.count; i++)
         close(family.parts[i].fd);
     free(family.parts);

@@ -42,7 +42,7 @@ bool gp_slow_target_parse(gp_slow_target_t *target, const char *text)
     return text[1] >= '0' && text[1] <= '9' && *end == '\0' && target->share >= 0.5 && target->share <= 0.9999;
 }
 
-static unsigned bucket_of(uint64_t ns)
+static unsigned slow_target_bucket_of(uint64_t ns)
 {
     if (ns < STEPS)
         return (unsigned)ns;
@@ -51,19 +51,19 @@ static unsigned bucket_of(uint64_t ns)
 }
 
 // The first latency behind it.
-static uint64_t end_of(unsigned bucket)
+static uint64_t slow_target_end_of(unsigned bucket)
 {
     unsigned exponent = bucket / STEPS + STEP_BITS - 1;
     return bucket < STEPS ? bucket + 1 : (uint64_t)(STEPS + bucket % STEPS + 1) << (exponent - STEP_BITS);
 }
 
-static bool has_name(const void *owner, uint32_t number, const void *key)
+static bool slow_target_has_name(const void *owner, uint32_t number, const void *key)
 {
     const gp_slow_target_t *target = owner;
     return strcmp(target->endpoints[number].name, key) == 0;
 }
 
-static bool make_room(gp_slow_target_t *target)
+static bool slow_target_make_room(gp_slow_target_t *target)
 {
     if (target->count < target->capacity)
         return true;
@@ -76,15 +76,15 @@ static bool make_room(gp_slow_target_t *target)
     return true;
 }
 
-static gp_slow_endpoint_t *find(gp_slow_target_t *target, const char *name)
+static gp_slow_endpoint_t *slow_target_find(gp_slow_target_t *target, const char *name)
 {
     uint64_t hash = gp_hash_bytes(name, strlen(name));
-    uint32_t number = gp_index_find(&target->index, hash, has_name, target, name);
+    uint32_t number = gp_index_find(&target->index, hash, slow_target_has_name, target, name);
     if (number != GP_INDEX_NONE)
         return &target->endpoints[number];
     if (target->count == ENDPOINTS_MAX)
         return &target->endpoints[ENDPOINTS_MAX - 1];
-    char *copy = make_room(target) ? strdup(name) : NULL;
+    char *copy = slow_target_make_room(target) ? strdup(name) : NULL;
     // -Wanalyzer-malloc-leak: it is the endpoint's, below
     if (copy == NULL || gp_index_add(&target->index, hash, (uint32_t)target->count) != 0) {
         free(copy);
@@ -95,16 +95,16 @@ static gp_slow_endpoint_t *find(gp_slow_target_t *target, const char *name)
     return endpoint;
 }
 
-static uint64_t percentile(const gp_slow_endpoint_t *endpoint, double share)
+static uint64_t slow_target_percentile(const gp_slow_endpoint_t *endpoint, double share)
 {
     double wanted = share * endpoint->total, seen = 0;
     for (unsigned i = 0; i < BUCKETS; i++)
         if ((seen += endpoint->counts[i]) >= wanted)
-            return end_of(i);
+            return slow_target_end_of(i);
     return UINT64_MAX;
 }
 
-static void halve(gp_slow_endpoint_t *endpoint)
+static void slow_target_halve(gp_slow_endpoint_t *endpoint)
 {
     endpoint->total = 0;
     for (unsigned i = 0; i < BUCKETS; i++)
@@ -115,13 +115,13 @@ uint64_t gp_slow_target_add(gp_slow_target_t *target, const char *endpoint, uint
 {
     if (target->over_ns != 0)
         return target->over_ns;
-    gp_slow_endpoint_t *known = find(target, endpoint);
+    gp_slow_endpoint_t *known = slow_target_find(target, endpoint);
     if (known == NULL)
         return UINT64_MAX;
-    uint64_t from_ns = known->total >= KNOWN_MIN ? percentile(known, target->share) : UINT64_MAX;
-    known->counts[bucket_of(latency_ns)]++;
+    uint64_t from_ns = known->total >= KNOWN_MIN ? slow_target_percentile(known, target->share) : UINT64_MAX;
+    known->counts[slow_target_bucket_of(latency_ns)]++;
     if (++known->total == HALVED_AT)
-        halve(known);
+        slow_target_halve(known);
     return from_ns;
 }
 

@@ -11,10 +11,10 @@
 
 #include "greenprof/trace.h"
 
-typedef struct gp_text { // of a header: without the blanks around it, no NUL behind it
+typedef struct gp_header_text { // of a header: without the blanks around it, no NUL behind it
     const char *at;
     size_t len;
-} gp_text_t;
+} gp_header_text_t;
 
 typedef struct gp_wire_format {
     const char *name;
@@ -33,9 +33,9 @@ extern const gp_wire_format_t gp_wire_w3c, gp_wire_osprofiler, gp_wire_greenprof
 bool gp_header_is(const prof_header_t *header, const char *name);
 
 // Find the header of a name. Returns 0; -ENOENT; -EINVAL where there are two; -E2BIG where it is longer than `max`.
-int gp_header_find(const prof_header_t *headers, size_t count, const char *name, size_t max, gp_text_t *value);
+int gp_header_find(const prof_header_t *headers, size_t count, const char *name, size_t max, gp_header_text_t *value);
 
 // A header's value as text. False: it is longer than `max`.
-bool gp_header_text(const char *value, size_t max, gp_text_t *text);
+bool gp_text(const char *value, size_t max, gp_header_text_t *text);
 
 bool gp_trace_is_none(const prof_trace_id_t *id);

@@ -27,18 +27,18 @@ typedef struct fields {
     uint64_t time_ms;
 } fields_t;
 
-static const char *expect(const char *at, const char *what)
+static const char *greenprof_expect(const char *at, const char *what)
 {
     size_t len = strlen(what);
     return at != NULL && strncmp(at, what, len) == 0 ? at + len : NULL;
 }
 
-static const char *hex(const char *at, uint8_t *bytes, size_t count)
+static const char *greenprof_hex(const char *at, uint8_t *bytes, size_t count)
 {
     return at != NULL && strspn(at, "0123456789abcdef") >= 2 * count ? gp_hex_read(at, bytes, count) : NULL;
 }
 
-static const char *number(const char *at, uint64_t *value)
+static const char *greenprof_number(const char *at, uint64_t *value)
 {
     size_t digits = at != NULL ? strspn(at, "0123456789") : 0;
     *value = 0;
@@ -48,19 +48,19 @@ static const char *number(const char *at, uint64_t *value)
 }
 
 // Returns the mac, or NULL where the text is malformed.
-static const char *parse(const char *text, prof_trace_id_t *trace, fields_t *fields)
+static const char *greenprof_parse(const char *text, prof_trace_id_t *trace, fields_t *fields)
 {
-    const char *at = hex(expect(text, "v1;trace="), trace->bytes, sizeof(trace->bytes));
-    at = hex(expect(at, ";parent="), fields->parent, sizeof(fields->parent));
-    at = number(expect(at, ";time="), &fields->time_ms);
-    at = hex(expect(at, ";nonce="), fields->nonce, sizeof(fields->nonce));
-    at = expect(at, ";mac=");
+    const char *at = greenprof_hex(greenprof_expect(text, "v1;trace="), trace->bytes, sizeof(trace->bytes));
+    at = greenprof_hex(greenprof_expect(at, ";parent="), fields->parent, sizeof(fields->parent));
+    at = greenprof_number(greenprof_expect(at, ";time="), &fields->time_ms);
+    at = greenprof_hex(greenprof_expect(at, ";nonce="), fields->nonce, sizeof(fields->nonce));
+    at = greenprof_expect(at, ";mac=");
     return at != NULL && !gp_trace_is_none(trace) ? at : NULL;
 }
 
-static int own_read(const prof_header_t *headers, size_t count, uint64_t now_ms, prof_context_t *context)
+static int greenprof_own_read(const prof_header_t *headers, size_t count, uint64_t now_ms, prof_context_t *context)
 {
-    gp_text_t found;
+    gp_header_text_t found;
     char text[LEN_MAX + 1];
     prof_trace_id_t trace;
     fields_t fields;
@@ -69,7 +69,7 @@ static int own_read(const prof_header_t *headers, size_t count, uint64_t now_ms,
         return error;
     memcpy(text, found.at, found.len);
     text[found.len] = '\0';
-    const char *mac = parse(text, &trace, &fields);
+    const char *mac = greenprof_parse(text, &trace, &fields);
     if (mac == NULL)
         return -EINVAL;
     if (!gp_keys_verify(GP_MAC_SHA256, text, (size_t)(mac - 5 - text), mac, strlen(mac)))
@@ -85,7 +85,7 @@ static int own_read(const prof_header_t *headers, size_t count, uint64_t now_ms,
     return 0;
 }
 
-static int own_write(const prof_context_t *context, uint64_t now_ms, char *text)
+static int greenprof_own_write(const prof_context_t *context, uint64_t now_ms, char *text)
 {
     uint8_t random[GP_NONCE_BYTES];
     char trace[PROF_TRACE_HEX_SIZE], nonce[2 * GP_NONCE_BYTES + 1], mac[GP_MAC_HEX_MAX];
@@ -102,4 +102,4 @@ static int own_write(const prof_context_t *context, uint64_t now_ms, char *text)
     return error;
 }
 
-const gp_wire_format_t gp_wire_greenprof = {"greenprof", true, own_read, own_write};
+const gp_wire_format_t gp_wire_greenprof = {"greenprof", true, greenprof_own_read, greenprof_own_write};

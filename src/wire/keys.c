@@ -24,17 +24,17 @@ static atomic_bool exist;
 
 // --- fork: a child has the keys, whole
 
-static void before_fork(void)
+static void keys_before_fork(void)
 {
     pthread_rwlock_rdlock(&lock);
 }
 
-static void in_parent(void)
+static void keys_in_parent(void)
 {
     pthread_rwlock_unlock(&lock);
 }
 
-static void in_child(void)
+static void keys_in_child(void)
 {
     static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
     lock = fresh;
@@ -42,47 +42,49 @@ static void in_child(void)
 
 // --- HMAC
 
-static const EVP_MD *digest_of(gp_mac_t mac)
+static const EVP_MD *keys_digest_of(gp_mac_t mac)
 {
     return mac == GP_MAC_SHA1 ? EVP_sha1() : EVP_sha256();
 }
 
-static size_t size_of(gp_mac_t mac)
+static size_t keys_size_of(gp_mac_t mac)
 {
     return mac == GP_MAC_SHA1 ? 20 : 32;
 }
 
-static bool digest(gp_mac_t mac, const gp_key_t *key, const char *text, size_t len, unsigned char out[EVP_MAX_MD_SIZE])
+static bool keys_digest(gp_mac_t mac, const gp_key_t *key, const char *text, size_t len,
+                        unsigned char out[EVP_MAX_MD_SIZE])
 {
     unsigned out_len = 0;
-    return HMAC(digest_of(mac), key->bytes, (int)key->len, (const unsigned char *)text, len, out, &out_len) != NULL &&
-           out_len == size_of(mac);
+    return HMAC(keys_digest_of(mac), key->bytes, (int)key->len, (const unsigned char *)text, len, out, &out_len) !=
+               NULL &&
+           out_len == keys_size_of(mac);
 }
 
 // What OpenSSL loads before its first HMAC takes more stack than a coroutine may have.
-static bool warm_up(void)
+static bool keys_warm_up(void)
 {
     static const gp_key_t key = {.len = 1, .bytes = "k"};
     unsigned char out[EVP_MAX_MD_SIZE];
-    return digest(GP_MAC_SHA1, &key, "", 0, out) && digest(GP_MAC_SHA256, &key, "", 0, out);
+    return keys_digest(GP_MAC_SHA1, &key, "", 0, out) && keys_digest(GP_MAC_SHA256, &key, "", 0, out);
 }
 
 // --- setting
 
-static void prepare(void)
+static void keys_prepare(void)
 {
     void *room = mmap(NULL, sizeof(*secret), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return;
     madvise(room, sizeof(*secret), MADV_DONTDUMP);
-    pthread_atfork(before_fork, in_parent, in_child);
+    pthread_atfork(keys_before_fork, keys_in_parent, keys_in_child);
     secret = room;
 }
 
-static int set_locked(const char *text, size_t len)
+static int keys_set_locked(const char *text, size_t len)
 {
     int error = len <= GP_KEYS_TEXT_MAX ? gp_key_list_parse(&secret->fresh, text, len) : -E2BIG;
-    if (error == 0 && secret->fresh.count > 0 && !warm_up())
+    if (error == 0 && secret->fresh.count > 0 && !keys_warm_up())
         error = -ENOTSUP;
     if (error == 0) {
         secret->used = secret->fresh;
@@ -93,32 +95,32 @@ static int set_locked(const char *text, size_t len)
     return error;
 }
 
-static bool is_prepared(void)
+static bool keys_is_prepared(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, prepare);
+    pthread_once(&once, keys_prepare);
     return secret != NULL;
 }
 
 int gp_keys_set(const char *text, size_t len)
 {
-    if (!is_prepared())
+    if (!keys_is_prepared())
         return -ENOMEM;
     pthread_rwlock_wrlock(&lock);
-    int error = set_locked(text, len);
+    int error = keys_set_locked(text, len);
     pthread_rwlock_unlock(&lock);
     return error;
 }
 
 int gp_keys_set_file(const char *path)
 {
-    if (!is_prepared())
+    if (!keys_is_prepared())
         return -ENOMEM;
     size_t len = 0;
     pthread_rwlock_wrlock(&lock);
     int error = gp_key_list_read_text(path, secret->text, &len, NULL);
     if (error == 0)
-        error = set_locked(secret->text, len);
+        error = keys_set_locked(secret->text, len);
     OPENSSL_cleanse(secret->text, sizeof(secret->text));
     pthread_rwlock_unlock(&lock);
     return error;
@@ -137,10 +139,10 @@ int gp_keys_sign(gp_mac_t mac, const char *text, size_t len, char hex[GP_MAC_HEX
     if (!gp_keys_exist())
         return -ENOKEY;
     pthread_rwlock_rdlock(&lock);
-    int error = secret->used.count == 0 ? -ENOKEY : digest(mac, &secret->used.list[0], text, len, made) ? 0 : -EIO;
+    int error = secret->used.count == 0 ? -ENOKEY : keys_digest(mac, &secret->used.list[0], text, len, made) ? 0 : -EIO;
     pthread_rwlock_unlock(&lock);
     if (error == 0)
-        gp_hex_write(hex, made, size_of(mac));
+        gp_hex_write(hex, made, keys_size_of(mac));
     return error;
 }
 
@@ -149,13 +151,13 @@ bool gp_keys_verify(gp_mac_t mac, const char *text, size_t len, const char *hex,
     unsigned char made[EVP_MAX_MD_SIZE];
     char made_hex[GP_MAC_HEX_MAX];
     bool is_good = false;
-    if (!gp_keys_exist() || hex_len != 2 * size_of(mac))
+    if (!gp_keys_exist() || hex_len != 2 * keys_size_of(mac))
         return false;
     pthread_rwlock_rdlock(&lock);
     for (size_t i = 0; i < secret->used.count; i++) { // all of them, so that the time does not tell which
-        if (!digest(mac, &secret->used.list[i], text, len, made))
+        if (!keys_digest(mac, &secret->used.list[i], text, len, made))
             continue;
-        gp_hex_write(made_hex, made, size_of(mac));
+        gp_hex_write(made_hex, made, keys_size_of(mac));
         is_good |= CRYPTO_memcmp(made_hex, hex, hex_len) == 0;
     }
     pthread_rwlock_unlock(&lock);

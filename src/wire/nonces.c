@@ -28,7 +28,7 @@ typedef struct table {
 
 static table_t *table;
 
-static void prepare(void)
+static void nonces_prepare(void)
 {
     table_t *room = mmap(NULL, sizeof(*room), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     table = room != MAP_FAILED ? room : NULL;
@@ -37,12 +37,12 @@ static void prepare(void)
 int gp_nonces_prepare(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, prepare);
+    pthread_once(&once, nonces_prepare);
     return table != NULL ? 0 : -ENOMEM;
 }
 
 // Also one that is no longer good, as the clock may have been set back since.
-static bool is_taken(uint64_t start, uint64_t tag, const slot_t *but)
+static bool nonces_is_taken(uint64_t start, uint64_t tag, const slot_t *but)
 {
     for (size_t i = 0; i < GP_NONCE_PLACES; i++) {
         slot_t *slot = &table->slots[(start + i) % SLOTS];
@@ -53,7 +53,7 @@ static bool is_taken(uint64_t start, uint64_t tag, const slot_t *but)
 }
 
 // The one that has been free for longest. NULL = none is free.
-static slot_t *find_free(uint64_t start, uint64_t now_ms, uint64_t *before_ms)
+static slot_t *nonces_find_free(uint64_t start, uint64_t now_ms, uint64_t *before_ms)
 {
     slot_t *found = NULL;
     for (size_t i = 0; i < GP_NONCE_PLACES; i++) {
@@ -67,11 +67,11 @@ static slot_t *find_free(uint64_t start, uint64_t now_ms, uint64_t *before_ms)
     return found;
 }
 
-static slot_t *claim(uint64_t start, uint64_t time_ms, uint64_t now_ms)
+static slot_t *nonces_claim(uint64_t start, uint64_t time_ms, uint64_t now_ms)
 {
     for (int i = 0; i < CLAIMS_MAX; i++) {
         uint64_t before_ms = 0, forgotten_ms = atomic_load(&table->forgotten_ms);
-        slot_t *slot = find_free(start, now_ms, &before_ms);
+        slot_t *slot = nonces_find_free(start, now_ms, &before_ms);
         if (slot == NULL)
             return NULL;
         while (forgotten_ms < before_ms &&
@@ -92,14 +92,14 @@ int gp_nonce_take(const uint8_t nonce[GP_NONCE_BYTES], uint64_t time_ms, uint64_
     memcpy(&tag, nonce + sizeof(start), sizeof(tag));
     tag ^= gp_hash_u64(start);
     tag += tag == 0; // that is nobody's
-    if (is_taken(start, tag, NULL))
+    if (nonces_is_taken(start, tag, NULL))
         return -EALREADY;
     // Where the clock was set back: it may have been seen, and forgotten.
     if (time_ms <= atomic_load(&table->forgotten_ms))
         return -ETIME;
-    slot_t *slot = claim(start, time_ms, now_ms);
+    slot_t *slot = nonces_claim(start, time_ms, now_ms);
     if (slot == NULL)
         return -ENOSPC;
     atomic_store(&slot->tag, tag);
-    return is_taken(start, tag, slot) ? -EALREADY : 0;
+    return nonces_is_taken(start, tag, slot) ? -EALREADY : 0;
 }

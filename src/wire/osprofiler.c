@@ -24,7 +24,7 @@ enum {
 static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 // Returns the length, or -1 where it is no base64url with its padding.
-static int decode(gp_text_t text, char *out)
+static int osprofiler_decode(gp_header_text_t text, char *out)
 {
     uint32_t bits = 0;
     size_t data = text.len, len = 0;
@@ -43,7 +43,7 @@ static int decode(gp_text_t text, char *out)
     return (int)len;
 }
 
-static void encode(const char *bytes, size_t len, char *out)
+static void osprofiler_encode(const char *bytes, size_t len, char *out)
 {
     for (size_t i = 0; i < len; i += 3) {
         uint32_t bits = 0;
@@ -61,25 +61,25 @@ typedef struct json {
     const char *at, *end;
 } json_t;
 
-static bool is_over(json_t *json)
+static bool osprofiler_is_over(json_t *json)
 {
     while (json->at < json->end && memchr(" \t\r\n", *json->at, 4) != NULL)
         json->at++;
     return json->at == json->end;
 }
 
-static bool take(json_t *json, char c)
+static bool osprofiler_take(json_t *json, char c)
 {
-    if (is_over(json) || *json->at != c)
+    if (osprofiler_is_over(json) || *json->at != c)
         return false;
     json->at++;
     return true;
 }
 
 // Without escapes: neither the keys nor a UUID need any.
-static bool take_string(json_t *json, gp_text_t *string)
+static bool osprofiler_take_string(json_t *json, gp_header_text_t *string)
 {
-    if (!take(json, '"'))
+    if (!osprofiler_take(json, '"'))
         return false;
     string->at = json->at;
     while (json->at < json->end && *json->at != '"')
@@ -89,37 +89,37 @@ static bool take_string(json_t *json, gp_text_t *string)
     return json->at++ < json->end;
 }
 
-static bool is(gp_text_t text, const char *expected)
+static bool osprofiler_is(gp_header_text_t text, const char *expected)
 {
     return text.len == strlen(expected) && memcmp(text.at, expected, text.len) == 0;
 }
 
 // One of the two ids, once. Returns false for anything else.
-static bool take_id(json_t *json, gp_text_t *base, gp_text_t *parent)
+static bool osprofiler_take_id(json_t *json, gp_header_text_t *base, gp_header_text_t *parent)
 {
-    gp_text_t key, value;
-    if (!take_string(json, &key) || !take(json, ':') || !take_string(json, &value))
+    gp_header_text_t key, value;
+    if (!osprofiler_take_string(json, &key) || !osprofiler_take(json, ':') || !osprofiler_take_string(json, &value))
         return false;
-    gp_text_t *into = is(key, "base_id") ? base : is(key, "parent_id") ? parent : NULL;
+    gp_header_text_t *into = osprofiler_is(key, "base_id") ? base : osprofiler_is(key, "parent_id") ? parent : NULL;
     if (into == NULL || into->at != NULL)
         return false;
     *into = value;
     return true;
 }
 
-static bool parse(const char *text, size_t len, gp_text_t *base, gp_text_t *parent)
+static bool osprofiler_parse(const char *text, size_t len, gp_header_text_t *base, gp_header_text_t *parent)
 {
     json_t json = {text, text + len};
-    *base = *parent = (gp_text_t){NULL, 0};
-    if (!take(&json, '{') || !take_id(&json, base, parent))
+    *base = *parent = (gp_header_text_t){NULL, 0};
+    if (!osprofiler_take(&json, '{') || !osprofiler_take_id(&json, base, parent))
         return false;
-    while (take(&json, ','))
-        if (!take_id(&json, base, parent))
+    while (osprofiler_take(&json, ','))
+        if (!osprofiler_take_id(&json, base, parent))
             return false;
-    return take(&json, '}') && is_over(&json) && base->at != NULL;
+    return osprofiler_take(&json, '}') && osprofiler_is_over(&json) && base->at != NULL;
 }
 
-static bool read_uuid(gp_text_t text, prof_trace_id_t *id)
+static bool osprofiler_read_uuid(gp_header_text_t text, prof_trace_id_t *id)
 {
     char copy[PROF_TRACE_UUID_SIZE];
     if (text.len != UUID_LEN)
@@ -130,12 +130,12 @@ static bool read_uuid(gp_text_t text, prof_trace_id_t *id)
 }
 
 // Of a span's UUID, the second half is the id: greenprof's own have zeros before it.
-static int fill(const char *text, size_t len, prof_context_t *context)
+static int osprofiler_fill(const char *text, size_t len, prof_context_t *context)
 {
-    gp_text_t base, parent;
+    gp_header_text_t base, parent;
     prof_trace_id_t trace, span;
-    if (!parse(text, len, &base, &parent) || !read_uuid(base, &trace) ||
-        !read_uuid(parent.at != NULL ? parent : base, &span))
+    if (!osprofiler_parse(text, len, &base, &parent) || !osprofiler_read_uuid(base, &trace) ||
+        !osprofiler_read_uuid(parent.at != NULL ? parent : base, &span))
         return -EINVAL;
     context->trace = trace;
     context->parent_id = gp_hex_to_u64(span.bytes + 8);
@@ -146,7 +146,7 @@ static int fill(const char *text, size_t len, prof_context_t *context)
 
 static int osprofiler_read(const prof_header_t *headers, size_t count, uint64_t now_ms, prof_context_t *context)
 {
-    gp_text_t info, mac;
+    gp_header_text_t info, mac;
     char json[JSON_MAX];
     (void)now_ms;
     int error = gp_header_find(headers, count, "X-Trace-Info", INFO_MAX, &info);
@@ -156,14 +156,14 @@ static int osprofiler_read(const prof_header_t *headers, size_t count, uint64_t 
         return error;
     if (!gp_keys_verify(GP_MAC_SHA1, info.at, info.len, mac.at, mac.len))
         return -EACCES;
-    int len = decode(info, json);
-    return len < 0 ? -EINVAL : fill(json, (size_t)len, context);
+    int len = osprofiler_decode(info, json);
+    return len < 0 ? -EINVAL : osprofiler_fill(json, (size_t)len, context);
 }
 
 // --- writing
 
 // As it was read, where the parent is still that; 0 = the request itself, which OSProfiler calls by the trace's id.
-static void parent_uuid(const prof_context_t *context, char uuid[PROF_TRACE_UUID_SIZE])
+static void osprofiler_parent_uuid(const prof_context_t *context, char uuid[PROF_TRACE_UUID_SIZE])
 {
     prof_trace_id_t read = {0}, id = {0};
     gp_hex_from_u64(context->parent_id, id.bytes + 8);
@@ -179,10 +179,10 @@ static int osprofiler_write(const prof_context_t *context, uint64_t now_ms, char
     char json[JSON_MAX], base[PROF_TRACE_UUID_SIZE], parent[PROF_TRACE_UUID_SIZE], mac[GP_MAC_HEX_MAX];
     (void)now_ms;
     prof_trace_to_uuid(&context->trace, base);
-    parent_uuid(context, parent);
+    osprofiler_parent_uuid(context, parent);
     int len = snprintf(json, sizeof(json), "{\"base_id\": \"%s\", \"parent_id\": \"%s\"}", base, parent);
     char *value = stpcpy(text, "X-Trace-Info: ");
-    encode(json, (size_t)len, value);
+    osprofiler_encode(json, (size_t)len, value);
     int error = gp_keys_sign(GP_MAC_SHA1, value, strlen(value), mac);
     if (error == 0)
         sprintf(value + strlen(value), "\r\nX-Trace-HMAC: %s\r\n", mac);

@@ -17,19 +17,19 @@ enum policy { UNSET, ALWAYS, NEVER, SIGNED, ONE_IN, SLOWER };
 static _Atomic uint64_t current;
 static _Atomic uint64_t requests;
 
-static uint64_t packed(enum policy policy, uint64_t number)
+static uint64_t policy_packed(enum policy policy, uint64_t number)
 {
     return number << 8 | policy;
 }
 
-static uint64_t one_in(const char *text)
+static uint64_t policy_one_in(const char *text)
 {
     char *end;
     uint64_t number = *text >= '1' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    return number > 0 && number < NUMBER_MAX && *end == '\0' ? packed(ONE_IN, number) : UNSET;
+    return number > 0 && number < NUMBER_MAX && *end == '\0' ? policy_packed(ONE_IN, number) : UNSET;
 }
 
-static uint64_t slower(const char *text)
+static uint64_t policy_slower(const char *text)
 {
     static const struct {
         const char *unit;
@@ -41,31 +41,31 @@ static uint64_t slower(const char *text)
         return UNSET;
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
         if (strcmp(unit, units[i].unit) == 0 && number * units[i].ns < (double)NUMBER_MAX)
-            return packed(SLOWER, (uint64_t)(number * units[i].ns));
+            return policy_packed(SLOWER, (uint64_t)(number * units[i].ns));
     return UNSET;
 }
 
-static uint64_t parse(const char *text)
+static uint64_t policy_parse(const char *text)
 {
     static const char *const names[] = {[ALWAYS] = "always", [NEVER] = "never", [SIGNED] = "signed"};
     for (unsigned i = ALWAYS; i <= SIGNED; i++)
         if (strcmp(text, names[i]) == 0)
-            return packed(i, 0);
+            return policy_packed(i, 0);
     if (strncmp(text, "1/", 2) == 0)
-        return one_in(text + 2);
-    return strncmp(text, "slower=", 7) == 0 ? slower(text + 7) : UNSET;
+        return policy_one_in(text + 2);
+    return strncmp(text, "slower=", 7) == 0 ? policy_slower(text + 7) : UNSET;
 }
 
 int gp_policy_set(const char *text)
 {
-    uint64_t policy = text != NULL ? parse(text) : UNSET;
+    uint64_t policy = text != NULL ? policy_parse(text) : UNSET;
     if (policy == UNSET)
         return -EINVAL;
     atomic_store_explicit(&current, policy, memory_order_relaxed);
     return 0;
 }
 
-static enum policy get(uint64_t *number)
+static enum policy policy_get(uint64_t *number)
 {
     uint64_t policy = atomic_load_explicit(&current, memory_order_relaxed);
     *number = policy >> 8;
@@ -75,7 +75,7 @@ static enum policy get(uint64_t *number)
 bool gp_policy_chooses(prof_span_kind_t kind, const char *name)
 {
     uint64_t number;
-    enum policy policy = get(&number);
+    enum policy policy = policy_get(&number);
     (void)kind;
     (void)name;
     if (policy == ONE_IN)
@@ -88,11 +88,11 @@ bool gp_policy_chooses(prof_span_kind_t kind, const char *name)
 bool gp_policy_obeys_signed(void)
 {
     uint64_t number;
-    return get(&number) != NEVER;
+    return policy_get(&number) != NEVER;
 }
 
 uint64_t gp_policy_least_ns(void)
 {
     uint64_t number;
-    return get(&number) == SLOWER ? number : 0;
+    return policy_get(&number) == SLOWER ? number : 0;
 }

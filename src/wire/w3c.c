@@ -18,7 +18,7 @@ enum {
 
 static const char lower_hex[] = "0123456789abcdef-";
 
-static int read_parent(gp_text_t text, prof_context_t *context)
+static int w3c_read_parent(gp_header_text_t text, prof_context_t *context)
 {
     char copy[PARENT_MAX + 1];
     uint8_t span[8], flags;
@@ -34,7 +34,7 @@ static int read_parent(gp_text_t text, prof_context_t *context)
     return context->parent_id != 0 ? 0 : -EINVAL;
 }
 
-static bool is_key(const char *key, size_t len)
+static bool w3c_is_key(const char *key, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         if (memchr("abcdefghijklmnopqrstuvwxyz0123456789_-*/@", key[i], 41) == NULL)
@@ -42,7 +42,7 @@ static bool is_key(const char *key, size_t len)
     return len > 0 && len <= STATE_PART_MAX;
 }
 
-static bool is_value(const char *value, size_t len)
+static bool w3c_is_value(const char *value, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         if (value[i] < ' ' || value[i] > '~' || value[i] == ',' || value[i] == '=')
@@ -50,11 +50,11 @@ static bool is_value(const char *value, size_t len)
     return len > 0 && len <= STATE_PART_MAX;
 }
 
-static bool is_member(gp_text_t member)
+static bool w3c_is_member(gp_header_text_t member)
 {
     const char *equals = memchr(member.at, '=', member.len);
     size_t key_len = equals != NULL ? (size_t)(equals - member.at) : 0;
-    return equals != NULL && is_key(member.at, key_len) && is_value(equals + 1, member.len - key_len - 1);
+    return equals != NULL && w3c_is_key(member.at, key_len) && w3c_is_value(equals + 1, member.len - key_len - 1);
 }
 
 typedef struct state {
@@ -64,9 +64,9 @@ typedef struct state {
     bool is_full; // what follows is left out, whole members
 } state_t;
 
-static bool add_member(state_t *state, gp_text_t member)
+static bool w3c_add_member(state_t *state, gp_header_text_t member)
 {
-    if (!is_member(member) || ++state->members > STATE_MEMBERS)
+    if (!w3c_is_member(member) || ++state->members > STATE_MEMBERS)
         return false;
     size_t comma = state->len > 0, needed = state->len + comma + member.len;
     state->is_full = state->is_full || needed >= PROF_CONTEXT_TRACESTATE_SIZE;
@@ -80,32 +80,32 @@ static bool add_member(state_t *state, gp_text_t member)
     return true;
 }
 
-static bool add_members(state_t *state, gp_text_t text)
+static bool w3c_add_members(state_t *state, gp_header_text_t text)
 {
     const char *end = text.at + text.len;
     for (const char *at = text.at, *stop; at < end; at = stop + 1) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
         stop = comma != NULL ? comma : end;
-        gp_text_t member = {at, (size_t)(stop - at)};
+        gp_header_text_t member = {at, (size_t)(stop - at)};
         while (member.len > 0 && (*member.at == ' ' || *member.at == '\t'))
             member.at++, member.len--;
         while (member.len > 0 && (member.at[member.len - 1] == ' ' || member.at[member.len - 1] == '\t'))
             member.len--;
-        if (member.len > 0 && !add_member(state, member))
+        if (member.len > 0 && !w3c_add_member(state, member))
             return false;
     }
     return true;
 }
 
 // The members of all its headers, in order. Where it is invalid there is none.
-static void read_state(const prof_header_t *headers, size_t count, prof_context_t *context)
+static void w3c_read_state(const prof_header_t *headers, size_t count, prof_context_t *context)
 {
     state_t state = {.text = context->tracestate};
-    gp_text_t text;
+    gp_header_text_t text;
     for (size_t i = 0; i < count; i++) {
         if (!gp_header_is(&headers[i], "tracestate"))
             continue;
-        if (!gp_header_text(headers[i].value, STATE_MAX, &text) || !add_members(&state, text)) {
+        if (!gp_text(headers[i].value, STATE_MAX, &text) || !w3c_add_members(&state, text)) {
             context->tracestate[0] = '\0';
             return;
         }
@@ -114,13 +114,13 @@ static void read_state(const prof_header_t *headers, size_t count, prof_context_
 
 static int w3c_read(const prof_header_t *headers, size_t count, uint64_t now_ms, prof_context_t *context)
 {
-    gp_text_t text;
+    gp_header_text_t text;
     (void)now_ms;
     int error = gp_header_find(headers, count, "traceparent", PARENT_MAX, &text);
     if (error == 0)
-        error = read_parent(text, context);
+        error = w3c_read_parent(text, context);
     if (error == 0)
-        read_state(headers, count, context);
+        w3c_read_state(headers, count, context);
     return error;
 }
 

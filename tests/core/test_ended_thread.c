@@ -12,7 +12,7 @@
 
 enum { RECORD_BYTES = 64 };
 
-static const gp_stack_t stack = {.lo = 0x10000, .hi = 0x20000};
+static const gp_stack_memory_t stack = {.lo = 0x10000, .hi = 0x20000};
 
 static bool memo_is_free(void)
 {

@@ -13,7 +13,7 @@
         .function = name, .file = source, .line = at, .first_line = first, .module = path, .pseudo = is_pseudo         \
     }
 
-static const gp_frame_t frames[] = {
+static const gp_report_frame_t frames[] = {
     FRAME("main", "/src/app/main.c", 31, 20, "/opt/app/server", false),
     FRAME("main", "/src/app/main.c", 33, 20, "/opt/app/server", false),
     FRAME("parse<std::map<int, char const*> >(a; b)", "/src/app/parse.cc", 7, 5, "/opt/app/server", false),
@@ -27,7 +27,7 @@ static const gp_frame_t frames[] = {
     FRAME("fib", "/src/fib.c", 4, 2, "/opt/app/server", false),
 };
 
-static const gp_row_t rows[] = {
+static const gp_report_row_t rows[] = {
     ROW(500000000, 500, 7, 0, 10, 10, 10),
     ROW(300000400, 300, 7, 0, 10),
     ROW(100000400, 100, 7, 1, 2),
@@ -54,7 +54,7 @@ const gp_report_t example_report = {
 
 const gp_report_t empty_report = {.title = "empty"};
 
-static const gp_row_t huge_rows[] = {ROW(9100000000000000000, 5000000000, 0, 10), ROW(7, 1, 0)};
+static const gp_report_row_t huge_rows[] = {ROW(9100000000000000000, 5000000000, 0, 10), ROW(7, 1, 0)};
 
 const gp_report_t huge_report = {
     .frames = frames,
@@ -66,7 +66,7 @@ const gp_report_t huge_report = {
     .title = "huge",
 };
 
-static const gp_frame_t odd_frames[] = {
+static const gp_report_frame_t odd_frames[] = {
     FRAME("main", "/src/main.c", 1, 1, "/opt/app/server", false),
     FRAME("ends in 12", "/src/main.c", 2, 2, "/opt/app/server", false),
     FRAME("ends in  1.5", "/src/main.c", 3, 3, "/opt/app/server", false),
@@ -75,7 +75,7 @@ static const gp_frame_t odd_frames[] = {
     FRAME("two\xe2\x80\xa8lines\xc2\x85 3.", "/src/main.c", 6, 6, "/opt/app/server", false),
 };
 
-static const gp_row_t odd_rows[] = {
+static const gp_report_row_t odd_rows[] = {
     ROW(1000000, 1, 0, 1), ROW(1000000, 1, 0, 2), ROW(1000000, 1, 0, 3), ROW(1000000, 1, 0, 4),
     ROW(1000000, 1, 0, 5), ROW(1000000, 1, 3),    ROW(1000000, 1, 1, 1),
 };

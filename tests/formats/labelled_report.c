@@ -13,12 +13,12 @@
 #define SERVER "/opt/app/server"
 #define EVIL   "]]></script><script>alert('1;2')</script>\n\"\\ \xff\xc3("
 
-static const gp_mapping_t mappings[] = {
+static const gp_report_mapping_t mappings[] = {
     {SERVER, 0x400000, 0x500000, "0123456789abcdef0123456789abcdef01234567"},
     {"/usr/lib/lib\xff;evil.so", 0x7fff00000000, 0x7fff00010000, ""},
 };
 
-static const gp_frame_t frames[] = {
+static const gp_report_frame_t frames[] = {
     {"main", "/src/main.c", 31, 20, SERVER, false, false, 1, 0x400123},
     {"a", "/src/a.c", 5, 2, SERVER, false, false, 1, 0x400200},
     {"b", "/src/a.c", 12, 10, SERVER, false, false, 1, 0x400300},
@@ -39,7 +39,7 @@ static const gp_label_t labels[] = {
     {"", 9007199254740993, "", 0, NULL, 0},
 };
 
-static const gp_row_t rows[] = {
+static const gp_report_row_t rows[] = {
     ROW(2, 400000000, 400, 0, 1, 2, 1, 3), // main a b a b: mutual recursion
     ROW(3, 200000000, 200, 0, 4, 5, 6),    // inlined
     ROW(1, 100000000, 100, 0, 1, 2),

@@ -5,7 +5,8 @@ foreach(part spans tree clocks critical read_json read_osprofiler read_profile
         short_name write_words write_text write_json write_dot write_chrome write_html write_rally)
   list(APPEND fuzz_parts ${tree}/${part}.c)
 endforeach()
-foreach(part base/index base/memory base/secret export/write/json_text export/write/text export/write/xml)
+foreach(part base/index base/memory base/secret consumer/bytes consumer/span_json consumer/url export/write/json_text
+        export/write/text export/write/xml model/ledger model/span model/trace_id)
   list(APPEND fuzz_parts ${PROJECT_SOURCE_DIR}/src/${part}.c)
 endforeach()
 file(GLOB fuzz_headers CONFIGURE_DEPENDS ${tree}/*.h)

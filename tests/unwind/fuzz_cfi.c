@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void use_row(const gp_row_t *row, uintptr_t pc)
 {
     static _Alignas(8) uintptr_t memory[64];
-    gp_stack_t stack = gp_stack_of((uintptr_t)memory, (uintptr_t)(memory + 64));
+    gp_stack_memory_t stack = gp_stack_of((uintptr_t)memory, (uintptr_t)(memory + 64));
     gp_regfile_t regs = {.known = (1ull << GP_REG_COUNT) - 1};
     uintptr_t value, cfa = (uintptr_t)memory + 128;
     for (unsigned reg = 0; reg < GP_REG_COUNT; reg++)

@@ -118,8 +118,8 @@ static size_t walk_libunwind(ucontext_t *context, uintptr_t *frames, int *rc)
 
 static bool has_row(uintptr_t pc)
 {
-    gp_module_t storage;
-    const gp_module_t *module;
+    gp_unwind_module_t storage;
+    const gp_unwind_module_t *module;
     gp_row_t row;
     return gp_resolve_full(pc, false, &storage, &module, &row);
 }

@@ -108,7 +108,7 @@ static rows_t rows_at(uintptr_t pc)
 }
 
 // Of the C library's code, once it has a table: how many places are in there. Each one must have the rows from before.
-static size_t compare_with_table(const gp_module_t *module, const rows_t *before)
+static size_t compare_with_table(const gp_unwind_module_t *module, const rows_t *before)
 {
     size_t found = 0;
     gp_row_range_t range;
@@ -123,7 +123,7 @@ static size_t compare_with_table(const gp_module_t *module, const rows_t *before
 
 static void test_a_table_says_what_the_module_says(void **state)
 {
-    gp_module_t module;
+    gp_unwind_module_t module;
     gp_row_range_t range;
     (void)state;
     assert_true(gp_module_find((uintptr_t)qsort, &module) >= 0);

@@ -267,7 +267,7 @@ static enum gp_expr_status eval(const uint8_t *ops, size_t len, uintptr_t *resul
     static _Alignas(8) uintptr_t memory[8] = {11, 22, 33, 44, 55, 66, 77, 88};
     uint8_t block[64];
     gp_regfile_t regs = {.known = 1u << 1 | 1u << 2};
-    gp_stack_t stack = gp_stack_of((uintptr_t)memory, (uintptr_t)(memory + 8));
+    gp_stack_memory_t stack = gp_stack_of((uintptr_t)memory, (uintptr_t)(memory + 8));
     regs.reg[1] = (uintptr_t)memory;
     regs.reg[2] = 1000;
     block[0] = (uint8_t)len;

@@ -58,7 +58,7 @@ static void test_loads_without_end(void **state)
     (void)state;
     for (uint32_t i = 0; i < LOADS; i++) {
         uintptr_t code;
-        gp_module_t module;
+        gp_unwind_module_t module;
         int fd;
         void *handle = load(i, &code, &fd);
         int number = gp_module_find(code, &module);
@@ -83,7 +83,7 @@ static void test_many_at_once(void **state)
     static uintptr_t code[MODULES];
     static int numbers[MODULES], fds[MODULES];
     int listed = 0;
-    gp_module_t module;
+    gp_unwind_module_t module;
     (void)state;
     for (uint32_t i = 0; i < MODULES; i++) {
         handles[i] = load(i, &code[i], &fds[i]);

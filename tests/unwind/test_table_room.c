@@ -21,9 +21,9 @@
 #include "unwind/row_table.c"
 #include "unwind/unwind.h"
 
-static gp_module_t module_of(uintptr_t pc)
+static gp_unwind_module_t module_of(uintptr_t pc)
 {
-    gp_module_t module;
+    gp_unwind_module_t module;
     assert_true(gp_module_find(pc, &module) >= 0);
     return module;
 }
@@ -31,7 +31,7 @@ static gp_module_t module_of(uintptr_t pc)
 static void test_a_module_that_does_not_fit(void **state)
 {
     gp_row_range_t range;
-    gp_module_t library = module_of((uintptr_t)qsort), own = module_of((uintptr_t)small_find);
+    gp_unwind_module_t library = module_of((uintptr_t)qsort), own = module_of((uintptr_t)small_find);
     (void)state;
     small_want(&library);
     small_make();

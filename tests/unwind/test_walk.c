@@ -399,7 +399,7 @@ static void test_memo_is_invisible(void **state)
 // A memo with a frame at `words[32]` of a parked stack, and one that is reached by a word at `words[at]`.
 static void record_two(uintptr_t words[64], size_t at, const gp_unwind_regs_t *regs)
 {
-    gp_stack_t stack = gp_stack_of((uintptr_t)words, (uintptr_t)(words + 64));
+    gp_stack_memory_t stack = gp_stack_of((uintptr_t)words, (uintptr_t)(words + 64));
     gp_memo_use_t use;
     gp_memo_take(&use, &stack);
     assert_non_null(use.memo);

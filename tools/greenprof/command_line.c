@@ -11,7 +11,7 @@
 
 static char *line; // freed when the command ends
 
-static bool is_plain(const char *text)
+static bool command_line_is_plain(const char *text)
 {
     for (const char *at = text; *at != '\0'; at++)
         if (!isalnum((unsigned char)*at) && strchr("_-./:=,+@%", *at) == NULL)
@@ -19,7 +19,7 @@ static bool is_plain(const char *text)
     return text[0] != '\0';
 }
 
-static void put_quoted(FILE *out, const char *text)
+static void command_line_put_quoted(FILE *out, const char *text)
 {
     fputc('\'', out);
     for (; *text != '\0'; text++)
@@ -41,10 +41,10 @@ void gp_command_line_set(int argc, char **argv)
         char *shown = gp_secret_masked(argv[i], ""); // no password in a page
         const char *text = shown != NULL ? shown : "...";
         fputc(' ', out);
-        if (is_plain(text))
+        if (command_line_is_plain(text))
             fputs(text, out);
         else
-            put_quoted(out, text);
+            command_line_put_quoted(out, text);
         free(shown);
     }
     if (fclose(out) == 0)

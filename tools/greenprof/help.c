@@ -11,7 +11,7 @@
 enum { TEXT_COLUMN = 29, WIDTH = 92 };
 
 // Print words from column TEXT_COLUMN on, where the cursor is, and further lines below.
-static void print_wrapped(const char *text)
+static void help_print_wrapped(const char *text)
 {
     size_t column = TEXT_COLUMN;
     while (*text != '\0') {
@@ -37,11 +37,11 @@ void gp_help_entry(const char *head, const char *text)
         printf("\n%*s", TEXT_COLUMN, "");
     else
         printf("%*s", TEXT_COLUMN - len, "");
-    print_wrapped(text);
+    help_print_wrapped(text);
 }
 
 // What an option's value can be, where another table knows.
-static void print_known(gp_hint_t hint)
+static void help_print_known(gp_hint_t hint)
 {
     char keys[256] = "";
     size_t len = 0;
@@ -53,10 +53,10 @@ static void print_known(gp_hint_t hint)
     for (const gp_sort_key_t *key = gp_sort_keys; key->name != NULL; key++)
         len += (size_t)snprintf(keys + len, sizeof(keys) - len, "%s%s", len ? ", " : "", key->name);
     printf("%*s", TEXT_COLUMN, "");
-    print_wrapped(keys);
+    help_print_wrapped(keys);
 }
 
-static void print_option(const gp_option_t *option)
+static void help_print_option(const gp_option_t *option)
 {
     const char *value = gp_option_value(option);
     char letter[8] = "    ", head[128], text[512];
@@ -64,7 +64,7 @@ static void print_option(const gp_option_t *option)
         snprintf(letter, sizeof(letter), "-%c, ", option->letter);
     snprintf(head, sizeof(head), "  %s--%s%s%s", letter, option->name, value ? " " : "", value ? value : "");
     gp_help_entry(head, gp_option_text(option, text, sizeof(text)));
-    print_known(option->hint);
+    help_print_known(option->hint);
 }
 
 int gp_help_command(const gp_command_t *command)
@@ -75,7 +75,7 @@ int gp_help_command(const gp_command_t *command)
     printf("%c%s.\n\n", command->what[0] - 'a' + 'A', command->what + 1);
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
         if (gp_option_applies(option, command))
-            print_option(option);
+            help_print_option(option);
     return gp_finish_stdout();
 }
 

@@ -17,7 +17,7 @@
 #include "run/environment.h"
 #include "symbol/symfs.h"
 
-static const char *nearest_command(const char *word)
+static const char *main_nearest_command(const char *word)
 {
     gp_nearest_t nearest = {.word = word};
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
@@ -25,7 +25,7 @@ static const char *nearest_command(const char *word)
     return nearest.name;
 }
 
-static int help(const gp_arguments_t *arguments)
+static int main_help(const gp_arguments_t *arguments)
 {
     if (arguments->operand_count == 0)
         return gp_help_overview();
@@ -34,7 +34,7 @@ static int help(const gp_arguments_t *arguments)
     const gp_command_t *command = gp_command_find(arguments->operands[0]);
     if (command != NULL)
         return gp_help_command(command);
-    const char *word = arguments->operands[0], *near = nearest_command(word);
+    const char *word = arguments->operands[0], *near = main_nearest_command(word);
     return near != NULL ? gp_usage_error("help", "unknown command '%s'; did you mean '%s'?", word, near)
                         : gp_usage_error("help", "unknown command '%s'", word);
 }
@@ -51,7 +51,7 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
     [GP_COMMAND_TRACE] = gp_command_trace,
     [GP_COMMAND_INFO] = gp_command_info,
     [GP_COMMAND_RUNTIMES] = gp_command_runtimes,
-    [GP_COMMAND_HELP] = help,
+    [GP_COMMAND_HELP] = main_help,
     [GP_COMMAND_COROUTINES] = gp_command_coroutines,
     [GP_COMMAND_ATTACH] = gp_command_attach,
     [GP_COMMAND_DETACH] = gp_command_detach,
@@ -64,7 +64,7 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
 };
 
 // A capture named '-' is standard input.
-static void name_standard_input(const gp_arguments_t *arguments)
+static void main_name_standard_input(const gp_arguments_t *arguments)
 {
     static char name[] = "/dev/stdin";
     for (int i = 0; i < arguments->operand_count; i++)
@@ -72,7 +72,7 @@ static void name_standard_input(const gp_arguments_t *arguments)
             arguments->operands[i] = name;
 }
 
-static int use_symfs(const gp_texts_t *directories)
+static int main_use_symfs(const gp_texts_t *directories)
 {
     for (size_t i = 0; i < directories->count; i++) {
         int error = gp_symfs_add(directories->items[i]);
@@ -84,14 +84,14 @@ static int use_symfs(const gp_texts_t *directories)
     return 0;
 }
 
-static int run(const gp_command_t *command, int argc, char **argv)
+static int main_run(const gp_command_t *command, int argc, char **argv)
 {
     gp_arguments_t arguments;
     int status = gp_options_parse(&arguments, command, argc, argv);
     if (status == 0)
-        name_standard_input(&arguments);
+        main_name_standard_input(&arguments);
     if (status == 0 && !arguments.help)
-        status = use_symfs(&arguments.symfs);
+        status = main_use_symfs(&arguments.symfs);
     if (status == 0 && !arguments.help && arguments.output != NULL && command->hint == GP_HINT_CAPTURE)
         status =
             gp_output_check(arguments.output, (const char *const *)arguments.operands, (size_t)arguments.operand_count);
@@ -106,7 +106,7 @@ static int run(const gp_command_t *command, int argc, char **argv)
 
 // Large tables grow and go while a capture is read: what is freed goes back to the system, instead
 // of to a heap in which it lies between what stays.
-static void give_memory_back(void)
+static void main_give_memory_back(void)
 {
     enum { LARGE_BYTES = 1 << 20 };
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
@@ -115,7 +115,7 @@ static void give_memory_back(void)
 
 int main(int argc, char **argv)
 {
-    give_memory_back();
+    main_give_memory_back();
     gp_threads_allow();
     gp_command_line_set(argc, argv);
     if (argc < 2) {
@@ -130,8 +130,8 @@ int main(int argc, char **argv)
     }
     const gp_command_t *command = gp_command_find(argv[1]);
     if (command != NULL)
-        return run(command, argc - 1, argv + 1);
-    const char *near = nearest_command(argv[1]);
+        return main_run(command, argc - 1, argv + 1);
+    const char *near = main_nearest_command(argv[1]);
     gp_say("greenprof: unknown command '%s'", argv[1]);
     if (near != NULL)
         fprintf(stderr, "; did you mean '%s'?", near);

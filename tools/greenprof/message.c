@@ -10,19 +10,19 @@
 #include "base/secret.h"
 #include "progress.h"
 
-static void put_masked(const char *text)
+static void message_put_masked(const char *text)
 {
     char *masked = text != NULL ? gp_secret_masked(text, "") : NULL;
     fputs(masked != NULL ? masked : "...", stderr);
     free(masked);
 }
 
-static void put_format(const char *format, va_list arguments)
+static void message_put_format(const char *format, va_list arguments)
 {
     char *text = NULL;
     if (vasprintf(&text, format, arguments) < 0)
         text = NULL;
-    put_masked(text);
+    message_put_masked(text);
     free(text);
 }
 
@@ -31,9 +31,9 @@ static void message(const char *subject, const char *format, va_list arguments)
     gp_progress_clear();
     fflush(stdout); // where both are one terminal, in this order
     fputs("greenprof: ", stderr);
-    put_masked(subject[0] != '\0' ? subject : "''");
+    message_put_masked(subject[0] != '\0' ? subject : "''");
     fputs(": ", stderr);
-    put_format(format, arguments);
+    message_put_format(format, arguments);
     fputc('\n', stderr);
 }
 
@@ -41,7 +41,7 @@ void gp_say(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    put_format(format, arguments);
+    message_put_format(format, arguments);
     va_end(arguments);
 }
 
@@ -68,7 +68,7 @@ int gp_usage_error(const char *command, const char *format, ...)
     gp_progress_clear();
     va_start(arguments, format);
     fprintf(stderr, "greenprof %s: ", command);
-    put_format(format, arguments);
+    message_put_format(format, arguments);
     fprintf(stderr, "\nTry 'greenprof %s --help'.\n", command);
     va_end(arguments);
     return EXIT_USAGE;

@@ -6,13 +6,13 @@
 
 enum { LETTERS_MAX = 31, LETTERS_AN_ERROR = 3 };
 
-static size_t least(size_t a, size_t b)
+static size_t nearest_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 // Optimal string alignment: Levenshtein's distance, and neighbours exchanged count as one.
-static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
+static size_t nearest_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t rows[LETTERS_MAX + 1][LETTERS_MAX + 1];
     for (size_t i = 0; i <= a_len; i++)
@@ -22,9 +22,9 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
                 continue;
             }
             size_t changed = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            rows[i][j] = least(changed, least(rows[i - 1][j], rows[i][j - 1]) + 1);
+            rows[i][j] = nearest_least(changed, nearest_least(rows[i - 1][j], rows[i][j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                rows[i][j] = least(rows[i][j], rows[i - 2][j - 2] + 1);
+                rows[i][j] = nearest_least(rows[i][j], rows[i - 2][j - 2] + 1);
         }
     return rows[a_len][b_len];
 }
@@ -62,7 +62,7 @@ void gp_nearest_try(gp_nearest_t *nearest, const char *name)
     bool is_exchanged = nearest->word[0] == name[1] && nearest->word[1] == name[0];
     if (!is_synonym && nearest->word[0] != name[0] && !is_exchanged)
         return; // nobody mistypes the first letter, but for its neighbour
-    size_t apart = is_synonym ? 0 : distance(nearest->word, word_len, name, len);
+    size_t apart = is_synonym ? 0 : nearest_distance(nearest->word, word_len, name, len);
     if (apart > (len + LETTERS_AN_ERROR - 1) / LETTERS_AN_ERROR ||
         (nearest->name != NULL && apart >= nearest->distance))
         return;

@@ -21,7 +21,7 @@ typedef struct getopt_table {
     char letters[2 * OPTIONS_MAX + 3];
 } getopt_table_t;
 
-static void make_getopt_table(getopt_table_t *table, const gp_command_t *command)
+static void options_make_getopt_table(getopt_table_t *table, const gp_command_t *command)
 {
     size_t count = 0, len = 0;
     memset(table, 0, sizeof(*table));
@@ -42,7 +42,7 @@ static void make_getopt_table(getopt_table_t *table, const gp_command_t *command
     }
 }
 
-static const gp_option_t *option_of(const gp_command_t *command, int value)
+static const gp_option_t *options_option_of(const gp_command_t *command, int value)
 {
     if (value >= FIRST_VALUE)
         return &gp_options[value - FIRST_VALUE];
@@ -53,7 +53,7 @@ static const gp_option_t *option_of(const gp_command_t *command, int value)
 }
 
 // "-n" or "--trace", for messages.
-static const char *spelling(const gp_option_t *option)
+static const char *options_spelling(const gp_option_t *option)
 {
     static char text[TITLE_SIZE];
     if (option->letter != '\0')
@@ -102,25 +102,26 @@ static int options_add_text(gp_texts_t *texts, const char *value)
     return 0;
 }
 
-static int check_regex(const gp_option_t *option, const gp_command_t *command, const char *value)
+static int options_check_regex(const gp_option_t *option, const gp_command_t *command, const char *value)
 {
     regex_t regex;
     char error[128];
     int result = regcomp(&regex, value, REG_EXTENDED | REG_NOSUB);
     if (result != 0) {
         regerror(result, &regex, error, sizeof(error));
-        return gp_usage_error(command->name, "%s '%s': %s", spelling(option), value, error);
+        return gp_usage_error(command->name, "%s '%s': %s", options_spelling(option), value, error);
     }
     regfree(&regex);
     return 0;
 }
 
-static int set_number(const gp_option_t *option, const gp_command_t *command, uint64_t *field, const char *value)
+static int options_set_number(const gp_option_t *option, const gp_command_t *command, uint64_t *field,
+                              const char *value)
 {
     if (gp_parse_number(value, option->lo, option->hi, field))
         return 0;
-    return gp_usage_error(command->name, "%s %s: must be a whole number from %" PRIu64 " to %" PRIu64, spelling(option),
-                          value, option->lo, option->hi);
+    return gp_usage_error(command->name, "%s %s: must be a whole number from %" PRIu64 " to %" PRIu64,
+                          options_spelling(option), value, option->lo, option->hi);
 }
 
 static int options_set(gp_arguments_t *arguments, const gp_option_t *option, const char *value)
@@ -129,13 +130,13 @@ static int options_set(gp_arguments_t *arguments, const gp_option_t *option, con
     void *field = (char *)arguments + option->offset;
     int status;
     if (option->choices != NULL && !gp_option_is_choice(option->choices, value))
-        return gp_usage_error(command->name, "%s %s: must be %s", spelling(option), value,
+        return gp_usage_error(command->name, "%s %s: must be %s", options_spelling(option), value,
                               gp_option_choices(option->choices));
     const char *words = option->setting != NULL && option->kind == GP_OPTION_TEXT
                             ? gp_environment_wanted(option->setting, value)
                             : NULL;
     if (words != NULL)
-        return gp_usage_error(command->name, "%s %s: must be %s", spelling(option), value, words);
+        return gp_usage_error(command->name, "%s %s: must be %s", options_spelling(option), value, words);
     switch (option->kind) {
     case GP_OPTION_FLAG:
         *(bool *)field = true;
@@ -146,22 +147,22 @@ static int options_set(gp_arguments_t *arguments, const gp_option_t *option, con
     case GP_OPTION_TEXTS:
         return options_add_text(field, value);
     case GP_OPTION_REGEX:
-        status = check_regex(option, command, value);
+        status = options_check_regex(option, command, value);
         return status != 0 ? status : options_add_text(field, value);
     case GP_OPTION_NUMBER:
-        return set_number(option, command, field, value);
+        return options_set_number(option, command, field, value);
     }
     return 0;
 }
 
-static void set_standards(gp_arguments_t *arguments)
+static void options_set_standards(gp_arguments_t *arguments)
 {
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
         if (option->kind == GP_OPTION_NUMBER && gp_option_applies(option, arguments->command))
             *(uint64_t *)((char *)arguments + option->offset) = option->standard;
 }
 
-static int check_operands(const gp_arguments_t *arguments)
+static int options_check_operands(const gp_arguments_t *arguments)
 {
     const gp_command_t *command = arguments->command;
     if (arguments->operand_count < command->operands_min)
@@ -172,7 +173,7 @@ static int check_operands(const gp_arguments_t *arguments)
 }
 
 // getopt has said that it does not know it.
-static void suggest_option(const gp_command_t *command, const char *argument)
+static void options_suggest_option(const gp_command_t *command, const char *argument)
 {
     char word[TITLE_SIZE];
     if (strncmp(argument, "--", 2) != 0 || optopt != 0)
@@ -193,14 +194,14 @@ int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int
     int value;
     memset(arguments, 0, sizeof(*arguments));
     arguments->command = command;
-    set_standards(arguments);
-    make_getopt_table(&table, command);
+    options_set_standards(arguments);
+    options_make_getopt_table(&table, command);
     snprintf(title, sizeof(title), "greenprof %s", command->name);
     argv[0] = title; // getopt's messages begin with it
     while ((value = getopt_long(argc, argv, table.letters, table.options, NULL)) != -1) {
-        const gp_option_t *option = option_of(command, value);
+        const gp_option_t *option = options_option_of(command, value);
         if (option == NULL) {
-            suggest_option(command, argv[optind - 1]);
+            options_suggest_option(command, argv[optind - 1]);
             fprintf(stderr, "Try '%s --help'.\n", title);
             return EXIT_USAGE;
         }
@@ -210,7 +211,7 @@ int gp_options_parse(gp_arguments_t *arguments, const gp_command_t *command, int
     }
     arguments->operands = argv + optind;
     arguments->operand_count = argc - optind;
-    return check_operands(arguments);
+    return options_check_operands(arguments);
 }
 
 void gp_options_free(gp_arguments_t *arguments)

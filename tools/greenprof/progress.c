@@ -26,33 +26,33 @@ static int step_fd;
 static off_t step_size; // 0 = not known
 static unsigned ticks;
 
-static bool is_wanted(void)
+static bool progress_is_wanted(void)
 {
     const char *term = getenv("TERM");
     return isatty(STDERR_FILENO) && term != NULL && term[0] != '\0' && strcmp(term, "dumb") != 0;
 }
 
-static bool has_colour(void)
+static bool progress_has_colour(void)
 {
     const char *no = getenv("NO_COLOR"); // no-color.org
     return no == NULL || no[0] == '\0';
 }
 
-static void erase(void)
+static void progress_erase(void)
 {
     if (is_shown)
         fputs("\r\033[K", stderr);
     is_shown = false;
 }
 
-static int columns(void)
+static int progress_columns(void)
 {
     struct winsize size;
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 // "[########                ]  33 %", or a moving mark where the length is unknown.
-static void make_bar(char bar[CELLS + 16])
+static void progress_make_bar(char bar[CELLS + 16])
 {
     off_t at = step_size > 0 ? lseek(step_fd, 0, SEEK_CUR) : -1;
     int full = 0;
@@ -71,11 +71,11 @@ static void make_bar(char bar[CELLS + 16])
 }
 
 // "[####      ]  17 % reading .../long/name" in a line of the terminal: of a long name its end.
-static void make_line(char line[LINE_SIZE])
+static void progress_make_line(char line[LINE_SIZE])
 {
     char bar[CELLS + 16];
-    size_t len = strlen(step_path), room = (size_t)columns() - 1;
-    make_bar(bar);
+    size_t len = strlen(step_path), room = (size_t)progress_columns() - 1;
+    progress_make_bar(bar);
     size_t used = strlen(bar) + strlen(step_what) + 2;
     size_t left = room > used ? room - used : 0;
     const char *path = len <= left ? step_path : left > 3 ? step_path + len - (left - 3) : "";
@@ -84,11 +84,11 @@ static void make_line(char line[LINE_SIZE])
         line[room] = '\0';
 }
 
-static void draw(void)
+static void progress_draw(void)
 {
     char line[LINE_SIZE];
-    make_line(line);
-    if (has_colour())
+    progress_make_line(line);
+    if (progress_has_colour())
         fprintf(stderr, "\r\033[36m%s\033[0m\033[K", line);
     else
         fprintf(stderr, "\r%s\033[K", line);
@@ -97,7 +97,7 @@ static void draw(void)
     ticks++;
 }
 
-static void wait_for(int ms)
+static void progress_wait_for(int ms)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -108,23 +108,23 @@ static void wait_for(int ms)
         ;
 }
 
-static void *draw_on(void *unused)
+static void *progress_draw_on(void *unused)
 {
     (void)unused;
     pthread_mutex_lock(&lock);
-    wait_for(FIRST_MS);
+    progress_wait_for(FIRST_MS);
     while (!is_over) {
-        draw();
-        wait_for(NEXT_MS);
+        progress_draw();
+        progress_wait_for(NEXT_MS);
     }
-    erase();
+    progress_erase();
     fflush(stderr);
     pthread_mutex_unlock(&lock);
     return NULL;
 }
 
 // Control characters of a name do not steer the terminal.
-static void set_step(const char *what, const char *path)
+static void progress_set_step(const char *what, const char *path)
 {
     snprintf(step_what, sizeof(step_what), "%s", what);
     snprintf(step_path, sizeof(step_path), "%s", path);
@@ -136,15 +136,15 @@ static void set_step(const char *what, const char *path)
 void gp_progress_begin(const char *what, const char *path, int fd)
 {
     struct stat status;
-    if (!is_wanted())
+    if (!progress_is_wanted())
         return;
     pthread_mutex_lock(&lock);
-    set_step(what, path);
+    progress_set_step(what, path);
     step_fd = fd;
     step_size = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : 0;
     if (!is_running) {
         is_over = false;
-        is_running = gp_thread_start(&drawer, draw_on, NULL) == 0;
+        is_running = gp_thread_start(&drawer, progress_draw_on, NULL) == 0;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -164,6 +164,6 @@ void gp_progress_end(void)
 void gp_progress_clear(void)
 {
     pthread_mutex_lock(&lock);
-    erase();
+    progress_erase();
     pthread_mutex_unlock(&lock);
 }

@@ -31,13 +31,13 @@ static method_t *real_wakeup, *real_set_name, *get_name, *get_coro, *is_done;
 static gp_py_vectorcall_t *real_call_soon;
 static gp_py_t *qualname, *is_true;
 
-static bool is_sampling(void)
+static bool asyncio_is_sampling(void)
 {
     return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
 }
 
 // "Task-1", as asyncio calls those that have no name; "None" where there is a task factory, before 3.14.
-static bool is_made_up(const char *name)
+static bool asyncio_is_made_up(const char *name)
 {
     if (strcmp(name, "None") == 0)
         return true;
@@ -47,10 +47,10 @@ static bool is_made_up(const char *name)
 
 // The name that the program gave it (a new reference, or NULL), else that of its coroutine function. Returns a text
 // object, NULL = neither.
-static gp_py_t *better_name(gp_py_t *name, gp_py_t *coroutine)
+static gp_py_t *asyncio_better_name(gp_py_t *name, gp_py_t *coroutine)
 {
     const char *text = name != NULL ? gp_py.utf8(name, NULL) : NULL;
-    if (text != NULL && text[0] != '\0' && !is_made_up(text))
+    if (text != NULL && text[0] != '\0' && !asyncio_is_made_up(text))
         return name;
     gp_py_t *function = coroutine != NULL ? gp_py.get_attr_of(coroutine, qualname) : NULL;
     if (function != NULL && gp_py.utf8(function, NULL) != NULL) {
@@ -62,15 +62,15 @@ static gp_py_t *better_name(gp_py_t *name, gp_py_t *coroutine)
     return name;
 }
 
-static gp_py_t *name_of(gp_py_t *task)
+static gp_py_t *asyncio_name_of(gp_py_t *task)
 {
-    gp_py_t *coroutine = get_coro(task, NULL), *name = better_name(get_name(task, NULL), coroutine);
+    gp_py_t *coroutine = get_coro(task, NULL), *name = asyncio_better_name(get_name(task, NULL), coroutine);
     gp_py.drop(coroutine);
     return name;
 }
 
 // coroutine: which the task keeps, or is about to.
-static void add_as(gp_py_t *task, prof_coro_t *spawner, gp_py_t *coroutine, gp_py_t *name)
+static void asyncio_add_as(gp_py_t *task, prof_coro_t *spawner, gp_py_t *coroutine, gp_py_t *name)
 {
     gp_coro_birth_t birth = {
         .kind = GP_CORO_ANNOUNCED,
@@ -85,22 +85,22 @@ static void add_as(gp_py_t *task, prof_coro_t *spawner, gp_py_t *coroutine, gp_p
         gp_greenlet_put(&(gp_greenlet_t){task, coro, coro->id, task});
 }
 
-static void add(gp_py_t *task, prof_coro_t *spawner)
+static void asyncio_add(gp_py_t *task, prof_coro_t *spawner)
 {
-    gp_py_t *name = name_of(task), *coroutine = get_coro(task, NULL);
-    add_as(task, spawner, coroutine, name);
+    gp_py_t *name = asyncio_name_of(task), *coroutine = get_coro(task, NULL);
+    asyncio_add_as(task, spawner, coroutine, name);
     gp_py.drop(name);
     gp_py.drop(coroutine);
 }
 
-static void forget(gp_py_t *task)
+static void asyncio_forget(gp_py_t *task)
 {
     prof_coro_t *coro = gp_greenlet_take(task);
     if (coro != NULL)
         gp_coro_retire(coro);
 }
 
-static void mark_ready(gp_py_t *task)
+static void asyncio_mark_ready(gp_py_t *task)
 {
     const gp_greenlet_t *found = gp_greenlet_find(task);
     if (found == NULL)
@@ -110,100 +110,100 @@ static void mark_ready(gp_py_t *task)
         gp_edge_ready_by_look(found->coro);
 }
 
-static void begin_with(gp_step_t *outer, gp_py_t *task, gp_py_t *coroutine)
+static void asyncio_begin_with(gp_task_step_t *outer, gp_py_t *task, gp_py_t *coroutine)
 {
     const gp_greenlet_t *found = gp_greenlet_find(task);
     gp_greenlet_t record = found != NULL ? *found : (gp_greenlet_t){.object = task};
     gp_step_begin(outer, &record, (uintptr_t)coroutine);
 }
 
-static void begin(gp_step_t *outer, gp_py_t *task)
+static void asyncio_begin(gp_task_step_t *outer, gp_py_t *task)
 {
     if (gp_greenlet_find(task) == NULL)
-        add(task, NULL); // older than the hook
-    gp_py_t *coroutine = is_sampling() ? get_coro(task, NULL) : NULL;
-    begin_with(outer, task, coroutine);
+        asyncio_add(task, NULL); // older than the hook
+    gp_py_t *coroutine = asyncio_is_sampling() ? get_coro(task, NULL) : NULL;
+    asyncio_begin_with(outer, task, coroutine);
     gp_py.drop(coroutine);
 }
 
-static void end(const gp_step_t *outer, gp_py_t *task)
+static void asyncio_end(const gp_task_step_t *outer, gp_py_t *task)
 {
     gp_step_end(outer);
     gp_py_t *done = is_done(task, NULL);
     if (done == is_true) // it waits for nothing any more, however long its object is kept
-        forget(task);
+        asyncio_forget(task);
     gp_py.drop(done);
 }
 
-static void end_with(gp_py_t *result, const gp_step_t *outer, gp_py_t *task)
+static void asyncio_end_with(gp_py_t *result, const gp_task_step_t *outer, gp_py_t *task)
 {
     gp_py_t *error[3];
     if (result != NULL) {
-        end(outer, task);
+        asyncio_end(outer, task);
         return;
     }
     gp_py.error_fetch(&error[0], &error[1], &error[2]); // SystemExit and the like go through the loop
-    end(outer, task);
+    asyncio_end(outer, task);
     gp_py.error_restore(error[0], error[1], error[2]);
 }
 
-static bool is_left(void)
+static bool asyncio_is_left(void)
 {
     return atomic_load_explicit(&gp_language_is_left, memory_order_relaxed) || !gp_cpython_is_main();
 }
 
-static gp_py_t *task_of_step(gp_py_t *step)
+static gp_py_t *asyncio_task_of_step(gp_py_t *step)
 {
     return *(gp_py_t **)(void *)((char *)step + GP_ASYNCIO_STEP_TASK);
 }
 
-static gp_py_t *on_step(gp_py_t *step, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *asyncio_on_step(gp_py_t *step, gp_py_t *args, gp_py_t *keywords)
 {
-    gp_py_t *task = task_of_step(step);
-    gp_step_t outer;
-    if (task == NULL || is_left())
+    gp_py_t *task = asyncio_task_of_step(step);
+    gp_task_step_t outer;
+    if (task == NULL || asyncio_is_left())
         return real_step(step, args, keywords);
-    begin(&outer, task);
+    asyncio_begin(&outer, task);
     gp_py_t *result = real_step(step, args, keywords);
-    end_with(result, &outer, task);
+    asyncio_end_with(result, &outer, task);
     return result;
 }
 
-static gp_py_t *on_wakeup(gp_py_t *task, gp_py_t *future)
+static gp_py_t *asyncio_on_wakeup(gp_py_t *task, gp_py_t *future)
 {
-    gp_step_t outer;
-    if (is_left())
+    gp_task_step_t outer;
+    if (asyncio_is_left())
         return real_wakeup(task, future);
-    begin(&outer, task);
+    asyncio_begin(&outer, task);
     gp_py_t *result = real_wakeup(task, future);
-    end_with(result, &outer, task);
+    asyncio_end_with(result, &outer, task);
     return result;
 }
 
 // The task that a callback makes a step of, NULL = something else.
-static gp_py_t *task_of_callback(gp_py_t *callback)
+static gp_py_t *asyncio_task_of_callback(gp_py_t *callback)
 {
     if (gp_py_type(callback) == steps.step_type)
-        return task_of_step(callback);
+        return asyncio_task_of_step(callback);
     if (gp_py_type(callback) == steps.builtin_type && gp_py_definition(callback) == steps.wakeup)
         return *(gp_py_t **)(void *)((char *)callback + GP_PY_BUILTIN_SELF);
     return NULL;
 }
 
-static gp_py_t *on_call_soon(gp_py_t *function, gp_py_t *const *args, size_t count, gp_py_t *names)
+static gp_py_t *asyncio_on_call_soon(gp_py_t *function, gp_py_t *const *args, size_t count, gp_py_t *names)
 {
     gp_py_t *result = real_call_soon(function, args, count, names);
-    if (result == NULL || !is_sampling() || (count & ~((size_t)1 << ARGUMENTS_OFFSET_BIT)) < 2)
+    if (result == NULL || !asyncio_is_sampling() || (count & ~((size_t)1 << ARGUMENTS_OFFSET_BIT)) < 2)
         return result;
-    gp_py_t *task = task_of_callback(args[1]); // behind the loop
+    gp_py_t *task = asyncio_task_of_callback(args[1]); // behind the loop
     if (task != NULL)
-        mark_ready(task);
+        asyncio_mark_ready(task);
     return result;
 }
 
 // Calls of call_soon() by C code, which the steps of C tasks are, go by this slot of the function; the function is
 // otherwise left as it is.
-static void look_for_loop(void)
+static void asyncio_look_for_loop(void)
 {
     static bool looked;
     gp_py_t *module = looked ? NULL : gp_py.dict_get(gp_py.module_dict(), "asyncio.base_events");
@@ -216,58 +216,58 @@ static void look_for_loop(void)
     }
     looked = true;
     gp_loop_look_hook();
-    real_call_soon = gp_py_replace_vectorcall(function, on_call_soon);
+    real_call_soon = gp_py_replace_vectorcall(function, asyncio_on_call_soon);
     gp_py.drop(function);
     gp_py.drop(type);
 }
 
 // A task that begins at once (eager_start, 3.12 on) makes its first step while it is made.
-static int init_eagerly(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
+static int asyncio_init_eagerly(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
 {
-    gp_step_t outer;
+    gp_task_step_t outer;
     gp_py_t *coroutine = gp_py.tuple_size(args) > 0 ? gp_py.tuple_item(args, 0) : gp_py.dict_get(keywords, "coro");
     gp_py_t *name = gp_py.dict_get(keywords, "name");
     if (name != NULL && gp_py.is_subtype(gp_py_type(name), gp_py.text_type))
         gp_py.incref(name);
     else
         name = NULL;
-    name = better_name(name, coroutine);
-    add_as(task, gp_greenlet_spawner(), coroutine, name);
+    name = asyncio_better_name(name, coroutine);
+    asyncio_add_as(task, gp_greenlet_spawner(), coroutine, name);
     gp_py.drop(name);
-    begin_with(&outer, task, coroutine);
+    asyncio_begin_with(&outer, task, coroutine);
     int error = real_init(task, args, keywords);
-    end_with(error == 0 ? task : NULL, &outer, task);
+    asyncio_end_with(error == 0 ? task : NULL, &outer, task);
     if (error != 0)
-        forget(task);
+        asyncio_forget(task);
     return error;
 }
 
-static int on_init(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
+static int asyncio_on_init(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
 {
-    if (is_left())
+    if (asyncio_is_left())
         return real_init(task, args, keywords);
-    look_for_loop();
+    asyncio_look_for_loop();
     if (keywords != NULL && gp_py.dict_get(keywords, "eager_start") == is_true)
-        return init_eagerly(task, args, keywords);
+        return asyncio_init_eagerly(task, args, keywords);
     int error = real_init(task, args, keywords);
     if (error != 0)
         return error;
-    add(task, gp_greenlet_spawner());
-    mark_ready(task); // its first step has been asked for
+    asyncio_add(task, gp_greenlet_spawner());
+    asyncio_mark_ready(task); // its first step has been asked for
     return 0;
 }
 
-static void on_dealloc(gp_py_t *task)
+static void asyncio_on_dealloc(gp_py_t *task)
 {
-    forget(task);
+    asyncio_forget(task);
     real_dealloc(task);
 }
 
-static gp_py_t *on_set_name(gp_py_t *task, gp_py_t *value)
+static gp_py_t *asyncio_on_set_name(gp_py_t *task, gp_py_t *value)
 {
     gp_py_t *result = real_set_name(task, value);
     const gp_greenlet_t *found = result != NULL && gp_cpython_is_main() ? gp_greenlet_find(task) : NULL;
-    gp_py_t *name = found != NULL ? name_of(task) : NULL;
+    gp_py_t *name = found != NULL ? asyncio_name_of(task) : NULL;
     if (name != NULL)
         prof_coro_name(found->coro, gp_py.utf8(name, NULL));
     gp_py.drop(name);
@@ -276,56 +276,57 @@ static gp_py_t *on_set_name(gp_py_t *task, gp_py_t *value)
 
 void gp_asyncio_enter(void)
 {
-    const gp_step_t *step = &gp_step_here;
+    const gp_task_step_t *step = &gp_step_here;
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
-    gp_thread_t *thread = step->coro != NULL && is_sampling() ? gp_thread_attach() : NULL;
+    gp_thread_t *thread = step->coro != NULL && asyncio_is_sampling() ? gp_thread_attach() : NULL;
     if (thread != NULL && (thread->epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) ||
                            step->coro != atomic_load_explicit(&thread->current, memory_order_relaxed)))
         gp_switch_to(step->coro, step->coro_id, &park);
 }
 
 // Types that were derived before have a copy of tp_init, and __init__ is a copy of it, too.
-static void replace_init(gp_py_t *type)
+static void asyncio_replace_init(gp_py_t *type)
 {
     void **slot = gp_py_slot(type, GP_PY_TYPE_INIT);
     if (*slot != (void *)(uintptr_t)real_init)
         return;
-    *slot = (void *)(uintptr_t)on_init;
+    *slot = (void *)(uintptr_t)asyncio_on_init;
     gp_py_t *derived = gp_py.call_method(type, "__subclasses__", NULL);
     for (ptrdiff_t i = 0; derived != NULL && i < gp_py.list_size(derived); i++)
-        replace_init(gp_py.list_item(derived, i));
+        asyncio_replace_init(gp_py.list_item(derived, i));
     if (derived == NULL)
         gp_py.error_clear();
     gp_py.drop(derived);
 }
 
-static void replace_wrapped_init(gp_py_t *type)
+static void asyncio_replace_wrapped_init(gp_py_t *type)
 {
     gp_py_t *wrapper = gp_py.get_attr(type, "__init__");
     void **wrapped = wrapper != NULL ? gp_py_slot(wrapper, GP_PY_WRAPPER_WRAPPED) : NULL;
     if (wrapped != NULL && *wrapped == (void *)(uintptr_t)real_init)
-        *wrapped = (void *)(uintptr_t)on_init;
+        *wrapped = (void *)(uintptr_t)asyncio_on_init;
     gp_py.drop(wrapper);
 }
 
-static gp_py_method_t *find_method(gp_py_t *type, const char *name, int flags)
+static gp_py_method_t *asyncio_find_method(gp_py_t *type, const char *name, int flags)
 {
     gp_py_method_t *method = gp_py_type_method(type, name);
     return method != NULL && method->flags == flags ? method : NULL;
 }
 
-static void *replace(void *function, void *mine)
+static void *asyncio_replace(void *function, void *mine)
 {
     void **at = function, *before = *at;
     *at = mine;
     return before;
 }
 
-static void hook(gp_py_t *module, gp_py_t *type)
+static void asyncio_hook(gp_py_t *module, gp_py_t *type)
 {
-    gp_py_method_t *name = find_method(type, "get_name", GP_PY_NOARGS),
-                   *coro = find_method(type, "get_coro", GP_PY_NOARGS);
-    gp_py_method_t *done = find_method(type, "done", GP_PY_NOARGS), *set_name = find_method(type, "set_name", GP_PY_O);
+    gp_py_method_t *name = asyncio_find_method(type, "get_name", GP_PY_NOARGS),
+                   *coro = asyncio_find_method(type, "get_coro", GP_PY_NOARGS);
+    gp_py_method_t *done = asyncio_find_method(type, "done", GP_PY_NOARGS),
+                   *set_name = asyncio_find_method(type, "set_name", GP_PY_O);
     qualname = gp_py.text("__qualname__");
     is_true = gp_py.true_object;
     if (name != NULL && coro != NULL && done != NULL && set_name != NULL && qualname != NULL &&
@@ -334,14 +335,16 @@ static void hook(gp_py_t *module, gp_py_t *type)
         get_coro = (method_t *)(uintptr_t)coro->function;
         is_done = (method_t *)(uintptr_t)done->function;
         real_init = (init_t *)(uintptr_t)*gp_py_slot(type, GP_PY_TYPE_INIT);
-        real_dealloc =
-            (dealloc_t *)(uintptr_t)replace(gp_py_slot(type, GP_PY_TYPE_DEALLOC), (void *)(uintptr_t)on_dealloc);
-        real_step =
-            (call_t *)(uintptr_t)replace(gp_py_slot(steps.step_type, GP_PY_TYPE_CALL), (void *)(uintptr_t)on_step);
-        real_wakeup = (method_t *)(uintptr_t)replace(&steps.wakeup->function, (void *)(uintptr_t)on_wakeup);
-        real_set_name = (method_t *)(uintptr_t)replace(&set_name->function, (void *)(uintptr_t)on_set_name);
-        replace_init(type);
-        replace_wrapped_init(type);
+        real_dealloc = (dealloc_t *)(uintptr_t)asyncio_replace(gp_py_slot(type, GP_PY_TYPE_DEALLOC),
+                                                               (void *)(uintptr_t)asyncio_on_dealloc);
+        real_step = (call_t *)(uintptr_t)asyncio_replace(gp_py_slot(steps.step_type, GP_PY_TYPE_CALL),
+                                                         (void *)(uintptr_t)asyncio_on_step);
+        real_wakeup =
+            (method_t *)(uintptr_t)asyncio_replace(&steps.wakeup->function, (void *)(uintptr_t)asyncio_on_wakeup);
+        real_set_name =
+            (method_t *)(uintptr_t)asyncio_replace(&set_name->function, (void *)(uintptr_t)asyncio_on_set_name);
+        asyncio_replace_init(type);
+        asyncio_replace_wrapped_init(type);
     } else {
         static gp_not_known_t fact;
         gp_not_known_tell(&fact, "asyncio: not known in this version of Python, tasks are not told apart");
@@ -358,7 +361,7 @@ void gp_asyncio_hook(gp_py_t *module)
     gp_py_t *type = gp_py.get_attr(module, "Task"); // NULL = it is being made
     tried = type != NULL;
     if (type != NULL)
-        hook(module, type);
+        asyncio_hook(module, type);
     gp_py.drop(type);
     gp_py.error_restore(error[0], error[1], error[2]);
 }

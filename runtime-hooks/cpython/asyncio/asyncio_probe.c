@@ -30,7 +30,7 @@ static const char source[] = "class Probe:\n"
 
 enum { FILE_INPUT = 257 }; // Py_file_input
 
-static bool run(gp_py_t *module, gp_py_t *scope)
+static bool asyncio_probe_run(gp_py_t *module, gp_py_t *scope)
 {
     gp_py_t *type = gp_py.get_attr(module, "Task"), *builtins = gp_py.dict_get(gp_py.module_dict(), "builtins");
     gp_py_t *code = type != NULL && builtins != NULL ? gp_py.compile(source, "<greenprof>", FILE_INPUT) : NULL,
@@ -44,7 +44,7 @@ static bool run(gp_py_t *module, gp_py_t *scope)
     return result != NULL;
 }
 
-static gp_py_t *pointer_at(gp_py_t *object, size_t offset)
+static gp_py_t *asyncio_probe_pointer_at(gp_py_t *object, size_t offset)
 {
     return *(gp_py_t **)(void *)((char *)object + offset);
 }
@@ -53,11 +53,12 @@ bool gp_asyncio_probe(gp_py_t *module, gp_asyncio_steps_t *steps)
 {
     gp_py_t *scope = gp_py.dict_new();
     bool found = false;
-    if (scope != NULL && run(module, scope)) {
+    if (scope != NULL && asyncio_probe_run(module, scope)) {
         gp_py_t *task = gp_py.dict_get(scope, "task"), *step = gp_py.dict_get(scope, "step");
         gp_py_t *wakeup = gp_py.dict_get(scope, "wakeup");
         found = task != NULL && step != NULL && wakeup != NULL && gp_py_type(wakeup) == gp_py.builtin_type &&
-                pointer_at(step, GP_ASYNCIO_STEP_TASK) == task && pointer_at(wakeup, GP_PY_BUILTIN_SELF) == task;
+                asyncio_probe_pointer_at(step, GP_ASYNCIO_STEP_TASK) == task &&
+                asyncio_probe_pointer_at(wakeup, GP_PY_BUILTIN_SELF) == task;
         if (found)
             *steps = (gp_asyncio_steps_t){gp_py_type(step), gp_py_type(wakeup), gp_py_definition(wakeup)};
     }

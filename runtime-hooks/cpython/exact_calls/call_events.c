@@ -49,35 +49,35 @@ static __thread bool was_installed __attribute__((tls_model("initial-exec"))); /
 static __thread uint64_t entered __attribute__((tls_model("initial-exec")));   // gp_exact_epoch
 
 // What CPython calls: on a thread without greenlets, with them, and where another profiler is called as well.
-static event_t on_event, on_event_greenlets, on_event_beside;
+static event_t call_events_on_event, call_events_on_event_greenlets, call_events_on_event_beside;
 
-static void *this_thread(void)
+static void *call_events_this_thread(void)
 {
     return gp_cpython_runtime.thread_state();
 }
 
-static event_t **function_at(void *thread)
+static event_t **call_events_function_at(void *thread)
 {
     return (event_t **)(void *)((char *)thread + profile_of_state);
 }
 
-static event_t *function_of(void *thread)
+static event_t *call_events_function_of(void *thread)
 {
-    return *function_at(thread);
+    return *call_events_function_at(thread);
 }
 
-static gp_py_t *argument_of(void *thread)
+static gp_py_t *call_events_argument_of(void *thread)
 {
     return *(gp_py_t **)(void *)((char *)thread + profile_of_state + FUNCTION_OBJECT_OFFSET);
 }
 
-static void set(void *thread, event_t *function, gp_py_t *object)
+static void call_events_set(void *thread, event_t *function, gp_py_t *object)
 {
     if (set_profile(thread, function, object) < 0)
         gp_py.error_clear();
 }
 
-static other_t **link_of(const void *thread)
+static other_t **call_events_link_of(const void *thread)
 {
     other_t **link = &others;
     while (*link != NULL && (*link)->thread != thread)
@@ -85,72 +85,73 @@ static other_t **link_of(const void *thread)
     return link;
 }
 
-static other_t *take_other(const void *thread)
+static other_t *call_events_take_other(const void *thread)
 {
-    other_t **link = link_of(thread), *other = *link;
+    other_t **link = call_events_link_of(thread), *other = *link;
     if (other != NULL)
         *link = other->next;
     return other;
 }
 
-static void free_other(other_t *other)
+static void call_events_free_other(other_t *other)
 {
     if (other != NULL)
         gp_py.drop(other->object);
     free(other);
 }
 
-static bool is_ours(void *thread)
+static bool call_events_is_ours(void *thread)
 {
-    event_t *function = function_of(thread);
-    return function == on_event || function == on_event_greenlets || function == on_event_beside;
+    event_t *function = call_events_function_of(thread);
+    return function == call_events_on_event || function == call_events_on_event_greenlets ||
+           function == call_events_on_event_beside;
 }
 
 // The calling thread may have got greenlets. Its first event since then goes the slow way.
-static void look_for_greenlets(void)
+static void call_events_look_for_greenlets(void)
 {
-    event_t **function = function_at(this_thread());
-    if (*function == on_event && gp_greenlet_here.state != NULL)
-        *function = on_event_greenlets;
+    event_t **function = call_events_function_at(call_events_this_thread());
+    if (*function == call_events_on_event && gp_greenlet_here.state != NULL)
+        *function = call_events_on_event_greenlets;
 }
 
-static void precede_on(void *thread)
+static void call_events_precede_on(void *thread)
 {
-    if (is_ours(thread))
+    if (call_events_is_ours(thread))
         return;
-    free_other(take_other(thread)); // of another thread, with its state at this address
-    other_t *other = function_of(thread) != NULL ? malloc(sizeof(*other)) : NULL;
+    call_events_free_other(call_events_take_other(thread)); // of another thread, with its state at this address
+    other_t *other = call_events_function_of(thread) != NULL ? malloc(sizeof(*other)) : NULL;
     if (other != NULL) {
-        *other = (other_t){others, thread, function_of(thread), argument_of(thread)};
+        *other = (other_t){others, thread, call_events_function_of(thread), call_events_argument_of(thread)};
         if (other->object != NULL)
             gp_py.incref(other->object);
         others = other;
     }
-    set(thread, other != NULL ? on_event_beside : on_event, NULL);
+    call_events_set(thread, other != NULL ? call_events_on_event_beside : call_events_on_event, NULL);
 }
 
-static void precede(void)
+static void call_events_precede(void)
 {
-    precede_on(this_thread());
-    look_for_greenlets();
+    call_events_precede_on(call_events_this_thread());
+    call_events_look_for_greenlets();
     installed = true;
 }
 
-static void give_back(void)
+static void call_events_give_back(void)
 {
-    void *thread = this_thread();
-    other_t *other = take_other(thread);
+    void *thread = call_events_this_thread();
+    other_t *other = call_events_take_other(thread);
     installed = false;
-    if (is_ours(thread))
-        set(thread, other != NULL ? other->call : NULL, other != NULL ? other->object : NULL);
-    free_other(other);
+    if (call_events_is_ours(thread))
+        call_events_set(thread, other != NULL ? other->call : NULL, other != NULL ? other->object : NULL);
+    call_events_free_other(other);
 }
 
 // A profile function in Python that raises is taken off by CPython, and ours with it.
-static int call_other(void *frame, int what, gp_py_t *argument)
+static int call_events_other(void *frame, int what, gp_py_t *argument)
 {
-    void *thread = this_thread();
-    other_t *other = *link_of(thread);
+    void *thread = call_events_this_thread();
+    other_t *other = *call_events_link_of(thread);
     gp_py_t *error[3], *object = other != NULL ? other->object : NULL;
     if (other == NULL)
         return 0;
@@ -158,27 +159,28 @@ static int call_other(void *frame, int what, gp_py_t *argument)
         gp_py.incref(object);
     int result = other->call(object, frame, what, argument);
     gp_py.drop(object);
-    if (result < 0 && !is_ours(thread)) {
+    if (result < 0 && !call_events_is_ours(thread)) {
         gp_py.error_fetch(&error[0], &error[1], &error[2]);
-        free_other(take_other(thread));
-        precede();
+        call_events_free_other(call_events_take_other(thread));
+        call_events_precede();
         gp_py.error_restore(error[0], error[1], error[2]);
     }
     return result;
 }
 
 // Does another greenlet run than was reported last?
-static FAST bool is_unreported(void)
+static FAST bool call_events_is_unreported(void)
 {
     const void *now = gp_language_running(gp_greenlet_here.state);
     return now != gp_greenlet_here.last && now != NULL;
 }
 
-static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *site, bool begins, uint64_t now)
+static __attribute__((noinline, cold)) void call_events_count_slowly(const gp_exact_site_t *site, bool begins,
+                                                                     uint64_t now)
 {
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
-    look_for_greenlets();
-    if (epoch != entered || is_unreported())
+    call_events_look_for_greenlets();
+    if (epoch != entered || call_events_is_unreported())
         now = 0;          // what is done about it takes a while
     if (epoch != entered) // a recorder has started or stopped
         atomic_load_explicit(&gp_language, memory_order_acquire)->enter();
@@ -191,7 +193,7 @@ static __attribute__((noinline, cold)) void count_slowly(const gp_exact_site_t *
         gp_exact_leave(site, now);
 }
 
-static inline const void *code_of(void *frame)
+static inline const void *call_events_code_of(void *frame)
 {
     char *inner = *(char **)(void *)((char *)frame + FRAME_OF_OBJECT);
     return (void *)(*(uintptr_t *)(void *)(inner + code_of_frame) & // NOLINT(performance-no-int-to-ptr)
@@ -199,92 +201,94 @@ static inline const void *code_of(void *frame)
 }
 
 // What an event is about: a code object, or the definition of a built-in function; NULL: nothing to be counted.
-static const void *object_of(void *frame, int what, gp_py_t *argument)
+static const void *call_events_object_of(void *frame, int what, gp_py_t *argument)
 {
     if (what == CALL || what == RETURN)
-        return code_of(frame);
+        return call_events_code_of(frame);
     if (what < C_CALL || what > C_RETURN)
         return NULL;
     gp_py_t *type = gp_py_type(argument);
     return type == gp_py.builtin_type || gp_py.is_subtype(type, gp_py.builtin_type) ? gp_py_definition(argument) : NULL;
 }
 
-// The next ones have their parameters in the registers in which on_event() has them.
+// The next ones have their parameters in the registers in which call_events_on_event() has them.
 
-static __attribute__((noinline)) int take_slowly(uint64_t now, void *frame, int what, gp_py_t *argument)
+static __attribute__((noinline)) int call_events_take_slowly(uint64_t now, void *frame, int what, gp_py_t *argument)
 {
     if (UNLIKELY(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0)) {
-        int result = others != NULL ? call_other(frame, what, argument) : 0;
+        int result = others != NULL ? call_events_other(frame, what, argument) : 0;
         if (result == 0) // an error that is set must stay
-            give_back();
+            call_events_give_back();
         return result;
     }
-    const void *object = object_of(frame, what, argument);
+    const void *object = call_events_object_of(frame, what, argument);
     const gp_exact_site_t *site = object != NULL ? gp_function_site_known(object) : NULL;
     if (object != NULL && site == NULL) {
         site = gp_function_site_of(object, what >= C_CALL ? argument : NULL);
         now = 0; // that took a while
     }
     if (site != NULL)
-        count_slowly(site, what == CALL || what == C_CALL, now);
-    return others != NULL ? call_other(frame, what, argument) : 0;
+        call_events_count_slowly(site, what == CALL || what == C_CALL, now);
+    return others != NULL ? call_events_other(frame, what, argument) : 0;
 }
 
 // Where the caller called another function before.
-static __attribute__((noinline)) int enter_begun(gp_exact_stack_t *stack, void *frame, int what, gp_py_t *argument,
-                                                 const void *object)
+static __attribute__((noinline)) int call_events_enter_begun(gp_exact_stack_t *stack, void *frame, int what,
+                                                             gp_py_t *argument, const void *object)
 {
-    return LIKELY(gp_exact_enter_begun(stack, object, gp_function_site_known)) ? 0
-                                                                               : take_slowly(0, frame, what, argument);
+    return LIKELY(gp_exact_enter_begun(stack, object, gp_function_site_known))
+               ? 0
+               : call_events_take_slowly(0, frame, what, argument);
 }
 
-static FAST int enter(const arrival_t *at, void *frame, int what, gp_py_t *argument, const void *object)
+static FAST int call_events_enter(const arrival_t *at, void *frame, int what, gp_py_t *argument, const void *object)
 {
     gp_exact_stack_t *begun = NULL;
     if (LIKELY(gp_exact_enter_fast(object, at, &begun)))
         return 0;
-    return begun != NULL ? enter_begun(begun, frame, what, argument, object)
-                         : take_slowly(at->now, frame, what, argument);
+    return begun != NULL ? call_events_enter_begun(begun, frame, what, argument, object)
+                         : call_events_take_slowly(at->now, frame, what, argument);
 }
 
-static FAST int leave(const arrival_t *at, void *frame, int what, gp_py_t *argument, const void *object)
+static FAST int call_events_leave(const arrival_t *at, void *frame, int what, gp_py_t *argument, const void *object)
 {
-    return LIKELY(gp_exact_leave_fast(object, at)) ? 0 : take_slowly(at->now, frame, what, argument);
+    return LIKELY(gp_exact_leave_fast(object, at)) ? 0 : call_events_take_slowly(at->now, frame, what, argument);
 }
 
 // All calls of functions are the last thing that is done: it needs no room of its own. What the argument of a call of a
 // built-in function is, is asked where it is none that was met before.
-static FAST int take(const arrival_t *at, void *frame, int what, gp_py_t *argument)
+static FAST int call_events_take(const arrival_t *at, void *frame, int what, gp_py_t *argument)
 {
     if (what == CALL)
-        return enter(at, frame, CALL, argument, code_of(frame));
+        return call_events_enter(at, frame, CALL, argument, call_events_code_of(frame));
     if (what == RETURN)
-        return leave(at, frame, RETURN, argument, code_of(frame));
+        return call_events_leave(at, frame, RETURN, argument, call_events_code_of(frame));
     if (what == C_CALL)
-        return enter(at, frame, C_CALL, argument, gp_py_definition(argument));
+        return call_events_enter(at, frame, C_CALL, argument, gp_py_definition(argument));
     if (LIKELY(what == C_RETURN))
-        return leave(at, frame, C_RETURN, argument, gp_py_definition(argument));
-    return take_slowly(at->now, frame, what, argument);
+        return call_events_leave(at, frame, C_RETURN, argument, gp_py_definition(argument));
+    return call_events_take_slowly(at->now, frame, what, argument);
 }
 
-static int on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
+static int call_events_on_event(gp_py_t *object, void *frame, int what, gp_py_t *argument)
 {
     (void)object;
     const arrival_t at = arrive();
-    return take(&at, frame, what, argument);
+    return call_events_take(&at, frame, what, argument);
 }
 
-static int on_event_greenlets(gp_py_t *object, void *frame, int what, gp_py_t *argument)
+static int call_events_on_event_greenlets(gp_py_t *object, void *frame, int what, gp_py_t *argument)
 {
     (void)object;
     const arrival_t at = arrive();
-    return LIKELY(!is_unreported()) ? take(&at, frame, what, argument) : take_slowly(at.now, frame, what, argument);
+    return LIKELY(!call_events_is_unreported()) ? call_events_take(&at, frame, what, argument)
+                                                : call_events_take_slowly(at.now, frame, what, argument);
 }
 
-static int on_event_beside(gp_py_t *object, void *frame, int what, gp_py_t *argument)
+static int call_events_on_event_beside(gp_py_t *object, void *frame, int what, gp_py_t *argument)
 {
     (void)object;
-    return take_slowly(gp_ticks_counter(), frame, what, argument);
+    return call_events_take_slowly(gp_ticks_counter(), frame, what, argument);
 }
 
 // --- Other profilers' own calls
@@ -295,41 +299,41 @@ enum { SETPROFILE, GETPROFILE, ENABLE, DISABLE, START_THREAD, START_JOINABLE, WR
 static call_t *real[WRAPPED];
 
 // Let the call find the thread as it would be without us.
-static gp_py_t *step_aside(int which, gp_py_t *self, gp_py_t *first, gp_py_t *second)
+static gp_py_t *call_events_step_aside(int which, gp_py_t *self, gp_py_t *first, gp_py_t *second)
 {
     gp_py_t *error[3];
-    bool was_here = is_ours(this_thread());
+    bool was_here = call_events_is_ours(call_events_this_thread());
     if (was_here)
-        give_back();
+        call_events_give_back();
     gp_py_t *result = real[which](self, first, second);
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
     if (was_here && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0)
-        precede();
+        call_events_precede();
     gp_py.error_restore(error[0], error[1], error[2]);
     return result;
 }
 
-static gp_py_t *setprofile(gp_py_t *self, gp_py_t *first, gp_py_t *second)
+static gp_py_t *call_events_setprofile(gp_py_t *self, gp_py_t *first, gp_py_t *second)
 {
-    return step_aside(SETPROFILE, self, first, second);
+    return call_events_step_aside(SETPROFILE, self, first, second);
 }
 
-static gp_py_t *getprofile(gp_py_t *self, gp_py_t *first, gp_py_t *second)
+static gp_py_t *call_events_getprofile(gp_py_t *self, gp_py_t *first, gp_py_t *second)
 {
-    return step_aside(GETPROFILE, self, first, second);
+    return call_events_step_aside(GETPROFILE, self, first, second);
 }
 
-static gp_py_t *enable(gp_py_t *self, gp_py_t *first, gp_py_t *second)
+static gp_py_t *call_events_enable(gp_py_t *self, gp_py_t *first, gp_py_t *second)
 {
-    return step_aside(ENABLE, self, first, second);
+    return call_events_step_aside(ENABLE, self, first, second);
 }
 
-static gp_py_t *disable(gp_py_t *self, gp_py_t *first, gp_py_t *second)
+static gp_py_t *call_events_disable(gp_py_t *self, gp_py_t *first, gp_py_t *second)
 {
-    return step_aside(DISABLE, self, first, second);
+    return call_events_step_aside(DISABLE, self, first, second);
 }
 
-static void wrap(int which, gp_py_method_t *method, int flags, call_t *mine)
+static void call_events_wrap(int which, gp_py_method_t *method, int flags, call_t *mine)
 {
     if (method == NULL || method->flags != flags || real[which] != NULL)
         return;
@@ -337,24 +341,24 @@ static void wrap(int which, gp_py_method_t *method, int flags, call_t *mine)
     method->function = (void *)(uintptr_t)mine;
 }
 
-static void wrap_sys(void)
+static void call_events_wrap_sys(void)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "sys");
     if (module == NULL || real[SETPROFILE] != NULL)
         return;
-    wrap(SETPROFILE, gp_py_method(module, "setprofile"), GP_PY_O, setprofile);
-    wrap(GETPROFILE, gp_py_method(module, "getprofile"), GP_PY_NOARGS, getprofile);
+    call_events_wrap(SETPROFILE, gp_py_method(module, "setprofile"), GP_PY_O, call_events_setprofile);
+    call_events_wrap(GETPROFILE, gp_py_method(module, "getprofile"), GP_PY_NOARGS, call_events_getprofile);
 }
 
-static void wrap_cprofile(void)
+static void call_events_wrap_cprofile(void)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "_lsprof");
     if (module == NULL || real[ENABLE] != NULL || gp_cpython_runtime.layout->version >= VERSION_OF_MONITORING)
         return;
     gp_py_t *type = gp_py.get_attr(module, "Profiler");
     if (type != NULL) {
-        wrap(ENABLE, gp_py_type_method(type, "enable"), GP_PY_VARARGS | GP_PY_KEYWORDS, enable);
-        wrap(DISABLE, gp_py_type_method(type, "disable"), GP_PY_NOARGS, disable);
+        call_events_wrap(ENABLE, gp_py_type_method(type, "enable"), GP_PY_VARARGS | GP_PY_KEYWORDS, call_events_enable);
+        call_events_wrap(DISABLE, gp_py_type_method(type, "disable"), GP_PY_NOARGS, call_events_disable);
     }
     gp_py.drop(type);
     gp_py.error_clear();
@@ -362,27 +366,27 @@ static void wrap_cprofile(void)
 
 // --- Threads
 
-static bool is_active(void)
+static bool call_events_is_active(void)
 {
     return profile_of_state != 0 && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0;
 }
 
-static gp_py_t *run_thread(gp_py_t *function, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *call_events_run_thread(gp_py_t *function, gp_py_t *args, gp_py_t *keywords)
 {
-    if (is_active())
-        precede();
+    if (call_events_is_active())
+        call_events_precede();
     return gp_py.call_with(function, args, keywords);
 }
 
 // The arguments of a function that starts a thread, so that its events come in from its first on. New reference, or
 // NULL: as they are.
-static gp_py_t *for_thread(gp_py_t *args, ptrdiff_t count_min)
+static gp_py_t *call_events_for_thread(gp_py_t *args, ptrdiff_t count_min)
 {
     static gp_py_method_t definition = {"greenprof", NULL, GP_PY_VARARGS | GP_PY_KEYWORDS, NULL};
     ptrdiff_t count = gp_py.tuple_size(args);
-    if (!is_active() || !is_everywhere || count < count_min || count > 3)
+    if (!call_events_is_active() || !is_everywhere || count < count_min || count > 3)
         return NULL;
-    definition.function = (void *)(uintptr_t)run_thread;
+    definition.function = (void *)(uintptr_t)call_events_run_thread;
     gp_py_t *function = gp_py.function_new(&definition, gp_py.tuple_item(args, 0), NULL), *copy = NULL;
     if (function != NULL)
         copy = gp_py.tuple_pack(count, function, count > 1 ? gp_py.tuple_item(args, 1) : NULL,
@@ -393,59 +397,60 @@ static gp_py_t *for_thread(gp_py_t *args, ptrdiff_t count_min)
     return copy;
 }
 
-static gp_py_t *start_thread(gp_py_t *self, gp_py_t *args, gp_py_t *second)
+static gp_py_t *call_events_start_thread(gp_py_t *self, gp_py_t *args, gp_py_t *second)
 {
-    gp_py_t *mine = for_thread(args, 2);
+    gp_py_t *mine = call_events_for_thread(args, 2);
     gp_py_t *result = real[START_THREAD](self, mine != NULL ? mine : args, second);
     gp_py.drop(mine);
     return result;
 }
 
-static gp_py_t *start_joinable(gp_py_t *self, gp_py_t *args, gp_py_t *names)
+static gp_py_t *call_events_start_joinable(gp_py_t *self, gp_py_t *args, gp_py_t *names)
 {
-    gp_py_t *mine = for_thread(args, 1);
+    gp_py_t *mine = call_events_for_thread(args, 1);
     gp_py_t *result = real[START_JOINABLE](self, mine != NULL ? mine : args, names);
     gp_py.drop(mine);
     return result;
 }
 
-static void wrap_threads(void)
+static void call_events_wrap_threads(void)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "_thread");
     if (module == NULL || real[START_THREAD] != NULL)
         return;
-    wrap(START_THREAD, gp_py_method(module, "start_new_thread"), GP_PY_VARARGS, start_thread);
+    call_events_wrap(START_THREAD, gp_py_method(module, "start_new_thread"), GP_PY_VARARGS, call_events_start_thread);
     // What threading calls from 3.13 on.
-    wrap(START_JOINABLE, gp_py_method(module, "start_joinable_thread"), GP_PY_VARARGS | GP_PY_KEYWORDS, start_joinable);
+    call_events_wrap(START_JOINABLE, gp_py_method(module, "start_joinable_thread"), GP_PY_VARARGS | GP_PY_KEYWORDS,
+                     call_events_start_joinable);
 }
 
 void gp_call_events_look(void)
 {
     if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0)
         return;
-    wrap_sys();
-    wrap_cprofile();
-    wrap_threads();
+    call_events_wrap_sys();
+    call_events_wrap_cprofile();
+    call_events_wrap_threads();
 }
 
 // Where a state has its profiler is not published: ours is put there for a moment and looked for.
-static size_t find_profile(void *thread)
+static size_t call_events_find_profile(void *thread)
 {
     uintptr_t before[STATE_BYTES / sizeof(uintptr_t)];
     gp_py_t *sys = gp_py.dict_get(gp_py.module_dict(), "sys"), *object = NULL;
     object = sys != NULL ? gp_py.call_method(sys, "getprofile", NULL) : NULL; // kept alive meanwhile
     size_t at = 1, words = sizeof(before) / sizeof(before[0]);
     memcpy(before, thread, sizeof(before));
-    set(thread, on_event, NULL);
-    while (at < words && ((event_t **)thread)[at] != on_event)
+    call_events_set(thread, call_events_on_event, NULL);
+    while (at < words && ((event_t **)thread)[at] != call_events_on_event)
         at++;
     uintptr_t former = at < words ? before[at] : 0;
-    set(thread, (event_t *)former, former != 0 && object != gp_py.none ? object : NULL); // NOLINT
+    call_events_set(thread, (event_t *)former, former != 0 && object != gp_py.none ? object : NULL); // NOLINT
     gp_py.drop(object);
     return at < words ? at * sizeof(before[0]) : 0;
 }
 
-static bool find_calls(void)
+static bool call_events_find_calls(void)
 {
     if (set_profile != NULL)
         return profile_of_state != 0;
@@ -457,7 +462,7 @@ static bool find_calls(void)
         return false;
     code_of_frame = gp_cpython_runtime.layout->frame_code;
     set_profile = (int (*)(void *, event_t *, gp_py_t *))(uintptr_t)found;
-    profile_of_state = set_profile != NULL ? find_profile(this_thread()) : 0;
+    profile_of_state = set_profile != NULL ? call_events_find_profile(call_events_this_thread()) : 0;
     return profile_of_state != 0;
 }
 
@@ -465,15 +470,15 @@ void gp_call_events_start(bool everywhere)
 {
     gp_py_t *error[3];
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
-    if (!find_calls()) {
+    if (!call_events_find_calls()) {
         gp_py.error_restore(error[0], error[1], error[2]);
         return;
     }
     gp_call_events_look();
-    precede();
+    call_events_precede();
     is_everywhere |= everywhere;
     for (void *thread = everywhere ? thread_head(interpreter()) : NULL; thread != NULL; thread = thread_next(thread))
-        precede_on(thread);
+        call_events_precede_on(thread);
     gp_py.error_restore(error[0], error[1], error[2]);
 }
 
@@ -481,17 +486,17 @@ void gp_call_events_enter_call(void)
 {
     if (calls_for_others++ == 0)
         was_installed = installed;
-    if (is_active())
-        precede();
+    if (call_events_is_active())
+        call_events_precede();
 }
 
 void gp_call_events_leave_call(void)
 {
     if (--calls_for_others == 0 && installed && !was_installed && !is_everywhere)
-        give_back();
+        call_events_give_back();
 }
 
 bool gp_call_events_are_taken(void)
 {
-    return installed && !is_ours(this_thread());
+    return installed && !call_events_is_ours(call_events_this_thread());
 }

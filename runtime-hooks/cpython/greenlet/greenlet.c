@@ -27,15 +27,16 @@ static new_t *real_new;
 static dealloc_t *real_dealloc;
 
 // One that is made while a recording rests gets its record where it is met, unless it inherits anything.
-static bool is_left_for_later(void)
+static bool greenlet_is_left_for_later(void)
 {
     return gp_rest_is_now() && !atomic_load_explicit(&gp_trace_is_used, memory_order_relaxed);
 }
 
-static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *greenlet_on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *greenlet = real_new(type, args, keywords);
-    if (greenlet == NULL || atomic_load_explicit(&gp_language_is_left, memory_order_relaxed) || is_left_for_later())
+    if (greenlet == NULL || atomic_load_explicit(&gp_language_is_left, memory_order_relaxed) ||
+        greenlet_is_left_for_later())
         return greenlet;
     uint64_t begun = gp_hook_time_begin();
     static gp_py_t *last_type;
@@ -55,10 +56,10 @@ static gp_py_t *on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
 }
 
 // One that has begun and is not over is killed by its deallocation: it is switched to once more, and may even live on.
-static void on_dealloc(gp_py_t *greenlet)
+static void greenlet_on_dealloc(gp_py_t *greenlet)
 {
     uint64_t references = 0;
-    if (is_left_for_later() && gp_greenlet_find(greenlet) == NULL) {
+    if (greenlet_is_left_for_later() && gp_greenlet_find(greenlet) == NULL) {
         real_dealloc(greenlet);
         return;
     }
@@ -75,15 +76,15 @@ static void on_dealloc(gp_py_t *greenlet)
 }
 
 // Types that were derived before have a copy of tp_new.
-static void replace_new(gp_py_t *type)
+static void greenlet_replace_new(gp_py_t *type)
 {
     void **slot = gp_py_slot(type, GP_PY_TYPE_NEW);
     if (*slot != (void *)(uintptr_t)real_new)
         return;
-    *slot = (void *)(uintptr_t)on_new;
+    *slot = (void *)(uintptr_t)greenlet_on_new;
     gp_py_t *derived = gp_py.call_method(type, "__subclasses__", NULL);
     for (ptrdiff_t i = 0; derived != NULL && i < gp_py.list_size(derived); i++)
-        replace_new(gp_py.list_item(derived, i));
+        greenlet_replace_new(gp_py.list_item(derived, i));
     if (derived != NULL)
         gp_py.decref(derived);
     else
@@ -92,7 +93,7 @@ static void replace_new(gp_py_t *type)
 
 // Have switches seen in greenlet's own functions. GREENPROF_GREENLETS=trace: not; =read: the running one is read at
 // each sample.
-static bool see_switches(gp_py_t *type)
+static bool greenlet_see_switches(gp_py_t *type)
 {
     gp_py_t *other = gp_py.call(type, NULL), *current = gp_greenlet_api.current();
     gp_py_t *main = other != NULL ? gp_py.get_attr(other, "parent") : NULL;
@@ -114,7 +115,7 @@ static bool see_switches(gp_py_t *type)
     return done;
 }
 
-static void **find_api(gp_py_t *module)
+static void **greenlet_find_api(gp_py_t *module)
 {
     gp_py_t *capsule = gp_py.get_attr(module, "_C_API");
     void **api = capsule != NULL ? gp_py.capsule_pointer(capsule, "greenlet._C_API") : NULL;
@@ -123,9 +124,9 @@ static void **find_api(gp_py_t *module)
     return api;
 }
 
-static void hook(gp_py_t *module)
+static void greenlet_hook(gp_py_t *module)
 {
-    void **api = find_api(module);
+    void **api = greenlet_find_api(module);
     if (api == NULL)
         return;
     gp_greenlet_api.current = (gp_py_t * (*)(void))(uintptr_t)api[API_GET_CURRENT];
@@ -134,12 +135,12 @@ static void hook(gp_py_t *module)
     if (!gp_greenlet_trace_hook(module))
         return;
     gp_py_t *type = api[API_TYPE];
-    gp_greenlet_api.sees = see_switches(type);
+    gp_greenlet_api.sees = greenlet_see_switches(type);
     void **dealloc = gp_py_slot(type, GP_PY_TYPE_DEALLOC);
     real_dealloc = (dealloc_t *)(uintptr_t)*dealloc;
-    *dealloc = (void *)(uintptr_t)on_dealloc;
+    *dealloc = (void *)(uintptr_t)greenlet_on_dealloc;
     real_new = (new_t *)(uintptr_t)*gp_py_slot(type, GP_PY_TYPE_NEW);
-    replace_new(type);
+    greenlet_replace_new(type);
     gp_greenlet_mark_bootstrap(api[API_GET_CURRENT]);
     gp_greenlet_api.is_hooked = true;
     if (gp_step_here.task != NULL) // a task has imported it
@@ -152,7 +153,7 @@ void gp_greenlet_hook(gp_py_t *module)
     if (gp_greenlet_api.is_hooked)
         return;
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
-    hook(module);
+    greenlet_hook(module);
     gp_py.error_restore(error[0], error[1], error[2]);
 }
 

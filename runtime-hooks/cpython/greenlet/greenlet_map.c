@@ -7,13 +7,13 @@ enum { FIRST_ROOM = 256 };
 
 static size_t used;
 
-static gp_greenlet_table_t *current_table(void)
+static gp_greenlet_table_t *greenlet_map_current_table(void)
 {
     return atomic_load_explicit(&gp_greenlet_table, memory_order_relaxed); // the caller holds the lock
 }
 
 // The slot of a greenlet, or the free one where it belongs.
-static gp_greenlet_t *slot_of(gp_greenlet_table_t *table, const void *greenlet)
+static gp_greenlet_t *greenlet_map_slot_of(gp_greenlet_table_t *table, const void *greenlet)
 {
     size_t at = gp_greenlet_home(table, greenlet);
     while (table->slots[at].greenlet != NULL && table->slots[at].greenlet != greenlet)
@@ -22,7 +22,7 @@ static gp_greenlet_t *slot_of(gp_greenlet_table_t *table, const void *greenlet)
 }
 
 // A reader between the two steps throws away what it has read.
-static void write_slot(gp_greenlet_t *slot, const gp_greenlet_t *record)
+static void greenlet_map_write_slot(gp_greenlet_t *slot, const gp_greenlet_t *record)
 {
     uint32_t version = atomic_load_explicit(&gp_greenlet_version, memory_order_relaxed);
     atomic_store_explicit(&gp_greenlet_version, version + 1, memory_order_relaxed);
@@ -34,7 +34,7 @@ static void write_slot(gp_greenlet_t *slot, const gp_greenlet_t *record)
     atomic_store_explicit(&gp_greenlet_version, version + 2, memory_order_release);
 }
 
-static gp_greenlet_table_t *grow(gp_greenlet_table_t *old)
+static gp_greenlet_table_t *greenlet_map_grow(gp_greenlet_table_t *old)
 {
     size_t room = old != NULL ? (old->mask + 1) * 2 : FIRST_ROOM;
     gp_greenlet_table_t *bigger = calloc(1, sizeof(*bigger) + room * sizeof(bigger->slots[0]));
@@ -44,29 +44,29 @@ static gp_greenlet_table_t *grow(gp_greenlet_table_t *old)
     bigger->mask = room - 1;
     for (size_t i = 0; i < room / 2 && old != NULL; i++)
         if (old->slots[i].greenlet != NULL)
-            *slot_of(bigger, old->slots[i].greenlet) = old->slots[i];
+            *greenlet_map_slot_of(bigger, old->slots[i].greenlet) = old->slots[i];
     atomic_store_explicit(&gp_greenlet_table, bigger, memory_order_release);
     return bigger;
 }
 
 gp_greenlet_t *gp_greenlet_find(const void *greenlet)
 {
-    gp_greenlet_table_t *table = current_table();
-    gp_greenlet_t *found = table != NULL ? slot_of(table, greenlet) : NULL;
+    gp_greenlet_table_t *table = greenlet_map_current_table();
+    gp_greenlet_t *found = table != NULL ? greenlet_map_slot_of(table, greenlet) : NULL;
     return found != NULL && found->greenlet != NULL ? found : NULL;
 }
 
 void gp_greenlet_put(const gp_greenlet_t *record)
 {
     gp_greenlet_t *slot = gp_greenlet_find(record->greenlet);
-    gp_greenlet_table_t *table = current_table();
+    gp_greenlet_table_t *table = greenlet_map_current_table();
     if (slot == NULL) {
-        if ((table == NULL || used * 2 > table->mask) && (table = grow(table)) == NULL)
+        if ((table == NULL || used * 2 > table->mask) && (table = greenlet_map_grow(table)) == NULL)
             return;
-        slot = slot_of(table, record->greenlet);
+        slot = greenlet_map_slot_of(table, record->greenlet);
         used++;
     }
-    write_slot(slot, record);
+    greenlet_map_write_slot(slot, record);
 }
 
 prof_coro_t *gp_greenlet_take(const void *greenlet)
@@ -74,18 +74,18 @@ prof_coro_t *gp_greenlet_take(const void *greenlet)
     gp_greenlet_t *found = gp_greenlet_find(greenlet);
     if (found == NULL)
         return NULL;
-    gp_greenlet_table_t *table = current_table();
+    gp_greenlet_table_t *table = greenlet_map_current_table();
     prof_coro_t *coro = found->coro;
     // Those behind it that would not be found past the gap move up, the copy first: a reader finds one of the two.
     size_t gap = (size_t)(found - table->slots);
     for (size_t at = (gap + 1) & table->mask; table->slots[at].greenlet != NULL; at = (at + 1) & table->mask) {
         size_t wanted = gp_greenlet_home(table, table->slots[at].greenlet);
         if (((at - wanted) & table->mask) >= ((at - gap) & table->mask)) {
-            write_slot(&table->slots[gap], &table->slots[at]);
+            greenlet_map_write_slot(&table->slots[gap], &table->slots[at]);
             gap = at;
         }
     }
-    write_slot(&table->slots[gap], &(gp_greenlet_t){0});
+    greenlet_map_write_slot(&table->slots[gap], &(gp_greenlet_t){0});
     used--;
     return coro;
 }

@@ -26,7 +26,7 @@ enum {
     NATIVE_WORDS = 24, // of a C++ object, at most: one of them is its greenlet. Source: greenlet_greenlet.hpp
 };
 
-static void *symbol_in(const void *in_module, const char *name, size_t *size)
+static void *greenlet_native_symbol_in(const void *in_module, const char *name, size_t *size)
 {
     Dl_info info;
     ElfW(Sym) *symbol = NULL;
@@ -52,13 +52,13 @@ void gp_greenlet_mark_bootstrap(const void *in_module)
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         size_t size;
-        void *start = symbol_in(in_module, names[i], &size);
+        void *start = greenlet_native_symbol_in(in_module, names[i], &size);
         if (start != NULL)
             gp_unwind_entry_add((uintptr_t)start, (uintptr_t)start + size);
     }
 }
 
-static int find_variable(struct dl_phdr_info *info, size_t size, void *current)
+static int greenlet_native_find_variable(struct dl_phdr_info *info, size_t size, void *current)
 {
     (void)size;
     const char *base = info->dlpi_name != NULL ? strrchr(info->dlpi_name, '/') : NULL;
@@ -79,7 +79,7 @@ void gp_greenlet_find_state(gp_py_t *current)
 {
     if (gp_greenlet_here.state != NULL || current == NULL)
         return;
-    dl_iterate_phdr(find_variable, current);
+    dl_iterate_phdr(greenlet_native_find_variable, current);
     if (gp_thread_self != NULL) // an event of exact mode looks at the state from now on
         atomic_store_explicit(&gp_thread_self->exact_ready, NULL, memory_order_relaxed);
 }
@@ -103,7 +103,7 @@ static size_t greenlet_word, main_word, // in a C++ object: its greenlet, and th
 
 // Tables are read-only to the process, but not to the kernel. The interpreter lock is held: no switch happens
 // meanwhile.
-static bool write_slots(const uintptr_t values[FUNCTIONS])
+static bool greenlet_native_write_slots(const uintptr_t values[FUNCTIONS])
 {
     int memory = gp_descriptor_open(AT_FDCWD, "/proc/self/mem", O_WRONLY, 0);
     bool done = memory >= 0;
@@ -115,25 +115,26 @@ static bool write_slots(const uintptr_t values[FUNCTIONS])
     return done;
 }
 
-static void put_back(void)
+static void greenlet_native_put_back(void)
 {
     const uintptr_t theirs[] = {(uintptr_t)main_switch, (uintptr_t)other_switch, (uintptr_t)initialstub};
     replaced = false;
-    write_slots(theirs);
+    greenlet_native_write_slots(theirs);
 }
 
-__attribute__((noinline)) static void not_wanted(void)
+__attribute__((noinline)) static void greenlet_native_not_wanted(void)
 {
     if (gp_rest_is_now() || ++unwanted < UNWANTED_MAX || !replaced) // a rest is over soon
         return;
     int error = errno;
-    put_back();
+    greenlet_native_put_back();
     errno = error;
 }
 
-// C++ exceptions pass through on_initialstub(): one that fails to begin a greenlet, or is thrown into the starter
-// later. As its personality it is called on the way. Source: the Itanium C++ ABI, "Exception Handling".
-__attribute__((used)) static int on_unwind(int version, int actions, uint64_t class, void *exception, void *context)
+// C++ exceptions pass through greenlet_native_on_initialstub(): one that fails to begin a greenlet, or is thrown into
+// the starter later. As its personality it is called on the way. Source: the Itanium C++ ABI, "Exception Handling".
+__attribute__((used)) static int greenlet_native_on_unwind(int version, int actions, uint64_t class, void *exception,
+                                                           void *context)
 {
     enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
     (void)version, (void)class, (void)exception, (void)context;
@@ -142,32 +143,33 @@ __attribute__((used)) static int on_unwind(int version, int actions, uint64_t cl
     return CONTINUE_UNWIND;
 }
 
-#define UNWOUND_BY_ON_UNWIND() __asm__ volatile(".cfi_personality 0x1b, on_unwind") // 0x1b: relative to itself, 4 bytes
+#define UNWOUND_BY_ON_UNWIND()                                                                                         \
+    __asm__ volatile(".cfi_personality 0x1b, greenlet_native_on_unwind") // 0x1b: relative to itself, 4 bytes
 
 // The greenlet that runs.
-static inline gp_py_t *current(void)
+static inline gp_py_t *greenlet_native_current(void)
 {
     return (gp_py_t *)(uintptr_t)gp_language_running(gp_greenlet_here.state);
 }
 
-static void *native_of(const gp_py_t *greenlet)
+static void *greenlet_native_of(const gp_py_t *greenlet)
 {
     return *(void *const *)(const void *)((const char *)greenlet + GP_CPYTHON_GREENLET_NATIVE);
 }
 
-static inline void *word_of(const gp_py_t *greenlet, size_t word)
+static inline void *greenlet_native_word_of(const gp_py_t *greenlet, size_t word)
 {
-    return ((void *const *)native_of(greenlet))[word];
+    return ((void *const *)greenlet_native_of(greenlet))[word];
 }
 
 // The greenlet that goes on where one that does not run is switched to: the first of its parents that is not over.
 // NULL: that one begins, or there is none.
-__attribute__((noinline, cold)) static gp_py_t *instead_of(gp_py_t *to)
+__attribute__((noinline, cold)) static gp_py_t *greenlet_native_instead_of(gp_py_t *to)
 {
     gp_py_t *error[3];
     gp_py.error_fetch(&error[0], &error[1], &error[2]); // what is thrown into it
-    while (to != NULL && to != gp_py.none && word_of(to, start_word) == NULL) {
-        bool has_begun = word_of(to, start_word + 1) != NULL;
+    while (to != NULL && to != gp_py.none && greenlet_native_word_of(to, start_word) == NULL) {
+        bool has_begun = greenlet_native_word_of(to, start_word + 1) != NULL;
         gp_py_t *parent = has_begun ? gp_py.get_attr(to, "parent") : NULL;
         gp_py.drop(parent); // its child keeps it
         to = parent;
@@ -177,83 +179,85 @@ __attribute__((noinline, cold)) static gp_py_t *instead_of(gp_py_t *to)
 }
 
 // This thread is new to greenlets, or to the hook.
-__attribute__((noinline, cold)) static gp_py_t *find_current(void)
+__attribute__((noinline, cold)) static gp_py_t *greenlet_native_find_current(void)
 {
     gp_greenlet_enter();
-    return current();
+    return greenlet_native_current();
 }
 
-static void before_switch(gp_py_t *to)
+static void greenlet_native_before_switch(gp_py_t *to)
 {
-    gp_py_t *from = current();
+    gp_py_t *from = greenlet_native_current();
     if (!gp_greenlet_is_sampling()) {
-        not_wanted();
+        greenlet_native_not_wanted();
         return;
     }
-    if (from == NULL && (from = find_current()) == NULL)
+    if (from == NULL && (from = greenlet_native_find_current()) == NULL)
         return;
-    bool is_over = word_of(from, start_word) == NULL;
-    if (word_of(to, start_word) == NULL)
-        to = instead_of(to);
+    bool is_over = greenlet_native_word_of(from, start_word) == NULL;
+    if (greenlet_native_word_of(to, start_word) == NULL)
+        to = greenlet_native_instead_of(to);
     gp_greenlet_leaving(from, is_over, to);
 }
 
-__attribute__((noinline)) static void *switch_anyhow(void *result, void *native, gp_py_t *to, g_switch_t *theirs)
+__attribute__((noinline)) static void *greenlet_native_switch_anyhow(void *result, void *native, gp_py_t *to,
+                                                                     g_switch_t *theirs)
 {
-    before_switch(to);
+    greenlet_native_before_switch(to);
     return theirs(result, native);
 }
 
 static uint64_t timed_since; // ticks: of the call in progress, where it is timed
 
-__attribute__((noinline, cold)) static void *switch_timed(void *result, void *native, g_switch_t *theirs)
+__attribute__((noinline, cold)) static void *greenlet_native_switch_timed(void *result, void *native,
+                                                                          g_switch_t *theirs)
 {
     gp_hook_time_end(timed_since, 1);
     return theirs(result, native);
 }
 
-static inline uintptr_t stack_pointer(void)
+static inline uintptr_t greenlet_native_stack_pointer(void)
 {
     uintptr_t sp;
     __asm__("movq %%rsp, %0" : "=r"(sp));
     return sp;
 }
 
-static inline bool switch_plainly(void **native, gp_py_t *to)
+static inline bool greenlet_native_switch_plainly(void **native, gp_py_t *to)
 {
-    if (!gp_word32_is(&gp_switch_special, 0) || native[start_word] == NULL || current() == NULL)
+    if (!gp_word32_is(&gp_switch_special, 0) || native[start_word] == NULL || greenlet_native_current() == NULL)
         return false;
     const void *const *state = *gp_greenlet_here.state;
-    if (word_of(state[1], start_word) == NULL)
+    if (greenlet_native_word_of(state[1], start_word) == NULL)
         return false;
     if (__builtin_expect(gp_hook_time_is_next(), 0))
         timed_since = gp_ticks_counter();
-    return gp_plain_switch(state, to, stack_pointer());
+    return gp_plain_switch(state, to, greenlet_native_stack_pointer());
 }
 
 // Nothing is left to do after a switch: no frame of these stays on the stack of what is suspended. All that most need
 // is in them, so that what they were called with stays in its registers.
-__attribute__((flatten)) static void *on_main_switch(void *result, void *native)
+__attribute__((flatten)) static void *greenlet_native_on_main_switch(void *result, void *native)
 {
     gp_py_t *to = ((gp_py_t **)native)[main_word];
-    if (__builtin_expect(!switch_plainly(native, to), 0))
-        return switch_anyhow(result, native, to, main_switch);
+    if (__builtin_expect(!greenlet_native_switch_plainly(native, to), 0))
+        return greenlet_native_switch_anyhow(result, native, to, main_switch);
     if (__builtin_expect(gp_hook_time_count(), 0))
-        return switch_timed(result, native, main_switch);
+        return greenlet_native_switch_timed(result, native, main_switch);
     return main_switch(result, native);
 }
 
-__attribute__((flatten)) static void *on_other_switch(void *result, void *native)
+__attribute__((flatten)) static void *greenlet_native_on_other_switch(void *result, void *native)
 {
     gp_py_t *to = ((gp_py_t **)native)[greenlet_word];
-    if (__builtin_expect(!switch_plainly(native, to), 0))
-        return switch_anyhow(result, native, to, other_switch);
+    if (__builtin_expect(!greenlet_native_switch_plainly(native, to), 0))
+        return greenlet_native_switch_anyhow(result, native, to, other_switch);
     if (__builtin_expect(gp_hook_time_count(), 0))
-        return switch_timed(result, native, other_switch);
+        return greenlet_native_switch_timed(result, native, other_switch);
     return other_switch(result, native);
 }
 
-__attribute__((noinline)) static void *on_initialstub(void *result, void *native, void *mark)
+__attribute__((noinline)) static void *greenlet_native_on_initialstub(void *result, void *native, void *mark)
 {
     UNWOUND_BY_ON_UNWIND();
     if (gp_greenlet_is_sampling())
@@ -265,7 +269,7 @@ __attribute__((noinline)) static void *on_initialstub(void *result, void *native
 }
 
 // The slot of a function in the table of an object's virtual functions; NULL = it is not there.
-static void **find_slot(gp_py_t *greenlet, const void *function)
+static void **greenlet_native_find_slot(gp_py_t *greenlet, const void *function)
 {
     void *native, **table, *slots[SLOTS];
     if (function == NULL || !gp_peek((uintptr_t)greenlet + GP_CPYTHON_GREENLET_NATIVE, &native, sizeof(native)) ||
@@ -277,14 +281,14 @@ static void **find_slot(gp_py_t *greenlet, const void *function)
     return NULL;
 }
 
-static bool read_native(gp_py_t *greenlet, uintptr_t words[NATIVE_WORDS])
+static bool greenlet_native_read_native(gp_py_t *greenlet, uintptr_t words[NATIVE_WORDS])
 {
     uintptr_t native;
     return gp_peek((uintptr_t)greenlet + GP_CPYTHON_GREENLET_NATIVE, &native, sizeof(native)) &&
            gp_peek(native, words, NATIVE_WORDS * sizeof(*words));
 }
 
-static size_t word_with(const uintptr_t words[NATIVE_WORDS], const gp_py_t *greenlet)
+static size_t greenlet_native_word_with(const uintptr_t words[NATIVE_WORDS], const gp_py_t *greenlet)
 {
     size_t word = 0;
     while (word < NATIVE_WORDS && words[word] != (uintptr_t)greenlet)
@@ -293,12 +297,12 @@ static size_t word_with(const uintptr_t words[NATIVE_WORDS], const gp_py_t *gree
 }
 
 // That of a main greenlet is said to go to the end of memory; that of one that has not begun, from 0 to 0.
-static bool is_stack_of_main(const uintptr_t stack[GP_CPYTHON_STACK_WORDS])
+static bool greenlet_native_is_stack_of_main(const uintptr_t stack[GP_CPYTHON_STACK_WORDS])
 {
     return stack[GP_CPYTHON_STACK_START] != 0 && stack[GP_CPYTHON_STACK_END] == UINTPTR_MAX;
 }
 
-static bool is_no_stack(const uintptr_t stack[GP_CPYTHON_STACK_WORDS])
+static bool greenlet_native_is_no_stack(const uintptr_t stack[GP_CPYTHON_STACK_WORDS])
 {
     for (int i = 0; i < GP_CPYTHON_STACK_WORDS; i++)
         if (stack[i] != 0)
@@ -306,17 +310,18 @@ static bool is_no_stack(const uintptr_t stack[GP_CPYTHON_STACK_WORDS])
     return true;
 }
 
-static bool find_words(gp_py_t *main, gp_py_t *other)
+static bool greenlet_native_find_words(gp_py_t *main, gp_py_t *other)
 {
     uintptr_t of_main[NATIVE_WORDS], of_other[NATIVE_WORDS];
-    if (!read_native(main, of_main) || !read_native(other, of_other))
+    if (!greenlet_native_read_native(main, of_main) || !greenlet_native_read_native(other, of_other))
         return false;
-    main_word = word_with(of_main, main);
-    greenlet_word = word_with(of_other, other);
+    main_word = greenlet_native_word_with(of_main, main);
+    greenlet_word = greenlet_native_word_with(of_other, other);
     if (main_word == NATIVE_WORDS || greenlet_word == NATIVE_WORDS)
         return false;
     for (start_word = 1; start_word + GP_CPYTHON_STACK_WORDS <= NATIVE_WORDS; start_word++)
-        if (is_stack_of_main(of_main + start_word) && is_no_stack(of_other + start_word)) {
+        if (greenlet_native_is_stack_of_main(of_main + start_word) &&
+            greenlet_native_is_no_stack(of_other + start_word)) {
             atomic_store_explicit(&gp_cpython_stack_at, start_word * sizeof(*of_main), memory_order_relaxed);
             return true;
         }
@@ -326,27 +331,29 @@ static bool find_words(gp_py_t *main, gp_py_t *other)
 bool gp_greenlet_find_switch(const void *in_module, gp_py_t *main, gp_py_t *other)
 {
     size_t size;
-    void *of_main = symbol_in(in_module, "_ZN8greenlet12MainGreenlet8g_switchEv", &size);
-    void *of_other = symbol_in(in_module, "_ZN8greenlet12UserGreenlet8g_switchEv", &size);
-    void *stub = symbol_in(in_module, "_ZN8greenlet12UserGreenlet13g_initialstubEPv", &size);
-    replaceable[0] = find_slot(main, of_main);
-    replaceable[1] = find_slot(other, of_other);
-    replaceable[2] = find_slot(other, stub);
+    void *of_main = greenlet_native_symbol_in(in_module, "_ZN8greenlet12MainGreenlet8g_switchEv", &size);
+    void *of_other = greenlet_native_symbol_in(in_module, "_ZN8greenlet12UserGreenlet8g_switchEv", &size);
+    void *stub = greenlet_native_symbol_in(in_module, "_ZN8greenlet12UserGreenlet13g_initialstubEPv", &size);
+    replaceable[0] = greenlet_native_find_slot(main, of_main);
+    replaceable[1] = greenlet_native_find_slot(other, of_other);
+    replaceable[2] = greenlet_native_find_slot(other, stub);
     main_switch = (g_switch_t *)(uintptr_t)of_main;
     other_switch = (g_switch_t *)(uintptr_t)of_other;
     initialstub = (g_initialstub_t *)(uintptr_t)stub;
-    return replaceable[0] != NULL && replaceable[1] != NULL && replaceable[2] != NULL && find_words(main, other);
+    return replaceable[0] != NULL && replaceable[1] != NULL && replaceable[2] != NULL &&
+           greenlet_native_find_words(main, other);
 }
 
 bool gp_greenlet_see_switches(void)
 {
-    const uintptr_t mine[] = {(uintptr_t)on_main_switch, (uintptr_t)on_other_switch, (uintptr_t)on_initialstub};
+    const uintptr_t mine[] = {(uintptr_t)greenlet_native_on_main_switch, (uintptr_t)greenlet_native_on_other_switch,
+                              (uintptr_t)greenlet_native_on_initialstub};
     unwanted = 0;
     if (replaced)
         return true;
-    replaced = write_slots(mine);
+    replaced = greenlet_native_write_slots(mine);
     if (!replaced)
-        put_back();
+        greenlet_native_put_back();
     return replaced;
 }
 

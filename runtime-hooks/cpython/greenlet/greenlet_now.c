@@ -12,17 +12,17 @@ gp_greenlet_table_t *_Atomic gp_greenlet_table;
 _Atomic uint32_t gp_greenlet_version;
 __thread gp_greenlet_here_t gp_greenlet_here __attribute__((tls_model("initial-exec")));
 
-static const void *greenlet_in(const gp_greenlet_t *slot)
+static const void *greenlet_now_in(const gp_greenlet_t *slot)
 {
     return __atomic_load_n(&slot->greenlet, __ATOMIC_RELAXED);
 }
 
-static bool search(const gp_greenlet_table_t *table, const void *greenlet, gp_greenlet_t *record)
+static bool greenlet_now_search(const gp_greenlet_table_t *table, const void *greenlet, gp_greenlet_t *record)
 {
     size_t at = gp_greenlet_home(table, greenlet);
     for (size_t i = 0; i <= table->mask; i++, at = (at + 1) & table->mask) {
         const gp_greenlet_t *slot = &table->slots[at];
-        const void *there = greenlet_in(slot);
+        const void *there = greenlet_now_in(slot);
         if (there == NULL)
             return false;
         if (there != greenlet)
@@ -45,7 +45,7 @@ int gp_greenlet_read(const void *greenlet, gp_greenlet_t *record)
         uint32_t version = atomic_load_explicit(&gp_greenlet_version, memory_order_acquire); // write_slot()'s
         if (version & 1)
             continue;
-        bool found = table != NULL && search(table, greenlet, record);
+        bool found = table != NULL && greenlet_now_search(table, greenlet, record);
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&gp_greenlet_version, memory_order_relaxed) == version)
             return found;

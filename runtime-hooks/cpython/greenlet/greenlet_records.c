@@ -19,7 +19,7 @@ void gp_greenlet_add(gp_py_t *greenlet, prof_coro_t *spawner)
         gp_greenlet_put(&(gp_greenlet_t){greenlet, coro, coro->id, greenlet});
 }
 
-gp_greenlet_t gp_greenlet_record(const gp_step_t *step, gp_py_t *greenlet)
+gp_greenlet_t gp_greenlet_record(const gp_task_step_t *step, gp_py_t *greenlet)
 {
     if (step->task != NULL && step->greenlet == greenlet)
         return (gp_greenlet_t){step->task, step->coro, step->coro_id, step->task};
@@ -43,7 +43,7 @@ const void *gp_greenlet_current(void)
     return current;
 }
 
-gp_greenlet_t gp_greenlet_running(const gp_step_t *step)
+gp_greenlet_t gp_greenlet_running(const gp_task_step_t *step)
 {
     gp_py_t *current = (gp_py_t *)gp_greenlet_current();
     if (current != NULL)

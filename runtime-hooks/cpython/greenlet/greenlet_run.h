@@ -22,12 +22,12 @@ void gp_greenlet_switch_to(gp_py_t *greenlet);
 const void *gp_greenlet_current(void);
 
 // What runs on the calling thread, a step of a task in progress being `step`: a task's record, a greenlet's, or {0}.
-gp_greenlet_t gp_greenlet_running(const gp_step_t *step);
+gp_greenlet_t gp_greenlet_running(const gp_task_step_t *step);
 
-// The calling thread begins a step of `record`, and ends it. waiting: see gp_step_t.
+// The calling thread begins a step of `record`, and ends it. waiting: see gp_task_step_t.
 //   outer: what it did before, for gp_step_end().
-void gp_step_begin(gp_step_t *outer, const gp_greenlet_t *record, uintptr_t waiting);
-void gp_step_end(const gp_step_t *outer);
+void gp_step_begin(gp_task_step_t *outer, const gp_greenlet_t *record, uintptr_t waiting);
+void gp_step_end(const gp_task_step_t *outer);
 
 // The calling greenlet runs as `record` from now on, until it is given back what it was. False: it is its thread, or
 // makes a step.

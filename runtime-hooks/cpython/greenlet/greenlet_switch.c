@@ -11,7 +11,7 @@
 #include "greenlet/hubs.h"
 #include "greenlet/walk_parked.h"
 
-static void tell(prof_coro_t *coro, uint64_t coro_id)
+static void greenlet_switch_tell(prof_coro_t *coro, uint64_t coro_id)
 {
     // No place to go on: its native stack is saved elsewhere while it is parked.
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
@@ -20,20 +20,20 @@ static void tell(prof_coro_t *coro, uint64_t coro_id)
 
 // From here on the handler believes what was reported last where this one runs, and what it finds where another one
 // does.
-static inline void note(gp_py_t *greenlet)
+static inline void greenlet_switch_note(gp_py_t *greenlet)
 {
     atomic_signal_fence(memory_order_seq_cst);
     gp_greenlet_here.last = gp_language_is_read() ? NULL : greenlet;
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-// `greenlet` will go on, its frames are not there yet: see gp_step_t.waiting.
-static inline void tell_ahead(gp_py_t *greenlet, prof_coro_t *coro, uint64_t coro_id, uintptr_t waiting)
+// `greenlet` will go on, its frames are not there yet: see gp_task_step_t.waiting.
+static inline void greenlet_switch_tell_ahead(gp_py_t *greenlet, prof_coro_t *coro, uint64_t coro_id, uintptr_t waiting)
 {
     gp_hub_before_switch(gp_greenlet_here.last, coro);
     gp_step_here.waiting = waiting;
-    note(greenlet);
-    tell(coro, coro_id);
+    greenlet_switch_note(greenlet);
+    greenlet_switch_tell(coro, coro_id);
     gp_step_here.waiting = 0;
 }
 
@@ -41,12 +41,12 @@ void gp_greenlet_switch_to(gp_py_t *greenlet)
 {
     gp_greenlet_t to = gp_greenlet_record_here(greenlet);
     gp_hub_before_switch(gp_greenlet_here.last, to.coro);
-    tell(to.coro, to.coro_id);
-    note(greenlet);
+    greenlet_switch_tell(to.coro, to.coro_id);
+    greenlet_switch_note(greenlet);
 }
 
 // The hint is what the last switch left, or nothing where sampling has begun anew.
-static void sync_hint(void)
+static void greenlet_switch_sync_hint(void)
 {
     gp_thread_t *thread = gp_thread_attach();
     gp_py_t *current = gp_greenlet_api.current();
@@ -70,7 +70,7 @@ bool gp_greenlet_is_entered(void)
 }
 
 // Stacks are asked for while nothing samples: any greenlet that is suspended shows where its frames are.
-static void learn_from_any(void)
+static void greenlet_switch_learn_from_any(void)
 {
     const gp_greenlet_table_t *table = atomic_load_explicit(&gp_greenlet_table, memory_order_relaxed);
     for (size_t i = 0; table != NULL && i <= table->mask && !gp_cpython_parked_is_known(); i++) {
@@ -90,7 +90,7 @@ bool gp_greenlet_enter(void)
     gp_py_t *error[3];
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
     if (!gp_cpython_parked_is_known())
-        learn_from_any();
+        greenlet_switch_learn_from_any();
     gp_greenlet_api.sees = gp_greenlet_api.sees && (gp_language_is_read() || gp_greenlet_see_switches());
     if (gp_greenlet_api.sees)
         gp_greenlet_find_state((gp_py_t *)(uintptr_t)gp_greenlet_current());
@@ -98,20 +98,20 @@ bool gp_greenlet_enter(void)
         gp_greenlet_trace();
     if (gp_greenlet_is_sampling()) {
         gp_greenlet_here.epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
-        sync_hint();
+        greenlet_switch_sync_hint();
     }
     gp_py.error_restore(error[0], error[1], error[2]);
     return true;
 }
 
-static bool is_booked(void)
+static bool greenlet_switch_is_booked(void)
 {
     return gp_greenlet_is_sampling() && !gp_language_is_read();
 }
 
 // The thread on which a greenlet runs is in its record's `hook_mark`: the number of its block, and one. Of what began
 // before that was kept, and of main greenlets, it is told by the main one that its line of parents leads to.
-__attribute__((noinline, cold)) static bool leads_here(gp_py_t *greenlet, prof_coro_t *coro)
+__attribute__((noinline, cold)) static bool greenlet_switch_leads_here(gp_py_t *greenlet, prof_coro_t *coro)
 {
     gp_py_t *error[3], *at = greenlet;
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
@@ -128,26 +128,26 @@ __attribute__((noinline, cold)) static bool leads_here(gp_py_t *greenlet, prof_c
 
 // Who runs has not been reported: sampling has begun since, or greenlet refused the last switch.
 //   suspended: NULL = none is known.
-__attribute__((noinline, cold)) static void catch_up(gp_py_t *suspended)
+__attribute__((noinline, cold)) static void greenlet_switch_catch_up(gp_py_t *suspended)
 {
     if (!gp_greenlet_is_entered())
         gp_greenlet_enter();
     else
-        sync_hint();
+        greenlet_switch_sync_hint();
     if (!gp_cpython_parked_is_known() && suspended != NULL)
         gp_cpython_parked_learn(suspended);
 }
 
 // What is not in every switch: it is a task's greenlet, or not known yet, or another thread's, which will be refused.
-__attribute__((noinline, cold)) static bool find_slowly(gp_py_t *to, gp_greenlet_t *record)
+__attribute__((noinline, cold)) static bool greenlet_switch_find_slowly(gp_py_t *to, gp_greenlet_t *record)
 {
     *record = gp_greenlet_record_here(to);
     bool is_own =
         record->coro != NULL && gp_thread_self != NULL && record->coro->hook_mark == gp_thread_self->index + 1;
-    return is_own || leads_here(to, record->coro);
+    return is_own || greenlet_switch_leads_here(to, record->coro);
 }
 
-static inline bool find_next(gp_py_t *to, prof_coro_t **coro, uint64_t *id)
+static inline bool greenlet_switch_find_next(gp_py_t *to, prof_coro_t **coro, uint64_t *id)
 {
     const gp_thread_t *thread = gp_thread_self;
     bool is_plain = gp_step_here.task == NULL && thread != NULL;
@@ -158,7 +158,7 @@ static inline bool find_next(gp_py_t *to, prof_coro_t **coro, uint64_t *id)
     const gp_greenlet_t *found = is_plain ? gp_greenlet_find_fast(to) : NULL;
     if (__builtin_expect(found == NULL || found->coro == NULL || found->coro->hook_mark != thread->index + 1, 0)) {
         gp_greenlet_t record;
-        bool is_own = find_slowly(to, &record);
+        bool is_own = greenlet_switch_find_slowly(to, &record);
         *coro = record.coro;
         *id = record.coro_id;
         return is_own;
@@ -169,17 +169,17 @@ static inline bool find_next(gp_py_t *to, prof_coro_t **coro, uint64_t *id)
 }
 
 // The frames of what is about to go on are with its greenlet still.
-static inline void go_on(gp_py_t *to)
+static inline void greenlet_switch_go_on(gp_py_t *to)
 {
     prof_coro_t *coro;
     uint64_t id;
-    if (!find_next(to, &coro, &id))
+    if (!greenlet_switch_find_next(to, &coro, &id))
         return;
-    tell_ahead(to, coro, id, (uintptr_t)to | GP_STEP_IS_GREENLET);
+    greenlet_switch_tell_ahead(to, coro, id, (uintptr_t)to | GP_STEP_IS_GREENLET);
 }
 
 // One that is over waits for nothing any more, however long its object is kept.
-static void end(gp_py_t *greenlet, bool has_left)
+static void greenlet_switch_end(gp_py_t *greenlet, bool has_left)
 {
     const gp_greenlet_t *found = gp_greenlet_find(greenlet);
     if (found != NULL && !has_left) // what goes on has not begun yet
@@ -196,24 +196,24 @@ void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
     bool is_known = from == gp_greenlet_here.last &&
                     gp_greenlet_here.epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
     if (__builtin_expect(!is_known || !gp_cpython_parked_is_known(), 0))
-        catch_up(to != from ? to : NULL);
+        greenlet_switch_catch_up(to != from ? to : NULL);
     if (to != NULL && to != from)
-        go_on(to);
+        greenlet_switch_go_on(to);
     if (is_over)
-        end(from, to != NULL);
+        greenlet_switch_end(from, to != NULL);
     gp_hook_time_end(begun, 1);
 }
 
 void gp_greenlet_starting(gp_py_t *to)
 {
-    if (!is_booked())
+    if (!greenlet_switch_is_booked())
         return;
     uint64_t begun = gp_hook_time_begin();
     gp_greenlet_t record = gp_greenlet_record_here(to);
     if (record.coro != NULL && gp_thread_self != NULL)
         record.coro->hook_mark = gp_thread_self->index + 1;
     // The frames that are there belong to its starter.
-    tell_ahead(to, record.coro, record.coro_id, GP_STEP_HAS_NOT_BEGUN);
+    greenlet_switch_tell_ahead(to, record.coro, record.coro_id, GP_STEP_HAS_NOT_BEGUN);
     gp_hook_time_end(begun, 1);
 }
 
@@ -222,16 +222,16 @@ void gp_greenlet_switched(void)
     if (!gp_greenlet_is_entered())
         gp_greenlet_enter();
     gp_py_t *now = (gp_py_t *)(uintptr_t)gp_language_running(gp_greenlet_here.state);
-    if (now != NULL && now != gp_greenlet_here.last && is_booked())
+    if (now != NULL && now != gp_greenlet_here.last && greenlet_switch_is_booked())
         gp_greenlet_switch_to(now);
 }
 
-static void run_as(const gp_greenlet_t *record, uintptr_t waiting)
+static void greenlet_switch_run_as(const gp_greenlet_t *record, uintptr_t waiting)
 {
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
     gp_greenlet_put(record);
     gp_step_here.waiting = waiting;
-    if (is_booked())
+    if (greenlet_switch_is_booked())
         gp_switch_to(record->coro, record->coro_id, &park);
     gp_step_here.waiting = 0;
 }
@@ -246,11 +246,11 @@ bool gp_greenlet_lend(const gp_greenlet_t *record, gp_greenlet_t *before)
     gp_greenlet_t lent = *record;
     lent.greenlet = before->greenlet = current;
     gp_coro_rare(lent.coro)->object = (uintptr_t)current; // for a census while it waits
-    run_as(&lent, GP_STEP_HAS_NOT_BEGUN);
+    greenlet_switch_run_as(&lent, GP_STEP_HAS_NOT_BEGUN);
     return true;
 }
 
 void gp_greenlet_give_back(const gp_greenlet_t *before)
 {
-    run_as(before, 0);
+    greenlet_switch_run_as(before, 0);
 }

@@ -22,7 +22,7 @@ bool gp_greenlet_is_traced(void)
     return tracing;
 }
 
-static void set_real_tracer(gp_py_t *callable)
+static void greenlet_trace_set_real_tracer(gp_py_t *callable)
 {
     gp_py_t *args = gp_py.tuple_pack(1, callable), *before = NULL;
     if (args != NULL) {
@@ -35,24 +35,24 @@ static void set_real_tracer(gp_py_t *callable)
         gp_py.error_clear();
 }
 
-static void stop_tracing(void)
+static void greenlet_trace_stop_tracing(void)
 {
     tracing = false;
-    set_real_tracer(other_tracer != NULL ? other_tracer : gp_py.none);
+    greenlet_trace_set_real_tracer(other_tracer != NULL ? other_tracer : gp_py.none);
     if (other_tracer != NULL)
         gp_py.decref(other_tracer);
     other_tracer = NULL;
 }
 
 // A greenlet that is over waits for nothing any more, however long its object is kept.
-static void end_if_over(gp_py_t *origin)
+static void greenlet_trace_end_if_over(gp_py_t *origin)
 {
     if (!gp_greenlet_api.is_active(origin) && !gp_greenlet_api.is_main(origin))
         gp_coro_retire(gp_greenlet_take(origin));
 }
 
 // Called by greenlet on the greenlet that has just been switched to: (event, (origin, target)).
-static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
+static gp_py_t *greenlet_trace_on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
 {
     (void)unused;
     gp_py_t *pair = count == 2 ? args[1] : NULL, *result = gp_py.none;
@@ -73,11 +73,11 @@ static gp_py_t *on_switch(gp_py_t *unused, gp_py_t **args, ptrdiff_t count)
     if (sampling) {
         uint64_t begun = gp_hook_time_begin();
         gp_greenlet_switch_to(target);
-        end_if_over(gp_py.tuple_item(pair, 0));
+        greenlet_trace_end_if_over(gp_py.tuple_item(pair, 0));
         gp_hook_time_end(begun, 1);
     }
     if (!sampling && tracing && !gp_rest_is_now())
-        stop_tracing();
+        greenlet_trace_stop_tracing();
     return result;
 }
 
@@ -93,11 +93,11 @@ void gp_greenlet_trace(void)
         gp_py.decref(now);
     else
         other_tracer = now;
-    set_real_tracer(tracer);
+    greenlet_trace_set_real_tracer(tracer);
     tracing = true;
 }
 
-static gp_py_t *settrace(gp_py_t *module, gp_py_t *args)
+static gp_py_t *greenlet_trace_settrace(gp_py_t *module, gp_py_t *args)
 {
     if (!tracing || gp_py.tuple_size(args) != 1)
         return real_settrace(module, args);
@@ -112,7 +112,7 @@ static gp_py_t *settrace(gp_py_t *module, gp_py_t *args)
     return before;
 }
 
-static gp_py_t *gettrace(gp_py_t *module, gp_py_t *args)
+static gp_py_t *greenlet_trace_gettrace(gp_py_t *module, gp_py_t *args)
 {
     if (!tracing)
         return real_gettrace(module, args);
@@ -122,7 +122,7 @@ static gp_py_t *gettrace(gp_py_t *module, gp_py_t *args)
 }
 
 // Put `mine` into the definition of a function of the module; returns what was there, NULL where it is of another kind.
-static varargs_t *replace(gp_py_t *module, const char *name, int flags, varargs_t *mine)
+static varargs_t *greenlet_trace_replace(gp_py_t *module, const char *name, int flags, varargs_t *mine)
 {
     gp_py_method_t *method = gp_py_method(module, name);
     if (method == NULL || method->flags != flags)
@@ -135,11 +135,11 @@ static varargs_t *replace(gp_py_t *module, const char *name, int flags, varargs_
 bool gp_greenlet_trace_hook(gp_py_t *module)
 {
     static gp_py_method_t method = {"greenprof", NULL, GP_PY_FASTCALL, NULL};
-    method.function = (void *)(uintptr_t)on_switch;
+    method.function = (void *)(uintptr_t)greenlet_trace_on_switch;
     tracer = gp_py.function_new(&method, NULL, NULL);
     if (tracer == NULL)
         return false;
-    real_settrace = replace(module, "settrace", GP_PY_VARARGS, settrace);
-    real_gettrace = replace(module, "gettrace", GP_PY_NOARGS, gettrace);
+    real_settrace = greenlet_trace_replace(module, "settrace", GP_PY_VARARGS, greenlet_trace_settrace);
+    real_gettrace = greenlet_trace_replace(module, "gettrace", GP_PY_NOARGS, greenlet_trace_gettrace);
     return real_settrace != NULL && real_gettrace != NULL;
 }

@@ -33,7 +33,7 @@ static __thread struct {
     uint64_t ticks, old_ticks; // and from when on the two may have drifted apart
 } anchor __attribute__((tls_model("initial-exec")));
 
-__attribute__((noinline)) static void set_anchor(void)
+__attribute__((noinline)) static void hubs_set_anchor(void)
 {
     enum { PER_SECOND = 100 }; // a clock that is being adjusted by 500 ppm drifts by 5 us meanwhile
     struct timespec now;
@@ -45,12 +45,12 @@ __attribute__((noinline)) static void set_anchor(void)
 }
 
 // A moment of time.monotonic(), in ticks.
-static uint64_t ticks_at(double seconds)
+static uint64_t hubs_ticks_at(double seconds)
 {
     static const double YEAR_S = 3.2e7;
     uint64_t now = gp_ticks();
     if (now >= anchor.old_ticks || now < anchor.ticks)
-        set_anchor();
+        hubs_set_anchor();
     double ahead = seconds - anchor.seconds;
     int64_t distance = (int64_t)((ahead > YEAR_S    ? YEAR_S
                                   : ahead > -YEAR_S ? ahead
@@ -60,13 +60,13 @@ static uint64_t ticks_at(double seconds)
 }
 
 // The greenlet that runs on the calling thread: by what greenlet keeps of it, where that is known.
-static const void *running(void)
+static const void *hubs_running(void)
 {
     const void *now = gp_language_running(gp_greenlet_here.state);
     return now != NULL ? now : gp_greenlet_current();
 }
 
-static double number(gp_py_t *object)
+static double hubs_number(gp_py_t *object)
 {
     if (__builtin_expect(gp_py_type(object) == gp_py.float_type, 1))
         return gp_py_float(object);
@@ -77,7 +77,7 @@ static double number(gp_py_t *object)
 }
 
 // heapq.heappop(): eventlet's hub takes (when, timer) off, and then calls the timer.
-static gp_py_t *on_pop(gp_py_t *self, gp_py_t *heap)
+static gp_py_t *hubs_on_pop(gp_py_t *self, gp_py_t *heap)
 {
     gp_py_t *item = real_pop(self, heap);
     if (item == NULL || !gp_greenlet_is_sampling() || gp_py_type(item) != gp_py.tuple_type)
@@ -86,19 +86,19 @@ static gp_py_t *on_pop(gp_py_t *self, gp_py_t *heap)
     if (pair == NULL || gp_py_type(pair[1]) != timer_type)
         return item;
     uint64_t begun = gp_hook_time_begin();
-    gp_hub_here.hub = running();
-    gp_hub_here.ready_ticks = ticks_at(number(pair[0]));
+    gp_hub_here.hub = hubs_running();
+    gp_hub_here.ready_ticks = hubs_ticks_at(hubs_number(pair[0]));
     gp_hook_time_end(begun, 0);
     return item;
 }
 
 bool gp_hub_runs(void)
 {
-    return gp_hub_here.hub == running();
+    return gp_hub_here.hub == hubs_running();
 }
 
 // gevent's is a greenlet.
-static bool is_gevents(gp_py_t *type)
+static bool hubs_is_gevents(gp_py_t *type)
 {
     static gp_py_t *hub, *last_type;
     static bool last_is;
@@ -112,7 +112,7 @@ static bool is_gevents(gp_py_t *type)
 }
 
 // eventlet's has one, which runs its method.
-static bool is_eventlets(gp_py_t *args)
+static bool hubs_is_eventlets(gp_py_t *args)
 {
     static gp_py_t *hub;
     gp_py_t *function = gp_py.tuple_size(args) > 0 ? gp_py.tuple_item(args, 0) : NULL;
@@ -125,10 +125,10 @@ static bool is_eventlets(gp_py_t *args)
 
 bool gp_hub_is_one(gp_py_t *type, gp_py_t *args)
 {
-    return is_gevents(type) || is_eventlets(args);
+    return hubs_is_gevents(type) || hubs_is_eventlets(args);
 }
 
-static bool is_switch(gp_py_t *callback)
+static bool hubs_is_switch(gp_py_t *callback)
 {
     gp_py_t *name = gp_py.get_attr_of(callback, name_name);
     const char *text = name != NULL ? gp_py.utf8(name, NULL) : NULL;
@@ -138,13 +138,13 @@ static bool is_switch(gp_py_t *callback)
 }
 
 // The same of a bound method, whose name is its function's: few functions are asked again and again.
-static bool is_bound_switch(gp_py_t *method)
+static bool hubs_is_bound_switch(gp_py_t *method)
 {
     static gp_py_t *last[2]; // of another name, and of this one; kept alive
     gp_py_t *function = gp_py_bound_function(method);
     if (function == last[true] || function == last[false])
         return function == last[true];
-    bool is = is_switch(method);
+    bool is = hubs_is_switch(method);
     gp_py_t *before = last[is];
     gp_py.incref(function);
     last[is] = function;
@@ -155,7 +155,7 @@ static bool is_bound_switch(gp_py_t *method)
 
 // The greenlet that switch() of `owner` switches to, or that waits for it: a greenlet itself, or a Waiter which the
 // calling greenlet will wait for. NULL = neither.
-static prof_coro_t *woken_with(gp_py_t *owner)
+static prof_coro_t *hubs_woken_with(gp_py_t *owner)
 {
     const gp_greenlet_t *found = gp_greenlet_find(owner);
     if (found != NULL)
@@ -163,93 +163,93 @@ static prof_coro_t *woken_with(gp_py_t *owner)
     return strstr(gp_py_type_name(owner), "Waiter") != NULL ? gp_greenlet_running(&gp_step_here).coro : NULL;
 }
 
-static prof_coro_t *woken_by(gp_py_t *callback)
+static prof_coro_t *hubs_woken_by(gp_py_t *callback)
 {
     // A greenlet's, and a Waiter's: no object is made to look into them.
     if (gp_py_type(callback) == gp_py.builtin_type) {
         gp_py_t *owner = gp_py_builtin_self(callback);
-        return owner != NULL && strcmp(gp_py_definition(callback)->name, "switch") == 0 ? woken_with(owner) : NULL;
+        return owner != NULL && strcmp(gp_py_definition(callback)->name, "switch") == 0 ? hubs_woken_with(owner) : NULL;
     }
     if (gp_py_type(callback) == gp_py.bound_type)
-        return is_bound_switch(callback) ? woken_with(gp_py_bound_self(callback)) : NULL;
-    gp_py_t *owner = is_switch(callback) ? gp_py.get_attr_of(callback, self_name) : NULL;
-    prof_coro_t *coro = owner != NULL ? woken_with(owner) : NULL;
+        return hubs_is_bound_switch(callback) ? hubs_woken_with(gp_py_bound_self(callback)) : NULL;
+    gp_py_t *owner = hubs_is_switch(callback) ? gp_py.get_attr_of(callback, self_name) : NULL;
+    prof_coro_t *coro = owner != NULL ? hubs_woken_with(owner) : NULL;
     gp_py.drop(owner);
     gp_py.error_clear();
     return coro;
 }
 
-static gp_py_t *first_of(gp_py_t *args)
+static gp_py_t *hubs_first_of(gp_py_t *args)
 {
     return gp_py.tuple_size(args) > 0 ? gp_py.tuple_item(args, 0) : NULL;
 }
 
 // callback: NULL = there is none, it was not accepted
-static void callback_is_run(gp_py_t *callback)
+static void hubs_callback_is_run(gp_py_t *callback)
 {
     if (callback == NULL || !gp_greenlet_is_sampling())
         return;
     uint64_t begun = gp_hook_time_begin();
-    prof_coro_ready(woken_by(callback));
+    prof_coro_ready(hubs_woken_by(callback));
     gp_hook_time_end(begun, 0);
 }
 
-static gp_py_t *on_run_callback(gp_py_t *loop, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *hubs_on_run_callback(gp_py_t *loop, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *result = real_run_callback(loop, args, keywords);
-    callback_is_run(result != NULL ? first_of(args) : NULL);
+    hubs_callback_is_run(result != NULL ? hubs_first_of(args) : NULL);
     return result;
 }
 
-static gp_py_t *on_fast_run_callback(gp_py_t *loop, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
+static gp_py_t *hubs_on_fast_run_callback(gp_py_t *loop, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
 {
     gp_py_t *result = fast_run_callback(loop, args, count, names);
-    callback_is_run(result != NULL && count > 0 ? args[0] : NULL);
+    hubs_callback_is_run(result != NULL && count > 0 ? args[0] : NULL);
     return result;
 }
 
-static void timer_is_started(gp_py_t *timer, gp_py_t *callback)
+static void hubs_timer_is_started(gp_py_t *timer, gp_py_t *callback)
 {
     if (callback == NULL || !gp_greenlet_is_sampling())
         return;
     uint64_t begun = gp_hook_time_begin();
-    prof_coro_t *coro = woken_by(callback);
+    prof_coro_t *coro = hubs_woken_by(callback);
     gp_py_t *at = coro != NULL ? gp_py.get_attr_of(timer, at_name) : NULL; // of libev: when it is due, CLOCK_MONOTONIC
     if (at != NULL)
-        atomic_store_explicit(&coro->ready_ticks, ticks_at(number(at)), memory_order_relaxed);
+        atomic_store_explicit(&coro->ready_ticks, hubs_ticks_at(hubs_number(at)), memory_order_relaxed);
     else if (coro != NULL)
         gp_py.error_clear();
     gp_py.drop(at);
     gp_hook_time_end(begun, 0);
 }
 
-static gp_py_t *on_timer_start(gp_py_t *timer, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *hubs_on_timer_start(gp_py_t *timer, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *result = real_timer_start(timer, args, keywords);
-    timer_is_started(timer, result != NULL ? first_of(args) : NULL);
+    hubs_timer_is_started(timer, result != NULL ? hubs_first_of(args) : NULL);
     return result;
 }
 
-static gp_py_t *on_fast_timer_start(gp_py_t *timer, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
+static gp_py_t *hubs_on_fast_timer_start(gp_py_t *timer, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
 {
     gp_py_t *result = fast_timer_start(timer, args, count, names);
-    timer_is_started(timer, result != NULL && count > 0 ? args[0] : NULL);
+    hubs_timer_is_started(timer, result != NULL && count > 0 ? args[0] : NULL);
     return result;
 }
 
-static void look_for_eventlet(void)
+static void hubs_look_for_eventlet(void)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), "eventlet.hubs.timer");
     gp_py_t *heap = module != NULL ? gp_py.dict_get(gp_py.module_dict(), "_heapq") : NULL;
     timer_type = heap != NULL ? gp_py.get_attr(module, "Timer") : NULL;
     if (timer_type == NULL)
         return;
-    real_pop =
-        (one_t *)(uintptr_t)gp_py_replace_method(gp_py_method(heap, "heappop"), GP_PY_O, (void *)(uintptr_t)on_pop);
+    real_pop = (one_t *)(uintptr_t)gp_py_replace_method(gp_py_method(heap, "heappop"), GP_PY_O,
+                                                        (void *)(uintptr_t)hubs_on_pop);
     gp_loop_look_hook();
 }
 
-static void look_for_gevent(void)
+static void hubs_look_for_gevent(void)
 {
     static const char loop[] = "gevent.libev.corecext";
     if (gp_py.dict_get(gp_py.module_dict(), loop) == NULL)
@@ -260,12 +260,14 @@ static void look_for_gevent(void)
     self_name = gp_py.text("__self__");
     name_name = gp_py.text("__name__");
     at_name = gp_py.text("at");
-    real_run_callback = (keywords_t *)(uintptr_t)gp_py_replace_method(run, flags, (void *)(uintptr_t)on_run_callback);
+    real_run_callback =
+        (keywords_t *)(uintptr_t)gp_py_replace_method(run, flags, (void *)(uintptr_t)hubs_on_run_callback);
     fast_run_callback =
-        (fastcall_t *)(uintptr_t)gp_py_replace_method(run, fast, (void *)(uintptr_t)on_fast_run_callback);
-    real_timer_start = (keywords_t *)(uintptr_t)gp_py_replace_method(start, flags, (void *)(uintptr_t)on_timer_start);
+        (fastcall_t *)(uintptr_t)gp_py_replace_method(run, fast, (void *)(uintptr_t)hubs_on_fast_run_callback);
+    real_timer_start =
+        (keywords_t *)(uintptr_t)gp_py_replace_method(start, flags, (void *)(uintptr_t)hubs_on_timer_start);
     fast_timer_start =
-        (fastcall_t *)(uintptr_t)gp_py_replace_method(start, fast, (void *)(uintptr_t)on_fast_timer_start);
+        (fastcall_t *)(uintptr_t)gp_py_replace_method(start, fast, (void *)(uintptr_t)hubs_on_fast_timer_start);
     static gp_not_known_t fact;
     if ((real_run_callback == NULL && fast_run_callback == NULL) ||
         (real_timer_start == NULL && fast_timer_start == NULL))
@@ -279,8 +281,8 @@ void gp_hub_look(void)
         return;
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
     if (timer_type == NULL)
-        look_for_eventlet();
+        hubs_look_for_eventlet();
     if (self_name == NULL)
-        look_for_gevent();
+        hubs_look_for_gevent();
     gp_py.error_restore(error[0], error[1], error[2]);
 }

@@ -18,7 +18,7 @@ static __thread struct {
 } last_look __attribute__((tls_model("initial-exec")));
 
 // Is it the loop that runs? Not what it runs: a green thread, or a task, may have an epoll of its own.
-static bool is_loop(void)
+static bool loop_look_is_loop(void)
 {
     return gp_hub_here.hub != NULL ? gp_hub_runs() : gp_step_here.task == NULL;
 }
@@ -28,7 +28,7 @@ typedef struct look {
     uint64_t sleeps; // before it, where it may be late
 } look_t;
 
-static look_t begin(void)
+static look_t loop_look_begin(void)
 {
     uint64_t now = gp_ticks(), last = last_look.ticks;
     bool is_old = last != 0 && last_look.epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) &&
@@ -36,7 +36,7 @@ static look_t begin(void)
     return (look_t){.may_be_late = is_old, .sleeps = is_old ? gp_sleeps() : 0};
 }
 
-static void end(const look_t *look)
+static void loop_look_end(const look_t *look)
 {
     gp_thread_t *thread = gp_thread_self;
     bool is_late = look->may_be_late && gp_sleeps() == look->sleeps;
@@ -51,13 +51,13 @@ static void end(const look_t *look)
     }
 }
 
-static gp_py_t *on_poll(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
+static gp_py_t *loop_look_on_poll(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names)
 {
-    if (!gp_greenlet_is_sampling() || !is_loop())
+    if (!gp_greenlet_is_sampling() || !loop_look_is_loop())
         return real_poll(self, args, count, names);
-    look_t look = begin();
+    look_t look = loop_look_begin();
     gp_py_t *events = real_poll(self, args, count, names);
-    end(&look);
+    loop_look_end(&look);
     return events;
 }
 
@@ -66,6 +66,7 @@ void gp_loop_look_hook(void)
     // eventlet.monkey_patch() takes epoll out of its module; hubs have that of the module that it keeps.
     static const char *const modules[] = {"select", "__original_module_select"};
     for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]) && real_poll == NULL; i++)
-        real_poll = (fastcall_t *)(uintptr_t)gp_py_replace_method(
-            gp_py_method_in(modules[i], "epoll", "poll"), GP_PY_FASTCALL | GP_PY_KEYWORDS, (void *)(uintptr_t)on_poll);
+        real_poll = (fastcall_t *)(uintptr_t)gp_py_replace_method(gp_py_method_in(modules[i], "epoll", "poll"),
+                                                                  GP_PY_FASTCALL | GP_PY_KEYWORDS,
+                                                                  (void *)(uintptr_t)loop_look_on_poll);
 }

@@ -10,7 +10,7 @@ enum {
     THREADS_MAX = 65536,
 };
 
-static uintptr_t word_at(uintptr_t address)
+static uintptr_t walk_parked_word_at(uintptr_t address)
 {
     uintptr_t word;
     return address >= 4096 && gp_peek(address, &word, sizeof(word)) ? word : 0;
@@ -27,15 +27,15 @@ size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, u
 }
 
 // The state of a thread with an unknown one: one of those that another thread's is linked to.
-static uintptr_t find_state(pid_t tid)
+static uintptr_t walk_parked_find_state(pid_t tid)
 {
     static const size_t links[] = {0, GP_CPYTHON_STATE_NEXT};
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
         uintptr_t state = atomic_load_explicit(&gp_cpython_runtime.any_state, memory_order_relaxed);
         for (int n = 0; n < THREADS_MAX && state != 0; n++) {
-            if (word_at(state + gp_cpython_runtime.layout->state_native_id) == (uintptr_t)tid)
+            if (walk_parked_word_at(state + gp_cpython_runtime.layout->state_native_id) == (uintptr_t)tid)
                 return state;
-            state = word_at(state + links[i]);
+            state = walk_parked_word_at(state + links[i]);
         }
     }
     return 0;
@@ -46,7 +46,7 @@ size_t gp_cpython_walk_asleep(const gp_thread_t *thread, uintptr_t *frames, size
     uintptr_t state = atomic_load_explicit(&thread->language.state, memory_order_relaxed);
     uintptr_t base = atomic_load_explicit(&thread->language.base, memory_order_relaxed);
     (void)flags;
-    if (state == 0 && (state = find_state(atomic_load_explicit(&thread->tid, memory_order_relaxed))) == 0)
+    if (state == 0 && (state = walk_parked_find_state(atomic_load_explicit(&thread->tid, memory_order_relaxed))) == 0)
         return 0;
     return gp_cpython_walk_frames(gp_peek, gp_cpython_leaf_of(gp_peek, state), base, frames, max);
 }
@@ -56,7 +56,8 @@ void gp_cpython_parked_learn(gp_py_t *greenlet)
     gp_py_t *error[3];
     gp_py.error_fetch(&error[0], &error[1], &error[2]); // of whatever goes on where this is called
     gp_py_t *frame = gp_py.get_attr(greenlet, "gr_frame");
-    uintptr_t words[NATIVE_WORDS], implementation = word_at((uintptr_t)greenlet + GP_CPYTHON_GREENLET_NATIVE);
+    uintptr_t words[NATIVE_WORDS],
+        implementation = walk_parked_word_at((uintptr_t)greenlet + GP_CPYTHON_GREENLET_NATIVE);
     size_t count = 0;
     if (frame == NULL)
         gp_py.error_clear();

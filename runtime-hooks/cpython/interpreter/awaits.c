@@ -28,38 +28,38 @@ bool gp_cpython_read_own(uintptr_t from, void *to, size_t bytes)
     return true;
 }
 
-static uintptr_t field(const suspended_t *frame, unsigned offset)
+static uintptr_t awaits_field(const suspended_t *frame, unsigned offset)
 {
     uintptr_t value;
     memcpy(&value, frame->bytes + offset, sizeof(value));
     return value;
 }
 
-static bool read_word(gp_cpython_read_t *read, uintptr_t from, uintptr_t *word)
+static bool awaits_read_word(gp_cpython_read_t *read, uintptr_t from, uintptr_t *word)
 {
     return from % 8 == 0 && from >= 4096 && read(from, word, sizeof(*word));
 }
 
 // The generator that an object is, or stands for; 0 = none.
-static uintptr_t generator_of(gp_cpython_read_t *read, uintptr_t object)
+static uintptr_t awaits_generator_of(gp_cpython_read_t *read, uintptr_t object)
 {
     const uintptr_t *types = gp_cpython_runtime.generator_types;
     uintptr_t type;
     for (int i = 0; i < 2; i++) {
-        if (object == 0 || !read_word(read, object + GP_CPYTHON_OBJECT_TYPE, &type) || type == 0)
+        if (object == 0 || !awaits_read_word(read, object + GP_CPYTHON_OBJECT_TYPE, &type) || type == 0)
             return 0;
         if (type == types[GP_CPYTHON_COROUTINE] || type == types[GP_CPYTHON_GENERATOR] ||
             type == types[GP_CPYTHON_ASYNC_GENERATOR])
             return object;
         if (type != types[GP_CPYTHON_ASEND] && type != types[GP_CPYTHON_ATHROW] && type != types[GP_CPYTHON_WRAPPER])
             return 0;
-        if (!read_word(read, object + WRAPPED, &object))
+        if (!awaits_read_word(read, object + WRAPPED, &object))
             return 0;
     }
     return 0;
 }
 
-static bool read_frame(gp_cpython_read_t *read, uintptr_t generator, suspended_t *frame)
+static bool awaits_read_frame(gp_cpython_read_t *read, uintptr_t generator, suspended_t *frame)
 {
     enum { BEFORE = 8 }; // what of the generator's head is read with it
     unsigned char bytes[BEFORE + FRAME_BYTES_MAX];
@@ -73,46 +73,46 @@ static bool read_frame(gp_cpython_read_t *read, uintptr_t generator, suspended_t
 }
 
 // Is it suspended by an await, or a yield from, not by a plain yield?
-static bool is_awaiting(gp_cpython_read_t *read, const suspended_t *frame)
+static bool awaits_is_awaiting(gp_cpython_read_t *read, const suspended_t *frame)
 {
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
     unsigned char resume[2]; // the next instruction, and its argument
     if (layout->generator_awaiting != layout->generator_running)
         return frame->state == layout->generator_awaiting;
     return frame->state < layout->generator_running &&
-           read(field(frame, layout->frame_instruction) + 2, resume, sizeof(resume)) && resume[1] >= AWAITING;
+           read(awaits_field(frame, layout->frame_instruction) + 2, resume, sizeof(resume)) && resume[1] >= AWAITING;
 }
 
 // How many of the slots behind the frame are in use.
-static uintptr_t slots_of(const suspended_t *frame)
+static uintptr_t awaits_slots_of(const suspended_t *frame)
 {
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
-    uintptr_t top = field(frame, layout->frame_stack_top);
+    uintptr_t top = awaits_field(frame, layout->frame_stack_top);
     if (layout->version < GP_CPYTHON_POINTS_TO_TOP)
         return (uint32_t)top;
     return (top - frame->address - layout->frame_bytes) / 8;
 }
 
 // A slot that holds a number, or nothing: they are told by tags of references from 3.14 on.
-static bool is_no_object(uintptr_t slot)
+static bool awaits_is_no_object(uintptr_t slot)
 {
     enum { NUMBER = 3, NOTHING = 2 };
     return (slot & NUMBER) == NUMBER || (slot & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS) == 0 || slot == NOTHING;
 }
 
 // What it awaits, 0 = nothing: that is on top of its stack, from 3.15 on below a number or nothing.
-static uintptr_t awaited(gp_cpython_read_t *read, const suspended_t *frame)
+static uintptr_t awaits_awaited(gp_cpython_read_t *read, const suspended_t *frame)
 {
-    uintptr_t object = 0, slots = slots_of(frame), at = frame->address + gp_cpython_runtime.layout->frame_bytes;
-    if (slots == 0 || slots > SLOTS_MAX || !is_awaiting(read, frame))
+    uintptr_t object = 0, slots = awaits_slots_of(frame), at = frame->address + gp_cpython_runtime.layout->frame_bytes;
+    if (slots == 0 || slots > SLOTS_MAX || !awaits_is_awaiting(read, frame))
         return 0;
-    read_word(read, at + 8 * (slots - 1), &object);
-    if (is_no_object(object) && slots > 1)
-        read_word(read, at + 8 * (slots - 2), &object);
+    awaits_read_word(read, at + 8 * (slots - 1), &object);
+    if (awaits_is_no_object(object) && slots > 1)
+        awaits_read_word(read, at + 8 * (slots - 2), &object);
     return object & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS;
 }
 
-static void reverse(uintptr_t *frames, size_t count)
+static void awaits_reverse(uintptr_t *frames, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
         uintptr_t word = frames[i];
@@ -126,14 +126,15 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
     size_t count = 0;
     suspended_t frame;
-    while (count < max && (object = generator_of(read, object)) != 0 && read_frame(read, object, &frame)) {
+    while (count < max && (object = awaits_generator_of(read, object)) != 0 &&
+           awaits_read_frame(read, object, &frame)) {
         if (frame.state > layout->generator_running) // it has ended: its frame is no more
             break;
-        frames[count++] =
-            gp_cpython_word(layout, field(&frame, layout->frame_code), field(&frame, layout->frame_instruction));
-        object = awaited(read, &frame);
+        frames[count++] = gp_cpython_word(layout, awaits_field(&frame, layout->frame_code),
+                                          awaits_field(&frame, layout->frame_instruction));
+        object = awaits_awaited(read, &frame);
     }
-    reverse(frames, count);
+    awaits_reverse(frames, count);
     return count;
 }
 
@@ -141,9 +142,9 @@ uintptr_t gp_cpython_leaf_of(gp_cpython_read_t *read, uintptr_t state)
 {
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
     uintptr_t at = state + layout->state_frame, leaf = 0;
-    if (layout->state_cframe != GP_CPYTHON_NONE && read_word(read, state + layout->state_cframe, &at))
+    if (layout->state_cframe != GP_CPYTHON_NONE && awaits_read_word(read, state + layout->state_cframe, &at))
         at += layout->cframe_frame;
-    return read_word(read, at, &leaf) ? leaf : 0;
+    return awaits_read_word(read, at, &leaf) ? leaf : 0;
 }
 
 size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max)
@@ -168,7 +169,8 @@ uintptr_t gp_cpython_of_greenlet(uintptr_t greenlet, uintptr_t address)
 {
     uintptr_t native = 0, stack[GP_CPYTHON_STACK_WORDS];
     size_t at = atomic_load_explicit(&gp_cpython_stack_at, memory_order_relaxed);
-    if (at == 0 || !read_word(gp_cpython_read_own, greenlet + GP_CPYTHON_GREENLET_NATIVE, &native) || native == 0)
+    if (at == 0 || !awaits_read_word(gp_cpython_read_own, greenlet + GP_CPYTHON_GREENLET_NATIVE, &native) ||
+        native == 0)
         return address;
     gp_cpython_read_own(native + at, stack, sizeof(stack));
     uintptr_t into = address - stack[GP_CPYTHON_STACK_START];
@@ -179,8 +181,9 @@ uintptr_t gp_cpython_frame_object(gp_cpython_read_t *read, uintptr_t greenlet)
 {
     size_t at = atomic_load_explicit(&gp_cpython_frame_object_at, memory_order_relaxed);
     uintptr_t implementation = 0, frame = 0;
-    if (at != 0 && read_word(read, greenlet + GP_CPYTHON_GREENLET_NATIVE, &implementation) && implementation != 0)
-        read_word(read, implementation + at, &frame);
+    if (at != 0 && awaits_read_word(read, greenlet + GP_CPYTHON_GREENLET_NATIVE, &implementation) &&
+        implementation != 0)
+        awaits_read_word(read, implementation + at, &frame);
     return frame;
 }
 
@@ -189,7 +192,7 @@ size_t gp_cpython_walk_greenlet(gp_cpython_read_t *read, uintptr_t greenlet, uin
 {
     enum { FRAME = 24 }; // PyFrameObject.f_frame
     uintptr_t object = gp_cpython_frame_object(read, greenlet), frame = 0;
-    if (object == 0 || !read_word(read, object + FRAME, &frame))
+    if (object == 0 || !awaits_read_word(read, object + FRAME, &frame))
         return 0;
     return gp_cpython_walk_frames(read, frame, base, frames, max);
 }

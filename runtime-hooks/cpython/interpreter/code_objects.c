@@ -31,7 +31,7 @@ enum {
 typedef struct code {
     uintptr_t address;
     uint32_t function, first_line;
-    uint64_t fixed; // what locate() answers whatever the line is; 0 = nothing
+    uint64_t fixed; // what code_objects_locate() answers whatever the line is; 0 = nothing
     bool hidden;
     bool in_site; // of creation: see gp_spawn_locate()
     uint8_t *lines;
@@ -59,48 +59,48 @@ static void (*real_dealloc)(void *code);
 
 extern _Atomic uint32_t gp_edge_epoch;
 
-static uintptr_t limbo_at(uint64_t at)
+static uintptr_t code_objects_limbo_at(uint64_t at)
 {
     return atomic_load_explicit(&limbo[at % LIMBO_MAX], memory_order_relaxed);
 }
 
-static bool is_finalizing(void)
+static bool code_objects_is_finalizing(void)
 {
     return gp_cpython_runtime.is_finalizing != NULL && gp_cpython_runtime.is_finalizing();
 }
 
 // Objects belong to the interpreter that made them, and are freed by it or not at all. Those of the main one may wait:
 // the others end before it does.
-static bool may_wait(void)
+static bool code_objects_may_wait(void)
 {
-    return is_finalizing() || gp_cpython_is_main();
+    return code_objects_is_finalizing() || gp_cpython_is_main();
 }
 
 // Take some of those that nothing asks for any more, up to the first that waits if the caller may not free it.
-static int take_some(uintptr_t some[FREED_AT_ONCE], bool may_free)
+static int code_objects_take_some(uintptr_t some[FREED_AT_ONCE], bool may_free)
 {
     uint64_t upto = atomic_load_explicit(&scanned, memory_order_acquire), at;
     int count = 0;
     if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
         return 0;
-    for (at = freed; count < FREED_AT_ONCE && at < upto && (may_free || limbo_at(at) & IS_FREED); at++)
-        some[count++] = limbo_at(at);
+    for (at = freed; count < FREED_AT_ONCE && at < upto && (may_free || code_objects_limbo_at(at) & IS_FREED); at++)
+        some[count++] = code_objects_limbo_at(at);
     freed = at;
     atomic_flag_clear_explicit(&busy, memory_order_release);
     return count;
 }
 
-static void free_waiting(bool may_free)
+static void code_objects_free_waiting(bool may_free)
 {
     uintptr_t some[FREED_AT_ONCE];
-    int count = take_some(some, may_free);
+    int count = code_objects_take_some(some, may_free);
     for (int i = 0; i < count; i++)
         if (!(some[i] & IS_FREED))
             real_dealloc((void *)some[i]); // may come back here for nested code objects
 }
 
 // What waits belongs to a main interpreter that has ended, and has been lost with it.
-static void abandon_all(void)
+static void code_objects_abandon_all(void)
 {
     uint64_t upto = atomic_load_explicit(&put, memory_order_relaxed);
     for (uint64_t at = freed; at < upto; at++)
@@ -109,7 +109,7 @@ static void abandon_all(void)
 }
 
 // Returns false where there is no room.
-static bool put_into_limbo(uintptr_t word)
+static bool code_objects_put_into_limbo(uintptr_t word)
 {
     if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
         return false;
@@ -127,13 +127,13 @@ static bool put_into_limbo(uintptr_t word)
 }
 
 // Holds the interpreter lock. Sub-interpreters with locks of their own may meet here: the second one does not wait.
-static void on_dealloc(void *code)
+static void code_objects_on_dealloc(void *code)
 {
     static bool is_ending; // the main interpreter
     gp_function_site_forget(code);
-    if (is_ending && !is_finalizing()) // it is another one
-        abandon_all();
-    is_ending = is_finalizing();
+    if (is_ending && !code_objects_is_finalizing()) // it is another one
+        code_objects_abandon_all();
+    is_ending = code_objects_is_finalizing();
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
     bool is_asked_for = sampling || !atomic_load_explicit(&resting, memory_order_acquire);
     if (!is_asked_for && freed == atomic_load_explicit(&put, memory_order_relaxed)) {
@@ -141,23 +141,24 @@ static void on_dealloc(void *code)
         real_dealloc(code);
         return;
     }
-    bool waits = may_wait(), is_put = is_asked_for && put_into_limbo((uintptr_t)code | (waits ? 0 : IS_FREED));
+    bool waits = code_objects_may_wait(),
+         is_put = is_asked_for && code_objects_put_into_limbo((uintptr_t)code | (waits ? 0 : IS_FREED));
     if (!is_put)
         atomic_store_explicit(&lost, true, memory_order_release);
     if (!is_put || !waits)
         real_dealloc(code);
-    free_waiting(waits);
+    code_objects_free_waiting(waits);
 }
 
 void gp_cpython_code_watch(void (**slot)(void *code))
 {
     real_dealloc = *slot;
     atomic_store_explicit(&resting, true, memory_order_relaxed);
-    __atomic_store_n(slot, on_dealloc, __ATOMIC_RELEASE);
+    __atomic_store_n(slot, code_objects_on_dealloc, __ATOMIC_RELEASE);
 }
 
 // Where a code object is linked in, or would be.
-static code_t **code_link(uintptr_t address)
+static code_t **code_objects_link(uintptr_t address)
 {
     code_t **link = &codes[gp_hash_u64(address) % BUCKETS];
     while (*link != NULL && (*link)->address != address)
@@ -165,39 +166,39 @@ static code_t **code_link(uintptr_t address)
     return link;
 }
 
-static void forget(code_t *code)
+static void code_objects_forget(code_t *code)
 {
     if (code->in_site) // before its address is free: partner of the acquire in gp_cpython_spawn_site()
         atomic_fetch_add_explicit(&gp_cpython_code_generation, 1, memory_order_release);
-    *code_link(code->address) = code->next;
+    *code_objects_link(code->address) = code->next;
     free(code->lines);
     free(code);
 }
 
-static void forget_all(void)
+static void code_objects_forget_all(void)
 {
     for (size_t i = 0; i < BUCKETS; i++)
         while (codes[i] != NULL)
-            forget(codes[i]);
+            code_objects_forget(codes[i]);
     memset(cache, 0, sizeof(cache));
 }
 
-static bool has_freed(void)
+static bool code_objects_has_freed(void)
 {
     return atomic_load_explicit(&put_freed, memory_order_acquire) >
            atomic_load_explicit(&scanned, memory_order_relaxed);
 }
 
 // Samples of this round may mean what was there, or what is there now.
-static void forget_freed(void)
+static void code_objects_forget_freed(void)
 {
-    if (!has_freed())
+    if (!code_objects_has_freed())
         return;
     for (uint64_t i = atomic_load_explicit(&scanned, memory_order_relaxed); i < draining_up_to; i++) {
-        uintptr_t word = limbo_at(i), address = word & ~(uintptr_t)IS_FREED;
-        code_t *code = word & IS_FREED ? *code_link(address) : NULL;
+        uintptr_t word = code_objects_limbo_at(i), address = word & ~(uintptr_t)IS_FREED;
+        code_t *code = word & IS_FREED ? *code_objects_link(address) : NULL;
         if (code != NULL)
-            forget(code);
+            code_objects_forget(code);
     }
     memset(cache, 0, sizeof(cache));
 }
@@ -208,59 +209,60 @@ void gp_cpython_code_before_drain(void)
     bool was_lost = atomic_exchange_explicit(&lost, false, memory_order_acq_rel);
     bool was_resting = atomic_load_explicit(&resting, memory_order_relaxed);
     if ((now != epoch && was_resting) || was_lost) // deaths were not counted while nothing was sampled
-        forget_all();
+        code_objects_forget_all();
     epoch = now;
     draining_up_to = atomic_load_explicit(&put, memory_order_acquire);
-    forget_freed();
+    code_objects_forget_freed();
     if (atomic_load_explicit(&gp_handler_sampling, memory_order_acquire))
         atomic_store_explicit(&resting, false, memory_order_release);
 }
 
 void gp_cpython_code_after_drain(void)
 {
-    bool any = has_freed();
+    bool any = code_objects_has_freed();
     gp_spawn_locate(); // what a site names may be among what has died
     uint64_t from = atomic_load_explicit(&scanned, memory_order_relaxed);
     for (uint64_t i = from; i < draining_up_to; i++) {
-        code_t *code = *code_link(limbo_at(i) & ~(uintptr_t)IS_FREED);
+        code_t *code = *code_objects_link(code_objects_limbo_at(i) & ~(uintptr_t)IS_FREED);
         if (code != NULL) {
-            forget(code);
+            code_objects_forget(code);
             any = true;
         }
     }
     if (any)
         memset(cache, 0, sizeof(cache));
-    // Release: partner of the acquire in free_waiting().
+    // Release: partner of the acquire in code_objects_free_waiting().
     atomic_store_explicit(&scanned, draining_up_to, memory_order_release);
     if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire) && !gp_rest_is_now())
         atomic_store_explicit(&resting, true, memory_order_release);
 }
 
-static bool is_in_limbo(uintptr_t word)
+static bool code_objects_is_in_limbo(uintptr_t word)
 {
     uint64_t upto = atomic_load_explicit(&put, memory_order_acquire);
     for (uint64_t i = atomic_load_explicit(&scanned, memory_order_relaxed); i < upto; i++)
-        if (limbo_at(i) == word)
+        if (code_objects_limbo_at(i) == word)
             return true;
     return false;
 }
 
-static uint64_t field(const unsigned char *head, unsigned offset)
+static uint64_t code_objects_field(const unsigned char *head, unsigned offset)
 {
     uint64_t value;
-    // -Wanalyzer-malloc-leak: read_code() has what it allocated.
+    // -Wanalyzer-malloc-leak: code_objects_read_code() has what it allocated.
     memcpy(&value, head + offset, sizeof(value));
     return value;
 }
 
-static bool is_code(uintptr_t address, const unsigned char *head)
+static bool code_objects_is_code(uintptr_t address, const unsigned char *head)
 {
-    uint64_t references = field(head, 0) & ((1ull << GP_CPYTHON_REFERENCES_BITS) - 1);
-    return field(head, GP_CPYTHON_OBJECT_TYPE) == gp_cpython_runtime.code_type && references < REFERENCES_MAX &&
-           (references > 0 || is_in_limbo(address)) && !(has_freed() && is_in_limbo(address | IS_FREED));
+    uint64_t references = code_objects_field(head, 0) & ((1ull << GP_CPYTHON_REFERENCES_BITS) - 1);
+    return code_objects_field(head, GP_CPYTHON_OBJECT_TYPE) == gp_cpython_runtime.code_type &&
+           references < REFERENCES_MAX && (references > 0 || code_objects_is_in_limbo(address)) &&
+           !(code_objects_has_freed() && code_objects_is_in_limbo(address | IS_FREED));
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool code_objects_ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text), end_length = strlen(end);
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
@@ -271,21 +273,21 @@ bool gp_cpython_is_own_file(const char *file)
     static const char *const files[] = {"/greenprof/__main__.py", "/greenprof/__init__.py", "/greenprof/wsgi.py",
                                         "<greenprof>"};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-        if (ends_with(file, files[i]))
+        if (code_objects_ends_with(file, files[i]))
             return true;
     return false;
 }
 
 // greenprof's own package is not shown, nor what started the program for `python3 -m greenprof`.
-static void look_at_file(code_t *code, const char *file)
+static void code_objects_look_at_file(code_t *code, const char *file)
 {
-    if (ends_with(file, "/greenprof/__main__.py"))
+    if (code_objects_ends_with(file, "/greenprof/__main__.py"))
         code->fixed = GP_LOC_CUT;
     else
         code->hidden = gp_cpython_is_own_file(file);
 }
 
-static void read_lines(code_t *code, uintptr_t bytes)
+static void code_objects_read_lines(code_t *code, uintptr_t bytes)
 {
     uint64_t length = 0;
     if (!gp_peek(bytes + GP_CPYTHON_OBJECT_SIZE, &length, sizeof(length)) || length > LINES_MAX)
@@ -295,35 +297,35 @@ static void read_lines(code_t *code, uintptr_t bytes)
         code->lines_len = length;
 }
 
-static code_t *read_code(uintptr_t address)
+static code_t *code_objects_read_code(uintptr_t address)
 {
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
     unsigned char head[HEAD_SIZE];
     char name[TEXT_SIZE], file[TEXT_SIZE];
-    if (!gp_peek(address, head, layout->code_instructions) || !is_code(address, head))
+    if (!gp_peek(address, head, layout->code_instructions) || !code_objects_is_code(address, head))
         return NULL;
-    int name_len = gp_cpython_peek_text(layout, field(head, layout->code_name), name, sizeof(name));
-    int file_len = gp_cpython_peek_text(layout, field(head, layout->code_file), file, sizeof(file));
+    int name_len = gp_cpython_peek_text(layout, code_objects_field(head, layout->code_name), name, sizeof(name));
+    int file_len = gp_cpython_peek_text(layout, code_objects_field(head, layout->code_file), file, sizeof(file));
     code_t *code = name_len >= 0 && file_len >= 0 ? calloc(1, sizeof(*code)) : NULL;
     if (code == NULL)
         return NULL;
     code->address = address;
-    code->first_line = (uint32_t)field(head, layout->code_first_line);
+    code->first_line = (uint32_t)code_objects_field(head, layout->code_first_line);
     code->function = gp_functions_number(name, (size_t)name_len, file, (size_t)file_len, code->first_line);
     if (gp_functions_is_other(code->function)) // lines of many files: they would say nothing
         code->fixed = GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(code->function, 0));
-    look_at_file(code, file);
-    read_lines(code, field(head, layout->code_lines));
-    *code_link(address) = code;
+    code_objects_look_at_file(code, file);
+    code_objects_read_lines(code, code_objects_field(head, layout->code_lines));
+    *code_objects_link(address) = code;
     return code;
 }
 
-static uint64_t locate(uintptr_t frame)
+static uint64_t code_objects_locate(uintptr_t frame)
 {
     uintptr_t address = gp_cpython_word_code(frame);
-    code_t *code = *code_link(address);
+    code_t *code = *code_objects_link(address);
     if (code == NULL)
-        code = read_code(address);
+        code = code_objects_read_code(address);
     // -Wanalyzer-malloc-leak: the table keeps what was read
     if (code != NULL)
         code->in_site |= gp_spawn_is_locating;
@@ -341,20 +343,20 @@ uint64_t gp_cpython_code_locate(uintptr_t frame)
     frame &= ~(uintptr_t)GP_LANGUAGE_ENTRY;
     size_t slot = (frame * 0x9e3779b97f4a7c15ull) >> 52; // 4096 slots
     if (cache[slot].frame != frame || gp_spawn_is_locating) {
-        cache[slot].loc = locate(frame);
+        cache[slot].loc = code_objects_locate(frame);
         cache[slot].frame = frame;
     }
     return cache[slot].loc;
 }
 
 // Files of the libraries that start coroutines: what they call is what the coroutine runs.
-static bool is_starter(const char *file)
+static bool code_objects_is_starter(const char *file)
 {
     static const char *const starters[] = {"/eventlet/greenthread.py", "/eventlet/greenpool.py",
                                            "/eventlet/tpool.py",       "/gevent/greenlet.py",
                                            "/gevent/pool.py",          "/gevent/threadpool.py"};
     for (size_t i = 0; i < sizeof(starters) / sizeof(starters[0]); i++)
-        if (ends_with(file, starters[i]))
+        if (code_objects_ends_with(file, starters[i]))
             return true;
     return false;
 }
@@ -367,9 +369,10 @@ const char *gp_cpython_coro_name(const uint64_t *locs, size_t depth)
         const gp_function_name_t *function = gp_functions_at(GP_LANGUAGE_FUNCTION(GP_LOC_OFFSET(locs[depth])));
         if (function == NULL)
             return NULL;
-        if (strstr(function->file, "/eventlet/hubs/") != NULL || ends_with(function->file, "/gevent/hub.py"))
+        if (strstr(function->file, "/eventlet/hubs/") != NULL ||
+            code_objects_ends_with(function->file, "/gevent/hub.py"))
             return "[hub]";
-        if (!is_starter(function->file))
+        if (!code_objects_is_starter(function->file))
             return function->name;
     }
     return NULL;

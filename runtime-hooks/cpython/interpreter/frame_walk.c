@@ -36,31 +36,31 @@ typedef struct walk {
     uintptr_t pages[4];             // found mapped in this walk
     unsigned next_page;
     uintptr_t *frames;
-    size_t max, count; // count may pass max: see keep()
+    size_t max, count; // count may pass max: see frame_walk_keep()
 } walk_t;
 
-GP_UNSANITIZED static inline uintptr_t word_at(uintptr_t address)
+GP_UNSANITIZED static inline uintptr_t frame_walk_word_at(uintptr_t address)
 {
     return *(const volatile uintptr_t *)address; // NOLINT(performance-no-int-to-ptr)
 }
 
-GP_UNSANITIZED static inline unsigned char byte_at(uintptr_t address)
+GP_UNSANITIZED static inline unsigned char frame_walk_byte_at(uintptr_t address)
 {
     return *(const volatile unsigned char *)address; // NOLINT(performance-no-int-to-ptr)
 }
 
-GP_UNSANITIZED static inline int int_at(uintptr_t address)
+GP_UNSANITIZED static inline int frame_walk_int_at(uintptr_t address)
 {
     return *(const volatile int *)address; // NOLINT(performance-no-int-to-ptr)
 }
 
-static bool is_address(uintptr_t word)
+static bool frame_walk_is_address(uintptr_t word)
 {
     return word >= PAGE && word % 8 == 0 && word < (uintptr_t)1 << ADDRESS_BITS;
 }
 
 // Is the page of `address` mapped? A system call that reads 8 bytes there and then fails tells. Cost: ~140 ns.
-static bool page_is_mapped(walk_t *walk, uintptr_t address)
+static bool frame_walk_page_is_mapped(walk_t *walk, uintptr_t address)
 {
     uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
     if (page == 0 || address > UINTPTR_MAX / 2) // page 0 is what an unused place of the list holds
@@ -74,59 +74,60 @@ static bool page_is_mapped(walk_t *walk, uintptr_t address)
     return true;
 }
 
-static bool is_mapped(walk_t *walk, uintptr_t address, size_t bytes)
+static bool frame_walk_is_mapped(walk_t *walk, uintptr_t address, size_t bytes)
 {
-    return page_is_mapped(walk, address) && page_is_mapped(walk, address + bytes - 1);
+    return frame_walk_page_is_mapped(walk, address) && frame_walk_page_is_mapped(walk, address + bytes - 1);
 }
 
 // Is all of it on the stack that the signal came in on, and there?
-static bool is_on_stack(walk_t *walk, uintptr_t address, size_t bytes)
+static bool frame_walk_is_on_stack(walk_t *walk, uintptr_t address, size_t bytes)
 {
     return address >= walk->place->sp - RED_ZONE && address + bytes <= walk->place->stack_hi &&
-           (!walk->place->in_doubt || is_mapped(walk, address, bytes));
+           (!walk->place->in_doubt || frame_walk_is_mapped(walk, address, bytes));
 }
 
 // Go to a chunk: 0 = none is left. What cannot be an address ends the list as well: the memory was freed.
-static void enter_chunk(walk_t *walk, uintptr_t chunk)
+static void frame_walk_enter_chunk(walk_t *walk, uintptr_t chunk)
 {
-    walk->chunk = is_address(chunk) ? chunk : 0;
+    walk->chunk = frame_walk_is_address(chunk) ? chunk : 0;
     if (walk->chunk == 0)
         return;
-    uintptr_t end = chunk + word_at(chunk + GP_CPYTHON_CHUNK_SIZE);
+    uintptr_t end = chunk + frame_walk_word_at(chunk + GP_CPYTHON_CHUNK_SIZE);
     walk->data = chunk + GP_CPYTHON_CHUNK_DATA;
-    walk->top = walk->data + 8 * word_at(chunk + GP_CPYTHON_CHUNK_TOP);
-    if (chunk == word_at(walk->state + walk->layout->state_chunk)) // the newest: its top is the thread's
-        walk->top = word_at(walk->state + walk->layout->state_top);
+    walk->top = walk->data + 8 * frame_walk_word_at(chunk + GP_CPYTHON_CHUNK_TOP);
+    if (chunk == frame_walk_word_at(walk->state + walk->layout->state_chunk)) // the newest: its top is the thread's
+        walk->top = frame_walk_word_at(walk->state + walk->layout->state_top);
     if (walk->top < walk->data || walk->top > end) // it is just being put there: nothing is in it
         walk->top = walk->data;
 }
 
 // The thread's own list of chunks is changed by the thread alone, in an order that keeps it sound. False: one is not
 // there, the list is what was left in freed memory. Where the newest is the one of the last walk, the others are known.
-static bool survey_chunks(walk_t *walk)
+static bool frame_walk_survey_chunks(walk_t *walk)
 {
-    uintptr_t newest = word_at(walk->state + walk->layout->state_chunk), chunk = newest;
+    uintptr_t newest = frame_walk_word_at(walk->state + walk->layout->state_chunk), chunk = newest;
     bool is_known = newest == known_chunk;
     walk->chunks_lo = UINTPTR_MAX;
     walk->chunks_hi = 0;
-    for (int i = 0; i < CHUNKS_MAX && is_address(chunk); i++) {
-        if (!is_known && !is_mapped(walk, chunk, GP_CPYTHON_CHUNK_DATA))
+    for (int i = 0; i < CHUNKS_MAX && frame_walk_is_address(chunk); i++) {
+        if (!is_known && !frame_walk_is_mapped(walk, chunk, GP_CPYTHON_CHUNK_DATA))
             return false;
-        uintptr_t size = word_at(chunk + GP_CPYTHON_CHUNK_SIZE), end = chunk + size;
-        if (!is_known && (size < GP_CPYTHON_CHUNK_DATA || size >> ADDRESS_BITS != 0 || !page_is_mapped(walk, end - 1)))
+        uintptr_t size = frame_walk_word_at(chunk + GP_CPYTHON_CHUNK_SIZE), end = chunk + size;
+        if (!is_known &&
+            (size < GP_CPYTHON_CHUNK_DATA || size >> ADDRESS_BITS != 0 || !frame_walk_page_is_mapped(walk, end - 1)))
             return false;
         walk->chunks_lo = chunk < walk->chunks_lo ? chunk : walk->chunks_lo;
         walk->chunks_hi = end > walk->chunks_hi ? end : walk->chunks_hi;
-        chunk = word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS);
+        chunk = frame_walk_word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS);
     }
     known_chunk = newest;
-    enter_chunk(walk, newest);
+    frame_walk_enter_chunk(walk, newest);
     return true;
 }
 
 // Does a frame lie in the used part of the chunk that the walk has reached, or of an older one? Frames further out lie
 // further down: what the walk has passed is not looked at again.
-static bool in_data_stack(walk_t *walk, uintptr_t frame)
+static bool frame_walk_in_data_stack(walk_t *walk, uintptr_t frame)
 {
     if (frame < walk->chunks_lo || frame >= walk->chunks_hi)
         return false;
@@ -136,7 +137,7 @@ static bool in_data_stack(walk_t *walk, uintptr_t frame)
             walk->top = frame; // the next one lies below
             return true;
         }
-        enter_chunk(walk, word_at(walk->chunk + GP_CPYTHON_CHUNK_PREVIOUS));
+        frame_walk_enter_chunk(walk, frame_walk_word_at(walk->chunk + GP_CPYTHON_CHUNK_PREVIOUS));
     }
     walk->chunk = chunk; // a generator's between chunks, or nothing
     walk->data = data;
@@ -145,28 +146,28 @@ static bool in_data_stack(walk_t *walk, uintptr_t frame)
 }
 
 // May this frame be read, and does it look like one that is being executed?
-static bool is_sound(walk_t *walk, uintptr_t frame, bool leaf)
+static bool frame_walk_is_sound(walk_t *walk, uintptr_t frame, bool leaf)
 {
     const gp_cpython_layout_t *layout = walk->layout;
-    if (!is_address(frame))
+    if (!frame_walk_is_address(frame))
         return false;
-    if (in_data_stack(walk, frame))
-        return byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_THREAD;
-    if (is_on_stack(walk, frame, layout->frame_bytes))
-        return byte_at(frame + layout->frame_owner) >= GP_CPYTHON_OWNER_SHIM;
-    if (layout->state_base != GP_CPYTHON_NONE && frame == word_at(walk->state + layout->state_base))
-        return is_mapped(walk, frame, layout->frame_bytes);
-    if (!is_mapped(walk, frame - 8, layout->frame_bytes + 8u) ||
-        byte_at(frame + layout->frame_owner) != GP_CPYTHON_OWNER_GENERATOR)
+    if (frame_walk_in_data_stack(walk, frame))
+        return frame_walk_byte_at(frame + layout->frame_owner) == GP_CPYTHON_OWNER_THREAD;
+    if (frame_walk_is_on_stack(walk, frame, layout->frame_bytes))
+        return frame_walk_byte_at(frame + layout->frame_owner) >= GP_CPYTHON_OWNER_SHIM;
+    if (layout->state_base != GP_CPYTHON_NONE && frame == frame_walk_word_at(walk->state + layout->state_base))
+        return frame_walk_is_mapped(walk, frame, layout->frame_bytes);
+    if (!frame_walk_is_mapped(walk, frame - 8, layout->frame_bytes + 8u) ||
+        frame_walk_byte_at(frame + layout->frame_owner) != GP_CPYTHON_OWNER_GENERATOR)
         return false;
     // Executing; the leaf may just be on its way in or out.
-    signed char state = (signed char)byte_at(frame + (uintptr_t)(intptr_t)GP_CPYTHON_GENERATOR_STATE);
+    signed char state = (signed char)frame_walk_byte_at(frame + (uintptr_t)(intptr_t)GP_CPYTHON_GENERATOR_STATE);
     return state == layout->generator_running ||
            (leaf && state < layout->generator_running && state >= layout->generator_created);
 }
 
 // Keep the leaf and the last max - 1 frames: from the max-th on, the oldest of those is overwritten.
-static void keep(walk_t *walk, uintptr_t word)
+static void frame_walk_keep(walk_t *walk, uintptr_t word)
 {
     size_t at = walk->count++;
     if (at >= walk->max)
@@ -174,13 +175,13 @@ static void keep(walk_t *walk, uintptr_t word)
     walk->frames[at] = word;
 }
 
-// Where keep() has put the last one.
-static size_t last_at(const walk_t *walk)
+// Where frame_walk_keep() has put the last one.
+static size_t frame_walk_last_at(const walk_t *walk)
 {
     return walk->count <= walk->max ? walk->count - 1 : 1 + (walk->count - 2) % (walk->max - 1);
 }
 
-static void reverse(uintptr_t *frames, size_t count)
+static void frame_walk_reverse(uintptr_t *frames, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
         uintptr_t word = frames[i];
@@ -189,45 +190,46 @@ static void reverse(uintptr_t *frames, size_t count)
     }
 }
 
-// Put what keep() has wrapped around into order.
-static size_t finish(walk_t *walk, unsigned *flags)
+// Put what frame_walk_keep() has wrapped around into order.
+static size_t frame_walk_finish(walk_t *walk, unsigned *flags)
 {
     if (walk->count <= walk->max)
         return walk->count;
     size_t ring = walk->max - 1, first = (walk->count - 1) % ring;
-    reverse(walk->frames + 1, first);
-    reverse(walk->frames + 1 + first, ring - first);
-    reverse(walk->frames + 1, ring);
+    frame_walk_reverse(walk->frames + 1, first);
+    frame_walk_reverse(walk->frames + 1 + first, ring - first);
+    frame_walk_reverse(walk->frames + 1, ring);
     *flags |= GP_UNWIND_TRUNCATED;
     return walk->max;
 }
 
 // The code object of a frame that may be read; 0 = it has none.
-static uintptr_t code_of(walk_t *walk, uintptr_t frame)
+static uintptr_t frame_walk_code_of(walk_t *walk, uintptr_t frame)
 {
     const gp_cpython_layout_t *layout = walk->layout;
-    uintptr_t code = word_at(frame + layout->frame_code) & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS;
-    bool is_one = is_mapped(walk, code, layout->code_instructions) &&
-                  word_at(code + GP_CPYTHON_OBJECT_TYPE) == gp_cpython_runtime.code_type;
+    uintptr_t code = frame_walk_word_at(frame + layout->frame_code) & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS;
+    bool is_one = frame_walk_is_mapped(walk, code, layout->code_instructions) &&
+                  frame_walk_word_at(code + GP_CPYTHON_OBJECT_TYPE) == gp_cpython_runtime.code_type;
     return is_one ? code : 0;
 }
 
 // Scan the used part of one chunk from its bottom; false where something is not a frame.
-static bool scan_chunk(walk_t *walk, uintptr_t chunk)
+static bool frame_walk_scan_chunk(walk_t *walk, uintptr_t chunk)
 {
     const gp_cpython_layout_t *layout = walk->layout;
-    enter_chunk(walk, chunk);
+    frame_walk_enter_chunk(walk, chunk);
     uintptr_t frame = walk->data;
-    if (word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS) == 0)
+    if (frame_walk_word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS) == 0)
         frame += 8; // the first word of the oldest chunk is left out, so that the chunk is never given back
     while (frame + layout->frame_bytes <= walk->top) {
         if (frame == walk->base)
             walk->count = 0; // what comes behind it is the task's
-        uintptr_t code = code_of(walk, frame);
+        uintptr_t code = frame_walk_code_of(walk, frame);
         if (code == 0)
             return false;
-        keep(walk, gp_cpython_word(walk->layout, code, word_at(frame + layout->frame_instruction)));
-        int slots = int_at(code + layout->code_locals) + int_at(code + layout->code_stack);
+        frame_walk_keep(walk,
+                        gp_cpython_word(walk->layout, code, frame_walk_word_at(frame + layout->frame_instruction)));
+        int slots = frame_walk_int_at(code + layout->code_locals) + frame_walk_int_at(code + layout->code_stack);
         if (slots < 0)
             return false;
         frame += layout->frame_bytes + 8 * (uintptr_t)slots;
@@ -236,49 +238,49 @@ static bool scan_chunk(walk_t *walk, uintptr_t chunk)
 }
 
 // The frames of plain calls, without the list. Marked incomplete: generators are missing.
-static size_t scan(walk_t *walk, unsigned *flags)
+static size_t frame_walk_scan(walk_t *walk, unsigned *flags)
 {
-    uintptr_t chunks[SCAN_CHUNKS_MAX], chunk = word_at(walk->state + walk->layout->state_chunk);
+    uintptr_t chunks[SCAN_CHUNKS_MAX], chunk = frame_walk_word_at(walk->state + walk->layout->state_chunk);
     size_t count = 0;
-    for (; is_address(chunk) && count < SCAN_CHUNKS_MAX; count++) {
+    for (; frame_walk_is_address(chunk) && count < SCAN_CHUNKS_MAX; count++) {
         chunks[count] = chunk;
-        chunk = word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS);
+        chunk = frame_walk_word_at(chunk + GP_CPYTHON_CHUNK_PREVIOUS);
     }
     walk->count = 0;
     *flags |= GP_UNWIND_INCOMPLETE;
     if (chunk != 0)
         return 0;
-    while (count > 0 && walk->count < walk->max && scan_chunk(walk, chunks[count - 1]))
+    while (count > 0 && walk->count < walk->max && frame_walk_scan_chunk(walk, chunks[count - 1]))
         count--;
     if (walk->count >= walk->max) // outermost first: what would be missing is the leaf
         return 0;
-    reverse(walk->frames, walk->count);
+    frame_walk_reverse(walk->frames, walk->count);
     return walk->count;
 }
 
-static bool is_cframe(walk_t *walk, uintptr_t cframe)
+static bool frame_walk_is_cframe(walk_t *walk, uintptr_t cframe)
 {
     if (cframe == walk->state + walk->layout->state_root_cframe)
         return true;
-    return is_address(cframe) && is_on_stack(walk, cframe, CFRAME_BYTES);
+    return frame_walk_is_address(cframe) && frame_walk_is_on_stack(walk, cframe, CFRAME_BYTES);
 }
 
 // The leaf, 0 = there is none. False: it cannot be known.
-static bool find_leaf(walk_t *walk, uintptr_t *leaf)
+static bool frame_walk_find_leaf(walk_t *walk, uintptr_t *leaf)
 {
     const gp_cpython_layout_t *layout = walk->layout;
     if (layout->state_cframe == GP_CPYTHON_NONE) {
-        *leaf = word_at(walk->state + layout->state_frame);
+        *leaf = frame_walk_word_at(walk->state + layout->state_frame);
         return true;
     }
-    uintptr_t cframe = word_at(walk->state + layout->state_cframe);
-    if (!is_cframe(walk, cframe))
+    uintptr_t cframe = frame_walk_word_at(walk->state + layout->state_cframe);
+    if (!frame_walk_is_cframe(walk, cframe))
         return false; // a greenlet switch is under way
-    *leaf = word_at(cframe + layout->cframe_frame);
+    *leaf = frame_walk_word_at(cframe + layout->cframe_frame);
     return true;
 }
 
-static bool in_loop(uintptr_t pc)
+static bool frame_walk_in_loop(uintptr_t pc)
 {
     const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
     return (pc >= runtime->loop && pc < runtime->loop_end) || (pc >= runtime->cold && pc < runtime->cold_end);
@@ -286,109 +288,110 @@ static bool in_loop(uintptr_t pc)
 
 // A called frame becomes current a few instructions before its caller is written into it. It has not run yet then; what
 // stands in the place of the caller must be the frame just below it, or a generator's.
-static bool caller_is_written(walk_t *walk, uintptr_t leaf)
+static bool frame_walk_caller_is_written(walk_t *walk, uintptr_t leaf)
 {
     const gp_cpython_layout_t *layout = walk->layout;
     uintptr_t pc = walk->place->pc;
-    if (!in_loop(pc) || byte_at(leaf + layout->frame_owner) != GP_CPYTHON_OWNER_THREAD)
+    if (!frame_walk_in_loop(pc) || frame_walk_byte_at(leaf + layout->frame_owner) != GP_CPYTHON_OWNER_THREAD)
         return true;
-    uintptr_t code = word_at(leaf + layout->frame_code) & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS;
-    uintptr_t caller = word_at(leaf + layout->frame_previous);
-    uintptr_t instruction = word_at(leaf + layout->frame_instruction);
+    uintptr_t code = frame_walk_word_at(leaf + layout->frame_code) & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS;
+    uintptr_t caller = frame_walk_word_at(leaf + layout->frame_previous);
+    uintptr_t instruction = frame_walk_word_at(leaf + layout->frame_instruction);
     if (instruction >= code + layout->code_instructions || caller == 0)
         return true; // it has run
     if (caller < walk->chunks_lo || caller >= walk->chunks_hi)
-        return true; // is_sound() will see
+        return true; // frame_walk_is_sound() will see
     if (caller >= leaf || caller < walk->data)
         return leaf - walk->data <= 8; // the first of its chunk
-    uintptr_t caller_code = code_of(walk, caller);
+    uintptr_t caller_code = frame_walk_code_of(walk, caller);
     if (caller_code == 0)
         return false;
-    int slots = int_at(caller_code + layout->code_locals) + int_at(caller_code + layout->code_stack);
+    int slots =
+        frame_walk_int_at(caller_code + layout->code_locals) + frame_walk_int_at(caller_code + layout->code_stack);
     return caller + layout->frame_bytes + 8 * (uintptr_t)(unsigned)slots == leaf;
 }
 
 // The evaluation loop is being entered: the cframe that is current may be the new one, not written yet. It is true if
 // the frame at which this entry began was called by the frame that is current in the cframe before.
-static bool may_be_unwritten(const walk_t *walk)
+static bool frame_walk_may_be_unwritten(const walk_t *walk)
 {
     return walk->place->pc - gp_cpython_runtime.loop < walk->layout->entry_window;
 }
 
-static bool is_entry(const walk_t *walk, uintptr_t frame)
+static bool frame_walk_is_entry(const walk_t *walk, uintptr_t frame)
 {
     if (walk->layout->frame_is_entry == GP_CPYTHON_NONE)
-        return byte_at(frame + walk->layout->frame_owner) >= GP_CPYTHON_OWNER_SHIM;
-    return byte_at(frame + walk->layout->frame_is_entry) != 0;
+        return frame_walk_byte_at(frame + walk->layout->frame_owner) >= GP_CPYTHON_OWNER_SHIM;
+    return frame_walk_byte_at(frame + walk->layout->frame_is_entry) != 0;
 }
 
-static bool entry_fits(walk_t *walk, uintptr_t entry)
+static bool frame_walk_entry_fits(walk_t *walk, uintptr_t entry)
 {
     const gp_cpython_layout_t *layout = walk->layout;
-    uintptr_t cframe = word_at(walk->state + layout->state_cframe);
-    uintptr_t before = word_at(cframe + layout->cframe_frame + 8);
-    return is_cframe(walk, before) && before != cframe &&
-           word_at(before + layout->cframe_frame) == word_at(entry + layout->frame_previous);
+    uintptr_t cframe = frame_walk_word_at(walk->state + layout->state_cframe);
+    uintptr_t before = frame_walk_word_at(cframe + layout->cframe_frame + 8);
+    return frame_walk_is_cframe(walk, before) && before != cframe &&
+           frame_walk_word_at(before + layout->cframe_frame) == frame_walk_word_at(entry + layout->frame_previous);
 }
 
 // Keep a frame that may be read, but for a shim. Returns whether it is none.
-static bool keep_frame(walk_t *walk, uintptr_t frame)
+static bool frame_walk_keep_frame(walk_t *walk, uintptr_t frame)
 {
     const gp_cpython_layout_t *layout = walk->layout;
-    bool is_shim = byte_at(frame + layout->frame_owner) >= GP_CPYTHON_OWNER_SHIM;
+    bool is_shim = frame_walk_byte_at(frame + layout->frame_owner) >= GP_CPYTHON_OWNER_SHIM;
     if (!is_shim)
-        keep(walk,
-             gp_cpython_word(layout, word_at(frame + layout->frame_code), word_at(frame + layout->frame_instruction)));
-    if (is_entry(walk, frame) && walk->count > 0)
-        walk->frames[last_at(walk)] |= GP_LANGUAGE_ENTRY;
+        frame_walk_keep(walk, gp_cpython_word(layout, frame_walk_word_at(frame + layout->frame_code),
+                                              frame_walk_word_at(frame + layout->frame_instruction)));
+    if (frame_walk_is_entry(walk, frame) && walk->count > 0)
+        walk->frames[frame_walk_last_at(walk)] |= GP_LANGUAGE_ENTRY;
     return !is_shim;
 }
 
-static bool follow(walk_t *walk)
+static bool frame_walk_follow(walk_t *walk)
 {
     const gp_cpython_layout_t *layout = walk->layout;
     uintptr_t frame = 0;
-    if (!find_leaf(walk, &frame))
+    if (!frame_walk_find_leaf(walk, &frame))
         return false;
-    bool leaf = true, doubtful = may_be_unwritten(walk);
+    bool leaf = true, doubtful = frame_walk_may_be_unwritten(walk);
     for (int i = 0; i < FRAMES_MAX && frame != 0; i++) {
         bool is_base = frame == walk->base;
         if (is_base && walk->count > 0)
             return true;
-        if (!is_sound(walk, frame, leaf))
+        if (!frame_walk_is_sound(walk, frame, leaf))
             return false;
-        if (leaf && !caller_is_written(walk, frame))
+        if (leaf && !frame_walk_caller_is_written(walk, frame))
             return false;
-        if (doubtful && is_entry(walk, frame)) {
-            if (!entry_fits(walk, frame))
+        if (doubtful && frame_walk_is_entry(walk, frame)) {
+            if (!frame_walk_entry_fits(walk, frame))
                 return false;
             doubtful = false;
         }
-        leaf = !keep_frame(walk, frame) && leaf;
+        leaf = !frame_walk_keep_frame(walk, frame) && leaf;
         if (is_base) // the step is about to begin, or is being ended: what it does there is the task's as well
             return true;
-        frame = word_at(frame + layout->frame_previous);
+        frame = frame_walk_word_at(frame + layout->frame_previous);
     }
     return frame == 0;
 }
 
 bool gp_cpython_is_loop(uintptr_t pc)
 {
-    return gp_cpython_runtime.is_trusted && in_loop(pc);
+    return gp_cpython_runtime.is_trusted && frame_walk_in_loop(pc);
 }
 
-static uintptr_t leaf_of(uintptr_t state)
+static uintptr_t frame_walk_leaf_of(uintptr_t state)
 {
     return state != 0 ? gp_cpython_leaf_of(gp_cpython_read_own, state) : 0;
 }
 
 uintptr_t gp_cpython_leaf(void)
 {
-    return leaf_of((uintptr_t)gp_cpython_runtime.thread_state());
+    return frame_walk_leaf_of((uintptr_t)gp_cpython_runtime.thread_state());
 }
 
 // For a census, which looks at this thread from outside.
-static void show_state(uintptr_t state)
+static void frame_walk_show_state(uintptr_t state)
 {
     if (gp_thread_self != NULL)
         atomic_store_explicit(&gp_thread_self->language.state, state, memory_order_relaxed);
@@ -396,9 +399,9 @@ static void show_state(uintptr_t state)
 }
 
 // Where the frames of the current coroutine end, if it is a task; 0 = it is not.
-static uintptr_t base_of_current(void)
+static uintptr_t frame_walk_base_of_current(void)
 {
-    const gp_step_t *step = &gp_step_here;
+    const gp_task_step_t *step = &gp_step_here;
     const gp_thread_t *thread = gp_thread_self;
     if (step->coro_id == 0 || thread == NULL ||
         atomic_load_explicit(&thread->current_id, memory_order_relaxed) != step->coro_id)
@@ -408,57 +411,57 @@ static uintptr_t base_of_current(void)
 
 // An interpreter that ends frees the states of all threads but the one that ends it, the main one as a rule, while they
 // still run code that needs no interpreter.
-static bool state_may_be_freed(const gp_cpython_runtime_t *runtime)
+static bool frame_walk_state_may_be_freed(const gp_cpython_runtime_t *runtime)
 {
     return runtime->is_finalizing != NULL && runtime->is_finalizing() && syscall(SYS_gettid) != getpid();
 }
 
 // From 3.12 on some frames lie on the greenlet's native stack: what is known of that is greenlet's own affair.
-static bool read_next(uintptr_t from, void *to, size_t bytes)
+static bool frame_walk_read_next(uintptr_t from, void *to, size_t bytes)
 {
     uintptr_t greenlet = gp_step_here.waiting & ~(uintptr_t)GP_STEP_IS_GREENLET;
     bool is_sure = gp_cpython_runtime.layout->frame_is_entry != GP_CPYTHON_NONE;
     uintptr_t there = is_sure ? from : gp_cpython_of_greenlet(greenlet, from);
     walk_t walk = {.next_page = 0};
-    return (is_sure || is_mapped(&walk, there, bytes)) && gp_cpython_read_own(there, to, bytes);
+    return (is_sure || frame_walk_is_mapped(&walk, there, bytes)) && gp_cpython_read_own(there, to, bytes);
 }
 
 // Of a greenlet that is about to go on.
-static size_t walk_next(uintptr_t greenlet, uintptr_t *frames, size_t max)
+static size_t frame_walk_next(uintptr_t greenlet, uintptr_t *frames, size_t max)
 {
-    const gp_step_t *step = &gp_step_here;
+    const gp_task_step_t *step = &gp_step_here;
     uintptr_t base = step->task != NULL && (uintptr_t)step->greenlet == greenlet ? step->base : 0;
-    return gp_cpython_walk_greenlet(read_next, greenlet, base, frames, max);
+    return gp_cpython_walk_greenlet(frame_walk_read_next, greenlet, base, frames, max);
 }
 
 size_t gp_cpython_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags)
 {
     const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
-    if (!runtime->is_trusted || state_may_be_freed(runtime))
+    if (!runtime->is_trusted || frame_walk_state_may_be_freed(runtime))
         return 0;
     uintptr_t waiting =
         place->pc == 0 ? gp_step_here.waiting : 0; // a wait that is over, of what is not on this stack yet
     if (waiting & GP_STEP_IS_GREENLET)
-        return walk_next(waiting & ~(uintptr_t)GP_STEP_IS_GREENLET, frames, max);
+        return frame_walk_next(waiting & ~(uintptr_t)GP_STEP_IS_GREENLET, frames, max);
     if (waiting != 0)
         return gp_cpython_walk_awaits(gp_cpython_read_own, waiting, frames, max);
     walk_t walk = {
         .layout = runtime->layout,
         .place = place,
         .state = (uintptr_t)runtime->thread_state(),
-        .base = base_of_current(),
+        .base = frame_walk_base_of_current(),
         .frames = frames,
         .max = max,
     };
-    if (walk.state == 0 || word_at(walk.state + walk.layout->state_chunk) == 0)
+    if (walk.state == 0 || frame_walk_word_at(walk.state + walk.layout->state_chunk) == 0)
         return 0;
-    show_state(walk.state);
-    if (!survey_chunks(&walk))
+    frame_walk_show_state(walk.state);
+    if (!frame_walk_survey_chunks(&walk))
         return 0;
-    if (follow(&walk))
-        return finish(&walk, flags);
+    if (frame_walk_follow(&walk))
+        return frame_walk_finish(&walk, flags);
     unsigned scanned = 0;
-    size_t depth = scan(&walk, &scanned);
+    size_t depth = frame_walk_scan(&walk, &scanned);
     if (depth > 0)
         *flags |= scanned;
     return depth;
@@ -469,21 +472,21 @@ size_t gp_cpython_walk_own(uintptr_t *frames, size_t max, unsigned *flags)
     walk_t walk = {
         .layout = gp_cpython_runtime.layout,
         .state = (uintptr_t)gp_cpython_runtime.thread_state(),
-        .base = base_of_current(),
+        .base = frame_walk_base_of_current(),
         .frames = frames,
         .max = max,
     };
-    uintptr_t frame = leaf_of(walk.state);
+    uintptr_t frame = frame_walk_leaf_of(walk.state);
     if (frame == 0)
         return 0;
-    show_state(walk.state);
+    frame_walk_show_state(walk.state);
     for (int i = 0; i < FRAMES_MAX && frame != 0; i++) {
         if (frame == walk.base && walk.count > 0)
             break;
-        keep_frame(&walk, frame);
+        frame_walk_keep_frame(&walk, frame);
         if (frame == walk.base)
             break;
-        frame = word_at(frame + walk.layout->frame_previous);
+        frame = frame_walk_word_at(frame + walk.layout->frame_previous);
     }
-    return finish(&walk, flags);
+    return frame_walk_finish(&walk, flags);
 }

@@ -21,7 +21,7 @@ enum {
 gp_function_sites_t gp_function_sites;
 static const char forgotten; // the key of what has died: searches go on behind it
 
-static bool make_room(void)
+static bool function_sites_make_room(void)
 {
     gp_function_sites_t old = gp_function_sites;
     size_t slots = old.slots != NULL ? old.mask + 1 : 0;
@@ -46,13 +46,13 @@ static bool make_room(void)
     return true;
 }
 
-static gp_py_t *member(const void *object, size_t offset)
+static gp_py_t *function_sites_member(const void *object, size_t offset)
 {
     return *(gp_py_t *const *)(const void *)((const char *)object + offset);
 }
 
 // "<method 'append' of 'list' objects>", the repr of what its type has by that name. New reference; NULL = none such.
-static gp_py_t *method_label(gp_py_t *self, const char *name)
+static gp_py_t *function_sites_method_label(gp_py_t *self, const char *name)
 {
     gp_py_t *method = gp_py.get_attr(gp_py_type(self), name);
     bool is_plain = method == NULL || gp_py.is_subtype(gp_py_type(method), gp_py.builtin_type);
@@ -62,12 +62,13 @@ static gp_py_t *method_label(gp_py_t *self, const char *name)
 }
 
 // What cProfile calls it: that, or "<built-in method time.sleep>".
-static void label_builtin(gp_py_t *builtin, char *label)
+static void function_sites_label_builtin(gp_py_t *builtin, char *label)
 {
     const char *name = gp_py_definition(builtin)->name, *text = NULL;
-    gp_py_t *self = member(builtin, BUILTIN_SELF), *module = member(builtin, BUILTIN_MODULE), *method = NULL;
+    gp_py_t *self = function_sites_member(builtin, BUILTIN_SELF),
+            *module = function_sites_member(builtin, BUILTIN_MODULE), *method = NULL;
     if (self != NULL && !gp_py.is_subtype(gp_py_type(self), gp_py.module_type)) {
-        method = method_label(self, name);
+        method = function_sites_method_label(self, name);
         text = method != NULL ? gp_py.utf8(method, NULL) : NULL;
         if (text != NULL)
             snprintf(label, TEXT_SIZE, "%s", text);
@@ -83,9 +84,10 @@ static void label_builtin(gp_py_t *builtin, char *label)
 }
 
 // A function of the hooks, of the package, or a method of its type.
-static bool is_own_builtin(gp_py_t *builtin)
+static bool function_sites_is_own_builtin(gp_py_t *builtin)
 {
-    gp_py_t *self = member(builtin, BUILTIN_SELF), *module = member(builtin, BUILTIN_MODULE);
+    gp_py_t *self = function_sites_member(builtin, BUILTIN_SELF),
+            *module = function_sites_member(builtin, BUILTIN_MODULE);
     const char *name = gp_py_definition(builtin)->name, *module_name = NULL;
     if (module != NULL && gp_py.is_subtype(gp_py_type(module), gp_py.text_type))
         module_name = gp_py.utf8(module, NULL);
@@ -94,7 +96,7 @@ static bool is_own_builtin(gp_py_t *builtin)
            (self != NULL && strcmp(gp_py_type_name(self), "_greenprof.Profile") == 0);
 }
 
-static const gp_exact_site_t *site_of(const void *key, const char *name, const char *file, uint32_t line)
+static const gp_exact_site_t *function_sites_site_of(const void *key, const char *name, const char *file, uint32_t line)
 {
     gp_drain_enter();
     uint32_t number = gp_functions_number(name, strlen(name), file, strlen(file), line);
@@ -103,35 +105,38 @@ static const gp_exact_site_t *site_of(const void *key, const char *name, const c
     return site;
 }
 
-static const gp_exact_site_t *site_of_builtin(gp_py_t *builtin)
+static const gp_exact_site_t *function_sites_site_of_builtin(gp_py_t *builtin)
 {
     char label[TEXT_SIZE];
     gp_py_t *error[3];
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
-    bool is_own = is_own_builtin(builtin);
+    bool is_own = function_sites_is_own_builtin(builtin);
     if (!is_own)
-        label_builtin(builtin, label);
+        function_sites_label_builtin(builtin, label);
     gp_py.error_restore(error[0], error[1], error[2]);
-    return is_own ? NULL : site_of(gp_py_definition(builtin), label, "~", 0);
+    return is_own ? NULL : function_sites_site_of(gp_py_definition(builtin), label, "~", 0);
 }
 
-static const gp_exact_site_t *site_of_code(const void *code)
+static const gp_exact_site_t *function_sites_site_of_code(const void *code)
 {
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
     char name[TEXT_SIZE], file[TEXT_SIZE];
-    if (gp_cpython_peek_text(layout, (uintptr_t)member(code, layout->code_name), name, sizeof(name)) < 0 ||
-        gp_cpython_peek_text(layout, (uintptr_t)member(code, layout->code_file), file, sizeof(file)) < 0 ||
+    if (gp_cpython_peek_text(layout, (uintptr_t)function_sites_member(code, layout->code_name), name, sizeof(name)) <
+            0 ||
+        gp_cpython_peek_text(layout, (uintptr_t)function_sites_member(code, layout->code_file), file, sizeof(file)) <
+            0 ||
         gp_cpython_is_own_file(file))
         return NULL;
     uint32_t line;
     memcpy(&line, (const char *)code + layout->code_first_line, sizeof(line));
-    return site_of(code, name, file, line);
+    return function_sites_site_of(code, name, file, line);
 }
 
 const gp_exact_site_t *gp_function_site_add(const void *key, gp_py_t *builtin)
 {
-    const gp_exact_site_t *site = builtin != NULL ? site_of_builtin(builtin) : site_of_code(key);
-    if (!make_room())
+    const gp_exact_site_t *site =
+        builtin != NULL ? function_sites_site_of_builtin(builtin) : function_sites_site_of_code(key);
+    if (!function_sites_make_room())
         return site;
     gp_function_site_t *slot = gp_function_site_slot(key); // met meanwhile, if Python code ran
     gp_function_sites.used += slot->key == NULL;

@@ -6,7 +6,7 @@
 
 enum { TYPE_SIZE = 32 }; // PyTypeObject.tp_basicsize
 
-static size_t size_of(gp_cpython_find_t *find, void *where, const char *type)
+static size_t known_size_of(gp_cpython_find_t *find, void *where, const char *type)
 {
     size_t size = 0;
     const char *bytes = find(where, type, TYPE_SIZE + sizeof(size));
@@ -21,10 +21,10 @@ gp_cpython_seen_t gp_cpython_see(gp_cpython_find_t *find, void *where)
     gp_cpython_seen_t seen = {
         .runtime = find(where, "_PyRuntime", GP_CPYTHON_PUBLISHED_BYTES),
         .is_free_threaded = find(where, GP_CPYTHON_FREE_THREADED, 0) != NULL,
-        .code_size = size_of(find, where, "PyCode_Type"),
-        .tuple_size = size_of(find, where, "PyTuple_Type"),
-        .generator_size = size_of(find, where, "PyGen_Type"),
-        .text_size = size_of(find, where, "PyUnicode_Type"),
+        .code_size = known_size_of(find, where, "PyCode_Type"),
+        .tuple_size = known_size_of(find, where, "PyTuple_Type"),
+        .generator_size = known_size_of(find, where, "PyGen_Type"),
+        .text_size = known_size_of(find, where, "PyUnicode_Type"),
     };
     if (version != NULL)
         memcpy(&seen.version, version, sizeof(seen.version));

@@ -85,7 +85,7 @@ static const form_t forms[] = { // newest first
 };
 // clang-format on
 
-static const gp_cpython_layout_t *row_of(unsigned version)
+static const gp_cpython_layout_t *layout_row_of(unsigned version)
 {
     const gp_cpython_layout_t *row = &rows[0];
     for (size_t i = 1; i < sizeof(rows) / sizeof(rows[0]) && rows[i].version <= version; i++)
@@ -93,13 +93,13 @@ static const gp_cpython_layout_t *row_of(unsigned version)
     return row;
 }
 
-static void take(uint16_t *field, const uint64_t *runtime, unsigned word)
+static void layout_take(uint16_t *field, const uint64_t *runtime, unsigned word)
 {
     if (word != 0)
         *field = (uint16_t)(runtime[word] < OFFSET_MAX ? runtime[word] : GP_CPYTHON_NONE);
 }
 
-static void read_form(gp_cpython_layout_t *layout, const form_t *form, const uint64_t *runtime)
+static void layout_read_form(gp_cpython_layout_t *layout, const form_t *form, const uint64_t *runtime)
 {
     const struct {
         uint16_t *field;
@@ -126,7 +126,7 @@ static void read_form(gp_cpython_layout_t *layout, const form_t *form, const uin
         {&layout->text_compact, form->text_compact},
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        take(all[i].field, runtime, all[i].word);
+        layout_take(all[i].field, runtime, all[i].word);
     // Neighbours of what is published, in all versions.
     layout->state_top = (uint16_t)(layout->state_chunk + sizeof(void *));
     layout->code_stack = (uint16_t)(layout->code_first_line - sizeof(int));
@@ -135,29 +135,30 @@ static void read_form(gp_cpython_layout_t *layout, const form_t *form, const uin
         layout->text_compact = (uint16_t)(layout->text_ascii + 2 * sizeof(void *));
 }
 
-static bool is_word(unsigned offset, unsigned end)
+static bool layout_is_word(unsigned offset, unsigned end)
 {
     return offset % sizeof(void *) == 0 && offset + sizeof(void *) <= end;
 }
 
 // Do the offsets lie in what they are of, and lead to the sizes that the types in memory have?
-static bool makes_sense(const gp_cpython_layout_t *layout, const gp_cpython_seen_t *seen)
+static bool layout_makes_sense(const gp_cpython_layout_t *layout, const gp_cpython_seen_t *seen)
 {
     unsigned frame_end = layout->frame_bytes, code_end = layout->code_instructions;
     bool frame = frame_end % sizeof(void *) == 0 && frame_end <= FRAME_BYTES_MAX && layout->frame_owner < frame_end &&
-                 is_word(layout->frame_code, frame_end) && is_word(layout->frame_previous, frame_end) &&
-                 is_word(layout->frame_instruction, frame_end) && is_word(layout->frame_stack_top, frame_end);
-    bool code = code_end == seen->code_size && is_word(layout->code_file, code_end) &&
-                is_word(layout->code_name, code_end) && is_word(layout->code_lines, code_end) &&
+                 layout_is_word(layout->frame_code, frame_end) && layout_is_word(layout->frame_previous, frame_end) &&
+                 layout_is_word(layout->frame_instruction, frame_end) &&
+                 layout_is_word(layout->frame_stack_top, frame_end);
+    bool code = code_end == seen->code_size && layout_is_word(layout->code_file, code_end) &&
+                layout_is_word(layout->code_name, code_end) && layout_is_word(layout->code_lines, code_end) &&
                 layout->code_first_line >= GP_CPYTHON_OBJECT_SIZE && layout->code_locals + sizeof(int) <= code_end;
-    bool state = (layout->state_frame == GP_CPYTHON_NONE || is_word(layout->state_frame, OFFSET_MAX)) &&
-                 is_word(layout->state_chunk, OFFSET_MAX) && is_word(layout->state_native_id, OFFSET_MAX);
+    bool state = (layout->state_frame == GP_CPYTHON_NONE || layout_is_word(layout->state_frame, OFFSET_MAX)) &&
+                 layout_is_word(layout->state_chunk, OFFSET_MAX) && layout_is_word(layout->state_native_id, OFFSET_MAX);
     return frame && code && state && layout->tuple_items == seen->tuple_size &&
            layout->text_compact + sizeof(void *) == seen->text_size && layout->text_ascii > GP_CPYTHON_TEXT_STATE;
 }
 
 // What is published of what the readers take to be the same in all versions.
-static bool holds_constants(const form_t *form, const gp_cpython_layout_t *layout, const gp_cpython_seen_t *seen)
+static bool layout_holds_constants(const form_t *form, const gp_cpython_layout_t *layout, const gp_cpython_seen_t *seen)
 {
     const uint64_t *runtime = seen->runtime;
     const struct {
@@ -180,18 +181,18 @@ static bool holds_constants(const form_t *form, const gp_cpython_layout_t *layou
     return true;
 }
 
-static bool is_published(const gp_cpython_seen_t *seen)
+static bool layout_is_published(const gp_cpython_seen_t *seen)
 {
     return seen->runtime != NULL && memcmp(seen->runtime, "xdebugpy", sizeof(uint64_t)) == 0 &&
            seen->runtime[VERSION_WORD] == seen->version;
 }
 
-static bool by_form(gp_cpython_layout_t *layout, const form_t *form, const gp_cpython_seen_t *seen)
+static bool layout_by_form(gp_cpython_layout_t *layout, const form_t *form, const gp_cpython_seen_t *seen)
 {
-    *layout = *row_of((unsigned)(seen->version >> 16));
+    *layout = *layout_row_of((unsigned)(seen->version >> 16));
     layout->version = (uint16_t)(seen->version >> 16);
-    read_form(layout, form, seen->runtime);
-    return makes_sense(layout, seen) && holds_constants(form, layout, seen);
+    layout_read_form(layout, form, seen->runtime);
+    return layout_makes_sense(layout, seen) && layout_holds_constants(form, layout, seen);
 }
 
 gp_cpython_layout_t *gp_cpython_layout_find(const gp_cpython_seen_t *seen, const char **why)
@@ -205,16 +206,16 @@ gp_cpython_layout_t *gp_cpython_layout_find(const gp_cpython_seen_t *seen, const
     if (seen->is_free_threaded)
         return NULL;
     *why = "does not say where its frames are";
-    if (version >= FIRST_OF_SIZES && !is_published(seen))
+    if (version >= FIRST_OF_SIZES && !layout_is_published(seen))
         return NULL;
     *why = "is built without the global interpreter lock";
     if (version >= FIRST_OF_SIZES && seen->runtime[forms[0].free_threaded] != 0)
         return NULL;
     *why = "keeps its frames in a way that is not known";
-    for (size_t i = 0; is_published(seen) && i < sizeof(forms) / sizeof(forms[0]); i++)
-        if (forms[i].version <= version && by_form(&layout, &forms[i], seen))
+    for (size_t i = 0; layout_is_published(seen) && i < sizeof(forms) / sizeof(forms[0]); i++)
+        if (forms[i].version <= version && layout_by_form(&layout, &forms[i], seen))
             return &layout;
-    layout = *row_of(version);
-    bool is_whole = version < FIRST_OF_SIZES && (seen->code_size == 0 || makes_sense(&layout, seen));
+    layout = *layout_row_of(version);
+    bool is_whole = version < FIRST_OF_SIZES && (seen->code_size == 0 || layout_makes_sense(&layout, seen));
     return is_whole ? &layout : NULL;
 }

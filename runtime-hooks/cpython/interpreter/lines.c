@@ -7,7 +7,7 @@ typedef struct table {
     const uint8_t *at, *end;
 } table_t;
 
-static unsigned take_varint(table_t *table)
+static unsigned lines_take_varint(table_t *table)
 {
     unsigned value = 0, shift = 0, byte = 64;
     while ((byte & 64) && table->at < table->end && shift < 30) {
@@ -18,14 +18,14 @@ static unsigned take_varint(table_t *table)
     return value;
 }
 
-static int take_signed(table_t *table)
+static int lines_take_signed(table_t *table)
 {
-    unsigned value = take_varint(table);
+    unsigned value = lines_take_varint(table);
     return value & 1 ? -(int)(value >> 1) : (int)(value >> 1);
 }
 
 // By how many lines an entry goes on; its columns are passed over.
-static int take_delta(table_t *table, unsigned form)
+static int lines_take_delta(table_t *table, unsigned form)
 {
     int delta = 0;
     if (form <= SHORT_LAST) {
@@ -34,11 +34,11 @@ static int take_delta(table_t *table, unsigned form)
         delta = (int)form - ONE_LINE_FIRST;
         table->at += 2;
     } else if (form == NO_COLUMNS) {
-        delta = take_signed(table);
+        delta = lines_take_signed(table);
     } else if (form == LONG_FORM) {
-        delta = take_signed(table);
+        delta = lines_take_signed(table);
         for (int i = 0; i < 3; i++) // last line, column, last column
-            take_varint(table);
+            lines_take_varint(table);
     }
     return delta;
 }
@@ -52,7 +52,7 @@ uint32_t gp_cpython_line(const uint8_t *bytes, size_t len, uint32_t first_line, 
     for (int next = 0; table.at < table.end;) {
         unsigned head = *table.at++, form = head >> 3 & 15;
         next += (int)(head & 7) + 1;
-        line += take_delta(&table, form);
+        line += lines_take_delta(&table, form);
         if (index < next)
             return form == NO_LOCATION || line < 0 ? 0 : (uint32_t)line;
     }

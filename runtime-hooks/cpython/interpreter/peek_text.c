@@ -5,7 +5,7 @@
 
 enum { STATE_KIND = 7 << 2, STATE_COMPACT = 1 << 5, STATE_ASCII = 1 << 6, CHARACTERS_MAX = 1024 };
 
-static size_t put_utf8(char *to, uint32_t c)
+static size_t peek_text_put_utf8(char *to, uint32_t c)
 {
     if (c >= 0xd800 && c < 0xe000) // half a surrogate pair: undecodable bytes of a file name
         c = 0xfffd;
@@ -21,7 +21,7 @@ static size_t put_utf8(char *to, uint32_t c)
     return more + 1;
 }
 
-static uint32_t character(const unsigned char *data, unsigned kind, size_t at)
+static uint32_t peek_text_character(const unsigned char *data, unsigned kind, size_t at)
 {
     uint32_t c = 0;
     memcpy(&c, data + at * kind, kind);
@@ -45,7 +45,7 @@ int gp_cpython_peek_text(const gp_cpython_layout_t *layout, uintptr_t object, ch
     if (characters > 0 && !gp_peek(start, data, characters * kind))
         return -1;
     for (size_t i = 0; i < characters && used + 5 <= size; i++)
-        used += put_utf8(text + used, character(data, kind, i));
+        used += peek_text_put_utf8(text + used, peek_text_character(data, kind, i));
     text[used] = '\0';
     return (int)used;
 }

@@ -23,7 +23,7 @@ typedef struct module {
     uintptr_t relro_lo, relro_hi; // what the dynamic linker made read-only
 } module_t;
 
-static int find_module(struct dl_phdr_info *info, size_t size, void *argument)
+static int redirect_find_module(struct dl_phdr_info *info, size_t size, void *argument)
 {
     (void)size;
     module_t *module = argument, found = {.inside = module->inside, .base = info->dlpi_addr};
@@ -46,7 +46,7 @@ static int find_module(struct dl_phdr_info *info, size_t size, void *argument)
 }
 
 // A pointer of the dynamic section; the dynamic linker has added the module's base to it, but for some modules.
-static const void *pointer(const module_t *module, ElfW(Sxword) tag)
+static const void *redirect_pointer(const module_t *module, ElfW(Sxword) tag)
 {
     for (const ElfW(Dyn) *entry = module->dynamic; entry->d_tag != DT_NULL; entry++) {
         if (entry->d_tag == tag)
@@ -56,7 +56,7 @@ static const void *pointer(const module_t *module, ElfW(Sxword) tag)
     return NULL;
 }
 
-static size_t number(const module_t *module, ElfW(Sxword) tag)
+static size_t redirect_number(const module_t *module, ElfW(Sxword) tag)
 {
     for (const ElfW(Dyn) *entry = module->dynamic; entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == tag)
@@ -64,7 +64,7 @@ static size_t number(const module_t *module, ElfW(Sxword) tag)
     return 0;
 }
 
-static bool put(const module_t *module, uintptr_t slot, void *to)
+static bool redirect_put(const module_t *module, uintptr_t slot, void *to)
 {
     uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE), page = slot & ~(page_bytes - 1);
     bool sealed = slot >= module->relro_lo && page + page_bytes <= module->relro_hi;
@@ -81,8 +81,8 @@ static bool put(const module_t *module, uintptr_t slot, void *to)
 static size_t redirect_in(const module_t *module, const ElfW(Rela) * relocations, size_t bytes,
                           const gp_redirection_t *list, size_t count)
 {
-    const ElfW(Sym) *symbols = pointer(module, DT_SYMTAB);
-    const char *names = pointer(module, DT_STRTAB);
+    const ElfW(Sym) *symbols = redirect_pointer(module, DT_SYMTAB);
+    const char *names = redirect_pointer(module, DT_STRTAB);
     size_t done = 0;
     if (relocations == NULL || symbols == NULL || names == NULL)
         return 0;
@@ -93,7 +93,7 @@ static size_t redirect_in(const module_t *module, const ElfW(Rela) * relocations
         const char *name = names + symbols[ELF64_R_SYM(relocations[i].r_info)].st_name;
         for (size_t j = 0; j < count; j++)
             if (strcmp(name, list[j].name) == 0)
-                done += put(module, module->base + relocations[i].r_offset, list[j].to);
+                done += redirect_put(module, module->base + relocations[i].r_offset, list[j].to);
     }
     return done;
 }
@@ -101,9 +101,10 @@ static size_t redirect_in(const module_t *module, const ElfW(Rela) * relocations
 size_t gp_redirect(const void *inside, const gp_redirection_t *list, size_t count)
 {
     module_t module = {.inside = (uintptr_t)inside};
-    dl_iterate_phdr(find_module, &module);
+    dl_iterate_phdr(redirect_find_module, &module);
     if (module.dynamic == NULL)
         return 0;
-    return redirect_in(&module, pointer(&module, DT_JMPREL), number(&module, DT_PLTRELSZ), list, count) +
-           redirect_in(&module, pointer(&module, DT_RELA), number(&module, DT_RELASZ), list, count);
+    return redirect_in(&module, redirect_pointer(&module, DT_JMPREL), redirect_number(&module, DT_PLTRELSZ), list,
+                       count) +
+           redirect_in(&module, redirect_pointer(&module, DT_RELA), redirect_number(&module, DT_RELASZ), list, count);
 }

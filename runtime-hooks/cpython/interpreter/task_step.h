@@ -9,7 +9,7 @@
 
 #include "signal/coro_record.h"
 
-typedef struct gp_step {
+typedef struct gp_task_step {
     const void *task;     // or the call; NULL = none
     const void *greenlet; // on which it runs; NULL = the thread's main one, or there is no such thing
     uintptr_t base;       // the frame that makes the step: those of the task end before it
@@ -17,11 +17,11 @@ typedef struct gp_step {
     uint64_t coro_id;
     uintptr_t waiting; // while switching to a coroutine without its frames yet: a task's coroutine object (its awaits
                        // are the stack); or a greenlet, with a bit; 0 = the frames that are there are its own
-} gp_step_t;
+} gp_task_step_t;
 
 enum {
     GP_STEP_HAS_NOT_BEGUN = 1, // instead of `waiting`: it has no stack yet, or it is not known
     GP_STEP_IS_GREENLET = 2,   // the bit
 };
 
-extern __thread gp_step_t gp_step_here __attribute__((tls_model("initial-exec")));
+extern __thread gp_task_step_t gp_step_here __attribute__((tls_model("initial-exec")));

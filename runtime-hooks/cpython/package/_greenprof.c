@@ -23,7 +23,7 @@ typedef struct profile {
     bool running;
 } profile_t;
 
-static PyObject *fail(int error)
+static PyObject *greenprof_fail(int error)
 {
     static const struct {
         int error;
@@ -46,14 +46,14 @@ static PyObject *fail(int error)
     return PyErr_SetFromErrno(PyExc_OSError);
 }
 
-static PyObject *result(int error)
+static PyObject *greenprof_result(int error)
 {
     if (error < 0)
-        return fail(-error);
+        return greenprof_fail(-error);
     Py_RETURN_NONE;
 }
 
-static int profile_init(PyObject *self, PyObject *args, PyObject *keywords)
+static int greenprof_profile_init(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"scope", "clock", "mode", "frequency", "name", NULL};
     profile_t *me = stable_struct(self);
@@ -73,7 +73,7 @@ static int profile_init(PyObject *self, PyObject *args, PyObject *keywords)
     return 0;
 }
 
-static void profile_dealloc(PyObject *self)
+static void greenprof_profile_dealloc(PyObject *self)
 {
     profile_t *me = stable_struct(self);
     prof_t *profile = me->profile;
@@ -86,43 +86,43 @@ static void profile_dealloc(PyObject *self)
 }
 
 // With the interpreter lock: which greenlet runs is asked under it.
-static PyObject *profile_start(PyObject *self, PyObject *unused)
+static PyObject *greenprof_profile_start(PyObject *self, PyObject *unused)
 {
     (void)unused;
     profile_t *me = stable_struct(self);
     if (me->running)
-        return result(-EALREADY);
+        return greenprof_result(-EALREADY);
     if (me->profile != NULL) {
         int error = prof_resume(me->profile);
         me->running = error == 0;
-        return result(error);
+        return greenprof_result(error);
     }
     me->options.name = me->name != NULL ? PyBytes_AsString(me->name) : "python";
     me->profile = prof_start(&me->options);
     if (me->profile == NULL)
-        return fail(errno);
+        return greenprof_fail(errno);
     me->running = true;
     Py_RETURN_NONE;
 }
 
-static PyObject *profile_stop(PyObject *self, PyObject *unused)
+static PyObject *greenprof_profile_stop(PyObject *self, PyObject *unused)
 {
     (void)unused;
     profile_t *me = stable_struct(self);
     if (!me->running)
-        return result(-EALREADY);
+        return greenprof_result(-EALREADY);
     me->running = false;
     int error;
     Py_BEGIN_ALLOW_THREADS
     error = prof_stop(me->profile);
     Py_END_ALLOW_THREADS
-    return result(error);
+    return greenprof_result(error);
 }
 
 typedef int write_t(prof_t *profile, const char *format, const char *path);
 
 // Have a profile written. Returns 0, or -1 and a Python error.
-static int write_with(write_t *write, PyObject *self, PyObject *args)
+static int greenprof_write_with(write_t *write, PyObject *self, PyObject *args)
 {
     profile_t *me = stable_struct(self);
     PyObject *path = NULL;
@@ -148,31 +148,31 @@ static int write_with(write_t *write, PyObject *self, PyObject *args)
     return error < 0 ? -1 : 0;
 }
 
-static PyObject *profile_dump(PyObject *self, PyObject *args)
+static PyObject *greenprof_profile_dump(PyObject *self, PyObject *args)
 {
-    if (write_with(prof_dump, self, args) != 0)
+    if (greenprof_write_with(prof_dump, self, args) != 0)
         return NULL;
     Py_RETURN_NONE;
 }
 
-static PyObject *profile_finish(PyObject *self, PyObject *args)
+static PyObject *greenprof_profile_finish(PyObject *self, PyObject *args)
 {
     profile_t *me = stable_struct(self);
-    if (write_with(prof_finish, self, args) != 0)
+    if (greenprof_write_with(prof_finish, self, args) != 0)
         return NULL;
     me->profile = NULL; // it is no longer ours
     me->running = false;
     Py_RETURN_NONE;
 }
 
-static PyObject *profile_total(PyObject *self, void *unused)
+static PyObject *greenprof_profile_total(PyObject *self, void *unused)
 {
     (void)unused;
     const profile_t *me = stable_struct(self);
     return PyLong_FromUnsignedLongLong(prof_total_ns(me->profile));
 }
 
-static PyObject *profile_running(PyObject *self, void *unused)
+static PyObject *greenprof_profile_running(PyObject *self, void *unused)
 {
     (void)unused;
     const profile_t *me = stable_struct(self);
@@ -180,23 +180,23 @@ static PyObject *profile_running(PyObject *self, void *unused)
 }
 
 static PyMethodDef profile_methods[] = {
-    {"start", profile_start, METH_NOARGS, "Start, or let a stopped profile go on."},
-    {"stop", profile_stop, METH_NOARGS, "Stop. What was sampled before is in the profile when this returns."},
-    {"dump", profile_dump, METH_VARARGS, "dump(path, format='pstats'): write the profile to a file."},
-    {"finish", profile_finish, METH_VARARGS,
+    {"start", greenprof_profile_start, METH_NOARGS, "Start, or let a stopped profile go on."},
+    {"stop", greenprof_profile_stop, METH_NOARGS, "Stop. What was sampled before is in the profile when this returns."},
+    {"dump", greenprof_profile_dump, METH_VARARGS, "dump(path, format='pstats'): write the profile to a file."},
+    {"finish", greenprof_profile_finish, METH_VARARGS,
      "finish(path, format='pstats'): stop it, have it written, and be a new one."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef profile_properties[] = {
-    {"total_ns", profile_total, NULL, "Exact CPU time so far, in nanoseconds.", NULL},
-    {"running", profile_running, NULL, "Whether it runs.", NULL},
+    {"total_ns", greenprof_profile_total, NULL, "Exact CPU time so far, in nanoseconds.", NULL},
+    {"running", greenprof_profile_running, NULL, "Whether it runs.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot profile_slots[] = {
-    {Py_tp_new, PyType_GenericNew},   {Py_tp_init, profile_init},         {Py_tp_dealloc, profile_dealloc},
-    {Py_tp_methods, profile_methods}, {Py_tp_getset, profile_properties}, {0, NULL},
+    {Py_tp_new, PyType_GenericNew},   {Py_tp_init, greenprof_profile_init}, {Py_tp_dealloc, greenprof_profile_dealloc},
+    {Py_tp_methods, profile_methods}, {Py_tp_getset, profile_properties},   {0, NULL},
 };
 
 static PyType_Spec profile_spec = {
@@ -207,7 +207,7 @@ static PyType_Spec profile_spec = {
 };
 
 // UTF-8 of a str; NULL and a Python error where it is none.
-static const char *utf8_of(PyObject *text)
+static const char *greenprof_utf8_of(PyObject *text)
 {
     if (PyUnicode_Check(text))
         return PyUnicode_AsUTF8AndSize(text, NULL);
@@ -218,17 +218,17 @@ static const char *utf8_of(PyObject *text)
     return NULL;
 }
 
-static PyObject *set_name(PyObject *module, PyObject *text)
+static PyObject *greenprof_set_name(PyObject *module, PyObject *text)
 {
     (void)module;
-    const char *utf8 = text != Py_None ? utf8_of(text) : NULL;
+    const char *utf8 = text != Py_None ? greenprof_utf8_of(text) : NULL;
     if (utf8 == NULL && text != Py_None)
         return NULL;
     prof_coro_name(NULL, utf8);
     Py_RETURN_NONE;
 }
 
-static PyObject *set_trace(PyObject *module, PyObject *text)
+static PyObject *greenprof_set_trace(PyObject *module, PyObject *text)
 {
     (void)module;
     prof_trace_id_t id;
@@ -236,16 +236,16 @@ static PyObject *set_trace(PyObject *module, PyObject *text)
         prof_trace_clear();
         Py_RETURN_NONE;
     }
-    const char *utf8 = utf8_of(text);
+    const char *utf8 = greenprof_utf8_of(text);
     if (utf8 == NULL)
         return NULL;
     if (prof_trace_parse(utf8, &id) != 0)
         return PyErr_Format(PyExc_ValueError, "no trace id: %R", text);
-    return result(prof_trace_set(&id));
+    return greenprof_result(prof_trace_set(&id));
 }
 
 // There may be a password in a URL. Returns NULL.
-static PyObject *refuse_consumer(const char *why, PyObject *text, const char *url)
+static PyObject *greenprof_refuse_consumer(const char *why, PyObject *text, const char *url)
 {
     const char *authority = strstr(url, "://");
     PyObject *scheme = authority != NULL ? PyUnicode_FromStringAndSize(url, authority - url) : NULL;
@@ -257,34 +257,34 @@ static PyObject *refuse_consumer(const char *why, PyObject *text, const char *ur
     return NULL;
 }
 
-static PyObject *consumer_open(PyObject *module, PyObject *text)
+static PyObject *greenprof_consumer_open(PyObject *module, PyObject *text)
 {
     (void)module;
-    const char *url = utf8_of(text);
+    const char *url = greenprof_utf8_of(text);
     if (url == NULL)
         return NULL;
     int error = prof_consumer_open(url);
     if (error == -EINVAL || error == -ENOTSUP)
-        return refuse_consumer(error == -EINVAL ? "no URL of a consumer" : "no such consumer", text, url);
-    return result(error);
+        return greenprof_refuse_consumer(error == -EINVAL ? "no URL of a consumer" : "no such consumer", text, url);
+    return greenprof_result(error);
 }
 
 // What may wait for a backend lets other threads run.
-static PyObject *consumer_close(PyObject *module, PyObject *text)
+static PyObject *greenprof_consumer_close(PyObject *module, PyObject *text)
 {
     (void)module;
-    const char *url = text != Py_None ? utf8_of(text) : NULL;
+    const char *url = text != Py_None ? greenprof_utf8_of(text) : NULL;
     int error;
     if (url == NULL && text != Py_None)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     error = prof_consumer_close(url);
     Py_END_ALLOW_THREADS
-    return result(error);
+    return greenprof_result(error);
 }
 
 // Let other threads run, for so many seconds at most.
-static PyObject *wait_for(int (*wait)(unsigned limit_ms), PyObject *limit)
+static PyObject *greenprof_wait_for(int (*wait)(unsigned limit_ms), PyObject *limit)
 {
     double seconds = PyFloat_AsDouble(limit);
     int error;
@@ -295,26 +295,26 @@ static PyObject *wait_for(int (*wait)(unsigned limit_ms), PyObject *limit)
     Py_BEGIN_ALLOW_THREADS
     error = wait((unsigned)(seconds * 1000));
     Py_END_ALLOW_THREADS
-    return result(error);
+    return greenprof_result(error);
 }
 
-static PyObject *consumer_flush(PyObject *module, PyObject *limit)
+static PyObject *greenprof_consumer_flush(PyObject *module, PyObject *limit)
 {
     (void)module;
-    return wait_for(prof_consumer_flush, limit);
+    return greenprof_wait_for(prof_consumer_flush, limit);
 }
 
-static PyObject *flush(PyObject *module, PyObject *limit)
+static PyObject *greenprof_flush(PyObject *module, PyObject *limit)
 {
     (void)module;
-    return wait_for(prof_finish_flush, limit);
+    return greenprof_wait_for(prof_finish_flush, limit);
 }
 
-static PyObject *consumer_status(PyObject *module, PyObject *text)
+static PyObject *greenprof_consumer_status(PyObject *module, PyObject *text)
 {
     (void)module;
     prof_consumer_status_t status = {.size = sizeof(status)};
-    const char *url = text != Py_None ? utf8_of(text) : NULL;
+    const char *url = text != Py_None ? greenprof_utf8_of(text) : NULL;
     int error;
     if (url == NULL && text != Py_None)
         return NULL;
@@ -322,7 +322,7 @@ static PyObject *consumer_status(PyObject *module, PyObject *text)
     error = prof_consumer_status(url, &status);
     Py_END_ALLOW_THREADS
     if (error != 0)
-        return fail(-error);
+        return greenprof_fail(-error);
     return Py_BuildValue("{sK sK sK sK sK sK sK sK sK sK sK si sK sK}", "given", status.given, "sent", status.sent,
                          "refused", status.refused, "lost_queue", status.lost_queue, "lost_end", status.lost_end,
                          "fast", status.fast, "queued", status.queued, "spooled", status.spooled, "recovered",
@@ -330,7 +330,7 @@ static PyObject *consumer_status(PyObject *module, PyObject *text)
                          (int)status.last_error, "profiles", status.profiles, "profiles_lost", status.profiles_lost);
 }
 
-static PyObject *detach(PyObject *module, PyObject *unused)
+static PyObject *greenprof_detach(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
@@ -338,7 +338,7 @@ static PyObject *detach(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *native(PyObject *module, PyObject *change)
+static PyObject *greenprof_native(PyObject *module, PyObject *change)
 {
     (void)module;
     long by = PyLong_AsLong(change);
@@ -348,14 +348,14 @@ static PyObject *native(PyObject *module, PyObject *change)
     Py_RETURN_NONE;
 }
 
-static PyObject *has_yielded(PyObject *module, PyObject *unused)
+static PyObject *greenprof_has_yielded(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
     return PyBool_FromLong(prof_core_interface()->profiles->has_yielded());
 }
 
-static PyObject *calls_are_taken(PyObject *module, PyObject *unused)
+static PyObject *greenprof_calls_are_taken(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
@@ -363,42 +363,47 @@ static PyObject *calls_are_taken(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef functions[] = {
-    {"calls_are_taken", calls_are_taken, METH_NOARGS,
+    {"calls_are_taken", greenprof_calls_are_taken, METH_NOARGS,
      "Has another tool taken the calling thread from exact profiles, so that calls are missing?"},
     {"context_counts", context_counts, METH_NOARGS, "How many contexts were accepted and refused so far, by reason."},
     {"context_read", context_read, METH_O, "context_read([(name, value), ...]): see greenprof.context_read()."},
     {"context_write", context_write, METH_VARARGS, "context_write(format, context): see greenprof.context_headers()."},
-    {"flush", flush, METH_O, "flush(seconds): wait until every profile that was finished is written; TimeoutError."},
-    {"has_yielded", has_yielded, METH_NOARGS, "Has the program taken every signal that could be used for sampling?"},
-    {"native", native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
+    {"flush", greenprof_flush, METH_O,
+     "flush(seconds): wait until every profile that was finished is written; TimeoutError."},
+    {"has_yielded", greenprof_has_yielded, METH_NOARGS,
+     "Has the program taken every signal that could be used for sampling?"},
+    {"native", greenprof_native, METH_O, "native(+1), until native(-1): native frames among those of Python."},
     {"coro_idle", coro_idle, METH_NOARGS,
      "The calling green thread or task goes back to its pool, to wait for work: it leaves its request, and until it "
      "runs "
      "again it is idle, which is no waiting."},
-    {"consumer", consumer_open, METH_O, "consumer(url): from now on the spans of requests go there."},
-    {"consumer_close", consumer_close, METH_O, "consumer_close(url), or None for all: what is queued is sent or kept."},
-    {"consumer_flush", consumer_flush, METH_O, "consumer_flush(seconds): wait until nothing is queued; TimeoutError."},
-    {"consumer_status", consumer_status, METH_O, "consumer_status(url), or None for all: what became of the spans."},
+    {"consumer", greenprof_consumer_open, METH_O, "consumer(url): from now on the spans of requests go there."},
+    {"consumer_close", greenprof_consumer_close, METH_O,
+     "consumer_close(url), or None for all: what is queued is sent or kept."},
+    {"consumer_flush", greenprof_consumer_flush, METH_O,
+     "consumer_flush(seconds): wait until nothing is queued; TimeoutError."},
+    {"consumer_status", greenprof_consumer_status, METH_O,
+     "consumer_status(url), or None for all: what became of the spans."},
     {"coroutines", census_list, METH_NOARGS, "Every live coroutine, as tuples."},
-    {"current_span", span_current, METH_NOARGS,
+    {"current_span", spans_current, METH_NOARGS,
      "The id of the span that is open on the calling green thread, task or thread; None where none is recorded."},
     {"dump_coroutines", census_dump, METH_O,
      "dump_coroutines(path): write the live coroutines and their stacks, for `greenprof coroutines`."},
-    {"detach", detach, METH_NOARGS,
+    {"detach", greenprof_detach, METH_NOARGS,
      "The calling green thread or task leaves its request, and is in those only that it begins itself: for one that "
      "works for many requests."},
     {"set_hmac_keys", context_keys, METH_O,
      "Set the keys of headers that may have a request profiled: a str with commas, the first one signs; None = none."},
     {"set_policy", context_policy, METH_O,
      "Set which requests consumers get: 'always', 'never', 'signed', '1/N', 'slower=20ms'."},
-    {"set_name", set_name, METH_O,
+    {"set_name", greenprof_set_name, METH_O,
      "Name the calling green thread or task, or rename it; None: named by its function. A thread keeps its name."},
-    {"set_trace", set_trace, METH_O,
+    {"set_trace", greenprof_set_trace, METH_O,
      "Set the trace id (UUID, 32 hex digits, traceparent) of the calling coroutine, or None."},
     {NULL, NULL, 0, NULL},
 };
 
-static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
+static int greenprof_add_type(PyObject *module, const char *name, PyType_Spec *spec)
 {
     PyObject *type = stable_type(spec);
     int error = type != NULL ? PyModule_AddObjectRef(module, name, type) : -1;
@@ -406,7 +411,7 @@ static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
     return error;
 }
 
-static int refuse_python(void)
+static int greenprof_refuse_python(void)
 {
     const char *version = Py_GetVersion(); // "3.13.5 (main, Jun 25 2025, 18:55:22) [GCC 14.2.0]"
     const char *end = strstr(version, " (");
@@ -417,19 +422,19 @@ static int refuse_python(void)
     return -1;
 }
 
-static int execute(PyObject *module)
+static int greenprof_execute(PyObject *module)
 {
     const gp_core_interface_t *core = prof_core_interface();
     if (core->size < sizeof(*core) || core->language->attach() != 0)
-        return refuse_python();
+        return greenprof_refuse_python();
     if (PyModule_AddStringConstant(module, "__version__", prof_version(NULL, NULL, NULL)) != 0 ||
-        context_constants(module) != 0 || add_type(module, "Profile", &profile_spec) != 0)
+        context_constants(module) != 0 || greenprof_add_type(module, "Profile", &profile_spec) != 0)
         return -1;
-    return add_type(module, "Span", &span_spec);
+    return greenprof_add_type(module, "Span", &span_spec);
 }
 
 PyMODINIT_FUNC PyInit__greenprof(void);
 PyMODINIT_FUNC PyInit__greenprof(void)
 {
-    return stable_begin() == 0 ? stable_module("_greenprof", functions, execute) : NULL;
+    return stable_begin() == 0 ? stable_module("_greenprof", functions, greenprof_execute) : NULL;
 }

@@ -9,7 +9,7 @@
 enum { HEADERS_MAX = 64 };
 
 // The text of a str, as long as that lives. What cannot be in a header is no text, which every reader refuses.
-static const char *text_of(PyObject *object)
+static const char *contexts_text_of(PyObject *object)
 {
     Py_ssize_t len = 0;
     const char *text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &len) : NULL;
@@ -17,7 +17,7 @@ static const char *text_of(PyObject *object)
     return text != NULL && strlen(text) == (size_t)len ? text : "";
 }
 
-static PyObject *tuple_of(const prof_context_t *context, int is_refused)
+static PyObject *contexts_tuple_of(const prof_context_t *context, int is_refused)
 {
     char trace[PROF_TRACE_HEX_SIZE];
     prof_trace_to_hex(&context->trace, trace);
@@ -37,19 +37,20 @@ PyObject *context_read(PyObject *module, PyObject *list)
     for (Py_ssize_t i = 0; i < PyTuple_Size(items) && count < HEADERS_MAX; i++) {
         PyObject *pair = PyTuple_GetItem(items, i);
         if (PyTuple_Check(pair) && PyTuple_Size(pair) == 2)
-            headers[count++] = (prof_header_t){text_of(PyTuple_GetItem(pair, 0)), text_of(PyTuple_GetItem(pair, 1))};
+            headers[count++] =
+                (prof_header_t){contexts_text_of(PyTuple_GetItem(pair, 0)), contexts_text_of(PyTuple_GetItem(pair, 1))};
     }
     prof_context_t context = PROF_CONTEXT_INIT;
     int error = prof_context_read(headers, count, &context);
     Py_DECREF(items);
     if (memcmp(&context.trace, &none, sizeof(none)) == 0)
         Py_RETURN_NONE;
-    return tuple_of(&context, error != 0);
+    return contexts_tuple_of(&context, error != 0);
 }
 
 // --- writing
 
-static int copy(char *to, size_t size, const char *text)
+static int contexts_copy(char *to, size_t size, const char *text)
 {
     size_t len = strlen(text);
     if (len < size)
@@ -58,7 +59,7 @@ static int copy(char *to, size_t size, const char *text)
 }
 
 // Returns 0, -EINVAL, or -1 and a Python error.
-static int context_of(PyObject *tuple, prof_context_t *context)
+static int contexts_context_of(PyObject *tuple, prof_context_t *context)
 {
     const char *trace, *uuid, *tracestate;
     unsigned long long parent;
@@ -71,11 +72,11 @@ static int context_of(PyObject *tuple, prof_context_t *context)
     context->flags = flags;
     int error = prof_trace_parse(trace, &context->trace);
     if (error == 0)
-        error = copy(context->parent_uuid, sizeof(context->parent_uuid), uuid);
-    return error == 0 ? copy(context->tracestate, sizeof(context->tracestate), tracestate) : error;
+        error = contexts_copy(context->parent_uuid, sizeof(context->parent_uuid), uuid);
+    return error == 0 ? contexts_copy(context->tracestate, sizeof(context->tracestate), tracestate) : error;
 }
 
-static PyObject *dict_of(char *lines)
+static PyObject *contexts_dict_of(char *lines)
 {
     PyObject *headers = PyDict_New();
     for (char *line = lines, *colon, *end; headers != NULL && (colon = strchr(line, ':')) != NULL; line = end + 2) {
@@ -98,13 +99,13 @@ PyObject *context_write(PyObject *module, PyObject *args)
     prof_context_t context;
     if (!PyArg_ParseTuple(args, "sO", &format, &tuple))
         return NULL;
-    int error = tuple != Py_None ? context_of(tuple, &context) : 0;
+    int error = tuple != Py_None ? contexts_context_of(tuple, &context) : 0;
     if (error == -1)
         return NULL;
     ssize_t len =
         error == 0 ? prof_context_write(format, tuple != Py_None ? &context : NULL, lines, sizeof(lines)) : error;
     if (len >= 0 || len == -ENOENT || len == -ENOKEY)
-        return dict_of(lines);
+        return contexts_dict_of(lines);
     return PyErr_Format(PyExc_ValueError,
                         "format=%s: it can be w3c, osprofiler, greenprof; or the context is malformed", format);
 }
@@ -149,7 +150,7 @@ PyObject *context_keys(PyObject *module, PyObject *keys)
 PyObject *context_policy(PyObject *module, PyObject *policy)
 {
     (void)module;
-    if (prof_policy(text_of(policy)) != 0)
+    if (prof_policy(contexts_text_of(policy)) != 0)
         return PyErr_Format(PyExc_ValueError, "policy=%R: it can be always, never, signed, 1/N, slower=20ms", policy);
     Py_RETURN_NONE;
 }

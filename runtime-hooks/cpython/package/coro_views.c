@@ -15,7 +15,7 @@ static const char *const states[] = {
     [GP_CENSUS_NEW] = "new",         [GP_CENSUS_AWAY] = "away",       [GP_CENSUS_IDLE] = "idle",
 };
 
-static PyObject *stack_of(const gp_coro_view_t *view)
+static PyObject *coro_views_stack_of(const gp_coro_view_t *view)
 {
     PyObject *stack = PyList_New((Py_ssize_t)view->depth);
     for (size_t i = 0; stack != NULL && i < view->depth; i++) {
@@ -28,7 +28,7 @@ static PyObject *stack_of(const gp_coro_view_t *view)
     return stack;
 }
 
-static PyObject *trace_of(const gp_coro_view_t *view)
+static PyObject *coro_views_trace_of(const gp_coro_view_t *view)
 {
     if (view->trace[0] == 0 && view->trace[1] == 0)
         Py_RETURN_NONE;
@@ -39,10 +39,10 @@ static PyObject *trace_of(const gp_coro_view_t *view)
     return PyUnicode_FromString(text);
 }
 
-static PyObject *view_of(const gp_coro_view_t *view)
+static PyObject *coro_views_view_of(const gp_coro_view_t *view)
 {
     PyObject *name = PyUnicode_DecodeUTF8(view->name, (Py_ssize_t)strlen(view->name), "replace"); // cut at 47 bytes
-    PyObject *trace = trace_of(view), *stack = stack_of(view), *tuple = NULL;
+    PyObject *trace = coro_views_trace_of(view), *stack = coro_views_stack_of(view), *tuple = NULL;
     PyObject *spawner = view->parent_id != 0 ? PyLong_FromUnsignedLongLong(view->parent_id) : Py_NewRef(Py_None);
     if (name != NULL && trace != NULL && stack != NULL && spawner != NULL)
         tuple =
@@ -66,7 +66,7 @@ PyObject *census_list(PyObject *module, PyObject *unused)
         return PyErr_NoMemory();
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *view = view_of(&views[i]);
+        PyObject *view = coro_views_view_of(&views[i]);
         if (view == NULL)
             Py_CLEAR(list);
         else

@@ -24,7 +24,7 @@ typedef struct span {
 // --- texts
 
 // The UTF-8 of a str, or of str(object): new reference to bytes.
-static PyObject *bytes_of(PyObject *object)
+static PyObject *spans_bytes_of(PyObject *object)
 {
     PyObject *text = PyObject_Str(object);
     PyObject *bytes = text != NULL ? PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace") : NULL;
@@ -33,7 +33,7 @@ static PyObject *bytes_of(PyObject *object)
 }
 
 // The name of a class, with that of its module.
-static PyObject *name_of_type(PyTypeObject *type)
+static PyObject *spans_name_of_type(PyTypeObject *type)
 {
     PyObject *name = PyType_GetQualName(type), *module = PyObject_GetAttrString((PyObject *)type, "__module__");
     PyObject *text = NULL;
@@ -51,7 +51,7 @@ static PyObject *name_of_type(PyTypeObject *type)
 
 // --- construction
 
-static int kind_of(PyObject *text, prof_span_kind_t *kind)
+static int package_spans_kind_of(PyObject *text, prof_span_kind_t *kind)
 {
     const char *utf8 = PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     PyErr_Clear();
@@ -68,7 +68,7 @@ static int kind_of(PyObject *text, prof_span_kind_t *kind)
     return -1;
 }
 
-static int read_trace(span_t *me, PyObject *value)
+static int spans_read_trace(span_t *me, PyObject *value)
 {
     const char *utf8 = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, NULL) : NULL;
     if (utf8 == NULL || prof_trace_parse(utf8, &me->trace) != 0) {
@@ -80,7 +80,7 @@ static int read_trace(span_t *me, PyObject *value)
     return 0;
 }
 
-static int read_number(PyObject *value, uint64_t *number)
+static int spans_read_number(PyObject *value, uint64_t *number)
 {
     unsigned long long all = PyLong_Check(value) ? PyLong_AsUnsignedLongLong(value) : (unsigned long long)-1;
     if (all == (unsigned long long)-1 && (PyErr_Occurred() || !PyLong_Check(value))) {
@@ -93,19 +93,19 @@ static int read_number(PyObject *value, uint64_t *number)
 }
 
 // One keyword that is no field. Returns 1: it is a field; -1 and an error.
-static int read_keyword(span_t *me, PyObject *key, PyObject *value)
+static int spans_read_keyword(span_t *me, PyObject *key, PyObject *value)
 {
     bool is_remote = PyUnicode_CompareWithASCIIString(key, "remote_parent") == 0;
     int is_true;
     if (PyUnicode_CompareWithASCIIString(key, "trace") == 0)
-        return value != Py_None ? read_trace(me, value) : 0;
+        return value != Py_None ? spans_read_trace(me, value) : 0;
     if (is_remote || PyUnicode_CompareWithASCIIString(key, "parent") == 0) {
         if (value != Py_None && is_remote)
             me->options.flags |= PROF_SPAN_REMOTE_PARENT;
-        return value != Py_None ? read_number(value, &me->options.parent_id) : 0;
+        return value != Py_None ? spans_read_number(value, &me->options.parent_id) : 0;
     }
     if (PyUnicode_CompareWithASCIIString(key, "start_unix_ns") == 0)
-        return value != Py_None ? read_number(value, &me->options.start_unix_ns) : 0;
+        return value != Py_None ? spans_read_number(value, &me->options.start_unix_ns) : 0;
     bool is_stack = PyUnicode_CompareWithASCIIString(key, "stack") == 0;
     if (!is_stack && PyUnicode_CompareWithASCIIString(key, "profile") != 0)
         return 1;
@@ -114,12 +114,12 @@ static int read_keyword(span_t *me, PyObject *key, PyObject *value)
     return is_true < 0 ? -1 : 0;
 }
 
-static int read_keywords(span_t *me)
+static int spans_read_keywords(span_t *me)
 {
     PyObject *key, *value;
     Py_ssize_t at = 0;
     while (me->keywords != NULL && PyDict_Next(me->keywords, &at, &key, &value)) {
-        int is_field = read_keyword(me, key, value);
+        int is_field = spans_read_keyword(me, key, value);
         if (is_field > 0 && me->fields == NULL && (me->fields = PyDict_New()) == NULL)
             return -1;
         if (is_field < 0 || (is_field > 0 && PyDict_SetItem(me->fields, key, value) != 0))
@@ -128,7 +128,7 @@ static int read_keywords(span_t *me)
     return 0;
 }
 
-static int span_init(PyObject *self, PyObject *args, PyObject *keywords)
+static int spans_span_init(PyObject *self, PyObject *args, PyObject *keywords)
 {
     span_t *me = stable_struct(self);
     PyObject *kind, *name;
@@ -136,19 +136,19 @@ static int span_init(PyObject *self, PyObject *args, PyObject *keywords)
         PyErr_SetString(PyExc_RuntimeError, "a span is made once");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "OU:span", &kind, &name) || kind_of(kind, &me->kind) != 0)
+    if (!PyArg_ParseTuple(args, "OU:span", &kind, &name) || package_spans_kind_of(kind, &me->kind) != 0)
         return -1;
     me->options = (prof_span_options_t)PROF_SPAN_OPTIONS_INIT;
     me->args = Py_NewRef(args);
-    me->name = bytes_of(name);
+    me->name = spans_bytes_of(name);
     if (me->name == NULL)
         return -1;
     if (keywords != NULL && (me->keywords = PyDict_Copy(keywords)) == NULL)
         return -1;
-    return read_keywords(me);
+    return spans_read_keywords(me);
 }
 
-static int span_traverse(PyObject *self, visitproc visit, void *arg)
+static int spans_span_traverse(PyObject *self, visitproc visit, void *arg)
 {
     const span_t *me = stable_struct(self);
     Py_VISIT(Py_TYPE(self));
@@ -158,7 +158,7 @@ static int span_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-static int span_clear(PyObject *self)
+static int spans_span_clear(PyObject *self)
 {
     span_t *me = stable_struct(self);
     Py_CLEAR(me->args);
@@ -167,28 +167,28 @@ static int span_clear(PyObject *self)
     return 0;
 }
 
-static void end(span_t *me)
+static void spans_end(span_t *me)
 {
     prof_span_end(me->span); // takes NULL; one that is over was repaired
     me->span = NULL;
     me->is_open = false;
 }
 
-static void span_dealloc(PyObject *self)
+static void spans_span_dealloc(PyObject *self)
 {
     span_t *me = stable_struct(self);
     PyObject_GC_UnTrack(self);
-    end(me); // nothing can end it any more
-    span_clear(self);
+    spans_end(me); // nothing can end it any more
+    spans_span_clear(self);
     Py_CLEAR(me->name);
     stable_free(self);
 }
 
 // --- begin, end, and what is said between
 
-static int add_field(prof_span_t *span, PyObject *key, PyObject *value)
+static int spans_add_field(prof_span_t *span, PyObject *key, PyObject *value)
 {
-    PyObject *key_bytes = bytes_of(key), *bytes = key_bytes != NULL ? bytes_of(value) : NULL;
+    PyObject *key_bytes = spans_bytes_of(key), *bytes = key_bytes != NULL ? spans_bytes_of(value) : NULL;
     if (bytes != NULL)
         prof_span_set(span, PyBytes_AsString(key_bytes), PyBytes_AsString(bytes));
     Py_XDECREF(key_bytes);
@@ -196,17 +196,17 @@ static int add_field(prof_span_t *span, PyObject *key, PyObject *value)
     return bytes != NULL ? 0 : -1;
 }
 
-static int add_fields(const span_t *me)
+static int spans_add_fields(const span_t *me)
 {
     PyObject *key, *value, *fields = me->fields;
     Py_ssize_t at = 0;
     while (PyDict_Next(fields, &at, &key, &value))
-        if (add_field(me->span, key, value) != 0)
+        if (spans_add_field(me->span, key, value) != 0)
             return -1;
     return 0;
 }
 
-static PyObject *span_begin(PyObject *self, PyObject *unused)
+static PyObject *spans_span_begin(PyObject *self, PyObject *unused)
 {
     span_t *me = stable_struct(self);
     (void)unused;
@@ -219,36 +219,37 @@ static PyObject *span_begin(PyObject *self, PyObject *unused)
     me->span = prof_span_begin(me->kind, PyBytes_AsString(me->name), &me->options);
     me->id = prof_span_id(me->span);
     me->is_open = true;
-    if (me->id != 0 && me->fields != NULL && add_fields(me) != 0) {
-        end(me);
+    if (me->id != 0 && me->fields != NULL && spans_add_fields(me) != 0) {
+        spans_end(me);
         return NULL;
     }
     return Py_NewRef(self);
 }
 
-static PyObject *span_end(PyObject *self, PyObject *unused)
+static PyObject *spans_span_end(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    end(stable_struct(self));
+    spans_end(stable_struct(self));
     Py_RETURN_NONE;
 }
 
 // set(key, value)
-static PyObject *span_set(PyObject *self, PyObject *const *args, Py_ssize_t count)
+static PyObject *spans_span_set(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     const span_t *me = stable_struct(self);
     if (count != 2 || !PyUnicode_Check(args[0])) {
         PyErr_SetString(PyExc_TypeError, "set(key, value): the key is a str");
         return NULL;
     }
-    if (me->id != 0 && me->span != NULL && add_field(me->span, args[0], args[1]) != 0)
+    if (me->id != 0 && me->span != NULL && spans_add_field(me->span, args[0], args[1]) != 0)
         return NULL;
     Py_RETURN_NONE;
 }
 
-static void fail_with(prof_span_t *span, PyObject *type, PyObject *message)
+static void spans_fail_with(prof_span_t *span, PyObject *type, PyObject *message)
 {
-    PyObject *type_bytes = type != NULL ? bytes_of(type) : NULL, *bytes = message != NULL ? bytes_of(message) : NULL;
+    PyObject *type_bytes = type != NULL ? spans_bytes_of(type) : NULL,
+             *bytes = message != NULL ? spans_bytes_of(message) : NULL;
     PyErr_Clear(); // an exception that cannot be shown is one all the same
     prof_span_fail(span, type_bytes != NULL ? PyBytes_AsString(type_bytes) : NULL,
                    bytes != NULL ? PyBytes_AsString(bytes) : NULL);
@@ -256,15 +257,15 @@ static void fail_with(prof_span_t *span, PyObject *type, PyObject *message)
     Py_XDECREF(bytes);
 }
 
-static void fail_with_exception(prof_span_t *span, PyObject *exception)
+static void spans_fail_with_exception(prof_span_t *span, PyObject *exception)
 {
-    PyObject *type = name_of_type(Py_TYPE(exception));
-    fail_with(span, type, exception);
+    PyObject *type = spans_name_of_type(Py_TYPE(exception));
+    spans_fail_with(span, type, exception);
     Py_XDECREF(type);
 }
 
 // fail(error=None, message=None)
-static PyObject *span_fail(PyObject *self, PyObject *args, PyObject *keywords)
+static PyObject *spans_span_fail(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"error", "message", NULL};
     const span_t *me = stable_struct(self);
@@ -274,32 +275,32 @@ static PyObject *span_fail(PyObject *self, PyObject *args, PyObject *keywords)
     if (me->id == 0 || me->span == NULL)
         Py_RETURN_NONE;
     if (PyExceptionInstance_Check(error) && message == Py_None) {
-        fail_with_exception(me->span, error);
+        spans_fail_with_exception(me->span, error);
     } else {
-        PyObject *type = PyExceptionInstance_Check(error) ? name_of_type(Py_TYPE(error))
-                         : PyType_Check(error)            ? name_of_type((PyTypeObject *)error)
+        PyObject *type = PyExceptionInstance_Check(error) ? spans_name_of_type(Py_TYPE(error))
+                         : PyType_Check(error)            ? spans_name_of_type((PyTypeObject *)error)
                          : error != Py_None               ? Py_NewRef(error)
                                                           : NULL;
-        fail_with(me->span, type, message != Py_None ? message : NULL);
+        spans_fail_with(me->span, type, message != Py_None ? message : NULL);
         Py_XDECREF(type);
     }
     Py_RETURN_NONE;
 }
 
 // __exit__(type, value, traceback)
-static PyObject *span_exit(PyObject *self, PyObject *const *args, Py_ssize_t count)
+static PyObject *spans_span_exit(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     span_t *me = stable_struct(self);
     PyObject *exception = count == 3 ? args[1] : Py_None;
     if (me->id != 0 && me->span != NULL && PyExceptionInstance_Check(exception) &&
         !PyErr_GivenExceptionMatches(exception, PyExc_GeneratorExit)) // its user wants no more of it
-        fail_with_exception(me->span, exception);
-    end(me);
+        spans_fail_with_exception(me->span, exception);
+    spans_end(me);
     Py_RETURN_FALSE;
 }
 
 // For decorators: each call of a function is a span of its own.
-static PyObject *span_another(PyObject *self, PyObject *unused)
+static PyObject *spans_span_another(PyObject *self, PyObject *unused)
 {
     const span_t *me = stable_struct(self);
     (void)unused;
@@ -310,7 +311,7 @@ static PyObject *span_another(PyObject *self, PyObject *unused)
     return PyObject_Call((PyObject *)Py_TYPE(self), me->args, me->keywords);
 }
 
-static PyObject *span_id(PyObject *self, void *unused)
+static PyObject *spans_span_id(PyObject *self, void *unused)
 {
     (void)unused;
     const span_t *me = stable_struct(self);
@@ -322,27 +323,27 @@ static PyObject *span_id(PyObject *self, void *unused)
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef span_methods[] = {
-    {"begin", span_begin, METH_NOARGS, "Begin it; as a context manager does. Returns the span."},
-    {"end", span_end, METH_NOARGS, "End it, on any green thread, task and thread."},
-    {"set", FAST(span_set), METH_FASTCALL, "set(key, value): add a field; its value is str(value)."},
-    {"fail", FAST(span_fail), METH_VARARGS | METH_KEYWORDS,
+    {"begin", spans_span_begin, METH_NOARGS, "Begin it; as a context manager does. Returns the span."},
+    {"end", spans_span_end, METH_NOARGS, "End it, on any green thread, task and thread."},
+    {"set", FAST(spans_span_set), METH_FASTCALL, "set(key, value): add a field; its value is str(value)."},
+    {"fail", FAST(spans_span_fail), METH_VARARGS | METH_KEYWORDS,
      "fail(error=None, message=None): it failed; the error is an exception, or what to call it."},
-    {"another", span_another, METH_NOARGS, "One of the same arguments, which has not begun."},
-    {"__enter__", span_begin, METH_NOARGS, NULL},
-    {"__exit__", FAST(span_exit), METH_FASTCALL, NULL},
+    {"another", spans_span_another, METH_NOARGS, "One of the same arguments, which has not begun."},
+    {"__enter__", spans_span_begin, METH_NOARGS, NULL},
+    {"__exit__", FAST(spans_span_exit), METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef span_properties[] = {
-    {"id", span_id, NULL, "The id that goes with requests to others; None where it is not recorded.", NULL},
+    {"id", spans_span_id, NULL, "The id that goes with requests to others; None where it is not recorded.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot span_slots[] = {
-    {Py_tp_new, PyType_GenericNew},  {Py_tp_init, span_init},
-    {Py_tp_dealloc, span_dealloc},   {Py_tp_traverse, span_traverse},
-    {Py_tp_clear, span_clear},       {Py_tp_methods, span_methods},
-    {Py_tp_getset, span_properties}, {0, NULL},
+    {Py_tp_new, PyType_GenericNew},      {Py_tp_init, spans_span_init},
+    {Py_tp_dealloc, spans_span_dealloc}, {Py_tp_traverse, spans_span_traverse},
+    {Py_tp_clear, spans_span_clear},     {Py_tp_methods, span_methods},
+    {Py_tp_getset, span_properties},     {0, NULL},
 };
 
 PyType_Spec span_spec = {
@@ -354,7 +355,7 @@ PyType_Spec span_spec = {
 
 // --- of the calling coroutine
 
-PyObject *span_current(PyObject *module, PyObject *unused)
+PyObject *spans_current(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;

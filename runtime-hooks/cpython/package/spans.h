@@ -9,7 +9,7 @@
 extern PyType_Spec span_spec;
 
 // The id of the span that is open on the calling coroutine, or None.
-PyObject *span_current(PyObject *module, PyObject *unused);
+PyObject *spans_current(PyObject *module, PyObject *unused);
 
 // prof_coro_idle().
 PyObject *coro_idle(PyObject *module, PyObject *unused);

@@ -22,25 +22,25 @@ typedef struct call {  // handed over, and not made yet
 } call_t;
 
 typedef struct place { // where a call is made
-    gp_step_t outer;
+    gp_task_step_t outer;
     gp_greenlet_t before;
     bool is_lent;
 } place_t;
 
-static bool is_wanted(void)
+static bool pool_calls_is_wanted(void)
 {
     return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED);
 }
 
 // Is there anything to be carried to the calling thread, or for it to leave?
-static bool matters(const prof_coro_t *coro)
+static bool pool_calls_matters(const prof_coro_t *coro)
 {
     return gp_greenlet_running(&gp_step_here).coro != NULL ||
            atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed) != NULL ||
            (gp_coro_context(coro)->birth_trace[0] | gp_coro_context(coro)->birth_trace[1]) != 0;
 }
 
-static void begin(place_t *place, gp_py_t *capsule, const call_t *call)
+static void pool_calls_begin(place_t *place, gp_py_t *capsule, const call_t *call)
 {
     const gp_greenlet_t record = {.coro = call->coro, .coro_id = call->id, .object = capsule};
     gp_greenlet_enter();
@@ -53,7 +53,7 @@ static void begin(place_t *place, gp_py_t *capsule, const call_t *call)
         gp_step_begin(&place->outer, &record, GP_STEP_HAS_NOT_BEGUN);
 }
 
-static void end(const place_t *place)
+static void pool_calls_end(const place_t *place)
 {
     gp_py_t *error[3];
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
@@ -66,49 +66,49 @@ static void end(const place_t *place)
 }
 
 // The call that was handed over as `self`, (function, capsule), which is made by calling `function`.
-static gp_py_t *make(gp_py_t *self, gp_py_t *function, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *pool_calls_make(gp_py_t *self, gp_py_t *function, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *capsule = gp_py.tuple_item(self, 1);
     call_t *call = gp_py.capsule_pointer(capsule, name);
-    if (call == NULL || call->coro == NULL || !is_wanted() || !matters(call->coro))
+    if (call == NULL || call->coro == NULL || !pool_calls_is_wanted() || !pool_calls_matters(call->coro))
         return gp_py.call_with(function, args, keywords);
     place_t place;
     prof_coro_t *coro = call->coro;
-    begin(&place, capsule, call);
+    pool_calls_begin(&place, capsule, call);
     call->coro = NULL;
     gp_py_t *result = gp_py.call_with(function, args, keywords);
-    end(&place);
+    pool_calls_end(&place);
     gp_coro_retire(coro);
     return result;
 }
 
-static gp_py_t *on_call(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *pool_calls_on_call(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
 {
-    return make(self, gp_py.tuple_item(self, 0), args, keywords);
+    return pool_calls_make(self, gp_py.tuple_item(self, 0), args, keywords);
 }
 
 static gp_py_method_t handed = {name, NULL, GP_PY_VARARGS | GP_PY_KEYWORDS, NULL};
 
-static void forget(gp_py_t *capsule)
+static void pool_calls_forget(gp_py_t *capsule)
 {
     call_t *call = gp_py.capsule_pointer(capsule, name);
     gp_coro_retire(call->coro); // the call was never made
     free(call);
 }
 
-static gp_py_t *new_function(gp_py_method_t *definition, gp_py_t *self)
+static gp_py_t *pool_calls_new_function(gp_py_method_t *definition, gp_py_t *self)
 {
     return self != NULL ? gp_py.function_new(definition, self, NULL) : NULL;
 }
 
 // The function to be called instead of `function`. New reference, never NULL: where it cannot be, itself.
-static gp_py_t *hand_over(gp_py_t *function)
+static gp_py_t *pool_calls_hand_over(gp_py_t *function)
 {
-    handed.function = (void *)(uintptr_t)on_call;
-    call_t *call = is_wanted() ? calloc(1, sizeof(*call)) : NULL;
-    gp_py_t *capsule = call != NULL ? gp_py.capsule_new(call, name, forget) : NULL;
+    handed.function = (void *)(uintptr_t)pool_calls_on_call;
+    call_t *call = pool_calls_is_wanted() ? calloc(1, sizeof(*call)) : NULL;
+    gp_py_t *capsule = call != NULL ? gp_py.capsule_new(call, name, pool_calls_forget) : NULL;
     gp_py_t *self = capsule != NULL ? gp_py.tuple_pack(2, function, capsule) : NULL,
-            *mine = new_function(&handed, self);
+            *mine = pool_calls_new_function(&handed, self);
     gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED, .spawner = mine != NULL ? gp_greenlet_spawner() : NULL};
     birth.spawn_site = birth.spawner != NULL ? gp_cpython_spawn_site() : 0;
     if (mine != NULL && (call->coro = gp_coro_new(&birth)) != NULL) {
@@ -128,10 +128,10 @@ static gp_py_t *hand_over(gp_py_t *function)
 }
 
 // A tuple with the function at `at` handed over; NULL and an error when memory is short.
-static gp_py_t *with_handed(gp_py_t *tuple, ptrdiff_t at)
+static gp_py_t *pool_calls_with_handed(gp_py_t *tuple, ptrdiff_t at)
 {
     enum { ITEMS_MAX = 5 };
-    gp_py_t *items[ITEMS_MAX] = {NULL}, *mine = hand_over(gp_py.tuple_item(tuple, at));
+    gp_py_t *items[ITEMS_MAX] = {NULL}, *mine = pool_calls_hand_over(gp_py.tuple_item(tuple, at));
     ptrdiff_t count = gp_py.tuple_size(tuple);
     for (ptrdiff_t i = 0; i < count && i < ITEMS_MAX; i++)
         items[i] = i == at ? mine : gp_py.tuple_item(tuple, i);
@@ -140,15 +140,15 @@ static gp_py_t *with_handed(gp_py_t *tuple, ptrdiff_t at)
     return copy;
 }
 
-static gp_py_t *call_with_handed(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t at)
+static gp_py_t *pool_calls_call_with_handed(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t at)
 {
-    gp_py_t *copy = with_handed(args, at);
+    gp_py_t *copy = pool_calls_with_handed(args, at);
     gp_py_t *result = copy != NULL ? gp_py.call_with(real, copy, keywords) : NULL;
     gp_py.drop(copy);
     return result;
 }
 
-static bool is_tuple(gp_py_t *object, ptrdiff_t size)
+static bool pool_calls_is_tuple(gp_py_t *object, ptrdiff_t size)
 {
     return gp_py_type(object) == gp_py.tuple_type && gp_py.tuple_size(object) == size;
 }
@@ -156,25 +156,25 @@ static bool is_tuple(gp_py_t *object, ptrdiff_t size)
 // From 3.14 on there are executors with an interpreter for each worker: the function gets there without ours.
 static bool has_interpreters;
 
-static bool may_hand_tasks(void)
+static bool pool_calls_may_hand_tasks(void)
 {
     return has_interpreters || gp_py.dict_get(gp_py.module_dict(), "concurrent.futures.interpreter") == NULL;
 }
 
 // _WorkItem.__init__(item, future, function, args, keywords); from 3.14 on (item, future, (function, args, keywords))
-static gp_py_t *on_item(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *pool_calls_on_item(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
-    ptrdiff_t count = is_wanted() ? gp_py.tuple_size(args) : 0;
+    ptrdiff_t count = pool_calls_is_wanted() ? gp_py.tuple_size(args) : 0;
     if (count == 5)
-        return call_with_handed(real, args, keywords, 2);
+        return pool_calls_call_with_handed(real, args, keywords, 2);
     if (count > 0 && count != 3) {
         static gp_not_known_t fact;
         gp_not_known_tell(&fact,
                           "pools of threads: not known in this version of Python, their calls belong to no request");
     }
-    if (count != 3 || !is_tuple(gp_py.tuple_item(args, 2), 3) || !may_hand_tasks())
+    if (count != 3 || !pool_calls_is_tuple(gp_py.tuple_item(args, 2), 3) || !pool_calls_may_hand_tasks())
         return gp_py.call_with(real, args, keywords);
-    gp_py_t *task = with_handed(gp_py.tuple_item(args, 2), 0), *copy = NULL;
+    gp_py_t *task = pool_calls_with_handed(gp_py.tuple_item(args, 2), 0), *copy = NULL;
     if (task != NULL)
         copy = gp_py.tuple_pack(3, gp_py.tuple_item(args, 0), gp_py.tuple_item(args, 1), task);
     gp_py_t *result = copy != NULL ? gp_py.call_with(real, copy, keywords) : NULL;
@@ -184,10 +184,10 @@ static gp_py_t *on_item(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 }
 
 // WorkerContext.run(context, (function, args, keywords)) of an executor with interpreters: this thread waits in it.
-static gp_py_t *on_interpreter(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *pool_calls_on_interpreter(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *task = gp_py.tuple_size(args) == 2 ? gp_py.tuple_item(args, 1) : NULL;
-    gp_py_t *mine = task != NULL && is_tuple(task, 3) ? gp_py.tuple_item(task, 0) : NULL;
+    gp_py_t *mine = task != NULL && pool_calls_is_tuple(task, 3) ? gp_py.tuple_item(task, 0) : NULL;
     if (mine == NULL || gp_py_type(mine) != gp_py.builtin_type || gp_py_definition(mine) != &handed)
         return gp_py.call_with(real, args, keywords);
     gp_py_t *self = gp_py_builtin_self(mine), *copy = NULL, *result = NULL;
@@ -196,20 +196,20 @@ static gp_py_t *on_interpreter(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
     if (plain != NULL)
         copy = gp_py.tuple_pack(2, gp_py.tuple_item(args, 0), plain);
     if (copy != NULL)
-        result = make(self, real, copy, keywords);
+        result = pool_calls_make(self, real, copy, keywords);
     gp_py.drop(copy);
     gp_py.drop(plain);
     return result;
 }
 
-// The last argument of a queue's put(), where it is a tuple of four: with its function handed over.
-static gp_py_t *put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t at)
+// The last argument of a queue's pool_calls_put(), where it is a tuple of four: with its function handed over.
+static gp_py_t *pool_calls_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t at)
 {
     ptrdiff_t count = gp_py.tuple_size(args);
     gp_py_t *item = count > 0 ? gp_py.tuple_item(args, count - 1) : NULL;
-    if (!is_wanted() || item == NULL || !is_tuple(item, 4))
+    if (!pool_calls_is_wanted() || item == NULL || !pool_calls_is_tuple(item, 4))
         return gp_py.call_with(real, args, keywords);
-    gp_py_t *copied = with_handed(item, at), *copy = NULL, *result = NULL;
+    gp_py_t *copied = pool_calls_with_handed(item, at), *copy = NULL, *result = NULL;
     if (copied != NULL)
         copy = count == 1 ? gp_py.tuple_pack(1, copied) : gp_py.tuple_pack(2, gp_py.tuple_item(args, 0), copied);
     if (copy != NULL)
@@ -220,15 +220,15 @@ static gp_py_t *put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords, ptrdiff_t a
 }
 
 // eventlet.tpool: queue.put((event, function, args, keywords))
-static gp_py_t *on_tpool_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *pool_calls_on_tpool_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
-    return put(real, args, keywords, 1);
+    return pool_calls_put(real, args, keywords, 1);
 }
 
 // gevent: Queue.put(queue, (function, args, keywords, result))
-static gp_py_t *on_gevent_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *pool_calls_on_gevent_put(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
-    return put(real, args, keywords, 0);
+    return pool_calls_put(real, args, keywords, 0);
 }
 
 bool gp_pools_replace(const char *module_name, const char *holder_name, const char *attribute, gp_py_method_t *mine,
@@ -238,7 +238,7 @@ bool gp_pools_replace(const char *module_name, const char *holder_name, const ch
     gp_py_t *holder = module != NULL ? gp_py.get_attr(module, holder_name) : NULL;
     gp_py_t *real = holder != NULL && holder != gp_py.none ? gp_py.get_attr(holder, attribute) : NULL;
     bool is_ours = real != NULL && gp_py_type(real) == gp_py.builtin_type && gp_py_definition(real) == mine;
-    gp_py_t *function = !is_ours ? new_function(mine, real) : NULL;
+    gp_py_t *function = !is_ours ? pool_calls_new_function(mine, real) : NULL;
     gp_py_t *method = function != NULL && binds ? gp_py.instance_method(function) : NULL,
             *put_there = binds ? method : function;
     bool done = is_ours || (put_there != NULL && gp_py.set_attr(holder, attribute, put_there) == 0);
@@ -251,16 +251,16 @@ bool gp_pools_replace(const char *module_name, const char *holder_name, const ch
     return done;
 }
 
-static void look(void)
+static void pool_calls_look(void)
 {
     enum { KINDS = GP_PY_VARARGS | GP_PY_KEYWORDS };
     static gp_py_method_t item = {name, NULL, KINDS, NULL}, tpool = {name, NULL, KINDS, NULL},
                           gevent = {name, NULL, KINDS, NULL}, interpreter = {name, NULL, KINDS, NULL};
     static bool has_futures, has_futurist, has_gevent;
-    item.function = (void *)(uintptr_t)on_item;
-    tpool.function = (void *)(uintptr_t)on_tpool_put;
-    gevent.function = (void *)(uintptr_t)on_gevent_put;
-    interpreter.function = (void *)(uintptr_t)on_interpreter;
+    item.function = (void *)(uintptr_t)pool_calls_on_item;
+    tpool.function = (void *)(uintptr_t)pool_calls_on_tpool_put;
+    gevent.function = (void *)(uintptr_t)pool_calls_on_gevent_put;
+    interpreter.function = (void *)(uintptr_t)pool_calls_on_interpreter;
     has_futures = has_futures || gp_pools_replace("concurrent.futures.thread", "_WorkItem", "__init__", &item, true);
     has_interpreters = has_interpreters ||
                        gp_pools_replace("concurrent.futures.interpreter", "WorkerContext", "run", &interpreter, true);
@@ -273,7 +273,7 @@ static void look(void)
 static gp_py_vectorcall_t *real_find;
 
 // importlib's _find_and_load(): a module has been imported.
-static gp_py_t *on_find(gp_py_t *function, gp_py_t *const *args, size_t count, gp_py_t *names)
+static gp_py_t *pool_calls_on_find(gp_py_t *function, gp_py_t *const *args, size_t count, gp_py_t *names)
 {
     gp_py_t *module = real_find(function, args, count, names);
     if (module != NULL) {
@@ -283,24 +283,24 @@ static gp_py_t *on_find(gp_py_t *function, gp_py_t *const *args, size_t count, g
     return module;
 }
 
-static void watch_imports(void)
+static void pool_calls_watch_imports(void)
 {
     static bool tried;
     gp_py_t *module = tried ? NULL : gp_py.dict_get(gp_py.module_dict(), "_frozen_importlib");
     gp_py_t *function = module != NULL ? gp_py.get_attr(module, "_find_and_load") : NULL;
     tried = tried || module != NULL;
     if (function != NULL)
-        real_find = gp_py_replace_vectorcall(function, on_find);
+        real_find = gp_py_replace_vectorcall(function, pool_calls_on_find);
     gp_py.drop(function);
 }
 
 void gp_pools_look(void)
 {
     gp_py_t *error[3];
-    if (!is_wanted())
+    if (!pool_calls_is_wanted())
         return;
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
-    watch_imports();
-    look();
+    pool_calls_watch_imports();
+    pool_calls_look();
     gp_py.error_restore(error[0], error[1], error[2]);
 }

@@ -33,7 +33,7 @@ static struct waiting {
 bool gp_thread_names_waiting(pid_t tid, char name[GP_CORO_NAME_SIZE])
 {
     for (size_t i = 0; i < WAITING_MAX; i++)
-        // Acquire: partner of the release in names_let_wait().
+        // Acquire: partner of the release in thread_names_let_wait().
         if (atomic_load_explicit(&waiting[i].tid, memory_order_acquire) == tid) {
             memcpy(name, waiting[i].name, GP_CORO_NAME_SIZE);
             return true;
@@ -41,7 +41,7 @@ bool gp_thread_names_waiting(pid_t tid, char name[GP_CORO_NAME_SIZE])
     return false;
 }
 
-static void names_let_wait(pid_t tid, const char *name)
+static void thread_names_let_wait(pid_t tid, const char *name)
 {
     size_t i = 0;
     while (i < WAITING_MAX && atomic_load_explicit(&waiting[i].tid, memory_order_relaxed) != 0)
@@ -54,7 +54,7 @@ static void names_let_wait(pid_t tid, const char *name)
     atomic_store_explicit(&waiting[i].tid, tid, memory_order_release);
 }
 
-static pid_t names_tid_of(gp_py_t *object)
+static pid_t thread_names_tid_of(gp_py_t *object)
 {
     gp_py_t *number = gp_py.get_attr(object, "_native_id");
     pid_t tid = number != NULL && number != gp_py.none ? (pid_t)gp_py.number(number) : 0;
@@ -64,9 +64,9 @@ static pid_t names_tid_of(gp_py_t *object)
 }
 
 // The thread of a Thread object; NULL: it has not begun, or is not known here.
-static gp_thread_t *names_thread_of(gp_py_t *object)
+static gp_thread_t *thread_names_thread_of(gp_py_t *object)
 {
-    pid_t tid = names_tid_of(object);
+    pid_t tid = thread_names_tid_of(object);
     gp_thread_t *thread = tid > 0 ? atomic_load_explicit(&gp_thread_list, memory_order_acquire) : NULL;
     while (thread != NULL && (atomic_load_explicit(&thread->tid, memory_order_relaxed) != tid ||
                               atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE))
@@ -75,7 +75,7 @@ static gp_thread_t *names_thread_of(gp_py_t *object)
 }
 
 // Copy what a Thread object is called. Returns false: it has no name that says anything.
-static bool names_read(gp_py_t *object, char name[GP_CORO_NAME_SIZE])
+static bool thread_names_read(gp_py_t *object, char name[GP_CORO_NAME_SIZE])
 {
     gp_py_t *text = gp_py.get_attr(object, "_name");
     const char *utf8 = text != NULL && gp_py_type(text) == gp_py.text_type ? gp_py.utf8(text, NULL) : NULL;
@@ -89,7 +89,7 @@ static bool names_read(gp_py_t *object, char name[GP_CORO_NAME_SIZE])
     return is_good;
 }
 
-static void names_give(gp_thread_t *thread, const char *name)
+static void thread_names_give(gp_thread_t *thread, const char *name)
 {
     gp_lock(&gp_registry_lock);
     gp_coro_name_set(thread->root, name);
@@ -97,42 +97,42 @@ static void names_give(gp_thread_t *thread, const char *name)
 }
 
 // Of a green thread, the thread that it runs on has another name.
-static bool names_is_green(void)
+static bool thread_names_is_green(void)
 {
     return gp_greenlet_running(&gp_step_here).coro != NULL;
 }
 
 // Thread._set_native_id(thread), by the new thread
-static gp_py_t *on_native_id(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *thread_names_on_native_id(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *result = gp_py.call_with(real, args, keywords);
-    if (result == NULL || gp_py.tuple_size(args) != 1 || names_is_green())
+    if (result == NULL || gp_py.tuple_size(args) != 1 || thread_names_is_green())
         return result;
     gp_py_t *object = gp_py.tuple_item(args, 0);
-    gp_thread_t *thread = names_thread_of(object);
+    gp_thread_t *thread = thread_names_thread_of(object);
     char name[GP_CORO_NAME_SIZE];
-    if (thread != NULL && thread == gp_thread_self && names_read(object, name))
-        names_give(thread, name);
+    if (thread != NULL && thread == gp_thread_self && thread_names_read(object, name))
+        thread_names_give(thread, name);
     return result;
 }
 
 // Thread.name = ..., by any thread
-static gp_py_t *on_name(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *thread_names_on_name(gp_py_t *real, gp_py_t *args, gp_py_t *keywords)
 {
     char before[GP_CORO_NAME_SIZE] = "", now[GP_CORO_NAME_SIZE], given[GP_CORO_NAME_SIZE] = "";
     gp_py_t *object = gp_py.tuple_size(args) == 2 ? gp_py.tuple_item(args, 0) : NULL;
-    gp_thread_t *thread = object != NULL ? names_thread_of(object) : NULL;
-    bool was_good = thread != NULL && names_read(object, before);
+    gp_thread_t *thread = object != NULL ? thread_names_thread_of(object) : NULL;
+    bool was_good = thread != NULL && thread_names_read(object, before);
     gp_py_t *result = gp_py.call_with(real, args, keywords);
-    if (result == NULL || !was_good || !names_read(object, now))
+    if (result == NULL || !was_good || !thread_names_read(object, now))
         return result;
     gp_coro_name_get(thread->root, given);
     if (strcmp(given, before) == 0 || (given[0] == '\0' && strcmp(before, "MainThread") == 0))
-        names_give(thread, now);
+        thread_names_give(thread, now);
     return result;
 }
 
-static void names_replace_setter(gp_py_method_t *mine)
+static void thread_names_replace_setter(gp_py_method_t *mine)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), threading);
     gp_py_t *type = module != NULL ? gp_py.get_attr(module, "Thread") : NULL;
@@ -151,35 +151,35 @@ static void names_replace_setter(gp_py_method_t *mine)
 }
 
 // Returns whether threading is there.
-static bool names_look(void)
+static bool thread_names_look(void)
 {
     static gp_py_method_t native = {"greenprof", NULL, KINDS, NULL}, setter = {"greenprof", NULL, KINDS, NULL};
     gp_py_t *error[3];
-    native.function = (void *)(uintptr_t)on_native_id;
-    setter.function = (void *)(uintptr_t)on_name;
+    native.function = (void *)(uintptr_t)thread_names_on_native_id;
+    setter.function = (void *)(uintptr_t)thread_names_on_name;
     if (gp_py.dict_get(gp_py.module_dict(), threading) == NULL)
         return false;
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
     bool is_there = gp_pools_replace(threading, "Thread", "_set_native_id", &native, true);
     if (is_there)
-        names_replace_setter(&setter);
+        thread_names_replace_setter(&setter);
     gp_py.error_restore(error[0], error[1], error[2]);
     return is_there;
 }
 
-static gp_py_t *on_start(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *thread_names_on_start(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
 {
-    names_look();
+    thread_names_look();
     return real_start(self, args, keywords);
 }
 
-static gp_py_t *on_joinable(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
+static gp_py_t *thread_names_on_joinable(gp_py_t *self, gp_py_t *args, gp_py_t *keywords)
 {
-    names_look();
+    thread_names_look();
     return real_joinable(self, args, keywords);
 }
 
-static void names_wrap(gp_py_method_t *method, call_t **real, call_t *mine)
+static void thread_names_wrap(gp_py_method_t *method, call_t **real, call_t *mine)
 {
     if (*real != NULL || method == NULL || !(method->flags & GP_PY_VARARGS))
         return;
@@ -187,33 +187,33 @@ static void names_wrap(gp_py_method_t *method, call_t **real, call_t *mine)
     method->function = (void *)(uintptr_t)mine;
 }
 
-static void names_made(void *definition)
+static void thread_names_made(void *definition)
 {
-    names_wrap(gp_py_method_of(definition, "start_new_thread"), &real_start, on_start);
-    names_wrap(gp_py_method_of(definition, "start_joinable_thread"), &real_joinable, on_joinable);
+    thread_names_wrap(gp_py_method_of(definition, "start_new_thread"), &real_start, thread_names_on_start);
+    thread_names_wrap(gp_py_method_of(definition, "start_joinable_thread"), &real_joinable, thread_names_on_joinable);
 }
 
 void gp_thread_names_prepare(void)
 {
-    gp_inittab_watch("_thread", names_made);
+    gp_inittab_watch("_thread", thread_names_made);
 }
 
 // Threads that began before: the dictionary is copied, as its lock may be held by whom this has interrupted.
-static void names_give_all(void)
+static void thread_names_give_all(void)
 {
     gp_py_t *module = gp_py.dict_get(gp_py.module_dict(), threading);
     gp_py_t *active = module != NULL ? gp_py.get_attr(module, "_active") : NULL;
     gp_py_t *copy = active != NULL ? gp_py.call_method(active, "copy", NULL) : NULL, *item;
     for (int i = 0; copy != NULL && i < ACTIVE_MAX && (item = gp_py.call_method(copy, "popitem", NULL)) != NULL; i++) {
         gp_py_t *object = gp_py.tuple_item(item, 1);
-        gp_thread_t *thread = object != NULL ? names_thread_of(object) : NULL;
-        pid_t tid = object != NULL ? names_tid_of(object) : 0;
+        gp_thread_t *thread = object != NULL ? thread_names_thread_of(object) : NULL;
+        pid_t tid = object != NULL ? thread_names_tid_of(object) : 0;
         char name[GP_CORO_NAME_SIZE];
-        bool is_named = tid > 0 && tid != getpid() && names_read(object, name);
+        bool is_named = tid > 0 && tid != getpid() && thread_names_read(object, name);
         if (is_named && thread != NULL)
-            names_give(thread, name);
+            thread_names_give(thread, name);
         else if (is_named)
-            names_let_wait(tid, name);
+            thread_names_let_wait(tid, name);
         gp_py.drop(item);
     }
     gp_py.error_clear();
@@ -225,12 +225,12 @@ void gp_thread_names_watch(void)
 {
     gp_py_t *error[3], *module = gp_py.dict_get(gp_py.module_dict(), "_thread");
     if (module != NULL) {
-        names_wrap(gp_py_method(module, "start_new_thread"), &real_start, on_start);
-        names_wrap(gp_py_method(module, "start_joinable_thread"), &real_joinable, on_joinable);
+        thread_names_wrap(gp_py_method(module, "start_new_thread"), &real_start, thread_names_on_start);
+        thread_names_wrap(gp_py_method(module, "start_joinable_thread"), &real_joinable, thread_names_on_joinable);
     }
-    if (!names_look())
+    if (!thread_names_look())
         return;
     gp_py.error_fetch(&error[0], &error[1], &error[2]);
-    names_give_all();
+    thread_names_give_all();
     gp_py.error_restore(error[0], error[1], error[2]);
 }

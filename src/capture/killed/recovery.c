@@ -15,93 +15,93 @@
 
 enum { COPY_BYTES = 1 << 20, TIDY_MIN = 1024 };
 
-static void note_time(gp_recovery_t *recovery, uint64_t time_ns)
+static void recovery_note_time(gp_recovery_t *recovery, uint64_t time_ns)
 {
     recovery->last_ns = time_ns > recovery->last_ns ? time_ns : recovery->last_ns;
 }
 
-static int take_header(void *context, const gp_file_header_t *header)
+static int recovery_take_header(void *context, const gp_file_header_t *header)
 {
     gp_recovery_t *recovery = context;
     recovery->header = *header;
     return 0;
 }
 
-static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
+static int recovery_take_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     gp_recovery_t *recovery = context;
     for (size_t i = 0; i < count; i++) {
-        note_time(recovery, samples[i].time_ns);
+        recovery_note_time(recovery, samples[i].time_ns);
         recovery->samples += samples[i].kind == GP_KIND_CPU;
     }
     return 0;
 }
 
-static int take_ledger(void *context, const gp_ledger_record_t *ledger)
+static int recovery_take_ledger(void *context, const gp_ledger_record_t *ledger)
 {
-    note_time(context, ledger->time_ns);
+    recovery_note_time(context, ledger->time_ns);
     return 0;
 }
 
-static int take_activity(void *context, const gp_activity_record_t *activity)
+static int recovery_take_activity(void *context, const gp_activity_record_t *activity)
 {
     gp_recovery_t *recovery = context;
-    note_time(recovery, activity->end_ns);
+    recovery_note_time(recovery, activity->end_ns);
     gp_recovery_activities_over(&recovery->activities, activity->coro_id, activity->end_ns);
     return 0;
 }
 
-static int take_open_activity(void *context, const gp_activity_record_t *activity)
+static int recovery_take_open_activity(void *context, const gp_activity_record_t *activity)
 {
     gp_recovery_t *recovery = context;
-    note_time(recovery, activity->end_ns);
+    recovery_note_time(recovery, activity->end_ns);
     return gp_recovery_activities_keep(&recovery->activities, activity);
 }
 
-static int take_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
+static int recovery_take_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
 {
     (void)values;
-    note_time(context, record->time_ns);
+    recovery_note_time(context, record->time_ns);
     return 0;
 }
 
-static bool has_id(const void *owner, uint32_t number, const void *key)
+static bool recovery_has_id(const void *owner, uint32_t number, const void *key)
 {
     const gp_recovery_t *recovery = owner;
     return recovery->spans[number].id == *(const uint64_t *)key;
 }
 
-static gp_recovery_span_t *find(const gp_recovery_t *recovery, uint64_t id)
+static gp_recovery_span_t *recovery_find(const gp_recovery_t *recovery, uint64_t id)
 {
-    uint32_t number = gp_index_find(&recovery->index, gp_hash_u64(id), has_id, recovery, &id);
+    uint32_t number = gp_index_find(&recovery->index, gp_hash_u64(id), recovery_has_id, recovery, &id);
     return number != GP_INDEX_NONE ? &recovery->spans[number] : NULL;
 }
 
 bool gp_recovery_has_open(const gp_recovery_t *recovery, uint64_t id)
 {
-    const gp_recovery_span_t *span = find(recovery, id);
+    const gp_recovery_span_t *span = recovery_find(recovery, id);
     return span != NULL && span->record != NULL;
 }
 
-static void forget(gp_recovery_t *recovery, gp_recovery_span_t *span)
+static void recovery_forget(gp_recovery_t *recovery, gp_recovery_span_t *span)
 {
     recovery->open -= span->record != NULL;
     free(span->record);
     span->record = NULL;
 }
 
-static int take_span(void *context, const gp_span_record_t *record, const char *name, const char *fields)
+static int recovery_take_span(void *context, const gp_span_record_t *record, const char *name, const char *fields)
 {
     (void)name, (void)fields;
     gp_recovery_t *recovery = context;
-    gp_recovery_span_t *span = find(recovery, record->id);
-    note_time(recovery, record->end_ns);
+    gp_recovery_span_t *span = recovery_find(recovery, record->id);
+    recovery_note_time(recovery, record->end_ns);
     if (span != NULL)
-        forget(recovery, span);
+        recovery_forget(recovery, span);
     return 0;
 }
 
-static gp_recovery_span_t *add(gp_recovery_t *recovery, uint64_t id)
+static gp_recovery_span_t *recovery_add(gp_recovery_t *recovery, uint64_t id)
 {
     if (recovery->count == recovery->capacity) {
         size_t capacity = recovery->capacity != 0 ? 2 * recovery->capacity : 64;
@@ -118,20 +118,20 @@ static gp_recovery_span_t *add(gp_recovery_t *recovery, uint64_t id)
     return span;
 }
 
-static int take_open_span(void *context, const gp_span_record_t *record, const char *name, const char *fields)
+static int recovery_take_open_span(void *context, const gp_span_record_t *record, const char *name, const char *fields)
 {
     (void)name, (void)fields; // they stand behind it
     gp_recovery_t *recovery = context;
-    gp_recovery_span_t *span = find(recovery, record->id);
-    note_time(recovery, record->end_ns);
+    gp_recovery_span_t *span = recovery_find(recovery, record->id);
+    recovery_note_time(recovery, record->end_ns);
     size_t bytes = sizeof(*record) + record->name_len + record->fields_len;
-    if (span == NULL && (span = add(recovery, record->id)) == NULL)
+    if (span == NULL && (span = recovery_add(recovery, record->id)) == NULL)
         return -ENOMEM;
     void *copy = malloc(bytes);
     if (copy == NULL)
         return -ENOMEM;
     memcpy(copy, record, bytes);
-    forget(recovery, span);
+    recovery_forget(recovery, span);
     span->record = copy;
     span->bytes = bytes;
     recovery->open++;
@@ -139,7 +139,7 @@ static int take_open_span(void *context, const gp_span_record_t *record, const c
 }
 
 // What is over is kept in the table until it is most of it.
-static int tidy(gp_recovery_t *recovery)
+static int recovery_tidy(gp_recovery_t *recovery)
 {
     size_t count = 0;
     if (recovery->count < TIDY_MIN || recovery->open > recovery->count / 2)
@@ -158,27 +158,27 @@ static int tidy(gp_recovery_t *recovery)
 int gp_recovery_look(gp_recovery_t *recovery, int fd, char error[GP_READER_ERROR_SIZE])
 {
     static const gp_reader_handlers_t handlers = {
-        .header = take_header,
-        .samples = take_samples,
-        .ledger = take_ledger,
-        .activity = take_activity,
-        .open_activity = take_open_activity,
-        .counters = take_counters,
-        .span = take_span,
-        .open_span = take_open_span,
+        .header = recovery_take_header,
+        .samples = recovery_take_samples,
+        .ledger = recovery_take_ledger,
+        .activity = recovery_take_activity,
+        .open_activity = recovery_take_open_activity,
+        .counters = recovery_take_counters,
+        .span = recovery_take_span,
+        .open_span = recovery_take_open_span,
     };
     struct stat status;
     recovery->part.from = recovery->part.to;
     int result = gp_reader_read_part(fd, &recovery->part, &handlers, recovery, &recovery->summary, error);
     if (result == 0 &&
-        ((result = tidy(recovery)) < 0 || (result = gp_recovery_activities_tidy(&recovery->activities)) < 0))
+        ((result = recovery_tidy(recovery)) < 0 || (result = gp_recovery_activities_tidy(&recovery->activities)) < 0))
         snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
     if (result == 0 && fstat(fd, &status) == 0)
         recovery->bytes = (uint64_t)status.st_size;
     return result;
 }
 
-static int copy_piece(int fd, int to, uint64_t left, void *room)
+static int recovery_copy_piece(int fd, int to, uint64_t left, void *room)
 {
     ssize_t got = read(fd, room, left < COPY_BYTES ? (size_t)left : COPY_BYTES);
     if (got <= 0)
@@ -187,7 +187,7 @@ static int copy_piece(int fd, int to, uint64_t left, void *room)
     return error != 0 ? error : (int)got;
 }
 
-static int copy_to(const gp_recovery_t *recovery, int fd, int to)
+static int recovery_copy_to(const gp_recovery_t *recovery, int fd, int to)
 {
     int copied = 0;
     void *room = malloc(COPY_BYTES);
@@ -196,21 +196,21 @@ static int copy_to(const gp_recovery_t *recovery, int fd, int to)
     if (lseek(fd, 0, SEEK_SET) < 0)
         copied = -errno;
     for (uint64_t left = recovery->part.to; left > 0 && copied >= 0; left -= (uint64_t)copied)
-        if ((copied = copy_piece(fd, to, left, room)) < 0)
+        if ((copied = recovery_copy_piece(fd, to, left, room)) < 0)
             break;
     free(room);
     return copied < 0 ? copied : 0;
 }
 
 // The last chunk may be whole but for the padding behind it.
-static int pad(int to, uint64_t bytes)
+static int recovery_pad(int to, uint64_t bytes)
 {
     static char zeros[8];
     size_t missing = -bytes & 7;
     return missing > 0 ? gp_write_parts(to, &(struct iovec){zeros, missing}, 1) : 0;
 }
 
-static int copy(const gp_recovery_t *recovery, int fd, const char *path)
+static int recovery_copy(const gp_recovery_t *recovery, int fd, const char *path)
 {
     int to = open(path, O_WRONLY | O_CLOEXEC);
     if (to < 0)
@@ -218,15 +218,15 @@ static int copy(const gp_recovery_t *recovery, int fd, const char *path)
     struct stat status;
     int error = fstat(fd, &status) == 0 && fchmod(to, status.st_mode & 0777) == 0 ? 0 : -errno;
     if (error == 0)
-        error = copy_to(recovery, fd, to);
+        error = recovery_copy_to(recovery, fd, to);
     if (error == 0)
-        error = pad(to, recovery->part.to);
+        error = recovery_pad(to, recovery->part.to);
     if (close(to) != 0 && error == 0)
         error = -errno;
     return error;
 }
 
-static int add_end(const gp_recovery_t *recovery, gp_writer_t *writer)
+static int recovery_add_end(const gp_recovery_t *recovery, gp_writer_t *writer)
 {
     const gp_end_record_t end = {.time_ns = recovery->last_ns, .reason = GP_END_KILLED};
     int error = gp_recovery_activities_put(&recovery->activities, writer);
@@ -247,11 +247,11 @@ int gp_recovery_take_rings(gp_recovery_t *recovery, int rings_fd, int fd)
     gp_recovery_rings_free(recovery->rings);
     recovery->rings = rings;
     recovery->samples += rings->samples;
-    note_time(recovery, rings->last_ns);
+    recovery_note_time(recovery, rings->last_ns);
     for (uint64_t i = 0; i < rings->spans; i++) {
-        gp_recovery_span_t *span = find(recovery, rings->span_ids[i]);
+        gp_recovery_span_t *span = recovery_find(recovery, rings->span_ids[i]);
         if (span != NULL)
-            forget(recovery, span);
+            recovery_forget(recovery, span);
     }
     for (size_t i = 0; i < rings->over_count; i++)
         gp_recovery_activities_over(&recovery->activities, rings->overs[i].coro_id, rings->overs[i].end_ns);
@@ -261,12 +261,12 @@ int gp_recovery_take_rings(gp_recovery_t *recovery, int rings_fd, int fd)
 int gp_recovery_write(const gp_recovery_t *recovery, int fd, const char *path)
 {
     gp_writer_t plain = GP_WRITER_INIT, *writer = recovery->rings != NULL ? &recovery->rings->writer : &plain;
-    int error = copy(recovery, fd, path);
+    int error = recovery_copy(recovery, fd, path);
     if (error != 0 || recovery->summary.ended)
         return error;
     error = gp_writer_resume(writer, path, recovery->part.sequence);
     if (error == 0)
-        error = add_end(recovery, writer);
+        error = recovery_add_end(recovery, writer);
     gp_writer_abandon(writer);
     return error;
 }

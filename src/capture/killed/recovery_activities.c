@@ -8,18 +8,19 @@
 
 enum { TIDY_MIN = 1024 };
 
-static bool has_coro(const void *owner, uint32_t number, const void *key)
+static bool recovery_activities_has_coro(const void *owner, uint32_t number, const void *key)
 {
     return ((const gp_recovery_activities_t *)owner)->items[number].coro_id == *(const uint64_t *)key;
 }
 
-static gp_activity_record_t *find(const gp_recovery_activities_t *activities, uint64_t coro_id)
+static gp_activity_record_t *recovery_activities_find(const gp_recovery_activities_t *activities, uint64_t coro_id)
 {
-    uint32_t number = gp_index_find(&activities->index, gp_hash_u64(coro_id), has_coro, activities, &coro_id);
+    uint32_t number =
+        gp_index_find(&activities->index, gp_hash_u64(coro_id), recovery_activities_has_coro, activities, &coro_id);
     return number != GP_INDEX_NONE ? &activities->items[number] : NULL;
 }
 
-static gp_activity_record_t *add(gp_recovery_activities_t *activities, uint64_t coro_id)
+static gp_activity_record_t *recovery_activities_add(gp_recovery_activities_t *activities, uint64_t coro_id)
 {
     size_t count = activities->count;
     if (gp_grow(&activities->items, &activities->capacity, count, sizeof(*activities->items)) < 0 ||
@@ -32,8 +33,8 @@ static gp_activity_record_t *add(gp_recovery_activities_t *activities, uint64_t 
 
 int gp_recovery_activities_keep(gp_recovery_activities_t *activities, const gp_activity_record_t *activity)
 {
-    gp_activity_record_t *item = find(activities, activity->coro_id);
-    if (item == NULL && (item = add(activities, activity->coro_id)) == NULL)
+    gp_activity_record_t *item = recovery_activities_find(activities, activity->coro_id);
+    if (item == NULL && (item = recovery_activities_add(activities, activity->coro_id)) == NULL)
         return -ENOMEM;
     activities->open += item->is_open == 0;
     *item = *activity;
@@ -43,7 +44,7 @@ int gp_recovery_activities_keep(gp_recovery_activities_t *activities, const gp_a
 
 void gp_recovery_activities_over(gp_recovery_activities_t *activities, uint64_t coro_id, uint64_t end_ns)
 {
-    gp_activity_record_t *item = activities->open > 0 ? find(activities, coro_id) : NULL;
+    gp_activity_record_t *item = activities->open > 0 ? recovery_activities_find(activities, coro_id) : NULL;
     if (item == NULL || item->is_open == 0 || item->start_ns >= end_ns)
         return;
     item->is_open = 0;

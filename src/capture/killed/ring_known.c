@@ -17,40 +17,40 @@ void gp_ring_known_begin(gp_ring_known_t *known)
     };
 }
 
-static gp_ring_known_coro_t *known_coro(const gp_ring_known_t *known, uint32_t number)
+static gp_ring_known_coro_t *ring_known_coro(const gp_ring_known_t *known, uint32_t number)
 {
     return number != GP_INDEX_NONE ? &known->coros.items[number] : NULL;
 }
 
-static gp_ring_known_thread_t *known_thread(const gp_ring_known_t *known, uint32_t number)
+static gp_ring_known_thread_t *ring_known_thread(const gp_ring_known_t *known, uint32_t number)
 {
     return number != GP_INDEX_NONE ? &known->threads.items[number] : NULL;
 }
 
 gp_ring_known_coro_t *gp_ring_known_need_coro(gp_ring_known_t *known, uint64_t id)
 {
-    return known_coro(known, gp_table_need(&known->coros.table, id));
+    return ring_known_coro(known, gp_table_need(&known->coros.table, id));
 }
 
 gp_ring_known_thread_t *gp_ring_known_need_thread(gp_ring_known_t *known, uint32_t index)
 {
-    return known_thread(known, gp_table_need(&known->threads.table, index));
+    return ring_known_thread(known, gp_table_need(&known->threads.table, index));
 }
 
-static bool known_is_trace(const void *owner, uint32_t number, const void *key)
+static bool ring_known_is_trace(const void *owner, uint32_t number, const void *key)
 {
     const gp_ring_known_trace_t *trace = &((const gp_ring_known_t *)owner)->traces.items[number];
     return memcmp(trace->id, key, sizeof(trace->id)) == 0;
 }
 
-static uint32_t known_find_trace(const gp_ring_known_t *known, const uint64_t id[2])
+static uint32_t ring_known_find_trace(const gp_ring_known_t *known, const uint64_t id[2])
 {
-    return gp_index_find(&known->by_trace, gp_hash_more(id[0], id[1]), known_is_trace, known, id);
+    return gp_index_find(&known->by_trace, gp_hash_more(id[0], id[1]), ring_known_is_trace, known, id);
 }
 
 gp_ring_known_trace_t *gp_ring_known_need_trace(gp_ring_known_t *known, const uint64_t id[2])
 {
-    uint32_t number = known_find_trace(known, id);
+    uint32_t number = ring_known_find_trace(known, id);
     if (number != GP_INDEX_NONE)
         return &known->traces.items[number];
     number = gp_table_append(&known->traces.table);
@@ -60,7 +60,7 @@ gp_ring_known_trace_t *gp_ring_known_need_trace(gp_ring_known_t *known, const ui
     return &known->traces.items[number];
 }
 
-static int take_chunk(void *context, const gp_chunk_header_t *chunk)
+static int ring_known_take_chunk(void *context, const gp_chunk_header_t *chunk)
 {
     gp_ring_known_t *known = context;
     if (chunk->sequence >= known->first_sequence && chunk->type < GP_CHUNK_TYPES)
@@ -68,7 +68,7 @@ static int take_chunk(void *context, const gp_chunk_header_t *chunk)
     return 0;
 }
 
-static bool is_own(const char *path, size_t len)
+static bool ring_known_is_own(const char *path, size_t len)
 {
     const char *slash = memrchr(path, '/', len), *base = slash != NULL ? slash + 1 : path;
     size_t base_len = len - (size_t)(base - path);
@@ -77,47 +77,48 @@ static bool is_own(const char *path, size_t len)
 }
 
 // One that comes again, as it was loaded at another place, replaces the former one.
-static int take_module(void *context, const gp_module_record_t *record, const char *path, size_t path_len)
+static int ring_known_take_module(void *context, const gp_module_record_t *record, const char *path, size_t path_len)
 {
     gp_ring_known_t *known = context;
     uint32_t number = gp_table_need(&known->modules.table, record->id);
     if (number == GP_INDEX_NONE)
         return -ENOMEM;
-    known->modules.items[number] = (gp_ring_known_module_t){.record = *record, .is_own = is_own(path, path_len)};
+    known->modules.items[number] =
+        (gp_ring_known_module_t){.record = *record, .is_own = ring_known_is_own(path, path_len)};
     return 0;
 }
 
-static int take_thread(void *context, const gp_thread_record_t *record)
+static int ring_known_take_thread(void *context, const gp_thread_record_t *record)
 {
     const gp_ring_known_t *known = context;
-    gp_ring_known_thread_t *thread = known_thread(known, gp_table_find(&known->threads.table, record->index));
+    gp_ring_known_thread_t *thread = ring_known_thread(known, gp_table_find(&known->threads.table, record->index));
     if (thread != NULL)
         *thread = (gp_ring_known_thread_t){.record = *record, .is_there = true};
     return 0;
 }
 
-static int take_coro(void *context, const gp_coro_record_t *record)
+static int ring_known_take_coro(void *context, const gp_coro_record_t *record)
 {
     const gp_ring_known_t *known = context;
-    gp_ring_known_coro_t *coro = known_coro(known, gp_table_find(&known->coros.table, record->id));
+    gp_ring_known_coro_t *coro = ring_known_coro(known, gp_table_find(&known->coros.table, record->id));
     if (coro != NULL)
         coro->is_there = true;
     return 0;
 }
 
-static int take_trace(void *context, const gp_trace_record_t *record)
+static int ring_known_take_trace(void *context, const gp_trace_record_t *record)
 {
     gp_ring_known_t *known = context;
     uint64_t id[2];
     memcpy(id, record->id, sizeof(id));
-    uint32_t number = known_find_trace(known, id);
+    uint32_t number = ring_known_find_trace(known, id);
     if (number != GP_INDEX_NONE)
         known->traces.items[number].number = record->index;
     known->last_trace = record->index > known->last_trace ? record->index : known->last_trace;
     return 0;
 }
 
-static int take_stack(void *context, const gp_stack_record_t *record, const gp_loc_t *frames)
+static int ring_known_take_stack(void *context, const gp_stack_record_t *record, const gp_loc_t *frames)
 {
     (void)frames;
     gp_ring_known_t *known = context;
@@ -125,7 +126,8 @@ static int take_stack(void *context, const gp_stack_record_t *record, const gp_l
     return 0;
 }
 
-static int take_function(void *context, const gp_function_record_t *record, const char *name, const char *file)
+static int ring_known_take_function(void *context, const gp_function_record_t *record, const char *name,
+                                    const char *file)
 {
     (void)name, (void)file;
     gp_ring_known_t *known = context;
@@ -133,16 +135,16 @@ static int take_function(void *context, const gp_function_record_t *record, cons
     return 0;
 }
 
-static int take_ledger(void *context, const gp_ledger_record_t *record)
+static int ring_known_take_ledger(void *context, const gp_ledger_record_t *record)
 {
     const gp_ring_known_t *known = context;
-    gp_ring_known_coro_t *coro = known_coro(known, gp_table_find(&known->coros.table, record->coro_id));
+    gp_ring_known_coro_t *coro = ring_known_coro(known, gp_table_find(&known->coros.table, record->coro_id));
     if (coro != NULL && record->time_ns > coro->ledger_ns)
         coro->ledger_ns = record->time_ns;
     return 0;
 }
 
-static int take_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
+static int ring_known_take_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
 {
     gp_ring_known_t *known = context;
     size_t bytes = record->count * sizeof(*values);
@@ -159,15 +161,15 @@ static int take_counters(void *context, const gp_counters_record_t *record, cons
 int gp_ring_known_read(gp_ring_known_t *known, int fd, char error[GP_READER_ERROR_SIZE])
 {
     static const gp_reader_handlers_t handlers = {
-        .chunk = take_chunk,
-        .module = take_module,
-        .thread = take_thread,
-        .coro = take_coro,
-        .trace = take_trace,
-        .stack = take_stack,
-        .function = take_function,
-        .ledger = take_ledger,
-        .counters = take_counters,
+        .chunk = ring_known_take_chunk,
+        .module = ring_known_take_module,
+        .thread = ring_known_take_thread,
+        .coro = ring_known_take_coro,
+        .trace = ring_known_take_trace,
+        .stack = ring_known_take_stack,
+        .function = ring_known_take_function,
+        .ledger = ring_known_take_ledger,
+        .counters = ring_known_take_counters,
     };
     gp_reader_summary_t summary;
     if (lseek(fd, 0, SEEK_SET) < 0) {

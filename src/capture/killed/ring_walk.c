@@ -10,7 +10,7 @@
 // More than any version writes: a hostile file takes no more memory and time than this.
 enum { PART_BYTES_MAX = 1 << 22, FILE_BYTES_MAX = 64 << 20 };
 
-static int read_whole(int fd, void *to, size_t bytes)
+static int ring_walk_read_whole(int fd, void *to, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
         ssize_t got = pread(fd, (char *)to + done, bytes - done, (off_t)done);
@@ -23,17 +23,17 @@ static int read_whole(int fd, void *to, size_t bytes)
     return 0;
 }
 
-static size_t slot_bytes(const gp_ring_file_header_t *header)
+static size_t ring_walk_slot_bytes(const gp_ring_file_header_t *header)
 {
     return (size_t)header->owner_bytes + header->ring_bytes;
 }
 
-static size_t bytes_of(const gp_ring_file_header_t *header)
+static size_t ring_walk_bytes_of(const gp_ring_file_header_t *header)
 {
-    return header->header_bytes + header->slots * slot_bytes(header) + 2 * (size_t)header->store_bytes;
+    return header->header_bytes + header->slots * ring_walk_slot_bytes(header) + 2 * (size_t)header->store_bytes;
 }
 
-static bool is_known(const gp_ring_file_header_t *header)
+static bool ring_walk_is_known(const gp_ring_file_header_t *header)
 {
     uint32_t ring = header->ring_bytes, owner = header->owner_bytes;
     return memcmp(header->magic, GP_RING_FILE_MAGIC, sizeof(header->magic)) == 0 &&
@@ -41,7 +41,7 @@ static bool is_known(const gp_ring_file_header_t *header)
            header->slots == GP_RING_FILE_SLOTS && ring >= 4096 && ring <= PART_BYTES_MAX && (ring & (ring - 1)) == 0 &&
            owner >= sizeof(gp_ring_owner_t) && owner <= PART_BYTES_MAX && owner % 8 == 0 &&
            header->store_bytes >= sizeof(gp_ring_file_store_t) && header->store_bytes <= PART_BYTES_MAX &&
-           header->store_bytes % 8 == 0 && bytes_of(header) <= FILE_BYTES_MAX;
+           header->store_bytes % 8 == 0 && ring_walk_bytes_of(header) <= FILE_BYTES_MAX;
 }
 
 int gp_ring_walk_load(int fd, gp_ring_file_t **file, size_t *bytes)
@@ -49,22 +49,22 @@ int gp_ring_walk_load(int fd, gp_ring_file_t **file, size_t *bytes)
     gp_ring_file_header_t header;
     struct stat status;
     *file = NULL;
-    int error = read_whole(fd, &header, sizeof(header));
-    if (error == 0 && (!is_known(&header) || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-                       (uint64_t)status.st_size < bytes_of(&header)))
+    int error = ring_walk_read_whole(fd, &header, sizeof(header));
+    if (error == 0 && (!ring_walk_is_known(&header) || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+                       (uint64_t)status.st_size < ring_walk_bytes_of(&header)))
         error = -ENOMSG;
     if (error != 0)
         return error;
-    *bytes = bytes_of(&header);
+    *bytes = ring_walk_bytes_of(&header);
     *file = malloc(*bytes);
-    return *file != NULL ? read_whole(fd, *file, *bytes) : -ENOMEM;
+    return *file != NULL ? ring_walk_read_whole(fd, *file, *bytes) : -ENOMEM;
 }
 
 // Where a further part of the recording was about to begin, the capture may still be that of the note before.
 int gp_ring_walk_begin(gp_ring_walk_t *walk, const gp_ring_file_t *file, size_t bytes, const gp_file_header_t *capture)
 {
     const gp_ring_file_header_t *header = &file->header;
-    if (bytes < sizeof(*file) || !is_known(header) || bytes < bytes_of(header))
+    if (bytes < sizeof(*file) || !ring_walk_is_known(header) || bytes < ring_walk_bytes_of(header))
         return -ENOMSG;
     for (uint64_t back = 0; back < 2 && header->latest > back && header->pid == capture->pid; back++) {
         uint64_t number = header->latest - back;
@@ -75,20 +75,20 @@ int gp_ring_walk_begin(gp_ring_walk_t *walk, const gp_ring_file_t *file, size_t 
     return -ESTALE;
 }
 
-static const gp_ring_owner_t *owner_of(const gp_ring_walk_t *walk, uint32_t slot)
+static const gp_ring_owner_t *ring_walk_owner_of(const gp_ring_walk_t *walk, uint32_t slot)
 {
     const unsigned char *slots = (const unsigned char *)walk->file + sizeof(gp_ring_file_t);
-    return (const void *)(slots + slot * slot_bytes(&walk->file->header));
+    return (const void *)(slots + slot * ring_walk_slot_bytes(&walk->file->header));
 }
 
-static const gp_ring_file_store_t *store_of(const gp_ring_walk_t *walk, uint64_t note)
+static const gp_ring_file_store_t *ring_walk_store_of(const gp_ring_walk_t *walk, uint64_t note)
 {
     const gp_ring_file_header_t *header = &walk->file->header;
-    const unsigned char *stores = (const unsigned char *)owner_of(walk, header->slots);
+    const unsigned char *stores = (const unsigned char *)ring_walk_owner_of(walk, header->slots);
     return (const void *)(stores + note % 2 * header->store_bytes);
 }
 
-static enum gp_chunk_type chunk_of(uint32_t type)
+static enum gp_chunk_type ring_walk_chunk_of(uint32_t type)
 {
     switch (type) {
     case GP_RING_SAMPLE:
@@ -103,12 +103,12 @@ static enum gp_chunk_type chunk_of(uint32_t type)
     }
 }
 
-static bool fits(const gp_ring_header_t *record)
+static bool ring_walk_fits(const gp_ring_header_t *record)
 {
     uint64_t bytes = record->bytes;
     const gp_sample_t *sample = (const void *)record;
     const gp_span_mark_t *mark = (const void *)record;
-    switch (record->committed) {
+    switch (atomic_load_explicit(&record->committed, memory_order_relaxed)) {
     case GP_RING_SAMPLE:
     case GP_RING_WAIT:
         return bytes >= sizeof(*sample) && sample->depth <= GP_RING_WALK_DEPTH_MAX &&
@@ -134,7 +134,7 @@ typedef struct stretch { // of a ring's records
 } stretch_t;
 
 // The committed records, the oldest first. One that was begun and never completed says how long it is, or is the last.
-static void walk_stretch(const stretch_t *stretch, gp_ring_visit_t *visit, void *context)
+static void ring_walk_stretch(const stretch_t *stretch, gp_ring_visit_t *visit, void *context)
 {
     const gp_ring_owner_t *owner = stretch->owner;
     uint64_t at = stretch->at, end = at + stretch->bytes;
@@ -144,19 +144,21 @@ static void walk_stretch(const stretch_t *stretch, gp_ring_visit_t *visit, void 
         const gp_ring_header_t *record = (const void *)(stretch->data + offset);
         if (record->bytes < sizeof(*record) || record->bytes % 8 != 0 || record->bytes > room)
             return;
-        bool is_new = stretch->has == NULL || at >= stretch->noted || !stretch->has[chunk_of(record->committed)];
+        bool is_new =
+            stretch->has == NULL || at >= stretch->noted || !stretch->has[ring_walk_chunk_of(record->committed)];
         int whose = at < owner->since;
         gp_ring_taken_t taken = {record, owner->index[whose], owner->root_id[whose], owner->tids[whose]};
-        if (is_new && at >= stretch->lo && at < stretch->hi && taken.thread != 0 && fits(record))
+        if (is_new && at >= stretch->lo && at < stretch->hi && taken.thread != 0 && ring_walk_fits(record))
             visit(context, &taken);
         at += record->bytes;
     }
 }
 
-static void walk_ring(const gp_ring_walk_t *walk, uint32_t slot, const bool *has, gp_ring_visit_t *visit, void *context)
+static void ring_walk_ring(const gp_ring_walk_t *walk, uint32_t slot, const bool *has, gp_ring_visit_t *visit,
+                           void *context)
 {
     const gp_ring_file_header_t *header = &walk->file->header;
-    const gp_ring_owner_t *owner = owner_of(walk, slot);
+    const gp_ring_owner_t *owner = ring_walk_owner_of(walk, slot);
     const stretch_t stretch = {
         .owner = owner,
         .data = (const unsigned char *)owner + header->owner_bytes,
@@ -168,11 +170,11 @@ static void walk_ring(const gp_ring_walk_t *walk, uint32_t slot, const bool *has
         .has = has,
     };
     if (owner->tail % 8 == 0)
-        walk_stretch(&stretch, visit, context);
+        ring_walk_stretch(&stretch, visit, context);
 }
 
-static void walk_block(const gp_ring_walk_t *walk, const gp_ring_file_block_t *block, bool is_older, const bool *has,
-                       gp_ring_visit_t *visit, void *context)
+static void ring_walk_block(const gp_ring_walk_t *walk, const gp_ring_file_block_t *block, bool is_older,
+                            const bool *has, gp_ring_visit_t *visit, void *context)
 {
     const stretch_t stretch = {
         .owner = &block->owner,
@@ -182,18 +184,18 @@ static void walk_block(const gp_ring_walk_t *walk, const gp_ring_file_block_t *b
         .at = block->from,
         .bytes = block->bytes,
         .lo = is_older ? block->noted : 0, // what is before that was handed over with the note before
-        .hi = owner_of(walk, block->slot)->tail,
+        .hi = ring_walk_owner_of(walk, block->slot)->tail,
         .noted = walk->note->positions[block->slot],
         .has = has,
     };
-    walk_stretch(&stretch, visit, context);
+    ring_walk_stretch(&stretch, visit, context);
 }
 
 // What a store has of a ring.
-static void walk_store(const gp_ring_walk_t *walk, uint64_t note, uint32_t slot, const bool *has,
-                       gp_ring_visit_t *visit, void *context)
+static void ring_walk_store(const gp_ring_walk_t *walk, uint64_t note, uint32_t slot, const bool *has,
+                            gp_ring_visit_t *visit, void *context)
 {
-    const gp_ring_file_store_t *store = store_of(walk, note);
+    const gp_ring_file_store_t *store = ring_walk_store_of(walk, note);
     uint64_t room = walk->file->header.store_bytes - sizeof(*store), used = store->used < room ? store->used : room;
     const unsigned char *blocks = (const unsigned char *)(store + 1);
     if (store->note != note)
@@ -204,7 +206,7 @@ static void walk_store(const gp_ring_walk_t *walk, uint64_t note, uint32_t slot,
             block->slot >= walk->file->header.slots)
             return;
         if (block->slot == slot)
-            walk_block(walk, block, note == walk->number - 1, has, visit, context);
+            ring_walk_block(walk, block, note == walk->number - 1, has, visit, context);
         at += sizeof(*block) + block->bytes;
     }
 }
@@ -212,10 +214,10 @@ static void walk_store(const gp_ring_walk_t *walk, uint64_t note, uint32_t slot,
 void gp_ring_walk(const gp_ring_walk_t *walk, const bool has[GP_CHUNK_TYPES], gp_ring_visit_t *visit, void *context)
 {
     for (uint32_t slot = 0; slot < walk->file->header.slots; slot++) {
-        if (owner_of(walk, slot)->index[0] == 0)
+        if (ring_walk_owner_of(walk, slot)->index[0] == 0)
             continue;
         for (int i = -1; i <= 1; i++) // numbers go round, as the file may say any
-            walk_store(walk, walk->number + (uint64_t)i, slot, has, visit, context);
-        walk_ring(walk, slot, has, visit, context);
+            ring_walk_store(walk, walk->number + (uint64_t)i, slot, has, visit, context);
+        ring_walk_ring(walk, slot, has, visit, context);
     }
 }

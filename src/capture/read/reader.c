@@ -48,17 +48,17 @@ typedef struct reader {
     bool first_of_part;       // no chunk was read yet
 } reader_t;
 
-static int fail(reader_t *reader, int result, const char *what)
+static int reader_fail(reader_t *reader, int result, const char *what)
 {
     snprintf(reader->error, GP_READER_ERROR_SIZE, "%s", what);
     return result;
 }
 
-static int check_header(reader_t *reader, const gp_file_header_t *header)
+static int reader_check_header(reader_t *reader, const gp_file_header_t *header)
 {
     uint64_t unknown = header->features & ~GP_FEATURES_KNOWN & 0xffffffffull;
     if (memcmp(header->magic, GP_FILE_MAGIC, sizeof(header->magic)) != 0)
-        return fail(reader, -EINVAL, "is not a greenprof capture");
+        return reader_fail(reader, -EINVAL, "is not a greenprof capture");
     if (header->version != GP_FILE_VERSION) {
         snprintf(reader->error, GP_READER_ERROR_SIZE,
                  "is a capture of version %" PRIu32 ", this greenprof reads version %u", header->version,
@@ -73,18 +73,18 @@ static int check_header(reader_t *reader, const gp_file_header_t *header)
         return -EINVAL;
     }
     if (header->header_bytes < sizeof(*header) || header->header_bytes > 65536 || header->header_bytes % 8 != 0)
-        return fail(reader, -EINVAL, "has a damaged file header");
+        return reader_fail(reader, -EINVAL, "has a damaged file header");
     return 0;
 }
 
-static bool is_intact(const gp_file_header_t *header)
+static bool reader_is_intact(const gp_file_header_t *header)
 {
     return memcmp(header->magic, GP_FILE_MAGIC, sizeof(header->magic)) == 0 &&
            (header->checksum == 0 || header->checksum == XXH64(header, offsetof(gp_file_header_t, checksum), 0));
 }
 
 // The file header stands in the first chunk as well; look for it, as far as the window goes.
-static bool find_copy(reader_t *reader, gp_file_header_t *header)
+static bool reader_find_copy(reader_t *reader, gp_file_header_t *header)
 {
     gp_chunk_header_t chunk;
     size_t have = gp_reader_window_fill(&reader->window, HEADER_SEARCH);
@@ -95,31 +95,31 @@ static bool find_copy(reader_t *reader, gp_file_header_t *header)
             continue;
         memcpy(header, data + at + sizeof(chunk), sizeof(*header));
         if (chunk.checksum == XXH64(header, sizeof(*header), GP_CHUNK_SEED(chunk.type, chunk.flags, chunk.sequence)))
-            return is_intact(header);
+            return reader_is_intact(header);
     }
     return false;
 }
 
-static int read_header(reader_t *reader)
+static int reader_read_header(reader_t *reader)
 {
     gp_file_header_t header;
     size_t have = gp_reader_window_fill(&reader->window, sizeof(header));
     if (reader->window.error < 0)
-        return fail(reader, reader->window.error, strerror(-reader->window.error));
+        return reader_fail(reader, reader->window.error, strerror(-reader->window.error));
     if (have == 0)
-        return fail(reader, -EINVAL, "is empty");
+        return reader_fail(reader, -EINVAL, "is empty");
     size_t magic = have < sizeof(header.magic) ? have : sizeof(header.magic);
     bool is_ours = memcmp(gp_reader_window_data(&reader->window), GP_FILE_MAGIC, magic) == 0;
     if (have < sizeof(header))
-        return fail(reader, -EINVAL,
-                    is_ours ? "is a capture cut off inside its file header" : "is not a greenprof capture");
+        return reader_fail(reader, -EINVAL,
+                           is_ours ? "is a capture cut off inside its file header" : "is not a greenprof capture");
     memcpy(&header, gp_reader_window_data(&reader->window), sizeof(header));
     gp_file_header_t copy;
-    if (!is_intact(&header) && find_copy(reader, &copy)) {
+    if (!reader_is_intact(&header) && reader_find_copy(reader, &copy)) {
         header = copy;
         reader->summary->header_damaged = true;
     }
-    int result = check_header(reader, &header);
+    int result = reader_check_header(reader, &header);
     for (const gp_taker_t *taker = reader->takers; taker != NULL && result == 0; taker = taker->next)
         result = taker->handlers->header != NULL ? taker->handlers->header(taker->context, &header) : 0;
     if (result == 0)
@@ -127,7 +127,7 @@ static int read_header(reader_t *reader)
     return result;
 }
 
-static void count_sequence(reader_t *reader, uint32_t sequence)
+static void reader_count_sequence(reader_t *reader, uint32_t sequence)
 {
     if (reader->first_of_part) // what is before it was read another time
         reader->next_sequence = sequence;
@@ -139,7 +139,7 @@ static void count_sequence(reader_t *reader, uint32_t sequence)
 }
 
 // The size of all records of a packed payload, as it says.
-static uint64_t unpacked_len(const uint8_t *payload, size_t len)
+static uint64_t reader_unpacked_len(const uint8_t *payload, size_t len)
 {
     gp_packed_header_t header = {0};
     if (len >= sizeof(header))
@@ -148,19 +148,19 @@ static uint64_t unpacked_len(const uint8_t *payload, size_t len)
 }
 
 // Where in the file the next unconsumed byte is.
-static uint64_t position(const reader_t *reader)
+static uint64_t reader_position(const reader_t *reader)
 {
     return reader->base + reader->window.total - (reader->window.end - reader->window.start);
 }
 
-static int handle_records(reader_t *reader, const gp_reader_chunk_t *chunk, bool *known)
+static int reader_handle_records(reader_t *reader, const gp_reader_chunk_t *chunk, bool *known)
 {
     uint16_t flags = chunk->header.flags, type = chunk->header.type;
     bool is_packed = flags & GP_CHUNK_PACKED;
     if (chunk->error < 0)
         return chunk->error;
     reader->grown += flags & GP_CHUNK_ZSTD ? chunk->len : 0;
-    reader->grown += is_packed ? unpacked_len(chunk->payload, chunk->len) : 0;
+    reader->grown += is_packed ? reader_unpacked_len(chunk->payload, chunk->len) : 0;
     if (reader->grown > GROWTH_FACTOR * chunk->read + GROWTH_FREE)
         return -EBADMSG;
     int result = (is_packed ? gp_reader_packed_records : gp_reader_records)(type, chunk->payload, chunk->len,
@@ -172,22 +172,22 @@ static int handle_records(reader_t *reader, const gp_reader_chunk_t *chunk, bool
     return result;
 }
 
-static bool has_known_flags(const gp_chunk_header_t *chunk)
+static bool reader_has_known_flags(const gp_chunk_header_t *chunk)
 {
     return !(chunk->flags & ~(GP_CHUNK_ZSTD | GP_CHUNK_PACKED));
 }
 
-static int handle_chunk(void *context, const gp_reader_chunk_t *chunk)
+static int reader_handle_chunk(void *context, const gp_reader_chunk_t *chunk)
 {
     reader_t *reader = context;
-    bool known = has_known_flags(&chunk->header);
+    bool known = reader_has_known_flags(&chunk->header);
     int result = 0;
     reader->summary->chunks++;
-    count_sequence(reader, chunk->header.sequence);
+    reader_count_sequence(reader, chunk->header.sequence);
     for (const gp_taker_t *taker = reader->takers; taker != NULL && result == 0; taker = taker->next)
         result = taker->handlers->chunk != NULL ? taker->handlers->chunk(taker->context, &chunk->header) : 0;
     if (result == 0 && chunk->is_wanted)
-        result = handle_records(reader, chunk, &known);
+        result = reader_handle_records(reader, chunk, &known);
     if (!known)
         reader->summary->chunks_unknown++;
     if (known && chunk->header.type == GP_CHUNK_END)
@@ -200,30 +200,30 @@ static int handle_chunk(void *context, const gp_reader_chunk_t *chunk)
 }
 
 // Handle a chunk that is at the window's start, here or, of a large capture, ahead of it what comes behind.
-static int take_chunk(reader_t *reader, const gp_chunk_header_t *header)
+static int reader_take_chunk(reader_t *reader, const gp_chunk_header_t *header)
 {
     gp_reader_chunk_t chunk = {
         .header = *header,
-        .at = position(reader),
+        .at = reader_position(reader),
         .read = reader->window.total,
-        .is_wanted = has_known_flags(header) && gp_reader_is_wanted(header->type, reader->takers),
+        .is_wanted = reader_has_known_flags(header) && gp_reader_is_wanted(header->type, reader->takers),
         .payload = gp_reader_window_data(&reader->window) + sizeof(*header),
         .len = header->payload_len,
     };
     if (!reader->is_large && reader->part == NULL && chunk.at >= AHEAD_FROM) {
         reader->is_large = true;
-        reader->ahead = gp_reader_ahead_open(handle_chunk, reader);
+        reader->ahead = gp_reader_ahead_open(reader_handle_chunk, reader);
     }
     if (reader->ahead != NULL)
         return gp_reader_ahead_give(reader->ahead, &chunk);
     gp_reader_chunk_decompress(&reader->payload, &chunk);
-    return handle_chunk(reader, &chunk);
+    return reader_handle_chunk(reader, &chunk);
 }
 
 enum candidate { CANDIDATE_NONE, CANDIDATE_CUT, CANDIDATE_GOOD };
 
 // Is there a whole, intact chunk at the window's start? CANDIDATE_CUT: it would reach beyond the end of the file.
-static enum candidate try_chunk(reader_t *reader, gp_chunk_header_t *chunk)
+static enum candidate reader_try_chunk(reader_t *reader, gp_chunk_header_t *chunk)
 {
     gp_reader_window_t *window = &reader->window;
     if (gp_reader_window_fill(window, sizeof(*chunk)) < sizeof(*chunk))
@@ -246,7 +246,7 @@ static enum candidate try_chunk(reader_t *reader, gp_chunk_header_t *chunk)
 }
 
 // Go 8 bytes on, at least, to the next place where a chunk may start.
-static void search_on(reader_t *reader, enum candidate candidate)
+static void reader_search_on(reader_t *reader, enum candidate candidate)
 {
     const uint32_t magic = GP_CHUNK_MAGIC;
     if (!reader->searching)
@@ -259,7 +259,7 @@ static void search_on(reader_t *reader, enum candidate candidate)
 }
 
 // Whether a chunk was cut off by the end of the file or its length is damaged shows only when the search is over.
-static void search_over(reader_t *reader, bool at_end)
+static void reader_search_over(reader_t *reader, bool at_end)
 {
     if (reader->searching && reader->cut && at_end)
         reader->summary->truncated = true;
@@ -269,44 +269,44 @@ static void search_over(reader_t *reader, bool at_end)
 }
 
 // Has all of the part been read that was asked for?
-static bool is_part_over(const reader_t *reader)
+static bool reader_is_part_over(const reader_t *reader)
 {
     const gp_reader_part_t *part = reader->part;
-    return part != NULL && part->max > 0 && !reader->searching && position(reader) - part->from >= part->max;
+    return part != NULL && part->max > 0 && !reader->searching && reader_position(reader) - part->from >= part->max;
 }
 
-static int read_chunks(reader_t *reader)
+static int reader_read_chunks(reader_t *reader)
 {
     int result = 0;
-    while (result == 0 && !is_part_over(reader) && gp_reader_window_fill(&reader->window, 1) > 0) {
+    while (result == 0 && !reader_is_part_over(reader) && gp_reader_window_fill(&reader->window, 1) > 0) {
         gp_chunk_header_t chunk;
-        enum candidate candidate = try_chunk(reader, &chunk);
+        enum candidate candidate = reader_try_chunk(reader, &chunk);
         if (reader->window.error < 0)
             break;
         if (candidate != CANDIDATE_GOOD) {
-            search_on(reader, candidate);
+            reader_search_on(reader, candidate);
             continue;
         }
-        search_over(reader, false);
-        result = take_chunk(reader, &chunk);
+        reader_search_over(reader, false);
+        result = reader_take_chunk(reader, &chunk);
         gp_reader_window_skip(&reader->window, (sizeof(chunk) + chunk.payload_len + 7) & ~(size_t)7);
         if (reader->part != NULL) {
-            reader->part->to = position(reader);
+            reader->part->to = reader_position(reader);
             reader->part->sequence = (uint32_t)reader->next_sequence;
         }
     }
     if (result == 0 && reader->ahead != NULL)
         result = gp_reader_ahead_end(reader->ahead);
     if (result == 0 && reader->part == NULL)
-        search_over(reader, true);
+        reader_search_over(reader, true);
     return result;
 }
 
 // Go on where the part begins: a window that is on an 8-byte boundary of the file, as chunks are.
-static int go_to_part(reader_t *reader)
+static int reader_go_to_part(reader_t *reader)
 {
     gp_reader_window_t *window = &reader->window;
-    uint64_t header_end = position(reader);
+    uint64_t header_end = reader_position(reader);
     if (reader->part->from <= header_end) {
         reader->part->to = header_end;
         return 0;
@@ -316,10 +316,12 @@ static int go_to_part(reader_t *reader)
     *window = (gp_reader_window_t){.fd = window->fd};
     reader->base = reader->part->from;
     reader->first_of_part = true;
-    return lseek(window->fd, (off_t)reader->part->from, SEEK_SET) < 0 ? fail(reader, -errno, strerror(errno)) : 0;
+    return lseek(window->fd, (off_t)reader->part->from, SEEK_SET) < 0 ? reader_fail(reader, -errno, strerror(errno))
+                                                                      : 0;
 }
 
-static int read_all(int fd, gp_reader_part_t *part, const gp_taker_t *takers, gp_reader_summary_t *summary, char *error)
+static int reader_read_all(int fd, gp_reader_part_t *part, const gp_taker_t *takers, gp_reader_summary_t *summary,
+                           char *error)
 {
     reader_t reader = {
         .window = {.fd = fd},
@@ -330,15 +332,15 @@ static int read_all(int fd, gp_reader_part_t *part, const gp_taker_t *takers, gp
     };
     memset(summary, 0, sizeof(*summary));
     error[0] = '\0';
-    int result = read_header(&reader);
+    int result = reader_read_header(&reader);
     if (result == 0 && part != NULL)
-        result = go_to_part(&reader);
+        result = reader_go_to_part(&reader);
     if (result == 0)
-        result = read_chunks(&reader);
+        result = reader_read_chunks(&reader);
     if (result == 0)
         result = reader.window.error;
     if (result < 0 && error[0] == '\0')
-        fail(&reader, result, strerror(-result));
+        reader_fail(&reader, result, strerror(-result));
     summary->bytes = reader.window.total;
     gp_reader_window_free(&reader.window);
     gp_reader_ahead_close(reader.ahead);
@@ -350,12 +352,12 @@ int gp_reader_read(int fd, const gp_reader_handlers_t *handlers, void *context, 
                    char error[GP_READER_ERROR_SIZE])
 {
     const gp_taker_t taker = {handlers, context, NULL};
-    return read_all(fd, NULL, &taker, summary, error);
+    return reader_read_all(fd, NULL, &taker, summary, error);
 }
 
 int gp_reader_take(int fd, const gp_taker_t *takers, gp_reader_summary_t *summary, char error[GP_READER_ERROR_SIZE])
 {
-    return read_all(fd, NULL, takers, summary, error);
+    return reader_read_all(fd, NULL, takers, summary, error);
 }
 
 int gp_reader_take_part(int fd, gp_reader_part_t *part, const gp_taker_t *takers, gp_reader_summary_t *summary,
@@ -367,7 +369,7 @@ int gp_reader_take_part(int fd, gp_reader_part_t *part, const gp_taker_t *takers
         snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(reason));
         return -reason;
     }
-    return read_all(fd, part, takers, summary, error);
+    return reader_read_all(fd, part, takers, summary, error);
 }
 
 int gp_reader_read_part(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *handlers, void *context,

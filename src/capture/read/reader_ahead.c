@@ -33,12 +33,12 @@ struct gp_reader_ahead {
     gp_reader_payload_t payload; // of chunks that do not fit
 };
 
-static size_t padded(size_t len)
+static size_t reader_ahead_padded(size_t len)
 {
     return (len + 7) & ~(size_t)7;
 }
 
-static void decompress_batch(gp_job_t *job)
+static void reader_ahead_decompress_batch(gp_job_t *job)
 {
     batch_t *batch = (batch_t *)job;
     size_t at = 0;
@@ -48,7 +48,7 @@ static void decompress_batch(gp_job_t *job)
         if (!chunk->is_wanted || !(chunk->header.flags & GP_CHUNK_ZSTD))
             continue;
         chunk->error = error < 0 ? error : gp_reader_decompress_at(&batch->payload, at, &chunk->payload, &chunk->len);
-        at += chunk->error == 0 ? padded(chunk->len) : 0;
+        at += chunk->error == 0 ? reader_ahead_padded(chunk->len) : 0;
     }
 }
 
@@ -63,7 +63,7 @@ gp_reader_ahead_t *gp_reader_ahead_open(gp_reader_chunk_handler_t *handle, void 
     }
     *ahead = (gp_reader_ahead_t){.handle = handle, .context = context, .helpers = helpers};
     for (size_t i = 0; i < BATCHES; i++) {
-        ahead->batches[i].job.work = decompress_batch;
+        ahead->batches[i].job.work = reader_ahead_decompress_batch;
         ahead->batches[i].bytes = malloc(BATCH_BYTES);
         has_room = has_room && ahead->batches[i].bytes != NULL;
     }
@@ -74,7 +74,7 @@ gp_reader_ahead_t *gp_reader_ahead_open(gp_reader_chunk_handler_t *handle, void 
 }
 
 // Handle what is in a batch, which is empty then.
-static int handle_batch(gp_reader_ahead_t *ahead, batch_t *batch)
+static int reader_ahead_handle_batch(gp_reader_ahead_t *ahead, batch_t *batch)
 {
     int result = 0;
     gp_helpers_take(ahead->helpers, &batch->job);
@@ -85,11 +85,11 @@ static int handle_batch(gp_reader_ahead_t *ahead, batch_t *batch)
 }
 
 // The batch is full: the oldest one is the next to be filled.
-static int go_on(gp_reader_ahead_t *ahead)
+static int reader_ahead_go_on(gp_reader_ahead_t *ahead)
 {
     gp_helpers_give(ahead->helpers, &ahead->batches[ahead->filling].job);
     ahead->filling = (ahead->filling + 1) % BATCHES;
-    return handle_batch(ahead, &ahead->batches[ahead->filling]);
+    return reader_ahead_handle_batch(ahead, &ahead->batches[ahead->filling]);
 }
 
 int gp_reader_ahead_end(gp_reader_ahead_t *ahead)
@@ -97,7 +97,7 @@ int gp_reader_ahead_end(gp_reader_ahead_t *ahead)
     int result = 0;
     gp_helpers_give(ahead->helpers, &ahead->batches[ahead->filling].job);
     for (unsigned i = 1; i <= BATCHES && result == 0; i++)
-        result = handle_batch(ahead, &ahead->batches[(ahead->filling + i) % BATCHES]);
+        result = reader_ahead_handle_batch(ahead, &ahead->batches[(ahead->filling + i) % BATCHES]);
     return result;
 }
 
@@ -107,7 +107,7 @@ void gp_reader_chunk_decompress(gp_reader_payload_t *payload, gp_reader_chunk_t 
         chunk->error = gp_reader_decompress(payload, chunk->header.flags, &chunk->payload, &chunk->len);
 }
 
-static int handle_here(gp_reader_ahead_t *ahead, const gp_reader_chunk_t *chunk)
+static int reader_ahead_handle_here(gp_reader_ahead_t *ahead, const gp_reader_chunk_t *chunk)
 {
     gp_reader_chunk_t here = *chunk;
     int result = gp_reader_ahead_end(ahead);
@@ -120,15 +120,15 @@ static int handle_here(gp_reader_ahead_t *ahead, const gp_reader_chunk_t *chunk)
 int gp_reader_ahead_give(gp_reader_ahead_t *ahead, const gp_reader_chunk_t *chunk)
 {
     bool is_packed = chunk->is_wanted && chunk->header.flags & GP_CHUNK_ZSTD;
-    size_t len = chunk->is_wanted ? padded(chunk->len) : 0;
+    size_t len = chunk->is_wanted ? reader_ahead_padded(chunk->len) : 0;
     size_t content = is_packed ? gp_reader_content_len(chunk->payload, chunk->len) : 0;
     batch_t *batch = &ahead->batches[ahead->filling];
     if (len > BATCH_BYTES || content > BATCH_CONTENT - 8)
-        return handle_here(ahead, chunk);
-    content = is_packed ? padded(content) + 8 : 0;
+        return reader_ahead_handle_here(ahead, chunk);
+    content = is_packed ? reader_ahead_padded(content) + 8 : 0;
     int result = 0;
     if (batch->count == BATCH_CHUNKS || batch->len + len > BATCH_BYTES || batch->content + content > BATCH_CONTENT) {
-        result = go_on(ahead);
+        result = reader_ahead_go_on(ahead);
         batch = &ahead->batches[ahead->filling];
     }
     if (result < 0)

@@ -23,37 +23,39 @@ void gp_reader_kept_begin(gp_reader_kept_t *kept, uint64_t words, size_t room)
     kept->to = UINT64_MAX;
 }
 
-static gp_packed_column_t column_at(const uint8_t *payload, size_t word)
+static gp_packed_column_t reader_kept_column_at(const uint8_t *payload, size_t word)
 {
     gp_packed_column_t column;
     memcpy(&column, payload + sizeof(gp_packed_header_t) + word * sizeof(column), sizeof(column));
     return column;
 }
 
-static bool is_kept(const gp_reader_kept_t *kept, size_t word)
+static bool reader_kept_is_kept(const gp_reader_kept_t *kept, size_t word)
 {
     return kept->words >> word & 1;
 }
 
-static size_t kept_len(const gp_reader_kept_t *kept, const uint8_t *payload, const gp_packed_header_t *header)
+static size_t reader_kept_len(const gp_reader_kept_t *kept, const uint8_t *payload, const gp_packed_header_t *header)
 {
     size_t words = header->record_bytes / 4u, len = sizeof(*header) + words * sizeof(gp_packed_column_t);
     for (size_t word = 0; word < words; word++)
-        len += is_kept(kept, word) ? (size_t)column_at(payload, word).width * header->count : 0;
+        len += reader_kept_is_kept(kept, word) ? (size_t)reader_kept_column_at(payload, word).width * header->count : 0;
     return len;
 }
 
 // Write the payload again without the columns that are not kept: those are empty.
-static void copy(const gp_reader_kept_t *kept, const uint8_t *payload, const gp_packed_header_t *header, uint8_t *out)
+static void reader_kept_copy(const gp_reader_kept_t *kept, const uint8_t *payload, const gp_packed_header_t *header,
+                             uint8_t *out)
 {
     size_t words = header->record_bytes / 4u;
     const uint8_t *from = payload + sizeof(*header) + words * sizeof(gp_packed_column_t);
     uint8_t *columns = out + sizeof(*header), *to = columns + words * sizeof(gp_packed_column_t);
     memcpy(out, header, sizeof(*header));
     for (size_t word = 0; word < words; word++) {
-        size_t at = word * sizeof(gp_packed_column_t), len = (size_t)column_at(payload, word).width * header->count;
+        size_t at = word * sizeof(gp_packed_column_t),
+               len = (size_t)reader_kept_column_at(payload, word).width * header->count;
         memset(columns + at, 0, sizeof(gp_packed_column_t));
-        if (is_kept(kept, word)) {
+        if (reader_kept_is_kept(kept, word)) {
             memcpy(columns + at, payload + sizeof(*header) + at, sizeof(gp_packed_column_t));
             memcpy(to, from, len);
             to += len;
@@ -63,7 +65,7 @@ static void copy(const gp_reader_kept_t *kept, const uint8_t *payload, const gp_
 }
 
 // Room for a payload behind the last one. Returns NULL when there is none.
-static uint8_t *add(gp_reader_kept_t *kept, size_t len)
+static uint8_t *reader_kept_add(gp_reader_kept_t *kept, size_t len)
 {
     size_t whole = sizeof(len) + len;
     gp_kept_block_t *last = kept->last;
@@ -91,15 +93,15 @@ void gp_reader_keep(gp_reader_kept_t *kept, const uint8_t *payload, uint64_t at)
         return;
     if (payload != NULL) {
         memcpy(&header, payload, sizeof(header));
-        out = add(kept, kept_len(kept, payload, &header));
+        out = reader_kept_add(kept, reader_kept_len(kept, payload, &header));
     }
     if (out != NULL)
-        copy(kept, payload, &header, out);
+        reader_kept_copy(kept, payload, &header, out);
     else
         kept->to = at;
 }
 
-static int take_block(const gp_kept_block_t *block, const gp_taker_t *takers)
+static int reader_kept_take_block(const gp_kept_block_t *block, const gp_taker_t *takers)
 {
     int result = 0;
     size_t len;
@@ -116,7 +118,7 @@ int gp_reader_kept_take(gp_reader_kept_t *kept, const gp_taker_t *takers)
     int result = 0;
     while (kept->first != NULL && result == 0) {
         gp_kept_block_t *block = kept->first;
-        result = take_block(block, takers);
+        result = reader_kept_take_block(block, takers);
         kept->first = block->next;
         free(block);
     }

@@ -74,7 +74,7 @@ int gp_reader_decompress(gp_reader_payload_t *payload, uint16_t flags, const uin
     return error < 0 ? error : gp_reader_decompress_at(payload, 0, data, len);
 }
 
-static gp_packed_column_t column_at(const gp_unpacker_t *unpacker, size_t word)
+static gp_packed_column_t reader_payload_column_at(const gp_unpacker_t *unpacker, size_t word)
 {
     gp_packed_column_t column;
     memcpy(&column, unpacker->columns + word * sizeof(column), sizeof(column));
@@ -98,7 +98,7 @@ int gp_unpack_begin(gp_unpacker_t *unpacker, const uint8_t *data, size_t len)
         return -EBADMSG;
     unpacker->planes = data + whole;
     for (size_t word = 0; word < unpacker->words; word++) {
-        gp_packed_column_t column = column_at(unpacker, word);
+        gp_packed_column_t column = reader_payload_column_at(unpacker, word);
         unpacker->previous[word] = column.base;
         if (column.width > 4)
             return -EBADMSG;
@@ -108,8 +108,8 @@ int gp_unpack_begin(gp_unpacker_t *unpacker, const uint8_t *data, size_t len)
 }
 
 // What is kept of the next words of a column. One loop a width, so that each can be vectorized.
-static void gather(unsigned width, const uint8_t *restrict planes, size_t plane_len, size_t count,
-                   uint32_t *restrict kept)
+static void reader_payload_gather(unsigned width, const uint8_t *restrict planes, size_t plane_len, size_t count,
+                                  uint32_t *restrict kept)
 {
 #define PLANE(n) ((uint32_t)planes[(n)*plane_len + i] << 8 * (n))
     switch (width) {
@@ -132,8 +132,8 @@ static void gather(unsigned width, const uint8_t *restrict planes, size_t plane_
 #undef PLANE
 }
 
-static void unpack_column(const gp_packed_column_t *column, const uint32_t *kept, size_t count, uint32_t *previous,
-                          uint32_t *out, size_t stride)
+static void reader_payload_unpack_column(const gp_packed_column_t *column, const uint32_t *kept, size_t count,
+                                         uint32_t *previous, uint32_t *out, size_t stride)
 {
     uint32_t word = *previous;
     for (size_t i = 0; i < count && !column->is_delta; i++)
@@ -152,12 +152,12 @@ size_t gp_unpack_next(gp_unpacker_t *unpacker, uint32_t *out, size_t words, uint
     if ((unpacker->words < words || wanted != GP_UNPACK_ALL) && unpacker->done == 0)
         memset(out, 0, count * words * sizeof(*out));
     for (size_t i = 0; i < unpacker->words && i < words; i++) {
-        gp_packed_column_t column = column_at(unpacker, i);
+        gp_packed_column_t column = reader_payload_column_at(unpacker, i);
         for (size_t record = 0; record < count && column.width == 0 && unpacker->done == 0; record++)
             out[record * words + i] = column.base;
         if (column.width > 0 && (wanted >> i & 1)) {
-            gather(column.width, planes + unpacker->done, unpacker->count, count, kept);
-            unpack_column(&column, kept, count, &unpacker->previous[i], out + i, words);
+            reader_payload_gather(column.width, planes + unpacker->done, unpacker->count, count, kept);
+            reader_payload_unpack_column(&column, kept, count, &unpacker->previous[i], out + i, words);
         }
         planes += (size_t)column.width * unpacker->count;
     }

@@ -14,7 +14,7 @@ typedef struct records {
 } records_t;
 
 // Take `len` bytes and their padding to 8. Returns NULL when there are not so many.
-static const void *take(records_t *records, uint64_t len)
+static const void *reader_records_take(records_t *records, uint64_t len)
 {
     const uint8_t *at = records->at;
     if (len > records->left)
@@ -27,10 +27,10 @@ static const void *take(records_t *records, uint64_t len)
     return at;
 }
 
-static int meta_record(records_t *records)
+static int reader_records_meta_record(records_t *records)
 {
-    const gp_meta_record_t *record = take(records, sizeof(*record));
-    const char *text = record ? take(records, (uint64_t)record->key_len + record->value_len) : NULL;
+    const gp_meta_record_t *record = reader_records_take(records, sizeof(*record));
+    const char *text = record ? reader_records_take(records, (uint64_t)record->key_len + record->value_len) : NULL;
     if (text == NULL)
         return -EBADMSG;
     if (records->handlers->meta == NULL)
@@ -38,10 +38,10 @@ static int meta_record(records_t *records)
     return records->handlers->meta(records->context, text, record->key_len, text + record->key_len, record->value_len);
 }
 
-static int module_record(records_t *records)
+static int reader_records_module_record(records_t *records)
 {
-    const gp_module_record_t *record = take(records, sizeof(*record));
-    const char *path = record ? take(records, record->path_len) : NULL;
+    const gp_module_record_t *record = reader_records_take(records, sizeof(*record));
+    const char *path = record ? reader_records_take(records, record->path_len) : NULL;
     if (path == NULL || record->build_id_len > sizeof(record->build_id))
         return -EBADMSG;
     if (records->handlers->module == NULL)
@@ -49,10 +49,10 @@ static int module_record(records_t *records)
     return records->handlers->module(records->context, record, path, record->path_len);
 }
 
-static int function_record(records_t *records)
+static int reader_records_function_record(records_t *records)
 {
-    const gp_function_record_t *record = take(records, sizeof(*record));
-    const char *name = record ? take(records, (uint64_t)record->name_len + record->file_len) : NULL;
+    const gp_function_record_t *record = reader_records_take(records, sizeof(*record));
+    const char *name = record ? reader_records_take(records, (uint64_t)record->name_len + record->file_len) : NULL;
     if (name == NULL)
         return -EBADMSG;
     if (records->handlers->function == NULL)
@@ -60,10 +60,10 @@ static int function_record(records_t *records)
     return records->handlers->function(records->context, record, name, name + record->name_len);
 }
 
-static int stack_record(records_t *records)
+static int reader_records_stack_record(records_t *records)
 {
-    const gp_stack_record_t *record = take(records, sizeof(*record));
-    const gp_loc_t *frames = record ? take(records, (uint64_t)record->depth * sizeof(gp_loc_t)) : NULL;
+    const gp_stack_record_t *record = reader_records_take(records, sizeof(*record));
+    const gp_loc_t *frames = record ? reader_records_take(records, (uint64_t)record->depth * sizeof(gp_loc_t)) : NULL;
     if (frames == NULL)
         return -EBADMSG;
     if (records->handlers->stack == NULL)
@@ -71,12 +71,12 @@ static int stack_record(records_t *records)
     return records->handlers->stack(records->context, record, frames);
 }
 
-static int counters_record(records_t *records)
+static int reader_records_counters_record(records_t *records)
 {
-    const gp_counters_record_t *record = take(records, sizeof(*record));
+    const gp_counters_record_t *record = reader_records_take(records, sizeof(*record));
     const uint64_t *values = NULL;
     if (record != NULL && record->count <= GP_CHUNK_MAX / sizeof(*values))
-        values = take(records, record->count * sizeof(*values));
+        values = reader_records_take(records, record->count * sizeof(*values));
     if (values == NULL)
         return -EBADMSG;
     if (records->handlers->counters == NULL)
@@ -84,10 +84,11 @@ static int counters_record(records_t *records)
     return records->handlers->counters(records->context, record, values);
 }
 
-static int hog_record(records_t *records)
+static int reader_records_hog_record(records_t *records)
 {
-    const gp_hog_record_t *record = take(records, sizeof(*record));
-    const gp_hog_stack_t *stacks = record ? take(records, (uint64_t)record->stack_count * sizeof(*stacks)) : NULL;
+    const gp_hog_record_t *record = reader_records_take(records, sizeof(*record));
+    const gp_hog_stack_t *stacks =
+        record ? reader_records_take(records, (uint64_t)record->stack_count * sizeof(*stacks)) : NULL;
     if (stacks == NULL)
         return -EBADMSG;
     if (records->handlers->hog == NULL)
@@ -96,7 +97,7 @@ static int hog_record(records_t *records)
 }
 
 // Are there as many texts as it says, each with its end?
-static bool has_fields(const gp_span_record_t *record, const char *fields)
+static bool reader_records_has_fields(const gp_span_record_t *record, const char *fields)
 {
     size_t texts = 0;
     for (size_t i = 0; i < record->fields_len; i++)
@@ -107,29 +108,29 @@ static bool has_fields(const gp_span_record_t *record, const char *fields)
 
 typedef int span_handler_t(void *context, const gp_span_record_t *span, const char *name, const char *fields);
 
-static int span_like_record(records_t *records, span_handler_t *handler)
+static int reader_records_span_like_record(records_t *records, span_handler_t *handler)
 {
-    const gp_span_record_t *record = take(records, sizeof(*record));
-    const char *name = record ? take(records, (uint64_t)record->name_len + record->fields_len) : NULL;
-    if (name == NULL || !has_fields(record, name + record->name_len))
+    const gp_span_record_t *record = reader_records_take(records, sizeof(*record));
+    const char *name = record ? reader_records_take(records, (uint64_t)record->name_len + record->fields_len) : NULL;
+    if (name == NULL || !reader_records_has_fields(record, name + record->name_len))
         return -EBADMSG;
     return handler != NULL ? handler(records->context, record, name, name + record->name_len) : 0;
 }
 
-static int span_record(records_t *records)
+static int reader_records_span_record(records_t *records)
 {
-    return span_like_record(records, records->handlers->span);
+    return reader_records_span_like_record(records, records->handlers->span);
 }
 
-static int open_span_record(records_t *records)
+static int reader_records_open_span_record(records_t *records)
 {
-    return span_like_record(records, records->handlers->open_span);
+    return reader_records_span_like_record(records, records->handlers->open_span);
 }
 
 #define RECORD_OF_ONE_SIZE(number, id, name, how, turn)                                                                \
-    static int name##_record(records_t *records)                                                                       \
+    static int reader_records_##name##_record(records_t *records)                                                      \
     {                                                                                                                  \
-        const gp_##name##_record_t *record = take(records, sizeof(*record));                                           \
+        const gp_##name##_record_t *record = reader_records_take(records, sizeof(*record));                            \
         if (record == NULL)                                                                                            \
             return -EBADMSG;                                                                                           \
         if (records->handlers->name == NULL)                                                                           \
@@ -139,44 +140,45 @@ static int open_span_record(records_t *records)
 GP_RECORDS_OF_ONE_SIZE(RECORD_OF_ONE_SIZE)
 
 // All that are left at once, where the handler takes them so.
-static int samples_record(records_t *records)
+static int reader_records_samples_record(records_t *records)
 {
     size_t count = records->left / sizeof(gp_sample_record_t);
     if (records->handlers->samples == NULL || count == 0)
-        return sample_record(records);
-    const gp_sample_record_t *samples = take(records, count * sizeof(*samples));
+        return reader_records_sample_record(records);
+    const gp_sample_record_t *samples = reader_records_take(records, count * sizeof(*samples));
     return records->handlers->samples(records->context, samples, count);
 }
 
 // Read by gp_reader_read() itself, where it has to.
-static int header_record(records_t *records)
+static int reader_records_header_record(records_t *records)
 {
-    return take(records, sizeof(gp_file_header_t)) != NULL ? 0 : -EBADMSG;
+    return reader_records_take(records, sizeof(gp_file_header_t)) != NULL ? 0 : -EBADMSG;
 }
 
-#define OF_ONE_SIZE(number, id, name, how, turn) [number] = {name##_record, sizeof(gp_##name##_record_t)},
-#define WITH_TAIL(number, id, name, how, turn)   [number] = {name##_record, 0},
+#define OF_ONE_SIZE(number, id, name, how, turn)                                                                       \
+    [number] = {reader_records_##name##_record, sizeof(gp_##name##_record_t)},
+#define WITH_TAIL(number, id, name, how, turn) [number] = {reader_records_##name##_record, 0},
 static const struct record_type {
     int (*parse)(records_t *records);
     size_t bytes; // of a record, where all are of one size; else 0
-} record_types[GP_CHUNK_TYPES] = {[GP_CHUNK_HEADER] = {header_record, 0},
+} record_types[GP_CHUNK_TYPES] = {[GP_CHUNK_HEADER] = {reader_records_header_record, 0},
                                   GP_RECORDS_OF_ONE_SIZE(OF_ONE_SIZE) GP_RECORDS_WITH_TAIL(WITH_TAIL)};
 
 #define FITS(number, id, name, how, turn) &&sizeof(gp_##name##_record_t) / 4 <= GP_UNPACK_WORDS_MAX
 _Static_assert(1 GP_RECORDS_OF_ONE_SIZE(FITS), "records of one size can be unpacked");
 
 // Returns NULL for a type that this reader does not know.
-static const struct record_type *type_of(uint16_t type)
+static const struct record_type *reader_records_type_of(uint16_t type)
 {
     return type < GP_CHUNK_TYPES && record_types[type].parse != NULL ? &record_types[type] : NULL;
 }
 
-static int parse(const struct record_type *type, records_t *records)
+static int reader_records_parse(const struct record_type *type, records_t *records)
 {
-    return type == &record_types[GP_CHUNK_SAMPLES] ? samples_record(records) : type->parse(records);
+    return type == &record_types[GP_CHUNK_SAMPLES] ? reader_records_samples_record(records) : type->parse(records);
 }
 
-static bool records_are_wanted(uint16_t type, const gp_reader_handlers_t *handlers)
+static bool reader_records_are_wanted(uint16_t type, const gp_reader_handlers_t *handlers)
 {
 #define CASE(number, id, name, how, turn)                                                                              \
     case number:                                                                                                       \
@@ -191,17 +193,17 @@ static bool records_are_wanted(uint16_t type, const gp_reader_handlers_t *handle
 }
 
 // Hand whole records to each taker. What is bad is bad for all of them.
-static int records_give(uint16_t type, const void *bytes, size_t len, const gp_taker_t *takers)
+static int reader_records_give(uint16_t type, const void *bytes, size_t len, const gp_taker_t *takers)
 {
-    const struct record_type *of = type_of(type);
+    const struct record_type *of = reader_records_type_of(type);
     int result = 0;
     for (const gp_taker_t *taker = takers; taker != NULL && (result == 0 || result == -EBADMSG); taker = taker->next) {
         records_t records = {bytes, len, taker->handlers, taker->context};
-        if (!records_are_wanted(type, taker->handlers))
+        if (!reader_records_are_wanted(type, taker->handlers))
             continue;
         int own = 0;
         while (records.left > 0 && own == 0)
-            own = parse(of, &records);
+            own = reader_records_parse(of, &records);
         result = own != 0 ? own : result;
     }
     return result;
@@ -209,15 +211,15 @@ static int records_give(uint16_t type, const void *bytes, size_t len, const gp_t
 
 int gp_reader_records(uint16_t type, const uint8_t *payload, size_t len, const gp_taker_t *takers, bool *known)
 {
-    *known = type_of(type) != NULL;
-    return *known ? records_give(type, payload, len, takers) : 0;
+    *known = reader_records_type_of(type) != NULL;
+    return *known ? reader_records_give(type, payload, len, takers) : 0;
 }
 
 int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len, const gp_taker_t *takers, bool *known)
 {
     _Alignas(uint64_t) uint32_t block[GP_UNPACK_BLOCK * GP_UNPACK_WORDS_MAX];
     gp_unpacker_t unpacker;
-    const struct record_type *of = type_of(type);
+    const struct record_type *of = reader_records_type_of(type);
     size_t bytes = of != NULL ? of->bytes : 0, count;
     int result = gp_unpack_begin(&unpacker, payload, len);
     uint64_t words = type == GP_CHUNK_SAMPLES ? gp_takers_sample_words(takers) : 0;
@@ -226,7 +228,7 @@ int gp_reader_packed_records(uint16_t type, const uint8_t *payload, size_t len, 
     if (!*known)
         return 0;
     while (result == 0 && (count = gp_unpack_next(&unpacker, block, bytes / 4, words != 0 ? words : GP_UNPACK_ALL)) > 0)
-        result = records_give(type, block, count * bytes, takers);
+        result = reader_records_give(type, block, count * bytes, takers);
     return result;
 }
 
@@ -234,7 +236,7 @@ bool gp_reader_is_wanted(uint16_t type, const gp_taker_t *takers)
 {
     bool is_wanted = false;
     for (const gp_taker_t *taker = takers; taker != NULL; taker = taker->next)
-        is_wanted |= records_are_wanted(type, taker->handlers);
+        is_wanted |= reader_records_are_wanted(type, taker->handlers);
     return is_wanted;
 }
 

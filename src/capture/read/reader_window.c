@@ -9,7 +9,7 @@
 enum { WINDOW_MIN = 256 * 1024 };
 
 // Move what is left to the front and make room for `len` bytes. `start` keeps its place modulo 8.
-static int window_room(gp_reader_window_t *window, size_t len)
+static int reader_window_room(gp_reader_window_t *window, size_t len)
 {
     size_t left = window->end - window->start;
     size_t front = window->start & 7;
@@ -30,7 +30,7 @@ static int window_room(gp_reader_window_t *window, size_t len)
     return 0;
 }
 
-static void window_read(gp_reader_window_t *window, size_t len)
+static void reader_window_read(gp_reader_window_t *window, size_t len)
 {
     while (window->end - window->start < len && !window->at_end) {
         ssize_t got = read(window->fd, window->data + window->end, window->size - window->end);
@@ -49,12 +49,12 @@ static void window_read(gp_reader_window_t *window, size_t len)
 size_t gp_reader_window_fill(gp_reader_window_t *window, size_t len)
 {
     if (window->end - window->start < len && !window->at_end) {
-        int result = window->size - window->start < len ? window_room(window, len) : 0;
+        int result = window->size - window->start < len ? reader_window_room(window, len) : 0;
         if (result < 0) {
             window->error = result;
             window->at_end = 1;
         } else {
-            window_read(window, len);
+            reader_window_read(window, len);
         }
     }
     size_t have = window->end - window->start;

@@ -34,42 +34,42 @@ int gp_captures_add(gp_captures_t *captures, int fd, const char *path)
     return 0;
 }
 
-static int fail(int result, char error[GP_READER_ERROR_SIZE])
+static int captures_fail(int result, char error[GP_READER_ERROR_SIZE])
 {
     snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
     return result;
 }
 
-static int rewind_input(const gp_capture_input_t *input, char error[GP_READER_ERROR_SIZE])
+static int captures_rewind_input(const gp_capture_input_t *input, char error[GP_READER_ERROR_SIZE])
 {
     if (input->start < 0)
-        return fail(-ESPIPE, error);
-    return lseek(input->fd, input->start, SEEK_SET) < 0 ? fail(-errno, error) : 0;
+        return captures_fail(-ESPIPE, error);
+    return lseek(input->fd, input->start, SEEK_SET) < 0 ? captures_fail(-errno, error) : 0;
 }
 
 // --- headers
 
-static int first_header(void *context, const gp_file_header_t *header)
+static int captures_first_header(void *context, const gp_file_header_t *header)
 {
     *(gp_file_header_t *)context = *header;
     return SEEN_ENOUGH;
 }
 
-static bool is_same_capture(const gp_file_header_t *a, const gp_file_header_t *b)
+static bool captures_is_same_capture(const gp_file_header_t *a, const gp_file_header_t *b)
 {
     return a->pid == b->pid && a->start_realtime_ns == b->start_realtime_ns &&
            a->start_monotonic_ns == b->start_monotonic_ns && memcmp(a->session, b->session, sizeof(a->session)) == 0;
 }
 
-static int read_header(gp_captures_t *captures, char error[GP_READER_ERROR_SIZE])
+static int captures_read_header(gp_captures_t *captures, char error[GP_READER_ERROR_SIZE])
 {
-    static const gp_reader_handlers_t handlers = {.header = first_header};
+    static const gp_reader_handlers_t handlers = {.header = captures_first_header};
     const gp_capture_input_t *inputs = captures->inputs;
     gp_capture_input_t *input = &captures->inputs[captures->at];
     gp_reader_summary_t summary;
     int result = gp_reader_read(input->fd, &handlers, &input->header, &summary, error);
     if (result == SEEN_ENOUGH)
-        result = rewind_input(input, error);
+        result = captures_rewind_input(input, error);
     if (result != 0)
         return result;
     if (input->header.elf_machine != inputs->header.elf_machine) {
@@ -77,14 +77,14 @@ static int read_header(gp_captures_t *captures, char error[GP_READER_ERROR_SIZE]
         return -EINVAL;
     }
     for (size_t i = 0; i < captures->at; i++)
-        if (is_same_capture(&input->header, &inputs[i].header)) {
+        if (captures_is_same_capture(&input->header, &inputs[i].header)) {
             snprintf(error, GP_READER_ERROR_SIZE, "is the same capture as %.100s", inputs[i].path);
             return -EINVAL;
         }
     return 0;
 }
 
-static bool is_same_boot(const gp_file_header_t *a, const gp_file_header_t *b)
+static bool captures_is_same_boot(const gp_file_header_t *a, const gp_file_header_t *b)
 {
     uint64_t first = a->start_realtime_ns - a->start_monotonic_ns;
     uint64_t second = b->start_realtime_ns - b->start_monotonic_ns;
@@ -93,7 +93,7 @@ static bool is_same_boot(const gp_file_header_t *a, const gp_file_header_t *b)
 }
 
 // The header of all, and how far the times of each are from it.
-static void make_header(gp_captures_t *captures)
+static void captures_make_header(gp_captures_t *captures)
 {
     static const uint8_t none[16];
     gp_file_header_t *header = &captures->header;
@@ -119,7 +119,7 @@ static void make_header(gp_captures_t *captures)
     }
     for (size_t i = 0; i < captures->count; i++) {
         const gp_file_header_t *other = &captures->inputs[i].header;
-        bool same = is_same_boot(other, header) && other->start_monotonic_ns >= header->start_monotonic_ns;
+        bool same = captures_is_same_boot(other, header) && other->start_monotonic_ns >= header->start_monotonic_ns;
         captures->inputs[i].shift_ns = same ? other->start_monotonic_ns - header->start_monotonic_ns
                                             : other->start_realtime_ns - header->start_realtime_ns;
     }
@@ -129,12 +129,12 @@ int gp_captures_open(gp_captures_t *captures, char error[GP_READER_ERROR_SIZE])
 {
     int result = 0;
     for (captures->at = 0; captures->at < captures->count && result == 0; captures->at++) {
-        result = read_header(captures, error);
+        result = captures_read_header(captures, error);
         if (result != 0)
             return result;
     }
     gp_captures_find_recordings(captures);
-    make_header(captures);
+    captures_make_header(captures);
     return 0;
 }
 
@@ -153,7 +153,7 @@ int gp_captures_pass_meta(const gp_captures_pass_t *pass, const char *key, const
 }
 
 // Is a text the same in all captures, and known?
-static bool is_common(const gp_captures_t *captures, size_t which)
+static bool captures_is_common(const gp_captures_t *captures, size_t which)
 {
     const gp_capture_text_t *first = &captures->inputs[0].texts[which];
     for (size_t i = 0; i < captures->count && first->text != NULL; i++) {
@@ -172,7 +172,7 @@ const char *gp_captures_exe_of(const gp_capture_input_t *input)
 }
 
 // The names of all programs, each once.
-static int pass_exes(const gp_captures_pass_t *pass)
+static int captures_pass_exes(const gp_captures_pass_t *pass)
 {
     const gp_capture_input_t *inputs = pass->captures->inputs;
     char text[EXE_SIZE];
@@ -188,7 +188,7 @@ static int pass_exes(const gp_captures_pass_t *pass)
     return gp_captures_pass_meta(pass, "exe", text, len < sizeof(text) ? len : sizeof(text) - 1);
 }
 
-static int pass_origin(const gp_captures_pass_t *pass, const gp_capture_input_t *input)
+static int captures_pass_origin(const gp_captures_pass_t *pass, const gp_capture_input_t *input)
 {
     const gp_capture_ids_t *ids = &input->ids;
     char text[PATH_MAX + 160];
@@ -199,27 +199,27 @@ static int pass_origin(const gp_captures_pass_t *pass, const gp_capture_input_t 
     return gp_captures_pass_meta(pass, "merged", text, (size_t)len);
 }
 
-static int pass_metas(const gp_captures_pass_t *pass)
+static int captures_pass_metas(const gp_captures_pass_t *pass)
 {
     const gp_captures_t *captures = pass->captures;
     char version[32];
     int len =
         snprintf(version, sizeof(version), "%d.%d.%d", PROF_VERSION_MAJOR, PROF_VERSION_MINOR, PROF_VERSION_PATCH);
-    int result = is_common(captures, GP_TEXT_EXE) ? 0 : pass_exes(pass);
+    int result = captures_is_common(captures, GP_TEXT_EXE) ? 0 : captures_pass_exes(pass);
     for (size_t i = 0; i < GP_TEXTS && result == 0; i++)
-        if (is_common(captures, i))
+        if (captures_is_common(captures, i))
             result = gp_captures_pass_meta(pass, gp_captures_text_keys[i], captures->inputs[0].texts[i].text,
                                            captures->inputs[0].texts[i].len);
     if (result == 0)
         result = gp_captures_pass_meta(pass, "greenprof", version, (size_t)len);
     for (size_t i = 0; i < captures->count && result == 0; i++)
-        result = pass_origin(pass, &captures->inputs[i]);
+        result = captures_pass_origin(pass, &captures->inputs[i]);
     for (size_t i = 0; i < captures->count && result == 0; i++)
         result = gp_captures_pass_processes(pass, &captures->inputs[i]);
     return result;
 }
 
-static int pass_totals(const gp_captures_pass_t *pass)
+static int captures_pass_totals(const gp_captures_pass_t *pass)
 {
     struct {
         gp_counters_record_t record;
@@ -237,7 +237,7 @@ static int pass_totals(const gp_captures_pass_t *pass)
     return pass->sink(pass->context, GP_CHUNK_COUNTERS, &sum, sizeof(sum));
 }
 
-static int pass_end(const gp_captures_pass_t *pass)
+static int captures_pass_end(const gp_captures_pass_t *pass)
 {
     gp_end_record_t end = {.reason = pass->captures->inputs[0].end.reason};
     for (size_t i = 0; i < pass->captures->count; i++) {
@@ -258,7 +258,7 @@ static int pass_end(const gp_captures_pass_t *pass)
 
 // --- reading
 
-static int pass_input(gp_captures_pass_t *pass, char error[GP_READER_ERROR_SIZE])
+static int captures_pass_input(gp_captures_pass_t *pass, char error[GP_READER_ERROR_SIZE])
 {
     gp_captures_t *captures = pass->captures;
     gp_capture_input_t *input = pass->input = &captures->inputs[captures->at];
@@ -278,25 +278,25 @@ int gp_captures_pass(gp_captures_t *captures, gp_captures_sink_t *sink, void *co
     gp_captures_pass_t pass = {.captures = captures, .sink = sink, .context = context};
     int result;
     for (captures->at = 0; captures->at < captures->count; captures->at++)
-        if ((result = pass_input(&pass, error)) != 0)
+        if ((result = captures_pass_input(&pass, error)) != 0)
             return result;
     captures->at = 0; // for messages
     gp_captures_ids_free(&captures->ids);
-    result = pass_metas(&pass);
+    result = captures_pass_metas(&pass);
     if (result == 0)
-        result = pass_totals(&pass);
+        result = captures_pass_totals(&pass);
     if (result == 0)
-        result = pass_end(&pass);
-    return result == 0 ? 0 : fail(result, error);
+        result = captures_pass_end(&pass);
+    return result == 0 ? 0 : captures_fail(result, error);
 }
 
-static int to_takers(void *context, enum gp_chunk_type type, const void *records, size_t bytes)
+static int captures_to_takers(void *context, enum gp_chunk_type type, const void *records, size_t bytes)
 {
     bool known;
     return gp_reader_records((uint16_t)type, records, bytes, context, &known);
 }
 
-static int read_one(gp_captures_t *captures, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
+static int captures_read_one(gp_captures_t *captures, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
 {
     gp_capture_input_t *input = &captures->inputs[0];
     const gp_reader_handlers_t keeping = {.kept = &input->kept};
@@ -312,10 +312,11 @@ int gp_captures_read(gp_captures_t *captures, const gp_taker_t *takers, char err
 {
     int result = 0;
     if (captures->count == 1)
-        return read_one(captures, takers, error);
+        return captures_read_one(captures, takers, error);
     for (const gp_taker_t *taker = takers; taker != NULL && result == 0; taker = taker->next)
         result = taker->handlers->header != NULL ? taker->handlers->header(taker->context, &captures->header) : 0;
-    return result == 0 ? gp_captures_pass(captures, to_takers, (void *)(uintptr_t)takers, error) : fail(result, error);
+    return result == 0 ? gp_captures_pass(captures, captures_to_takers, (void *)(uintptr_t)takers, error)
+                       : captures_fail(result, error);
 }
 
 typedef struct again { // the second reading of one capture
@@ -323,7 +324,7 @@ typedef struct again { // the second reading of one capture
     uint64_t samples, activities; // that are left
 } again_t;
 
-static int again_samples(void *context, const gp_sample_record_t *samples, size_t count)
+static int captures_again_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     again_t *again = context;
     if (again->samples == 0)
@@ -334,7 +335,7 @@ static int again_samples(void *context, const gp_sample_record_t *samples, size_
     return gp_takers_give_samples(again->takers, samples, count);
 }
 
-static int again_activity(void *context, const gp_activity_record_t *activity)
+static int captures_again_activity(void *context, const gp_activity_record_t *activity)
 {
     again_t *again = context;
     if (again->activities == 0)
@@ -344,7 +345,7 @@ static int again_activity(void *context, const gp_activity_record_t *activity)
 }
 
 // Read a capture again, what is kept of it from memory.
-static int read_kept(gp_capture_input_t *input, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
+static int captures_read_kept(gp_capture_input_t *input, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
 {
     gp_reader_kept_t *kept = &input->kept;
     gp_reader_summary_t summary;
@@ -360,25 +361,25 @@ static int read_kept(gp_capture_input_t *input, const gp_taker_t *takers, char e
         return result;
     if (rest.from > 0)
         return gp_reader_take_part(input->fd, &rest, takers, &summary, error);
-    result = rewind_input(input, error);
+    result = captures_rewind_input(input, error);
     return result == 0 ? gp_reader_take(input->fd, takers, &summary, error) : result;
 }
 
-static int read_again(gp_captures_t *captures, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
+static int captures_read_again(gp_captures_t *captures, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
 {
     gp_capture_input_t *input = &captures->inputs[captures->at];
-    gp_captures_pass_t pass = {captures, input, to_takers, (void *)(uintptr_t)takers};
+    gp_captures_pass_t pass = {captures, input, captures_to_takers, (void *)(uintptr_t)takers};
     const gp_taker_t all_numbers = {&gp_captures_handlers, &pass, NULL};
     bool several = captures->count > 1;
     uint64_t samples = input->samples, activities = input->activities;
     again_t again = {several ? &all_numbers : takers, samples, activities};
     const gp_reader_handlers_t wrapped = {
-        .samples = gp_takers_want_samples(takers) ? again_samples : NULL,
+        .samples = gp_takers_want_samples(takers) ? captures_again_samples : NULL,
         .sample_words = several ? 0 : gp_takers_sample_words(takers),
-        .activity = gp_takers_want_activities(takers) ? again_activity : NULL,
+        .activity = gp_takers_want_activities(takers) ? captures_again_activity : NULL,
     };
     const gp_taker_t taker = {&wrapped, &again, NULL};
-    int result = read_kept(input, &taker, error);
+    int result = captures_read_kept(input, &taker, error);
     input->samples = samples; // they were counted again
     input->activities = activities;
     return result == SEEN_ENOUGH ? 0 : result;
@@ -388,12 +389,12 @@ int gp_captures_read_again(gp_captures_t *captures, const gp_taker_t *takers, ch
 {
     int result = 0;
     for (captures->at = 0; captures->at < captures->count && result == 0; captures->at++)
-        result = read_again(captures, takers, error);
+        result = captures_read_again(captures, takers, error);
     captures->at = 0;
     return result;
 }
 
-static void free_input(gp_capture_input_t *input)
+static void captures_free_input(gp_capture_input_t *input)
 {
     gp_capture_ids_free(&input->ids);
     gp_reader_kept_free(&input->kept);
@@ -406,7 +407,7 @@ static void free_input(gp_capture_input_t *input)
 void gp_captures_free(gp_captures_t *captures)
 {
     for (size_t i = 0; i < captures->count; i++)
-        free_input(&captures->inputs[i]);
+        captures_free_input(&captures->inputs[i]);
     free(captures->inputs);
     free(captures->records);
     gp_captures_ids_free(&captures->ids);

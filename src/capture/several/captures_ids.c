@@ -9,7 +9,7 @@
 // Numbers count from 1: a much larger one is damage, and no reason to ask for so much memory.
 enum { NUMBERS_MAX = 1 << 27 };
 
-static uint32_t *map_entry(gp_common_map_t *map, uint32_t number)
+static uint32_t *captures_ids_map_entry(gp_common_map_t *map, uint32_t number)
 {
     if (number > NUMBERS_MAX)
         return NULL;
@@ -25,13 +25,13 @@ static uint32_t *map_entry(gp_common_map_t *map, uint32_t number)
     return &map->numbers[number];
 }
 
-static bool same_key(const void *owner, uint32_t number, const void *key)
+static bool captures_ids_same_key(const void *owner, uint32_t number, const void *key)
 {
     return memcmp(&((const gp_common_table_t *)owner)->keys[number], key, sizeof(gp_common_key_t)) == 0;
 }
 
 // Append to a table. Returns the number, 0 when memory is short.
-static uint32_t add(gp_common_table_t *table, gp_common_key_t key)
+static uint32_t captures_ids_add(gp_common_table_t *table, gp_common_key_t key)
 {
     if (gp_grow(&table->keys, &table->capacity, table->count, sizeof(*table->keys)) < 0)
         return 0;
@@ -39,7 +39,7 @@ static uint32_t add(gp_common_table_t *table, gp_common_key_t key)
     return (uint32_t)++table->count;
 }
 
-static bool is_undefined(const gp_common_key_t *key)
+static bool captures_ids_is_undefined(const gp_common_key_t *key)
 {
     return key->words[0] == 0 && key->words[1] == 0;
 }
@@ -48,13 +48,13 @@ uint32_t gp_common_define(gp_captures_ids_t *all, gp_capture_ids_t *ids, gp_comm
                           gp_common_key_t key, bool *is_new)
 {
     gp_common_table_t *table = &all->tables[kind];
-    uint32_t *entry = map_entry(&ids->maps[kind], number);
+    uint32_t *entry = captures_ids_map_entry(&ids->maps[kind], number);
     uint64_t hash = gp_hash_more(gp_hash_u64(key.words[0]), key.words[1]);
-    uint32_t found = gp_index_find(&table->index, hash, same_key, table, &key);
+    uint32_t found = gp_index_find(&table->index, hash, captures_ids_same_key, table, &key);
     *is_new = found == GP_INDEX_NONE;
     if (entry == NULL)
         return 0;
-    if (*entry != 0 && is_undefined(&table->keys[*entry - 1])) {
+    if (*entry != 0 && captures_ids_is_undefined(&table->keys[*entry - 1])) {
         // It has been referred to: its number is given away, and has to be defined.
         if (*is_new && gp_index_add(&table->index, hash, *entry - 1) < 0)
             return 0;
@@ -64,7 +64,7 @@ uint32_t gp_common_define(gp_captures_ids_t *all, gp_capture_ids_t *ids, gp_comm
     }
     if (!*is_new)
         return *entry = found + 1;
-    uint32_t added = add(table, key);
+    uint32_t added = captures_ids_add(table, key);
     if (added == 0 || gp_index_add(&table->index, hash, added - 1) < 0)
         return 0;
     return *entry = added;
@@ -72,11 +72,11 @@ uint32_t gp_common_define(gp_captures_ids_t *all, gp_capture_ids_t *ids, gp_comm
 
 uint32_t gp_common_find(gp_captures_ids_t *all, gp_capture_ids_t *ids, gp_common_t kind, uint32_t number)
 {
-    uint32_t *entry = number != 0 ? map_entry(&ids->maps[kind], number) : NULL;
+    uint32_t *entry = number != 0 ? captures_ids_map_entry(&ids->maps[kind], number) : NULL;
     if (entry == NULL)
         return 0;
     if (*entry == 0) // it has no key yet and is not in the index
-        *entry = add(&all->tables[kind], (gp_common_key_t){0});
+        *entry = captures_ids_add(&all->tables[kind], (gp_common_key_t){0});
     return *entry;
 }
 

@@ -21,42 +21,42 @@ int gp_captures_keep_process(gp_capture_input_t *input, const char *text, size_t
     return 0;
 }
 
-static int pass(const gp_captures_pass_t *pass, const gp_process_text_t *process)
+static int captures_processes_pass(const gp_captures_pass_t *pass, const gp_process_text_t *process)
 {
     char text[GP_PROCESS_TEXT_MAX];
     size_t len = gp_process_text_put(text, process);
     return gp_captures_pass_meta(pass, "process", text, len);
 }
 
-static const char *text_of(const gp_capture_input_t *input, size_t which)
+static const char *captures_processes_text_of(const gp_capture_input_t *input, size_t which)
 {
     return input->texts[which].text != NULL ? input->texts[which].text : "";
 }
 
-static int pass_own(const gp_captures_pass_t *to, const gp_capture_input_t *input)
+static int captures_processes_pass_own(const gp_captures_pass_t *to, const gp_capture_input_t *input)
 {
-    const char *service = text_of(input, GP_TEXT_SERVICE);
+    const char *service = captures_processes_text_of(input, GP_TEXT_SERVICE);
     const gp_process_text_t process = {
         .first = input->ids.first[GP_COUNTED_COROS] + 1,
         .last = input->ids.last[GP_COUNTED_COROS],
         .pid = input->header.pid,
         .service = service[0] != '\0' ? service : gp_captures_exe_of(input),
-        .host = text_of(input, GP_TEXT_HOSTNAME),
+        .host = captures_processes_text_of(input, GP_TEXT_HOSTNAME),
     };
-    return pass(to, &process);
+    return captures_processes_pass(to, &process);
 }
 
 int gp_captures_pass_processes(const gp_captures_pass_t *to, const gp_capture_input_t *input)
 {
     bool is_told = input->process_count > 0 || !gp_captures_is_last_part(to->captures, input);
-    int result = is_told ? 0 : pass_own(to, input);
+    int result = is_told ? 0 : captures_processes_pass_own(to, input);
     for (size_t i = 0; i < input->process_count && result == 0; i++) {
         gp_process_text_t process;
         if (!gp_process_text_read(input->processes[i].text, input->processes[i].len, &process))
             continue;
         process.first += input->ids.first[GP_COUNTED_COROS];
         process.last += input->ids.first[GP_COUNTED_COROS];
-        result = pass(to, &process);
+        result = captures_processes_pass(to, &process);
     }
     return result;
 }

@@ -71,7 +71,7 @@ static const shape_t shapes[] = {
                              FIELD(call, caller_loc, LOC), FIELD(call, callee_loc, LOC)),
 };
 
-static uint32_t narrow(const gp_captures_pass_t *pass, meaning_t meaning, uint32_t number)
+static uint32_t captures_records_narrow(const gp_captures_pass_t *pass, meaning_t meaning, uint32_t number)
 {
     gp_captures_ids_t *all = &pass->captures->ids;
     gp_capture_ids_t *ids = &pass->input->ids;
@@ -87,7 +87,7 @@ static uint32_t narrow(const gp_captures_pass_t *pass, meaning_t meaning, uint32
     }
 }
 
-static uint64_t wide(const gp_captures_pass_t *pass, meaning_t meaning, uint64_t number)
+static uint64_t captures_records_wide(const gp_captures_pass_t *pass, meaning_t meaning, uint64_t number)
 {
     switch (meaning) {
     case TIME:
@@ -103,16 +103,16 @@ static uint64_t wide(const gp_captures_pass_t *pass, meaning_t meaning, uint64_t
     }
 }
 
-static void translate(const gp_captures_pass_t *pass, const shape_t *shape, uint8_t *record)
+static void captures_records_translate(const gp_captures_pass_t *pass, const shape_t *shape, uint8_t *record)
 {
     for (const field_t *field = shape->fields; field->meaning != PLAIN; field++) {
         uint8_t *at = record + field->offset;
         if (field->meaning == THREAD || field->meaning == CALLED || field->meaning == TRACE ||
             field->meaning == STACK) {
-            uint32_t number = narrow(pass, field->meaning, *(uint32_t *)(void *)at);
+            uint32_t number = captures_records_narrow(pass, field->meaning, *(uint32_t *)(void *)at);
             memcpy(at, &number, sizeof(number));
         } else {
-            uint64_t number = wide(pass, field->meaning, *(uint64_t *)(void *)at);
+            uint64_t number = captures_records_wide(pass, field->meaning, *(uint64_t *)(void *)at);
             memcpy(at, &number, sizeof(number));
         }
     }
@@ -134,32 +134,34 @@ void *gp_captures_room(gp_captures_t *captures, size_t bytes)
     return captures->records;
 }
 
-static void *copy(const gp_captures_pass_t *pass, const void *records, size_t bytes)
+static void *captures_records_copy(const gp_captures_pass_t *pass, const void *records, size_t bytes)
 {
     void *room = gp_captures_room(pass->captures, bytes);
     return room != NULL ? memcpy(room, records, bytes) : NULL;
 }
 
-static int pass_on(const gp_captures_pass_t *pass, enum gp_chunk_type type, const void *records, size_t bytes)
+static int captures_records_pass_on(const gp_captures_pass_t *pass, enum gp_chunk_type type, const void *records,
+                                    size_t bytes)
 {
     return pass->sink(pass->context, type, records, bytes);
 }
 
-static int pass_fixed(const gp_captures_pass_t *pass, enum gp_chunk_type type, const void *records, size_t count)
+static int captures_records_pass_fixed(const gp_captures_pass_t *pass, enum gp_chunk_type type, const void *records,
+                                       size_t count)
 {
     const shape_t *shape = &shapes[type];
-    uint8_t *copied = copy(pass, records, count * shape->bytes);
+    uint8_t *copied = captures_records_copy(pass, records, count * shape->bytes);
     if (copied == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
-        translate(pass, shape, copied + i * shape->bytes);
-    return pass_on(pass, type, copied, count * shape->bytes);
+        captures_records_translate(pass, shape, copied + i * shape->bytes);
+    return captures_records_pass_on(pass, type, copied, count * shape->bytes);
 }
 
 #define PASS_FIXED(name, type)                                                                                         \
-    static int on_##name(void *context, const gp_##name##_record_t *record)                                            \
+    static int captures_records_on_##name(void *context, const gp_##name##_record_t *record)                           \
     {                                                                                                                  \
-        return pass_fixed(context, type, record, 1);                                                                   \
+        return captures_records_pass_fixed(context, type, record, 1);                                                  \
     }
 
 PASS_FIXED(thread, GP_CHUNK_THREADS)
@@ -170,18 +172,19 @@ PASS_FIXED(ledger, GP_CHUNK_LEDGER)
 PASS_FIXED(delay, GP_CHUNK_DELAYS)
 PASS_FIXED(call, GP_CHUNK_CALLS)
 
-static uint64_t no_earlier(uint64_t ns, uint64_t least_ns)
+static uint64_t captures_records_no_earlier(uint64_t ns, uint64_t least_ns)
 {
     return ns > least_ns ? ns : least_ns;
 }
 
-static uint64_t part_of(uint64_t whole, uint64_t part, uint64_t of)
+static uint64_t captures_records_part_of(uint64_t whole, uint64_t part, uint64_t of)
 {
     return (uint64_t)((unsigned __int128)whole * part / of);
 }
 
 // What went on when the part before ended is in both: from then on it is this one's.
-static gp_activity_record_t cut_activity(const gp_captures_pass_t *pass, const gp_activity_record_t *record)
+static gp_activity_record_t captures_records_cut_activity(const gp_captures_pass_t *pass,
+                                                          const gp_activity_record_t *record)
 {
     const gp_capture_input_t *input = pass->input;
     gp_activity_record_t cut = *record;
@@ -189,84 +192,86 @@ static gp_activity_record_t cut_activity(const gp_captures_pass_t *pass, const g
         return cut;
     uint64_t end_ns = input[-1].end.time_ns + input[-1].shift_ns;
     uint64_t from_ns = end_ns > input->shift_ns ? end_ns - input->shift_ns : 0;
-    cut.start_ns = no_earlier(cut.start_ns, from_ns);
-    cut.left_ns = no_earlier(cut.left_ns, cut.start_ns);
-    cut.end_ns = no_earlier(cut.end_ns, cut.left_ns);
+    cut.start_ns = captures_records_no_earlier(cut.start_ns, from_ns);
+    cut.left_ns = captures_records_no_earlier(cut.left_ns, cut.start_ns);
+    cut.end_ns = captures_records_no_earlier(cut.end_ns, cut.left_ns);
     if (cut.slice_ns > cut.left_ns - cut.start_ns) {
         uint64_t slice_ns = cut.left_ns - cut.start_ns;
-        cut.cpu_ns = part_of(cut.cpu_ns, slice_ns, cut.slice_ns);
-        cut.blocked_ns = part_of(cut.blocked_ns, slice_ns, cut.slice_ns);
+        cut.cpu_ns = captures_records_part_of(cut.cpu_ns, slice_ns, cut.slice_ns);
+        cut.blocked_ns = captures_records_part_of(cut.blocked_ns, slice_ns, cut.slice_ns);
         cut.slice_ns = slice_ns;
     }
     if (cut.ready_ns != 0)
-        cut.ready_ns = no_earlier(cut.ready_ns, cut.left_ns);
+        cut.ready_ns = captures_records_no_earlier(cut.ready_ns, cut.left_ns);
     return cut;
 }
 
-static int on_activity(void *context, const gp_activity_record_t *record)
+static int captures_records_on_activity(void *context, const gp_activity_record_t *record)
 {
-    const gp_activity_record_t cut = cut_activity(context, record);
+    const gp_activity_record_t cut = captures_records_cut_activity(context, record);
     ((gp_captures_pass_t *)context)->input->activities++;
-    return pass_fixed(context, GP_CHUNK_ACTIVITIES, &cut, 1);
+    return captures_records_pass_fixed(context, GP_CHUNK_ACTIVITIES, &cut, 1);
 }
 
-static int on_open_activity(void *context, const gp_activity_record_t *record)
+static int captures_records_on_open_activity(void *context, const gp_activity_record_t *record)
 {
-    const gp_activity_record_t cut = cut_activity(context, record);
-    return pass_fixed(context, GP_CHUNK_OPEN_ACTIVITIES, &cut, 1);
+    const gp_activity_record_t cut = captures_records_cut_activity(context, record);
+    return captures_records_pass_fixed(context, GP_CHUNK_OPEN_ACTIVITIES, &cut, 1);
 }
 
-static int on_samples(void *context, const gp_sample_record_t *samples, size_t count)
+static int captures_records_on_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     gp_captures_pass_t *pass = context;
     int result = 0;
     pass->input->samples += count;
     for (size_t i = 0; i < count && result == 0; i += SAMPLES_AT_ONCE)
-        result = pass_fixed(pass, GP_CHUNK_SAMPLES, &samples[i],
-                            count - i < SAMPLES_AT_ONCE ? count - i : (size_t)SAMPLES_AT_ONCE);
+        result = captures_records_pass_fixed(pass, GP_CHUNK_SAMPLES, &samples[i],
+                                             count - i < SAMPLES_AT_ONCE ? count - i : (size_t)SAMPLES_AT_ONCE);
     return result;
 }
 
-static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
+static int captures_records_on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
 {
     const gp_captures_pass_t *pass = context;
     size_t bytes = sizeof(*hog) + hog->stack_count * sizeof(*stacks); // they stand behind it
-    gp_hog_record_t *record = copy(pass, hog, bytes);
+    gp_hog_record_t *record = captures_records_copy(pass, hog, bytes);
     if (record == NULL)
         return -ENOMEM;
-    translate(pass, &shapes[GP_CHUNK_HOGS], (uint8_t *)record);
+    captures_records_translate(pass, &shapes[GP_CHUNK_HOGS], (uint8_t *)record);
     gp_hog_stack_t *copied = (gp_hog_stack_t *)(void *)(record + 1);
     for (uint32_t i = 0; i < hog->stack_count; i++)
-        copied[i].stack_id = narrow(pass, STACK, copied[i].stack_id);
-    return pass_on(pass, GP_CHUNK_HOGS, record, bytes);
+        copied[i].stack_id = captures_records_narrow(pass, STACK, copied[i].stack_id);
+    return captures_records_pass_on(pass, GP_CHUNK_HOGS, record, bytes);
 }
 
 // With name and fields, which stand behind it.
-static int pass_span(const gp_captures_pass_t *pass, enum gp_chunk_type type, const gp_span_record_t *span)
+static int captures_records_pass_span(const gp_captures_pass_t *pass, enum gp_chunk_type type,
+                                      const gp_span_record_t *span)
 {
     size_t bytes = sizeof(*span) + span->name_len + span->fields_len;
-    uint8_t *record = copy(pass, span, bytes);
+    uint8_t *record = captures_records_copy(pass, span, bytes);
     if (record == NULL)
         return -ENOMEM;
-    translate(pass, &shapes[GP_CHUNK_SPANS], record);
-    return pass_on(pass, type, record, bytes);
+    captures_records_translate(pass, &shapes[GP_CHUNK_SPANS], record);
+    return captures_records_pass_on(pass, type, record, bytes);
 }
 
-static int on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+static int captures_records_on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
 {
     (void)name, (void)fields;
-    return pass_span(context, GP_CHUNK_SPANS, span);
+    return captures_records_pass_span(context, GP_CHUNK_SPANS, span);
 }
 
-static int on_open_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+static int captures_records_on_open_span(void *context, const gp_span_record_t *span, const char *name,
+                                         const char *fields)
 {
     (void)name, (void)fields;
-    return pass_span(context, GP_CHUNK_OPEN_SPANS, span);
+    return captures_records_pass_span(context, GP_CHUNK_OPEN_SPANS, span);
 }
 
 // --- definitions of what captures have in common
 
-static gp_common_key_t key_of(const void *bytes, size_t len, uint64_t more)
+static gp_common_key_t captures_records_key_of(const void *bytes, size_t len, uint64_t more)
 {
     XXH128_hash_t hash = XXH3_128bits(bytes, len);
     return (gp_common_key_t){{hash.low64, hash.high64 ^ more}};
@@ -274,8 +279,8 @@ static gp_common_key_t key_of(const void *bytes, size_t len, uint64_t more)
 
 // Give what is defined its common number, and pass it on where it is new.
 //   record: a copy; number: the field in it that holds the number.
-static int define(const gp_captures_pass_t *pass, gp_common_t kind, enum gp_chunk_type type, void *record, size_t bytes,
-                  gp_common_key_t key, uint32_t *number, uint32_t largest)
+static int captures_records_define(const gp_captures_pass_t *pass, gp_common_t kind, enum gp_chunk_type type,
+                                   void *record, size_t bytes, gp_common_key_t key, uint32_t *number, uint32_t largest)
 {
     bool is_new;
     uint32_t common = gp_common_define(&pass->captures->ids, &pass->input->ids, kind, *number, key, &is_new);
@@ -284,64 +289,68 @@ static int define(const gp_captures_pass_t *pass, gp_common_t kind, enum gp_chun
     if (common > largest)
         return -EOVERFLOW;
     *number = common;
-    return is_new ? pass_on(pass, type, record, bytes) : 0;
+    return is_new ? captures_records_pass_on(pass, type, record, bytes) : 0;
 }
 
 // A module without a build-id has one; 0 = not known.
-static uint64_t stamp_of(const gp_module_record_t *module)
+static uint64_t captures_records_stamp_of(const gp_module_record_t *module)
 {
     gp_file_stamp_t stamp;
     memcpy(&stamp, module->build_id, sizeof(stamp));
     return stamp.bytes ^ (uint64_t)stamp.changed_ns;
 }
 
-static int on_module(void *context, const gp_module_record_t *module, const char *path, size_t path_len)
+static int captures_records_on_module(void *context, const gp_module_record_t *module, const char *path,
+                                      size_t path_len)
 {
     size_t bytes = sizeof(*module) + path_len;
-    gp_module_record_t *record = copy(context, module, bytes);
-    gp_common_key_t key = module->build_id_len > 0 ? key_of(module->build_id, module->build_id_len, 1)
-                                                   : key_of(path, path_len, stamp_of(module));
-    return record != NULL ? define(context, GP_COMMON_MODULES, GP_CHUNK_MODULES, record, bytes, key, &record->id,
-                                   GP_MODULE_LANGUAGE - 1)
+    gp_module_record_t *record = captures_records_copy(context, module, bytes);
+    gp_common_key_t key = module->build_id_len > 0
+                              ? captures_records_key_of(module->build_id, module->build_id_len, 1)
+                              : captures_records_key_of(path, path_len, captures_records_stamp_of(module));
+    return record != NULL ? captures_records_define(context, GP_COMMON_MODULES, GP_CHUNK_MODULES, record, bytes, key,
+                                                    &record->id, GP_MODULE_LANGUAGE - 1)
                           : -ENOMEM;
 }
 
-static int on_function(void *context, const gp_function_record_t *function, const char *name, const char *file)
+static int captures_records_on_function(void *context, const gp_function_record_t *function, const char *name,
+                                        const char *file)
 {
     size_t bytes = sizeof(*function) + function->name_len + function->file_len;
-    gp_function_record_t *record = copy(context, function, bytes);
-    gp_common_key_t key = key_of(name, function->name_len, function->first_line);
-    gp_common_key_t place = key_of(file, function->file_len, function->first_line);
+    gp_function_record_t *record = captures_records_copy(context, function, bytes);
+    gp_common_key_t key = captures_records_key_of(name, function->name_len, function->first_line);
+    gp_common_key_t place = captures_records_key_of(file, function->file_len, function->first_line);
     key.words[0] ^= place.words[1] * 3; // name and file are not interchangeable
-    return record != NULL ? define(context, GP_COMMON_FUNCTIONS, GP_CHUNK_FUNCTIONS, record, bytes, key,
-                                   &record->number, GP_LANGUAGE_FUNCTIONS_MAX)
+    return record != NULL ? captures_records_define(context, GP_COMMON_FUNCTIONS, GP_CHUNK_FUNCTIONS, record, bytes,
+                                                    key, &record->number, GP_LANGUAGE_FUNCTIONS_MAX)
                           : -ENOMEM;
 }
 
-static int on_trace(void *context, const gp_trace_record_t *trace)
+static int captures_records_on_trace(void *context, const gp_trace_record_t *trace)
 {
-    gp_trace_record_t *record = copy(context, trace, sizeof(*trace));
+    gp_trace_record_t *record = captures_records_copy(context, trace, sizeof(*trace));
     gp_common_key_t key;
     if (trace->index == 0)
         return 0;
     memcpy(&key, trace->id, sizeof(key));
-    return record != NULL ? define(context, GP_COMMON_TRACES, GP_CHUNK_TRACES, record, sizeof(*record), key,
-                                   &record->index, UINT32_MAX)
+    return record != NULL ? captures_records_define(context, GP_COMMON_TRACES, GP_CHUNK_TRACES, record, sizeof(*record),
+                                                    key, &record->index, UINT32_MAX)
                           : -ENOMEM;
 }
 
-static int on_stack(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames)
+static int captures_records_on_stack(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames)
 {
     const gp_captures_pass_t *pass = context;
     size_t depth = stack->depth, bytes = depth * sizeof(*frames);
-    gp_stack_record_t *record = copy(pass, stack, sizeof(*stack) + bytes); // the frames stand behind it
+    gp_stack_record_t *record =
+        captures_records_copy(pass, stack, sizeof(*stack) + bytes); // the frames stand behind it
     if (record == NULL)
         return -ENOMEM;
     gp_loc_t *locs = (gp_loc_t *)(void *)(record + 1);
     for (size_t i = 0; i < depth; i++)
         locs[i] = gp_common_loc(&pass->captures->ids, &pass->input->ids, locs[i]);
-    return define(pass, GP_COMMON_STACKS, GP_CHUNK_STACKS, record, sizeof(*stack) + bytes,
-                  key_of(locs, bytes, stack->flags), &record->id, UINT32_MAX);
+    return captures_records_define(pass, GP_COMMON_STACKS, GP_CHUNK_STACKS, record, sizeof(*stack) + bytes,
+                                   captures_records_key_of(locs, bytes, stack->flags), &record->id, UINT32_MAX);
 }
 
 // --- what is kept until all are read
@@ -351,7 +360,7 @@ const char *const gp_captures_text_keys[GP_TEXTS] = {[GP_TEXT_EXE] = "exe",
                                                      [GP_TEXT_HOSTNAME] = "hostname",
                                                      [GP_TEXT_SERVICE] = "service"};
 
-static int on_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
+static int captures_records_on_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
 {
     gp_capture_input_t *input = ((gp_captures_pass_t *)context)->input;
     gp_capture_text_t *texts = input->texts;
@@ -372,7 +381,7 @@ static int on_meta(void *context, const char *key, size_t key_len, const char *v
     return 0;
 }
 
-static int on_counters(void *context, const gp_counters_record_t *counters, const uint64_t *values)
+static int captures_records_on_counters(void *context, const gp_counters_record_t *counters, const uint64_t *values)
 {
     gp_capture_input_t *input = ((gp_captures_pass_t *)context)->input;
     input->totals = *counters;
@@ -382,7 +391,7 @@ static int on_counters(void *context, const gp_counters_record_t *counters, cons
     return 0;
 }
 
-static int on_end(void *context, const gp_end_record_t *end)
+static int captures_records_on_end(void *context, const gp_end_record_t *end)
 {
     gp_capture_input_t *input = ((gp_captures_pass_t *)context)->input;
     input->end = *end;
@@ -396,24 +405,24 @@ _Static_assert(sizeof(gp_reader_handlers_t) == 26 * sizeof(int (*)(void)),
                "every kind of record, and `sample_words` and `kept`, and not `chunk`");
 
 const gp_reader_handlers_t gp_captures_handlers = {
-    .meta = on_meta,
-    .module = on_module,
-    .function = on_function,
-    .thread = on_thread,
-    .coro = on_coro,
-    .origin = on_origin,
-    .trace = on_trace,
-    .stack = on_stack,
-    .samples = on_samples,
-    .sum = on_sum,
-    .ledger = on_ledger,
-    .hog = on_hog,
-    .span = on_span,
-    .open_span = on_open_span,
-    .delay = on_delay,
-    .activity = on_activity,
-    .open_activity = on_open_activity,
-    .counters = on_counters,
-    .end = on_end,
-    .call = on_call,
+    .meta = captures_records_on_meta,
+    .module = captures_records_on_module,
+    .function = captures_records_on_function,
+    .thread = captures_records_on_thread,
+    .coro = captures_records_on_coro,
+    .origin = captures_records_on_origin,
+    .trace = captures_records_on_trace,
+    .stack = captures_records_on_stack,
+    .samples = captures_records_on_samples,
+    .sum = captures_records_on_sum,
+    .ledger = captures_records_on_ledger,
+    .hog = captures_records_on_hog,
+    .span = captures_records_on_span,
+    .open_span = captures_records_on_open_span,
+    .delay = captures_records_on_delay,
+    .activity = captures_records_on_activity,
+    .open_activity = captures_records_on_open_activity,
+    .counters = captures_records_on_counters,
+    .end = captures_records_on_end,
+    .call = captures_records_on_call,
 };

@@ -11,7 +11,7 @@
 #include "capture/ring_file.h"
 
 // As a shell takes it back: in quotes where it is not plain.
-static const char *quoted(const char *name, char *text, size_t size)
+static const char *closing_line_quoted(const char *name, char *text, size_t size)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-=:,@%";
     size_t length = 0;
@@ -28,7 +28,7 @@ static const char *quoted(const char *name, char *text, size_t size)
     return text;
 }
 
-static size_t cut(int length)
+static size_t closing_line_cut(int length)
 {
     if (length < 0)
         return 0;
@@ -37,7 +37,7 @@ static size_t cut(int length)
 
 // Of threads that no signal can reach; where there is no sample at all, all that was used. What has been used since
 // each thread's last sample is none of it.
-static uint64_t losses_unsampled(const uint64_t *values, uint64_t count)
+static uint64_t closing_line_losses_unsampled(const uint64_t *values, uint64_t count)
 {
     enum { WORTH_NS = 10000000 };
     uint64_t known[GP_COUNTER_COUNT] = {0}; // a capture of an older version has fewer
@@ -52,14 +52,14 @@ gp_losses_t gp_losses_of(const uint64_t *values, uint64_t count)
 {
     return (gp_losses_t){
         .samples = gp_counters_lost(values, count, GP_LOST_SIGNAL) + gp_counters_lost(values, count, GP_LOST_SAMPLES),
-        .unsampled_ns = losses_unsampled(values, count),
+        .unsampled_ns = closing_line_losses_unsampled(values, count),
         .spans = gp_counters_lost(values, count, GP_LOST_SPANS),
         .coroutines = gp_counters_lost(values, count, GP_LOST_COROUTINES),
         .others = gp_counters_lost(values, count, GP_LOST_OTHERS),
     };
 }
 
-static void put_losses(char *text, size_t size, const gp_losses_t *losses)
+static void closing_line_put_losses(char *text, size_t size, const gp_losses_t *losses)
 {
     const struct {
         uint64_t count;
@@ -85,20 +85,23 @@ size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64
                        const char *note)
 {
     char quotes[GP_CLOSING_NAME_SIZE * 2], losses[256];
-    put_losses(losses, sizeof(losses), lost);
-    return cut(snprintf(
-        line, GP_CLOSING_LINE_SIZE, "greenprof: %s: %" PRIu64 " samples, %s%s%s; next: greenprof report %s\n", name,
-        samples, losses, note != NULL ? "; " : "", note != NULL ? note : "", quoted(name, quotes, sizeof(quotes))));
+    closing_line_put_losses(losses, sizeof(losses), lost);
+    return closing_line_cut(snprintf(line, GP_CLOSING_LINE_SIZE,
+                                     "greenprof: %s: %" PRIu64 " samples, %s%s%s; next: greenprof report %s\n", name,
+                                     samples, losses, note != NULL ? "; " : "", note != NULL ? note : "",
+                                     closing_line_quoted(name, quotes, sizeof(quotes))));
 }
 
 size_t gp_closing_line_failed(char line[GP_CLOSING_LINE_SIZE], const char *name, const char *what, const char *why)
 {
-    return cut(snprintf(line, GP_CLOSING_LINE_SIZE, "greenprof: %s: %s is recorded: %s\n", name, what, why));
+    return closing_line_cut(
+        snprintf(line, GP_CLOSING_LINE_SIZE, "greenprof: %s: %s is recorded: %s\n", name, what, why));
 }
 
 size_t gp_closing_line_no_rings(char line[GP_CLOSING_LINE_SIZE], const char *name, int error)
 {
-    return cut(snprintf(line, GP_CLOSING_LINE_SIZE,
-                        "greenprof: %s" GP_RING_FILE_SUFFIX ": %s: a kill may take more than --flush says\n", name,
-                        error == EEXIST ? "is there, and no such file" : strerror(error)));
+    return closing_line_cut(snprintf(line, GP_CLOSING_LINE_SIZE,
+                                     "greenprof: %s" GP_RING_FILE_SUFFIX
+                                     ": %s: a kill may take more than --flush says\n",
+                                     name, error == EEXIST ? "is there, and no such file" : strerror(error)));
 }

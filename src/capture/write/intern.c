@@ -15,7 +15,7 @@ struct gp_intern_slot {
 };
 _Static_assert(sizeof(struct gp_intern_slot) == GP_INTERN_SLOT_BYTES, "as the limit is reckoned");
 
-static struct gp_intern_slot *find(const gp_intern_t *table, uint64_t key0, uint64_t key1)
+static struct gp_intern_slot *intern_find(const gp_intern_t *table, uint64_t key0, uint64_t key1)
 {
     uint32_t at = (uint32_t)((key0 ^ key1 * 0x9e3779b97f4a7c15ull) * 0x9e3779b97f4a7c15ull >> 32) & table->mask;
     while (table->slots[at].number != 0 && (table->slots[at].key[0] != key0 || table->slots[at].key[1] != key1))
@@ -23,7 +23,7 @@ static struct gp_intern_slot *find(const gp_intern_t *table, uint64_t key0, uint
     return &table->slots[at];
 }
 
-static bool grow(gp_intern_t *table)
+static bool intern_grow(gp_intern_t *table)
 {
     uint32_t size = table->slots != NULL ? (table->mask + 1) * 2 : FIRST_SIZE;
     uint32_t most = table->limit != 0 ? table->limit : (uint32_t)GP_INTERN_SLOTS;
@@ -40,7 +40,7 @@ static bool grow(gp_intern_t *table)
         return false;
     for (uint32_t i = 0; table->slots != NULL && i <= table->mask; i++)
         if (table->slots[i].number != 0)
-            *find(&bigger, table->slots[i].key[0], table->slots[i].key[1]) = table->slots[i];
+            *intern_find(&bigger, table->slots[i].key[0], table->slots[i].key[1]) = table->slots[i];
     free(table->slots);
     table->slots = bigger.slots;
     table->mask = bigger.mask;
@@ -50,9 +50,9 @@ static bool grow(gp_intern_t *table)
 uint32_t gp_intern(gp_intern_t *table, uint64_t key0, uint64_t key1, bool *is_new)
 {
     *is_new = false;
-    if ((table->slots == NULL || table->used >= table->mask / 2) && !grow(table))
+    if ((table->slots == NULL || table->used >= table->mask / 2) && !intern_grow(table))
         return 0;
-    struct gp_intern_slot *slot = find(table, key0, key1);
+    struct gp_intern_slot *slot = intern_find(table, key0, key1);
     if (slot->number == 0 && table->last < UINT32_MAX) {
         *slot = (struct gp_intern_slot){{key0, key1}, ++table->last};
         table->used++;
@@ -63,7 +63,7 @@ uint32_t gp_intern(gp_intern_t *table, uint64_t key0, uint64_t key1, bool *is_ne
 
 void gp_intern_undo(gp_intern_t *table, uint64_t key0, uint64_t key1)
 {
-    struct gp_intern_slot *slot = find(table, key0, key1);
+    struct gp_intern_slot *slot = intern_find(table, key0, key1);
     if (slot->number == 0 || slot->number != table->last) // the latest one: no other key was moved on by it
         return;
     slot->number = 0;

@@ -12,14 +12,14 @@ size_t gp_pack_bound(size_t count, size_t record_bytes)
     return sizeof(gp_packed_header_t) + record_bytes / 4 * sizeof(gp_packed_column_t) + count * record_bytes;
 }
 
-static unsigned bits(uint32_t value)
+static unsigned pack_bits(uint32_t value)
 {
     return value == 0 ? 0 : 32u - (unsigned)__builtin_clz(value);
 }
 
 // What is kept of a column: distances from the smallest word, or differences from record to record, whichever are
 // smaller numbers on the whole.
-static gp_packed_column_t choose(const uint32_t *words, uint32_t count, size_t stride)
+static gp_packed_column_t pack_choose(const uint32_t *words, uint32_t count, size_t stride)
 {
     uint32_t lowest = words[0], highest = words[0], previous = words[0], largest_delta = 0;
     for (uint32_t i = 1; i < count; i++) {
@@ -33,18 +33,19 @@ static gp_packed_column_t choose(const uint32_t *words, uint32_t count, size_t s
     for (uint32_t i = 0; i < count; i++) {
         uint32_t word = words[i * stride], delta = GP_ZIGZAG(word - previous);
         largest_delta = delta > largest_delta ? delta : largest_delta;
-        distance_bits += bits(word - lowest);
-        delta_bits += bits(delta);
+        distance_bits += pack_bits(word - lowest);
+        delta_bits += pack_bits(delta);
         previous = word;
     }
     if (delta_bits < distance_bits)
-        return (gp_packed_column_t){.base = words[0], .width = (uint8_t)((bits(largest_delta) + 7) / 8), .is_delta = 1};
-    return (gp_packed_column_t){.base = lowest, .width = (uint8_t)((bits(highest - lowest) + 7) / 8)};
+        return (gp_packed_column_t){
+            .base = words[0], .width = (uint8_t)((pack_bits(largest_delta) + 7) / 8), .is_delta = 1};
+    return (gp_packed_column_t){.base = lowest, .width = (uint8_t)((pack_bits(highest - lowest) + 7) / 8)};
 }
 
 // In blocks, so that each loop can be vectorized.
-static uint8_t *put(const gp_packed_column_t *column, const uint32_t *words, uint32_t count, size_t stride,
-                    uint8_t *out)
+static uint8_t *pack_put(const gp_packed_column_t *column, const uint32_t *words, uint32_t count, size_t stride,
+                         uint8_t *out)
 {
     uint32_t previous = column->base, kept[BLOCK];
     for (uint32_t first = 0; first < count; first += BLOCK) {
@@ -71,10 +72,10 @@ size_t gp_pack(const void *records, uint32_t count, uint16_t record_bytes, uint8
     memcpy(out, &header, sizeof(header));
     for (size_t word = 0; word < words; word++) {
         const uint32_t *first = (const uint32_t *)records + word;
-        gp_packed_column_t column = count > 0 ? choose(first, count, words) : (gp_packed_column_t){0};
+        gp_packed_column_t column = count > 0 ? pack_choose(first, count, words) : (gp_packed_column_t){0};
         memcpy(columns + word * sizeof(column), &column, sizeof(column));
         if (column.width > 0)
-            at = put(&column, first, count, words, at);
+            at = pack_put(&column, first, count, words, at);
     }
     return (size_t)(at - out);
 }

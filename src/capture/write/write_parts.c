@@ -14,7 +14,7 @@ typedef uint64_t mask_t;
 
 static const mask_t raised = MASK_OF(SIGXFSZ) | MASK_OF(SIGPIPE); // by writing
 
-static mask_t pending(void)
+static mask_t write_parts_pending(void)
 {
     mask_t mask = 0;
     syscall(SYS_rt_sigpending, &mask, sizeof(mask));
@@ -23,7 +23,7 @@ static mask_t pending(void)
 
 // Returns the mask that was. Not by pthread_sigmask(): in a profiled process that is ours, and tells the program's
 // view.
-static mask_t hold(void)
+static mask_t write_parts_hold(void)
 {
     mask_t before = 0;
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, &raised, &before, sizeof(before));
@@ -31,15 +31,15 @@ static mask_t hold(void)
 }
 
 // Take off what the write has raised.
-static void let_go(mask_t before, mask_t pending_before)
+static void write_parts_let_go(mask_t before, mask_t pending_before)
 {
-    mask_t mine = raised & ~pending_before & pending();
+    mask_t mine = raised & ~pending_before & write_parts_pending();
     while (mine != 0 && syscall(SYS_rt_sigtimedwait, &mine, NULL, &(struct timespec){0}, sizeof(mine)) > 0)
         ;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 }
 
-static int write_all(int fd, struct iovec *parts, int count)
+static int write_parts_all(int fd, struct iovec *parts, int count)
 {
     while (count > 0) {
         ssize_t written = writev(fd, parts, count);
@@ -59,8 +59,8 @@ static int write_all(int fd, struct iovec *parts, int count)
 
 int gp_write_parts(int fd, struct iovec *parts, int count)
 {
-    mask_t before = hold(), pending_before = pending();
-    int error = write_all(fd, parts, count);
-    let_go(before, pending_before);
+    mask_t before = write_parts_hold(), pending_before = write_parts_pending();
+    int error = write_parts_all(fd, parts, count);
+    write_parts_let_go(before, pending_before);
     return error;
 }

@@ -24,7 +24,7 @@ enum {
 };
 
 // A writer may have collected records before it has a file.
-static int open_file(gp_writer_t *writer)
+static int writer_open_file(gp_writer_t *writer)
 {
     const gp_file_header_t *header = &writer->header;
     int error = gp_writer_file_open(writer);
@@ -52,7 +52,7 @@ static int open_file(gp_writer_t *writer)
     return 0;
 }
 
-static bool make_room(gp_buffer_t *buffer, size_t bytes)
+static bool writer_make_room(gp_buffer_t *buffer, size_t bytes)
 {
     if (bytes <= buffer->room)
         return true;
@@ -65,45 +65,45 @@ static bool make_room(gp_buffer_t *buffer, size_t bytes)
 }
 
 // What says in the end how much was lost finds room, however short memory is by then.
-static int reserve_last_words(gp_writer_t *writer)
+static int writer_reserve_last_words(gp_writer_t *writer)
 {
     static const enum gp_chunk_type last[] = {GP_CHUNK_COUNTERS, GP_CHUNK_END};
     for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
-        if (!make_room(&writer->buffers[last[i]], LAST_WORDS_BYTES) ||
-            !make_room(&writer->outgoing[last[i]], LAST_WORDS_BYTES))
+        if (!writer_make_room(&writer->buffers[last[i]], LAST_WORDS_BYTES) ||
+            !writer_make_room(&writer->outgoing[last[i]], LAST_WORDS_BYTES))
             return -ENOMEM;
     gp_compressor_init(&writer->compressor);
     return 0;
 }
 
-static int set_path(gp_writer_t *writer, const char *path)
+static int writer_set_path(gp_writer_t *writer, const char *path)
 {
     size_t length = strlen(path);
     writer->fd = -1;
     if (length >= sizeof(writer->path))
         return -ENAMETOOLONG;
     gp_writer_file_set_path(writer, path);
-    return reserve_last_words(writer);
+    return writer_reserve_last_words(writer);
 }
 
-static void set_header(gp_writer_t *writer, const gp_file_header_t *header)
+static void writer_set_header(gp_writer_t *writer, const gp_file_header_t *header)
 {
     writer->header = *header;
     writer->header.features |= GP_FEATURE_PACKED | GP_FEATURE_ZSTD;
     writer->header.checksum = XXH64(&writer->header, offsetof(gp_file_header_t, checksum), 0);
 }
 
-static int prepare_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
+static int writer_prepare_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
 {
-    set_header(writer, header);
-    return set_path(writer, path);
+    writer_set_header(writer, header);
+    return writer_set_path(writer, path);
 }
 
 int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
 {
-    int error = prepare_open(writer, path, header);
+    int error = writer_prepare_open(writer, path, header);
     if (error == 0)
-        error = open_file(writer);
+        error = writer_open_file(writer);
     if (error != 0)
         gp_writer_abandon(writer);
     atomic_store_explicit(&writer->error, error, memory_order_relaxed);
@@ -112,12 +112,12 @@ int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t
 
 void gp_writer_open_later(gp_writer_t *writer, const char *path, const gp_file_header_t *header)
 {
-    int error = prepare_open(writer, path, header);
+    int error = writer_prepare_open(writer, path, header);
     writer->to_open = error == 0;
     atomic_store_explicit(&writer->error, error, memory_order_relaxed);
 }
 
-static int open_again(gp_writer_t *writer)
+static int writer_open_again(gp_writer_t *writer)
 {
     struct stat status;
     writer->fd = gp_descriptor_open(AT_FDCWD, writer->path, O_WRONLY | O_APPEND, 0);
@@ -131,10 +131,10 @@ static int open_again(gp_writer_t *writer)
 
 int gp_writer_resume(gp_writer_t *writer, const char *path, uint32_t sequence)
 {
-    int error = set_path(writer, path);
+    int error = writer_set_path(writer, path);
     writer->sequence = sequence;
     if (error == 0)
-        error = open_again(writer);
+        error = writer_open_again(writer);
     if (error != 0)
         gp_writer_abandon(writer);
     atomic_store_explicit(&writer->error, error, memory_order_relaxed);
@@ -150,7 +150,7 @@ void gp_writer_turn(gp_writer_t *writer, const char *aside, const gp_file_header
     writer->has_next = true;
 }
 
-static int turn(gp_writer_t *writer)
+static int writer_turn(gp_writer_t *writer)
 {
     int error = gp_writer_file_check(writer);
     if (error == 0)
@@ -158,20 +158,21 @@ static int turn(gp_writer_t *writer)
     if (error != 0)
         return error;
     writer->last_chunk = 0;
-    set_header(writer, &writer->next_header);
-    return open_file(writer);
+    writer_set_header(writer, &writer->next_header);
+    return writer_open_file(writer);
 }
 
-#define PLAIN(name)                      0
-#define PACKED(name)                     sizeof(gp_##name##_record_t)
-#define ROW(number, id, name, how, turn) [number] = {how(name), turn},
+#define PLAIN(name)                             0
+#define PACKED(name)                            sizeof(gp_##name##_record_t)
+#define ROW(number, id, name, how, writer_turn) [number] = {how(name), writer_turn},
 static const struct {
     uint16_t packed_bytes; // of a record, where chunks are packed; else 0
     uint16_t turn;
 } record_types[GP_CHUNK_TYPES] = {GP_RECORDS(ROW)};
 enum { TURNS = 4 };
 
-static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, const void *payload, size_t payload_len)
+static int writer_write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, const void *payload,
+                              size_t payload_len)
 {
     static const char padding[8];
     size_t whole = (sizeof(gp_chunk_header_t) + payload_len + 7) & ~(size_t)7;
@@ -206,17 +207,17 @@ static int write_chunk(gp_writer_t *writer, unsigned type, uint16_t flags, const
 }
 
 // Bytes that the packed records of a buffer may take; 0 = they are not packed.
-static size_t packed_bound(const gp_buffer_t *buffer, unsigned type)
+static size_t writer_packed_bound(const gp_buffer_t *buffer, unsigned type)
 {
     uint16_t record_bytes = record_types[type].packed_bytes;
     return record_bytes != 0 ? gp_pack_bound(buffer->length / record_bytes, record_bytes) : 0;
 }
 
-static int write_buffer(gp_writer_t *writer, unsigned type)
+static int writer_write_buffer(gp_writer_t *writer, unsigned type)
 {
     gp_buffer_t *buffer = &writer->outgoing[type];
     const unsigned char *payload = buffer->data;
-    size_t len = buffer->length, bound = packed_bound(buffer, type);
+    size_t len = buffer->length, bound = writer_packed_bound(buffer, type);
     uint16_t flags = 0, record_bytes = record_types[type].packed_bytes;
     if (len == 0)
         return 0;
@@ -232,24 +233,24 @@ static int write_buffer(gp_writer_t *writer, unsigned type)
         payload = writer->chunk.data;
     }
     buffer->length = 0;
-    return write_chunk(writer, type, flags, payload, len);
+    return writer_write_chunk(writer, type, flags, payload, len);
 }
 
 // The last thing in a file that cannot be written any further. A disk is often full to the last block only.
-static void write_failure(gp_writer_t *writer, int error)
+static void writer_write_failure(gp_writer_t *writer, int error)
 {
     bool is_full = error == -EFBIG && writer->max_bytes != 0;
     gp_end_record_t record = {.reason = is_full ? GP_END_FULL : GP_END_FAILED, .error = (uint32_t)-error};
-    if (write_chunk(writer, GP_CHUNK_END, 0, &record, sizeof(record)) == 0 || writer->last_chunk == 0 ||
+    if (writer_write_chunk(writer, GP_CHUNK_END, 0, &record, sizeof(record)) == 0 || writer->last_chunk == 0 ||
         ftruncate(writer->fd, (off_t)writer->last_chunk) != 0)
         return;
     // That the capture is cut off is worth more than the chunk before.
     writer->bytes = writer->last_chunk;
     writer->sequence--;
-    write_chunk(writer, GP_CHUNK_END, 0, &record, sizeof(record));
+    writer_write_chunk(writer, GP_CHUNK_END, 0, &record, sizeof(record));
 }
 
-static int write_outgoing(gp_writer_t *writer)
+static int writer_write_outgoing(gp_writer_t *writer)
 {
     int error = gp_writer_file_check(writer);
     if (error != 0)
@@ -257,20 +258,20 @@ static int write_outgoing(gp_writer_t *writer)
     for (int turn = 0; turn < TURNS; turn++)
         for (unsigned type = 0; type < GP_CHUNK_TYPES && error == 0; type++)
             if (record_types[type].turn == turn)
-                error = write_buffer(writer, type);
+                error = writer_write_buffer(writer, type);
     if (error != 0)
-        write_failure(writer, error);
+        writer_write_failure(writer, error);
     return error;
 }
 
-static void *refuse(gp_writer_t *writer, enum gp_chunk_type type)
+static void *writer_refuse(gp_writer_t *writer, enum gp_chunk_type type)
 {
     writer->refused[type]++;
     return NULL;
 }
 
 // What is small, and says what is missing, always finds room.
-static bool is_too_much(const gp_writer_t *writer, enum gp_chunk_type type, size_t bytes)
+static bool writer_is_too_much(const gp_writer_t *writer, enum gp_chunk_type type, size_t bytes)
 {
     return writer->max_waiting != 0 && writer->waiting + bytes > writer->max_waiting && type != GP_CHUNK_COUNTERS &&
            type != GP_CHUNK_END && type != GP_CHUNK_META;
@@ -282,10 +283,10 @@ void *gp_writer_add(gp_writer_t *writer, enum gp_chunk_type type, size_t bytes)
     size_t limit = type == GP_CHUNK_SAMPLES ? (size_t)GP_WRITER_SAMPLES_MAX : (size_t)GP_CHUNK_MAX / 2;
     bytes = (bytes + 7) & ~(size_t)7;
     if (atomic_load_explicit(&writer->error, memory_order_relaxed) != 0 || buffer->length + bytes > limit ||
-        is_too_much(writer, type, bytes))
-        return refuse(writer, type);
-    if (buffer->length + bytes > buffer->room && !make_room(buffer, (buffer->length + bytes) * 2))
-        return refuse(writer, type);
+        writer_is_too_much(writer, type, bytes))
+        return writer_refuse(writer, type);
+    if (buffer->length + bytes > buffer->room && !writer_make_room(buffer, (buffer->length + bytes) * 2))
+        return writer_refuse(writer, type);
     void *record = buffer->data + buffer->length;
     buffer->length += bytes;
     writer->waiting += bytes;
@@ -297,7 +298,7 @@ size_t gp_writer_pending(const gp_writer_t *writer)
     return writer->waiting;
 }
 
-static void give_back(gp_buffer_t *buffer, size_t needed)
+static void writer_give_back(gp_buffer_t *buffer, size_t needed)
 {
     if (buffer->room <= KEPT_ROOM || needed > KEPT_ROOM)
         return;
@@ -307,33 +308,33 @@ static void give_back(gp_buffer_t *buffer, size_t needed)
 
 // What gp_writer_write() needs to make the buffers smaller: it never allocates, as its memory is a forking thread's to
 // free. Where memory is short, they are written as they are.
-static void prepare_scratch(gp_writer_t *writer)
+static void writer_prepare_scratch(gp_writer_t *writer)
 {
     size_t largest = 0, packed = 0;
     for (unsigned type = 0; type < GP_CHUNK_TYPES; type++) {
-        size_t length = writer->buffers[type].length, bound = packed_bound(&writer->buffers[type], type);
+        size_t length = writer->buffers[type].length, bound = writer_packed_bound(&writer->buffers[type], type);
         largest = length > largest ? length : largest;
         packed = bound > packed ? bound : packed;
     }
     largest = packed > largest ? packed : largest;
-    give_back(&writer->packed, packed);
-    give_back(&writer->chunk, largest);
+    writer_give_back(&writer->packed, packed);
+    writer_give_back(&writer->chunk, largest);
     gp_compressor_init(&writer->compressor);
-    make_room(&writer->packed, packed);
-    make_room(&writer->chunk, largest);
+    writer_make_room(&writer->packed, packed);
+    writer_make_room(&writer->chunk, largest);
 }
 
 bool gp_writer_hand_over(gp_writer_t *writer)
 {
     if (gp_writer_is_busy(writer))
         return false;
-    prepare_scratch(writer);
+    writer_prepare_scratch(writer);
     writer->to_turn |= writer->has_next;
     writer->has_next = false;
     for (unsigned type = 0; type < GP_CHUNK_TYPES; type++) {
         gp_buffer_t empty = writer->outgoing[type];
         empty.length = 0;
-        give_back(&empty, 0);
+        writer_give_back(&empty, 0);
         writer->outgoing[type] = writer->buffers[type];
         writer->buffers[type] = empty;
     }
@@ -349,13 +350,13 @@ int gp_writer_write(gp_writer_t *writer)
     if (atomic_load_explicit(&writer->busy, memory_order_acquire) == 0)
         return error;
     if (error == 0 && writer->to_open)
-        error = open_file(writer);
+        error = writer_open_file(writer);
     writer->to_open = false;
     if (error == 0 && writer->to_turn)
-        error = turn(writer);
+        error = writer_turn(writer);
     writer->to_turn = false;
     if (error == 0 && writer->fd >= 0)
-        error = write_outgoing(writer);
+        error = writer_write_outgoing(writer);
     if (error != 0)
         atomic_store_explicit(&writer->error, error, memory_order_relaxed);
     // Release: partner of the acquire in gp_writer_is_busy().
@@ -383,7 +384,7 @@ int gp_writer_put(gp_writer_t *writer, enum gp_chunk_type type, const void *reco
     return 0;
 }
 
-static void free_buffers(gp_buffer_t *buffers, size_t count)
+static void writer_free_buffers(gp_buffer_t *buffers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free(buffers[i].data);
@@ -395,10 +396,10 @@ void gp_writer_abandon(gp_writer_t *writer)
 {
     gp_writer_file_close(writer);
     writer->waiting = 0;
-    free_buffers(writer->buffers, GP_CHUNK_TYPES);
-    free_buffers(writer->outgoing, GP_CHUNK_TYPES);
-    free_buffers(&writer->packed, 1);
-    free_buffers(&writer->chunk, 1);
+    writer_free_buffers(writer->buffers, GP_CHUNK_TYPES);
+    writer_free_buffers(writer->outgoing, GP_CHUNK_TYPES);
+    writer_free_buffers(&writer->packed, 1);
+    writer_free_buffers(&writer->chunk, 1);
     gp_compressor_free(&writer->compressor);
     atomic_store_explicit(&writer->busy, 0, memory_order_relaxed);
 }

@@ -75,7 +75,7 @@ int gp_collector_sync_within(uint64_t limit_ns)
     uint32_t mine = atomic_fetch_add_explicit(&wanted, 1, memory_order_acq_rel) + 1;
     gp_collector_kick();
     for (;;) {
-        // Acquire: partner of the release in round_over(): what the round changed is visible.
+        // Acquire: partner of the release in collector_round_over(): what the round changed is visible.
         uint32_t now = atomic_load_explicit(&done, memory_order_acquire);
         uint64_t waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
         if ((int32_t)(now - mine) >= 0)
@@ -93,7 +93,7 @@ void gp_collector_sync(void)
     gp_collector_sync_within(UINT64_MAX / 2);
 }
 
-static void round_over(uint32_t answered)
+static void collector_round_over(uint32_t answered)
 {
     if ((int32_t)(answered - atomic_load_explicit(&done, memory_order_relaxed)) <= 0)
         return;
@@ -101,7 +101,7 @@ static void round_over(uint32_t answered)
     gp_futex(&done, FUTEX_WAKE, INT_MAX, NULL);
 }
 
-static void end_thread(gp_thread_t *thread)
+static void collector_end_thread(gp_thread_t *thread)
 {
     gp_thread_sleeps_close(thread);
     GP_SINKS_CALL(thread_over, thread);
@@ -112,7 +112,7 @@ static void end_thread(gp_thread_t *thread)
     gp_thread_recycle(thread);
 }
 
-static bool is_gone(const gp_thread_t *thread)
+static bool collector_is_gone(const gp_thread_t *thread)
 {
     return syscall(SYS_tgkill, getpid(), atomic_load_explicit(&thread->tid, memory_order_relaxed), 0) != 0 &&
            errno == ESRCH;
@@ -120,24 +120,25 @@ static bool is_gone(const gp_thread_t *thread)
 
 // A thread that is gone has said so before, if it could, and another one may have its block by now. The registry lock
 // keeps the block where it is: what is live after it was found gone ends here.
-static bool take_from_gone(gp_thread_t *thread)
+static bool collector_take_from_gone(gp_thread_t *thread)
 {
     gp_lock(&gp_registry_lock);
     int live = GP_THREAD_LIVE;
-    bool taken = is_gone(thread) && atomic_compare_exchange_strong_explicit(&thread->state, &live, GP_THREAD_EXITED,
-                                                                            memory_order_acq_rel, memory_order_relaxed);
+    bool taken = collector_is_gone(thread) &&
+                 atomic_compare_exchange_strong_explicit(&thread->state, &live, GP_THREAD_EXITED, memory_order_acq_rel,
+                                                         memory_order_relaxed);
     gp_unlock(&gp_registry_lock);
     return taken;
 }
 
 // Threads that were found, not created under our eyes, end without telling.
-static void find_exited(void)
+static void collector_find_exited(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     gp_thread_own_let_go();
     for (; thread != NULL; thread = thread->next) {
-        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && is_gone(thread) &&
-            take_from_gone(thread)) {
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && collector_is_gone(thread) &&
+            collector_take_from_gone(thread)) {
             prof_coro_t *root = thread->root; // the block is this thread's until it is drained
             gp_timers_disarm(thread);
             gp_thread_tell(thread);
@@ -147,7 +148,7 @@ static void find_exited(void)
 }
 
 // A stack pointer that was on no known stack: give its mapping a record, so that the next sample finds it.
-static void look_up_unknown(gp_thread_t *thread)
+static void collector_look_up_unknown(gp_thread_t *thread)
 {
     uintptr_t sp = atomic_exchange_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
     uint64_t id;
@@ -156,7 +157,7 @@ static void look_up_unknown(gp_thread_t *thread)
 }
 
 // Touch the part of the ring that the next rounds fill if they are as full as this one, before a handler has to.
-static void warm_ring(gp_ring_t *ring)
+static void collector_warm_ring(gp_ring_t *ring)
 {
     uint64_t start = gp_ring_start(ring), head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     uint64_t used = head & (ring->capacity - 1);
@@ -171,7 +172,7 @@ static void warm_ring(gp_ring_t *ring)
 }
 
 // Where there is little room left.
-static void relieve(gp_thread_t *thread)
+static void collector_relieve(gp_thread_t *thread)
 {
     if (!thread->ring.keeps || !gp_ring_is_pressed(&thread->ring))
         return;
@@ -180,22 +181,22 @@ static void relieve(gp_thread_t *thread)
 }
 
 // Returns whether a record is being written that the thread may not tell of: in one order with gp_thread_commit().
-static bool drain(gp_thread_t *thread)
+static bool collector_drain(gp_thread_t *thread)
 {
     // Acquire: partner of the release in gp_thread_detach(): what an exited thread left is complete.
     int state = atomic_load_explicit(&thread->state, memory_order_acquire);
-    warm_ring(&thread->ring);
+    collector_warm_ring(&thread->ring);
     gp_samples_drain(thread);
-    relieve(thread);
+    collector_relieve(thread);
     gp_thread_ring_rewind(thread);
-    look_up_unknown(thread);
+    collector_look_up_unknown(thread);
     if (state == GP_THREAD_EXITED)
-        end_thread(thread);
+        collector_end_thread(thread);
     return state != GP_THREAD_EXITED && gp_ring_has_begun(&thread->ring);
 }
 
 // Returns whether there was anything told.
-static bool drain_all(void)
+static bool collector_drain_all(void)
 {
     bool is_any = false;
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
@@ -204,7 +205,7 @@ static bool drain_all(void)
     gp_news_take();
     uint32_t slot = 0;
     for (gp_thread_t *thread; (thread = gp_thread_set_next(&gp_news, &slot)) != NULL;) {
-        bool is_held_up = drain(thread); // perhaps for ever: a signal handler may jump out of what writes
+        bool is_held_up = collector_drain(thread); // perhaps for ever: a signal handler may jump out of what writes
         if (!is_held_up)
             gp_thread_set_remove(&gp_news, thread);
         is_any = is_any || !is_held_up;
@@ -216,7 +217,7 @@ static bool drain_all(void)
 }
 
 // What samples are located in, as it is now: before they are drained.
-static void refresh(void)
+static void collector_refresh(void)
 {
     bool changed = gp_modules_refresh();
     GP_SINKS_CALL(refresh, changed);
@@ -224,8 +225,8 @@ static void refresh(void)
 
 void gp_collector_drain(void)
 {
-    refresh();
-    drain_all();
+    collector_refresh();
+    collector_drain_all();
 }
 
 void gp_collector_between_pieces(void)
@@ -236,16 +237,16 @@ void gp_collector_between_pieces(void)
     if (answered == atomic_load_explicit(&done, memory_order_relaxed))
         return;
     gp_collector_drain();
-    round_over(answered);
+    collector_round_over(answered);
 }
 
-static void round_of_all(void)
+static void collector_round_of_all(void)
 {
     gp_drain_take();
     GP_SINKS_CALL(round_begins);
-    refresh();
+    collector_refresh();
     prof_coro_t *retired = gp_coro_take_retired();
-    bool is_idle = !drain_all() && retired == NULL;
+    bool is_idle = !collector_drain_all() && retired == NULL;
     idle_rounds = is_idle ? idle_rounds + 1 : 0;
     for (prof_coro_t *coro = retired; coro != NULL; coro = gp_coro_next_retired(coro))
         GP_SINKS_CALL(coro_over, coro);
@@ -257,20 +258,20 @@ static void round_of_all(void)
     gp_unlock(&gp_drain_lock);
 }
 
-static uint64_t until_look_ns(void)
+static uint64_t collector_until_look_ns(void)
 {
     uint64_t by = atomic_load_explicit(&look_by, memory_order_relaxed), now = gp_clock_ns(CLOCK_MONOTONIC);
     return by == 0 ? UINT64_MAX : by > now ? by - now : 1;
 }
 
 // Is it said how soon what happens is to be written? Then nothing here is put off.
-static bool is_hurried(void)
+static bool collector_is_hurried(void)
 {
     return atomic_load_explicit(&round_ns, memory_order_relaxed) < GP_COLLECTOR_ROUND_NS;
 }
 
 // Until the next round of a process that has been at rest for long.
-static uint64_t idle_ns(uint64_t all, uint64_t look_ns)
+static uint64_t collector_idle_ns(uint64_t all, uint64_t look_ns)
 {
     if (all < IDLE_NS)
         all = IDLE_NS;
@@ -278,9 +279,9 @@ static uint64_t idle_ns(uint64_t all, uint64_t look_ns)
 }
 
 // Until the next round, `most_ns` at most.
-static uint64_t until_round_ns(bool sampling, uint64_t most_ns)
+static uint64_t collector_until_round_ns(bool sampling, uint64_t most_ns)
 {
-    uint64_t slow = atomic_load_explicit(&slowness, memory_order_relaxed), by_ns = until_look_ns();
+    uint64_t slow = atomic_load_explicit(&slowness, memory_order_relaxed), by_ns = collector_until_look_ns();
     uint64_t all = atomic_load_explicit(&round_ns, memory_order_relaxed) * slow / 100;
     all = all < most_ns ? all : most_ns;
     bool has_little = !sampling && slow > 100 && by_ns != UINT64_MAX; // as a rest
@@ -288,7 +289,7 @@ static uint64_t until_round_ns(bool sampling, uint64_t most_ns)
 }
 
 // Returns whether a kick came within `ns`.
-static bool is_kicked(uint32_t seen_kicks, uint64_t ns)
+static bool collector_is_kicked(uint32_t seen_kicks, uint64_t ns)
 {
     struct timespec time = {.tv_nsec = (long)ns};
     uint64_t since = gp_clock_ns(CLOCK_MONOTONIC);
@@ -299,17 +300,17 @@ static bool is_kicked(uint32_t seen_kicks, uint64_t ns)
 }
 
 // Wait for the first part of `*all`, up to the next look if there is one, and look. Returns whether a kick came.
-static bool wait_for_look(uint32_t seen_kicks, bool is_idle, uint64_t *waited, uint64_t *all)
+static bool collector_wait_for_look(uint32_t seen_kicks, bool is_idle, uint64_t *waited, uint64_t *all)
 {
     gp_look_t look;
-    if (is_hurried())
+    if (collector_is_hurried())
         gp_looks_hurry();
     gp_looks_plan(is_idle, &look);
     if (look.dozes && is_idle)
-        *all = idle_ns(*all, until_look_ns());
+        *all = collector_idle_ns(*all, collector_until_look_ns());
     uint64_t left = *all - *waited, slow = atomic_load_explicit(&slowness, memory_order_relaxed);
     uint64_t next = look.dozes ? left : gp_looks_next_ns(slow), step = next < left ? next : left;
-    if (is_kicked(seen_kicks, step)) {
+    if (collector_is_kicked(seen_kicks, step)) {
         if (look.dozes) // what has left its rest may sleep right after it
             gp_looks_hasten();
         return true;
@@ -320,7 +321,7 @@ static bool wait_for_look(uint32_t seen_kicks, bool is_idle, uint64_t *waited, u
 }
 
 // Until a kick, or for a round, `most_ns` at most; with looks at sleepers where a sink wants to know of them.
-static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
+static void collector_wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
 {
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed);
     if (!sampling && !gp_rest_is_now()) {
@@ -330,26 +331,27 @@ static void wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
         return;
     }
     bool looks = sampling && gp_looks_are_wanted(), is_woken = false;
-    uint64_t all = until_round_ns(sampling, most_ns);
-    if (!looks && is_hurried())
+    uint64_t all = collector_until_round_ns(sampling, most_ns);
+    if (!looks && collector_is_hurried())
         gp_looks_hurry();
     if (!looks)
-        is_woken = all > 0 && is_kicked(seen_kicks, all);
+        is_woken = all > 0 && collector_is_kicked(seen_kicks, all);
     for (uint64_t waited = 0; looks && !is_woken && waited < all;)
-        is_woken = wait_for_look(seen_kicks, waited == 0 && idle_rounds >= IDLE_ROUNDS && !is_hurried(), &waited, &all);
+        is_woken = collector_wait_for_look(
+            seen_kicks, waited == 0 && idle_rounds >= IDLE_ROUNDS && !collector_is_hurried(), &waited, &all);
     if (is_woken)
         idle_rounds = 0;
 }
 
 // Or does it rest? What ends meanwhile is told all the same.
-static int is_sampling(void)
+static int collector_is_sampling(void)
 {
     return atomic_load_explicit(&gp_handler_sampling, memory_order_acquire) || gp_rest_is_now();
 }
 
 // A daemon closes all descriptors right after its fork and counts on the lowest ones for those that it opens next: the
 // collector's own, which live for some microseconds, must not be among them.
-static void let_daemon_begin(void)
+static void collector_let_daemon_begin(void)
 {
     struct timespec time = {.tv_nsec = GP_COLLECTOR_ROUND_NS};
     uint32_t seen_kicks = atomic_load_explicit(&kicks, memory_order_acquire);
@@ -359,13 +361,13 @@ static void let_daemon_begin(void)
         gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time);
 }
 
-static void *collect(void *unused)
+static void *collector_collect(void *unused)
 {
     (void)unused;
     uint64_t next_housekeeping = 0;
     unsigned rounds = 0;
     if (is_forked)
-        let_daemon_begin();
+        collector_let_daemon_begin();
     gp_unwind_populate();
     gp_thread_off_slept(gp_clock_ns(CLOCK_MONOTONIC), 0);
     for (;;) {
@@ -377,24 +379,24 @@ static void *collect(void *unused)
         if (sampling)
             gp_sampler_look_at_signal();
         if (sampling && now >= next_housekeeping) {
-            find_exited();
+            collector_find_exited();
             gp_sampler_look_for_threads();
             uint64_t pause = (gp_clock_ns(CLOCK_MONOTONIC) - now) * HOUSEKEEPING_SHARE;
             next_housekeeping = now + (pause > HOUSEKEEPING_NS ? pause : HOUSEKEEPING_NS);
         }
-        round_of_all();
-        round_over(answered);
+        collector_round_of_all();
+        collector_round_over(answered);
         gp_sampler_stop_if_idle();
-        if (!is_sampling()) {
-            round_of_all(); // what was still in the rings
-            gp_coro_set_draining(is_sampling);
+        if (!collector_is_sampling()) {
+            collector_round_of_all(); // what was still in the rings
+            gp_coro_set_draining(collector_is_sampling);
         }
         GP_SINKS_CALL(after_round);
         if (!gp_thread_own_may_stay())
             break;
         if (!is_forked) // a child has what its parent touched, to be copied where it is written
             gp_unwind_warm();
-        wait_for_next(seen_kicks, rounds++ < EARLY_ROUNDS ? EARLY_NS : UINT64_MAX);
+        collector_wait_for_next(seen_kicks, rounds++ < EARLY_ROUNDS ? EARLY_NS : UINT64_MAX);
     }
     atomic_store_explicit(&running, false, memory_order_release);
     return NULL;
@@ -415,7 +417,7 @@ int gp_collector_start(void)
     pthread_t thread;
     // Before it begins: where it is told to leave at once, it takes that back.
     atomic_store_explicit(&running, true, memory_order_release);
-    int error = gp_thread_start_own(collect, NULL, &thread);
+    int error = gp_thread_start_own(collector_collect, NULL, &thread);
     if (error != 0) {
         atomic_store_explicit(&running, false, memory_order_release);
         return error;
@@ -425,7 +427,7 @@ int gp_collector_start(void)
 }
 
 // A handler in progress has counted its signal, but not yet what became of it. Such a signal is left for the next time.
-static void add_counters(gp_thread_t *thread, uint64_t counters[GP_COUNTER_COUNT])
+static void collector_add_counters(gp_thread_t *thread, uint64_t counters[GP_COUNTER_COUNT])
 {
     uint64_t now[GP_COUNTER_COUNT] = {0};
     bool quiet = false;
@@ -465,7 +467,7 @@ void gp_collector_look_by(uint64_t monotonic_ns)
     atomic_store_explicit(&look_by, monotonic_ns, memory_order_relaxed);
 }
 
-static void add_rests(uint64_t counters[GP_COUNTER_COUNT])
+static void collector_add_rests(uint64_t counters[GP_COUNTER_COUNT])
 {
     gp_rest_sums_t rests;
     gp_rest_read(gp_cpu_time_process(), &rests);
@@ -480,13 +482,13 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
         counters[i] = gp_counters_gone[i] + atomic_load_explicit(&gp_thread_orphan_counters[i], memory_order_relaxed);
     for (; thread != NULL; thread = thread->next) {
-        add_counters(thread, counters);
+        collector_add_counters(thread, counters);
         if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
             gp_unsampled_add(thread, counters);
     }
     counters[GP_COUNTER_OTHER_FUNCTIONS] += gp_functions_unnamed();
     counters[GP_COUNTER_LOST_MODULES] += gp_modules_lost();
-    add_rests(counters);
+    collector_add_rests(counters);
     counters[GP_COUNTER_HOOK_NS] =
         gp_cost_hooks_ns(counters[GP_COUNTER_HOOK_NS], counters[GP_COUNTER_SWITCHES], gp_hook_time_more_ns(),
                          counters[GP_COUNTER_SAMPLES], gp_cpu_time_process() - counters[GP_COUNTER_REST_CPU_NS]);

@@ -15,23 +15,23 @@
 extern const char __start_gp_own_code[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_gp_own_code[] __attribute__((weak, visibility("hidden")));
 
-static void set_own_code(uintptr_t lo, uintptr_t hi)
+static void cost_set_own_code(uintptr_t lo, uintptr_t hi)
 {
     atomic_store_explicit(&gp_handler_own_code, lo, memory_order_relaxed);
     atomic_store_explicit(&gp_handler_own_bytes, hi - lo, memory_order_relaxed);
 }
 
 // The executable segment that this function is in.
-static int find_own(struct dl_phdr_info *info, size_t size, void *unused)
+static int cost_find_own(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         uintptr_t lo = info->dlpi_addr + segment->p_vaddr, hi = lo + segment->p_memsz;
-        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || (uintptr_t)find_own - lo >= hi - lo)
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || (uintptr_t)cost_find_own - lo >= hi - lo)
             continue;
-        set_own_code(lo, hi);
+        cost_set_own_code(lo, hi);
         return 1;
     }
     return 0;
@@ -42,9 +42,9 @@ void gp_cost_begin(void)
     if (atomic_load_explicit(&gp_handler_own_bytes, memory_order_relaxed) != 0)
         return;
     if (__start_gp_own_code != NULL)
-        set_own_code((uintptr_t)__start_gp_own_code, (uintptr_t)__stop_gp_own_code);
+        cost_set_own_code((uintptr_t)__start_gp_own_code, (uintptr_t)__stop_gp_own_code);
     else
-        dl_iterate_phdr(find_own, NULL);
+        dl_iterate_phdr(cost_find_own, NULL);
 }
 
 enum { TRUSTED_HITS = 50 }; // samples in hooks from which on they tell better than the number of switches

@@ -32,23 +32,23 @@ void gp_cost_set_delivery(uint64_t ns)
     atomic_store_explicit(&delivery_ns, ns, memory_order_relaxed);
 }
 
-static void work(uint64_t steps)
+static void cost_delivery_work(uint64_t steps)
 {
     for (uint64_t i = 0; i < steps; i++)
         __asm__ volatile("" : "+r"(i));
 }
 
-static uint64_t time_of(uint64_t steps)
+static uint64_t cost_delivery_time_of(uint64_t steps)
 {
     uint64_t start = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    work(steps);
+    cost_delivery_work(steps);
     return gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 
-static uint64_t find_steps(void)
+static uint64_t cost_delivery_find_steps(void)
 {
     enum { FEW = 100000 };
-    uint64_t took_ns = time_of(FEW);
+    uint64_t took_ns = cost_delivery_time_of(FEW);
     return took_ns > 0 ? (uint64_t)FEW * WORK_NS / took_ns : FEW;
 }
 
@@ -56,68 +56,69 @@ typedef struct turn {
     uint64_t extra_ns, signals, handler_ns;
 } turn_t;
 
-static uint64_t signals_of(const gp_thread_t *block)
+static uint64_t cost_delivery_signals_of(const gp_thread_t *block)
 {
     return atomic_load_explicit(&block->counters[GP_COUNTER_SIGNALS], memory_order_relaxed);
 }
 
 // The engine's own timer: only that of perf goes off often enough within a few milliseconds.
-static bool with_timer(gp_thread_t *block, uint64_t steps, uint64_t *took_ns)
+static bool cost_delivery_with_timer(gp_thread_t *block, uint64_t steps, uint64_t *took_ns)
 {
     gp_timer_prepare(&block->timer, TIMER_HZ, (uint32_t)gp_ticks());
     if (gp_clock_perf.arm(&block->timer, (pid_t)syscall(SYS_gettid), gp_sampling_signal()) != 0)
         return false;
-    *took_ns = time_of(steps);
+    *took_ns = cost_delivery_time_of(steps);
     gp_clock_perf.disarm(&block->timer);
     return true;
 }
 
 // Other engines' timers go off in what the kernel does anyway; a signal that is sent stands for them.
-static void with_signals(uint64_t steps, uint64_t *took_ns)
+static void cost_delivery_with_signals(uint64_t steps, uint64_t *took_ns)
 {
     pid_t pid = getpid(), tid = (pid_t)syscall(SYS_gettid);
     uint64_t start = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < SENT; i++) {
         syscall(SYS_tgkill, pid, tid, gp_sampling_signal());
-        work(steps / SENT);
+        cost_delivery_work(steps / SENT);
     }
     *took_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 
-static bool take_turn(gp_thread_t *block, enum gp_engine engine, uint64_t steps, uint64_t bare_ns, turn_t *turn)
+static bool cost_delivery_take_turn(gp_thread_t *block, enum gp_engine engine, uint64_t steps, uint64_t bare_ns,
+                                    turn_t *turn)
 {
-    uint64_t with_ns = 0, before = signals_of(block);
+    uint64_t with_ns = 0, before = cost_delivery_signals_of(block);
     uint64_t handler = atomic_load_explicit(&block->counters[GP_COUNTER_HANDLER_NS], memory_order_relaxed);
     if (engine != GP_ENGINE_PERF)
-        with_signals(steps, &with_ns);
-    else if (!with_timer(block, steps, &with_ns))
+        cost_delivery_with_signals(steps, &with_ns);
+    else if (!cost_delivery_with_timer(block, steps, &with_ns))
         return false;
-    turn->signals = signals_of(block) - before;
+    turn->signals = cost_delivery_signals_of(block) - before;
     turn->handler_ns = atomic_load_explicit(&block->counters[GP_COUNTER_HANDLER_NS], memory_order_relaxed) - handler;
     turn->extra_ns = with_ns > bare_ns ? with_ns - bare_ns : 0;
     return turn->signals > 0;
 }
 
-static int by_size(const void *a, const void *b)
+static int cost_delivery_by_size(const void *a, const void *b)
 {
     const uint64_t *left = a, *right = b;
     return (*left > *right) - (*left < *right);
 }
 
 // The median of some turns; 0 = none worked.
-static uint64_t measure(gp_thread_t *block, enum gp_engine engine)
+static uint64_t cost_delivery_measure(gp_thread_t *block, enum gp_engine engine)
 {
     uint64_t each[TURNS];
     size_t count = 0;
-    uint64_t steps = find_steps();
+    uint64_t steps = cost_delivery_find_steps();
     for (int i = 0; i < TURNS; i++) {
         turn_t turn;
-        if (!take_turn(block, engine, steps, time_of(steps), &turn))
+        if (!cost_delivery_take_turn(block, engine, steps, cost_delivery_time_of(steps), &turn))
             continue;
         uint64_t ns = turn.extra_ns > turn.handler_ns ? (turn.extra_ns - turn.handler_ns) / turn.signals : 0;
         each[count++] = ns < LONGEST_NS ? ns : LONGEST_NS;
     }
-    qsort(each, count, sizeof(each[0]), by_size);
+    qsort(each, count, sizeof(each[0]), cost_delivery_by_size);
     return count > 0 ? each[count / 2] : 0;
 }
 
@@ -132,7 +133,7 @@ void gp_cost_calibrate(enum gp_engine engine)
     gp_sampling_signal_set(&signals);
     gp_thread_self = block;
     gp_mask_change(SIG_UNBLOCK, &signals, &old);
-    uint64_t ns = measure(block, engine);
+    uint64_t ns = cost_delivery_measure(block, engine);
     gp_mask_change(SIG_SETMASK, &old, NULL);
     gp_thread_self = before;
     munmap(block, sizeof(*block));

@@ -34,7 +34,7 @@ static found_t *known; // guarded by the drain lock
 static size_t known_count, known_room, next_look;
 
 // `image_end`: where the last mapping of a file, and what adjoins it, ends: behind it is .bss.
-static uint32_t kind_of(const gp_mapping_t *mapping, const gp_mapping_t *below, uintptr_t image_end)
+static uint32_t found_stack_kind_of(const gp_mapping_t *mapping, const gp_mapping_t *below, uintptr_t image_end)
 {
     bool guarded = below->hi == mapping->lo && below->protection == PROT_NONE;
     bool is_image = mapping->inode != 0 || mapping->lo == image_end;
@@ -50,14 +50,14 @@ typedef struct search {
     bool found;
 } search_t;
 
-static bool visit(const gp_mapping_t *mapping, void *argument)
+static bool found_stack_visit(const gp_mapping_t *mapping, void *argument)
 {
     search_t *search = argument;
     search->found = search->sp >= mapping->lo && search->sp < mapping->hi;
     if (search->found) {
         search->birth.lo = mapping->lo;
         search->birth.hi = mapping->hi;
-        search->birth.region_kind = kind_of(mapping, &search->below, search->image_end);
+        search->birth.region_kind = found_stack_kind_of(mapping, &search->below, search->image_end);
         search->free = search->below.hi;
     }
     if (mapping->inode != 0)
@@ -68,7 +68,7 @@ static bool visit(const gp_mapping_t *mapping, void *argument)
 
 // The stack that the mapping is, if it was a smaller one before: the main thread's, whose limit was raised, or another
 // one that the kernel lets grow. Returns NULL where there is none.
-static prof_coro_t *found_grow(gp_thread_t *thread, const search_t *search, uint64_t *id)
+static prof_coro_t *found_stack_grow(gp_thread_t *thread, const search_t *search, uint64_t *id)
 {
     const gp_coro_birth_t *now = &search->birth;
     if (thread->root->hi == now->hi) {
@@ -85,33 +85,33 @@ static prof_coro_t *found_grow(gp_thread_t *thread, const search_t *search, uint
 }
 
 // The runtime is not known, or not in this form.
-static void tell(void)
+static void found_stack_tell(void)
 {
     static gp_not_known_t fact;
     gp_not_known_tell(&fact, "stacks that no hook announced: of their coroutines no names, switches and waits");
 }
 
 // One that there is no memory to keep in mind is not made.
-static prof_coro_t *make(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
+static prof_coro_t *found_stack_make(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
 {
     search_t search = {.sp = sp, .birth = {.kind = GP_CORO_FOUND}};
-    gp_maps_each(visit, &search);
+    gp_maps_each(found_stack_visit, &search);
     if (!search.found)
         return NULL;
-    prof_coro_t *coro = found_grow(thread, &search, id);
+    prof_coro_t *coro = found_stack_grow(thread, &search, id);
     if (coro != NULL || gp_grow(&known, &known_room, known_count, sizeof(*known)) != 0)
         return coro;
     coro = gp_coro_new(&search.birth);
     if (coro == NULL)
         return NULL;
     *id = atomic_load_explicit(&coro->id, memory_order_relaxed);
-    tell();
+    found_stack_tell();
     known[known_count++] = (found_t){.coro = coro, .id = *id};
     return coro;
 }
 
 // Returns whether the collector has time to look.
-static bool may_look(int64_t *credit_ns)
+static bool found_stack_may_look(int64_t *credit_ns)
 {
     static uint64_t last_ns; // guarded by the drain lock, as is the credit
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
@@ -127,16 +127,16 @@ prof_coro_t *gp_found_stack(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
     bool is_own = gp_region_holds(thread->root, thread->root_id, sp); // by now
     prof_coro_t *coro = is_own ? thread->root : gp_region_find(sp, id);
     *id = is_own ? thread->root_id : *id;
-    if (coro != NULL || !may_look(&credit_ns))
+    if (coro != NULL || !found_stack_may_look(&credit_ns))
         return coro;
     uint64_t before = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    coro = make(thread, sp, id);
+    coro = found_stack_make(thread, sp, id);
     credit_ns -= (int64_t)(gp_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before);
     return coro;
 }
 
 // Is all of it mapped? The call does nothing else (msync(2), MS_ASYNC).
-static bool is_mapped(uintptr_t lo, uintptr_t hi)
+static bool found_stack_is_mapped(uintptr_t lo, uintptr_t hi)
 {
     int saved = errno;
     bool mapped = msync((void *)lo, hi - lo, MS_ASYNC) == 0 || errno != ENOMEM;
@@ -145,7 +145,7 @@ static bool is_mapped(uintptr_t lo, uintptr_t hi)
 }
 
 // Returns whether it is to be kept in mind.
-static bool look(found_t *found)
+static bool found_stack_look(found_t *found)
 {
     prof_coro_t *coro = found->coro;
     if (atomic_load_explicit(&coro->id, memory_order_acquire) != found->id)
@@ -153,7 +153,7 @@ static bool look(found_t *found)
     uint64_t edge = gp_edge_load(&coro->since) + gp_edge_load(&coro->settled);
     found->idle = edge == found->edge ? found->idle + 1 : 0;
     found->edge = edge;
-    if (found->idle < IDLE_LOOKS || is_mapped(coro->lo, coro->hi))
+    if (found->idle < IDLE_LOOKS || found_stack_is_mapped(coro->lo, coro->hi))
         return true;
     gp_coro_retire(coro);
     return false;
@@ -163,7 +163,7 @@ void gp_found_stacks_look(void)
 {
     for (size_t i = 0; i < LOOKS_A_CALL && i < known_count; i++) {
         next_look = next_look < known_count ? next_look : 0;
-        if (look(&known[next_look]))
+        if (found_stack_look(&known[next_look]))
             next_look++;
         else
             known[next_look] = known[--known_count];

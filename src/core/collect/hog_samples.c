@@ -26,7 +26,7 @@ typedef struct gp_hog_buffer {
     gp_loc_t latest_locs[GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE]; // as many as gp_samples_locate() gives
 } gp_hog_buffer_t;
 
-static gp_hog_buffer_t *buffer_of(gp_thread_t *thread)
+static gp_hog_buffer_t *hog_samples_buffer_of(gp_thread_t *thread)
 {
     // Mapped, not allocated: only the thread's block refers to it, where LeakSanitizer does not look.
     if (thread->hog_buffer == NULL)
@@ -34,7 +34,7 @@ static gp_hog_buffer_t *buffer_of(gp_thread_t *thread)
     return thread->hog_buffer;
 }
 
-static kept_t *find(gp_hog_buffer_t *buffer, const gp_stack_t *stack)
+static kept_t *hog_samples_find(gp_hog_buffer_t *buffer, const gp_stack_t *stack)
 {
     for (size_t i = 0; i < buffer->count; i++) {
         kept_t *kept = &buffer->stacks[i];
@@ -45,7 +45,7 @@ static kept_t *find(gp_hog_buffer_t *buffer, const gp_stack_t *stack)
     return NULL;
 }
 
-static kept_t *keep(gp_hog_buffer_t *buffer, const gp_stack_t *stack)
+static kept_t *hog_samples_keep(gp_hog_buffer_t *buffer, const gp_stack_t *stack)
 {
     if (buffer->count == STACKS_MAX || buffer->used + stack->depth > LOCS_MAX)
         return NULL;
@@ -56,7 +56,7 @@ static kept_t *keep(gp_hog_buffer_t *buffer, const gp_stack_t *stack)
     return kept;
 }
 
-static void keep_latest(gp_hog_buffer_t *buffer, uint64_t ticks, const gp_stack_t *stack)
+static void hog_samples_keep_latest(gp_hog_buffer_t *buffer, uint64_t ticks, const gp_stack_t *stack)
 {
     memcpy(buffer->latest_locs, stack->locs, stack->depth * sizeof(gp_loc_t));
     buffer->latest = *stack;
@@ -66,7 +66,7 @@ static void keep_latest(gp_hog_buffer_t *buffer, uint64_t ticks, const gp_stack_
 
 void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *stack, bool runs)
 {
-    gp_hog_buffer_t *buffer = buffer_of(thread);
+    gp_hog_buffer_t *buffer = hog_samples_buffer_of(thread);
     if (buffer == NULL)
         return;
     if (buffer->slice != sample->slice) {
@@ -74,10 +74,10 @@ void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp
         buffer->count = buffer->used = buffer->latest.depth = 0;
     }
     if (runs)
-        keep_latest(buffer, sample->ticks, stack);
-    kept_t *kept = find(buffer, stack);
+        hog_samples_keep_latest(buffer, sample->ticks, stack);
+    kept_t *kept = hog_samples_find(buffer, stack);
     if (kept == NULL)
-        kept = keep(buffer, stack);
+        kept = hog_samples_keep(buffer, stack);
     if (kept == NULL)
         return;
     // The first sample of a slice may stand for time before it: only what passed since can count.

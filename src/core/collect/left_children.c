@@ -11,7 +11,7 @@ typedef _Atomic uint64_t page_t;
 static page_t *own, *parents, *counted_in;
 static pid_t counted; // the process that is; a child of vfork() runs on the same memory
 
-static page_t *map_page(void)
+static page_t *left_children_map_page(void)
 {
     void *page = mmap(NULL, sizeof(page_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return page != MAP_FAILED ? page : NULL;
@@ -20,7 +20,7 @@ static page_t *map_page(void)
 void gp_left_children_begin(void)
 {
     if (own == NULL)
-        own = map_page();
+        own = left_children_map_page();
 }
 
 void gp_left_children_in_child(void)
@@ -28,7 +28,7 @@ void gp_left_children_in_child(void)
     if (parents != NULL)
         munmap(parents, sizeof(page_t));
     parents = own;
-    own = map_page();
+    own = left_children_map_page();
 }
 
 void gp_left_child_count(bool is_claimed)

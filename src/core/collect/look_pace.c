@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collect/look_pace.h"
 
-static uint64_t mean_ns(const gp_look_pace_t *pace)
+static uint64_t look_pace_mean_ns(const gp_look_pace_t *pace)
 {
     uint64_t mean = pace->quiet_ns / GP_LOOK_QUIET_PART;
     if (mean < GP_LOOK_NS || pace->quick > 0)
@@ -11,7 +11,7 @@ static uint64_t mean_ns(const gp_look_pace_t *pace)
 
 uint64_t gp_look_pace_next_ns(gp_look_pace_t *pace, uint64_t least_mean_ns)
 {
-    uint64_t mean = mean_ns(pace);
+    uint64_t mean = look_pace_mean_ns(pace);
     if (mean < least_mean_ns)
         mean = least_mean_ns;
     if (pace->random == 0)

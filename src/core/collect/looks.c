@@ -45,7 +45,7 @@ void gp_looks_look(const gp_look_t *look, uint64_t after_ns, void (*drain)(void)
 
 // Have all threads been at rest for a while? Then one that no longer is wakes the collector up; `for_long`: any that
 // does anything.
-static bool doze(bool for_long)
+static bool looks_doze(bool for_long)
 {
     if (rest_ns < REST_NS)
         return false;
@@ -55,7 +55,7 @@ static bool doze(bool for_long)
     return dozes;
 }
 
-static bool wants_threads(void)
+static bool looks_wants_threads(void)
 {
     unsigned count = atomic_load_explicit(&gp_sink_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++)
@@ -75,8 +75,8 @@ bool gp_looks_are_wanted(void)
 
 void gp_looks_plan(bool for_long, gp_look_t *look)
 {
-    look->with_threads = wants_threads();
-    look->dozes = doze(for_long);
+    look->with_threads = looks_wants_threads();
+    look->dozes = looks_doze(for_long);
     if (look->with_threads)
         gp_look_pace_reset(&pace);
 }

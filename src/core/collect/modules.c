@@ -20,7 +20,7 @@ static gp_module_t *modules;
 static size_t module_count, module_room;
 static uint32_t *sorted; // indices of loaded modules by start
 static size_t sorted_count;
-static gp_index_t by_image; // numbers of modules by image_hash()
+static gp_index_t by_image; // numbers of modules by modules_image_hash()
 static unsigned long long seen_adds, seen_subs;
 static uint64_t new_loads, unlisted; // of the present look
 static _Atomic uint64_t lost;
@@ -31,7 +31,7 @@ static struct {
     gp_loc_t loc;
 } cache[4096]; // program counter -> location, direct-mapped
 
-static void read_notes(gp_module_t *module, const struct dl_phdr_info *info, const ElfW(Phdr) * header)
+static void modules_read_notes(gp_module_t *module, const struct dl_phdr_info *info, const ElfW(Phdr) * header)
 {
     const char *at = (const char *)(info->dlpi_addr + header->p_vaddr), *end = at + header->p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
@@ -48,7 +48,7 @@ static void read_notes(gp_module_t *module, const struct dl_phdr_info *info, con
     }
 }
 
-static void measure(gp_module_t *module, const struct dl_phdr_info *info)
+static void modules_measure(gp_module_t *module, const struct dl_phdr_info *info)
 {
     memset(module, 0, sizeof(*module));
     module->bias = info->dlpi_addr;
@@ -60,12 +60,12 @@ static void measure(gp_module_t *module, const struct dl_phdr_info *info)
             module->start = lo < module->start ? lo : module->start;
             module->end = hi > module->end ? hi : module->end;
         } else if (header->p_type == PT_NOTE) {
-            read_notes(module, info, header);
+            modules_read_notes(module, info, header);
         }
     }
 }
 
-static char *path_of(const struct dl_phdr_info *info, const gp_module_t *module)
+static char *modules_path_of(const struct dl_phdr_info *info, const gp_module_t *module)
 {
     char path[GP_MAIN_FILE_SIZE];
     const char *name = info->dlpi_name != NULL ? info->dlpi_name : "";
@@ -89,7 +89,7 @@ static char *path_of(const struct dl_phdr_info *info, const gp_module_t *module)
 extern const char __start_gp_own_code[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_gp_own_code[] __attribute__((weak, visibility("hidden")));
 
-static bool is_own_code(uintptr_t pc)
+static bool modules_is_own_code(uintptr_t pc)
 {
     return pc >= (uintptr_t)__start_gp_own_code && pc < (uintptr_t)__stop_gp_own_code;
 }
@@ -100,7 +100,7 @@ void gp_modules_own_code(uint64_t range[2])
     range[1] = (uintptr_t)__stop_gp_own_code;
 }
 
-static bool is_own(const gp_module_t *module)
+static bool modules_is_own(const gp_module_t *module)
 {
     if (__start_gp_own_code != NULL)
         return false;
@@ -118,44 +118,44 @@ typedef struct image { // what is looked for
 } image_t;
 
 // A file without a build-id may be another one by now: it is told from others by where it is loaded, too.
-static uint64_t image_hash(const gp_module_t *module, const char *path)
+static uint64_t modules_image_hash(const gp_module_t *module, const char *path)
 {
     uint64_t hash = gp_hash_more(gp_hash_bytes(path, strlen(path)), gp_hash_bytes(module->build_id, 20));
     return module->build_id_len > 0 ? hash : gp_hash_more(hash, module->start);
 }
 
-static bool is_same_image(const gp_module_t *other, const image_t *image)
+static bool modules_is_same_image(const gp_module_t *other, const image_t *image)
 {
     return other->build_id_len == image->module->build_id_len &&
            memcmp(other->build_id, image->module->build_id, sizeof(other->build_id)) == 0 &&
            strcmp(other->path, image->path) == 0;
 }
 
-static bool is_same_place(const void *unused, uint32_t number, const void *image)
+static bool modules_is_same_place(const void *unused, uint32_t number, const void *image)
 {
     const gp_module_t *other = &modules[number], *module = ((const image_t *)image)->module;
     (void)unused;
     return other->start == module->start && other->end == module->end && other->bias == module->bias &&
-           is_same_image(other, image);
+           modules_is_same_image(other, image);
 }
 
-static bool is_free_copy(const void *unused, uint32_t number, const void *image)
+static bool modules_is_free_copy(const void *unused, uint32_t number, const void *image)
 {
     const gp_module_t *other = &modules[number];
     (void)unused;
-    return !other->loaded && other->build_id_len > 0 && is_same_image(other, image);
+    return !other->loaded && other->build_id_len > 0 && modules_is_same_image(other, image);
 }
 
 // The module as it is known already. One that is loaded again at another address keeps its number: locations in it are
 // addresses as in its file.
-static gp_module_t *find_same(const gp_module_t *module, const char *path)
+static gp_module_t *modules_find_same(const gp_module_t *module, const char *path)
 {
     const image_t image = {module, path};
-    uint64_t hash = image_hash(module, path);
-    uint32_t number = gp_index_find(&by_image, hash, is_same_place, NULL, &image);
+    uint64_t hash = modules_image_hash(module, path);
+    uint32_t number = gp_index_find(&by_image, hash, modules_is_same_place, NULL, &image);
     if (number != GP_INDEX_NONE)
         return &modules[number];
-    number = gp_index_find(&by_image, hash, is_free_copy, NULL, &image);
+    number = gp_index_find(&by_image, hash, modules_is_free_copy, NULL, &image);
     if (number == GP_INDEX_NONE)
         return NULL;
     modules[number].start = module->start;
@@ -164,7 +164,7 @@ static gp_module_t *find_same(const gp_module_t *module, const char *path)
     return &modules[number];
 }
 
-static bool make_room(void)
+static bool modules_make_room(void)
 {
     if (module_count < module_room)
         return true;
@@ -182,7 +182,7 @@ static bool make_room(void)
 }
 
 // The file that is mapped, not one that has its name by now.
-static void take_stamp(gp_module_t *module, const char *path)
+static void modules_take_stamp(gp_module_t *module, const char *path)
 {
     struct stat status;
     gp_mapping_t mapping;
@@ -193,23 +193,23 @@ static void take_stamp(gp_module_t *module, const char *path)
     memcpy(module->build_id, &stamp, sizeof(stamp));
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *unused)
+static int modules_visit(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
     gp_module_t module;
-    measure(&module, info);
-    char *path = module.end != 0 ? path_of(info, &module) : NULL;
+    modules_measure(&module, info);
+    char *path = module.end != 0 ? modules_path_of(info, &module) : NULL;
     if (path == NULL)
         return 0;
-    take_stamp(&module, path);
-    gp_module_t *same = find_same(&module, path);
+    modules_take_stamp(&module, path);
+    gp_module_t *same = modules_find_same(&module, path);
     if (same != NULL) {
         free(path);
-    } else if (module_count < GP_MODULES_MAX && make_room() &&
-               gp_index_add(&by_image, image_hash(&module, path), (uint32_t)module_count) == 0) {
+    } else if (module_count < GP_MODULES_MAX && modules_make_room() &&
+               gp_index_add(&by_image, modules_image_hash(&module, path), (uint32_t)module_count) == 0) {
         module.path = path;
-        module.own = is_own(&module);
+        module.own = modules_is_own(&module);
         module.id = (uint32_t)module_count + 1;
         same = &modules[module_count++];
         *same = module;
@@ -225,7 +225,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *unused)
     return 0;
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *changed)
+static int modules_look(struct dl_phdr_info *info, size_t size, void *changed)
 {
     (void)size;
     *(bool *)changed = info->dlpi_adds != seen_adds || info->dlpi_subs != seen_subs;
@@ -235,7 +235,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *changed)
     return 1;
 }
 
-static int by_start(const void *a, const void *b)
+static int modules_by_start(const void *a, const void *b)
 {
     uintptr_t x = modules[*(const uint32_t *)a].start, y = modules[*(const uint32_t *)b].start;
     return (x > y) - (x < y);
@@ -244,21 +244,21 @@ static int by_start(const void *a, const void *b)
 bool gp_modules_refresh(void)
 {
     bool changed = false;
-    dl_iterate_phdr(look, &changed);
+    dl_iterate_phdr(modules_look, &changed);
     if (!changed)
         return false;
     for (size_t i = 0; i < sorted_count; i++)
         modules[sorted[i]].loaded = false;
     sorted_count = unlisted = 0;
-    dl_iterate_phdr(visit, NULL);
+    dl_iterate_phdr(modules_visit, NULL);
     atomic_fetch_add_explicit(&lost, unlisted < new_loads ? unlisted : new_loads, memory_order_relaxed);
     if (sorted_count > 0)
-        qsort(sorted, sorted_count, sizeof(*sorted), by_start);
+        qsort(sorted, sorted_count, sizeof(*sorted), modules_by_start);
     memset(cache, 0, sizeof(cache));
     return true;
 }
 
-static gp_loc_t location_in(gp_module_t *module, uintptr_t pc)
+static gp_loc_t modules_location_in(gp_module_t *module, uintptr_t pc)
 {
     gp_loc_t loc = GP_LOC(module->id, pc - module->bias);
     module->used = true;
@@ -267,7 +267,7 @@ static gp_loc_t location_in(gp_module_t *module, uintptr_t pc)
 }
 
 // Where it is in none that dl_iterate_phdr() lists, as that has those of the program's own namespace: dlmopen().
-static int visit_elsewhere(struct dl_phdr_info *unused, size_t size, void *pc)
+static int modules_visit_elsewhere(struct dl_phdr_info *unused, size_t size, void *pc)
 {
     struct dl_phdr_info info;
     char path[GP_MAIN_FILE_SIZE];
@@ -275,24 +275,24 @@ static int visit_elsewhere(struct dl_phdr_info *unused, size_t size, void *pc)
     if (gp_namespace_module(*(const uintptr_t *)pc, &info)) {
         gp_mapped_file(*(const uintptr_t *)pc, path);
         info.dlpi_name = path;
-        visit(&info, size, NULL);
+        modules_visit(&info, size, NULL);
     }
     return 1;
 }
 
-static gp_module_t *find_elsewhere(uintptr_t pc)
+static gp_module_t *modules_find_elsewhere(uintptr_t pc)
 {
     size_t before = sorted_count;
     if (unlisted > 0 || !gp_namespace_has(pc))
         return NULL;
-    dl_iterate_phdr(visit_elsewhere, &pc);
+    dl_iterate_phdr(modules_visit_elsewhere, &pc);
     gp_module_t *module = sorted_count > before ? &modules[sorted[before]] : NULL;
     if (module != NULL)
-        qsort(sorted, sorted_count, sizeof(*sorted), by_start);
+        qsort(sorted, sorted_count, sizeof(*sorted), modules_by_start);
     return module;
 }
 
-static gp_loc_t locate(uintptr_t pc)
+static gp_loc_t modules_locate(uintptr_t pc)
 {
     size_t lo = 0, hi = sorted_count;
     while (lo < hi) {
@@ -303,17 +303,17 @@ static gp_loc_t locate(uintptr_t pc)
         else if (pc >= module->end)
             lo = mid + 1;
         else
-            return module->own || is_own_code(pc) ? GP_LOC_OWN : location_in(module, pc);
+            return module->own || modules_is_own_code(pc) ? GP_LOC_OWN : modules_location_in(module, pc);
     }
-    gp_module_t *elsewhere = find_elsewhere(pc);
-    return elsewhere != NULL ? location_in(elsewhere, pc) : GP_LOC(0, pc);
+    gp_module_t *elsewhere = modules_find_elsewhere(pc);
+    return elsewhere != NULL ? modules_location_in(elsewhere, pc) : GP_LOC(0, pc);
 }
 
 gp_loc_t gp_modules_locate(uintptr_t pc)
 {
     size_t slot = (pc * 0x9e3779b97f4a7c15ull) >> 52; // 4096 slots
     if (cache[slot].pc != pc) {
-        cache[slot].loc = locate(pc);
+        cache[slot].loc = modules_locate(pc);
         cache[slot].pc = pc;
     }
     return cache[slot].loc;

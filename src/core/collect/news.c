@@ -7,7 +7,7 @@ gp_thread_set_t gp_news, gp_news_lookers;
 static uint32_t used_words; // of either set, so far
 
 // From here on it tells again.
-static void listen(uint32_t word, uint64_t told)
+static void news_listen(uint32_t word, uint64_t told)
 {
     for (; told != 0; told &= told - 1) {
         gp_thread_t *thread =
@@ -27,7 +27,7 @@ void gp_news_take(void)
             continue;
         // Acquire: partner of the release in gp_thread_tell().
         uint64_t told = atomic_exchange_explicit(&gp_thread_told[i], 0, memory_order_acquire);
-        listen(i, told);
+        news_listen(i, told);
         gp_news.words[i] |= told;
         gp_news_lookers.words[i] |= told;
     }

@@ -11,7 +11,7 @@ enum {
     IDLE_LOOK_NS = 50000, // between two looks at threads that sleep, each ~0.5 us
 };
 
-static bool grow(gp_pace_queue_t *queue)
+static bool pace_queue_grow(gp_pace_queue_t *queue)
 {
     size_t room = queue->room > 0 ? 2 * queue->room : FIRST_ROOM;
     gp_pace_entry_t *grown = gp_own_map(room * sizeof(*grown));
@@ -30,7 +30,7 @@ static bool grow(gp_pace_queue_t *queue)
 
 bool gp_pace_put(gp_pace_queue_t *queue, gp_timer_t *timer, uint64_t due_ns)
 {
-    if (queue->count == queue->room && !grow(queue))
+    if (queue->count == queue->room && !pace_queue_grow(queue))
         return false;
     gp_pace_entry_t *entries = queue->entries;
     size_t at = queue->count++;

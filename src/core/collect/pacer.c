@@ -38,13 +38,13 @@ static bool sees_states; // the kernel can be asked whether a thread sleeps, as 
 static gp_pace_queue_t queue;
 static size_t idle_count;
 
-static void wake(void)
+static void pacer_wake(void)
 {
     atomic_fetch_add_explicit(&changes, 1, memory_order_release);
     gp_futex(&changes, FUTEX_WAKE, 1, NULL);
 }
 
-static void sleep_until(uint64_t ns, uint32_t seen)
+static void pacer_sleep_until(uint64_t ns, uint32_t seen)
 {
     struct timespec until = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
     syscall(SYS_futex, &changes, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, ns != 0 ? &until : NULL, NULL,
@@ -52,7 +52,7 @@ static void sleep_until(uint64_t ns, uint32_t seen)
 }
 
 // Source: close_range(2), unshare(2).
-static bool own_descriptors(void)
+static bool pacer_own_descriptors(void)
 {
     if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) == 0)
         return true;
@@ -63,7 +63,7 @@ static bool own_descriptors(void)
     return true;
 }
 
-static void set_idle(gp_paced_t *paced, bool is_idle)
+static void pacer_set_idle(gp_paced_t *paced, bool is_idle)
 {
     if (paced->is_idle != is_idle)
         idle_count += is_idle ? (size_t)1 : (size_t)-1;
@@ -72,7 +72,7 @@ static void set_idle(gp_paced_t *paced, bool is_idle)
 
 // On a processor, or waiting for one: the clock of a thread goes on while it has one, to be read from another; and it
 // waits for one where the pacer has it.
-static bool goes_on(pid_t tid, uint64_t used_ns)
+static bool pacer_goes_on(pid_t tid, uint64_t used_ns)
 {
     if (gp_clock_ns(gp_thread_clock(tid)) > used_ns)
         return true;
@@ -84,21 +84,21 @@ static bool goes_on(pid_t tid, uint64_t used_ns)
     return gp_clock_ns(gp_thread_clock(tid)) > used_ns;
 }
 
-static bool runs(gp_timer_t *timer, pid_t tid)
+static bool pacer_runs(gp_timer_t *timer, pid_t tid)
 {
     gp_paced_t *paced = gp_paced(timer);
     uint64_t before_ns = atomic_load_explicit(&paced->seen_cpu_ns, memory_order_relaxed);
     uint64_t used_ns = gp_clock_ns(gp_thread_clock(tid));
-    set_idle(paced, used_ns == before_ns);
+    pacer_set_idle(paced, used_ns == before_ns);
     if (used_ns == before_ns) // it has not run since it was looked at last
         return false;
-    bool is_running = goes_on(tid, used_ns);
+    bool is_running = pacer_goes_on(tid, used_ns);
     atomic_store_explicit(&paced->seen_cpu_ns, gp_clock_ns(gp_thread_clock(tid)), memory_order_relaxed);
     atomic_store_explicit(&paced->seen_ns, gp_clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
     return is_running;
 }
 
-static bool is_under_way(gp_timer_t *timer, uint64_t now)
+static bool pacer_is_under_way(gp_timer_t *timer, uint64_t now)
 {
     gp_paced_t *paced = gp_paced(timer);
     if (!atomic_load_explicit(&timer->sent, memory_order_relaxed)) {
@@ -112,7 +112,7 @@ static bool is_under_way(gp_timer_t *timer, uint64_t now)
     return false;
 }
 
-static void send(gp_timer_t *timer, pid_t tid, uint64_t now)
+static void pacer_send(gp_timer_t *timer, pid_t tid, uint64_t now)
 {
     siginfo_t info;
     memset(&info, 0, sizeof(info));
@@ -133,7 +133,7 @@ static void send(gp_timer_t *timer, pid_t tid, uint64_t now)
 }
 
 // Returns when it is to be looked at again; 0 = it is not armed.
-static uint64_t look_at(gp_timer_t *timer, uint64_t now)
+static uint64_t pacer_look_at(gp_timer_t *timer, uint64_t now)
 {
     gp_paced_t *paced = gp_paced(timer);
     uint64_t due = atomic_load_explicit(&paced->due_ns, memory_order_seq_cst);
@@ -142,9 +142,9 @@ static uint64_t look_at(gp_timer_t *timer, uint64_t now)
     // In one order with disarm()'s.
     atomic_store_explicit(&gp_clock_pacing, timer, memory_order_seq_cst);
     pid_t tid = atomic_load_explicit(&paced->tid, memory_order_relaxed);
-    if (atomic_load_explicit(&paced->due_ns, memory_order_seq_cst) != 0 && !is_under_way(timer, now) &&
-        runs(timer, tid))
-        send(timer, tid, now);
+    if (atomic_load_explicit(&paced->due_ns, memory_order_seq_cst) != 0 && !pacer_is_under_way(timer, now) &&
+        pacer_runs(timer, tid))
+        pacer_send(timer, tid, now);
     uint64_t interval_ns = atomic_load_explicit(&paced->interval_ns, memory_order_relaxed);
     uint64_t next = now + (paced->is_idle ? gp_pace_idle_ns(interval_ns, idle_count) : interval_ns);
     // Where it was disarmed meanwhile, it stays so.
@@ -155,40 +155,40 @@ static uint64_t look_at(gp_timer_t *timer, uint64_t now)
     return next;
 }
 
-static void put(gp_timer_t *timer, uint64_t due)
+static void pacer_put(gp_timer_t *timer, uint64_t due)
 {
     if (!gp_pace_put(&queue, timer, due))
         atomic_store_explicit(&gp_paced(timer)->listed, false, memory_order_seq_cst); // until it is armed again
 }
 
-static void take_armed(void)
+static void pacer_take_armed(void)
 {
     // Acquire: partner of the release in enlist().
     gp_timer_t *timer = atomic_exchange_explicit(&gp_clock_armed, NULL, memory_order_acquire), *next;
     for (; timer != NULL; timer = next) {
         next = gp_paced(timer)->next;
-        put(timer, atomic_load_explicit(&gp_paced(timer)->due_ns, memory_order_relaxed));
+        pacer_put(timer, atomic_load_explicit(&gp_paced(timer)->due_ns, memory_order_relaxed));
     }
 }
 
 // It is not armed. Where another thread arms it just now, it either is put in by that one, or kept by this one.
-static void leave_out(gp_timer_t *timer)
+static void pacer_leave_out(gp_timer_t *timer)
 {
     gp_paced_t *paced = gp_paced(timer);
-    set_idle(paced, false);
+    pacer_set_idle(paced, false);
     atomic_store_explicit(&paced->listed, false, memory_order_seq_cst);
     uint64_t due = atomic_load_explicit(&paced->due_ns, memory_order_seq_cst);
     if (due != 0 && !atomic_exchange_explicit(&paced->listed, true, memory_order_seq_cst))
-        put(timer, due);
+        pacer_put(timer, due);
 }
 
-static void *pace(void *unused)
+static void *pacer_pace(void *unused)
 {
     (void)unused;
-    sees_states = own_descriptors();
+    sees_states = pacer_own_descriptors();
     prctl(PR_SET_TIMERSLACK, 1);
     for (;;) {
-        // Acquire: partner of the release in wake().
+        // Acquire: partner of the release in pacer_wake().
         uint32_t seen = atomic_load_explicit(&changes, memory_order_acquire);
         uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
         if (!gp_thread_own_may_stay()) {
@@ -196,20 +196,20 @@ static void *pace(void *unused)
             runs_in = 0;
             return NULL;
         }
-        take_armed();
+        pacer_take_armed();
         while (queue.count > 0 && queue.entries[0].due_ns <= now) {
             gp_timer_t *timer = gp_pace_take(&queue).timer;
-            uint64_t due = look_at(timer, now);
+            uint64_t due = pacer_look_at(timer, now);
             if (due != 0)
-                put(timer, due > now ? due : now + 1);
+                pacer_put(timer, due > now ? due : now + 1);
             else
-                leave_out(timer);
+                pacer_leave_out(timer);
         }
-        sleep_until(queue.count > 0 ? queue.entries[0].due_ns : 0, seen);
+        pacer_sleep_until(queue.count > 0 ? queue.entries[0].due_ns : 0, seen);
     }
 }
 
-static int start(void)
+static int pacer_start(void)
 {
     pthread_t thread;
     if (runs_in == getpid())
@@ -218,7 +218,7 @@ static int start(void)
         queue.count = idle_count = 0; // a parent's
     is_away = false;
     runs_in = getpid(); // before it begins: where it is told to leave at once, it takes that back
-    int error = gp_thread_start_own(pace, NULL, &thread);
+    int error = gp_thread_start_own(pacer_pace, NULL, &thread);
     if (error != 0) {
         runs_in = 0;
         return error;
@@ -232,4 +232,4 @@ bool gp_pacer_runs(void)
     return runs_in == getpid();
 }
 
-const gp_pacer_t gp_pacer = {start, wake};
+const gp_pacer_t gp_pacer = {pacer_start, pacer_wake};

@@ -22,7 +22,7 @@ typedef struct wait { // as it was found
     gp_unwind_regs_t regs;
 } wait_t;
 
-static bool find_wait(prof_coro_t *coro, wait_t *wait)
+static bool parked_find_wait(prof_coro_t *coro, wait_t *wait)
 {
     // Acquire: partner of the release in gp_edge_leave(): what it left is complete.
     bool running = atomic_load_explicit(&coro->running, memory_order_acquire) != 0;
@@ -42,7 +42,7 @@ static bool find_wait(prof_coro_t *coro, wait_t *wait)
     return wait->id != 0 && !(running && current) && !gp_edge_is_over(coro);
 }
 
-static bool is_unchanged(prof_coro_t *coro, const wait_t *wait)
+static bool parked_is_unchanged(prof_coro_t *coro, const wait_t *wait)
 {
     atomic_thread_fence(memory_order_acquire);
     return gp_edge_load(&coro->since) == wait->since && gp_edge_load(&coro->id) == wait->id &&
@@ -50,7 +50,7 @@ static bool is_unchanged(prof_coro_t *coro, const wait_t *wait)
 }
 
 // Copy [sp, hi), as far as there is room, and make what points into it point into the copy. Returns the bytes copied.
-static size_t copy_stack(uintptr_t sp, uintptr_t hi)
+static size_t parked_copy_stack(uintptr_t sp, uintptr_t hi)
 {
     size_t length = hi - sp < COPY_BYTES ? hi - sp : COPY_BYTES;
     if (!gp_peek(sp, copy, length))
@@ -70,7 +70,7 @@ typedef struct copied { // and what walking it gives
     bool exact;
 } copied_t;
 
-static int walk_copy(struct dl_phdr_info *info, size_t size, void *argument)
+static int parked_walk_copy(struct dl_phdr_info *info, size_t size, void *argument)
 {
     copied_t *it = argument;
     (void)info;
@@ -84,7 +84,7 @@ size_t gp_parked_walk_from(const gp_unwind_regs_t *regs, bool exact, uintptr_t h
                            unsigned *flags)
 {
     *flags = 0;
-    size_t length = copy_stack(regs->sp, hi);
+    size_t length = parked_copy_stack(regs->sp, hi);
     if (length == 0)
         return 0;
     copied_t copied = {.regs = {.pc = regs->pc, .sp = (uintptr_t)copy, .fp = regs->fp},
@@ -97,19 +97,19 @@ size_t gp_parked_walk_from(const gp_unwind_regs_t *regs, bool exact, uintptr_t h
         copied.regs.fp += (uintptr_t)copy - regs->sp;
     // Nothing of the program's holds the modules that a stack leads into: its coroutine may be forsaken, and they be on
     // their way out. The loader unmaps none while its list is read. Source: glibc 2.36, elf/dl-close.c.
-    dl_iterate_phdr(walk_copy, &copied);
+    dl_iterate_phdr(parked_walk_copy, &copied);
     return copied.depth;
 }
 
 enum stack_state { STACK_KEPT, STACK_OVERWRITTEN, STACK_UNMAPPED };
 
-static bool is_of_stubs(prof_coro_t *coro)
+static bool parked_is_of_stubs(prof_coro_t *coro)
 {
     return atomic_load_explicit(&coro->owner, memory_order_relaxed) == GP_OWNER_STUBS;
 }
 
 // Of a coroutine that waits: is its stack as it left it?
-static enum stack_state look_at_stack(prof_coro_t *coro, const wait_t *wait)
+static enum stack_state parked_look_at_stack(prof_coro_t *coro, const wait_t *wait)
 {
     uintptr_t word = 0, at = wait->hi - sizeof(word);
     bool knows_place = wait->regs.pc != 0 && wait->regs.sp > wait->lo && wait->regs.sp < wait->hi;
@@ -118,7 +118,7 @@ static enum stack_state look_at_stack(prof_coro_t *coro, const wait_t *wait)
     if (!gp_peek(at, &word, sizeof(word))) // or the kernel lets no memory be read at all
         return gp_peek((uintptr_t)&at, &word, sizeof(word)) ? STACK_UNMAPPED : STACK_KEPT;
 #if defined(__x86_64__)
-    if (knows_place && is_of_stubs(coro) && word != wait->regs.pc)
+    if (knows_place && parked_is_of_stubs(coro) && word != wait->regs.pc)
         return STACK_OVERWRITTEN;
 #endif
     return STACK_KEPT;
@@ -128,22 +128,22 @@ bool gp_parked_is_forsaken(prof_coro_t *coro, bool may_retire)
 {
     wait_t wait;
     bool can_be = coro->kind == GP_CORO_ANNOUNCED || coro->kind == GP_CORO_FOUND;
-    if (!can_be || coro->shares_stack || !find_wait(coro, &wait))
+    if (!can_be || coro->shares_stack || !parked_find_wait(coro, &wait))
         return false;
     bool has_stack = wait.lo != wait.hi;
     bool (*is_gone)(const prof_coro_t *) = atomic_load_explicit(&gp_coro_rare(coro)->is_gone, memory_order_acquire);
-    enum stack_state state = has_stack ? look_at_stack(coro, &wait) : STACK_KEPT;
+    enum stack_state state = has_stack ? parked_look_at_stack(coro, &wait) : STACK_KEPT;
     bool is_over = state != STACK_KEPT || (!has_stack && is_gone != NULL && is_gone(coro));
-    if (!is_over || !is_unchanged(coro, &wait))
+    if (!is_over || !parked_is_unchanged(coro, &wait))
         return false;
-    if (may_retire && (!has_stack || (state == STACK_UNMAPPED && is_of_stubs(coro))))
+    if (may_retire && (!has_stack || (state == STACK_UNMAPPED && parked_is_of_stubs(coro))))
         gp_coro_abandon(coro, wait.id);
     else
         gp_coro_forsake(coro, wait.id);
     return true;
 }
 
-static int walk_wait(prof_coro_t *coro, const wait_t *wait, uintptr_t *frames, size_t max, unsigned *flags)
+static int parked_walk_wait(prof_coro_t *coro, const wait_t *wait, uintptr_t *frames, size_t max, unsigned *flags)
 {
     size_t depth = 0;
     *flags = 0;
@@ -154,13 +154,13 @@ static int walk_wait(prof_coro_t *coro, const wait_t *wait, uintptr_t *frames, s
         depth = language->walk_parked(wait->object, frames, max, flags);
     if (depth == 0 && gp_edge_is_new(coro))
         depth = gp_sample_not_started(coro, frames, flags);
-    return is_unchanged(coro, wait) ? (int)depth : -EAGAIN;
+    return parked_is_unchanged(coro, wait) ? (int)depth : -EAGAIN;
 }
 
 int gp_parked_walk(prof_coro_t *coro, uintptr_t *frames, size_t max, unsigned *flags)
 {
     wait_t wait;
-    return find_wait(coro, &wait) ? walk_wait(coro, &wait, frames, max, flags) : -EAGAIN;
+    return parked_find_wait(coro, &wait) ? parked_walk_wait(coro, &wait, frames, max, flags) : -EAGAIN;
 }
 
 void gp_parked_trace(prof_coro_t *coro, uint64_t trace[2])
@@ -178,7 +178,7 @@ uint32_t gp_parked_scope(prof_coro_t *coro)
     return index;
 }
 
-static void fill(gp_sample_t *sample, prof_coro_t *coro, uint64_t from, uint64_t now)
+static void parked_fill(gp_sample_t *sample, prof_coro_t *coro, uint64_t from, uint64_t now)
 {
     uint64_t ready = gp_edge_ready(coro);
     ready = ready == 0 || ready > from ? ready : from;
@@ -197,17 +197,18 @@ void gp_parked_take(prof_coro_t *coro, uint64_t least_ticks)
     static gp_sample_buffer_t buffer; // guarded by the drain lock
     wait_t wait;
     unsigned flags;
-    if (coro->kind == GP_CORO_THREAD || gp_edge_load(&gp_edge_epoch_over) != UINT64_MAX || !find_wait(coro, &wait))
+    if (coro->kind == GP_CORO_THREAD || gp_edge_load(&gp_edge_epoch_over) != UINT64_MAX ||
+        !parked_find_wait(coro, &wait))
         return; // what it does while nothing samples is not known
     uint64_t now = gp_ticks(), from = gp_edge_load(&coro->unsampled_from), start = gp_edge_load(&gp_edge_epoch_ticks);
     uint64_t begin = from > start ? from : start;
     if (from == UINT64_MAX || now <= begin || now - begin < least_ticks)
         return;
-    int depth = walk_wait(coro, &wait, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
+    int depth = parked_walk_wait(coro, &wait, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
     if (depth < 0)
         return;
     buffer.sample = (gp_sample_t){.coro_id = wait.id, .depth = (uint64_t)depth, .flags = flags};
-    fill(&buffer.sample, coro, begin, now);
+    parked_fill(&buffer.sample, coro, begin, now);
     // Exchange: the thread that resumes it may be about to take the wait as a whole (gp_wait_over()).
     if (atomic_compare_exchange_strong_explicit(&coro->unsampled_from, &from, now, memory_order_acq_rel,
                                                 memory_order_relaxed))

@@ -29,7 +29,7 @@ bool gp_perf_has_filter(void)
     return strstr(text, "\nSeccomp:\t2") != NULL;
 }
 
-static int try(void *unused)
+static int perf_probe_try(void *unused)
 {
     (void)unused;
     struct perf_event_attr attr = {
@@ -40,14 +40,14 @@ static int try(void *unused)
 }
 
 // A child without an exit signal, of which the program hears nothing; all signals are blocked in it.
-static bool is_survived(void)
+static bool perf_probe_is_survived(void)
 {
     static uint64_t stack[STACK_BYTES / sizeof(uint64_t)];
     sigset_t all, old;
     int status = 0;
     sigfillset(&all);
     gp_mask_change(SIG_SETMASK, &all, &old);
-    pid_t pid = clone(try, (unsigned char *)stack + sizeof(stack), CLONE_VM | CLONE_VFORK, NULL);
+    pid_t pid = clone(perf_probe_try, (unsigned char *)stack + sizeof(stack), CLONE_VM | CLONE_VFORK, NULL);
     bool is_known = pid > 0 && syscall(SYS_wait4, pid, &status, __WCLONE, NULL) == pid;
     gp_mask_change(SIG_SETMASK, &old, NULL);
     return is_known && WIFEXITED(status) && WEXITSTATUS(status) == SURVIVED;
@@ -58,7 +58,7 @@ static _Atomic enum { NOT_KNOWN, FATAL, NOT_FATAL } answer;
 bool gp_perf_is_fatal(void)
 {
     if (answer == NOT_KNOWN)
-        answer = gp_perf_has_filter() && !is_survived() ? FATAL : NOT_FATAL;
+        answer = gp_perf_has_filter() && !perf_probe_is_survived() ? FATAL : NOT_FATAL;
     return answer == FATAL;
 }
 

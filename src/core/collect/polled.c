@@ -39,7 +39,7 @@ static prof_coro_t
 static size_t over_count;
 
 // Of what is not there any more, as much as is there.
-static size_t peek(uintptr_t from, void *to, size_t bytes)
+static size_t polled_peek(uintptr_t from, void *to, size_t bytes)
 {
     struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
     ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
@@ -105,7 +105,7 @@ static polled_t *polled_of(uintptr_t object)
     return &known[known_count++];
 }
 
-static bool is_text(const char *text, size_t size)
+static bool polled_is_text(const char *text, size_t size)
 {
     size_t len = strnlen(text, size);
     for (size_t i = 0; i < len; i++)
@@ -115,39 +115,39 @@ static bool is_text(const char *text, size_t size)
 }
 
 // Where in objects the pointer to a name is: in one with a short name, it points right behind itself.
-static size_t find_name(uintptr_t object)
+static size_t polled_find_name(uintptr_t object)
 {
     uintptr_t words[LOOKED_AT_BYTES / sizeof(uintptr_t)];
-    size_t count = peek(object, words, sizeof(words)) / sizeof(uintptr_t);
+    size_t count = polled_peek(object, words, sizeof(words)) / sizeof(uintptr_t);
     for (size_t i = 1; i + 1 < count; i++)
         if (words[i] == object + (i + 1) * sizeof(uintptr_t) &&
-            is_text((const char *)&words[i + 1], (count - i - 1) * sizeof(uintptr_t)))
+            polled_is_text((const char *)&words[i + 1], (count - i - 1) * sizeof(uintptr_t)))
             return i * sizeof(uintptr_t);
     return 0;
 }
 
-static bool is_same(const gp_poll_layout_t *layout, const polled_t *polled)
+static bool polled_is_same(const gp_poll_layout_t *layout, const polled_t *polled)
 {
     char head[HEAD_BYTES] __attribute__((aligned(8))) = {0};
-    return layout->id[0].bytes == 0 || (peek(polled->object, head, sizeof(head)) > 0 &&
+    return layout->id[0].bytes == 0 || (polled_peek(polled->object, head, sizeof(head)) > 0 &&
                                         gp_poll_identity(layout, (uintptr_t)head) == polled->identity);
 }
 
-static void read_name(gp_poll_t *poll, polled_t *polled)
+static void polled_read_name(gp_poll_t *poll, polled_t *polled)
 {
     char text[GP_CORO_NAME_SIZE] = "", before[GP_CORO_NAME_SIZE];
     uintptr_t at = 0;
     polled->named = gp_ticks();
-    if (!is_same(poll->layout, polled))
+    if (!polled_is_same(poll->layout, polled))
         return;
     if (poll->name_at == 0)
-        poll->name_at = find_name(polled->object);
-    if (poll->name_at == 0 || peek(polled->object + poll->name_at, &at, sizeof(at)) != sizeof(at))
+        poll->name_at = polled_find_name(polled->object);
+    if (poll->name_at == 0 || polled_peek(polled->object + poll->name_at, &at, sizeof(at)) != sizeof(at))
         return;
-    size_t got = peek(at, text, sizeof(text));
+    size_t got = polled_peek(at, text, sizeof(text));
     if (got == sizeof(text)) // a long one is cut
         text[--got] = '\0';
-    if (!is_text(text, got + 1) || !is_same(poll->layout, polled))
+    if (!polled_is_text(text, got + 1) || !polled_is_same(poll->layout, polled))
         return;
     gp_coro_name_get(polled->coro, before);
     if (strcmp(before, text) != 0)
@@ -163,7 +163,7 @@ static void polled_make(const gp_poll_answer_t *answer, polled_t *polled)
     polled->id = polled->coro != NULL ? atomic_load_explicit(&polled->coro->id, memory_order_relaxed) : 0;
 }
 
-static polled_t *find_answer(const gp_poll_answer_t *answer)
+static polled_t *polled_find_answer(const gp_poll_answer_t *answer)
 {
     polled_t *polled = polled_of(answer->object);
     if (polled == NULL)
@@ -175,12 +175,12 @@ static polled_t *find_answer(const gp_poll_answer_t *answer)
         return NULL;
     polled->recent = true;
     if (polled->named == 0 || gp_ticks_to_ns(gp_ticks() - polled->named) > NAME_EVERY_NS)
-        read_name(answer->poll, polled);
+        polled_read_name(answer->poll, polled);
     return polled;
 }
 
 // A switch in progress is rare, and mostly one of few coroutines.
-static polled_t *find_stack(uintptr_t sp)
+static polled_t *polled_find_stack(uintptr_t sp)
 {
     static size_t last;
     for (size_t i = 0; i < known_count; i++) {
@@ -193,7 +193,7 @@ static polled_t *find_stack(uintptr_t sp)
     return NULL;
 }
 
-static void move_time(prof_coro_t *from, prof_coro_t *to, const gp_sample_t *sample)
+static void polled_move_time(prof_coro_t *from, prof_coro_t *to, const gp_sample_t *sample)
 {
     gp_coro_add(&gp_coro_rare(to)->polled_cpu_ns, sample->weight_ns);
     gp_coro_add(&gp_coro_rare(to)->polled_slice_ns, sample->weight_ns + sample->off_ns);
@@ -205,11 +205,11 @@ prof_coro_t *gp_polled_owner(gp_thread_t *thread, const gp_sample_t *sample, uin
 {
     gp_poll_answer_t answer;
     memcpy(&answer, &sample->frames[sample->depth], sample->flags & GP_SAMPLE_POLLED ? sizeof(answer) : 0);
-    polled_t *found =
-        sample->flags & GP_SAMPLE_POLLED ? find_answer(&answer) : find_stack(sample->frames[sample->depth]);
+    polled_t *found = sample->flags & GP_SAMPLE_POLLED ? polled_find_answer(&answer)
+                                                       : polled_find_stack(sample->frames[sample->depth]);
     if (found == NULL)
         return NULL;
-    move_time(thread->root, found->coro, sample);
+    polled_move_time(thread->root, found->coro, sample);
     *id = found->id;
     return found->coro;
 }

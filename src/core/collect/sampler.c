@@ -55,7 +55,7 @@ bool gp_sampler_enter_until(const struct timespec *until)
     return gp_lock_until(&lock, until);
 }
 
-static int start_locked(gp_thread_t *self, unsigned hz)
+static int sampler_start_locked(gp_thread_t *self, unsigned hz)
 {
     int error = gp_unwind_init();
     if (error == 0)
@@ -88,7 +88,7 @@ static int start_locked(gp_thread_t *self, unsigned hz)
     return 0;
 }
 
-static void stop_locked(void)
+static void sampler_stop_locked(void)
 {
     __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELEASE);
     gp_stubs_hook(false);
@@ -99,14 +99,14 @@ static void stop_locked(void)
     gp_timers_stop();
 }
 
-static void yield_locked(int host)
+static void sampler_yield_locked(int host)
 {
     bool moved = gp_sampling_signal_take(host) == 0;
     if (gp_timers_frequency() != 0 && moved) {
         gp_timers_renew();
     } else if (gp_timers_frequency() != 0) {
         uint64_t now = gp_cpu_time_process();
-        stop_locked();
+        sampler_stop_locked();
         gp_cpu_time_stand_at(now);
     }
 }
@@ -115,7 +115,7 @@ void gp_sampler_yield(void)
 {
     gp_sampler_enter();
     int host = gp_sampling_signal();
-    yield_locked(host);
+    sampler_yield_locked(host);
     gp_sampling_signal_take_off(host);
     gp_sampler_leave();
 }
@@ -124,7 +124,7 @@ void gp_sampler_look_at_signal(void)
 {
     gp_sampler_enter();
     if (gp_timers_frequency() != 0 && !gp_sampling_signal_is_ours())
-        yield_locked(gp_sampling_signal());
+        sampler_yield_locked(gp_sampling_signal());
     gp_sampler_leave();
     gp_shield_look();
 }
@@ -134,12 +134,12 @@ bool gp_sampler_has_yielded(void)
     return gp_cpu_time_stands();
 }
 
-static unsigned limited(unsigned hz)
+static unsigned sampler_limited(unsigned hz)
 {
     return hz < limit ? hz : limit;
 }
 
-static void change_frequency(unsigned hz, bool at_once)
+static void sampler_change_frequency(unsigned hz, bool at_once)
 {
     if (hz == gp_timers_frequency() || hz == 0)
         return;
@@ -147,7 +147,7 @@ static void change_frequency(unsigned hz, bool at_once)
     gp_timers_change(hz, at_once);
 }
 
-static unsigned highest_wanted(void)
+static unsigned sampler_highest_wanted(void)
 {
     for (unsigned hz = PROF_FREQUENCY_MAX_HZ; hz > 0; hz--)
         if (users[hz] > 0)
@@ -156,7 +156,7 @@ static unsigned highest_wanted(void)
 }
 
 // Of the program's, where the caller is a thread of greenprof's own: the main one, if it lives.
-static gp_thread_t *find_one_of_program(void)
+static gp_thread_t *sampler_find_one_of_program(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire), *found = NULL;
     for (; thread != NULL; thread = thread->next) {
@@ -169,7 +169,7 @@ static gp_thread_t *find_one_of_program(void)
     return found;
 }
 
-static void prepare_task(pid_t tid, void *unused)
+static void sampler_prepare_task(pid_t tid, void *unused)
 {
     (void)unused;
     gp_thread_prepare(tid, gp_thread_may_be_own);
@@ -177,18 +177,18 @@ static void prepare_task(pid_t tid, void *unused)
 
 // Before the lock: a still unknown thread is announced to arm_if_sampling(). In a process that was attached to, none of
 // the program's may have called in yet.
-static gp_thread_t *find_self(void)
+static gp_thread_t *sampler_find_self(void)
 {
     gp_thread_t *self = gp_thread_attach();
     if (self != NULL || !gp_thread_is_own((pid_t)syscall(SYS_gettid)))
         return self;
-    self = find_one_of_program();
-    if (self == NULL && gp_task_each(prepare_task, NULL) == 0)
-        self = find_one_of_program();
+    self = sampler_find_one_of_program();
+    if (self == NULL && gp_task_each(sampler_prepare_task, NULL) == 0)
+        self = sampler_find_one_of_program();
     return self;
 }
 
-static void end_rest(void)
+static void sampler_end_rest(void)
 {
     if (!gp_rest_is_now())
         return;
@@ -199,17 +199,18 @@ static void end_rest(void)
 int gp_sampler_acquire(unsigned hz)
 {
     int error = 0;
-    gp_thread_t *self = find_self();
+    gp_thread_t *self = sampler_find_self();
     if (self == NULL)
         return -ENOMEM;
     gp_sampler_enter();
     gp_left_children_begin();
     if (gp_timers_frequency() == 0)
-        error = start_locked(self, limited(hz > highest_wanted() ? hz : highest_wanted()));
+        error =
+            sampler_start_locked(self, sampler_limited(hz > sampler_highest_wanted() ? hz : sampler_highest_wanted()));
     if (error == 0)
-        end_rest();
-    if (error == 0 && (limited(hz) > gp_timers_frequency() || user_count == 0))
-        change_frequency(limited(hz), true);
+        sampler_end_rest();
+    if (error == 0 && (sampler_limited(hz) > gp_timers_frequency() || user_count == 0))
+        sampler_change_frequency(sampler_limited(hz), true);
     if (error == 0) {
         users[hz]++;
         user_count++;
@@ -224,11 +225,11 @@ void gp_sampler_release(unsigned hz)
     users[hz]--;
     user_count--;
     if (user_count == 0)
-        end_rest(); // for good
+        sampler_end_rest(); // for good
     if (user_count == 0)
         idle_since_ns = gp_clock_ns(CLOCK_MONOTONIC);
     else if (hz >= gp_timers_frequency() && users[hz] == 0)
-        change_frequency(limited(highest_wanted()), true);
+        sampler_change_frequency(sampler_limited(sampler_highest_wanted()), true);
     gp_sampler_leave();
 }
 
@@ -257,7 +258,7 @@ void gp_sampler_release_patiently(unsigned hz)
     gp_sampler_release(hz);
 }
 
-static bool may_rest(void)
+static bool sampler_may_rest(void)
 {
     return gp_timers_frequency() != 0 && user_count > 0 && patient_count == user_count;
 }
@@ -265,7 +266,7 @@ static bool may_rest(void)
 bool gp_sampler_may_rest(void)
 {
     gp_sampler_enter();
-    bool may = may_rest();
+    bool may = sampler_may_rest();
     gp_sampler_leave();
     return may;
 }
@@ -273,10 +274,10 @@ bool gp_sampler_may_rest(void)
 bool gp_sampler_rest(void)
 {
     gp_sampler_enter();
-    bool may = may_rest();
+    bool may = sampler_may_rest();
     if (may) { // first: what happens from here on is told to the collector all the same
         gp_rest_begin(gp_cpu_time_process());
-        stop_locked();
+        sampler_stop_locked();
         gp_collector_kick(); // what is in the rings names modules, which may go from here on
     }
     gp_sampler_leave();
@@ -285,15 +286,15 @@ bool gp_sampler_rest(void)
 
 int gp_sampler_resume(void)
 {
-    gp_thread_t *self = find_self();
+    gp_thread_t *self = sampler_find_self();
     if (self == NULL)
         return -EAGAIN;
     gp_sampler_enter();
     bool rests = gp_rest_is_now();
-    int error = rests ? start_locked(self, limited(highest_wanted())) : 0;
+    int error = rests ? sampler_start_locked(self, sampler_limited(sampler_highest_wanted())) : 0;
     if (error != 0) // the host has taken the signal meanwhile: as gp_sampler_yield()
         gp_cpu_time_stand_at(gp_cpu_time_process());
-    end_rest();
+    sampler_end_rest();
     gp_sampler_leave();
     return error;
 }
@@ -303,7 +304,7 @@ void gp_sampler_limit(unsigned hz)
     gp_sampler_enter();
     limit = hz;
     if (gp_timers_frequency() != 0 && user_count > 0)
-        change_frequency(limited(highest_wanted()), false);
+        sampler_change_frequency(sampler_limited(sampler_highest_wanted()), false);
     gp_sampler_leave();
 }
 
@@ -311,7 +312,7 @@ unsigned gp_sampler_frequency(unsigned *wanted)
 {
     gp_sampler_enter();
     unsigned now = gp_timers_frequency();
-    *wanted = highest_wanted();
+    *wanted = sampler_highest_wanted();
     gp_sampler_leave();
     return now;
 }
@@ -321,7 +322,7 @@ void gp_sampler_stop_if_idle(void)
     gp_sampler_enter();
     if (gp_timers_frequency() != 0 && user_count == 0 &&
         gp_clock_ns(CLOCK_MONOTONIC) - idle_since_ns > GP_SAMPLER_LINGER_NS)
-        stop_locked();
+        sampler_stop_locked();
     gp_sampler_leave();
 }
 
@@ -330,7 +331,7 @@ bool gp_sampler_end_unused(void)
     gp_sampler_enter();
     bool is_unused = user_count == 0;
     if (is_unused && gp_timers_frequency() != 0)
-        stop_locked();
+        sampler_stop_locked();
     if (is_unused)
         gp_sampling_signal_give_back();
     gp_sampler_leave();
@@ -341,7 +342,7 @@ void gp_sampler_end(void)
 {
     gp_sampler_enter();
     if (gp_timers_frequency() != 0)
-        stop_locked();
+        sampler_stop_locked();
     gp_sampling_signal_give_back();
     gp_sampler_leave();
 }
@@ -381,12 +382,13 @@ bool gp_sampler_follows_forks(void)
     return user_count > 0 && !leave_children;
 }
 
-static void restart_locked(void)
+static void sampler_restart_locked(void)
 {
     gp_thread_t *self = gp_thread_self;
     bool rests = gp_rest_is_now();
     gp_rest_in_child();
-    bool goes_on = rests && !leave_children && self != NULL && start_locked(self, limited(highest_wanted())) == 0;
+    bool goes_on = rests && !leave_children && self != NULL &&
+                   sampler_start_locked(self, sampler_limited(sampler_highest_wanted())) == 0;
     if (rests && !goes_on && gp_sampler_follows_forks())
         gp_left_child_count(true);
     if (gp_timers_frequency() == 0 || rests)
@@ -394,7 +396,7 @@ static void restart_locked(void)
     if (leave_children || gp_collector_start() != 0 || (self != NULL && gp_timers_start_again(self) != 0)) {
         if (gp_sampler_follows_forks())
             gp_left_child_count(true);
-        stop_locked();
+        sampler_stop_locked();
         return;
     }
     gp_slice_new_epoch();
@@ -403,6 +405,6 @@ static void restart_locked(void)
 void gp_sampler_restart_in_child(void)
 {
     gp_sampler_enter();
-    restart_locked();
+    sampler_restart_locked();
     gp_sampler_leave();
 }

@@ -51,7 +51,8 @@ void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
 static gp_loc_t sample_locs[GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE]; // guarded by the drain lock
 
 // Hand a sample on, by what is known of its time.
-static void hand_on(const gp_sample_t *sample, enum gp_ring_type type, gp_thread_t *thread, const gp_stack_t *stack)
+static void samples_hand_on(const gp_sample_t *sample, enum gp_ring_type type, gp_thread_t *thread,
+                            const gp_stack_t *stack)
 {
     gp_share_t shares[2];
     size_t count = gp_ring_shares(sample, type, shares);
@@ -60,8 +61,8 @@ static void hand_on(const gp_sample_t *sample, enum gp_ring_type type, gp_thread
 }
 
 // The same of a sample all of whose time is of one kind.
-static void hand_on_whole(const gp_sample_t *sample, enum gp_sample_kind kind, gp_thread_t *thread,
-                          const gp_stack_t *stack)
+static void samples_hand_on_whole(const gp_sample_t *sample, enum gp_sample_kind kind, gp_thread_t *thread,
+                                  const gp_stack_t *stack)
 {
     const gp_share_t share = {kind, sample->weight_ns};
     if (share.weight_ns > 0)
@@ -69,7 +70,7 @@ static void hand_on_whole(const gp_sample_t *sample, enum gp_sample_kind kind, g
 }
 
 // Charge a sample on an unannounced stack to that stack, or to the coroutine that the polled runtime names.
-static void find_owner(gp_thread_t *thread, gp_sample_t *sample)
+static void samples_find_owner(gp_thread_t *thread, gp_sample_t *sample)
 {
     uint64_t id;
     bool polled = sample->flags & (GP_SAMPLE_POLLED | GP_SAMPLE_MISFIT);
@@ -82,11 +83,11 @@ static void find_owner(gp_thread_t *thread, gp_sample_t *sample)
     sample->trace[0] = sample->trace[1] = 0;
 }
 
-static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
+static void samples_take_sample(gp_thread_t *thread, gp_sample_t *sample)
 {
     gp_stack_t stack;
     if (sample->flags & (GP_SAMPLE_OUTSIDE | GP_SAMPLE_POLLED))
-        find_owner(thread, sample);
+        samples_find_owner(thread, sample);
     if (sample->depth > 0)
         gp_unwind_prepare_leaf(sample->frames[0]); // no code where it is a frame of a language
     gp_samples_locate(sample, sample_locs, &stack);
@@ -95,7 +96,7 @@ static void take_sample(gp_thread_t *thread, gp_sample_t *sample)
     gp_hog_keep_sample(thread, sample, &stack, true);
     if (sample->coro == thread->root)
         gp_thread_off_told(thread, sample->off_ns);
-    hand_on(sample, GP_RING_SAMPLE, thread, &stack);
+    samples_hand_on(sample, GP_RING_SAMPLE, thread, &stack);
 }
 
 void gp_samples_take_preempted(gp_thread_t *thread, const gp_sample_t *sample, const gp_stack_t *known)
@@ -103,7 +104,7 @@ void gp_samples_take_preempted(gp_thread_t *thread, const gp_sample_t *sample, c
     gp_stack_t stack;
     if (known == NULL)
         gp_samples_locate(sample, sample_locs, &stack);
-    hand_on_whole(sample, GP_KIND_PREEMPTED, thread, known != NULL ? known : &stack);
+    samples_hand_on_whole(sample, GP_KIND_PREEMPTED, thread, known != NULL ? known : &stack);
 }
 
 void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
@@ -111,7 +112,7 @@ void gp_samples_take_sleep(gp_thread_t *thread, const gp_sample_t *sample)
     gp_stack_t stack;
     gp_samples_locate(sample, sample_locs, &stack);
     gp_hog_keep_sample(thread, sample, &stack, false);
-    hand_on_whole(sample, GP_KIND_BLOCKED, thread, &stack);
+    samples_hand_on_whole(sample, GP_KIND_BLOCKED, thread, &stack);
 }
 
 void gp_samples_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
@@ -121,7 +122,7 @@ void gp_samples_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
         gp_samples_locate(sample, sample_locs, &stack);
     if (sample->depth > 0)
         gp_samples_name(sample->coro, sample->coro_id, &stack);
-    hand_on(sample, GP_RING_WAIT, thread, &stack);
+    samples_hand_on(sample, GP_RING_WAIT, thread, &stack);
 }
 
 static uint64_t samples_taken;
@@ -139,7 +140,7 @@ void gp_samples_after_fork(void)
     samples_taken = 0;
 }
 
-static void take_hog(gp_thread_t *thread, const gp_hog_mark_t *mark)
+static void samples_take_hog(gp_thread_t *thread, const gp_hog_mark_t *mark)
 {
     size_t count;
     const gp_hog_sample_t *samples = gp_hog_samples(thread, mark->start, &count);
@@ -153,13 +154,13 @@ void gp_samples_drain(gp_thread_t *thread)
         switch (atomic_load_explicit(&header->committed, memory_order_relaxed)) {
         case GP_RING_SAMPLE:
             samples_taken++;
-            take_sample(thread, record);
+            samples_take_sample(thread, record);
             break;
         case GP_RING_WAIT:
             gp_samples_take_wait(thread, record);
             break;
         case GP_RING_HOG:
-            take_hog(thread, record);
+            samples_take_hog(thread, record);
             break;
         case GP_RING_TRACE_MARK:
             GP_SINKS_CALL(trace_mark, record);

@@ -34,7 +34,7 @@ void gp_sampling_signal_set(sigset_t *set)
     sigaddset(set, gp_sampling_signal());
 }
 
-static bool is_ours(int number)
+static bool sampling_signal_is_ours(int number)
 {
     struct sigaction now;
     return __sigaction(number, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == gp_handler;
@@ -42,12 +42,12 @@ static bool is_ours(int number)
 
 bool gp_sampling_signal_is_ours(void)
 {
-    return is_ours(gp_sampling_signal());
+    return sampling_signal_is_ours(gp_sampling_signal());
 }
 
 // All signals, glibc's own two included, which no sigset_t can have: its handlers end a cancelled thread, or change its
 // user, in the middle of ours.
-static int block_all(int number)
+static int sampling_signal_block_all(int number)
 {
     gp_kernel_action_t action;
     if (gp_kernel_action(number, NULL, &action) != 0)
@@ -63,19 +63,19 @@ void gp_sampling_signal_before(struct sigaction *action)
     *action = before;
 }
 
-static bool signal_is_ignored(const struct sigaction *action)
+static bool sampling_signal_is_ignored(const struct sigaction *action)
 {
     return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_IGN;
 }
 
-static int install(int number, bool may_be_ignored)
+static int sampling_signal_install(int number, bool may_be_ignored)
 {
     struct sigaction old, mine;
-    if (is_ours(number))
+    if (sampling_signal_is_ours(number))
         return 0;
     if (__sigaction(number, NULL, &old) != 0)
         return -errno;
-    bool is_ignored = signal_is_ignored(&old);
+    bool is_ignored = sampling_signal_is_ignored(&old);
     if (is_ignored ? !may_be_ignored : (old.sa_flags & SA_SIGINFO) || old.sa_handler != SIG_DFL)
         return -EBUSY;
     memset(&mine, 0, sizeof(mine));
@@ -84,12 +84,12 @@ static int install(int number, bool may_be_ignored)
     before = old;
     sigfillset(&mine.sa_mask);
     mine.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    return __sigaction(number, &mine, NULL) == 0 ? block_all(number) : -errno;
+    return __sigaction(number, &mine, NULL) == 0 ? sampling_signal_block_all(number) : -errno;
 }
 
-static int try(int number, int not_this, bool may_be_ignored)
+static int sampling_signal_try(int number, int not_this, bool may_be_ignored)
 {
-    int error = number != not_this ? install(number, may_be_ignored) : -EBUSY;
+    int error = number != not_this ? sampling_signal_install(number, may_be_ignored) : -EBUSY;
     if (error == 0 && atomic_exchange_explicit(&present, number, memory_order_acq_rel) != number)
         atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_SIGNAL_MOVED], 1, memory_order_relaxed);
     return error;
@@ -97,22 +97,22 @@ static int try(int number, int not_this, bool may_be_ignored)
 
 static const int usual[] = {SIGPROF, SIGSTKFLT};
 
-static int signal_try_usual(int not_this, bool may_be_ignored)
+static int sampling_signal_try_usual(int not_this, bool may_be_ignored)
 {
-    int error = try(gp_sampling_signal(), not_this, may_be_ignored);
+    int error = sampling_signal_try(gp_sampling_signal(), not_this, may_be_ignored);
     for (size_t i = 0; error == -EBUSY && i < sizeof(usual) / sizeof(usual[0]); i++)
-        error = try(usual[i], not_this, may_be_ignored);
+        error = sampling_signal_try(usual[i], not_this, may_be_ignored);
     return error;
 }
 
 // What is ignored is so in programs that are executed, too, where a handler is nothing: it is the last to be taken.
 int gp_sampling_signal_take(int not_this)
 {
-    int error = signal_try_usual(not_this, false);
+    int error = sampling_signal_try_usual(not_this, false);
     if (error == -EBUSY)
-        error = signal_try_usual(not_this, true);
+        error = sampling_signal_try_usual(not_this, true);
     for (int number = SIGRTMAX; error == -EBUSY && number >= SIGRTMIN; number--)
-        error = try(number, not_this, true);
+        error = sampling_signal_try(number, not_this, true);
     atomic_store_explicit(&wanted, error == 0, memory_order_release);
     gp_shield_follow(error == 0 ? gp_sampling_signal() : 0);
     return error;
@@ -133,7 +133,7 @@ void gp_sampling_signal_give_back(void)
     int number = gp_sampling_signal();
     struct sigaction ignored;
     atomic_store_explicit(&wanted, false, memory_order_release);
-    if (!is_ours(number) || atomic_load_explicit(&gp_clock_goes_on, memory_order_relaxed))
+    if (!sampling_signal_is_ours(number) || atomic_load_explicit(&gp_clock_goes_on, memory_order_relaxed))
         return;
     gp_shield_follow(0);
     memset(&ignored, 0, sizeof(ignored));

@@ -34,7 +34,7 @@ typedef struct sleep { // of a thread, in a system call
 
 // Source: proc_pid_syscall(5): "running" also where it waits for a processor, or the number, six arguments, the stack
 // pointer and the program counter.
-static bool find_sleep(pid_t tid, sleep_t *sleep)
+static bool sleepers_find_sleep(pid_t tid, sleep_t *sleep)
 {
     char text[256];
     return gp_task_read(tid, "syscall", text, sizeof(text)) &&
@@ -44,7 +44,7 @@ static bool find_sleep(pid_t tid, sleep_t *sleep)
 
 // Where the thread was not looked at since before the present slice: what it had used when that began, or a little
 // earlier.
-static void begin_at_slice(gp_thread_t *thread, uint64_t since)
+static void sleepers_begin_at_slice(gp_thread_t *thread, uint64_t since)
 {
     uint64_t ticks = atomic_load_explicit(&thread->coarse_ticks, memory_order_acquire);
     uint64_t cpu_ns = atomic_load_explicit(&thread->coarse_cpu_ns, memory_order_acquire);
@@ -55,22 +55,22 @@ static void begin_at_slice(gp_thread_t *thread, uint64_t since)
     }
 }
 
-static uint64_t cpu_ns_of(gp_thread_t *thread)
+static uint64_t sleepers_cpu_ns_of(gp_thread_t *thread)
 {
     return gp_cpu_time_thread(atomic_load_explicit(&thread->tid, memory_order_relaxed));
 }
 
 // Has it a processor at this moment? To ask the kernel where it sleeps costs ten times as much.
-static bool runs_on(gp_thread_t *thread)
+static bool sleepers_runs_on(gp_thread_t *thread)
 {
-    return cpu_ns_of(thread) != thread->look.cpu_ns;
+    return sleepers_cpu_ns_of(thread) != thread->look.cpu_ns;
 }
 
 // The time since the look before, as far as the present slice goes; 0 where the thread hardly slept.
-static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
+static uint64_t sleepers_unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
 {
-    begin_at_slice(thread, since);
-    uint64_t cpu_ns = cpu_ns_of(thread);
+    sleepers_begin_at_slice(thread, since);
+    uint64_t cpu_ns = sleepers_cpu_ns_of(thread);
     uint64_t from = thread->look.ticks > since ? thread->look.ticks : since;
     uint64_t start = gp_edge_load(&gp_edge_epoch_ticks); // before it, recording may have rested
     from = from > start ? from : start;
@@ -82,15 +82,15 @@ static uint64_t unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t now)
     return first || wall < used + GP_AWAKE_NS ? 0 : wall;
 }
 
-static bool is_live(const gp_thread_t *thread)
+static bool sleepers_is_live(const gp_thread_t *thread)
 {
     return atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
 }
 
-static bool has(gp_thread_t *thread, const prof_coro_t *coro, uint64_t id)
+static bool sleepers_has(gp_thread_t *thread, const prof_coro_t *coro, uint64_t id)
 {
     return atomic_load_explicit(&thread->current, memory_order_relaxed) == coro &&
-           atomic_load_explicit(&thread->current_id, memory_order_relaxed) == id && is_live(thread);
+           atomic_load_explicit(&thread->current_id, memory_order_relaxed) == id && sleepers_is_live(thread);
 }
 
 // Those that have one have told the collector.
@@ -98,31 +98,32 @@ gp_thread_t *gp_sleepers_thread_of(const prof_coro_t *coro, uint64_t id)
 {
     if (coro->kind == GP_CORO_THREAD) {
         gp_thread_t *own = atomic_load_explicit(&gp_coro_rare(coro)->thread, memory_order_acquire);
-        return own != NULL && own->root == coro && is_live(own) ? own : NULL;
+        return own != NULL && own->root == coro && sleepers_is_live(own) ? own : NULL;
     }
     gp_thread_t *thread = NULL;
     gp_news_take();
-    for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL && !has(thread, coro, id);)
+    for (uint32_t slot = 0;
+         (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL && !sleepers_has(thread, coro, id);)
         ;
     return thread;
 }
 
-static size_t walk_language(gp_thread_t *thread, uintptr_t *frames, size_t max, unsigned *flags)
+static size_t sleepers_walk_language(gp_thread_t *thread, uintptr_t *frames, size_t max, unsigned *flags)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     return language != NULL ? language->walk_asleep(thread, frames, max, flags) : 0;
 }
 
 // Does it still sleep as it did?
-static bool sleeps_on(gp_thread_t *thread, const sleep_t *sleep)
+static bool sleepers_sleeps_on(gp_thread_t *thread, const sleep_t *sleep)
 {
     sleep_t now;
-    return find_sleep(atomic_load_explicit(&thread->tid, memory_order_relaxed), &now) && now.sp == sleep->sp &&
+    return sleepers_find_sleep(atomic_load_explicit(&thread->tid, memory_order_relaxed), &now) && now.sp == sleep->sp &&
            now.pc == sleep->pc;
 }
 
-static int walk_from(gp_thread_t *thread, const sleep_t *sleep, prof_coro_t *coro, uint64_t since, uintptr_t *frames,
-                     size_t max, unsigned *flags)
+static int sleepers_walk_from(gp_thread_t *thread, const sleep_t *sleep, prof_coro_t *coro, uint64_t since,
+                              uintptr_t *frames, size_t max, unsigned *flags)
 {
     *flags = 0;
     uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
@@ -134,10 +135,10 @@ static int walk_from(gp_thread_t *thread, const sleep_t *sleep, prof_coro_t *cor
     gp_unwind_regs_t regs = {.pc = sleep->pc, .sp = sleep->sp};
     if (sleep->sp < lo || sleep->sp >= hi)
         return 0;
-    size_t depth = walk_language(thread, frames, max, flags);
+    size_t depth = sleepers_walk_language(thread, frames, max, flags);
     if (depth == 0)
         depth = gp_parked_walk_from(&regs, true, hi, frames, max, flags);
-    return sleeps_on(thread, sleep) && gp_edge_load(&coro->since) == since ? (int)depth : -EAGAIN;
+    return sleepers_sleeps_on(thread, sleep) && gp_edge_load(&coro->since) == since ? (int)depth : -EAGAIN;
 }
 
 int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
@@ -145,29 +146,29 @@ int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uin
 {
     sleep_t sleep;
     *flags = 0;
-    if (!find_sleep(atomic_load_explicit(&thread->tid, memory_order_relaxed), &sleep))
+    if (!sleepers_find_sleep(atomic_load_explicit(&thread->tid, memory_order_relaxed), &sleep))
         return -EAGAIN;
-    return walk_from(thread, &sleep, coro, since, frames, max, flags);
+    return sleepers_walk_from(thread, &sleep, coro, since, frames, max, flags);
 }
 
 // What it was sampled in since its sleep was looked for is not handed on yet: then it was awake.
-static bool was_sampled(gp_thread_t *thread)
+static bool sleepers_was_sampled(gp_thread_t *thread)
 {
     return gp_ring_unread(&thread->ring) != 0;
 }
 
-static bool hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t since, uint64_t weight_ns)
+static bool sleepers_hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t since, uint64_t weight_ns)
 {
     static gp_sample_buffer_t buffer; // guarded by the drain lock
     unsigned flags;
     sleep_t sleep;
-    if (!find_sleep(atomic_load_explicit(&thread->tid, memory_order_relaxed), &sleep))
+    if (!sleepers_find_sleep(atomic_load_explicit(&thread->tid, memory_order_relaxed), &sleep))
         return false;
     gp_looks_drain();
     if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
         return false;
-    int depth = walk_from(thread, &sleep, coro, since, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
-    if (depth <= 0 || was_sampled(thread))
+    int depth = sleepers_walk_from(thread, &sleep, coro, since, buffer.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &flags);
+    if (depth <= 0 || sleepers_was_sampled(thread))
         return false;
     buffer.sample = (gp_sample_t){
         .coro = coro,
@@ -184,14 +185,14 @@ static bool hand_on(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_
     return true;
 }
 
-static bool is_at_home(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
+static bool sleepers_is_at_home(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
 {
     uint64_t since = gp_edge_load(&coro->since);
     return coro == thread->root && now > since && gp_ticks_to_ns(now - since) > AT_HOME_NS;
 }
 
 // How long it is left alone after the look before, ticks: the longer the longer it was asleep then.
-static uint64_t pause_of(const gp_thread_t *thread, uint64_t since)
+static uint64_t sleepers_pause_of(const gp_thread_t *thread, uint64_t since)
 {
     if (thread->look.asleep == 0 || thread->look.slice != since)
         return 0;
@@ -201,26 +202,27 @@ static uint64_t pause_of(const gp_thread_t *thread, uint64_t since)
 
 // The time since the look before, as far as it is this sleep's. Where it woke up in a long pause, half of that was the
 // sleep before, on average.
-static uint64_t unseen_of_sleep_ns(gp_thread_t *thread, uint64_t since, uint64_t now, uint64_t pause)
+static uint64_t sleepers_unseen_of_sleep_ns(gp_thread_t *thread, uint64_t since, uint64_t now, uint64_t pause)
 {
-    uint64_t cpu_ns = thread->look.cpu_ns, unseen = unseen_ns(thread, since, now);
+    uint64_t cpu_ns = thread->look.cpu_ns, unseen = sleepers_unseen_ns(thread, since, now);
     return gp_ticks_to_ns(pause) > GP_LOOK_NS && thread->look.cpu_ns != cpu_ns ? unseen / 2 : unseen;
 }
 
 // A look has found it asleep, or not; `cpu_ns`: what it had used at the look before.
-static void note_sleep(gp_thread_t *thread, uint64_t since, uint64_t cpu_ns, bool sleeps)
+static void sleepers_note_sleep(gp_thread_t *thread, uint64_t since, uint64_t cpu_ns, bool sleeps)
 {
     bool goes_on = thread->look.asleep != 0 && thread->look.slice == since && thread->look.cpu_ns == cpu_ns;
     thread->look.slice = since;
     thread->look.asleep = !sleeps ? 0 : goes_on ? thread->look.asleep : thread->look.ticks;
 }
 
-static bool look(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now, uint64_t pause)
+static bool sleepers_look(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now, uint64_t pause)
 {
     uint64_t since = gp_edge_load(&coro->since), cpu_ns = thread->look.cpu_ns;
-    uint64_t unseen = unseen_of_sleep_ns(thread, since, now, pause);
-    bool sleeps = unseen > 0 && coro != thread->root && !runs_on(thread) && hand_on(thread, coro, id, since, unseen);
-    note_sleep(thread, since, cpu_ns, sleeps);
+    uint64_t unseen = sleepers_unseen_of_sleep_ns(thread, since, now, pause);
+    bool sleeps = unseen > 0 && coro != thread->root && !sleepers_runs_on(thread) &&
+                  sleepers_hand_on(thread, coro, id, since, unseen);
+    sleepers_note_sleep(thread, since, cpu_ns, sleeps);
     return sleeps;
 }
 
@@ -230,12 +232,12 @@ bool gp_sleepers_look(gp_thread_t *thread, bool *found)
     uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed), now = gp_ticks();
     if (gp_thread_sleeps_look(thread, now))
         return true;
-    if (coro == NULL || is_at_home(thread, coro, now))
+    if (coro == NULL || sleepers_is_at_home(thread, coro, now))
         return false;
     if (gp_edge_load(&coro->id) != id)
         return true;
-    uint64_t since = gp_edge_load(&coro->since), pause = pause_of(thread, since);
-    if (now - thread->look.ticks >= pause && look(thread, coro, id, now, pause))
+    uint64_t since = gp_edge_load(&coro->since), pause = sleepers_pause_of(thread, since);
+    if (now - thread->look.ticks >= pause && sleepers_look(thread, coro, id, now, pause))
         *found = true;
     return true;
 }
@@ -244,8 +246,8 @@ void gp_sleepers_look_now(gp_thread_t *thread)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_acquire);
     uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed), now = gp_ticks();
-    if (coro == NULL || coro == thread->root || gp_edge_load(&coro->id) != id || was_sampled(thread) ||
+    if (coro == NULL || coro == thread->root || gp_edge_load(&coro->id) != id || sleepers_was_sampled(thread) ||
         now < thread->look.ticks + gp_ticks_from_ns(2 * GP_AWAKE_NS))
         return;
-    look(thread, coro, id, now, pause_of(thread, gp_edge_load(&coro->since)));
+    sleepers_look(thread, coro, id, now, sleepers_pause_of(thread, gp_edge_load(&coro->since)));
 }

@@ -31,13 +31,13 @@ bool gp_thread_off_is_ordinary(const gp_thread_t *thread)
            atomic_load_explicit(&thread->current, memory_order_relaxed) == thread->root;
 }
 
-static uint64_t not_below_zero(uint64_t ns)
+static uint64_t thread_off_not_below_zero(uint64_t ns)
 {
     return (int64_t)ns > 0 ? ns : 0;
 }
 
 // What the account has as preempted, as far as it is settled. The thread may change it meanwhile.
-static uint64_t settled_preempted_ns(prof_coro_t *root)
+static uint64_t thread_off_settled_preempted_ns(prof_coro_t *root)
 {
     for (int i = 0; i < TRIES; i++) {
         uint64_t settled = atomic_load_explicit(&root->settled, memory_order_acquire);
@@ -56,9 +56,9 @@ void gp_thread_off_note(gp_thread_t *thread)
     if (!gp_thread_off_is_ordinary(thread) ||
         !gp_task_run_delay(atomic_load_explicit(&thread->tid, memory_order_relaxed), &delay_ns))
         return;
-    uint64_t kernel_ns = delay_ns + stops_ns, account_ns = settled_preempted_ns(thread->root);
+    uint64_t kernel_ns = delay_ns + stops_ns, account_ns = thread_off_settled_preempted_ns(thread->root);
     if (!thread->off.is_known) // the account is not told by the kernel which of its time was before
-        thread->off.base_ns = not_below_zero(account_ns) - kernel_ns;
+        thread->off.base_ns = thread_off_not_below_zero(account_ns) - kernel_ns;
     else if (thread->off.epoch != epoch || kernel_ns < thread->off.kernel_ns)
         thread->off.base_ns += thread->off.kernel_ns - kernel_ns;
     uint64_t preempted_ns = thread->off.base_ns + kernel_ns;
@@ -78,9 +78,9 @@ void gp_thread_off_note_all(void)
             gp_thread_off_note(thread);
 }
 
-static void set_preempted(gp_ledger_t *ledger, uint64_t preempted_ns)
+static void thread_off_set_preempted(gp_ledger_t *ledger, uint64_t preempted_ns)
 {
-    uint64_t off_ns = not_below_zero(ledger->slice_ns - ledger->cpu_ns);
+    uint64_t off_ns = thread_off_not_below_zero(ledger->slice_ns - ledger->cpu_ns);
     ledger->blocked_ns = off_ns - (preempted_ns < off_ns ? preempted_ns : off_ns);
 }
 
@@ -94,7 +94,7 @@ bool gp_thread_off_read(gp_thread_t *thread, uint64_t now, gp_ledger_t *ledger)
     uint64_t used_ns = gp_slice_open_ns(thread, &current);
     if (thread->off.is_known) {
         ledger->cpu_ns += used_ns;
-        set_preempted(ledger, thread->off.preempted_ns);
+        thread_off_set_preempted(ledger, thread->off.preempted_ns);
     } else {
         ledger->blocked_ns += gp_open_sleep_ns(thread, thread->root, now);
         ledger->cpu_ns += used_ns;
@@ -108,7 +108,8 @@ bool gp_thread_off_apply(const gp_thread_t *thread, gp_ledger_t *ledger)
         return false;
     uint64_t account_ns = ledger->slice_ns - ledger->cpu_ns - ledger->blocked_ns;
     if (thread->off.is_known)
-        set_preempted(ledger, not_below_zero(account_ns - thread->off.account_ns + thread->off.preempted_ns));
+        thread_off_set_preempted(
+            ledger, thread_off_not_below_zero(account_ns - thread->off.account_ns + thread->off.preempted_ns));
     return true;
 }
 
@@ -121,11 +122,11 @@ void gp_thread_off_told(gp_thread_t *thread, uint64_t ns)
 
 uint64_t gp_thread_off_untold(const gp_thread_t *thread)
 {
-    return thread->off.is_known ? not_below_zero(thread->off.preempted_ns - thread->off.told_ns) : 0;
+    return thread->off.is_known ? thread_off_not_below_zero(thread->off.preempted_ns - thread->off.told_ns) : 0;
 }
 
 // How much longer the collector waited for processors since the reading before.
-static uint64_t own_delay_ns(uint64_t now)
+static uint64_t thread_off_own_delay_ns(uint64_t now)
 {
     uint64_t before = own.delay_ns;
     if (!gp_task_run_delay(own.tid, &own.delay_ns))
@@ -146,12 +147,12 @@ void gp_thread_off_slept(uint64_t since, uint64_t asked_ns)
         own.tid = tid;
         own.woke_ns = now;
     }
-    uint64_t late_ns = not_below_zero(now - own.woke_ns - slept_ns - (cpu_ns - own.cpu_ns));
+    uint64_t late_ns = thread_off_not_below_zero(now - own.woke_ns - slept_ns - (cpu_ns - own.cpu_ns));
     own.woke_ns = now;
     own.cpu_ns = cpu_ns;
     if (asked_ns == UINT64_MAX || (late_ns < LATE_NS && now - own.read_ns < BASE_OLD_NS))
         return;
-    uint64_t delay_ns = own_delay_ns(now);
+    uint64_t delay_ns = thread_off_own_delay_ns(now);
     if (late_ns > STOP_NS && delay_ns < late_ns - STOP_NS)
         gp_slice_note_stop(late_ns - delay_ns);
 }

@@ -37,7 +37,7 @@ static bool is_on;          // guarded by the drain lock, as all of these
 static unsigned looks_left; // of the present round
 static uint32_t first_slot; // those before it had their turn in the round before
 
-static uint64_t ticks_of(uint64_t ns)
+static uint64_t thread_sleeps_ticks_of(uint64_t ns)
 {
     return gp_ticks_from_ns(ns);
 }
@@ -58,12 +58,12 @@ void gp_thread_sleeps_begin_round(bool is_wanted)
 }
 
 // Event loops sleep on the stacks of threads that have coroutines.
-static bool is_ordinary(gp_thread_t *thread)
+static bool thread_sleeps_is_ordinary(gp_thread_t *thread)
 {
     return is_on && gp_thread_off_is_ordinary(thread);
 }
 
-static void first_look(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
+static void thread_sleeps_first_look(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
 {
     if (thread->sleep == NULL)
         thread->sleep = gp_own_map(sizeof(*thread->sleep));
@@ -76,21 +76,22 @@ static void first_look(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
     gp_thread_off_note(thread);
 }
 
-static gp_thread_sleep_t *sleep_of(const gp_thread_t *thread)
+static gp_thread_sleep_t *thread_sleeps_sleep_of(const gp_thread_t *thread)
 {
     return thread->sleep != NULL && thread->sleep->thread == thread->index ? thread->sleep : NULL;
 }
 
 bool gp_thread_sleeps_is_due(gp_thread_t *thread, uint64_t now)
 {
-    const gp_thread_sleep_t *sleep = sleep_of(thread);
-    if (!is_ordinary(thread) || looks_left == 0 || thread->slot < first_slot)
+    const gp_thread_sleep_t *sleep = thread_sleeps_sleep_of(thread);
+    if (!thread_sleeps_is_ordinary(thread) || looks_left == 0 || thread->slot < first_slot)
         return false;
     return sleep == NULL || now - sleep->ticks >= sleep->pause;
 }
 
 // at: ticks at which the time that it stands for was over.
-static gp_sample_buffer_t *fill(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t at, uint64_t weight_ns)
+static gp_sample_buffer_t *thread_sleeps_fill(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t at,
+                                              uint64_t weight_ns)
 {
     static gp_sample_buffer_t buffer; // guarded by the drain lock
     prof_coro_t *root = thread->root;
@@ -109,14 +110,14 @@ static gp_sample_buffer_t *fill(gp_thread_t *thread, const gp_thread_sleep_t *sl
     return &buffer;
 }
 
-static void hand_on(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t at, uint64_t weight_ns)
+static void thread_sleeps_hand_on(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t at, uint64_t weight_ns)
 {
     if (sleep->depth > 0 && weight_ns > 0)
-        gp_samples_take_sleep(thread, &fill(thread, sleep, at, weight_ns)->sample);
+        gp_samples_take_sleep(thread, &thread_sleeps_fill(thread, sleep, at, weight_ns)->sample);
 }
 
 // Where does it sleep now, if it does?
-static void walk(gp_thread_t *thread, gp_thread_sleep_t *sleep)
+static void thread_sleeps_walk(gp_thread_t *thread, gp_thread_sleep_t *sleep)
 {
     static uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT]; // guarded by the drain lock
     int depth = gp_sleepers_walk(thread, thread->root, gp_edge_load(&thread->root->since), frames,
@@ -126,7 +127,7 @@ static void walk(gp_thread_t *thread, gp_thread_sleep_t *sleep)
 }
 
 // The time since the last look; `is_same`: the thread slept all the while.
-static uint64_t since_last_ns(gp_thread_sleep_t *sleep, uint64_t now, uint64_t cpu_ns, bool *is_same)
+static uint64_t thread_sleeps_since_last_ns(gp_thread_sleep_t *sleep, uint64_t now, uint64_t cpu_ns, bool *is_same)
 {
     uint64_t start = gp_edge_load(&gp_edge_epoch_ticks); // before it, recording may have rested
     uint64_t from = sleep->ticks > start ? sleep->ticks : start;
@@ -139,40 +140,41 @@ static uint64_t since_last_ns(gp_thread_sleep_t *sleep, uint64_t now, uint64_t c
 
 // What it could not run for, beyond what its samples say: it was woken late from the sleep that was seen before, or is
 // where it was sampled last.
-static void hand_on_preempted(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t now)
+static void thread_sleeps_hand_on_preempted(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t now)
 {
     uint64_t ticks, untold_ns = gp_thread_off_untold(thread);
     gp_stack_t latest = gp_hog_latest(thread, gp_edge_load(&thread->root->since), &ticks);
     if (untold_ns < PREEMPTED_NS || (sleep->depth == 0 && latest.depth == 0))
         return;
-    gp_sample_buffer_t *buffer = fill(thread, sleep, now, untold_ns);
+    gp_sample_buffer_t *buffer = thread_sleeps_fill(thread, sleep, now, untold_ns);
     gp_samples_take_preempted(thread, &buffer->sample, sleep->depth > 0 ? NULL : &latest);
     gp_thread_off_told(thread, untold_ns);
 }
 
-static void look(gp_thread_t *thread, gp_thread_sleep_t *sleep, uint64_t now, uint64_t cpu_ns)
+static void thread_sleeps_look(gp_thread_t *thread, gp_thread_sleep_t *sleep, uint64_t now, uint64_t cpu_ns)
 {
     bool is_same;
-    uint64_t ns = since_last_ns(sleep, now, cpu_ns, &is_same);
+    uint64_t ns = thread_sleeps_since_last_ns(sleep, now, cpu_ns, &is_same);
     if (!is_same) {
         gp_thread_off_note(thread);
-        hand_on_preempted(thread, sleep, now);
+        thread_sleeps_hand_on_preempted(thread, sleep, now);
     }
-    hand_on(thread, sleep, is_same ? now : now - ticks_of(ns - ns / 2), is_same ? ns : ns / 2);
+    thread_sleeps_hand_on(thread, sleep, is_same ? now : now - thread_sleeps_ticks_of(ns - ns / 2),
+                          is_same ? ns : ns / 2);
     if (is_same && sleep->depth > 0) {
         uint64_t pause = (now - sleep->began) / PAUSE_SHARE;
-        sleep->pause = pause < ticks_of(PAUSE_MAX_NS) ? pause : ticks_of(PAUSE_MAX_NS);
+        sleep->pause = pause < thread_sleeps_ticks_of(PAUSE_MAX_NS) ? pause : thread_sleeps_ticks_of(PAUSE_MAX_NS);
         return;
     }
-    walk(thread, sleep);
-    hand_on(thread, sleep, now, is_same ? 0 : ns - ns / 2);
+    thread_sleeps_walk(thread, sleep);
+    thread_sleeps_hand_on(thread, sleep, now, is_same ? 0 : ns - ns / 2);
     sleep->began = now;
     sleep->pause = 0;
 }
 
 bool gp_thread_sleeps_look(gp_thread_t *thread, uint64_t now)
 {
-    if (!is_ordinary(thread))
+    if (!thread_sleeps_is_ordinary(thread))
         return false;
     if (!gp_thread_sleeps_is_due(thread, now))
         return true;
@@ -182,31 +184,32 @@ bool gp_thread_sleeps_look(gp_thread_t *thread, uint64_t now)
     if (--looks_left == 0)
         first_slot = thread->slot + 1;
     uint64_t cpu_ns = gp_cpu_time_thread(atomic_load_explicit(&thread->tid, memory_order_relaxed));
-    gp_thread_sleep_t *sleep = sleep_of(thread);
+    gp_thread_sleep_t *sleep = thread_sleeps_sleep_of(thread);
     if (sleep != NULL)
-        look(thread, sleep, now, cpu_ns);
+        thread_sleeps_look(thread, sleep, now, cpu_ns);
     else
-        first_look(thread, now, cpu_ns);
+        thread_sleeps_first_look(thread, now, cpu_ns);
     return true;
 }
 
 void gp_thread_sleeps_close(gp_thread_t *thread)
 {
     bool is_same, is_live = atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
-    gp_thread_sleep_t *sleep = sleep_of(thread);
+    gp_thread_sleep_t *sleep = thread_sleeps_sleep_of(thread);
     if (sleep == NULL)
         return;
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     uint64_t now = is_live ? gp_ticks() : thread->end_ticks;
     uint64_t cpu_ns =
         is_live ? gp_cpu_time_thread(tid) : atomic_load_explicit(&thread->cpu.final_ns, memory_order_relaxed);
-    uint64_t used = cpu_ns - sleep->cpu_ns, ns = since_last_ns(sleep, now, cpu_ns, &is_same);
+    uint64_t used = cpu_ns - sleep->cpu_ns, ns = thread_sleeps_since_last_ns(sleep, now, cpu_ns, &is_same);
     // It woke up to end, and did nothing else: what is due to the sleep is the rest.
     bool is_whole = is_same || (!is_live && used < LAST_WORK_NS);
-    hand_on(thread, sleep, is_whole ? now : now - ticks_of(ns - ns / 2), is_whole ? ns : ns / 2);
+    thread_sleeps_hand_on(thread, sleep, is_whole ? now : now - thread_sleeps_ticks_of(ns - ns / 2),
+                          is_whole ? ns : ns / 2);
     if (is_live)
         gp_thread_off_note(thread);
-    hand_on_preempted(thread, sleep, now);
+    thread_sleeps_hand_on_preempted(thread, sleep, now);
     sleep->depth = 0;
 }
 

@@ -47,7 +47,7 @@ int gp_timers_choose_engine(const char *name)
     return 0;
 }
 
-static int arm(gp_thread_t *thread, const gp_clock_engine_t *with)
+static int thread_timers_arm(gp_thread_t *thread, const gp_clock_engine_t *with)
 {
     if (with == &gp_clock_perf && gp_perf_is_fatal())
         return -EPERM;
@@ -61,14 +61,14 @@ static int arm(gp_thread_t *thread, const gp_clock_engine_t *with)
 }
 
 // A thread that cannot have what the others have gets the timer that needs no descriptor. Each counts once.
-static void arm_or_count(gp_thread_t *thread)
+static void thread_timers_arm_or_count(gp_thread_t *thread)
 {
     if (leaving || thread->timer.armed || thread->timer.refused)
         return;
-    int error = arm(thread, engine);
+    int error = thread_timers_arm(thread, engine);
     bool is_replaced = error != 0 && error != -ESRCH && engine != &gp_clock_cpu;
     if (is_replaced)
-        error = arm(thread, &gp_clock_cpu);
+        error = thread_timers_arm(thread, &gp_clock_cpu);
     if (error == 0 && is_replaced)
         gp_thread_count(thread, GP_COUNTER_TIMER_REPLACED);
     // A main thread that has ended by itself stays in the list of threads; it has no time to measure.
@@ -79,25 +79,25 @@ static void arm_or_count(gp_thread_t *thread)
 
 // Give a timer that was taken away another one. The accounts go on: what passed meanwhile is in the next sample's
 // weight.
-static void arm_again(gp_thread_t *thread)
+static void thread_timers_arm_again(gp_thread_t *thread)
 {
     const gp_clock_engine_t *with = atomic_load_explicit(&thread->timer.engine, memory_order_relaxed);
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     gp_timer_prepare(&thread->timer, frequency, thread->timer.random);
     bool is_fatal = with == &gp_clock_perf && gp_perf_is_fatal();
     if (is_fatal || gp_timer_arm(&thread->timer, with, tid, gp_sampling_signal()) != 0)
-        arm_or_count(thread);
+        thread_timers_arm_or_count(thread);
 }
 
-static void arm_if_sampling(gp_thread_t *thread)
+static void thread_timers_arm_if_sampling(gp_thread_t *thread)
 {
     gp_lock(&timer_lock);
     if (frequency != 0)
-        arm_or_count(thread);
+        thread_timers_arm_or_count(thread);
     gp_unlock(&timer_lock);
 }
 
-static void on_exit_of(gp_thread_t *thread)
+static void thread_timers_on_exit_of(gp_thread_t *thread)
 {
     sigset_t signals;
     gp_sampling_signal_set(&signals);
@@ -111,28 +111,28 @@ static void on_exit_of(gp_thread_t *thread)
     gp_unlock(&timer_lock);
 }
 
-static const gp_thread_watch_t watch = {arm_if_sampling, on_exit_of};
+static const gp_thread_watch_t watch = {thread_timers_arm_if_sampling, thread_timers_on_exit_of};
 
 // Of a thread that was on the list, and has no block: has it ended since, or ends? One of those that ended last is
 // still there while it runs destructors after ours, the sampling signal blocked. What entered a sandbox before its
 // calls were taken (greenprof is being attached) is left alone: a sample would end it.
-static bool is_over_or_own(pid_t tid)
+static bool thread_timers_is_over_or_own(pid_t tid)
 {
     if (gp_thread_may_be_own(tid) || gp_task_differs(tid))
         return true;
     return gp_thread_has_ended(tid) ? !gp_task_takes(tid, gp_sampling_signal()) : !gp_task_is_there(tid);
 }
 
-static void arm_task(pid_t tid, void *unused)
+static void thread_timers_arm_task(pid_t tid, void *unused)
 {
     (void)unused;
-    gp_thread_t *thread = gp_thread_prepare(tid, is_over_or_own);
+    gp_thread_t *thread = gp_thread_prepare(tid, thread_timers_is_over_or_own);
     if (thread == NULL)
         return;
     gp_lock(&timer_lock);
     if (!leaving && thread->timer.armed && !gp_timer_is_alive(&thread->timer)) // the host closed it
-        arm_again(thread);
-    arm_or_count(thread);
+        thread_timers_arm_again(thread);
+    thread_timers_arm_or_count(thread);
     gp_unlock(&timer_lock);
 }
 
@@ -149,14 +149,14 @@ void gp_timers_stop(void)
     gp_unlock(&timer_lock);
 }
 
-static void set_engine(const gp_clock_engine_t *chosen)
+static void thread_timers_set_engine(const gp_clock_engine_t *chosen)
 {
     gp_lock(&timer_lock);
     engine = chosen;
     gp_unlock(&timer_lock);
 }
 
-static int timers_try_engine(gp_thread_t *self)
+static int thread_timers_try_engine(gp_thread_t *self)
 {
     if (engine == &gp_clock_perf && gp_perf_is_fatal()) // without the lock, the first time
         return -EPERM;
@@ -164,24 +164,24 @@ static int timers_try_engine(gp_thread_t *self)
     if (error != 0)
         return error;
     gp_lock(&timer_lock);
-    error = arm(self, engine);
+    error = thread_timers_arm(self, engine);
     gp_unlock(&timer_lock);
     return error;
 }
 
 int gp_timers_start_again(gp_thread_t *self)
 {
-    int error = timers_try_engine(self);
+    int error = thread_timers_try_engine(self);
     if (error != -ENOTSUP)
         return error;
     gp_lock(&timer_lock);
-    arm_or_count(self);
+    thread_timers_arm_or_count(self);
     error = self->timer.armed ? 0 : -ENOTSUP;
     gp_unlock(&timer_lock);
     return error;
 }
 
-static void set_frequency(unsigned hz)
+static void thread_timers_set_frequency(unsigned hz)
 {
     gp_lock(&timer_lock);
     frequency = hz;
@@ -189,33 +189,33 @@ static void set_frequency(unsigned hz)
 }
 
 // Arm the calling thread, with the chosen engine or the first that works.
-static int arm_self(gp_thread_t *self)
+static int thread_timers_arm_self(gp_thread_t *self)
 {
     int error = -ENOSYS;
     if (engine != NULL)
         return gp_timers_start_again(self);
     for (int i = 0; gp_clock_engines[i] != NULL && error != 0; i++) {
-        set_engine(gp_clock_engines[i]);
-        error = timers_try_engine(self);
+        thread_timers_set_engine(gp_clock_engines[i]);
+        error = thread_timers_try_engine(self);
     }
     if (error != 0)
-        set_engine(NULL);
+        thread_timers_set_engine(NULL);
     return error;
 }
 
 int gp_timers_start(gp_thread_t *self, unsigned hz)
 {
-    set_frequency(hz);
-    int error = arm_self(self);
+    thread_timers_set_frequency(hz);
+    int error = thread_timers_arm_self(self);
     if (error != 0)
-        set_frequency(0);
+        thread_timers_set_frequency(0);
     return error;
 }
 
 void gp_timers_give_all(void)
 {
     atomic_store_explicit(&gp_thread_watch, &watch, memory_order_release);
-    gp_task_each(arm_task, NULL);
+    gp_task_each(thread_timers_arm_task, NULL);
 }
 
 void gp_timers_renew(void)
@@ -226,14 +226,14 @@ void gp_timers_renew(void)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE || !thread->timer.armed)
             continue;
         gp_timer_disarm(&thread->timer);
-        arm_again(thread);
+        thread_timers_arm_again(thread);
     }
     gp_unlock(&timer_lock);
 }
 
 // The next sample draws another interval. Which of two is set that a handler draws meanwhile is left to chance: it is
 // for one sample.
-static void end_interval(gp_timer_t *timer)
+static void thread_timers_end_interval(gp_timer_t *timer)
 {
     timer->block_left = 0;
     if (atomic_load_explicit(&timer->set_ns, memory_order_relaxed) <= timer->period_ns)
@@ -253,7 +253,7 @@ void gp_timers_change(unsigned hz, bool at_once)
         // The period alone: the handler draws the next interval from it; the accounts go on.
         thread->timer.period_ns = 1000000000u / hz;
         if (at_once)
-            end_interval(&thread->timer);
+            thread_timers_end_interval(&thread->timer);
     }
     gp_unlock(&timer_lock);
 }
@@ -266,13 +266,13 @@ void gp_timers_sample_soon(void)
         if (!thread->timer.armed)
             continue;
         thread->timer.period_ns = GP_TIMERS_SOON_NS;
-        end_interval(&thread->timer);
+        thread_timers_end_interval(&thread->timer);
     }
     gp_unlock(&timer_lock);
 }
 
 // What no sample has settled: of a thread that had none since sampling began, all that it has used since then.
-static uint64_t timers_unsettled_ns(gp_thread_t *thread)
+static uint64_t thread_timers_unsettled_ns(gp_thread_t *thread)
 {
     prof_coro_t *coro;
     if (thread->epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed))
@@ -288,7 +288,7 @@ bool gp_timers_any_is_unsettled(uint64_t ns)
     gp_lock(&timer_lock);
     for (; thread != NULL && !any; thread = thread->next)
         any = thread->timer.armed && atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE &&
-              timers_unsettled_ns(thread) > ns;
+              thread_timers_unsettled_ns(thread) > ns;
     gp_unlock(&timer_lock);
     return any;
 }
@@ -297,7 +297,7 @@ void gp_timers_give_missing(void)
 {
     if (engine->start != NULL && gp_thread_own_may_stay())
         engine->start(); // where it could not be begun again
-    gp_task_each(arm_task, NULL);
+    gp_task_each(thread_timers_arm_task, NULL);
 }
 
 void gp_timers_disarm(gp_thread_t *thread)
@@ -330,7 +330,7 @@ void gp_timers_after_failed_exec(void)
     gp_unlock(&timer_lock);
     gp_thread_t *self = gp_thread_find((pid_t)syscall(SYS_gettid));
     if (self != NULL)
-        arm_if_sampling(self);
+        thread_timers_arm_if_sampling(self);
 }
 
 void gp_timers_hold(void)

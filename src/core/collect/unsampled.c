@@ -13,44 +13,44 @@ typedef struct unsampled {
     uint64_t ns;
 } unsampled_t;
 
-static bool is_out_of_reach(const gp_thread_t *thread)
+static bool unsampled_is_out_of_reach(const gp_thread_t *thread)
 {
     return !thread->timer.armed || !gp_timer_is_alive(&thread->timer) ||
            gp_task_holds_back(atomic_load_explicit(&thread->tid, memory_order_relaxed), gp_sampling_signal());
 }
 
 // Why is only asked where a sample is overdue.
-static unsampled_t look_at(const gp_thread_t *thread, uint64_t cpu_ns)
+static unsampled_t unsampled_look_at(const gp_thread_t *thread, uint64_t cpu_ns)
 {
     uint64_t sampled_ns = thread->cpu.sample_ns, ns = cpu_ns > sampled_ns ? cpu_ns - sampled_ns : 0;
-    bool is_lost = ns > gp_timer_longest_gap_ns(&thread->timer) && is_out_of_reach(thread);
+    bool is_lost = ns > gp_timer_longest_gap_ns(&thread->timer) && unsampled_is_out_of_reach(thread);
     return (unsampled_t){is_lost ? GP_COUNTER_UNSAMPLED_NS : GP_COUNTER_PENDING_NS, ns};
 }
 
-static uint64_t clock_of(const gp_thread_t *thread)
+static uint64_t unsampled_clock_of(const gp_thread_t *thread)
 {
     return gp_cpu_time_thread(atomic_load_explicit(&thread->tid, memory_order_relaxed));
 }
 
-static bool is_live(const gp_thread_t *thread)
+static bool unsampled_is_live(const gp_thread_t *thread)
 {
     return atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
 }
 
 void gp_unsampled_add(const gp_thread_t *thread, uint64_t counters[GP_COUNTER_COUNT])
 {
-    if (!is_live(thread))
+    if (!unsampled_is_live(thread))
         return;
-    unsampled_t since = look_at(thread, clock_of(thread));
+    unsampled_t since = unsampled_look_at(thread, unsampled_clock_of(thread));
     counters[since.counter] += since.ns;
 }
 
 void gp_unsampled_keep(gp_thread_t *thread)
 {
-    if (!is_live(thread))
+    if (!unsampled_is_live(thread))
         return;
-    uint64_t cpu_ns = clock_of(thread);
-    unsampled_t since = look_at(thread, cpu_ns);
+    uint64_t cpu_ns = unsampled_clock_of(thread);
+    unsampled_t since = unsampled_look_at(thread, cpu_ns);
     thread->cpu.sample_ns = cpu_ns > thread->cpu.sample_ns ? cpu_ns : thread->cpu.sample_ns;
     atomic_fetch_add_explicit(&thread->counters[since.counter], since.ns, memory_order_relaxed);
 }

@@ -33,7 +33,7 @@ enum {
 
 static uint64_t lease_until_ns; // 0 = there is none
 
-static int take_lease(uint32_t ms)
+static int answer_take_lease(uint32_t ms)
 {
     int error = lease_until_ns == 0 ? gp_sampler_acquire_patiently(LOOK_HZ) : 0;
     if (error == 0)
@@ -57,7 +57,7 @@ void gp_control_lease_look(void)
     gp_sampler_release_patiently(LOOK_HZ);
 }
 
-static uint32_t count_threads(void)
+static uint32_t answer_count_threads(void)
 {
     uint32_t count = 0;
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
@@ -73,7 +73,7 @@ void gp_control_count_refused(void)
     refused++;
 }
 
-static void describe(gp_control_reply_t *reply)
+static void answer_describe(gp_control_reply_t *reply)
 {
     static gp_session_latest_t latest;
     gp_session_status(&latest);
@@ -82,7 +82,7 @@ static void describe(gp_control_reply_t *reply)
     reply->clock = latest.clock;
     reply->rings_error = gp_session_rings_error();
     reply->engine = (uint32_t)gp_timers_engine();
-    reply->threads = count_threads();
+    reply->threads = answer_count_threads();
     reply->budget_ppm = gp_budget_ppm();
     reply->lowered_hz = gp_budget_lowered_to();
     reply->slowed_percent = gp_budget_slowness();
@@ -101,7 +101,7 @@ static void describe(gp_control_reply_t *reply)
 }
 
 // Coroutines of an interpreter's that were there before are not waited for until it makes a new one.
-static void look_soon(void)
+static void answer_look_soon(void)
 {
     void (*attach_soon)(void) = atomic_load_explicit(&gp_language_attach_soon, memory_order_acquire);
     if (gp_control_is_attached() && attach_soon != NULL)
@@ -109,7 +109,7 @@ static void look_soon(void)
 }
 
 // given: of the path's file, -1 = the path is the process' own.
-static int start(const gp_control_request_t *request, int given)
+static int answer_start(const gp_control_request_t *request, int given)
 {
     static gp_session_wish_t wish;
     wish = (gp_session_wish_t){
@@ -129,11 +129,11 @@ static int start(const gp_control_request_t *request, int given)
     if (error != 0)
         return error;
     gp_control_place_keep(wish.path, request->path);
-    look_soon();
+    answer_look_soon();
     return 0;
 }
 
-static bool is_valid(const gp_control_request_t *request)
+static bool answer_is_valid(const gp_control_request_t *request)
 {
     const char *path = request->path;
     return memchr(path, '\0', sizeof(request->path)) != NULL && (path[0] == '\0' || path[0] == '/') &&
@@ -142,21 +142,21 @@ static bool is_valid(const gp_control_request_t *request)
            request->clock >= -1 && request->clock <= PROF_CLOCK_WALL;
 }
 
-static int look(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd)
+static int answer_look(const gp_control_request_t *request, gp_control_reply_t *reply, int *fd)
 {
-    int error = take_lease(request->lease_ms);
+    int error = answer_take_lease(request->lease_ms);
     if (error == 0)
         *fd = gp_control_rows(&reply->rows, &reply->coroutines);
     return error == 0 && *fd < 0 ? *fd : error;
 }
 
-static int finish(void)
+static int answer_finish(void)
 {
     return gp_session_finish(LIMIT_NS);
 }
 
 // The asker may have no other way to the file than this, and trusts no name that it is told.
-static int dump(int *fd)
+static int answer_dump(int *fd)
 {
     int error = 0;
     for (int i = 0; error == 0 && *fd < 0 && i < DUMP_TRIES; i++) {
@@ -182,7 +182,7 @@ int gp_control_detach(void)
 {
     if (!gp_control_is_attached())
         return -EPERM;
-    int error = finish();
+    int error = answer_finish();
     if (error != 0 && error != -EALREADY)
         return error;
     if (lease_until_ns != 0)
@@ -193,29 +193,29 @@ int gp_control_detach(void)
     return 0;
 }
 
-static int obey(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd)
+static int answer_obey(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd)
 {
-    if (!is_valid(request))
+    if (!answer_is_valid(request))
         return -EINVAL;
     switch (request->command) {
     case GP_CONTROL_STATUS:
         return 0;
     case GP_CONTROL_START:
-        return start(request, given);
+        return answer_start(request, given);
     case GP_CONTROL_STOP:
-        return finish();
+        return answer_finish();
     case GP_CONTROL_DUMP:
-        return dump(fd);
+        return answer_dump(fd);
     case GP_CONTROL_DETACH:
         return gp_control_detach();
     case GP_CONTROL_TOP:
-        return look(request, reply, fd);
+        return answer_look(request, reply, fd);
     default:
         return -EINVAL;
     }
 }
 
-static void begin_reply(gp_control_reply_t *reply, int error)
+static void answer_begin_reply(gp_control_reply_t *reply, int error)
 {
     memset(reply, 0, sizeof(*reply));
     reply->magic = GP_CONTROL_MAGIC;
@@ -225,7 +225,7 @@ static void begin_reply(gp_control_reply_t *reply, int error)
 
 void gp_control_answer_briefly(int error, const uint8_t nonce[GP_CONTROL_NONCE_BYTES], gp_control_reply_t *reply)
 {
-    begin_reply(reply, error);
+    answer_begin_reply(reply, error);
     if (error != 0)
         gp_control_count_refused();
     else
@@ -234,17 +234,17 @@ void gp_control_answer_briefly(int error, const uint8_t nonce[GP_CONTROL_NONCE_B
 
 void gp_control_answer(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd)
 {
-    begin_reply(reply, 0);
+    answer_begin_reply(reply, 0);
     *fd = -1;
-    reply->error = obey(request, given, reply, fd);
+    reply->error = answer_obey(request, given, reply, fd);
     if (given >= 0)
         close(given);
-    describe(reply);
+    answer_describe(reply);
 }
 
 void gp_control_switch(void)
 {
     static const gp_control_request_t as_environment = {.clock = -1};
-    if (finish() == -EALREADY)
-        start(&as_environment, -1);
+    if (answer_finish() == -EALREADY)
+        answer_start(&as_environment, -1);
 }

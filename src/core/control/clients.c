@@ -25,7 +25,7 @@ typedef struct client {
 static client_t clients[GP_CONTROL_CLIENTS];
 static unsigned count;
 
-static void let_go(unsigned i)
+static void clients_let_go(unsigned i)
 {
     gp_held_close(&clients[i].held);
     clients[i] = clients[--count];
@@ -49,7 +49,7 @@ int gp_control_clients_patience_ms(void)
 }
 
 // Its effective user, as the kernel knows it.
-static bool may_ask(int fd)
+static bool clients_may_ask(int fd)
 {
     struct ucred peer;
     socklen_t length = sizeof(peer);
@@ -66,7 +66,7 @@ void gp_control_clients_accept(void)
 {
     int fd = -1;
     while (count < GP_CONTROL_CLIENTS && gp_held_is_there(&gp_control_listener) && (fd = clients_accept_one()) >= 0)
-        if (may_ask(fd))
+        if (clients_may_ask(fd))
             clients[count++] = (client_t){
                 .held = gp_held_keep(fd),
                 .until_ns = gp_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS,
@@ -76,7 +76,7 @@ void gp_control_clients_accept(void)
 }
 
 // A new connection has room for it; one that has none is none of the command's.
-static void send_reply(int client, const gp_control_reply_t *reply, int fd)
+static void clients_send_reply(int client, const gp_control_reply_t *reply, int fd)
 {
     union {
         struct cmsghdr header;
@@ -98,7 +98,7 @@ static void send_reply(int client, const gp_control_reply_t *reply, int fd)
 }
 
 // The request, and the descriptor that comes with it. Returns its size, or as recvmsg(2).
-static ssize_t receive(int client, gp_control_request_t *request, int *fd)
+static ssize_t clients_receive(int client, gp_control_request_t *request, int *fd)
 {
     union {
         struct cmsghdr header;
@@ -117,7 +117,7 @@ static ssize_t receive(int client, gp_control_request_t *request, int *fd)
 }
 
 // May it be obeyed? Returns 0 or a negative errno value.
-static int check(const client_t *client, const gp_control_request_t *request)
+static int clients_check(const client_t *client, const gp_control_request_t *request)
 {
     if (request->version != GP_CONTROL_VERSION)
         return -EPROTONOSUPPORT;
@@ -127,44 +127,44 @@ static int check(const client_t *client, const gp_control_request_t *request)
 }
 
 // Returns 0, or -EIO where the kernel has no random bytes (yet).
-static int greet(client_t *client)
+static int clients_greet(client_t *client)
 {
     ssize_t got = getrandom(client->nonce, sizeof(client->nonce), GRND_NONBLOCK);
     client->is_greeted = got == (ssize_t)sizeof(client->nonce);
     return client->is_greeted ? 0 : -EIO;
 }
 
-static void close_any(int fd)
+static void clients_close_any(int fd)
 {
     if (fd >= 0)
         close(fd);
 }
 
 // A request is one packet of its size; anything else is not answered. Returns whether another one is to come.
-static bool serve(client_t *client)
+static bool clients_serve(client_t *client)
 {
     static gp_control_request_t request;
     static gp_control_reply_t reply;
     int fd = -1, given = -1;
-    ssize_t got = receive(client->held.fd, &request, &given);
+    ssize_t got = clients_receive(client->held.fd, &request, &given);
     if (got != (ssize_t)sizeof(request) || request.magic != GP_CONTROL_MAGIC) {
         if (got > 0)
             gp_control_count_refused();
-        close_any(given);
+        clients_close_any(given);
         return false;
     }
-    int error = check(client, &request);
+    int error = clients_check(client, &request);
     bool is_hello = error == 0 && request.command == GP_CONTROL_HELLO;
     if (is_hello)
-        error = greet(client);
+        error = clients_greet(client);
     if (error == 0 && !is_hello) {
         gp_control_answer(&request, given, &reply, &fd);
     } else {
         gp_control_answer_briefly(error, client->nonce, &reply);
-        close_any(given);
+        clients_close_any(given);
     }
-    send_reply(client->held.fd, &reply, fd);
-    close_any(fd);
+    clients_send_reply(client->held.fd, &reply, fd);
+    clients_close_any(fd);
     return error == 0 && is_hello;
 }
 
@@ -173,14 +173,14 @@ void gp_control_clients_serve(const struct pollfd *events, unsigned listed)
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     for (unsigned i = listed; i-- > 0;) { // from the last one on: one that goes gives its place to the last
         bool is_there = events[i].revents != 0 && gp_held_is_there(&clients[i].held);
-        bool stays = is_there && serve(&clients[i]);
+        bool stays = is_there && clients_serve(&clients[i]);
         if ((events[i].revents != 0 && !stays) || now >= clients[i].until_ns)
-            let_go(i);
+            clients_let_go(i);
     }
 }
 
 void gp_control_clients_forget(void)
 {
     while (count > 0)
-        let_go(count - 1);
+        clients_let_go(count - 1);
 }

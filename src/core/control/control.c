@@ -37,24 +37,24 @@ bool gp_control_is_stopped(void)
     return gp_setting_is(GP_SETTING_CONTROL, "stopped");
 }
 
-static bool wants_socket(void)
+static bool control_wants_socket(void)
 {
     return attached != NULL || gp_setting_is(GP_SETTING_CONTROL, "1") || gp_control_is_stopped();
 }
 
 bool gp_control_is_wanted(void)
 {
-    return wants_socket() || gp_setting(GP_SETTING_TOGGLE_SIGNAL) != NULL;
+    return control_wants_socket() || gp_setting(GP_SETTING_TOGGLE_SIGNAL) != NULL;
 }
 
-static void open_all(void)
+static void control_open_all(void)
 {
     gp_control_bell_open();
-    if (wants_socket() && gp_control_listener.fd < 0)
+    if (control_wants_socket() && gp_control_listener.fd < 0)
         gp_control_socket_open();
 }
 
-static void look_at_bell(const struct pollfd *event)
+static void control_look_at_bell(const struct pollfd *event)
 {
     if (event->revents & (POLLNVAL | POLLERR | POLLHUP) || !gp_held_is_there(&gp_control_bell))
         gp_control_bell_open(); // the host closed it
@@ -63,48 +63,48 @@ static void look_at_bell(const struct pollfd *event)
     unsigned toggles = gp_control_toggle_take();
     if (toggles % 2 != 0)
         gp_control_switch();
-    if (atomic_exchange_explicit(&is_removed, false, memory_order_acquire) && wants_socket())
+    if (atomic_exchange_explicit(&is_removed, false, memory_order_acquire) && control_wants_socket())
         gp_control_socket_open();
 }
 
-static void look_at_listener(void)
+static void control_look_at_listener(void)
 {
     if (!gp_held_is_there(&gp_control_listener))
         gp_control_socket_open(); // the host closed it
     gp_control_clients_accept();
 }
 
-static int sooner(int one_ms, int other_ms)
+static int control_sooner(int one_ms, int other_ms)
 {
     return one_ms < 0 || (other_ms >= 0 && other_ms < one_ms) ? other_ms : one_ms;
 }
 
-static void serve_once(void)
+static void control_serve_once(void)
 {
     struct pollfd events[FIRST_CLIENT + GP_CONTROL_CLIENTS];
     unsigned clients = gp_control_clients_list(events + FIRST_CLIENT);
     bool has_room = clients < GP_CONTROL_CLIENTS;
     events[LISTENER] = (struct pollfd){.fd = has_room ? gp_control_listener.fd : -1, .events = POLLIN};
     events[BELL] = (struct pollfd){.fd = gp_control_bell.fd, .events = POLLIN};
-    int wait_ms = sooner(gp_control_clients_patience_ms(), gp_control_lease_ms());
+    int wait_ms = control_sooner(gp_control_clients_patience_ms(), gp_control_lease_ms());
     if (attached != NULL) {
         attached->look();
-        wait_ms = sooner(wait_ms, LOOK_MS);
+        wait_ms = control_sooner(wait_ms, LOOK_MS);
     }
     if (poll(events, FIRST_CLIENT + clients, wait_ms) < 0)
         return;
     gp_control_clients_serve(events + FIRST_CLIENT, clients);
     if (events[LISTENER].revents != 0)
-        look_at_listener();
+        control_look_at_listener();
     if (events[BELL].revents != 0)
-        look_at_bell(&events[BELL]);
+        control_look_at_bell(&events[BELL]);
     gp_control_lease_look();
 }
 
 static _Atomic bool is_leaving;
 
 // Nothing of this thread's is left but what a further attachment begins with.
-static void detach(void)
+static void control_detach(void)
 {
     atomic_store_explicit(&is_leaving, true, memory_order_release);
     gp_control_clients_forget();
@@ -138,10 +138,10 @@ static void control_begin_serving(void)
         attached->begin();
     }
     if (attached != NULL || is_child)
-        open_all();
+        control_open_all();
 }
 
-static void *serve(void *unused)
+static void *control_serve(void *unused)
 {
     static bool is_away; // it has ended for a moment
     (void)unused;
@@ -149,22 +149,22 @@ static void *serve(void *unused)
         control_begin_serving();
     is_away = is_new = false;
     while (!gp_control_is_to_detach() && gp_thread_own_may_stay()) {
-        serve_once();
+        control_serve_once();
         if (atomic_load_explicit(&is_unwanted, memory_order_acquire))
             gp_control_detach();
     }
     is_away = !gp_control_is_to_detach();
     if (is_away)
         return GP_THREAD_RETURNS;
-    detach();
+    control_detach();
     return NULL;
 }
 
-static void begin(void)
+static void control_begin(void)
 {
     pthread_t thread;
     is_new = true;
-    is_running = gp_thread_start_own(serve, NULL, &thread) == 0;
+    is_running = gp_thread_start_own(control_serve, NULL, &thread) == 0;
     if (is_running)
         pthread_detach(thread);
 }
@@ -173,10 +173,10 @@ void gp_control_start(void)
 {
     gp_ticks_init();
     gp_control_toggle_begin();
-    if (wants_socket())
+    if (control_wants_socket())
         gp_control_keys_read();
-    open_all();
-    begin();
+    control_open_all();
+    control_begin();
 }
 
 bool gp_control_is_running(void)
@@ -197,7 +197,7 @@ int gp_control_attach(const gp_control_attachment_t *attachment)
     int error = gp_control_socket_open();
     gp_thread_own_be_named(true);
     if (error == 0)
-        begin();
+        control_begin();
     if (is_running)
         return 0;
     gp_thread_own_be_named(false);
@@ -230,7 +230,7 @@ void gp_control_in_child(void)
     gp_control_bell_forget();
     is_running = false;
     if (gp_follow_forks())
-        begin();
+        control_begin();
     errno = saved;
 }
 

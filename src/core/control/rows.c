@@ -27,13 +27,13 @@ typedef struct piece {
     uint64_t coroutines;
 } piece_t;
 
-static uint64_t since_ticks(prof_coro_t *coro)
+static uint64_t rows_since_ticks(prof_coro_t *coro)
 {
     uint64_t since = gp_edge_load(&coro->since), epoch = gp_edge_load(&gp_edge_epoch_ticks);
     return gp_edge_is_current(coro) && since > epoch ? since : epoch;
 }
 
-static enum gp_control_row_state find_state(prof_coro_t *coro, uint64_t now, uint64_t *since)
+static enum gp_control_row_state rows_find_state(prof_coro_t *coro, uint64_t now, uint64_t *since)
 {
     uint64_t ready = gp_edge_ready(coro);
     if (gp_rest_is_now()) {
@@ -53,7 +53,7 @@ static enum gp_control_row_state find_state(prof_coro_t *coro, uint64_t now, uin
     return GP_CONTROL_ROW_READY;
 }
 
-static void name_row(prof_coro_t *coro, gp_control_row_t *row)
+static void rows_name_row(prof_coro_t *coro, gp_control_row_t *row)
 {
     gp_thread_t *thread =
         coro->kind == GP_CORO_THREAD ? atomic_load_explicit(&gp_coro_rare(coro)->thread, memory_order_acquire) : NULL;
@@ -65,13 +65,14 @@ static void name_row(prof_coro_t *coro, gp_control_row_t *row)
     memcpy(row->name, thread->name, sizeof(thread->name));
 }
 
-static void add(prof_coro_t *coro, void *argument)
+static void rows_add(prof_coro_t *coro, void *argument)
 {
     piece_t *piece = argument;
-    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire), now = gp_ticks(), since = since_ticks(coro);
+    uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire), now = gp_ticks(),
+             since = rows_since_ticks(coro);
     gp_control_row_t *row = &piece->rows[piece->count];
     gp_ledger_t ledger;
-    enum gp_control_row_state state = find_state(coro, now, &since);
+    enum gp_control_row_state state = rows_find_state(coro, now, &since);
     if (piece->count == GP_CORO_PIECE ||
         (state == GP_CONTROL_ROW_IDLE && gp_edge_load(&coro->ready_ticks) != GP_EDGE_IDLE))
         return; // over
@@ -91,21 +92,21 @@ static void add(prof_coro_t *coro, void *argument)
         .state = state,
     };
     gp_parked_trace(coro, row->trace);
-    name_row(coro, row);
+    rows_name_row(coro, row);
     if (id == 0 || atomic_load_explicit(&coro->id, memory_order_acquire) != id)
         return; // it is over by now
     piece->count++;
     piece->coroutines += coro->kind != GP_CORO_THREAD;
 }
 
-static int write_all(int fd, piece_t *piece, uint64_t *rows)
+static int rows_write_all(int fd, piece_t *piece, uint64_t *rows)
 {
     gp_coro_cursor_t cursor = {0};
     int error = 0;
     for (bool more = true; more && error == 0;) {
         piece->count = 0;
         gp_drain_enter();
-        more = gp_coro_piece(&cursor, add, piece);
+        more = gp_coro_piece(&cursor, rows_add, piece);
         gp_drain_leave();
         *rows += piece->count;
         struct iovec part = {piece->rows, piece->count * sizeof(piece->rows[0])};
@@ -121,7 +122,7 @@ int gp_control_rows(uint64_t *rows, uint64_t *coroutines)
     piece_t *piece = calloc(1, sizeof(*piece));
     *rows = 0;
     if (error == 0)
-        error = piece != NULL ? write_all(fd, piece, rows) : -ENOMEM;
+        error = piece != NULL ? rows_write_all(fd, piece, rows) : -ENOMEM;
     *coroutines = piece != NULL ? piece->coroutines : 0;
     free(piece);
     if (error == 0)

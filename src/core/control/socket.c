@@ -24,7 +24,7 @@ static char path[GP_PLACE_SIZE + GP_CONTROL_SOCKET_NAME_SIZE]; // "" = there is 
 static int path_pid;                                           // which made it
 
 // It gets its name once it can be connected to: a name that cannot is one of a process that is gone.
-static int listen_in(int directory, const char *name)
+static int socket_listen_in(int directory, const char *name)
 {
     char early[GP_CONTROL_SOCKET_NAME_SIZE];
     struct sockaddr_un address;
@@ -46,7 +46,7 @@ static int listen_in(int directory, const char *name)
     return error;
 }
 
-static int try_to_open(void)
+static int socket_try_to_open(void)
 {
     char directory_path[GP_PLACE_SIZE], name[GP_CONTROL_SOCKET_NAME_SIZE];
     uint64_t name_space = gp_census_name_space();
@@ -57,7 +57,7 @@ static int try_to_open(void)
     gp_control_socket_name(getpid(), name_space, name);
     path_pid = getpid();
     snprintf(path, sizeof(path), "%s/%s", directory_path, name);
-    int fd = listen_in(directory, name);
+    int fd = socket_listen_in(directory, name);
     close(directory);
     if (fd >= 0)
         gp_control_listener = gp_held_keep(fd);
@@ -70,9 +70,9 @@ static int try_to_open(void)
 int gp_control_socket_open(void)
 {
     gp_held_close(&gp_control_listener);
-    int error = gp_settings_are_refused() ? -EPERM : try_to_open();
+    int error = gp_settings_are_refused() ? -EPERM : socket_try_to_open();
     for (int i = 1; i < TRIES && error != 0 && error != -EPERM && error != -ENAMETOOLONG; i++)
-        error = try_to_open();
+        error = socket_try_to_open();
     return error;
 }
 

@@ -28,7 +28,7 @@ bool gp_control_bell_owns(int fd)
     return fd == end->fd && gp_held_is_there(end);
 }
 
-static void on_signal(int number)
+static void toggle_on_signal(int number)
 {
     (void)number;
     atomic_fetch_add_explicit(&toggles, 1, memory_order_release);
@@ -37,7 +37,7 @@ static void on_signal(int number)
 
 void gp_control_toggle_begin(void)
 {
-    gp_asked_signal_take(gp_setting(GP_SETTING_TOGGLE_SIGNAL), on_signal);
+    gp_asked_signal_take(gp_setting(GP_SETTING_TOGGLE_SIGNAL), toggle_on_signal);
 }
 
 void gp_control_bell_open(void)

@@ -26,7 +26,7 @@ prof_coro_t *gp_coro_look_for_caller(uintptr_t sp)
 }
 
 // On behalf of `caller`, the code that calls the runtime or greenprof.
-static prof_coro_t *create(gp_coro_birth_t *birth, const gp_park_t *caller)
+static prof_coro_t *announce_create(gp_coro_birth_t *birth, const gp_park_t *caller)
 {
     birth->spawner = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     gp_thread_t *thread = gp_thread_self;
@@ -35,7 +35,7 @@ static prof_coro_t *create(gp_coro_birth_t *birth, const gp_park_t *caller)
     return gp_coro_new(birth);
 }
 
-static gp_coro_birth_t birth_on(const void *stack_low, size_t stack_size, const char *name)
+static gp_coro_birth_t announce_birth_on(const void *stack_low, size_t stack_size, const char *name)
 {
     uintptr_t lo = (uintptr_t)stack_low;
     if (stack_low == NULL || stack_size == 0 || lo + stack_size < lo)
@@ -45,19 +45,19 @@ static gp_coro_birth_t birth_on(const void *stack_low, size_t stack_size, const 
 
 prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name)
 {
-    gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
+    gp_coro_birth_t birth = announce_birth_on(stack_low, stack_size, name);
     gp_park_t caller = gp_spawn_caller();
     birth.keeps_stack = true;
-    return create(&birth, &caller);
+    return announce_create(&birth, &caller);
 }
 
 prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stack_size, const char *name)
 {
-    gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
+    gp_coro_birth_t birth = announce_birth_on(stack_low, stack_size, name);
     gp_park_t caller = gp_spawn_caller();
     birth.keeps_stack = birth.shares_stack = true;
     atomic_fetch_or_explicit(&gp_switch_special, GP_SWITCH_SHARERS, memory_order_relaxed);
-    return create(&birth, &caller);
+    return announce_create(&birth, &caller);
 }
 
 prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, const char *name,
@@ -67,7 +67,7 @@ prof_coro_t *gp_coro_announce_from(uintptr_t lo, uintptr_t hi, uintptr_t entry, 
         return NULL;
     gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_ANNOUNCED, .entry = entry, .name = name};
     prof_coro_t *coro = gp_coro_adopt(lo, hi, entry);
-    return coro != NULL ? coro : create(&birth, caller);
+    return coro != NULL ? coro : announce_create(&birth, caller);
 }
 
 int prof_coro_entry(const void *code_low, const void *code_high)
@@ -95,10 +95,10 @@ prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack_size, co
                                     const prof_park_t *creator)
 {
     gp_park_t caller = {.pc = creator->pc, .sp = creator->sp, .fp = creator->fp};
-    gp_coro_birth_t birth = birth_on(stack_low, stack_size, name);
+    gp_coro_birth_t birth = announce_birth_on(stack_low, stack_size, name);
     birth.entry = (uintptr_t)entry;
     if (birth.lo == birth.hi)
-        return create(&birth, &caller);
+        return announce_create(&birth, &caller);
     return gp_coro_announce_from((uintptr_t)stack_low, (uintptr_t)stack_low + stack_size, (uintptr_t)entry, name,
                                  &caller);
 }

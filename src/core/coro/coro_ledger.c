@@ -34,7 +34,7 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
 }
 
 // As far as it was recorded.
-static uint64_t since_edge(prof_coro_t *coro, uint64_t now)
+static uint64_t coro_ledger_since_edge(prof_coro_t *coro, uint64_t now)
 {
     uint64_t since = gp_edge_load(&coro->since), over = gp_edge_load(&gp_edge_epoch_over), before = 0;
     if (!gp_edge_is_of_epoch(coro)) { // it has done nothing since sampling started
@@ -48,13 +48,13 @@ static uint64_t since_edge(prof_coro_t *coro, uint64_t now)
 }
 
 // Of a slice that sampling has ended amid: as far as it was settled.
-static uint64_t left_slice(prof_coro_t *coro)
+static uint64_t coro_ledger_left_slice(prof_coro_t *coro)
 {
     bool is_left = !gp_edge_is_of_epoch(coro) && atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
     return is_left ? gp_edge_settled_ticks(coro) : 0;
 }
 
-static bool is_running(prof_coro_t *coro)
+static bool coro_ledger_is_running(prof_coro_t *coro)
 {
     // Acquire: partner of the releases in edge.h.
     return atomic_load_explicit(&coro->running, memory_order_acquire) != 0 &&
@@ -63,14 +63,14 @@ static bool is_running(prof_coro_t *coro)
 }
 
 // The slice that it is in, or was in when sampling ended.
-static uint64_t open_slice(prof_coro_t *coro, uint64_t now)
+static uint64_t coro_ledger_open_slice(prof_coro_t *coro, uint64_t now)
 {
-    return is_running(coro) ? since_edge(coro, now) : left_slice(coro);
+    return coro_ledger_is_running(coro) ? coro_ledger_since_edge(coro, now) : coro_ledger_left_slice(coro);
 }
 
 // ticks: of its slices, of its waits, of those that it was ready in, and of those of which that is not known.
-static void to_ledger(const gp_ledger_words_t *words, uint64_t slice, uint64_t waited, uint64_t ready, uint64_t blind,
-                      gp_ledger_t *ledger)
+static void coro_ledger_to_ledger(const gp_ledger_words_t *words, uint64_t slice, uint64_t waited, uint64_t ready,
+                                  uint64_t blind, gp_ledger_t *ledger)
 {
     *ledger = (gp_ledger_t){
         .blocked_ns = words->blocked_ns,
@@ -82,7 +82,7 @@ static void to_ledger(const gp_ledger_words_t *words, uint64_t slice, uint64_t w
     };
 }
 
-static uint64_t blind_of(const gp_ledger_words_t *words, uint64_t waited)
+static uint64_t coro_ledger_blind_of(const gp_ledger_words_t *words, uint64_t waited)
 {
     return waited > words->told_ticks ? waited - words->told_ticks : 0;
 }
@@ -92,20 +92,21 @@ void gp_ledger_of_words(const prof_coro_t *coro, const gp_ledger_words_t *words,
     uint64_t slice = words->slice_ticks + (ticks > words->since ? ticks - words->since : 0);
     uint64_t waited = gp_edge_waited_until(words->since, words->begun, words->slice_ticks);
     bool has_waits = coro->kind != GP_CORO_THREAD && coro->kind != GP_CORO_POLLED;
-    to_ledger(words, slice, has_waits ? waited : 0, has_waits ? words->ready_wait_ticks : 0,
-              has_waits ? blind_of(words, waited) : 0, ledger);
+    coro_ledger_to_ledger(words, slice, has_waits ? waited : 0, has_waits ? words->ready_wait_ticks : 0,
+                          has_waits ? coro_ledger_blind_of(words, waited) : 0, ledger);
     ledger->cpu_ns = gp_ticks_to_ns(slice) - words->off_ns;
 }
 
-static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t *ledger)
+static void coro_ledger_read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t *ledger)
 {
     gp_ledger_words_t words;
     gp_ledger_read_words(coro, &words);
     gp_coro_rare_t *rare = gp_coro_rare(coro);
-    uint64_t open_ticks = open_slice(coro, now), open = since_edge(coro, now), since_ready = gp_edge_ready(coro);
+    uint64_t open_ticks = coro_ledger_open_slice(coro, now), open = coro_ledger_since_edge(coro, now),
+             since_ready = gp_edge_ready(coro);
     uint64_t waited = gp_edge_waited_until(words.since, words.begun, words.slice_ticks);
-    uint64_t blind = blind_of(&words, waited), ready = words.ready_wait_ticks;
-    if (!is_running(coro) && with_wait && !gp_edge_is_over(coro)) {
+    uint64_t blind = coro_ledger_blind_of(&words, waited), ready = words.ready_wait_ticks;
+    if (!coro_ledger_is_running(coro) && with_wait && !gp_edge_is_over(coro)) {
         uint64_t over = gp_edge_load(&gp_edge_epoch_over), upto = now < over ? now : over;
         uint64_t runnable = since_ready != 0 && upto > since_ready ? upto - since_ready : 0;
         waited += open;
@@ -114,7 +115,7 @@ static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t
     }
     if (coro->kind == GP_CORO_THREAD || coro->kind == GP_CORO_POLLED)
         waited = ready = blind = 0;
-    to_ledger(&words, words.slice_ticks + open_ticks, waited, ready, blind, ledger);
+    coro_ledger_to_ledger(&words, words.slice_ticks + open_ticks, waited, ready, blind, ledger);
     uint64_t longest = gp_ticks_to_ns(gp_edge_load(&coro->longest_ticks)), open_ns = gp_ticks_to_ns(open_ticks);
     uint64_t longest_before = gp_coro_member(coro)->longest_before;
     ledger->cpu_ns = gp_edge_settled_cpu_ns(coro) + gp_edge_load(&rare->polled_cpu_ns);
@@ -126,12 +127,12 @@ static void read_at(prof_coro_t *coro, uint64_t now, bool with_wait, gp_ledger_t
 
 void gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
 {
-    read_at(coro, now, true, ledger);
+    coro_ledger_read_at(coro, now, true, ledger);
 }
 
 void gp_ledger_read_closed(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
 {
-    read_at(coro, now, false, ledger);
+    coro_ledger_read_at(coro, now, false, ledger);
 }
 
 int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out)
@@ -157,6 +158,6 @@ int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out)
 
 uint64_t gp_ledger_longest_since_entry(prof_coro_t *coro, uint64_t now)
 {
-    uint64_t longest = gp_edge_load(&coro->longest_ticks), open = open_slice(coro, now);
+    uint64_t longest = gp_edge_load(&coro->longest_ticks), open = coro_ledger_open_slice(coro, now);
     return gp_ticks_to_ns(open > longest ? open : longest);
 }

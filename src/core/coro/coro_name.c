@@ -12,7 +12,7 @@ enum { WORDS = GP_CORO_NAME_SIZE / sizeof(uint64_t), TRIES = 400, QUICK_TRIES = 
 _Static_assert(sizeof(((gp_coro_label_t *)NULL)->name) == GP_CORO_NAME_SIZE, "a name fits");
 
 // As many bytes as fit, and no half of a character.
-static size_t fitting(const char *name)
+static size_t coro_name_fitting(const char *name)
 {
     size_t length = name != NULL ? strnlen(name, GP_CORO_NAME_SIZE) : 0;
     if (length < GP_CORO_NAME_SIZE)
@@ -26,7 +26,7 @@ void gp_coro_name_set(prof_coro_t *coro, const char *name)
 {
     uint64_t words[WORDS] = {0};
     if (name != NULL)
-        memcpy(words, name, fitting(name));
+        memcpy(words, name, coro_name_fitting(name));
     gp_coro_label_t *label = gp_coro_label(coro);
     if (words[0] == 0 && !gp_coro_is_named(coro))
         return;

@@ -10,7 +10,7 @@ __thread uint32_t gp_hook_time_left __attribute__((tls_model("initial-exec")));
 static _Atomic int64_t more_ns;
 
 // What reading the clock twice takes: calls that are not timed do not.
-static uint64_t clock_ticks(void)
+static uint64_t hook_time_clock_ticks(void)
 {
     enum { TRIES = 32 };
     static _Atomic uint64_t known;
@@ -35,7 +35,7 @@ void gp_hook_time_note(uint64_t took_ticks, unsigned switches)
 
 void gp_hook_time_note_read(uint64_t between_ticks, unsigned switches)
 {
-    uint64_t clock = clock_ticks();
+    uint64_t clock = hook_time_clock_ticks();
     gp_hook_time_note(between_ticks > clock ? between_ticks - clock : 0, switches);
 }
 

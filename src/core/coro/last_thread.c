@@ -14,7 +14,7 @@ enum { TRIES = 100, TRY_NS = 1000000 };
 static _Atomic int known; // threads that will tell of their ends
 static _Atomic bool main_has_ended;
 
-static bool is_main(void)
+static bool last_thread_is_main(void)
 {
     return syscall(SYS_gettid) == getpid();
 }
@@ -26,7 +26,7 @@ void gp_last_thread_begins(void)
 
 void gp_last_thread_ends(void)
 {
-    if (is_main())
+    if (last_thread_is_main())
         atomic_store_explicit(&main_has_ended, true, memory_order_relaxed);
     // Of two that end at a time, the second sees here that it is the second.
     atomic_fetch_sub_explicit(&known, 1, memory_order_seq_cst);
@@ -38,7 +38,7 @@ void gp_last_thread_after_fork(bool is_known)
     atomic_store_explicit(&main_has_ended, false, memory_order_relaxed);
 }
 
-static void count_other(pid_t tid, void *others)
+static void last_thread_count_other(pid_t tid, void *others)
 {
     char state = gp_task_state(tid);
     if (tid != (pid_t)syscall(SYS_gettid) && state != 0 && state != 'Z' && state != 'X')
@@ -53,7 +53,7 @@ bool gp_last_thread_is_this(void)
         return false;
     for (int i = 0; i < TRIES && atomic_load_explicit(&known, memory_order_seq_cst) == 0; i++) {
         int others = 0;
-        if (gp_task_each(count_other, &others) != 0)
+        if (gp_task_each(last_thread_count_other, &others) != 0)
             return false;
         if (others == 0)
             return true;

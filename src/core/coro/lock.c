@@ -12,7 +12,7 @@ __thread unsigned gp_locks_held __attribute__((tls_model("initial-exec")));
 
 // A program's ThreadSanitizer knows of trylock, and of clocklock it does not: it would take unlocking for a mistake of
 // the program's.
-static bool try_until(pthread_mutex_t *lock, const struct timespec *until)
+static bool lock_try_until(pthread_mutex_t *lock, const struct timespec *until)
 {
     uint64_t until_ns = (uint64_t)until->tv_sec * 1000000000u + (uint64_t)until->tv_nsec;
     struct timespec pause = {.tv_nsec = TRY_NS};
@@ -28,8 +28,8 @@ bool gp_lock_until(pthread_mutex_t *lock, const struct timespec *until)
 {
     gp_locks_held++;
     atomic_signal_fence(memory_order_seq_cst); // as in gp_lock()
-    bool is_taken =
-        gp_checker_is_there() ? try_until(lock, until) : pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, until) == 0;
+    bool is_taken = gp_checker_is_there() ? lock_try_until(lock, until)
+                                          : pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, until) == 0;
     gp_locks_held -= !is_taken;
     return is_taken;
 }

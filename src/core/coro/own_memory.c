@@ -19,7 +19,7 @@ static struct {
     _Atomic size_t bytes;
 } own_maps[OWN_MAPS_MAX];
 
-static void own_note(uintptr_t from, uintptr_t to, size_t bytes)
+static void own_memory_note(uintptr_t from, uintptr_t to, size_t bytes)
 {
     for (size_t i = 0; i < OWN_MAPS_MAX; i++) {
         uintptr_t expected = from;
@@ -52,20 +52,20 @@ void gp_own_unlock(void)
 
 // Under mlockall(MCL_FUTURE) what is mapped is locked, and present, unless it cannot be touched. Not unlocked
 // elsewhere: a sandbox may know nothing of munlock().
-static unsigned char *own_map_untouched(size_t bytes)
+static unsigned char *own_memory_map_untouched(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
     if (atomic_load_explicit(&own_is_locked, memory_order_relaxed))
         munlock(memory, bytes);
-    own_note(0, (uintptr_t)memory, bytes);
+    own_memory_note(0, (uintptr_t)memory, bytes);
     return memory;
 }
 
 void *gp_own_map(size_t bytes)
 {
-    unsigned char *memory = own_map_untouched(bytes);
+    unsigned char *memory = own_memory_map_untouched(bytes);
     if (memory == NULL || mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0)
         return memory;
     gp_own_unmap(memory, bytes);
@@ -75,7 +75,7 @@ void *gp_own_map(size_t bytes)
 void *gp_own_map_apart(size_t bytes)
 {
     size_t room = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES, all = room + 2 * (size_t)PAGE_BYTES;
-    unsigned char *memory = own_map_untouched(all);
+    unsigned char *memory = own_memory_map_untouched(all);
     if (memory == NULL || mprotect(memory + PAGE_BYTES, room, PROT_READ | PROT_WRITE) == 0)
         return memory != NULL ? memory + PAGE_BYTES : NULL;
     gp_own_unmap(memory, all);
@@ -96,6 +96,6 @@ void gp_own_unmap(void *memory, size_t bytes)
 {
     if (memory == NULL)
         return;
-    own_note((uintptr_t)memory, 0, 0);
+    own_memory_note((uintptr_t)memory, 0, 0);
     munmap(memory, bytes);
 }

@@ -45,7 +45,7 @@ static returning_t returning[GP_OWN_LIST_MAX];
 static int returning_count;
 
 // Source: capget(2): of any thread of the process.
-static bool own_rights(pid_t tid, struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3])
+static bool own_threads_rights(pid_t tid, struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3])
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = tid};
     return syscall(SYS_capget, &header, rights) == 0;
@@ -55,11 +55,11 @@ bool gp_thread_own_differ(void)
 {
     struct __user_cap_data_struct mine[_LINUX_CAPABILITY_U32S_3], its[_LINUX_CAPABILITY_U32S_3];
     int saved = errno;
-    bool differ = !own_rights(0, mine);
+    bool differ = !own_threads_rights(0, mine);
     for (int i = 0; i < GP_OWN_LIST_MAX; i++) {
         pid_t tid = gp_own_list_id(i);
         if (tid > 0)
-            differ |= !own_rights(tid, its) || memcmp(mine, its, sizeof(mine)) != 0;
+            differ |= !own_threads_rights(tid, its) || memcmp(mine, its, sizeof(mine)) != 0;
     }
     errno = saved;
     return differ;
@@ -101,7 +101,7 @@ extern void AnnotateIgnoreReadsEnd(const char *file, int line) __attribute__((we
 extern void AnnotateIgnoreWritesBegin(const char *file, int line) __attribute__((weak));
 extern void AnnotateIgnoreWritesEnd(const char *file, int line) __attribute__((weak));
 
-static bool is_checked(void)
+static bool own_threads_is_checked(void)
 {
 #ifdef __SANITIZE_THREAD__ // it is instrumented
     return false;
@@ -111,9 +111,9 @@ static bool is_checked(void)
 #endif
 }
 
-static void *run_unchecked(void *(*run)(void *), void *argument)
+static void *own_threads_run_unchecked(void *(*run)(void *), void *argument)
 {
-    if (!is_checked())
+    if (!own_threads_is_checked())
         return run(argument);
     AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
     AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
@@ -133,7 +133,7 @@ void gp_thread_own_hurry(bool is_urgent)
 // Where more threads want to run than there are processors, one that asks for short turns gets them sooner: what it
 // does takes a fraction of a millisecond, and it has no more of the processors than before. Source: sched_setattr(2),
 // sched_runtime of SCHED_OTHER; Linux 6.12, others ignore it.
-static void ask_for_short_turns(void)
+static void own_threads_ask_for_short_turns(void)
 {
     enum { TURN_NS = 100000 };
     struct {
@@ -166,7 +166,7 @@ void gp_thread_own_note(void)
 
 // A program that gives its thread a processor, real-time priority or a place before others has not given them to
 // greenprof's: one would keep a pinned thread from its processor, and wait for ever behind one with real-time priority.
-static void own_stand_back(void)
+static void own_threads_stand_back(void)
 {
     const struct sched_param none = {0};
     cpu_set_t mine;
@@ -200,7 +200,7 @@ typedef struct start {
 } start_t;
 
 // Returns false where it may stay after all.
-static bool own_leaves(const start_t *start)
+static bool own_threads_leaves(const start_t *start)
 {
     pthread_mutex_lock(&returning_lock);
     bool leaves = atomic_load_explicit(&is_ending, memory_order_acquire);
@@ -210,7 +210,7 @@ static bool own_leaves(const start_t *start)
     return leaves;
 }
 
-static void *run_own(void *argument)
+static void *own_threads_run_own(void *argument)
 {
     start_t *start = argument, mine = {.run = start->run, .argument = start->argument, .stays = start->stays};
     pid_t tid = (pid_t)syscall(SYS_gettid);
@@ -219,13 +219,13 @@ static void *run_own(void *argument)
     sem_post(&start->started);
     if (atomic_load_explicit(&is_named, memory_order_relaxed))
         syscall(SYS_prctl, PR_SET_NAME, GP_OWN_NAME, 0, 0, 0);
-    own_stand_back();
-    ask_for_short_turns();
+    own_threads_stand_back();
+    own_threads_ask_for_short_turns();
     gp_thread_hides_what_it_creates(); // a library that looks up a host's name, for one
     void *result;
     do
-        result = run_unchecked(mine.run, mine.argument);
-    while (result == GP_THREAD_RETURNS && !own_leaves(&mine));
+        result = own_threads_run_unchecked(mine.run, mine.argument);
+    while (result == GP_THREAD_RETURNS && !own_threads_leaves(&mine));
     if (mine.stays)
         atomic_fetch_sub_explicit(&staying, 1, memory_order_release);
     gp_own_list_change(tid, -tid);
@@ -233,7 +233,7 @@ static void *run_own(void *argument)
     return result;
 }
 
-static int create(start_t *start, pthread_t *thread)
+static int own_threads_create(start_t *start, pthread_t *thread)
 {
     pthread_attr_t attr;
     sigset_t all, old;
@@ -243,16 +243,17 @@ static int create(start_t *start, pthread_t *thread)
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     sigfillset(&all);
     gp_mask_change(SIG_SETMASK, &all, &old);
-    error = gp_thread_create_unseen(thread, &attr, run_own, start, is_checked() || __asan_init != NULL);
+    error = gp_thread_create_unseen(thread, &attr, own_threads_run_own, start,
+                                    own_threads_is_checked() || __asan_init != NULL);
     gp_mask_change(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return error;
 }
 
-static int begin(start_t *start, void *pthread_out)
+static int own_threads_begin(start_t *start, void *pthread_out)
 {
     int saved = errno, cancel;
-    if (is_forked && is_checked())
+    if (is_forked && own_threads_is_checked())
         return -ENOTSUP;
     // The new thread works on this stack until it has posted: a cancelled caller must not leave before.
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
@@ -260,7 +261,7 @@ static int begin(start_t *start, void *pthread_out)
     gp_thread_own_let_go(); // there is room
     atomic_fetch_add_explicit(&staying, start->stays, memory_order_relaxed);
     gp_own_list_begins(1);
-    int error = create(start, pthread_out);
+    int error = own_threads_create(start, pthread_out);
     if (error != 0) {
         gp_own_list_begins(-1);
         atomic_fetch_sub_explicit(&staying, start->stays, memory_order_relaxed);
@@ -274,12 +275,12 @@ static int begin(start_t *start, void *pthread_out)
 
 int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out)
 {
-    return begin(&(start_t){.run = run, .argument = argument}, pthread_out);
+    return own_threads_begin(&(start_t){.run = run, .argument = argument}, pthread_out);
 }
 
 int gp_thread_start_staying(void *(*run)(void *), void *argument, void *pthread_out)
 {
-    return begin(&(start_t){.run = run, .argument = argument, .stays = true}, pthread_out);
+    return own_threads_begin(&(start_t){.run = run, .argument = argument, .stays = true}, pthread_out);
 }
 
 bool gp_thread_own_may_stay(void)

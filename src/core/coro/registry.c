@@ -24,30 +24,30 @@ static gp_ledger_t gone;      // of all that were retired
 static uint64_t totals_asked; // ticks up to which totals were given
 static bool draining;
 
-static void push(uint32_t *list, prof_coro_t *coro)
+static void registry_push(uint32_t *list, prof_coro_t *coro)
 {
     coro->next = *list;
     *list = coro->number;
 }
 
 // All at once is several times cheaper than a fault for each page. What is only read stays without memory.
-static void touch(chunk_t *chunk)
+static void registry_touch(chunk_t *chunk)
 {
     gp_own_touch(chunk->records, sizeof(chunk->records), true);
     gp_own_touch(chunk->contexts, sizeof(*chunk) - offsetof(chunk_t, contexts), false);
 }
 
-static bool grow(void)
+static bool registry_grow(void)
 {
     uint32_t at = atomic_load_explicit(&chunk_count, memory_order_relaxed) + 1;
     chunk_t *chunk = at < GP_CORO_CHUNKS ? gp_own_map_apart(sizeof(chunk_t)) : NULL;
     if (chunk == NULL)
         return false;
     madvise(chunk, sizeof(*chunk), MADV_NOHUGEPAGE); // a huge page would take memory for what nothing is written to
-    touch(chunk);
+    registry_touch(chunk);
     for (uint32_t i = GP_CORO_PIECE; i-- > 0;) {
         chunk->records[i].number = at * GP_CORO_PIECE + i;
-        push(&free_records, &chunk->records[i]);
+        registry_push(&free_records, &chunk->records[i]);
     }
     atomic_store_explicit(&gp_coro_chunks[at], chunk, memory_order_relaxed);
     // Release: partner of the acquire in gp_coro_piece().
@@ -55,7 +55,7 @@ static bool grow(void)
     return true;
 }
 
-static void inherit(prof_coro_t *coro, prof_coro_t *spawner)
+static void registry_inherit(prof_coro_t *coro, prof_coro_t *spawner)
 {
     static gp_coro_context_t none;
     gp_coro_context_t *own = gp_coro_context(coro), *from = spawner != NULL ? gp_coro_context(spawner) : &none;
@@ -72,7 +72,7 @@ static void inherit(prof_coro_t *coro, prof_coro_t *spawner)
         gp_coro_add(&gp_coro_rare(spawner)->spawned, 1);
 }
 
-static void fill_rare(gp_coro_rare_t *rare, uintptr_t object)
+static void registry_fill_rare(gp_coro_rare_t *rare, uintptr_t object)
 {
     if (rare->subject != 0)
         rare->subject = 0;
@@ -82,7 +82,7 @@ static void fill_rare(gp_coro_rare_t *rare, uintptr_t object)
         rare->object = object;
 }
 
-static void add_ledger(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
+static void registry_add_ledger(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
 {
     gp_ledger_t ledger;
     gp_ledger_read(coro, now, &ledger);
@@ -90,7 +90,7 @@ static void add_ledger(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
 }
 
 // A wait that will never end does not count. What was told of it to those that ask for totals stays in these.
-static void void_wait_locked(prof_coro_t *coro)
+static void registry_void_wait_locked(prof_coro_t *coro)
 {
     gp_ledger_t told, rest;
     // Acquire: partner of the release in gp_edge_leave().
@@ -104,7 +104,7 @@ static void void_wait_locked(prof_coro_t *coro)
     gp_ledger_add(&gone, &told);
 }
 
-static void retire_locked(prof_coro_t *coro)
+static void registry_retire_locked(prof_coro_t *coro)
 {
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_relaxed);
     if (id == 0)
@@ -116,18 +116,18 @@ static void retire_locked(prof_coro_t *coro)
     uint64_t now = gp_ticks();
     // Release: partner of the fence in the walk of a parked stack, which then sees that it is retired.
     atomic_store_explicit(&coro->final_ticks, now, memory_order_release);
-    add_ledger(coro, now, &gone);
+    registry_add_ledger(coro, now, &gone);
     gp_scope_quit(coro);
-    push(draining ? &retired_records : &free_records, coro);
+    registry_push(draining ? &retired_records : &free_records, coro);
 }
 
-static void abandon_locked(prof_coro_t *coro)
+static void registry_abandon_locked(prof_coro_t *coro)
 {
-    void_wait_locked(coro);
-    retire_locked(coro);
+    registry_void_wait_locked(coro);
+    registry_retire_locked(coro);
 }
 
-static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
+static void registry_fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
 {
     atomic_store_explicit(&coro->lo, birth->lo, memory_order_relaxed);
     atomic_store_explicit(&coro->hi, birth->hi, memory_order_relaxed);
@@ -138,18 +138,18 @@ static void fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     coro->shares_stack = birth->shares_stack;
     coro->is_loop = 0;
     coro->entry = birth->entry;
-    fill_rare(gp_coro_rare(coro), birth->object);
+    registry_fill_rare(gp_coro_rare(coro), birth->object);
     coro->birth_ticks = gp_ticks();
     gp_ledger_begin(coro, coro->birth_ticks);
     gp_edge_store(&coro->ready_ticks, birth->kind == GP_CORO_ANNOUNCED ? coro->birth_ticks : 0);
     coro->spawn_site = (uint16_t)birth->spawn_site;
     coro->region_kind = (uint8_t)birth->region_kind;
     gp_coro_name_set(coro, birth->name);
-    inherit(coro, birth->spawner);
+    registry_inherit(coro, birth->spawner);
 }
 
 // A stack carved out of the calling thread's own?
-static void note_nesting(const gp_coro_birth_t *birth)
+static void registry_note_nesting(const gp_coro_birth_t *birth)
 {
     gp_thread_t *thread = gp_thread_self;
     if (thread != NULL && birth->lo < atomic_load_explicit(&thread->root->hi, memory_order_relaxed) &&
@@ -162,14 +162,14 @@ prof_coro_t *gp_coro_new(const gp_coro_birth_t *birth)
     gp_lock(&gp_registry_lock);
     if (birth->lo != birth->hi && birth->kind == GP_CORO_ANNOUNCED) {
         for (prof_coro_t *old; (old = gp_region_overlap(birth->lo, birth->hi)) != NULL;)
-            abandon_locked(old);
-        note_nesting(birth);
+            registry_abandon_locked(old);
+        registry_note_nesting(birth);
     }
     prof_coro_t *coro = NULL;
-    if (free_records != 0 || grow()) {
+    if (free_records != 0 || registry_grow()) {
         coro = gp_coro_numbered(free_records);
         free_records = coro->next;
-        fill(coro, birth);
+        registry_fill(coro, birth);
         // Release: partner of the acquires of `id` by handlers.
         atomic_store_explicit(&coro->id, ++last_id, memory_order_release);
         // A thread's own stack is compared with directly, one that is polled with what the runtime says: they are never
@@ -215,7 +215,7 @@ void gp_coro_forsake(prof_coro_t *coro, uint64_t id)
 {
     gp_lock(&gp_registry_lock);
     if (atomic_load_explicit(&coro->id, memory_order_relaxed) == id)
-        void_wait_locked(coro);
+        registry_void_wait_locked(coro);
     gp_unlock(&gp_registry_lock);
 }
 
@@ -223,7 +223,7 @@ void gp_coro_abandon(prof_coro_t *coro, uint64_t id)
 {
     gp_lock(&gp_registry_lock);
     if (atomic_load_explicit(&coro->id, memory_order_relaxed) == id)
-        abandon_locked(coro);
+        registry_abandon_locked(coro);
     gp_unlock(&gp_registry_lock);
 }
 
@@ -246,7 +246,7 @@ void gp_coro_retire(prof_coro_t *coro)
     if (coro == NULL)
         return;
     gp_lock(&gp_registry_lock);
-    retire_locked(coro);
+    registry_retire_locked(coro);
     gp_unlock(&gp_registry_lock);
 }
 
@@ -279,7 +279,7 @@ void gp_coro_recycle(prof_coro_t *list)
 
 bool gp_coro_piece(gp_coro_cursor_t *cursor, void (*visit)(prof_coro_t *coro, void *argument), void *argument)
 {
-    if (!cursor->has_begun) // Acquire: partner of the release in grow().
+    if (!cursor->has_begun) // Acquire: partner of the release in registry_grow().
         cursor->left = atomic_load_explicit(&chunk_count, memory_order_acquire);
     cursor->has_begun = true;
     for (uint32_t i = 0; cursor->left > 0 && i < GP_CORO_PIECE; i++) {
@@ -303,10 +303,10 @@ typedef struct total {
     gp_ledger_t *sum;
 } total_t;
 
-static void add_live(prof_coro_t *coro, void *argument)
+static void registry_add_live(prof_coro_t *coro, void *argument)
 {
     const total_t *total = argument;
-    add_ledger(coro, total->now, total->sum);
+    registry_add_ledger(coro, total->now, total->sum);
 }
 
 void gp_coro_total(uint64_t now, gp_ledger_t *sum)
@@ -314,7 +314,7 @@ void gp_coro_total(uint64_t now, gp_ledger_t *sum)
     total_t total = {now, sum};
     gp_lock(&gp_registry_lock);
     gp_ledger_add(sum, &gone);
-    gp_coro_each(add_live, &total);
+    gp_coro_each(registry_add_live, &total);
     totals_asked = now > totals_asked ? now : totals_asked;
     gp_unlock(&gp_registry_lock);
 }

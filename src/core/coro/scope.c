@@ -14,7 +14,7 @@ static _Atomic(gp_scope_t *) chunks[CHUNKS_MAX];
 static uint32_t chunk_count;
 static gp_scope_t *free_slots, *retired_slots, *drained_slots;
 
-static int grow(void)
+static int scope_grow(void)
 {
     if (chunk_count == CHUNKS_MAX)
         return 0;
@@ -33,7 +33,7 @@ static int grow(void)
     return 1;
 }
 
-static void link_child(gp_scope_t *parent, gp_scope_t *child)
+static void scope_link_child(gp_scope_t *parent, gp_scope_t *child)
 {
     // Release: partner of the acquire in gp_scope_parent().
     __atomic_store_n(&child->parent, parent, __ATOMIC_RELEASE);
@@ -47,7 +47,7 @@ static void link_child(gp_scope_t *parent, gp_scope_t *child)
     }
 }
 
-static void unlink_child(gp_scope_t *child)
+static void scope_unlink_child(gp_scope_t *child)
 {
     if (child->prev_sibling != NULL)
         child->prev_sibling->next_sibling = child->next_sibling;
@@ -59,13 +59,13 @@ static void unlink_child(gp_scope_t *child)
         child->parent->children--;
 }
 
-static void retire(gp_scope_t *scope)
+static void scope_retire(gp_scope_t *scope)
 {
     scope->next_free = retired_slots;
     retired_slots = scope;
 }
 
-static void join(prof_coro_t *coro, gp_scope_t *scope, uint64_t now)
+static void scope_join(prof_coro_t *coro, gp_scope_t *scope, uint64_t now)
 {
     gp_coro_context_t *context = gp_coro_context(coro);
     gp_coro_member_t *member = gp_coro_member(coro);
@@ -84,7 +84,7 @@ static void join(prof_coro_t *coro, gp_scope_t *scope, uint64_t now)
 }
 
 // What the coroutine did since it joined.
-static void add_member(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
+static void scope_add_member(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
 {
     gp_ledger_t ledger;
     gp_ledger_read(coro, now, &ledger);
@@ -93,12 +93,12 @@ static void add_member(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
     gp_ledger_add(sum, &ledger);
 }
 
-static gp_scope_t *part(prof_coro_t *coro, uint64_t now)
+static gp_scope_t *scope_part(prof_coro_t *coro, uint64_t now)
 {
     gp_scope_t *scope = atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed);
     if (scope == NULL)
         return NULL;
-    add_member(coro, now, &scope->ledger);
+    scope_add_member(coro, now, &scope->ledger);
     gp_coro_member_t *member = gp_coro_member(coro);
     if (member->next != NULL)
         gp_coro_member(member->next)->prev = member->prev;
@@ -116,20 +116,20 @@ void gp_scope_inherit(prof_coro_t *coro, gp_scope_t *scope)
     gp_scope_ref(scope);
     if (member->longest_before != 0)
         member->longest_before = 0;
-    join(coro, scope, scope != NULL ? gp_ticks() : 0);
+    scope_join(coro, scope, scope != NULL ? gp_ticks() : 0);
 }
 
 void gp_scope_quit(prof_coro_t *coro)
 {
     if (atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed) == NULL)
         return; // as most are: no clock is read
-    gp_scope_t *scope = part(coro, gp_ticks());
+    gp_scope_t *scope = scope_part(coro, gp_ticks());
     atomic_store_explicit(&gp_coro_context(coro)->scope, NULL, memory_order_release);
     gp_scope_unref(scope);
 }
 
 // Releases: partners of the acquires in gp_scope_profile() and gp_scope_exact().
-static void set_profile(gp_scope_t *scope, struct prof *profile, struct gp_exact *exact)
+static void scope_set_profile(gp_scope_t *scope, struct prof *profile, struct gp_exact *exact)
 {
     __atomic_store_n(&scope->profile, profile, __ATOMIC_RELEASE);
     __atomic_store_n(&scope->exact, exact, __ATOMIC_RELEASE);
@@ -137,20 +137,20 @@ static void set_profile(gp_scope_t *scope, struct prof *profile, struct gp_exact
 
 gp_scope_t *gp_scope_push(prof_coro_t *coro, struct prof *profile, struct gp_exact *exact)
 {
-    if (free_slots == NULL && !grow())
+    if (free_slots == NULL && !scope_grow())
         return NULL;
     gp_scope_t *scope = free_slots;
     free_slots = scope->next_free;
     // The coroutine's reference to what it had becomes the new scope's reference to its parent.
     uint64_t now = gp_ticks();
-    link_child(part(coro, now), scope);
+    scope_link_child(scope_part(coro, now), scope);
     scope->first_child = NULL;
     scope->children = 0;
     scope->members = NULL;
     scope->ledger = (gp_ledger_t){0};
-    set_profile(scope, profile, exact);
+    scope_set_profile(scope, profile, exact);
     scope->references = 2; // the coroutine and the profile
-    join(coro, scope, now);
+    scope_join(coro, scope, now);
     return scope;
 }
 
@@ -170,8 +170,8 @@ void gp_scope_pop(prof_coro_t *coro, int (*is_over)(const struct prof *profile, 
            (scope->profile == NULL || is_over(scope->profile, coro))) {
         uint64_t now = gp_ticks();
         gp_scope_ref(scope->parent);
-        part(coro, now);
-        join(coro, scope->parent, now);
+        scope_part(coro, now);
+        scope_join(coro, scope->parent, now);
         gp_scope_unref(scope);
     }
 }
@@ -184,48 +184,48 @@ void gp_scope_ref(gp_scope_t *scope)
 
 // A scope that only its children keep alive (its profile is freed, no coroutine is in it any more) is taken out of the
 // tree: otherwise profiles that overlap on one coroutine would grow a chain for ever.
-static void splice_if_dead(gp_scope_t *scope)
+static void scope_splice_if_dead(gp_scope_t *scope)
 {
     uint32_t children = scope->children;
     if (scope->profile != NULL || children == 0 || scope->references != children)
         return;
     gp_scope_t *parent = scope->parent;
-    unlink_child(scope);
+    scope_unlink_child(scope);
     while (scope->first_child != NULL) {
         gp_scope_t *child = scope->first_child;
         scope->first_child = child->next_sibling;
-        link_child(parent, child);
+        scope_link_child(parent, child);
     }
     if (parent != NULL) {
         gp_ledger_add(&parent->ledger, &scope->ledger);
         parent->references += children - 1;
     }
-    retire(scope);
+    scope_retire(scope);
 }
 
 void gp_scope_unref(gp_scope_t *scope)
 {
     while (scope != NULL && --scope->references == 0) {
         gp_scope_t *parent = scope->parent;
-        unlink_child(scope);
+        scope_unlink_child(scope);
         if (parent != NULL)
             gp_ledger_add(&parent->ledger, &scope->ledger);
-        retire(scope);
+        scope_retire(scope);
         scope = parent;
     }
     if (scope != NULL)
-        splice_if_dead(scope);
+        scope_splice_if_dead(scope);
 }
 
 void gp_scope_forget_profile(gp_scope_t *scope)
 {
-    set_profile(scope, NULL, NULL);
+    scope_set_profile(scope, NULL, NULL);
     gp_scope_unref(scope);
 }
 
 // The scope after `scope` in the tree below `top`: children first, then siblings, then up. NULL at the end. No
 // recursion, the caller's stack may be small.
-static gp_scope_t *next_below(gp_scope_t *scope, const gp_scope_t *top)
+static gp_scope_t *scope_next_below(gp_scope_t *scope, const gp_scope_t *top)
 {
     if (scope->first_child != NULL)
         return scope->first_child;
@@ -236,10 +236,10 @@ static gp_scope_t *next_below(gp_scope_t *scope, const gp_scope_t *top)
 
 void gp_scope_total(gp_scope_t *top, uint64_t now, gp_ledger_t *sum)
 {
-    for (gp_scope_t *scope = top; scope != NULL; scope = next_below(scope, top)) {
+    for (gp_scope_t *scope = top; scope != NULL; scope = scope_next_below(scope, top)) {
         gp_ledger_add(sum, &scope->ledger);
         for (prof_coro_t *coro = scope->members; coro != NULL; coro = gp_coro_member(coro)->next)
-            add_member(coro, now, sum);
+            scope_add_member(coro, now, sum);
     }
 }
 
@@ -247,7 +247,7 @@ gp_scope_t *gp_scope_at(uint32_t index)
 {
     if (index == 0 || index >= CHUNKS_MAX * SLOTS_PER_CHUNK)
         return NULL;
-    // Acquire: partner of the release in grow().
+    // Acquire: partner of the release in scope_grow().
     gp_scope_t *chunk = atomic_load_explicit(&chunks[index / SLOTS_PER_CHUNK], memory_order_acquire);
     return chunk != NULL ? &chunk[index % SLOTS_PER_CHUNK] : NULL;
 }

@@ -43,7 +43,7 @@ void gp_shown_pause(void)
 }
 
 // Set the thread's pointer. Returns false where the thread would not take it back when it ends.
-static bool attach(gp_thread_t *thread)
+static bool shown_attach(gp_thread_t *thread)
 {
     if (gp_thread_attach() != thread || !thread->keyed)
         return false;
@@ -58,7 +58,7 @@ static bool attach(gp_thread_t *thread)
 void gp_shown_write(gp_thread_t *thread, prof_coro_t *coro)
 {
     uint64_t trace[2], id;
-    if (thread == NULL || (thread->shown_at == NULL && !attach(thread)))
+    if (thread == NULL || (thread->shown_at == NULL && !shown_attach(thread)))
         return;
     gp_shown_record_t *record = &thread->shown;
     source->read(coro, trace, &id);

@@ -49,7 +49,7 @@ static size_t spawn_walk_language(walk_t *walk)
     return walk->language->walk(&place, walk->thread->parked_frames, GP_SPAWN_DEPTH, &walk->flags);
 }
 
-static void run_walk(void *argument)
+static void spawn_run_walk(void *argument)
 {
     walk_t *walk = argument;
     if (walk->language != NULL && (walk->depth = spawn_walk_language(walk)) > 0)
@@ -63,16 +63,16 @@ static void run_walk(void *argument)
 }
 
 // Coroutines make others, and their stacks may be small.
-static bool walk_here(walk_t *walk, uintptr_t lo)
+static bool spawn_walk_here(walk_t *walk, uintptr_t lo)
 {
     if (walk->caller->sp - lo >= WALK_BYTES) {
-        run_walk(walk);
+        spawn_run_walk(walk);
         return true;
     }
-    return gp_run_on_spare_stack(walk->thread, run_walk, walk);
+    return gp_run_on_spare_stack(walk->thread, spawn_run_walk, walk);
 }
 
-static uint64_t hash_of(const uintptr_t *frames, const walk_t *walk)
+static uint64_t spawn_hash_of(const uintptr_t *frames, const walk_t *walk)
 {
     size_t depth = walk->depth;
     uint64_t hash = depth + ((uint64_t)walk->tag << 32);
@@ -82,12 +82,12 @@ static uint64_t hash_of(const uintptr_t *frames, const walk_t *walk)
 }
 
 // The slot that has these frames, or the free one where they belong.
-static _Atomic uint32_t *find_slot(table_t *in, const uintptr_t *frames, const walk_t *walk)
+static _Atomic uint32_t *spawn_find_slot(table_t *in, const uintptr_t *frames, const walk_t *walk)
 {
     size_t depth = walk->depth;
-    for (uint64_t at = hash_of(frames, walk);; at++) {
+    for (uint64_t at = spawn_hash_of(frames, walk);; at++) {
         _Atomic uint32_t *slot = &in->slots[at % SLOTS];
-        // Acquire: partner of the release in add_site(): the site is complete.
+        // Acquire: partner of the release in spawn_add_site(): the site is complete.
         uint32_t number = atomic_load_explicit(slot, memory_order_acquire);
         const gp_spawn_site_t *site = &in->sites[number];
         if (number == 0 || (site->depth == depth && site->tag == walk->tag &&
@@ -97,7 +97,7 @@ static _Atomic uint32_t *find_slot(table_t *in, const uintptr_t *frames, const w
 }
 
 // Caller holds gp_registry_lock.
-static uint32_t add_site(table_t *in, _Atomic uint32_t *slot, const uintptr_t *frames, const walk_t *walk)
+static uint32_t spawn_add_site(table_t *in, _Atomic uint32_t *slot, const uintptr_t *frames, const walk_t *walk)
 {
     size_t words = 2 * walk->depth + 2;
     uint32_t number = atomic_load_explicit(&count, memory_order_relaxed) + 1;
@@ -113,13 +113,13 @@ static uint32_t add_site(table_t *in, _Atomic uint32_t *slot, const uintptr_t *f
         .frames = copy,
         .locs = (gp_loc_t *)(copy + walk->depth),
     };
-    // Release: partners of the acquires in find_slot() and gp_spawn_site_count().
+    // Release: partners of the acquires in spawn_find_slot() and gp_spawn_site_count().
     atomic_store_explicit(slot, number, memory_order_release);
     atomic_store_explicit(&count, number, memory_order_release);
     return number;
 }
 
-static uint32_t add_new(const walk_t *walk)
+static uint32_t spawn_add_new(const walk_t *walk)
 {
     const uintptr_t *frames = walk->thread->parked_frames;
     uint32_t number = 0;
@@ -130,10 +130,10 @@ static uint32_t add_new(const walk_t *walk)
         atomic_store_explicit(&table, in, memory_order_release);
     }
     if (in != NULL) {
-        _Atomic uint32_t *slot = find_slot(in, frames, walk); // another thread may have been faster
+        _Atomic uint32_t *slot = spawn_find_slot(in, frames, walk); // another thread may have been faster
         number = atomic_load_explicit(slot, memory_order_relaxed);
         if (number == 0)
-            number = add_site(in, slot, frames, walk);
+            number = spawn_add_site(in, slot, frames, walk);
     }
     gp_unlock(&gp_registry_lock);
     if (number == 0)
@@ -141,23 +141,23 @@ static uint32_t add_new(const walk_t *walk)
     return number;
 }
 
-static uint32_t site_of(const walk_t *walk)
+static uint32_t spawn_site_of(const walk_t *walk)
 {
-    // Acquire: partner of the release in add_new().
+    // Acquire: partner of the release in spawn_add_new().
     table_t *in = atomic_load_explicit(&table, memory_order_acquire);
     uint32_t number = 0;
     if (in != NULL)
-        number = atomic_load_explicit(find_slot(in, walk->thread->parked_frames, walk), memory_order_relaxed);
-    return number != 0 ? number : add_new(walk);
+        number = atomic_load_explicit(spawn_find_slot(in, walk->thread->parked_frames, walk), memory_order_relaxed);
+    return number != 0 ? number : spawn_add_new(walk);
 }
 
 uint32_t gp_spawn_site_of(gp_thread_t *thread, size_t depth, unsigned flags, uint32_t tag)
 {
     const walk_t walk = {.thread = thread, .depth = depth, .flags = flags, .tag = tag};
-    return depth > 0 ? site_of(&walk) : 0;
+    return depth > 0 ? spawn_site_of(&walk) : 0;
 }
 
-static uint32_t site_at(prof_coro_t *coro, const gp_park_t *caller, const gp_language_t *language)
+static uint32_t spawn_site_at(prof_coro_t *coro, const gp_park_t *caller, const gp_language_t *language)
 {
     gp_thread_t *thread = gp_thread_self;
     prof_coro_t *stack = coro->lo != coro->hi ? coro : thread->root;
@@ -167,22 +167,22 @@ static uint32_t site_at(prof_coro_t *coro, const gp_park_t *caller, const gp_lan
                    .hi = atomic_load_explicit(&stack->hi, memory_order_relaxed),
                    .doubt = stack->keeps_stack ? GP_UNWIND_SURE : GP_UNWIND_DOUBTS,
                    .language = language};
-    if (caller->sp < lo || caller->sp >= walk.hi || !walk_here(&walk, lo) || walk.depth == 0)
+    if (caller->sp < lo || caller->sp >= walk.hi || !spawn_walk_here(&walk, lo) || walk.depth == 0)
         return 0;
-    return site_of(&walk);
+    return spawn_site_of(&walk);
 }
 
 uint32_t gp_spawn_site_here(prof_coro_t *spawner, const gp_park_t *caller)
 {
     bool is_wanted = spawner != NULL && gp_thread_self != NULL && gp_spawn_is_wanted();
-    return is_wanted ? site_at(spawner, caller, NULL) : 0;
+    return is_wanted ? spawn_site_at(spawner, caller, NULL) : 0;
 }
 
 uint32_t gp_spawn_site_of_span(prof_coro_t *coro, const gp_park_t *caller)
 {
     // Acquire: partner of the release where it is registered.
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    return gp_thread_self != NULL ? site_at(coro, caller, language) : 0;
+    return gp_thread_self != NULL ? spawn_site_at(coro, caller, language) : 0;
 }
 
 // xorshift32. Source: Marsaglia, Xorshift RNGs.

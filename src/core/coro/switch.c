@@ -19,7 +19,7 @@ int prof_coro_active;
 _Atomic bool gp_switch_meets_early;
 _Atomic uint32_t gp_switch_special GP_SWITCH_WORD = GP_SWITCH_RESTS;
 
-static inline gp_thread_t *self(void)
+static inline gp_thread_t *switch_self(void)
 {
     gp_thread_t *thread = gp_thread_self;
     return __builtin_expect(thread != NULL, 1) ? thread : gp_thread_attach();
@@ -30,7 +30,7 @@ __attribute__((noinline, cold)) static void switch_any(prof_coro_t *to, uint64_t
                                                        uintptr_t sp, uintptr_t fp)
 {
     gp_park_t park = {.pc = pc, .sp = sp, .fp = fp};
-    gp_thread_t *thread = self();
+    gp_thread_t *thread = switch_self();
     if (thread == NULL)
         return;
     if (to == NULL) {
@@ -50,17 +50,17 @@ enum { FRAME_WORDS = 0 };
 
 // Where the caller goes on: `park`; NULL = where the function was called that this is inlined into. Its frame is read
 // only once it is needed: until then it takes no registers.
-__attribute__((always_inline)) static inline uintptr_t sp_of(const gp_park_t *park)
+__attribute__((always_inline)) static inline uintptr_t switch_sp_of(const gp_park_t *park)
 {
     return park != NULL ? park->sp : (uintptr_t)((uintptr_t *)__builtin_frame_address(0) + FRAME_WORDS);
 }
 
-__attribute__((always_inline)) static inline gp_park_t park_of(const gp_park_t *park)
+__attribute__((always_inline)) static inline gp_park_t switch_park_of(const gp_park_t *park)
 {
     if (park != NULL)
         return *park;
     const volatile uintptr_t *frame = __builtin_frame_address(0);
-    return (gp_park_t){.pc = frame[1], .sp = sp_of(NULL), .fp = frame[0]};
+    return (gp_park_t){.pc = frame[1], .sp = switch_sp_of(NULL), .fp = frame[0]};
 }
 
 // Where contexts are shown, nothing samples, or the clock is another one.
@@ -98,17 +98,17 @@ __attribute__((always_inline)) static inline void switch_on(gp_thread_t *thread,
 {
     gp_slice_plain_t plain;
     gp_slice_enter(thread);
-    if (__builtin_expect(!gp_slice_may_be_plain(thread, sp_of(park), to, &plain), 0)) {
-        gp_park_t place = park_of(park);
+    if (__builtin_expect(!gp_slice_may_be_plain(thread, switch_sp_of(park), to, &plain), 0)) {
+        gp_park_t place = switch_park_of(park);
         switch_any(to, to_id, 0, place.pc, place.sp, place.fp);
         return;
     }
     uint64_t now = gp_ticks_counter();
     if (__builtin_expect(gp_slice_is_plain(thread, now, &plain), 1)) {
-        gp_park_t place = park_of(park);
+        gp_park_t place = switch_park_of(park);
         gp_slice_switch_plainly(thread, &plain, &place, to_id, now);
     } else {
-        gp_park_t place = park_of(park);
+        gp_park_t place = switch_park_of(park);
         switch_any(to, to_id, now, place.pc, place.sp, place.fp);
     }
 }
@@ -130,8 +130,8 @@ void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 enum { PIECE_LOG2 = 12 };
 
 // What is cached says NULL for the thread's own stack.
-__attribute__((noinline)) static prof_coro_t *find_anew(gp_thread_t *thread, gp_recent_switch_t *entry, uintptr_t sp,
-                                                        uint64_t *id)
+__attribute__((noinline)) static prof_coro_t *switch_find_anew(gp_thread_t *thread, gp_recent_switch_t *entry,
+                                                               uintptr_t sp, uint64_t *id)
 {
     // Acquire: what is read of the table comes after.
     uint64_t version = atomic_load_explicit(&gp_region_version, memory_order_acquire);
@@ -149,25 +149,25 @@ __attribute__((noinline)) static prof_coro_t *find_anew(gp_thread_t *thread, gp_
     return entry->coro;
 }
 
-static inline gp_recent_switch_t *recent_switch(gp_thread_t *thread, uintptr_t sp)
+static inline gp_recent_switch_t *switch_recent_switch(gp_thread_t *thread, uintptr_t sp)
 {
     return &thread->recent_switches[(sp >> PIECE_LOG2) % GP_RECENT_SWITCHES];
 }
 
 __attribute__((noinline)) static void switch_to_found(uintptr_t target_sp, const gp_park_t *park)
 {
-    gp_thread_t *thread = self();
+    gp_thread_t *thread = switch_self();
     if (thread == NULL)
         return;
     uint64_t id = 0;
-    prof_coro_t *to = find_anew(thread, recent_switch(thread, target_sp), target_sp, &id);
+    prof_coro_t *to = switch_find_anew(thread, switch_recent_switch(thread, target_sp), target_sp, &id);
     gp_switch_to(to, id, park);
 }
 
 void gp_switch_to_stack(uintptr_t target_sp, const gp_park_t *park)
 {
     gp_thread_t *thread = gp_thread_self;
-    const gp_recent_switch_t *entry = thread != NULL ? recent_switch(thread, target_sp) : NULL;
+    const gp_recent_switch_t *entry = thread != NULL ? switch_recent_switch(thread, target_sp) : NULL;
     if (__builtin_expect(entry != NULL && target_sp >= entry->lo && target_sp < entry->hi &&
                              entry->version == atomic_load_explicit(&gp_region_version, memory_order_acquire),
                          1))
@@ -207,7 +207,7 @@ void prof_coro_switch_ontop(uintptr_t target_sp, uintptr_t record, const prof_pa
 // until the stack pointer leaves the stack.
 static void switch_with_sharers(prof_coro_t *to, uint64_t to_id, uintptr_t pc, uintptr_t sp, uintptr_t fp)
 {
-    gp_thread_t *thread = self();
+    gp_thread_t *thread = switch_self();
     if (thread == NULL)
         return;
     const prof_coro_t *from = atomic_load_explicit(&thread->current, memory_order_relaxed);
@@ -221,7 +221,8 @@ static void switch_with_sharers(prof_coro_t *to, uint64_t to_id, uintptr_t pc, u
     gp_switch_to(to, to_id, &place);
 }
 
-__attribute__((noinline, cold)) static void hook_specially(prof_coro_t *to, uintptr_t pc, uintptr_t sp, uintptr_t fp)
+__attribute__((noinline, cold)) static void switch_hook_specially(prof_coro_t *to, uintptr_t pc, uintptr_t sp,
+                                                                  uintptr_t fp)
 {
     uint64_t to_id = to != NULL ? atomic_load_explicit(&to->id, memory_order_acquire) : 0;
     if (atomic_load_explicit(&gp_switch_special, memory_order_relaxed) & GP_SWITCH_SHARERS)
@@ -234,16 +235,16 @@ void prof_coro_switch_hook(prof_coro_t *to)
 {
     gp_thread_t *thread = gp_thread_self;
     if (__builtin_expect(!gp_word32_is(&gp_switch_special, 0), 0) || __builtin_expect(thread == NULL, 0)) {
-        gp_park_t park = park_of(NULL);
-        hook_specially(to, park.pc, park.sp, park.fp);
+        gp_park_t park = switch_park_of(NULL);
+        switch_hook_specially(to, park.pc, park.sp, park.fp);
         return;
     }
     prof_coro_t *root = thread->root;
     to = to != NULL ? to : root;
     uint64_t to_id = atomic_load_explicit(&to->id, memory_order_acquire);
     if (__builtin_expect(to_id == 0, 0)) { // destroyed before it was switched to
-        gp_park_t park = park_of(NULL);
-        hook_specially(to, park.pc, park.sp, park.fp);
+        gp_park_t park = switch_park_of(NULL);
+        switch_hook_specially(to, park.pc, park.sp, park.fp);
         return;
     }
     switch_on(thread, to, to_id, NULL);
@@ -276,7 +277,7 @@ prof_coro_t *prof_coro_current(void)
     return coro != NULL && coro->kind != GP_CORO_THREAD ? coro : NULL;
 }
 
-static prof_coro_t *settled(prof_coro_t *coro, uintptr_t sp)
+static prof_coro_t *switch_settled(prof_coro_t *coro, uintptr_t sp)
 {
     prof_coro_t *own = gp_coro_of_caller(sp);
     if (coro == NULL)
@@ -288,20 +289,20 @@ static prof_coro_t *settled(prof_coro_t *coro, uintptr_t sp)
 
 uint64_t prof_coro_cpu_ns(prof_coro_t *coro)
 {
-    coro = settled(coro, (uintptr_t)__builtin_frame_address(0));
+    coro = switch_settled(coro, (uintptr_t)__builtin_frame_address(0));
     return coro != NULL ? gp_edge_settled_cpu_ns(coro) : 0;
 }
 
 uint64_t prof_coro_switches(prof_coro_t *coro)
 {
-    coro = settled(coro, (uintptr_t)__builtin_frame_address(0));
+    coro = switch_settled(coro, (uintptr_t)__builtin_frame_address(0));
     return coro != NULL ? atomic_load_explicit(&coro->switches, memory_order_relaxed) : 0;
 }
 
 int prof_coro_ledger(prof_coro_t *coro, prof_ledger_t *out)
 {
     gp_ledger_t ledger;
-    coro = settled(coro, (uintptr_t)__builtin_frame_address(0));
+    coro = switch_settled(coro, (uintptr_t)__builtin_frame_address(0));
     if (coro == NULL)
         return -ENOMEM;
     gp_ledger_read(coro, gp_ticks(), &ledger);

@@ -17,7 +17,7 @@ enum { STATUS_SIZE = 4096 };
 
 // A program that has changed its root or entered a mount namespace may find a /proc there that is another process id
 // namespace's: its numbers are of other threads.
-static bool is_proc_of_this_namespace(void)
+static bool task_is_proc_of_this_namespace(void)
 {
     char number[16] = "";
     return readlink("/proc/self", number, sizeof(number) - 1) > 0 && atoi(number) == getpid();
@@ -28,7 +28,7 @@ int gp_task_each(void (*visit)(pid_t tid, void *argument), void *argument)
     DIR *directory = gp_descriptor_entries(AT_FDCWD, "/proc/self/task");
     if (directory == NULL)
         return -errno;
-    if (!is_proc_of_this_namespace()) {
+    if (!task_is_proc_of_this_namespace()) {
         closedir(directory);
         return -ESRCH;
     }
@@ -61,7 +61,7 @@ char gp_task_state(pid_t tid)
 }
 
 // Is a signal in the set that follows `label`?
-static bool is_in_set(const char *status, const char *label, int signal_number)
+static bool task_is_in_set(const char *status, const char *label, int signal_number)
 {
     const char *set = strstr(status, label);
     return set != NULL && (strtoull(set + strlen(label), NULL, 16) >> (signal_number - 1) & 1) != 0;
@@ -83,14 +83,14 @@ bool gp_task_takes(pid_t tid, int signal_number)
     char text[STATUS_SIZE];
     gp_task_read(tid, "status", text, sizeof(text));
     const char *threads = strstr(text, label);
-    return threads != NULL && atoi(threads + strlen(label)) > 0 && !is_in_set(text, "\nSigBlk:", signal_number);
+    return threads != NULL && atoi(threads + strlen(label)) > 0 && !task_is_in_set(text, "\nSigBlk:", signal_number);
 }
 
 bool gp_task_holds_back(pid_t tid, int signal_number)
 {
     char text[STATUS_SIZE];
     gp_task_read(tid, "status", text, sizeof(text));
-    return is_in_set(text, "\nSigPnd:", signal_number) && is_in_set(text, "\nSigBlk:", signal_number);
+    return task_is_in_set(text, "\nSigPnd:", signal_number) && task_is_in_set(text, "\nSigBlk:", signal_number);
 }
 
 static int task_number(const char *status, const char *label)

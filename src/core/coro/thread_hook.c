@@ -30,7 +30,7 @@ typedef struct descriptor_stack { // of struct pthread
 // this runs on. pthread_getattr_np() tells the same, but allocates: the C library gives the thread a heap for that, 64
 // MB of address space, which the program may never ask for. Source: glibc, nptl/descr.h: stackblock, stackblock_size,
 // guardsize.
-static bool hook_read_descriptor(uintptr_t here, uintptr_t *lo, uintptr_t *hi)
+static bool thread_hook_read_descriptor(uintptr_t here, uintptr_t *lo, uintptr_t *hi)
 {
     enum { DESCRIPTOR_BYTES = 2048, ABOVE_BYTES = 1 << 20, PAGE_MASK = 4095 }; // less than any glibc's is long
     uintptr_t self = (uintptr_t)pthread_self();
@@ -60,7 +60,7 @@ void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
     if (here - *lo < *hi - *lo)
         return;
     *lo = *hi = 0; // a child that another thread has forked
-    if (hook_read_descriptor(here, lo, hi))
+    if (thread_hook_read_descriptor(here, lo, hi))
         return;
     if (pthread_getattr_np(pthread_self(), &attr) != 0)
         return;
@@ -72,7 +72,7 @@ void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
 
 // clang's ThreadSanitizer is part of the program: its pthread_create() calls the one here, and the new thread must call
 // nothing that it watches before it has been there.
-static bool is_called_by_checker(void)
+static bool thread_hook_is_called_by_checker(void)
 {
     Dl_info first, own;
     return gp_checker_is_there() && dladdr(dlsym(RTLD_DEFAULT, "pthread_create"), &first) != 0 &&
@@ -83,11 +83,12 @@ void gp_thread_hook_init(void)
 {
     if (real_create != NULL)
         return;
-    is_behind_checker = is_called_by_checker();
+    is_behind_checker = thread_hook_is_called_by_checker();
     real_create = (create_t *)(uintptr_t)dlsym(RTLD_NEXT, "pthread_create");
 }
 
-static int create_unseen(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument)
+static int thread_hook_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+                                     void *argument)
 {
     gp_thread_hook_init();
     return real_create != NULL ? real_create(thread, attr, run, argument) : ENOSYS;
@@ -99,7 +100,8 @@ int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void 
                             bool is_shown)
 {
     is_unseen = true;
-    int error = is_shown ? pthread_create(thread, attr, run, argument) : create_unseen(thread, attr, run, argument);
+    int error =
+        is_shown ? pthread_create(thread, attr, run, argument) : thread_hook_create_unseen(thread, attr, run, argument);
     is_unseen = false;
     return error;
 }
@@ -122,7 +124,7 @@ static cell_t cells[256], *free_cells;
 static unsigned used_cells;
 static pthread_mutex_t cells_lock = PTHREAD_MUTEX_INITIALIZER; // an innermost one
 
-static cell_t *take_cell(void)
+static cell_t *thread_hook_take_cell(void)
 {
     gp_lock(&cells_lock);
     cell_t *cell = free_cells;
@@ -134,7 +136,7 @@ static cell_t *take_cell(void)
     return cell;
 }
 
-static void give_cell(cell_t *cell)
+static void thread_hook_give_cell(cell_t *cell)
 {
     gp_lock(&cells_lock);
     cell->next = free_cells;
@@ -152,10 +154,10 @@ void gp_threads_let_starts_go(void)
     gp_unlock(&cells_lock);
 }
 
-GP_ENTRY_CODE static void *run_sampled(void *argument)
+GP_ENTRY_CODE static void *thread_hook_run_sampled(void *argument)
 {
     cell_t cell = *(cell_t *)argument;
-    give_cell(argument);
+    thread_hook_give_cell(argument);
     gp_mask_believed = cell.mask_believed;
     if (cell.is_left)
         gp_process_leave_thread();
@@ -175,15 +177,15 @@ PROF_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void 
 {
     gp_thread_hook_init();
     // Without a cell it is greenprof's own, or found at its first switch or by the sampler: as hundreds are starting.
-    cell_t *cell = is_unseen || is_behind_checker ? NULL : take_cell();
+    cell_t *cell = is_unseen || is_behind_checker ? NULL : thread_hook_take_cell();
     if (cell == NULL)
-        return create_unseen(thread, attr, run, argument);
+        return thread_hook_create_unseen(thread, attr, run, argument);
     cell->run = run;
     cell->argument = argument;
     cell->mask_believed = gp_mask_believed;
     cell->is_left = gp_process_is_left();
-    int error = create_unseen(thread, attr, run_sampled, cell);
+    int error = thread_hook_create_unseen(thread, attr, thread_hook_run_sampled, cell);
     if (error != 0)
-        give_cell(cell);
+        thread_hook_give_cell(cell);
     return error;
 }

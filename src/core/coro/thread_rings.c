@@ -16,7 +16,7 @@ static struct {
 } kept;
 
 // What is in the ring from now on, or from the turn on, is the block's present thread's.
-static void note_owner(gp_thread_t *thread)
+static void thread_rings_note_owner(gp_thread_t *thread)
 {
     gp_ring_owner_t *owner = gp_ring_owner(&thread->ring);
     owner->index[1] = owner->index[0];
@@ -28,32 +28,33 @@ static void note_owner(gp_thread_t *thread)
     owner->since = atomic_load_explicit(&thread->ring.head, memory_order_relaxed);
 }
 
-static bool is_to_be_file(const gp_thread_t *thread)
+static bool thread_rings_is_to_be_file(const gp_thread_t *thread)
 {
     return kept.is_on && thread->slot < kept.count;
 }
 
 // Or will be, once its turn is over.
-static bool is_file(const gp_ring_t *ring)
+static bool thread_rings_is_file(const gp_ring_t *ring)
 {
     return gp_ring_is_file(ring, gp_ring_start(ring));
 }
 
-static bool is_settled(const gp_thread_t *thread)
+static bool thread_rings_is_settled(const gp_thread_t *thread)
 {
-    return gp_ring_has_turned(&thread->ring) && is_file(&thread->ring) == is_to_be_file(thread);
+    return gp_ring_has_turned(&thread->ring) &&
+           thread_rings_is_file(&thread->ring) == thread_rings_is_to_be_file(thread);
 }
 
-static void turn(gp_thread_t *thread)
+static void thread_rings_turn(gp_thread_t *thread)
 {
-    bool to_file = is_to_be_file(thread);
+    bool to_file = thread_rings_is_to_be_file(thread);
     unsigned char *slot = to_file ? kept.slots + (size_t)thread->slot * GP_RING_SLOT_BYTES : NULL;
     gp_ring_turn(&thread->ring, to_file ? slot + GP_RING_OWNER_BYTES : NULL);
     if (to_file)
-        note_owner(thread);
+        thread_rings_note_owner(thread);
 }
 
-static void set_positions(gp_ring_t *ring, uint64_t position)
+static void thread_rings_set_positions(gp_ring_t *ring, uint64_t position)
 {
     atomic_store_explicit(&ring->head, position, memory_order_relaxed);
     atomic_store_explicit(&ring->tail, position, memory_order_relaxed);
@@ -61,27 +62,27 @@ static void set_positions(gp_ring_t *ring, uint64_t position)
 }
 
 // Of an empty ring that no thread is in the middle of.
-static void turn_at_once(gp_thread_t *thread)
+static void thread_rings_turn_at_once(gp_thread_t *thread)
 {
-    if (gp_ring_has_turned(&thread->ring) && is_file(&thread->ring) != is_to_be_file(thread))
-        turn(thread);
+    if (gp_ring_has_turned(&thread->ring) && thread_rings_is_file(&thread->ring) != thread_rings_is_to_be_file(thread))
+        thread_rings_turn(thread);
     thread->ring.warm = 0;
-    set_positions(&thread->ring, gp_ring_start(&thread->ring));
+    thread_rings_set_positions(&thread->ring, gp_ring_start(&thread->ring));
 }
 
 void gp_thread_ring_make(gp_thread_t *thread)
 {
-    if (is_to_be_file(thread))
-        turn_at_once(thread);
+    if (thread_rings_is_to_be_file(thread))
+        thread_rings_turn_at_once(thread);
 }
 
 void gp_thread_ring_begin(gp_thread_t *thread)
 {
-    if (is_file(&thread->ring))
-        note_owner(thread);
+    if (thread_rings_is_file(&thread->ring))
+        thread_rings_note_owner(thread);
 }
 
-static void clear(unsigned char *memory)
+static void thread_rings_clear(unsigned char *memory)
 {
     if (madvise(memory, GP_RING_BYTES, MADV_DONTNEED) != 0)
         memset(memory, 0, GP_RING_BYTES);
@@ -89,18 +90,18 @@ static void clear(unsigned char *memory)
 
 // Of a ring in a file, which is bounded, the memory stays, and its positions go on. What a record that was begun and
 // never completed holds up is lost with it.
-static void empty_file_ring(gp_ring_t *ring)
+static void thread_rings_empty_file_ring(gp_ring_t *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     if (gp_ring_unread(ring) == 0)
         return;
     if (!gp_ring_has_turned(ring))
-        clear(ring->data);
+        thread_rings_clear(ring->data);
     if (gp_ring_is_file(ring, head)) {
         gp_ring_owner(ring)->tail = head;
         memset(atomic_load_explicit(&ring->file, memory_order_relaxed), 0, ring->capacity);
     }
-    set_positions(ring, head);
+    thread_rings_set_positions(ring, head);
 }
 
 // What is outside of what is written and not read is zero, as new memory is.
@@ -109,13 +110,13 @@ void gp_thread_ring_give_back(gp_thread_t *thread)
     gp_ring_t *ring = &thread->ring;
     if (thread->ring_turns)
         return; // it is about to be elsewhere
-    if (is_file(ring) || !gp_ring_has_turned(ring)) {
-        empty_file_ring(ring);
+    if (thread_rings_is_file(ring) || !gp_ring_has_turned(ring)) {
+        thread_rings_empty_file_ring(ring);
         return;
     }
     if (atomic_load_explicit(&ring->head, memory_order_relaxed) == gp_ring_start(ring))
         return;
-    clear(ring->data);
+    thread_rings_clear(ring->data);
     *ring = (gp_ring_t){.data = ring->data, .capacity = ring->capacity};
 }
 
@@ -130,20 +131,20 @@ void gp_thread_ring_rewind(gp_thread_t *thread)
 }
 
 // Where nothing is left to do but wait for a running thread's ring, or nothing at all: false.
-static bool begin_turn(gp_thread_t *thread)
+static bool thread_rings_begin_turn(gp_thread_t *thread)
 {
     gp_lock(&gp_registry_lock);
     bool is_free = atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_FREE;
-    bool is_amid = !is_settled(thread);
+    bool is_amid = !thread_rings_is_settled(thread);
     if (is_amid && is_free && gp_ring_fill(&thread->ring) == 0)
-        turn_at_once(thread);
+        thread_rings_turn_at_once(thread);
     else
         thread->ring_turns = is_amid;
     gp_unlock(&gp_registry_lock);
     return is_amid;
 }
 
-static void turn_a_little(gp_thread_t *thread, void (*drain)(gp_thread_t *thread))
+static void thread_rings_turn_a_little(gp_thread_t *thread, void (*drain)(gp_thread_t *thread))
 {
     if (!gp_ring_has_turned(&thread->ring)) {
         gp_ring_hasten(&thread->ring);
@@ -151,19 +152,19 @@ static void turn_a_little(gp_thread_t *thread, void (*drain)(gp_thread_t *thread
         return;
     }
     gp_lock(&gp_registry_lock);
-    turn(thread);
+    thread_rings_turn(thread);
     gp_unlock(&gp_registry_lock);
 }
 
-static bool turn_on(gp_thread_t *thread, void (*drain)(gp_thread_t *thread))
+static bool thread_rings_turn_on(gp_thread_t *thread, void (*drain)(gp_thread_t *thread))
 {
-    for (int i = 0; i < STEPS && !is_settled(thread); i++)
-        turn_a_little(thread, drain);
-    bool is_there = is_settled(thread);
+    for (int i = 0; i < STEPS && !thread_rings_is_settled(thread); i++)
+        thread_rings_turn_a_little(thread, drain);
+    bool is_there = thread_rings_is_settled(thread);
     if (is_there)
         thread->ring.warm = 0;
-    if (is_there && is_file(&thread->ring))
-        clear(thread->ring.data); // padding has touched all of it
+    if (is_there && thread_rings_is_file(&thread->ring))
+        thread_rings_clear(thread->ring.data); // padding has touched all of it
     gp_lock(&gp_registry_lock);
     thread->ring_turns = false;
     gp_unlock(&gp_registry_lock);
@@ -177,8 +178,8 @@ bool gp_thread_turn_rings(void (*drain)(gp_thread_t *thread))
         gp_thread_t *thread = atomic_load_explicit(&gp_thread_blocks[slot], memory_order_acquire);
         if (thread == NULL)
             break;
-        if (begin_turn(thread) && !is_settled(thread))
-            is_amid |= !turn_on(thread, drain);
+        if (thread_rings_begin_turn(thread) && !thread_rings_is_settled(thread))
+            is_amid |= !thread_rings_turn_on(thread, drain);
     }
     kept.is_amid = is_amid;
     if (!is_amid && !kept.is_on)
@@ -202,7 +203,7 @@ void gp_thread_keep_rings(unsigned char *slots, uint32_t count)
             gp_ring_relieve(&thread->ring);
         }
         if (slots != NULL && thread == gp_thread_self && gp_ring_fill(&thread->ring) == 0)
-            turn_at_once(thread);
+            thread_rings_turn_at_once(thread);
     }
     gp_unlock(&gp_registry_lock);
 }
@@ -227,7 +228,7 @@ void gp_thread_rings_after_fork(void)
         thread->ring_turns = false;
         if (atomic_load_explicit(&ring->file, memory_order_relaxed) == NULL)
             continue;
-        clear(ring->data);
+        thread_rings_clear(ring->data);
         *ring = (gp_ring_t){.data = ring->data, .capacity = ring->capacity};
     }
 }

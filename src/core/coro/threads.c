@@ -50,7 +50,7 @@ static _Atomic(gp_thread_t *) free_blocks;
 static _Atomic int free_count;
 
 // The last thread goes on to be called as long as others' keys are, and then ends the process.
-static void on_thread_exit(void *value)
+static void threads_on_thread_exit(void *value)
 {
     static __thread int calls __attribute__((tls_model("initial-exec")));
     if (gp_process_is_left())
@@ -63,12 +63,12 @@ static void on_thread_exit(void *value)
     pthread_setspecific(exit_key, value);
 }
 
-static void make_exit_key(void)
+static void threads_make_exit_key(void)
 {
-    pthread_key_create(&exit_key, on_thread_exit);
+    pthread_key_create(&exit_key, threads_on_thread_exit);
 }
 
-static size_t signal_stack_bytes(void)
+static size_t threads_signal_stack_bytes(void)
 {
     size_t minimum = getauxval(AT_MINSIGSTKSZ);
     if (minimum < FALLBACK_MINSIGSTKSZ)
@@ -78,9 +78,9 @@ static size_t signal_stack_bytes(void)
 
 // [guard | alternate stack | guard | spare stack | block | ring]: what the kernel counts as four mappings, of which a
 // process has some 65,000.
-static gp_thread_t *map_block(void)
+static gp_thread_t *threads_map_block(void)
 {
-    size_t block = (sizeof(gp_thread_t) + 4095) & ~(size_t)4095, stack = signal_stack_bytes();
+    size_t block = (sizeof(gp_thread_t) + 4095) & ~(size_t)4095, stack = threads_signal_stack_bytes();
     unsigned char *memory =
         gp_own_map(GUARD_BYTES + stack + GUARD_BYTES + GP_SPARE_STACK_BYTES + block + GP_RING_BYTES);
     if (memory == NULL)
@@ -98,7 +98,7 @@ static gp_thread_t *map_block(void)
 }
 
 // Nothing but the list has the block any more.
-static void give_block(gp_thread_t *thread)
+static void threads_give_block(gp_thread_t *thread)
 {
     // What a record that was begun and never completed holds up is lost with it.
     if (atomic_load_explicit(&free_count, memory_order_relaxed) >= WARM_BLOCKS || gp_ring_unread(&thread->ring) > 0)
@@ -106,13 +106,13 @@ static void give_block(gp_thread_t *thread)
     atomic_store_explicit(&thread->state, GP_THREAD_FREE, memory_order_relaxed);
     atomic_fetch_add_explicit(&free_count, 1, memory_order_relaxed);
     thread->next_free = atomic_load_explicit(&free_blocks, memory_order_relaxed);
-    // Release: partner of the acquire in take_block_locked().
+    // Release: partner of the acquire in threads_take_block_locked().
     while (!atomic_compare_exchange_weak_explicit(&free_blocks, &thread->next_free, thread, memory_order_release,
                                                   memory_order_relaxed))
         ;
 }
 
-static gp_thread_t *take_block_locked(void)
+static gp_thread_t *threads_take_block_locked(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&free_blocks, memory_order_acquire);
     while (thread != NULL && !atomic_compare_exchange_weak_explicit(&free_blocks, &thread, thread->next_free,
@@ -122,7 +122,7 @@ static gp_thread_t *take_block_locked(void)
         atomic_fetch_sub_explicit(&free_count, 1, memory_order_relaxed);
         return thread;
     }
-    thread = slot_count < GP_THREADS_MAX ? map_block() : NULL;
+    thread = slot_count < GP_THREADS_MAX ? threads_map_block() : NULL;
     if (thread == NULL)
         return NULL;
     thread->slot = slot_count++;
@@ -134,7 +134,7 @@ static gp_thread_t *take_block_locked(void)
     return thread;
 }
 
-static void reset_block(gp_thread_t *thread, prof_coro_t *root)
+static void threads_reset_block(gp_thread_t *thread, prof_coro_t *root)
 {
     thread->root = root;
     atomic_store_explicit(&gp_coro_rare(root)->thread, thread, memory_order_release);
@@ -165,7 +165,8 @@ static void reset_block(gp_thread_t *thread, prof_coro_t *root)
     gp_thread_recorded_reset(&thread->session);
 }
 
-static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_guess, bool (*is_unwanted)(pid_t tid))
+static gp_thread_t *threads_new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_guess,
+                                      bool (*is_unwanted)(pid_t tid))
 {
     gp_coro_birth_t birth = {.lo = lo, .hi = hi, .kind = GP_CORO_THREAD, .keeps_stack = !is_guess};
     prof_coro_t *root = gp_coro_new(&birth);
@@ -175,9 +176,9 @@ static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_gue
     // The thread itself and the collector may meet here: the second finds the first one's block.
     gp_thread_t *thread = gp_thread_find(tid), *known = thread;
     if (thread == NULL && (is_unwanted == NULL || !is_unwanted(tid))) // it may have begun and ended since it was asked
-        thread = take_block_locked();
+        thread = threads_take_block_locked();
     if (thread != NULL && thread != known) {
-        reset_block(thread, root);
+        threads_reset_block(thread, root);
         thread->index = ++last_index;
         gp_thread_set_tid(thread, tid);
         gp_thread_ring_begin(thread);
@@ -193,7 +194,7 @@ static gp_thread_t *new_block(pid_t tid, uintptr_t lo, uintptr_t hi, bool is_gue
     return thread;
 }
 
-static void announce(gp_thread_t *thread)
+static void threads_announce(gp_thread_t *thread)
 {
     const gp_thread_watch_t *watch = atomic_load_explicit(&gp_thread_watch, memory_order_acquire);
     if (watch != NULL)
@@ -201,14 +202,14 @@ static void announce(gp_thread_t *thread)
 }
 
 // Make the calling thread the owner of `thread`: pointer, alternate stack, end of life.
-static void settle_in(gp_thread_t *thread)
+static void threads_settle_in(gp_thread_t *thread)
 {
     stack_t old;
     if (gp_host_stack_change(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE))
         gp_host_stack_change(&thread->alternate_stack, NULL);
     thread->adopted = true;
     gp_thread_self = thread;
-    pthread_once(&exit_key_once, make_exit_key);
+    pthread_once(&exit_key_once, threads_make_exit_key);
     pthread_setspecific(exit_key, thread);
     if (!thread->keyed)
         gp_last_thread_begins();
@@ -216,7 +217,7 @@ static void settle_in(gp_thread_t *thread)
 }
 
 // The thread that prepared the block could not ask where this stack is: nothing is known of it, or a guess.
-static void set_own_stack(prof_coro_t *root)
+static void threads_set_own_stack(prof_coro_t *root)
 {
     uintptr_t lo, hi;
     if (root->keeps_stack)
@@ -227,7 +228,7 @@ static void set_own_stack(prof_coro_t *root)
     root->keeps_stack = hi != 0;
 }
 
-static gp_thread_t *attach(void)
+static gp_thread_t *threads_attach(void)
 {
     gp_thread_t *thread;
     pid_t tid = (pid_t)syscall(SYS_gettid);
@@ -235,17 +236,17 @@ static gp_thread_t *attach(void)
         return NULL;
     thread = gp_thread_find(tid);
     if (thread != NULL) { // prepared by the sampler
-        set_own_stack(thread->root);
-        settle_in(thread);
+        threads_set_own_stack(thread->root);
+        threads_settle_in(thread);
         return thread;
     }
     uintptr_t lo, hi;
     gp_thread_own_stack(&lo, &hi);
-    thread = new_block(tid, lo, hi, false, NULL);
+    thread = threads_new_block(tid, lo, hi, false, NULL);
     if (thread == NULL)
         return NULL;
-    settle_in(thread);
-    announce(thread);
+    threads_settle_in(thread);
+    threads_announce(thread);
     return thread;
 }
 
@@ -259,10 +260,10 @@ gp_thread_t *gp_thread_attach(void)
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); // locks are taken
     if (thread == NULL) {
-        thread = attach();
+        thread = threads_attach();
     } else { // the handler has adopted it; what only the thread itself can do remains
-        set_own_stack(thread->root);
-        settle_in(thread);
+        threads_set_own_stack(thread->root);
+        threads_settle_in(thread);
     }
     pthread_setcancelstate(cancel, NULL);
     return thread;
@@ -280,7 +281,7 @@ gp_thread_t *gp_thread_prepare(pid_t tid, bool (*is_unwanted)(pid_t tid))
     else if (tid == getpid())
         gp_main_stack(&lo, &hi);
     // Of other threads it is guessed when the stack pointer is first seen.
-    return new_block(tid, lo, hi, !is_own, is_unwanted);
+    return threads_new_block(tid, lo, hi, !is_own, is_unwanted);
 }
 
 bool gp_thread_has_ended(pid_t tid)
@@ -291,7 +292,7 @@ bool gp_thread_has_ended(pid_t tid)
     return false;
 }
 
-static void note_end(pid_t tid)
+static void threads_note_end(pid_t tid)
 {
     uint32_t at = atomic_fetch_add_explicit(&ended_count, 1, memory_order_relaxed) % ENDED;
     // Release: partner of the acquire in gp_thread_has_ended(). Before the block is given away: one of both is seen.
@@ -317,7 +318,7 @@ void gp_thread_detach(void)
     thread->end_ticks = gp_ticks();
     atomic_store_explicit(&thread->cpu.final_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
     prof_coro_t *root = thread->root;
-    note_end((pid_t)syscall(SYS_gettid));
+    threads_note_end((pid_t)syscall(SYS_gettid));
     // The block may be reused from here on. The root goes after it: the collector still reads it through the block.
     if (prof_coro_active || gp_rest_is_now() || gp_ring_unread(&thread->ring) > 0) {
         // Release: partner of the acquire in the collector, which drains the ring one last time.
@@ -325,7 +326,7 @@ void gp_thread_detach(void)
         gp_thread_tell(thread);
     } else {
         gp_lock(&gp_registry_lock);
-        give_block(thread);
+        threads_give_block(thread);
         gp_unlock(&gp_registry_lock);
     }
     gp_coro_retire(root);
@@ -347,7 +348,7 @@ void gp_thread_leave(void)
 void gp_thread_recycle(gp_thread_t *thread)
 {
     gp_lock(&gp_registry_lock);
-    give_block(thread);
+    threads_give_block(thread);
     gp_unlock(&gp_registry_lock);
 }
 
@@ -363,7 +364,7 @@ void gp_thread_after_fork(void)
         atomic_store_explicit(&gp_thread_told[thread->slot / 64], 0, memory_order_relaxed);
         memset(thread->counters, 0, sizeof(thread->counters));
         if (thread != self)
-            give_block(thread);
+            threads_give_block(thread);
     }
     gp_memo_forget_others();
     gp_last_thread_after_fork(self != NULL && self->keyed);

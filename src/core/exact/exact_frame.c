@@ -11,8 +11,8 @@ enum {
 // Where the frame ends at `site->pc`. Without a row: a word above the stack pointer, which is the least it can be.
 void gp_exact_site_read_frame(gp_exact_site_t *site, bool manual)
 {
-    gp_module_t storage;
-    const gp_module_t *module;
+    gp_unwind_module_t storage;
+    const gp_unwind_module_t *module;
     gp_row_t row;
     site->cfa = GP_EXACT_CFA_SP;
     site->offset = WORD;

@@ -38,7 +38,7 @@ typedef struct moment {
 static __thread bool attaching __attribute__((tls_model("initial-exec")));
 
 // The host's malloc, which attaching calls, may be instrumented itself.
-static SLOW gp_thread_t *attach(void)
+static SLOW gp_thread_t *exact_hook_attach(void)
 {
     if (attaching)
         return NULL;
@@ -52,28 +52,28 @@ static SLOW gp_thread_t *attach(void)
 
 // Is `sp` on the stack of the coroutine, which runs?
 //   thread: NULL: not known yet
-static FAST bool holds(const gp_thread_t *thread, const gp_exact_stack_t *stack, uintptr_t sp)
+static FAST bool exact_hook_holds(const gp_thread_t *thread, const gp_exact_stack_t *stack, uintptr_t sp)
 {
     return sp >= stack->lo && sp < stack->hi &&
            !(UNLIKELY(atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) &&
              (thread == NULL || stack->coro == thread->root));
 }
 
-static bool is_current(gp_thread_t *thread, const gp_exact_stack_t *stack)
+static bool exact_hook_is_current(gp_thread_t *thread, const gp_exact_stack_t *stack)
 {
     return stack != NULL && stack->coro == atomic_load_explicit(&thread->current, memory_order_relaxed) &&
            stack->coro_id == atomic_load_explicit(&thread->current_id, memory_order_relaxed) &&
            stack->coro_id == atomic_load_explicit(&stack->coro->id, memory_order_relaxed);
 }
 
-static bool is_on_alternate_stack(void)
+static bool exact_hook_is_on_alternate_stack(void)
 {
     stack_t alternate;
     return gp_host_stack_change(NULL, &alternate) == 0 && (alternate.ss_flags & SS_ONSTACK);
 }
 
 // A stack pointer on no known stack: a coroutine that no hook announced. The collector makes a record of it.
-static void note_unknown(gp_thread_t *thread, uintptr_t sp)
+static void exact_hook_note_unknown(gp_thread_t *thread, uintptr_t sp)
 {
     if (atomic_exchange_explicit(&thread->unknown_sp, sp, memory_order_relaxed) != 0)
         return;
@@ -81,14 +81,14 @@ static void note_unknown(gp_thread_t *thread, uintptr_t sp)
     gp_collector_kick();
 }
 
-static SLOW gp_exact_stack_t *look_up_stack(gp_thread_t *thread, uintptr_t sp, bool *on_alternate_stack)
+static SLOW gp_exact_stack_t *exact_hook_look_up_stack(gp_thread_t *thread, uintptr_t sp, bool *on_alternate_stack)
 {
     uint64_t id, current_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
     prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
     prof_coro_t *coro = gp_thread_coro_at(thread, sp, &id, on_alternate_stack);
-    bool alternate = is_on_alternate_stack(); // whatever region that is in
+    bool alternate = exact_hook_is_on_alternate_stack(); // whatever region that is in
     if (*on_alternate_stack && !alternate)
-        note_unknown(thread, sp);
+        exact_hook_note_unknown(thread, sp);
     *on_alternate_stack |= alternate;
     // The handler goes on where it began, whatever a sample taken meanwhile made of its stack pointer.
     gp_exact_stack_t *last = atomic_load_explicit(&thread->exact.stack, memory_order_relaxed);
@@ -107,8 +107,8 @@ static SLOW gp_exact_stack_t *look_up_stack(gp_thread_t *thread, uintptr_t sp, b
 }
 
 // The stack is busy: its event was interrupted by a handler of the host, or left by one.
-static SLOW gp_exact_stack_t *free_stack(gp_exact_stack_t *stack, uintptr_t sp, gp_thread_t *thread,
-                                         bool on_alternate_stack, gp_exact_stack_t **previous)
+static SLOW gp_exact_stack_t *exact_hook_free_stack(gp_exact_stack_t *stack, uintptr_t sp, gp_thread_t *thread,
+                                                    bool on_alternate_stack, gp_exact_stack_t **previous)
 {
     while (stack != NULL && gp_exact_is_busy(stack)) {
         uintptr_t busy_sp = atomic_load_explicit(&stack->turn, memory_order_relaxed);
@@ -121,7 +121,7 @@ static SLOW gp_exact_stack_t *free_stack(gp_exact_stack_t *stack, uintptr_t sp, 
     return stack;
 }
 
-static gp_exact_stack_t *current_stack(gp_thread_t *thread)
+static gp_exact_stack_t *exact_hook_current_stack(gp_thread_t *thread)
 {
     uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
@@ -130,7 +130,7 @@ static gp_exact_stack_t *current_stack(gp_thread_t *thread)
 }
 
 // On which stack is an event in progress that this one interrupts? NULL: none.
-static gp_exact_stack_t *interrupted_stack(gp_thread_t *thread)
+static gp_exact_stack_t *exact_hook_interrupted_stack(gp_thread_t *thread)
 {
     gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact.busy, memory_order_relaxed);
     if (stack == NULL || !gp_exact_is_busy(stack))
@@ -139,22 +139,22 @@ static gp_exact_stack_t *interrupted_stack(gp_thread_t *thread)
 }
 
 // All events. Returns false where no recorder counts, or memory is short.
-static FAST bool begin_any(moment_t *moment, const event_t *event)
+static FAST bool exact_hook_begin_any(moment_t *moment, const event_t *event)
 {
     uintptr_t sp = event->sp;
     gp_thread_t *thread = gp_thread_self;
-    if (thread == NULL && (thread = attach()) == NULL)
+    if (thread == NULL && (thread = exact_hook_attach()) == NULL)
         return false;
     gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact.stack, memory_order_relaxed);
-    gp_exact_stack_t *previous = interrupted_stack(thread);
+    gp_exact_stack_t *previous = exact_hook_interrupted_stack(thread);
     bool on_alternate_stack = false;
     if (event->language)
-        stack = current_stack(thread);
-    else if (!is_current(thread, stack) || !holds(thread, stack, sp))
-        stack = look_up_stack(thread, sp, &on_alternate_stack);
+        stack = exact_hook_current_stack(thread);
+    else if (!exact_hook_is_current(thread, stack) || !exact_hook_holds(thread, stack, sp))
+        stack = exact_hook_look_up_stack(thread, sp, &on_alternate_stack);
     atomic_store_explicit(&thread->exact.stack, stack, memory_order_relaxed);
     if (stack != NULL && gp_exact_is_busy(stack))
-        stack = free_stack(stack, sp, thread, on_alternate_stack, &previous);
+        stack = exact_hook_free_stack(stack, sp, thread, on_alternate_stack, &previous);
     if (stack == NULL) {
         gp_exact_lose();
         return false;
@@ -167,7 +167,7 @@ static FAST bool begin_any(moment_t *moment, const event_t *event)
     return true;
 }
 
-static void end(const moment_t *moment)
+static void exact_hook_end(const moment_t *moment)
 {
     gp_exact_stack_t *stack = moment->stack;
     bool is_fast = moment->is_steady && stack->link_count == 1 && gp_ticks_scale.counter;
@@ -177,7 +177,7 @@ static void end(const moment_t *moment)
 
 // --- Frames
 
-static FAST uintptr_t frame_end(const gp_exact_site_t *site, uintptr_t sp, uintptr_t fp)
+static FAST uintptr_t exact_hook_frame_end(const gp_exact_site_t *site, uintptr_t sp, uintptr_t fp)
 {
     switch (site->cfa) {
     case GP_EXACT_CFA_SP:
@@ -190,7 +190,7 @@ static FAST uintptr_t frame_end(const gp_exact_site_t *site, uintptr_t sp, uintp
 }
 
 // The function that the frame is.
-static uintptr_t physical_of(const gp_exact_frame_t *frame)
+static uintptr_t exact_hook_physical_of(const gp_exact_frame_t *frame)
 {
     while (frame->site->manual_inline)
         frame--;
@@ -198,14 +198,14 @@ static uintptr_t physical_of(const gp_exact_frame_t *frame)
 }
 
 // Is the top frame of a function that cannot have called a new one with a frame that ends at `cfa`?
-static FAST bool is_gone(const gp_exact_frame_t *top, const gp_exact_site_t *site, uintptr_t cfa)
+static FAST bool exact_hook_is_gone(const gp_exact_frame_t *top, const gp_exact_site_t *site, uintptr_t cfa)
 {
-    return top->cfa < cfa || (top->cfa == cfa && (site->first || physical_of(top) != site->physical));
+    return top->cfa < cfa || (top->cfa == cfa && (site->first || exact_hook_physical_of(top) != site->physical));
 }
 
 // Was the same entered before? Inlined functions and prof_enter() share one frame: what comes in by the same place
 // again has left.
-static bool is_entered(const gp_exact_stack_t *stack, const gp_exact_site_t *site, uintptr_t cfa)
+static bool exact_hook_is_entered(const gp_exact_stack_t *stack, const gp_exact_site_t *site, uintptr_t cfa)
 {
     if (site->first || site->manual_inline)
         return false;
@@ -215,29 +215,30 @@ static bool is_entered(const gp_exact_stack_t *stack, const gp_exact_site_t *sit
     return false;
 }
 
-static void pop_any(gp_exact_stack_t *stack)
+static void exact_hook_pop_any(gp_exact_stack_t *stack)
 {
     stack->top->on_alternate_stack = false; // as in all above the top: the fast way does not set it
     gp_exact_stack_aim(stack, gp_exact_depth(stack) - 1);
 }
 
 // A handler's frames on an alternate stack are compared among themselves; any event elsewhere says that it is over.
-static bool is_over(const gp_exact_frame_t *top, const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
+static bool exact_hook_is_over(const gp_exact_frame_t *top, const moment_t *moment, const gp_exact_site_t *site,
+                               uintptr_t cfa)
 {
     return top->on_alternate_stack != moment->on_alternate_stack ? !moment->on_alternate_stack
-                                                                 : is_gone(top, site, cfa);
+                                                                 : exact_hook_is_gone(top, site, cfa);
 }
 
-static void pop_dead(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
+static void exact_hook_pop_dead(const moment_t *moment, const gp_exact_site_t *site, uintptr_t cfa)
 {
     gp_exact_stack_t *stack = moment->stack;
-    while (stack->top > stack->frames && is_over(stack->top, moment, site, cfa))
-        pop_any(stack);
-    while (is_entered(stack, site, cfa))
-        pop_any(stack);
+    while (stack->top > stack->frames && exact_hook_is_over(stack->top, moment, site, cfa))
+        exact_hook_pop_any(stack);
+    while (exact_hook_is_entered(stack, site, cfa))
+        exact_hook_pop_any(stack);
 }
 
-static void add_call(gp_exact_stack_t *stack, gp_exact_link_t *link, uint32_t index, uint32_t function)
+static void exact_hook_add_call(gp_exact_stack_t *stack, gp_exact_link_t *link, uint32_t index, uint32_t function)
 {
     gp_exact_node_t *parent = *gp_exact_node_at(stack, link, index - 1);
     gp_exact_node_t *node = gp_exact_find(link->tree, parent, function);
@@ -248,11 +249,11 @@ static void add_call(gp_exact_stack_t *stack, gp_exact_link_t *link, uint32_t in
     *gp_exact_node_at(stack, link, index) = node;
 }
 
-static void enter(const event_t *event, const moment_t *moment, const gp_exact_site_t *site)
+static void exact_hook_enter(const event_t *event, const moment_t *moment, const gp_exact_site_t *site)
 {
     gp_exact_stack_t *stack = moment->stack;
-    uintptr_t cfa = frame_end(site, event->sp, event->fp);
-    pop_dead(moment, site, cfa);
+    uintptr_t cfa = exact_hook_frame_end(site, event->sp, event->fp);
+    exact_hook_pop_dead(moment, site, cfa);
     if (stack->top == stack->limit && !gp_exact_stack_grow(stack)) {
         gp_exact_lose();
         return;
@@ -264,25 +265,25 @@ static void enter(const event_t *event, const moment_t *moment, const gp_exact_s
                                               .object = site->object,
                                               .on_alternate_stack = moment->on_alternate_stack};
     for (uint32_t i = 0; i < stack->link_count; i++)
-        add_call(stack, &stack->links[i], index, site->function);
+        exact_hook_add_call(stack, &stack->links[i], index, site->function);
     gp_exact_frame_check(&stack->frames[index]);
     gp_exact_stack_aim(stack, index);
 }
 
-static void count_enter(event_t event, const gp_exact_site_t *site)
+static void exact_hook_count_enter(event_t event, const gp_exact_site_t *site)
 {
     moment_t moment;
-    if (!begin_any(&moment, &event))
+    if (!exact_hook_begin_any(&moment, &event))
         return;
     if (moment.stack->link_count > 0) {
         moment.is_steady = gp_exact_charge_time(moment.stack, moment.thread, moment.on_alternate_stack, event.now);
-        enter(&event, &moment, site);
+        exact_hook_enter(&event, &moment, site);
     }
-    end(&moment);
+    exact_hook_end(&moment);
 }
 
-static __attribute__((noinline)) void take_enter_slowly(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
-                                                        bool manual, uint64_t now)
+static __attribute__((noinline)) void exact_hook_take_enter_slowly(uintptr_t function, uintptr_t pc, uintptr_t sp,
+                                                                   uintptr_t fp, bool manual, uint64_t now)
 {
     const gp_exact_site_t *site = gp_exact_site_find(function, pc);
     if (site == NULL) {
@@ -290,14 +291,14 @@ static __attribute__((noinline)) void take_enter_slowly(uintptr_t function, uint
         now = 0; // that took a while
     }
     if (site != NULL)
-        count_enter((event_t){.function = function, .sp = sp, .fp = fp, .now = now}, site);
+        exact_hook_count_enter((event_t){.function = function, .sp = sp, .fp = fp, .now = now}, site);
     else
         gp_exact_lose();
 }
 
 // Put a frame on and count the call, where the stack is begun.
-static FAST void push_native(const fast_t *fast, gp_exact_node_t *node, const gp_exact_site_t *site, uintptr_t cfa,
-                             uintptr_t function)
+static FAST void exact_hook_push_native(const fast_t *fast, gp_exact_node_t *node, const gp_exact_site_t *site,
+                                        uintptr_t cfa, uintptr_t function)
 {
     fast->top[1].cfa = cfa;
     fast->top[1].object = (const void *)function;
@@ -306,41 +307,41 @@ static FAST void push_native(const fast_t *fast, gp_exact_node_t *node, const gp
 }
 
 // Is the frame's end told by one register? Such sites are kept in nodes, where the next call is looked for first.
-static bool is_plain(const gp_exact_site_t *site)
+static bool exact_hook_is_plain(const gp_exact_site_t *site)
 {
     return site->cfa != GP_EXACT_CFA_REALIGN && !site->manual_inline;
 }
 
-static bool enter_begun(const fast_t *fast, const gp_exact_site_t *site, uintptr_t sp, uintptr_t fp)
+static bool exact_hook_enter_begun(const fast_t *fast, const gp_exact_site_t *site, uintptr_t sp, uintptr_t fp)
 {
     const gp_exact_stack_t *stack = fast->stack;
     const gp_exact_frame_t *top = fast->top;
-    uintptr_t cfa = frame_end(site, sp, fp);
-    if (top == stack->limit || is_gone(top, site, cfa) || is_entered(stack, site, cfa))
+    uintptr_t cfa = exact_hook_frame_end(site, sp, fp);
+    if (top == stack->limit || exact_hook_is_gone(top, site, cfa) || exact_hook_is_entered(stack, site, cfa))
         return false;
     gp_exact_node_t *node = gp_exact_find(stack->links->tree, fast->node, site->function);
     if (node == NULL)
         return false;
-    if (is_plain(site))
+    if (exact_hook_is_plain(site))
         node->site = site;
-    push_native(fast, node, site, site->manual_inline ? top->cfa : cfa, site->address);
+    exact_hook_push_native(fast, node, site, site->manual_inline ? top->cfa : cfa, site->address);
     return true;
 }
 
 // The stack is begun and the time charged; the call is none that the caller made last.
-static __attribute__((noinline)) void take_enter_begun(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp,
-                                                       bool manual, gp_exact_stack_t *stack)
+static __attribute__((noinline)) void exact_hook_take_enter_begun(uintptr_t function, uintptr_t pc, uintptr_t sp,
+                                                                  uintptr_t fp, bool manual, gp_exact_stack_t *stack)
 {
     const fast_t fast = {stack, stack->top, stack->node, stack->next, stack->epoch};
     const gp_exact_site_t *site = gp_exact_site_find(function, pc);
-    if (LIKELY(site != NULL && enter_begun(&fast, site, sp, fp)))
+    if (LIKELY(site != NULL && exact_hook_enter_begun(&fast, site, sp, fp)))
         return;
     end_fast(&fast);
-    take_enter_slowly(function, pc, sp, fp, manual, 0);
+    exact_hook_take_enter_slowly(function, pc, sp, fp, manual, 0);
 }
 
 // The call, where it is the one that the caller made last, or the one after that; else NULL.
-static FAST gp_exact_node_t *find_called(const fast_t *fast, uintptr_t function, uintptr_t pc)
+static FAST gp_exact_node_t *exact_hook_find_called(const fast_t *fast, uintptr_t function, uintptr_t pc)
 {
     gp_exact_node_t *node = fast->next;
     if (LIKELY(gp_exact_site_is(node->site, function, pc)))
@@ -350,30 +351,30 @@ static FAST gp_exact_node_t *find_called(const fast_t *fast, uintptr_t function,
 }
 
 // All calls of functions are the last thing that is done, with the parameters in the registers in which they are.
-static FAST void take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp, bool manual)
+static FAST void exact_hook_take_enter(uintptr_t function, uintptr_t pc, uintptr_t sp, uintptr_t fp, bool manual)
 {
     const arrival_t at = arrive();
     gp_exact_stack_t *stack = at.stack;
     fast_t fast;
-    if (UNLIKELY(!holds(at.thread, stack, sp) || !begin_fast(&fast, &at, false))) {
-        take_enter_slowly(function, pc, sp, fp, manual, at.now);
+    if (UNLIKELY(!exact_hook_holds(at.thread, stack, sp) || !begin_fast(&fast, &at, false))) {
+        exact_hook_take_enter_slowly(function, pc, sp, fp, manual, at.now);
         return;
     }
-    gp_exact_node_t *node = find_called(&fast, function, pc);
+    gp_exact_node_t *node = exact_hook_find_called(&fast, function, pc);
     if (UNLIKELY(node == NULL || fast.top == stack->limit)) {
-        take_enter_begun(function, pc, sp, fp, manual, stack);
+        exact_hook_take_enter_begun(function, pc, sp, fp, manual, stack);
         return;
     }
     const gp_exact_site_t *site = node->site;
     uintptr_t cfa = (site->cfa == GP_EXACT_CFA_SP ? sp : fp) + (uintptr_t)(intptr_t)site->offset;
     if (UNLIKELY(fast.top->cfa <= cfa)) // another call in the same frame, or the top frame is gone
-        take_enter_begun(function, pc, sp, fp, manual, stack);
+        exact_hook_take_enter_begun(function, pc, sp, fp, manual, stack);
     else
-        push_native(&fast, node, site, cfa, function);
+        exact_hook_push_native(&fast, node, site, cfa, function);
 }
 
 // The frame that an exit is about, or 0: it was entered before calls were counted.
-static uint32_t find_frame(const gp_exact_stack_t *stack, uintptr_t function)
+static uint32_t exact_hook_find_frame(const gp_exact_stack_t *stack, uintptr_t function)
 {
     for (uint32_t i = gp_exact_depth(stack); i > 0; i--)
         if (stack->frames[i].site->address == function)
@@ -381,45 +382,46 @@ static uint32_t find_frame(const gp_exact_stack_t *stack, uintptr_t function)
     return 0;
 }
 
-static void leave(const event_t *event, const moment_t *moment)
+static void exact_hook_leave(const event_t *event, const moment_t *moment)
 {
     gp_exact_stack_t *stack = moment->stack;
     while (stack->top > stack->frames) {
         const gp_exact_frame_t *top = stack->top;
         if (top->on_alternate_stack != moment->on_alternate_stack ? moment->on_alternate_stack : top->cfa > event->sp)
             break;
-        pop_any(stack);
+        exact_hook_pop_any(stack);
     }
     if (event->tail) // the frame ended at the stack pointer: it went with those
         return;
     if (moment->on_alternate_stack && !stack->top->on_alternate_stack)
         return;
-    uint32_t index = find_frame(stack, event->function);
+    uint32_t index = exact_hook_find_frame(stack, event->function);
     while (index != 0 && gp_exact_depth(stack) >= index)
-        pop_any(stack);
+        exact_hook_pop_any(stack);
 }
 
-static void count_exit(event_t event)
+static void exact_hook_count_exit(event_t event)
 {
     moment_t moment;
-    if (!begin_any(&moment, &event))
+    if (!exact_hook_begin_any(&moment, &event))
         return;
     if (moment.stack->link_count > 0) {
         moment.is_steady = gp_exact_charge_time(moment.stack, moment.thread, moment.on_alternate_stack, event.now);
-        leave(&event, &moment);
+        exact_hook_leave(&event, &moment);
     }
-    end(&moment);
+    exact_hook_end(&moment);
 }
 
-static __attribute__((noinline)) void take_exit_slowly(uintptr_t function, uintptr_t sp, bool tail, uint64_t now)
+static __attribute__((noinline)) void exact_hook_take_exit_slowly(uintptr_t function, uintptr_t sp, bool tail,
+                                                                  uint64_t now)
 {
-    count_exit((event_t){.function = function, .sp = sp, .tail = tail, .now = now});
+    exact_hook_count_exit((event_t){.function = function, .sp = sp, .tail = tail, .now = now});
 }
 
-static FAST bool leave_fast(uintptr_t function, uintptr_t sp, bool tail, const arrival_t *at)
+static FAST bool exact_hook_leave_fast(uintptr_t function, uintptr_t sp, bool tail, const arrival_t *at)
 {
     fast_t fast;
-    if (UNLIKELY(!holds(at->thread, at->stack, sp)))
+    if (UNLIKELY(!exact_hook_holds(at->thread, at->stack, sp)))
         return false;
     const gp_exact_frame_t *top = at->stack->top;
     // After a jump the frame is gone, and those that it shared its end with are.
@@ -431,26 +433,26 @@ static FAST bool leave_fast(uintptr_t function, uintptr_t sp, bool tail, const a
     return true;
 }
 
-static FAST void take_exit(uintptr_t function, uintptr_t sp, bool tail)
+static FAST void exact_hook_take_exit(uintptr_t function, uintptr_t sp, bool tail)
 {
     const arrival_t at = arrive();
-    if (UNLIKELY(!leave_fast(function, sp, tail, &at)))
-        take_exit_slowly(function, sp, tail, at.now);
+    if (UNLIKELY(!exact_hook_leave_fast(function, sp, tail, &at)))
+        exact_hook_take_exit_slowly(function, sp, tail, at.now);
 }
 
-static event_t event_at(const gp_exact_site_t *site, const void *frame, uint64_t now)
+static event_t exact_hook_event_at(const gp_exact_site_t *site, const void *frame, uint64_t now)
 {
     return (event_t){.function = site->address, .sp = (uintptr_t)frame, .language = true, .now = now};
 }
 
 void gp_exact_enter(const gp_exact_site_t *site, uint64_t now)
 {
-    count_enter(event_at(site, __builtin_frame_address(0), now), site);
+    exact_hook_count_enter(exact_hook_event_at(site, __builtin_frame_address(0), now), site);
 }
 
 void gp_exact_leave(const gp_exact_site_t *site, uint64_t now)
 {
-    count_exit(event_at(site, __builtin_frame_address(0), now));
+    exact_hook_count_exit(exact_hook_event_at(site, __builtin_frame_address(0), now));
 }
 
 // In the hook that was called itself: its frame tells where the caller's ends.
@@ -463,7 +465,7 @@ PROF_API void __cyg_profile_func_enter(void *function, void *call_site)
     (void)call_site;
     if (LIKELY(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0))
         return;
-    take_enter((uintptr_t)function, CALLER_PC, CALLER_SP, CALLER_FP, false);
+    exact_hook_take_enter((uintptr_t)function, CALLER_PC, CALLER_SP, CALLER_FP, false);
 }
 
 PROF_API void __cyg_profile_func_exit(void *function, void *call_site)
@@ -471,15 +473,15 @@ PROF_API void __cyg_profile_func_exit(void *function, void *call_site)
     if (LIKELY(__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0))
         return;
     // An exit that the function jumped to returns to where the function would have returned.
-    take_exit((uintptr_t)function, CALLER_SP, __builtin_return_address(0) == call_site);
+    exact_hook_take_exit((uintptr_t)function, CALLER_SP, __builtin_return_address(0) == call_site);
 }
 
 PROF_API void prof_enter_hook(void *function)
 {
-    take_enter((uintptr_t)function, CALLER_PC, CALLER_SP, CALLER_FP, true);
+    exact_hook_take_enter((uintptr_t)function, CALLER_PC, CALLER_SP, CALLER_FP, true);
 }
 
 PROF_API void prof_exit_hook(void *function)
 {
-    take_exit((uintptr_t)function, CALLER_SP, false);
+    exact_hook_take_exit((uintptr_t)function, CALLER_SP, false);
 }

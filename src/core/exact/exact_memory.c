@@ -42,7 +42,7 @@ void gp_exact_unlock(const gp_exact_guard_t *guard)
     errno = guard->saved_errno;
 }
 
-static unsigned class_of(size_t bytes)
+static unsigned exact_memory_class_of(size_t bytes)
 {
     unsigned class = CLASS_MIN;
     while (((size_t)1 << class) < bytes)
@@ -50,7 +50,7 @@ static unsigned class_of(size_t bytes)
     return class;
 }
 
-static void *cut(size_t bytes)
+static void *exact_memory_cut(size_t bytes)
 {
     if (bytes > SLAB_BYTES / 4)
         return gp_own_map(bytes);
@@ -69,10 +69,10 @@ static void *cut(size_t bytes)
 
 void *gp_exact_alloc(size_t bytes)
 {
-    unsigned class = class_of(bytes);
+    unsigned class = exact_memory_class_of(bytes);
     block_t *block = free_blocks[class];
     if (block == NULL)
-        return cut((size_t)1 << class);
+        return exact_memory_cut((size_t)1 << class);
     free_blocks[class] = block->next;
     return memset(block, 0, bytes);
 }
@@ -81,7 +81,7 @@ void gp_exact_release(void *block, size_t bytes)
 {
     if (block == NULL)
         return;
-    unsigned class = class_of(bytes);
+    unsigned class = exact_memory_class_of(bytes);
     ((block_t *)block)->next = free_blocks[class];
     free_blocks[class] = block;
 }

@@ -20,26 +20,26 @@ typedef struct place { // to be sorted by pair
     uint32_t path;
 } place_t;
 
-static int by_key(const void *a, const void *b)
+static int exact_pairs_by_key(const void *a, const void *b)
 {
     uint64_t x = ((const place_t *)a)->key, y = ((const place_t *)b)->key;
     return (x > y) - (x < y);
 }
 
-static uint64_t key_of(const gp_exact_path_t *paths, uint32_t path)
+static uint64_t exact_pairs_key_of(const gp_exact_path_t *paths, uint32_t path)
 {
     return (uint64_t)paths[paths[path].parent].function << 32 | paths[path].function;
 }
 
 // Number the pairs and make a record of each. Returns how many there are, 0 when memory is short.
-static size_t number_pairs(walk_t *walk)
+static size_t exact_pairs_number_pairs(walk_t *walk)
 {
     place_t *places = malloc(walk->count * sizeof(*places));
     size_t count = 0;
     for (uint32_t i = 1; places != NULL && i < walk->count; i++)
-        places[i - 1] = (place_t){key_of(walk->paths, i), i};
+        places[i - 1] = (place_t){exact_pairs_key_of(walk->paths, i), i};
     if (places != NULL)
-        qsort(places, walk->count - 1, sizeof(*places), by_key);
+        qsort(places, walk->count - 1, sizeof(*places), exact_pairs_by_key);
     for (uint32_t i = 0; places != NULL && i + 1 < walk->count; i++) {
         const gp_exact_path_t *path = &walk->paths[places[i].path], *caller = &walk->paths[path->parent];
         if (i == 0 || places[i].key != places[i - 1].key)
@@ -54,7 +54,7 @@ static size_t number_pairs(walk_t *walk)
 }
 
 // Parents come before their children. Returns the highest number of a function.
-static uint32_t link_paths(walk_t *walk)
+static uint32_t exact_pairs_link_paths(walk_t *walk)
 {
     uint32_t highest = 0;
     for (uint32_t i = walk->count; i-- > 1;) {
@@ -70,7 +70,7 @@ static uint32_t link_paths(walk_t *walk)
     return highest;
 }
 
-static void enter(walk_t *walk, uint32_t at)
+static void exact_pairs_enter(walk_t *walk, uint32_t at)
 {
     const gp_exact_path_t *path = &walk->paths[at];
     gp_call_count_t *call = &walk->calls[walk->pair[at]];
@@ -86,19 +86,19 @@ static void enter(walk_t *walk, uint32_t at)
     call->nested_wait_ns += is_nested && !is_same_edge ? walk->wait_ns[at] : 0;
 }
 
-static void leave(walk_t *walk, uint32_t at)
+static void exact_pairs_leave(walk_t *walk, uint32_t at)
 {
     walk->functions[walk->paths[at].function]--;
     walk->pairs[walk->pair[at]]--;
 }
 
-static void count_pairs(walk_t *walk)
+static void exact_pairs_count_pairs(walk_t *walk)
 {
     for (uint32_t at = walk->child[0]; at != 0;) {
-        enter(walk, at);
+        exact_pairs_enter(walk, at);
         uint32_t next = walk->child[at];
         for (; next == 0 && at != 0; at = walk->paths[at].parent) {
-            leave(walk, at);
+            exact_pairs_leave(walk, at);
             next = walk->sibling[at];
         }
         at = next;
@@ -117,10 +117,10 @@ int gp_exact_pairs(const gp_exact_path_t *paths, size_t count, gp_call_count_t *
     walk.calls = *calls = calloc(count, sizeof(*walk.calls));
     bool ok = words != NULL && times != NULL && walk.calls != NULL;
     if (ok)
-        walk.functions = calloc((size_t)link_paths(&walk) + 1, sizeof(*walk.functions));
-    *call_count = ok && walk.functions != NULL ? number_pairs(&walk) : 0;
+        walk.functions = calloc((size_t)exact_pairs_link_paths(&walk) + 1, sizeof(*walk.functions));
+    *call_count = ok && walk.functions != NULL ? exact_pairs_number_pairs(&walk) : 0;
     if (*call_count > 0)
-        count_pairs(&walk);
+        exact_pairs_count_pairs(&walk);
     free(walk.functions);
     free(words);
     free(times);

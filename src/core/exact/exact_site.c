@@ -26,20 +26,20 @@ static uint32_t site_count;
 
 gp_exact_function_t *gp_exact_function(uint32_t number)
 {
-    // Acquire: partner of the release in function_of().
+    // Acquire: partner of the release in exact_site_function_of().
     gp_exact_function_t *chunk = atomic_load_explicit(&functions[number / CHUNK], memory_order_acquire);
     return &chunk[number % CHUNK];
 }
 
-static size_t table_bytes(uint32_t slots)
+static size_t exact_site_table_bytes(uint32_t slots)
 {
     return sizeof(gp_exact_sites_t) + (size_t)slots * sizeof(gp_exact_site_t *);
 }
 
-static gp_exact_sites_t *new_table(uint32_t shift)
+static gp_exact_sites_t *exact_site_new_table(uint32_t shift)
 {
     uint32_t slots = 1u << (64 - shift);
-    gp_exact_sites_t *table = gp_exact_alloc(table_bytes(slots));
+    gp_exact_sites_t *table = gp_exact_alloc(exact_site_table_bytes(slots));
     if (table != NULL) {
         table->shift = shift;
         table->mask = slots - 1;
@@ -47,7 +47,7 @@ static gp_exact_sites_t *new_table(uint32_t shift)
     return table;
 }
 
-static void place(gp_exact_sites_t *table, const gp_exact_site_t *site)
+static void exact_site_place(gp_exact_sites_t *table, const gp_exact_site_t *site)
 {
     uint32_t slot = gp_exact_site_slot(table, site->address, site->pc);
     while (atomic_load_explicit(&table->slots[slot], memory_order_relaxed) != NULL)
@@ -57,20 +57,20 @@ static void place(gp_exact_sites_t *table, const gp_exact_site_t *site)
     table->count++;
 }
 
-static bool is_unloaded(const gp_exact_site_t *site)
+static bool exact_site_is_unloaded(const gp_exact_site_t *site)
 {
     return gp_exact_function(site->function)->unloaded;
 }
 
 // A larger table with what is still loaded. Old tables are left to their readers: all of them together are as large as
 // the last.
-static gp_exact_sites_t *enlarge(const gp_exact_sites_t *old, uint32_t shift)
+static gp_exact_sites_t *exact_site_enlarge(const gp_exact_sites_t *old, uint32_t shift)
 {
-    gp_exact_sites_t *table = new_table(shift);
+    gp_exact_sites_t *table = exact_site_new_table(shift);
     for (uint32_t i = 0; table != NULL && old != NULL && i <= old->mask; i++) {
         const gp_exact_site_t *site = atomic_load_explicit(&old->slots[i], memory_order_relaxed);
-        if (site != NULL && !is_unloaded(site))
-            place(table, site);
+        if (site != NULL && !exact_site_is_unloaded(site))
+            exact_site_place(table, site);
     }
     if (table != NULL)
         atomic_store_explicit(&gp_exact_sites, table, memory_order_release);
@@ -78,33 +78,33 @@ static gp_exact_sites_t *enlarge(const gp_exact_sites_t *old, uint32_t shift)
 }
 
 // Trees may have it: no call is found by it any more, whatever is loaded at its address.
-static void take_out(const gp_exact_site_t *site)
+static void exact_site_take_out(const gp_exact_site_t *site)
 {
     __atomic_store_n(&((gp_exact_site_t *)(uintptr_t)site)->pc, GP_EXACT_GONE, __ATOMIC_RELAXED);
 }
 
 // Leave out what is unloaded, in place. What a reader without the lock does not find meanwhile, it looks for again with
 // the lock. Where there is no memory, all are left out and met anew.
-static void clear_unloaded(gp_exact_sites_t *table)
+static void exact_site_clear_unloaded(gp_exact_sites_t *table)
 {
     size_t bytes = (size_t)table->count * sizeof(gp_exact_site_t *);
     const gp_exact_site_t **kept = gp_exact_alloc(bytes);
     uint32_t count = 0;
     for (uint32_t i = 0; i <= table->mask; i++) {
         const gp_exact_site_t *site = atomic_load_explicit(&table->slots[i], memory_order_relaxed);
-        if (site != NULL && kept != NULL && !is_unloaded(site))
+        if (site != NULL && kept != NULL && !exact_site_is_unloaded(site))
             kept[count++] = site;
         else if (site != NULL && site->pc != 0)
-            take_out(site);
+            exact_site_take_out(site);
         atomic_store_explicit(&table->slots[i], NULL, memory_order_relaxed);
     }
     table->count = 0;
     for (uint32_t i = 0; i < count; i++)
-        place(table, kept[i]);
+        exact_site_place(table, kept[i]);
     gp_exact_release(kept, bytes);
 }
 
-static uint32_t *index_slot(uintptr_t address)
+static uint32_t *exact_site_index_slot(uintptr_t address)
 {
     uint32_t slot = (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 32) & (index_slots - 1);
     for (; function_index[slot] != 0; slot = (slot + 1) & (index_slots - 1)) {
@@ -116,7 +116,7 @@ static uint32_t *index_slot(uintptr_t address)
 }
 
 // Room for one function more than `count`; those that were unloaded are left out.
-static bool grow_index(uint32_t count)
+static bool exact_site_grow_index(uint32_t count)
 {
     uint32_t slots = index_slots == 0 ? FIRST_INDEX_SLOTS : index_slots;
     if (index_slots != 0 && (count + 1) * 2 < index_slots)
@@ -130,17 +130,17 @@ static bool grow_index(uint32_t count)
     index_slots = slots;
     for (uint32_t number = 1; number <= count; number++)
         if (!gp_exact_function(number)->unloaded)
-            *index_slot(gp_exact_function(number)->address) = number;
+            *exact_site_index_slot(gp_exact_function(number)->address) = number;
     return true;
 }
 
 // A function's number, new if need be. 0 when memory is short.
-static uint32_t function_of(uintptr_t address)
+static uint32_t exact_site_function_of(uintptr_t address)
 {
     uint32_t count = atomic_load_explicit(&function_count, memory_order_relaxed), number = count + 1;
-    if (!grow_index(count))
+    if (!exact_site_grow_index(count))
         return 0;
-    uint32_t *slot = index_slot(address);
+    uint32_t *slot = exact_site_index_slot(address);
     if (*slot != 0)
         return *slot;
     if (number >= CHUNK * CHUNKS_MAX)
@@ -159,7 +159,7 @@ static uint32_t function_of(uintptr_t address)
     return number;
 }
 
-static gp_exact_site_t *new_site(void)
+static gp_exact_site_t *exact_site_new_site(void)
 {
     if (spare_count == 0) {
         spare_sites = gp_exact_alloc(SITES_PER_BLOCK * sizeof(*spare_sites));
@@ -172,16 +172,16 @@ static gp_exact_site_t *new_site(void)
     return spare_sites++;
 }
 
-static const gp_exact_site_t *add_locked(uintptr_t address, uintptr_t pc, bool manual)
+static const gp_exact_site_t *exact_site_add_locked(uintptr_t address, uintptr_t pc, bool manual)
 {
     const gp_exact_site_t *known = gp_exact_site_find(address, pc);
     if (known != NULL)
         return known; // another thread was faster
     gp_exact_sites_t *table = atomic_load_explicit(&gp_exact_sites, memory_order_relaxed);
     if (table == NULL || table->count >= (table->mask + 1) / 2)
-        table = enlarge(table, table == NULL ? FIRST_SHIFT : table->shift - 1);
-    uint32_t function = table != NULL ? function_of(address) : 0;
-    gp_exact_site_t *site = function != 0 ? new_site() : NULL;
+        table = exact_site_enlarge(table, table == NULL ? FIRST_SHIFT : table->shift - 1);
+    uint32_t function = table != NULL ? exact_site_function_of(address) : 0;
+    gp_exact_site_t *site = function != 0 ? exact_site_new_site() : NULL;
     if (site == NULL)
         return NULL;
     site->address = address;
@@ -192,7 +192,7 @@ static const gp_exact_site_t *add_locked(uintptr_t address, uintptr_t pc, bool m
         gp_exact_site_read_frame(site, manual);
     else
         site->manual_inline = true;
-    place(table, site);
+    exact_site_place(table, site);
     return site;
 }
 
@@ -200,7 +200,7 @@ const gp_exact_site_t *gp_exact_site_add(uintptr_t address, uintptr_t pc, bool m
 {
     gp_exact_guard_t guard;
     gp_exact_lock(&guard);
-    const gp_exact_site_t *site = add_locked(address, pc, manual);
+    const gp_exact_site_t *site = exact_site_add_locked(address, pc, manual);
     gp_exact_unlock(&guard);
     return site;
 }
@@ -209,7 +209,7 @@ const gp_exact_site_t *gp_exact_site_of_language(uint32_t number, uint32_t line,
 {
     gp_exact_guard_t guard;
     gp_exact_lock(&guard);
-    const gp_exact_site_t *site = add_locked(GP_LANGUAGE_FRAME | number, 0, true);
+    const gp_exact_site_t *site = exact_site_add_locked(GP_LANGUAGE_FRAME | number, 0, true);
     if (site != NULL) {
         ((gp_exact_site_t *)(uintptr_t)site)->object = object;
         gp_exact_function(site->function)->loc = GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(number, line));
@@ -224,44 +224,45 @@ void gp_exact_site_forget(const gp_exact_site_t *site, const void *object)
         ((gp_exact_site_t *)(uintptr_t)site)->object = NULL;
 }
 
-static bool is_of_language(const gp_exact_function_t *function)
+static bool exact_site_is_of_language(const gp_exact_function_t *function)
 {
     return GP_LOC_MODULE(function->loc) == GP_MODULE_LANGUAGE;
 }
 
 void gp_exact_functions_locate(void)
 {
-    // Acquire: partner of the release in function_of().
+    // Acquire: partner of the release in exact_site_function_of().
     uint32_t count = atomic_load_explicit(&function_count, memory_order_acquire);
     for (; located_count < count; located_count++) {
         gp_exact_function_t *function = gp_exact_function(located_count + 1);
-        if (!is_of_language(function))
+        if (!exact_site_is_of_language(function))
             function->loc = gp_modules_locate(function->address);
     }
 }
 
 // The set of modules has changed: forget sites in those that are gone.
-static void recheck(void)
+static void exact_site_recheck(void)
 {
     gp_exact_guard_t guard;
     bool changed = false;
     gp_exact_lock(&guard);
     for (uint32_t number = 1; number <= located_count; number++) {
         gp_exact_function_t *function = gp_exact_function(number);
-        if (!function->unloaded && !is_of_language(function) && gp_modules_locate(function->address) != function->loc)
+        if (!function->unloaded && !exact_site_is_of_language(function) &&
+            gp_modules_locate(function->address) != function->loc)
             changed = function->unloaded = true;
     }
     gp_exact_sites_t *table = atomic_load_explicit(&gp_exact_sites, memory_order_relaxed);
     if (changed && table != NULL)
-        clear_unloaded(table);
+        exact_site_clear_unloaded(table);
     gp_exact_unlock(&guard);
 }
 
-static void refresh(bool changed)
+static void exact_site_refresh(bool changed)
 {
     if (changed)
-        recheck();
+        exact_site_recheck();
     gp_exact_functions_locate();
 }
 
-const gp_sink_t gp_exact_sink = {.refresh = refresh};
+const gp_sink_t gp_exact_sink = {.refresh = exact_site_refresh};

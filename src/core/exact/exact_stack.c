@@ -18,7 +18,7 @@ __thread gp_exact_stack_t *gp_exact_hint __attribute__((tls_model("initial-exec"
 
 // --- Everything up to the next such line: caller holds the lock.
 
-static gp_exact_stack_t *new_stack(void)
+static gp_exact_stack_t *exact_stack_new_stack(void)
 {
     gp_exact_stack_t *stack = gp_exact_alloc(sizeof(*stack));
     gp_exact_frame_t *frames = stack != NULL ? gp_exact_alloc(FIRST_ROOM * sizeof(*frames)) : NULL;
@@ -37,19 +37,19 @@ static gp_exact_stack_t *new_stack(void)
     return stack;
 }
 
-static void *grown(const void *from, size_t used, size_t bytes)
+static void *exact_stack_grown(const void *from, size_t used, size_t bytes)
 {
     void *to = gp_exact_alloc(bytes);
     return to != NULL ? memcpy(to, from, used) : NULL;
 }
 
 // Links that could be grown before memory was short have more room than they need.
-static bool grow(gp_exact_stack_t *stack)
+static bool exact_stack_grow(gp_exact_stack_t *stack)
 {
     uint32_t room = stack->room * 2, depth = gp_exact_depth(stack);
     for (uint32_t i = 0; i < stack->link_count; i++) {
         gp_exact_link_t *link = &stack->links[i];
-        gp_exact_node_t **nodes = grown(link->nodes, link->room * sizeof(*nodes), room * sizeof(*nodes));
+        gp_exact_node_t **nodes = exact_stack_grown(link->nodes, link->room * sizeof(*nodes), room * sizeof(*nodes));
         if (nodes == NULL)
             return false;
         gp_exact_release(link->nodes, link->room * sizeof(*nodes));
@@ -57,7 +57,7 @@ static bool grow(gp_exact_stack_t *stack)
         link->room = room;
     }
     gp_exact_frame_t *frames =
-        grown(stack->frames, (size_t)stack->room * sizeof(*frames), (size_t)room * sizeof(*frames));
+        exact_stack_grown(stack->frames, (size_t)stack->room * sizeof(*frames), (size_t)room * sizeof(*frames));
     if (frames == NULL)
         return false;
     gp_exact_release(stack->frames, (size_t)stack->room * sizeof(*frames));
@@ -67,7 +67,7 @@ static bool grow(gp_exact_stack_t *stack)
     return true;
 }
 
-static void set_bounds(gp_exact_stack_t *stack, gp_thread_t *thread)
+static void exact_stack_set_bounds(gp_exact_stack_t *stack, gp_thread_t *thread)
 {
     prof_coro_t *coro = stack->coro;
     if (atomic_load_explicit(&coro->lo, memory_order_relaxed) == atomic_load_explicit(&coro->hi, memory_order_relaxed))
@@ -76,7 +76,7 @@ static void set_bounds(gp_exact_stack_t *stack, gp_thread_t *thread)
     stack->hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
 }
 
-static gp_exact_tree_t *tree_for(gp_exact_t *recorder, gp_thread_t *thread)
+static gp_exact_tree_t *exact_stack_tree_for(gp_exact_t *recorder, gp_thread_t *thread)
 {
     for (gp_exact_tree_t *tree = recorder->trees; tree != NULL; tree = tree->next)
         if (tree->thread == thread)
@@ -90,7 +90,7 @@ static gp_exact_tree_t *tree_for(gp_exact_t *recorder, gp_thread_t *thread)
 }
 
 // Let the link count in `tree` from now on, which is another thread's than before or the first.
-static void plant(gp_exact_link_t *link, const gp_exact_stack_t *stack, gp_exact_tree_t *tree)
+static void exact_stack_plant(gp_exact_link_t *link, const gp_exact_stack_t *stack, gp_exact_tree_t *tree)
 {
     gp_exact_node_t *node = &tree->root;
     link->tree = tree;
@@ -101,14 +101,14 @@ static void plant(gp_exact_link_t *link, const gp_exact_stack_t *stack, gp_exact
     }
 }
 
-static void forget_links(gp_exact_stack_t *stack)
+static void exact_stack_forget_links(gp_exact_stack_t *stack)
 {
     for (uint32_t i = 0; i < stack->link_count; i++)
         gp_exact_release(stack->links[i].nodes, stack->links[i].room * sizeof(*stack->links[i].nodes));
     stack->link_count = 0;
 }
 
-static void forget_frames(gp_exact_stack_t *stack)
+static void exact_stack_forget_frames(gp_exact_stack_t *stack)
 {
     for (gp_exact_frame_t *frame = stack->top; frame > stack->frames; frame--)
         frame->on_alternate_stack = false;
@@ -116,7 +116,7 @@ static void forget_frames(gp_exact_stack_t *stack)
 }
 
 // What one coroutine needed once, the next ones on its record do not keep for ever.
-static void shrink(gp_exact_stack_t *stack)
+static void exact_stack_shrink(gp_exact_stack_t *stack)
 {
     gp_exact_frame_t *frames = stack->room > KEPT_ROOM ? gp_exact_alloc(FIRST_ROOM * sizeof(*frames)) : NULL;
     if (frames == NULL)
@@ -128,18 +128,18 @@ static void shrink(gp_exact_stack_t *stack)
     gp_exact_stack_aim(stack, 0);
 }
 
-static void begin_stack(gp_exact_stack_t *stack, prof_coro_t *coro, uint64_t id, gp_thread_t *thread)
+static void exact_stack_begin_stack(gp_exact_stack_t *stack, prof_coro_t *coro, uint64_t id, gp_thread_t *thread)
 {
     // Calls in progress took until the coroutine was last heard of.
-    forget_links(stack);
-    forget_frames(stack);
-    shrink(stack);
+    exact_stack_forget_links(stack);
+    exact_stack_forget_frames(stack);
+    exact_stack_shrink(stack);
     stack->coro = coro;
     stack->coro_id = id;
     stack->thread = NULL; // look up what covers it
     stack->last_ticks = stack->lag_ns = 0;
     stack->turn = GP_EXACT_SLOW;
-    set_bounds(stack, thread);
+    exact_stack_set_bounds(stack, thread);
 }
 
 typedef struct cover { // the new list of links
@@ -147,7 +147,7 @@ typedef struct cover { // the new list of links
     uint32_t count, room;
 } cover_t;
 
-static gp_exact_link_t *next_link(cover_t *cover)
+static gp_exact_link_t *exact_stack_next_link(cover_t *cover)
 {
     if (cover->count == cover->room) {
         uint32_t room = cover->room > 0 ? cover->room * 2 : 4;
@@ -164,12 +164,12 @@ static gp_exact_link_t *next_link(cover_t *cover)
 }
 
 // The link that the recorder has already moves over.
-static bool add_link(cover_t *cover, gp_exact_stack_t *stack, gp_exact_t *recorder, gp_thread_t *thread)
+static bool exact_stack_add_link(cover_t *cover, gp_exact_stack_t *stack, gp_exact_t *recorder, gp_thread_t *thread)
 {
     if (!(recorder->run & 1))
         return true;
-    gp_exact_tree_t *tree = tree_for(recorder, thread);
-    gp_exact_link_t *link = tree != NULL ? next_link(cover) : NULL;
+    gp_exact_tree_t *tree = exact_stack_tree_for(recorder, thread);
+    gp_exact_link_t *link = tree != NULL ? exact_stack_next_link(cover) : NULL;
     if (link == NULL)
         return false;
     *link = (gp_exact_link_t){.recorder = recorder, .run = recorder->run, .base = gp_exact_depth(stack) + 1};
@@ -186,35 +186,35 @@ static bool add_link(cover_t *cover, gp_exact_stack_t *stack, gp_exact_t *record
         link->room = stack->room;
     cover->count++;
     if (link->tree != tree)
-        plant(link, stack, tree);
+        exact_stack_plant(link, stack, tree);
     return true;
 }
 
 // Request profiles: the scopes from the coroutine's up to the root. Scopes and profiles are type-stable, and none that
 // comes anew into a slot runs before gp_exact_start() had the lock: a chain that changes meanwhile cannot lead astray.
-static bool add_scopes(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thread)
+static bool exact_stack_add_scopes(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thread)
 {
     gp_scope_t *scope = atomic_load_explicit(&gp_coro_context(stack->coro)->scope, memory_order_acquire);
     for (int steps = 0; scope != NULL && steps < SCOPES_MAX; steps++) {
         gp_exact_t *recorder = gp_scope_exact(scope);
-        if (recorder != NULL && !add_link(cover, stack, recorder, thread))
+        if (recorder != NULL && !exact_stack_add_link(cover, stack, recorder, thread))
             return false;
         scope = gp_scope_parent(scope);
     }
     return true;
 }
 
-static bool find_cover(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thread)
+static bool exact_stack_find_cover(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thread)
 {
     for (gp_exact_t *recorder = gp_exact_broad; recorder != NULL; recorder = recorder->next)
         if ((recorder->scope == PROF_SCOPE_PROCESS || recorder->thread_index == thread->index) &&
-            !add_link(cover, stack, recorder, thread))
+            !exact_stack_add_link(cover, stack, recorder, thread))
             return false;
-    return add_scopes(cover, stack, thread);
+    return exact_stack_add_scopes(cover, stack, thread);
 }
 
 // The first link's nodes go from the frames to the link.
-static void take_nodes(gp_exact_stack_t *stack)
+static void exact_stack_take_nodes(gp_exact_stack_t *stack)
 {
     gp_exact_link_t *link = stack->links;
     for (uint32_t i = stack->link_count > 0 ? link->base - 1 : UINT32_MAX; i <= gp_exact_depth(stack); i++)
@@ -222,7 +222,7 @@ static void take_nodes(gp_exact_stack_t *stack)
 }
 
 // And those of the link that is the first now, to the frames.
-static void give_nodes(gp_exact_stack_t *stack)
+static void exact_stack_give_nodes(gp_exact_stack_t *stack)
 {
     gp_exact_link_t *link = stack->links;
     for (uint32_t i = 0; i <= gp_exact_depth(stack) && stack->link_count > 0; i++) {
@@ -235,26 +235,26 @@ static void give_nodes(gp_exact_stack_t *stack)
     }
 }
 
-static void refresh(gp_exact_stack_t *stack, gp_thread_t *thread)
+static void exact_stack_refresh(gp_exact_stack_t *stack, gp_thread_t *thread)
 {
     cover_t cover = {0};
-    take_nodes(stack);
+    exact_stack_take_nodes(stack);
     if (stack->link_count == 0) // its calls have not been followed for a while
-        forget_frames(stack);
+        exact_stack_forget_frames(stack);
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
-    bool complete = find_cover(&cover, stack, thread);
-    forget_links(stack);
+    bool complete = exact_stack_find_cover(&cover, stack, thread);
+    exact_stack_forget_links(stack);
     gp_exact_release(stack->links, stack->link_room * sizeof(*stack->links));
     stack->links = cover.links;
     stack->link_count = cover.count;
     stack->link_room = cover.room;
     if (!complete) {
         gp_exact_lose();
-        forget_links(stack);
+        exact_stack_forget_links(stack);
     }
-    give_nodes(stack);
+    exact_stack_give_nodes(stack);
     gp_exact_stack_aim(stack, gp_exact_depth(stack));
-    set_bounds(stack, thread);
+    exact_stack_set_bounds(stack, thread);
     stack->thread = thread;
     stack->epoch = epoch;
 }
@@ -269,9 +269,9 @@ gp_exact_stack_t *gp_exact_stack_of(prof_coro_t *coro, uint64_t id, gp_thread_t 
         return stack;
     gp_exact_lock(&guard);
     if (stack == NULL)
-        stack = gp_coro_rare(coro)->exact_stack = new_stack();
+        stack = gp_coro_rare(coro)->exact_stack = exact_stack_new_stack();
     if (stack != NULL)
-        begin_stack(stack, coro, id, thread);
+        exact_stack_begin_stack(stack, coro, id, thread);
     gp_exact_unlock(&guard);
     return stack;
 }
@@ -283,9 +283,9 @@ gp_exact_stack_t *gp_exact_stack_interrupt(gp_exact_stack_t *stack, gp_thread_t 
         return stack->interrupt;
     gp_exact_lock(&guard);
     if (stack->interrupt == NULL)
-        stack->interrupt = new_stack();
+        stack->interrupt = exact_stack_new_stack();
     if (stack->interrupt != NULL)
-        begin_stack(stack->interrupt, stack->coro, stack->coro_id, thread);
+        exact_stack_begin_stack(stack->interrupt, stack->coro, stack->coro_id, thread);
     gp_exact_unlock(&guard);
     return stack->interrupt;
 }
@@ -294,7 +294,7 @@ void gp_exact_stack_refresh(gp_exact_stack_t *stack, gp_thread_t *thread)
 {
     gp_exact_guard_t guard;
     gp_exact_lock(&guard);
-    refresh(stack, thread);
+    exact_stack_refresh(stack, thread);
     gp_exact_unlock(&guard);
 }
 
@@ -302,7 +302,7 @@ bool gp_exact_stack_grow(gp_exact_stack_t *stack)
 {
     gp_exact_guard_t guard;
     gp_exact_lock(&guard);
-    bool ok = grow(stack);
+    bool ok = exact_stack_grow(stack);
     gp_exact_unlock(&guard);
     return ok;
 }

@@ -8,7 +8,7 @@ enum { SETTLE_TRIES = 4 };
 // Settle the account of the running coroutine: the thread may have been off the CPU. Returns the ticks then. The thread
 // may be preempted once more on the way back: that would be taken off later, of what comes, so it is settled again.
 // On an alternate stack of the host's it is not known how much is left, and a wait may be walked there.
-static uint64_t settle(gp_thread_t *thread, prof_coro_t *coro, bool on_alternate_stack)
+static uint64_t exact_time_settle(gp_thread_t *thread, prof_coro_t *coro, bool on_alternate_stack)
 {
     uint64_t now = gp_ticks();
     if (on_alternate_stack || atomic_load_explicit(&thread->busy, memory_order_relaxed))
@@ -27,7 +27,7 @@ bool gp_exact_charge_time(gp_exact_stack_t *stack, gp_thread_t *thread, bool on_
     if (now == 0 || !gp_ticks_scale.counter)
         now = gp_ticks();
     if (now > (settled > from ? settled : from) + gp_exact_gap_ticks)
-        now = settle(thread, coro, on_alternate_stack);
+        now = exact_time_settle(thread, coro, on_alternate_stack);
     // Before the account is read: when a sample changes it meanwhile, the stack is not ready any more.
     if (stack == atomic_load_explicit(&thread->exact.stack, memory_order_relaxed)) {
         atomic_store_explicit(&thread->exact_ready, stack, memory_order_relaxed);

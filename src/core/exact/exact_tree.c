@@ -5,14 +5,14 @@
 
 gp_exact_node_t gp_exact_no_node = {.last = &gp_exact_no_node, .next = &gp_exact_no_node, .site = &gp_exact_no_site};
 
-static size_t index_bytes(uint32_t slots)
+static size_t exact_tree_index_bytes(uint32_t slots)
 {
     return sizeof(gp_exact_index_t) + (size_t)slots * sizeof(gp_exact_node_t *);
 }
 
-static gp_exact_index_t *new_index(uint32_t slots)
+static gp_exact_index_t *exact_tree_new_index(uint32_t slots)
 {
-    gp_exact_index_t *index = gp_exact_alloc(index_bytes(slots));
+    gp_exact_index_t *index = gp_exact_alloc(exact_tree_index_bytes(slots));
     if (index != NULL) {
         index->shift = 64 - (uint32_t)__builtin_ctz(slots);
         index->mask = slots - 1;
@@ -20,7 +20,7 @@ static gp_exact_index_t *new_index(uint32_t slots)
     return index;
 }
 
-static void place(gp_exact_index_t *index, gp_exact_node_t *node)
+static void exact_tree_place(gp_exact_index_t *index, gp_exact_node_t *node)
 {
     uint32_t slot = gp_exact_slot(index, node->parent->number, node->function);
     while (index->slots[slot] != NULL)
@@ -31,7 +31,7 @@ static void place(gp_exact_index_t *index, gp_exact_node_t *node)
 gp_exact_tree_t *gp_exact_tree_new(gp_thread_t *thread)
 {
     gp_exact_tree_t *tree = gp_exact_alloc(sizeof(*tree));
-    gp_exact_index_t *index = tree != NULL ? new_index(GP_EXACT_FIRST_SLOTS) : NULL;
+    gp_exact_index_t *index = tree != NULL ? exact_tree_new_index(GP_EXACT_FIRST_SLOTS) : NULL;
     if (index == NULL) {
         gp_exact_release(tree, sizeof(*tree));
         return NULL;
@@ -49,7 +49,7 @@ void gp_exact_tree_free(gp_exact_tree_t *tree)
         return;
     for (gp_exact_index_t *index = tree->index; index != NULL;) {
         gp_exact_index_t *older = index->older;
-        gp_exact_release(index, index_bytes(index->mask + 1));
+        gp_exact_release(index, exact_tree_index_bytes(index->mask + 1));
         index = older;
     }
     for (gp_exact_chunk_t *chunk = tree->chunks; chunk != NULL;) {
@@ -60,20 +60,20 @@ void gp_exact_tree_free(gp_exact_tree_t *tree)
     gp_exact_release(tree, sizeof(*tree));
 }
 
-static bool grow_index(gp_exact_tree_t *tree)
+static bool exact_tree_grow_index(gp_exact_tree_t *tree)
 {
-    gp_exact_index_t *old = tree->index, *index = new_index((old->mask + 1) * 2);
+    gp_exact_index_t *old = tree->index, *index = exact_tree_new_index((old->mask + 1) * 2);
     if (index == NULL)
         return false;
     for (uint32_t slot = 0; slot <= old->mask; slot++)
         if (old->slots[slot] != NULL)
-            place(index, old->slots[slot]);
+            exact_tree_place(index, old->slots[slot]);
     index->older = old;
     tree->index = index;
     return true;
 }
 
-static gp_exact_node_t *new_node(gp_exact_tree_t *tree)
+static gp_exact_node_t *exact_tree_new_node(gp_exact_tree_t *tree)
 {
     gp_exact_chunk_t *chunk = tree->last_chunk;
     if (chunk == NULL || chunk->count == GP_EXACT_CHUNK) {
@@ -90,7 +90,7 @@ static gp_exact_node_t *new_node(gp_exact_tree_t *tree)
     return node;
 }
 
-static void join(gp_exact_node_t *parent, gp_exact_node_t *node)
+static void exact_tree_join(gp_exact_node_t *parent, gp_exact_node_t *node)
 {
     gp_exact_node_t *last = parent->last;
     bool is_first = last == &gp_exact_no_node;
@@ -108,14 +108,14 @@ gp_exact_node_t *gp_exact_tree_get(gp_exact_tree_t *tree, gp_exact_node_t *paren
         return node;
     if (tree->count >= GP_EXACT_NODES_MAX && parent != &tree->root)
         return gp_exact_tree_get(tree, &tree->root, function);
-    if (tree->count >= (tree->index->mask + 1) / 2 && !grow_index(tree))
+    if (tree->count >= (tree->index->mask + 1) / 2 && !exact_tree_grow_index(tree))
         return NULL;
-    node = new_node(tree);
+    node = exact_tree_new_node(tree);
     if (node == NULL)
         return NULL;
     node->function = function;
-    join(parent, node);
-    place(tree->index, node);
+    exact_tree_join(parent, node);
+    exact_tree_place(tree->index, node);
     return node;
 }
 

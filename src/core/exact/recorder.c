@@ -38,7 +38,7 @@ gp_exact_t *gp_exact_new(prof_scope_t scope)
     return recorder;
 }
 
-static void free_trees(gp_exact_t *recorder)
+static void recorder_free_trees(gp_exact_t *recorder)
 {
     while (recorder->trees != NULL) {
         gp_exact_tree_t *tree = recorder->trees;
@@ -53,13 +53,13 @@ void gp_exact_free(gp_exact_t *recorder)
     if (recorder == NULL)
         return;
     gp_exact_lock(&guard);
-    free_trees(recorder);
+    recorder_free_trees(recorder);
     gp_exact_tree_free(recorder->total);
     gp_exact_release(recorder, sizeof(*recorder));
     gp_exact_unlock(&guard);
 }
 
-static void begin_run(gp_exact_t *recorder)
+static void recorder_begin_run(gp_exact_t *recorder)
 {
     recorder->run = last_run += 2;
     recorder->run++;
@@ -72,7 +72,7 @@ static void begin_run(gp_exact_t *recorder)
     atomic_fetch_add_explicit(&gp_exact_epoch, 1, memory_order_release);
 }
 
-static void end_run(gp_exact_t *recorder)
+static void recorder_end_run(gp_exact_t *recorder)
 {
     recorder->run++;
     for (gp_exact_t **at = &gp_exact_broad; *at != NULL; at = &(*at)->next) {
@@ -92,29 +92,29 @@ void gp_exact_start(gp_exact_t *recorder, uint32_t thread_index)
     gp_exact_lock(&guard);
     gp_exact_gap_ticks = gp_ticks_from_ns(GAP_NS);
     recorder->thread_index = thread_index;
-    begin_run(recorder);
+    recorder_begin_run(recorder);
     gp_exact_unlock(&guard);
 }
 
-static void sleep_ns(long ns)
+static void recorder_sleep_ns(long ns)
 {
     struct timespec time = {.tv_nsec = ns};
     nanosleep(&time, NULL);
 }
 
 // A full barrier on every running thread of the process: cheaper than one in every event.
-static void barrier_everywhere(void)
+static void recorder_barrier_everywhere(void)
 {
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
         return;
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
         return;
-    sleep_ns(QUIET_SLEEP_NS); // no store stays in a processor's buffer for so long
+    recorder_sleep_ns(QUIET_SLEEP_NS); // no store stays in a processor's buffer for so long
 }
 
 // The stack on which `thread` is in an event, or NULL.
-static gp_exact_stack_t *busy_on(gp_thread_t *thread)
+static gp_exact_stack_t *recorder_busy_on(gp_thread_t *thread)
 {
     gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact.busy, memory_order_acquire);
     if (stack == NULL || !gp_exact_is_busy(stack))
@@ -124,22 +124,22 @@ static gp_exact_stack_t *busy_on(gp_thread_t *thread)
 
 // Wait until no thread is in an event that may have begun before the epoch moved. A preempted one is waited for, within
 // limits: a coroutine that a signal handler switched away from in the middle of an event may not come back.
-static void quiesce(void)
+static void recorder_quiesce(void)
 {
-    barrier_everywhere();
+    recorder_barrier_everywhere();
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (int sleeps = 0; thread != NULL; thread = thread->next) {
-        const gp_exact_stack_t *busy = busy_on(thread), *now = busy;
+        const gp_exact_stack_t *busy = recorder_busy_on(thread), *now = busy;
         if (busy == NULL || thread == gp_thread_self)
             continue;
         for (int spins = 0; now == busy && sleeps < QUIET_SLEEPS; spins++) {
             if (spins < QUIET_SPINS) {
                 sched_yield();
             } else {
-                sleep_ns(QUIET_SLEEP_NS);
+                recorder_sleep_ns(QUIET_SLEEP_NS);
                 sleeps++;
             }
-            now = busy_on(thread);
+            now = recorder_busy_on(thread);
         }
     }
 }
@@ -149,12 +149,12 @@ void gp_exact_stop(gp_exact_t *recorder)
     gp_exact_guard_t guard;
     gp_exact_lock(&guard);
     uint64_t run = recorder->run;
-    end_run(recorder);
+    recorder_end_run(recorder);
     gp_exact_unlock(&guard);
-    quiesce();
+    recorder_quiesce();
     gp_exact_lock(&guard);
     gp_exact_sum_run(recorder->total, recorder, run);
-    free_trees(recorder);
+    recorder_free_trees(recorder);
     gp_exact_unlock(&guard);
 }
 
@@ -162,17 +162,17 @@ void gp_exact_restart(gp_exact_t *recorder)
 {
     gp_exact_guard_t guard;
     gp_exact_lock(&guard);
-    end_run(recorder);
+    recorder_end_run(recorder);
     gp_exact_unlock(&guard);
-    quiesce();
+    recorder_quiesce();
     gp_exact_lock(&guard);
     gp_exact_tree_t *blank = gp_exact_tree_new(NULL);
     if (blank != NULL) {
         gp_exact_tree_free(recorder->total);
         recorder->total = blank;
     }
-    free_trees(recorder);
-    begin_run(recorder);
+    recorder_free_trees(recorder);
+    recorder_begin_run(recorder);
     gp_exact_unlock(&guard);
 }
 

@@ -32,7 +32,7 @@ enum { SETTINGS_SIZE = 4096, HANDLERS_END_NS = 100000000 };
 static char given[SETTINGS_SIZE];
 
 // Small stacks may be there already, and handlers run on them without it: those have some time to end in.
-static void shield_handlers(void)
+static void attach_shield_handlers(void)
 {
     const struct timespec pause = {.tv_nsec = HANDLERS_END_NS};
     gp_shield_follow(gp_sampling_signal());
@@ -41,14 +41,14 @@ static void shield_handlers(void)
         nanosleep(&pause, NULL);
 }
 
-static void begin(void)
+static void process_attach_begin(void)
 {
     atomic_store_explicit(&gp_handler_depth, (unsigned)gp_setting_number(GP_SETTING_DEPTH), memory_order_relaxed);
     atomic_store_explicit(&gp_handler_native, gp_setting_is(GP_SETTING_NATIVE, "1"), memory_order_relaxed);
     gp_sampler_follow_forks(gp_follow_forks());
     atomic_store_explicit(&gp_switch_meets_early, true, memory_order_relaxed);
     atomic_store_explicit(&gp_language_is_left, false, memory_order_relaxed);
-    shield_handlers();
+    attach_shield_handlers();
     gp_got_take();
     void (*attach_soon)(void) = atomic_load_explicit(&gp_language_attach_soon, memory_order_acquire);
     if (attach_soon != NULL)
@@ -56,7 +56,7 @@ static void begin(void)
 }
 
 // Threads that belong to nothing else have nothing to do any more. A program that has one thread is to have one again.
-static void end_threads(void)
+static void attach_end_threads(void)
 {
     if (gp_thread_own_staying() > 0)
         return;
@@ -64,15 +64,16 @@ static void end_threads(void)
     gp_thread_let_own_begin();
 }
 
-static void end(void)
+static void attach_end(void)
 {
     gp_got_give_back();
     atomic_store_explicit(&gp_language_is_left, true, memory_order_relaxed);
     if (gp_sampler_end_unused())
-        end_threads();
+        attach_end_threads();
 }
 
-static const gp_control_attachment_t attachment = {.begin = begin, .look = gp_got_take, .end = end};
+static const gp_control_attachment_t attachment = {
+    .begin = process_attach_begin, .look = gp_got_take, .end = attach_end};
 
 int prof_core_attach(const char *settings)
 {

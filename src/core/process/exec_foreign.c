@@ -17,7 +17,7 @@ static const char preload[] = "LD_PRELOAD=";
 
 typedef enum exec_kind { EXEC_NONE, EXEC_SCRIPT, EXEC_NATIVE, EXEC_FOREIGN } exec_kind_t; // NONE = cannot be read
 
-static bool exec_has_musl_loader(int fd, const Elf64_Ehdr *header)
+static bool exec_foreign_has_musl_loader(int fd, const Elf64_Ehdr *header)
 {
     Elf64_Phdr segment;
     char loader[INTERPRETER_MAX] = "";
@@ -34,7 +34,7 @@ static bool exec_has_musl_loader(int fd, const Elf64_Ehdr *header)
 }
 
 // interpreter: of a script.
-static exec_kind_t exec_look(int fd, char interpreter[INTERPRETER_MAX])
+static exec_kind_t exec_foreign_look(int fd, char interpreter[INTERPRETER_MAX])
 {
     union {
         Elf64_Ehdr elf;
@@ -51,26 +51,27 @@ static exec_kind_t exec_look(int fd, char interpreter[INTERPRETER_MAX])
         return EXEC_SCRIPT;
     }
     bool is_elf = got >= (long)sizeof(head.elf) && memcmp(head.elf.e_ident, ELFMAG, SELFMAG) == 0;
-    bool is_foreign = is_elf && (head.elf.e_ident[EI_CLASS] != ELFCLASS64 || exec_has_musl_loader(fd, &head.elf));
+    bool is_foreign =
+        is_elf && (head.elf.e_ident[EI_CLASS] != ELFCLASS64 || exec_foreign_has_musl_loader(fd, &head.elf));
     return is_foreign ? EXEC_FOREIGN : EXEC_NATIVE;
 }
 
 // By system calls: exec is no cancellation point.
-static exec_kind_t exec_look_at(int at, const char *path, char interpreter[INTERPRETER_MAX])
+static exec_kind_t exec_foreign_look_at(int at, const char *path, char interpreter[INTERPRETER_MAX])
 {
     int fd = gp_descriptor_open(at, path, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
         return EXEC_NONE;
-    exec_kind_t kind = exec_look(fd, interpreter);
+    exec_kind_t kind = exec_foreign_look(fd, interpreter);
     syscall(SYS_close, fd);
     return kind;
 }
 
-static exec_kind_t exec_kind_of(int at, const char *path)
+static exec_kind_t exec_foreign_kind_of(int at, const char *path)
 {
     char interpreter[INTERPRETER_MAX], other[INTERPRETER_MAX];
-    exec_kind_t kind = exec_look_at(at, path, interpreter);
-    if (kind == EXEC_SCRIPT && exec_look_at(AT_FDCWD, interpreter, other) == EXEC_FOREIGN)
+    exec_kind_t kind = exec_foreign_look_at(at, path, interpreter);
+    if (kind == EXEC_SCRIPT && exec_foreign_look_at(AT_FDCWD, interpreter, other) == EXEC_FOREIGN)
         return EXEC_FOREIGN;
     return kind;
 }
@@ -81,8 +82,8 @@ bool gp_exec_is_foreign(int fd, const char *path)
     if (path == NULL)
         return false;
     if (path[0] != '\0')
-        return exec_kind_of(fd, path) == EXEC_FOREIGN;
-    return fd >= 0 && exec_look(fd, interpreter) == EXEC_FOREIGN;
+        return exec_foreign_kind_of(fd, path) == EXEC_FOREIGN;
+    return fd >= 0 && exec_foreign_look(fd, interpreter) == EXEC_FOREIGN;
 }
 
 bool gp_exec_found_is_foreign(const char *file)
@@ -101,7 +102,7 @@ bool gp_exec_found_is_foreign(const char *file)
             memcpy(candidate + (len > 0 ? len + 1 : 0), file, name_len + 1);
         }
         exec_kind_t kind = fits && syscall(SYS_faccessat, AT_FDCWD, candidate, X_OK) == 0
-                               ? exec_kind_of(AT_FDCWD, candidate)
+                               ? exec_foreign_kind_of(AT_FDCWD, candidate)
                                : EXEC_NONE;
         if (kind != EXEC_NONE || *end == '\0')
             return kind == EXEC_FOREIGN;
@@ -121,7 +122,7 @@ size_t gp_exec_environment_size(char *const envp[], size_t *longest)
 }
 
 // The other libraries are the program's. Returns whether there is one.
-static bool exec_leave_out_own(const char *variable, char *text)
+static bool exec_foreign_leave_out_own(const char *variable, char *text)
 {
     size_t used = sizeof(preload) - 1;
     memcpy(text, preload, used);
@@ -145,7 +146,7 @@ void gp_exec_environment(char *const envp[], char **to, char *text)
         bool is_preload = strncmp(*envp, preload, sizeof(preload) - 1) == 0;
         if (!is_preload)
             *to++ = *envp;
-        else if (exec_leave_out_own(*envp, text))
+        else if (exec_foreign_leave_out_own(*envp, text))
             *to++ = text;
     }
     *to = NULL;

@@ -47,7 +47,7 @@ static bool got_write_slot(const gp_got_call_t *call, uintptr_t before, uintptr_
     return true;
 }
 
-static int by_place(const void *a, const void *b)
+static int got_by_place(const void *a, const void *b)
 {
     uintptr_t x = (uintptr_t)((const slot_t *)a)->at, y = (uintptr_t)((const slot_t *)b)->at;
     return (x > y) - (x < y);
@@ -56,20 +56,20 @@ static int by_place(const void *a, const void *b)
 static void got_sort_slots(void)
 {
     if (slot_count > 0)
-        qsort(slots, slot_count, sizeof(slots[0]), by_place);
+        qsort(slots, slot_count, sizeof(slots[0]), got_by_place);
     sorted_count = slot_count;
 }
 
 static slot_t *got_find_slot(uintptr_t *at)
 {
     const slot_t key = {.at = at};
-    return sorted_count > 0 ? bsearch(&key, slots, sorted_count, sizeof(slots[0]), by_place) : NULL;
+    return sorted_count > 0 ? bsearch(&key, slots, sorted_count, sizeof(slots[0]), got_by_place) : NULL;
 }
 
 // Is it the address of code, or as the file has it: of code in the module as if that were loaded at 0?
 static bool got_is_relocated(const struct dl_phdr_info *info, uintptr_t value)
 {
-    gp_module_t module;
+    gp_unwind_module_t module;
     bool as_in_file = false;
     for (int i = 0; i < info->dlpi_phnum && info->dlpi_addr != 0; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
@@ -127,7 +127,7 @@ static void got_visit_all(gp_got_visit_t *visit, size_t first)
         close(memory);
 }
 
-static int read_adds(struct dl_phdr_info *info, size_t size, void *adds)
+static int got_read_adds(struct dl_phdr_info *info, size_t size, void *adds)
 {
     (void)size;
     *(unsigned long long *)adds = info->dlpi_adds;
@@ -135,7 +135,7 @@ static int read_adds(struct dl_phdr_info *info, size_t size, void *adds)
 }
 
 // Modules that are unloaded took their slots with them.
-static void forget_gone(void)
+static void got_forget_gone(void)
 {
     size_t kept = 0;
     for (size_t i = 0; i < slot_count; i++)
@@ -145,7 +145,7 @@ static void forget_gone(void)
 }
 
 // Returns false where memory is short.
-static bool make_room(void)
+static bool got_make_room(void)
 {
     size_t room = slot_room > 0 ? 2 * slot_room : 1024;
     slot_t *grown = realloc(slots, room * sizeof(*grown));
@@ -185,14 +185,14 @@ static void got_take_all(void)
         is_short = is_early = false;
         got_visit_all(got_take_slot, 0);
         got_sort_slots();
-    } while (is_short && make_room());
-    forget_gone();
+    } while (is_short && got_make_room());
+    got_forget_gone();
 }
 
 void gp_got_take(void)
 {
     unsigned long long adds = 0;
-    dl_iterate_phdr(read_adds, &adds);
+    dl_iterate_phdr(got_read_adds, &adds);
     if ((adds == seen_adds && looks_left == 0) || !got_begin())
         return;
     looks_left = adds == seen_adds && !is_early ? looks_left - 1 : LOOKS;
@@ -202,7 +202,7 @@ void gp_got_take(void)
     got_end();
 }
 
-static int count_module(struct dl_phdr_info *info, size_t size, void *count)
+static int got_count_module(struct dl_phdr_info *info, size_t size, void *count)
 {
     (void)info;
     (void)size;
@@ -213,7 +213,7 @@ static int count_module(struct dl_phdr_info *info, size_t size, void *count)
 size_t gp_got_modules(void)
 {
     size_t count = 0;
-    dl_iterate_phdr(count_module, &count);
+    dl_iterate_phdr(got_count_module, &count);
     return count;
 }
 

@@ -30,18 +30,18 @@ typedef struct table { // of a module, as its dynamic section has it
 
 static name_t names[NAMES_MAX];
 static size_t name_count;
-static int by_text(const void *a, const void *b)
+static int got_calls_by_text(const void *a, const void *b)
 {
     return strcmp(((const name_t *)a)->text, ((const name_t *)b)->text);
 }
 
-static uintptr_t address_of(const char *text)
+static uintptr_t got_calls_address_of(const char *text)
 {
-    const name_t key = {.text = text}, *found = bsearch(&key, names, name_count, sizeof(names[0]), by_text);
+    const name_t key = {.text = text}, *found = bsearch(&key, names, name_count, sizeof(names[0]), got_calls_by_text);
     return found != NULL ? found->address : 0;
 }
 
-static bool read_table(const struct dl_phdr_info *info, table_t *table)
+static bool got_calls_read_table(const struct dl_phdr_info *info, table_t *table)
 {
     const ElfW(Dyn) *entry = gp_loaded_dynamic(info);
     *table = (table_t){0};
@@ -67,7 +67,7 @@ static bool read_table(const struct dl_phdr_info *info, table_t *table)
 }
 
 // How many symbols there are is nowhere said: the last one of the hash table's last chain.
-static size_t count_symbols(const struct dl_phdr_info *info)
+static size_t got_calls_count_symbols(const struct dl_phdr_info *info)
 {
     const ElfW(Dyn) *entry = gp_loaded_dynamic(info);
     const uint32_t *hash = NULL;
@@ -88,12 +88,12 @@ static size_t count_symbols(const struct dl_phdr_info *info)
 }
 
 // What the core defines, but for its own interface, which only those call who mean it.
-static void learn_names(const struct dl_phdr_info *info)
+static void got_calls_learn_names(const struct dl_phdr_info *info)
 {
     table_t table;
-    if (!read_table(info, &table))
+    if (!got_calls_read_table(info, &table))
         return;
-    for (size_t i = 1, count = count_symbols(info); i < count && name_count < NAMES_MAX; i++) {
+    for (size_t i = 1, count = got_calls_count_symbols(info); i < count && name_count < NAMES_MAX; i++) {
         const ElfW(Sym) *symbol = &table.symbols[i];
         const char *text = table.strings + symbol->st_name;
         if (symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC ||
@@ -101,7 +101,7 @@ static void learn_names(const struct dl_phdr_info *info)
             continue;
         names[name_count++] = (name_t){text, info->dlpi_addr + symbol->st_value};
     }
-    qsort(names, name_count, sizeof(names[0]), by_text);
+    qsort(names, name_count, sizeof(names[0]), got_calls_by_text);
 }
 
 bool gp_got_holds(const struct dl_phdr_info *info, uintptr_t address)
@@ -115,7 +115,7 @@ bool gp_got_holds(const struct dl_phdr_info *info, uintptr_t address)
 }
 
 // The core itself; and what defines the names, as the C library and the loader, or may be another core.
-static bool is_left_alone(const struct dl_phdr_info *info)
+static bool got_calls_is_left_alone(const struct dl_phdr_info *info)
 {
     const char *name = info->dlpi_name != NULL ? info->dlpi_name : "", *slash = strrchr(name, '/');
     const char *base = slash != NULL ? slash + 1 : name;
@@ -126,7 +126,7 @@ static bool is_left_alone(const struct dl_phdr_info *info)
 }
 
 // glibc 2.36 finds the addresses of a module from when it is relocated.
-static bool is_ready(const struct dl_phdr_info *info)
+static bool got_calls_is_ready(const struct dl_phdr_info *info)
 {
     gp_location_t where;
     return gp_module_locate((uintptr_t)gp_loaded_dynamic(info), &where);
@@ -138,51 +138,53 @@ typedef struct visitor {
     bool is_early;
 } visitor_t;
 
-static gp_got_call_t call_of(const struct dl_phdr_info *info, const table_t *table, const ElfW(Rela) * relocation)
+static gp_got_call_t got_calls_call_of(const struct dl_phdr_info *info, const table_t *table,
+                                       const ElfW(Rela) * relocation)
 {
     const ElfW(Sym) *symbol = &table->symbols[ELF64_R_SYM(relocation->r_info)];
     uintptr_t at = info->dlpi_addr + relocation->r_offset;
     return (gp_got_call_t){.info = info,
                            .at = (uintptr_t *)at,
-                           .after = address_of(table->strings + symbol->st_name),
+                           .after = got_calls_address_of(table->strings + symbol->st_name),
                            .is_undefined = symbol->st_shndx == SHN_UNDEF,
                            .is_protected = at >= table->relro && at < table->relro_end};
 }
 
-static bool is_call(const ElfW(Rela) * relocation)
+static bool got_calls_is_call(const ElfW(Rela) * relocation)
 {
     unsigned type = ELF64_R_TYPE(relocation->r_info);
     return type == JUMP_SLOT || type == GLOBAL_SLOT;
 }
 
 // Visit the slots of names that the core defines.
-static int visit_module(struct dl_phdr_info *info, size_t size, void *argument)
+static int got_calls_visit_module(struct dl_phdr_info *info, size_t size, void *argument)
 {
     table_t table;
     visitor_t *visitor = argument;
     (void)size;
-    if (visitor->number++ < visitor->first || is_left_alone(info) || !read_table(info, &table))
+    if (visitor->number++ < visitor->first || got_calls_is_left_alone(info) || !got_calls_read_table(info, &table))
         return 0;
-    if (!is_ready(info)) {
+    if (!got_calls_is_ready(info)) {
         visitor->is_early = true;
         return 0;
     }
     for (int i = 0; i < 2; i++)
         for (size_t j = 0; j < table.counts[i] && table.relocations[i] != NULL; j++) {
             const ElfW(Rela) *relocation = &table.relocations[i][j];
-            const gp_got_call_t call = is_call(relocation) ? call_of(info, &table, relocation) : (gp_got_call_t){0};
+            const gp_got_call_t call =
+                got_calls_is_call(relocation) ? got_calls_call_of(info, &table, relocation) : (gp_got_call_t){0};
             if (call.after != 0)
                 visitor->visit(&call);
         }
     return 0;
 }
 
-static int learn_own(struct dl_phdr_info *info, size_t size, void *unused)
+static int got_calls_learn_own(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
     if (name_count == 0 && gp_got_holds(info, (uintptr_t)gp_got_calls_each))
-        learn_names(info);
+        got_calls_learn_names(info);
     return name_count > 0;
 }
 
@@ -190,7 +192,7 @@ bool gp_got_calls_each(gp_got_visit_t *visit, size_t first)
 {
     visitor_t visitor = {.visit = visit, .first = first};
     gp_module_locate_prepare();
-    dl_iterate_phdr(learn_own, NULL);
-    dl_iterate_phdr(visit_module, &visitor);
+    dl_iterate_phdr(got_calls_learn_own, NULL);
+    dl_iterate_phdr(got_calls_visit_module, &visitor);
     return visitor.is_early;
 }

@@ -25,7 +25,7 @@ typedef void closefrom_t(int);
 
 extern int __close(int fd); // glibc's own name
 
-static bool close_spares(int fd)
+static bool host_close_spares(int fd)
 {
     if (!gp_descriptor_was_raised(fd) || !gp_process_is_mine())
         return false;
@@ -36,7 +36,7 @@ static bool close_spares(int fd)
 }
 
 // As long as a thread of greenprof's may wait for a processor; then one has left the moment in another way.
-static void close_lets_low_ones_by(void)
+static void host_close_lets_low_ones_by(void)
 {
     const struct timespec pause = {.tv_nsec = LOW_STEP_NS};
     for (int i = 0;; i++) {
@@ -51,7 +51,7 @@ static void close_lets_low_ones_by(void)
     atomic_store_explicit(&gp_descriptors_low, 0, memory_order_release);
 }
 
-static int close_ends(int result)
+static int host_close_ends(int result)
 {
     gp_descriptor_count_down(&gp_descriptors_closing);
     return result;
@@ -60,26 +60,26 @@ static int close_ends(int result)
 PROF_API int dup2(int from, int to)
 {
 #ifdef SYS_dup2
-    close_lets_low_ones_by();
-    return close_ends((int)gp_raw_answer(gp_raw_call(SYS_dup2, from, to, 0, 0, 0)));
+    host_close_lets_low_ones_by();
+    return host_close_ends((int)gp_raw_answer(gp_raw_call(SYS_dup2, from, to, 0, 0, 0)));
 #else
     if (from == to)
         return fcntl(from, F_GETFD) < 0 ? -1 : to;
-    close_lets_low_ones_by();
-    return close_ends((int)gp_raw_answer(gp_raw_call(SYS_dup3, from, to, 0, 0, 0)));
+    host_close_lets_low_ones_by();
+    return host_close_ends((int)gp_raw_answer(gp_raw_call(SYS_dup3, from, to, 0, 0, 0)));
 #endif
 }
 
 PROF_API int dup3(int from, int to, int flags)
 {
-    close_lets_low_ones_by();
-    return close_ends((int)gp_raw_answer(gp_raw_call(SYS_dup3, from, to, flags, 0, 0)));
+    host_close_lets_low_ones_by();
+    return host_close_ends((int)gp_raw_answer(gp_raw_call(SYS_dup3, from, to, flags, 0, 0)));
 }
 
 PROF_API int close(int fd)
 {
     static close_t *_Atomic next;
-    if (close_spares(fd)) {
+    if (host_close_spares(fd)) {
         errno = EBADF;
         return -1;
     }
@@ -89,26 +89,26 @@ PROF_API int close(int fd)
         call = call != NULL ? call : __close;
         atomic_store_explicit(&next, call, memory_order_relaxed);
     }
-    close_lets_low_ones_by();
-    return close_ends(call(fd));
+    host_close_lets_low_ones_by();
+    return host_close_ends(call(fd));
 }
 
 // The first descriptor from `fd` on that is spared; UINT_MAX = none.
-static unsigned close_next_spared(unsigned fd)
+static unsigned host_close_next_spared(unsigned fd)
 {
     for (; fd < GP_DESCRIPTORS_KNOWN; fd++)
         if (fd % 64 == 0 && atomic_load_explicit(&gp_descriptors_raised[fd / 64], memory_order_relaxed) == 0)
             fd += 63;
-        else if (close_spares((int)fd))
+        else if (host_close_spares((int)fd))
             return fd;
     return UINT_MAX;
 }
 
 // All but those that are spared. Returns 0, or a negative errno value.
-static long close_all(unsigned first, unsigned last)
+static long host_close_all(unsigned first, unsigned last)
 {
     unsigned spared;
-    while ((spared = close_next_spared(first)) <= last && spared != UINT_MAX) {
+    while ((spared = host_close_next_spared(first)) <= last && spared != UINT_MAX) {
         long result = spared != first ? gp_raw_call(SYS_close_range, first, spared - 1, 0, 0, 0) : 0;
         if (result != 0 || spared == last)
             return result;
@@ -121,16 +121,16 @@ PROF_API int close_range(unsigned first, unsigned last, int flags)
 {
     if (flags != 0 || first > last) // of a table of its own, or for an exec
         return (int)gp_raw_answer(gp_raw_call(SYS_close_range, first, last, flags, 0, 0));
-    close_lets_low_ones_by();
-    return close_ends((int)gp_raw_answer(close_all(first, last)));
+    host_close_lets_low_ones_by();
+    return host_close_ends((int)gp_raw_answer(host_close_all(first, last)));
 }
 
 PROF_API void closefrom(int first)
 {
     int saved = errno;
-    close_lets_low_ones_by();
-    long result = close_all(first > 0 ? (unsigned)first : 0, UINT_MAX);
-    close_ends(0);
+    host_close_lets_low_ones_by();
+    long result = host_close_all(first > 0 ? (unsigned)first : 0, UINT_MAX);
+    host_close_ends(0);
     if (result < 0) { // before Linux 5.9
         closefrom_t *next = (closefrom_t *)(uintptr_t)dlsym(RTLD_NEXT, "closefrom");
         if (next != NULL)

@@ -26,37 +26,37 @@ enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33, FEW = 20 }; // glibc's own two, 
 
 static _Atomic uint64_t actions_believed; // bit n - 1: the mask of signal n's action is believed to have ours
 
-static uint64_t bit(int number)
+static uint64_t host_mask_bit(int number)
 {
     return 1ull << (number - 1);
 }
 
-static uint64_t bits_of(const sigset_t *set)
+static uint64_t host_mask_bits_of(const sigset_t *set)
 {
     uint64_t bits;
     memcpy(&bits, set, sizeof(bits));
-    return bits & ~(bit(INTERNAL_FIRST) | bit(INTERNAL_LAST));
+    return bits & ~(host_mask_bit(INTERNAL_FIRST) | host_mask_bit(INTERNAL_LAST));
 }
 
-static void set_bits(sigset_t *set, uint64_t bits)
+static void host_mask_set_bits(sigset_t *set, uint64_t bits)
 {
     sigemptyset(set);
     memcpy(set, &bits, sizeof(bits));
 }
 
 // Ours, while there are samples to come; else 0.
-static uint64_t ours(void)
+static uint64_t host_mask_ours(void)
 {
-    return gp_sampling_signal_is_wanted() && gp_process_is_mine() ? bit(gp_sampling_signal()) : 0;
+    return gp_sampling_signal_is_wanted() && gp_process_is_mine() ? host_mask_bit(gp_sampling_signal()) : 0;
 }
 
 static _Atomic pid_t knows_its_own; // a child, in the memory of which this is written, that has set its mask
 
-static int change(int how, const sigset_t *set, sigset_t *old)
+static int host_mask_change(int how, const sigset_t *set, sigset_t *old)
 {
     uint64_t believed = gp_mask_believed, after = believed, bits = 0, before;
     if (set != NULL) {
-        uint64_t asked = bits_of(set), mine = ours();
+        uint64_t asked = host_mask_bits_of(set), mine = host_mask_ours();
         bits = how == SIG_UNBLOCK ? asked : asked & ~mine;
         after = how == SIG_BLOCK ? believed | (asked & mine) : how == SIG_UNBLOCK ? believed & ~asked : asked & mine;
     }
@@ -67,21 +67,21 @@ static int change(int how, const sigset_t *set, sigset_t *old)
     if (after != believed && gp_process_is_mine()) // a vfork child's mask is its own, this variable is not
         gp_mask_believed = after;
     if (old != NULL)
-        set_bits(old, before | believed);
+        host_mask_set_bits(old, before | believed);
     return 0;
 }
 
 PROF_API int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
     int saved_errno = errno;
-    int error = change(how, set, old);
+    int error = host_mask_change(how, set, old);
     errno = saved_errno;
     return error;
 }
 
 PROF_API int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
-    int error = change(how, set, old);
+    int error = host_mask_change(how, set, old);
     if (error == 0)
         return 0;
     errno = error;
@@ -91,7 +91,7 @@ PROF_API int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 void gp_host_mask_before_exec(void)
 {
     sigset_t set;
-    set_bits(&set, gp_mask_believed);
+    host_mask_set_bits(&set, gp_mask_believed);
     gp_mask_change(SIG_BLOCK, &set, NULL);
 }
 
@@ -104,40 +104,40 @@ void gp_host_mask_before_childs_exec(void)
 void gp_host_mask_after_failed_exec(void)
 {
     sigset_t set;
-    set_bits(&set, gp_mask_believed);
+    host_mask_set_bits(&set, gp_mask_believed);
     gp_mask_change(SIG_UNBLOCK, &set, NULL);
 }
 
 void gp_host_mask_filter_action(int number, struct sigaction *action)
 {
-    uint64_t mine = ours();
+    uint64_t mine = host_mask_ours();
     if (mine == 0 || number < 1 || number > 64)
         return;
-    if (bits_of(&action->sa_mask) & mine)
-        atomic_fetch_or_explicit(&actions_believed, bit(number), memory_order_relaxed);
+    if (host_mask_bits_of(&action->sa_mask) & mine)
+        atomic_fetch_or_explicit(&actions_believed, host_mask_bit(number), memory_order_relaxed);
     else
-        atomic_fetch_and_explicit(&actions_believed, ~bit(number), memory_order_relaxed);
-    set_bits(&action->sa_mask, bits_of(&action->sa_mask) & ~mine);
+        atomic_fetch_and_explicit(&actions_believed, ~host_mask_bit(number), memory_order_relaxed);
+    host_mask_set_bits(&action->sa_mask, host_mask_bits_of(&action->sa_mask) & ~mine);
 }
 
 bool gp_host_mask_action_is_believed(int number)
 {
     return number >= 1 && number <= 64 &&
-           (atomic_load_explicit(&actions_believed, memory_order_relaxed) & bit(number)) != 0;
+           (atomic_load_explicit(&actions_believed, memory_order_relaxed) & host_mask_bit(number)) != 0;
 }
 
 // What is to be waited for of `set`.
-static const sigset_t *waited_for(const sigset_t *set, sigset_t *filtered)
+static const sigset_t *host_mask_waited_for(const sigset_t *set, sigset_t *filtered)
 {
-    uint64_t bits = set != NULL ? bits_of(set) : 0, mine = ours();
+    uint64_t bits = set != NULL ? host_mask_bits_of(set) : 0, mine = host_mask_ours();
     if ((bits & mine) == 0)
         return set;
     if (__builtin_popcountll(bits) <= FEW) {
         gp_sampler_yield();
         gp_host_mask_before_exec(); // now that it is the host's, it is blocked as the host wants it
-        mine = ours();
+        mine = host_mask_ours();
     }
-    set_bits(filtered, bits & ~mine);
+    host_mask_set_bits(filtered, bits & ~mine);
     return filtered;
 }
 
@@ -151,7 +151,7 @@ typedef int wait_t(const sigset_t *, int *);
 int gp_host_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
     sigset_t filtered;
-    return REAL(timedwait_t, "sigtimedwait")(waited_for(set, &filtered), info, timeout);
+    return REAL(timedwait_t, "sigtimedwait")(host_mask_waited_for(set, &filtered), info, timeout);
 }
 
 PROF_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
@@ -162,7 +162,7 @@ PROF_API int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct tim
 int gp_host_sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
     sigset_t filtered;
-    return REAL(waitinfo_t, "sigwaitinfo")(waited_for(set, &filtered), info);
+    return REAL(waitinfo_t, "sigwaitinfo")(host_mask_waited_for(set, &filtered), info);
 }
 
 PROF_API int sigwaitinfo(const sigset_t *set, siginfo_t *info)
@@ -173,7 +173,7 @@ PROF_API int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 int gp_host_sigwait(const sigset_t *set, int *number)
 {
     sigset_t filtered;
-    return REAL(wait_t, "sigwait")(waited_for(set, &filtered), number);
+    return REAL(wait_t, "sigwait")(host_mask_waited_for(set, &filtered), number);
 }
 
 PROF_API int sigwait(const sigset_t *set, int *number)
@@ -184,6 +184,6 @@ PROF_API int sigwait(const sigset_t *set, int *number)
 PROF_API int signalfd(int fd, const sigset_t *set, int flags)
 {
     sigset_t filtered;
-    set = waited_for(set, &filtered);
+    set = host_mask_waited_for(set, &filtered);
     return (int)syscall(SYS_signalfd4, fd, set, sizeof(uint64_t), flags);
 }

@@ -32,7 +32,7 @@ enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33 }; // glibc's own, which __sigact
 static struct sigaction told; // what the host believes is installed,
 static bool is_told;          // since it was told; else what there was before
 
-static bool handles(const struct sigaction *action)
+static bool host_signal_handles(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
 }
@@ -42,10 +42,10 @@ static bool handles(const struct sigaction *action)
 enum { RESTORER = 0x04000000 }; // SA_RESTORER
 
 // As __sigaction(), but that a handler returns by way of gp_restart_restorer.
-static int install(int number, const struct sigaction *action, struct sigaction *old)
+static int host_signal_install(int number, const struct sigaction *action, struct sigaction *old)
 {
     gp_kernel_action_t mine, before;
-    if (action == NULL || !handles(action) || number == INTERNAL_FIRST || number == INTERNAL_LAST)
+    if (action == NULL || !host_signal_handles(action) || number == INTERNAL_FIRST || number == INTERNAL_LAST)
         return __sigaction(number, action, old);
     mine = (gp_kernel_action_t){action->sa_handler, (unsigned)action->sa_flags | RESTORER, gp_restart_restorer, 0};
     memcpy(&mine.mask, &action->sa_mask, sizeof(mine.mask));
@@ -62,7 +62,7 @@ static int install(int number, const struct sigaction *action, struct sigaction 
 }
 
 // A handler that glibc has just installed.
-static void let_return_here(int number)
+static void host_signal_let_return_here(int number)
 {
     gp_kernel_action_t now;
     if (gp_kernel_action(number, NULL, &now) != 0 || now.handler == SIG_DFL || now.handler == SIG_IGN)
@@ -73,12 +73,12 @@ static void let_return_here(int number)
 
 #else
 
-static int install(int number, const struct sigaction *action, struct sigaction *old)
+static int host_signal_install(int number, const struct sigaction *action, struct sigaction *old)
 {
     return __sigaction(number, action, old);
 }
 
-static void let_return_here(int number)
+static void host_signal_let_return_here(int number)
 {
     (void)number;
 }
@@ -86,21 +86,21 @@ static void let_return_here(int number)
 #endif
 
 // `action` may be where `old` is.
-static int answer(int number, const struct sigaction *action, struct sigaction *old)
+static int host_signal_answer(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction before = told, shielded;
     int result = 0;
     if (!is_told)
         gp_sampling_signal_before(&before);
     if (action != NULL && !gp_process_is_mine()) { // a child of vfork() has actions of its own, and this memory
-        result = install(number, action, NULL);
+        result = host_signal_install(number, action, NULL);
     } else if (action != NULL &&
-               (handles(action) || (action->sa_handler == SIG_IGN && gp_sampling_signal_has_another()))) {
+               (host_signal_handles(action) || (action->sa_handler == SIG_IGN && gp_sampling_signal_has_another()))) {
         gp_sampler_yield();
         shielded = *action;
         gp_shield_put(number, &shielded);
         is_told = false; // of the signal that is taken next, nothing
-        result = install(number, &shielded, NULL);
+        result = host_signal_install(number, &shielded, NULL);
     } else if (action != NULL) {
         told = *action;
         is_told = true;
@@ -113,7 +113,7 @@ static int answer(int number, const struct sigaction *action, struct sigaction *
 int gp_host_sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
     if (number == gp_sampling_signal() && gp_sampling_signal_is_ours())
-        return answer(number, action, old);
+        return host_signal_answer(number, action, old);
     struct sigaction filtered;
     bool believed = gp_host_mask_action_is_believed(number);
     int shielded_by = gp_shield_in(number);
@@ -122,7 +122,7 @@ int gp_host_sigaction(int number, const struct sigaction *action, struct sigacti
         gp_host_mask_filter_action(number, &filtered);
         gp_shield_put(number, &filtered);
     }
-    int result = install(number, action != NULL ? &filtered : NULL, old);
+    int result = host_signal_install(number, action != NULL ? &filtered : NULL, old);
     if (result == 0 && old != NULL && shielded_by != 0)
         sigdelset(&old->sa_mask, shielded_by);
     if (result == 0 && old != NULL && believed)
@@ -130,7 +130,7 @@ int gp_host_sigaction(int number, const struct sigaction *action, struct sigacti
     return result;
 }
 
-static struct sigaction signal_from_kernel(const gp_kernel_action_t *action)
+static struct sigaction host_signal_from_kernel(const gp_kernel_action_t *action)
 {
     struct sigaction same = {
         .sa_handler = action->handler, .sa_flags = (int)action->flags, .sa_restorer = action->restorer};
@@ -138,7 +138,7 @@ static struct sigaction signal_from_kernel(const gp_kernel_action_t *action)
     return same;
 }
 
-static gp_kernel_action_t signal_to_kernel(const struct sigaction *action)
+static gp_kernel_action_t host_signal_to_kernel(const struct sigaction *action)
 {
     gp_kernel_action_t same = {action->sa_handler, (unsigned)action->sa_flags, action->sa_restorer, 0};
     memcpy(&same.mask, &action->sa_mask, sizeof(same.mask));
@@ -153,10 +153,10 @@ long gp_host_kernel_action(const long a[5])
         (a[1] != 0 && !gp_peek((uintptr_t)a[1], &asked, sizeof(asked))) ||
         (a[2] != 0 && !gp_peek((uintptr_t)a[2], &before, sizeof(before))))
         return gp_raw_answer(gp_raw_call(SYS_rt_sigaction, a[0], a[1], a[2], a[3], a[4]));
-    struct sigaction action = signal_from_kernel(&asked), old;
+    struct sigaction action = host_signal_from_kernel(&asked), old;
     if (gp_host_sigaction(number, a[1] != 0 ? &action : NULL, &old) != 0)
         return -1;
-    before = signal_to_kernel(&old);
+    before = host_signal_to_kernel(&old);
     if (a[2] != 0)
         memcpy((void *)a[2], &before, sizeof(before)); // NOLINT(performance-no-int-to-ptr)
     return 0;
@@ -174,7 +174,7 @@ PROF_API sighandler_t signal(int number, sighandler_t handler)
     if (number != gp_sampling_signal() || handler == SIG_ERR || !gp_sampling_signal_is_ours()) {
         sighandler_t before = bsd_signal(number, handler);
         if (before != SIG_ERR)
-            let_return_here(number);
+            host_signal_let_return_here(number);
         return before;
     }
     struct sigaction action, old;
@@ -182,5 +182,5 @@ PROF_API sighandler_t signal(int number, sighandler_t handler)
     action.sa_handler = handler;
     action.sa_flags = SA_RESTART;
     sigaddset(&action.sa_mask, number);
-    return answer(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+    return host_signal_answer(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
 }

@@ -10,7 +10,7 @@
 #include "signal/host_stack.h"
 
 // What the program would be told. `now`: what is in force.
-static stack_t believed(const gp_thread_t *thread, const stack_t *now)
+static stack_t host_stack_call_believed(const gp_thread_t *thread, const stack_t *now)
 {
     stack_t stack = thread->host_stack.stack;
     stack.ss_flags |= now->ss_flags & SS_ONSTACK;
@@ -27,7 +27,7 @@ PROF_API int sigaltstack(const stack_t *stack, stack_t *old)
         return -1;
     if (old != NULL)
         *old = thread != NULL && thread->host_stack.is_away && before.ss_sp == thread->alternate_stack.ss_sp
-                   ? believed(thread, &before)
+                   ? host_stack_call_believed(thread, &before)
                    : before;
     if (stack != NULL && !(wanted.ss_flags & SS_DISABLE) && gp_shield_is_small(wanted.ss_size))
         gp_shield_raise();

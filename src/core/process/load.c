@@ -18,13 +18,13 @@
 
 // Where the core is in the process twice (preloaded, and inside libgreenprof), the first in symbol order is the active
 // one: all public names lead to it, and the other stays inert.
-static int is_active(void)
+static int load_is_active(void)
 {
     const gp_core_interface_t *(*volatile first)(void) = prof_core_interface;
     return first() == gp_core_own_interface();
 }
 
-static void begin_session(void)
+static void load_begin_session(void)
 {
     bool records = gp_setting(GP_SETTING_OUTPUT) != NULL && !gp_control_is_stopped();
     if ((!records && !gp_control_is_wanted()) || !gp_follow_image())
@@ -38,7 +38,7 @@ static void begin_session(void)
 }
 
 // Then nothing of greenprof's is done in this process.
-static bool is_too_strict(void)
+static bool load_is_too_strict(void)
 {
     bool can_say;
     if (!gp_sandbox_kills_already(&can_say))
@@ -51,23 +51,23 @@ static bool is_too_strict(void)
 
 __attribute__((constructor)) static void load(void)
 {
-    gp_threads_are_anothers = !is_active();
+    gp_threads_are_anothers = !load_is_active();
     if (gp_threads_are_anothers)
         return;
-    if ((gp_setting(GP_SETTING_OUTPUT) != NULL || gp_control_is_wanted()) && is_too_strict())
+    if ((gp_setting(GP_SETTING_OUTPUT) != NULL || gp_control_is_wanted()) && load_is_too_strict())
         return;
     gp_process_init();
     // In all profiles of this process.
     atomic_store_explicit(&gp_handler_depth, (unsigned)gp_setting_number(GP_SETTING_DEPTH), memory_order_relaxed);
     atomic_store_explicit(&gp_handler_native, gp_setting_is(GP_SETTING_NATIVE, "1"), memory_order_relaxed);
     gp_census_service_start();
-    begin_session();
+    load_begin_session();
     gp_otel_context_start();
 }
 
-__attribute__((destructor)) static void unload(void)
+__attribute__((destructor)) static void load_unload(void)
 {
-    if (!is_active() || gp_process_is_left())
+    if (!load_is_active() || gp_process_is_left())
         return;
     gp_process_ending();
     gp_census_service_end();

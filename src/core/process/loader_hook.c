@@ -18,7 +18,7 @@ typedef int close_t(void *);
 
 static _Atomic uint32_t unloads;
 
-static close_t *real(void)
+static close_t *loader_hook_real(void)
 {
     static close_t *_Atomic next;
     if (next == NULL)
@@ -33,12 +33,12 @@ uint32_t gp_loader_unloads(void)
 
 void gp_loader_put(void *handle)
 {
-    real()(handle);
+    loader_hook_real()(handle);
 }
 
 PROF_API int dlclose(void *handle)
 {
-    close_t *next = real();
+    close_t *next = loader_hook_real();
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_process_is_open())
         gp_collector_sync_within(PATIENCE_NS);
     int result = next(handle);

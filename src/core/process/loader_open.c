@@ -25,7 +25,7 @@
 
 typedef void *open_t(const char *, int);
 
-static open_t *real_open(void)
+static open_t *loader_open_real_open(void)
 {
     static open_t *_Atomic next;
     if (next == NULL)
@@ -36,7 +36,7 @@ static open_t *real_open(void)
 __attribute__((noinline)) static void *loader_open_deep(const char *path, int mode)
 {
     size_t before = gp_got_modules();
-    void *handle = real_open()(path, mode);
+    void *handle = loader_open_real_open()(path, mode);
     int error = errno;
     if (handle != NULL && !gp_threads_are_anothers && gp_process_is_open())
         gp_got_take_deep(before);
@@ -44,13 +44,13 @@ __attribute__((noinline)) static void *loader_open_deep(const char *path, int mo
     return handle;
 }
 
-static bool loader_is_deep(const char *path, int mode)
+static bool loader_open_is_deep(const char *path, int mode)
 {
     return (mode & RTLD_DEEPBIND) && path != NULL && strchr(path, '/') != NULL && strchr(path, '$') == NULL;
 }
 
 AS_JUMP PROF_API void *dlopen(const char *path, int mode)
 {
-    open_t *to = loader_is_deep(path, mode) ? loader_open_deep : real_open();
+    open_t *to = loader_open_is_deep(path, mode) ? loader_open_deep : loader_open_real_open();
     JUMP to(path, mode);
 }

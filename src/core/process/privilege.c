@@ -86,7 +86,7 @@ static long privilege_setns(const long a[5])
     return privilege_namespaces(kinds, ENTERED_ALONE, SYS_setns, a);
 }
 
-static bool changes_rights(long option)
+static bool privilege_changes_rights(long option)
 {
     switch (option) {
     case PR_SET_KEEPCAPS:
@@ -104,7 +104,7 @@ static long privilege_prctl(const long a[5])
 {
     if (gp_sandbox_is_entered_by_prctl(a))
         return gp_sandbox_enter(SYS_prctl, a);
-    if (changes_rights(a[0]))
+    if (privilege_changes_rights(a[0]))
         return privilege_aside(GP_ASIDE_FIRST, SYS_prctl, a);
     return gp_raw_answer(gp_raw_call(SYS_prctl, a[0], a[1], a[2], a[3], a[4]));
 }

@@ -49,24 +49,24 @@ static struct {
     fork_t *fork, *_Fork;
 } next;
 
-static void *real(const char *name)
+static void *process_real(const char *name)
 {
     return dlsym(RTLD_NEXT, name);
 }
 
-static void resolve(void)
+static void process_resolve(void)
 {
     gp_exec_resolve();
-    next._exit = (exit_t *)(uintptr_t)real("_exit");
-    next._Exit = (exit_t *)(uintptr_t)real("_Exit");
-    next.fork = (fork_t *)(uintptr_t)real("fork");
-    next._Fork = (fork_t *)(uintptr_t)real("_Fork");
+    next._exit = (exit_t *)(uintptr_t)process_real("_exit");
+    next._Exit = (exit_t *)(uintptr_t)process_real("_Exit");
+    next.fork = (fork_t *)(uintptr_t)process_real("fork");
+    next._Fork = (fork_t *)(uintptr_t)process_real("_Fork");
 }
 
-static void resolve_if_early(void)
+static void process_resolve_if_early(void)
 {
     if (next.fork == NULL)
-        resolve();
+        process_resolve();
 }
 
 // Around fork. No lock is held while the program's own fork handlers run: they may wait for threads that start and stop
@@ -89,7 +89,7 @@ static __thread int forker __attribute__((tls_model("initial-exec")));
 static __thread bool is_held __attribute__((tls_model("initial-exec")));
 static __thread bool is_left __attribute__((tls_model("initial-exec"))); // it comes amid a change: the child is
 
-static bool hold_changes(void)
+static bool process_hold_changes(void)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -102,37 +102,37 @@ static bool hold_changes(void)
     return false;
 }
 
-static void let_changes_go(void)
+static void process_let_changes_go(void)
 {
     gp_drain_leave();
     gp_sampler_leave();
 }
 
-static bool may_hold(void)
+static bool process_may_hold(void)
 {
     return gp_process_is_mine() && gp_locks_held == 0;
 }
 
-static void prepare_outer(void)
+static void process_prepare_outer(void)
 {
-    if (!may_hold())
+    if (!process_may_hold())
         return;
     gp_process_fork_begins();
     forker = OUTER;
-    if (hold_changes())
-        let_changes_go();
+    if (process_hold_changes())
+        process_let_changes_go();
 }
 
-static void prepare_inner(void)
+static void process_prepare_inner(void)
 {
     is_left = gp_process_is_mine() && gp_locks_held != 0;
-    if (!may_hold())
+    if (!process_may_hold())
         return;
     if (forker != OUTER) {
         gp_process_fork_begins();
         forker = INNER;
     }
-    is_held = hold_changes();
+    is_held = process_hold_changes();
     if (is_held)
         gp_profiles_before_fork();
     gp_lock(&gp_registry_lock);
@@ -141,7 +141,7 @@ static void prepare_inner(void)
     gp_timers_hold();
 }
 
-static void begin_child(void)
+static void process_begin_child(void)
 {
     gp_process_claim();
     atomic_store_explicit(&gp_descriptors_low, 0, memory_order_relaxed); // of threads that are not here
@@ -153,7 +153,7 @@ static void begin_child(void)
     gp_collector_after_fork();
 }
 
-static void finish_outer(bool is_child)
+static void process_finish_outer(bool is_child)
 {
     if (forker == NEITHER)
         return;
@@ -168,24 +168,24 @@ static void finish_outer(bool is_child)
     forker = NEITHER;
 }
 
-static void leave_child(void)
+static void process_leave_child(void)
 {
     gp_thread_leave_rings();
     if (gp_sampler_follows_forks())
         gp_left_child_count(false);
 }
 
-static void finish_inner(bool is_child)
+static void process_finish_inner(bool is_child)
 {
     if (is_child && is_left)
-        leave_child();
+        process_leave_child();
     is_left = false;
     if (forker == NEITHER)
         return;
     if (is_child && is_held)
-        begin_child();
+        process_begin_child();
     else if (is_child)
-        leave_child();
+        process_leave_child();
     gp_timers_let_go();
     gp_threads_let_starts_go();
     gp_exact_after_fork(is_child);
@@ -193,44 +193,44 @@ static void finish_inner(bool is_child)
     if (is_child && is_held)
         gp_profiles_in_child();
     if (is_held)
-        let_changes_go();
+        process_let_changes_go();
     is_held = false;
     if (forker == INNER)
-        finish_outer(is_child);
+        process_finish_outer(is_child);
 }
 
-static void parent_inner(void)
+static void process_parent_inner(void)
 {
-    finish_inner(false);
+    process_finish_inner(false);
 }
 
-static void child_inner(void)
+static void process_child_inner(void)
 {
-    finish_inner(true);
+    process_finish_inner(true);
 }
 
-static void parent_outer(void)
+static void process_parent_outer(void)
 {
-    finish_outer(false);
+    process_finish_outer(false);
 }
 
-static void child_outer(void)
+static void process_child_outer(void)
 {
-    finish_outer(true);
+    process_finish_outer(true);
 }
 
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
 // Not pthread_once(): a sanitizer's runtime stands before it, and registers handlers before it can take calls. The
 // first comes while libraries are initialized, so there is one thread.
-static void register_inner(void)
+static void process_register_inner(void)
 {
     static _Atomic bool is_done;
     if (atomic_exchange_explicit(&is_done, true, memory_order_acq_rel))
         return;
-    register_atfork_t *next_register = (register_atfork_t *)(uintptr_t)real("__register_atfork");
+    register_atfork_t *next_register = (register_atfork_t *)(uintptr_t)process_real("__register_atfork");
     if (next_register != NULL)
-        next_register(prepare_inner, parent_inner, child_inner, &__dso_handle);
+        next_register(process_prepare_inner, process_parent_inner, process_child_inner, &__dso_handle);
 }
 
 #ifndef __SANITIZE_THREAD__ // its runtime registers before it can record calls
@@ -240,23 +240,23 @@ PROF_API int __register_atfork(void (*prepare)(void), void (*parent)(void), void
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library)
 {
-    register_atfork_t *next_register = (register_atfork_t *)(uintptr_t)real("__register_atfork");
-    register_inner();
+    register_atfork_t *next_register = (register_atfork_t *)(uintptr_t)process_real("__register_atfork");
+    process_register_inner();
     return next_register != NULL ? next_register(prepare, parent, child, library) : ENOSYS;
 }
 #endif
 
-static void register_outer(void)
+static void process_register_outer(void)
 {
-    pthread_atfork(prepare_outer, parent_outer, child_outer);
+    pthread_atfork(process_prepare_outer, process_parent_outer, process_child_outer);
 }
 
 PROF_API pid_t fork(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    resolve_if_early();
+    process_resolve_if_early();
     if (is_ready)
-        pthread_once(&once, register_outer);
+        pthread_once(&once, process_register_outer);
     // A signal handler of the program may come in the middle of another fork of this thread.
     int outer_forker = forker;
     bool outer_held = is_held, outer_left = is_left;
@@ -272,7 +272,7 @@ PROF_API pid_t fork(void)
 // It runs no fork handlers, and may be called in a signal handler.
 PROF_API pid_t _Fork(void)
 {
-    resolve_if_early();
+    process_resolve_if_early();
     bool is_ours = gp_process_is_mine();
     if (next._Fork == NULL) {
         errno = ENOSYS;
@@ -280,7 +280,7 @@ PROF_API pid_t _Fork(void)
     }
     pid_t pid = next._Fork();
     if (pid == 0 && is_ours)
-        leave_child();
+        process_leave_child();
     return pid;
 }
 
@@ -295,8 +295,8 @@ void gp_process_init(void)
     gp_sink_add(&gp_exact_sink);
     gp_ticks_begin();
     gp_thread_hook_init();
-    resolve();
-    register_inner();
+    process_resolve();
+    process_register_inner();
     (void)at_quick_exit(gp_process_ending); // it runs no destructors; the first registered runs last
     gp_thread_attach();
 }
@@ -364,7 +364,7 @@ void gp_process_give_up(void)
 // Programs that leave by _exit() run no destructors. Only atomics and a futex are used: it may come from a handler.
 PROF_API void _exit(int status)
 {
-    resolve_if_early();
+    process_resolve_if_early();
     gp_process_ending();
     next._exit(status);
     __builtin_unreachable();
@@ -372,7 +372,7 @@ PROF_API void _exit(int status)
 
 PROF_API void _Exit(int status)
 {
-    resolve_if_early();
+    process_resolve_if_early();
     gp_process_ending();
     next._Exit(status);
     __builtin_unreachable();

@@ -26,22 +26,22 @@ typedef struct part {  // of it, on a memory that the child shares
     _Alignas(16) unsigned char thread_stack[STACK_BYTES];
 } part_t;
 
-static int rehearse_thread(void *unused)
+static int rehearsal_rehearse_thread(void *unused)
 {
     (void)unused;
     syscall(SYS_exit, 0);
     return 0;
 }
 
-static void rehearse_signal(int number)
+static void rehearsal_rehearse_signal(int number)
 {
     (void)number;
 }
 
 // Calls that are no use by themselves: a thread begins and ends, a signal comes and is handled.
-static bool rehearse_by_use(part_t *part)
+static bool rehearsal_rehearse_by_use(part_t *part)
 {
-    const struct sigaction action = {.sa_handler = rehearse_signal};
+    const struct sigaction action = {.sa_handler = rehearsal_rehearse_signal};
     const struct timespec step = {.tv_nsec = STEP_NS};
     const uint64_t none = 0;
     _Atomic pid_t tid = 1;
@@ -50,14 +50,14 @@ static bool rehearse_by_use(part_t *part)
         return false;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGPROF);
-    if (clone(rehearse_thread, part->thread_stack + STACK_BYTES, flags, NULL, NULL, NULL, &tid) < 0)
+    if (clone(rehearsal_rehearse_thread, part->thread_stack + STACK_BYTES, flags, NULL, NULL, NULL, &tid) < 0)
         return false;
     for (int i = 0; i < STEPS && atomic_load_explicit(&tid, memory_order_acquire) != 0; i++)
         syscall(SYS_nanosleep, &step, NULL);
     return true;
 }
 
-static bool is_to_be_made(const gp_filter_call_t *call)
+static bool rehearsal_is_to_be_made(const gp_filter_call_t *call)
 {
     switch (call->number) {
     case SYS_clone:
@@ -72,7 +72,7 @@ static bool is_to_be_made(const gp_filter_call_t *call)
 }
 
 // As it is without a filter: no file, no memory is where the arguments point to.
-static bool is_answered(const gp_filter_call_t *call, long result)
+static bool rehearsal_is_answered(const gp_filter_call_t *call, long result)
 {
     bool is_nothing = call->number == SYS_munmap || // of none of its pages, or to no waiter
                       (call->number == SYS_futex && call->arguments[1] == (FUTEX_WAKE | FUTEX_PRIVATE_FLAG));
@@ -80,25 +80,25 @@ static bool is_answered(const gp_filter_call_t *call, long result)
            (result < 0 && (errno == EFAULT || errno == EBADF || errno == ENOMEM));
 }
 
-static void rehearse(part_t *part)
+static void rehearsal_rehearse(part_t *part)
 {
     const uint64_t all = UINT64_MAX;
     bool goes = true;
     for (int i = 0; i < GP_FILTER_CALL_ROWS; i++) {
         const uint64_t *a = gp_filter_calls[i].arguments;
         atomic_store_explicit(&part->at, i, memory_order_relaxed);
-        if (is_to_be_made(&gp_filter_calls[i]))
-            goes = is_answered(&gp_filter_calls[i],
-                               syscall(gp_filter_calls[i].number, a[0], a[1], a[2], a[3], a[4], a[5])) &&
+        if (rehearsal_is_to_be_made(&gp_filter_calls[i]))
+            goes = rehearsal_is_answered(&gp_filter_calls[i],
+                                         syscall(gp_filter_calls[i].number, a[0], a[1], a[2], a[3], a[4], a[5])) &&
                    goes;
     }
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
-    goes = rehearse_by_use(part) && goes;
+    goes = rehearsal_rehearse_by_use(part) && goes;
     atomic_store_explicit(&part->goes, goes, memory_order_relaxed);
     syscall(SYS_exit_group, 0);
 }
 
-static bool has_made(const part_t *part, long number)
+static bool rehearsal_has_made(const part_t *part, long number)
 {
     bool is_made = false;
     for (int i = 0; i < atomic_load_explicit(&part->at, memory_order_relaxed); i++)
@@ -119,10 +119,10 @@ bool gp_sandbox_kills_already(bool *can_say)
         return true;
     long pid = syscall(SYS_clone, CLONE_VFORK | CLONE_CHILD_SETTID, 0, 0, &tid, 0);
     if (pid == 0 && tid != 0) // else there is no child: a filter only said so
-        rehearse(part);
+        rehearsal_rehearse(part);
     bool kills = pid >= 0 && !atomic_load_explicit(&part->goes, memory_order_relaxed);
-    *can_say = has_made(part, SYS_write) && has_made(part, SYS_getpid);
-    if (pid > 0 && has_made(part, SYS_wait4))
+    *can_say = rehearsal_has_made(part, SYS_write) && rehearsal_has_made(part, SYS_getpid);
+    if (pid > 0 && rehearsal_has_made(part, SYS_wait4))
         syscall(SYS_wait4, pid, NULL, __WCLONE, NULL);
     munmap(part, sizeof(*part));
     return kills;

@@ -8,21 +8,21 @@
 
 enum { RESERVED = 8 }; // for the root's "[tree full]", and below it what else than running took the time
 
-static uint32_t slot_of(const gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc)
+static uint32_t call_tree_slot_of(const gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc)
 {
     uint64_t hash = (loc ^ ((uint64_t)parent << 32 | parent)) * 0x9e3779b97f4a7c15ull;
     return (uint32_t)(hash >> 32) & tree->slot_mask;
 }
 
-static void place(gp_call_tree_t *tree, uint32_t node)
+static void call_tree_place(gp_call_tree_t *tree, uint32_t node)
 {
-    uint32_t slot = slot_of(tree, tree->nodes[node].parent, tree->nodes[node].loc);
+    uint32_t slot = call_tree_slot_of(tree, tree->nodes[node].parent, tree->nodes[node].loc);
     while (tree->slots[slot] != 0)
         slot = (slot + 1) & tree->slot_mask;
     tree->slots[slot] = node;
 }
 
-static int grow(gp_call_tree_t *tree)
+static int call_tree_grow(gp_call_tree_t *tree)
 {
     uint32_t room = tree->room > 0 ? tree->room * 2 : 64;
     room = room < GP_CALL_TREE_NODES_MAX ? room : GP_CALL_TREE_NODES_MAX;
@@ -45,13 +45,13 @@ static int grow(gp_call_tree_t *tree)
         tree->count = 1;
     }
     for (uint32_t node = 1; node < tree->count; node++)
-        place(tree, node);
+        call_tree_place(tree, node);
     return 0;
 }
 
-static uint32_t find(const gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc)
+static uint32_t call_tree_find(const gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc)
 {
-    uint32_t slot = slot_of(tree, parent, loc);
+    uint32_t slot = call_tree_slot_of(tree, parent, loc);
     for (uint32_t node; (node = tree->slots[slot]) != 0; slot = (slot + 1) & tree->slot_mask)
         if (tree->nodes[node].parent == parent && tree->nodes[node].loc == loc)
             return node;
@@ -59,51 +59,51 @@ static uint32_t find(const gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc)
 }
 
 // The child of `parent` at `loc`, made where there are fewer than `limit` nodes; else, or where memory is short, 0.
-static uint32_t child(gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc, uint32_t limit)
+static uint32_t call_tree_child(gp_call_tree_t *tree, uint32_t parent, gp_loc_t loc, uint32_t limit)
 {
-    uint32_t node = find(tree, parent, loc);
-    if (node != 0 || tree->count >= limit || (tree->count == tree->room && grow(tree) != 0))
+    uint32_t node = call_tree_find(tree, parent, loc);
+    if (node != 0 || tree->count >= limit || (tree->count == tree->room && call_tree_grow(tree) != 0))
         return node;
     node = tree->count++;
     tree->nodes[node] = (gp_snapshot_node_t){.loc = loc, .parent = parent};
-    place(tree, node);
+    call_tree_place(tree, node);
     return node;
 }
 
 // "[tree full]" below `parent`; where there is no room for that either, below the root.
-static uint32_t crowded_child(gp_call_tree_t *tree, uint32_t parent)
+static uint32_t call_tree_crowded_child(gp_call_tree_t *tree, uint32_t parent)
 {
     const gp_loc_t full = GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TREE_FULL);
-    uint32_t node = child(tree, parent, full, GP_CALL_TREE_NODES_MAX - RESERVED);
-    return node != 0 ? node : child(tree, 0, full, GP_CALL_TREE_NODES_MAX);
+    uint32_t node = call_tree_child(tree, parent, full, GP_CALL_TREE_NODES_MAX - RESERVED);
+    return node != 0 ? node : call_tree_child(tree, 0, full, GP_CALL_TREE_NODES_MAX);
 }
 
 // What else than running took the time is told apart there, too.
-static uint32_t crowded_leaf(gp_call_tree_t *tree, uint32_t parent, gp_loc_t leaf)
+static uint32_t call_tree_crowded_leaf(gp_call_tree_t *tree, uint32_t parent, gp_loc_t leaf)
 {
-    uint32_t full = crowded_child(tree, parent);
+    uint32_t full = call_tree_crowded_child(tree, parent);
     if (full == 0 || GP_LOC_MODULE(leaf) != GP_MODULE_PSEUDO || GP_LOC_OFFSET(leaf) < GP_PSEUDO_PARKED ||
         GP_LOC_OFFSET(leaf) > GP_PSEUDO_BLOCKED)
         return full;
-    uint32_t node = child(tree, full, leaf, GP_CALL_TREE_NODES_MAX - RESERVED);
+    uint32_t node = call_tree_child(tree, full, leaf, GP_CALL_TREE_NODES_MAX - RESERVED);
     if (node != 0)
         return node;
-    full = child(tree, 0, GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TREE_FULL), GP_CALL_TREE_NODES_MAX);
-    return full != 0 ? child(tree, full, leaf, GP_CALL_TREE_NODES_MAX) : 0;
+    full = call_tree_child(tree, 0, GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_TREE_FULL), GP_CALL_TREE_NODES_MAX);
+    return full != 0 ? call_tree_child(tree, full, leaf, GP_CALL_TREE_NODES_MAX) : 0;
 }
 
 int gp_call_tree_add(gp_call_tree_t *tree, const gp_loc_t *stack, size_t depth, uint64_t weight_ns)
 {
-    if (tree->count == 0 && grow(tree) != 0)
+    if (tree->count == 0 && call_tree_grow(tree) != 0)
         return -ENOMEM;
     uint32_t node = 0;
     bool is_crowded = false;
     for (size_t i = depth; i-- > 0 && !is_crowded;) {
-        uint32_t next = child(tree, node, stack[i], GP_CALL_TREE_PATHS_MAX);
+        uint32_t next = call_tree_child(tree, node, stack[i], GP_CALL_TREE_PATHS_MAX);
         is_crowded = next == 0 && tree->count >= GP_CALL_TREE_PATHS_MAX;
         if (next == 0 && !is_crowded)
             return -ENOMEM;
-        node = is_crowded ? crowded_leaf(tree, node, stack[0]) : next;
+        node = is_crowded ? call_tree_crowded_leaf(tree, node, stack[0]) : next;
         if (node == 0)
             return -ENOMEM;
     }

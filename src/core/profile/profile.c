@@ -22,14 +22,14 @@
 #include "signal/slice.h"
 
 // Is `profile` one, and the caller in the process that has it? In a child of _Fork() or clone() there is no collector.
-static int check(const prof_t *profile)
+static int profile_check(const prof_t *profile)
 {
     if (!gp_process_is_open())
         return -ESRCH;
     return gp_profile_is_valid(profile) ? 0 : -EINVAL;
 }
 
-static int check_options(const prof_options_t *given, prof_options_t *options)
+static int profile_check_options(const prof_options_t *given, prof_options_t *options)
 {
     *options = (prof_options_t)PROF_OPTIONS_INIT;
     if (given == NULL)
@@ -51,7 +51,7 @@ static int check_options(const prof_options_t *given, prof_options_t *options)
 }
 
 // Slices in progress on other threads that lie in `profile`: what is not in their coroutines' accounts yet, at `now`.
-static void add_open_slices(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
+static void profile_add_open_slices(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next) {
@@ -65,7 +65,7 @@ static void add_open_slices(const prof_t *profile, uint64_t now, gp_ledger_t *su
     }
 }
 
-static uint64_t thread_clock_ns(const prof_t *profile)
+static uint64_t profile_thread_clock_ns(const prof_t *profile)
 {
     const gp_thread_t *thread = profile->thread;
     if (thread == NULL || thread->index != profile->thread_index)
@@ -74,7 +74,7 @@ static uint64_t thread_clock_ns(const prof_t *profile)
     return final_ns != 0 ? final_ns : gp_cpu_time_thread(profile->thread_tid);
 }
 
-static void request_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
+static void profile_request_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
 {
     gp_lock(&gp_registry_lock);
     bool shared = false; // may other threads run in it now?
@@ -84,26 +84,26 @@ static void request_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum
     }
     gp_thread_t *self = gp_thread_self; // NULL: a dump's own thread
     if (shared || self == NULL || profile->owner != atomic_load_explicit(&self->current, memory_order_relaxed))
-        add_open_slices(profile, now, sum);
+        profile_add_open_slices(profile, now, sum);
     gp_unlock(&gp_registry_lock);
 }
 
-static void thread_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
+static void profile_thread_ledger(const prof_t *profile, uint64_t now, gp_ledger_t *sum)
 {
-    uint64_t cpu_ns = thread_clock_ns(profile);
+    uint64_t cpu_ns = profile_thread_clock_ns(profile);
     sum->cpu_ns = cpu_ns > profile->base.cpu_ns ? cpu_ns : profile->base.cpu_ns;
     sum->slice_ns = gp_ticks_to_ns(now);
     sum->blocked_ns = sum->slice_ns - sum->cpu_ns;
 }
 
 // Of the process, what no signal could reach. Caller holds the drain lock.
-static uint64_t unsampled_ns(const prof_t *profile)
+static uint64_t profile_unsampled_ns(const prof_t *profile)
 {
     return profile->options.scope == PROF_SCOPE_PROCESS ? gp_unsampled_ns() : 0;
 }
 
 // Running total of a profile's scope. Caller has settled its own slice.
-static void scope_ledger(const prof_t *profile, gp_ledger_t *sum)
+static void profile_scope_ledger(const prof_t *profile, gp_ledger_t *sum)
 {
     uint64_t now = gp_ticks();
     *sum = (gp_ledger_t){0};
@@ -114,25 +114,25 @@ static void scope_ledger(const prof_t *profile, gp_ledger_t *sum)
         sum->cpu_ns = gp_cpu_time_process();
         break;
     case PROF_SCOPE_THREAD:
-        thread_ledger(profile, now, sum);
+        profile_thread_ledger(profile, now, sum);
         break;
     default:
-        request_ledger(profile, now, sum);
+        profile_request_ledger(profile, now, sum);
     }
 }
 
-static int is_over(const struct prof *profile, const prof_coro_t *coro)
+static int profile_is_over(const struct prof *profile, const prof_coro_t *coro)
 {
     (void)coro;
     return atomic_load_explicit(&((prof_t *)(uintptr_t)profile)->state, memory_order_relaxed) != GP_PROFILE_RUNNING;
 }
 
 // Let the calling coroutine belong to a request profile from now on.
-static int enter_scope(prof_t *profile, prof_coro_t *coro)
+static int profile_enter_scope(prof_t *profile, prof_coro_t *coro)
 {
     int error = 0;
     gp_lock(&gp_registry_lock);
-    gp_scope_pop(coro, is_over);
+    gp_scope_pop(coro, profile_is_over);
     if (!gp_scope_covers(coro, profile)) {
         gp_scope_t *scope = gp_scope_push(coro, profile, profile->exact);
         if (scope != NULL) {
@@ -148,17 +148,17 @@ static int enter_scope(prof_t *profile, prof_coro_t *coro)
     return error;
 }
 
-static void leave_scope(prof_t *profile, prof_coro_t *caller)
+static void profile_leave_scope(prof_t *profile, prof_coro_t *caller)
 {
     gp_lock(&gp_registry_lock);
     if (caller != NULL)
-        gp_scope_pop(caller, is_over);
+        gp_scope_pop(caller, profile_is_over);
     if (profile->owner != NULL && profile->owner != caller && profile->owner->id == profile->owner_id)
-        gp_scope_pop(profile->owner, is_over);
+        gp_scope_pop(profile->owner, profile_is_over);
     gp_unlock(&gp_registry_lock);
 }
 
-static int is_inherited(const struct prof *profile, const prof_coro_t *coro)
+static int profile_is_inherited(const struct prof *profile, const prof_coro_t *coro)
 {
     return profile->owner != coro || profile->owner_id != coro->id;
 }
@@ -168,7 +168,7 @@ void gp_profile_detach(prof_coro_t *coro)
     if (gp_thread_self != NULL && atomic_load_explicit(&gp_coro_context(coro)->scope, memory_order_relaxed) != NULL) {
         gp_slice_settle_now(gp_thread_self);
         gp_lock(&gp_registry_lock);
-        gp_scope_pop(coro, is_inherited);
+        gp_scope_pop(coro, profile_is_inherited);
         gp_unlock(&gp_registry_lock);
         gp_exact_scopes_changed();
     }
@@ -181,7 +181,7 @@ void gp_profile_detach(prof_coro_t *coro)
 
 // Before a ledger is read: the caller's slice up to now; for the process, threads that bypassed pthread_create() are
 // attached.
-static void settle(const prof_t *profile, gp_thread_t *thread)
+static void profile_settle(const prof_t *profile, gp_thread_t *thread)
 {
     gp_slice_settle_now(thread);
     if (profile->options.scope == PROF_SCOPE_PROCESS)
@@ -189,7 +189,7 @@ static void settle(const prof_t *profile, gp_thread_t *thread)
 }
 
 // Begin a run on the calling coroutine; the sampler is acquired. Caller holds the drain lock.
-static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
+static int profile_begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
 {
     int stopped = GP_PROFILE_STOPPED;
     // Running before its scope is entered: otherwise it would count as over and be popped at once.
@@ -197,7 +197,7 @@ static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
                                                  memory_order_relaxed))
         return -EALREADY; // another thread was faster
     if (profile->options.scope == PROF_SCOPE_REQUEST) {
-        int error = enter_scope(profile, coro);
+        int error = profile_enter_scope(profile, coro);
         if (error != 0) {
             atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
             return error;
@@ -209,8 +209,8 @@ static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
     }
     profile->start_ticks = gp_ticks();
     profile->base = (gp_ledger_t){0};
-    scope_ledger(profile, &profile->base);
-    profile->base_unsampled_ns = unsampled_ns(profile);
+    profile_scope_ledger(profile, &profile->base);
+    profile->base_unsampled_ns = profile_unsampled_ns(profile);
     profile->base.longest_ns = 0;
     if (profile->options.scope != PROF_SCOPE_REQUEST)
         gp_profile_list(profile);
@@ -222,15 +222,15 @@ static int begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *coro)
 }
 
 // Of exact mode only the accounts are wanted.
-static unsigned frequency_of(const prof_t *profile)
+static unsigned profile_frequency_of(const prof_t *profile)
 {
     enum { EXACT_HZ = 10 };
     return profile->exact != NULL ? EXACT_HZ : profile->options.frequency_hz;
 }
 
-static int start_uncancelled(prof_t *profile)
+static int profile_start_uncancelled(prof_t *profile)
 {
-    int error = gp_sampler_acquire(frequency_of(profile));
+    int error = gp_sampler_acquire(profile_frequency_of(profile));
     if (error != 0)
         return error;
     gp_thread_t *thread = gp_thread_attach();
@@ -240,24 +240,24 @@ static int start_uncancelled(prof_t *profile)
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     error = -ENOMEM;
     if (thread != NULL && coro != NULL) {
-        settle(profile, thread);
+        profile_settle(profile, thread);
         gp_drain_enter();
-        error = begin_run(profile, thread, coro);
+        error = profile_begin_run(profile, thread, coro);
         gp_drain_leave();
     }
     if (error != 0)
-        gp_sampler_release(frequency_of(profile));
+        gp_sampler_release(profile_frequency_of(profile));
     else if (profile->exact != NULL && language != NULL)
         language->count_calls(profile->options.scope == PROF_SCOPE_PROCESS);
     return error;
 }
 
 // A thread that is cancelled while it holds our locks would take them along.
-static int start_run(prof_t *profile)
+static int profile_start_run(prof_t *profile)
 {
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    int error = start_uncancelled(profile);
+    int error = profile_start_uncancelled(profile);
     pthread_setcancelstate(cancel, NULL);
     return error;
 }
@@ -268,7 +268,7 @@ prof_t *prof_start(const prof_options_t *given)
 {
     prof_options_t options;
     int saved_errno = errno; // looking for threads and files that are not there is no failure
-    int error = gp_process_is_open() ? check_options(given, &options) : -ESRCH;
+    int error = gp_process_is_open() ? profile_check_options(given, &options) : -ESRCH;
     prof_t *profile = NULL;
     if (error == 0) {
         gp_drain_enter();
@@ -287,7 +287,7 @@ prof_t *prof_start(const prof_options_t *given)
         if (options.mode == PROF_MODE_EXACT && (profile->exact = gp_exact_new(options.scope)) == NULL)
             error = -ENOMEM;
         else
-            error = start_run(profile);
+            error = profile_start_run(profile);
     }
     if (error == 0) {
         // Acquire: partner of the release in set_begun().
@@ -304,24 +304,24 @@ prof_t *prof_start(const prof_options_t *given)
 
 int prof_resume(prof_t *profile)
 {
-    int error = check(profile);
+    int error = profile_check(profile);
     if (error != 0)
         return error;
     if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_STOPPED)
         return -EALREADY;
     int saved_errno = errno;
-    error = start_run(profile);
+    error = profile_start_run(profile);
     errno = saved_errno;
     return error;
 }
 
 // Of the present run. A thread that comes within reach while it lasts is sampled with what it used before: that makes
 // no time of it.
-static void running_ledger(prof_t *profile, gp_ledger_t *ledger)
+static void profile_running_ledger(prof_t *profile, gp_ledger_t *ledger)
 {
-    scope_ledger(profile, ledger);
+    profile_scope_ledger(profile, ledger);
     gp_ledger_subtract(ledger, &profile->base);
-    uint64_t left_out_ns = unsampled_ns(profile);
+    uint64_t left_out_ns = profile_unsampled_ns(profile);
     if (left_out_ns > profile->base_unsampled_ns)
         ledger->cpu_ns -= left_out_ns - profile->base_unsampled_ns;
     if ((int64_t)ledger->cpu_ns < 0)
@@ -332,21 +332,21 @@ void gp_profile_ledger(prof_t *profile, gp_ledger_t *ledger)
 {
     *ledger = (gp_ledger_t){0};
     if (atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING)
-        running_ledger(profile, ledger);
+        profile_running_ledger(profile, ledger);
     gp_ledger_add(ledger, &profile->total);
 }
 
-static void end_run(prof_t *profile)
+static void profile_end_run(prof_t *profile)
 {
     gp_ledger_t run;
-    running_ledger(profile, &run);
+    profile_running_ledger(profile, &run);
     gp_ledger_add(&profile->total, &run);
     profile->duration_ns += gp_ticks_to_ns(profile->stop_ticks - profile->start_ticks);
 }
 
-static const gp_thread_t *ended_thread; // argument of note_thread_over(); drain lock held
+static const gp_thread_t *ended_thread; // argument of profile_note_thread_over(); drain lock held
 
-static void note_thread_over(prof_t *profile)
+static void profile_note_thread_over(prof_t *profile)
 {
     if (profile->options.scope != PROF_SCOPE_THREAD || profile->thread != ended_thread ||
         profile->thread_index != ended_thread->index)
@@ -356,25 +356,25 @@ static void note_thread_over(prof_t *profile)
 }
 
 // Profiles of a thread that has ended keep its CPU time.
-static void thread_over(gp_thread_t *thread)
+static void profile_thread_over(gp_thread_t *thread)
 {
     ended_thread = thread;
-    gp_profiles_each_broad(note_thread_over);
+    gp_profiles_each_broad(profile_note_thread_over);
 }
 
 const gp_sink_t gp_profile_sink = {
     .wants_waits = gp_profiles_want_waits,
     .wants_threads = gp_profiles_want_waits,
     .sample = gp_profiles_take,
-    .thread_over = thread_over,
+    .thread_over = profile_thread_over,
 };
 
-static void note_so_far(prof_t *profile)
+static void profile_note_so_far(prof_t *profile)
 {
-    running_ledger(profile, &profile->before_fork);
+    profile_running_ledger(profile, &profile->before_fork);
 }
 
-static void keep_in_child(prof_t *profile)
+static void profile_keep_in_child(prof_t *profile)
 {
     gp_ledger_add(&profile->total, &profile->before_fork);
     gp_ledger_add(&profile->base, &profile->before_fork);
@@ -385,16 +385,16 @@ static void keep_in_child(prof_t *profile)
 
 void gp_profiles_before_fork(void)
 {
-    gp_profiles_each_broad(note_so_far);
+    gp_profiles_each_broad(profile_note_so_far);
 }
 
 void gp_profiles_in_child(void)
 {
-    gp_profiles_each_broad(keep_in_child);
+    gp_profiles_each_broad(profile_keep_in_child);
 }
 
 // caller: NULL = none of the program's coroutines. Caller holds the drain lock.
-static int cut_locked(prof_t *profile, prof_coro_t *caller)
+static int profile_cut_locked(prof_t *profile, prof_coro_t *caller)
 {
     int expected = GP_PROFILE_RUNNING;
     uint64_t stop_ticks = gp_ticks();
@@ -404,41 +404,41 @@ static int cut_locked(prof_t *profile, prof_coro_t *caller)
     profile->stop_ticks = stop_ticks;
     if (profile->options.clock == PROF_CLOCK_WALL)
         gp_profiles_count_wall(-1);
-    end_run(profile);
-    leave_scope(profile, caller);
+    profile_end_run(profile);
+    profile_leave_scope(profile, caller);
     return 0;
 }
 
-static int cut_here(prof_t *profile)
+static int profile_cut_here(prof_t *profile)
 {
     gp_thread_t *thread = gp_thread_attach();
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     if (thread == NULL || coro == NULL)
         return -ENOMEM;
-    settle(profile, thread);
+    profile_settle(profile, thread);
     gp_drain_enter();
-    int error = cut_locked(profile, coro);
+    int error = profile_cut_locked(profile, coro);
     gp_drain_leave();
     return error;
 }
 
-static int cut_outside(prof_t *profile)
+static int profile_cut_outside(prof_t *profile)
 {
     gp_drain_enter();
-    int error = cut_locked(profile, NULL);
+    int error = profile_cut_locked(profile, NULL);
     gp_drain_leave();
     return error;
 }
 
 int gp_profile_cut(prof_t *profile, enum gp_cut from)
 {
-    int saved_errno = errno, error = check(profile);
+    int saved_errno = errno, error = profile_check(profile);
     if (error == 0 && atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_RUNNING)
         error = -EALREADY;
     if (error == 0)
-        error = from == GP_CUT_HERE      ? cut_here(profile)
-                : from == GP_CUT_OUTSIDE ? cut_outside(profile)
-                                         : cut_locked(profile, NULL);
+        error = from == GP_CUT_HERE      ? profile_cut_here(profile)
+                : from == GP_CUT_OUTSIDE ? profile_cut_outside(profile)
+                                         : profile_cut_locked(profile, NULL);
     if (error == 0 && profile->exact != NULL && from != GP_CUT_COLLECTOR) // its own profiles are of samples
         gp_exact_stop(profile->exact);
     errno = saved_errno;
@@ -454,7 +454,7 @@ void gp_profile_settle(prof_t *profile)
         gp_profile_unlist(profile);
     atomic_store_explicit(&profile->state, GP_PROFILE_STOPPED, memory_order_release);
     gp_drain_leave();
-    gp_sampler_release(frequency_of(profile));
+    gp_sampler_release(profile_frequency_of(profile));
     errno = saved_errno;
 }
 
@@ -466,11 +466,11 @@ int prof_stop(prof_t *profile)
     return error;
 }
 
-static void read_ledger(prof_t *profile, gp_ledger_t *ledger)
+static void profile_read_ledger(prof_t *profile, gp_ledger_t *ledger)
 {
     bool running = atomic_load_explicit(&profile->state, memory_order_acquire) == GP_PROFILE_RUNNING;
     if (running && gp_thread_attach() != NULL)
-        settle(profile, gp_thread_self);
+        profile_settle(profile, gp_thread_self);
     gp_drain_enter();
     gp_profile_ledger(profile, ledger);
     gp_drain_leave();
@@ -479,9 +479,9 @@ static void read_ledger(prof_t *profile, gp_ledger_t *ledger)
 uint64_t prof_total_ns(prof_t *profile)
 {
     gp_ledger_t ledger;
-    if (check(profile) != 0)
+    if (profile_check(profile) != 0)
         return 0;
-    read_ledger(profile, &ledger);
+    profile_read_ledger(profile, &ledger);
     gp_drain_enter();
     uint64_t counted_ns = profile->exact != NULL ? gp_exact_language_ns(profile->exact) : 0;
     gp_drain_leave();
@@ -491,14 +491,14 @@ uint64_t prof_total_ns(prof_t *profile)
 int prof_ledger(prof_t *profile, prof_ledger_t *out)
 {
     gp_ledger_t ledger;
-    int error = check(profile);
+    int error = profile_check(profile);
     if (error != 0)
         return error;
-    read_ledger(profile, &ledger);
+    profile_read_ledger(profile, &ledger);
     return gp_ledger_give(&ledger, out);
 }
 
-static void forget_scopes(prof_t *profile)
+static void profile_forget_scopes(prof_t *profile)
 {
     gp_lock(&gp_registry_lock);
     while (profile->scopes != NULL) {
@@ -511,12 +511,12 @@ static void forget_scopes(prof_t *profile)
 
 void prof_free(prof_t *profile)
 {
-    if (check(profile) != 0)
+    if (profile_check(profile) != 0)
         return;
     if (atomic_load_explicit(&profile->state, memory_order_acquire) != GP_PROFILE_STOPPED)
         prof_stop(profile);
     gp_drain_enter();
-    forget_scopes(profile);
+    profile_forget_scopes(profile);
     gp_exact_free(profile->exact);
     profile->exact = NULL;
     gp_call_tree_free(&profile->tree);

@@ -23,7 +23,7 @@ static prof_t *free_profiles;
 static size_t fresh;  // of the last chunk's profiles, at its end, that were never used: their memory is not touched
 static prof_t *broad; // running profiles of thread or process scope
 
-static chunk_t *new_chunk(size_t count)
+static chunk_t *profile_pool_new_chunk(size_t count)
 {
     // Allocated, not mapped: LeakSanitizer finds the trees that profiles refer to.
     chunk_t *chunk = calloc(1, sizeof(*chunk) + count * sizeof(prof_t));
@@ -32,11 +32,11 @@ static chunk_t *new_chunk(size_t count)
     return chunk;
 }
 
-static bool grow(void)
+static bool profile_pool_grow(void)
 {
     chunk_t *last = atomic_load_explicit(&chunks, memory_order_relaxed);
-    chunk_t *chunk = last != NULL ? new_chunk(2 * last->count) : NULL;
-    if (chunk == NULL && (chunk = new_chunk(FIRST_PROFILES)) == NULL)
+    chunk_t *chunk = last != NULL ? profile_pool_new_chunk(2 * last->count) : NULL;
+    if (chunk == NULL && (chunk = profile_pool_new_chunk(FIRST_PROFILES)) == NULL)
         return false;
     fresh = chunk->count;
     chunk->next = last;
@@ -53,7 +53,7 @@ prof_t *gp_profile_new(void)
         memset((void *)profile, 0, sizeof(*profile));
         return profile;
     }
-    if (fresh == 0 && !grow())
+    if (fresh == 0 && !profile_pool_grow())
         return NULL;
     chunk_t *last = atomic_load_explicit(&chunks, memory_order_relaxed);
     return &last->profiles[last->count - fresh--];
@@ -69,7 +69,7 @@ void gp_profile_recycle(prof_t *profile)
 bool gp_profile_is_valid(const prof_t *profile)
 {
     uintptr_t address = (uintptr_t)profile;
-    // Acquire: partner of the release in grow().
+    // Acquire: partner of the release in profile_pool_grow().
     for (chunk_t *chunk = atomic_load_explicit(&chunks, memory_order_acquire); chunk != NULL; chunk = chunk->next) {
         uintptr_t first = (uintptr_t)&chunk->profiles[0], end = (uintptr_t)&chunk->profiles[chunk->count];
         if (address >= first && address < end)
@@ -116,13 +116,13 @@ void gp_profiles_each_broad(void (*visit)(prof_t *profile))
         visit(profile);
 }
 
-static bool is_wait(enum gp_sample_kind kind)
+static bool profile_pool_is_wait(enum gp_sample_kind kind)
 {
     return kind == GP_KIND_PARKED || kind == GP_KIND_READY || kind == GP_KIND_WAITING;
 }
 
 // A wait may have begun before the profile did: what of it lies within.
-static uint64_t within(const prof_t *profile, const gp_sample_t *sample, uint64_t weight_ns)
+static uint64_t profile_pool_within(const prof_t *profile, const gp_sample_t *sample, uint64_t weight_ns)
 {
     if (sample->slice >= profile->start_ticks || sample->ticks <= sample->slice)
         return weight_ns;
@@ -131,13 +131,13 @@ static uint64_t within(const prof_t *profile, const gp_sample_t *sample, uint64_
 }
 
 // So may a sleep: it stands for the time just before it was seen.
-static uint64_t asleep_within(const prof_t *profile, const gp_sample_t *sample, uint64_t weight_ns)
+static uint64_t profile_pool_asleep_within(const prof_t *profile, const gp_sample_t *sample, uint64_t weight_ns)
 {
     uint64_t inside = gp_ticks_to_ns(sample->ticks - profile->start_ticks);
     return weight_ns < inside ? weight_ns : inside;
 }
 
-static int add(prof_t *profile, const gp_stack_t *stack, enum gp_sample_kind kind, uint64_t weight_ns)
+static int profile_pool_add(prof_t *profile, const gp_stack_t *stack, enum gp_sample_kind kind, uint64_t weight_ns)
 {
     static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + 3]; // guarded by the drain lock
     if (kind == GP_KIND_CPU || (stack->depth > 0 && gp_kind_is_told(stack->locs[0])))
@@ -147,40 +147,41 @@ static int add(prof_t *profile, const gp_stack_t *stack, enum gp_sample_kind kin
     return gp_call_tree_add(&profile->tree, locs, stack->depth + 1, weight_ns);
 }
 
-static void take_share(prof_t *profile, const gp_sample_t *sample, const gp_stack_t *stack, gp_share_t share)
+static void profile_pool_take_share(prof_t *profile, const gp_sample_t *sample, const gp_stack_t *stack,
+                                    gp_share_t share)
 {
     if (share.kind != GP_KIND_CPU && profile->options.clock != PROF_CLOCK_WALL)
         return;
-    if (is_wait(share.kind))
-        share.weight_ns = within(profile, sample, share.weight_ns);
+    if (profile_pool_is_wait(share.kind))
+        share.weight_ns = profile_pool_within(profile, sample, share.weight_ns);
     if (share.kind == GP_KIND_BLOCKED)
-        share.weight_ns = asleep_within(profile, sample, share.weight_ns);
-    if (add(profile, stack, share.kind, share.weight_ns) != 0 || share.kind != GP_KIND_CPU)
+        share.weight_ns = profile_pool_asleep_within(profile, sample, share.weight_ns);
+    if (profile_pool_add(profile, stack, share.kind, share.weight_ns) != 0 || share.kind != GP_KIND_CPU)
         return;
     profile->samples++;
     profile->sampled_ns += share.weight_ns;
 }
 
-static bool is_in_time(const prof_t *profile, const gp_sample_t *sample)
+static bool profile_pool_is_in_time(const prof_t *profile, const gp_sample_t *sample)
 {
     int state = atomic_load_explicit(&profile->state, memory_order_relaxed);
     return sample->ticks >= profile->start_ticks &&
            (state == GP_PROFILE_RUNNING || (state == GP_PROFILE_STOPPING && sample->ticks <= profile->stop_ticks));
 }
 
-static void take(prof_t *profile, const gp_sample_t *sample, const gp_stack_t *stack, const gp_share_t *shares,
-                 size_t count)
+static void profile_pool_take(prof_t *profile, const gp_sample_t *sample, const gp_stack_t *stack,
+                              const gp_share_t *shares, size_t count)
 {
-    if (is_in_time(profile, sample))
+    if (profile_pool_is_in_time(profile, sample))
         for (size_t i = 0; i < count; i++)
-            take_share(profile, sample, stack, shares[i]);
+            profile_pool_take_share(profile, sample, stack, shares[i]);
 }
 
 // Does a profile of thread or process scope cover a part of a sample? A thread does not wait: its coroutines do,
 // wherever they are resumed. All parts of one sample are waits, or none is.
-static bool is_covered(const prof_t *profile, const gp_thread_t *thread, const gp_share_t *shares)
+static bool profile_pool_is_covered(const prof_t *profile, const gp_thread_t *thread, const gp_share_t *shares)
 {
-    bool is_mine = thread != NULL && profile->thread_index == thread->index && !is_wait(shares[0].kind);
+    bool is_mine = thread != NULL && profile->thread_index == thread->index && !profile_pool_is_wait(shares[0].kind);
     return profile->options.scope == PROF_SCOPE_PROCESS || is_mine;
 }
 
@@ -193,9 +194,9 @@ void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_s
     for (; scope != NULL; scope = gp_scope_parent(scope)) {
         prof_t *profile = gp_scope_profile(scope);
         if (profile != NULL)
-            take(profile, sample, stack, shares, count);
+            profile_pool_take(profile, sample, stack, shares, count);
     }
     for (prof_t *profile = broad; profile != NULL; profile = profile->next_broad)
-        if (is_covered(profile, thread, shares))
-            take(profile, sample, stack, shares, count);
+        if (profile_pool_is_covered(profile, thread, shares))
+            profile_pool_take(profile, sample, stack, shares, count);
 }

@@ -31,31 +31,31 @@ void gp_profile_snapshot_free(gp_snapshot_t *snapshot)
     free(snapshot);
 }
 
-// Where in modules_met() a location counts.
-static size_t place_of(gp_loc_t loc, size_t count)
+// Where in snapshot_modules_met() a location counts.
+static size_t snapshot_place_of(gp_loc_t loc, size_t count)
 {
     return GP_LOC_MODULE(loc) <= count ? GP_LOC_MODULE(loc) : 0;
 }
 
 // By id: is a node or a call of the snapshot in it? The caller frees it. The program itself always counts: readers of
 // pprof take the first module for it.
-static bool *modules_met(const gp_snapshot_t *snapshot, size_t count)
+static bool *snapshot_modules_met(const gp_snapshot_t *snapshot, size_t count)
 {
     enum { PROGRAM = 1 };
     bool *met = calloc(count + 2, sizeof(*met)); // 0: what is in none
     if (met == NULL)
         return NULL;
     for (uint32_t i = 0; i < snapshot->node_count; i++)
-        met[place_of(snapshot->nodes[i].loc, count)] = true;
+        met[snapshot_place_of(snapshot->nodes[i].loc, count)] = true;
     for (size_t i = 0; i < snapshot->call_count; i++) {
-        met[place_of(snapshot->calls[i].caller_loc, count)] = true;
-        met[place_of(snapshot->calls[i].callee_loc, count)] = true;
+        met[snapshot_place_of(snapshot->calls[i].caller_loc, count)] = true;
+        met[snapshot_place_of(snapshot->calls[i].callee_loc, count)] = true;
     }
     met[PROGRAM] = true;
     return met;
 }
 
-static int copy_module(gp_snapshot_t *snapshot, gp_module_info_t *copy, const gp_module_t *module)
+static int snapshot_copy_module(gp_snapshot_t *snapshot, gp_module_info_t *copy, const gp_module_t *module)
 {
     *copy = (gp_module_info_t){
         .id = module->id,
@@ -75,11 +75,11 @@ static int copy_module(gp_snapshot_t *snapshot, gp_module_info_t *copy, const gp
 
 // Those that the snapshot's locations are in, by id. A process may have very many others.
 //   all_used: those that any location was ever in.
-static int copy_modules(gp_snapshot_t *snapshot, bool all_used)
+static int snapshot_copy_modules(gp_snapshot_t *snapshot, bool all_used)
 {
     size_t count, wanted = 0;
     const gp_module_t *all = gp_modules_all(&count);
-    bool *met = modules_met(snapshot, count);
+    bool *met = snapshot_modules_met(snapshot, count);
     for (size_t i = 0; met != NULL && i < count; i++) {
         if (all_used)
             met[i + 1] = all[i].used;
@@ -90,12 +90,12 @@ static int copy_modules(gp_snapshot_t *snapshot, bool all_used)
     snapshot->modules = copies;
     for (size_t i = 0; i < count && error == 0; i++)
         if (met[i + 1])
-            error = copy_module(snapshot, &copies[snapshot->module_count], &all[i]);
+            error = snapshot_copy_module(snapshot, &copies[snapshot->module_count], &all[i]);
     free(met);
     return error;
 }
 
-static int copy_nodes(gp_snapshot_t *snapshot, const gp_call_tree_t *tree)
+static int snapshot_copy_nodes(gp_snapshot_t *snapshot, const gp_call_tree_t *tree)
 {
     uint32_t count = tree->count > 0 ? tree->count : 1;
     gp_snapshot_node_t *nodes = calloc(count, sizeof(*nodes));
@@ -110,7 +110,7 @@ static int copy_nodes(gp_snapshot_t *snapshot, const gp_call_tree_t *tree)
 
 // Exact mode: nodes are those of the tree of calls. Where a language reports its calls, native code is not told from
 // what the language does: the time of all calls is all there is.
-static int copy_calls(gp_snapshot_t *snapshot, prof_t *profile)
+static int snapshot_copy_calls(gp_snapshot_t *snapshot, prof_t *profile)
 {
     gp_exact_path_t *paths;
     gp_call_count_t *calls = NULL;
@@ -139,14 +139,14 @@ static int copy_calls(gp_snapshot_t *snapshot, prof_t *profile)
     return error != 0 ? error : nodes != NULL ? 0 : -ENOMEM;
 }
 
-static int by_value(const void *a, const void *b)
+static int snapshot_by_value(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
 }
 
 // The numbers of the functions that nodes refer to, each once. Returns how many; the caller frees *numbers.
-static uint32_t used_functions(const gp_snapshot_t *snapshot, uint32_t **numbers)
+static uint32_t snapshot_used_functions(const gp_snapshot_t *snapshot, uint32_t **numbers)
 {
     uint32_t count = 0, distinct = 0;
     *numbers = malloc((snapshot->node_count + 1) * sizeof(**numbers));
@@ -158,16 +158,16 @@ static uint32_t used_functions(const gp_snapshot_t *snapshot, uint32_t **numbers
             (*numbers)[count++] = GP_LANGUAGE_FUNCTION(GP_LOC_OFFSET(loc));
     }
     if (count > 0)
-        qsort(*numbers, count, sizeof(**numbers), by_value);
+        qsort(*numbers, count, sizeof(**numbers), snapshot_by_value);
     for (uint32_t i = 0; i < count; i++)
         if (distinct == 0 || (*numbers)[distinct - 1] != (*numbers)[i])
             (*numbers)[distinct++] = (*numbers)[i];
     return distinct;
 }
 
-static int copy_functions(gp_snapshot_t *snapshot)
+static int snapshot_copy_functions(gp_snapshot_t *snapshot)
 {
-    uint32_t *numbers, count = used_functions(snapshot, &numbers);
+    uint32_t *numbers, count = snapshot_used_functions(snapshot, &numbers);
     gp_function_info_t *copies = calloc(count + 1, sizeof(*copies));
     for (uint32_t i = 0; i < count && copies != NULL; i++) {
         const gp_function_name_t *function = gp_functions_at(numbers[i]);
@@ -181,7 +181,7 @@ static int copy_functions(gp_snapshot_t *snapshot)
     return error;
 }
 
-static void copy_totals(gp_snapshot_t *snapshot, prof_t *profile)
+static void snapshot_copy_totals(gp_snapshot_t *snapshot, prof_t *profile)
 {
     gp_profile_ledger(profile, &snapshot->ledger);
     snapshot->total_ns = snapshot->ledger.cpu_ns;
@@ -196,15 +196,15 @@ static void copy_totals(gp_snapshot_t *snapshot, prof_t *profile)
         snapshot->duration_ns += gp_ticks_to_ns(gp_ticks() - profile->start_ticks);
 }
 
-static int fill(owned_t *owned, prof_t *profile)
+static int snapshot_fill(owned_t *owned, prof_t *profile)
 {
-    copy_totals(&owned->snapshot, profile);
-    int error =
-        profile->exact != NULL ? copy_calls(&owned->snapshot, profile) : copy_nodes(&owned->snapshot, &profile->tree);
+    snapshot_copy_totals(&owned->snapshot, profile);
+    int error = profile->exact != NULL ? snapshot_copy_calls(&owned->snapshot, profile)
+                                       : snapshot_copy_nodes(&owned->snapshot, &profile->tree);
     if (error == 0)
-        error = copy_modules(&owned->snapshot, false);
+        error = snapshot_copy_modules(&owned->snapshot, false);
     if (error == 0)
-        error = copy_functions(&owned->snapshot);
+        error = snapshot_copy_functions(&owned->snapshot);
     gp_collector_counters(owned->counters);
     owned->counters[GP_COUNTER_TREE_FULL] = profile->tree.crowded;
     owned->snapshot.counters = owned->counters;
@@ -228,7 +228,7 @@ gp_snapshot_t *gp_profile_snapshot(prof_t *profile)
         gp_collector_sync();
     }
     gp_drain_enter();
-    int error = fill(owned, profile);
+    int error = snapshot_fill(owned, profile);
     gp_drain_leave();
     if (error == 0)
         return &owned->snapshot;
@@ -238,7 +238,7 @@ gp_snapshot_t *gp_profile_snapshot(prof_t *profile)
     return NULL;
 }
 
-static int copy_latest(uint32_t since, gp_snapshot_t *snapshot)
+static int snapshot_copy_latest(uint32_t since, gp_snapshot_t *snapshot)
 {
     gp_loc_t *locs = malloc(GP_MODULES_LATEST * sizeof(*locs));
     gp_snapshot_node_t *nodes = calloc(GP_MODULES_LATEST, sizeof(*nodes));
@@ -258,9 +258,9 @@ gp_snapshot_t *gp_profile_latest(uint32_t since)
         return NULL;
     gp_drain_enter();
     // -Wanalyzer-malloc-leak: gp_profile_snapshot_free() frees what the snapshot is a part of.
-    int error = copy_modules(&owned->snapshot, true);
+    int error = snapshot_copy_modules(&owned->snapshot, true);
     if (error == 0)
-        error = copy_latest(since, &owned->snapshot);
+        error = snapshot_copy_latest(since, &owned->snapshot);
     gp_drain_leave();
     if (error == 0)
         return &owned->snapshot;

@@ -75,7 +75,7 @@ unsigned gp_budget_slowness(void)
     return atomic_load_explicit(&slowness, memory_order_relaxed);
 }
 
-static double since(uint64_t now, uint64_t before)
+static double budget_since(uint64_t now, uint64_t before)
 {
     return now > before ? (double)(now - before) : 0;
 }
@@ -89,29 +89,29 @@ bool gp_budget_spent_by_hooks(double *percent, double *switches_per_s)
     double base_ns = (double)gp_cost_base_ns(&cost), program_ns = (double)cost.program_ns;
     base_ns -= (double)cost.rest_ns; // they take it while it is recorded
     program_ns -= (double)cost.rest_ns;
-    double hooks_ns = since(
+    double hooks_ns = budget_since(
         cost.hook_ns, atomic_load_explicit(&gp_thread_orphan_counters[GP_COUNTER_REST_HOOK_NS], memory_order_relaxed));
     *percent = base_ns > 0 ? hooks_ns * 100 / base_ns : 0;
     *switches_per_s = program_ns > 0 ? (double)cost.switches * 1e9 / program_ns : 0;
     return *percent * 1e4 > gp_budget_ppm();
 }
 
-static void count_more(enum gp_counter counter, uint64_t more)
+static void budget_count_more(enum gp_counter counter, uint64_t more)
 {
     atomic_fetch_add_explicit(&gp_thread_orphan_counters[counter], more, memory_order_relaxed);
 }
 
-static void count(enum gp_counter counter)
+static void budget_count(enum gp_counter counter)
 {
-    count_more(counter, 1);
+    budget_count_more(counter, 1);
 }
 
-static double clamp(double value, double low, double high)
+static double budget_clamp(double value, double low, double high)
 {
     return value < low ? low : value > high ? high : value;
 }
 
-static void slow_down(double times)
+static void budget_slow_down(double times)
 {
     unsigned percent = (unsigned)(times * 100 + 0.5);
     state.slow = times;
@@ -119,17 +119,17 @@ static void slow_down(double times)
     gp_collector_slow_down(percent);
 }
 
-static double most_slow(void)
+static double budget_most_slow(void)
 {
     return atomic_load_explicit(&may_slow_down, memory_order_relaxed) ? GP_BUDGET_SLOW_MAX : 1;
 }
 
-static bool has_no_means_left(double least_hz)
+static bool budget_has_no_means_left(double least_hz)
 {
-    return state.hz <= least_hz && state.slow >= most_slow();
+    return state.hz <= least_hz && state.slow >= budget_most_slow();
 }
 
-static void begin_anew(uint64_t now_ns)
+static void budget_begin_anew(uint64_t now_ns)
 {
     state.pid = getpid();
     state.is_lowered = false;
@@ -138,86 +138,87 @@ static void begin_anew(uint64_t now_ns)
     state.base = state.cost = state.hooks = state.credit_ns = 0;
     state.duty = (gp_duty_t){.phase = gp_rest_is_now() ? GP_DUTY_RESTS : GP_DUTY_RECORDS, .since_ns = now_ns};
     state.look_by_ns = 0;
-    slow_down(1);
+    budget_slow_down(1);
     if (gp_cost_delivery_ns() == 0)
         state.hz = BLIND_HZ;
 }
 
 // What it costs to record: the means do not change while that rests.
-static void take_means(double seconds)
+static void budget_take_means(double seconds)
 {
-    double share = state.duty.phase == GP_DUTY_RESTS ? 0 : clamp(seconds / MEAN_S, 0, 1);
-    double base_ns = since(gp_cost_base_ns(&state.now), gp_cost_base_ns(&state.before));
-    double cost_ns = since(gp_cost_sum(&state.now), gp_cost_sum(&state.before));
-    double hooks_ns = since(state.now.hook_ns, state.before.hook_ns);
+    double share = state.duty.phase == GP_DUTY_RESTS ? 0 : budget_clamp(seconds / MEAN_S, 0, 1);
+    double base_ns = budget_since(gp_cost_base_ns(&state.now), gp_cost_base_ns(&state.before));
+    double cost_ns = budget_since(gp_cost_sum(&state.now), gp_cost_sum(&state.before));
+    double hooks_ns = budget_since(state.now.hook_ns, state.before.hook_ns);
     double may = (double)gp_budget_ppm() / 1e6;
     state.base += (base_ns / seconds - state.base) * share;
     state.cost += (cost_ns / seconds - state.cost) * share;
     state.hooks += (hooks_ns / seconds - state.hooks) * share;
-    state.credit_ns =
-        clamp(state.credit_ns + may * base_ns - cost_ns, -may * state.base * DEBT_S, may * state.base * CREDIT_S);
+    state.credit_ns = budget_clamp(state.credit_ns + may * base_ns - cost_ns, -may * state.base * DEBT_S,
+                                   may * state.base * CREDIT_S);
     if (state.duty.phase == GP_DUTY_RESTS)
-        count_more(GP_COUNTER_REST_HOOK_NS, (uint64_t)hooks_ns);
+        budget_count_more(GP_COUNTER_REST_HOOK_NS, (uint64_t)hooks_ns);
     state.before = state.now;
 }
 
-static void note(unsigned wanted)
+static void budget_note(unsigned wanted)
 {
     bool is_lowered = state.hz < wanted * NEARLY;
     if (is_lowered && !state.is_lowered)
-        count(GP_COUNTER_RATE_LOWERED);
+        budget_count(GP_COUNTER_RATE_LOWERED);
     state.is_lowered = is_lowered;
     atomic_store_explicit(&lowered_to, is_lowered ? (unsigned)state.hz : 0, memory_order_relaxed);
 }
 
 // What hooks leave out, so that the rest of what they do is exact within the budget. every: see gp_spawn_every.
-static void set_sparing(uint32_t every)
+static void budget_set_sparing(uint32_t every)
 {
     atomic_store_explicit(&gp_spawn_every, every, memory_order_relaxed);
     gp_activity_set_most(every > 1 ? SPARING_ACTIVITIES : GP_ACTIVITIES_PER_SECOND);
     gp_slice_set_root_pending(every > 1 ? SPARING_PENDING_NS : GP_SLICE_ROOT_PENDING_NS);
 }
 
-// may: ns a second, as of adapt().
-static void adapt_hooks(double may)
+// may: ns a second, as of budget_adapt().
+static void budget_adapt_hooks(double may)
 {
     uint32_t every = atomic_load_explicit(&gp_spawn_every, memory_order_relaxed);
     if (state.hooks > may && every < SPAWNS_MAX)
-        set_sparing(every * 2);
+        budget_set_sparing(every * 2);
     else if (state.hooks < may / 2 && every > 1)
-        set_sparing(every / 2);
+        budget_set_sparing(every / 2);
 }
 
 // Is there nothing left to save with but that recording rests?
-static bool is_last_resort(void)
+static bool budget_is_last_resort(void)
 {
-    return has_no_means_left(GP_BUDGET_LEAST_HZ) && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0 &&
+    return budget_has_no_means_left(GP_BUDGET_LEAST_HZ) && __atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) == 0 &&
            gp_sampler_may_rest();
 }
 
 // may: ns a second, as the others leave it.
-static void adapt(double may)
+static void budget_adapt(double may)
 {
     unsigned wanted, present = gp_sampler_frequency(&wanted);
     if (present == 0 || wanted == 0)
         return;
-    adapt_hooks(may);
+    budget_adapt_hooks(may);
     double least = wanted < GP_BUDGET_LEAST_HZ ? wanted : GP_BUDGET_LEAST_HZ;
-    double goal = clamp(may + state.credit_ns / REPAY_S, 0, 2 * may) - state.hooks, ours = state.cost - state.hooks;
-    double step = goal <= 0 ? STEP_DOWN : ours <= 0 ? STEP_UP : clamp(goal / ours, STEP_DOWN, STEP_UP);
+    double goal = budget_clamp(may + state.credit_ns / REPAY_S, 0, 2 * may) - state.hooks,
+           ours = state.cost - state.hooks;
+    double step = goal <= 0 ? STEP_DOWN : ours <= 0 ? STEP_UP : budget_clamp(goal / ours, STEP_DOWN, STEP_UP);
     if (state.slow > 1 || (state.hz <= least && step < 1)) // half the step: what comes later is seen later
-        slow_down(clamp(state.slow * 2 / (1 + step), 1, most_slow()));
+        budget_slow_down(budget_clamp(state.slow * 2 / (1 + step), 1, budget_most_slow()));
     else
-        state.hz = clamp((state.hz < wanted ? state.hz : wanted) * step, least, wanted);
+        state.hz = budget_clamp((state.hz < wanted ? state.hz : wanted) * step, least, wanted);
     gp_sampler_limit((unsigned)(state.hz + 0.5));
-    gp_looks_stretch((unsigned)clamp(wanted / state.hz, 1, STRETCH_MAX));
-    note(wanted);
-    if (has_no_means_left(least) && state.cost > may && state.credit_ns < 0 && !is_last_resort())
-        count(GP_COUNTER_BUDGET_MISSED);
+    gp_looks_stretch((unsigned)budget_clamp(wanted / state.hz, 1, STRETCH_MAX));
+    budget_note(wanted);
+    if (budget_has_no_means_left(least) && state.cost > may && state.credit_ns < 0 && !budget_is_last_resort())
+        budget_count(GP_COUNTER_BUDGET_MISSED);
 }
 
 // The phase that begins.
-static void enter(gp_duty_phase_t phase, uint64_t now_ns)
+static void budget_enter(gp_duty_phase_t phase, uint64_t now_ns)
 {
     if (phase == GP_DUTY_ENDS)
         gp_timers_sample_soon();
@@ -233,11 +234,11 @@ static void enter(gp_duty_phase_t phase, uint64_t now_ns)
 }
 
 // may: ns a second, as the others leave it.
-static void rest_or_not(double may, uint64_t now_ns)
+static void budget_rest_or_not(double may, uint64_t now_ns)
 {
     gp_duty_look_t look = {
         .now_ns = now_ns,
-        .is_last_resort = state.duty.phase == GP_DUTY_RECORDS && is_last_resort(),
+        .is_last_resort = state.duty.phase == GP_DUTY_RECORDS && budget_is_last_resort(),
         .is_unsettled = state.duty.phase == GP_DUTY_ENDS && gp_timers_any_is_unsettled(UNSETTLED_NS),
         .credit_ns = state.credit_ns,
         .cost = state.cost,
@@ -248,20 +249,20 @@ static void rest_or_not(double may, uint64_t now_ns)
         state.duty = (gp_duty_t){.since_ns = now_ns};
     gp_duty_phase_t before = state.duty.phase, phase = gp_duty_next(&state.duty, &look);
     if (before == GP_DUTY_RESTS && phase == GP_DUTY_RECORDS && state.credit_ns < state.duty.goal_ns)
-        count(GP_COUNTER_BUDGET_MISSED); // it saved little
+        budget_count(GP_COUNTER_BUDGET_MISSED); // it saved little
     if (phase != before)
-        enter(phase, now_ns);
+        budget_enter(phase, now_ns);
     state.look_by_ns = gp_duty_look_by(&state.duty, &look);
     gp_collector_look_by(state.look_by_ns);
 }
 
-static void look(uint64_t now_ns)
+static void budget_look(uint64_t now_ns)
 {
     if (state.pid != getpid() || now_ns - state.looked_ns > LONG_LOOK_MS * 1000000ull) {
-        begin_anew(now_ns);
+        budget_begin_anew(now_ns);
         return;
     }
-    take_means((double)(now_ns - state.looked_ns) / 1e9);
+    budget_take_means((double)(now_ns - state.looked_ns) / 1e9);
     state.looked_ns = now_ns;
     if (gp_cost_delivery_ns() == 0)
         gp_cost_set_delivery(gp_budget_share_delivery(gp_timers_engine()));
@@ -273,16 +274,16 @@ static void look(uint64_t now_ns)
         .base = (uint64_t)state.base,
         .cost = (uint64_t)state.cost,
         .may = (uint64_t)(state.base * gp_budget_ppm() / 1e6),
-        .is_at_least = has_no_means_left(GP_BUDGET_LEAST_HZ),
+        .is_at_least = budget_has_no_means_left(GP_BUDGET_LEAST_HZ),
     };
-    if (part.cost > part.may && (gp_rest_is_now() || is_last_resort())) // it rests for what it takes too much
+    if (part.cost > part.may && (gp_rest_is_now() || budget_is_last_resort())) // it rests for what it takes too much
         part.cost = part.may;
     double may = (double)gp_budget_share(&part, now_ns, gp_timers_engine());
-    adapt(may);
-    rest_or_not(may, now_ns);
+    budget_adapt(may);
+    budget_rest_or_not(may, now_ns);
 }
 
-static void in_round(void)
+static void budget_in_round(void)
 {
     uint64_t now_ns = gp_clock_ns(CLOCK_MONOTONIC);
     bool is_late = now_ns - state.looked_ns >= LOOK_MS * 1000000ull && state.duty.phase != GP_DUTY_RESTS;
@@ -291,17 +292,17 @@ static void in_round(void)
         gp_cost_read(&state.now);
 }
 
-static void after_round(void)
+static void budget_after_round(void)
 {
     if (!state.is_due || gp_budget_ppm() == 0)
         return;
     state.is_due = false;
-    look(gp_clock_ns(CLOCK_MONOTONIC));
+    budget_look(gp_clock_ns(CLOCK_MONOTONIC));
 }
 
-static const gp_sink_t sink = {.round = in_round, .after_round = after_round};
+static const gp_sink_t sink = {.round = budget_in_round, .after_round = budget_after_round};
 
-static void keep_to(uint32_t ppm)
+static void budget_keep_to(uint32_t ppm)
 {
     static bool is_there;
     uint32_t before = atomic_exchange_explicit(&budget_ppm, ppm, memory_order_relaxed);
@@ -309,8 +310,8 @@ static void keep_to(uint32_t ppm)
     if (ppm == 0 && before != 0) {
         gp_sampler_limit(PROF_FREQUENCY_MAX_HZ);
         gp_looks_stretch(1);
-        slow_down(1);
-        set_sparing(1);
+        budget_slow_down(1);
+        budget_set_sparing(1);
         gp_sampler_resume();
     }
     if (ppm == 0 || before != 0)
@@ -322,7 +323,7 @@ static void keep_to(uint32_t ppm)
     is_there = true;
 }
 
-static uint32_t of_environment(void)
+static uint32_t budget_of_environment(void)
 {
     uint32_t ppm;
     const char *text = gp_setting(GP_SETTING_BUDGET);
@@ -331,11 +332,11 @@ static uint32_t of_environment(void)
 
 void gp_budget_set(uint32_t ppm)
 {
-    keep_to(ppm != 0 ? ppm : of_environment());
+    budget_keep_to(ppm != 0 ? ppm : budget_of_environment());
 }
 
 void gp_budget_begin(void)
 {
-    if (of_environment() != 0)
-        keep_to(of_environment());
+    if (budget_of_environment() != 0)
+        budget_keep_to(budget_of_environment());
 }

@@ -41,7 +41,7 @@ unsigned gp_budget_share_count(void)
 }
 
 // Locked; -1 = it cannot be had at once.
-static int open_file(void)
+static int budget_share_open_file(void)
 {
     struct stat status;
     int directory = gp_census_service_place();
@@ -56,7 +56,7 @@ static int open_file(void)
     return fd;
 }
 
-static bool read_head(int fd, head_t *head)
+static bool budget_share_read_head(int fd, head_t *head)
 {
     if (pread(fd, head, sizeof(*head), 0) == (ssize_t)sizeof(*head) && head->magic == MAGIC)
         return true;
@@ -64,12 +64,12 @@ static bool read_head(int fd, head_t *head)
     return false;
 }
 
-static off_t place_of(unsigned row)
+static off_t budget_share_place_of(unsigned row)
 {
     return (off_t)(sizeof(head_t) + row * sizeof(row_t));
 }
 
-static bool is_live(const row_t *row, uint64_t now_ns)
+static bool budget_share_is_live(const row_t *row, uint64_t now_ns)
 {
     return row->owner != 0 && row->when_ns <= now_ns && now_ns - row->when_ns < GP_BUDGET_SHARE_STALE_MS * 1000000ull;
 }
@@ -81,7 +81,7 @@ typedef struct sums {
     uint64_t too_much, may; // of the others at their lowest rate; of the others that have means left
 } sums_t;
 
-static void add(sums_t *sums, const row_t *row, unsigned number, uint64_t now_ns)
+static void budget_share_add(sums_t *sums, const row_t *row, unsigned number, uint64_t now_ns)
 {
     sums->end = number + 1;
     if (row->owner == owner) {
@@ -89,7 +89,7 @@ static void add(sums_t *sums, const row_t *row, unsigned number, uint64_t now_ns
         mine = number;
         return;
     }
-    if (!is_live(row, now_ns)) {
+    if (!budget_share_is_live(row, now_ns)) {
         sums->free = sums->free < number ? sums->free : number;
         return;
     }
@@ -100,32 +100,33 @@ static void add(sums_t *sums, const row_t *row, unsigned number, uint64_t now_ns
         sums->too_much += row->cost - row->may;
 }
 
-static sums_t read_rows(int fd, uint64_t now_ns)
+static sums_t budget_share_read_rows(int fd, uint64_t now_ns)
 {
     sums_t sums = {.free = GP_BUDGET_SHARE_ROWS};
     ssize_t got = sizeof(rows);
     for (unsigned at = 0; at < GP_BUDGET_SHARE_ROWS && got == (ssize_t)sizeof(rows);
          at += sizeof(rows) / sizeof(rows[0])) {
-        got = pread(fd, rows, sizeof(rows), place_of(at));
+        got = pread(fd, rows, sizeof(rows), budget_share_place_of(at));
         for (unsigned i = 0; got > 0 && i < (size_t)got / sizeof(row_t); i++)
-            add(&sums, &rows[i], at + i, now_ns);
+            budget_share_add(&sums, &rows[i], at + i, now_ns);
     }
     return sums;
 }
 
-static void write_row(int fd, const sums_t *sums, const gp_budget_part_t *part, uint64_t now_ns)
+static void budget_share_write_row(int fd, const sums_t *sums, const gp_budget_part_t *part, uint64_t now_ns)
 {
     row_t row = {owner, now_ns, part->base, part->cost, part->may, part->is_at_least, {0}};
     if (!sums->is_there)
         mine = sums->free < GP_BUDGET_SHARE_ROWS ? sums->free : sums->end;
-    if (mine < GP_BUDGET_SHARE_ROWS && pwrite(fd, &row, sizeof(row), place_of(mine)) != (ssize_t)sizeof(row))
+    if (mine < GP_BUDGET_SHARE_ROWS &&
+        pwrite(fd, &row, sizeof(row), budget_share_place_of(mine)) != (ssize_t)sizeof(row))
         return; // a full disk: the others do not know of this one
 }
 
-static void write_head(int fd, enum gp_engine engine, uint64_t now_ns)
+static void budget_share_write_head(int fd, enum gp_engine engine, uint64_t now_ns)
 {
     head_t head;
-    bool is_there = read_head(fd, &head);
+    bool is_there = budget_share_read_head(fd, &head);
     if (engine < GP_ENGINE_PERF || engine > GP_ENGINE_MONOTONIC)
         return;
     uint64_t known = head.delivery[engine - 1].ns, age = now_ns - head.delivery[engine - 1].when_ns;
@@ -140,15 +141,15 @@ static void write_head(int fd, enum gp_engine engine, uint64_t now_ns)
 uint64_t gp_budget_share(const gp_budget_part_t *part, uint64_t now_ns, enum gp_engine engine)
 {
     static pid_t pid;
-    int fd = open_file();
+    int fd = budget_share_open_file();
     if (fd < 0)
         return part->may;
     if (pid != getpid()) // a forked child has a row of its own
         owner = (uint64_t)getpid() << 40 ^ gp_ticks();
     pid = getpid();
-    write_head(fd, engine, now_ns);
-    sums_t sums = read_rows(fd, now_ns);
-    write_row(fd, &sums, part, now_ns);
+    budget_share_write_head(fd, engine, now_ns);
+    sums_t sums = budget_share_read_rows(fd, now_ns);
+    budget_share_write_row(fd, &sums, part, now_ns);
     close(fd); // and the lock with it
     atomic_store_explicit(&count, sums.live + 1, memory_order_relaxed);
     if (part->is_at_least || sums.too_much == 0 || part->may == 0)
@@ -161,10 +162,10 @@ uint64_t gp_budget_share_delivery(enum gp_engine engine)
 {
     head_t head;
     uint64_t now_ns = gp_clock_ns(CLOCK_MONOTONIC);
-    int fd = open_file();
+    int fd = budget_share_open_file();
     if (fd < 0)
         return 0;
-    bool is_known = read_head(fd, &head) && engine >= GP_ENGINE_PERF && engine <= GP_ENGINE_MONOTONIC &&
+    bool is_known = budget_share_read_head(fd, &head) && engine >= GP_ENGINE_PERF && engine <= GP_ENGINE_MONOTONIC &&
                     head.delivery[engine - 1].when_ns <= now_ns && now_ns - head.delivery[engine - 1].when_ns < HOUR_NS;
     close(fd);
     return is_known ? head.delivery[engine - 1].ns : 0;

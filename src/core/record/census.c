@@ -37,7 +37,7 @@ typedef struct look { // what was seen of one coroutine
 static gp_sample_buffer_t walk; // guarded by the drain lock
 static gp_loc_t locs[GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE];
 
-static int walk_language(gp_thread_t *thread, unsigned *flags)
+static int census_walk_language(gp_thread_t *thread, unsigned *flags)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     return language != NULL ? (int)language->walk_asleep(thread, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, flags)
@@ -45,7 +45,7 @@ static int walk_language(gp_thread_t *thread, unsigned *flags)
 }
 
 // On the thread that stands there, which goes nowhere meanwhile.
-static void look_at_stand(const gp_census_stand_t *stand, prof_coro_t *coro, look_t *look)
+static void census_look_at_stand(const gp_census_stand_t *stand, prof_coro_t *coro, look_t *look)
 {
     const prof_coro_t *on = coro;
     if (atomic_load_explicit(&coro->lo, memory_order_relaxed) == atomic_load_explicit(&coro->hi, memory_order_relaxed))
@@ -56,7 +56,7 @@ static void look_at_stand(const gp_census_stand_t *stand, prof_coro_t *coro, loo
         look->flags |= GP_CENSUS_FATAL;
     } else {
         look->state = GP_CENSUS_BLOCKED;
-        look->depth = walk_language(look->thread, &look->walked);
+        look->depth = census_walk_language(look->thread, &look->walked);
     }
     if (look->depth == 0 && stand->regs.sp >= lo && stand->regs.sp < hi)
         look->depth = (int)gp_parked_walk_from(&stand->regs, stand->is_fatal, hi, walk.sample.frames,
@@ -64,7 +64,7 @@ static void look_at_stand(const gp_census_stand_t *stand, prof_coro_t *coro, loo
 }
 
 // What sleeps was on the CPU when it was sampled there.
-static void not_before_it_ran(look_t *look, uint64_t slice)
+static void census_not_before_it_ran(look_t *look, uint64_t slice)
 {
     uint64_t ticks;
     if (gp_hog_latest(look->thread, slice, &ticks).depth == 0 || ticks <= look->since)
@@ -74,8 +74,8 @@ static void not_before_it_ran(look_t *look, uint64_t slice)
 }
 
 // On a thread: asleep with a stack, where it is known to stand, or at work, where no stack is to be had from outside
-// (take_sampled()).
-static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *look)
+// (census_take_sampled()).
+static void census_look_at_running(const census_t *census, prof_coro_t *coro, look_t *look)
 {
     uint64_t since = gp_edge_load(&coro->since);
     pid_t tid = look->thread != NULL ? atomic_load_explicit(&look->thread->tid, memory_order_relaxed) : 0;
@@ -84,25 +84,25 @@ static void look_at_running(const census_t *census, prof_coro_t *coro, look_t *l
     if (tid == 0)
         return;
     if (look->thread == gp_thread_self && atomic_load_explicit(&gp_language, memory_order_acquire) != NULL) {
-        look->depth = walk_language(look->thread, &look->walked); // the asking thread itself
+        look->depth = census_walk_language(look->thread, &look->walked); // the asking thread itself
         return;
     }
     if (census->stand != NULL && census->stand->tid == tid) {
-        look_at_stand(census->stand, coro, look);
+        census_look_at_stand(census->stand, coro, look);
         return;
     }
     int depth = gp_sleepers_walk(look->thread, coro, since, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
     if (depth >= 0) {
         look->state = GP_CENSUS_BLOCKED;
         look->depth = depth;
-        not_before_it_ran(look, since);
+        census_not_before_it_ran(look, since);
     } else if (coro->kind == GP_CORO_THREAD) { // on it since its last switch, if there ever was one: it may have slept
         uint64_t cpu_ns = gp_cpu_time_thread(tid), before_ns = look->thread->cpu.start_ns;
         look->most_ns = cpu_ns > before_ns ? cpu_ns - before_ns : 1;
     }
 }
 
-static void look_at_waiting(prof_coro_t *coro, look_t *look)
+static void census_look_at_waiting(prof_coro_t *coro, look_t *look)
 {
     uint64_t ready = gp_edge_ready(coro);
     look->state = gp_edge_is_reported(coro) ? GP_CENSUS_PARKED : GP_CENSUS_WAITING;
@@ -117,7 +117,7 @@ static void look_at_waiting(prof_coro_t *coro, look_t *look)
     look->depth = gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
 }
 
-static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look_t *look)
+static void census_look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look_t *look)
 {
     *look = (look_t){.since = coro->birth_ticks};
     if (coro->kind == GP_CORO_THREAD)
@@ -143,15 +143,15 @@ static void look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look
     else if (runs)
         look->thread = gp_sleepers_thread_of(coro, id);
     if (runs)
-        look_at_running(census, coro, look);
+        census_look_at_running(census, coro, look);
     else if (coro->kind == GP_CORO_THREAD)
         look->state = GP_CENSUS_AWAY;
     else
-        look_at_waiting(coro, look);
+        census_look_at_waiting(coro, look);
 }
 
 // What was walked, as locations. stack->depth 0 = nothing is known.
-static void locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp_stack_t *stack)
+static void census_locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp_stack_t *stack)
 {
     *stack = (gp_stack_t){.locs = locs};
     if (look->depth <= 0 && !(look->depth == 0 && look->walked & GP_SAMPLE_NOT_STARTED))
@@ -163,7 +163,7 @@ static void locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp_stack_
 }
 
 // At work: where its thread was when it was sampled last, if that is of the same slice.
-static void take_sampled(gp_census_seen_t *seen)
+static void census_take_sampled(gp_census_seen_t *seen)
 {
     uint64_t ticks;
     if (seen->state != GP_CENSUS_RUNNING || seen->stack.depth > 0 || seen->thread == NULL)
@@ -176,24 +176,24 @@ static void take_sampled(gp_census_seen_t *seen)
     seen->stack_age_us = (uint32_t)(age_ns / 1000) + 1;
 }
 
-static bool is_over(prof_coro_t *coro)
+static bool census_is_over(prof_coro_t *coro)
 {
     // Acquire: partner of the release in gp_edge_leave().
     bool runs = atomic_load_explicit(&coro->running, memory_order_acquire) != 0 && gp_edge_is_current(coro);
     return !runs && gp_edge_is_over(coro);
 }
 
-static void count_one(prof_coro_t *coro, void *argument)
+static void census_count_one(prof_coro_t *coro, void *argument)
 {
     const census_t *census = argument;
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
     look_t look;
-    bool idles = is_over(coro) && gp_edge_load(&coro->ready_ticks) == GP_EDGE_IDLE;
-    if ((is_over(coro) && !idles) || gp_parked_is_forsaken(coro, true))
+    bool idles = census_is_over(coro) && gp_edge_load(&coro->ready_ticks) == GP_EDGE_IDLE;
+    if ((census_is_over(coro) && !idles) || gp_parked_is_forsaken(coro, true))
         return;
-    look_at(census, coro, id, &look);
+    census_look_at(census, coro, id, &look);
     for (int i = 1; i < TRIES && look.depth == -EAGAIN; i++)
-        look_at(census, coro, id, &look);
+        census_look_at(census, coro, id, &look);
     gp_census_seen_t seen = {
         .coro = coro,
         .id = id,
@@ -207,8 +207,8 @@ static void count_one(prof_coro_t *coro, void *argument)
     seen.state_ns = seen.ticks > look.since ? gp_ticks_to_ns(seen.ticks - look.since) : 0;
     if (look.most_ns != 0 && seen.state_ns > look.most_ns)
         seen.state_ns = look.most_ns;
-    locate(coro, id, &look, &seen.stack);
-    take_sampled(&seen);
+    census_locate(coro, id, &look, &seen.stack);
+    census_take_sampled(&seen);
     gp_parked_trace(coro, seen.trace);
     if (id != 0 && atomic_load_explicit(&coro->id, memory_order_acquire) == id) // else it is over
         census->visit(&seen, census->argument);
@@ -228,7 +228,7 @@ void gp_census_each(const gp_census_stand_t *stand, gp_census_visit_t *visit, vo
         const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
         if (language != NULL)
             language->before_drain(); // it forgets what is not true any more
-        more = gp_coro_piece(&cursor, count_one, &census);
+        more = gp_coro_piece(&cursor, census_count_one, &census);
         between(argument);
     }
 }
@@ -240,7 +240,7 @@ typedef struct writing {
     void (*between)(gp_recording_t *recording);
 } writing_t;
 
-static void write_one(const gp_census_seen_t *seen, void *argument)
+static void census_write_one(const gp_census_seen_t *seen, void *argument)
 {
     writing_t *writing = argument;
     gp_recording_t *recording = writing->recording;
@@ -266,7 +266,7 @@ static void write_one(const gp_census_seen_t *seen, void *argument)
     writing->count++;
 }
 
-static void between_pieces(void *argument)
+static void census_between_pieces(void *argument)
 {
     const writing_t *writing = argument;
     writing->between(writing->recording);
@@ -276,6 +276,6 @@ size_t gp_census_take(gp_recording_t *recording, uint32_t number, const gp_censu
                       void (*between)(gp_recording_t *recording))
 {
     writing_t writing = {.recording = recording, .number = number, .between = between};
-    gp_census_each(stand, write_one, between_pieces, &writing);
+    gp_census_each(stand, census_write_one, census_between_pieces, &writing);
     return writing.count;
 }

@@ -18,34 +18,34 @@ static uint64_t held_bytes;            // of censuses that were taken for that
 static bool is_held;
 
 // Doublings since HELD_NS; -1 = it has not lasted as long.
-static int doublings(uint64_t since, uint64_t now)
+static int census_due_doublings(uint64_t since, uint64_t now)
 {
     uint64_t times = now > since ? gp_ticks_to_ns(now - since) / HELD_NS : 0;
     return times > 0 ? 63 - __builtin_clzll(times) : -1;
 }
 
-static bool holds_longer(gp_thread_t *thread, uint64_t now)
+static bool census_due_holds_longer(gp_thread_t *thread, uint64_t now)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_acquire);
     if (coro == NULL || coro == thread->root || !gp_edge_is_current(coro))
         return false;
     uint64_t since = gp_edge_load(&coro->since);
-    return doublings(since, now) > doublings(since, looked);
+    return census_due_doublings(since, now) > census_due_doublings(since, looked);
 }
 
-static void look_at_threads(void)
+static void census_due_look_at_threads(void)
 {
     uint64_t now = gp_ticks();
     gp_thread_t *thread;
     gp_news_take();
     for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL;)
-        is_held = is_held || holds_longer(thread, now);
+        is_held = is_held || census_due_holds_longer(thread, now);
     looked = now;
 }
 
 bool gp_census_is_due(uint64_t now_ns)
 {
-    look_at_threads();
+    census_due_look_at_threads();
     if (now_ns >= next_ns) {
         is_held = false;
         return true;

@@ -27,7 +27,7 @@ static gp_census_stand_t fatal = {.is_fatal = true};
 static uintptr_t registers[33];
 static _Atomic uint32_t state; // a futex
 
-static void note(const void *context)
+static void census_fatal_note(const void *context)
 {
     fatal.tid = (int)syscall(SYS_gettid);
     gp_unwind_regs_from_ucontext(&fatal.regs, registers, context);
@@ -36,7 +36,7 @@ static void note(const void *context)
     gp_collector_kick();
 }
 
-static void wait_for_census(void)
+static void census_fatal_wait_for_census(void)
 {
     uint64_t start = gp_clock_ns(CLOCK_MONOTONIC), waited = 0;
     while (waited < PATIENCE_NS) {
@@ -48,15 +48,15 @@ static void wait_for_census(void)
     }
 }
 
-static void on_fatal(int number, siginfo_t *info, void *context)
+static void census_fatal_on_fatal(int number, siginfo_t *info, void *context)
 {
     uint32_t expected = NOT_ASKED;
     struct sigaction plain;
     if (gp_process_is_mine()) {
         if (atomic_compare_exchange_strong_explicit(&state, &expected, NOTING, memory_order_relaxed,
                                                     memory_order_relaxed))
-            note(context);
-        wait_for_census(); // also where another thread crashed first
+            census_fatal_note(context);
+        census_fatal_wait_for_census(); // also where another thread crashed first
     }
     memset(&plain, 0, sizeof(plain));
     plain.sa_handler = SIG_DFL;
@@ -73,7 +73,7 @@ bool gp_census_fatal_prepare(void)
     strcpy(pattern, wanted);
     struct sigaction action, old;
     memset(&action, 0, sizeof(action));
-    action.sa_sigaction = on_fatal;
+    action.sa_sigaction = census_fatal_on_fatal;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

@@ -46,7 +46,7 @@ static struct {
     char answer[GP_PLACE_SIZE + 48]; // the latest, in case it was not taken
 } place;
 
-static uint64_t own_start_time(void)
+static uint64_t census_service_own_start_time(void)
 {
     char text[1024];
     int fd = gp_descriptor_open(AT_FDCWD, "/proc/self/stat", O_RDONLY, 0);
@@ -65,7 +65,7 @@ int gp_census_service_place(void)
 }
 
 // Let this thread, which blocks all signals, be asked, and say so; or say it no more.
-static void announce(void)
+static void census_service_announce(void)
 {
     sigset_t signals;
     bool is_ours = gp_sampling_signal_is_wanted() && gp_sampling_signal_is_ours();
@@ -89,7 +89,7 @@ static void announce(void)
         .tid = (int)syscall(SYS_gettid),
         .signal_number = number,
         .name_space = gp_census_name_space(),
-        .start = own_start_time(),
+        .start = census_service_own_start_time(),
     };
     if (gp_census_marker_write(directory, &marker) == 0)
         snprintf(place.path, sizeof(place.path), "%s/%d", place.directory, pid);
@@ -97,7 +97,7 @@ static void announce(void)
 }
 
 // The directory is looked at anew: the process may have changed its root, or its user.
-static void answer(uint32_t number)
+static void census_service_answer(uint32_t number)
 {
     char name[48], path[96];
     int directory = gp_census_service_place();
@@ -114,12 +114,12 @@ static void answer(uint32_t number)
     close(directory);
 }
 
-static void after_round(void)
+static void census_service_after_round(void)
 {
-    announce();
+    census_service_announce();
     uint64_t asked = atomic_exchange_explicit(&gp_handler_census, 0, memory_order_acquire);
     if (asked != 0)
-        answer((uint32_t)asked);
+        census_service_answer((uint32_t)asked);
     // Acquire: partner of the release in prof_coro_dump(): the path is there.
     uint32_t mine = atomic_load_explicit(&request.asked, memory_order_acquire);
     if (mine != atomic_load_explicit(&request.answered, memory_order_relaxed)) {
@@ -130,7 +130,7 @@ static void after_round(void)
     gp_census_fatal_serve();
 }
 
-static int start_collector(void)
+static int census_service_start_collector(void)
 {
     gp_sampler_enter();
     gp_ticks_init();
@@ -139,7 +139,7 @@ static int start_collector(void)
     return error;
 }
 
-static void take_turn(void)
+static void census_service_take_turn(void)
 {
     if (request.pid != getpid()) { // a fork while another thread waited for an answer
         pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
@@ -161,8 +161,8 @@ int prof_coro_dump(const char *path)
         return -ESRCH; // a child of _Fork() or clone(): it has no collector
     const gp_park_t caller = gp_spawn_caller();
     int saved = errno;
-    take_turn();
-    int error = start_collector();
+    census_service_take_turn();
+    int error = census_service_start_collector();
     if (error == 0) {
         strcpy(request.path, path);
         request.stand = (gp_census_stand_t){
@@ -172,7 +172,7 @@ int prof_coro_dump(const char *path)
         uint32_t mine = atomic_load_explicit(&request.asked, memory_order_relaxed) + 1, now;
         atomic_store_explicit(&request.asked, mine, memory_order_release);
         gp_collector_kick();
-        // Acquire: partner of the release in after_round().
+        // Acquire: partner of the release in census_service_after_round().
         while ((now = atomic_load_explicit(&request.answered, memory_order_acquire)) != mine)
             gp_futex_wait(&request.answered, now, UINT64_MAX);
         error = request.result;
@@ -182,14 +182,14 @@ int prof_coro_dump(const char *path)
     return error;
 }
 
-static const gp_sink_t sink = {.after_round = after_round};
+static const gp_sink_t sink = {.after_round = census_service_after_round};
 
 void gp_census_service_start(void)
 {
     request.pid = getpid();
     gp_sink_add(&sink);
     if (gp_census_fatal_prepare())
-        start_collector();
+        census_service_start_collector();
 }
 
 void gp_census_service_end(void)

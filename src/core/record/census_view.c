@@ -17,7 +17,7 @@ typedef struct views {
 } views_t;
 
 // The language's frames of a stack; the others have no names yet.
-static void view_stack(gp_coro_view_t *view, const gp_stack_t *stack)
+static void census_view_stack(gp_coro_view_t *view, const gp_stack_t *stack)
 {
     view->frames = stack->depth > 0 ? calloc(stack->depth, sizeof(*view->frames)) : NULL;
     // -Wanalyzer-malloc-leak: the view keeps it until gp_census_views_free().
@@ -33,7 +33,7 @@ static void view_stack(gp_coro_view_t *view, const gp_stack_t *stack)
     }
 }
 
-static void add(const gp_census_seen_t *seen, void *argument)
+static void census_view_add(const gp_census_seen_t *seen, void *argument)
 {
     views_t *views = argument;
     if (views->count == views->room) {
@@ -58,11 +58,11 @@ static void add(const gp_census_seen_t *seen, void *argument)
         gp_recording_name_thread(seen->thread);
         memcpy(view->name, seen->thread->name, sizeof(seen->thread->name));
     }
-    view_stack(view, &seen->stack);
+    census_view_stack(view, &seen->stack);
 }
 
 // Not the collector's thread: what was unloaded meanwhile is asked for here.
-static void between_pieces(void *unused)
+static void census_view_between_pieces(void *unused)
 {
     (void)unused;
     gp_drain_pass();
@@ -77,7 +77,7 @@ gp_coro_view_t *gp_census_views(size_t *count)
     gp_ticks_init();
     gp_drain_enter();
     gp_modules_refresh();
-    gp_census_each(NULL, add, between_pieces, &views);
+    gp_census_each(NULL, census_view_add, census_view_between_pieces, &views);
     gp_drain_leave();
     *count = views.count;
     return views.all;

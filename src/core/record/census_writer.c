@@ -16,7 +16,7 @@ static int recording_pid;
 
 enum { PIECES_BYTES = 2 << 20 };
 
-static void record_threads(void)
+static void census_writer_record_threads(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next) {
@@ -27,7 +27,7 @@ static void record_threads(void)
     }
 }
 
-static void record_end(void)
+static void census_writer_record_end(void)
 {
     gp_end_record_t *record = gp_writer_add(&recording.writer, GP_CHUNK_END, sizeof(*record));
     if (record == NULL)
@@ -37,7 +37,7 @@ static void record_end(void)
 }
 
 // The file is written as the census goes on: nothing else has this writer, and no lock is held meanwhile.
-static void between_pieces(gp_recording_t *census)
+static void census_writer_between_pieces(gp_recording_t *census)
 {
     gp_collector_between_pieces();
     if (gp_writer_pending(&census->writer) < PIECES_BYTES)
@@ -50,7 +50,7 @@ static void between_pieces(gp_recording_t *census)
     gp_drain_enter();
 }
 
-static int take(const char *path, bool direct, const gp_census_stand_t *stand)
+static int census_writer_take(const char *path, bool direct, const gp_census_stand_t *stand)
 {
     if (recording_pid != getpid()) { // the parent's, in an unknown state since the fork
         memset(&recording, 0, sizeof(recording));
@@ -63,10 +63,10 @@ static int take(const char *path, bool direct, const gp_census_stand_t *stand)
     recording.writer.has_made_name = !direct;
     gp_writer_open_later(&recording.writer, path, &recording.header);
     gp_recording_meta(&recording);
-    record_threads();
-    gp_census_take(&recording, 1, stand, between_pieces);
+    census_writer_record_threads();
+    gp_census_take(&recording, 1, stand, census_writer_between_pieces);
     gp_recording_definitions(&recording);
-    record_end();
+    census_writer_record_end();
     bool taken = gp_writer_hand_over(&recording.writer);
     gp_drain_leave();
     return taken ? 0 : -ENOMEM;
@@ -78,7 +78,7 @@ int gp_census_write(const char *path, const gp_census_stand_t *stand)
     struct stat status;
     bool direct = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
     snprintf(aside, sizeof(aside), direct ? "%s" : "%s.%d.part", path, (int)getpid());
-    int error = take(aside, direct, stand);
+    int error = census_writer_take(aside, direct, stand);
     if (error == 0)
         error = gp_writer_write(&recording.writer);
     gp_recording_abandon(&recording);

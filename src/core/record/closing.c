@@ -29,7 +29,7 @@ typedef struct asked { // GREENPROF_SAY: DEVICE:INODE:end|failure:NAME
     char name[GP_CLOSING_NAME_SIZE]; // of the capture, as the user has it
 } asked_t;
 
-static bool read_asked(asked_t *asked)
+static bool closing_read_asked(asked_t *asked)
 {
     const char *text = gp_setting(GP_SETTING_SAY);
     char when[8] = "";
@@ -43,7 +43,7 @@ static bool read_asked(asked_t *asked)
 }
 
 // A background process that writes to a terminal may be stopped (tostop): that is not worth a line.
-static bool is_unwelcome(int fd)
+static bool closing_is_unwelcome(int fd)
 {
     struct termios settings;
     pid_t foreground = tcgetpgrp(fd);
@@ -51,23 +51,23 @@ static bool is_unwelcome(int fd)
            (settings.c_lflag & TOSTOP) != 0;
 }
 
-static bool can_say(const asked_t *asked)
+static bool closing_can_say(const asked_t *asked)
 {
     struct stat status;
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     return fstat(STDERR_FILENO, &status) == 0 && status.st_dev == asked->device && status.st_ino == asked->inode &&
-           !is_unwelcome(STDERR_FILENO) && poll(&ready, 1, PATIENCE_MS) == 1 && (ready.revents & POLLOUT) != 0 &&
-           (ready.revents & POLLERR) == 0;
+           !closing_is_unwelcome(STDERR_FILENO) && poll(&ready, 1, PATIENCE_MS) == 1 &&
+           (ready.revents & POLLOUT) != 0 && (ready.revents & POLLERR) == 0;
 }
 
-static void say(const asked_t *asked, const char *line, size_t length)
+static void closing_say(const asked_t *asked, const char *line, size_t length)
 {
-    if (length > 0 && can_say(asked))
+    if (length > 0 && closing_can_say(asked))
         gp_write_parts(STDERR_FILENO, &(struct iovec){(void *)(uintptr_t)line, length}, 1); // or nowhere
 }
 
 // NULL = nothing is wrong with the file.
-static const char *trouble(const gp_recording_t *recording, const gp_closing_t *closing)
+static const char *closing_trouble(const gp_recording_t *recording, const gp_closing_t *closing)
 {
     int error = -atomic_load_explicit(&recording->writer.error, memory_order_relaxed);
     struct stat status;
@@ -81,7 +81,7 @@ static const char *trouble(const gp_recording_t *recording, const gp_closing_t *
 }
 
 // What the budget did: the rate that it came to, and what no rate changes.
-static int budget_note(const gp_closing_t *closing, char *text, size_t size)
+static int closing_budget_note(const gp_closing_t *closing, char *text, size_t size)
 {
     unsigned hz = gp_budget_lowered_to();
     double percent, switches;
@@ -102,14 +102,14 @@ static int budget_note(const gp_closing_t *closing, char *text, size_t size)
 }
 
 // Captures of child processes are files beside it, where they used the CPU and are followed.
-static const char *note(const gp_closing_t *closing, char *text, size_t size)
+static const char *closing_note(const gp_closing_t *closing, char *text, size_t size)
 {
     struct rusage usage;
     bool worked =
         getrusage(RUSAGE_CHILDREN, &usage) == 0 && (usage.ru_utime.tv_sec > 0 || usage.ru_utime.tv_usec >= 1000);
     char budget[NOTE_SIZE / 4];
     size_t used = gp_not_known_words(text, size / 2);
-    if (budget_note(closing, budget, sizeof(budget)) > 0)
+    if (closing_budget_note(closing, budget, sizeof(budget)) > 0)
         used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", budget);
     if (closing->is_sandboxed)
         used += (size_t)snprintf(text + used, size - used, "%srecorded up to the sandbox that the program has entered",
@@ -136,19 +136,20 @@ void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing
     static bool is_said;
     char line[GP_CLOSING_LINE_SIZE], text[NOTE_SIZE];
     asked_t asked;
-    if (is_said || !read_asked(&asked))
+    if (is_said || !closing_read_asked(&asked))
         return;
     is_said = true;
-    const char *wrong = trouble(recording, closing);
+    const char *wrong = closing_trouble(recording, closing);
     if (wrong != NULL)
-        say(&asked, line, gp_closing_line_failed(line, asked.name, "not all of it", wrong));
+        closing_say(&asked, line, gp_closing_line_failed(line, asked.name, "not all of it", wrong));
     else if (!asked.is_quiet)
-        say(&asked, line,
-            gp_closing_line(line, asked.name, closing->samples, &closing->lost, note(closing, text, sizeof(text))));
+        closing_say(&asked, line,
+                    gp_closing_line(line, asked.name, closing->samples, &closing->lost,
+                                    closing_note(closing, text, sizeof(text))));
 }
 
 // On a thread that has SIGPIPE as the program has it.
-static void say_unsignalled(const asked_t *asked, const char *line, size_t length)
+static void closing_say_unsignalled(const asked_t *asked, const char *line, size_t length)
 {
     sigset_t pipe_signal, old, pending;
     struct timespec now = {0};
@@ -156,7 +157,7 @@ static void say_unsignalled(const asked_t *asked, const char *line, size_t lengt
     sigaddset(&pipe_signal, SIGPIPE);
     sigpending(&pending);
     gp_mask_change(SIG_BLOCK, &pipe_signal, &old);
-    say(asked, line, length);
+    closing_say(asked, line, length);
     if (!sigismember(&pending, SIGPIPE))
         syscall(SYS_rt_sigtimedwait, &pipe_signal, NULL, &now, sizeof(uint64_t));
     gp_mask_change(SIG_SETMASK, &old, NULL);
@@ -166,19 +167,19 @@ void gp_closing_say_failed(int error)
 {
     char line[GP_CLOSING_LINE_SIZE];
     asked_t asked;
-    if (read_asked(&asked))
-        say_unsignalled(&asked, line,
-                        gp_closing_line_failed(line, asked.name, "nothing",
-                                               error == -ENXIO   ? "it is a pipe that nothing reads"
-                                               : error == -EPERM ? "it is another user's, or has several names"
-                                                                 : strerror(-error)));
+    if (closing_read_asked(&asked))
+        closing_say_unsignalled(&asked, line,
+                                gp_closing_line_failed(line, asked.name, "nothing",
+                                                       error == -ENXIO   ? "it is a pipe that nothing reads"
+                                                       : error == -EPERM ? "it is another user's, or has several names"
+                                                                         : strerror(-error)));
 }
 
 void gp_closing_say_sandboxed(void)
 {
     char line[GP_CLOSING_LINE_SIZE];
     asked_t asked;
-    if (!read_asked(&asked))
+    if (!closing_read_asked(&asked))
         return;
     size_t length = gp_closing_line_failed(line, asked.name, "nothing", GP_CLOSING_SANDBOX);
     (void)!write(STDERR_FILENO, line, length);
@@ -188,6 +189,6 @@ void gp_closing_say_no_rings(int error)
 {
     char line[GP_CLOSING_LINE_SIZE];
     asked_t asked;
-    if (read_asked(&asked))
-        say_unsignalled(&asked, line, gp_closing_line_no_rings(line, asked.name, -error));
+    if (closing_read_asked(&asked))
+        closing_say_unsignalled(&asked, line, gp_closing_line_no_rings(line, asked.name, -error));
 }

@@ -21,15 +21,15 @@ enum { SHOWING_HZ = 100 };
 
 static prof_otel_publish_t *publish_context;
 
-static void read_context(prof_coro_t *coro, uint64_t trace[2], uint64_t *span_id)
+static void otel_context_read_context(prof_coro_t *coro, uint64_t trace[2], uint64_t *span_id)
 {
     gp_trace_of(coro, trace);
     *span_id = gp_span_shown_id(coro);
 }
 
-static gp_shown_source_t source = {.read = read_context};
+static gp_shown_source_t source = {.read = otel_context_read_context};
 
-static void say(const char *what)
+static void otel_context_say(const char *what)
 {
     char text[PATH_MAX];
     int len = snprintf(text, sizeof(text), "greenprof: GREENPROF_OTEL_CONTEXT: %s\n", what);
@@ -37,7 +37,7 @@ static void say(const char *what)
 }
 
 // It is beside this library.
-static void *load(void)
+static void *otel_context_load(void)
 {
     char path[PATH_MAX];
     Dl_info own;
@@ -49,7 +49,7 @@ static void *load(void)
     return bytes < (int)sizeof(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
 }
 
-static int publish(void)
+static int otel_context_publish(void)
 {
     char name[GP_IDENTITY_MAX];
     const char *service = gp_setting(GP_SETTING_SERVICE);
@@ -58,11 +58,11 @@ static int publish(void)
 }
 
 // Returns NULL, or what is wrong.
-static const char *start(void)
+static const char *otel_context_start(void)
 {
     if (dlsym(RTLD_DEFAULT, GP_OTEL_POINTER) != NULL)
         return "the program has such contexts itself";
-    void *library = load();
+    void *library = otel_context_load();
     if (library == NULL)
         return dlerror();
     source.pointer = (prof_otel_pointer_t *)(uintptr_t)dlsym(library, "prof_otel_pointer");
@@ -72,7 +72,7 @@ static const char *start(void)
     gp_shown_begin(&source);
     int error = gp_sampler_acquire_patiently(SHOWING_HZ);
     if (error == 0)
-        error = publish();
+        error = otel_context_publish();
     if (error != 0)
         return strerrordesc_np(-error);
     gp_spans_want(GP_SPANS_SHOWN, true);
@@ -82,14 +82,14 @@ static const char *start(void)
 void gp_otel_context_start(void)
 {
     int saved = errno;
-    const char *wrong = gp_setting_is(GP_SETTING_OTEL_CONTEXT, "1") ? start() : NULL;
+    const char *wrong = gp_setting_is(GP_SETTING_OTEL_CONTEXT, "1") ? otel_context_start() : NULL;
     if (wrong != NULL)
-        say(wrong);
+        otel_context_say(wrong);
     errno = saved;
 }
 
 void gp_otel_context_in_child(void)
 {
     if (atomic_load_explicit(&gp_shown_is_on, memory_order_relaxed))
-        publish();
+        otel_context_publish();
 }

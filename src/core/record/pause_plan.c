@@ -19,39 +19,39 @@ enum {
 
 #define MS 1000000ull
 
-static double clamp(double value, double low, double high)
+static double pause_plan_clamp(double value, double low, double high)
 {
     return value < low ? low : value > high ? high : value;
 }
 
-static double window_ns(const gp_duty_look_t *look)
+static double pause_plan_window_ns(const gp_duty_look_t *look)
 {
-    return clamp(CYCLE_MS * look->may / look->cost, WINDOW_LEAST_MS, WINDOW_MOST_MS) * MS;
+    return pause_plan_clamp(CYCLE_MS * look->may / look->cost, WINDOW_LEAST_MS, WINDOW_MOST_MS) * MS;
 }
 
 // What the budget is in some time, ns.
-static double budget_of(const gp_duty_look_t *look, unsigned ms)
+static double pause_plan_budget_of(const gp_duty_look_t *look, unsigned ms)
 {
     return look->may * ms / 1e3;
 }
 
-static bool is_to_rest(const gp_duty_t *duty, const gp_duty_look_t *look)
+static bool pause_plan_is_to_rest(const gp_duty_t *duty, const gp_duty_look_t *look)
 {
     return look->is_last_resort && look->cost > look->may && look->hooks * HOOKS_PART > look->may &&
-           (double)(look->now_ns - duty->since_ns) >= window_ns(look) &&
-           look->credit_ns <= -budget_of(look, REST_LEAST_MS);
+           (double)(look->now_ns - duty->since_ns) >= pause_plan_window_ns(look) &&
+           look->credit_ns <= -pause_plan_budget_of(look, REST_LEAST_MS);
 }
 
 // Save what this window took too much, and some of what was before.
-static double goal_of(const gp_duty_t *duty, const gp_duty_look_t *look)
+static double pause_plan_goal_of(const gp_duty_t *duty, const gp_duty_look_t *look)
 {
-    double lasted_ns = clamp((double)(look->now_ns - duty->since_ns), 0, WINDOW_MOST_MS * MS);
+    double lasted_ns = pause_plan_clamp((double)(look->now_ns - duty->since_ns), 0, WINDOW_MOST_MS * MS);
     double debt_ns = -look->credit_ns, made_ns = (look->cost - look->may) * lasted_ns / 1e9;
     double saved_ns = made_ns > debt_ns / DEBT_PART ? made_ns : debt_ns / DEBT_PART;
-    return look->credit_ns + clamp(saved_ns, budget_of(look, REST_LEAST_MS), debt_ns);
+    return look->credit_ns + pause_plan_clamp(saved_ns, pause_plan_budget_of(look, REST_LEAST_MS), debt_ns);
 }
 
-static bool is_rested(const gp_duty_t *duty, const gp_duty_look_t *look)
+static bool pause_plan_is_rested(const gp_duty_t *duty, const gp_duty_look_t *look)
 {
     double lasted_ns = (double)(look->now_ns - duty->since_ns);
     double saved_ns = look->credit_ns - duty->from_ns;
@@ -60,12 +60,12 @@ static bool is_rested(const gp_duty_t *duty, const gp_duty_look_t *look)
 }
 
 // Do threads that had to wait for a processor lack the sample that settles their accounts?
-static bool ends_on(const gp_duty_t *duty, const gp_duty_look_t *look)
+static bool pause_plan_ends_on(const gp_duty_t *duty, const gp_duty_look_t *look)
 {
     return look->is_unsettled && look->now_ns - duty->since_ns < ENDS_MOST_MS * MS;
 }
 
-static void begin(gp_duty_t *duty, gp_duty_phase_t phase, const gp_duty_look_t *look)
+static void pause_plan_begin(gp_duty_t *duty, gp_duty_phase_t phase, const gp_duty_look_t *look)
 {
     duty->phase = phase;
     duty->since_ns = look->now_ns;
@@ -76,13 +76,13 @@ gp_duty_phase_t gp_duty_next(gp_duty_t *duty, const gp_duty_look_t *look)
 {
     if (duty->since_ns == 0)
         duty->since_ns = look->now_ns;
-    if (duty->phase == GP_DUTY_ENDS && !ends_on(duty, look)) {
-        begin(duty, GP_DUTY_RESTS, look);
-    } else if (duty->phase == GP_DUTY_RECORDS && is_to_rest(duty, look)) {
-        duty->goal_ns = goal_of(duty, look);
-        begin(duty, GP_DUTY_ENDS, look);
-    } else if (duty->phase == GP_DUTY_RESTS && is_rested(duty, look)) {
-        begin(duty, GP_DUTY_RECORDS, look);
+    if (duty->phase == GP_DUTY_ENDS && !pause_plan_ends_on(duty, look)) {
+        pause_plan_begin(duty, GP_DUTY_RESTS, look);
+    } else if (duty->phase == GP_DUTY_RECORDS && pause_plan_is_to_rest(duty, look)) {
+        duty->goal_ns = pause_plan_goal_of(duty, look);
+        pause_plan_begin(duty, GP_DUTY_ENDS, look);
+    } else if (duty->phase == GP_DUTY_RESTS && pause_plan_is_rested(duty, look)) {
+        pause_plan_begin(duty, GP_DUTY_RECORDS, look);
     }
     return duty->phase;
 }
@@ -94,10 +94,10 @@ uint64_t gp_duty_look_by(const gp_duty_t *duty, const gp_duty_look_t *look)
         return look->now_ns + ENDS_MS * MS;
     if (duty->phase == GP_DUTY_RECORDS && (!look->is_last_resort || look->cost <= look->may))
         return 0;
-    if (duty->phase == GP_DUTY_RECORDS && lasted_ns < window_ns(look))
-        left_ns = window_ns(look) - lasted_ns;
+    if (duty->phase == GP_DUTY_RECORDS && lasted_ns < pause_plan_window_ns(look))
+        left_ns = pause_plan_window_ns(look) - lasted_ns;
     else if (duty->phase == GP_DUTY_RESTS && look->may > 0)
         left_ns = (duty->goal_ns - look->credit_ns) / look->may * 1e9;
     double most_ms = duty->phase == GP_DUTY_RESTS ? REST_LOOK_MS : LOOK_MOST_MS;
-    return look->now_ns + (uint64_t)clamp(left_ns, LOOK_LEAST_MS * MS, most_ms * MS);
+    return look->now_ns + (uint64_t)pause_plan_clamp(left_ns, LOOK_LEAST_MS * MS, most_ms * MS);
 }

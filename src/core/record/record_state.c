@@ -39,7 +39,7 @@ void gp_record_ask_nothing(gp_record_t *record)
 }
 
 // Take back the requests that the round has done; that for a flush, if all is on its way.
-static void record_answer(gp_record_t *record, bool is_written)
+static void record_state_answer(gp_record_t *record, bool is_written)
 {
     if (record->flushes && is_written)
         atomic_store_explicit(&record->flushing, false, memory_order_release);
@@ -47,7 +47,7 @@ static void record_answer(gp_record_t *record, bool is_written)
         atomic_store_explicit(&record->ending, GP_ENDING_NOT, memory_order_release);
 }
 
-static void record_hand_over_last(gp_record_t *record)
+static void record_state_hand_over_last(gp_record_t *record)
 {
     const gp_writer_t *writer = &record->recording.writer;
     int waits = writer->is_regular ? FILE_WAITS_AT_END : WAITS_AT_END;
@@ -56,7 +56,7 @@ static void record_hand_over_last(gp_record_t *record)
     record->is_out = gp_session_hand_over(&record->recording);
 }
 
-static uint32_t record_end_reason(const gp_record_t *record)
+static uint32_t record_state_end_reason(const gp_record_t *record)
 {
     if (record->ends == GP_ENDING_EXIT && atomic_load_explicit(&record->is_sandboxed, memory_order_acquire))
         return GP_END_SANDBOX;
@@ -69,7 +69,7 @@ static uint32_t record_end_reason(const gp_record_t *record)
     return record->ends == GP_ENDING_ASKED ? GP_END_ASKED : GP_END_EXIT;
 }
 
-static void record_write_end(gp_recording_t *recording, uint32_t reason)
+static void record_state_write_end(gp_recording_t *recording, uint32_t reason)
 {
     gp_end_record_t *end = gp_writer_add(&recording->writer, GP_CHUNK_END, sizeof(*end));
     if (end == NULL)
@@ -78,18 +78,18 @@ static void record_write_end(gp_recording_t *recording, uint32_t reason)
     end->reason = reason;
 }
 
-static void record_note_start(void *earliest, const gp_span_mark_t *mark)
+static void record_state_note_start(void *earliest, const gp_span_mark_t *mark)
 {
     uint64_t *ticks = earliest;
     *ticks = mark->span.start < *ticks ? mark->span.start : *ticks;
 }
 
 // The next part. A request that is open is in it as a whole: it speaks of times from its beginning on.
-static void record_begin_part(gp_record_t *record, const char *aside)
+static void record_state_begin_part(gp_record_t *record, const char *aside)
 {
     gp_recording_t *recording = &record->recording;
     uint64_t ticks = gp_ticks(), earliest = ticks;
-    gp_span_each_open(ticks, record_note_start, &earliest);
+    gp_span_each_open(ticks, record_state_note_start, &earliest);
     gp_recording_turn(recording, record->frequency, earliest);
     gp_session_report_turn();
     gp_writer_turn(&recording->writer, aside, &recording->header);
@@ -102,77 +102,77 @@ static void record_begin_part(gp_record_t *record, const char *aside)
 
 typedef enum gp_record_state act_t(gp_record_t *record);
 
-static enum gp_record_state record_act_stay(gp_record_t *record)
+static enum gp_record_state record_state_act_stay(gp_record_t *record)
 {
-    record_answer(record, true);
+    record_state_answer(record, true);
     return GP_RECORD_MEMORY;
 }
 
-static enum gp_record_state record_act_give_up(gp_record_t *record)
+static enum gp_record_state record_state_act_give_up(gp_record_t *record)
 {
     record->is_out = record->ends <= GP_ENDING_ASKED;
     if (!record->is_out) {
-        record_answer(record, true);
+        record_state_answer(record, true);
         return gp_record_state_of(record);
     }
     gp_record_ask_nothing(record);
     return GP_RECORD_WRITTEN;
 }
 
-static enum gp_record_state record_act_write(gp_record_t *record)
+static enum gp_record_state record_state_act_write(gp_record_t *record)
 {
     gp_session_report(&record->recording, record->now, GP_REPORT_NEWS);
     record->last_flush_ns = record->now;
     record->is_out = gp_session_hand_over(&record->recording);
-    record_answer(record, record->is_out);
+    record_state_answer(record, record->is_out);
     return GP_RECORD_OPEN;
 }
 
-static enum gp_record_state record_act_finish_part(gp_record_t *record)
+static enum gp_record_state record_state_act_finish_part(gp_record_t *record)
 {
     static char aside[GP_ROTATION_PATH_SIZE];
-    record_hand_over_last(record);
+    record_state_hand_over_last(record);
     if (!record->is_out)
         return GP_RECORD_TURNING; // the disk is slow: what comes meanwhile is in this part, too
     if (!gp_rotation_make_room(&record->recording.writer, aside))
         return GP_RECORD_WRITTEN;
-    record_begin_part(record, aside);
+    record_state_begin_part(record, aside);
     return GP_RECORD_OPEN;
 }
 
-static enum gp_record_state record_act_turn(gp_record_t *record)
+static enum gp_record_state record_state_act_turn(gp_record_t *record)
 {
     gp_session_report(&record->recording, record->now, GP_REPORT_TURN);
-    record_write_end(&record->recording, GP_END_TURNED);
+    record_state_write_end(&record->recording, GP_END_TURNED);
     record->last_flush_ns = record->now;
-    return record_act_finish_part(record);
+    return record_state_act_finish_part(record);
 }
 
 // The program goes on, perhaps, and so does the recording.
-static enum gp_record_state record_act_end(gp_record_t *record)
+static enum gp_record_state record_state_act_end(gp_record_t *record)
 {
     gp_session_report(&record->recording, record->now, GP_REPORT_LAST);
-    record_write_end(&record->recording, record_end_reason(record));
+    record_state_write_end(&record->recording, record_state_end_reason(record));
     record->last_flush_ns = record->now;
-    record_hand_over_last(record);
-    record_answer(record, record->is_out);
+    record_state_hand_over_last(record);
+    record_state_answer(record, record->is_out);
     return GP_RECORD_OPEN;
 }
 
-static enum gp_record_state record_act_finish(gp_record_t *record)
+static enum gp_record_state record_state_act_finish(gp_record_t *record)
 {
-    record_act_end(record);
+    record_state_act_end(record);
     return record->is_out ? GP_RECORD_WRITTEN : GP_RECORD_LAST;
 }
 
-static enum gp_record_state record_act_finish_late(gp_record_t *record)
+static enum gp_record_state record_state_act_finish_late(gp_record_t *record)
 {
-    record_hand_over_last(record);
+    record_state_hand_over_last(record);
     gp_record_ask_nothing(record);
     return record->is_out ? GP_RECORD_WRITTEN : GP_RECORD_LAST;
 }
 
-static enum gp_record_state record_act_rest(gp_record_t *record)
+static enum gp_record_state record_state_act_rest(gp_record_t *record)
 {
     gp_record_ask_nothing(record);
     return GP_RECORD_WRITTEN;
@@ -180,40 +180,40 @@ static enum gp_record_state record_act_rest(gp_record_t *record)
 
 // Acts of a round, by state and finding; NULL = none.
 static act_t *const acts[GP_RECORD_STATES][EVENTS] = {
-    [GP_RECORD_MEMORY] = {[NOTHING] = record_act_stay,
-                          [FAILED] = record_act_give_up,
-                          [DUE] = record_act_write,
-                          [TURN] = record_act_turn,
-                          [FULL] = record_act_finish,
-                          [ASKED] = record_act_finish,
-                          [ENDS] = record_act_end},
-    [GP_RECORD_OPEN] = {[FAILED] = record_act_give_up,
-                        [DUE] = record_act_write,
-                        [TURN] = record_act_turn,
-                        [FULL] = record_act_finish,
-                        [ASKED] = record_act_finish,
-                        [ENDS] = record_act_end},
-    [GP_RECORD_TURNING] = {[FAILED] = record_act_give_up,
-                           [DUE] = record_act_finish_part,
-                           [ASKED] = record_act_finish,
-                           [ENDS] = record_act_end},
-    [GP_RECORD_LAST] = {[QUIET] = record_act_finish_late}, // in every round
-    [GP_RECORD_WRITTEN] = {[QUIET] = record_act_rest},
+    [GP_RECORD_MEMORY] = {[NOTHING] = record_state_act_stay,
+                          [FAILED] = record_state_act_give_up,
+                          [DUE] = record_state_act_write,
+                          [TURN] = record_state_act_turn,
+                          [FULL] = record_state_act_finish,
+                          [ASKED] = record_state_act_finish,
+                          [ENDS] = record_state_act_end},
+    [GP_RECORD_OPEN] = {[FAILED] = record_state_act_give_up,
+                        [DUE] = record_state_act_write,
+                        [TURN] = record_state_act_turn,
+                        [FULL] = record_state_act_finish,
+                        [ASKED] = record_state_act_finish,
+                        [ENDS] = record_state_act_end},
+    [GP_RECORD_TURNING] = {[FAILED] = record_state_act_give_up,
+                           [DUE] = record_state_act_finish_part,
+                           [ASKED] = record_state_act_finish,
+                           [ENDS] = record_state_act_end},
+    [GP_RECORD_LAST] = {[QUIET] = record_state_act_finish_late}, // in every round
+    [GP_RECORD_WRITTEN] = {[QUIET] = record_state_act_rest},
 };
 
 // --- what a round finds
 
-static bool record_is_due(const gp_record_t *record)
+static bool record_state_is_due(const gp_record_t *record)
 {
     return record->ends != GP_ENDING_NOT || record->flushes ||
            record->now - record->last_flush_ns >= gp_session_flush_every_ns() ||
            gp_writer_pending(&record->recording.writer) >= FLUSH_BYTES;
 }
 
-static enum event record_find(const gp_record_t *record, enum gp_record_state state)
+static enum event record_state_find(const gp_record_t *record, enum gp_record_state state)
 {
     const gp_writer_t *writer = &record->recording.writer;
-    if (!gp_record_goes_on(record) || !record_is_due(record))
+    if (!gp_record_goes_on(record) || !record_state_is_due(record))
         return QUIET;
     // A child that did nothing has no file, unless it was asked for one.
     if (state == GP_RECORD_MEMORY && record->ends != GP_ENDING_ASKED && gp_writer_pending(writer) == 0)
@@ -228,7 +228,7 @@ static enum event record_find(const gp_record_t *record, enum gp_record_state st
 }
 
 // Make the file, and what tells how large it becomes. Returns what the round finds then.
-static enum event record_prepare(gp_record_t *record, enum gp_record_state state, enum event event)
+static enum event record_state_prepare(gp_record_t *record, enum gp_record_state state, enum event event)
 {
     gp_recording_t *recording = &record->recording;
     if (state == GP_RECORD_MEMORY)
@@ -251,9 +251,9 @@ void gp_record_round_ends(gp_record_t *record)
 {
     enum gp_record_state state = gp_record_state_of(record);
     record->now = gp_clock_ns(CLOCK_MONOTONIC);
-    enum event event = record_find(record, state);
+    enum event event = record_state_find(record, state);
     if (event >= DUE && !(state == GP_RECORD_TURNING && event == DUE)) // the end of the part comes first
-        event = record_prepare(record, state, event);
+        event = record_state_prepare(record, state, event);
     act_t *act = acts[state][event];
     if (act != NULL)
         gp_record_set_state(record, act(record));

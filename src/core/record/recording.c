@@ -38,7 +38,7 @@ enum {
     WAITING_PARTS = 7, // of 32, in records that wait; as much again is being written, and half of it is scratch
 };
 
-static uint32_t slots_within(uint64_t bytes)
+static uint32_t recording_slots_within(uint64_t bytes)
 {
     uint32_t slots = 1024;
     while (slots < GP_INTERN_SLOTS && 2ull * slots * GP_INTERN_SLOT_BYTES <= bytes)
@@ -46,19 +46,19 @@ static uint32_t slots_within(uint64_t bytes)
     return slots;
 }
 
-static void set_bounds(gp_recording_t *recording)
+static void recording_set_bounds(gp_recording_t *recording)
 {
     uint64_t bytes;
     const char *text = gp_setting(GP_SETTING_MEMORY_LIMIT);
     if (text == NULL || !gp_size_limit_parse(text, &bytes) || bytes < GP_MEMORY_LIMIT_LEAST)
         bytes = STANDARD_BYTES;
-    recording->traces.limit = slots_within(bytes / TRACES_PART);
-    recording->stacks.limit = slots_within(bytes / STACKS_PART);
+    recording->traces.limit = recording_slots_within(bytes / TRACES_PART);
+    recording->stacks.limit = recording_slots_within(bytes / STACKS_PART);
     recording->writer.max_waiting = bytes / 32 * WAITING_PARTS;
 }
 
 // The present moment on all three clocks: again where the thread was kept from reading them one right after the other.
-static void read_start(gp_recording_t *recording)
+static void recording_read_start(gp_recording_t *recording)
 {
     uint64_t narrowest = UINT64_MAX;
     for (int i = 0; i < START_TRIES && narrowest > gp_ticks_from_ns(START_WITHIN_NS); i++) {
@@ -77,8 +77,8 @@ static void read_start(gp_recording_t *recording)
 void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
 {
     gp_file_header_t *header = &recording->header;
-    set_bounds(recording);
-    read_start(recording);
+    recording_set_bounds(recording);
+    recording_read_start(recording);
     memcpy(header->magic, GP_FILE_MAGIC, sizeof(header->magic));
     header->version = GP_FILE_VERSION;
     header->header_bytes = sizeof(*header);
@@ -102,7 +102,7 @@ void gp_recording_begin(gp_recording_t *recording, unsigned frequency_hz)
     }
 }
 
-static void forget_written(gp_recording_t *recording)
+static void recording_forget_written(gp_recording_t *recording)
 {
     gp_intern_reset(&recording->traces);
     gp_intern_reset(&recording->stacks);
@@ -121,13 +121,13 @@ void gp_recording_abandon(gp_recording_t *recording)
     gp_writer_abandon(writer);
     atomic_store_explicit(&writer->error, 0, memory_order_relaxed);
     memset(&writer->bytes, 0, sizeof(*writer) - offsetof(gp_writer_t, bytes)); // not where its directory is
-    forget_written(recording);
+    recording_forget_written(recording);
 }
 
 void gp_recording_turn(gp_recording_t *recording, unsigned frequency_hz, uint64_t from)
 {
     uint32_t clock = recording->header.clock;
-    forget_written(recording);
+    recording_forget_written(recording);
     recording->part += 1ull << PART_SHIFT;
     memset(recording->writer.refused, 0, sizeof(recording->writer.refused));
     gp_recording_begin(recording, frequency_hz);
@@ -144,7 +144,7 @@ uint64_t gp_recording_since(const gp_recording_t *recording, uint64_t ticks)
     return ticks > recording->start_ticks ? gp_ticks_to_ns(ticks - recording->start_ticks) : 0;
 }
 
-static void write_modules(gp_recording_t *recording)
+static void recording_write_modules(gp_recording_t *recording)
 {
     size_t count;
     const gp_module_t *all = gp_modules_all(&count);
@@ -165,7 +165,7 @@ static void write_modules(gp_recording_t *recording)
     }
 }
 
-static void write_functions(gp_recording_t *recording)
+static void recording_write_functions(gp_recording_t *recording)
 {
     for (; recording->functions_written < gp_functions_count(); recording->functions_written++) {
         const gp_function_name_t *function = gp_functions_at(recording->functions_written + 1);
@@ -183,7 +183,7 @@ static void write_functions(gp_recording_t *recording)
     }
 }
 
-static void write_not_known(gp_recording_t *recording)
+static void recording_write_not_known(gp_recording_t *recording)
 {
     gp_not_known_look();
     const gp_not_known_t *latest = gp_not_known_latest();
@@ -194,12 +194,12 @@ static void write_not_known(gp_recording_t *recording)
 
 void gp_recording_definitions(gp_recording_t *recording)
 {
-    write_not_known(recording);
-    write_modules(recording);
-    write_functions(recording);
+    recording_write_not_known(recording);
+    recording_write_modules(recording);
+    recording_write_functions(recording);
 }
 
-static bool make_site_room(gp_recording_t *recording, uint32_t site)
+static bool recording_make_site_room(gp_recording_t *recording, uint32_t site)
 {
     if (site < recording->site_room)
         return true;
@@ -215,7 +215,7 @@ static bool make_site_room(gp_recording_t *recording, uint32_t site)
 
 uint32_t gp_recording_site(gp_recording_t *recording, uint32_t number)
 {
-    if (number == 0 || !make_site_room(recording, number))
+    if (number == 0 || !recording_make_site_room(recording, number))
         return 0;
     if (recording->site_stacks[number] == 0) {
         gp_spawn_locate();
@@ -226,7 +226,7 @@ uint32_t gp_recording_site(gp_recording_t *recording, uint32_t number)
     return recording->site_stacks[number];
 }
 
-static void write_origin(gp_recording_t *recording, const prof_coro_t *coro, uint64_t id)
+static void recording_write_origin(gp_recording_t *recording, const prof_coro_t *coro, uint64_t id)
 {
     uint32_t stack = gp_recording_site(recording, coro->spawn_site);
     if (stack == 0 && coro->region_kind == 0)
@@ -240,7 +240,7 @@ static void write_origin(gp_recording_t *recording, const prof_coro_t *coro, uin
 }
 
 // Of a thread's own stack, which may be met before its thread: in the next part of a recording.
-static uint32_t thread_index_of(prof_coro_t *coro)
+static uint32_t recording_thread_index_of(prof_coro_t *coro)
 {
     const gp_thread_t *thread =
         coro->kind == GP_CORO_THREAD ? atomic_load_explicit(&gp_coro_rare(coro)->thread, memory_order_acquire) : NULL;
@@ -266,13 +266,13 @@ void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id
     record->stack_bytes = coro->hi - coro->lo;
     record->birth_ns = gp_recording_since(recording, coro->birth_ticks);
     record->kind = coro->kind;
-    record->thread = thread_index != 0 ? thread_index : thread_index_of(coro);
+    record->thread = thread_index != 0 ? thread_index : recording_thread_index_of(coro);
     memcpy(record->name, name, sizeof(record->name));
-    write_origin(recording, coro, id);
+    recording_write_origin(recording, coro, id);
 }
 
 // What a language calls it. A name that is too long keeps both ends: pools number their threads.
-static bool name_by_language(gp_thread_t *thread)
+static bool recording_name_by_language(gp_thread_t *thread)
 {
     enum { SIZE = sizeof(thread->name), END = 9, GAP = 2, FRONT = SIZE - 1 - END - GAP };
     char given[GP_CORO_NAME_SIZE];
@@ -295,7 +295,7 @@ static bool name_by_language(gp_thread_t *thread)
 void gp_recording_name_thread(gp_thread_t *thread)
 {
     char path[64], name[sizeof(thread->name)] = "";
-    if (name_by_language(thread))
+    if (recording_name_by_language(thread))
         return;
     snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)thread->tid);
     int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY, 0);
@@ -382,7 +382,7 @@ void gp_recording_text(gp_recording_t *recording, const char *key, const char *v
 // Arguments go with captures to other hosts and into stores.
 //   text: [len], NUL behind each argument, and room for one more.
 // Returns the length without the last NUL.
-static size_t without_secrets(char *text, size_t len)
+static size_t recording_without_secrets(char *text, size_t len)
 {
     size_t to = 0;
     text[len] = '\0';
@@ -406,7 +406,7 @@ void gp_recording_meta(gp_recording_t *recording)
     if (file != NULL) {
         size_t got = fread(text, 1, sizeof(text) - 1, file);
         fclose(file);
-        gp_recording_text(recording, "cmdline", text, without_secrets(text, got));
+        gp_recording_text(recording, "cmdline", text, recording_without_secrets(text, got));
     }
     struct utsname names;
     if (uname(&names) == 0)

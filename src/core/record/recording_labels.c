@@ -9,7 +9,7 @@
 #include "settings.h"
 
 // As the environment was when the program was executed: to read it now would need the host's lock.
-static void add_variables(gp_recording_t *recording)
+static void recording_labels_add_variables(gp_recording_t *recording)
 {
     static const char *const names[] = {"OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"};
     FILE *file = gp_settings_are_refused() ? NULL : gp_descriptor_file("/proc/self/environ");
@@ -33,7 +33,7 @@ void gp_recording_labels(gp_recording_t *recording)
     const char *labels = gp_setting(GP_SETTING_LABELS);
     if (labels != NULL)
         gp_recording_text(recording, "GREENPROF_LABELS", labels, strlen(labels));
-    add_variables(recording);
+    recording_labels_add_variables(recording);
     FILE *file = gp_descriptor_file("/proc/self/cgroup");
     size_t got = file != NULL ? fread(text, 1, sizeof(text), file) : 0;
     if (got > 0)

@@ -40,7 +40,7 @@ static bool is_kept;                     // it is in use; else rings are about t
 
 // May its blocks come to be those of a copy as well (cp --reflink, which cp tries first), so that writing to them again
 // takes new ones? Nothing is copied: there is nothing in it yet.
-static bool may_share(int fd)
+static bool ring_file_may_share(int fd)
 {
     struct file_clone_range nothing = {.src_fd = fd};
     return ioctl(fd, FICLONERANGE, &nothing) == 0 || errno != EOPNOTSUPP;
@@ -49,7 +49,7 @@ static bool may_share(int fd)
 // Pages of the file are touched in the handler: no server, and no process, is to be waited for there; and what was
 // allocated stays so when it is written again, as a page that has no place is SIGBUS. Below an overlay, where the
 // kernel does not say what is there, only ext4 has files in extents and says so.
-static bool is_fit(int fd)
+static bool ring_file_is_fit(int fd)
 {
     struct statfs status;
     int flags = 0;
@@ -58,11 +58,11 @@ static bool is_fit(int fd)
     unsigned long type = (unsigned long)status.f_type;
     if (type == OVERLAYFS_SUPER_MAGIC)
         return ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_EXTENT_FL) != 0;
-    return type == EXT4_SUPER_MAGIC || type == TMPFS_MAGIC || (type == XFS_SUPER_MAGIC && !may_share(fd));
+    return type == EXT4_SUPER_MAGIC || type == TMPFS_MAGIC || (type == XFS_SUPER_MAGIC && !ring_file_may_share(fd));
 }
 
 // That of a process of before is replaced, as its capture is; anything else stays.
-static int remove_former(void)
+static int ring_file_remove_former(void)
 {
     char magic[sizeof(GP_RING_FILE_MAGIC) - 1] = "";
     const char *name;
@@ -76,10 +76,10 @@ static int remove_former(void)
     return is_ours && unlinkat(at, name, 0) == 0 ? 0 : -EEXIST;
 }
 
-static int map(int fd)
+static int ring_file_map(int fd)
 {
     struct rlimit limit; // beyond it there is a signal
-    if (!is_fit(fd))
+    if (!ring_file_is_fit(fd))
         return -EOPNOTSUPP;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < FILE_BYTES)
         return -EFBIG;
@@ -92,7 +92,7 @@ static int map(int fd)
     return 0;
 }
 
-static void set_header(gp_ring_file_header_t *header)
+static void ring_file_set_header(gp_ring_file_header_t *header)
 {
     header->version = GP_RING_FILE_VERSION;
     header->header_bytes = sizeof(gp_ring_file_t);
@@ -107,14 +107,14 @@ static void set_header(gp_ring_file_header_t *header)
     memcpy(header->magic, GP_RING_FILE_MAGIC, sizeof(header->magic));
 }
 
-static int make(void)
+static int ring_file_make(void)
 {
     const char *name;
-    int error = remove_former(), at = gp_writer_file_at(&directory, path, &name);
+    int error = ring_file_remove_former(), at = gp_writer_file_at(&directory, path, &name);
     int fd = error == 0 ? gp_descriptor_open(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600) : -1;
     if (fd < 0)
         return error == 0 ? -errno : error;
-    error = map(fd);
+    error = ring_file_map(fd);
     close(fd);
     if (error != 0)
         unlinkat(at, name, 0);
@@ -133,20 +133,20 @@ int gp_ring_file_begin(const char *capture)
         return -ENAMETOOLONG;
     gp_held_close(&directory);
     directory = gp_writer_file_directory(path);
-    int error = make();
+    int error = ring_file_make();
     if (error != 0) {
         gp_held_close(&directory);
         return error;
     }
     is_there = is_kept = true;
     gp_thread_keep_rings((unsigned char *)mapped + sizeof(*mapped), GP_RING_FILE_SLOTS);
-    set_header(&mapped->header);
+    ring_file_set_header(&mapped->header);
     gp_samples_note_frames(mapped->frames);
     return 0;
 }
 
 // What finds the file after a kill sees stores in their order.
-static void set_later(uint64_t *word, uint64_t value)
+static void ring_file_set_later(uint64_t *word, uint64_t value)
 {
     atomic_signal_fence(memory_order_seq_cst);
     *(volatile uint64_t *)word = value;
@@ -173,22 +173,22 @@ void gp_ring_file_note(const gp_recording_t *recording)
         gp_ring_release(&thread->ring, before->positions[thread->slot]);
         note->positions[thread->slot] = atomic_load_explicit(&thread->ring.read, memory_order_relaxed);
     }
-    set_later(&header->latest, header->latest + 1);
+    ring_file_set_later(&header->latest, header->latest + 1);
 }
 
 // The store of the latest note. What was in it is of two notes ago, and in the capture.
-static gp_ring_file_store_t *store_now(void)
+static gp_ring_file_store_t *ring_file_store_now(void)
 {
     uint64_t latest = mapped->header.latest;
     gp_ring_file_store_t *store = (void *)((unsigned char *)mapped + STORES_AT + latest % 2 * GP_RING_FILE_STORE_BYTES);
     if (store->note != latest) {
-        set_later(&store->used, 0);
-        set_later(&store->note, latest);
+        ring_file_set_later(&store->used, 0);
+        ring_file_set_later(&store->note, latest);
     }
     return store;
 }
 
-static void copy_records(unsigned char *to, const gp_ring_t *ring, uint64_t from, uint64_t upto)
+static void ring_file_copy_records(unsigned char *to, const gp_ring_t *ring, uint64_t from, uint64_t upto)
 {
     for (uint64_t bytes; from < upto; from += bytes, to += bytes) {
         uint64_t at = from & (ring->capacity - 1), room = ring->capacity - at;
@@ -207,15 +207,15 @@ void gp_ring_file_put_aside(gp_thread_t *thread, const gp_recording_t *recording
         gp_ring_release(ring, noted);
     uint64_t from = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     uint64_t upto = atomic_load_explicit(&ring->read, memory_order_relaxed);
-    gp_ring_file_store_t *store = store_now();
+    gp_ring_file_store_t *store = ring_file_store_now();
     gp_ring_file_block_t *block = (void *)((unsigned char *)(store + 1) + store->used);
     uint64_t bytes = upto - from, used = store->used + sizeof(*block) + bytes;
     if (bytes == 0 || used > GP_RING_FILE_STORE_BYTES - sizeof(*store))
         return;
     *block = (gp_ring_file_block_t){.from = from, .noted = noted, .bytes = (uint32_t)bytes, .slot = thread->slot};
     memcpy(&block->owner, gp_ring_owner(ring), sizeof(block->owner));
-    copy_records((unsigned char *)(block + 1), ring, from, upto);
-    set_later(&store->used, used);
+    ring_file_copy_records((unsigned char *)(block + 1), ring, from, upto);
+    ring_file_set_later(&store->used, used);
 }
 
 void gp_ring_file_round(void)

@@ -45,14 +45,14 @@ void gp_rotation_suggest(uint64_t bytes, unsigned keep_count)
     is_read = false;
 }
 
-static void on_signal(int number)
+static void rotation_on_signal(int number)
 {
     (void)number;
     atomic_store_explicit(&is_asked, true, memory_order_relaxed);
     gp_collector_kick();
 }
 
-static void read_settings(void)
+static void rotation_read_settings(void)
 {
     const char *text = gp_setting(GP_SETTING_ROTATE), *size = gp_setting(GP_SETTING_KEEP_SIZE);
     // Calls are counted from the start of the program on: they would be in each part anew.
@@ -62,7 +62,7 @@ static void read_settings(void)
     if (!may)
         rotation = (gp_rotation_t){0};
     else
-        gp_asked_signal_take(gp_setting(GP_SETTING_ROTATE_SIGNAL), on_signal);
+        gp_asked_signal_take(gp_setting(GP_SETTING_ROTATE_SIGNAL), rotation_on_signal);
     bool is_own = text != NULL || gp_setting(GP_SETTING_ROTATE_SIGNAL) != NULL;
     keep = is_own ? (uint64_t)gp_setting_number(GP_SETTING_KEEP) : suggested_keep;
     if (size == NULL || !gp_size_limit_parse(size, &keep_bytes))
@@ -72,7 +72,7 @@ static void read_settings(void)
 void gp_rotation_begin(uint64_t now_ns)
 {
     if (!is_read)
-        read_settings();
+        rotation_read_settings();
     is_read = true;
     begun_ns = now_ns;
     atomic_store_explicit(&is_asked, false, memory_order_relaxed);
@@ -103,7 +103,7 @@ typedef struct place {
     const char *suffix;
 } place_t;
 
-static place_t find_place(const gp_writer_t *writer)
+static place_t rotation_find_place(const gp_writer_t *writer)
 {
     const char *slash = strrchr(writer->path, '/'), *name = slash != NULL ? slash + 1 : writer->path;
     size_t len = strlen(name);
@@ -118,7 +118,7 @@ static place_t find_place(const gp_writer_t *writer)
 }
 
 // Which part of the recording would it be, by its name? 0 = none.
-static unsigned long number_of(const place_t *place, const char *name)
+static unsigned long rotation_number_of(const place_t *place, const char *name)
 {
     char *end;
     if (strncmp(name, place->name, place->stem_len) != 0 || name[place->stem_len] != '-')
@@ -130,7 +130,7 @@ static unsigned long number_of(const place_t *place, const char *name)
     return strcmp(end, place->suffix) == 0 && number <= NUMBER_MAX ? number : 0;
 }
 
-static bool is_own(unsigned long number, ino_t inode)
+static bool rotation_is_own(unsigned long number, ino_t inode)
 {
     for (size_t i = own_count; number != 0 && i-- > 0;)
         if (own[i].number == number && own[i].inode == inode)
@@ -138,7 +138,7 @@ static bool is_own(unsigned long number, ino_t inode)
     return false;
 }
 
-static void note_own(unsigned long number, ino_t inode)
+static void rotation_note_own(unsigned long number, ino_t inode)
 {
     if (own_count == OWN_MAX) {
         own_count /= 2;
@@ -155,23 +155,23 @@ typedef struct look {
     char oldest[NAME_MAX + 1]; // of them, "" = there is none
 } look_t;
 
-static bool is_older(const struct timespec *a, const struct timespec *b)
+static bool rotation_is_older(const struct timespec *a, const struct timespec *b)
 {
     return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
-static void look_at(const place_t *place, const char *name, look_t *look)
+static void rotation_look_at(const place_t *place, const char *name, look_t *look)
 {
     struct stat status;
-    unsigned long number = number_of(place, name);
+    unsigned long number = rotation_number_of(place, name);
     if (number > look->last && number <= SHORT_MAX) // a part of before, where files have no attributes
         look->last = number;
     // Beside them, copies and captures with a date or a process id in their names are its user's.
     if (fstatat(place->fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
-        (!is_own(number, status.st_ino) && !gp_writer_file_is_part(place->fd, name)))
+        (!rotation_is_own(number, status.st_ino) && !gp_writer_file_is_part(place->fd, name)))
         return;
     look->bytes += (uint64_t)status.st_size;
-    if (look->oldest[0] == '\0' || is_older(&status.st_mtim, &look->when)) {
+    if (look->oldest[0] == '\0' || rotation_is_older(&status.st_mtim, &look->when)) {
         look->when = status.st_mtim;
         snprintf(look->oldest, sizeof(look->oldest), "%s", name);
     }
@@ -182,54 +182,54 @@ static void look_at(const place_t *place, const char *name, look_t *look)
     look->last = number > look->last ? number : look->last;
 }
 
-static look_t look(const place_t *place)
+static look_t rotation_look(const place_t *place)
 {
     look_t found = {0};
     DIR *directory = place->fd >= 0 ? gp_descriptor_entries(place->fd, ".") : NULL;
     struct dirent *entry;
     while (directory != NULL && (entry = readdir(directory)) != NULL)
         if (strchr(entry->d_name, '-') != NULL)
-            look_at(place, entry->d_name, &found);
+            rotation_look_at(place, entry->d_name, &found);
     if (directory != NULL)
         closedir(directory);
     return found;
 }
 
 // Returns whether there is room.
-static bool name_part(const place_t *place, unsigned long number, char name[NAME_MAX + 1])
+static bool rotation_name_part(const place_t *place, unsigned long number, char name[NAME_MAX + 1])
 {
     int len =
         snprintf(name, NAME_MAX + 1, "%.*s-%0*lu%s", (int)place->stem_len, place->name, DIGITS, number, place->suffix);
     return len <= NAME_MAX;
 }
 
-static bool remove_oldest(const place_t *place, const look_t *found, uint64_t bytes)
+static bool rotation_remove_oldest(const place_t *place, const look_t *found, uint64_t bytes)
 {
     char name[NAME_MAX + 1];
     if (keep != 0 && found->count >= keep) // with the one that comes there are `keep`
-        return name_part(place, found->first, name) && unlinkat(place->fd, name, 0) == 0;
+        return rotation_name_part(place, found->first, name) && unlinkat(place->fd, name, 0) == 0;
     return keep_bytes != 0 && found->oldest[0] != '\0' && found->bytes + bytes > keep_bytes &&
            unlinkat(place->fd, found->oldest, 0) == 0;
 }
 
 bool gp_rotation_make_room(const gp_writer_t *writer, char aside[GP_ROTATION_PATH_SIZE])
 {
-    place_t place = find_place(writer);
+    place_t place = rotation_find_place(writer);
     char name[NAME_MAX + 1];
     struct stat status;
-    look_t found = look(&place);
+    look_t found = rotation_look(&place);
     unsigned long number = found.last + 1;
-    while (remove_oldest(&place, &found, writer->bytes))
-        found = look(&place);
-    bool has_room = name_part(&place, number, name); // others may have such a name
+    while (rotation_remove_oldest(&place, &found, writer->bytes))
+        found = rotation_look(&place);
+    bool has_room = rotation_name_part(&place, number, name); // others may have such a name
     while (has_room && place.fd >= 0 && fstatat(place.fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-        has_room = name_part(&place, ++number, name);
+        has_room = rotation_name_part(&place, ++number, name);
     if (place.fd >= 0)
         close(place.fd);
     int len = snprintf(aside, GP_ROTATION_PATH_SIZE, "%.*s%s", (int)(place.name - writer->path), writer->path, name);
     if (!has_room || number > NUMBER_MAX || len >= GP_ROTATION_PATH_SIZE)
         return false;
-    note_own(number, writer->inode);
+    rotation_note_own(number, writer->inode);
     count++;
     return true;
 }

@@ -47,18 +47,18 @@ static gp_session_latest_t latest;  // what the latest one came to
 static _Atomic bool closing;        // the last word is to be said
 static _Atomic bool is_kept;        // what ended the capture is in the file
 
-static bool wants_waits(void)
+static bool session_wants_waits(void)
 {
     return true;
 }
 
-static bool wants_threads(void)
+static bool session_wants_threads(void)
 {
     return record.recording.header.clock == PROF_CLOCK_WALL;
 }
 
 // Samples that are missing, and need not be: of an idle thread, or by another timer, there are none.
-static gp_closing_t last_word(void)
+static gp_closing_t session_last_word(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
     gp_session_counters(counters);
@@ -76,11 +76,11 @@ static gp_closing_t last_word(void)
     return last;
 }
 
-static void say_last_word(void)
+static void session_say_last_word(void)
 {
     if (!atomic_exchange_explicit(&closing, false, memory_order_acquire))
         return;
-    const gp_closing_t last = last_word();
+    const gp_closing_t last = session_last_word();
     gp_closing_say(&record.recording, &last);
 }
 
@@ -89,19 +89,19 @@ void gp_session_sandboxed(void)
     atomic_store_explicit(&record.is_sandboxed, true, memory_order_release);
 }
 
-static void round_begins(void)
+static void session_round_begins(void)
 {
     gp_record_round_begins(&record);
 }
 
-static void end_of_round(void)
+static void session_end_of_round(void)
 {
-    say_last_word();
+    session_say_last_word();
     gp_ring_file_round();
     gp_record_round_ends(&record);
 }
 
-static void keep_path(void)
+static void session_keep_path(void)
 {
     const char *path = record.recording.writer.path;
     size_t length = strnlen(path, sizeof(latest.path) - 1);
@@ -109,27 +109,27 @@ static void keep_path(void)
     latest.path[length] = '\0';
 }
 
-static void keep_latest(int error)
+static void session_keep_latest(int error)
 {
     const gp_writer_t *writer = &record.recording.writer;
     latest.state = finished.is_full ? GP_CONTROL_FULL : error != 0 ? GP_CONTROL_FAILED : GP_CONTROL_STOPPED;
     latest.bytes = writer->bytes;
     gp_session_counters(latest.counters);
-    keep_path();
+    session_keep_path();
 }
 
 // The capture is as large as it may be and written, or cannot be written any further: nothing that costs the program
 // anything goes on for it.
-static void after_round(void)
+static void session_after_round(void)
 {
     if (gp_record_state_of(&record) != GP_RECORD_WRITTEN || gp_writer_is_busy(&record.recording.writer))
         return;
     gp_drain_enter();
-    finished = last_word();
+    finished = session_last_word();
     int error = atomic_load_explicit(&record.recording.writer.error, memory_order_relaxed);
     finished.is_whole = true;
     finished.is_full = (error == 0 && !is_asked) || (error == -EFBIG && record.recording.writer.max_bytes != 0);
-    keep_latest(error);
+    session_keep_latest(error);
     bool is_left = gp_ring_file_end();
     gp_recording_abandon(&record.recording);
     gp_held_close(&record.recording.writer.directory);
@@ -147,7 +147,7 @@ static void after_round(void)
     gp_record_set_state(&record, GP_RECORD_ABSENT);
 }
 
-static void finished_round(void)
+static void session_finished_round(void)
 {
     gp_ring_file_round();
     if (atomic_exchange_explicit(&closing, false, memory_order_acquire))
@@ -156,7 +156,7 @@ static void finished_round(void)
 
 // Sinks have no context: what each takes goes to the one recording.
 #define TAKE(name, parameters, ...)                                                                                    \
-    static void session_take_##name parameters                                                                                 \
+    static void session_take_##name parameters                                                                         \
     {                                                                                                                  \
         gp_session_take_##name(&record.recording, __VA_ARGS__);                                                        \
     }
@@ -172,43 +172,43 @@ TAKE(span, (const gp_span_mark_t *mark), mark)
 TAKE(coro_over, (prof_coro_t * coro), coro)
 TAKE(thread, (gp_thread_t * thread), thread)
 
-static void put_aside(gp_thread_t *thread)
+static void session_put_aside(gp_thread_t *thread)
 {
     gp_ring_file_put_aside(thread, &record.recording);
 }
 
 // Of a recording that is over while the program goes on.
-static const gp_sink_t finished_sink = {.round = finished_round};
+static const gp_sink_t finished_sink = {.round = session_finished_round};
 
 static const gp_sink_t session_sink = {
-    .wants_waits = wants_waits,
-    .wants_threads = wants_threads,
-    .round_begins = round_begins,
-    .sample = take_sample,
-    .hog = take_hog,
-    .delay = take_delay,
-    .activity = take_activity,
-    .trace_mark = take_trace_mark,
-    .span = take_span,
-    .coro_over = take_coro_over,
-    .thread_over = take_thread,
-    .pressed = put_aside,
-    .round = end_of_round,
-    .after_round = after_round,
+    .wants_waits = session_wants_waits,
+    .wants_threads = session_wants_threads,
+    .round_begins = session_round_begins,
+    .sample = session_take_sample,
+    .hog = session_take_hog,
+    .delay = session_take_delay,
+    .activity = session_take_activity,
+    .trace_mark = session_take_trace_mark,
+    .span = session_take_span,
+    .coro_over = session_take_coro_over,
+    .thread_over = session_take_thread,
+    .pressed = session_put_aside,
+    .round = session_end_of_round,
+    .after_round = session_after_round,
 };
 
 // A reader of a pipe that stalls may never go on; a disk that is busy does.
-static uint64_t ending_limit_ns(void)
+static uint64_t session_ending_limit_ns(void)
 {
     return record.recording.writer.is_regular ? 3000000000u : 1000000000u;
 }
 
-static void end(int how)
+static void session_end(int how)
 {
     gp_thread_t *self = gp_thread_self;
     if (self != NULL && !atomic_load_explicit(&self->busy, memory_order_relaxed))
         gp_slice_settle_now(self);
-    uint64_t start = gp_clock_ns(CLOCK_MONOTONIC), waited = 0, limit_ns = ending_limit_ns();
+    uint64_t start = gp_clock_ns(CLOCK_MONOTONIC), waited = 0, limit_ns = session_ending_limit_ns();
     int late = -ETIMEDOUT;
     atomic_store_explicit(&is_kept, false, memory_order_relaxed);
     atomic_store_explicit(&record.ending, how, memory_order_release);
@@ -230,7 +230,7 @@ static void end(int how)
 void gp_session_before_exec(void)
 {
     if (gp_record_is_there(&record))
-        end(GP_ENDING_EXEC);
+        session_end(GP_ENDING_EXEC);
 }
 
 void gp_session_ending(void)
@@ -238,10 +238,10 @@ void gp_session_ending(void)
     if (!was_started)
         return;
     if (gp_record_is_there(&record))
-        end(GP_ENDING_EXIT);
+        session_end(GP_ENDING_EXIT);
     if (!was_switched) // the command has said it; and the collector says it, as this may be a handler
         atomic_store_explicit(&closing, true, memory_order_release);
-    gp_collector_sync_within(2 * ending_limit_ns());
+    gp_collector_sync_within(2 * session_ending_limit_ns());
     gp_census_service_end();
 }
 
@@ -277,7 +277,7 @@ void gp_session_in_child(void)
     gp_session_calls_after_fork();
 }
 
-static int choose(void)
+static int session_choose(void)
 {
     static bool is_chosen;
     const char *engine = gp_setting(GP_SETTING_ENGINE), *signal_text = gp_setting(GP_SETTING_SIGNAL);
@@ -291,7 +291,7 @@ static int choose(void)
 }
 
 // The file is open: take in what happens from now on.
-static void take_part(bool is_late)
+static void session_take_part(bool is_late)
 {
     static bool has_sink;
     if (!has_sink)
@@ -313,7 +313,7 @@ static void take_part(bool is_late)
     gp_drain_leave();
 }
 
-static int open_and_sample(void)
+static int session_open_and_sample(void)
 {
     record.recording.budget_ppm = gp_budget_ppm();
     int error = gp_sampler_acquire_patiently(record.frequency);
@@ -325,9 +325,9 @@ static int open_and_sample(void)
     return error;
 }
 
-static int start(bool is_late)
+static int session_start(bool is_late)
 {
-    int error = choose();
+    int error = session_choose();
     if (error != 0)
         return error;
     // Release: partner of the acquire where a rest begins.
@@ -336,14 +336,14 @@ static int start(bool is_late)
     gp_session_flush_set();
     gp_session_rings_make(&record.recording, is_late);
     atomic_store_explicit(&gp_activity_wanted, true, memory_order_relaxed);
-    error = open_and_sample();
+    error = session_open_and_sample();
     if (error != 0) {
         gp_drain_enter();
         gp_ring_file_end();
         gp_drain_leave();
         return error;
     }
-    take_part(is_late);
+    session_take_part(is_late);
     gp_wait_want(1);
     atomic_store_explicit(&gp_spawn_wanted, true, memory_order_relaxed);
     gp_spans_want(GP_SPANS_CAPTURED, true);
@@ -357,7 +357,7 @@ int gp_session_start(void)
     sigset_t signals, old;
     sigfillset(&signals);
     pthread_sigmask(SIG_BLOCK, &signals, &old);
-    int error = start(false);
+    int error = session_start(false);
     gp_sampler_begin_here();
     gp_session_report_start();
     gp_drain_enter();
@@ -381,11 +381,11 @@ int gp_session_begin(const gp_session_wish_t *wish)
     gp_session_set_wish(wish);
     is_asked = false;
     was_switched = true;
-    return start(true);
+    return session_start(true);
 }
 
 // Let rounds come until nothing is left to do, `limit_ns` at most. Returns 0 or -ETIMEDOUT.
-static int let_rounds_come(bool (*is_enough)(void), uint64_t limit_ns)
+static int session_let_rounds_come(bool (*is_enough)(void), uint64_t limit_ns)
 {
     uint64_t begin = gp_clock_ns(CLOCK_MONOTONIC), waited = 0;
     while (!is_enough()) {
@@ -398,7 +398,7 @@ static int let_rounds_come(bool (*is_enough)(void), uint64_t limit_ns)
     return 0;
 }
 
-static bool is_finished(void)
+static bool session_is_finished(void)
 {
     int none = GP_ENDING_NOT;
     if (!gp_record_is_there(&record))
@@ -413,10 +413,10 @@ int gp_session_finish(uint64_t limit_ns)
     if (!gp_record_is_there(&record))
         return -EALREADY;
     is_asked = was_switched = true;
-    return let_rounds_come(is_finished, limit_ns);
+    return session_let_rounds_come(session_is_finished, limit_ns);
 }
 
-static bool is_flushed(void)
+static bool session_is_flushed(void)
 {
     return !atomic_load_explicit(&record.flushing, memory_order_acquire);
 }
@@ -426,7 +426,7 @@ int gp_session_flush(uint64_t limit_ns)
     if (!gp_record_is_there(&record))
         return -EALREADY;
     atomic_store_explicit(&record.flushing, true, memory_order_release);
-    int error = let_rounds_come(is_flushed, limit_ns);
+    int error = session_let_rounds_come(session_is_flushed, limit_ns);
     return error == 0 ? gp_writing_wait(&record.recording.writer, limit_ns) : error;
 }
 
@@ -440,7 +440,7 @@ void gp_session_status(gp_session_latest_t *status)
         if (!gp_writer_is_busy(writer)) // else the writing thread changes it
             latest.bytes = writer->bytes;
         gp_session_counters(latest.counters);
-        keep_path();
+        session_keep_path();
     }
     latest.start_realtime_ns = header->start_realtime_ns;
     latest.start_ns = header->start_monotonic_ns;

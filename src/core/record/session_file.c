@@ -38,7 +38,7 @@ uint64_t gp_session_flush_within_ns(void)
 }
 
 // The file of an earlier capture of this process stays as it is.
-static bool find_free_name(char *path, size_t size)
+static bool session_file_find_free_name(char *path, size_t size)
 {
     size_t length = strlen(path);
     for (int i = 2; access(path, F_OK) == 0; i++)
@@ -47,7 +47,7 @@ static bool find_free_name(char *path, size_t size)
     return true;
 }
 
-static bool find_path(gp_recording_t *recording, char *path, size_t size, bool is_own)
+static bool session_file_find_path(gp_recording_t *recording, char *path, size_t size, bool is_own)
 {
     const char *limit = gp_setting(GP_SETTING_MAX_SIZE);
     const char *wanted = wish.path[0] != '\0' ? wish.path : gp_setting(GP_SETTING_OUTPUT);
@@ -57,7 +57,7 @@ static bool find_path(gp_recording_t *recording, char *path, size_t size, bool i
     recording->writer.lent = wish.lent;
     bool found = (is_own || wish.lent == 0) && gp_recording_path(wanted, owner, path, size);
     if (found && is_own && wish.is_asked && wish.path[0] == '\0')
-        found = find_free_name(path, size);
+        found = session_file_find_free_name(path, size);
     if (found && is_own && gp_writer_file_is_taken(path))
         found = gp_writer_file_add_pid(path, size);
     recording->writer.is_recorded = true;
@@ -68,7 +68,7 @@ static bool find_path(gp_recording_t *recording, char *path, size_t size, bool i
 
 bool gp_session_path(gp_recording_t *recording, char *path, size_t size)
 {
-    return find_path(recording, path, size, true);
+    return session_file_find_path(recording, path, size, true);
 }
 
 void gp_session_begin_recording(gp_recording_t *recording, unsigned frequency_hz)
@@ -81,7 +81,7 @@ void gp_session_begin_recording(gp_recording_t *recording, unsigned frequency_hz
 void gp_session_open_later(gp_recording_t *recording)
 {
     char path[4096];
-    if (find_path(recording, path, sizeof(path), false))
+    if (session_file_find_path(recording, path, sizeof(path), false))
         gp_writer_open_later(&recording->writer, path, &recording->header);
     else
         gp_writer_fail(&recording->writer, -ENOENT);
@@ -93,7 +93,7 @@ int gp_session_open_now(gp_recording_t *recording, unsigned frequency_hz)
 {
     char path[4096];
     gp_session_begin_recording(recording, frequency_hz);
-    int error = find_path(recording, path, sizeof(path), true)
+    int error = session_file_find_path(recording, path, sizeof(path), true)
                     ? gp_writer_open(&recording->writer, path, &recording->header)
                     : -ENAMETOOLONG;
     if (error == 0) {

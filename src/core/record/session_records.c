@@ -21,13 +21,13 @@ enum { NAME_EVERY = 5 }; // records of a thread between two looks at its name
 
 static uint64_t last_hog;
 
-static gp_ring_clock_t ring_clock(const gp_recording_t *recording)
+static gp_ring_clock_t session_records_ring_clock(const gp_recording_t *recording)
 {
     return (gp_ring_clock_t){recording->start_ticks, gp_ticks_scale.mult};
 }
 
 // From here on, what the coroutine did is reported under `trace`.
-static void begin_ledger(prof_coro_t *coro, uint64_t id)
+static void session_records_begin_ledger(prof_coro_t *coro, uint64_t id)
 {
     if (gp_coro_told(coro)->ledger_id == id)
         return;
@@ -38,7 +38,7 @@ static void begin_ledger(prof_coro_t *coro, uint64_t id)
 }
 
 // The thread whose own stack it is, ended or not; NULL: it is none's.
-static gp_thread_t *own_thread(prof_coro_t *coro, uint64_t id)
+static gp_thread_t *session_records_own_thread(prof_coro_t *coro, uint64_t id)
 {
     gp_thread_t *own =
         coro->kind == GP_CORO_THREAD ? atomic_load_explicit(&gp_coro_rare(coro)->thread, memory_order_acquire) : NULL;
@@ -50,7 +50,7 @@ bool gp_session_read_ledger(prof_coro_t *coro, uint64_t id, uint64_t now, gp_led
     gp_thread_t *thread = coro->kind == GP_CORO_THREAD ? gp_sleepers_thread_of(coro, id) : NULL;
     if (thread == NULL || !gp_thread_off_read(thread, now, ledger))
         return false;
-    begin_ledger(coro, id);
+    session_records_begin_ledger(coro, id);
     gp_coro_told(coro)->is_whole = true;
     return true;
 }
@@ -58,7 +58,7 @@ bool gp_session_read_ledger(prof_coro_t *coro, uint64_t id, uint64_t now, gp_led
 bool gp_session_report_ledger(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, const gp_ledger_t *now)
 {
     gp_ledger_t more = *now;
-    begin_ledger(coro, id);
+    session_records_begin_ledger(coro, id);
     gp_ledger_subtract(&more, &gp_coro_told(coro)->reported);
     if (more.cpu_ns == 0 && more.slice_ns == 0 && more.ready_ns == 0 && more.parked_ns == 0 && more.waiting_ns == 0)
         return true;
@@ -93,11 +93,11 @@ void gp_session_report_last_ledger(gp_recording_t *recording, prof_coro_t *coro,
 }
 
 // The thread is over, and with it its own stack.
-static void report_last_of_thread(gp_recording_t *recording, gp_thread_t *thread)
+static void session_records_report_last_of_thread(gp_recording_t *recording, gp_thread_t *thread)
 {
     prof_coro_t *root = thread->root;
     gp_ledger_t ledger;
-    begin_ledger(root, thread->root_id);
+    session_records_begin_ledger(root, thread->root_id);
     gp_ledger_read(root, thread->end_ticks, &ledger);
     if (!gp_thread_off_apply(thread, &ledger) || !gp_recording_has_coro(recording, root, thread->root_id))
         return;
@@ -118,7 +118,7 @@ void gp_session_take_thread(gp_recording_t *recording, gp_thread_t *thread)
         gp_recording_thread(recording, thread, cpu_ns);
     }
     if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_EXITED)
-        report_last_of_thread(recording, thread);
+        session_records_report_last_of_thread(recording, thread);
 }
 
 void gp_session_report_name(gp_recording_t *recording, prof_coro_t *coro, uint64_t id)
@@ -128,7 +128,7 @@ void gp_session_report_name(gp_recording_t *recording, prof_coro_t *coro, uint64
 }
 
 // A wait that goes on: the ledger has it, too, so that all of it is taken back there where it turns out to have no end.
-static void take_lasting(gp_recording_t *recording, prof_coro_t *coro, uint64_t id)
+static void session_records_take_lasting(gp_recording_t *recording, prof_coro_t *coro, uint64_t id)
 {
     gp_ledger_t ledger;
     gp_ledger_read(coro, gp_ticks(), &ledger);
@@ -140,7 +140,7 @@ void gp_session_take_sample(gp_recording_t *recording, const gp_sample_t *sample
 {
     bool own = thread != NULL && sample->coro == thread->root;
     gp_recording_coro(recording, sample->coro, sample->coro_id, own ? thread->index : 0);
-    const gp_ring_clock_t clock = ring_clock(recording);
+    const gp_ring_clock_t clock = session_records_ring_clock(recording);
     const gp_ring_refs_t refs = {
         .trace = gp_recording_trace(recording, sample->trace),
         .stack = stack->depth > 0 ? gp_recording_stack(recording, stack) : 0,
@@ -152,7 +152,7 @@ void gp_session_take_sample(gp_recording_t *recording, const gp_sample_t *sample
             gp_ring_to_sample(record, sample, shares[i], &clock, refs);
     }
     if (thread == NULL)
-        take_lasting(recording, sample->coro, sample->coro_id);
+        session_records_take_lasting(recording, sample->coro, sample->coro_id);
 }
 
 void gp_session_take_hog(gp_recording_t *recording, const gp_hog_mark_t *mark, gp_thread_t *thread,
@@ -181,7 +181,7 @@ void gp_session_take_hog(gp_recording_t *recording, const gp_hog_mark_t *mark, g
         out[i] = (gp_hog_stack_t){.stack_id = stacks_of[i], .weight_ns = samples[i].weight_ns};
 }
 
-static uint64_t hog_id(const gp_thread_t *thread, uint64_t start)
+static uint64_t session_records_hog_id(const gp_thread_t *thread, uint64_t start)
 {
     for (unsigned i = 0; i < GP_HOGS; i++)
         if (thread->session.hogs[i].start == start)
@@ -191,7 +191,7 @@ static uint64_t hog_id(const gp_thread_t *thread, uint64_t start)
 
 void gp_session_take_delay(gp_recording_t *recording, const gp_delay_mark_t *mark, gp_thread_t *thread)
 {
-    uint64_t hog = hog_id(thread, mark->hog_start);
+    uint64_t hog = session_records_hog_id(thread, mark->hog_start);
     if (hog == 0)
         return;
     gp_recording_coro(recording, mark->coro, mark->coro_id, 0);
@@ -208,7 +208,7 @@ void gp_session_take_delay(gp_recording_t *recording, const gp_delay_mark_t *mar
 }
 
 // Of a slice that goes on the thread's own clock tells, as far as it was not settled.
-static void set_open_times(gp_activity_record_t *record, const gp_activity_mark_t *mark)
+static void session_records_set_open_times(gp_activity_record_t *record, const gp_activity_mark_t *mark)
 {
     uint64_t off_ns = mark->off_ns, blocked_ns = mark->blocked_ns;
     uint64_t open_ns = gp_ticks_to_ns(mark->left - mark->settled);
@@ -224,29 +224,29 @@ static void set_open_times(gp_activity_record_t *record, const gp_activity_mark_
     gp_activity_set_times(record, off_ns, blocked_ns);
 }
 
-static void write_activity(gp_recording_t *recording, const gp_activity_mark_t *mark, gp_thread_t *thread,
-                           enum gp_chunk_type type)
+static void session_records_write_activity(gp_recording_t *recording, const gp_activity_mark_t *mark,
+                                           gp_thread_t *thread, enum gp_chunk_type type)
 {
     gp_recording_coro(recording, mark->coro, mark->coro_id,
                       thread != NULL && mark->coro == thread->root ? thread->index : 0);
-    const gp_ring_clock_t clock = ring_clock(recording);
+    const gp_ring_clock_t clock = session_records_ring_clock(recording);
     uint32_t trace = gp_recording_trace(recording, mark->trace);
     gp_activity_record_t *record = gp_writer_add(&recording->writer, type, sizeof(*record));
     if (record == NULL)
         return;
     gp_ring_to_activity(record, mark, &clock, trace);
     if (mark->left > mark->settled)
-        set_open_times(record, mark);
+        session_records_set_open_times(record, mark);
 }
 
 void gp_session_take_activity(gp_recording_t *recording, const gp_activity_mark_t *mark, gp_thread_t *thread)
 {
-    write_activity(recording, mark, thread, GP_CHUNK_ACTIVITIES);
+    session_records_write_activity(recording, mark, thread, GP_CHUNK_ACTIVITIES);
 }
 
 void gp_session_take_open_activity(gp_recording_t *recording, const gp_activity_mark_t *mark)
 {
-    write_activity(recording, mark, NULL, GP_CHUNK_OPEN_ACTIVITIES);
+    session_records_write_activity(recording, mark, NULL, GP_CHUNK_OPEN_ACTIVITIES);
 }
 
 void gp_session_take_last_activity(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, uint64_t now)
@@ -259,18 +259,18 @@ void gp_session_take_last_activity(gp_recording_t *recording, prof_coro_t *coro,
 void gp_session_take_trace_mark(gp_recording_t *recording, const gp_trace_mark_t *mark)
 {
     gp_ledger_t ledger = mark->ledger;
-    gp_thread_t *thread = own_thread(mark->coro, mark->coro_id);
-    begin_ledger(mark->coro, mark->coro_id);
+    gp_thread_t *thread = session_records_own_thread(mark->coro, mark->coro_id);
+    session_records_begin_ledger(mark->coro, mark->coro_id);
     if (thread != NULL && gp_thread_off_apply(thread, &ledger))
         gp_coro_told(mark->coro)->is_whole = true;
     gp_session_report_last_ledger(recording, mark->coro, mark->coro_id, &ledger);
     memcpy(gp_coro_told(mark->coro)->trace, mark->trace, sizeof(mark->trace));
 }
 
-static void write_span(gp_recording_t *recording, const gp_span_mark_t *mark, enum gp_chunk_type type)
+static void session_records_write_span(gp_recording_t *recording, const gp_span_mark_t *mark, enum gp_chunk_type type)
 {
     gp_recording_coro(recording, mark->coro, mark->span.coro_id, 0);
-    const gp_ring_clock_t clock = ring_clock(recording);
+    const gp_ring_clock_t clock = session_records_ring_clock(recording);
     const gp_ring_refs_t refs = {.trace = gp_recording_trace(recording, mark->span.trace),
                                  .stack = gp_recording_site(recording, mark->span.site)};
     gp_span_record_t *record = gp_writer_add(&recording->writer, type, sizeof(*record) + gp_ring_span_text_len(mark));
@@ -280,16 +280,16 @@ static void write_span(gp_recording_t *recording, const gp_span_mark_t *mark, en
 
 void gp_session_take_span(gp_recording_t *recording, const gp_span_mark_t *mark)
 {
-    write_span(recording, mark, GP_CHUNK_SPANS);
+    session_records_write_span(recording, mark, GP_CHUNK_SPANS);
 }
 
 void gp_session_take_open_span(gp_recording_t *recording, const gp_span_mark_t *mark)
 {
-    write_span(recording, mark, GP_CHUNK_OPEN_SPANS);
+    session_records_write_span(recording, mark, GP_CHUNK_OPEN_SPANS);
 }
 
 // It lived while recording rested: nothing is known of it but that.
-static bool is_unknown(const gp_ledger_t *ledger)
+static bool session_records_is_unknown(const gp_ledger_t *ledger)
 {
     return (ledger->switches | ledger->slice_ns | ledger->cpu_ns | ledger->ready_ns | ledger->parked_ns |
             ledger->waiting_ns) == 0;
@@ -301,7 +301,7 @@ void gp_session_take_coro_over(gp_recording_t *recording, prof_coro_t *coro)
     uint64_t id = gp_edge_load(&coro->final_id), ticks = gp_edge_load(&coro->final_ticks);
     gp_span_tell_coro_over(coro);
     gp_ledger_read(coro, ticks, &ledger);
-    if (is_unknown(&ledger) && gp_rest_overlaps(coro->birth_ticks))
+    if (session_records_is_unknown(&ledger) && gp_rest_overlaps(coro->birth_ticks))
         return;
     gp_session_report_name(recording, coro, id);
     if (gp_coro_told(coro)->ledger_id != id || !gp_coro_told(coro)->is_over)

@@ -57,7 +57,7 @@ static struct { // by the latest record of counters
 } reached;
 
 // A thread that only sleeps has its time now and then.
-static bool is_worth_a_record(prof_coro_t *coro, uint64_t id, const gp_ledger_t *ledger)
+static bool session_report_is_worth_a_record(prof_coro_t *coro, uint64_t id, const gp_ledger_t *ledger)
 {
     const gp_ledger_t *told = &gp_coro_told(coro)->reported;
     return is_last || gp_coro_told(coro)->ledger_id != id || ledger->cpu_ns != told->cpu_ns ||
@@ -65,7 +65,7 @@ static bool is_worth_a_record(prof_coro_t *coro, uint64_t id, const gp_ledger_t 
 }
 
 // Waits in progress are written at the end, and now and then where they last.
-static void report_live(prof_coro_t *coro, void *argument)
+static void session_report_live(prof_coro_t *coro, void *argument)
 {
     gp_recording_t *recording = argument;
     gp_ledger_t ledger;
@@ -75,7 +75,7 @@ static void report_live(prof_coro_t *coro, void *argument)
     gp_session_report_name(recording, coro, id);
     live_coros++;
     if (gp_session_read_ledger(coro, id, now, &ledger)) {
-        if (is_worth_a_record(coro, id, &ledger))
+        if (session_report_is_worth_a_record(coro, id, &ledger))
             gp_session_report_ledger(recording, coro, id, &ledger);
         return;
     }
@@ -124,7 +124,7 @@ void gp_session_counters(uint64_t counters[GP_COUNTER_COUNT])
         counters[i] -= before[i] < counters[i] ? before[i] : counters[i];
 }
 
-static void write_counters(gp_recording_t *recording)
+static void session_report_write_counters(gp_recording_t *recording)
 {
     uint64_t counters[GP_COUNTER_COUNT];
     gp_session_counters(counters);
@@ -169,7 +169,7 @@ bool gp_session_hand_over(gp_recording_t *recording)
 
 // A scan of hundreds of thousands of coroutines is more than the writer has room for. The lock is not held while it is
 // waited for; what still finds no room is counted.
-static void between_pieces(gp_recording_t *recording)
+static void session_report_between_pieces(gp_recording_t *recording)
 {
     gp_collector_between_pieces();
     for (int i = 0;
@@ -178,15 +178,17 @@ static void between_pieces(gp_recording_t *recording)
 }
 
 // Look at all coroutines, in pieces.
-static void scan(gp_recording_t *recording, void (*visit)(prof_coro_t *coro, void *argument), void *argument)
+static void session_report_scan(gp_recording_t *recording, void (*visit)(prof_coro_t *coro, void *argument),
+                                void *argument)
 {
     gp_coro_cursor_t cursor = {0};
-    for (bool more = true; more; between_pieces(recording)) // after the last one, too: another scan may follow
+    for (bool more = true; more;
+         session_report_between_pieces(recording)) // after the last one, too: another scan may follow
         more = gp_coro_piece(&cursor, visit, argument);
 }
 
 // A thread's own stack sleeps for itself where it works for a request; else for its coroutines.
-static bool is_at_rest(gp_thread_t *thread, prof_coro_t *coro)
+static bool session_report_is_at_rest(gp_thread_t *thread, prof_coro_t *coro)
 {
     uint64_t trace[2];
     gp_parked_trace(coro, trace);
@@ -197,7 +199,8 @@ void gp_session_report_sleep(gp_recording_t *recording, gp_thread_t *thread, boo
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_acquire);
     uint64_t id = atomic_load_explicit(&thread->current_id, memory_order_relaxed), now = gp_ticks();
-    if (coro == NULL || atomic_load_explicit(&coro->id, memory_order_acquire) != id || is_at_rest(thread, coro))
+    if (coro == NULL || atomic_load_explicit(&coro->id, memory_order_acquire) != id ||
+        session_report_is_at_rest(thread, coro))
         return;
     if (is_last || is_wanted)
         gp_sleepers_look_now(thread);
@@ -220,7 +223,7 @@ void gp_session_report_sleep(gp_recording_t *recording, gp_thread_t *thread, boo
     gp_session_report_ledger(recording, coro, id, &ledger);
 }
 
-static void report_sleeps(gp_recording_t *recording)
+static void session_report_sleeps(gp_recording_t *recording)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next)
@@ -228,29 +231,29 @@ static void report_sleeps(gp_recording_t *recording)
             gp_session_report_sleep(recording, thread, false);
 }
 
-static void write_ledger(gp_recording_t *recording, uint64_t now)
+static void session_report_write_ledger(gp_recording_t *recording, uint64_t now)
 {
     if (now < next_ledger_ns && !is_last)
         return;
     live_coros = 0;
-    scan(recording, report_live, recording);
-    report_sleeps(recording);
+    session_report_scan(recording, session_report_live, recording);
+    session_report_sleeps(recording);
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
     next_ledger_ns = now + (took * LEDGER_SHARE > least_ns ? took * LEDGER_SHARE : least_ns);
 }
 
-static void take_parked(prof_coro_t *coro, void *least_ticks)
+static void session_report_take_parked(prof_coro_t *coro, void *least_ticks)
 {
     gp_parked_take(coro, *(const uint64_t *)least_ticks);
 }
 
 // Waits that go on: samples of what they were so far.
-static void write_waits(gp_recording_t *recording, uint64_t now)
+static void session_report_write_waits(gp_recording_t *recording, uint64_t now)
 {
     uint64_t least_ticks = is_last ? 0 : gp_ticks_from_ns(LONG_WAIT_NS);
     if (now < next_waits_ns && !is_last)
         return;
-    scan(recording, take_parked, &least_ticks);
+    session_report_scan(recording, session_report_take_parked, &least_ticks);
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
     next_waits_ns = now + (took * PARKED_SHARE > LONG_WAIT_NS ? took * PARKED_SHARE : LONG_WAIT_NS);
 }
@@ -261,7 +264,7 @@ typedef struct moment {
 } moment_t;
 
 // What goes on when the process ends. Called once all rings are empty, or nearly so.
-static void take_open_activity(prof_coro_t *coro, void *argument)
+static void session_report_take_open_activity(prof_coro_t *coro, void *argument)
 {
     const moment_t *now = argument;
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
@@ -270,7 +273,7 @@ static void take_open_activity(prof_coro_t *coro, void *argument)
 }
 
 // Up to where a rest begins; the timeline, of what works for a request.
-static void take_before_rest(prof_coro_t *coro, void *argument)
+static void session_report_take_before_rest(prof_coro_t *coro, void *argument)
 {
     const moment_t *now = argument;
     gp_activity_mark_t mark;
@@ -293,22 +296,22 @@ void gp_session_report_before_rest(gp_recording_t *recording)
     for (; thread != NULL; thread = thread->next)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
             gp_thread_sleeps_close(thread);
-    scan(recording, take_before_rest, &moment);
+    session_report_scan(recording, session_report_take_before_rest, &moment);
     uint64_t took = gp_clock_ns(CLOCK_MONOTONIC) - now;
     next_rest_ns = now + took * PARKED_SHARE;
 }
 
 // What is alive, now and then: a capture has it for its end, or for shortly before where the process was killed.
-static void write_census(gp_recording_t *recording, uint64_t now)
+static void session_report_write_census(gp_recording_t *recording, uint64_t now)
 {
     if (!gp_census_is_due(now) && !is_last)
         return;
-    size_t count = gp_census_take(recording, ++last_census, NULL, between_pieces);
+    size_t count = gp_census_take(recording, ++last_census, NULL, session_report_between_pieces);
     gp_census_taken(now, gp_recording_since(recording, gp_ticks()), count);
 }
 
 // Threads and counters, for which each thread's clock is read. Returns whether it was time for them.
-static bool write_threads(gp_recording_t *recording, uint64_t now)
+static bool session_report_write_threads(gp_recording_t *recording, uint64_t now)
 {
     if (now < next_threads_ns && !is_last)
         return false;
@@ -324,7 +327,7 @@ static bool write_threads(gp_recording_t *recording, uint64_t now)
     return true;
 }
 
-static void take_open_span(void *recording, const gp_span_mark_t *mark)
+static void session_report_take_open_span(void *recording, const gp_span_mark_t *mark)
 {
     gp_session_take_span(recording, mark);
 }
@@ -332,20 +335,20 @@ static void take_open_span(void *recording, const gp_span_mark_t *mark)
 void gp_session_report(gp_recording_t *recording, uint64_t now, gp_report_how_t how)
 {
     is_last = how != GP_REPORT_NEWS;
-    bool is_time_for_counters = write_threads(recording, now);
-    write_ledger(recording, gp_clock_ns(CLOCK_MONOTONIC));
-    write_waits(recording, gp_clock_ns(CLOCK_MONOTONIC));
+    bool is_time_for_counters = session_report_write_threads(recording, now);
+    session_report_write_ledger(recording, gp_clock_ns(CLOCK_MONOTONIC));
+    session_report_write_waits(recording, gp_clock_ns(CLOCK_MONOTONIC));
     gp_session_calls_write(&recording->writer, now, is_last);
     moment_t moment = {recording, gp_ticks()};
     if (is_last)
-        scan(recording, take_open_activity, &moment);
+        session_report_scan(recording, session_report_take_open_activity, &moment);
     if (how == GP_REPORT_LAST)
-        gp_span_each_open(moment.ticks, take_open_span, recording);
+        gp_span_each_open(moment.ticks, session_report_take_open_span, recording);
     else if (how == GP_REPORT_NEWS)
-        gp_session_open_report(recording, gp_clock_ns(CLOCK_MONOTONIC), least_ns, scan);
-    write_census(recording, gp_clock_ns(CLOCK_MONOTONIC));
+        gp_session_open_report(recording, gp_clock_ns(CLOCK_MONOTONIC), least_ns, session_report_scan);
+    session_report_write_census(recording, gp_clock_ns(CLOCK_MONOTONIC));
     if (is_time_for_counters)
-        write_counters(recording);
+        session_report_write_counters(recording);
 }
 
 uint64_t gp_session_handed_over_bytes(void)
@@ -376,7 +379,7 @@ void gp_session_report_all(void)
 }
 
 // What it has done so far is in the capture of the parent, or of an earlier time, or in none.
-static void forget_coro(prof_coro_t *coro, void *unused)
+static void session_report_forget_coro(prof_coro_t *coro, void *unused)
 {
     (void)unused;
     gp_coro_told(coro)->written_id = 0;
@@ -387,7 +390,7 @@ static void forget_coro(prof_coro_t *coro, void *unused)
     gp_parked_trace(coro, gp_coro_told(coro)->trace);
 }
 
-static void begin(void)
+static void session_report_begin(void)
 {
     is_last = false;
     handed_over_bytes = 0;
@@ -395,18 +398,18 @@ static void begin(void)
     gp_census_make_due();
     gp_session_open_report_all(false);
     atomic_store_explicit(&gp_spawn_lost, 0, memory_order_relaxed);
-    gp_coro_each(forget_coro, NULL);
+    gp_coro_each(session_report_forget_coro, NULL);
 }
 
 void gp_session_report_in_child(void)
 {
-    begin();
+    session_report_begin();
     memset(before, 0, sizeof(before));
     start_process_ns = start_own_ns = 0;
 }
 
 // What has been counted so far is of an earlier part or capture; but a rest that goes on is of this one, too.
-static void count_from(const uint64_t counters[GP_COUNTER_COUNT])
+static void session_report_count_from(const uint64_t counters[GP_COUNTER_COUNT])
 {
     memcpy(before, counters, sizeof(before));
     before[GP_COUNTER_RESTS] -= gp_rest_is_now() && before[GP_COUNTER_RESTS] > 0;
@@ -426,13 +429,13 @@ void gp_session_report_turn(void)
     next_threads_ns = next_ledger_ns = next_waits_ns = 0;
     gp_census_make_due();
     gp_session_open_report_all(false);
-    count_from(reached.counters);
+    session_report_count_from(reached.counters);
     start_process_ns = reached.process_ns;
     start_own_ns = reached.own_ns;
     atomic_fetch_sub_explicit(&gp_spawn_lost, reached.spawns_lost, memory_order_relaxed);
 }
 
-static void forget_thread(gp_thread_t *thread)
+static void session_report_forget_thread(gp_thread_t *thread)
 {
     uint64_t cpu_ns = gp_cpu_time_thread(atomic_load_explicit(&thread->tid, memory_order_relaxed));
     memset(&thread->session, 0, sizeof(thread->session));
@@ -446,11 +449,11 @@ void gp_session_report_anew(void)
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
     for (; thread != NULL; thread = thread->next)
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE)
-            forget_thread(thread);
-    begin();
+            session_report_forget_thread(thread);
+    session_report_begin();
     gp_collector_counters(counters);
     gp_samples_leave_late(counters);
-    count_from(counters);
+    session_report_count_from(counters);
     start_process_ns = gp_cpu_time_process();
     start_own_ns = gp_thread_own_cpu_ns();
 }

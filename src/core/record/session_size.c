@@ -19,7 +19,7 @@ enum {
 static bool is_refused; // the next part, by the file system
 
 // Bytes that the file has with what waits, and with what is written at its end.
-static uint64_t expected_bytes(const gp_recording_t *recording)
+static uint64_t session_size_expected_bytes(const gp_recording_t *recording)
 {
     const gp_writer_t *writer = &recording->writer;
     uint64_t pending = gp_writer_pending(writer), packed = pending / 4;
@@ -33,15 +33,15 @@ bool gp_session_is_nearly_full(const gp_recording_t *recording)
     const gp_writer_t *writer = &recording->writer;
     uint32_t numbers =
         recording->traces.last > recording->stacks.last ? recording->traces.last : recording->stacks.last;
-    return numbers > LAST_NUMBER ||
-           (writer->max_bytes != 0 && !gp_writer_is_turning(writer) && expected_bytes(recording) > writer->max_bytes);
+    return numbers > LAST_NUMBER || (writer->max_bytes != 0 && !gp_writer_is_turning(writer) &&
+                                     session_size_expected_bytes(recording) > writer->max_bytes);
 }
 
 bool gp_session_is_time_to_turn(const gp_recording_t *recording, uint64_t now)
 {
     const gp_writer_t *writer = &recording->writer;
     bool is_due = writer->is_regular && writer->lent == 0 && !gp_writer_is_turning(writer) &&
-                  gp_rotation_is_due(expected_bytes(recording), now);
+                  gp_rotation_is_due(session_size_expected_bytes(recording), now);
     if (is_due)
         is_refused = !gp_writer_file_may_turn(writer);
     return is_due && !is_refused;

@@ -15,7 +15,7 @@
 
 static _Atomic bool running;
 
-static void *write_on(void *argument)
+static void *writing_write_on(void *argument)
 {
     gp_writer_t *writer = argument;
     for (;;) {
@@ -34,7 +34,7 @@ static void *write_on(void *argument)
 void gp_writing_begin(gp_writer_t *writer)
 {
     pthread_t thread;
-    if (!running && gp_thread_start_own(write_on, writer, &thread) == 0) {
+    if (!running && gp_thread_start_own(writing_write_on, writer, &thread) == 0) {
         pthread_detach(thread);
         running = true;
     }

@@ -26,7 +26,7 @@ void gp_activity_begin(gp_thread_t *thread)
     thread->activity.count = 0;
 }
 
-static void adapt(gp_thread_t *thread, uint64_t now)
+static void activity_adapt(gp_thread_t *thread, uint64_t now)
 {
     uint32_t most = atomic_load_explicit(&most_per_second, memory_order_relaxed) / WINDOWS_PER_SECOND;
     bool over = now - thread->activity.window >= gp_ticks_from_ns(1000000000u / WINDOWS_PER_SECOND);
@@ -42,7 +42,7 @@ static void adapt(gp_thread_t *thread, uint64_t now)
 }
 
 // All but the wait's end.
-static void fill(gp_activity_mark_t *mark, prof_coro_t *coro, uint64_t id)
+static void activity_fill(gp_activity_mark_t *mark, prof_coro_t *coro, uint64_t id)
 {
     gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
     gp_coro_context_t *context = gp_coro_context(coro);
@@ -75,7 +75,7 @@ void gp_activity_begin_with_epoch(prof_coro_t *coro)
     gp_coro_change(&timeline->blocked_ns, wanted ? gp_edge_load(gp_coro_blocked_ns(coro)) : 0);
 }
 
-static void begin_anew(gp_thread_t *thread, prof_coro_t *coro, uint64_t now, uint64_t slice_ticks)
+static void activity_begin_anew(gp_thread_t *thread, prof_coro_t *coro, uint64_t now, uint64_t slice_ticks)
 {
     gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
     gp_edge_store(&timeline->start, now);
@@ -85,45 +85,45 @@ static void begin_anew(gp_thread_t *thread, prof_coro_t *coro, uint64_t now, uin
     atomic_store_explicit(&timeline->thread, thread->index, memory_order_relaxed);
 }
 
-static void tell(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
+static void activity_tell(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t ready, uint64_t now)
 {
     gp_activity_mark_t *mark = gp_ring_reserve(&thread->ring, sizeof(*mark));
     if (mark == NULL) {
         gp_thread_count(thread, GP_COUNTER_MERGED_ACTIVITIES);
         return;
     }
-    fill(mark, coro, id);
+    activity_fill(mark, coro, id);
     if (mark->left < mark->start)
         mark->left = mark->start; // a later part of the wait
     mark->end = now;
     mark->ready = ready;
     mark->is_open = mark->is_waiting = false;
     gp_thread_commit(thread, mark, GP_RING_ACTIVITY);
-    begin_anew(thread, coro, now, gp_edge_load(&coro->slice_ticks));
-    adapt(thread, now);
+    activity_begin_anew(thread, coro, now, gp_edge_load(&coro->slice_ticks));
+    activity_adapt(thread, now);
     if (gp_ring_is_pressed(&thread->ring))
         gp_handler_kick();
 }
 
 // Parked up to when the loop did not look any more, either of both up to when it did, then ready.
-static void tell_in_parts(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
+static void activity_tell_in_parts(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
 {
     gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
     uint64_t waker = gp_edge_load(&timeline->waker), unseen = wait->ready - wait->unseen;
     gp_edge_store(&timeline->waker, 0);
     if (unseen > wait->since)
-        tell(thread, coro, id, unseen, unseen);
-    tell(thread, coro, id, 0, wait->ready);
+        activity_tell(thread, coro, id, unseen, unseen);
+    activity_tell(thread, coro, id, 0, wait->ready);
     gp_edge_store(&timeline->waker, waker);
-    tell(thread, coro, id, wait->ready, wait->now);
+    activity_tell(thread, coro, id, wait->ready, wait->now);
 }
 
 void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
 {
     if (wait->unseen == 0)
-        tell(thread, coro, id, wait->ready, wait->now);
+        activity_tell(thread, coro, id, wait->ready, wait->now);
     else
-        tell_in_parts(thread, coro, id, wait);
+        activity_tell_in_parts(thread, coro, id, wait);
 }
 
 void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
@@ -137,20 +137,20 @@ void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
         gp_thread_count(thread, GP_COUNTER_MERGED_ACTIVITIES);
         return;
     }
-    fill(mark, coro, atomic_load_explicit(&coro->id, memory_order_relaxed));
+    activity_fill(mark, coro, atomic_load_explicit(&coro->id, memory_order_relaxed));
     mark->slice_ticks += now - since; // of the slice that goes on
     mark->left = mark->end = mark->settled = now;
     mark->ready = 0;
     mark->is_open = mark->is_waiting = false;
     gp_thread_commit(thread, mark, GP_RING_ACTIVITY);
-    begin_anew(thread, coro, now, slice + now - since);
+    activity_begin_anew(thread, coro, now, slice + now - since);
 }
 
 bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark)
 {
     if (!gp_edge_is_current(coro))
         return false; // it has done nothing since sampling started, or that is over
-    fill(mark, coro, id);
+    activity_fill(mark, coro, id);
     mark->ready = gp_edge_ready(coro);
     mark->ready = mark->ready < now ? mark->ready : now; // a timer to come
     mark->is_open = true;
@@ -169,7 +169,7 @@ typedef struct edges { // what changes wherever an activity begins or ends, or w
     uint32_t trace_seq;
 } edges_t;
 
-static edges_t edges_of(prof_coro_t *coro)
+static edges_t activity_edges_of(prof_coro_t *coro)
 {
     // Acquire: what is read after it is no older.
     uint32_t trace_seq = atomic_load_explicit(&gp_coro_context(coro)->trace_seq, memory_order_acquire);
@@ -182,10 +182,10 @@ static edges_t edges_of(prof_coro_t *coro)
 
 bool gp_activity_open(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark)
 {
-    edges_t before = edges_of(coro);
+    edges_t before = activity_edges_of(coro);
     bool is_known = before.id == id && !(before.trace_seq & 1) && gp_activity_last(coro, id, now, mark);
     atomic_thread_fence(memory_order_acquire);
-    edges_t after = edges_of(coro);
+    edges_t after = activity_edges_of(coro);
     return is_known && before.id == after.id && before.since == after.since && before.start == after.start &&
            before.trace_seq == after.trace_seq && mark->slice_ticks <= mark->left - mark->start;
 }

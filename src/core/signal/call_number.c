@@ -53,80 +53,80 @@ typedef struct block { // code that is only entered at its beginning
     bool has_lost_sp;
 } block_t;
 
-static bool is_equal(value_t a, value_t b)
+static bool call_number_is_equal(value_t a, value_t b)
 {
     return a.kind == b.kind && a.of == b.of;
 }
 
-static void block_forget(block_t *block, unsigned reg)
+static void call_number_block_forget(block_t *block, unsigned reg)
 {
     block->of[reg] = (value_t){OPAQUE, block->next++};
     block->has_lost_sp |= reg == RSP;
 }
 
 // All but those of `kept`, which has a bit for each register.
-static void block_forget_but(block_t *block, unsigned kept)
+static void call_number_block_forget_but(block_t *block, unsigned kept)
 {
     for (unsigned reg = 0; reg < REGISTERS; reg++)
         if (!(kept >> reg & 1))
-            block_forget(block, reg);
+            call_number_block_forget(block, reg);
 }
 
 // Something is stored at [at, at + STORE_BYTES_MAX) of the stack, or below.
-static void block_forget_stacked(block_t *block, int64_t at)
+static void call_number_block_forget_stacked(block_t *block, int64_t at)
 {
     for (unsigned reg = 0; reg < REGISTERS; reg++)
         if (block->of[reg].kind == STACKED && block->of[reg].of > at - 8 && block->of[reg].of < at + STORE_BYTES_MAX)
-            block_forget(block, reg);
+            call_number_block_forget(block, reg);
     block->pushed_at = INT64_MAX;
 }
 
-static void block_push(block_t *block, value_t value)
+static void call_number_block_push(block_t *block, value_t value)
 {
     block->depth += 8;
     block->pushed = value;
     block->pushed_at = -block->depth;
 }
 
-static void block_pop(block_t *block, unsigned reg)
+static void call_number_block_pop(block_t *block, unsigned reg)
 {
     bool is_that = block->pushed_at == -block->depth && !block->has_lost_sp;
     block->depth -= 8;
-    block_forget(block, reg);
+    call_number_block_forget(block, reg);
     if (is_that)
         block->of[reg] = block->pushed;
 }
 
-static void block_set_narrow(block_t *block, const gp_instruction_t *in, unsigned reg)
+static void call_number_block_set_narrow(block_t *block, const gp_instruction_t *in, unsigned reg)
 {
-    block_forget(block, reg);
+    call_number_block_forget(block, reg);
     if (!in->rex && reg >= RSP) // %ah and so on
-        block_forget(block, reg & 3);
+        call_number_block_forget(block, reg & 3);
 }
 
-static void block_call(block_t *block)
+static void call_number_block_call(block_t *block)
 {
-    block_forget_but(block, KEPT_BY_CALL);
-    block_forget_stacked(block, INT64_MIN / 2);
+    call_number_block_forget_but(block, KEPT_BY_CALL);
+    call_number_block_forget_stacked(block, INT64_MIN / 2);
     for (unsigned reg = 0; reg < REGISTERS; reg++) // a callee may have a pointer to it
         if (block->of[reg].kind == STACKED)
-            block_forget(block, reg);
+            call_number_block_forget(block, reg);
 }
 
-static void block_move(block_t *block, const gp_instruction_t *in)
+static void call_number_block_move(block_t *block, const gp_instruction_t *in)
 {
     bool is_load = in->opcode == 0x8b, is_register = in->mod == MOD_REGISTER;
     unsigned to = is_load ? in->reg : in->rm;
     if (is_register && !in->is_narrow && to != RSP)
         block->of[to] = block->of[is_load ? in->rm : in->reg];
     else if (is_load || is_register)
-        block_forget(block, to);
+        call_number_block_forget(block, to);
     if (is_load && in->is_sp_based && !in->is_narrow && !block->has_lost_sp)
         block->of[to] = (value_t){STACKED, in->displacement - block->depth};
 }
 
 // add, or, ..., cmp: group 1 and the opcodes below 40.
-static void block_arithmetic(block_t *block, const gp_instruction_t *in)
+static void call_number_block_arithmetic(block_t *block, const gp_instruction_t *in)
 {
     unsigned operation = in->opcode >= 0x80 ? in->reg & 7u : in->opcode >> 3, form = in->opcode & 7;
     bool is_group = in->opcode >= 0x80, is_register = in->mod == MOD_REGISTER;
@@ -137,7 +137,7 @@ static void block_arithmetic(block_t *block, const gp_instruction_t *in)
         return;
     }
     if (!is_group && form >= 4) {
-        block_forget(block, RAX);
+        call_number_block_forget(block, RAX);
         return;
     }
     bool is_zero = !is_group && is_register && (form & 1) && in->reg == in->rm && (operation == 5 || operation == 6);
@@ -145,19 +145,19 @@ static void block_arithmetic(block_t *block, const gp_instruction_t *in)
     if (is_zero)
         block->of[to] = (value_t){CONSTANT, 0};
     else if (is_register || (!is_group && form >= 2))
-        block_set_narrow(block, in, to);
+        call_number_block_set_narrow(block, in, to);
 }
 
-static void block_lea(block_t *block, const gp_instruction_t *in)
+static void call_number_block_lea(block_t *block, const gp_instruction_t *in)
 {
     if (in->reg == RSP && in->is_sp_based)
         block->depth -= in->displacement;
     else
-        block_forget(block, in->reg);
+        call_number_block_forget(block, in->reg);
 }
 
 // The opcodes from 40 on that are one byte.
-static void block_one_byte(block_t *block, const gp_instruction_t *in)
+static void call_number_block_one_byte(block_t *block, const gp_instruction_t *in)
 {
     unsigned low = (in->opcode & 7u) | (in->rex & 1 ? 8 : 0), extension = in->reg & 7u;
     bool is_register = in->mod == MOD_REGISTER;
@@ -166,11 +166,11 @@ static void block_one_byte(block_t *block, const gp_instruction_t *in)
     case 0x69: // imul
     case 0x6b:
     case 0x8a:
-        block_set_narrow(block, in, in->reg);
+        call_number_block_set_narrow(block, in, in->reg);
         return;
     case 0x68:
     case 0x6a:
-        block_push(block, (value_t){CONSTANT, in->immediate});
+        call_number_block_push(block, (value_t){CONSTANT, in->immediate});
         return;
     case 0x84: // test
     case 0x85:
@@ -182,86 +182,86 @@ static void block_one_byte(block_t *block, const gp_instruction_t *in)
         return;
     case 0x89:
     case 0x8b:
-        block_move(block, in);
+        call_number_block_move(block, in);
         return;
     case 0x8d:
-        block_lea(block, in);
+        call_number_block_lea(block, in);
         return;
     case 0x90:
-        block_forget_but(block, in->rex & 1 ? ~(1u << RAX | 1u << 8) : ~0u);
+        call_number_block_forget_but(block, in->rex & 1 ? ~(1u << RAX | 1u << 8) : ~0u);
         return;
     case 0x98:
-        block_forget(block, RAX);
+        call_number_block_forget(block, RAX);
         return;
     case 0x99:
-        block_forget(block, RDX);
+        call_number_block_forget(block, RDX);
         return;
     case 0xc7:
         if (is_register)
             block->of[in->rm] = (value_t){CONSTANT, in->immediate};
         return;
     case 0xe8:
-        block_call(block);
+        call_number_block_call(block);
         return;
     case 0xf7:
     case 0xf6:
         if (extension >= 4) // mul, div
-            block_forget_but(block, ~(1u << RAX | 1u << RDX));
+            call_number_block_forget_but(block, ~(1u << RAX | 1u << RDX));
         else if (extension >= 2 && is_register)
-            block_set_narrow(block, in, in->rm);
+            call_number_block_set_narrow(block, in, in->rm);
         return;
     case 0xff:
         if (extension == 2)
-            block_call(block);
+            call_number_block_call(block);
         else if (extension == 6)
-            block_push(block, (value_t){OPAQUE, block->next++});
+            call_number_block_push(block, (value_t){OPAQUE, block->next++});
         else if (is_register)
-            block_forget(block, in->rm);
+            call_number_block_forget(block, in->rm);
         return;
     default:
         break;
     }
     if ((in->opcode & 0xf8) == 0x50)
-        block_push(block, block->of[low]);
+        call_number_block_push(block, block->of[low]);
     else if ((in->opcode & 0xf8) == 0x58)
-        block_pop(block, low);
+        call_number_block_pop(block, low);
     else if ((in->opcode & 0xf8) == 0xb8 && !in->is_narrow)
         block->of[low] = (value_t){CONSTANT, in->immediate};
     else if ((in->opcode & 0xf0) == 0xb0)
-        block_set_narrow(block, in, low);
+        call_number_block_set_narrow(block, in, low);
     else if (in->opcode == 0x88 || in->opcode == 0xc6 || in->opcode == 0xc0 || in->opcode == 0xc1 ||
              (in->opcode >= 0xd0 && in->opcode <= 0xd3) || in->opcode == 0xfe) {
         if (is_register)
-            block_set_narrow(block, in, in->rm);
+            call_number_block_set_narrow(block, in, in->rm);
     } else if ((in->opcode & 0xf0) != 0x70) {
-        block_forget_but(block, 1 << RSP);
+        call_number_block_forget_but(block, 1 << RSP);
         block->has_lost_sp |= in->opcode == 0x9c || in->opcode == 0x9d || in->opcode == 0xc8 || in->opcode == 0xc9;
     }
 }
 
-static void block_two_bytes(block_t *block, const gp_instruction_t *in)
+static void call_number_block_two_bytes(block_t *block, const gp_instruction_t *in)
 {
     unsigned opcode = in->opcode;
     bool is_register = in->mod == MOD_REGISTER;
     if (opcode == 0x05)
-        block_forget_but(block, KEPT_BY_SYSCALL);
+        call_number_block_forget_but(block, KEPT_BY_SYSCALL);
     else if ((opcode & 0xf0) == 0x40 || opcode == 0xaf || opcode == 0xb6 || opcode == 0xb7 || opcode == 0xbe ||
              opcode == 0xbf || opcode == 0xbc || opcode == 0xbd || opcode == 0xb8 || opcode == 0x2c || opcode == 0x2d ||
              opcode == 0x50 || opcode == 0xd7 || opcode == 0xc5)
-        block_forget(block, in->reg);
+        call_number_block_forget(block, in->reg);
     else if ((opcode & 0xf0) == 0x90 || opcode == 0x7e || opcode == 0xba || opcode == 0xab || opcode == 0xb3 ||
              opcode == 0xbb || opcode == 0xa4 || opcode == 0xa5 || opcode == 0xac || opcode == 0xad ||
              (opcode == 0x1e && (in->reg & 7) == 1)) {
         if (is_register)
-            block_set_narrow(block, in, in->rm);
+            call_number_block_set_narrow(block, in, in->rm);
     } else if (!(opcode == 0x0d || (opcode >= 0x10 && opcode <= 0x1f) || (opcode >= 0x28 && opcode <= 0x2f) ||
                  (opcode >= 0x51 && opcode <= 0x7f) || (opcode & 0xf0) == 0x80 || opcode == 0xa3 || opcode == 0xc2 ||
                  opcode == 0xc6 || opcode >= 0xd0)) {
-        block_forget_but(block, 1 << RSP);
+        call_number_block_forget_but(block, 1 << RSP);
     }
 }
 
-static bool may_store(const gp_instruction_t *in)
+static bool call_number_may_store(const gp_instruction_t *in)
 {
     if (in->map == 0)
         return in->opcode < 0x40 ? (in->opcode & 7) < 2 && in->opcode >> 3 != 7
@@ -270,22 +270,22 @@ static bool may_store(const gp_instruction_t *in)
            in->opcode != 0x6f && in->opcode != 0x6e && in->opcode != 0xb6 && in->opcode != 0xb7 && in->opcode != 0xbe;
 }
 
-static void block_step(block_t *block, const gp_instruction_t *in)
+static void call_number_block_step(block_t *block, const gp_instruction_t *in)
 {
-    if (in->is_sp_based && may_store(in))
-        block_forget_stacked(block, in->displacement - block->depth);
+    if (in->is_sp_based && call_number_may_store(in))
+        call_number_block_forget_stacked(block, in->displacement - block->depth);
     if (in->is_vex || in->map > 1)
-        block_forget_but(block, 1 << RSP); // of bits, some have a register
+        call_number_block_forget_but(block, 1 << RSP); // of bits, some have a register
     else if (in->map == 1)
-        block_two_bytes(block, in);
+        call_number_block_two_bytes(block, in);
     else if (in->opcode < 0x40 || in->opcode == 0x80 || in->opcode == 0x81 || in->opcode == 0x83)
-        block_arithmetic(block, in);
+        call_number_block_arithmetic(block, in);
     else
-        block_one_byte(block, in);
+        call_number_block_one_byte(block, in);
 }
 
 // After this comes what is jumped to, or nothing.
-static bool ends_block(const gp_instruction_t *in)
+static bool call_number_ends_block(const gp_instruction_t *in)
 {
     return in->map == 0 && !in->is_vex &&
            (in->opcode == 0xc3 || in->opcode == 0xc2 || in->opcode == 0xe9 || in->opcode == 0xeb ||
@@ -294,7 +294,7 @@ static bool ends_block(const gp_instruction_t *in)
 
 // Where the block begins that ends at `at`, an instruction of the function [start, end). Returns 0 where not all of it
 // is known, or something jumps to `at`.
-static uintptr_t find_block(uintptr_t start, uintptr_t end, uintptr_t at)
+static uintptr_t call_number_find_block(uintptr_t start, uintptr_t end, uintptr_t at)
 {
     uintptr_t begin = start;
     bool is_instruction = false;
@@ -308,14 +308,14 @@ static uintptr_t find_block(uintptr_t start, uintptr_t end, uintptr_t at)
             target = next + (uintptr_t)in.immediate;
         if (target > begin && target <= at)
             begin = target;
-        if (next > begin && next <= at && ends_block(&in))
+        if (next > begin && next <= at && call_number_ends_block(&in))
             begin = next;
     }
     return is_instruction && begin < at ? begin : 0;
 }
 
 // Follow the block to `at`. Returns false where its beginning is amid an instruction.
-static bool follow(block_t *block, uintptr_t begin, uintptr_t at)
+static bool call_number_follow(block_t *block, uintptr_t begin, uintptr_t at)
 {
     gp_instruction_t in;
     *block = (block_t){.next = REGISTERS, .pushed_at = INT64_MAX};
@@ -324,13 +324,13 @@ static bool follow(block_t *block, uintptr_t begin, uintptr_t at)
     for (; begin < at; begin += in.length) {
         if (!gp_instruction_decode((const uint8_t *)begin, at - begin, &in))
             return false;
-        block_step(block, &in);
+        call_number_block_step(block, &in);
     }
     return begin == at;
 }
 
 // DWARF's number of a register as instructions number it.
-static unsigned dwarf(unsigned reg)
+static unsigned call_number_dwarf(unsigned reg)
 {
     static const uint8_t numbers[] = {0, 2, 1, 3, 7, 6, 4, 5};
     return reg < sizeof(numbers) ? numbers[reg] : reg;
@@ -339,13 +339,13 @@ static unsigned dwarf(unsigned reg)
 typedef enum answer { UNKNOWN, KNOWN, FROM_CALLER } answer_t;
 
 typedef struct search {
-    gp_cursor_t cursor;
-    gp_stack_t stack;
+    gp_unwind_cursor_t cursor;
+    gp_stack_memory_t stack;
     unsigned reg;  // what is looked for: it has the number before the instruction
     unsigned live; // registers that have now what they had then
 } search_t;
 
-static answer_t read_value(search_t *search, const block_t *block, uint64_t *number)
+static answer_t call_number_read_value(search_t *search, const block_t *block, uint64_t *number)
 {
     const gp_regfile_t *regs = &search->cursor.regs;
     value_t value = block->of[search->reg];
@@ -361,8 +361,9 @@ static answer_t read_value(search_t *search, const block_t *block, uint64_t *num
         return is_there ? KNOWN : UNKNOWN;
     }
     for (unsigned reg = 0; reg < REGISTERS; reg++)
-        if ((search->live >> reg & 1) && is_equal(block->of[reg], value) && (regs->known >> dwarf(reg) & 1)) {
-            *number = (uint32_t)regs->reg[dwarf(reg)];
+        if ((search->live >> reg & 1) && call_number_is_equal(block->of[reg], value) &&
+            (regs->known >> call_number_dwarf(reg) & 1)) {
+            *number = (uint32_t)regs->reg[call_number_dwarf(reg)];
             return KNOWN;
         }
     search->reg = (unsigned)value.of;
@@ -370,21 +371,21 @@ static answer_t read_value(search_t *search, const block_t *block, uint64_t *num
 }
 
 // One frame. `size` is that of the instruction before the cursor's pc.
-static answer_t search_frame(search_t *search, const gp_row_t *row, size_t size, uint64_t *number)
+static answer_t call_number_search_frame(search_t *search, const gp_row_t *row, size_t size, uint64_t *number)
 {
     uintptr_t at = search->cursor.regs.reg[GP_REG_PC] - size;
     block_t block;
     if (row->end - row->start > FUNCTION_BYTES_MAX)
         return UNKNOWN;
-    uintptr_t begin = find_block(row->start, row->end, at);
-    if (begin == 0 || !follow(&block, begin, at))
+    uintptr_t begin = call_number_find_block(row->start, row->end, at);
+    if (begin == 0 || !call_number_follow(&block, begin, at))
         return UNKNOWN;
     block.is_function = begin == row->start;
-    return read_value(search, &block, number);
+    return call_number_read_value(search, &block, number);
 }
 
 // Bytes of the call that has `pc` as its return address; 0 = it is none that is known.
-static size_t call_bytes(uintptr_t pc, const gp_row_t *row)
+static size_t call_number_bytes(uintptr_t pc, const gp_row_t *row)
 {
     const uint8_t *code = (const uint8_t *)pc;
     if (pc - row->start >= 5 && code[-5] == 0xe8)
@@ -394,24 +395,24 @@ static size_t call_bytes(uintptr_t pc, const gp_row_t *row)
     return pc - row->start >= 2 && code[-2] == 0xff && (code[-1] & 0xf8) == 0xd0 ? 2 : 0;
 }
 
-static bool search_callers(search_t *search, uint64_t *number)
+static bool call_number_search_callers(search_t *search, uint64_t *number)
 {
-    gp_module_t storage;
-    const gp_module_t *module;
+    gp_unwind_module_t storage;
+    const gp_unwind_module_t *module;
     gp_row_t row;
     answer_t answer = FROM_CALLER;
     for (int i = 0; i < CALLERS_MAX && answer == FROM_CALLER; i++) {
         if (gp_step_full(&search->cursor, &search->stack) != GP_STEP_OK || search->cursor.exact ||
             !gp_resolve_full(search->cursor.regs.reg[GP_REG_PC], true, &storage, &module, &row))
             return false;
-        size_t size = call_bytes(search->cursor.regs.reg[GP_REG_PC], &row);
+        size_t size = call_number_bytes(search->cursor.regs.reg[GP_REG_PC], &row);
         search->live = KEPT_BY_CALL & ~(1u << RSP);
-        answer = size != 0 ? search_frame(search, &row, size, number) : UNKNOWN;
+        answer = size != 0 ? call_number_search_frame(search, &row, size, number) : UNKNOWN;
     }
     return answer == KNOWN;
 }
 
-static void begin(search_t *search, const ucontext_t *context)
+static void call_number_begin(search_t *search, const ucontext_t *context)
 {
     uintptr_t registers[33];
     gp_unwind_regs_t regs;
@@ -419,7 +420,7 @@ static void begin(search_t *search, const ucontext_t *context)
     memcpy(search->cursor.regs.reg, registers, sizeof(search->cursor.regs.reg));
     search->cursor.regs.known = (1ull << GP_REG_COUNT) - 1;
     search->cursor.exact = true;
-    search->stack = (gp_stack_t){.lo = regs.sp - RED_ZONE_BYTES, .hi = regs.sp + STACK_BYTES_MAX};
+    search->stack = (gp_stack_memory_t){.lo = regs.sp - RED_ZONE_BYTES, .hi = regs.sp + STACK_BYTES_MAX};
     search->reg = RAX;
     search->live = KEPT_BY_SYSCALL & ~(1u << RSP);
 }
@@ -438,7 +439,7 @@ uint64_t gp_call_number_hint(const ucontext_t *context)
 }
 
 // By the instruction right before alone: a constant, or a register that still has it.
-static bool find_without_row(const search_t *search, uint64_t *number)
+static bool call_number_find_without_row(const search_t *search, uint64_t *number)
 {
     enum { MOVE_BYTES = 5, REX_BYTES = 1 };
     uint8_t code[REX_BYTES + MOVE_BYTES + SYSCALL_BYTES];
@@ -456,23 +457,23 @@ static bool find_without_row(const search_t *search, uint64_t *number)
     if (!gp_instruction_decode(move - has_prefix, SYSCALL_BYTES + has_prefix, &in) || in.length != 2 + has_prefix ||
         in.mod != MOD_REGISTER || in.rm != RAX || (in.opcode != 0x89 && (in.opcode != 0x31 || in.reg != RAX)))
         return false;
-    *number = in.opcode == 0x31 ? 0 : (uint32_t)search->cursor.regs.reg[dwarf(in.reg)];
+    *number = in.opcode == 0x31 ? 0 : (uint32_t)search->cursor.regs.reg[call_number_dwarf(in.reg)];
     return in.opcode == 0x31 || (search->live >> in.reg & 1);
 }
 
 bool gp_call_number(const ucontext_t *context, uint64_t *number)
 {
     search_t search;
-    gp_module_t storage;
-    const gp_module_t *module;
+    gp_unwind_module_t storage;
+    const gp_unwind_module_t *module;
     gp_row_t row;
-    begin(&search, context);
+    call_number_begin(&search, context);
     uintptr_t pc = search.cursor.regs.reg[GP_REG_PC];
     if (!gp_resolve_full(pc - SYSCALL_BYTES, false, &storage, &module, &row))
-        return find_without_row(&search, number);
+        return call_number_find_without_row(&search, number);
     if (pc - row.start < SYSCALL_BYTES ||
         memcmp((const void *)(pc - SYSCALL_BYTES), syscall_instruction, SYSCALL_BYTES) != 0)
         return false;
-    answer_t answer = search_frame(&search, &row, SYSCALL_BYTES, number);
-    return answer == KNOWN || (answer == FROM_CALLER && search_callers(&search, number));
+    answer_t answer = call_number_search_frame(&search, &row, SYSCALL_BYTES, number);
+    return answer == KNOWN || (answer == FROM_CALLER && call_number_search_callers(&search, number));
 }

@@ -19,7 +19,7 @@ enum {
     COST_MEMORY = 8,         // samples in the running mean
 };
 
-static uint32_t block_samples(uint64_t period_ns)
+static uint32_t clock_engine_block_samples(uint64_t period_ns)
 {
     uint64_t samples = period_ns < REDRAW_STEP_NS ? REDRAW_FASTEST : period_ns / REDRAW_STEP_NS;
     uint64_t most = REDRAW_NS / period_ns;
@@ -55,7 +55,7 @@ void gp_timer_prepare(gp_timer_t *timer, unsigned frequency_hz, uint32_t seed)
     atomic_store_explicit(&timer->slowed_ns, 0, memory_order_relaxed);
 }
 
-static const gp_clock_engine_t *engine_of(const gp_timer_t *timer)
+static const gp_clock_engine_t *clock_engine_of(const gp_timer_t *timer)
 {
     return atomic_load_explicit(&timer->engine, memory_order_acquire);
 }
@@ -69,24 +69,24 @@ int gp_timer_arm(gp_timer_t *timer, const gp_clock_engine_t *engine, pid_t tid, 
 
 void gp_timer_disarm(gp_timer_t *timer)
 {
-    if (engine_of(timer) != NULL)
-        engine_of(timer)->disarm(timer);
+    if (clock_engine_of(timer) != NULL)
+        clock_engine_of(timer)->disarm(timer);
 }
 
 void gp_timer_abandon(gp_timer_t *timer)
 {
-    if (engine_of(timer) != NULL)
-        engine_of(timer)->abandon(timer);
+    if (clock_engine_of(timer) != NULL)
+        clock_engine_of(timer)->abandon(timer);
 }
 
 bool gp_timer_is_alive(const gp_timer_t *timer)
 {
-    return engine_of(timer) != NULL && engine_of(timer)->is_alive(timer);
+    return clock_engine_of(timer) != NULL && clock_engine_of(timer)->is_alive(timer);
 }
 
 uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer)
 {
-    const gp_clock_engine_t *engine = engine_of(timer);
+    const gp_clock_engine_t *engine = clock_engine_of(timer);
     if (engine == NULL)
         return 0;
     uint64_t slowed_ns = atomic_load_explicit(&timer->slowed_ns, memory_order_relaxed);
@@ -108,7 +108,7 @@ uint64_t gp_timer_draw(gp_timer_t *timer)
     atomic_store_explicit(&timer->drawn_ns, timer->period_ns, memory_order_relaxed);
     atomic_store_explicit(&timer->set_ns, timer->period_ns, memory_order_relaxed);
     uint64_t slowed_ns = atomic_load_explicit(&timer->slowed_ns, memory_order_relaxed);
-    timer->block_left = slowed_ns != 0 ? 0 : block_samples(timer->period_ns) - 1;
+    timer->block_left = slowed_ns != 0 ? 0 : clock_engine_block_samples(timer->period_ns) - 1;
     uint64_t least_ns = slowed_ns != 0 ? slowed_ns : timer->period_ns / 2;
     uint64_t interval_ns = least_ns + ((timer->period_ns * (x >> 8)) >> 24);
     atomic_store_explicit(&timer->interval_ns, interval_ns, memory_order_relaxed);

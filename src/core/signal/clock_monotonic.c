@@ -16,19 +16,19 @@ enum { LATE_NS = 2000, PAUSE_NS = 20000 };
 _Atomic(gp_timer_t *) gp_clock_armed, gp_clock_pacing;
 const gp_pacer_t *gp_clock_pacer;
 
-static int start(void)
+static int clock_monotonic_start(void)
 {
     return gp_clock_pacer != NULL ? gp_clock_pacer->start() : -ENOSYS;
 }
 
-static void set_interval(gp_timer_t *timer, uint64_t ns)
+static void clock_monotonic_set_interval(gp_timer_t *timer, uint64_t ns)
 {
     atomic_store_explicit(&gp_paced(timer)->interval_ns, ns, memory_order_relaxed);
 }
 
 // Timers are parts of blocks that are never unmapped. In one order with the pacer's leaving it out: either that one
 // sees that it is armed, or this one that it is not listed any more.
-static void enlist(gp_timer_t *timer)
+static void clock_monotonic_enlist(gp_timer_t *timer)
 {
     gp_paced_t *paced = gp_paced(timer);
     if (atomic_exchange_explicit(&paced->listed, true, memory_order_seq_cst))
@@ -40,7 +40,7 @@ static void enlist(gp_timer_t *timer)
         ;
 }
 
-static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
+static int clock_monotonic_arm(gp_timer_t *timer, pid_t tid, int signal_number)
 {
     gp_paced_t *paced = gp_paced(timer);
     uint64_t interval_ns = gp_timer_draw(timer);
@@ -50,9 +50,9 @@ static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
     atomic_store_explicit(&paced->signal_number, signal_number, memory_order_relaxed);
     atomic_store_explicit(&timer->sent, false, memory_order_relaxed);
     atomic_store_explicit(&paced->is_refused, false, memory_order_relaxed);
-    set_interval(timer, interval_ns);
+    clock_monotonic_set_interval(timer, interval_ns);
     atomic_store_explicit(&paced->due_ns, gp_clock_ns(CLOCK_MONOTONIC) + interval_ns, memory_order_seq_cst);
-    enlist(timer);
+    clock_monotonic_enlist(timer);
     timer->armed = true;
     if (gp_clock_pacer != NULL)
         gp_clock_pacer->wake();
@@ -60,7 +60,7 @@ static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
 }
 
 // Nothing is sent once this has returned.
-static void disarm(gp_timer_t *timer)
+static void clock_monotonic_disarm(gp_timer_t *timer)
 {
     if (!timer->armed)
         return;
@@ -72,7 +72,7 @@ static void disarm(gp_timer_t *timer)
     timer->armed = false;
 }
 
-static void abandon(gp_timer_t *timer)
+static void clock_monotonic_abandon(gp_timer_t *timer)
 {
     // The pacer is the parent's.
     atomic_store_explicit(&gp_paced(timer)->due_ns, 0, memory_order_relaxed);
@@ -83,18 +83,18 @@ static void abandon(gp_timer_t *timer)
     timer->armed = false;
 }
 
-static bool is_alive(const gp_timer_t *timer)
+static bool clock_monotonic_is_alive(const gp_timer_t *timer)
 {
     return timer->armed && !atomic_load_explicit(&((const gp_paced_t *)timer->state)->is_refused, memory_order_relaxed);
 }
 
-static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
+static bool clock_monotonic_is_mine(const gp_timer_t *timer, const siginfo_t *info)
 {
     return (info->si_code == SI_TIMER && info->si_value.sival_ptr == timer) ||
            (gp_clock_lacks_info(info) && atomic_load_explicit(&timer->sent, memory_order_relaxed));
 }
 
-static uint64_t monotonic_overdue_ns(const gp_timer_t *timer, uint64_t used_ns, uint64_t cpu_ns)
+static uint64_t clock_monotonic_overdue_ns(const gp_timer_t *timer, uint64_t used_ns, uint64_t cpu_ns)
 {
     const gp_paced_t *paced = (const gp_paced_t *)timer->state;
     uint64_t sent_ns = atomic_load_explicit(&paced->sent_cpu_ns, memory_order_relaxed);
@@ -105,7 +105,7 @@ static uint64_t monotonic_overdue_ns(const gp_timer_t *timer, uint64_t used_ns, 
 // What the pacer saw at work may have gone to sleep before the signal came; or it was about to wake up, and had to wait
 // for a processor. Then it is in the call that it waits in: a sample would show that, not what it does. A thread that
 // has not slept since the sample before was kept from its processor: what it does is that call.
-static bool is_late(gp_timer_t *timer, const ucontext_t *context)
+static bool clock_monotonic_is_late(gp_timer_t *timer, const ucontext_t *context)
 {
     gp_paced_t *paced = gp_paced(timer);
     uint64_t sleeps = gp_sleeps(), before = paced->sleeps;
@@ -123,13 +123,13 @@ const gp_clock_engine_t gp_clock_monotonic = {
     .name = "monotonic",
     .id = GP_ENGINE_MONOTONIC,
     .gap_periods = 20, // samples are drawn on the wall clock: e^-20 of the threads are longer without one
-    .start = start,
-    .arm = arm,
-    .disarm = disarm,
-    .abandon = abandon,
-    .set_interval = set_interval,
-    .is_alive = is_alive,
-    .is_mine = is_mine,
-    .overdue_ns = monotonic_overdue_ns,
-    .is_late = is_late,
+    .start = clock_monotonic_start,
+    .arm = clock_monotonic_arm,
+    .disarm = clock_monotonic_disarm,
+    .abandon = clock_monotonic_abandon,
+    .set_interval = clock_monotonic_set_interval,
+    .is_alive = clock_monotonic_is_alive,
+    .is_mine = clock_monotonic_is_mine,
+    .overdue_ns = clock_monotonic_overdue_ns,
+    .is_late = clock_monotonic_is_late,
 };

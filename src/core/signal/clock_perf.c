@@ -21,13 +21,13 @@ typedef struct event { // the engine's state of a timer
 } event_t;
 _Static_assert(sizeof(event_t) <= sizeof(((gp_timer_t *)0)->state), "an engine's state fits into a timer");
 
-static event_t *event_of(const gp_timer_t *timer)
+static event_t *clock_perf_event_of(const gp_timer_t *timer)
 {
     return (event_t *)timer->state;
 }
 
 // Not close(): that is a cancellation point, and a lock is held.
-static int close_event(int fd)
+static int clock_perf_close_event(int fd)
 {
     return (int)syscall(SYS_close, fd);
 }
@@ -36,7 +36,7 @@ static int close_event(int fd)
 // descriptor itself: a process that gave up its user's rights may not look into its own /proc, and there may be none.
 // A sandbox may refuse to answer, with any errno value or as if it had: then it is asked in another way, and where that
 // is refused, too, a number up there is what it was.
-static bool perf_is_there(const event_t *event)
+static bool clock_perf_is_there(const event_t *event)
 {
     struct f_owner_ex owner;
     uint64_t id = 0;
@@ -56,7 +56,7 @@ bool gp_clock_perf_owns(int fd)
            owner.type == F_OWNER_TID && fcntl(fd, F_GETSIG) != 0;
 }
 
-static int direct_to_thread(const event_t *event)
+static int clock_perf_direct_to_thread(const event_t *event)
 {
     struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = event->tid};
     if (fcntl(event->fd, F_SETOWN_EX, &owner) != 0 || fcntl(event->fd, F_SETSIG, event->signal_number) != 0 ||
@@ -65,7 +65,7 @@ static int direct_to_thread(const event_t *event)
     return 0;
 }
 
-static int open_event(gp_timer_t *timer, pid_t tid)
+static int clock_perf_open_event(gp_timer_t *timer, pid_t tid)
 {
     struct perf_event_attr attr;
     memset(&attr, 0, sizeof(attr));
@@ -79,92 +79,92 @@ static int open_event(gp_timer_t *timer, pid_t tid)
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     int high = fd < 0 ? -errno : gp_descriptor_raise(fd);
     if (fd >= 0 && high < 0) // the low ones are the host's
-        close_event(fd);
+        clock_perf_close_event(fd);
     gp_descriptor_low_ends();
     return high;
 }
 
-static int arm(gp_timer_t *timer, pid_t tid, int signal_number)
+static int clock_perf_arm(gp_timer_t *timer, pid_t tid, int signal_number)
 {
     event_t event = {.signal_number = signal_number, .tid = tid};
-    event_of(timer)->fd = -1;
+    clock_perf_event_of(timer)->fd = -1;
     // Where the user's queue is full, the kernel sends SIGIO in the place of a real-time signal, and that kills:
     // fcntl(2), F_SETSIG. Others come without a place in the queue.
     if (signal_number >= QUEUED_FIRST)
         return -ENOTSUP;
-    event.fd = open_event(timer, tid);
+    event.fd = clock_perf_open_event(timer, tid);
     if (event.fd < 0)
         return event.fd;
-    int error = direct_to_thread(&event);
+    int error = clock_perf_direct_to_thread(&event);
     if (error == 0 &&
         (ioctl(event.fd, PERF_EVENT_IOC_ID, &event.id) != 0 || ioctl(event.fd, PERF_EVENT_IOC_ENABLE, 0) != 0))
         error = -errno;
     if (error != 0) {
-        close_event(event.fd);
+        clock_perf_close_event(event.fd);
         return error;
     }
-    *event_of(timer) = event;
+    *clock_perf_event_of(timer) = event;
     timer->armed = true;
     return 0;
 }
 
 // What a sandbox refuses, another call does: each of these ends the signals.
-static void disarm(gp_timer_t *timer)
+static void clock_perf_disarm(gp_timer_t *timer)
 {
-    event_t event = *event_of(timer);
+    event_t event = *clock_perf_event_of(timer);
     if (!timer->armed)
         return;
     timer->armed = false;
-    event_of(timer)->fd = -1; // first: the handler may be about to use it
-    if (!perf_is_there(&event))
+    clock_perf_event_of(timer)->fd = -1; // first: the handler may be about to use it
+    if (!clock_perf_is_there(&event))
         return;
     if (ioctl(event.fd, PERF_EVENT_IOC_DISABLE, 0) != 0)
         fcntl(event.fd, F_SETFL, O_NONBLOCK);
-    if (close_event(event.fd) != 0 && syscall(SYS_close_range, event.fd, event.fd, 0) != 0)
+    if (clock_perf_close_event(event.fd) != 0 && syscall(SYS_close_range, event.fd, event.fd, 0) != 0)
         atomic_store_explicit(&gp_clock_goes_on, true, memory_order_relaxed);
 }
 
-static void abandon(gp_timer_t *timer)
+static void clock_perf_abandon(gp_timer_t *timer)
 {
     // The event is shared with the parent: disabling it would stop the parent's.
-    if (timer->armed && perf_is_there(event_of(timer)))
-        close_event(event_of(timer)->fd);
+    if (timer->armed && clock_perf_is_there(clock_perf_event_of(timer)))
+        clock_perf_close_event(clock_perf_event_of(timer)->fd);
     timer->armed = false;
-    event_of(timer)->fd = -1;
+    clock_perf_event_of(timer)->fd = -1;
 }
 
-static void set_interval(gp_timer_t *timer, uint64_t ns)
+static void clock_perf_set_interval(gp_timer_t *timer, uint64_t ns)
 {
-    ioctl(event_of(timer)->fd, PERF_EVENT_IOC_PERIOD, &ns);
+    ioctl(clock_perf_event_of(timer)->fd, PERF_EVENT_IOC_PERIOD, &ns);
 }
 
-static bool is_alive(const gp_timer_t *timer)
+static bool clock_perf_is_alive(const gp_timer_t *timer)
 {
-    return perf_is_there(event_of(timer));
+    return clock_perf_is_there(clock_perf_event_of(timer));
 }
 
-static uint64_t perf_overdue_ns(const gp_timer_t *timer, uint64_t used_ns, uint64_t cpu_ns)
+static uint64_t clock_perf_overdue_ns(const gp_timer_t *timer, uint64_t used_ns, uint64_t cpu_ns)
 {
     (void)cpu_ns;
     return gp_timer_beyond_ns(timer, used_ns);
 }
 
-static bool is_mine(const gp_timer_t *timer, const siginfo_t *info)
+static bool clock_perf_is_mine(const gp_timer_t *timer, const siginfo_t *info)
 {
     // Source: fcntl(2) F_SETSIG: si_code is a POLL_* value and si_fd the descriptor.
     return info->si_code == SI_KERNEL || gp_clock_lacks_info(info) ||
-           (info->si_code > 0 && info->si_fd == event_of(timer)->fd);
+           (info->si_code > 0 && info->si_fd == clock_perf_event_of(timer)->fd);
 }
 
 const gp_clock_engine_t gp_clock_perf = {
     .name = "perf",
     .id = GP_ENGINE_PERF,
     .gap_periods = 4, // every 1.5 by the clock itself
-    .arm = arm,
-    .disarm = disarm,
-    .abandon = abandon,
-    .set_interval = set_interval,
-    .is_alive = is_alive,
-    .is_mine = is_mine,
-    .overdue_ns = perf_overdue_ns,
+    .arm = clock_perf_arm,
+    .disarm = clock_perf_disarm,
+    .abandon = clock_perf_abandon,
+    .set_interval = clock_perf_set_interval,
+    .is_alive = clock_perf_is_alive,
+    .is_mine = clock_perf_is_mine,
+    .overdue_ns = clock_perf_overdue_ns,
 };

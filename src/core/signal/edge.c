@@ -16,7 +16,7 @@ static struct {
     _Atomic uint64_t end, recorded; // ticks; the latter of it and of all before
 } past[EPOCHS];
 
-static uint64_t recorded_up_to(uint32_t epoch)
+static uint64_t edge_recorded_up_to(uint32_t epoch)
 {
     return gp_edge_load(&past[epoch % EPOCHS].recorded);
 }
@@ -33,11 +33,11 @@ void gp_edge_keep_epoch(uint64_t now)
     uint64_t start = gp_edge_load(&gp_edge_epoch_ticks), over = gp_edge_load(&gp_edge_epoch_over);
     uint64_t end = over < now ? over : now;
     gp_edge_store(&past[epoch % EPOCHS].end, end);
-    gp_edge_store(&past[epoch % EPOCHS].recorded, recorded_up_to(epoch - 1) + (end > start ? end - start : 0));
+    gp_edge_store(&past[epoch % EPOCHS].recorded, edge_recorded_up_to(epoch - 1) + (end > start ? end - start : 0));
 }
 
 // Of an epoch that is over: its end; 0 = not known any more.
-static uint64_t end_of(uint32_t epoch)
+static uint64_t edge_end_of(uint32_t epoch)
 {
     uint32_t now = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
     return now - epoch < EPOCHS ? gp_edge_load(&past[epoch % EPOCHS].end) : 0;
@@ -46,19 +46,19 @@ static uint64_t end_of(uint32_t epoch)
 uint64_t gp_edge_recorded_since(uint32_t epoch, uint64_t since)
 {
     uint32_t now = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
-    uint64_t end = end_of(epoch);
+    uint64_t end = edge_end_of(epoch);
     if (now == epoch)
         return 0;
     if (now - epoch >= EPOCHS)
         epoch = now - EPOCHS + 1;
-    return (end > since ? end - since : 0) + recorded_up_to(now - 1) - recorded_up_to(epoch);
+    return (end > since ? end - since : 0) + edge_recorded_up_to(now - 1) - edge_recorded_up_to(epoch);
 }
 
 // The wait that was left when its epoch ended, as far as it was recorded. Ready, if it was reported: up to that end.
-static uint64_t end_old_wait(prof_coro_t *coro, bool ran, uint64_t ready)
+static uint64_t edge_end_old_wait(prof_coro_t *coro, bool ran, uint64_t ready)
 {
     uint32_t epoch = atomic_load_explicit(&coro->epoch, memory_order_relaxed);
-    uint64_t since = ran ? UINT64_MAX : gp_edge_load(&coro->since), end = end_of(epoch);
+    uint64_t since = ran ? UINT64_MAX : gp_edge_load(&coro->since), end = edge_end_of(epoch);
     uint64_t waited = ready < GP_EDGE_IDLE ? gp_edge_recorded_since(epoch, since) : 0;
     bool was_ready = ready != 0 && ready < end && since < end;
     if (waited == 0)
@@ -75,7 +75,7 @@ void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
     uint64_t start = gp_edge_load(&gp_edge_epoch_ticks), waited = gp_edge_waited(coro);
     uint64_t ready = gp_edge_load(&coro->ready_ticks);
     bool ran = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
-    waited += end_old_wait(coro, ran, ready);
+    waited += edge_end_old_wait(coro, ran, ready);
     if (ran) // what the account has of a slice without an end: what comes from here on is another one
         gp_edge_end_slice(coro, gp_edge_settled_ticks(coro));
     gp_edge_store(&coro->begun, start - waited - gp_edge_load(&coro->slice_ticks));
@@ -90,7 +90,7 @@ void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
 }
 
 // It was idle; or over, and is switched to once more, to be cleared away: the time between was no wait.
-static void skip_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
+static void edge_skip_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
 {
     uint64_t since = gp_edge_load(&coro->since), from = gp_edge_load(&coro->unsampled_from);
     thread->wait.left += now > from ? (int64_t)(now - from) : 0;
@@ -104,7 +104,7 @@ static void skip_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
 }
 
 // How long before `ready` the loop that found it ready had not looked.
-static uint64_t unseen_before(const gp_thread_t *thread, uint64_t since, uint64_t ready)
+static uint64_t edge_unseen_before(const gp_thread_t *thread, uint64_t since, uint64_t ready)
 {
     for (size_t i = 0; i < GP_LATE_LOOKS; i++) {
         uint64_t from = thread->loop.late[i].from > since ? thread->loop.late[i].from : since;
@@ -115,7 +115,7 @@ static uint64_t unseen_before(const gp_thread_t *thread, uint64_t since, uint64_
 }
 
 // How long it could run before it did.
-static void end_ready(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, gp_edge_wait_t *wait)
+static void edge_end_ready(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, gp_edge_wait_t *wait)
 {
     uint64_t since = wait->since, now = wait->now, ready = wait->ready, ticks = now > since ? now - since : 0;
     gp_edge_store(&coro->ready_ticks, 0);
@@ -132,7 +132,7 @@ static void end_ready(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, gp_ed
     ready = ready > since + 1 ? ready : since; // or reported before it was switched to first
     ready = ready < now ? ready : now;         // a timer that it was woken before
     wait->ready = ready;
-    wait->unseen = unseen_before(thread, since, ready);
+    wait->unseen = edge_unseen_before(thread, since, ready);
     gp_coro_add(&coro->told_ticks, ticks - wait->unseen);
     atomic_store_explicit(&coro->is_reported, 1, memory_order_relaxed);
     gp_coro_add(&coro->ready_wait_ticks, now > ready ? now - ready : 0);
@@ -147,11 +147,11 @@ void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
                            .ready = gp_edge_load(&coro->ready_ticks),
                            .is_new = gp_edge_is_new(coro)};
     if (wait.ready == GP_EDGE_OVER || wait.ready == GP_EDGE_IDLE) {
-        skip_wait(thread, coro, id, now);
+        edge_skip_wait(thread, coro, id, now);
         return;
     }
     if (wait.ready != 0)
-        end_ready(thread, coro, id, &wait);
+        edge_end_ready(thread, coro, id, &wait);
     if ((now > wait.since ? now - wait.since : 0) >= thread->activity.least)
         gp_activity_over(thread, coro, id, &wait);
     if (thread->wait.left < 0)

@@ -60,7 +60,7 @@ typedef struct found { // what one signal found
 // A thread that existed before sampling started: its block was made by others, it learns of it here. Its alternate
 // stack is put into the context that the kernel restores on return.
 //   roomy: set to whether the handler is on such a stack already; else it is on the thread's, which may be small.
-static gp_thread_t *adopt(ucontext_t *context, bool *roomy)
+static gp_thread_t *handler_adopt(ucontext_t *context, bool *roomy)
 {
     pid_t tid = (pid_t)syscall(SYS_gettid);
     gp_thread_t *thread = gp_thread_find(tid);
@@ -85,7 +85,7 @@ static gp_thread_t *adopt(ucontext_t *context, bool *roomy)
 
 // Ask the runtime, where no hook has announced this stack. The time of its coroutines is the thread's until the
 // collector has sorted it out.
-static void ask_runtime(gp_thread_t *thread, found_t *found)
+static void handler_ask_runtime(gp_thread_t *thread, found_t *found)
 {
     bool is_own = found->coro == thread->root && !found->outside;
     if (found->coro->kind == GP_CORO_ANNOUNCED)
@@ -105,7 +105,7 @@ static void ask_runtime(gp_thread_t *thread, found_t *found)
 
 // The stack [*lo, found->hi), and whether it is there. The owner of a thread's stack, or of one that the program has
 // announced itself, says when it goes; what else is known of stacks is how they once were.
-static void find_bounds(gp_thread_t *thread, found_t *found, uintptr_t *lo)
+static void handler_find_bounds(gp_thread_t *thread, found_t *found, uintptr_t *lo)
 {
     prof_coro_t *coro = found->coro;
     *lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
@@ -135,7 +135,7 @@ static void find_bounds(gp_thread_t *thread, found_t *found, uintptr_t *lo)
     }
 }
 
-static void find_stack(gp_thread_t *thread, found_t *found)
+static void handler_find_stack(gp_thread_t *thread, found_t *found)
 {
     uintptr_t lo;
     found->coro = gp_thread_coro_at(thread, found->at, &found->coro_id, &found->outside);
@@ -147,15 +147,15 @@ static void find_stack(gp_thread_t *thread, found_t *found)
         found->coro = unreported;
         found->unreported = !gp_language_is_read();
     }
-    ask_runtime(thread, found);
-    find_bounds(thread, found, &lo);
+    handler_ask_runtime(thread, found);
+    handler_find_bounds(thread, found, &lo);
     // In an epilogue, the rows say that a register already popped is where it was: below the stack pointer. It still
     // is.
     found->lo = found->registers.sp - lo > POPPED_BYTES ? found->registers.sp - POPPED_BYTES : lo;
 }
 
 // Bring the accounts up to now, unless the interrupted thread is doing so.
-static void account(gp_thread_t *thread, found_t *found)
+static void handler_account(gp_thread_t *thread, found_t *found)
 {
     uint64_t start = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
     prof_coro_t *hint = atomic_load_explicit(&thread->current, memory_order_relaxed);
@@ -174,7 +174,7 @@ static void account(gp_thread_t *thread, found_t *found)
     found->off_ns = gp_slice_settle(thread, found->now, found->cpu_ns);
 }
 
-static void read_trace(prof_coro_t *coro, uint64_t trace[2])
+static void handler_read_trace(prof_coro_t *coro, uint64_t trace[2])
 {
     // The writer is this very thread, interrupted: an odd sequence means that it was about to change the id, and what
     // is there may be torn. Its birth id would be wrong, none is honest.
@@ -187,7 +187,7 @@ static void read_trace(prof_coro_t *coro, uint64_t trace[2])
 }
 
 // Frames of a language runtime, where its code is on this stack.
-static size_t walk_language(gp_thread_t *thread, const found_t *found, unsigned *flags)
+static size_t handler_walk_language(gp_thread_t *thread, const found_t *found, unsigned *flags)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (language == NULL)
@@ -201,7 +201,7 @@ static size_t walk_language(gp_thread_t *thread, const found_t *found, unsigned 
 }
 
 // Put the language's frames where the native frames of its interpreter's loop are.
-static size_t mix(gp_thread_t *thread, size_t native, size_t of_language)
+static size_t handler_mix(gp_thread_t *thread, size_t native, size_t of_language)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     size_t max = atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), depth = 0, at = 0;
@@ -237,10 +237,10 @@ static size_t handler_hold_back(gp_thread_t *thread, found_t *found, unsigned *f
     return 0;
 }
 
-static size_t walk(gp_thread_t *thread, found_t *found, unsigned *flags)
+static size_t handler_walk(gp_thread_t *thread, found_t *found, unsigned *flags)
 {
     *flags = 0;
-    size_t depth = walk_language(thread, found, flags), of_language = depth;
+    size_t depth = handler_walk_language(thread, found, flags), of_language = depth;
     bool is_native = atomic_load_explicit(&gp_handler_native, memory_order_relaxed) != 0;
     bool mixed = of_language > 0 && is_native && !(*flags & GP_UNWIND_TRUNCATED);
     found->frames = mixed ? thread->mixed_frames : of_language > 0 ? thread->language_frames : thread->frames;
@@ -248,7 +248,7 @@ static size_t walk(gp_thread_t *thread, found_t *found, unsigned *flags)
         depth = gp_unwind_walk(&found->registers, found->lo, found->hi, thread->frames,
                                atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
     if (mixed)
-        depth = mix(thread, depth, of_language);
+        depth = handler_mix(thread, depth, of_language);
     if ((*flags & GP_UNWIND_INCOMPLETE) && depth <= 1 && found->in_window) {
         *flags |= GP_SAMPLE_SWITCHING;
         gp_thread_count(thread, GP_COUNTER_SWITCHING);
@@ -262,7 +262,7 @@ static size_t walk(gp_thread_t *thread, found_t *found, unsigned *flags)
 }
 
 // In debug builds: the handler must fit on the smallest alternate stack that a host may have given the thread.
-static void check_stack_use(uintptr_t entry)
+static void handler_check_stack_use(uintptr_t entry)
 {
 #ifndef NDEBUG
     if (entry - (uintptr_t)__builtin_frame_address(0) > HANDLER_BYTES_MAX)
@@ -272,11 +272,11 @@ static void check_stack_use(uintptr_t entry)
 #endif
 }
 
-static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
+static void handler_record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
 {
     unsigned flags;
-    size_t depth = found->held_ns != 0 ? handler_hold_back(thread, found, &flags) : walk(thread, found, &flags);
-    check_stack_use(found->entry);
+    size_t depth = found->held_ns != 0 ? handler_hold_back(thread, found, &flags) : handler_walk(thread, found, &flags);
+    handler_check_stack_use(found->entry);
     size_t words = depth + (found->polled.poll != NULL ? GP_POLL_ANSWER_WORDS : found->outside ? 1 : 0);
     gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(gp_sample_t) + words * sizeof(uintptr_t)));
     if (sample == NULL) {
@@ -291,7 +291,7 @@ static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
     sample->slice = gp_edge_load(&found->coro->since);
     sample->coro = found->coro;
     sample->coro_id = found->coro_id;
-    read_trace(found->coro, sample->trace);
+    handler_read_trace(found->coro, sample->trace);
     gp_scope_t *scope = atomic_load_explicit(&gp_coro_context(found->coro)->scope, memory_order_acquire);
     sample->scope = scope != NULL ? scope->index : 0;
     sample->flags = flags;
@@ -309,7 +309,7 @@ static void record(gp_thread_t *thread, found_t *found, uint64_t weight_ns)
 
 // What this sample took. Ticks tell for next to nothing that it was cheap; otherwise the thread may just have been
 // preempted, which only its CPU clock knows.
-static void charge(gp_thread_t *thread, const found_t *found)
+static void handler_charge(gp_thread_t *thread, const found_t *found)
 {
     uint64_t cost_ns = gp_ticks_to_ns(gp_ticks() - found->now);
     if (gp_timer_is_costly(&thread->timer, cost_ns))
@@ -320,7 +320,7 @@ static void charge(gp_thread_t *thread, const found_t *found)
 }
 
 // What the hooks of switches, of spans and the like take of the program's threads: the share of samples that hit them.
-static void count_own(gp_thread_t *thread, uintptr_t pc, uint64_t weight_ns)
+static void handler_count_own(gp_thread_t *thread, uintptr_t pc, uint64_t weight_ns)
 {
     uintptr_t bytes = atomic_load_explicit(&gp_handler_own_bytes, memory_order_relaxed);
     if (pc - atomic_load_explicit(&gp_handler_own_code, memory_order_relaxed) < bytes)
@@ -329,7 +329,7 @@ static void count_own(gp_thread_t *thread, uintptr_t pc, uint64_t weight_ns)
 
 // Ask for what the sample will need while the kernel reads the clock: after a millisecond of the program's own work
 // most of it is in no near cache.
-static void prefetch(gp_thread_t *thread, const gp_unwind_regs_t *registers)
+static void handler_prefetch(gp_thread_t *thread, const gp_unwind_regs_t *registers)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
     unsigned char *record =
@@ -344,12 +344,12 @@ static void prefetch(gp_thread_t *thread, const gp_unwind_regs_t *registers)
 }
 
 // begun: ticks as the handler began. Returns the thread's CPU clock then.
-static uint64_t take_sample(gp_thread_t *thread, int number, ucontext_t *context, uint64_t begun)
+static uint64_t handler_take_sample(gp_thread_t *thread, int number, ucontext_t *context, uint64_t begun)
 {
     found_t found = {.entry = thread->handler_entry, .now = begun};
     gp_unwind_regs_from_ucontext(&found.registers, thread->registers, context);
     gp_transfer_see_through(&found.registers, thread->registers);
-    prefetch(thread, &found.registers);
+    handler_prefetch(thread, &found.registers);
     found.cpu_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t weight_ns = found.cpu_ns - thread->cpu.sample_ns;
     gp_host_stack_come_back(thread, context, found.cpu_ns);
@@ -362,18 +362,18 @@ static uint64_t take_sample(gp_thread_t *thread, int number, ucontext_t *context
     found.held_ns = gp_held_back_ns(thread, context, number, found.cpu_ns);
     thread->returned_to.pc = 0;
     found.at = found.registers.sp - 1;
-    find_stack(thread, &found);
-    account(thread, &found);
+    handler_find_stack(thread, &found);
+    handler_account(thread, &found);
     if (found.held_ns == 0)
-        count_own(thread, found.registers.pc, weight_ns);
-    record(thread, &found, weight_ns);
-    charge(thread, &found);
+        handler_count_own(thread, found.registers.pc, weight_ns);
+    handler_record(thread, &found, weight_ns);
+    handler_charge(thread, &found);
     return found.cpu_ns;
 }
 
 // What the handler took, the redraw of the interval included.
 //   cpu_ns: of the thread's CPU clock as it began; 0 = it was not read.
-static void count_cost(gp_thread_t *thread, uint64_t begun, uint64_t cpu_ns)
+static void handler_count_cost(gp_thread_t *thread, uint64_t begun, uint64_t cpu_ns)
 {
     uint64_t cost_ns = gp_ticks_to_ns(gp_ticks() - begun);
     if (cost_ns > DOUBTED_NS)
@@ -381,7 +381,7 @@ static void count_cost(gp_thread_t *thread, uint64_t begun, uint64_t cpu_ns)
     gp_coro_add(&thread->counters[GP_COUNTER_HANDLER_NS], cost_ns);
 }
 
-static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context, bool roomy)
+static void handler_handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context, bool roomy)
 {
     const gp_clock_engine_t *engine = atomic_load_explicit(&thread->timer.engine, memory_order_acquire);
     uint64_t begun = gp_ticks(), cpu_ns = 0;
@@ -394,20 +394,20 @@ static void handle(gp_thread_t *thread, siginfo_t *info, ucontext_t *context, bo
         gp_thread_count(thread, GP_COUNTER_DROP_IDLE); // its time is in the weight of the next sample
         gp_timer_tick(&thread->timer, engine);
     } else {
-        cpu_ns = take_sample(thread, info->si_signo, context, begun);
+        cpu_ns = handler_take_sample(thread, info->si_signo, context, begun);
         gp_timer_tick(&thread->timer, engine);
     }
-    count_cost(thread, begun, cpu_ns);
+    handler_count_cost(thread, begun, cpu_ns);
 }
 
 // Whatever became of a timer's signal, the program must not see it.
-static void restart(const siginfo_t *info, ucontext_t *context)
+static void handler_restart(const siginfo_t *info, ucontext_t *context)
 {
     if (info->si_code > 0 || info->si_code == SI_TIMER || gp_clock_lacks_info(info))
         gp_restart_call(context);
 }
 
-static bool is_census(const siginfo_t *info)
+static bool handler_is_census(const siginfo_t *info)
 {
     if (info->si_code != SI_QUEUE || (uintptr_t)info->si_value.sival_ptr >> 32 != GP_CENSUS_MAGIC)
         return false;
@@ -440,11 +440,11 @@ __attribute__((noinline)) static void handler_pass(void)
 __attribute__((noinline)) static void handler_run(siginfo_t *info, void *context)
 {
     gp_thread_t *thread = gp_thread_self;
-    if (is_census(info))
+    if (handler_is_census(info))
         return;
     bool roomy = true;
     if (thread == NULL)
-        thread = adopt(context, &roomy);
+        thread = handler_adopt(context, &roomy);
     if (thread == NULL) {
         atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_SIGNALS], 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&gp_thread_orphan_counters[GP_COUNTER_DROP_NO_THREAD], 1, memory_order_relaxed);
@@ -453,10 +453,10 @@ __attribute__((noinline)) static void handler_run(siginfo_t *info, void *context
         gp_thread_count(thread, GP_COUNTER_DROP_REENTERED);
     } else {
         thread->handler_entry = (uintptr_t)__builtin_frame_address(0);
-        handle(thread, info, context, roomy);
+        handler_handle(thread, info, context, roomy);
         atomic_store_explicit(&thread->in_handler, false, memory_order_relaxed);
     }
-    restart(info, context);
+    handler_restart(info, context);
 }
 
 #if defined(__x86_64__)

@@ -10,7 +10,7 @@ typedef struct cursor {
     bool failed;
 } cursor_t;
 
-static uint8_t take(cursor_t *cursor)
+static uint8_t instruction_take(cursor_t *cursor)
 {
     if (cursor->at < cursor->end)
         return *cursor->at++;
@@ -18,7 +18,7 @@ static uint8_t take(cursor_t *cursor)
     return 0;
 }
 
-static int64_t take_signed(cursor_t *cursor, size_t bytes)
+static int64_t instruction_take_signed(cursor_t *cursor, size_t bytes)
 {
     uint64_t value = 0;
     if ((size_t)(cursor->end - cursor->at) < bytes) {
@@ -31,30 +31,30 @@ static int64_t take_signed(cursor_t *cursor, size_t bytes)
     return bytes == 0 ? 0 : (int64_t)(value << spare) >> spare;
 }
 
-static bool in_set(const uint32_t set[8], unsigned opcode)
+static bool instruction_in_set(const uint32_t set[8], unsigned opcode)
 {
     return set[opcode / 32] >> opcode % 32 & 1;
 }
 
 // Bit n: opcode n has a ModRM byte.
-static bool has_modrm(unsigned map, unsigned opcode)
+static bool instruction_has_modrm(unsigned map, unsigned opcode)
 {
     static const uint32_t one_byte[8] = {0x0f0f0f0f, 0x0f0f0f0f, 0, 0x00000a08, 0x0000ffff, 0, 0xff0f00c3, 0xc0c00000};
     static const uint32_t two_bytes[8] = {0xffffa00f, 0xfa00ffff, 0xffffffff, 0xff7fffff,
                                           0xffff0000, 0xfffff8f8, 0xffff00ff, 0xffffffff};
-    return map == 0 ? in_set(one_byte, opcode) : map == 1 ? in_set(two_bytes, opcode) : true;
+    return map == 0 ? instruction_in_set(one_byte, opcode) : map == 1 ? instruction_in_set(two_bytes, opcode) : true;
 }
 
 // Not of 64-bit mode are 06, 07, 0e and the like.
-static bool is_known(unsigned map, unsigned opcode)
+static bool instruction_is_known(unsigned map, unsigned opcode)
 {
     static const uint32_t unknown[8] = {0xc0c040c0, 0x80808080, 0, 0x00000007, 0x04000004, 0, 0x00704000, 0x00000400};
     if (map == 0)
-        return !in_set(unknown, opcode);
+        return !instruction_in_set(unknown, opcode);
     return map > 1 || (opcode != 0x04 && opcode != 0x0a && opcode != 0x0c && opcode != 0x24 && opcode != 0x36);
 }
 
-static size_t immediate_of_one_byte(const gp_instruction_t *in)
+static size_t instruction_immediate_of_one_byte(const gp_instruction_t *in)
 {
     unsigned opcode = in->opcode;
     size_t full = in->is_narrow ? 2 : 4;
@@ -103,11 +103,11 @@ static size_t immediate_of_one_byte(const gp_instruction_t *in)
     }
 }
 
-static size_t immediate_bytes(const gp_instruction_t *in)
+static size_t instruction_immediate_bytes(const gp_instruction_t *in)
 {
     unsigned opcode = in->opcode;
     if (in->map == 0)
-        return immediate_of_one_byte(in);
+        return instruction_immediate_of_one_byte(in);
     if (in->map != 1)
         return in->map == 3 ? 1 : 0;
     if ((opcode & 0xf0) == 0x80 && !in->is_vex) // jcc
@@ -117,9 +117,9 @@ static size_t immediate_bytes(const gp_instruction_t *in)
     return has_one ? 1 : 0;
 }
 
-static void read_modrm(cursor_t *cursor, gp_instruction_t *out)
+static void instruction_read_modrm(cursor_t *cursor, gp_instruction_t *out)
 {
-    uint8_t modrm = take(cursor), sib = 0;
+    uint8_t modrm = instruction_take(cursor), sib = 0;
     unsigned rm = modrm & 7;
     out->has_modrm = true;
     out->mod = modrm >> 6;
@@ -128,24 +128,26 @@ static void read_modrm(cursor_t *cursor, gp_instruction_t *out)
     if (out->mod == MOD_REGISTER)
         return;
     if (rm == RM_SIB)
-        sib = take(cursor);
+        sib = instruction_take(cursor);
     bool has_no_base = out->mod == 0 && (rm == RM_SIB ? (sib & 7) == NO_BASE : rm == NO_BASE);
     out->is_sp_based = rm == RM_SIB && sib == SIB_SP && !(out->rex & 3);
-    out->displacement = (int32_t)take_signed(cursor, out->mod == 1 ? 1 : out->mod == 2 || has_no_base ? 4 : 0);
+    out->displacement = (int32_t)instruction_take_signed(cursor, out->mod == 1                  ? 1
+                                                                 : out->mod == 2 || has_no_base ? 4
+                                                                                                : 0);
 }
 
 // VEX of 2 or 3 bytes, EVEX of 4: the first is taken.
-static void read_vex(cursor_t *cursor, uint8_t first, gp_instruction_t *out)
+static void instruction_read_vex(cursor_t *cursor, uint8_t first, gp_instruction_t *out)
 {
-    uint8_t second = take(cursor);
+    uint8_t second = instruction_take(cursor);
     out->is_vex = true;
     out->map = first == 0xc5 ? 1 : first == 0xc4 ? second & 0x1f : second & 7;
     for (int more = first == 0xc5 ? 0 : first == 0xc4 ? 1 : 2; more > 0; more--)
-        take(cursor);
-    out->opcode = take(cursor);
+        instruction_take(cursor);
+    out->opcode = instruction_take(cursor);
 }
 
-static void read_prefixes(cursor_t *cursor, gp_instruction_t *out)
+static void instruction_read_prefixes(cursor_t *cursor, gp_instruction_t *out)
 {
     for (; cursor->at < cursor->end; cursor->at++) {
         uint8_t byte = *cursor->at;
@@ -160,17 +162,17 @@ static void read_prefixes(cursor_t *cursor, gp_instruction_t *out)
     out->is_narrow = out->is_narrow && !(out->rex & REX_W);
 }
 
-static void read_opcode(cursor_t *cursor, gp_instruction_t *out)
+static void instruction_read_opcode(cursor_t *cursor, gp_instruction_t *out)
 {
-    uint8_t byte = take(cursor);
+    uint8_t byte = instruction_take(cursor);
     if (byte == 0xc4 || byte == 0xc5 || byte == 0x62) {
-        read_vex(cursor, byte, out);
+        instruction_read_vex(cursor, byte, out);
         return;
     }
     if (byte == 0x0f) {
-        byte = take(cursor);
+        byte = instruction_take(cursor);
         out->map = byte == 0x38 ? 2 : byte == 0x3a ? 3 : 1;
-        byte = out->map > 1 ? take(cursor) : byte;
+        byte = out->map > 1 ? instruction_take(cursor) : byte;
     }
     out->opcode = byte;
 }
@@ -179,13 +181,13 @@ bool gp_instruction_decode(const uint8_t *code, size_t size, gp_instruction_t *o
 {
     cursor_t cursor = {code, code + (size < GP_INSTRUCTION_MAX ? size : GP_INSTRUCTION_MAX), false};
     *out = (gp_instruction_t){0};
-    read_prefixes(&cursor, out);
-    read_opcode(&cursor, out);
-    if (out->is_vex ? out->map == 0 : !is_known(out->map, out->opcode))
+    instruction_read_prefixes(&cursor, out);
+    instruction_read_opcode(&cursor, out);
+    if (out->is_vex ? out->map == 0 : !instruction_is_known(out->map, out->opcode))
         return false;
-    if (out->is_vex ? out->map != 1 || out->opcode != 0x77 : has_modrm(out->map, out->opcode)) // vzeroupper
-        read_modrm(&cursor, out);
-    out->immediate = take_signed(&cursor, immediate_bytes(out));
+    if (out->is_vex ? out->map != 1 || out->opcode != 0x77 : instruction_has_modrm(out->map, out->opcode)) // vzeroupper
+        instruction_read_modrm(&cursor, out);
+    out->immediate = instruction_take_signed(&cursor, instruction_immediate_bytes(out));
     out->length = (uint8_t)(cursor.at - code);
     return !cursor.failed;
 }

@@ -9,12 +9,12 @@ enum { STACK_MIN = 2048, STACK_MAX = 1 << 30, ADDRESS_MIN = 4096 };
 static gp_poll_t polls[GP_POLLS_MAX];
 static _Atomic unsigned poll_count;
 
-static bool is_address(uintptr_t word)
+static bool poll_is_address(uintptr_t word)
 {
     return word >= ADDRESS_MIN && word % sizeof(uintptr_t) == 0 && word >> 47 == 0;
 }
 
-static uintptr_t word_at(uintptr_t object, size_t at)
+static uintptr_t poll_word_at(uintptr_t object, size_t at)
 {
     uintptr_t word;
     memcpy(&word, (const void *)(object + at), sizeof(word));
@@ -22,20 +22,20 @@ static uintptr_t word_at(uintptr_t object, size_t at)
 }
 
 // The object of the coroutine that runs, 0 = none.
-static uintptr_t find_object(const gp_poll_t *poll)
+static uintptr_t poll_find_object(const gp_poll_t *poll)
 {
     uintptr_t base = poll->is_thread_local ? (uintptr_t)__builtin_thread_pointer() : 0;
-    uintptr_t object = word_at(base, (size_t)poll->variable);
-    if (is_address(object))
-        object = word_at(object, 0);
-    return is_address(object) ? object : 0;
+    uintptr_t object = poll_word_at(base, (size_t)poll->variable);
+    if (poll_is_address(object))
+        object = poll_word_at(object, 0);
+    return poll_is_address(object) ? object : 0;
 }
 
-static bool find_stack(const gp_poll_layout_t *layout, uintptr_t object, gp_poll_answer_t *answer)
+static bool poll_find_stack(const gp_poll_layout_t *layout, uintptr_t object, gp_poll_answer_t *answer)
 {
-    answer->lo = word_at(object, layout->low_at);
+    answer->lo = poll_word_at(object, layout->low_at);
     for (int i = 0; i < GP_POLL_CHOICES && layout->size_at[i] != 0; i++) {
-        uintptr_t size = word_at(object, layout->size_at[i]);
+        uintptr_t size = poll_word_at(object, layout->size_at[i]);
         if (size < STACK_MIN || size > STACK_MAX)
             continue;
         answer->hi = answer->lo + size;
@@ -62,10 +62,10 @@ enum gp_poll_result gp_poll_ask(uintptr_t sp, gp_poll_answer_t *answer)
     unsigned count = atomic_load_explicit(&poll_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++) {
         gp_poll_t *poll = &polls[i];
-        uintptr_t object = find_object(poll);
+        uintptr_t object = poll_find_object(poll);
         if (object == 0)
             continue;
-        if (!find_stack(poll->layout, object, answer)) {
+        if (!poll_find_stack(poll->layout, object, answer)) {
             result = GP_POLL_STACKLESS;
             continue;
         }

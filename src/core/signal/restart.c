@@ -20,7 +20,7 @@ static const uint8_t syscall_instruction[] = {0x0f, 0x05};
 
 // The signals that are delivered as soon as this one's handler returns, one bit each. All where the kernel does not
 // say.
-static uint64_t others_waiting(const ucontext_t *context)
+static uint64_t restart_others_waiting(const ucontext_t *context)
 {
     uint64_t pending = 0, blocked;
     memcpy(&blocked, &context->uc_sigmask, sizeof(blocked)); // the kernel's set: 64 signals
@@ -28,7 +28,7 @@ static uint64_t others_waiting(const ucontext_t *context)
 }
 
 // Does the program handle one of these, and without SA_RESTART?
-static bool one_interrupts(uint64_t signals)
+static bool restart_one_interrupts(uint64_t signals)
 {
     struct { // as the kernel has it
         uintptr_t handler, flags, restorer;
@@ -44,7 +44,7 @@ static bool one_interrupts(uint64_t signals)
 }
 
 // Those that the kernel makes again after a handler with SA_RESTART.
-static bool is_made_again(uint64_t number)
+static bool restart_is_made_again(uint64_t number)
 {
     switch (number) {
     case SYS_wait4:
@@ -64,14 +64,14 @@ static bool is_made_again(uint64_t number)
 // The kernel delivers what is sent to a thread, as our signal is, before what is sent to the process. So where a signal
 // of the program's has just ended a call, ours may come first; with SA_RESTART the call is then to be made again, and
 // the program's handler runs before that: it would not end the call any more.
-static void end_call(ucontext_t *context)
+static void restart_end_call(ucontext_t *context)
 {
     greg_t *registers = context->uc_mcontext.gregs;
-    if (!is_made_again((uint64_t)registers[REG_RAX]) ||
+    if (!restart_is_made_again((uint64_t)registers[REG_RAX]) ||
         memcmp((const void *)registers[REG_RIP], syscall_instruction, sizeof(syscall_instruction)) != 0)
         return;
-    uint64_t others = others_waiting(context);
-    if (others == UINT64_MAX || !one_interrupts(others))
+    uint64_t others = restart_others_waiting(context);
+    if (others == UINT64_MAX || !restart_one_interrupts(others))
         return;
     registers[REG_RIP] += (greg_t)sizeof(syscall_instruction);
     registers[REG_RAX] = -EINTR;
@@ -88,7 +88,7 @@ bool gp_restart_is_call(const ucontext_t *context)
 }
 
 // The number of the call that the context has just left.
-static bool find_number(const ucontext_t *context, uint64_t *number)
+static bool restart_find_number(const ucontext_t *context, uint64_t *number)
 {
     *number = gp_transfer_number(context);
     return *number != UINT64_MAX || gp_call_number(context, number);
@@ -99,17 +99,17 @@ void gp_restart_call(ucontext_t *context)
     greg_t *registers = context->uc_mcontext.gregs;
     uint64_t number;
     if (registers[REG_RCX] == registers[REG_RIP] + (greg_t)sizeof(syscall_instruction)) {
-        end_call(context);
+        restart_end_call(context);
         return;
     }
     // The instruction leaves its end in %rcx; where a handler of the program's was there first, it is not there any
     // more.
     if (registers[REG_RCX] != registers[REG_RIP])
         return;
-    if (registers[REG_RAX] > 0 && gp_transfer_may_be_cut(context) && others_waiting(context) == 0)
+    if (registers[REG_RAX] > 0 && gp_transfer_may_be_cut(context) && restart_others_waiting(context) == 0)
         gp_transfer_resume(context);
-    if (registers[REG_RAX] != -EINTR || !find_number(context, &number) || !gp_is_wait_call((long)number) ||
-        others_waiting(context) != 0)
+    if (registers[REG_RAX] != -EINTR || !restart_find_number(context, &number) || !gp_is_wait_call((long)number) ||
+        restart_others_waiting(context) != 0)
         return;
     registers[REG_RAX] = (greg_t)number;
     registers[REG_RCX] =
@@ -127,7 +127,7 @@ bool gp_restart_is_suspended(const ucontext_t *context)
 
 // The program's handler has ended the rest of a transfer, which the kernel is about to make again: alone, the transfer
 // would have ended with what was done.
-static bool ends_transfer(const greg_t *registers)
+static bool restart_ends_transfer(const greg_t *registers)
 {
     return registers[REG_RIP] == (greg_t)gp_transfer_go && registers[REG_RCX] == (greg_t)gp_transfer_gone;
 }
@@ -137,7 +137,8 @@ void gp_restart_forget(ucontext_t *context)
     greg_t *registers = context->uc_mcontext.gregs;
     greg_t after = registers[REG_RIP] + (greg_t)sizeof(syscall_instruction);
     // The kernel repeats calls for handlers with SA_RESTART: %rcx then is the instruction's end.
-    if ((registers[REG_RCX] == ~after && gp_is_wait_call((long)registers[REG_RAX])) || ends_transfer(registers)) {
+    if ((registers[REG_RCX] == ~after && gp_is_wait_call((long)registers[REG_RAX])) ||
+        restart_ends_transfer(registers)) {
         registers[REG_RIP] = after;
         registers[REG_RAX] = -EINTR;
         registers[REG_RCX] = 0;

@@ -37,12 +37,12 @@ enum { BUCKETS = 1 << 15, TRIES = 4 };
 static _Atomic(gp_thread_t *) buckets[BUCKETS];
 static _Atomic uint32_t changes; // odd: one is under way
 
-static _Atomic(gp_thread_t *) *bucket_of(pid_t tid)
+static _Atomic(gp_thread_t *) *thread_bucket_of(pid_t tid)
 {
     return &buckets[(unsigned)tid % BUCKETS];
 }
 
-static bool is_live(gp_thread_t *thread, pid_t tid)
+static bool thread_is_live(gp_thread_t *thread, pid_t tid)
 {
     return atomic_load_explicit(&thread->tid, memory_order_relaxed) == tid &&
            atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE;
@@ -53,8 +53,8 @@ gp_thread_t *gp_thread_find(pid_t tid)
     for (int i = 0; i < TRIES; i++) {
         uint32_t before = atomic_load_explicit(&changes, memory_order_acquire);
         // Acquire: partner of the releases in gp_thread_set_tid().
-        gp_thread_t *thread = atomic_load_explicit(bucket_of(tid), memory_order_acquire);
-        while (thread != NULL && !is_live(thread, tid))
+        gp_thread_t *thread = atomic_load_explicit(thread_bucket_of(tid), memory_order_acquire);
+        while (thread != NULL && !thread_is_live(thread, tid))
             thread = atomic_load_explicit(&thread->next_of_tid, memory_order_acquire);
         atomic_thread_fence(memory_order_acquire);
         bool is_steady = !(before & 1) && atomic_load_explicit(&changes, memory_order_relaxed) == before;
@@ -64,9 +64,9 @@ gp_thread_t *gp_thread_find(pid_t tid)
     return NULL;
 }
 
-static void unchain(gp_thread_t *thread)
+static void thread_unchain(gp_thread_t *thread)
 {
-    _Atomic(gp_thread_t *) *link = bucket_of(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    _Atomic(gp_thread_t *) *link = thread_bucket_of(atomic_load_explicit(&thread->tid, memory_order_relaxed));
     for (gp_thread_t *at; (at = atomic_load_explicit(link, memory_order_relaxed)) != NULL; link = &at->next_of_tid) {
         if (at == thread) {
             atomic_store_explicit(link, atomic_load_explicit(&thread->next_of_tid, memory_order_relaxed),
@@ -78,11 +78,11 @@ static void unchain(gp_thread_t *thread)
 
 void gp_thread_set_tid(gp_thread_t *thread, pid_t tid)
 {
-    _Atomic(gp_thread_t *) *bucket = bucket_of(tid);
+    _Atomic(gp_thread_t *) *bucket = thread_bucket_of(tid);
     uint32_t before = atomic_load_explicit(&changes, memory_order_relaxed);
     atomic_store_explicit(&changes, before + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    unchain(thread);
+    thread_unchain(thread);
     atomic_store_explicit(&thread->tid, tid, memory_order_relaxed);
     atomic_store_explicit(&thread->next_of_tid, atomic_load_explicit(bucket, memory_order_relaxed),
                           memory_order_relaxed);
@@ -91,7 +91,7 @@ void gp_thread_set_tid(gp_thread_t *thread, pid_t tid)
     atomic_store_explicit(&changes, before + 2, memory_order_release);
 }
 
-static bool has_region(prof_coro_t *coro)
+static bool thread_has_region(prof_coro_t *coro)
 {
     return atomic_load_explicit(&coro->lo, memory_order_relaxed) !=
            atomic_load_explicit(&coro->hi, memory_order_relaxed);
@@ -109,7 +109,7 @@ prof_coro_t *gp_thread_coro_at(gp_thread_t *thread, uintptr_t sp, uint64_t *id, 
     bool on_own_stack = gp_region_holds(thread->root, thread->root_id, sp);
     // A coroutine that has no stack of its own runs on the thread's: there only the hint tells.
     bool current_is_live = current != NULL && atomic_load_explicit(&current->id, memory_order_acquire) == current_id;
-    if (on_own_stack && current_is_live && !has_region(current))
+    if (on_own_stack && current_is_live && !thread_has_region(current))
         return current;
     if (!on_own_stack || atomic_load_explicit(&gp_thread_nested, memory_order_relaxed)) {
         prof_coro_t *found = gp_region_find(sp, id);

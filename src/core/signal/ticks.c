@@ -16,7 +16,7 @@ static struct {
 } begin;
 static bool calibrated;
 
-static bool counter_is_invariant(void)
+static bool ticks_counter_is_invariant(void)
 {
 #if defined(__x86_64__)
     unsigned eax, ebx, ecx, edx;
@@ -30,7 +30,7 @@ static bool counter_is_invariant(void)
 }
 
 // Read both clocks at one moment: of three tries the one with the two closest counter reads.
-static void read_both(uint64_t *ns, uint64_t *ticks)
+static void ticks_read_both(uint64_t *ns, uint64_t *ticks)
 {
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < 3; i++) {
@@ -49,8 +49,8 @@ void gp_ticks_begin(void)
 {
     if (begin.ns != 0)
         return;
-    gp_ticks_scale.counter = counter_is_invariant();
-    read_both(&begin.ns, &begin.ticks);
+    gp_ticks_scale.counter = ticks_counter_is_invariant();
+    ticks_read_both(&begin.ns, &begin.ticks);
 }
 
 void gp_ticks_init(void)
@@ -60,7 +60,7 @@ void gp_ticks_init(void)
     gp_ticks_begin();
     uint64_t ns, ticks;
     do {
-        read_both(&ns, &ticks);
+        ticks_read_both(&ns, &ticks);
     } while (ns - begin.ns < CALIBRATION_NS);
     if (gp_ticks_scale.counter && ticks > begin.ticks)
         gp_ticks_scale.mult = (uint64_t)(((unsigned __int128)(ns - begin.ns) << 32) / (ticks - begin.ticks));

@@ -76,7 +76,7 @@ static const form_t forms[] = {
     {SYS_io_pgetevents, ITEMS, IN, 3, 2, 1, EVENT_BYTES, NONE, 0},
 };
 
-static const form_t *form_of(uint64_t number)
+static const form_t *transfer_form_of(uint64_t number)
 {
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
         if (forms[i].number == number)
@@ -90,7 +90,8 @@ typedef struct segments {
     size_t count;
 } segments_t;
 
-static bool read_segments(const form_t *form, const gp_transfer_call_t *call, struct msghdr *header, segments_t *out)
+static bool transfer_read_segments(const form_t *form, const gp_transfer_call_t *call, struct msghdr *header,
+                                   segments_t *out)
 {
     *out = (segments_t){call->arguments[1], call->arguments[2]};
     if (form->shape == SEGMENTS)
@@ -102,7 +103,8 @@ static bool read_segments(const form_t *form, const gp_transfer_call_t *call, st
 }
 
 // The segment that byte `done` is in, and the sum of all. `*which` is their count where it is behind the last.
-static bool find_segment(const segments_t *segments, uint64_t done, size_t *which, struct iovec *rest, uint64_t *sum)
+static bool transfer_find_segment(const segments_t *segments, uint64_t done, size_t *which, struct iovec *rest,
+                                  uint64_t *sum)
 {
     struct iovec some[SEGMENTS_PEEKED];
     *sum = 0;
@@ -123,7 +125,7 @@ static bool find_segment(const segments_t *segments, uint64_t done, size_t *whic
 }
 
 // What the call asked for; 0 = not known.
-static uint64_t asked_of(const form_t *form, const gp_transfer_call_t *call)
+static uint64_t transfer_asked_of(const form_t *form, const gp_transfer_call_t *call)
 {
     struct msghdr header;
     struct iovec rest;
@@ -134,21 +136,22 @@ static uint64_t asked_of(const form_t *form, const gp_transfer_call_t *call)
         return (uint32_t)call->arguments[form->least != NONE ? form->least : form->length];
     if (form->shape == BUFFER)
         return call->arguments[form->length] < BYTES_MAX ? call->arguments[form->length] : BYTES_MAX;
-    bool is_known = read_segments(form, call, &header, &segments) && find_segment(&segments, 0, &which, &rest, &sum);
+    bool is_known = transfer_read_segments(form, call, &header, &segments) &&
+                    transfer_find_segment(&segments, 0, &which, &rest, &sum);
     return is_known ? sum : 0;
 }
 
 // The rest, all but `done`: of segments, first what is left of one, then the others. Returns false where that is not to
 // be had.
-static bool plan_segments(const form_t *form, gp_transfer_t *transfer, gp_transfer_call_t *now)
+static bool transfer_plan_segments(const form_t *form, gp_transfer_t *transfer, gp_transfer_call_t *now)
 {
     const gp_transfer_call_t *first = &transfer->first;
     struct iovec rest = {0};
     segments_t segments;
     uint64_t sum;
     size_t which;
-    if (!read_segments(form, first, &transfer->header, &segments) ||
-        !find_segment(&segments, transfer->done, &which, &rest, &sum) || which == segments.count)
+    if (!transfer_read_segments(form, first, &transfer->header, &segments) ||
+        !transfer_find_segment(&segments, transfer->done, &which, &rest, &sum) || which == segments.count)
         return false;
     *now = (gp_transfer_call_t){form->single, {first->arguments[0], (uintptr_t)rest.iov_base, rest.iov_len}};
     transfer->part = which + 1 < segments.count ? rest.iov_len : 0;
@@ -168,10 +171,10 @@ static bool plan_segments(const form_t *form, gp_transfer_t *transfer, gp_transf
     return true;
 }
 
-static bool plan(const form_t *form, gp_transfer_t *transfer, gp_transfer_call_t *now)
+static bool transfer_plan(const form_t *form, gp_transfer_t *transfer, gp_transfer_call_t *now)
 {
     if (form->shape == SEGMENTS || form->shape == HEADER)
-        return plan_segments(form, transfer, now);
+        return transfer_plan_segments(form, transfer, now);
     *now = transfer->first;
     transfer->part = 0;
     if (form->address != NONE)
@@ -179,13 +182,13 @@ static bool plan(const form_t *form, gp_transfer_t *transfer, gp_transfer_call_t
     if (form->least != NONE)
         now->arguments[form->least] -= transfer->done;
     if (form->shape == BUFFER)
-        now->arguments[form->length] = asked_of(form, &transfer->first);
+        now->arguments[form->length] = transfer_asked_of(form, &transfer->first);
     now->arguments[form->length] -= transfer->done;
     return true;
 }
 
 // /dev/zero, random and the like, which look for signals after each page. Source: drivers/char/mem.c, random.c.
-static bool is_memory_device(const struct stat *file)
+static bool transfer_is_memory_device(const struct stat *file)
 {
     enum { MEMORY = 1, MISC = 10, MEM = 1, ZERO = 5, FULL = 7, URANDOM = 9, HARDWARE_RANDOM = 183 };
     unsigned device = major(file->st_rdev), which = minor(file->st_rdev);
@@ -195,28 +198,28 @@ static bool is_memory_device(const struct stat *file)
                             : device == MISC && which == HARDWARE_RANDOM;
 }
 
-static bool is_stream(int fd)
+static bool transfer_is_stream(int fd)
 {
     int type = 0;
     socklen_t size = sizeof(type);
     return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
-static bool is_terminal(int fd, const struct stat *file)
+static bool transfer_is_terminal(int fd, const struct stat *file)
 {
     struct winsize size;
     return S_ISCHR(file->st_mode) && syscall(SYS_ioctl, fd, TIOCGWINSZ, &size) == 0;
 }
 
 // Does it wait until all is done? And has what it goes to not gone?
-static bool waits(int fd)
+static bool transfer_waits(int fd)
 {
     struct pollfd state = {.fd = fd, .events = 0};
     long flags = syscall(SYS_fcntl, fd, F_GETFL);
     return flags >= 0 && !(flags & O_NONBLOCK) && syscall(SYS_poll, &state, 1, 0) == 0;
 }
 
-static bool is_limited(const struct stat *file)
+static bool transfer_is_limited(const struct stat *file)
 {
     struct rlimit limit;
     return S_ISREG(file->st_mode) &&
@@ -225,7 +228,7 @@ static bool is_limited(const struct stat *file)
 
 // recvmmsg() leaves the error that ended it for the next call, which would fail by it: also the kernel's own for a
 // signal.
-static void forget_restart(int fd)
+static void transfer_forget_restart(int fd)
 {
     int error;
     socklen_t size = sizeof(error);
@@ -235,7 +238,7 @@ static void forget_restart(int fd)
 }
 
 // Messages: until all have come, or gone.
-static bool is_cut_items(const form_t *form, const gp_transfer_call_t *call, uint64_t done)
+static bool transfer_is_cut_items(const form_t *form, const gp_transfer_call_t *call, uint64_t done)
 {
     struct mmsghdr last;
     struct timespec left;
@@ -247,18 +250,18 @@ static bool is_cut_items(const form_t *form, const gp_transfer_call_t *call, uin
     if (flags & (MSG_DONTWAIT | MSG_WAITFORONE))
         return false;
     if (form->way == IN)
-        forget_restart((int)call->arguments[0]);
-    if (!waits((int)call->arguments[0]))
+        transfer_forget_restart((int)call->arguments[0]);
+    if (!transfer_waits((int)call->arguments[0]))
         return false;
     if (form->way == IN) // what is left of its time, as the kernel has written it
         return call->arguments[4] == 0 ||
                (gp_peek(call->arguments[4], &left, sizeof(left)) && (left.tv_sec != 0 || left.tv_nsec != 0));
     return gp_peek(of_last.arguments[1], &last, sizeof(last)) &&
-           last.msg_len == asked_of(form_of(SYS_sendmsg), &of_last);
+           last.msg_len == transfer_asked_of(transfer_form_of(SYS_sendmsg), &of_last);
 }
 
 // What is read: a stream, if all of it is waited for, and nothing comes with it that another call would lose.
-static bool is_cut_in(const form_t *form, const gp_transfer_call_t *call, uint64_t flags)
+static bool transfer_is_cut_in(const form_t *form, const gp_transfer_call_t *call, uint64_t flags)
 {
     struct msghdr header;
     int fd = (int)call->arguments[0];
@@ -267,20 +270,22 @@ static bool is_cut_in(const form_t *form, const gp_transfer_call_t *call, uint64
         (form->shape == HEADER &&
          (!gp_peek(call->arguments[1], &header, sizeof(header)) || header.msg_control != NULL)))
         return false;
-    return is_stream(fd) && waits(fd);
+    return transfer_is_stream(fd) && transfer_waits(fd);
 }
 
-static bool is_cut_out(const form_t *form, const gp_transfer_call_t *call, uint64_t flags, const struct stat *file)
+static bool transfer_is_cut_out(const form_t *form, const gp_transfer_call_t *call, uint64_t flags,
+                                const struct stat *file)
 {
     int fd = (int)call->arguments[0];
     if (flags & (form->shape == SEGMENTS ? NO_WAIT : MSG_DONTWAIT))
         return false;
-    bool takes_all = S_ISFIFO(file->st_mode) || (S_ISSOCK(file->st_mode) ? is_stream(fd) : is_terminal(fd, file));
-    return takes_all && waits(fd);
+    bool takes_all =
+        S_ISFIFO(file->st_mode) || (S_ISSOCK(file->st_mode) ? transfer_is_stream(fd) : transfer_is_terminal(fd, file));
+    return takes_all && transfer_waits(fd);
 }
 
 // Did the signal end it, or would it have ended so by itself?
-static bool is_cut(const form_t *form, const gp_transfer_call_t *call, uint64_t done)
+static bool transfer_is_cut(const form_t *form, const gp_transfer_call_t *call, uint64_t done)
 {
     struct stat file;
     uint64_t flags = form->flags != NONE ? call->arguments[form->flags] : 0;
@@ -288,18 +293,18 @@ static bool is_cut(const form_t *form, const gp_transfer_call_t *call, uint64_t 
     if (form->way == RANDOM)
         return true;
     if (form->shape == ITEMS)
-        return is_cut_items(form, call, done);
+        return transfer_is_cut_items(form, call, done);
     if (syscall(SYS_fstat, fd, &file) != 0)
         return false;
     if (form->way == COPY) // a pipe takes what it has room for
-        return !S_ISFIFO(file.st_mode) && waits(fd) && !is_limited(&file);
-    if (is_memory_device(&file))
+        return !S_ISFIFO(file.st_mode) && transfer_waits(fd) && !transfer_is_limited(&file);
+    if (transfer_is_memory_device(&file))
         return true;
-    return form->way == OUT ? is_cut_out(form, call, flags, &file) : is_cut_in(form, call, flags);
+    return form->way == OUT ? transfer_is_cut_out(form, call, flags, &file) : transfer_is_cut_in(form, call, flags);
 }
 
 // Is there room below the stack pointer? Not where this handler's own frames are.
-static bool has_room(const ucontext_t *context, uintptr_t sp)
+static bool transfer_has_room(const ucontext_t *context, uintptr_t sp)
 {
     uintptr_t least = sp - RED_ZONE_BYTES - ROOM_BYTES, other = (uintptr_t)context->uc_stack.ss_sp;
     gp_thread_t *thread = gp_thread_self;
@@ -309,13 +314,13 @@ static bool has_room(const ucontext_t *context, uintptr_t sp)
     bool is_outside = true;
     prof_coro_t *coro = thread != NULL ? gp_thread_coro_at(thread, sp, &id, &is_outside) : NULL;
     uintptr_t lo = coro != NULL && !is_outside ? atomic_load_explicit(&coro->lo, memory_order_relaxed) : 0;
-    gp_stack_t stack = {.lo = least, .hi = sp};
+    gp_stack_memory_t stack = {.lo = least, .hi = sp};
     return (lo == 0 || lo > sp || lo <= least) && gp_stack_see(&stack, least);
 }
 
 static const int argument_registers[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
 
-static gp_transfer_call_t call_of(const ucontext_t *context, uint64_t number)
+static gp_transfer_call_t transfer_call_of(const ucontext_t *context, uint64_t number)
 {
     gp_transfer_call_t call = {.number = number};
     for (int i = 0; i < 6; i++)
@@ -323,7 +328,7 @@ static gp_transfer_call_t call_of(const ucontext_t *context, uint64_t number)
     return call;
 }
 
-static bool is_here(const ucontext_t *context)
+static bool transfer_is_here(const ucontext_t *context)
 {
     return (uintptr_t)context->uc_mcontext.gregs[REG_RIP] == (uintptr_t)gp_transfer_gone;
 }
@@ -333,7 +338,7 @@ static gp_transfer_t *transfer_of(const ucontext_t *context)
     return (gp_transfer_t *)context->uc_mcontext.gregs[REG_RSP]; // NOLINT(performance-no-int-to-ptr)
 }
 
-static void go(ucontext_t *context, gp_transfer_t *transfer, const gp_transfer_call_t *now)
+static void transfer_go(ucontext_t *context, gp_transfer_t *transfer, const gp_transfer_call_t *now)
 {
     greg_t *registers = context->uc_mcontext.gregs;
     for (int i = 0; i < 6; i++)
@@ -346,26 +351,26 @@ static void go(ucontext_t *context, gp_transfer_t *transfer, const gp_transfer_c
 }
 
 // The rest was cut short as well.
-static void go_on(ucontext_t *context)
+static void transfer_go_on(ucontext_t *context)
 {
     gp_transfer_t *transfer = transfer_of(context);
     gp_transfer_t changed = *transfer;
     gp_transfer_call_t now;
-    const form_t *form = form_of(changed.first.number);
+    const form_t *form = transfer_form_of(changed.first.number);
     changed.done += (uint64_t)context->uc_mcontext.gregs[REG_RAX];
-    if (form == NULL || changed.done >= asked_of(form, &changed.first) || !is_cut(form, &changed.first, changed.done) ||
-        !plan(form, &changed, &now))
+    if (form == NULL || changed.done >= transfer_asked_of(form, &changed.first) ||
+        !transfer_is_cut(form, &changed.first, changed.done) || !transfer_plan(form, &changed, &now))
         return;
     *transfer = changed;
     if (form->shape == HEADER)
         transfer->next.arguments[1] = (uintptr_t)&transfer->header;
-    go(context, transfer, &now);
+    transfer_go(context, transfer, &now);
 }
 
 bool gp_transfer_may_be_cut(const ucontext_t *context)
 {
     uint64_t hint = gp_call_number_hint(context);
-    return is_here(context) || hint == UINT64_MAX || form_of(hint) != NULL;
+    return transfer_is_here(context) || hint == UINT64_MAX || transfer_form_of(hint) != NULL;
 }
 
 void gp_transfer_resume(ucontext_t *context)
@@ -374,16 +379,16 @@ void gp_transfer_resume(ucontext_t *context)
     uint64_t number, done = (uint64_t)registers[REG_RAX];
     const form_t *form;
     gp_transfer_call_t now;
-    if (is_here(context)) {
-        go_on(context);
+    if (transfer_is_here(context)) {
+        transfer_go_on(context);
         return;
     }
-    if (!gp_call_number(context, &number) || (form = form_of(number)) == NULL)
+    if (!gp_call_number(context, &number) || (form = transfer_form_of(number)) == NULL)
         return;
-    gp_transfer_call_t call = call_of(context, number);
-    uint64_t asked = asked_of(form, &call);
+    gp_transfer_call_t call = transfer_call_of(context, number);
+    uint64_t asked = transfer_asked_of(form, &call);
     uintptr_t sp = (uintptr_t)registers[REG_RSP];
-    if (done >= asked || !is_cut(form, &call, done) || !has_room(context, sp))
+    if (done >= asked || !transfer_is_cut(form, &call, done) || !transfer_has_room(context, sp))
         return;
     gp_transfer_t *transfer =
         (gp_transfer_t *)((sp - RED_ZONE_BYTES - sizeof(gp_transfer_t)) & ~(uintptr_t)15); // NOLINT
@@ -392,13 +397,13 @@ void gp_transfer_resume(ucontext_t *context)
                                 .sp = sp,
                                 .flags = (uint64_t)registers[REG_EFL],
                                 .first = call};
-    if (plan(form, transfer, &now))
-        go(context, transfer, &now);
+    if (transfer_plan(form, transfer, &now))
+        transfer_go(context, transfer, &now);
 }
 
 uint64_t gp_transfer_number(const ucontext_t *context)
 {
-    return is_here(context) ? transfer_of(context)->number : UINT64_MAX;
+    return transfer_is_here(context) ? transfer_of(context)->number : UINT64_MAX;
 }
 
 void gp_transfer_see_through(gp_unwind_regs_t *regs, uintptr_t gp[33])

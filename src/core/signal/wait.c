@@ -34,7 +34,7 @@ void gp_wait_set_frequency(unsigned hz)
 }
 
 // xorshift32. Source: Marsaglia, Xorshift RNGs.
-static uint64_t draw_below(gp_thread_t *thread, uint64_t limit)
+static uint64_t wait_draw_below(gp_thread_t *thread, uint64_t limit)
 {
     uint32_t x = thread->wait.random;
     x ^= x << 13;
@@ -45,9 +45,9 @@ static uint64_t draw_below(gp_thread_t *thread, uint64_t limit)
 }
 
 // Draw the point of the next period.
-static void next_point(gp_thread_t *thread)
+static void wait_next_point(gp_thread_t *thread)
 {
-    uint64_t at = draw_below(thread, thread->wait.period);
+    uint64_t at = wait_draw_below(thread, thread->wait.period);
     thread->wait.left += (int64_t)(thread->wait.rest + at);
     thread->wait.rest = thread->wait.period - at;
 }
@@ -61,10 +61,10 @@ void gp_wait_begin(gp_thread_t *thread)
     thread->wait.count = 0;
     thread->wait.left = 0;
     thread->wait.rest = 0;
-    next_point(thread);
+    wait_next_point(thread);
 }
 
-static void adapt(gp_thread_t *thread, uint64_t now)
+static void wait_adapt(gp_thread_t *thread, uint64_t now)
 {
     uint32_t aim = atomic_load_explicit(&window_samples, memory_order_relaxed);
     bool over = now - thread->wait.window >= gp_edge_load(&window_ticks);
@@ -80,7 +80,7 @@ static void adapt(gp_thread_t *thread, uint64_t now)
 }
 
 // What the wait stands for, ticks; moves the clock on.
-static uint64_t weigh(gp_thread_t *thread, uint64_t wait)
+static uint64_t wait_weigh(gp_thread_t *thread, uint64_t wait)
 {
     if (wait >= 2 * thread->wait.period) {
         thread->wait.left += (int64_t)wait;
@@ -89,7 +89,7 @@ static uint64_t weigh(gp_thread_t *thread, uint64_t wait)
     uint64_t weight = 0;
     while (thread->wait.left < 0) {
         weight += thread->wait.period;
-        next_point(thread);
+        wait_next_point(thread);
     }
     return weight;
 }
@@ -103,7 +103,7 @@ typedef struct ended_wait {
 } ended_wait_t;
 
 // Coroutines of a language that share the thread's stack: the one that goes on has its frames back by now.
-static size_t walk_language(gp_thread_t *thread, unsigned *flags)
+static size_t wait_walk_language(gp_thread_t *thread, unsigned *flags)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
     if (language == NULL)
@@ -117,7 +117,7 @@ static size_t walk_language(gp_thread_t *thread, unsigned *flags)
                           flags);
 }
 
-static size_t walk(gp_thread_t *thread, prof_coro_t *coro, unsigned *flags)
+static size_t wait_walk(gp_thread_t *thread, prof_coro_t *coro, unsigned *flags)
 {
     uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
     uintptr_t hi = atomic_load_explicit(&coro->hi, memory_order_relaxed);
@@ -129,19 +129,19 @@ static size_t walk(gp_thread_t *thread, prof_coro_t *coro, unsigned *flags)
     };
     *flags = 0;
     if (regs.pc == 0 && (lo == hi || coro == thread->root))
-        return walk_language(thread, flags);
+        return wait_walk_language(thread, flags);
     if (regs.pc == 0 || regs.sp < lo || regs.sp >= hi)
         return 0; // it has not run yet, or has no stack of its own
     return gp_unwind_walk_parked(&regs, regs.sp, hi, thread->parked_frames,
                                  atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
 }
 
-static void record(void *argument)
+static void wait_record(void *argument)
 {
     const ended_wait_t *wait = argument;
     gp_thread_t *thread = wait->thread;
     unsigned flags;
-    size_t depth = walk(thread, wait->coro, &flags);
+    size_t depth = wait_walk(thread, wait->coro, &flags);
     if (depth == 0 && wait->is_new)
         depth = gp_sample_not_started(wait->coro, thread->parked_frames, &flags);
     gp_sample_t *sample = gp_ring_reserve(&thread->ring, (uint32_t)(sizeof(*sample) + depth * sizeof(uintptr_t)));
@@ -168,29 +168,29 @@ static void record(void *argument)
         gp_handler_kick();
 }
 
-static void sample(ended_wait_t *ended)
+static void wait_sample(ended_wait_t *ended)
 {
-    if (ended->weight > 0 && !gp_run_on_spare_stack(ended->thread, record, ended))
+    if (ended->weight > 0 && !gp_run_on_spare_stack(ended->thread, wait_record, ended))
         gp_thread_count(ended->thread, GP_COUNTER_LOST_WAITS);
 }
 
-static uint64_t share_of(uint64_t weight, uint64_t part, uint64_t whole)
+static uint64_t wait_share_of(uint64_t weight, uint64_t part, uint64_t whole)
 {
     return part < whole ? (uint64_t)((unsigned __int128)weight * part / whole) : weight;
 }
 
 // A wait of which it is not known when it ended: parked, then either, then ready, each a sample with its share.
-static void sample_in_parts(const ended_wait_t *whole, uint64_t unseen, uint64_t ready)
+static void wait_sample_in_parts(const ended_wait_t *whole, uint64_t unseen, uint64_t ready)
 {
     const uint64_t edges[] = {whole->from, ready - unseen, ready, whole->now};
     for (size_t i = 0; i < 3; i++) {
         ended_wait_t part = *whole;
         part.from = edges[i];
         part.now = edges[i + 1];
-        part.weight = share_of(whole->weight, part.now - part.from, whole->now - whole->from);
+        part.weight = wait_share_of(whole->weight, part.now - part.from, whole->now - whole->from);
         part.ready = i == 2 ? part.weight : 0;
         part.blind = i == 1;
-        sample(&part);
+        wait_sample(&part);
     }
 }
 
@@ -198,10 +198,10 @@ void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_
 {
     // Exchange: the collector may be about to take what the wait was so far (gp_parked_take()).
     uint64_t from = atomic_exchange_explicit(&coro->unsampled_from, UINT64_MAX, memory_order_acq_rel);
-    uint64_t now = wait->now, ticks = now > from ? now - from : 0, weight = weigh(thread, ticks);
+    uint64_t now = wait->now, ticks = now > from ? now - from : 0, weight = wait_weigh(thread, ticks);
     if (weight == 0)
         return;
-    adapt(thread, now);
+    wait_adapt(thread, now);
     if (atomic_load_explicit(&wanted, memory_order_relaxed) <= 0)
         return;
     uint64_t ready = wait->ready > from ? wait->ready : from;
@@ -213,12 +213,12 @@ void gp_wait_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_
         .from = from,
         .now = now,
         .weight = weight,
-        .ready = wait->ready != 0 && ticks > 0 ? share_of(weight, now - ready, ticks) : 0,
+        .ready = wait->ready != 0 && ticks > 0 ? wait_share_of(weight, now - ready, ticks) : 0,
         .blind = wait->ready == 0,
         .is_new = wait->is_new,
     };
     if (unseen == 0)
-        sample(&ended);
+        wait_sample(&ended);
     else
-        sample_in_parts(&ended, unseen, ready);
+        wait_sample_in_parts(&ended, unseen, ready);
 }

@@ -18,7 +18,7 @@
 #include "signal/slice_switch.h"
 #include "trace/span.h"
 
-static void end_part(gp_thread_t *thread, prof_coro_t *coro)
+static void context_end_part(gp_thread_t *thread, prof_coro_t *coro)
 {
     gp_slice_settle_now(thread);
     gp_slice_enter(thread);
@@ -29,11 +29,11 @@ static void end_part(gp_thread_t *thread, prof_coro_t *coro)
 _Atomic bool gp_trace_is_used;
 
 // Tell the collector, so that the ledger of the old trace ends here, and its part of the timeline.
-static void mark(prof_coro_t *coro, const uint64_t trace[2])
+static void context_mark(prof_coro_t *coro, const uint64_t trace[2])
 {
     gp_thread_t *thread = gp_thread_self;
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
-        end_part(thread, coro);
+        context_end_part(thread, coro);
     gp_trace_mark_t *record = gp_ring_reserve(&thread->ring, sizeof(*record));
     if (record == NULL) {
         gp_thread_count(thread, GP_COUNTER_LOST_MARKS);
@@ -47,7 +47,7 @@ static void mark(prof_coro_t *coro, const uint64_t trace[2])
 }
 
 // Source: the sequence lock of coro_record.h; the readers are this thread's own handler and coroutines being born here.
-static void change(prof_coro_t *coro, const uint64_t trace[2])
+static void context_change(prof_coro_t *coro, const uint64_t trace[2])
 {
     if (!atomic_load_explicit(&gp_trace_is_used, memory_order_relaxed))
         atomic_store_explicit(&gp_trace_is_used, true, memory_order_relaxed);
@@ -66,8 +66,8 @@ void gp_trace_change(prof_coro_t *coro, const uint64_t trace[2])
     if (before[0] == trace[0] && before[1] == trace[1])
         return;
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) || gp_rest_is_now())
-        mark(coro, trace);
-    change(coro, trace);
+        context_mark(coro, trace);
+    context_change(coro, trace);
 }
 
 int prof_trace_set(const prof_trace_id_t *id)
@@ -92,7 +92,7 @@ int prof_trace_set(const prof_trace_id_t *id)
     return 0;
 }
 
-static void clear(prof_coro_t *coro)
+static void context_clear(prof_coro_t *coro)
 {
     static const uint64_t none[2];
     gp_span_end_implicit(coro);
@@ -104,7 +104,7 @@ void prof_trace_clear(void)
 {
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     if (coro != NULL)
-        clear(coro);
+        context_clear(coro);
 }
 
 int prof_trace_get(prof_trace_id_t *id)
@@ -124,7 +124,7 @@ void prof_coro_idle(void)
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
     if (coro == NULL)
         return;
-    clear(coro);
+    context_clear(coro);
     gp_edge_store(&gp_coro_context(coro)->span, 0);
     if (coro->kind != GP_CORO_THREAD)
         gp_coro_idles(coro);

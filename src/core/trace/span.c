@@ -39,12 +39,12 @@ bool gp_spans_are_wanted(unsigned takers)
 }
 
 // While a recording rests they are recorded as well, but for where their time went.
-static bool are_recorded(void)
+static bool span_are_recorded(void)
 {
     return __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) || gp_rest_is_now();
 }
 
-static uint64_t start_of(uint64_t unix_ns, uint64_t now)
+static uint64_t span_start_of(uint64_t unix_ns, uint64_t now)
 {
     if (unix_ns == 0)
         return now;
@@ -58,7 +58,7 @@ typedef struct origin {
     prof_coro_t *coro;            // NULL = not known
     gp_park_t caller;             // pc 0 = not known
     const gp_span_since_t *since; // NULL = now
-    bool is_wanted;               // is_skipped() said no
+    bool is_wanted;               // span_is_skipped() said no
 } origin_t;
 
 typedef struct beginning {
@@ -72,7 +72,7 @@ typedef struct beginning {
 } beginning_t;
 
 // Returns false: it is over.
-static inline bool read_parent(uint64_t handle, gp_span_parent_t *parent)
+static inline bool span_read_parent(uint64_t handle, gp_span_parent_t *parent)
 {
     const gp_span_slot_t *slot = gp_span_slot_open(handle);
     if (slot == NULL)
@@ -91,10 +91,10 @@ uint64_t gp_span_shown_id(prof_coro_t *coro)
         return 0;
     if (gp_span_slot_process() == 1)
         return gp_span_id_of(handle);
-    return read_parent(handle, &span) ? span.id : 0; // it may be of the process that forked
+    return span_read_parent(handle, &span) ? span.id : 0; // it may be of the process that forked
 }
 
-static void choose_trace(const beginning_t *what, gp_span_slot_t *slot)
+static void span_choose_trace(const beginning_t *what, gp_span_slot_t *slot)
 {
     uint64_t *trace = slot->span.trace;
     if (what->has_parent)
@@ -112,8 +112,8 @@ static void choose_trace(const beginning_t *what, gp_span_slot_t *slot)
         gp_span_id_new_trace(trace);
 }
 
-static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *what, prof_span_kind_t kind,
-                      const char *name)
+static void span_fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *what, prof_span_kind_t kind,
+                           const char *name)
 {
     const prof_span_options_t *options = what->options;
     const gp_thread_t *thread = gp_thread_self;
@@ -136,7 +136,7 @@ static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *
                      (options->flags & PROF_SPAN_PROFILE ? GP_SPAN_ASKED : 0);
     atomic_store_explicit(&slot->flags, (uint16_t)flags, memory_order_relaxed);
     atomic_store_explicit(&slot->text_len, 0, memory_order_relaxed);
-    choose_trace(what, slot);
+    span_choose_trace(what, slot);
     span->name_len = (uint16_t)gp_span_text_cut(name, GP_SPAN_NAME_MAX);
     memcpy(slot->text, name, span->name_len);
     atomic_store_explicit(&slot->text_len, span->name_len, memory_order_relaxed);
@@ -146,7 +146,7 @@ static void fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginning_t *
 }
 
 // As it was noted; unless it was another coroutine's, or none was known then.
-static void take_noted(gp_span_slot_t *slot, const beginning_t *what)
+static void span_take_noted(gp_span_slot_t *slot, const beginning_t *what)
 {
     slot->span.start = what->since->ticks;
     slot->has_words = false;
@@ -156,19 +156,19 @@ static void take_noted(gp_span_slot_t *slot, const beginning_t *what)
         atomic_fetch_or_explicit(&slot->flags, GP_SPAN_NO_TIMES, memory_order_relaxed);
 }
 
-static void mark_start(gp_span_slot_t *slot, const beginning_t *what)
+static void span_mark_start(gp_span_slot_t *slot, const beginning_t *what)
 {
     slot->begun = gp_span_edge_now();
     if (what->since != NULL) {
-        take_noted(slot, what);
+        span_take_noted(slot, what);
         return;
     }
-    slot->span.start = start_of(what->options->start_unix_ns, slot->begun);
+    slot->span.start = span_start_of(what->options->start_unix_ns, slot->begun);
     gp_span_mark_begin(slot);
 }
 
-__attribute__((always_inline)) static inline uint64_t begin(const beginning_t *what, prof_span_kind_t kind,
-                                                            const char *name, const gp_park_t *caller)
+__attribute__((always_inline)) static inline uint64_t span_begin(const beginning_t *what, prof_span_kind_t kind,
+                                                                 const char *name, const gp_park_t *caller)
 {
     uint32_t number;
     gp_span_slot_t *slot = gp_span_slot_take(&number);
@@ -178,13 +178,13 @@ __attribute__((always_inline)) static inline uint64_t begin(const beginning_t *w
         gp_ring_expect(&gp_thread_self->ring, sizeof(gp_span_mark_t)); // for its end, or that of one within it
     uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_relaxed) + 1;
     uint64_t handle = gp_span_handle(number, generation);
-    fill_slot(slot, handle, what, kind, name);
+    span_fill_slot(slot, handle, what, kind, name);
     if (what->options->flags & PROF_SPAN_STACK)
         slot->span.site = gp_spawn_site_of_span(what->coro, caller);
     if (slot->sets_trace)
         gp_trace_change(what->coro, slot->span.trace);
     gp_span_watch_begin(slot, what->has_parent);
-    mark_start(slot, what);
+    span_mark_start(slot, what);
     // Release: partner of the acquire in gp_span_slot_open().
     atomic_store_explicit(&slot->generation, generation, memory_order_release);
     gp_edge_store(&gp_coro_context(what->coro)->span, handle);
@@ -192,14 +192,14 @@ __attribute__((always_inline)) static inline uint64_t begin(const beginning_t *w
     return handle;
 }
 
-static bool is_for_listeners(prof_span_kind_t kind, const char *name, uint32_t flags)
+static bool span_is_for_listeners(prof_span_kind_t kind, const char *name, uint32_t flags)
 {
     gp_span_policy_t *policy = atomic_load_explicit(&gp_span_policy, memory_order_acquire);
     return (flags & PROF_SPAN_PROFILE) || policy == NULL || policy(kind, name);
 }
 
 // A request begins, and nothing is to record it: nor what is within it.
-static prof_span_t *skip_request(prof_coro_t *coro)
+static prof_span_t *span_skip_request(prof_coro_t *coro)
 {
     uint64_t handle = GP_SPAN_UNRECORDED(atomic_load_explicit(&coro->id, memory_order_relaxed));
     gp_edge_store(&gp_coro_context(coro)->span, handle);
@@ -207,14 +207,14 @@ static prof_span_t *skip_request(prof_coro_t *coro)
 }
 
 // What is open on the coroutine; NULL: nothing, or what it inherited is over.
-static gp_span_slot_t *current(prof_coro_t *coro)
+static gp_span_slot_t *span_current(prof_coro_t *coro)
 {
     return gp_span_slot_open(gp_edge_load(&gp_coro_context(coro)->span));
 }
 
 // Does the coroutine work for a request that is not recorded? What a pool's coroutine inherited from the one that
 // spawned it ends where a request of its own begins.
-static bool is_skipped(prof_coro_t *coro, prof_span_kind_t kind, uint32_t flags)
+static bool span_is_skipped(prof_coro_t *coro, prof_span_kind_t kind, uint32_t flags)
 {
     uint64_t handle = gp_edge_load(&gp_coro_context(coro)->span);
     bool is_request = kind == PROF_SPAN_REQUEST || kind == PROF_SPAN_REST_DISPATCH || kind == PROF_SPAN_RPC_DISPATCH;
@@ -223,57 +223,57 @@ static bool is_skipped(prof_coro_t *coro, prof_span_kind_t kind, uint32_t flags)
 }
 
 // One that is over is still the parent: a thread may begin its work when what has started it has ended.
-static void find_parent(beginning_t *what)
+static void span_find_parent(beginning_t *what)
 {
     uint64_t around = gp_edge_load(&gp_coro_context(what->coro)->span), id = what->options->parent_id;
     uint64_t handle = id != 0 ? gp_span_id_handle(id) : around;
-    bool is_open = read_parent(handle, &what->parent) && (id == 0 || id == what->parent.id);
+    bool is_open = span_read_parent(handle, &what->parent) && (id == 0 || id == what->parent.id);
     what->has_parent = !(what->options->flags & PROF_SPAN_REMOTE_PARENT) &&
                        (is_open || (id != 0 && gp_span_past_find(id, &what->parent)));
     what->sets_trace = !what->has_parent || handle != around;
 }
 
 // Of a caller that knows of fewer.
-static const prof_span_options_t *whole(const prof_span_options_t *options, prof_span_options_t *full)
+static const prof_span_options_t *span_whole(const prof_span_options_t *options, prof_span_options_t *full)
 {
     *full = (prof_span_options_t)PROF_SPAN_OPTIONS_INIT;
     memcpy(full, options, options->size < sizeof(*full) ? options->size : sizeof(*full));
     return full;
 }
 
-__attribute__((noinline)) static prof_span_t *begin_wanted(prof_span_kind_t kind, const char *name,
-                                                           const prof_span_options_t *options, uint32_t takers,
-                                                           const origin_t *origin)
+__attribute__((noinline)) static prof_span_t *span_begin_wanted(prof_span_kind_t kind, const char *name,
+                                                                const prof_span_options_t *options, uint32_t takers,
+                                                                const origin_t *origin)
 {
     static const prof_span_options_t plain = PROF_SPAN_OPTIONS_INIT;
     prof_span_options_t full;
     beginning_t what = {
-        .options = options != NULL ? whole(options, &full) : &plain, .coro = origin->coro, .since = origin->since};
+        .options = options != NULL ? span_whole(options, &full) : &plain, .coro = origin->coro, .since = origin->since};
     uint32_t flags = what.options->flags;
     if (what.coro == NULL || (unsigned)kind - 1 >= GP_SPAN_KIND_COUNT - 1 ||
-        (!origin->is_wanted && is_skipped(what.coro, kind, flags)))
+        (!origin->is_wanted && span_is_skipped(what.coro, kind, flags)))
         return NULL;
-    find_parent(&what);
-    what.is_chosen = what.has_parent ? what.parent.is_chosen : is_for_listeners(kind, name, flags);
+    span_find_parent(&what);
+    what.is_chosen = what.has_parent ? what.parent.is_chosen : span_is_for_listeners(kind, name, flags);
     if (!(takers & FOR_ALL) && !what.is_chosen)
-        return !what.has_parent ? skip_request(what.coro) : NULL;
-    return (prof_span_t *)(uintptr_t)begin(&what, kind, name != NULL ? name : "", &origin->caller);
+        return !what.has_parent ? span_skip_request(what.coro) : NULL;
+    return (prof_span_t *)(uintptr_t)span_begin(&what, kind, name != NULL ? name : "", &origin->caller);
 }
 
 prof_span_t *prof_span_begin(prof_span_kind_t kind, const char *name, const prof_span_options_t *options)
 {
     uint32_t takers = atomic_load_explicit(&wanted, memory_order_relaxed);
-    if (__builtin_expect(takers == 0 || !are_recorded(), 1))
+    if (__builtin_expect(takers == 0 || !span_are_recorded(), 1))
         return NULL;
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    if (options == NULL && coro != NULL && is_skipped(coro, kind, 0))
+    if (options == NULL && coro != NULL && span_is_skipped(coro, kind, 0))
         return NULL;
     origin_t origin = {.coro = coro, .caller = gp_spawn_caller(), .is_wanted = options == NULL};
-    return begin_wanted(kind, name, options, takers, &origin);
+    return span_begin_wanted(kind, name, options, takers, &origin);
 }
 
 // Where the account is not settled, or nothing is recorded.
-__attribute__((noinline)) static bool settle_noted(gp_thread_t *thread, gp_span_since_t *since)
+__attribute__((noinline)) static bool span_settle_noted(gp_thread_t *thread, gp_span_since_t *since)
 {
     since->coro = NULL;
     since->ticks = gp_span_edge_now();
@@ -285,7 +285,7 @@ void gp_span_note(gp_span_since_t *since)
     gp_thread_t *thread = gp_thread_self;
     since->ticks = gp_ticks();
     bool is_settled = thread != NULL && gp_slice_is_settled(thread, since->ticks, gp_slice_long_ticks);
-    if (__builtin_expect(!is_settled, 0) && !settle_noted(thread, since))
+    if (__builtin_expect(!is_settled, 0) && !span_settle_noted(thread, since))
         return;
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
     bool runs = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0 && gp_edge_is_current(coro);
@@ -299,11 +299,11 @@ prof_span_t *gp_span_begin_since(prof_span_kind_t kind, const char *name, const 
     if (takers == 0)
         return NULL;
     origin_t origin = {.coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0)), .since = since};
-    return begin_wanted(kind, name, NULL, takers, &origin);
+    return span_begin_wanted(kind, name, NULL, takers, &origin);
 }
 
 // The id of an open span, for the program, which may name it as a parent later. NULL: 0.
-static uint64_t tell_id(gp_span_slot_t *slot)
+static uint64_t span_tell_id(gp_span_slot_t *slot)
 {
     if (slot == NULL)
         return 0;
@@ -313,7 +313,7 @@ static uint64_t tell_id(gp_span_slot_t *slot)
 
 uint64_t prof_span_id(const prof_span_t *span)
 {
-    return tell_id(gp_span_slot_open((uintptr_t)span));
+    return span_tell_id(gp_span_slot_open((uintptr_t)span));
 }
 
 uint64_t prof_span_current(void)
@@ -321,22 +321,22 @@ uint64_t prof_span_current(void)
     if (atomic_load_explicit(&wanted, memory_order_relaxed) == 0)
         return 0;
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    return tell_id(coro != NULL ? current(coro) : NULL);
+    return span_tell_id(coro != NULL ? span_current(coro) : NULL);
 }
 
 void gp_span_begin_implicit(prof_coro_t *coro)
 {
     prof_span_options_t options = PROF_SPAN_OPTIONS_INIT;
     uint32_t takers = atomic_load_explicit(&wanted, memory_order_relaxed);
-    if (takers == 0 || !are_recorded() || current(coro) != NULL ||
+    if (takers == 0 || !span_are_recorded() || span_current(coro) != NULL ||
         gp_span_is_unrecorded(gp_edge_load(&gp_coro_context(coro)->span)))
         return;
     beginning_t what = {.options = &options, .coro = coro};
-    what.is_chosen = is_for_listeners(PROF_SPAN_REQUEST, "", 0);
+    what.is_chosen = span_is_for_listeners(PROF_SPAN_REQUEST, "", 0);
     if (!(takers & FOR_ALL) && !what.is_chosen)
         return;
     const gp_park_t nowhere = {0};
-    gp_span_slot_t *slot = gp_span_slot_open(begin(&what, PROF_SPAN_REQUEST, "", &nowhere));
+    gp_span_slot_t *slot = gp_span_slot_open(span_begin(&what, PROF_SPAN_REQUEST, "", &nowhere));
     if (slot == NULL)
         return;
     memset(slot->outer_trace, 0, sizeof(slot->outer_trace));

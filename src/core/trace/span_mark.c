@@ -20,77 +20,77 @@ uint64_t gp_span_edge_now(void)
     return gp_slice_settle_open(thread, now);
 }
 
-static inline bool runs(prof_coro_t *coro)
+static inline bool span_mark_runs(prof_coro_t *coro)
 {
     return atomic_load_explicit(&coro->running, memory_order_relaxed) != 0 && gp_edge_is_current(coro);
 }
 
-static void read_times(prof_coro_t *coro, uint64_t now, gp_ledger_t *times)
+static void span_mark_read_times(prof_coro_t *coro, uint64_t now, gp_ledger_t *times)
 {
     gp_ledger_read(coro, now, times);
-    if (runs(coro))
+    if (span_mark_runs(coro))
         times->cpu_ns = gp_edge_cpu_ns(coro, now);
 }
 
 void gp_span_mark_begin(gp_span_slot_t *slot)
 {
-    slot->has_words = runs(slot->coro);
+    slot->has_words = span_mark_runs(slot->coro);
     if (slot->has_words)
         gp_ledger_read_words(slot->coro, &slot->words);
     else
-        read_times(slot->coro, slot->begun, &slot->times);
+        span_mark_read_times(slot->coro, slot->begun, &slot->times);
 }
 
-static uint64_t not_below(uint64_t now, uint64_t before)
+static uint64_t span_mark_not_below(uint64_t now, uint64_t before)
 {
     return (int64_t)(now - before) > 0 ? now - before : 0;
 }
 
-static void subtract(gp_ledger_t *now, const gp_ledger_t *before)
+static void span_mark_subtract(gp_ledger_t *now, const gp_ledger_t *before)
 {
-    now->cpu_ns = not_below(now->cpu_ns, before->cpu_ns);
-    now->blocked_ns = not_below(now->blocked_ns, before->blocked_ns);
-    now->slice_ns = not_below(now->slice_ns, before->slice_ns);
-    now->ready_ns = not_below(now->ready_ns, before->ready_ns);
-    now->parked_ns = not_below(now->parked_ns, before->parked_ns);
-    now->waiting_ns = not_below(now->waiting_ns, before->waiting_ns);
-    now->switches = not_below(now->switches, before->switches);
+    now->cpu_ns = span_mark_not_below(now->cpu_ns, before->cpu_ns);
+    now->blocked_ns = span_mark_not_below(now->blocked_ns, before->blocked_ns);
+    now->slice_ns = span_mark_not_below(now->slice_ns, before->slice_ns);
+    now->ready_ns = span_mark_not_below(now->ready_ns, before->ready_ns);
+    now->parked_ns = span_mark_not_below(now->parked_ns, before->parked_ns);
+    now->waiting_ns = span_mark_not_below(now->waiting_ns, before->waiting_ns);
+    now->switches = span_mark_not_below(now->switches, before->switches);
     if (now->cpu_ns > now->slice_ns)
         now->cpu_ns = now->slice_ns;
 }
 
 // It began and ends in one slice: nothing waited. Returns false where it did not.
-static bool times_in_slice(const gp_span_slot_t *slot, uint64_t now, gp_ledger_t *times)
+static bool span_mark_times_in_slice(const gp_span_slot_t *slot, uint64_t now, gp_ledger_t *times)
 {
     gp_ledger_words_t words;
-    if (!slot->has_words || !runs(slot->coro))
+    if (!slot->has_words || !span_mark_runs(slot->coro))
         return false;
     gp_ledger_read_words(slot->coro, &words);
     if (!gp_ledger_is_one_slice(&slot->words, &words))
         return false;
-    uint64_t slice_ns = gp_ticks_to_ns(not_below(now, slot->begun));
-    times->slice_ns = slice_ns + not_below(words.polled_slice_ns, slot->words.polled_slice_ns);
-    times->cpu_ns = not_below(slice_ns, words.off_ns - slot->words.off_ns);
-    times->blocked_ns = not_below(words.blocked_ns, slot->words.blocked_ns);
+    uint64_t slice_ns = gp_ticks_to_ns(span_mark_not_below(now, slot->begun));
+    times->slice_ns = slice_ns + span_mark_not_below(words.polled_slice_ns, slot->words.polled_slice_ns);
+    times->cpu_ns = span_mark_not_below(slice_ns, words.off_ns - slot->words.off_ns);
+    times->blocked_ns = span_mark_not_below(words.blocked_ns, slot->words.blocked_ns);
     if (times->cpu_ns > times->slice_ns)
         times->cpu_ns = times->slice_ns;
     return true;
 }
 
-static void times_of(const gp_span_slot_t *slot, uint64_t now, gp_ledger_t *times)
+static void span_mark_times_of(const gp_span_slot_t *slot, uint64_t now, gp_ledger_t *times)
 {
     gp_ledger_t before;
-    if (times_in_slice(slot, now, times))
+    if (span_mark_times_in_slice(slot, now, times))
         return;
     if (slot->has_words)
         gp_ledger_of_words(slot->coro, &slot->words, slot->begun, &before);
     else
         before = slot->times;
-    read_times(slot->coro, now, times);
-    subtract(times, &before);
+    span_mark_read_times(slot->coro, now, times);
+    span_mark_subtract(times, &before);
 }
 
-static bool is_nothing(const gp_ledger_t *times)
+static bool span_mark_is_nothing(const gp_ledger_t *times)
 {
     return (times->slice_ns | times->ready_ns | times->parked_ns | times->waiting_ns) == 0;
 }
@@ -102,7 +102,8 @@ bool gp_span_is_known(const gp_span_slot_t *slot)
 }
 
 // Within each of its callers, as nearly all that an end of a span does is in here.
-__attribute__((always_inline)) static inline void fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_t now)
+__attribute__((always_inline)) static inline void span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot,
+                                                                 uint64_t now)
 {
     gp_span_t *span = &mark->span;
     mark->coro = slot->coro;
@@ -113,8 +114,8 @@ __attribute__((always_inline)) static inline void fill(gp_span_mark_t *mark, con
     if (gp_rest_overlaps(slot->span.start))
         span->flags |= GP_SPAN_RESTED;
     if (!(span->flags & GP_SPAN_NO_TIMES) && gp_span_is_known(slot)) {
-        times_of(slot, now, &span->times);
-        if (span->flags & GP_SPAN_RESTED && is_nothing(&span->times)) // a rest is around it
+        span_mark_times_of(slot, now, &span->times);
+        if (span->flags & GP_SPAN_RESTED && span_mark_is_nothing(&span->times)) // a rest is around it
             span->flags |= GP_SPAN_NO_TIMES;
     } else {
         span->flags |= GP_SPAN_NO_TIMES;
@@ -123,11 +124,11 @@ __attribute__((always_inline)) static inline void fill(gp_span_mark_t *mark, con
 
 void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_t now)
 {
-    fill(mark, slot, now);
+    span_mark_fill(mark, slot, now);
 }
 
 // By words, as most are short: both have room for whole ones.
-static void copy_text(char *to, const char *from, size_t len)
+static void span_mark_copy_text(char *to, const char *from, size_t len)
 {
     enum { SHORT = 64 };
     if (len > SHORT) {
@@ -151,7 +152,7 @@ void gp_span_mark_send(const gp_span_slot_t *slot, prof_coro_t *coro, unsigned m
             gp_thread_count(thread, GP_COUNTER_LOST_SPANS);
         return;
     }
-    fill(mark, slot, now);
+    span_mark_fill(mark, slot, now);
     mark->span.flags = (uint16_t)(mark->span.flags | more_flags);
     if (coro != NULL)
         mark->span.end_coro_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
@@ -160,7 +161,7 @@ void gp_span_mark_send(const gp_span_slot_t *slot, prof_coro_t *coro, unsigned m
         mark->span.times = (gp_ledger_t){0};
     }
     mark->fields_len = (uint16_t)(text_len - slot->span.name_len);
-    copy_text(mark->text, slot->text, text_len);
+    span_mark_copy_text(mark->text, slot->text, text_len);
     gp_thread_commit(thread, mark, GP_RING_SPAN);
     if (gp_ring_is_pressed(&thread->ring))
         gp_handler_kick();

@@ -13,7 +13,7 @@ typedef union written { // a mark that goes to no ring
 } written_t;
 
 // Copy what a slot says, unless it is over by then. What is added to it meanwhile may be missing.
-static bool copy_open(const gp_span_slot_t *slot, uint64_t generation, uint64_t now, written_t *written)
+static bool span_open_copy_open(const gp_span_slot_t *slot, uint64_t generation, uint64_t now, written_t *written)
 {
     uint16_t text_len = atomic_load_explicit(&slot->text_len, memory_order_acquire);
     gp_span_mark_fill(&written->mark, slot, now);
@@ -41,7 +41,7 @@ void gp_span_each_open(uint64_t now, void (*take)(void *context, const gp_span_m
         if (slot == NULL)
             continue;
         uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_acquire);
-        if (!(generation & 1) || !copy_open(slot, generation, now, &written))
+        if (!(generation & 1) || !span_open_copy_open(slot, generation, now, &written))
             continue;
         written.mark.span.flags |= GP_SPAN_OPEN;
         take(context, &written.mark);
@@ -54,7 +54,8 @@ void gp_span_coro_over(prof_coro_t *coro, uint64_t id, uint64_t ticks, void (*ta
     uint64_t handle = gp_edge_load(&gp_coro_context(coro)->span);
     gp_span_slot_t *slot = gp_span_slot_open(handle);
     if (slot == NULL || slot->coro != coro || slot->span.coro_id != id || !gp_span_is_implicit(slot) ||
-        !copy_open(slot, gp_span_handle_generation(handle), ticks, &written) || !gp_span_slot_claim(slot, handle))
+        !span_open_copy_open(slot, gp_span_handle_generation(handle), ticks, &written) ||
+        !gp_span_slot_claim(slot, handle))
         return;
     gp_span_watch_end(slot, (gp_request_end_t){.is_collector = true}, ticks);
     written.mark.span.end_coro_id = id;

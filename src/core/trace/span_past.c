@@ -18,29 +18,29 @@ static struct set {
     past_t ways[WAYS];
 } sets[SETS];
 
-static struct set *past_set(uint64_t id)
+static struct set *span_past_set(uint64_t id)
 {
     return &sets[id % SETS]; // ids are random
 }
 
 void gp_span_past_keep(const gp_span_slot_t *slot)
 {
-    struct set *set = past_set(slot->span.id);
+    struct set *set = span_past_set(slot->span.id);
     past_t *past = &set->ways[atomic_fetch_add_explicit(&set->next, 1, memory_order_relaxed) % WAYS];
     uint64_t before = atomic_load_explicit(&past->id, memory_order_relaxed);
     if (before == BUSY ||
         !atomic_compare_exchange_strong_explicit(&past->id, &before, BUSY, memory_order_acquire, memory_order_relaxed))
         return;
-    atomic_thread_fence(memory_order_release); // partner of the fence in past_read()
+    atomic_thread_fence(memory_order_release); // partner of the fence in span_past_read()
     atomic_store_explicit(&past->request, slot->request, memory_order_relaxed);
     atomic_store_explicit(&past->trace[0], slot->span.trace[0], memory_order_relaxed);
     atomic_store_explicit(&past->trace[1], slot->span.trace[1], memory_order_relaxed);
     atomic_store_explicit(&past->is_chosen, slot->span.is_chosen, memory_order_relaxed);
-    // Release: partner of the acquire in past_read().
+    // Release: partner of the acquire in span_past_read().
     atomic_store_explicit(&past->id, slot->span.id, memory_order_release);
 }
 
-static bool past_read(past_t *past, uint64_t id, gp_span_parent_t *parent)
+static bool span_past_read(past_t *past, uint64_t id, gp_span_parent_t *parent)
 {
     if (atomic_load_explicit(&past->id, memory_order_acquire) != id)
         return false;
@@ -56,7 +56,7 @@ static bool past_read(past_t *past, uint64_t id, gp_span_parent_t *parent)
 }
 
 // Open in the process that forked this one: its id tells no handle here. Rare, and as long as there are slots.
-static bool past_find_inherited(uint64_t id, gp_span_parent_t *parent)
+static bool span_past_find_inherited(uint64_t id, gp_span_parent_t *parent)
 {
     uint32_t count = gp_span_slot_process() != 1 ? gp_span_slot_count() : 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -73,9 +73,9 @@ static bool past_find_inherited(uint64_t id, gp_span_parent_t *parent)
 
 bool gp_span_past_find(uint64_t id, gp_span_parent_t *parent)
 {
-    struct set *set = past_set(id);
+    struct set *set = span_past_set(id);
     for (unsigned i = 0; i < WAYS && id > BUSY; i++)
-        if (past_read(&set->ways[i], id, parent))
+        if (span_past_read(&set->ways[i], id, parent))
             return true;
-    return past_find_inherited(id, parent);
+    return span_past_find_inherited(id, parent);
 }

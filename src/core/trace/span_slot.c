@@ -15,18 +15,18 @@ static _Atomic uint32_t slot_count;  // that have a chunk
 static _Atomic uint64_t free_slots;  // number + 1 of the first; a count above, which makes each state a new one
 static _Atomic uint32_t process = 1; // raised in a forked child
 
-static void put_slots(uint32_t first, uint32_t last)
+static void span_slot_put_slots(uint32_t first, uint32_t last)
 {
     uint64_t head = atomic_load_explicit(&free_slots, memory_order_relaxed), now;
     do {
         atomic_store_explicit(&gp_span_slot_at(last)->next, (uint32_t)head, memory_order_relaxed);
         now = ((head >> 32) + 1) << 32 | (first + 1);
-        // Release: partner of the acquire in pop_slot().
+        // Release: partner of the acquire in span_slot_pop_slot().
     } while (
         !atomic_compare_exchange_weak_explicit(&free_slots, &head, now, memory_order_release, memory_order_relaxed));
 }
 
-static bool pop_slot(uint32_t *number)
+static bool span_slot_pop_slot(uint32_t *number)
 {
     uint64_t head = atomic_load_explicit(&free_slots, memory_order_acquire), now;
     do {
@@ -41,7 +41,7 @@ static bool pop_slot(uint32_t *number)
 }
 
 // Returns false where memory is short, or there are as many as there may be.
-static bool map_slots(void)
+static bool span_slot_map_slots(void)
 {
     uint32_t first = atomic_load_explicit(&slot_count, memory_order_relaxed);
     do {
@@ -56,13 +56,13 @@ static bool map_slots(void)
     atomic_store_explicit(&gp_span_slot_chunks[first >> CHUNK_LOG2], chunk, memory_order_release);
     for (uint32_t i = 0; i + 1 < CHUNK; i++)
         atomic_store_explicit(&chunk[i].next, first + i + 2, memory_order_relaxed);
-    put_slots(first, first + CHUNK - 1);
+    span_slot_put_slots(first, first + CHUNK - 1);
     return true;
 }
 
 gp_span_slot_t *gp_span_slot_take_shared(uint32_t *number)
 {
-    if (!pop_slot(number) && (!map_slots() || !pop_slot(number))) {
+    if (!span_slot_pop_slot(number) && (!span_slot_map_slots() || !span_slot_pop_slot(number))) {
         gp_span_count(GP_COUNTER_LOST_SPANS);
         return NULL;
     }
@@ -71,7 +71,7 @@ gp_span_slot_t *gp_span_slot_take_shared(uint32_t *number)
 
 void gp_span_slot_share(uint32_t number)
 {
-    put_slots(number, number);
+    span_slot_put_slots(number, number);
 }
 
 uint32_t gp_span_slot_count(void)

@@ -7,7 +7,7 @@
 #include "greenprof/trace.h"
 #include "signal/thread.h"
 
-static void add_text(gp_span_slot_t *slot, const char *text, size_t len)
+static void span_text_add_text(gp_span_slot_t *slot, const char *text, size_t len)
 {
     uint16_t at = atomic_load_explicit(&slot->text_len, memory_order_relaxed);
     memcpy(slot->text + at, text, len);
@@ -37,8 +37,8 @@ int gp_span_text_add_field(gp_span_slot_t *slot, const char *key, const char *va
         return -ENOSPC;
     }
     size_t value_len = gp_span_text_cut(value, room - key_len - 2);
-    add_text(slot, key, key_len);
-    add_text(slot, value, value_len);
+    span_text_add_text(slot, key, key_len);
+    span_text_add_text(slot, value, value_len);
     slot->field_count++;
     return 0;
 }

@@ -63,7 +63,7 @@ typedef struct machine {
 } machine_t;
 
 // Rules of registers that are not tracked (vector registers) are read and dropped.
-static void set_rule(machine_t *m, uint64_t reg, enum gp_rule_kind kind, int64_t value)
+static void cfi_set_rule(machine_t *m, uint64_t reg, enum gp_rule_kind kind, int64_t value)
 {
     if (value != (int32_t)value)
         m->r.bad = true;
@@ -71,7 +71,7 @@ static void set_rule(machine_t *m, uint64_t reg, enum gp_rule_kind kind, int64_t
         m->now.regs[reg] = (gp_rule_t){.kind = (uint8_t)kind, .value = (int32_t)value};
 }
 
-static void restore_rule(machine_t *m, uint64_t reg)
+static void cfi_restore_rule(machine_t *m, uint64_t reg)
 {
     if (m->initial == NULL)
         m->r.bad = true;
@@ -79,7 +79,7 @@ static void restore_rule(machine_t *m, uint64_t reg)
         m->now.regs[reg] = m->initial[reg];
 }
 
-static void set_cfa_reg(machine_t *m, uint64_t reg)
+static void cfi_set_cfa_reg(machine_t *m, uint64_t reg)
 {
     m->now.cfa_is_expr = false;
     m->now.cfa_reg = (uint8_t)reg;
@@ -87,19 +87,19 @@ static void set_cfa_reg(machine_t *m, uint64_t reg)
 }
 
 // Remember where the expression block stands and step over it.
-static int64_t skip_block(machine_t *m)
+static int64_t cfi_skip_block(machine_t *m)
 {
     int64_t at = m->r.pos - m->fde->base;
     gp_cursor_skip(&m->r, gp_read_uleb(&m->r));
     return at;
 }
 
-static int64_t factored(const machine_t *m, uint64_t value)
+static int64_t cfi_factored(const machine_t *m, uint64_t value)
 {
     return (int64_t)(value * (uint64_t)m->fde->cie.data_align);
 }
 
-static void push_state(machine_t *m)
+static void cfi_push_state(machine_t *m)
 {
     if (m->depth == REMEMBER_MAX) {
         m->r.bad = true;
@@ -108,7 +108,7 @@ static void push_state(machine_t *m)
     m->saved[m->depth++] = m->now;
 }
 
-static void pop_state(machine_t *m)
+static void cfi_pop_state(machine_t *m)
 {
     if (m->depth == 0) {
         m->r.bad = true;
@@ -117,14 +117,14 @@ static void pop_state(machine_t *m)
     m->now = m->saved[--m->depth];
 }
 
-static void advance(machine_t *m, uint64_t delta)
+static void cfi_advance(machine_t *m, uint64_t delta)
 {
     m->last_loc = m->loc;
     m->loc += delta * m->fde->cie.code_align;
 }
 
 // Instructions about locations. Returns false when `op` is none of them.
-static bool run_location(machine_t *m, uint8_t op)
+static bool cfi_run_location(machine_t *m, uint8_t op)
 {
     switch (op) {
     case CFA_SET_LOC:
@@ -132,16 +132,16 @@ static bool run_location(machine_t *m, uint8_t op)
         m->loc = (uintptr_t)gp_read_encoded(&m->r, m->fde->cie.fde_encoding, m->section->data_base, m->section->bias);
         return true;
     case CFA_ADVANCE_LOC1:
-        advance(m, gp_read_u8(&m->r));
+        cfi_advance(m, gp_read_u8(&m->r));
         return true;
     case CFA_ADVANCE_LOC2:
-        advance(m, gp_read_uint(&m->r, 2));
+        cfi_advance(m, gp_read_uint(&m->r, 2));
         return true;
     case CFA_ADVANCE_LOC4:
-        advance(m, gp_read_uint(&m->r, 4));
+        cfi_advance(m, gp_read_uint(&m->r, 4));
         return true;
     case CFA_MIPS_ADVANCE_LOC8:
-        advance(m, gp_read_uint(&m->r, 8));
+        cfi_advance(m, gp_read_uint(&m->r, 8));
         return true;
     default:
         return false;
@@ -149,20 +149,20 @@ static bool run_location(machine_t *m, uint8_t op)
 }
 
 // Instructions about the CFA. Returns false when `op` is none of them.
-static bool run_cfa(machine_t *m, uint8_t op)
+static bool cfi_run_cfa(machine_t *m, uint8_t op)
 {
     switch (op) {
     case CFA_DEF_CFA:
-        set_cfa_reg(m, gp_read_uleb(&m->r));
+        cfi_set_cfa_reg(m, gp_read_uleb(&m->r));
         m->now.cfa_offset = (int64_t)gp_read_uleb(&m->r);
         return true;
     case CFA_DEF_CFA_SF:
-        set_cfa_reg(m, gp_read_uleb(&m->r));
-        m->now.cfa_offset = factored(m, (uint64_t)gp_read_sleb(&m->r));
+        cfi_set_cfa_reg(m, gp_read_uleb(&m->r));
+        m->now.cfa_offset = cfi_factored(m, (uint64_t)gp_read_sleb(&m->r));
         return true;
     case CFA_DEF_CFA_REGISTER:
         m->r.bad |= m->now.cfa_is_expr; // there is no offset to keep
-        set_cfa_reg(m, gp_read_uleb(&m->r));
+        cfi_set_cfa_reg(m, gp_read_uleb(&m->r));
         return true;
     case CFA_DEF_CFA_OFFSET:
         m->r.bad |= m->now.cfa_is_expr;
@@ -170,11 +170,11 @@ static bool run_cfa(machine_t *m, uint8_t op)
         return true;
     case CFA_DEF_CFA_OFFSET_SF:
         m->r.bad |= m->now.cfa_is_expr;
-        m->now.cfa_offset = factored(m, (uint64_t)gp_read_sleb(&m->r));
+        m->now.cfa_offset = cfi_factored(m, (uint64_t)gp_read_sleb(&m->r));
         return true;
     case CFA_DEF_CFA_EXPRESSION:
         m->now.cfa_is_expr = true;
-        m->now.cfa_offset = skip_block(m);
+        m->now.cfa_offset = cfi_skip_block(m);
         return true;
     default:
         return false;
@@ -182,7 +182,7 @@ static bool run_cfa(machine_t *m, uint8_t op)
 }
 
 // Instructions about one register. Returns false when `op` is none of them.
-static bool run_register(machine_t *m, uint8_t op)
+static bool cfi_run_register(machine_t *m, uint8_t op)
 {
     uint64_t reg;
     if (op < CFA_OFFSET_EXTENDED || (op > CFA_VAL_EXPRESSION && op != CFA_GNU_NEGATIVE_OFFSET_EXTENDED))
@@ -190,44 +190,44 @@ static bool run_register(machine_t *m, uint8_t op)
     reg = gp_read_uleb(&m->r);
     switch (op) {
     case CFA_OFFSET_EXTENDED:
-        set_rule(m, reg, GP_RULE_OFFSET, factored(m, gp_read_uleb(&m->r)));
+        cfi_set_rule(m, reg, GP_RULE_OFFSET, cfi_factored(m, gp_read_uleb(&m->r)));
         return true;
     case CFA_OFFSET_EXTENDED_SF:
-        set_rule(m, reg, GP_RULE_OFFSET, factored(m, (uint64_t)gp_read_sleb(&m->r)));
+        cfi_set_rule(m, reg, GP_RULE_OFFSET, cfi_factored(m, (uint64_t)gp_read_sleb(&m->r)));
         return true;
     case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-        set_rule(m, reg, GP_RULE_OFFSET, -factored(m, gp_read_uleb(&m->r)));
+        cfi_set_rule(m, reg, GP_RULE_OFFSET, -cfi_factored(m, gp_read_uleb(&m->r)));
         return true;
     case CFA_VAL_OFFSET:
-        set_rule(m, reg, GP_RULE_VAL_OFFSET, factored(m, gp_read_uleb(&m->r)));
+        cfi_set_rule(m, reg, GP_RULE_VAL_OFFSET, cfi_factored(m, gp_read_uleb(&m->r)));
         return true;
     case CFA_VAL_OFFSET_SF:
-        set_rule(m, reg, GP_RULE_VAL_OFFSET, factored(m, (uint64_t)gp_read_sleb(&m->r)));
+        cfi_set_rule(m, reg, GP_RULE_VAL_OFFSET, cfi_factored(m, (uint64_t)gp_read_sleb(&m->r)));
         return true;
     case CFA_RESTORE_EXTENDED:
-        restore_rule(m, reg);
+        cfi_restore_rule(m, reg);
         return true;
     case CFA_UNDEFINED:
-        set_rule(m, reg, GP_RULE_UNDEFINED, 0);
+        cfi_set_rule(m, reg, GP_RULE_UNDEFINED, 0);
         return true;
     case CFA_SAME_VALUE:
-        set_rule(m, reg, GP_RULE_SAME, 0);
+        cfi_set_rule(m, reg, GP_RULE_SAME, 0);
         return true;
     case CFA_REGISTER:
-        set_rule(m, reg, GP_RULE_REGISTER, (int64_t)gp_read_uleb(&m->r));
+        cfi_set_rule(m, reg, GP_RULE_REGISTER, (int64_t)gp_read_uleb(&m->r));
         return true;
     case CFA_EXPRESSION:
-        set_rule(m, reg, GP_RULE_EXPR, skip_block(m));
+        cfi_set_rule(m, reg, GP_RULE_EXPR, cfi_skip_block(m));
         return true;
     case CFA_VAL_EXPRESSION:
-        set_rule(m, reg, GP_RULE_VAL_EXPR, skip_block(m));
+        cfi_set_rule(m, reg, GP_RULE_VAL_EXPR, cfi_skip_block(m));
         return true;
     default:
         return false;
     }
 }
 
-static void run_other(machine_t *m, uint8_t op)
+static void cfi_run_other(machine_t *m, uint8_t op)
 {
     switch (op) {
     case CFA_NOP:
@@ -236,10 +236,10 @@ static void run_other(machine_t *m, uint8_t op)
         (void)gp_read_uleb(&m->r);
         break;
     case CFA_REMEMBER_STATE:
-        push_state(m);
+        cfi_push_state(m);
         break;
     case CFA_RESTORE_STATE:
-        pop_state(m);
+        cfi_pop_state(m);
         break;
     case CFA_AARCH64_NEGATE_RA_STATE:
     case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
@@ -250,39 +250,39 @@ static void run_other(machine_t *m, uint8_t op)
     }
 }
 
-static void run_one(machine_t *m)
+static void cfi_run_one(machine_t *m)
 {
     uint8_t op = gp_read_u8(&m->r);
     uint8_t low = op & 0x3f;
     switch (op & 0xc0) {
     case CFA_ADVANCE_LOC:
-        advance(m, low);
+        cfi_advance(m, low);
         return;
     case CFA_OFFSET:
-        set_rule(m, low, GP_RULE_OFFSET, factored(m, gp_read_uleb(&m->r)));
+        cfi_set_rule(m, low, GP_RULE_OFFSET, cfi_factored(m, gp_read_uleb(&m->r)));
         return;
     case CFA_RESTORE:
-        restore_rule(m, low);
+        cfi_restore_rule(m, low);
         return;
     default:
         break;
     }
     // remember, restore and the CFA family lie inside the register family's numbers: they go first.
     if (op == CFA_REMEMBER_STATE || op == CFA_RESTORE_STATE)
-        run_other(m, op);
-    else if (!run_cfa(m, op) && !run_location(m, op) && !run_register(m, op))
-        run_other(m, op);
+        cfi_run_other(m, op);
+    else if (!cfi_run_cfa(m, op) && !cfi_run_location(m, op) && !cfi_run_register(m, op))
+        cfi_run_other(m, op);
 }
 
 // Instructions after an advance beyond `pc` belong to later rows: stop right at it.
-static void run(machine_t *m, uintptr_t pc)
+static void cfi_run(machine_t *m, uintptr_t pc)
 {
     while (gp_cursor_more(&m->r) && m->loc <= pc)
-        run_one(m);
+        cfi_run_one(m);
 }
 
 // The machine has stopped behind the row of `pc`: at the next one, or at the end of the program.
-static void store_row(const machine_t *m, uintptr_t pc, gp_row_t *row)
+static void cfi_store_row(const machine_t *m, uintptr_t pc, gp_row_t *row)
 {
     const gp_fde_t *fde = m->fde;
     row->cfa_is_expr = m->now.cfa_is_expr;
@@ -301,7 +301,8 @@ static void store_row(const machine_t *m, uintptr_t pc, gp_row_t *row)
 }
 
 // Bring the machine to the start of the FDE's own program. `initial` outlives it.
-static bool begin(machine_t *m, const gp_cfi_section_t *section, const gp_fde_t *fde, gp_rule_t initial[GP_REG_COUNT])
+static bool cfi_begin(machine_t *m, const gp_cfi_section_t *section, const gp_fde_t *fde,
+                      gp_rule_t initial[GP_REG_COUNT])
 {
     m->section = section;
     m->fde = fde;
@@ -311,7 +312,7 @@ static bool begin(machine_t *m, const gp_cfi_section_t *section, const gp_fde_t 
     memset(&m->now, 0, sizeof m->now);
     m->now.cfa_reg = GP_REG_COUNT; // no rule yet
     m->r = gp_cursor_over(fde->cie.insns, fde->cie.insns_end);
-    run(m, UINTPTR_MAX);
+    cfi_run(m, UINTPTR_MAX);
     if (m->r.bad)
         return false;
     memcpy(initial, m->now.regs, sizeof m->now.regs);
@@ -322,10 +323,10 @@ static bool begin(machine_t *m, const gp_cfi_section_t *section, const gp_fde_t 
     return true;
 }
 
-static bool find_row(machine_t *m, uintptr_t pc, gp_row_t *row)
+static bool cfi_find_row(machine_t *m, uintptr_t pc, gp_row_t *row)
 {
-    run(m, pc);
-    store_row(m, pc, row);
+    cfi_run(m, pc);
+    cfi_store_row(m, pc, row);
     return !m->r.bad && (m->now.cfa_is_expr || m->now.cfa_reg < GP_REG_COUNT);
 }
 
@@ -333,7 +334,7 @@ bool gp_cfi_row(const gp_cfi_section_t *section, const gp_fde_t *fde, uintptr_t 
 {
     machine_t m;
     gp_rule_t initial[GP_REG_COUNT];
-    return begin(&m, section, fde, initial) && find_row(&m, pc, row);
+    return cfi_begin(&m, section, fde, initial) && cfi_find_row(&m, pc, row);
 }
 
 void gp_cfi_each_row(const gp_cfi_section_t *section, const gp_fde_t *fde,
@@ -343,8 +344,8 @@ void gp_cfi_each_row(const gp_cfi_section_t *section, const gp_fde_t *fde,
     gp_rule_t initial[GP_REG_COUNT];
     gp_row_t row;
     uintptr_t pc = fde->start;
-    if (!begin(&m, section, fde, initial))
+    if (!cfi_begin(&m, section, fde, initial))
         return;
-    while (pc < fde->end && find_row(&m, pc, &row) && each(context, &row))
+    while (pc < fde->end && cfi_find_row(&m, pc, &row) && each(context, &row))
         pc = row.hi;
 }

@@ -6,7 +6,7 @@
 #include "unwind/cfi.h"
 
 // Read the initial length. Returns the entry's end, or NULL. `*wide` tells 64-bit DWARF.
-static const uint8_t *read_length(gp_cursor_t *r, bool *wide)
+static const uint8_t *cfi_entry_read_length(gp_cursor_t *r, bool *wide)
 {
     uint64_t len = gp_read_uint(r, 4);
     *wide = len == 0xffffffffu;
@@ -17,7 +17,7 @@ static const uint8_t *read_length(gp_cursor_t *r, bool *wide)
     return r->pos + len;
 }
 
-static bool read_augmentation(gp_cursor_t *r, const char *letters, gp_cie_t *cie)
+static bool cfi_entry_read_augmentation(gp_cursor_t *r, const char *letters, gp_cie_t *cie)
 {
     uint64_t len = gp_read_uleb(r);
     if (r->bad || len > (uint64_t)(r->end - r->pos))
@@ -48,7 +48,7 @@ static bool read_augmentation(gp_cursor_t *r, const char *letters, gp_cie_t *cie
     return !data.bad;
 }
 
-static bool read_cie_body(gp_cursor_t *r, gp_cie_t *cie)
+static bool cfi_entry_read_cie_body(gp_cursor_t *r, gp_cie_t *cie)
 {
     uint8_t version = gp_read_u8(r);
     const char *augmentation = (const char *)r->pos;
@@ -67,22 +67,22 @@ static bool read_cie_body(gp_cursor_t *r, gp_cie_t *cie)
     cie->ra_reg = (uint8_t)ra;
     cie->augmented = augmentation[0] == 'z';
     if (cie->augmented)
-        return read_augmentation(r, augmentation + 1, cie);
+        return cfi_entry_read_augmentation(r, augmentation + 1, cie);
     return augmentation[0] == '\0'; // without 'z' nothing tells how long the rest is
 }
 
-static bool decode_cie(const gp_cfi_section_t *section, const uint8_t *at, gp_cie_t *cie)
+static bool cfi_entry_decode_cie(const gp_cfi_section_t *section, const uint8_t *at, gp_cie_t *cie)
 {
     gp_cursor_t r = gp_cursor_over(at, section->end);
     bool wide;
-    const uint8_t *end = read_length(&r, &wide);
+    const uint8_t *end = cfi_entry_read_length(&r, &wide);
     if (at < section->start || end == NULL)
         return false;
     r.end = end;
     uint64_t id = gp_read_uint(&r, wide ? 8 : 4);
     uint64_t want = !section->debug_frame ? 0 : wide ? ~(uint64_t)0 : 0xffffffffu;
     memset(cie, 0, sizeof *cie);
-    if (id != want || !read_cie_body(&r, cie) || r.bad)
+    if (id != want || !cfi_entry_read_cie_body(&r, cie) || r.bad)
         return false;
     cie->insns = r.pos;
     cie->insns_end = end;
@@ -90,7 +90,7 @@ static bool decode_cie(const gp_cfi_section_t *section, const uint8_t *at, gp_ci
 }
 
 // The CIE of the entry with its CIE pointer at `field`, or NULL when the entry is a CIE itself.
-static const uint8_t *cie_of(const gp_cfi_section_t *section, const uint8_t *field, uint64_t value, bool wide)
+static const uint8_t *cfi_entry_cie_of(const gp_cfi_section_t *section, const uint8_t *field, uint64_t value, bool wide)
 {
     if (section->debug_frame) {
         uint64_t none = wide ? ~(uint64_t)0 : 0xffffffffu;
@@ -100,7 +100,7 @@ static const uint8_t *cie_of(const gp_cfi_section_t *section, const uint8_t *fie
     return value == 0 || value > (uint64_t)(field - section->start) ? NULL : field - value;
 }
 
-static bool read_fde_body(const gp_cfi_section_t *section, gp_cursor_t *r, gp_fde_t *fde)
+static bool cfi_entry_read_fde_body(const gp_cfi_section_t *section, gp_cursor_t *r, gp_fde_t *fde)
 {
     uint8_t encoding = fde->cie.fde_encoding;
     fde->start = (uintptr_t)gp_read_encoded(r, encoding, section->data_base, section->bias);
@@ -120,14 +120,15 @@ bool gp_cfi_decode(const gp_cfi_section_t *section, const uint8_t *at, gp_fde_t 
         return false;
     gp_cursor_t r = gp_cursor_over(at, section->end);
     bool wide;
-    const uint8_t *end = read_length(&r, &wide);
+    const uint8_t *end = cfi_entry_read_length(&r, &wide);
     if (end == NULL)
         return false;
     *next = end;
     r.end = end;
     const uint8_t *field = r.pos;
     uint64_t id = gp_read_uint(&r, wide ? 8 : 4);
-    const uint8_t *cie = cie_of(section, field, id, wide);
+    const uint8_t *cie = cfi_entry_cie_of(section, field, id, wide);
     fde->base = at;
-    return !r.bad && cie != NULL && decode_cie(section, cie, &fde->cie) && read_fde_body(section, &r, fde);
+    return !r.bad && cie != NULL && cfi_entry_decode_cie(section, cie, &fde->cie) &&
+           cfi_entry_read_fde_body(section, &r, fde);
 }

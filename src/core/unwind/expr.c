@@ -62,13 +62,13 @@ typedef struct evaluator {
     gp_cursor_t r;
     const uint8_t *start;
     const gp_regfile_t *regs;
-    gp_stack_t *memory;
+    gp_stack_memory_t *memory;
     uintptr_t stack[EXPR_STACK];
     unsigned depth;
     enum gp_expr_status status;
 } evaluator_t;
 
-static void push(evaluator_t *e, uintptr_t value)
+static void expr_push(evaluator_t *e, uintptr_t value)
 {
     if (e->depth == EXPR_STACK) {
         e->status = GP_EXPR_BAD;
@@ -77,7 +77,7 @@ static void push(evaluator_t *e, uintptr_t value)
     e->stack[e->depth++] = value;
 }
 
-static uintptr_t pop(evaluator_t *e)
+static uintptr_t expr_pop(evaluator_t *e)
 {
     if (e->depth == 0) {
         e->status = GP_EXPR_BAD;
@@ -86,16 +86,16 @@ static uintptr_t pop(evaluator_t *e)
     return e->stack[--e->depth];
 }
 
-static void pick(evaluator_t *e, unsigned index)
+static void expr_pick(evaluator_t *e, unsigned index)
 {
     if (index >= e->depth) {
         e->status = GP_EXPR_BAD;
         return;
     }
-    push(e, e->stack[e->depth - 1 - index]);
+    expr_push(e, e->stack[e->depth - 1 - index]);
 }
 
-static void push_register(evaluator_t *e, uint64_t reg)
+static void expr_push_register(evaluator_t *e, uint64_t reg)
 {
     int64_t offset = gp_read_sleb(&e->r);
     if (reg >= GP_REG_COUNT)
@@ -103,12 +103,12 @@ static void push_register(evaluator_t *e, uint64_t reg)
     else if (!(e->regs->known >> reg & 1))
         e->status = GP_EXPR_UNKNOWN_REG;
     else
-        push(e, e->regs->reg[reg] + (uintptr_t)offset);
+        expr_push(e, e->regs->reg[reg] + (uintptr_t)offset);
 }
 
-static void deref(evaluator_t *e, unsigned size)
+static void expr_deref(evaluator_t *e, unsigned size)
 {
-    uintptr_t at = pop(e), value = 0;
+    uintptr_t at = expr_pop(e), value = 0;
     unsigned shift = 8u * (unsigned)(at % sizeof value);
     if (size == 0 || size > sizeof value || at % sizeof value + size > sizeof value ||
         !gp_stack_read(e->memory, at - at % sizeof value, &value)) {
@@ -116,10 +116,10 @@ static void deref(evaluator_t *e, unsigned size)
         return;
     }
     value >>= shift;
-    push(e, size < sizeof value ? value & (((uintptr_t)1 << 8 * size) - 1) : value);
+    expr_push(e, size < sizeof value ? value & (((uintptr_t)1 << 8 * size) - 1) : value);
 }
 
-static void jump(evaluator_t *e, bool taken)
+static void expr_jump(evaluator_t *e, bool taken)
 {
     int64_t offset = (int16_t)gp_read_uint(&e->r, 2);
     if (!taken || e->r.bad)
@@ -131,7 +131,7 @@ static void jump(evaluator_t *e, bool taken)
     e->r.pos += offset;
 }
 
-static uintptr_t divide(evaluator_t *e, uint8_t op, uintptr_t a, uintptr_t b)
+static uintptr_t expr_divide(evaluator_t *e, uint8_t op, uintptr_t a, uintptr_t b)
 {
     if (b == 0 || (op == OP_DIV && b == UINTPTR_MAX)) {
         e->status = b == 0 ? GP_EXPR_BAD : e->status;
@@ -140,7 +140,7 @@ static uintptr_t divide(evaluator_t *e, uint8_t op, uintptr_t a, uintptr_t b)
     return op == OP_MOD ? a % b : (uintptr_t)((intptr_t)a / (intptr_t)b);
 }
 
-static uintptr_t shift(uint8_t op, uintptr_t a, uintptr_t b)
+static uintptr_t expr_shift(uint8_t op, uintptr_t a, uintptr_t b)
 {
     bool all = b >= 8 * sizeof a;
     switch (op) {
@@ -154,7 +154,7 @@ static uintptr_t shift(uint8_t op, uintptr_t a, uintptr_t b)
     }
 }
 
-static uintptr_t compare(uint8_t op, intptr_t a, intptr_t b)
+static uintptr_t expr_compare(uint8_t op, intptr_t a, intptr_t b)
 {
     switch (op) {
     case OP_EQ:
@@ -172,120 +172,120 @@ static uintptr_t compare(uint8_t op, intptr_t a, intptr_t b)
     }
 }
 
-static void run_binary(evaluator_t *e, uint8_t op)
+static void expr_run_binary(evaluator_t *e, uint8_t op)
 {
-    uintptr_t b = pop(e), a = pop(e);
+    uintptr_t b = expr_pop(e), a = expr_pop(e);
     switch (op) {
     case OP_AND:
-        push(e, a & b);
+        expr_push(e, a & b);
         break;
     case OP_OR:
-        push(e, a | b);
+        expr_push(e, a | b);
         break;
     case OP_XOR:
-        push(e, a ^ b);
+        expr_push(e, a ^ b);
         break;
     case OP_PLUS:
-        push(e, a + b);
+        expr_push(e, a + b);
         break;
     case OP_MINUS:
-        push(e, a - b);
+        expr_push(e, a - b);
         break;
     case OP_MUL:
-        push(e, a * b);
+        expr_push(e, a * b);
         break;
     case OP_DIV:
     case OP_MOD:
-        push(e, divide(e, op, a, b));
+        expr_push(e, expr_divide(e, op, a, b));
         break;
     case OP_SHL:
     case OP_SHR:
     case OP_SHRA:
-        push(e, shift(op, a, b));
+        expr_push(e, expr_shift(op, a, b));
         break;
     default:
-        push(e, compare(op, (intptr_t)a, (intptr_t)b));
+        expr_push(e, expr_compare(op, (intptr_t)a, (intptr_t)b));
     }
 }
 
-static void run_constant(evaluator_t *e, uint8_t op)
+static void expr_run_constant(evaluator_t *e, uint8_t op)
 {
     static const uint8_t size[] = {1, 1, 2, 2, 4, 4, 8, 8};
     if (op == OP_CONSTU) {
-        push(e, gp_read_uleb(&e->r));
+        expr_push(e, gp_read_uleb(&e->r));
     } else if (op == OP_CONSTS) {
-        push(e, (uintptr_t)gp_read_sleb(&e->r));
+        expr_push(e, (uintptr_t)gp_read_sleb(&e->r));
     } else if (op == OP_ADDR) {
-        push(e, gp_read_uint(&e->r, sizeof(uintptr_t)));
+        expr_push(e, gp_read_uint(&e->r, sizeof(uintptr_t)));
     } else {
         unsigned bits = 8u * size[op - OP_CONST1U];
         uint64_t value = gp_read_uint(&e->r, bits / 8);
         bool negative = (op & 1) && value >> (bits - 1);
-        push(e, negative && bits < 64 ? value | ~(uint64_t)0 << bits : value);
+        expr_push(e, negative && bits < 64 ? value | ~(uint64_t)0 << bits : value);
     }
 }
 
-static void run_stack(evaluator_t *e, uint8_t op)
+static void expr_run_stack(evaluator_t *e, uint8_t op)
 {
     uintptr_t a, b, c;
     switch (op) {
     case OP_DUP:
-        pick(e, 0);
+        expr_pick(e, 0);
         break;
     case OP_OVER:
-        pick(e, 1);
+        expr_pick(e, 1);
         break;
     case OP_PICK:
-        pick(e, gp_read_u8(&e->r));
+        expr_pick(e, gp_read_u8(&e->r));
         break;
     case OP_DROP:
-        (void)pop(e);
+        (void)expr_pop(e);
         break;
     case OP_SWAP:
-        a = pop(e), b = pop(e);
-        push(e, a), push(e, b);
+        a = expr_pop(e), b = expr_pop(e);
+        expr_push(e, a), expr_push(e, b);
         break;
     default: // OP_ROT
-        a = pop(e), b = pop(e), c = pop(e);
-        push(e, a), push(e, c), push(e, b);
+        a = expr_pop(e), b = expr_pop(e), c = expr_pop(e);
+        expr_push(e, a), expr_push(e, c), expr_push(e, b);
     }
 }
 
-static void run_unary(evaluator_t *e, uint8_t op)
+static void expr_run_unary(evaluator_t *e, uint8_t op)
 {
-    uintptr_t a = pop(e);
+    uintptr_t a = expr_pop(e);
     switch (op) {
     case OP_ABS:
-        push(e, (intptr_t)a < 0 ? 0 - a : a);
+        expr_push(e, (intptr_t)a < 0 ? 0 - a : a);
         break;
     case OP_NEG:
-        push(e, 0 - a);
+        expr_push(e, 0 - a);
         break;
     case OP_NOT:
-        push(e, ~a);
+        expr_push(e, ~a);
         break;
     default: // OP_PLUS_UCONST
-        push(e, a + gp_read_uleb(&e->r));
+        expr_push(e, a + gp_read_uleb(&e->r));
     }
 }
 
-static void run_control(evaluator_t *e, uint8_t op)
+static void expr_run_control(evaluator_t *e, uint8_t op)
 {
     switch (op) {
     case OP_DEREF:
-        deref(e, sizeof(uintptr_t));
+        expr_deref(e, sizeof(uintptr_t));
         break;
     case OP_DEREF_SIZE:
-        deref(e, gp_read_u8(&e->r));
+        expr_deref(e, gp_read_u8(&e->r));
         break;
     case OP_SKIP:
-        jump(e, true);
+        expr_jump(e, true);
         break;
     case OP_BRA:
-        jump(e, pop(e) != 0);
+        expr_jump(e, expr_pop(e) != 0);
         break;
     case OP_BREGX:
-        push_register(e, gp_read_uleb(&e->r));
+        expr_push_register(e, gp_read_uleb(&e->r));
         break;
     case OP_NOP:
         break;
@@ -294,27 +294,27 @@ static void run_control(evaluator_t *e, uint8_t op)
     }
 }
 
-static void run_one(evaluator_t *e)
+static void expr_run_one(evaluator_t *e)
 {
     uint8_t op = gp_read_u8(&e->r);
     if (op >= OP_LIT0 && op <= OP_LIT31)
-        push(e, op - OP_LIT0);
+        expr_push(e, op - OP_LIT0);
     else if (op >= OP_BREG0 && op <= OP_BREG31)
-        push_register(e, op - OP_BREG0);
+        expr_push_register(e, op - OP_BREG0);
     else if (op == OP_ADDR || (op >= OP_CONST1U && op <= OP_CONSTS))
-        run_constant(e, op);
+        expr_run_constant(e, op);
     else if (op >= OP_DUP && op <= OP_ROT)
-        run_stack(e, op);
+        expr_run_stack(e, op);
     else if (op == OP_ABS || op == OP_NEG || op == OP_NOT || op == OP_PLUS_UCONST)
-        run_unary(e, op);
+        expr_run_unary(e, op);
     else if (op >= OP_AND && op <= OP_NE && op != OP_BRA)
-        run_binary(e, op);
+        expr_run_binary(e, op);
     else
-        run_control(e, op);
+        expr_run_control(e, op);
 }
 
 enum gp_expr_status gp_expr_eval(const uint8_t *block, const uint8_t *limit, const gp_regfile_t *regs,
-                                 gp_stack_t *stack, const uintptr_t *initial, uintptr_t *result)
+                                 gp_stack_memory_t *stack, const uintptr_t *initial, uintptr_t *result)
 {
     evaluator_t e;
     e.r = gp_cursor_over(block, limit);
@@ -328,11 +328,11 @@ enum gp_expr_status gp_expr_eval(const uint8_t *block, const uint8_t *limit, con
     e.depth = 0;
     e.status = GP_EXPR_OK;
     if (initial != NULL)
-        push(&e, *initial);
+        expr_push(&e, *initial);
     for (unsigned i = 0; gp_cursor_more(&e.r) && e.status == GP_EXPR_OK; i++) {
         if (i == EXPR_STEPS_MAX)
             return GP_EXPR_BAD;
-        run_one(&e);
+        expr_run_one(&e);
     }
     if (e.status == GP_EXPR_OK && (e.r.bad || e.depth == 0))
         return GP_EXPR_BAD;

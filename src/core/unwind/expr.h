@@ -23,4 +23,4 @@ enum gp_expr_status {
 // Evaluate the block (ULEB128 length, then operations) at `block`. `initial` is pushed first where
 // not NULL (the CFA, for register rules). Signals: safe. Source: DWARF 5 section 2.5.
 enum gp_expr_status gp_expr_eval(const uint8_t *block, const uint8_t *limit, const gp_regfile_t *regs,
-                                 gp_stack_t *stack, const uintptr_t *initial, uintptr_t *result);
+                                 gp_stack_memory_t *stack, const uintptr_t *initial, uintptr_t *result);

@@ -9,7 +9,7 @@
 // Tables that cannot be searched are walked entry by entry, but not for longer than a handler may take.
 enum { SCAN_MAX = 4096 };
 
-static int32_t pair_word(const gp_eh_index_t *eh, uint32_t pair, unsigned word)
+static int32_t fde_index_pair_word(const gp_eh_index_t *eh, uint32_t pair, unsigned word)
 {
     int32_t value;
     memcpy(&value, eh->table + (size_t)pair * 8 + word * 4u, sizeof value);
@@ -17,28 +17,28 @@ static int32_t pair_word(const gp_eh_index_t *eh, uint32_t pair, unsigned word)
 }
 
 // The last pair that starts at or before `pc`, or NULL.
-static const uint8_t *search(const gp_eh_index_t *eh, uintptr_t pc)
+static const uint8_t *fde_index_search(const gp_eh_index_t *eh, uintptr_t pc)
 {
     intptr_t want = (intptr_t)(pc - (uintptr_t)eh->hdr);
     uint32_t base = 0, len = eh->count;
     while (len > 1) {
         uint32_t half = len / 2;
-        base += pair_word(eh, base + half, 0) <= want ? half : 0;
+        base += fde_index_pair_word(eh, base + half, 0) <= want ? half : 0;
         len -= half;
     }
-    return pair_word(eh, base, 0) <= want ? eh->hdr + pair_word(eh, base, 1) : NULL;
+    return fde_index_pair_word(eh, base, 0) <= want ? eh->hdr + fde_index_pair_word(eh, base, 1) : NULL;
 }
 
-static bool covers(const gp_fde_t *fde, uintptr_t pc)
+static bool fde_index_covers(const gp_fde_t *fde, uintptr_t pc)
 {
     return pc >= fde->start && pc < fde->end;
 }
 
-static bool scan(const gp_cfi_section_t *section, const uint8_t *at, uintptr_t pc, gp_fde_t *fde)
+static bool fde_index_scan(const gp_cfi_section_t *section, const uint8_t *at, uintptr_t pc, gp_fde_t *fde)
 {
     for (unsigned i = 0; i < SCAN_MAX && at != NULL; i++) {
         const uint8_t *next;
-        if (gp_cfi_decode(section, at, fde, &next) && covers(fde, pc))
+        if (gp_cfi_decode(section, at, fde, &next) && fde_index_covers(fde, pc))
             return true;
         at = next;
     }
@@ -55,19 +55,19 @@ bool gp_fde_find(const gp_eh_index_t *eh, uintptr_t pc, gp_cfi_section_t *sectio
         .data_base = (uintptr_t)eh->hdr,
     };
     if (eh->table == NULL)
-        return scan(section, eh->eh_frame, pc, fde);
-    const uint8_t *at = search(eh, pc), *next;
-    return at != NULL && gp_cfi_decode(section, at, fde, &next) && covers(fde, pc);
+        return fde_index_scan(section, eh->eh_frame, pc, fde);
+    const uint8_t *at = fde_index_search(eh, pc), *next;
+    return at != NULL && gp_cfi_decode(section, at, fde, &next) && fde_index_covers(fde, pc);
 }
 
-static bool eh_frame_row(const gp_eh_index_t *eh, uintptr_t pc, gp_row_t *row)
+static bool fde_index_eh_frame_row(const gp_eh_index_t *eh, uintptr_t pc, gp_row_t *row)
 {
     gp_cfi_section_t section;
     gp_fde_t fde;
     return gp_fde_find(eh, pc, &section, &fde) && gp_cfi_row(&section, &fde, pc, row);
 }
 
-static bool debug_frame_row(const gp_debug_frame_t *debug, uintptr_t pc, gp_row_t *row)
+static bool fde_index_debug_frame_row(const gp_debug_frame_t *debug, uintptr_t pc, gp_row_t *row)
 {
     size_t base = 0, len = debug->count;
     while (len > 1) {
@@ -85,14 +85,14 @@ static bool debug_frame_row(const gp_debug_frame_t *debug, uintptr_t pc, gp_row_
     };
     gp_fde_t fde;
     const uint8_t *next;
-    return gp_cfi_decode(&section, debug->section + debug->ranges[base].fde, &fde, &next) && covers(&fde, pc) &&
-           gp_cfi_row(&section, &fde, pc, row);
+    return gp_cfi_decode(&section, debug->section + debug->ranges[base].fde, &fde, &next) &&
+           fde_index_covers(&fde, pc) && gp_cfi_row(&section, &fde, pc, row);
 }
 
-bool gp_fde_row(const gp_module_t *module, uintptr_t pc, gp_row_t *row)
+bool gp_fde_row(const gp_unwind_module_t *module, uintptr_t pc, gp_row_t *row)
 {
-    if (eh_frame_row(&module->eh, pc, row))
+    if (fde_index_eh_frame_row(&module->eh, pc, row))
         return true;
     const gp_debug_frame_t *debug = gp_debug_frame_find(module->where.lo, module->where.link_map);
-    return debug != NULL && debug_frame_row(debug, pc, row);
+    return debug != NULL && fde_index_debug_frame_row(debug, pc, row);
 }

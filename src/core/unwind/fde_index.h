@@ -13,4 +13,4 @@ bool gp_fde_find(const gp_eh_index_t *eh, uintptr_t pc, gp_cfi_section_t *sectio
 
 // Compute the row for `pc` from the module's .eh_frame, else from its prepared .debug_frame. Returns false where
 // neither covers `pc`. Signals: safe. Cost: 0.2-0.5 us, more where pages are cold.
-bool gp_fde_row(const gp_module_t *module, uintptr_t pc, gp_row_t *row);
+bool gp_fde_row(const gp_unwind_module_t *module, uintptr_t pc, gp_row_t *row);

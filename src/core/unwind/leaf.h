@@ -9,7 +9,7 @@
 // up with a call instruction that leads to code a little before the interrupted pc. The frame pointer is
 // taken to be the caller's still. Returns GP_STEP_LOST where no such call is found. Signals: safe.
 // Cost: bounded, ~1 us.
-enum gp_step gp_step_leaf(gp_frame_t *frame, gp_stack_t *stack);
+enum gp_step gp_step_leaf(gp_frame_t *frame, gp_stack_memory_t *stack);
 
 // Could the call before the return address `ra` have entered the function that starts at `start`?
 // True where that is unknown: a call through a register. Signals: safe.

@@ -3,7 +3,7 @@
 #include "unwind/resolve.h"
 
 // A routine that calls nothing leaves its return address in the link register.
-enum gp_step gp_step_leaf(gp_frame_t *frame, gp_stack_t *stack)
+enum gp_step gp_step_leaf(gp_frame_t *frame, gp_stack_memory_t *stack)
 {
     (void)stack;
     uintptr_t ra = gp_arch_strip(frame->lr);

@@ -11,7 +11,7 @@ enum {
     JUMPS_MAX = 2,         // PLT entry, then the routine or a jump to it
 };
 
-static int32_t read_i32(const uint8_t *at)
+static int32_t leaf_x86_64_read_i32(const uint8_t *at)
 {
     int32_t value;
     memcpy(&value, at, sizeof(value));
@@ -20,9 +20,9 @@ static int32_t read_i32(const uint8_t *at)
 
 // Code that may be read: a word found on the stack may lead into a module that is just being
 // unloaded, so only modules that never are, or the interrupted one, will do.
-static bool in_text(uintptr_t address, uintptr_t pc)
+static bool leaf_x86_64_in_text(uintptr_t address, uintptr_t pc)
 {
-    gp_module_t module;
+    gp_unwind_module_t module;
     gp_location_t where;
     if (!gp_addr_plausible(address) || !gp_module_locate(address, &where) ||
         !(gp_module_is_fixed(where.link_map) || (pc >= where.lo && pc < where.hi)))
@@ -31,7 +31,7 @@ static bool in_text(uintptr_t address, uintptr_t pc)
 }
 
 // Where code at `target` goes at once: through `jmp rel32`, or `jmp *slot(%rip)` as PLT entries do; else `target`.
-static uintptr_t through_jump(uintptr_t target)
+static uintptr_t leaf_x86_64_through_jump(uintptr_t target)
 {
     static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
     const uint8_t *code = (const uint8_t *)target;
@@ -40,10 +40,10 @@ static uintptr_t through_jump(uintptr_t target)
     if (*code == 0xf2) // bnd
         code++;
     if (*code == 0xe9)
-        return (uintptr_t)code + 5 + (uintptr_t)(intptr_t)read_i32(code + 1);
+        return (uintptr_t)code + 5 + (uintptr_t)(intptr_t)leaf_x86_64_read_i32(code + 1);
     if (code[0] != 0xff || code[1] != 0x25)
         return target;
-    uintptr_t slot = (uintptr_t)code + 6 + (uintptr_t)(intptr_t)read_i32(code + 2), resolved;
+    uintptr_t slot = (uintptr_t)code + 6 + (uintptr_t)(intptr_t)leaf_x86_64_read_i32(code + 2), resolved;
     gp_location_t where;
     if (!gp_module_locate(target, &where) || !gp_module_reads(&where, slot, sizeof(resolved)))
         return target;
@@ -51,14 +51,14 @@ static uintptr_t through_jump(uintptr_t target)
     return resolved;
 }
 
-static bool leads_to(uintptr_t target, uintptr_t pc)
+static bool leaf_x86_64_leads_to(uintptr_t target, uintptr_t pc)
 {
     for (int jumps = 0; jumps <= JUMPS_MAX; jumps++) {
         if (target <= pc && pc - target < ROUTINE_BYTES)
             return true;
-        if (!in_text(target, pc))
+        if (!leaf_x86_64_in_text(target, pc))
             return false;
-        uintptr_t next = through_jump(target);
+        uintptr_t next = leaf_x86_64_through_jump(target);
         if (next == target)
             return false;
         target = next;
@@ -66,41 +66,42 @@ static bool leads_to(uintptr_t target, uintptr_t pc)
     return false;
 }
 
-static bool is_direct_call(uintptr_t ra)
+static bool leaf_x86_64_is_direct_call(uintptr_t ra)
 {
     return *(const uint8_t *)(ra - 5) == 0xe8;
 }
 
-static bool direct_call_leads_to(uintptr_t ra, uintptr_t pc)
+static bool leaf_x86_64_direct_call_leads_to(uintptr_t ra, uintptr_t pc)
 {
-    return is_direct_call(ra) && leads_to(ra + (uintptr_t)(intptr_t)read_i32((const uint8_t *)(ra - 4)), pc);
+    return leaf_x86_64_is_direct_call(ra) &&
+           leaf_x86_64_leads_to(ra + (uintptr_t)(intptr_t)leaf_x86_64_read_i32((const uint8_t *)(ra - 4)), pc);
 }
 
 bool gp_call_may_enter(uintptr_t ra, uintptr_t start)
 {
     if (!gp_is_return_address(ra))
         return false;
-    if (!is_direct_call(ra))
+    if (!leaf_x86_64_is_direct_call(ra))
         return true;
-    uintptr_t target = ra + (uintptr_t)(intptr_t)read_i32((const uint8_t *)(ra - 4));
+    uintptr_t target = ra + (uintptr_t)(intptr_t)leaf_x86_64_read_i32((const uint8_t *)(ra - 4));
     for (int jumps = 0; jumps < JUMPS_MAX && target != start; jumps++) {
-        if (!in_text(target, ra - 1))
+        if (!leaf_x86_64_in_text(target, ra - 1))
             return false;
-        target = through_jump(target);
+        target = leaf_x86_64_through_jump(target);
     }
     return target == start;
 }
 
-enum gp_step gp_step_leaf(gp_frame_t *frame, gp_stack_t *stack)
+enum gp_step gp_step_leaf(gp_frame_t *frame, gp_stack_memory_t *stack)
 {
     uintptr_t at = frame->sp, ra;
-    if (!in_text(frame->pc, frame->pc))
+    if (!leaf_x86_64_in_text(frame->pc, frame->pc))
         return GP_STEP_LOST; // made at run time: nothing is known of its calls
     for (int i = 0; i < SCAN_WORDS && gp_stack_read(stack, at, &ra); i++, at += sizeof(ra)) {
         if (!gp_is_return_address(ra))
             continue;
         // A call through a register or a table cannot be checked: believed only where nothing has been pushed.
-        if (direct_call_leads_to(ra, frame->pc) || (i == 0 && !is_direct_call(ra))) {
+        if (leaf_x86_64_direct_call_leads_to(ra, frame->pc) || (i == 0 && !leaf_x86_64_is_direct_call(ra))) {
             *frame = (gp_frame_t){.pc = ra, .sp = at + sizeof(ra), .fp = frame->fp};
             return GP_STEP_OK;
         }

@@ -13,7 +13,7 @@ static _Atomic uintptr_t owners[GP_MEMO_COUNT]; // thread pointer of the thread 
 
 static _Atomic unsigned first_uses;
 
-static uintptr_t self(void)
+static uintptr_t memo_self(void)
 {
     return (uintptr_t)__builtin_thread_pointer();
 }
@@ -30,12 +30,12 @@ void gp_memo_prefetch(uintptr_t stack_end)
     __builtin_prefetch(memo, 1);
 }
 
-static bool can_trust(const gp_memo_t *memo, const gp_stack_t *stack, unsigned epoch)
+static bool memo_can_trust(const gp_memo_t *memo, const gp_stack_memory_t *stack, unsigned epoch)
 {
     return memo->epoch == epoch && memo->stack_end == stack->hi;
 }
 
-void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
+void gp_memo_take(gp_memo_use_t *use, const gp_stack_memory_t *stack)
 {
     gp_memo_t *memo = memo_of(stack->hi);
     use->memo = NULL;
@@ -44,15 +44,15 @@ void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack)
     use->run = use->last = NULL;
     use->gap = false;
     uintptr_t nothing = 0;
-    // Acquire: pairs with give_back().
-    if (!atomic_compare_exchange_strong_explicit(&owners[memo - memos], &nothing, self(), memory_order_acquire,
+    // Acquire: pairs with memo_give_back().
+    if (!atomic_compare_exchange_strong_explicit(&owners[memo - memos], &nothing, memo_self(), memory_order_acquire,
                                                  memory_order_relaxed))
         return;
     use->memo = memo;
     atomic_store_explicit(&memo->taken, true, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     unsigned epoch = gp_cache_epoch();
-    if (!can_trust(memo, stack, epoch)) {
+    if (!memo_can_trust(memo, stack, epoch)) {
         if (memo->stack_end == 0)
             atomic_fetch_add_explicit(&first_uses, 1, memory_order_relaxed);
         memo->epoch = epoch;
@@ -96,7 +96,7 @@ bool gp_memo_may_record(gp_memo_use_t *use)
 }
 
 // Put the recorded frames right before the old frame that was met.
-static void prepend(gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
+static void memo_prepend(gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
 {
     unsigned met = (unsigned)(use->run - memo->chain[memo->current]);
     gp_copy_words(memo->chain[memo->current] + met - count, use->record - count, count * sizeof *use->record);
@@ -104,50 +104,50 @@ static void prepend(gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
 }
 
 // Is there room for `count` frames before the old one that was met, and do they belong there?
-static bool can_prepend(const gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
+static bool memo_can_prepend(const gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
 {
     return use->run != NULL && !use->gap && count <= (unsigned)(use->run - memo->chain[memo->current]);
 }
 
-static unsigned recorded(const gp_memo_use_t *use)
+static unsigned memo_recorded(const gp_memo_use_t *use)
 {
     const gp_memo_t *memo = use->memo;
     return (unsigned)(use->record - memo->chain[!memo->current]) - (unsigned)GP_MEMO_HEADROOM;
 }
 
-static void replace(gp_memo_t *memo, unsigned count)
+static void memo_replace(gp_memo_t *memo, unsigned count)
 {
     memo->current = !memo->current;
     memo->start = GP_MEMO_HEADROOM;
     memo->end = GP_MEMO_HEADROOM + count;
 }
 
-static void give_back(const gp_memo_t *memo)
+static void memo_give_back(const gp_memo_t *memo)
 {
     // Release: pairs with the exchange in gp_memo_take().
     atomic_store_explicit(&owners[memo - memos], 0, memory_order_release);
 }
 
 // Give back those of walks that will not end.
-static void forget(bool own)
+static void memo_forget(bool own)
 {
     for (size_t i = 0; i < GP_MEMO_COUNT; i++) {
         uintptr_t owner = atomic_load_explicit(&owners[i], memory_order_relaxed);
-        if (owner != 0 && (owner == self()) == own) {
+        if (owner != 0 && (owner == memo_self()) == own) {
             memos[i].stack_end = 0; // what is in it may be half written
-            give_back(&memos[i]);
+            memo_give_back(&memos[i]);
         }
     }
 }
 
 void gp_memo_forget_own(void)
 {
-    forget(true);
+    memo_forget(true);
 }
 
 void gp_memo_forget_others(void)
 {
-    forget(false);
+    memo_forget(false);
 }
 
 void gp_memo_release(gp_memo_use_t *use)
@@ -155,12 +155,12 @@ void gp_memo_release(gp_memo_use_t *use)
     gp_memo_t *memo = use->memo;
     if (memo == NULL)
         return;
-    if (can_prepend(memo, use, recorded(use))) {
-        prepend(memo, use, recorded(use));
+    if (memo_can_prepend(memo, use, memo_recorded(use))) {
+        memo_prepend(memo, use, memo_recorded(use));
     } else {
         if (use->run != NULL && !use->gap)
             gp_memo_leave(use);
-        replace(memo, recorded(use));
+        memo_replace(memo, memo_recorded(use));
     }
-    give_back(memo);
+    memo_give_back(memo);
 }

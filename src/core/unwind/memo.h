@@ -64,7 +64,7 @@ typedef struct gp_memo_use {
 void gp_memo_prefetch(uintptr_t stack_end);
 
 // Take the memo of `stack`, if it is free. Old frames that are no longer to be trusted are not offered.
-void gp_memo_take(gp_memo_use_t *use, const gp_stack_t *stack);
+void gp_memo_take(gp_memo_use_t *use, const gp_stack_memory_t *stack);
 
 // Make `frame` one that nothing leads to: it can be met, never proven.
 static inline void gp_memo_unlink(gp_memo_frame_t *frame)

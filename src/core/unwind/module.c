@@ -11,10 +11,10 @@
 enum {
     SLOTS = 4096, // a power of two
     WAYS = 8,     // slots that a module may be in
-    MODULE_WORDS = sizeof(gp_module_t) / sizeof(uintptr_t),
+    MODULE_WORDS = sizeof(gp_unwind_module_t) / sizeof(uintptr_t),
 };
 
-static_assert(sizeof(gp_module_t) % sizeof(uintptr_t) == 0, "copied by words");
+static_assert(sizeof(gp_unwind_module_t) % sizeof(uintptr_t) == 0, "copied by words");
 
 // A sequence lock: odd while a descriptor is being written, 0 before the first one. A writer takes it with a
 // compare-and-swap, so there is one at a time; none waits for it.
@@ -53,19 +53,19 @@ const void *gp_module_fixed_get(size_t index)
 
 // The number of a descriptor in a slot: the next one there has another number, so that a row that names the former one
 // is not taken for its own.
-static int number_of(uint32_t at, uint32_t version)
+static int module_number_of(uint32_t at, uint32_t version)
 {
     return (int)((at | version / 2 * SLOTS) & INT32_MAX);
 }
 
-static uint32_t first_way(const gp_location_t *where)
+static uint32_t module_first_way(const gp_location_t *where)
 {
     return (uint32_t)((where->lo >> 12) * 0x9e3779b97f4a7c15u >> 40) % (SLOTS / WAYS) * WAYS;
 }
 
 // Copy a slot's descriptor. Returns its version, 0 where there is none or it is being written. Acquire: pairs with
-// publish()'s release; the fence keeps the words before the version's second look.
-static uint32_t read_slot(const slot_t *slot, gp_module_t *module)
+// module_publish()'s release; the fence keeps the words before the version's second look.
+static uint32_t module_read_slot(const slot_t *slot, gp_unwind_module_t *module)
 {
     uint32_t version = atomic_load_explicit(&slot->version, memory_order_acquire);
     uintptr_t words[MODULE_WORDS];
@@ -78,40 +78,40 @@ static uint32_t read_slot(const slot_t *slot, gp_module_t *module)
     return atomic_load_explicit(&slot->version, memory_order_relaxed) == version ? version : 0;
 }
 
-static bool same_place(const gp_location_t *a, const gp_location_t *b)
+static bool module_same_place(const gp_location_t *a, const gp_location_t *b)
 {
     return a->lo == b->lo && a->hi == b->hi && a->link_map == b->link_map && a->hdr == b->hdr;
 }
 
 //   where: what is mapped now, so that the build id may be read if it is the same
-static bool same_module(const gp_module_t *module, const gp_location_t *where)
+static bool module_same_module(const gp_unwind_module_t *module, const gp_location_t *where)
 {
     // A rebuilt plugin may reload with the same size at the same address: its build id tells.
-    return same_place(&module->where, where) &&
+    return module_same_place(&module->where, where) &&
            (module->fixed || module->id_at == NULL || memcmp(module->id_at, module->id, GP_MODULE_ID_BYTES) == 0);
 }
 
 // Nothing of `module` itself is read: it may be on its way out.
 //   next: what is there now, where that is its place
-static bool is_gone(const gp_module_t *module, const gp_module_t *next)
+static bool module_is_gone(const gp_unwind_module_t *module, const gp_unwind_module_t *next)
 {
     gp_location_t now;
-    return !module->fixed && ((same_place(&module->where, &next->where) && module->text_lo == next->text_lo) ||
-                              !gp_module_locate(module->where.lo, &now) || !same_place(&module->where, &now));
+    return !module->fixed && ((module_same_place(&module->where, &next->where) && module->text_lo == next->text_lo) ||
+                              !gp_module_locate(module->where.lo, &now) || !module_same_place(&module->where, &now));
 }
 
-// Put a parsed module where no other one is, or one that is not loaded any more. The release pairs with read_slot()'s
-// acquire. Returns the descriptor's number or GP_MODULE_UNLISTED.
-static int publish(const gp_module_t *module)
+// Put a parsed module where no other one is, or one that is not loaded any more. The release pairs with
+// module_read_slot()'s acquire. Returns the descriptor's number or GP_MODULE_UNLISTED.
+static int module_publish(const gp_unwind_module_t *module)
 {
-    uint32_t way = first_way(&module->where);
+    uint32_t way = module_first_way(&module->where);
     uintptr_t words[MODULE_WORDS];
     memcpy(words, module, sizeof words);
     for (uint32_t at = way; at < way + WAYS; at++) {
         slot_t *slot = &table[at];
-        gp_module_t was;
+        gp_unwind_module_t was;
         uint32_t version = atomic_load_explicit(&slot->version, memory_order_relaxed);
-        if (version != 0 && (read_slot(slot, &was) != version || !is_gone(&was, module)))
+        if (version != 0 && (module_read_slot(slot, &was) != version || !module_is_gone(&was, module)))
             continue;
         if (!atomic_compare_exchange_strong_explicit(&slot->version, &version, version + 1, memory_order_acquire,
                                                      memory_order_relaxed))
@@ -120,46 +120,46 @@ static int publish(const gp_module_t *module)
         for (size_t i = 0; i < MODULE_WORDS; i++)
             atomic_store_explicit(&slot->words[i], words[i], memory_order_relaxed);
         atomic_store_explicit(&slot->version, version + 2, memory_order_release);
-        return number_of(at, version + 2);
+        return module_number_of(at, version + 2);
     }
     return GP_MODULE_UNLISTED;
 }
 
-static bool is_text(const gp_module_t *module, uintptr_t pc)
+static bool module_is_text(const gp_unwind_module_t *module, uintptr_t pc)
 {
     return pc >= module->text_lo && pc < module->text_hi;
 }
 
-static int find_listed(const gp_location_t *where, uintptr_t pc, gp_module_t *module)
+static int module_find_listed(const gp_location_t *where, uintptr_t pc, gp_unwind_module_t *module)
 {
-    uint32_t way = first_way(where);
+    uint32_t way = module_first_way(where);
     for (uint32_t at = way; at < way + WAYS; at++) {
-        uint32_t version = read_slot(&table[at], module);
-        if (version != 0 && (!module->has_more_text || is_text(module, pc)) && same_module(module, where))
-            return number_of(at, version);
+        uint32_t version = module_read_slot(&table[at], module);
+        if (version != 0 && (!module->has_more_text || module_is_text(module, pc)) && module_same_module(module, where))
+            return module_number_of(at, version);
     }
     return GP_MODULE_UNLISTED;
 }
 
-int gp_module_find(uintptr_t pc, gp_module_t *module)
+int gp_module_find(uintptr_t pc, gp_unwind_module_t *module)
 {
     gp_location_t where;
     if (!gp_module_locate(pc, &where))
         return GP_MODULE_NONE;
-    int number = find_listed(&where, pc, module);
+    int number = module_find_listed(&where, pc, module);
     if (number < 0) {
-        if (!gp_module_parse(&where, pc, module) || (module->has_more_text && !is_text(module, pc)))
+        if (!gp_module_parse(&where, pc, module) || (module->has_more_text && !module_is_text(module, pc)))
             return GP_MODULE_NONE;
-        number = publish(module);
+        number = module_publish(module);
     }
-    return is_text(module, pc) ? number : GP_MODULE_NONE;
+    return module_is_text(module, pc) ? number : GP_MODULE_NONE;
 }
 
 bool gp_module_check(uint32_t number, uintptr_t pc)
 {
     gp_location_t where;
-    gp_module_t module;
-    uint32_t version = read_slot(&table[number % SLOTS], &module);
-    return version != 0 && (uint32_t)number_of(number % SLOTS, version) == number && gp_module_locate(pc, &where) &&
-           same_module(&module, &where);
+    gp_unwind_module_t module;
+    uint32_t version = module_read_slot(&table[number % SLOTS], &module);
+    return version != 0 && (uint32_t)module_number_of(number % SLOTS, version) == number &&
+           gp_module_locate(pc, &where) && module_same_module(&module, &where);
 }

@@ -38,7 +38,7 @@ typedef struct gp_eh_index {
     const uint8_t *eh_end;   // readable up to here
 } gp_eh_index_t;
 
-typedef struct gp_module {
+typedef struct gp_unwind_module {
     gp_location_t where;
     uintptr_t text_lo, text_hi; // the executable segment that was asked for, or the only one
     gp_eh_index_t eh;
@@ -46,7 +46,7 @@ typedef struct gp_module {
     uint8_t id[GP_MODULE_ID_BYTES];
     bool fixed;
     bool has_more_text; // other executable segments, each with a descriptor
-} gp_module_t;
+} gp_unwind_module_t;
 
 typedef struct gp_image { // its program headers
     const void *headers;  // ElfW(Phdr)[count]
@@ -73,7 +73,7 @@ void gp_module_locate_prepare(void);
 
 // Find the module with `pc` in its executable segments, and copy its descriptor. Returns the descriptor's number,
 // GP_MODULE_UNLISTED or GP_MODULE_NONE. Cost: ~60 ns once it is listed.
-int gp_module_find(uintptr_t pc, gp_module_t *module);
+int gp_module_find(uintptr_t pc, gp_unwind_module_t *module);
 
 // Is descriptor `number` still the module that is mapped at `pc`? Cost: ~30 ns.
 bool gp_module_check(uint32_t number, uintptr_t pc);
@@ -88,7 +88,7 @@ bool gp_module_is_fixed(const void *link_map);
 
 // Decode the ELF and .eh_frame_hdr headers of the mapping `where`. `pc`: whose text, where there are several. Returns
 // false for a mapping without readable ELF headers.
-bool gp_module_parse(const gp_location_t *where, uintptr_t pc, gp_module_t *module);
+bool gp_module_parse(const gp_location_t *where, uintptr_t pc, gp_unwind_module_t *module);
 
 // The headers of the module that is mapped at `where`. Returns false where they cannot be read.
 bool gp_module_image(const gp_location_t *where, gp_image_t *image);

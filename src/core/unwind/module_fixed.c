@@ -10,7 +10,7 @@
 
 enum { PAGE_BYTES = 4096 };
 
-static uintptr_t dynamic_value(const struct link_map *map, ElfW(Sxword) tag)
+static uintptr_t module_fixed_dynamic_value(const struct link_map *map, ElfW(Sxword) tag)
 {
     for (const ElfW(Dyn) *dyn = map->l_ld; dyn != NULL && dyn->d_tag != DT_NULL; dyn++)
         if (dyn->d_tag == tag)
@@ -19,36 +19,36 @@ static uintptr_t dynamic_value(const struct link_map *map, ElfW(Sxword) tag)
 }
 
 // glibc relocates DT_STRTAB in place, except where the dynamic section is read-only (the vDSO).
-static const char *string_table(const struct link_map *map)
+static const char *module_fixed_string_table(const struct link_map *map)
 {
-    uintptr_t at = dynamic_value(map, DT_STRTAB);
+    uintptr_t at = module_fixed_dynamic_value(map, DT_STRTAB);
     return (const char *)(at < map->l_addr ? at + map->l_addr : at);
 }
 
-static const char *base_name(const char *path)
+static const char *module_fixed_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
 }
 
-static bool is_called(const struct link_map *map, const char *name)
+static bool module_fixed_is_called(const struct link_map *map, const char *name)
 {
-    uintptr_t soname = dynamic_value(map, DT_SONAME);
-    return (soname != 0 && strcmp(string_table(map) + soname, name) == 0) ||
-           (map->l_name != NULL && strcmp(base_name(map->l_name), base_name(name)) == 0);
+    uintptr_t soname = module_fixed_dynamic_value(map, DT_SONAME);
+    return (soname != 0 && strcmp(module_fixed_string_table(map) + soname, name) == 0) ||
+           (map->l_name != NULL && strcmp(module_fixed_base_name(map->l_name), module_fixed_base_name(name)) == 0);
 }
 
-static void add_called(const struct link_map *first, const char *name)
+static void module_fixed_add_called(const struct link_map *first, const char *name)
 {
     for (const struct link_map *map = first; map != NULL; map = map->l_next) {
-        if (map->l_ld != NULL && is_called(map, name)) {
+        if (map->l_ld != NULL && module_fixed_is_called(map, name)) {
             gp_module_fixed_add(map);
             return;
         }
     }
 }
 
-static void add_preloads(const struct link_map *first)
+static void module_fixed_add_preloads(const struct link_map *first)
 {
     char name[256];
     const char *list = getenv("LD_PRELOAD");
@@ -57,13 +57,13 @@ static void add_preloads(const struct link_map *first)
         if (len > 0 && len < sizeof name) {
             memcpy(name, list, len);
             name[len] = '\0';
-            add_called(first, name);
+            module_fixed_add_called(first, name);
         }
         list += len + (list[len] != '\0');
     }
 }
 
-static void note_program(const struct link_map *map, const struct dl_phdr_info *info)
+static void module_fixed_note_program(const struct link_map *map, const struct dl_phdr_info *info)
 {
     gp_program = (gp_program_t){.image = {info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr}, .lo = UINTPTR_MAX};
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
@@ -80,22 +80,22 @@ static void note_program(const struct link_map *map, const struct dl_phdr_info *
 
 // The loader's first module is the program. The list itself is walked by hand, because DT_NEEDED is not in what the
 // callback gets.
-static int collect(struct dl_phdr_info *info, size_t size, void *unused)
+static int module_fixed_collect(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size, (void)unused;
     const struct link_map *first = _r_debug.r_map;
     if (first == NULL)
         return 1;
-    note_program(first, info);
+    module_fixed_note_program(first, info);
     gp_module_fixed_add(first);
-    add_preloads(first);
+    module_fixed_add_preloads(first);
     // The set grows while it is gone through: what the needed ones need is needed too.
     const struct link_map *map;
     for (size_t i = 0; (map = gp_module_fixed_get(i)) != NULL; i++) {
         const ElfW(Dyn) *dyn = map->l_ld;
         for (; dyn != NULL && dyn->d_tag != DT_NULL; dyn++)
             if (dyn->d_tag == DT_NEEDED)
-                add_called(first, string_table(map) + dyn->d_un.d_val);
+                module_fixed_add_called(first, module_fixed_string_table(map) + dyn->d_un.d_val);
     }
     return 1;
 }
@@ -103,5 +103,5 @@ static int collect(struct dl_phdr_info *info, size_t size, void *unused)
 void gp_module_fixed_prepare(void)
 {
     if (gp_module_fixed_get(0) == NULL)
-        dl_iterate_phdr(collect, NULL);
+        dl_iterate_phdr(module_fixed_collect, NULL);
 }

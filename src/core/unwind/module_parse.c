@@ -13,17 +13,17 @@ enum {
     TABLE_ENCODING = GP_ENC_DATAREL | GP_ENC_SDATA4,
 };
 
-static const ElfW(Phdr) * header_of(const gp_image_t *image, size_t i)
+static const ElfW(Phdr) * module_parse_header_of(const gp_image_t *image, size_t i)
 {
     return (const ElfW(Phdr) *)image->headers + i;
 }
 
 // The first PT_LOAD's page is where the mapping starts.
-static uintptr_t load_bias(const gp_image_t *image, uintptr_t lo)
+static uintptr_t module_parse_load_bias(const gp_image_t *image, uintptr_t lo)
 {
     for (size_t i = 0; i < image->count; i++)
-        if (header_of(image, i)->p_type == PT_LOAD)
-            return lo - (header_of(image, i)->p_vaddr & ~(uintptr_t)(FIRST_PAGE - 1));
+        if (module_parse_header_of(image, i)->p_type == PT_LOAD)
+            return lo - (module_parse_header_of(image, i)->p_vaddr & ~(uintptr_t)(FIRST_PAGE - 1));
     return lo;
 }
 
@@ -38,15 +38,15 @@ bool gp_module_image(const gp_location_t *where, gp_image_t *image)
         ehdr->e_phoff + ehdr->e_phnum * sizeof(ElfW(Phdr)) > FIRST_PAGE)
         return false;
     *image = (gp_image_t){.headers = (const ElfW(Phdr) *)(where->lo + ehdr->e_phoff), .count = ehdr->e_phnum};
-    image->bias = load_bias(image, where->lo);
+    image->bias = module_parse_load_bias(image, where->lo);
     return true;
 }
 
 // End of the readable segment that holds `at`, or 0.
-static uintptr_t readable_end(const gp_image_t *image, uintptr_t at)
+static uintptr_t module_parse_readable_end(const gp_image_t *image, uintptr_t at)
 {
     for (size_t i = 0; i < image->count; i++) {
-        const ElfW(Phdr) *phdr = header_of(image, i);
+        const ElfW(Phdr) *phdr = module_parse_header_of(image, i);
         uintptr_t start = image->bias + phdr->p_vaddr;
         if (phdr->p_type == PT_LOAD && (phdr->p_flags & PF_R) && at >= start && at - start < phdr->p_memsz)
             return start + phdr->p_memsz;
@@ -57,14 +57,14 @@ static uintptr_t readable_end(const gp_image_t *image, uintptr_t at)
 bool gp_module_reads(const gp_location_t *where, uintptr_t at, size_t len)
 {
     gp_image_t image;
-    uintptr_t end = gp_module_image(where, &image) ? readable_end(&image, at) : 0;
+    uintptr_t end = gp_module_image(where, &image) ? module_parse_readable_end(&image, at) : 0;
     return end != 0 && end - at >= len;
 }
 
-static void parse_text(gp_module_t *module, const gp_image_t *image, uintptr_t pc)
+static void module_parse_text(gp_unwind_module_t *module, const gp_image_t *image, uintptr_t pc)
 {
     for (size_t i = 0; i < image->count; i++) {
-        const ElfW(Phdr) *phdr = header_of(image, i);
+        const ElfW(Phdr) *phdr = module_parse_header_of(image, i);
         uintptr_t start = image->bias + phdr->p_vaddr, end = start + phdr->p_memsz;
         // Code that cannot be read cannot be checked for calls: treat it as no code of ours.
         if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X) || !(phdr->p_flags & PF_R))
@@ -77,7 +77,7 @@ static void parse_text(gp_module_t *module, const gp_image_t *image, uintptr_t p
     }
 }
 
-static void parse_build_id(gp_module_t *module, const ElfW(Nhdr) * note, size_t len)
+static void module_parse_build_id(gp_unwind_module_t *module, const ElfW(Nhdr) * note, size_t len)
 {
     while (len >= sizeof *note) {
         size_t name = (note->n_namesz + 3u) & ~3u, desc = (note->n_descsz + 3u) & ~3u;
@@ -95,19 +95,19 @@ static void parse_build_id(gp_module_t *module, const ElfW(Nhdr) * note, size_t 
     }
 }
 
-static void parse_notes(gp_module_t *module, const gp_image_t *image)
+static void module_parse_notes(gp_unwind_module_t *module, const gp_image_t *image)
 {
     for (size_t i = 0; i < image->count && module->id_at == NULL; i++) {
-        const ElfW(Phdr) *phdr = header_of(image, i);
+        const ElfW(Phdr) *phdr = module_parse_header_of(image, i);
         uintptr_t start = image->bias + phdr->p_vaddr;
         if (phdr->p_type == PT_NOTE && start >= module->where.lo &&
             start - module->where.lo + phdr->p_filesz <= FIRST_PAGE)
-            parse_build_id(module, (const ElfW(Nhdr) *)start, phdr->p_filesz);
+            module_parse_build_id(module, (const ElfW(Nhdr) *)start, phdr->p_filesz);
     }
 }
 
 // Source: LSB Core, ".eh_frame_hdr Section".
-static bool parse_eh_frame_hdr(gp_eh_index_t *eh, const uint8_t *hdr, const uint8_t *end)
+static bool module_parse_eh_frame_hdr(gp_eh_index_t *eh, const uint8_t *hdr, const uint8_t *end)
 {
     gp_cursor_t r = gp_cursor_over(hdr, end);
     uint8_t version = gp_read_u8(&r);
@@ -128,19 +128,20 @@ static bool parse_eh_frame_hdr(gp_eh_index_t *eh, const uint8_t *hdr, const uint
     return true;
 }
 
-bool gp_module_parse(const gp_location_t *where, uintptr_t pc, gp_module_t *module)
+bool gp_module_parse(const gp_location_t *where, uintptr_t pc, gp_unwind_module_t *module)
 {
     gp_image_t image;
     memset(module, 0, sizeof *module);
     module->where = *where;
     if (!gp_module_image(where, &image))
         return false;
-    parse_text(module, &image, pc);
+    module_parse_text(module, &image, pc);
     module->fixed = gp_module_is_fixed(where->link_map);
     if (!module->fixed)
-        parse_notes(module, &image);
-    uintptr_t hdr_end = readable_end(&image, (uintptr_t)where->hdr);
-    if (where->hdr != NULL && hdr_end != 0 && parse_eh_frame_hdr(&module->eh, where->hdr, (const uint8_t *)hdr_end))
-        module->eh.eh_end = (const uint8_t *)readable_end(&image, (uintptr_t)module->eh.eh_frame);
+        module_parse_notes(module, &image);
+    uintptr_t hdr_end = module_parse_readable_end(&image, (uintptr_t)where->hdr);
+    if (where->hdr != NULL && hdr_end != 0 &&
+        module_parse_eh_frame_hdr(&module->eh, where->hdr, (const uint8_t *)hdr_end))
+        module->eh.eh_end = (const uint8_t *)module_parse_readable_end(&image, (uintptr_t)module->eh.eh_frame);
     return true;
 }

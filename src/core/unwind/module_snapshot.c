@@ -34,7 +34,7 @@ bool gp_module_locate(uintptr_t pc, gp_location_t *where)
     return false;
 }
 
-static int add_module(struct dl_phdr_info *info, size_t size, void *arg)
+static int module_snapshot_add_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
     snapshot_t *snapshot = arg;
     gp_location_t module = {.lo = UINTPTR_MAX, .link_map = info->dlpi_phdr};
@@ -64,7 +64,7 @@ void gp_module_locate_prepare(void)
     snapshot_t *was = atomic_load_explicit(&current, memory_order_relaxed);
     snapshot_t *next = was == &tables[0] ? &tables[1] : &tables[0];
     next->count = 0;
-    dl_iterate_phdr(add_module, next);
+    dl_iterate_phdr(module_snapshot_add_module, next);
     // Release: pairs with gp_module_locate()'s acquire.
     atomic_store_explicit(&current, next, memory_order_release);
     atomic_store_explicit(&preparing, 0, memory_order_release);

@@ -7,25 +7,25 @@
 enum { WORD = sizeof(uintptr_t), OP_BREG0 = 0x70, OP_DEREF = 0x06 };
 
 // CFA - 8n as n, or 0 where it is none of 1 to 63.
-static unsigned slot_of(int32_t offset)
+static unsigned packed_row_slot_of(int32_t offset)
 {
     if (offset >= 0 || offset % WORD != 0 || -offset / WORD > (int32_t)GP_ROW_SLOT_MASK)
         return 0;
     return (unsigned)(-offset / WORD);
 }
 
-static bool pack_fp(const gp_row_t *row, unsigned *slot)
+static bool packed_row_pack_fp(const gp_row_t *row, unsigned *slot)
 {
     const gp_rule_t *fp = &row->regs[GP_REG_FP];
-    *slot = fp->kind == GP_RULE_OFFSET ? slot_of(fp->value) : 0;
+    *slot = fp->kind == GP_RULE_OFFSET ? packed_row_slot_of(fp->value) : 0;
     // "Undefined" is as good as unchanged: a later use is caught by the CFA checks.
     return fp->kind == GP_RULE_SAME || fp->kind == GP_RULE_UNDEFINED || *slot != 0;
 }
 
-static bool pack_ra(const gp_row_t *row, unsigned *slot)
+static bool packed_row_pack_ra(const gp_row_t *row, unsigned *slot)
 {
     const gp_rule_t *ra = &row->regs[row->ra_reg];
-    *slot = ra->kind == GP_RULE_OFFSET ? slot_of(ra->value) : 0;
+    *slot = ra->kind == GP_RULE_OFFSET ? packed_row_slot_of(ra->value) : 0;
     if (row->ra_reg != GP_REG_RA)
         return false;
     if (!GP_RA_IN_REGISTER)
@@ -33,12 +33,13 @@ static bool pack_ra(const gp_row_t *row, unsigned *slot)
     return ra->kind == GP_RULE_SAME || *slot != 0;
 }
 
-static gp_packed_row_t pack_register(const gp_row_t *row, unsigned reg, int64_t offset)
+static gp_packed_row_t packed_row_pack_register(const gp_row_t *row, unsigned reg, int64_t offset)
 {
     unsigned fp, ra;
     int64_t words = offset / WORD;
     bool enough = words >= (GP_RA_IN_REGISTER ? 0 : 1);
-    if (!enough || offset % WORD != 0 || words > (int64_t)GP_ROW_OFF_MASK || !pack_fp(row, &fp) || !pack_ra(row, &ra))
+    if (!enough || offset % WORD != 0 || words > (int64_t)GP_ROW_OFF_MASK || !packed_row_pack_fp(row, &fp) ||
+        !packed_row_pack_ra(row, &ra))
         return gp_row_special(GP_SPECIAL_FULL, 0);
     if (reg == GP_REG_SP)
         return gp_row_simple(GP_ROW_SP, (unsigned)words, fp, ra);
@@ -49,7 +50,7 @@ static gp_packed_row_t pack_register(const gp_row_t *row, unsigned reg, int64_t 
 
 // Frames that realign their stack keep the CFA in a slot: `breg(fp) -8n; deref`, and save the frame
 // pointer where it points to. Returns n or 0.
-static unsigned realign_slot(const gp_row_t *row)
+static unsigned packed_row_realign_slot(const gp_row_t *row)
 {
     const uint8_t *cfa = row->base + row->cfa_offset;
     const gp_rule_t *fp = &row->regs[GP_REG_FP];
@@ -59,12 +60,12 @@ static unsigned realign_slot(const gp_row_t *row)
     if (saved[0] != 2 || saved[1] != OP_BREG0 + GP_REG_FP || saved[2] != 0)
         return 0;
     int offset = (cfa[2] & 0x40) ? (int)cfa[2] - 0x80 : (int)cfa[2]; // one-byte SLEB128
-    return (cfa[2] & 0x80) ? 0 : slot_of(offset);
+    return (cfa[2] & 0x80) ? 0 : packed_row_slot_of(offset);
 }
 
-static bool eval_at(const gp_row_t *row, uintptr_t pc, uintptr_t sp, uintptr_t *cfa)
+static bool packed_row_eval_at(const gp_row_t *row, uintptr_t pc, uintptr_t sp, uintptr_t *cfa)
 {
-    gp_stack_t nothing = gp_stack_of(16, 16);
+    gp_stack_memory_t nothing = gp_stack_of(16, 16);
     gp_regfile_t regs = {.known = 1ull << GP_REG_SP};
     regs.reg[GP_REG_SP] = sp;
 #if defined(__x86_64__)
@@ -78,12 +79,12 @@ static bool eval_at(const gp_row_t *row, uintptr_t pc, uintptr_t sp, uintptr_t *
 
 // A PLT's expression is stack pointer + constant once the pc is known. Rather than reason about
 // operations, evaluate it at stack pointers that differ in every bit that matters.
-static bool is_sp_relative(const gp_row_t *row, uintptr_t pc, int64_t *offset)
+static bool packed_row_is_sp_relative(const gp_row_t *row, uintptr_t pc, int64_t *offset)
 {
     static const uintptr_t probe[] = {0x7ffe12345008, 0x7ffe12345670, 0x10000000ff8, 0x5a5a5a5a5a58};
     for (unsigned i = 0; i < sizeof probe / sizeof *probe; i++) {
         uintptr_t cfa;
-        if (!eval_at(row, pc, probe[i], &cfa))
+        if (!packed_row_eval_at(row, pc, probe[i], &cfa))
             return false;
         if (i > 0 && (int64_t)(cfa - probe[i]) != *offset)
             return false;
@@ -104,11 +105,11 @@ gp_packed_row_t gp_row_pack(const gp_row_t *row, uintptr_t pc)
         row->regs[GP_REG_EH_DATA].kind == GP_RULE_OFFSET)
         return gp_row_special(GP_SPECIAL_FULL, 0);
     if (!row->cfa_is_expr)
-        return pack_register(row, row->cfa_reg, row->cfa_offset);
-    slot = realign_slot(row);
+        return packed_row_pack_register(row, row->cfa_reg, row->cfa_offset);
+    slot = packed_row_realign_slot(row);
     if (slot != 0 && row->regs[row->ra_reg].kind == GP_RULE_OFFSET && row->regs[row->ra_reg].value == -WORD)
         return gp_row_special(GP_SPECIAL_REALIGN, slot);
-    if (is_sp_relative(row, pc, &offset))
-        return pack_register(row, GP_REG_SP, offset);
+    if (packed_row_is_sp_relative(row, pc, &offset))
+        return packed_row_pack_register(row, GP_REG_SP, offset);
     return gp_row_special(GP_SPECIAL_FULL, 0);
 }

@@ -26,7 +26,7 @@ int gp_unwind_init(void)
 }
 
 // The walk's own code and tables are there before a handler needs them.
-static void walk_own_stack(void)
+static void prepare_walk_own_stack(void)
 {
     uintptr_t words[33], frames[OWN_FRAMES];
     gp_unwind_regs_t registers;
@@ -46,7 +46,7 @@ void gp_unwind_populate(void)
     int error = errno;
     madvise((void *)lo, hi - lo, MADV_POPULATE_WRITE);
     errno = error;
-    walk_own_stack();
+    prepare_walk_own_stack();
 }
 
 void gp_unwind_refresh(void)

@@ -35,7 +35,7 @@ typedef struct collection {
     size_t count;
 } collection_t;
 
-static bool is_new(const void *link_map)
+static bool prepare_debug_frame_is_new(const void *link_map)
 {
     for (size_t i = 0; i < seen_count; i++)
         if (seen[i] == link_map)
@@ -48,7 +48,7 @@ static bool is_new(const void *link_map)
 }
 
 // Under the loader's lock only names are noted; files are opened afterwards.
-static int collect(struct dl_phdr_info *info, size_t size, void *arg)
+static int prepare_debug_frame_collect(struct dl_phdr_info *info, size_t size, void *arg)
 {
     collection_t *all = arg;
     module_file_t *file = &all->files[all->count];
@@ -57,7 +57,8 @@ static int collect(struct dl_phdr_info *info, size_t size, void *arg)
         const ElfW(Phdr) *phdr = &info->dlpi_phdr[i];
         if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X))
             continue;
-        if (gp_module_locate(info->dlpi_addr + phdr->p_vaddr, &file->where) && is_new(file->where.link_map)) {
+        if (gp_module_locate(info->dlpi_addr + phdr->p_vaddr, &file->where) &&
+            prepare_debug_frame_is_new(file->where.link_map)) {
             bool is_named = info->dlpi_name != NULL && *info->dlpi_name != '\0';
             const char *name = is_named ? info->dlpi_name : gp_main_file(file->path);
             file->bias = info->dlpi_addr;
@@ -70,7 +71,7 @@ static int collect(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-static const uint8_t *map_file(const char *path, size_t *len)
+static const uint8_t *prepare_debug_frame_map_file(const char *path, size_t *len)
 {
     struct stat st;
     const uint8_t *bytes = NULL;
@@ -85,17 +86,17 @@ static const uint8_t *map_file(const char *path, size_t *len)
     return bytes;
 }
 
-static bool inside(size_t len, uint64_t at, uint64_t count)
+static bool prepare_debug_frame_inside(size_t len, uint64_t at, uint64_t count)
 {
     return at <= len && count <= len - at;
 }
 
 // The uncompressed .debug_frame of a mapped file, or NULL.
-static const ElfW(Shdr) * find_section(const uint8_t *file, size_t len)
+static const ElfW(Shdr) * prepare_debug_frame_find_section(const uint8_t *file, size_t len)
 {
     const ElfW(Ehdr) *ehdr = (const ElfW(Ehdr) *)file;
     if (memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 || ehdr->e_shentsize != sizeof(ElfW(Shdr)) ||
-        !inside(len, ehdr->e_shoff, (uint64_t)ehdr->e_shnum * sizeof(ElfW(Shdr))) ||
+        !prepare_debug_frame_inside(len, ehdr->e_shoff, (uint64_t)ehdr->e_shnum * sizeof(ElfW(Shdr))) ||
         ehdr->e_shstrndx >= ehdr->e_shnum || ehdr->e_shoff % sizeof(uintptr_t) != 0)
         return NULL;
     const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(file + ehdr->e_shoff);
@@ -104,22 +105,22 @@ static const ElfW(Shdr) * find_section(const uint8_t *file, size_t len)
     for (unsigned i = 0; i < ehdr->e_shnum; i++) {
         const ElfW(Shdr) *section = &sections[i];
         if (section->sh_type == SHT_PROGBITS && !(section->sh_flags & SHF_COMPRESSED) &&
-            inside(len, section->sh_offset, section->sh_size) &&
-            inside(len, names->sh_offset + section->sh_name, sizeof name) &&
+            prepare_debug_frame_inside(len, section->sh_offset, section->sh_size) &&
+            prepare_debug_frame_inside(len, names->sh_offset + section->sh_name, sizeof name) &&
             memcmp(file + names->sh_offset + section->sh_name, name, sizeof name) == 0)
             return section;
     }
     return NULL;
 }
 
-static int by_start(const void *a, const void *b)
+static int prepare_debug_frame_by_start(const void *a, const void *b)
 {
     const gp_debug_range_t *x = a, *y = b;
     return (x->start > y->start) - (x->start < y->start);
 }
 
 // Fill `ranges` where not NULL. Returns how many FDEs there are.
-static size_t list_ranges(const gp_cfi_section_t *section, gp_debug_range_t *ranges)
+static size_t prepare_debug_frame_list_ranges(const gp_cfi_section_t *section, gp_debug_range_t *ranges)
 {
     size_t count = 0;
     const uint8_t *at = section->start;
@@ -138,15 +139,15 @@ static size_t list_ranges(const gp_cfi_section_t *section, gp_debug_range_t *ran
     return count;
 }
 
-static bool index_section(const module_file_t *file, const uint8_t *start, size_t len)
+static bool prepare_debug_frame_index_section(const module_file_t *file, const uint8_t *start, size_t len)
 {
     gp_cfi_section_t section = {.start = start, .end = start + len, .bias = file->bias, .debug_frame = true};
-    size_t count = list_ranges(&section, NULL);
+    size_t count = prepare_debug_frame_list_ranges(&section, NULL);
     gp_debug_range_t *ranges = count > 0 ? malloc(count * sizeof *ranges) : NULL;
     if (ranges == NULL)
         return false;
-    list_ranges(&section, ranges);
-    qsort(ranges, count, sizeof *ranges, by_start);
+    prepare_debug_frame_list_ranges(&section, ranges);
+    qsort(ranges, count, sizeof *ranges, prepare_debug_frame_by_start);
     gp_debug_frame_publish(&(gp_debug_frame_t){
         .lo = file->where.lo,
         .link_map = file->where.link_map,
@@ -159,15 +160,15 @@ static bool index_section(const module_file_t *file, const uint8_t *start, size_
     return true;
 }
 
-static void read_module(const module_file_t *file)
+static void prepare_debug_frame_read_module(const module_file_t *file)
 {
     size_t len = 0;
-    const uint8_t *bytes = map_file(file->path, &len);
+    const uint8_t *bytes = prepare_debug_frame_map_file(file->path, &len);
     if (bytes == NULL)
         return;
-    const ElfW(Shdr) *section = find_section(bytes, len);
+    const ElfW(Shdr) *section = prepare_debug_frame_find_section(bytes, len);
     // What is indexed stays mapped for good: a handler may be reading it.
-    if (section == NULL || !index_section(file, bytes + section->sh_offset, section->sh_size))
+    if (section == NULL || !prepare_debug_frame_index_section(file, bytes + section->sh_offset, section->sh_size))
         munmap((void *)(uintptr_t)bytes, len);
 }
 
@@ -176,8 +177,8 @@ void gp_debug_frame_prepare(void)
     collection_t all = {.files = calloc(FILES_A_TURN + 1, sizeof *all.files)};
     if (all.files == NULL)
         return;
-    dl_iterate_phdr(collect, &all);
+    dl_iterate_phdr(prepare_debug_frame_collect, &all);
     for (size_t i = 0; i < all.count; i++)
-        read_module(&all.files[i]);
+        prepare_debug_frame_read_module(&all.files[i]);
     free(all.files);
 }

@@ -25,14 +25,14 @@ typedef struct run { // of mappings without a gap that are such code, or reserve
     bool has_code;
 } run_t;
 
-static uint64_t generated_now_ns(clockid_t clock)
+static uint64_t prepare_generated_now_ns(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void generated_end_run(run_t *run)
+static void prepare_generated_end_run(run_t *run)
 {
     gp_generated_table_t *table = run->table;
     if (run->has_code && table->count < GP_GENERATED_MAX) {
@@ -43,7 +43,7 @@ static void generated_end_run(run_t *run)
     run->has_code = false;
 }
 
-static bool generated_visit(const gp_mapping_t *mapping, void *argument)
+static bool prepare_generated_visit(const gp_mapping_t *mapping, void *argument)
 {
     run_t *run = argument;
     gp_location_t where;
@@ -51,7 +51,7 @@ static bool generated_visit(const gp_mapping_t *mapping, void *argument)
         (mapping->protection & PROT_EXEC) && gp_addr_plausible(mapping->lo) && !gp_module_locate(mapping->lo, &where);
     bool is_reserved = mapping->protection == PROT_NONE && mapping->inode == 0;
     if (run->hi != mapping->lo || !(is_code || is_reserved))
-        generated_end_run(run);
+        prepare_generated_end_run(run);
     if (!is_code && !is_reserved)
         return true;
     run->lo = run->lo != 0 ? run->lo : mapping->lo;
@@ -60,7 +60,7 @@ static bool generated_visit(const gp_mapping_t *mapping, void *argument)
     return true;
 }
 
-static bool generated_are_equal(const gp_generated_table_t *a, const gp_generated_table_t *b)
+static bool prepare_generated_are_equal(const gp_generated_table_t *a, const gp_generated_table_t *b)
 {
     return b != NULL ? a->count == b->count && memcmp(a->ranges, b->ranges, a->count * sizeof(a->ranges[0])) == 0
                      : a->count == 0;
@@ -74,21 +74,21 @@ void gp_generated_met(uintptr_t pc)
 
 void gp_generated_look(void)
 {
-    uint64_t now = is_wanted ? generated_now_ns(CLOCK_MONOTONIC) : 0;
+    uint64_t now = is_wanted ? prepare_generated_now_ns(CLOCK_MONOTONIC) : 0;
     if (!is_wanted || now < next_ns)
         return;
     const gp_generated_table_t *was = atomic_load_explicit(&gp_generated, memory_order_relaxed);
     gp_generated_table_t *next = was == &tables[0] ? &tables[1] : &tables[0];
     run_t run = {.table = next};
-    uint64_t begun_ns = generated_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t begun_ns = prepare_generated_now_ns(CLOCK_THREAD_CPUTIME_ID);
     is_wanted = false;
     next->count = 0;
-    gp_maps_each(generated_visit, &run);
-    generated_end_run(&run);
-    bool is_new = !generated_are_equal(next, was);
+    gp_maps_each(prepare_generated_visit, &run);
+    prepare_generated_end_run(&run);
+    bool is_new = !prepare_generated_are_equal(next, was);
     if (is_new) // release: pairs with gp_generated_has()'s acquire
         atomic_store_explicit(&gp_generated, next, memory_order_release);
-    uint64_t cost_ns = SHARE * (generated_now_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns);
+    uint64_t cost_ns = SHARE * (prepare_generated_now_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns);
     pause_ns = is_new ? LEAST_NS : pause_ns < MOST_NS / 2 ? 2 * pause_ns : MOST_NS;
     next_ns = now + (pause_ns > cost_ns ? pause_ns : cost_ns);
 }

@@ -26,7 +26,7 @@ static uintptr_t seen_blocks[SEEN], seen_functions[SEEN];
 static unsigned seen_epoch;
 
 // Was `key` noted before? It is now.
-static bool note(uintptr_t *seen, uintptr_t key)
+static bool prepare_rows_note(uintptr_t *seen, uintptr_t key)
 {
     uintptr_t *at = &seen[key * 0x9e3779b97f4a7c15u >> 52];
     bool known = *at == key;
@@ -34,7 +34,7 @@ static bool note(uintptr_t *seen, uintptr_t key)
     return known;
 }
 
-static bool store_blocks(void *context, const gp_row_t *row)
+static bool prepare_rows_store_blocks(void *context, const gp_row_t *row)
 {
     preparation_t *preparation = context;
     const uintptr_t block = GP_CACHE_BLOCK;
@@ -52,7 +52,7 @@ void gp_unwind_prepare_leaf(uintptr_t pc)
 {
     preparation_t preparation = {.epoch = gp_cache_epoch(), .room = BLOCKS_MAX};
     gp_location_t where;
-    gp_module_t module;
+    gp_unwind_module_t module;
     gp_cfi_section_t section;
     gp_fde_t fde;
     if (preparation.epoch != seen_epoch) {
@@ -61,10 +61,11 @@ void gp_unwind_prepare_leaf(uintptr_t pc)
         seen_epoch = preparation.epoch;
     }
     // A module that may be unloaded is read where its code runs at that moment: in the handler alone.
-    if (note(seen_blocks, pc / GP_CACHE_BLOCK) || !gp_addr_plausible(pc) || !gp_module_locate(pc, &where) ||
-        !gp_module_is_fixed(where.link_map) || gp_module_find(pc, &module) == GP_MODULE_NONE ||
-        !gp_fde_find(&module.eh, pc, &section, &fde) || note(seen_functions, fde.start))
+    if (prepare_rows_note(seen_blocks, pc / GP_CACHE_BLOCK) || !gp_addr_plausible(pc) ||
+        !gp_module_locate(pc, &where) || !gp_module_is_fixed(where.link_map) ||
+        gp_module_find(pc, &module) == GP_MODULE_NONE || !gp_fde_find(&module.eh, pc, &section, &fde) ||
+        prepare_rows_note(seen_functions, fde.start))
         return;
     gp_row_table_want(&module);
-    gp_cfi_each_row(&section, &fde, store_blocks, &preparation);
+    gp_cfi_each_row(&section, &fde, prepare_rows_store_blocks, &preparation);
 }

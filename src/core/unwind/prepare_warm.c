@@ -22,7 +22,7 @@ enum {
 };
 
 // The pages that lie in [start, end), whole or in part. An older kernel knows no such advice: then the handler pays.
-static void populate(uintptr_t start, uintptr_t end, int advice)
+static void prepare_warm_populate(uintptr_t start, uintptr_t end, int advice)
 {
     for (uintptr_t at = start & ~(uintptr_t)(PAGE - 1); at < end; at += PIECE_BYTES) {
         uintptr_t left = (end - at + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
@@ -32,7 +32,7 @@ static void populate(uintptr_t start, uintptr_t end, int advice)
 }
 
 // The end of the module's last entry, as far as its index tells: entries stand in no order.
-static uintptr_t frames_end(const gp_eh_index_t *eh)
+static uintptr_t prepare_warm_frames_end(const gp_eh_index_t *eh)
 {
     uintptr_t last = (uintptr_t)eh->eh_frame;
     for (uint32_t i = 0; i < eh->count; i++) {
@@ -44,39 +44,39 @@ static uintptr_t frames_end(const gp_eh_index_t *eh)
     return last;
 }
 
-static void warm_tables(const gp_module_t *module, size_t *left)
+static void prepare_warm_tables(const gp_unwind_module_t *module, size_t *left)
 {
     const gp_eh_index_t *eh = &module->eh;
     uintptr_t index = (uintptr_t)eh->hdr;
     size_t bytes = (size_t)eh->count * 8;
     if (eh->table == NULL || eh->eh_end == NULL || bytes > *left)
         return;
-    populate(index, (uintptr_t)eh->table + bytes, MADV_POPULATE_READ);
+    prepare_warm_populate(index, (uintptr_t)eh->table + bytes, MADV_POPULATE_READ);
     *left -= bytes;
-    uintptr_t frames = (uintptr_t)eh->eh_frame, end = frames_end(eh);
+    uintptr_t frames = (uintptr_t)eh->eh_frame, end = prepare_warm_frames_end(eh);
     if (end - frames > *left)
         return;
-    populate(frames, end, MADV_POPULATE_READ);
+    prepare_warm_populate(frames, end, MADV_POPULATE_READ);
     *left -= end - frames;
 }
 
 // Startup modules only: these stay where they are.
-static void warm_modules(void)
+static void prepare_warm_modules(void)
 {
     size_t left = TABLES_BYTES_MAX;
     const struct link_map *map;
     for (size_t i = 0; (map = gp_module_fixed_get(i)) != NULL; i++) {
-        gp_module_t module;
+        gp_unwind_module_t module;
         gp_location_t where;
         if (map->l_ld != NULL && gp_module_locate((uintptr_t)map->l_ld, &where) &&
             gp_module_parse(&where, where.lo, &module))
-            warm_tables(&module, &left);
+            prepare_warm_tables(&module, &left);
     }
 }
 
 void gp_unwind_warm_memory(void *memory, size_t bytes)
 {
-    populate((uintptr_t)memory, (uintptr_t)memory + bytes, MADV_POPULATE_WRITE);
+    prepare_warm_populate((uintptr_t)memory, (uintptr_t)memory + bytes, MADV_POPULATE_WRITE);
 }
 
 void gp_unwind_warm(void)
@@ -86,7 +86,7 @@ void gp_unwind_warm(void)
     size_t bytes;
     if (!tables) {
         tables = true;
-        warm_modules();
+        prepare_warm_modules();
     }
     if (!memos && gp_memo_many(&memory, &bytes)) {
         memos = true;

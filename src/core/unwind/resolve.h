@@ -21,4 +21,5 @@ bool gp_is_return_address(uintptr_t pc);
 
 // The full row, for steps that a packed one cannot express. Returns false where there is none;
 // `*module` is then still set if `pc` is a module's code, else NULL.
-bool gp_resolve_full(uintptr_t pc, bool is_return, gp_module_t *storage, const gp_module_t **module, gp_row_t *row);
+bool gp_resolve_full(uintptr_t pc, bool is_return, gp_unwind_module_t *storage, const gp_unwind_module_t **module,
+                     gp_row_t *row);

@@ -35,7 +35,7 @@ uint32_t gp_cache_module(uint32_t at, uint64_t hash, gp_packed_row_t row)
     return before == want && after == want ? module : UINT32_MAX;
 }
 
-static uint32_t choose_slot(uint64_t hash)
+static uint32_t row_cache_choose_slot(uint64_t hash)
 {
     uint32_t first = gp_cache_bucket(hash) * GP_CACHE_WAYS;
     for (uint32_t at = first; at < first + GP_CACHE_WAYS; at++) {
@@ -49,7 +49,7 @@ static uint32_t choose_slot(uint64_t hash)
 
 uint32_t gp_cache_store(uint64_t hash, gp_packed_row_t row, uint32_t module, unsigned epoch)
 {
-    uint32_t at = choose_slot(hash);
+    uint32_t at = row_cache_choose_slot(hash);
     gp_cache_slot_t *slot = &gp_row_cache[at];
     uint64_t word = gp_cache_untag(row, hash);
     atomic_store_explicit(&slot->word, 0, memory_order_relaxed);

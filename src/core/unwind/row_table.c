@@ -6,7 +6,7 @@ uint32_t gp_table_steps[GP_TABLE_STEPS];
 gp_row_table_t gp_row_tables[GP_TABLES_MAX];
 _Atomic unsigned gp_row_table_count;
 
-static gp_packed_row_t find_in(const gp_row_table_t *table, uint32_t offset, gp_row_range_t *range)
+static gp_packed_row_t row_table_find_in(const gp_row_table_t *table, uint32_t offset, gp_row_range_t *range)
 {
     const gp_table_row_t *row = &gp_table_rows[table->rows + gp_table_steps[table->step + offset / GP_TABLE_STEP]];
     while (row[1].start <= offset)
@@ -22,6 +22,6 @@ gp_packed_row_t gp_row_table_find(uintptr_t at, gp_row_range_t *range)
     unsigned count = atomic_load_explicit(&gp_row_table_count, memory_order_acquire);
     for (const gp_row_table_t *table = gp_row_tables; table < gp_row_tables + count; table++)
         if (at - table->lo < table->bytes)
-            return find_in(table, (uint32_t)(at - table->lo), range);
+            return row_table_find_in(table, (uint32_t)(at - table->lo), range);
     return 0;
 }

@@ -7,7 +7,7 @@
 #include "unwind/stack_read.h"
 
 // A system call that reads 8 bytes there, and then refuses what it was asked to do.
-static bool is_mapped(uintptr_t page)
+static bool stack_see_is_mapped(uintptr_t page)
 {
     int saved_errno = errno;
     bool mapped = syscall(SYS_rt_sigprocmask, -1, page, NULL, sizeof(uint64_t)) != 0 && errno == EINVAL;
@@ -15,10 +15,10 @@ static bool is_mapped(uintptr_t page)
     return mapped;
 }
 
-bool gp_stack_see(gp_stack_t *stack, uintptr_t at)
+bool gp_stack_see(gp_stack_memory_t *stack, uintptr_t at)
 {
     uintptr_t page = at & ~(uintptr_t)(GP_STACK_PAGE - 1);
-    if (page == 0 || !is_mapped(page)) // no set at all is nothing to be read
+    if (page == 0 || !stack_see_is_mapped(page)) // no set at all is nothing to be read
         return false;
     uintptr_t lo = page > stack->lo ? page : stack->lo;
     uintptr_t hi = stack->hi - page > GP_STACK_PAGE ? page + GP_STACK_PAGE : stack->hi;

@@ -17,14 +17,14 @@ enum gp_step {
 };
 
 // A frame with all registers followed from the leaf. `exact`: pc is an interrupted one, not a return address.
-typedef struct gp_cursor {
+typedef struct gp_unwind_cursor {
     gp_regfile_t regs;
     bool exact;
-} gp_cursor_t;
+} gp_unwind_cursor_t;
 
 // Replace the registers of `cursor` by those of its caller. Not changed unless GP_STEP_OK is
 // returned. Signals: safe. Cost: 0.3-1 us.
-enum gp_step gp_step_full(gp_cursor_t *cursor, gp_stack_t *stack);
+enum gp_step gp_step_full(gp_unwind_cursor_t *cursor, gp_stack_memory_t *stack);
 
 // The registers that a packed row speaks of.
 typedef struct gp_frame {
@@ -33,8 +33,8 @@ typedef struct gp_frame {
 } gp_frame_t;
 
 // Step by a packed row that is neither special nor volatile, or by GP_SPECIAL_REALIGN.
-enum gp_step gp_step_packed(gp_packed_row_t row, gp_frame_t *frame, gp_stack_t *stack);
+enum gp_step gp_step_packed(gp_packed_row_t row, gp_frame_t *frame, gp_stack_memory_t *stack);
 
 // Step out of code without a row, by the frame pointer if it can be trusted: inside the stack,
 // above the stack pointer, and the word beside it is a return address, or in code that no module has. Signals: safe.
-enum gp_step gp_step_fallback(gp_frame_t *frame, gp_stack_t *stack);
+enum gp_step gp_step_fallback(gp_frame_t *frame, gp_stack_memory_t *stack);

@@ -24,7 +24,7 @@ int gp_switch_routine_add(const gp_switch_routine_t *routine)
     return 0;
 }
 
-static gp_packed_row_t row_at(const gp_switch_routine_t *routine, size_t offset)
+static gp_packed_row_t switch_rules_row_at(const gp_switch_routine_t *routine, size_t offset)
 {
     size_t i = routine->step_count - 1;
     while (routine->steps[i].offset > offset)
@@ -33,7 +33,7 @@ static gp_packed_row_t row_at(const gp_switch_routine_t *routine, size_t offset)
 }
 
 // Where in `routine` is `pc`? Its length where it is not inside.
-static size_t offset_in(const gp_switch_routine_t *routine, uintptr_t pc, uintptr_t lo, uintptr_t hi)
+static size_t switch_rules_offset_in(const gp_switch_routine_t *routine, uintptr_t pc, uintptr_t lo, uintptr_t hi)
 {
     for (size_t offset = 0; offset < routine->len && offset <= pc - lo; offset++) {
         const uint8_t *start = (const uint8_t *)(pc - offset);
@@ -49,9 +49,9 @@ gp_packed_row_t gp_switch_rule(uintptr_t pc, uintptr_t lo, uintptr_t hi)
     // Acquire: pairs with gp_switch_routine_add()'s release.
     unsigned count = atomic_load_explicit(&routine_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++) {
-        size_t offset = offset_in(routines[i], pc, lo, hi);
+        size_t offset = switch_rules_offset_in(routines[i], pc, lo, hi);
         if (offset < routines[i]->len)
-            return row_at(routines[i], offset);
+            return switch_rules_row_at(routines[i], offset);
     }
     return 0;
 }

@@ -2,7 +2,7 @@
 // A walk from its first frame to its last.
 #include "unwind/walk.h"
 
-static enum gp_step run(gp_walk_t *w)
+static enum gp_step walk_run(gp_walk_t *w)
 {
     enum gp_step status = GP_STEP_OK;
     // cppcheck-suppress ctuuninitvar ; gp_walk_start() fills it in
@@ -20,7 +20,7 @@ static enum gp_step run(gp_walk_t *w)
     return status;
 }
 
-static void reverse(uintptr_t *from, uintptr_t *to)
+static void walk_reverse(uintptr_t *from, uintptr_t *to)
 {
     while (from < --to) {
         uintptr_t word = *from;
@@ -30,21 +30,21 @@ static void reverse(uintptr_t *from, uintptr_t *to)
 }
 
 // Once the ring has wrapped, its oldest frame stands at `out`: turn it so that it stands first.
-static size_t unroll(gp_walk_t *w)
+static size_t walk_unroll(gp_walk_t *w)
 {
     size_t max = (size_t)(w->end - w->frames);
     if (w->steps <= max)
         return w->steps;
-    reverse(w->frames + 1, w->out);
-    reverse(w->out, w->end);
-    reverse(w->frames + 1, w->end);
+    walk_reverse(w->frames + 1, w->out);
+    walk_reverse(w->out, w->end);
+    walk_reverse(w->frames + 1, w->end);
     return max;
 }
 
 // What the walk may read at once. A stack pointer at a page's beginning may be a stack's end, with nothing behind it.
-static gp_stack_t stack_of(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi)
+static gp_stack_memory_t walk_stack_of(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi)
 {
-    gp_stack_t stack = gp_stack_of(lo, hi & ~(uintptr_t)(sizeof(uintptr_t) - 1));
+    gp_stack_memory_t stack = gp_stack_of(lo, hi & ~(uintptr_t)(sizeof(uintptr_t) - 1));
     uintptr_t page = regs->sp & ~(uintptr_t)(GP_STACK_PAGE - 1);
     if (regs->doubt == GP_UNWIND_SURE)
         return stack;
@@ -55,7 +55,7 @@ static gp_stack_t stack_of(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t
     return stack;
 }
 
-static size_t walk(const gp_unwind_regs_t *regs, bool exact, gp_stack_t stack, uintptr_t *frames, size_t max,
+static size_t walk(const gp_unwind_regs_t *regs, bool exact, gp_stack_memory_t stack, uintptr_t *frames, size_t max,
                    unsigned *flags)
 {
     gp_walk_t w;
@@ -76,12 +76,12 @@ static size_t walk(const gp_unwind_regs_t *regs, bool exact, gp_stack_t stack, u
     w.start_exact = exact;
     w.base_known = false;
     gp_memo_take(&w.memo, &w.stack);
-    if (run(&w) != GP_STEP_END)
+    if (walk_run(&w) != GP_STEP_END)
         *flags |= GP_UNWIND_INCOMPLETE;
     gp_memo_release(&w.memo);
     if (w.steps > max)
         *flags |= GP_UNWIND_TRUNCATED;
-    return unroll(&w);
+    return walk_unroll(&w);
 }
 
 void gp_unwind_prefetch(uintptr_t pc, uintptr_t hi)
@@ -94,11 +94,11 @@ void gp_unwind_prefetch(uintptr_t pc, uintptr_t hi)
 size_t gp_unwind_walk(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
                       unsigned *flags)
 {
-    return walk(regs, true, stack_of(regs, lo, hi), frames, max, flags);
+    return walk(regs, true, walk_stack_of(regs, lo, hi), frames, max, flags);
 }
 
 size_t gp_unwind_walk_parked(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
                              unsigned *flags)
 {
-    return walk(regs, false, stack_of(regs, lo, hi), frames, max, flags);
+    return walk(regs, false, walk_stack_of(regs, lo, hi), frames, max, flags);
 }

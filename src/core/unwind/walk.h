@@ -13,7 +13,7 @@
 #define GP_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 typedef struct gp_walk {
-    gp_stack_t stack;
+    gp_stack_memory_t stack;
     gp_frame_t frame;    // the frame that `row` governs; not stored yet
     gp_packed_row_t row; // without the volatile bit
     bool row_volatile;
@@ -26,7 +26,7 @@ typedef struct gp_walk {
     gp_memo_use_t memo;
 
     const gp_unwind_regs_t *start; // where the walk began
-    gp_cursor_t base;              // registers known in full: set once base_known
+    gp_unwind_cursor_t base;       // registers known in full: set once base_known
     bool start_exact, base_known;
     unsigned base_steps; // frames walked since `base`, or since `start`
 } gp_walk_t;

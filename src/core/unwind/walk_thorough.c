@@ -13,7 +13,7 @@ enum {
     FORGED_FUNCTION_SPAN = 256,
 };
 
-static void set(gp_cursor_t *cursor, unsigned reg, uintptr_t value)
+static void walk_thorough_set(gp_unwind_cursor_t *cursor, unsigned reg, uintptr_t value)
 {
     cursor->regs.reg[reg] = value;
     cursor->regs.known |= 1ull << reg;
@@ -21,7 +21,7 @@ static void set(gp_cursor_t *cursor, unsigned reg, uintptr_t value)
 
 // The latest registers that are known in full: those that the walk started from unless it has
 // met a signal frame, or already followed them, since.
-static const gp_cursor_t *base(gp_walk_t *w)
+static const gp_unwind_cursor_t *walk_thorough_base(gp_walk_t *w)
 {
     const gp_unwind_regs_t *regs = w->start;
     if (w->base_known)
@@ -33,15 +33,15 @@ static const gp_cursor_t *base(gp_walk_t *w)
         memcpy(w->base.regs.reg, regs->gp, sizeof w->base.regs.reg);
         w->base.regs.known = (1ull << GP_REG_COUNT) - 1;
     } else if (GP_RA_IN_REGISTER && w->start_exact) {
-        set(&w->base, GP_REG_RA, regs->lr);
+        walk_thorough_set(&w->base, GP_REG_RA, regs->lr);
     }
-    set(&w->base, GP_REG_FP, regs->fp);
-    set(&w->base, GP_REG_SP, regs->sp);
-    set(&w->base, GP_REG_PC, regs->pc);
+    walk_thorough_set(&w->base, GP_REG_FP, regs->fp);
+    walk_thorough_set(&w->base, GP_REG_SP, regs->sp);
+    walk_thorough_set(&w->base, GP_REG_PC, regs->pc);
     return &w->base;
 }
 
-static void rebase(gp_walk_t *w, const gp_cursor_t *cursor)
+static void walk_thorough_rebase(gp_walk_t *w, const gp_unwind_cursor_t *cursor)
 {
     w->base = *cursor;
     w->base_known = true;
@@ -49,9 +49,9 @@ static void rebase(gp_walk_t *w, const gp_cursor_t *cursor)
 }
 
 // Follow all registers from where they were last known up to the present frame.
-static enum gp_step replay(gp_walk_t *w, gp_cursor_t *cursor, unsigned steps)
+static enum gp_step walk_thorough_replay(gp_walk_t *w, gp_unwind_cursor_t *cursor, unsigned steps)
 {
-    *cursor = *base(w);
+    *cursor = *walk_thorough_base(w);
     for (unsigned i = 0; i < steps; i++)
         if (gp_step_full(cursor, &w->stack) != GP_STEP_OK)
             return GP_STEP_LOST;
@@ -60,23 +60,23 @@ static enum gp_step replay(gp_walk_t *w, gp_cursor_t *cursor, unsigned steps)
 }
 
 // Step by the full row, with as few registers as will do.
-static enum gp_step step_full(gp_walk_t *w)
+static enum gp_step walk_thorough_step_full(gp_walk_t *w)
 {
     unsigned steps = w->base_steps;
-    gp_cursor_t cursor = {.exact = w->frame.exact};
-    set(&cursor, GP_REG_PC, w->frame.pc);
-    set(&cursor, GP_REG_SP, w->frame.sp);
-    set(&cursor, GP_REG_FP, w->frame.fp);
+    gp_unwind_cursor_t cursor = {.exact = w->frame.exact};
+    walk_thorough_set(&cursor, GP_REG_PC, w->frame.pc);
+    walk_thorough_set(&cursor, GP_REG_SP, w->frame.sp);
+    walk_thorough_set(&cursor, GP_REG_FP, w->frame.fp);
     gp_walk_store(w, w->frame.pc - !w->frame.exact);
     enum gp_step status = gp_step_full(&cursor, &w->stack);
     if (status == GP_STEP_NEED_REGS) {
-        status = replay(w, &cursor, steps);
+        status = walk_thorough_replay(w, &cursor, steps);
         status = status == GP_STEP_OK ? gp_step_full(&cursor, &w->stack) : status;
         if (status == GP_STEP_OK)
-            rebase(w,
-                   &cursor); // however many such frames a stack has, its registers are followed once
+            walk_thorough_rebase(w,
+                                 &cursor); // however many such frames a stack has, its registers are followed once
     } else if (status == GP_STEP_OK && cursor.exact) {
-        rebase(w, &cursor); // a signal frame holds every register
+        walk_thorough_rebase(w, &cursor); // a signal frame holds every register
     }
     if (status == GP_STEP_OK) {
         w->frame = (gp_frame_t){
@@ -93,20 +93,20 @@ static enum gp_step step_full(gp_walk_t *w)
 // Either a call that never returns is the last instruction of its function, or a coroutine's
 // creator put the next function's address at the bottom of the stack (libcoro: abort, which
 // Debian's libc has right after a call). The latter can only be where a stack ends.
-static enum gp_step step_last_call(gp_walk_t *w)
+static enum gp_step walk_thorough_step_last_call(gp_walk_t *w)
 {
     if (w->stack.hi - w->frame.sp < FORGED_FUNCTION_SPAN)
         return GP_STEP_END;
-    return step_full(w);
+    return walk_thorough_step_full(w);
 }
 
-static enum gp_step step_packed(gp_walk_t *w)
+static enum gp_step walk_thorough_step_packed(gp_walk_t *w)
 {
     gp_walk_store(w, w->frame.pc - !w->frame.exact);
     return gp_step_packed(w->row, &w->frame, &w->stack);
 }
 
-static enum gp_step step_fallback(gp_walk_t *w)
+static enum gp_step walk_thorough_step_fallback(gp_walk_t *w)
 {
     gp_walk_store(w, w->frame.pc - !w->frame.exact);
     return gp_step_fallback(&w->frame, &w->stack);
@@ -114,10 +114,10 @@ static enum gp_step step_fallback(gp_walk_t *w)
 
 // No code at the pc: a bottom that was forged with a number that is no address, code that a JIT
 // made, or the walk went wrong. Only an interrupted pc is code for certain.
-static enum gp_step step_no_code(gp_walk_t *w)
+static enum gp_step walk_thorough_step_no_code(gp_walk_t *w)
 {
     if (w->frame.exact || gp_generated_has(w->frame.pc - 1))
-        return step_fallback(w);
+        return walk_thorough_step_fallback(w);
     bool forged = !gp_addr_plausible(w->frame.pc) && w->stack.hi - w->frame.sp < FORGED_NUMBER_SPAN;
     return forged || w->frame.pc == 0 ? GP_STEP_END : GP_STEP_LOST;
 }
@@ -125,7 +125,7 @@ static enum gp_step step_no_code(gp_walk_t *w)
 enum gp_step gp_walk_thorough(gp_walk_t *w)
 {
     if (gp_row_kind(w->row) != GP_ROW_SPECIAL)
-        return step_packed(w);
+        return walk_thorough_step_packed(w);
     switch (gp_row_special_of(w->row)) {
     case GP_SPECIAL_END:
         gp_walk_store(w, w->frame.pc - !w->frame.exact);
@@ -135,14 +135,14 @@ enum gp_step gp_walk_thorough(gp_walk_t *w)
     case GP_SPECIAL_NO_CALL:
         return GP_STEP_LOST;
     case GP_SPECIAL_NO_CODE:
-        return step_no_code(w);
+        return walk_thorough_step_no_code(w);
     case GP_SPECIAL_REALIGN:
-        return step_packed(w);
+        return walk_thorough_step_packed(w);
     case GP_SPECIAL_LAST_CALL:
-        return step_last_call(w);
+        return walk_thorough_step_last_call(w);
     case GP_SPECIAL_FULL:
-        return step_full(w);
+        return walk_thorough_step_full(w);
     default: // GP_SPECIAL_NO_CFI
-        return step_fallback(w);
+        return walk_thorough_step_fallback(w);
     }
 }

@@ -45,7 +45,7 @@ struct gp_gzip {
 };
 
 // Leaves the stream on a byte's boundary.
-static void compress_block(gp_job_t *job)
+static void gzip_compress_block(gp_job_t *job)
 {
     block_t *block = (block_t *)job;
     z_stream *stream = &block->stream;
@@ -64,16 +64,16 @@ static void compress_block(gp_job_t *job)
     block->crc = libdeflate_crc32(0, data, block->len);
 }
 
-static void free_block(block_t *block)
+static void gzip_free_block(block_t *block)
 {
     deflateEnd(&block->stream);
     free(block->in);
     free(block->out);
 }
 
-static bool make_block(block_t *block)
+static bool gzip_make_block(block_t *block)
 {
-    *block = (block_t){.job = {.work = compress_block}};
+    *block = (block_t){.job = {.work = gzip_compress_block}};
     if (deflateInit2(&block->stream, LEVEL, Z_DEFLATED, -WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
     block->out_room = deflateBound(&block->stream, BLOCK_BYTES) + FLUSH_BYTES;
@@ -83,7 +83,7 @@ static bool make_block(block_t *block)
     if (block->in != NULL && block->out != NULL)
         return true;
     // -Wanalyzer-malloc-leak: the same
-    free_block(block);
+    gzip_free_block(block);
     return false;
 }
 
@@ -91,7 +91,7 @@ gp_gzip_t *gp_gzip_open(FILE *out)
 {
     static const unsigned char header[10] = {0x1f, 0x8b, 8, [8] = 4 /* fastest */, [9] = 3 /* Unix */};
     gp_gzip_t *gzip = calloc(1, sizeof(*gzip));
-    if (gzip == NULL || !make_block(&gzip->blocks[0])) {
+    if (gzip == NULL || !gzip_make_block(&gzip->blocks[0])) {
         free(gzip);
         errno = ENOMEM;
         return NULL;
@@ -103,7 +103,7 @@ gp_gzip_t *gp_gzip_open(FILE *out)
 }
 
 // Write a block that was given.
-static void take_block(gp_gzip_t *gzip, block_t *block)
+static void gzip_take_block(gp_gzip_t *gzip, block_t *block)
 {
     if (!block->is_given)
         return;
@@ -115,7 +115,7 @@ static void take_block(gp_gzip_t *gzip, block_t *block)
     fwrite(block->out, 1, block->out_len, gzip->out);
 }
 
-static void give_block(gp_gzip_t *gzip, block_t *block, bool is_last)
+static void gzip_give_block(gp_gzip_t *gzip, block_t *block, bool is_last)
 {
     block->is_last = is_last;
     block->is_given = true;
@@ -123,26 +123,26 @@ static void give_block(gp_gzip_t *gzip, block_t *block, bool is_last)
 }
 
 // The one behind a block: a new one while more are wanted, else the oldest.
-static block_t *next_block(gp_gzip_t *gzip)
+static block_t *gzip_next_block(gp_gzip_t *gzip)
 {
     unsigned next = gzip->filling + 1;
-    if (next == gzip->count && next < gzip->wanted && make_block(&gzip->blocks[next]))
+    if (next == gzip->count && next < gzip->wanted && gzip_make_block(&gzip->blocks[next]))
         gzip->count++;
     gzip->filling = next < gzip->count ? next : 0;
     return &gzip->blocks[gzip->filling];
 }
 
 // The stream is a large one from its second block on.
-static void go_on(gp_gzip_t *gzip)
+static void gzip_go_on(gp_gzip_t *gzip)
 {
     block_t *full = &gzip->blocks[gzip->filling];
     if (gzip->len > 0 && gzip->helpers == NULL) {
         gzip->helpers = gp_helpers_open();
         gzip->wanted = gzip->helpers != NULL ? GP_GZIP_BLOCKS : 1;
     }
-    give_block(gzip, full, false);
-    block_t *next = next_block(gzip);
-    take_block(gzip, next);
+    gzip_give_block(gzip, full, false);
+    block_t *next = gzip_next_block(gzip);
+    gzip_take_block(gzip, next);
     size_t have = full->dictionary_len + full->len, keep = have < WINDOW_BYTES ? have : WINDOW_BYTES;
     memmove(next->in, full->in + have - keep, keep);
     next->dictionary_len = keep;
@@ -159,11 +159,11 @@ void gp_gzip_write(gp_gzip_t *gzip, const void *bytes, size_t len)
         at += part;
         len -= part;
         if (block->len == BLOCK_BYTES)
-            go_on(gzip);
+            gzip_go_on(gzip);
     }
 }
 
-static void put_number(unsigned char *at, uint32_t number)
+static void gzip_put_number(unsigned char *at, uint32_t number)
 {
     for (int i = 0; i < 4; i++)
         at[i] = (unsigned char)(number >> (8 * i));
@@ -174,15 +174,15 @@ int gp_gzip_close(gp_gzip_t *gzip)
     unsigned char trailer[8];
     if (gzip == NULL)
         return 0;
-    give_block(gzip, &gzip->blocks[gzip->filling], true);
+    gzip_give_block(gzip, &gzip->blocks[gzip->filling], true);
     for (unsigned i = 1; i <= gzip->count; i++) // the oldest is behind the one that is filled
-        take_block(gzip, &gzip->blocks[(gzip->filling + i) % gzip->count]);
-    put_number(trailer, gzip->crc);
-    put_number(trailer + 4, gzip->len);
+        gzip_take_block(gzip, &gzip->blocks[(gzip->filling + i) % gzip->count]);
+    gzip_put_number(trailer, gzip->crc);
+    gzip_put_number(trailer + 4, gzip->len);
     fwrite(trailer, 1, sizeof(trailer), gzip->out);
     gp_helpers_close(gzip->helpers);
     for (unsigned i = 0; i < gzip->count; i++)
-        free_block(&gzip->blocks[i]);
+        gzip_free_block(&gzip->blocks[i]);
     int result = gzip->failed ? -EIO : 0;
     free(gzip);
     return result;

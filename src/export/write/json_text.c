@@ -7,7 +7,7 @@
 #include "export/write/text.h"
 
 // What goes before any value or key.
-static void begin(gp_json_t *json)
+static void json_text_begin(gp_json_t *json)
 {
     if (json->comma)
         putc(',', json->out);
@@ -19,7 +19,7 @@ static void begin(gp_json_t *json)
 
 void gp_json_open(gp_json_t *json, char bracket)
 {
-    begin(json);
+    json_text_begin(json);
     putc(bracket, json->out);
     json->comma = false;
 }
@@ -27,7 +27,7 @@ void gp_json_open(gp_json_t *json, char bracket)
 void gp_json_close(gp_json_t *json, char bracket)
 {
     json->comma = false;
-    begin(json);
+    json_text_begin(json);
     putc(bracket, json->out);
 }
 
@@ -37,7 +37,7 @@ void gp_json_line(gp_json_t *json)
 }
 
 // Write the character at `text`, which is `len` bytes of UTF-8; 0 = not UTF-8.
-static void put_character(FILE *out, const char *text, size_t len)
+static void json_text_put_character(FILE *out, const char *text, size_t len)
 {
     unsigned char c = (unsigned char)*text;
     if (len == 0)
@@ -54,12 +54,12 @@ static void put_character(FILE *out, const char *text, size_t len)
         fwrite(text, 1, len, out);
 }
 
-static void put_text(FILE *out, const char *text)
+static void json_text_put_text(FILE *out, const char *text)
 {
     putc('"', out);
     while (*text != '\0') {
         size_t len = gp_text_utf8_len(text);
-        put_character(out, text, len);
+        json_text_put_character(out, text, len);
         text += len ? len : 1;
     }
     putc('"', out);
@@ -67,80 +67,80 @@ static void put_text(FILE *out, const char *text)
 
 void gp_json_key(gp_json_t *json, const char *key)
 {
-    begin(json);
-    put_text(json->out, key);
+    json_text_begin(json);
+    json_text_put_text(json->out, key);
     putc(':', json->out);
     json->comma = false;
 }
 
 void gp_json_text(gp_json_t *json, const char *text)
 {
-    begin(json);
-    put_text(json->out, text);
+    json_text_begin(json);
+    json_text_put_text(json->out, text);
 }
 
 void gp_json_uint(gp_json_t *json, uint64_t value)
 {
-    begin(json);
+    json_text_begin(json);
     fprintf(json->out, "%" PRIu64, value);
 }
 
 void gp_json_int(gp_json_t *json, int64_t value)
 {
-    begin(json);
+    json_text_begin(json);
     fprintf(json->out, "%" PRId64, value);
 }
 
 void gp_json_bool(gp_json_t *json, bool value)
 {
-    begin(json);
+    json_text_begin(json);
     fputs(value ? "true" : "false", json->out);
 }
 
 void gp_json_address(gp_json_t *json, uint64_t value)
 {
-    begin(json);
+    json_text_begin(json);
     fprintf(json->out, "\"0x%" PRIx64 "\"", value);
 }
 
-static void put_decimal(gp_json_t *json, uint64_t ns, uint64_t unit_ns, unsigned digits)
+static void json_text_put_decimal(gp_json_t *json, uint64_t ns, uint64_t unit_ns, unsigned digits)
 {
     char text[32];
-    begin(json);
+    json_text_begin(json);
     gp_text_decimal(text, ns, unit_ns, digits);
     fputs(text, json->out);
 }
 
 void gp_json_seconds(gp_json_t *json, uint64_t ns)
 {
-    put_decimal(json, ns, 1000000000, 9);
+    json_text_put_decimal(json, ns, 1000000000, 9);
 }
 
 void gp_json_milliseconds(gp_json_t *json, uint64_t ns)
 {
-    put_decimal(json, ns, 1000000, 6);
+    json_text_put_decimal(json, ns, 1000000, 6);
 }
 
 void gp_json_microseconds(gp_json_t *json, uint64_t ns)
 {
-    put_decimal(json, ns, 1000, 3);
+    json_text_put_decimal(json, ns, 1000, 3);
 }
 
 void gp_json_raw(gp_json_t *json, const char *text, size_t len)
 {
-    begin(json);
+    json_text_begin(json);
     fwrite(text, 1, len, json->out);
 }
 
 void gp_json_null(gp_json_t *json)
 {
-    begin(json);
+    json_text_begin(json);
     fputs("null", json->out);
 }
 
 void gp_json_minus_one(gp_json_t *json)
 {
-    begin(json);
+    json_text_begin(json);
     fputs("-1", json->out);
 }
 

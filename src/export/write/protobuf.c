@@ -16,7 +16,7 @@ void gp_pb_varint(gp_text_t *message, uint64_t value)
     gp_text_add(message, bytes, len);
 }
 
-static void put_tag(gp_text_t *message, unsigned field, enum wire_type type)
+static void protobuf_put_tag(gp_text_t *message, unsigned field, enum wire_type type)
 {
     gp_pb_varint(message, (uint64_t)field << 3 | type);
 }
@@ -25,7 +25,7 @@ void gp_pb_uint(gp_text_t *message, unsigned field, uint64_t value)
 {
     if (value == 0)
         return;
-    put_tag(message, field, WIRE_VARINT);
+    protobuf_put_tag(message, field, WIRE_VARINT);
     gp_pb_varint(message, value);
 }
 
@@ -36,13 +36,13 @@ void gp_pb_fixed64(gp_text_t *message, unsigned field, uint64_t value)
         return;
     for (int i = 0; i < 8; i++)
         bytes[i] = (char)(value >> (8 * i));
-    put_tag(message, field, WIRE_FIXED64);
+    protobuf_put_tag(message, field, WIRE_FIXED64);
     gp_text_add(message, bytes, sizeof(bytes));
 }
 
 void gp_pb_begin(gp_text_t *message, unsigned field, uint64_t len)
 {
-    put_tag(message, field, WIRE_LEN);
+    protobuf_put_tag(message, field, WIRE_LEN);
     gp_pb_varint(message, len);
 }
 

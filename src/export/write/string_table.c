@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_text(const void *owner, uint32_t number, const void *key)
+static bool string_table_same_text(const void *owner, uint32_t number, const void *key)
 {
     return strcmp(((const gp_string_table_t *)owner)->texts[number], key) == 0;
 }
 
-static uint32_t add(gp_string_table_t *table, uint64_t hash, const char *text)
+static uint32_t string_table_add(gp_string_table_t *table, uint64_t hash, const char *text)
 {
     const char *copy = gp_arena_text(&table->arena, text, strlen(text));
     if (copy == NULL || gp_grow(&table->texts, &table->capacity, table->count, sizeof(*table->texts)) < 0 ||
@@ -24,12 +24,12 @@ static uint32_t add(gp_string_table_t *table, uint64_t hash, const char *text)
 uint32_t gp_string_table_number(gp_string_table_t *table, const char *text)
 {
     if (table->count == 0)
-        add(table, gp_hash_bytes("", 0), "");
+        string_table_add(table, gp_hash_bytes("", 0), "");
     if (table->failed)
         return 0;
     uint64_t hash = gp_hash_bytes(text, strlen(text));
-    uint32_t number = gp_index_find(&table->index, hash, same_text, table, text);
-    return number != GP_INDEX_NONE ? number : add(table, hash, text);
+    uint32_t number = gp_index_find(&table->index, hash, string_table_same_text, table, text);
+    return number != GP_INDEX_NONE ? number : string_table_add(table, hash, text);
 }
 
 void gp_string_table_free(gp_string_table_t *table)

@@ -87,7 +87,7 @@ size_t gp_text_decimal(char *out, uint64_t ns, uint64_t unit_ns, unsigned digits
     return (size_t)snprintf(out, 32, "%" PRIu64 ".%0*" PRIu64, value / scale, (int)digits, value % scale);
 }
 
-static bool enlarge(gp_text_t *text, size_t len)
+static bool text_enlarge(gp_text_t *text, size_t len)
 {
     size_t size = (text->len + len + 1) * 2;
     char *data = text->failed ? NULL : realloc(text->data, size);
@@ -102,7 +102,7 @@ static bool enlarge(gp_text_t *text, size_t len)
 
 char *gp_text_extend(gp_text_t *text, size_t len)
 {
-    if (text->failed || (text->len + len + 1 > text->size && !enlarge(text, len)))
+    if (text->failed || (text->len + len + 1 > text->size && !text_enlarge(text, len)))
         return NULL;
     char *at = text->data + text->len;
     text->len += len;

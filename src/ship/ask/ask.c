@@ -127,7 +127,7 @@ static int ask_all(const gp_question_t *question, const gp_ask_t *ask, gp_ask_an
 }
 
 // The file has a name only as long as it is written.
-static int to_capture(const gp_question_t *question, const gp_ask_answer_t *answer, const gp_ask_t *ask)
+static int ask_to_capture(const gp_question_t *question, const gp_ask_answer_t *answer, const gp_ask_t *ask)
 {
     const char *directory = secure_getenv("TMPDIR");
     char folder[3072], path[sizeof(folder) + 16];
@@ -158,7 +158,7 @@ int gp_ask(const char *url, const gp_ask_t *ask, char error[GP_FLEET_ERROR_SIZE]
     if (result == 0)
         result = ask_all(&question, ask, &answer);
     if (result == 0)
-        result = to_capture(&question, &answer, ask);
+        result = ask_to_capture(&question, &answer, ask);
     free(answer.samples.data);
     free(answer.stacks.data);
     return gp_question_close(&question, result);

@@ -60,7 +60,7 @@ typedef struct capture {
     hog_t hog;                // that is put together
 } capture_t;
 
-static bool same_known(const void *context, uint32_t number, const void *key)
+static bool ask_capture_same_known(const void *context, uint32_t number, const void *key)
 {
     const known_t *a = &((const table_t *)context)->items[number], *b = key;
     return a->len[0] == b->len[0] && a->len[1] == b->len[1] && memcmp(a->text[0], b->text[0], a->len[0]) == 0 &&
@@ -68,11 +68,11 @@ static bool same_known(const void *context, uint32_t number, const void *key)
 }
 
 // The number of two texts, from 1; 0 = memory is short.
-static uint32_t number_of(table_t *table, gp_ask_text_t first, gp_ask_text_t second, bool *is_new)
+static uint32_t ask_capture_number_of(table_t *table, gp_ask_text_t first, gp_ask_text_t second, bool *is_new)
 {
     known_t key = {{first.bytes, second.bytes}, {first.len, second.len}};
     uint64_t hash = gp_hash_more(gp_hash_bytes(first.bytes, first.len), gp_hash_bytes(second.bytes, second.len));
-    uint32_t number = gp_index_find(&table->index, hash, same_known, table, &key);
+    uint32_t number = gp_index_find(&table->index, hash, ask_capture_same_known, table, &key);
     *is_new = number == GP_INDEX_NONE;
     if (!*is_new)
         return number + 1;
@@ -83,14 +83,14 @@ static uint32_t number_of(table_t *table, gp_ask_text_t first, gp_ask_text_t sec
     return (uint32_t)table->count;
 }
 
-static bool is_by_coroutine(const gp_ask_t *ask)
+static bool ask_capture_is_by_coroutine(const gp_ask_t *ask)
 {
     return ask->measure == GP_ROW_VICTIM_TIME ||
            (ask->measure == GP_ROW_TIME && ask->by != NULL && strcmp(ask->by, "coroutine") == 0);
 }
 
 // A thread's own stack is a group like any other: its samples count as they are.
-static void put_coro(capture_t *capture, uint32_t number, gp_ask_text_t name)
+static void ask_capture_put_coro(capture_t *capture, uint32_t number, gp_ask_text_t name)
 {
     static const char thread[] = "[thread ";
     bool is_thread = name.len > sizeof(thread) && memcmp(name.bytes, thread, sizeof(thread) - 1) == 0;
@@ -99,13 +99,13 @@ static void put_coro(capture_t *capture, uint32_t number, gp_ask_text_t name)
     if (coro == NULL)
         return;
     coro->id = number;
-    coro->kind = is_thread || !is_by_coroutine(capture->ask) ? GP_CORO_GROUP : GP_CORO_ANNOUNCED;
+    coro->kind = is_thread || !ask_capture_is_by_coroutine(capture->ask) ? GP_CORO_GROUP : GP_CORO_ANNOUNCED;
     memcpy(coro->name, bare.bytes, bare.len < sizeof(coro->name) ? bare.len : sizeof(coro->name) - 1);
     if (bare.len == 0)
         memcpy(coro->name, "-", 1); // such as samples that are in no request, by endpoint
 }
 
-static gp_loc_t loc_of(capture_t *capture, gp_ask_text_t name, gp_ask_text_t file, uint32_t line)
+static gp_loc_t ask_capture_loc_of(capture_t *capture, gp_ask_text_t name, gp_ask_text_t file, uint32_t line)
 {
     static const struct {
         const char *name;
@@ -119,7 +119,7 @@ static gp_loc_t loc_of(capture_t *capture, gp_ask_text_t name, gp_ask_text_t fil
         if (name.len == strlen(pseudos[i].name) && memcmp(name.bytes, pseudos[i].name, name.len) == 0)
             return GP_LOC(GP_MODULE_PSEUDO, pseudos[i].pseudo);
     bool is_new;
-    uint32_t number = number_of(&capture->functions, name, file, &is_new);
+    uint32_t number = ask_capture_number_of(&capture->functions, name, file, &is_new);
     if (number == 0 || number > GP_LANGUAGE_FUNCTIONS_MAX)
         return 0;
     gp_function_record_t *record =
@@ -134,7 +134,7 @@ static gp_loc_t loc_of(capture_t *capture, gp_ask_text_t name, gp_ask_text_t fil
     return GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(number, line));
 }
 
-static uint32_t flags_of(const gp_loc_t *locs, size_t depth)
+static uint32_t ask_capture_flags_of(const gp_loc_t *locs, size_t depth)
 {
     uint32_t flags = 0;
     for (size_t i = 0; i < depth; i++) {
@@ -146,7 +146,7 @@ static uint32_t flags_of(const gp_loc_t *locs, size_t depth)
 }
 
 // A stack with what stands above it, 0 = nothing.
-static int put_stack(capture_t *capture, uint32_t number, gp_loc_t root, const stack_t *stack)
+static int ask_capture_put_stack(capture_t *capture, uint32_t number, gp_loc_t root, const stack_t *stack)
 {
     size_t depth = stack->depth + (root != 0);
     gp_stack_record_t *record =
@@ -155,7 +155,7 @@ static int put_stack(capture_t *capture, uint32_t number, gp_loc_t root, const s
         return -ENOMEM;
     record->id = number;
     record->depth = (uint16_t)depth;
-    record->flags = (uint16_t)flags_of(stack->locs, stack->depth);
+    record->flags = (uint16_t)ask_capture_flags_of(stack->locs, stack->depth);
     for (size_t i = 0; i < stack->depth; i++) // innermost first
         memcpy((gp_loc_t *)(record + 1) + i, &stack->locs[stack->depth - 1 - i], sizeof(*stack->locs));
     if (root != 0)
@@ -163,10 +163,10 @@ static int put_stack(capture_t *capture, uint32_t number, gp_loc_t root, const s
     return 0;
 }
 
-static int keep_stack(capture_t *capture, gp_ask_text_t id, const gp_loc_t *locs, size_t depth)
+static int ask_capture_keep_stack(capture_t *capture, gp_ask_text_t id, const gp_loc_t *locs, size_t depth)
 {
     bool is_new;
-    uint32_t number = number_of(&capture->bare, id, (gp_ask_text_t){id.bytes, 0}, &is_new);
+    uint32_t number = ask_capture_number_of(&capture->bare, id, (gp_ask_text_t){id.bytes, 0}, &is_new);
     if (number == 0 || gp_grow(&capture->frames, &capture->frames_room, number - 1, sizeof(*capture->frames)) < 0)
         return -ENOMEM;
     stack_t *kept = &capture->frames[number - 1];
@@ -180,7 +180,7 @@ const char gp_ask_of_stacks[] =
     ", stack, argMin(names, nameless), argMin(files, nameless), argMin(lines, nameless) FROM "
     "(SELECT stack, names, files, lines, arrayCount(x -> x != '', builds) AS nameless";
 
-static int take_stack(capture_t *capture, gp_ask_reader_t *reader)
+static int ask_capture_take_stack(capture_t *capture, gp_ask_reader_t *reader)
 {
     static gp_loc_t locs[DEPTH_MAX];
     static gp_ask_text_t names[DEPTH_MAX], files[DEPTH_MAX];
@@ -197,22 +197,22 @@ static int take_stack(capture_t *capture, gp_ask_reader_t *reader)
     if (gp_ask_count(reader) != depth || reader->cursor.bad)
         return -EBADMSG;
     for (size_t i = 0; i < depth; i++)
-        locs[i] = loc_of(capture, names[i], files[i], (uint32_t)gp_read_uint(&reader->cursor, 4));
-    return reader->cursor.bad ? -EBADMSG : keep_stack(capture, id, locs, depth);
+        locs[i] = ask_capture_loc_of(capture, names[i], files[i], (uint32_t)gp_read_uint(&reader->cursor, 4));
+    return reader->cursor.bad ? -EBADMSG : ask_capture_keep_stack(capture, id, locs, depth);
 }
 
-static int flush_if_full(capture_t *capture)
+static int ask_capture_flush_if_full(capture_t *capture)
 {
     return gp_writer_pending(&capture->writer) < FLUSH_BYTES ? 0 : gp_writer_flush(&capture->writer);
 }
 
-static int take_stacks(capture_t *capture)
+static int ask_capture_take_stacks(capture_t *capture)
 {
     gp_ask_reader_t reader = gp_ask_reader(&capture->answer->stacks, NULL);
     int result = 0;
     while (result == 0 && gp_ask_more(&reader)) {
-        result = take_stack(capture, &reader);
-        result = result == 0 ? flush_if_full(capture) : result;
+        result = ask_capture_take_stack(capture, &reader);
+        result = result == 0 ? ask_capture_flush_if_full(capture) : result;
     }
     return result;
 }
@@ -224,14 +224,14 @@ typedef struct row {
     gp_ask_text_t stack, name, root, trace;
 } row_t;
 
-static row_t read_row(gp_ask_reader_t *reader)
+static row_t ask_capture_read_row(gp_ask_reader_t *reader)
 {
     row_t row;
     GP_ASK_ROW(GP_ASK_TAKE)
     return row;
 }
 
-static int by_id(const void *left, const void *right)
+static int ask_capture_by_id(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return a < b ? -1 : a > b;
@@ -243,13 +243,13 @@ int gp_ask_stack_ids(const gp_ask_answer_t *answer, uint64_t **ids, size_t *coun
     size_t room = 0, kept = 0;
     *count = 0;
     while (gp_ask_more(&reader)) {
-        row_t row = read_row(&reader);
+        row_t row = ask_capture_read_row(&reader);
         if (reader.cursor.bad || gp_grow(ids, &room, *count, sizeof(**ids)) < 0)
             return reader.cursor.bad ? -EBADMSG : -ENOMEM;
         memcpy(&(*ids)[(*count)++], row.stack.bytes, sizeof(**ids));
     }
     if (*count > 0)
-        qsort(*ids, *count, sizeof(**ids), by_id);
+        qsort(*ids, *count, sizeof(**ids), ask_capture_by_id);
     for (size_t i = 0; i < *count; i++)
         if ((*ids)[i] != 0 && (kept == 0 || (*ids)[kept - 1] != (*ids)[i])) // 0: no stack
             (*ids)[kept++] = (*ids)[i];
@@ -257,13 +257,13 @@ int gp_ask_stack_ids(const gp_ask_answer_t *answer, uint64_t **ids, size_t *coun
     return 0;
 }
 
-static uint32_t trace_of(capture_t *capture, gp_ask_text_t id)
+static uint32_t ask_capture_trace_of(capture_t *capture, gp_ask_text_t id)
 {
     static const uint8_t none[16];
     bool is_new;
     if (memcmp(id.bytes, none, sizeof(none)) == 0)
         return 0;
-    uint32_t number = number_of(&capture->traces, id, (gp_ask_text_t){none, 0}, &is_new);
+    uint32_t number = ask_capture_number_of(&capture->traces, id, (gp_ask_text_t){none, 0}, &is_new);
     gp_trace_record_t *record = is_new ? gp_writer_add(&capture->writer, GP_CHUNK_TRACES, sizeof(*record)) : NULL;
     if (record != NULL) {
         record->index = number;
@@ -273,7 +273,7 @@ static uint32_t trace_of(capture_t *capture, gp_ask_text_t id)
 }
 
 // "[coroutine worker]", as critical paths of a capture have it.
-static gp_loc_t root_of(capture_t *capture, gp_ask_text_t name)
+static gp_loc_t ask_capture_root_of(capture_t *capture, gp_ask_text_t name)
 {
     static const char file[] = "~";
     char text[1024];
@@ -283,12 +283,13 @@ static gp_loc_t root_of(capture_t *capture, gp_ask_text_t name)
     const uint8_t *kept = gp_arena_copy(&capture->arena, text, (size_t)len + 1);
     if (kept == NULL)
         return 0;
-    return loc_of(capture, (gp_ask_text_t){kept, (size_t)len}, (gp_ask_text_t){(const uint8_t *)file, 1}, 0);
+    return ask_capture_loc_of(capture, (gp_ask_text_t){kept, (size_t)len}, (gp_ask_text_t){(const uint8_t *)file, 1},
+                              0);
 }
 
 // The number of a row's stack, GP_INDEX_NONE when memory is short. Frames that have not arrived, or are not to be had
 // any more, are told as lost by what reads the capture.
-static uint32_t stack_of(capture_t *capture, const row_t *row)
+static uint32_t ask_capture_stack_of(capture_t *capture, const row_t *row)
 {
     static const uint8_t none[8];
     static const stack_t empty = {0};
@@ -297,45 +298,46 @@ static uint32_t stack_of(capture_t *capture, const row_t *row)
     bool is_none = memcmp(row->stack.bytes, none, sizeof(none)) == 0;
     if (is_none && !with_root)
         return 0;
-    uint32_t number = number_of(&capture->stacks, row->stack, root, &is_new);
+    uint32_t number = ask_capture_number_of(&capture->stacks, row->stack, root, &is_new);
     if (number == 0)
         return GP_INDEX_NONE;
     if (!is_new)
         return number;
     known_t key = {{row->stack.bytes, row->stack.bytes}, {row->stack.len, 0}};
     uint64_t hash = gp_hash_more(gp_hash_bytes(row->stack.bytes, row->stack.len), gp_hash_bytes(row->stack.bytes, 0));
-    uint32_t bare =
-        is_none ? GP_INDEX_NONE : gp_index_find(&capture->bare.index, hash, same_known, &capture->bare, &key);
+    uint32_t bare = is_none ? GP_INDEX_NONE
+                            : gp_index_find(&capture->bare.index, hash, ask_capture_same_known, &capture->bare, &key);
     if (bare == GP_INDEX_NONE && !with_root)
         return number;
-    gp_loc_t loc = with_root ? root_of(capture, root) : 0;
-    int result = put_stack(capture, number, loc, bare != GP_INDEX_NONE ? &capture->frames[bare] : &empty);
+    gp_loc_t loc = with_root ? ask_capture_root_of(capture, root) : 0;
+    int result = ask_capture_put_stack(capture, number, loc, bare != GP_INDEX_NONE ? &capture->frames[bare] : &empty);
     return result == 0 ? number : GP_INDEX_NONE;
 }
 
-static uint32_t coro_of(capture_t *capture, gp_ask_text_t name)
+static uint32_t ask_capture_coro_of(capture_t *capture, gp_ask_text_t name)
 {
     bool is_new;
-    uint32_t number = number_of(&capture->coros, name, (gp_ask_text_t){name.bytes, 0}, &is_new);
+    uint32_t number = ask_capture_number_of(&capture->coros, name, (gp_ask_text_t){name.bytes, 0}, &is_new);
     if (number != 0 && is_new)
-        put_coro(capture, number, name);
+        ask_capture_put_coro(capture, number, name);
     return number;
 }
 
-static uint64_t time_of(const capture_t *capture, uint64_t at_s)
+static uint64_t ask_capture_time_of(const capture_t *capture, uint64_t at_s)
 {
     return at_s > 0 ? (at_s - capture->first_s) * 1000000000u + 1 : 1;
 }
 
 // A row as one sample, with what it is the sum of.
-static int put_sample(capture_t *capture, const row_t *row)
+static int ask_capture_put_sample(capture_t *capture, const row_t *row)
 {
-    uint32_t stack = stack_of(capture, row), coro = coro_of(capture, row->name), trace = trace_of(capture, row->trace);
+    uint32_t stack = ask_capture_stack_of(capture, row), coro = ask_capture_coro_of(capture, row->name),
+             trace = ask_capture_trace_of(capture, row->trace);
     gp_sample_record_t *sample = gp_writer_add(&capture->writer, GP_CHUNK_SAMPLES, sizeof(*sample));
     if (coro == 0 || stack == GP_INDEX_NONE || sample == NULL)
         return -ENOMEM;
     *sample = (gp_sample_record_t){
-        .time_ns = time_of(capture, row->at_s),
+        .time_ns = ask_capture_time_of(capture, row->at_s),
         .weight_ns = row->weight_ns,
         .coro_id = coro,
         .thread = 1,
@@ -347,7 +349,7 @@ static int put_sample(capture_t *capture, const row_t *row)
     gp_sum_record_t *sum = row->samples > 1 ? gp_writer_add(&capture->writer, GP_CHUNK_SUMS, sizeof(*sum)) : NULL;
     if (sum != NULL)
         *sum = (gp_sum_record_t){
-            .time_ns = time_of(capture, row->at_s),
+            .time_ns = ask_capture_time_of(capture, row->at_s),
             .coro_id = coro,
             .samples = row->samples,
             .squares_ns2 = row->squares_ns2 > 0 ? row->squares_ns2 : weight_ns * weight_ns / (double)row->samples,
@@ -355,23 +357,23 @@ static int put_sample(capture_t *capture, const row_t *row)
             .trace = trace,
             .kind = row->state,
         };
-    return sum != NULL || row->samples <= 1 ? flush_if_full(capture) : -ENOMEM;
+    return sum != NULL || row->samples <= 1 ? ask_capture_flush_if_full(capture) : -ENOMEM;
 }
 
 // The rows of a hog, and as many delays as there were, of which one has all of the time.
-static int put_hog(capture_t *capture)
+static int ask_capture_put_hog(capture_t *capture)
 {
     hog_t *hog = &capture->hog;
     gp_hog_record_t *record =
         gp_writer_add(&capture->writer, GP_CHUNK_HOGS, sizeof(*record) + hog->count * sizeof(*hog->stacks));
-    uint32_t trace = trace_of(capture, hog->trace), victim = coro_of(capture, hog->name);
-    uint32_t coro = coro_of(capture, hog->root);
+    uint32_t trace = ask_capture_trace_of(capture, hog->trace), victim = ask_capture_coro_of(capture, hog->name);
+    uint32_t coro = ask_capture_coro_of(capture, hog->root);
     if (record == NULL || victim == 0 || coro == 0)
         return -ENOMEM;
     *record = (gp_hog_record_t){
         .id = ++hog->id,
         .coro_id = coro,
-        .start_ns = time_of(capture, hog->at_s),
+        .start_ns = ask_capture_time_of(capture, hog->at_s),
         .duration_ns = hog->weight_ns,
         .thread = 1,
         .stack_count = (uint32_t)hog->count,
@@ -388,22 +390,23 @@ static int put_hog(capture_t *capture)
     capture->delays += count;
     hog->count = 0;
     hog->weight_ns = hog->samples = 0;
-    return flush_if_full(capture);
+    return ask_capture_flush_if_full(capture);
 }
 
-static bool same_text(gp_ask_text_t a, gp_ask_text_t b)
+static bool ask_capture_same_text(gp_ask_text_t a, gp_ask_text_t b)
 {
     return a.len == b.len && memcmp(a.bytes, b.bytes, a.len) == 0;
 }
 
 // Rows come in the order of what a hog is told by.
-static int put_delay(capture_t *capture, const row_t *row)
+static int ask_capture_put_delay(capture_t *capture, const row_t *row)
 {
     hog_t *hog = &capture->hog;
-    bool same = hog->count > 0 && same_text(hog->name, row->name) && same_text(hog->root, row->root) &&
-                same_text(hog->trace, row->trace) && hog->at_s == row->at_s;
-    int result = same || hog->count == 0 ? 0 : put_hog(capture);
-    uint32_t stack = result == 0 ? stack_of(capture, row) : 0;
+    bool same = hog->count > 0 && ask_capture_same_text(hog->name, row->name) &&
+                ask_capture_same_text(hog->root, row->root) && ask_capture_same_text(hog->trace, row->trace) &&
+                hog->at_s == row->at_s;
+    int result = same || hog->count == 0 ? 0 : ask_capture_put_hog(capture);
+    uint32_t stack = result == 0 ? ask_capture_stack_of(capture, row) : 0;
     if (result < 0 || stack == GP_INDEX_NONE || gp_grow(&hog->stacks, &hog->room, hog->count, sizeof(*hog->stacks)) < 0)
         return result < 0 ? result : -ENOMEM;
     hog->name = row->name;
@@ -417,18 +420,18 @@ static int put_delay(capture_t *capture, const row_t *row)
 }
 
 // Call for each row of the samples.
-static int each_row(capture_t *capture, int (*visit)(capture_t *, const row_t *))
+static int ask_capture_each_row(capture_t *capture, int (*visit)(capture_t *, const row_t *))
 {
     gp_ask_reader_t reader = gp_ask_reader(&capture->answer->samples, NULL);
     int result = 0;
     while (result == 0 && gp_ask_more(&reader)) {
-        row_t row = read_row(&reader);
+        row_t row = ask_capture_read_row(&reader);
         result = reader.cursor.bad || row.state >= GP_KIND_COUNT ? -EBADMSG : visit(capture, &row);
     }
     return result;
 }
 
-static int look_at_times(capture_t *capture, const row_t *row)
+static int ask_capture_look_at_times(capture_t *capture, const row_t *row)
 {
     capture->first_s = row->first_s < capture->first_s ? row->first_s : capture->first_s;
     capture->last_s = row->last_s > capture->last_s ? row->last_s : capture->last_s;
@@ -436,12 +439,12 @@ static int look_at_times(capture_t *capture, const row_t *row)
 }
 
 // The capture is as long as the time that was chosen: that is what its time is compared with.
-static int find_span(capture_t *capture)
+static int ask_capture_find_span(capture_t *capture)
 {
     const gp_ask_answer_t *answer = capture->answer;
     uint64_t now_s = (uint64_t)time(NULL);
     capture->first_s = UINT64_MAX;
-    int result = each_row(capture, look_at_times);
+    int result = ask_capture_each_row(capture, ask_capture_look_at_times);
     capture->last_s += GRAIN_S;
     if (answer->from_s != 0)
         capture->first_s = answer->from_s;
@@ -452,7 +455,7 @@ static int find_span(capture_t *capture)
     return result;
 }
 
-static int put_meta(capture_t *capture, const char *key, const char *value)
+static int ask_capture_put_meta(capture_t *capture, const char *key, const char *value)
 {
     size_t key_len = strlen(key), value_len = strlen(value);
     gp_meta_record_t *meta = gp_writer_add(&capture->writer, GP_CHUNK_META, sizeof(*meta) + key_len + value_len);
@@ -465,7 +468,7 @@ static int put_meta(capture_t *capture, const char *key, const char *value)
     return 0;
 }
 
-static int put_first(capture_t *capture)
+static int ask_capture_put_first(capture_t *capture)
 {
     char hosts[32];
     gp_thread_record_t *thread = gp_writer_add(&capture->writer, GP_CHUNK_THREADS, sizeof(*thread));
@@ -474,11 +477,11 @@ static int put_first(capture_t *capture)
     thread->index = 1;
     memcpy(thread->name, "any", 4);
     snprintf(hosts, sizeof(hosts), "%" PRIu64, capture->answer->hosts);
-    int result = put_meta(capture, "exe", "fleet");
-    return result == 0 && capture->answer->hosts > 0 ? put_meta(capture, "hosts", hosts) : result;
+    int result = ask_capture_put_meta(capture, "exe", "fleet");
+    return result == 0 && capture->answer->hosts > 0 ? ask_capture_put_meta(capture, "hosts", hosts) : result;
 }
 
-static int put_last(capture_t *capture)
+static int ask_capture_put_last(capture_t *capture)
 {
     gp_end_record_t *end = gp_writer_add(&capture->writer, GP_CHUNK_END, sizeof(*end));
     if (end == NULL)
@@ -488,19 +491,20 @@ static int put_last(capture_t *capture)
     return gp_writer_flush(&capture->writer);
 }
 
-static int write_all(capture_t *capture)
+static int ask_capture_write_all(capture_t *capture)
 {
-    int result = put_first(capture);
+    int result = ask_capture_put_first(capture);
     if (result == 0)
-        result = take_stacks(capture);
+        result = ask_capture_take_stacks(capture);
     if (result == 0)
-        result = each_row(capture, capture->ask->measure == GP_ROW_VICTIM_TIME ? put_delay : put_sample);
+        result = ask_capture_each_row(capture, capture->ask->measure == GP_ROW_VICTIM_TIME ? ask_capture_put_delay
+                                                                                           : ask_capture_put_sample);
     if (result == 0 && capture->hog.count > 0)
-        result = put_hog(capture);
-    return result == 0 ? put_last(capture) : result;
+        result = ask_capture_put_hog(capture);
+    return result == 0 ? ask_capture_put_last(capture) : result;
 }
 
-static void free_table(table_t *table)
+static void ask_capture_free_table(table_t *table)
 {
     free(table->items);
     gp_index_free(&table->index);
@@ -515,19 +519,19 @@ int gp_ask_write(const gp_ask_answer_t *answer, const char *path, const gp_ask_t
         .elf_machine = 62,
         .clock = ask->is_wall ? PROF_CLOCK_WALL : PROF_CLOCK_CPU,
     };
-    int result = find_span(&capture);
+    int result = ask_capture_find_span(&capture);
     memcpy(header.magic, GP_FILE_MAGIC, sizeof(header.magic));
     header.start_realtime_ns = capture.first_s * 1000000000u;
     if (result == 0)
         result = gp_writer_open(&capture.writer, path, &header);
     if (result == 0)
-        result = write_all(&capture);
+        result = ask_capture_write_all(&capture);
     gp_writer_close(&capture.writer);
-    free_table(&capture.functions);
-    free_table(&capture.coros);
-    free_table(&capture.traces);
-    free_table(&capture.stacks);
-    free_table(&capture.bare);
+    ask_capture_free_table(&capture.functions);
+    ask_capture_free_table(&capture.coros);
+    ask_capture_free_table(&capture.traces);
+    ask_capture_free_table(&capture.stacks);
+    ask_capture_free_table(&capture.bare);
     free(capture.frames);
     free(capture.hog.stacks);
     gp_arena_free(&capture.arena);

@@ -14,7 +14,7 @@
     C(UInt64, "sum(weight_ns) AS ns", delay.ns)                                                                        \
     C(UInt64, "toUInt64(sum(samples)) AS times", delay.count)
 
-static int read_delays(const gp_ask_bytes_t *answer, const gp_ask_delays_t *ask)
+static int ask_delays_read_delays(const gp_ask_bytes_t *answer, const gp_ask_delays_t *ask)
 {
     gp_arena_t arena = {0};
     gp_ask_reader_t all = gp_ask_reader(answer, &arena), *reader = &all;
@@ -43,7 +43,7 @@ int gp_ask_delays(const char *url, const gp_ask_delays_t *ask, char error[GP_FLE
     if (result == 0)
         result = gp_question_ask(&question, DELAYS(GP_ASK_SELECT), rest, &answer);
     if (result == 0)
-        result = read_delays(&answer, ask);
+        result = ask_delays_read_delays(&answer, ask);
     free(answer.data);
     return gp_question_close(&question, result);
 }

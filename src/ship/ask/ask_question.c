@@ -24,7 +24,7 @@ int gp_question_fail(const gp_question_t *question, int result, const char *what
     return result;
 }
 
-static bool is_in(const char *name, const char *const *names)
+static bool ask_question_is_in(const char *name, const char *const *names)
 {
     while (*names != NULL && strcmp(name, *names) != 0)
         names++;
@@ -41,7 +41,7 @@ int gp_question_quote(FILE *query, const char *text)
 }
 
 // "-1h", "@1763900000", "1763900000", "2026-11-21T12:00:00Z" (UTC), "2026-11-21".
-static bool read_moment(const char *text, uint64_t *seconds)
+static bool ask_question_read_moment(const char *text, uint64_t *seconds)
 {
     static const struct {
         char unit;
@@ -70,11 +70,12 @@ static bool read_moment(const char *text, uint64_t *seconds)
     return false;
 }
 
-static int put_moment(FILE *query, gp_question_t *question, const char *name, const char *value, bool has_start)
+static int ask_question_put_moment(FILE *query, gp_question_t *question, const char *name, const char *value,
+                                   bool has_start)
 {
     uint64_t seconds;
     const char *than = strcmp(name, "from") == 0 ? ">=" : "<";
-    if (!read_moment(value, &seconds))
+    if (!ask_question_read_moment(value, &seconds))
         return -EINVAL;
     *(strcmp(name, "from") == 0 ? &question->from_s : &question->to_s) = seconds;
     if (has_start)
@@ -86,8 +87,8 @@ static int put_moment(FILE *query, gp_question_t *question, const char *name, co
 }
 
 // What spans have in another table.
-static int put_elsewhere(FILE *query, const gp_question_t *question, const char *key, const char *table,
-                         const gp_row_pair_t *filter)
+static int ask_question_put_elsewhere(FILE *query, const gp_question_t *question, const char *key, const char *table,
+                                      const gp_row_pair_t *filter)
 {
     fprintf(query, "%s GLOBAL IN (SELECT %s FROM %s%s WHERE tenant = ", key, key, question->prefix, table);
     int result = gp_question_quote(query, question->tenant);
@@ -97,7 +98,7 @@ static int put_elsewhere(FILE *query, const gp_question_t *question, const char 
     return result;
 }
 
-static int put_label(FILE *query, const char *table, const char *tenant, const char *value)
+static int ask_question_put_label(FILE *query, const char *table, const char *tenant, const char *value)
 {
     size_t len = strcspn(value, "=:");
     char *key = strndup(value, len);
@@ -118,7 +119,7 @@ static int put_label(FILE *query, const char *table, const char *tenant, const c
     return result;
 }
 
-static int put_trace(FILE *query, const char *value)
+static int ask_question_put_trace(FILE *query, const char *value)
 {
     uint8_t bytes[16];
     char digits[40];
@@ -134,25 +135,25 @@ static int put_trace(FILE *query, const char *value)
     return 0;
 }
 
-static int put_filter(FILE *query, gp_question_t *question, const gp_row_pair_t *filter)
+static int ask_question_put_filter(FILE *query, gp_question_t *question, const gp_row_pair_t *filter)
 {
     bool of_spans = question->table == GP_TABLE_SPANS, has_start = question->table != GP_TABLE_SAMPLES;
     if (strcmp(filter->key, "label") == 0)
-        return put_label(query, question->prefix, question->tenant, filter->value);
+        return ask_question_put_label(query, question->prefix, question->tenant, filter->value);
     if (strcmp(filter->key, "trace") == 0)
-        return put_trace(query, filter->value);
+        return ask_question_put_trace(query, filter->value);
     if (strcmp(filter->key, "from") == 0 || strcmp(filter->key, "to") == 0)
-        return put_moment(query, question, filter->key, filter->value, has_start);
+        return ask_question_put_moment(query, question, filter->key, filter->value, has_start);
     if (of_spans && strcmp(filter->key, "version") == 0)
-        return put_elsewhere(query, question, "process", "processes", filter);
+        return ask_question_put_elsewhere(query, question, "process", "processes", filter);
     if (of_spans && strcmp(filter->key, "endpoint") == 0)
-        return put_elsewhere(query, question, "trace", "requests", filter);
+        return ask_question_put_elsewhere(query, question, "trace", "requests", filter);
     fprintf(query, "%s = ", filter->key);
     return gp_question_quote(query, filter->value);
 }
 
 // All values of one name: either of them; of different names: each.
-static int put_filters(FILE *query, gp_question_t *question)
+static int ask_question_put_filters(FILE *query, gp_question_t *question)
 {
     for (const char *const *name = filter_names; *name != NULL; name++) {
         unsigned count = 0;
@@ -161,7 +162,7 @@ static int put_filters(FILE *query, gp_question_t *question)
             if (strcmp(filter->key, *name) != 0)
                 continue;
             fputs(count++ == 0 ? " AND (" : strcmp(*name, "label") == 0 ? " AND " : " OR ", query);
-            int result = put_filter(query, question, filter);
+            int result = ask_question_put_filter(query, question, filter);
             if (result < 0) {
                 snprintf(question->error, GP_FLEET_ERROR_SIZE, "%s: '%.100s' has no meaning", *name, filter->value);
                 return result;
@@ -173,7 +174,7 @@ static int put_filters(FILE *query, gp_question_t *question)
     return 0;
 }
 
-static int make_where(gp_question_t *question)
+static int ask_question_make_where(gp_question_t *question)
 {
     size_t size;
     FILE *query = open_memstream(&question->where, &size);
@@ -182,7 +183,7 @@ static int make_where(gp_question_t *question)
     fputs(" WHERE tenant = ", query);
     int result = gp_question_quote(query, question->tenant);
     if (result == 0)
-        result = put_filters(query, question);
+        result = ask_question_put_filters(query, question);
     return fclose(query) == 0 ? result : gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
 }
 
@@ -200,7 +201,7 @@ int gp_question_measure(gp_question_t *question, enum gp_row_measure measure)
 }
 
 // Add what has come to what is there.
-static int question_add(gp_ask_bytes_t *all, gp_http_answer_t *answer)
+static int ask_question_add(gp_ask_bytes_t *all, gp_http_answer_t *answer)
 {
     if (all->len == 0) {
         free(all->data);
@@ -227,7 +228,7 @@ int gp_question_ask(const gp_question_t *question, const char *asked, const char
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
     gp_http_answer_t more;
     int result = gp_clickhouse_ask(question->clickhouse, query, ANSWER_MAX - answer->len, &more, question->error);
-    if (result == 0 && question_add(answer, &more) < 0)
+    if (result == 0 && ask_question_add(answer, &more) < 0)
         result = gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
     gp_http_answer_free(&more);
     free(query);
@@ -251,7 +252,7 @@ int gp_question_ask_rows(const gp_question_t *question, const char *more, const 
 }
 
 // The filters of the URL, then the others.
-static int take_filters(gp_question_t *question, const gp_row_pair_t *filters, size_t count)
+static int ask_question_take_filters(gp_question_t *question, const gp_row_pair_t *filters, size_t count)
 {
     const gp_fleet_url_t *url = &question->url;
     question->filters = calloc(url->option_count + count + 1, sizeof(*question->filters));
@@ -259,9 +260,9 @@ static int take_filters(gp_question_t *question, const gp_row_pair_t *filters, s
         return gp_question_fail(question, -ENOMEM, strerror(ENOMEM), "");
     for (size_t i = 0; i < url->option_count; i++) {
         const gp_row_pair_t *option = &url->options[i];
-        if (is_in(option->key, filter_names))
+        if (ask_question_is_in(option->key, filter_names))
             question->filters[question->filter_count++] = *option;
-        else if (!is_in(option->key, gp_clickhouse_option_names))
+        else if (!ask_question_is_in(option->key, gp_clickhouse_option_names))
             return gp_question_fail(question, -EINVAL, "unknown option of the URL: ", option->key);
     }
     for (size_t i = 0; i < count; i++)
@@ -279,9 +280,9 @@ int gp_question_open(gp_question_t *question, const char *url, enum gp_schema_ta
         return result;
     const char *tenant = gp_fleet_url_option(&question->url, "tenant");
     question->tenant = tenant != NULL ? tenant : "";
-    result = take_filters(question, filters, filter_count);
+    result = ask_question_take_filters(question, filters, filter_count);
     if (result == 0)
-        result = make_where(question);
+        result = ask_question_make_where(question);
     if (result == 0)
         result = gp_clickhouse_open(&question->clickhouse, &question->url, error);
     return result == 0 ? gp_schema_version(question->clickhouse, &question->version, error) : result;

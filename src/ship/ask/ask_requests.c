@@ -17,7 +17,7 @@ typedef struct found {
     gp_arena_t arena;
 } found_t;
 
-static int read_request(gp_ask_reader_t *reader, gp_ask_request_t *request)
+static int ask_requests_read_request(gp_ask_reader_t *reader, gp_ask_request_t *request)
 {
     gp_row_request_t *row = &request->row;
     gp_row_process_t *process = &request->process;
@@ -25,7 +25,7 @@ static int read_request(gp_ask_reader_t *reader, gp_ask_request_t *request)
     return gp_ask_result(reader);
 }
 
-static int read_requests(const gp_ask_bytes_t *answer, found_t *found)
+static int ask_requests_read_requests(const gp_ask_bytes_t *answer, found_t *found)
 {
     gp_ask_reader_t reader = gp_ask_reader(answer, &found->arena);
     int result = 0;
@@ -33,19 +33,19 @@ static int read_requests(const gp_ask_bytes_t *answer, found_t *found)
         if (gp_grow(&found->items, &found->room, found->count, sizeof(*found->items)) < 0)
             return -ENOMEM;
         found->items[found->count] = (gp_ask_request_t){.process.id = 0};
-        result = read_request(&reader, &found->items[found->count++]);
+        result = ask_requests_read_request(&reader, &found->items[found->count++]);
     }
     return result;
 }
 
-static bool has_trace(const gp_ask_request_t *request)
+static bool ask_requests_has_trace(const gp_ask_request_t *request)
 {
     static const uint8_t none[16];
     return memcmp(request->row.trace, none, sizeof(none)) != 0;
 }
 
 // " WHERE tenant = '...' AND measure = 1 AND time ... AND trace IN (...)" of some requests; NULL: there is none.
-static char *paths_of(const gp_question_t *question, const gp_ask_request_t *requests, size_t count)
+static char *ask_requests_paths_of(const gp_question_t *question, const gp_ask_request_t *requests, size_t count)
 {
     char *where = NULL, hex[33];
     size_t size, traces = 0;
@@ -65,7 +65,7 @@ static char *paths_of(const gp_question_t *question, const gp_ask_request_t *req
             last_s / DAY_S);
     fprintf(text, " AND time >= toDateTime(%" PRIu64 ") AND time <= toDateTime(%" PRIu64 ")", first_s, last_s);
     for (size_t i = 0; i < count; i++)
-        if (has_trace(&requests[i])) {
+        if (ask_requests_has_trace(&requests[i])) {
             gp_hex_write(hex, requests[i].row.trace, sizeof(requests[i].row.trace));
             fprintf(text, "%stoFixedString(unhex('%s'), 16)", traces++ == 0 ? " AND trace IN (" : ",", hex);
         }
@@ -76,7 +76,7 @@ static char *paths_of(const gp_question_t *question, const gp_ask_request_t *req
     return NULL;
 }
 
-static int by_path(const void *left, const void *right)
+static int ask_requests_by_path(const void *left, const void *right)
 {
     const gp_ask_request_t *a = *(gp_ask_request_t *const *)left, *b = *(gp_ask_request_t *const *)right;
     int order = memcmp(a->row.trace, b->row.trace, sizeof(a->row.trace));
@@ -90,7 +90,7 @@ static int by_path(const void *left, const void *right)
     C(UInt64, "sum(weight_ns)", ns)
 
 // Give each request what its trace has of its process.
-static int read_paths(const gp_ask_bytes_t *answer, gp_ask_request_t *requests, size_t count)
+static int ask_requests_read_paths(const gp_ask_bytes_t *answer, gp_ask_request_t *requests, size_t count)
 {
     gp_ask_request_t **sorted = calloc(count + 1, sizeof(*sorted)), key = {.process.id = 0};
     gp_ask_reader_t all = gp_ask_reader(answer, NULL), *reader = &all;
@@ -98,16 +98,16 @@ static int read_paths(const gp_ask_bytes_t *answer, gp_ask_request_t *requests, 
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         sorted[i] = &requests[i];
-    qsort(sorted, count, sizeof(*sorted), by_path);
+    qsort(sorted, count, sizeof(*sorted), ask_requests_by_path);
     while (gp_ask_more(reader)) {
         const gp_ask_request_t *wanted = &key;
         uint8_t state;
         uint64_t ns;
         PATHS(GP_ASK_TAKE)
-        gp_ask_request_t **found = bsearch(&wanted, sorted, count, sizeof(*sorted), by_path);
-        while (found > sorted && by_path(found - 1, &wanted) == 0)
+        gp_ask_request_t **found = bsearch(&wanted, sorted, count, sizeof(*sorted), ask_requests_by_path);
+        while (found > sorted && ask_requests_by_path(found - 1, &wanted) == 0)
             found--;
-        for (; found != NULL && found < sorted + count && by_path(found, &wanted) == 0; found++)
+        for (; found != NULL && found < sorted + count && ask_requests_by_path(found, &wanted) == 0; found++)
             if (state < GP_KIND_COUNT)
                 (*found)->path_ns[state] = ns;
     }
@@ -115,10 +115,10 @@ static int read_paths(const gp_ask_bytes_t *answer, gp_ask_request_t *requests, 
     return gp_ask_result(reader);
 }
 
-static int ask_paths(const gp_question_t *question, gp_ask_request_t *requests, size_t count)
+static int ask_requests_paths(const gp_question_t *question, gp_ask_request_t *requests, size_t count)
 {
     gp_ask_bytes_t answer = {0};
-    char *where = paths_of(question, requests, count);
+    char *where = ask_requests_paths_of(question, requests, count);
     const gp_question_t paths = {.clickhouse = question->clickhouse,
                                  .prefix = question->prefix,
                                  .table = GP_TABLE_SAMPLES,
@@ -128,13 +128,13 @@ static int ask_paths(const gp_question_t *question, gp_ask_request_t *requests, 
         return 0; // none has a trace
     int result = gp_question_ask(&paths, PATHS(GP_ASK_SELECT), " GROUP BY trace, process, state", &answer);
     if (result == 0)
-        result = read_paths(&answer, requests, count);
+        result = ask_requests_read_paths(&answer, requests, count);
     free(where);
     free(answer.data);
     return result;
 }
 
-static int ask_slowest(const gp_question_t *question, const char *order, uint64_t limit, found_t *found)
+static int ask_requests_slowest(const gp_question_t *question, const char *order, uint64_t limit, found_t *found)
 {
     char rest[160];
     gp_ask_bytes_t answer = {0};
@@ -143,10 +143,10 @@ static int ask_slowest(const gp_question_t *question, const char *order, uint64_
         snprintf(rest + len, sizeof(rest) - (size_t)len, " LIMIT %" PRIu64, limit);
     int result = gp_question_ask_rows(question, "", rest, &answer);
     if (result == 0)
-        result = read_requests(&answer, found);
+        result = ask_requests_read_requests(&answer, found);
     for (size_t i = 0; i < found->count && result == 0; i += PATHS_AT_ONCE)
-        result = ask_paths(question, &found->items[i],
-                           found->count - i < PATHS_AT_ONCE ? found->count - i : (size_t)PATHS_AT_ONCE);
+        result = ask_requests_paths(question, &found->items[i],
+                                    found->count - i < PATHS_AT_ONCE ? found->count - i : (size_t)PATHS_AT_ONCE);
     free(answer.data);
     return result;
 }
@@ -161,7 +161,7 @@ static int ask_slowest(const gp_question_t *question, const char *order, uint64_
     C(UInt64, "quantileExact(0.99)(latency_ns)", endpoint.p99_ns)                                                      \
     C(UInt64, "max(latency_ns)", endpoint.max_ns)
 
-static int read_endpoints(const gp_ask_bytes_t *answer, const gp_ask_requests_t *ask)
+static int ask_requests_read_endpoints(const gp_ask_bytes_t *answer, const gp_ask_requests_t *ask)
 {
     gp_arena_t arena = {0};
     gp_ask_reader_t all = gp_ask_reader(answer, &arena), *reader = &all;
@@ -177,28 +177,28 @@ static int read_endpoints(const gp_ask_bytes_t *answer, const gp_ask_requests_t 
     return result;
 }
 
-static int ask_endpoints(const gp_question_t *question, const gp_ask_requests_t *ask)
+static int ask_requests_endpoints(const gp_question_t *question, const gp_ask_requests_t *ask)
 {
     gp_ask_bytes_t answer = {0};
     int result =
         gp_question_ask(question, ENDPOINTS(GP_ASK_SELECT),
                         " GROUP BY service, endpoint ORDER BY sum(latency_ns) DESC, service, endpoint", &answer);
     if (result == 0)
-        result = read_endpoints(&answer, ask);
+        result = ask_requests_read_endpoints(&answer, ask);
     free(answer.data);
     return result;
 }
 
-static int ask_all(const gp_question_t *question, const gp_ask_requests_t *ask)
+static int ask_requests_all(const gp_question_t *question, const gp_ask_requests_t *ask)
 {
     found_t found = {0};
-    int result = ask_slowest(question, ask->order, ask->limit, &found);
+    int result = ask_requests_slowest(question, ask->order, ask->limit, &found);
     if (result == 0 && found.count == 0)
         return gp_question_fail(question, -ENODATA, "there are no requests that were chosen", "");
     if (result == 0)
         result = ask->take_requests(ask->context, found.items, found.count);
     if (result == 0)
-        result = ask_endpoints(question, ask);
+        result = ask_requests_endpoints(question, ask);
     free(found.items);
     gp_arena_free(&found.arena);
     return result;
@@ -209,6 +209,6 @@ int gp_ask_requests(const char *url, const gp_ask_requests_t *ask, char error[GP
     gp_question_t question;
     int result = gp_question_open(&question, url, GP_TABLE_REQUESTS, ask->filters, ask->filter_count, error);
     if (result == 0)
-        result = ask_all(&question, ask);
+        result = ask_requests_all(&question, ask);
     return gp_question_close(&question, result);
 }

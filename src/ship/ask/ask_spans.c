@@ -9,13 +9,13 @@
 enum { HEX_DIGITS = 32 };
 
 // Is it the beginning of an id?
-static bool is_beginning(const char *digits)
+static bool ask_spans_is_beginning(const char *digits)
 {
     return digits[0] != '\0' && strlen(digits) <= HEX_DIGITS && digits[strspn(digits, "0123456789abcdef")] == '\0';
 }
 
 // Process ids are in another table.
-static int join_processes(gp_question_t *question)
+static int ask_spans_join_processes(gp_question_t *question)
 {
     size_t size;
     FILE *query = open_memstream(&question->join, &size);
@@ -28,7 +28,7 @@ static int join_processes(gp_question_t *question)
     return fclose(query) == 0 ? result : -ENOMEM;
 }
 
-static int read_span(gp_ask_reader_t *reader, gp_ask_span_t *span)
+static int ask_spans_read_span(gp_ask_reader_t *reader, gp_ask_span_t *span)
 {
     gp_row_span_t *row = &span->row;
     gp_row_process_t *process = &span->process;
@@ -37,14 +37,15 @@ static int read_span(gp_ask_reader_t *reader, gp_ask_span_t *span)
     return gp_ask_result(reader);
 }
 
-static int read_all(const gp_ask_bytes_t *answer, int (*take)(void *context, const gp_ask_span_t *span), void *context)
+static int ask_spans_read_all(const gp_ask_bytes_t *answer, int (*take)(void *context, const gp_ask_span_t *span),
+                              void *context)
 {
     gp_arena_t arena = {0};
     gp_ask_reader_t reader = gp_ask_reader(answer, &arena);
     int result = 0;
     while (result == 0 && gp_ask_more(&reader)) {
         gp_ask_span_t span = {.process.service = ""};
-        result = read_span(&reader, &span);
+        result = ask_spans_read_span(&reader, &span);
         if (result == 0)
             result = take(context, &span);
         gp_arena_free(&arena);
@@ -52,7 +53,7 @@ static int read_all(const gp_ask_bytes_t *answer, int (*take)(void *context, con
     return result;
 }
 
-static int ask_of_traces(const gp_question_t *question, const char *trace, gp_ask_bytes_t *answer)
+static int ask_spans_of_traces(const gp_question_t *question, const char *trace, gp_ask_bytes_t *answer)
 {
     char like[HEX_DIGITS + 64] = "";
     if (trace != NULL)
@@ -65,17 +66,17 @@ int gp_ask_spans(const char *url, const char *trace, int (*take)(void *context, 
 {
     gp_ask_bytes_t answer = {0};
     gp_question_t question;
-    if (trace != NULL && !is_beginning(trace)) {
+    if (trace != NULL && !ask_spans_is_beginning(trace)) {
         snprintf(error, GP_FLEET_ERROR_SIZE, "trace: '%.100s' has no meaning", trace);
         return -EINVAL;
     }
     int result = gp_question_open(&question, url, GP_TABLE_SPANS, NULL, 0, error);
     if (result == 0)
-        result = join_processes(&question);
+        result = ask_spans_join_processes(&question);
     if (result == 0)
-        result = ask_of_traces(&question, trace, &answer);
+        result = ask_spans_of_traces(&question, trace, &answer);
     if (result == 0)
-        result = read_all(&answer, take, context);
+        result = ask_spans_read_all(&answer, take, context);
     free(answer.data);
     return gp_question_close(&question, result);
 }

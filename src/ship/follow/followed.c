@@ -11,14 +11,14 @@
 
 #include "model/span_kind.h"
 
-static int take_header(void *context, const gp_file_header_t *header)
+static int followed_take_header(void *context, const gp_file_header_t *header)
 {
     *(gp_file_header_t *)context = *header;
     return 0;
 }
 
 // Equal in every copy of the file; different in every other one: session, process and times are in it.
-static uint64_t id_of(const gp_file_header_t *header)
+static uint64_t followed_id_of(const gp_file_header_t *header)
 {
     uint64_t id = gp_hash_bytes(header, offsetof(gp_file_header_t, reserved));
     return id != 0 ? id : 1;
@@ -26,7 +26,7 @@ static uint64_t id_of(const gp_file_header_t *header)
 
 int gp_followed_open(gp_followed_t *followed, char error[GP_READER_ERROR_SIZE])
 {
-    static const gp_reader_handlers_t handlers = {.header = take_header};
+    static const gp_reader_handlers_t handlers = {.header = followed_take_header};
     gp_file_header_t header;
     gp_reader_summary_t summary;
     gp_reader_part_t part = {.max = 1};
@@ -49,7 +49,7 @@ int gp_followed_open(gp_followed_t *followed, char error[GP_READER_ERROR_SIZE])
     followed->fd = fd;
     followed->device = status.st_dev;
     followed->inode = status.st_ino;
-    followed->id = id_of(&header);
+    followed->id = followed_id_of(&header);
     followed->start_ns = header.start_realtime_ns;
     return 0;
 }
@@ -61,19 +61,19 @@ static const char *followed_text(const gp_facts_t *facts, const char *key)
     return meta != NULL ? meta->value : NULL;
 }
 
-static int add_label(gp_labels_t *labels, const char *key, const char *value)
+static int followed_add_label(gp_labels_t *labels, const char *key, const char *value)
 {
     return value == NULL || value[0] == '\0' ? 0 : gp_labels_set(labels, key, strlen(key), value, strlen(value));
 }
 
-static const char *base_of(const char *path)
+static const char *followed_base_of(const char *path)
 {
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
     return slash != NULL ? slash + 1 : path != NULL ? path : "";
 }
 
 // The build-id of the program itself: its modules come with paths, its own first.
-static int add_build_id(gp_followed_t *followed, const char *exe)
+static int followed_add_build_id(gp_followed_t *followed, const char *exe)
 {
     char text[2 * 20 + 1];
     for (size_t i = 0; exe != NULL && i < followed->known.facts.modules.count; i++) {
@@ -82,12 +82,12 @@ static int add_build_id(gp_followed_t *followed, const char *exe)
             continue;
         for (size_t j = 0; j < module->build_id_len; j++)
             snprintf(text + 2 * j, 3, "%02x", module->build_id[j]);
-        return module->build_id_len > 0 ? add_label(&followed->labels, "build.id", text) : 0;
+        return module->build_id_len > 0 ? followed_add_label(&followed->labels, "build.id", text) : 0;
     }
     return 0;
 }
 
-static int make_labels(gp_followed_t *followed, const gp_labels_t *own)
+static int followed_make_labels(gp_followed_t *followed, const gp_labels_t *own)
 {
     gp_labels_t *labels = &followed->labels;
     const gp_facts_t *facts = &followed->known.facts;
@@ -97,20 +97,20 @@ static int make_labels(gp_followed_t *followed, const gp_labels_t *own)
     gp_labels_free(labels);
     int result = gp_labels_copy(labels, own);
     if (result == 0)
-        result = add_build_id(followed, followed_text(facts, "exe"));
+        result = followed_add_build_id(followed, followed_text(facts, "exe"));
     if (result == 0 && cgroup != NULL)
         result = gp_labels_add_cgroup(labels, cgroup);
     if (result == 0 && attributes != NULL)
         result = gp_labels_add_list(labels, attributes);
     if (result == 0)
-        result = add_label(labels, "service.name", followed_text(facts, "OTEL_SERVICE_NAME"));
+        result = followed_add_label(labels, "service.name", followed_text(facts, "OTEL_SERVICE_NAME"));
     if (result == 0)
-        result = add_label(labels, "service.name", service);
+        result = followed_add_label(labels, "service.name", service);
     return result == 0 && given != NULL ? gp_labels_add_list(labels, given) : result;
 }
 
 // The first of these labels that there is.
-static const char *label(const gp_labels_t *labels, const char *first, const char *second, const char *third)
+static const char *followed_label(const gp_labels_t *labels, const char *first, const char *second, const char *third)
 {
     const char *const keys[] = {first, second, third};
     for (size_t i = 0; i < 3; i++) {
@@ -121,7 +121,7 @@ static const char *label(const gp_labels_t *labels, const char *first, const cha
     return "";
 }
 
-static uint64_t process_id(const gp_facts_t *facts, const char *host)
+static uint64_t followed_process_id(const gp_facts_t *facts, const char *host)
 {
     const gp_file_header_t *header = &facts->header;
     uint64_t hash = gp_hash_bytes(host, strlen(host));
@@ -131,7 +131,7 @@ static uint64_t process_id(const gp_facts_t *facts, const char *host)
 }
 
 // The arguments, with spaces between.
-static const char *command_of(gp_followed_t *followed, const char *exe, bool with_info)
+static const char *followed_command_of(gp_followed_t *followed, const char *exe, bool with_info)
 {
     const gp_facts_meta_t *arguments = gp_facts_meta(&followed->known.facts, "cmdline");
     if (!with_info || arguments == NULL)
@@ -149,17 +149,17 @@ int gp_followed_process(gp_followed_t *followed, const gp_labels_t *own, const c
     gp_row_process_t *process = &followed->process;
     size_t made_of = facts->metas.count + facts->modules.count;
     if (followed->metas_used != made_of || process->id == 0) {
-        int result = make_labels(followed, own);
+        int result = followed_make_labels(followed, own);
         const gp_labels_t *labels = &followed->labels;
         if (result < 0)
             return result;
-        const char *service = label(labels, "service", "service.name", NULL);
+        const char *service = followed_label(labels, "service", "service.name", NULL);
         *process = (gp_row_process_t){
-            .tenant = tenant != NULL ? tenant : label(labels, "tenant", NULL, NULL),
-            .service = service[0] != '\0' ? service : base_of(exe),
-            .version = label(labels, "version", "service.version", "git.revision"),
+            .tenant = tenant != NULL ? tenant : followed_label(labels, "tenant", NULL, NULL),
+            .service = service[0] != '\0' ? service : followed_base_of(exe),
+            .version = followed_label(labels, "version", "service.version", "git.revision"),
             .host = host != NULL ? host : "",
-            .command = command_of(followed, exe, with_info),
+            .command = followed_command_of(followed, exe, with_info),
             .pid = facts->header.pid,
             .start_ns = facts->header.start_realtime_ns,
             .labels = labels->items,
@@ -167,7 +167,7 @@ int gp_followed_process(gp_followed_t *followed, const gp_labels_t *own, const c
         };
         if (process->command == NULL)
             return -ENOMEM;
-        process->id = process_id(facts, process->host);
+        process->id = followed_process_id(facts, process->host);
         followed->metas_used = made_of;
     }
     process->counters = facts->counters;
@@ -176,21 +176,21 @@ int gp_followed_process(gp_followed_t *followed, const gp_labels_t *own, const c
     return 0;
 }
 
-static int see_end(void *context, const gp_end_record_t *end)
+static int followed_see_end(void *context, const gp_end_record_t *end)
 {
     (void)end;
     ((gp_known_t *)context)->facts.ended = true;
     return 0;
 }
 
-static int see_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+static int followed_see_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
 {
     (void)name, (void)fields;
     ((gp_known_t *)context)->has_requests |= span->parent_id == 0 || span->flags & GP_SPAN_REMOTE_PARENT;
     return 0;
 }
 
-static int see_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
+static int followed_see_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
 {
     (void)hog, (void)stacks;
     ((gp_known_t *)context)->has_hogs = true;
@@ -199,7 +199,8 @@ static int see_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack
 
 void gp_followed_look(gp_followed_t *followed)
 {
-    static const gp_reader_handlers_t handlers = {.end = see_end, .span = see_span, .hog = see_hog};
+    static const gp_reader_handlers_t handlers = {
+        .end = followed_see_end, .span = followed_see_span, .hog = followed_see_hog};
     char error[GP_READER_ERROR_SIZE];
     gp_reader_summary_t summary;
     gp_reader_part_t part = {.from = 0};

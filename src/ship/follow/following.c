@@ -16,7 +16,7 @@ bool gp_following_is_capture(const char *name)
     return at != NULL && name[0] != '.' && (at[10] == '\0' || at[10] == '.');
 }
 
-static gp_followed_t *find_path(const gp_following_t *following, const char *path)
+static gp_followed_t *following_find_path(const gp_following_t *following, const char *path)
 {
     for (size_t i = 0; i < following->count; i++)
         if (!following->captures[i]->has_no_name && strcmp(following->captures[i]->path, path) == 0)
@@ -33,7 +33,8 @@ gp_followed_t *gp_following_find(const gp_following_t *following, uint64_t id)
 }
 
 // One that was put aside while it is followed, by its new name.
-static gp_followed_t *find_renamed(const gp_following_t *following, const char *path, const struct stat *status)
+static gp_followed_t *following_find_renamed(const gp_following_t *following, const char *path,
+                                             const struct stat *status)
 {
     struct stat former;
     for (size_t i = 0; i < following->count; i++) {
@@ -52,7 +53,7 @@ static gp_followed_t *find_renamed(const gp_following_t *following, const char *
     return NULL;
 }
 
-static gp_followed_t *add_capture(gp_following_t *following, const char *path)
+static gp_followed_t *following_add_capture(gp_following_t *following, const char *path)
 {
     gp_followed_t *followed = calloc(1, sizeof(*followed));
     if (followed == NULL ||
@@ -71,7 +72,7 @@ static gp_followed_t *add_capture(gp_following_t *following, const char *path)
     return followed;
 }
 
-static void open_capture(gp_following_t *following, gp_followed_t *followed, bool is_named)
+static void following_open_capture(gp_following_t *following, gp_followed_t *followed, bool is_named)
 {
     char error[GP_READER_ERROR_SIZE] = "";
     int result = gp_followed_open(followed, error);
@@ -104,10 +105,10 @@ static void open_capture(gp_following_t *following, gp_followed_t *followed, boo
 }
 
 // Look at a file: whether it is new, another one than before, or has grown.
-static void look_at(gp_following_t *following, const char *path, bool is_named)
+static void following_look_at(gp_following_t *following, const char *path, bool is_named)
 {
     struct stat status = {0}; // of one that was named, and is not there yet
-    gp_followed_t *followed = find_path(following, path);
+    gp_followed_t *followed = following_find_path(following, path);
     if (stat(path, &status) < 0 && !is_named)
         return;
     bool is_another = followed != NULL && (followed->fd >= 0 || followed->is_done) && followed->inode != 0 &&
@@ -122,15 +123,15 @@ static void look_at(gp_following_t *following, const char *path, bool is_named)
         followed->id = 0;
     }
     if (followed == NULL)
-        followed = find_renamed(following, path, &status);
+        followed = following_find_renamed(following, path, &status);
     if (followed == NULL)
-        followed = add_capture(following, path);
+        followed = following_add_capture(following, path);
     if (followed == NULL)
         return;
     followed->is_seen = true;
     // -Wanalyzer-malloc-leak: it is the set's, which is freed with the shipper
     if (followed->fd < 0 && !followed->is_done) {
-        open_capture(following, followed, is_named);
+        following_open_capture(following, followed, is_named);
         if (followed->is_done && followed->inode == 0) {
             followed->inode = status.st_ino;
             followed->device = status.st_dev;
@@ -141,28 +142,28 @@ static void look_at(gp_following_t *following, const char *path, bool is_named)
         gp_journal_arrived(following->journal, following->destination, followed->id);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int following_by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int choose_name(const struct dirent *entry)
+static int following_choose_name(const struct dirent *entry)
 {
     return gp_following_is_capture(entry->d_name);
 }
 
 // With `only`, what one run writes: "api.greenprof", "api-0007.greenprof", "api.greenprof.PID" of a child.
-static bool is_asked_for(const gp_following_t *following, const char *name)
+static bool following_is_asked_for(const gp_following_t *following, const char *name)
 {
     const char *only = following->options->only;
     size_t len = only != NULL ? strlen(only) : 0;
     return only == NULL || gp_part_is_beside(name, only) || (strncmp(name, only, len) == 0 && name[len] == '.');
 }
 
-static void look_into(gp_following_t *following, const char *folder)
+static void following_look_into(gp_following_t *following, const char *folder)
 {
     struct dirent **entries;
-    int count = scandir(folder, &entries, choose_name, by_name);
+    int count = scandir(folder, &entries, following_choose_name, following_by_name);
     if (count < 0) {
         following->options->say(folder, "%s", strerror(errno));
         following->has_failed = true;
@@ -171,14 +172,14 @@ static void look_into(gp_following_t *following, const char *folder)
     for (int i = 0; i < count; i++) {
         char path[4096];
         int len = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
-        if (len > 0 && (size_t)len < sizeof(path) && is_asked_for(following, entries[i]->d_name))
-            look_at(following, path, false);
+        if (len > 0 && (size_t)len < sizeof(path) && following_is_asked_for(following, entries[i]->d_name))
+            following_look_at(following, path, false);
         free(entries[i]);
     }
     free(entries);
 }
 
-static int count_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+static int following_count_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
 {
     (void)span, (void)name, (void)fields;
     ++*(uint64_t *)context;
@@ -186,9 +187,9 @@ static int count_span(void *context, const gp_span_record_t *span, const char *n
 }
 
 // Of a file that was removed: what has not arrived will not.
-static void count_lost(const gp_following_t *following, const gp_followed_t *followed)
+static void following_count_lost(const gp_following_t *following, const gp_followed_t *followed)
 {
-    static const gp_reader_handlers_t handlers = {.span = count_span};
+    static const gp_reader_handlers_t handlers = {.span = following_count_span};
     char error[GP_READER_ERROR_SIZE];
     gp_reader_summary_t summary;
     gp_reader_part_t part = {.from = followed->at};
@@ -198,14 +199,14 @@ static void count_lost(const gp_following_t *following, const gp_followed_t *fol
 }
 
 // Does it only take room on the disk, because it is open?
-static bool is_dropped(const gp_following_t *following, const gp_followed_t *followed)
+static bool following_is_dropped(const gp_following_t *following, const gp_followed_t *followed)
 {
     struct stat status;
     return following->options->drops_removed && fstat(followed->fd, &status) == 0 && status.st_nlink == 0;
 }
 
 // A file that is gone is read to its end as long as it is open, then forgotten.
-static void forget_gone(gp_following_t *following)
+static void following_forget_gone(gp_following_t *following)
 {
     size_t kept = 0;
     for (size_t i = 0; i < following->count; i++) {
@@ -214,8 +215,8 @@ static void forget_gone(gp_following_t *following)
         if (!followed->is_seen && followed->fd >= 0 && fstat(followed->fd, &status) == 0)
             followed->size = (uint64_t)status.st_size;
         bool is_left = followed->fd >= 0 && followed->at < followed->size && !followed->known.facts.ended;
-        if (is_left && !followed->is_seen && !followed->is_in_group && is_dropped(following, followed)) {
-            count_lost(following, followed);
+        if (is_left && !followed->is_seen && !followed->is_in_group && following_is_dropped(following, followed)) {
+            following_count_lost(following, followed);
             is_left = false;
         }
         if (followed->is_seen || is_left || followed->is_in_group) {
@@ -236,11 +237,11 @@ void gp_following_look_around(gp_following_t *following)
         struct stat status;
         const char *path = following->options->paths[i];
         if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-            look_into(following, path);
+            following_look_into(following, path);
         else
-            look_at(following, path, true);
+            following_look_at(following, path, true);
     }
-    forget_gone(following);
+    following_forget_gone(following);
 }
 
 void gp_following_free(gp_following_t *following)

@@ -41,7 +41,7 @@ typedef struct plan {   // what the URL says
 // A text that is asked for in the URL is the consumer's; the rest is the destination's.
 static const char *const own_options[] = {"grain", "interval", "info", "traces", "rate", "spool", "spool_size", NULL};
 
-static bool is_own(const char *option)
+static bool here_is_own(const char *option)
 {
     size_t len = strcspn(option, "=&");
     for (size_t i = 0; own_options[i] != NULL; i++)
@@ -50,7 +50,7 @@ static bool is_own(const char *option)
     return false;
 }
 
-static int strip(const char *url, char out[URL_SIZE])
+static int here_strip(const char *url, char out[URL_SIZE])
 {
     size_t len = strcspn(url, "?");
     char mark = '?';
@@ -59,7 +59,7 @@ static int strip(const char *url, char out[URL_SIZE])
     memcpy(out, url, len);
     for (const char *at = url[len] == '?' ? url + len + 1 : ""; *at != '\0';) {
         size_t part = strcspn(at, "&");
-        if (!is_own(at)) {
+        if (!here_is_own(at)) {
             out[len++] = mark;
             memcpy(out + len, at, part);
             len += part;
@@ -72,7 +72,7 @@ static int strip(const char *url, char out[URL_SIZE])
 }
 
 // "10s", "500ms".
-static bool read_time(const gp_fleet_url_t *url, const char *name, uint64_t *ns)
+static bool here_read_time(const gp_fleet_url_t *url, const char *name, uint64_t *ns)
 {
     const char *text = gp_fleet_url_option(url, name);
     const char *unit;
@@ -84,28 +84,29 @@ static bool read_time(const gp_fleet_url_t *url, const char *name, uint64_t *ns)
            (strcmp(unit, "s") == 0 || strcmp(unit, "ms") == 0 || strcmp(unit, "m") == 0);
 }
 
-static bool is_option(const gp_fleet_url_t *url, const char *name, const char *value)
+static bool here_is_option(const gp_fleet_url_t *url, const char *name, const char *value)
 {
     const char *text = gp_fleet_url_option(url, name);
     return text != NULL && strcmp(text, value) == 0;
 }
 
 // Returns 0, -EINVAL, -ENOMEM and what is wrong; to be freed in any case.
-static int read_url(plan_t *plan, const char *url, char error[GP_FLEET_ERROR_SIZE])
+static int here_read_url(plan_t *plan, const char *url, char error[GP_FLEET_ERROR_SIZE])
 {
     *plan = (plan_t){.grain_ns = 10 * SECOND_NS};
     int result = gp_fleet_url_parse(&plan->parsed, url, error);
     if (result == 0)
-        result = strip(url, plan->url);
+        result = here_strip(url, plan->url);
     if (result < 0)
         return result;
-    bool is_right = read_time(&plan->parsed, "grain", &plan->grain_ns) && plan->grain_ns % SECOND_NS == 0;
+    bool is_right = here_read_time(&plan->parsed, "grain", &plan->grain_ns) && plan->grain_ns % SECOND_NS == 0;
     plan->interval_ns = plan->grain_ns;
-    is_right = is_right && read_time(&plan->parsed, "interval", &plan->interval_ns) && plan->interval_ns >= 1000000;
+    is_right =
+        is_right && here_read_time(&plan->parsed, "interval", &plan->interval_ns) && plan->interval_ns >= 1000000;
     const char *rate = gp_fleet_url_option(&plan->parsed, "rate");
     plan->rate = rate != NULL ? strtoull(rate, NULL, 10) : 0;
-    plan->with_info = is_option(&plan->parsed, "info", "1");
-    plan->no_traces = is_option(&plan->parsed, "traces", "0");
+    plan->with_info = here_is_option(&plan->parsed, "info", "1");
+    plan->no_traces = here_is_option(&plan->parsed, "traces", "0");
     if (!is_right)
         snprintf(error, GP_FLEET_ERROR_SIZE, "grain= and interval= are times, as 10s");
     return is_right ? 0 : -EINVAL;
@@ -119,7 +120,7 @@ int prof_ship_check(const char *url, uint64_t *id, char error[GP_HERE_ERROR_SIZE
     gp_fleet_url_t parsed = {0};
     void *destination = NULL;
     _Static_assert((int)GP_HERE_ERROR_SIZE >= (int)GP_FLEET_ERROR_SIZE, "it fits");
-    int result = read_url(&plan, url, error);
+    int result = here_read_url(&plan, url, error);
     if (result == 0)
         result = gp_fleet_url_parse(&parsed, plan.url, error);
     const gp_destination_kind_t *kind = result == 0 ? gp_destination_find(parsed.scheme) : NULL;
@@ -138,7 +139,7 @@ int prof_ship_check(const char *url, uint64_t *id, char error[GP_HERE_ERROR_SIZE
 
 // The program's descriptors are not this thread's, nor are this one's the program's: a child by fork has none of its
 // connections, and what the program closes is closed. Where the kernel cannot (before 5.9), they are shared.
-static void part_descriptors(void)
+static void here_part_descriptors(void)
 {
     if (syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_UNSHARE) != 0)
         return;
@@ -150,13 +151,13 @@ static void part_descriptors(void)
 }
 
 // The program's standard error is not for this: the counters say what is wrong.
-static void say(const char *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(const char *subject, const char *format, ...)
+static void here_say(const char *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void here_say(const char *subject, const char *format, ...)
 {
     (void)subject, (void)format;
 }
 
-static int journal_folder(char path[PATH_MAX], const char *folder, uint64_t id)
+static int here_journal_folder(char path[PATH_MAX], const char *folder, uint64_t id)
 {
     int len = snprintf(path, PATH_MAX, "%s/to-%016" PRIx64, folder, id);
     return len > 0 && len < PATH_MAX ? 0 : -ENAMETOOLONG;
@@ -169,13 +170,13 @@ typedef struct life {
     bool has_ended;
 } life_t;
 
-static int see_header(void *context, const gp_file_header_t *header)
+static int here_see_header(void *context, const gp_file_header_t *header)
 {
     ((life_t *)context)->pid = header->pid;
     return 0;
 }
 
-static int see_end(void *context, const gp_end_record_t *end)
+static int here_see_end(void *context, const gp_end_record_t *end)
 {
     (void)end;
     ((life_t *)context)->has_ended = true;
@@ -188,9 +189,9 @@ enum fate {
     LEFT,
 };
 
-static enum fate fate_of(int fd, uint64_t last_look_ns)
+static enum fate here_fate_of(int fd, uint64_t last_look_ns)
 {
-    static const gp_reader_handlers_t handlers = {.header = see_header, .end = see_end};
+    static const gp_reader_handlers_t handlers = {.header = here_see_header, .end = here_see_end};
     char error[GP_READER_ERROR_SIZE];
     gp_reader_summary_t summary;
     gp_reader_part_t part = {.from = 0};
@@ -208,7 +209,7 @@ static enum fate fate_of(int fd, uint64_t last_look_ns)
 }
 
 // Of all captures in a folder, the fate that keeps it. Those that are left are removed, if they are to be.
-static enum fate each_capture(int folder, bool removes, uint64_t last_look_ns)
+static enum fate here_each_capture(int folder, bool removes, uint64_t last_look_ns)
 {
     enum fate worst = LEFT;
     int copy = dup(folder);
@@ -220,7 +221,7 @@ static enum fate each_capture(int folder, bool removes, uint64_t last_look_ns)
         if (!gp_following_is_capture(entry->d_name))
             continue;
         int fd = openat(folder, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        enum fate fate = fd >= 0 ? fate_of(fd, last_look_ns) : LEFT;
+        enum fate fate = fd >= 0 ? here_fate_of(fd, last_look_ns) : LEFT;
         if (fd >= 0)
             close(fd);
         if (fate == LEFT && removes)
@@ -231,7 +232,7 @@ static enum fate each_capture(int folder, bool removes, uint64_t last_look_ns)
     return worst;
 }
 
-static void remove_journal(const char *path)
+static void here_remove_journal(const char *path)
 {
     static const char *const names[] = {"ship.journal", "ship.journal.new", "ship.lock"};
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -242,7 +243,7 @@ static void remove_journal(const char *path)
     rmdir(path);
 }
 
-static bool has_journals(const char *folder)
+static bool here_has_journals(const char *folder)
 {
     bool found = false;
     DIR *entries = opendir(folder);
@@ -255,16 +256,16 @@ static bool has_journals(const char *folder)
 
 // All that was seen has arrived at this destination. The last one to have all of it removes the captures. Returns
 // whether it is worth looking once more.
-static bool clean_up(const char *folder, const char *journal, uint64_t last_look_ns)
+static bool here_clean_up(const char *folder, const char *journal, uint64_t last_look_ns)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return false;
-    enum fate fate = each_capture(fd, false, last_look_ns);
+    enum fate fate = here_each_capture(fd, false, last_look_ns);
     if (fate == LEFT) {
-        remove_journal(journal);
-        if (!has_journals(folder)) {
-            each_capture(fd, true, last_look_ns);
+        here_remove_journal(journal);
+        if (!here_has_journals(folder)) {
+            here_each_capture(fd, true, last_look_ns);
             rmdir(folder);
         }
     }
@@ -274,13 +275,13 @@ static bool clean_up(const char *folder, const char *journal, uint64_t last_look
 
 // --- shipping
 
-static int ship(const gp_here_t *here, const plan_t *plan, uint64_t id, const char *folder, const char *capture)
+static int here_ship(const gp_here_t *here, const plan_t *plan, uint64_t id, const char *folder, const char *capture)
 {
     char journal[PATH_MAX];
     const char *url = plan->url, *path = capture != NULL ? capture : folder;
     bool is_own_folder = folder == here->folder;
     uint64_t last_look_ns = 0;
-    if (journal_folder(journal, folder, id) < 0)
+    if (here_journal_folder(journal, folder, id) < 0)
         return -ENAMETOOLONG;
     gp_ship_options_t options = {
         .paths = &path,
@@ -296,7 +297,7 @@ static int ship(const gp_here_t *here, const plan_t *plan, uint64_t id, const ch
         .once = !is_own_folder,
         .never_asks = true,
         .drops_removed = true,
-        .say = say,
+        .say = here_say,
         .state_now = here->state,
         .last_look_ns = &last_look_ns,
     };
@@ -305,7 +306,7 @@ static int ship(const gp_here_t *here, const plan_t *plan, uint64_t id, const ch
         return -EBUSY;
     if (atomic_load_explicit(&here->state->order, memory_order_acquire) == GP_SHIP_STOP)
         return -EAGAIN; // not all has arrived
-    for (int i = 0; status == 0 && clean_up(folder, journal, last_look_ns) && i < LAST_LOOKS; i++) {
+    for (int i = 0; status == 0 && here_clean_up(folder, journal, last_look_ns) && i < LAST_LOOKS; i++) {
         const struct timespec tick = {.tv_nsec = FILE_TIME_NS};
         nanosleep(&tick, NULL);
         options.once = true;
@@ -314,25 +315,25 @@ static int ship(const gp_here_t *here, const plan_t *plan, uint64_t id, const ch
     return status == 0 ? 0 : -EAGAIN;
 }
 
-static int is_folder_name(const struct dirent *entry)
+static int here_is_folder_name(const struct dirent *entry)
 {
     return strncmp(entry->d_name, "ship-", 5) == 0;
 }
 
 // What earlier processes left for this destination.
-static void adopt(const gp_here_t *here, const plan_t *plan, uint64_t id)
+static void here_adopt(const gp_here_t *here, const plan_t *plan, uint64_t id)
 {
     struct dirent **entries;
-    int count = scandir(here->spool, &entries, is_folder_name, alphasort), result = 0;
+    int count = scandir(here->spool, &entries, here_is_folder_name, alphasort), result = 0;
     for (int i = 0; i < count; i++) {
         char folder[PATH_MAX], journal[PATH_MAX];
         struct stat status;
         int len = snprintf(folder, sizeof(folder), "%s/%s", here->spool, entries[i]->d_name);
         bool is_ours = len > 0 && (size_t)len < sizeof(folder) && strcmp(folder, here->folder) != 0 &&
-                       journal_folder(journal, folder, id) == 0 && lstat(journal, &status) == 0 &&
+                       here_journal_folder(journal, folder, id) == 0 && lstat(journal, &status) == 0 &&
                        S_ISDIR(status.st_mode) && status.st_uid == geteuid();
         if (is_ours && (result == 0 || result == -EBUSY))
-            result = ship(here, plan, id, folder, NULL);
+            result = here_ship(here, plan, id, folder, NULL);
         free(entries[i]);
     }
     if (count >= 0)
@@ -346,14 +347,14 @@ int prof_ship_run(const gp_here_t *here)
     plan_t plan;
     char error[GP_FLEET_ERROR_SIZE];
     gp_fleet_url_t parsed = {0};
-    part_descriptors();
-    int result = here->size == sizeof(*here) ? read_url(&plan, here->url, error) : -EINVAL;
+    here_part_descriptors();
+    int result = here->size == sizeof(*here) ? here_read_url(&plan, here->url, error) : -EINVAL;
     if (result == 0)
         result = gp_fleet_url_parse(&parsed, plan.url, error);
     if (result == 0) {
         uint64_t id = gp_ship_destination_id(&parsed);
-        adopt(here, &plan, id);
-        result = ship(here, &plan, id, here->folder, here->capture);
+        here_adopt(here, &plan, id);
+        result = here_ship(here, &plan, id, here->folder, here->capture);
     }
     gp_fleet_url_free(&parsed);
     gp_fleet_url_free(&plan.parsed);

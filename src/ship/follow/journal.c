@@ -52,7 +52,7 @@ typedef struct line {
     int error;
 } line_t;
 
-static void add(line_t *line, const char *word, uint64_t value, bool is_hex)
+static void journal_add(line_t *line, const char *word, uint64_t value, bool is_hex)
 {
     if (line->room - line->len < LINE_BYTES) {
         size_t room = 2 * line->room + 4096;
@@ -71,18 +71,18 @@ static void add(line_t *line, const char *word, uint64_t value, bool is_hex)
 }
 
 // Room for the checksum, and the word behind it: "0000000000000000 B".
-static void begin_line(line_t *line, const char *word)
+static void journal_begin_line(line_t *line, const char *word)
 {
-    add(line, "", 0, false); // a space: makes room
+    journal_add(line, "", 0, false); // a space: makes room
     if (line->error != 0)
         return;
     memset(line->text + line->len - 1, '0', HEAD - 1);
     line->len += HEAD - 2;
-    add(line, word, 0, false);
+    journal_add(line, word, 0, false);
 }
 
 // Put the checksum in front of the text from `from` on, and end the line.
-static void end_line(line_t *line, size_t from)
+static void journal_end_line(line_t *line, size_t from)
 {
     char sum[HEAD + 1];
     if (line->error != 0)
@@ -92,32 +92,33 @@ static void end_line(line_t *line, size_t from)
     line->text[line->len++] = '\n';
 }
 
-static bool same_position(const void *owner, uint32_t number, const void *key)
+static bool journal_same_position(const void *owner, uint32_t number, const void *key)
 {
     const position_t *a = &((const gp_journal_t *)owner)->positions[number], *b = key;
     return a->destination == b->destination && a->capture == b->capture;
 }
 
-static uint64_t hash_of(const position_t *position)
+static uint64_t journal_hash_of(const position_t *position)
 {
     return gp_hash_more(gp_hash_u64(position->destination), position->capture);
 }
 
-static int set_position(gp_journal_t *journal, position_t position)
+static int journal_set_position(gp_journal_t *journal, position_t position)
 {
-    uint32_t number = gp_index_find(&journal->index, hash_of(&position), same_position, journal, &position);
+    uint32_t number =
+        gp_index_find(&journal->index, journal_hash_of(&position), journal_same_position, journal, &position);
     if (number != GP_INDEX_NONE) {
         journal->positions[number] = position;
         return 0;
     }
     if (gp_grow(&journal->positions, &journal->position_capacity, journal->position_count, sizeof(position)) < 0 ||
-        gp_index_add(&journal->index, hash_of(&position), (uint32_t)journal->position_count) < 0)
+        gp_index_add(&journal->index, journal_hash_of(&position), (uint32_t)journal->position_count) < 0)
         return -ENOMEM;
     journal->positions[journal->position_count++] = position;
     return 0;
 }
 
-static group_t *find_group(const gp_journal_t *journal, uint64_t destination)
+static group_t *journal_find_group(const gp_journal_t *journal, uint64_t destination)
 {
     for (size_t i = 0; i < journal->group_count; i++)
         if (journal->groups[i].destination == destination)
@@ -125,9 +126,10 @@ static group_t *find_group(const gp_journal_t *journal, uint64_t destination)
     return NULL;
 }
 
-static int set_group(gp_journal_t *journal, uint64_t destination, const gp_journal_piece_t *pieces, size_t count)
+static int journal_set_group(gp_journal_t *journal, uint64_t destination, const gp_journal_piece_t *pieces,
+                             size_t count)
 {
-    group_t *group = find_group(journal, destination);
+    group_t *group = journal_find_group(journal, destination);
     gp_journal_piece_t *copy = malloc((count + 1) * sizeof(*copy));
     if (copy == NULL)
         return -ENOMEM;
@@ -147,24 +149,24 @@ static int set_group(gp_journal_t *journal, uint64_t destination, const gp_journ
     return 0;
 }
 
-static uint64_t now_s(void)
+static uint64_t journal_now_s(void)
 {
     return (uint64_t)time(NULL);
 }
 
-static int apply_end(gp_journal_t *journal, uint64_t destination)
+static int journal_apply_end(gp_journal_t *journal, uint64_t destination)
 {
-    group_t *group = find_group(journal, destination);
+    group_t *group = journal_find_group(journal, destination);
     int result = 0;
     for (size_t i = 0; group != NULL && i < group->count && result == 0; i++)
-        result =
-            set_position(journal, (position_t){destination, group->pieces[i].capture, group->pieces[i].to, now_s()});
+        result = journal_set_position(
+            journal, (position_t){destination, group->pieces[i].capture, group->pieces[i].to, journal_now_s()});
     if (group != NULL && result == 0)
         group->count = 0;
     return result;
 }
 
-static bool number(char **at, int base, uint64_t *value)
+static bool journal_number(char **at, int base, uint64_t *value)
 {
     char *end;
     if (**at != ' ')
@@ -175,24 +177,24 @@ static bool number(char **at, int base, uint64_t *value)
     return is_one;
 }
 
-static int apply_begin(gp_journal_t *journal, char *at)
+static int journal_apply_begin(gp_journal_t *journal, char *at)
 {
     uint64_t destination, count;
-    if (!number(&at, 16, &destination) || !number(&at, 10, &count) || count > GP_JOURNAL_GROUP_MAX)
+    if (!journal_number(&at, 16, &destination) || !journal_number(&at, 10, &count) || count > GP_JOURNAL_GROUP_MAX)
         return -EBADMSG;
     gp_journal_piece_t *pieces = calloc(count + 1, sizeof(*pieces));
     int result = pieces != NULL ? 0 : -ENOMEM;
     for (uint64_t i = 0; i < count && result == 0; i++)
-        if (!number(&at, 16, &pieces[i].capture) || !number(&at, 10, &pieces[i].from) ||
-            !number(&at, 10, &pieces[i].to))
+        if (!journal_number(&at, 16, &pieces[i].capture) || !journal_number(&at, 10, &pieces[i].from) ||
+            !journal_number(&at, 10, &pieces[i].to))
             result = -EBADMSG;
     if (result == 0)
-        result = set_group(journal, destination, pieces, count);
+        result = journal_set_group(journal, destination, pieces, count);
     free(pieces);
     return result;
 }
 
-static void forget_all(gp_journal_t *journal)
+static void journal_forget_all(gp_journal_t *journal)
 {
     gp_index_free(&journal->index);
     journal->index = (gp_index_t){0};
@@ -202,7 +204,7 @@ static void forget_all(gp_journal_t *journal)
 }
 
 // One line without its end. Returns -EBADMSG for what is none.
-static int apply(gp_journal_t *journal, char *line, size_t len)
+static int journal_apply(gp_journal_t *journal, char *line, size_t len)
 {
     char sum[HEAD];
     position_t position;
@@ -214,23 +216,24 @@ static int apply(gp_journal_t *journal, char *line, size_t len)
     char *at = line + HEAD + 1;
     switch (line[HEAD]) {
     case 'B':
-        return apply_begin(journal, at);
+        return journal_apply_begin(journal, at);
     case 'J':
-        forget_all(journal);
-        return number(&at, 10, &journal->since_s) ? 0 : -EBADMSG;
+        journal_forget_all(journal);
+        return journal_number(&at, 10, &journal->since_s) ? 0 : -EBADMSG;
     case 'E':
-        return number(&at, 16, &position.destination) ? apply_end(journal, position.destination) : -EBADMSG;
+        return journal_number(&at, 16, &position.destination) ? journal_apply_end(journal, position.destination)
+                                                              : -EBADMSG;
     case 'P':
-        if (!number(&at, 16, &position.destination) || !number(&at, 16, &position.capture) ||
-            !number(&at, 10, &position.to) || !number(&at, 10, &position.seen_s))
+        if (!journal_number(&at, 16, &position.destination) || !journal_number(&at, 16, &position.capture) ||
+            !journal_number(&at, 10, &position.to) || !journal_number(&at, 10, &position.seen_s))
             return -EBADMSG;
-        return set_position(journal, position);
+        return journal_set_position(journal, position);
     default:
         return -EBADMSG;
     }
 }
 
-static int read_all(int fd, char **text, size_t *len)
+static int journal_read_all(int fd, char **text, size_t *len)
 {
     struct stat status;
     if (fstat(fd, &status) < 0)
@@ -252,17 +255,17 @@ static int read_all(int fd, char **text, size_t *len)
 
 // Whole lines count; behind the last good one there may be a torn one.
 //   is_new: set, where what it knew of before is lost, or it is the first one.
-static int load(gp_journal_t *journal, bool *is_new)
+static int journal_load(gp_journal_t *journal, bool *is_new)
 {
     char *text = NULL;
     size_t len = 0;
-    int result = read_all(journal->fd, &text, &len);
+    int result = journal_read_all(journal->fd, &text, &len);
     for (size_t at = 0; result == 0 && at < len;) {
         char *end = memchr(text + at, '\n', len - at);
         if (end == NULL)
             break;
         *end = '\0';
-        result = apply(journal, text + at, (size_t)(end - text) - at);
+        result = journal_apply(journal, text + at, (size_t)(end - text) - at);
         at = (size_t)(end - text) + 1;
         journal->bytes = result == 0 ? at : journal->bytes;
     }
@@ -274,7 +277,7 @@ static int load(gp_journal_t *journal, bool *is_new)
     return result == -EBADMSG ? 0 : result;
 }
 
-static int write_whole(int fd, const char *text, size_t len)
+static int journal_write_whole(int fd, const char *text, size_t len)
 {
     while (len > 0) {
         ssize_t put = write(fd, text, len);
@@ -288,14 +291,14 @@ static int write_whole(int fd, const char *text, size_t len)
     return fdatasync(fd) < 0 ? -errno : 0;
 }
 
-static int append(gp_journal_t *journal, const line_t *line)
+static int journal_append(gp_journal_t *journal, const line_t *line)
 {
     if (line->error != 0)
         return line->error;
     // What an attempt before has left is overwritten, and does not count: it has no line end, or no right checksum.
     if (ftruncate(journal->fd, (off_t)journal->bytes) < 0 || lseek(journal->fd, (off_t)journal->bytes, SEEK_SET) < 0)
         return -errno;
-    int result = write_whole(journal->fd, line->text, line->len);
+    int result = journal_write_whole(journal->fd, line->text, line->len);
     if (result == 0)
         journal->bytes += line->len;
     else if (ftruncate(journal->fd, (off_t)journal->bytes) < 0)
@@ -303,87 +306,87 @@ static int append(gp_journal_t *journal, const line_t *line)
     return result;
 }
 
-static void add_group(line_t *line, const group_t *group)
+static void journal_add_group(line_t *line, const group_t *group)
 {
     size_t from = line->len;
-    begin_line(line, "B");
-    add(line, NULL, group->destination, true);
-    add(line, NULL, group->count, false);
+    journal_begin_line(line, "B");
+    journal_add(line, NULL, group->destination, true);
+    journal_add(line, NULL, group->count, false);
     for (size_t i = 0; i < group->count; i++) {
-        add(line, NULL, group->pieces[i].capture, true);
-        add(line, NULL, group->pieces[i].from, false);
-        add(line, NULL, group->pieces[i].to, false);
+        journal_add(line, NULL, group->pieces[i].capture, true);
+        journal_add(line, NULL, group->pieces[i].from, false);
+        journal_add(line, NULL, group->pieces[i].to, false);
     }
-    end_line(line, from);
+    journal_end_line(line, from);
 }
 
-static void add_position(line_t *line, const position_t *position)
+static void journal_add_position(line_t *line, const position_t *position)
 {
     size_t from = line->len;
-    begin_line(line, "P");
-    add(line, NULL, position->destination, true);
-    add(line, NULL, position->capture, true);
-    add(line, NULL, position->to, false);
-    add(line, NULL, position->seen_s, false);
-    end_line(line, from);
+    journal_begin_line(line, "P");
+    journal_add(line, NULL, position->destination, true);
+    journal_add(line, NULL, position->capture, true);
+    journal_add(line, NULL, position->to, false);
+    journal_add(line, NULL, position->seen_s, false);
+    journal_end_line(line, from);
 }
 
-static void add_since(line_t *line, uint64_t since_s)
+static void journal_add_since(line_t *line, uint64_t since_s)
 {
     size_t from = line->len;
-    begin_line(line, "J");
-    add(line, NULL, since_s, false);
-    end_line(line, from);
+    journal_begin_line(line, "J");
+    journal_add(line, NULL, since_s, false);
+    journal_end_line(line, from);
 }
 
-static int begin_anew(gp_journal_t *journal)
+static int journal_begin_anew(gp_journal_t *journal)
 {
     line_t line = {0};
-    forget_all(journal);
-    journal->since_s = now_s();
-    add_since(&line, journal->since_s);
-    int result = append(journal, &line);
+    journal_forget_all(journal);
+    journal->since_s = journal_now_s();
+    journal_add_since(&line, journal->since_s);
+    int result = journal_append(journal, &line);
     free(line.text);
     return result;
 }
 
-static int latest_first(const void *left, const void *right)
+static int journal_latest_first(const void *left, const void *right)
 {
     const position_t *a = left, *b = right;
     return (a->seen_s < b->seen_s) - (a->seen_s > b->seen_s);
 }
 
-static void forget(gp_journal_t *journal)
+static void journal_forget(gp_journal_t *journal)
 {
-    uint64_t now = now_s();
+    uint64_t now = journal_now_s();
     if (journal->position_count <= GP_JOURNAL_CAPTURES)
         return;
-    qsort(journal->positions, journal->position_count, sizeof(position_t), latest_first);
+    qsort(journal->positions, journal->position_count, sizeof(position_t), journal_latest_first);
     journal->position_count = GP_JOURNAL_CAPTURES / 2;
     journal->since_s = now > journal->since_s ? now : journal->since_s;
     gp_index_free(&journal->index);
     journal->index = (gp_index_t){0};
     for (size_t i = 0; i < journal->position_count; i++)
-        gp_index_add(&journal->index, hash_of(&journal->positions[i]), (uint32_t)i);
+        gp_index_add(&journal->index, journal_hash_of(&journal->positions[i]), (uint32_t)i);
 }
 
 // Write a new file beside the old one, and have it take its place.
-static int compact(gp_journal_t *journal)
+static int journal_compact(gp_journal_t *journal)
 {
     line_t line = {0};
-    forget(journal);
+    journal_forget(journal);
     if (journal->since_s != 0)
-        add_since(&line, journal->since_s);
+        journal_add_since(&line, journal->since_s);
     for (size_t i = 0; i < journal->position_count; i++)
-        add_position(&line, &journal->positions[i]);
+        journal_add_position(&line, &journal->positions[i]);
     for (size_t i = 0; i < journal->group_count; i++)
         if (journal->groups[i].count > 0)
-            add_group(&line, &journal->groups[i]);
+            journal_add_group(&line, &journal->groups[i]);
     int fd =
         openat(journal->folder_fd, new_name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     int result = fd < 0 ? -errno : line.error;
     if (result == 0)
-        result = write_whole(fd, line.text, line.len);
+        result = journal_write_whole(fd, line.text, line.len);
     if (result == 0 && renameat(journal->folder_fd, new_name, journal->folder_fd, name) < 0)
         result = -errno;
     if (result == 0) {
@@ -399,13 +402,13 @@ static int compact(gp_journal_t *journal)
     return result;
 }
 
-static int fail(char *error, const char *path, int result, const char *what)
+static int journal_fail(char *error, const char *path, int result, const char *what)
 {
     snprintf(error, GP_FLEET_ERROR_SIZE, "%s: %s", path, what);
     return result;
 }
 
-static int make_folders(char *path)
+static int journal_make_folders(char *path)
 {
     for (char *at = path + 1; *at != '\0'; at++) {
         if (*at != '/')
@@ -419,9 +422,9 @@ static int make_folders(char *path)
     return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-static int open_files(gp_journal_t *journal)
+static int journal_open_files(gp_journal_t *journal)
 {
-    int result = make_folders(journal->folder);
+    int result = journal_make_folders(journal->folder);
     if (result < 0)
         return result;
     journal->folder_fd = open(journal->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -442,18 +445,19 @@ int gp_journal_open(gp_journal_t **out, const char *folder, char error[GP_FLEET_
     gp_journal_t *journal = calloc(1, sizeof(*journal));
     *out = NULL;
     if (journal == NULL)
-        return fail(error, folder, -ENOMEM, strerror(ENOMEM));
+        return journal_fail(error, folder, -ENOMEM, strerror(ENOMEM));
     journal->folder_fd = journal->lock_fd = journal->fd = -1;
     journal->folder = strdup(folder);
-    int result = journal->folder != NULL ? open_files(journal) : -ENOMEM;
+    int result = journal->folder != NULL ? journal_open_files(journal) : -ENOMEM;
     bool is_new = false;
     if (result == 0)
-        result = load(journal, &is_new);
+        result = journal_load(journal, &is_new);
     if (result == 0 && is_new)
-        result = begin_anew(journal);
+        result = journal_begin_anew(journal);
     if (result < 0) {
         gp_journal_close(journal);
-        return fail(error, folder, result, result == -EBUSY ? "another 'greenprof ship' uses it" : strerror(-result));
+        return journal_fail(error, folder, result,
+                            result == -EBUSY ? "another 'greenprof ship' uses it" : strerror(-result));
     }
     *out = journal;
     return 0;
@@ -467,16 +471,16 @@ uint64_t gp_journal_since_s(const gp_journal_t *journal)
 uint64_t gp_journal_arrived(gp_journal_t *journal, uint64_t destination, uint64_t capture)
 {
     const position_t key = {.destination = destination, .capture = capture};
-    uint32_t found = gp_index_find(&journal->index, hash_of(&key), same_position, journal, &key);
+    uint32_t found = gp_index_find(&journal->index, journal_hash_of(&key), journal_same_position, journal, &key);
     if (found == GP_INDEX_NONE)
         return 0;
-    journal->positions[found].seen_s = now_s();
+    journal->positions[found].seen_s = journal_now_s();
     return journal->positions[found].to;
 }
 
 const gp_journal_piece_t *gp_journal_pending(const gp_journal_t *journal, uint64_t destination, size_t *count)
 {
-    const group_t *group = find_group(journal, destination);
+    const group_t *group = journal_find_group(journal, destination);
     *count = group != NULL ? group->count : 0;
     return *count > 0 ? group->pieces : NULL;
 }
@@ -487,22 +491,22 @@ int gp_journal_begin(gp_journal_t *journal, uint64_t destination, const gp_journ
     const group_t group = {destination, (gp_journal_piece_t *)pieces, count};
     if (journal->position_count > GP_JOURNAL_CAPTURES ||
         journal->bytes > COMPACT_BYTES + 2 * journal->position_count * LINE_BYTES)
-        compact(journal); // else it stays long
-    add_group(&line, &group);
-    int result = append(journal, &line);
+        journal_compact(journal); // else it stays long
+    journal_add_group(&line, &group);
+    int result = journal_append(journal, &line);
     free(line.text);
-    return result == 0 ? set_group(journal, destination, pieces, count) : result;
+    return result == 0 ? journal_set_group(journal, destination, pieces, count) : result;
 }
 
 int gp_journal_end(gp_journal_t *journal, uint64_t destination)
 {
     line_t line = {0};
-    begin_line(&line, "E");
-    add(&line, NULL, destination, true);
-    end_line(&line, 0);
-    int result = append(journal, &line);
+    journal_begin_line(&line, "E");
+    journal_add(&line, NULL, destination, true);
+    journal_end_line(&line, 0);
+    int result = journal_append(journal, &line);
     free(line.text);
-    return result == 0 ? apply_end(journal, destination) : result;
+    return result == 0 ? journal_apply_end(journal, destination) : result;
 }
 
 void gp_journal_close(gp_journal_t *journal)

@@ -3,7 +3,7 @@
 
 #include "ship/follow/shipment.h"
 
-static void dry_capture(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed)
+static void ship_dry_capture(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed)
 {
     FILE *out = shipper->options->out;
     size_t pieces = 0, rows = 0;
@@ -33,6 +33,6 @@ void gp_ship_dry(gp_shipper_t *shipper)
         gp_shipment_t *shipment = &shipper->shipments[i];
         for (size_t j = 0; j < shipment->following.count; j++)
             if (shipment->following.captures[j]->fd >= 0)
-                dry_capture(shipper, shipment, shipment->following.captures[j]);
+                ship_dry_capture(shipper, shipment, shipment->following.captures[j]);
     }
 }

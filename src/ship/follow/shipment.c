@@ -78,14 +78,14 @@ static bool shipment_is_to_ask(const gp_shipper_t *shipper, const gp_shipment_t 
            !followed->is_asked_for && start_s < gp_journal_since_s(shipper->journal) + CLOCK_MARGIN_S;
 }
 
-static int by_place(const void *left, const void *right)
+static int shipment_by_place(const void *left, const void *right)
 {
     const gp_arrived_piece_t *a = left, *b = right;
     return a->from != b->from ? a->from < b->from ? -1 : 1 : a->to < b->to ? -1 : a->to > b->to;
 }
 
 // Those of this capture, in their order. Returns whether each begins where the one before ends.
-static bool chain(gp_arrived_t *arrived, uint64_t capture, uint64_t *to)
+static bool shipment_chain(gp_arrived_t *arrived, uint64_t capture, uint64_t *to)
 {
     size_t kept = 0;
     for (size_t i = 0; i < arrived->count; i++)
@@ -93,7 +93,7 @@ static bool chain(gp_arrived_t *arrived, uint64_t capture, uint64_t *to)
             arrived->pieces[kept++] = arrived->pieces[i];
     arrived->count = kept;
     if (kept > 0)
-        qsort(arrived->pieces, kept, sizeof(*arrived->pieces), by_place);
+        qsort(arrived->pieces, kept, sizeof(*arrived->pieces), shipment_by_place);
     *to = 0;
     for (size_t i = 0; i < kept; i++) {
         if (arrived->pieces[i].from != *to)
@@ -104,7 +104,7 @@ static bool chain(gp_arrived_t *arrived, uint64_t capture, uint64_t *to)
 }
 
 // The end of the piece from `from` on that has this number: that of a chunk, or of the critical paths.
-static uint64_t end_of(const gp_followed_t *followed, uint64_t from, uint64_t batch)
+static uint64_t shipment_end_of(const gp_followed_t *followed, uint64_t from, uint64_t batch)
 {
     static const gp_reader_handlers_t none = {0};
     char error[GP_READER_ERROR_SIZE];
@@ -120,7 +120,7 @@ static uint64_t end_of(const gp_followed_t *followed, uint64_t from, uint64_t ba
     return gp_batch_id(followed->id, from, from + 1) == batch ? from + 1 : 0;
 }
 
-static int refuse(gp_shipper_t *shipper, gp_followed_t *followed, const char *what)
+static int shipment_refuse(gp_shipper_t *shipper, gp_followed_t *followed, const char *what)
 {
     shipper->options->say(followed->path,
                           "the journal does not know it, and the store has %s; not sent, as that could count it twice",
@@ -128,17 +128,17 @@ static int refuse(gp_shipper_t *shipper, gp_followed_t *followed, const char *wh
     return -ENOTUNIQ;
 }
 
-static int find_place(gp_shipper_t *shipper, gp_followed_t *followed, gp_arrived_t *arrived, place_t *place)
+static int shipment_find_place(gp_shipper_t *shipper, gp_followed_t *followed, gp_arrived_t *arrived, place_t *place)
 {
     *place = (place_t){0};
-    if (!chain(arrived, followed->id, &place->to))
-        return refuse(shipper, followed, "parts of it, but not from the beginning on");
+    if (!shipment_chain(arrived, followed->id, &place->to))
+        return shipment_refuse(shipper, followed, "parts of it, but not from the beginning on");
     if (arrived->open_count > 1)
-        return refuse(shipper, followed, "several parts of which it does not say what they are");
+        return shipment_refuse(shipper, followed, "several parts of which it does not say what they are");
     if (arrived->open_count == 1) {
-        place->doubt_to = end_of(followed, place->to, arrived->open[0]);
+        place->doubt_to = shipment_end_of(followed, place->to, arrived->open[0]);
         if (place->doubt_to == 0)
-            return refuse(shipper, followed, "a part of which it does not say what it is");
+            return shipment_refuse(shipper, followed, "a part of which it does not say what it is");
     }
     return 0;
 }
@@ -152,7 +152,7 @@ static int shipment_ask(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_follo
     int result = shipment->kind->arrived(shipment->destination, batch, &arrived, shipment->error);
     if (result == 0) {
         followed->is_asked_for = true;
-        result = find_place(shipper, followed, &arrived, place);
+        result = shipment_find_place(shipper, followed, &arrived, place);
     }
     free(arrived.pieces);
     free(arrived.open);
@@ -162,7 +162,7 @@ static int shipment_ask(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_follo
 // --- making a group
 
 // Of a capture that is gone nothing can be sent any more: did that piece arrive?
-static int ask_for_gone(gp_shipper_t *shipper, gp_shipment_t *shipment, const gp_journal_piece_t *piece)
+static int shipment_ask_for_gone(gp_shipper_t *shipper, gp_shipment_t *shipment, const gp_journal_piece_t *piece)
 {
     bool has_arrived = false;
     uint64_t id = gp_batch_id(piece->capture, piece->from, piece->to);
@@ -178,13 +178,14 @@ static int ask_for_gone(gp_shipper_t *shipper, gp_shipment_t *shipment, const gp
 }
 
 // The group that was on its way when the process before ended.
-static int take_pending(gp_shipper_t *shipper, gp_shipment_t *shipment, const gp_journal_piece_t *pieces, size_t count)
+static int shipment_take_pending(gp_shipper_t *shipper, gp_shipment_t *shipment, const gp_journal_piece_t *pieces,
+                                 size_t count)
 {
     int result = 0;
     for (size_t i = 0; i < count && result >= 0; i++) {
         gp_followed_t *followed = gp_following_find(&shipment->following, pieces[i].capture);
         if (followed == NULL || followed->fd < 0)
-            result = ask_for_gone(shipper, shipment, &pieces[i]);
+            result = shipment_ask_for_gone(shipper, shipment, &pieces[i]);
         else
             result = gp_shipment_take(shipper, shipment, followed, pieces[i].from, pieces[i].to);
     }
@@ -193,7 +194,7 @@ static int take_pending(gp_shipper_t *shipper, gp_shipment_t *shipment, const gp
     return result < 0 ? result : 0;
 }
 
-static bool has_paths(gp_followed_t *followed)
+static bool shipment_has_paths(gp_followed_t *followed)
 {
     if (followed->fd < 0 || followed->is_done)
         return false;
@@ -202,13 +203,13 @@ static bool has_paths(gp_followed_t *followed)
     return gp_followed_has_paths(followed);
 }
 
-static bool has_more(gp_followed_t *followed)
+static bool shipment_has_more(gp_followed_t *followed)
 {
-    return followed->fd >= 0 && !followed->is_done && (followed->size > followed->at || has_paths(followed));
+    return followed->fd >= 0 && !followed->is_done && (followed->size > followed->at || shipment_has_paths(followed));
 }
 
 // Take what is new of one capture. Returns as gp_shipment_take().
-static int take_next(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed)
+static int shipment_take_next(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed)
 {
     uint64_t from = followed->at, to = followed->at == followed->size ? followed->at + 1 : 0;
     int result = gp_shipment_take(shipper, shipment, followed, from, to);
@@ -225,25 +226,25 @@ static int take_next(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed
         return result;
     followed->at = place.to;
     shipment->in_doubt |= place.doubt_to != 0;
-    return has_more(followed) ? gp_shipment_take(shipper, shipment, followed, place.to, place.doubt_to) : 0;
+    return shipment_has_more(followed) ? gp_shipment_take(shipper, shipment, followed, place.to, place.doubt_to) : 0;
 }
 
-static void give_up(gp_shipper_t *shipper, gp_followed_t *followed)
+static void shipment_give_up(gp_shipper_t *shipper, gp_followed_t *followed)
 {
     shipper->has_failed = true;
     followed->is_done = true;
 }
 
 // Pieces of captures that have grown, of each one in turn. Returns 0, or why the store does not say what it has.
-static int take_new(gp_shipper_t *shipper, gp_shipment_t *shipment)
+static int shipment_take_new(gp_shipper_t *shipper, gp_shipment_t *shipment)
 {
     gp_following_t *following = &shipment->following;
     size_t rows = 0, at = shipment->next;
     for (size_t i = 0; i < following->count && rows < GROUP_ROWS && shipment->count < GP_JOURNAL_GROUP_MAX; i++) {
         gp_followed_t *followed = following->captures[(at + i) % following->count];
-        if (!has_more(followed))
+        if (!shipment_has_more(followed))
             continue;
-        int result = take_next(shipper, shipment, followed);
+        int result = shipment_take_next(shipper, shipment, followed);
         if (result < 0 && shipment->error[0] != '\0')
             return result;
         if (result > 0)
@@ -251,7 +252,7 @@ static int take_new(gp_shipper_t *shipper, gp_shipment_t *shipment)
         if (result < 0)
             shipper->has_failed = true;
         if (result < 0 && result != -ENOMEM && result != -EIO)
-            give_up(shipper, followed);
+            shipment_give_up(shipper, followed);
         if (result == 0 && followed->at < followed->size)
             followed->size = followed->at; // not whole yet
         shipment->next = (at + i + 1) % following->count;
@@ -259,7 +260,7 @@ static int take_new(gp_shipper_t *shipper, gp_shipment_t *shipment)
     return 0;
 }
 
-static int begin_group(gp_shipper_t *shipper, gp_shipment_t *shipment)
+static int shipment_begin_group(gp_shipper_t *shipper, gp_shipment_t *shipment)
 {
     gp_journal_piece_t *pieces = malloc((shipment->count + 1) * sizeof(*pieces));
     if (pieces == NULL)
@@ -272,12 +273,12 @@ static int begin_group(gp_shipper_t *shipper, gp_shipment_t *shipment)
     return result;
 }
 
-static int make_new(gp_shipper_t *shipper, gp_shipment_t *shipment)
+static int shipment_make_new(gp_shipper_t *shipper, gp_shipment_t *shipment)
 {
     shipment->in_doubt = false;
-    int result = take_new(shipper, shipment);
+    int result = shipment_take_new(shipper, shipment);
     if (result == 0 && shipment->count > 0)
-        result = begin_group(shipper, shipment);
+        result = shipment_begin_group(shipper, shipment);
     if (result < 0)
         gp_shipment_free_group(shipment);
     return result;
@@ -292,17 +293,17 @@ bool gp_shipment_make(gp_shipper_t *shipper, gp_shipment_t *shipment, int *resul
     if (shipment->count > 0)
         return true;
     if (pending == NULL) {
-        *result = make_new(shipper, shipment);
+        *result = shipment_make_new(shipper, shipment);
         return shipment->count > 0;
     }
     shipment->in_doubt = true;
-    *result = take_pending(shipper, shipment, pending, count);
+    *result = shipment_take_pending(shipper, shipment, pending, count);
     if (*result == 0 && shipment->count == 0)
         *result = gp_journal_end(shipper->journal, shipment->id);
     return shipment->count > 0;
 }
 
-static void count_spans(const gp_shipper_t *shipper, const gp_batch_t *batch)
+static void shipment_count_spans(const gp_shipper_t *shipper, const gp_batch_t *batch)
 {
     gp_ship_state_t *state = shipper->options->state_now;
     atomic_fetch_add_explicit(batch->process->pid == (uint32_t)getpid() ? &state->spans : &state->others,
@@ -310,7 +311,7 @@ static void count_spans(const gp_shipper_t *shipper, const gp_batch_t *batch)
 }
 
 // It may have grown since it was looked at; but what is to come to an end does not follow it for ever.
-static void look_at_size(const gp_shipper_t *shipper, gp_followed_t *followed)
+static void shipment_look_at_size(const gp_shipper_t *shipper, gp_followed_t *followed)
 {
     const gp_ship_state_t *state = shipper->options->state_now;
     struct stat status;
@@ -319,10 +320,10 @@ static void look_at_size(const gp_shipper_t *shipper, gp_followed_t *followed)
         followed->size = (uint64_t)status.st_size;
 }
 
-static void finish_capture(const gp_shipper_t *shipper, gp_followed_t *followed)
+static void shipment_finish_capture(const gp_shipper_t *shipper, gp_followed_t *followed)
 {
-    look_at_size(shipper, followed);
-    bool is_done = followed->known.facts.ended && followed->at >= followed->size && !has_paths(followed);
+    shipment_look_at_size(shipper, followed);
+    bool is_done = followed->known.facts.ended && followed->at >= followed->size && !shipment_has_paths(followed);
     gp_known_trim(&followed->known, false);
     if (is_done) {
         gp_followed_close(followed);
@@ -331,7 +332,7 @@ static void finish_capture(const gp_shipper_t *shipper, gp_followed_t *followed)
 }
 
 // A symbolizer that has become large makes room for a new one, unless a group has names of it.
-static void renew_symbolizer(gp_shipper_t *shipper)
+static void shipment_renew_symbolizer(gp_shipper_t *shipper)
 {
     for (size_t i = 0; i < shipper->count; i++)
         if (shipper->shipments[i].count > 0)
@@ -365,10 +366,10 @@ void gp_shipment_go_on(gp_shipper_t *shipper, gp_shipment_t *shipment)
         shipment->owners[i]->at = shipment->batches[i].to;
         gp_piece_keep_sums(&shipment->pieces[i]);
         shipment_take_units(&shipment->rows, gp_shipment_rows(&shipment->batches[i]));
-        count_spans(shipper, &shipment->batches[i]);
+        shipment_count_spans(shipper, &shipment->batches[i]);
     }
     for (size_t i = 0; i < shipment->count; i++)
-        finish_capture(shipper, shipment->owners[i]);
+        shipment_finish_capture(shipper, shipment->owners[i]);
     gp_shipment_free_group(shipment);
     if (shipment->kind->http != NULL) {
         uint64_t bytes = gp_http_bytes(shipment->kind->http(shipment->destination));
@@ -376,7 +377,7 @@ void gp_shipment_go_on(gp_shipper_t *shipper, gp_shipment_t *shipment)
         shipment->bytes_seen = bytes;
     }
     if (gp_symbolizer_is_crowded(shipper->symbolizer))
-        renew_symbolizer(shipper);
+        shipment_renew_symbolizer(shipper);
 }
 
 bool gp_shipment_is_empty(gp_shipper_t *shipper, gp_shipment_t *shipment)
@@ -385,7 +386,7 @@ bool gp_shipment_is_empty(gp_shipper_t *shipper, gp_shipment_t *shipment)
     if (shipment->count > 0 || gp_journal_pending(shipper->journal, shipment->id, &count) != NULL)
         return false;
     for (size_t i = 0; i < shipment->following.count; i++)
-        if (has_more(shipment->following.captures[i]))
+        if (shipment_has_more(shipment->following.captures[i]))
             return false;
     return true;
 }

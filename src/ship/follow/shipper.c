@@ -16,23 +16,23 @@ enum { ONCE_ATTEMPTS = 3, NAP_MS = 10 };
 #define RETRY_MOST_NS  UINT64_C(60000000000)
 #define RETRY_LATER_NS UINT64_C(10000000000) // the same where somebody has to do something first
 
-static enum gp_ship_order order_of(const gp_shipper_t *shipper)
+static enum gp_ship_order shipper_order_of(const gp_shipper_t *shipper)
 {
     return (enum gp_ship_order)atomic_load_explicit(&shipper->options->state_now->order, memory_order_acquire);
 }
 
-static bool is_stopped(const gp_shipper_t *shipper)
+static bool shipper_is_stopped(const gp_shipper_t *shipper)
 {
-    return order_of(shipper) == GP_SHIP_STOP;
+    return shipper_order_of(shipper) == GP_SHIP_STOP;
 }
 
 // Nothing is waited for any more: what fails is left.
-static bool is_final(const gp_shipper_t *shipper)
+static bool shipper_is_final(const gp_shipper_t *shipper)
 {
-    return shipper->options->once || order_of(shipper) == GP_SHIP_FINISH;
+    return shipper->options->once || shipper_order_of(shipper) == GP_SHIP_FINISH;
 }
 
-static void count_failure(const gp_shipper_t *shipper, int result)
+static void shipper_count_failure(const gp_shipper_t *shipper, int result)
 {
     atomic_fetch_add_explicit(&shipper->options->state_now->failures, 1, memory_order_relaxed);
     atomic_store_explicit(&shipper->options->state_now->last_error, result, memory_order_relaxed);
@@ -40,7 +40,7 @@ static void count_failure(const gp_shipper_t *shipper, int result)
 
 // Twice as long as after the last failure, from 1 s to 60 s. A receiver that says when to come again is left alone
 // until then.
-static void back_off(gp_shipment_t *shipment, bool is_lasting)
+static void shipper_back_off(gp_shipment_t *shipment, bool is_lasting)
 {
     uint64_t first_ns = is_lasting ? RETRY_LATER_NS : RETRY_NS, pause_ns = 2 * shipment->backoff.pause_ns;
     pause_ns = pause_ns > first_ns ? pause_ns : first_ns;
@@ -52,14 +52,15 @@ static void back_off(gp_shipment_t *shipment, bool is_lasting)
         shipment->backoff.until_ns = not_before_ns;
 }
 
-static void failed(gp_shipper_t *shipper, gp_shipment_t *shipment, const char *subject, int result, const char *error)
+static void shipper_failed(gp_shipper_t *shipper, gp_shipment_t *shipment, const char *subject, int result,
+                           const char *error)
 {
     bool is_lasting = result == -EACCES || result == -EINVAL;
-    count_failure(shipper, result);
-    back_off(shipment, is_lasting);
+    shipper_count_failure(shipper, result);
+    shipper_back_off(shipment, is_lasting);
     shipment->attempts++;
     if ((shipper->options->once && (is_lasting || shipment->attempts >= ONCE_ATTEMPTS)) ||
-        order_of(shipper) == GP_SHIP_FINISH) {
+        shipper_order_of(shipper) == GP_SHIP_FINISH) {
         shipper->options->say(subject, "%s", error);
         shipment->has_failed = shipment->is_over = true;
     } else if (shipment->attempts == 1 || shipment->backoff.pause_ns >= 60 * RETRY_NS) {
@@ -67,34 +68,34 @@ static void failed(gp_shipper_t *shipper, gp_shipment_t *shipment, const char *s
     }
 }
 
-static void failed_to_make(gp_shipper_t *shipper, gp_shipment_t *shipment, int result)
+static void shipper_failed_to_make(gp_shipper_t *shipper, gp_shipment_t *shipment, int result)
 {
     if (shipment->error[0] != '\0')
-        failed(shipper, shipment, shipment->url.shown, result, shipment->error);
+        shipper_failed(shipper, shipment, shipment->url.shown, result, shipment->error);
     else
-        failed(shipper, shipment, shipper->options->state, result, strerror(-result));
+        shipper_failed(shipper, shipment, shipper->options->state, result, strerror(-result));
 }
 
 // Send one group. Returns whether there was one, and it has arrived.
-static bool step(gp_shipper_t *shipper, gp_shipment_t *shipment)
+static bool shipper_step(gp_shipper_t *shipper, gp_shipment_t *shipment)
 {
     char error[GP_FLEET_ERROR_SIZE] = "";
     int result;
     if (!gp_shipment_make(shipper, shipment, &result)) {
         if (result < 0)
-            failed_to_make(shipper, shipment, result);
+            shipper_failed_to_make(shipper, shipment, result);
         return false;
     }
     result = shipment->kind->send(shipment->destination, shipment->batches, shipment->count, shipment->in_doubt, error);
     if (result < 0) {
         shipment->in_doubt = true;
-        failed(shipper, shipment, shipment->url.shown, result, error[0] != '\0' ? error : strerror(-result));
+        shipper_failed(shipper, shipment, shipment->url.shown, result, error[0] != '\0' ? error : strerror(-result));
         return false;
     }
     result = gp_journal_end(shipper->journal, shipment->id);
     if (result < 0) { // it has arrived; asked again, the destination says so
         shipment->in_doubt = true;
-        failed(shipper, shipment, shipper->options->state, result, strerror(-result));
+        shipper_failed(shipper, shipment, shipper->options->state, result, strerror(-result));
         return false;
     }
     if (shipment->attempts > 0 && !shipper->options->once)
@@ -106,24 +107,24 @@ static bool step(gp_shipper_t *shipper, gp_shipment_t *shipment)
     return true;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
+static uint64_t shipper_later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
 // When it may be sent to: not before.
-static uint64_t free_ns(const gp_shipment_t *shipment)
+static uint64_t shipper_free_ns(const gp_shipment_t *shipment)
 {
-    return later(shipment->backoff.until_ns, later(shipment->rows.free_ns, shipment->bytes.free_ns));
+    return shipper_later(shipment->backoff.until_ns, shipper_later(shipment->rows.free_ns, shipment->bytes.free_ns));
 }
 
-static bool may_send(const gp_shipment_t *shipment)
+static bool shipper_may_send(const gp_shipment_t *shipment)
 {
-    return !shipment->is_over && gp_now_ns() >= free_ns(shipment);
+    return !shipment->is_over && gp_now_ns() >= shipper_free_ns(shipment);
 }
 
 // Wait until then, or the bell rings.
-static void wait_until(const gp_shipper_t *shipper, uint32_t bell, uint64_t until_ns)
+static void shipper_wait_until(const gp_shipper_t *shipper, uint32_t bell, uint64_t until_ns)
 {
     uint64_t now = gp_now_ns();
     if (now < until_ns)
@@ -131,29 +132,29 @@ static void wait_until(const gp_shipper_t *shipper, uint32_t bell, uint64_t unti
 }
 
 // Send all that is there, or give up. What is on its way when it is told to finish is tried once more.
-static void ship_once(gp_shipper_t *shipper)
+static void shipper_ship_once(gp_shipper_t *shipper)
 {
-    for (bool is_over = false; !is_over && !is_stopped(shipper);) {
+    for (bool is_over = false; !is_over && !shipper_is_stopped(shipper);) {
         uint32_t bell = atomic_load_explicit(&shipper->options->state_now->bell, memory_order_acquire);
         uint64_t next_ns = UINT64_MAX, now = gp_now_ns();
         is_over = true;
-        for (size_t i = 0; i < shipper->count && !is_stopped(shipper); i++) {
+        for (size_t i = 0; i < shipper->count && !shipper_is_stopped(shipper); i++) {
             gp_shipment_t *shipment = &shipper->shipments[i];
-            if (may_send(shipment))
-                step(shipper, shipment);
+            if (shipper_may_send(shipment))
+                shipper_step(shipper, shipment);
             if (gp_shipment_is_empty(shipper, shipment))
                 shipment->is_over = true;
             is_over = is_over && shipment->is_over;
             if (!shipment->is_over)
-                next_ns = free_ns(shipment) < next_ns ? free_ns(shipment) : next_ns;
+                next_ns = shipper_free_ns(shipment) < next_ns ? shipper_free_ns(shipment) : next_ns;
         }
         if (!is_over && next_ns > now)
-            wait_until(shipper, bell, next_ns < now + NAP_MS * MS_NS ? next_ns : now + NAP_MS * MS_NS);
+            shipper_wait_until(shipper, bell, next_ns < now + NAP_MS * MS_NS ? next_ns : now + NAP_MS * MS_NS);
     }
 }
 
 // What is written from now on, it may not have seen when it is over.
-static void note_last_look(const gp_ship_options_t *options)
+static void shipper_note_last_look(const gp_ship_options_t *options)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME_COARSE, &now); // as a file's times
@@ -162,20 +163,20 @@ static void note_last_look(const gp_ship_options_t *options)
 }
 
 // The last round of one that was told to finish.
-static void finish(gp_shipper_t *shipper)
+static void shipper_finish(gp_shipper_t *shipper)
 {
-    note_last_look(shipper->options);
+    shipper_note_last_look(shipper->options);
     for (size_t i = 0; i < shipper->count; i++) {
         gp_shipment_t *shipment = &shipper->shipments[i];
         gp_shipment_look_around(shipment);
         shipment->backoff = (gp_backoff_t){0};
         shipment->rows = shipment->bytes = (gp_limit_t){0};
     }
-    ship_once(shipper);
+    shipper_ship_once(shipper);
 }
 
 // Is nothing left, that a round has seen?
-static void say_heard(gp_shipper_t *shipper, uint32_t bell)
+static void shipper_say_heard(gp_shipper_t *shipper, uint32_t bell)
 {
     for (size_t i = 0; i < shipper->count; i++)
         if (!gp_shipment_is_empty(shipper, &shipper->shipments[i]))
@@ -185,11 +186,11 @@ static void say_heard(gp_shipper_t *shipper, uint32_t bell)
 }
 
 // Send what is there, then look again when the interval is over, or the bell rings; what failed, when its pause is.
-static void ship_on(gp_shipper_t *shipper)
+static void shipper_ship_on(gp_shipper_t *shipper)
 {
     uint64_t round_ns = gp_now_ns();
     uint32_t heard = 0;
-    while (!is_stopped(shipper) && !is_final(shipper)) {
+    while (!shipper_is_stopped(shipper) && !shipper_is_final(shipper)) {
         uint32_t bell = atomic_load_explicit(&shipper->options->state_now->bell, memory_order_acquire);
         uint64_t now = gp_now_ns(), next_ns = round_ns + shipper->options->interval_ns;
         bool is_round = now >= round_ns || bell != heard;
@@ -197,22 +198,22 @@ static void ship_on(gp_shipper_t *shipper)
             gp_shipment_t *shipment = &shipper->shipments[i];
             if (is_round)
                 gp_shipment_look_around(shipment);
-            while (!is_stopped(shipper) && may_send(shipment) && step(shipper, shipment))
+            while (!shipper_is_stopped(shipper) && shipper_may_send(shipment) && shipper_step(shipper, shipment))
                 ;
-            if (free_ns(shipment) > now && free_ns(shipment) < next_ns)
-                next_ns = free_ns(shipment);
+            if (shipper_free_ns(shipment) > now && shipper_free_ns(shipment) < next_ns)
+                next_ns = shipper_free_ns(shipment);
         }
         if (bell != heard)
-            say_heard(shipper, bell);
+            shipper_say_heard(shipper, bell);
         heard = bell;
         if (now >= round_ns)
             round_ns += shipper->options->interval_ns;
         if (round_ns < now)
             round_ns = now;
-        wait_until(shipper, bell, next_ns < round_ns ? next_ns : round_ns);
+        shipper_wait_until(shipper, bell, next_ns < round_ns ? next_ns : round_ns);
     }
-    if (!is_stopped(shipper))
-        finish(shipper);
+    if (!shipper_is_stopped(shipper))
+        shipper_finish(shipper);
 }
 
 // What makes a destination another one: where it is and whose rows they are, no password, no way to get there.
@@ -227,7 +228,7 @@ uint64_t gp_ship_destination_id(const gp_fleet_url_t *url)
     return hash;
 }
 
-static int open_shipment(const gp_shipper_t *shipper, gp_shipment_t *shipment, const char *text)
+static int shipper_open_shipment(const gp_shipper_t *shipper, gp_shipment_t *shipment, const char *text)
 {
     char error[GP_FLEET_ERROR_SIZE] = "", schemes[256];
     int result = gp_fleet_url_parse(&shipment->url, text, error);
@@ -258,7 +259,7 @@ static int open_shipment(const gp_shipper_t *shipper, gp_shipment_t *shipment, c
     return shipment->pieces != NULL && shipment->batches != NULL && shipment->owners != NULL ? 0 : -ENOMEM;
 }
 
-static void close_shipment(gp_shipment_t *shipment)
+static void shipper_close_shipment(gp_shipment_t *shipment)
 {
     gp_shipment_free_group(shipment);
     gp_following_free(&shipment->following);
@@ -271,7 +272,7 @@ static void close_shipment(gp_shipment_t *shipment)
 }
 
 // Returns 0, or what gp_ship() returns.
-static int open_all(gp_shipper_t *shipper)
+static int shipper_open_all(gp_shipper_t *shipper)
 {
     char error[GP_FLEET_ERROR_SIZE] = "";
     const gp_ship_options_t *options = shipper->options;
@@ -283,7 +284,7 @@ static int open_all(gp_shipper_t *shipper)
     }
     for (size_t i = 0; i < options->url_count; i++) {
         shipper->count++;
-        int opened = open_shipment(shipper, &shipper->shipments[i], options->urls[i]);
+        int opened = shipper_open_shipment(shipper, &shipper->shipments[i], options->urls[i]);
         if (opened < 0)
             return opened == -EINVAL ? 2 : 1;
     }
@@ -308,21 +309,22 @@ int gp_ship(const gp_ship_options_t *options)
                           .no_traces = options->no_traces,
                           .with_info = options->with_info},
     };
-    int status = open_all(&shipper);
-    note_last_look(options);
+    int status = shipper_open_all(&shipper);
+    shipper_note_last_look(options);
     for (size_t i = 0; status == 0 && (options->once || options->dry_run) && i < shipper.count; i++)
         gp_shipment_look_around(&shipper.shipments[i]);
     if (status == 0 && options->dry_run)
         gp_ship_dry(&shipper);
     else if (status == 0 && options->once)
-        ship_once(&shipper);
+        shipper_ship_once(&shipper);
     else if (status == 0)
-        ship_on(&shipper);
+        shipper_ship_on(&shipper);
     for (size_t i = 0; i < shipper.count; i++) {
         shipper.has_failed |= shipper.shipments[i].following.has_failed;
-        status =
-            status == 0 && (shipper.shipments[i].has_failed || (is_final(&shipper) && shipper.has_failed)) ? 1 : status;
-        close_shipment(&shipper.shipments[i]);
+        status = status == 0 && (shipper.shipments[i].has_failed || (shipper_is_final(&shipper) && shipper.has_failed))
+                     ? 1
+                     : status;
+        shipper_close_shipment(&shipper.shipments[i]);
     }
     free(shipper.shipments);
     gp_labels_free(&shipper.labels);

@@ -36,7 +36,7 @@ int gp_labels_set(gp_labels_t *labels, const char *key, size_t key_len, const ch
     return 0;
 }
 
-static void trim(const char **from, const char **to)
+static void labels_trim(const char **from, const char **to)
 {
     while (*from < *to && isspace((unsigned char)**from))
         ++*from;
@@ -44,14 +44,14 @@ static void trim(const char **from, const char **to)
         --*to;
 }
 
-static int add_pair(gp_labels_t *labels, const char *from, const char *to)
+static int labels_add_pair(gp_labels_t *labels, const char *from, const char *to)
 {
     const char *equals = memchr(from, '=', (size_t)(to - from));
     if (equals == NULL)
         return 0;
     const char *key_end = equals, *value = equals + 1;
-    trim(&from, &key_end);
-    trim(&value, &to);
+    labels_trim(&from, &key_end);
+    labels_trim(&value, &to);
     if (to - value > 1 && value[0] == '"' && to[-1] == '"') { // as the downward API writes labels
         value++;
         to--;
@@ -68,18 +68,18 @@ int gp_labels_add_list(gp_labels_t *labels, const char *list)
     int result = 0;
     for (const char *end; *list != '\0' && result == 0; list = *end != '\0' ? end + 1 : end) {
         end = list + strcspn(list, ",\n");
-        result = add_pair(labels, list, end);
+        result = labels_add_pair(labels, list, end);
     }
     return result;
 }
 
-static int set_text(gp_labels_t *labels, const char *key, const char *value, size_t len)
+static int labels_set_text(gp_labels_t *labels, const char *key, const char *value, size_t len)
 {
     return gp_labels_set(labels, key, strlen(key), value, len);
 }
 
 // The first 64 hex digits in a row: what container runtimes call a container.
-static const char *container_of(const char *from, const char *to)
+static const char *labels_container_of(const char *from, const char *to)
 {
     size_t digits = 0;
     for (; from < to; from++) {
@@ -90,7 +90,7 @@ static const char *container_of(const char *from, const char *to)
     return NULL;
 }
 
-static int add_unit(gp_labels_t *labels, const char *path, const char *end)
+static int labels_add_unit(gp_labels_t *labels, const char *path, const char *end)
 {
     static const char *const endings[] = {".service", ".scope"};
     for (const char *part = path, *next; part < end; part = next + 1) {
@@ -99,7 +99,7 @@ static int add_unit(gp_labels_t *labels, const char *path, const char *end)
         for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
             size_t len = strlen(endings[i]);
             if ((size_t)(next - part) > len && memcmp(next - len, endings[i], len) == 0 &&
-                set_text(labels, "systemd.unit", part, (size_t)(next - part)) < 0)
+                labels_set_text(labels, "systemd.unit", part, (size_t)(next - part)) < 0)
                 return -ENOMEM;
         }
     }
@@ -113,16 +113,17 @@ int gp_labels_add_cgroup(gp_labels_t *labels, const char *text)
     const char *path = unified != NULL ? strchr(unified, '/') : strchr(text, '/');
     if (path == NULL)
         return 0;
-    const char *end = path + strcspn(path, "\n"), *container = container_of(path, end), *pod = strstr(path, "-pod");
-    int result = end - path > 1 ? set_text(labels, "cgroup", path, (size_t)(end - path)) : 0;
+    const char *end = path + strcspn(path, "\n"), *container = labels_container_of(path, end),
+               *pod = strstr(path, "-pod");
+    int result = end - path > 1 ? labels_set_text(labels, "cgroup", path, (size_t)(end - path)) : 0;
     if (result == 0 && container != NULL)
-        result = set_text(labels, "container.id", container, CONTAINER_DIGITS);
+        result = labels_set_text(labels, "container.id", container, CONTAINER_DIGITS);
     if (result == 0 && pod != NULL && pod < end)
-        result = set_text(labels, "k8s.pod.uid", pod + 4, strspn(pod + 4, "0123456789abcdef_-"));
-    return result == 0 ? add_unit(labels, path, end) : result;
+        result = labels_set_text(labels, "k8s.pod.uid", pod + 4, strspn(pod + 4, "0123456789abcdef_-"));
+    return result == 0 ? labels_add_unit(labels, path, end) : result;
 }
 
-static ssize_t read_text(const char *path, char text[FILE_MAX])
+static ssize_t labels_read_text(const char *path, char text[FILE_MAX])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t len = fd >= 0 ? read(fd, text, FILE_MAX - 1) : -1;
@@ -132,7 +133,7 @@ static ssize_t read_text(const char *path, char text[FILE_MAX])
     return len;
 }
 
-static int add_podinfo(gp_labels_t *labels)
+static int labels_add_podinfo(gp_labels_t *labels)
 {
     static const char *const files[][2] = {{"name", "k8s.pod.name"},
                                            {"namespace", "k8s.namespace.name"},
@@ -143,12 +144,12 @@ static int add_podinfo(gp_labels_t *labels)
     int result = 0;
     folder = folder != NULL ? folder : "/etc/podinfo";
     snprintf(path, sizeof(path), "%s/labels", folder);
-    if (read_text(path, text) > 0)
+    if (labels_read_text(path, text) > 0)
         result = gp_labels_add_list(labels, text);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && result == 0; i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, files[i][0]);
-        if (read_text(path, text) > 0)
-            result = set_text(labels, files[i][1], text, strcspn(text, "\n"));
+        if (labels_read_text(path, text) > 0)
+            result = labels_set_text(labels, files[i][1], text, strcspn(text, "\n"));
     }
     return result;
 }
@@ -159,18 +160,18 @@ int gp_labels_add_own(gp_labels_t *labels)
                                                {"POD_NAMESPACE", "k8s.namespace.name"},
                                                {"POD_UID", "k8s.pod.uid"},
                                                {"NODE_NAME", "k8s.node.name"}};
-    int result = add_podinfo(labels);
+    int result = labels_add_podinfo(labels);
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && result == 0; i++) {
         const char *value = getenv(variables[i][0]);
         if (value != NULL)
-            result = set_text(labels, variables[i][1], value, strlen(value));
+            result = labels_set_text(labels, variables[i][1], value, strlen(value));
     }
     const char *attributes = getenv("OTEL_RESOURCE_ATTRIBUTES"), *service = getenv("OTEL_SERVICE_NAME");
     const char *own = getenv("GREENPROF_LABELS");
     if (result == 0 && attributes != NULL)
         result = gp_labels_add_list(labels, attributes);
     if (result == 0 && service != NULL)
-        result = set_text(labels, "service.name", service, strlen(service));
+        result = labels_set_text(labels, "service.name", service, strlen(service));
     if (result == 0 && own != NULL)
         result = gp_labels_add_list(labels, own);
     return result;
@@ -188,7 +189,7 @@ int gp_labels_copy(gp_labels_t *to, const gp_labels_t *from)
 {
     int result = 0;
     for (size_t i = 0; i < from->count && result == 0; i++)
-        result = set_text(to, from->items[i].key, from->items[i].value, strlen(from->items[i].value));
+        result = labels_set_text(to, from->items[i].key, from->items[i].value, strlen(from->items[i].value));
     return result;
 }
 

@@ -10,27 +10,27 @@
 
 enum { SLOTS_MIN = 4096, ENDPOINT_SIZE = 512 };
 
-static bool same_row(const gp_piece_row_t *a, const gp_piece_row_t *b)
+static bool piece_same_row(const gp_piece_row_t *a, const gp_piece_row_t *b)
 {
     return a->bucket == b->bucket && a->coro_id == b->coro_id && a->trace == b->trace && a->stack_id == b->stack_id &&
            a->kind == b->kind && a->measure == b->measure && a->hog_id == b->hog_id;
 }
 
-static uint64_t hash_row(const gp_piece_row_t *row)
+static uint64_t piece_hash_row(const gp_piece_row_t *row)
 {
     uint64_t hash = row->bucket * 0x9e3779b97f4a7c15ull ^ row->coro_id ^ row->hog_id << 20;
     return gp_hash_u64(hash * 0x9e3779b97f4a7c15ull ^ ((uint64_t)row->trace << 32 | row->stack_id) ^
                        (uint64_t)row->kind << 29);
 }
 
-static int more_slots(gp_piece_t *piece)
+static int piece_more_slots(gp_piece_t *piece)
 {
     size_t count = piece->slot_count > 0 ? 2 * piece->slot_count : SLOTS_MIN;
     uint32_t *slots = calloc(count, sizeof(*slots));
     if (slots == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < piece->row_count; i++) {
-        size_t at = hash_row(&piece->rows[i]);
+        size_t at = piece_hash_row(&piece->rows[i]);
         while (slots[at & (count - 1)] != 0)
             at++;
         slots[at & (count - 1)] = (uint32_t)i + 1;
@@ -43,12 +43,12 @@ static int more_slots(gp_piece_t *piece)
 
 int gp_piece_add_row(gp_piece_t *piece, const gp_piece_row_t *row)
 {
-    if (2 * piece->row_count >= piece->slot_count && more_slots(piece) < 0)
+    if (2 * piece->row_count >= piece->slot_count && piece_more_slots(piece) < 0)
         return -ENOMEM;
-    size_t at = hash_row(row);
+    size_t at = piece_hash_row(row);
     for (uint32_t number; (number = piece->slots[at & (piece->slot_count - 1)]) != 0; at++) {
         gp_piece_row_t *known = &piece->rows[number - 1];
-        if (!same_row(known, row))
+        if (!piece_same_row(known, row))
             continue;
         known->weight_ns += row->weight_ns;
         known->squares_ns2 += row->squares_ns2;
@@ -64,13 +64,13 @@ int gp_piece_add_row(gp_piece_t *piece, const gp_piece_row_t *row)
     return 0;
 }
 
-static int on_header(void *context, const gp_file_header_t *header)
+static int piece_on_header(void *context, const gp_file_header_t *header)
 {
     ((gp_piece_t *)context)->shift_ns = header->start_realtime_ns;
     return 0;
 }
 
-static int on_samples(void *context, const gp_sample_record_t *samples, size_t count)
+static int piece_on_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     gp_piece_t *piece = context;
     uint64_t time_ns = 0;
@@ -95,7 +95,7 @@ static int on_samples(void *context, const gp_sample_record_t *samples, size_t c
     return result;
 }
 
-static gp_row_times_t times_of(const gp_span_record_t *span)
+static gp_row_times_t piece_times_of(const gp_span_record_t *span)
 {
     uint64_t used = span->cpu_ns + span->blocked_ns;
     return (gp_row_times_t){
@@ -108,7 +108,7 @@ static gp_row_times_t times_of(const gp_span_record_t *span)
     };
 }
 
-static uint8_t stored_flags(uint32_t flags)
+static uint8_t piece_stored_flags(uint32_t flags)
 {
     return (uint8_t)((flags & GP_SPAN_OPEN ? GP_STORED_OPEN : 0) | (flags & GP_SPAN_NO_TIMES ? GP_STORED_NO_TIMES : 0) |
                      (flags & GP_SPAN_FAILED ? GP_STORED_FAILED : 0) |
@@ -116,7 +116,7 @@ static uint8_t stored_flags(uint32_t flags)
                      (flags & GP_SPAN_RESTED ? GP_STORED_RESTED : 0));
 }
 
-static gp_row_pair_t *copy_info(gp_piece_t *piece, const gp_span_record_t *span, const char *fields)
+static gp_row_pair_t *piece_copy_info(gp_piece_t *piece, const gp_span_record_t *span, const char *fields)
 {
     const char *at = gp_arena_copy(&piece->arena, fields, (size_t)span->fields_len + 1);
     gp_row_pair_t *pairs = gp_arena_alloc(&piece->arena, ((size_t)span->field_count + 1) * sizeof(*pairs));
@@ -130,7 +130,7 @@ static gp_row_pair_t *copy_info(gp_piece_t *piece, const gp_span_record_t *span,
     return pairs;
 }
 
-static int add_request(gp_piece_t *piece, const gp_span_record_t *span, const gp_row_span_t *row)
+static int piece_add_request(gp_piece_t *piece, const gp_span_record_t *span, const gp_row_span_t *row)
 {
     char text[ENDPOINT_SIZE];
     snprintf(text, sizeof(text), "%s%s%s", gp_span_kind_text(span->kind), row->name[0] != '\0' ? " " : "", row->name);
@@ -150,7 +150,7 @@ static int add_request(gp_piece_t *piece, const gp_span_record_t *span, const gp
 }
 
 // Numbers of traces become ids when all of the piece is read: until then, they are kept in the first bytes.
-static int on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+static int piece_on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
 {
     gp_piece_t *piece = context;
     gp_row_span_t row = {
@@ -160,21 +160,21 @@ static int on_span(void *context, const gp_span_record_t *span, const char *name
         .parent = span->parent_id,
         .kind = span->kind,
         .name = gp_arena_text(&piece->arena, name, span->name_len),
-        .times = times_of(span),
-        .flags = stored_flags(span->flags),
+        .times = piece_times_of(span),
+        .flags = piece_stored_flags(span->flags),
     };
     int result = 0;
     piece->batch.spans_read++;
     memcpy(row.trace, &span->trace, sizeof(span->trace));
     if (piece->options->with_info && span->field_count > 0) {
-        row.info = copy_info(piece, span, fields);
+        row.info = piece_copy_info(piece, span, fields);
         row.info_count = row.info != NULL ? span->field_count : 0;
     }
     if (row.name == NULL || gp_grow(&piece->spans, &piece->span_capacity, piece->span_count, sizeof(row)) < 0)
         return -ENOMEM;
     if (gp_piece_is_request(span)) {
         piece->known->has_requests = true;
-        result = add_request(piece, span, &row);
+        result = piece_add_request(piece, span, &row);
         if (result == 0)
             memcpy(piece->requests[piece->request_count - 1].trace, row.trace, sizeof(row.trace));
     }
@@ -183,7 +183,7 @@ static int on_span(void *context, const gp_span_record_t *span, const char *name
     return result;
 }
 
-static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
+static int piece_on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_t *stacks)
 {
     (void)hog, (void)stacks;
     ((gp_piece_t *)context)->known->has_hogs = true; // they are sent when all of the delays are known
@@ -191,46 +191,47 @@ static int on_hog(void *context, const gp_hog_record_t *hog, const gp_hog_stack_
 }
 
 static const gp_reader_handlers_t handlers = {
-    .header = on_header,
-    .samples = on_samples,
-    .span = on_span,
+    .header = piece_on_header,
+    .samples = piece_on_samples,
+    .span = piece_on_span,
     .ledger = gp_piece_add_ledger,
-    .hog = on_hog,
+    .hog = piece_on_hog,
 };
 
-static int want(gp_known_table_t *wanted, const gp_table_t *table, uint64_t kind, uint64_t id)
+static int piece_want(gp_known_table_t *wanted, const gp_table_t *table, uint64_t kind, uint64_t id)
 {
     return id == 0 || gp_table_find(table, id) != GP_INDEX_NONE ? 0 : gp_known_put(wanted, kind | id, 1);
 }
 
 // What the rows refer to and is not known.
-static int find_wanted(const gp_piece_t *piece, gp_known_table_t *wanted)
+static int piece_find_wanted(const gp_piece_t *piece, gp_known_table_t *wanted)
 {
     const gp_facts_t *facts = &piece->known->facts;
     int result = 0;
     for (size_t i = 0; i < piece->row_count && result == 0; i++) {
-        result = want(wanted, &facts->coros.table, GP_FACTS_CORO, piece->rows[i].coro_id);
+        result = piece_want(wanted, &facts->coros.table, GP_FACTS_CORO, piece->rows[i].coro_id);
         if (result == 0)
-            result = want(wanted, &facts->coros.table, GP_FACTS_CORO, piece->rows[i].hog_id);
+            result = piece_want(wanted, &facts->coros.table, GP_FACTS_CORO, piece->rows[i].hog_id);
         if (result == 0)
-            result = want(wanted, &facts->stacks.table, GP_FACTS_STACK, piece->rows[i].stack_id);
+            result = piece_want(wanted, &facts->stacks.table, GP_FACTS_STACK, piece->rows[i].stack_id);
         if (result == 0)
-            result = want(wanted, &facts->traces.table, GP_FACTS_TRACE, piece->rows[i].trace);
+            result = piece_want(wanted, &facts->traces.table, GP_FACTS_TRACE, piece->rows[i].trace);
     }
     for (size_t i = 0; i < piece->span_count && result == 0; i++)
-        result = want(wanted, &facts->traces.table, GP_FACTS_TRACE, gp_piece_trace_number(piece->spans[i].trace));
+        result = piece_want(wanted, &facts->traces.table, GP_FACTS_TRACE, gp_piece_trace_number(piece->spans[i].trace));
     for (size_t i = 0; i < piece->request_count && result == 0; i++)
-        result = want(wanted, &facts->traces.table, GP_FACTS_TRACE, gp_piece_trace_number(piece->requests[i].trace));
+        result =
+            piece_want(wanted, &facts->traces.table, GP_FACTS_TRACE, gp_piece_trace_number(piece->requests[i].trace));
     return result == 0 ? gp_piece_want_sums(piece, wanted) : result;
 }
 
 // Read definitions before the piece: those that are wanted, and what is always kept where that was never read.
-static int read_before(gp_piece_t *piece, int fd, uint64_t from, bool is_first, char *error)
+static int piece_read_before(gp_piece_t *piece, int fd, uint64_t from, bool is_first, char *error)
 {
     gp_known_table_t wanted = {0};
     gp_reader_part_t part = {.max = from};
     gp_reader_summary_t summary;
-    int result = find_wanted(piece, &wanted);
+    int result = piece_find_wanted(piece, &wanted);
     if (result == 0 && (wanted.count > 0 || is_first) && from > 0) {
         gp_facts_t *facts = &piece->known->facts;
         const gp_taker_t sums = {&gp_known_sums, piece->known, NULL}, takers = {&gp_facts_handlers, facts, &sums};
@@ -244,7 +245,7 @@ static int read_before(gp_piece_t *piece, int fd, uint64_t from, bool is_first, 
     return result;
 }
 
-static int number_stack(gp_piece_t *piece, uint32_t stack_id, uint32_t *number)
+static int piece_number_stack(gp_piece_t *piece, uint32_t stack_id, uint32_t *number)
 {
     const gp_row_stack_t *row = gp_known_row(piece->known, stack_id);
     if (row == NULL)
@@ -264,7 +265,7 @@ static int number_stack(gp_piece_t *piece, uint32_t stack_id, uint32_t *number)
 }
 
 // NULL when memory is short.
-static const char *name_coro(gp_piece_t *piece, uint64_t id)
+static const char *piece_name_coro(gp_piece_t *piece, uint64_t id)
 {
     const uint64_t *found = gp_known_get(&piece->coro_names, id);
     if (found != NULL)
@@ -273,7 +274,7 @@ static const char *name_coro(gp_piece_t *piece, uint64_t id)
     return name != NULL && gp_known_put(&piece->coro_names, id, (uintptr_t)name) == 0 ? name : NULL;
 }
 
-static const uint8_t *trace_id(const gp_piece_t *piece, uint32_t index)
+static const uint8_t *piece_trace_id(const gp_piece_t *piece, uint32_t index)
 {
     const gp_facts_t *facts = &piece->known->facts;
     uint32_t number =
@@ -281,15 +282,15 @@ static const uint8_t *trace_id(const gp_piece_t *piece, uint32_t index)
     return number != GP_INDEX_NONE ? facts->traces.items[number].id : NULL;
 }
 
-static int name_row(gp_piece_t *piece, const gp_piece_row_t *row, gp_row_sample_t *sample)
+static int piece_name_row(gp_piece_t *piece, const gp_piece_row_t *row, gp_row_sample_t *sample)
 {
-    const uint8_t *trace = trace_id(piece, row->trace);
+    const uint8_t *trace = piece_trace_id(piece, row->trace);
     const uint64_t *endpoint = row->trace != 0 ? gp_known_get(&piece->known->endpoints, row->trace) : NULL;
     *sample = (gp_row_sample_t){
         .time_s = row->bucket * piece->grain_ns / 1000000000,
         .endpoint = endpoint != NULL ? (const char *)(uintptr_t)*endpoint : "",
-        .coroutine = name_coro(piece, row->coro_id),
-        .hog = row->hog_id != 0 ? name_coro(piece, row->hog_id) : "",
+        .coroutine = piece_name_coro(piece, row->coro_id),
+        .hog = row->hog_id != 0 ? piece_name_coro(piece, row->hog_id) : "",
         .measure = row->measure,
         .state = row->kind,
         .samples = row->samples,
@@ -300,11 +301,11 @@ static int name_row(gp_piece_t *piece, const gp_piece_row_t *row, gp_row_sample_
         memcpy(sample->trace, trace, sizeof(sample->trace));
     if (sample->coroutine == NULL || sample->hog == NULL)
         return -ENOMEM;
-    return number_stack(piece, row->stack_id, &sample->stack);
+    return piece_number_stack(piece, row->stack_id, &sample->stack);
 }
 
 // By time, then by stack: as stores sort them. The rest makes the order, and so the batch, the same each time.
-static int by_time(const void *left, const void *right)
+static int piece_by_time(const void *left, const void *right)
 {
     const gp_row_sample_t *a = left, *b = right;
     if (a->time_s != b->time_s)
@@ -321,18 +322,18 @@ static int by_time(const void *left, const void *right)
     return order != 0 ? order : a->hog != b->hog ? strcmp(a->hog, b->hog) : 0;
 }
 
-static bool same_sample(const gp_row_sample_t *a, const gp_row_sample_t *b)
+static bool piece_same_sample(const gp_row_sample_t *a, const gp_row_sample_t *b)
 {
-    return by_time(a, b) == 0 && a->endpoint == b->endpoint;
+    return piece_by_time(a, b) == 0 && a->endpoint == b->endpoint;
 }
 
 // Coroutines of one name, and stacks of the same names, become one row.
-static void join_rows(gp_piece_t *piece)
+static void piece_join_rows(gp_piece_t *piece)
 {
     size_t kept = 0;
     for (size_t i = 0; i < piece->row_count; i++) {
         gp_row_sample_t *last = kept > 0 ? &piece->samples[kept - 1] : NULL;
-        if (last != NULL && same_sample(last, &piece->samples[i]) &&
+        if (last != NULL && piece_same_sample(last, &piece->samples[i]) &&
             (uint64_t)last->samples + piece->samples[i].samples <= UINT32_MAX) {
             last->weight_ns += piece->samples[i].weight_ns;
             last->squares_ns2 += piece->samples[i].squares_ns2;
@@ -345,61 +346,61 @@ static void join_rows(gp_piece_t *piece)
     piece->batch.sample_count = kept;
 }
 
-static int name_rows(gp_piece_t *piece)
+static int piece_name_rows(gp_piece_t *piece)
 {
     int result = 0;
     piece->samples = malloc((piece->row_count + 1) * sizeof(*piece->samples));
     if (piece->samples == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < piece->row_count && result == 0; i++)
-        result = name_row(piece, &piece->rows[i], &piece->samples[i]);
+        result = piece_name_row(piece, &piece->rows[i], &piece->samples[i]);
     if (result < 0)
         return result;
-    qsort(piece->samples, piece->row_count, sizeof(*piece->samples), by_time);
-    join_rows(piece);
+    qsort(piece->samples, piece->row_count, sizeof(*piece->samples), piece_by_time);
+    piece_join_rows(piece);
     piece->batch.stacks = piece->stacks;
     piece->batch.stack_count = piece->stack_count;
     return 0;
 }
 
-static void name_trace(const gp_piece_t *piece, uint8_t trace[16])
+static void piece_name_trace(const gp_piece_t *piece, uint8_t trace[16])
 {
-    const uint8_t *id = trace_id(piece, gp_piece_trace_number(trace));
+    const uint8_t *id = piece_trace_id(piece, gp_piece_trace_number(trace));
     if (id != NULL)
         memcpy(trace, id, 16);
     else
         memset(trace, 0, 16);
 }
 
-static int by_span_start(const void *left, const void *right)
+static int piece_by_span_start(const void *left, const void *right)
 {
     const gp_row_span_t *a = left, *b = right;
     return a->start_ns != b->start_ns ? a->start_ns < b->start_ns ? -1 : 1 : a->id < b->id ? -1 : a->id > b->id;
 }
 
-static int by_request_start(const void *left, const void *right)
+static int piece_by_request_start(const void *left, const void *right)
 {
     const gp_row_request_t *a = left, *b = right;
     return a->start_ns != b->start_ns ? a->start_ns < b->start_ns ? -1 : 1 : a->span < b->span ? -1 : a->span > b->span;
 }
 
-static void name_spans(gp_piece_t *piece)
+static void piece_name_spans(gp_piece_t *piece)
 {
     for (size_t i = 0; i < piece->span_count; i++)
-        name_trace(piece, piece->spans[i].trace);
+        piece_name_trace(piece, piece->spans[i].trace);
     for (size_t i = 0; i < piece->request_count; i++)
-        name_trace(piece, piece->requests[i].trace);
+        piece_name_trace(piece, piece->requests[i].trace);
     if (piece->span_count > 0)
-        qsort(piece->spans, piece->span_count, sizeof(*piece->spans), by_span_start);
+        qsort(piece->spans, piece->span_count, sizeof(*piece->spans), piece_by_span_start);
     if (piece->request_count > 0)
-        qsort(piece->requests, piece->request_count, sizeof(*piece->requests), by_request_start);
+        qsort(piece->requests, piece->request_count, sizeof(*piece->requests), piece_by_request_start);
     piece->batch.spans = piece->spans;
     piece->batch.span_count = piece->span_count;
     piece->batch.requests = piece->requests;
     piece->batch.request_count = piece->request_count;
 }
 
-static int read_piece(gp_piece_t *piece, int fd, uint64_t from, uint64_t to, uint64_t max, char *error)
+static int piece_read_piece(gp_piece_t *piece, int fd, uint64_t from, uint64_t to, uint64_t max, char *error)
 {
     gp_reader_part_t part = {.from = from, .max = to != 0 ? to - from : max};
     gp_reader_summary_t summary;
@@ -412,13 +413,13 @@ static int read_piece(gp_piece_t *piece, int fd, uint64_t from, uint64_t to, uin
 
 int gp_piece_name(gp_piece_t *piece, int fd, uint64_t from, bool is_first, char *error)
 {
-    int result = read_before(piece, fd, from, is_first, error);
+    int result = piece_read_before(piece, fd, from, is_first, error);
     if (result == 0)
-        result = name_rows(piece);
+        result = piece_name_rows(piece);
     if (result == 0)
         result = gp_piece_make_whole(piece);
     if (result == 0)
-        name_spans(piece);
+        piece_name_spans(piece);
     if (result < 0 && error[0] == '\0')
         snprintf(error, GP_READER_ERROR_SIZE, "%s", strerror(-result));
     return result;
@@ -431,7 +432,7 @@ int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, u
     int result;
     for (;;) {
         *piece = (gp_piece_t){.known = known, .options = options, .grain_ns = options->grain_ns};
-        result = read_piece(piece, fd, from, to, max, error);
+        result = piece_read_piece(piece, fd, from, to, max, error);
         if (result != -EOVERFLOW || to != 0)
             break;
         gp_piece_free(piece); // too many rows for one batch

@@ -18,7 +18,7 @@ typedef struct walk {
     const gp_requests_t *requests;
 } walk_t;
 
-static int take_path(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count)
+static int piece_paths_take_path(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count)
 {
     const walk_t *walk = context;
     const gp_dataset_t *dataset = walk->dataset;
@@ -40,7 +40,7 @@ static int take_path(void *context, uint32_t request, const gp_path_segment_t *s
     return result;
 }
 
-static int name_endpoints(const walk_t *walk)
+static int piece_paths_name_endpoints(const walk_t *walk)
 {
     int result = 0;
     for (size_t i = 0; i < walk->requests->count && result == 0; i++) {
@@ -57,7 +57,7 @@ static int name_endpoints(const walk_t *walk)
 }
 
 // Those that have a row of their own: with a span that has ended.
-static bool *choose(const gp_requests_t *requests)
+static bool *piece_paths_choose(const gp_requests_t *requests)
 {
     bool *chosen = calloc(requests->count + 1, sizeof(*chosen));
     for (size_t i = 0; chosen != NULL && i < requests->count; i++) {
@@ -67,22 +67,23 @@ static bool *choose(const gp_requests_t *requests)
     return chosen;
 }
 
-static int walk_paths(gp_piece_t *piece, const gp_dataset_t *dataset)
+static int piece_paths_walk_paths(gp_piece_t *piece, const gp_dataset_t *dataset)
 {
     walk_t walk = {.piece = piece, .dataset = dataset, .requests = gp_requests_create(dataset, false)};
     if (walk.requests == NULL)
         return -errno;
-    bool *chosen = choose(walk.requests);
-    int result = chosen != NULL ? gp_critical_paths(dataset, walk.requests, chosen, take_path, &walk) : -ENOMEM;
+    bool *chosen = piece_paths_choose(walk.requests);
+    int result =
+        chosen != NULL ? gp_critical_paths(dataset, walk.requests, chosen, piece_paths_take_path, &walk) : -ENOMEM;
     if (result == 0)
-        result = name_endpoints(&walk);
+        result = piece_paths_name_endpoints(&walk);
     free(chosen);
     gp_requests_free((gp_requests_t *)walk.requests);
     return result;
 }
 
 // What one coroutine waited for a long slice, divided among the stacks that the slice was seen with.
-static int add_delay(gp_piece_t *piece, const gp_dataset_t *dataset, const gp_dataset_delay_t *delay)
+static int piece_paths_add_delay(gp_piece_t *piece, const gp_dataset_t *dataset, const gp_dataset_delay_t *delay)
 {
     const gp_dataset_hog_t *hog = &dataset->hogs.items[delay->hog];
     gp_piece_row_t row = {
@@ -129,9 +130,9 @@ int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t s
     piece->batch.from = size;
     piece->batch.to = size + 1;
     piece->batch.is_paths = piece->batch.is_last = true;
-    int result = walk_paths(piece, dataset);
+    int result = piece_paths_walk_paths(piece, dataset);
     for (size_t i = 0; i < dataset->delays.count && result == 0; i++)
-        result = add_delay(piece, dataset, &dataset->delays.items[i]);
+        result = piece_paths_add_delay(piece, dataset, &dataset->delays.items[i]);
     if (result == 0)
         result = gp_piece_name(piece, fd, size, is_first, error);
     gp_dataset_free(dataset);

@@ -7,7 +7,7 @@
 
 enum { CLOCK_NS = 1000 }; // between a span's times and the ledger's
 
-static void add_record(gp_known_sum_t *sum, const gp_ledger_record_t *record)
+static void piece_sums_add_record(gp_known_sum_t *sum, const gp_ledger_record_t *record)
 {
     sum->cpu_ns += record->cpu_ns;
     sum->slice_ns += record->slice_ns;
@@ -17,7 +17,7 @@ static void add_record(gp_known_sum_t *sum, const gp_ledger_record_t *record)
     sum->waiting_ns += record->waiting_ns;
 }
 
-static void add_sum(gp_known_sum_t *sum, const gp_known_sum_t *more)
+static void piece_sums_add_sum(gp_known_sum_t *sum, const gp_known_sum_t *more)
 {
     sum->cpu_ns += more->cpu_ns;
     sum->slice_ns += more->slice_ns;
@@ -27,7 +27,7 @@ static void add_sum(gp_known_sum_t *sum, const gp_known_sum_t *more)
     sum->waiting_ns += more->waiting_ns;
 }
 
-static gp_known_sum_t *sum_of(gp_arena_t *arena, gp_known_table_t *table, uint32_t trace)
+static gp_known_sum_t *piece_sums_sum_of(gp_arena_t *arena, gp_known_table_t *table, uint32_t trace)
 {
     const uint64_t *found = gp_known_get(table, trace);
     if (found != NULL)
@@ -45,45 +45,45 @@ int gp_piece_add_ledger(void *context, const gp_ledger_record_t *record)
     piece->ledger_ns = record->time_ns > piece->ledger_ns ? record->time_ns : piece->ledger_ns;
     if (record->trace == 0)
         return 0;
-    gp_known_sum_t *sum = sum_of(&piece->arena, &piece->sums, record->trace);
+    gp_known_sum_t *sum = piece_sums_sum_of(&piece->arena, &piece->sums, record->trace);
     if (sum != NULL)
-        add_record(sum, record);
+        piece_sums_add_record(sum, record);
     return sum != NULL ? 0 : -ENOMEM;
 }
 
-static bool is_wanted(const gp_known_t *known, uint32_t trace)
+static bool piece_sums_is_wanted(const gp_known_t *known, uint32_t trace)
 {
     return trace != 0 && known->facts.wanted != NULL &&
            gp_table_find(known->facts.wanted, GP_KNOWN_SUM | trace) != GP_INDEX_NONE;
 }
 
-static int sums_on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
+static int piece_sums_on_span(void *context, const gp_span_record_t *span, const char *name, const char *fields)
 {
     gp_known_t *known = context;
     (void)name, (void)fields;
-    if (!gp_piece_is_request(span) || !is_wanted(known, span->trace))
+    if (!gp_piece_is_request(span) || !piece_sums_is_wanted(known, span->trace))
         return 0;
-    gp_known_sum_t *sum = sum_of(&known->facts.passing, &known->sums, span->trace);
+    gp_known_sum_t *sum = piece_sums_sum_of(&known->facts.passing, &known->sums, span->trace);
     if (sum != NULL)
         sum->is_shared = true;
     return sum != NULL ? 0 : -ENOMEM;
 }
 
-static int sums_on_ledger(void *context, const gp_ledger_record_t *record)
+static int piece_sums_on_ledger(void *context, const gp_ledger_record_t *record)
 {
     gp_known_t *known = context;
-    if (!is_wanted(known, record->trace))
+    if (!piece_sums_is_wanted(known, record->trace))
         return 0;
-    gp_known_sum_t *sum = sum_of(&known->facts.passing, &known->sums, record->trace);
+    gp_known_sum_t *sum = piece_sums_sum_of(&known->facts.passing, &known->sums, record->trace);
     if (sum != NULL)
-        add_record(sum, record);
+        piece_sums_add_record(sum, record);
     return sum != NULL ? 0 : -ENOMEM;
 }
 
-const gp_reader_handlers_t gp_known_sums = {.span = sums_on_span, .ledger = sums_on_ledger};
+const gp_reader_handlers_t gp_known_sums = {.span = piece_sums_on_span, .ledger = piece_sums_on_ledger};
 
 // Did it begin before what is kept does, and was it not read again for that already?
-static bool lacks_history(const gp_piece_t *piece, const gp_row_request_t *request, uint32_t trace)
+static bool piece_sums_lacks_history(const gp_piece_t *piece, const gp_row_request_t *request, uint32_t trace)
 {
     const gp_known_t *known = piece->known;
     const uint64_t *found = gp_known_get(&known->sums, trace);
@@ -97,13 +97,13 @@ int gp_piece_want_sums(const gp_piece_t *piece, gp_known_table_t *wanted)
     int result = 0;
     for (size_t i = 0; i < piece->request_count && result == 0; i++) {
         uint32_t trace = gp_piece_trace_number(piece->requests[i].trace);
-        if (trace != 0 && lacks_history(piece, &piece->requests[i], trace))
+        if (trace != 0 && piece_sums_lacks_history(piece, &piece->requests[i], trace))
             result = gp_known_put(wanted, GP_KNOWN_SUM | trace, 1);
     }
     return result;
 }
 
-static bool is_alone(const gp_piece_t *piece, size_t request, uint32_t trace)
+static bool piece_sums_is_alone(const gp_piece_t *piece, size_t request, uint32_t trace)
 {
     for (size_t i = 0; i < piece->request_count; i++)
         if (i != request && gp_piece_trace_number(piece->requests[i].trace) == trace)
@@ -111,7 +111,7 @@ static bool is_alone(const gp_piece_t *piece, size_t request, uint32_t trace)
     return true;
 }
 
-static void set_times(gp_row_request_t *request, const gp_known_sum_t *sum)
+static void piece_sums_set_times(gp_row_request_t *request, const gp_known_sum_t *sum)
 {
     uint64_t used = sum->cpu_ns + sum->blocked_ns;
     const gp_row_times_t times = {
@@ -128,7 +128,7 @@ static void set_times(gp_row_request_t *request, const gp_known_sum_t *sum)
 
 // Of several requests of one trace one after the other each has what came since the one before; of those that end in
 // one piece, none can be told from the others.
-static int make_whole(gp_piece_t *piece, size_t number)
+static int piece_sums_make_whole(gp_piece_t *piece, size_t number)
 {
     gp_row_request_t *request = &piece->requests[number];
     uint32_t trace = gp_piece_trace_number(request->trace);
@@ -136,18 +136,18 @@ static int make_whole(gp_piece_t *piece, size_t number)
     bool is_settled = piece->ledger_ns >= end_ns || piece->known->facts.ended;
     if (trace == 0)
         return 0;
-    gp_known_sum_t *mine = sum_of(&piece->arena, &piece->sums, trace);
+    gp_known_sum_t *mine = piece_sums_sum_of(&piece->arena, &piece->sums, trace);
     if (mine == NULL)
         return -ENOMEM;
     const uint64_t *found = gp_known_get(&piece->known->sums, trace);
     const gp_known_sum_t *before = found != NULL ? (const gp_known_sum_t *)(uintptr_t)*found : NULL;
     gp_known_sum_t sum = *mine;
     if (before != NULL)
-        add_sum(&sum, before);
+        piece_sums_add_sum(&sum, before);
     is_settled = is_settled && (before == NULL || !before->is_shared);
     bool is_all = sum.slice_ns > 0 && sum.slice_ns < INT64_MAX && sum.cpu_ns + CLOCK_NS >= request->times.cpu_ns;
-    if (is_settled && is_all && is_alone(piece, number, trace))
-        set_times(request, &sum);
+    if (is_settled && is_all && piece_sums_is_alone(piece, number, trace))
+        piece_sums_set_times(request, &sum);
     mine->is_given = true;
     return 0;
 }
@@ -156,21 +156,21 @@ int gp_piece_make_whole(gp_piece_t *piece)
 {
     int result = 0;
     for (size_t i = 0; i < piece->request_count && result == 0; i++)
-        result = make_whole(piece, i);
+        result = piece_sums_make_whole(piece, i);
     return result;
 }
 
 // What a request has is not the next one's of its trace.
-static int keep_sum(gp_known_t *known, const gp_known_entry_t *entry)
+static int piece_sums_keep_sum(gp_known_t *known, const gp_known_entry_t *entry)
 {
     const gp_known_sum_t *mine = (const gp_known_sum_t *)(uintptr_t)entry->value;
-    gp_known_sum_t *sum = sum_of(&known->facts.passing, &known->sums, (uint32_t)entry->number);
+    gp_known_sum_t *sum = piece_sums_sum_of(&known->facts.passing, &known->sums, (uint32_t)entry->number);
     if (sum == NULL)
         return -ENOMEM;
     if (mine->is_given)
         *sum = (gp_known_sum_t){.has_history = true};
     else
-        add_sum(sum, mine);
+        piece_sums_add_sum(sum, mine);
     return 0;
 }
 
@@ -181,7 +181,7 @@ void gp_piece_keep_sums(gp_piece_t *piece)
     if (piece->batch.is_paths)
         return;
     for (size_t i = 0; i < piece->sums.count && result == 0; i++)
-        result = keep_sum(known, &piece->sums.items[i]);
+        result = piece_sums_keep_sum(known, &piece->sums.items[i]);
     if (!known->has_sums || result < 0) {
         known->sums_from = result < 0 ? piece->batch.to : piece->batch.from;
         known->sums_from_ns = known->facts.end_ns;

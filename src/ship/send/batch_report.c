@@ -16,11 +16,11 @@ enum { PART_ROWS_MAX = 20000, TRACE_TEXT_SIZE = 33 };
 typedef struct batch_builder {
     gp_report_t report; // first: what the caller has is this
     const gp_batch_t *batch;
-    gp_frame_t *frames;
+    gp_report_frame_t *frames;
     uint32_t *outer; // by frame: the one that it is inlined into, plus 1; 0 = none
     gp_label_t *labels;
-    gp_mapping_t *mappings;
-    gp_row_t *rows;
+    gp_report_mapping_t *mappings;
+    gp_report_row_t *rows;
     uint32_t **stacks; // by stack of the batch: its frames; NULL = not needed so far
     size_t frame_capacity, outer_capacity, label_capacity, mapping_capacity;
     gp_index_t frame_index, label_index;
@@ -55,7 +55,7 @@ uint64_t gp_batch_grain_ns(const gp_batch_t *batch)
     return least > 0 ? least * 1000000000 : GP_BATCH_GRAIN_NS;
 }
 
-static bool belongs(const gp_row_sample_t *row, gp_measure_t measure)
+static bool batch_report_belongs(const gp_row_sample_t *row, gp_measure_t measure)
 {
     switch (measure) {
     case GP_MEASURE_CPU:
@@ -71,7 +71,7 @@ static bool belongs(const gp_row_sample_t *row, gp_measure_t measure)
 }
 
 // A mapping for a module whose code has no names: addresses are those of its file.
-static uint32_t mapping_number(batch_builder_t *builder, const gp_row_frame_t *frame)
+static uint32_t batch_report_mapping_number(batch_builder_t *builder, const gp_row_frame_t *frame)
 {
     uint32_t count = builder->report.mapping_count, i = 0;
     while (i < count && strcmp(builder->mappings[i].build_id, frame->build) != 0)
@@ -79,7 +79,7 @@ static uint32_t mapping_number(batch_builder_t *builder, const gp_row_frame_t *f
     if (i == count) {
         if (gp_grow(&builder->mappings, &builder->mapping_capacity, count, sizeof(*builder->mappings)) < 0)
             return 0;
-        builder->mappings[i] = (gp_mapping_t){.path = frame->module, .build_id = frame->build};
+        builder->mappings[i] = (gp_report_mapping_t){.path = frame->module, .build_id = frame->build};
         builder->report.mapping_count++;
     }
     if (frame->address >= builder->mappings[i].end)
@@ -88,31 +88,32 @@ static uint32_t mapping_number(batch_builder_t *builder, const gp_row_frame_t *f
 }
 
 typedef struct frame_key {
-    gp_frame_t frame;
+    gp_report_frame_t frame;
     uint32_t outer;
 } frame_key_t;
 
-static bool same_frame(const void *owner, uint32_t number, const void *key)
+static bool batch_report_same_frame(const void *owner, uint32_t number, const void *key)
 {
     const batch_builder_t *builder = owner;
-    const gp_frame_t *a = &builder->frames[number], *b = &((const frame_key_t *)key)->frame;
+    const gp_report_frame_t *a = &builder->frames[number], *b = &((const frame_key_t *)key)->frame;
     return a->line == b->line && a->pseudo == b->pseudo && a->address == b->address &&
            builder->outer[number] == ((const frame_key_t *)key)->outer && strcmp(a->function, b->function) == 0 &&
            strcmp(a->file, b->file) == 0 && strcmp(a->module, b->module) == 0;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t batch_report_hash_text(uint64_t hash, const char *text)
 {
     return gp_hash_more(hash, gp_hash_bytes(text, strlen(text)));
 }
 
 // Find or add a frame. Returns its number, UINT32_MAX when memory is short.
-static uint32_t frame_number(batch_builder_t *builder, const frame_key_t *key)
+static uint32_t batch_report_frame_number(batch_builder_t *builder, const frame_key_t *key)
 {
-    uint64_t hash = hash_text(hash_text(key->outer, key->frame.function), key->frame.file);
+    uint64_t hash = batch_report_hash_text(batch_report_hash_text(key->outer, key->frame.function), key->frame.file);
     uint32_t number;
-    hash = hash_text(gp_hash_more(gp_hash_more(hash, key->frame.line), key->frame.address), key->frame.module);
-    number = gp_index_find(&builder->frame_index, hash, same_frame, builder, key);
+    hash = batch_report_hash_text(gp_hash_more(gp_hash_more(hash, key->frame.line), key->frame.address),
+                                  key->frame.module);
+    number = gp_index_find(&builder->frame_index, hash, batch_report_same_frame, builder, key);
     if (number != GP_INDEX_NONE)
         return number;
     number = builder->report.frame_count;
@@ -126,7 +127,7 @@ static uint32_t frame_number(batch_builder_t *builder, const frame_key_t *key)
     return number;
 }
 
-static uint32_t row_frame_number(batch_builder_t *builder, const gp_row_frame_t *frame, uint32_t before)
+static uint32_t batch_report_row_frame_number(batch_builder_t *builder, const gp_row_frame_t *frame, uint32_t before)
 {
     frame_key_t key = {
         .frame = {.function = frame->name,
@@ -138,12 +139,12 @@ static uint32_t row_frame_number(batch_builder_t *builder, const gp_row_frame_t 
     };
     key.outer = key.frame.inlined ? before + 1 : 0;
     if (frame->build[0] != '\0')
-        key.frame.mapping = mapping_number(builder, frame);
-    return frame_number(builder, &key);
+        key.frame.mapping = batch_report_mapping_number(builder, frame);
+    return batch_report_frame_number(builder, &key);
 }
 
 // The frames of a stack, with room for one more; NULL when memory is short.
-static uint32_t *stack_frames(batch_builder_t *builder, uint32_t number)
+static uint32_t *batch_report_stack_frames(batch_builder_t *builder, uint32_t number)
 {
     const gp_row_stack_t *stack = &builder->batch->stacks[number];
     uint32_t before = UINT32_MAX;
@@ -151,14 +152,14 @@ static uint32_t *stack_frames(batch_builder_t *builder, uint32_t number)
         return builder->stacks[number];
     uint32_t *frames = gp_arena_alloc(&builder->arena, (stack->depth + 1) * sizeof(*frames));
     for (uint32_t i = 0; frames != NULL && i < stack->depth; i++) {
-        before = frames[i] = row_frame_number(builder, &stack->frames[i], before);
+        before = frames[i] = batch_report_row_frame_number(builder, &stack->frames[i], before);
         if (before == UINT32_MAX)
             return NULL;
     }
     return builder->stacks[number] = frames;
 }
 
-static bool same_label(const void *owner, uint32_t number, const void *key)
+static bool batch_report_same_label(const void *owner, uint32_t number, const void *key)
 {
     const gp_label_t *a = &((const batch_builder_t *)owner)->labels[number], *b = key;
     return strcmp(a->coroutine, b->coroutine) == 0 && (a->trace == NULL) == (b->trace == NULL) &&
@@ -166,7 +167,7 @@ static bool same_label(const void *owner, uint32_t number, const void *key)
 }
 
 // Find or add what owns a row. Returns its number plus 1; 0 when memory is short.
-static uint32_t label_number(batch_builder_t *builder, const gp_row_sample_t *row)
+static uint32_t batch_report_label_number(batch_builder_t *builder, const gp_row_sample_t *row)
 {
     static const uint8_t no_trace[sizeof(row->trace)];
     char trace[TRACE_TEXT_SIZE];
@@ -175,8 +176,8 @@ static uint32_t label_number(batch_builder_t *builder, const gp_row_sample_t *ro
         gp_hex_write(trace, row->trace, sizeof(row->trace));
         label.trace = trace;
     }
-    uint64_t hash = hash_text(gp_hash_bytes(row->trace, sizeof(row->trace)), row->coroutine);
-    uint32_t number = gp_index_find(&builder->label_index, hash, same_label, builder, &label);
+    uint64_t hash = batch_report_hash_text(gp_hash_bytes(row->trace, sizeof(row->trace)), row->coroutine);
+    uint32_t number = gp_index_find(&builder->label_index, hash, batch_report_same_label, builder, &label);
     if (number != GP_INDEX_NONE)
         return number + 1;
     number = builder->report.label_count;
@@ -192,9 +193,9 @@ static uint32_t label_number(batch_builder_t *builder, const gp_row_sample_t *ro
 }
 
 // The frames of a row: those of its stack, and what it did instead of running.
-static const uint32_t *row_frames(batch_builder_t *builder, const gp_row_sample_t *row, uint32_t *depth)
+static const uint32_t *batch_report_row_frames(batch_builder_t *builder, const gp_row_sample_t *row, uint32_t *depth)
 {
-    uint32_t *stack = stack_frames(builder, row->stack);
+    uint32_t *stack = batch_report_stack_frames(builder, row->stack);
     uint64_t leaf = row->state < GP_KIND_COUNT ? gp_kind_leaf(row->state) : 0;
     *depth = builder->batch->stacks[row->stack].depth;
     if (stack == NULL || leaf == 0)
@@ -205,12 +206,12 @@ static const uint32_t *row_frames(batch_builder_t *builder, const gp_row_sample_
         return NULL;
     if (*depth > 0)
         memcpy(frames, stack, *depth * sizeof(*frames));
-    frames[*depth] = frame_number(builder, &key);
+    frames[*depth] = batch_report_frame_number(builder, &key);
     return frames[(*depth)++] != UINT32_MAX ? frames : NULL;
 }
 
 // The report's row for the same stack and state; NULL: there is none yet.
-static gp_row_t *same_row(batch_builder_t *builder, const gp_row_sample_t *row)
+static gp_report_row_t *batch_report_same_row(batch_builder_t *builder, const gp_row_sample_t *row)
 {
     if (builder->with_labels || row->state >= GP_KIND_COUNT)
         return NULL;
@@ -225,20 +226,21 @@ static gp_row_t *same_row(batch_builder_t *builder, const gp_row_sample_t *row)
 }
 
 // A row of no weight yet; NULL when memory is short.
-static gp_row_t *new_row(batch_builder_t *builder, const gp_row_sample_t *row)
+static gp_report_row_t *batch_report_new_row(batch_builder_t *builder, const gp_row_sample_t *row)
 {
-    gp_row_t *added = &builder->rows[builder->report.row_count];
-    added->frames = row_frames(builder, row, &added->depth);
-    added->label = builder->with_labels ? label_number(builder, row) : 0;
+    gp_report_row_t *added = &builder->rows[builder->report.row_count];
+    added->frames = batch_report_row_frames(builder, row, &added->depth);
+    added->label = builder->with_labels ? batch_report_label_number(builder, row) : 0;
     if (added->frames == NULL || (builder->with_labels && added->label == 0))
         return NULL;
     builder->report.row_count++;
     return added;
 }
 
-static int add_row(batch_builder_t *builder, const gp_row_sample_t *row)
+static int batch_report_add_row(batch_builder_t *builder, const gp_row_sample_t *row)
 {
-    gp_row_t *same = same_row(builder, row), *to = same != NULL ? same : new_row(builder, row);
+    gp_report_row_t *same = batch_report_same_row(builder, row),
+                    *to = same != NULL ? same : batch_report_new_row(builder, row);
     if (to == NULL)
         return -ENOMEM;
     to->weight_ns += row->weight_ns;
@@ -248,7 +250,8 @@ static int add_row(batch_builder_t *builder, const gp_row_sample_t *row)
     return 0;
 }
 
-static void set_report(batch_builder_t *builder, size_t from, gp_measure_t measure, const char *const *resource)
+static void batch_report_set_report(batch_builder_t *builder, size_t from, gp_measure_t measure,
+                                    const char *const *resource)
 {
     gp_report_t *report = &builder->report;
     report->frames = builder->frames;
@@ -280,14 +283,14 @@ gp_report_t *gp_batch_report(const gp_batch_t *batch, const gp_batch_part_t *par
     if (builder->rows == NULL || builder->stacks == NULL)
         result = -ENOMEM;
     for (size_t i = part->from; i < part->to && result == 0; i++)
-        if (belongs(&batch->samples[i], part->measure))
-            result = add_row(builder, &batch->samples[i]);
+        if (batch_report_belongs(&batch->samples[i], part->measure))
+            result = batch_report_add_row(builder, &batch->samples[i]);
     if (result < 0 || builder->report.row_count == 0) {
         gp_batch_report_free(&builder->report);
         errno = -result;
         return NULL;
     }
-    set_report(builder, part->from, part->measure, resource);
+    batch_report_set_report(builder, part->from, part->measure, resource);
     return &builder->report;
 }
 

@@ -54,19 +54,19 @@ gp_http_options_t gp_http_options_of(const gp_fleet_url_t *url)
 
 static pthread_once_t initialized = PTHREAD_ONCE_INIT;
 
-static void initialize(void)
+static void http_initialize(void)
 {
     curl_global_init(CURL_GLOBAL_ALL);
 }
 
-static const char *copy_of(const char *text)
+static const char *http_copy_of(const char *text)
 {
     return text != NULL && text[0] != '\0' ? strdup(text) : NULL;
 }
 
 gp_http_t *gp_http_create(const gp_http_options_t *options)
 {
-    pthread_once(&initialized, initialize);
+    pthread_once(&initialized, http_initialize);
     gp_http_t *http = calloc(1, sizeof(*http));
     if (http == NULL)
         return NULL;
@@ -74,12 +74,12 @@ gp_http_t *gp_http_create(const gp_http_options_t *options)
     int error = http->curl == NULL && errno == ELIBACC ? ELIBACC : ENOMEM; // a wheel has none (tools/wheel/found.c)
     http->compressor = libdeflate_alloc_compressor(GZIP_LEVEL);
     http->options = *options;
-    http->options.user = copy_of(options->user);
-    http->options.password = copy_of(options->password);
-    http->options.token_file = copy_of(options->token_file);
-    http->options.ca_file = copy_of(options->ca_file);
-    http->options.cert_file = copy_of(options->cert_file);
-    http->options.key_file = copy_of(options->key_file);
+    http->options.user = http_copy_of(options->user);
+    http->options.password = http_copy_of(options->password);
+    http->options.token_file = http_copy_of(options->token_file);
+    http->options.ca_file = http_copy_of(options->ca_file);
+    http->options.cert_file = http_copy_of(options->cert_file);
+    http->options.key_file = http_copy_of(options->key_file);
     if (http->curl == NULL || http->compressor == NULL) {
         gp_http_free(http);
         errno = error;
@@ -95,7 +95,7 @@ typedef struct exchange {
     int error; // of keeping the answer
 } exchange_t;
 
-static int keep(exchange_t *exchange, const void *bytes, size_t len)
+static int http_keep(exchange_t *exchange, const void *bytes, size_t len)
 {
     gp_http_answer_t *answer = exchange->answer;
     size_t most = exchange->request->answer_max != 0 ? exchange->request->answer_max : ANSWER_MAX;
@@ -115,21 +115,21 @@ static int keep(exchange_t *exchange, const void *bytes, size_t len)
     return 0;
 }
 
-static size_t on_answer(char *bytes, size_t one, size_t len, void *context)
+static size_t http_on_answer(char *bytes, size_t one, size_t len, void *context)
 {
     exchange_t *exchange = context;
     (void)one;
-    exchange->error = keep(exchange, bytes, len);
+    exchange->error = http_keep(exchange, bytes, len);
     return exchange->error == 0 ? len : 0;
 }
 
-static int say(char *error, int result, const char *what)
+static int http_say(char *error, int result, const char *what)
 {
     snprintf(error, GP_FLEET_ERROR_SIZE, "%s", what);
     return result;
 }
 
-static int read_token(const char *path, char *token, size_t size, char *error)
+static int http_read_token(const char *path, char *token, size_t size, char *error)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t len = fd >= 0 ? read(fd, token, size - 1) : -1;
@@ -145,7 +145,7 @@ static int read_token(const char *path, char *token, size_t size, char *error)
     return 0;
 }
 
-static int add_header(struct curl_slist **list, const char *text)
+static int http_add_header(struct curl_slist **list, const char *text)
 {
     struct curl_slist *longer = curl_slist_append(*list, text);
     if (longer == NULL)
@@ -154,28 +154,29 @@ static int add_header(struct curl_slist **list, const char *text)
     return 0;
 }
 
-static int make_headers(const gp_http_t *http, const gp_http_request_t *request, struct curl_slist **list, char *error)
+static int http_make_headers(const gp_http_t *http, const gp_http_request_t *request, struct curl_slist **list,
+                             char *error)
 {
     int result = 0;
     for (size_t i = 0; result == 0 && request->headers != NULL && request->headers[i] != NULL; i++)
-        result = add_header(list, request->headers[i]);
+        result = http_add_header(list, request->headers[i]);
     if (result == 0 && request->body != NULL)
-        result = add_header(list, request->wait_for_continue ? "Expect: 100-continue" : "Expect:");
+        result = http_add_header(list, request->wait_for_continue ? "Expect: 100-continue" : "Expect:");
     if (result == 0 && request->body != NULL && request->gzip)
-        result = add_header(list, "Content-Encoding: gzip");
+        result = http_add_header(list, "Content-Encoding: gzip");
     if (result == 0 && http->options.token_file != NULL) {
         char token[TOKEN_MAX], header[TOKEN_MAX + 32];
-        result = read_token(http->options.token_file, token, sizeof(token), error);
+        result = http_read_token(http->options.token_file, token, sizeof(token), error);
         if (result < 0)
             return result;
         snprintf(header, sizeof(header), "Authorization: Bearer %s", token);
-        result = add_header(list, header);
+        result = http_add_header(list, header);
     }
-    return result < 0 ? say(error, result, strerror(-result)) : 0;
+    return result < 0 ? http_say(error, result, strerror(-result)) : 0;
 }
 
 // Set the body, compressed where it is to be.
-static int set_body(gp_http_t *http, const gp_http_request_t *request, char *error)
+static int http_set_body(gp_http_t *http, const gp_http_request_t *request, char *error)
 {
     const void *body = request->body;
     size_t len = request->body_len;
@@ -187,7 +188,7 @@ static int set_body(gp_http_t *http, const gp_http_request_t *request, char *err
             http->packed_room = http->packed != NULL ? most : 0;
         }
         if (http->packed == NULL)
-            return say(error, -ENOMEM, strerror(ENOMEM));
+            return http_say(error, -ENOMEM, strerror(ENOMEM));
         len = libdeflate_gzip_compress(http->compressor, body, len, http->packed, http->packed_room);
         body = http->packed;
     }
@@ -197,7 +198,7 @@ static int set_body(gp_http_t *http, const gp_http_request_t *request, char *err
     return 0;
 }
 
-static void set_options(gp_http_t *http, const gp_http_request_t *request)
+static void http_set_options(gp_http_t *http, const gp_http_request_t *request)
 {
     const gp_http_options_t *options = &http->options;
     CURL *curl = http->curl;
@@ -234,7 +235,7 @@ static void set_options(gp_http_t *http, const gp_http_request_t *request)
 }
 
 // -ECONNREFUSED: there was no connection, so nothing was sent.
-static int errno_of(CURL *curl, CURLcode code)
+static int http_errno_of(CURL *curl, CURLcode code)
 {
     curl_off_t pretransfer_us = 0;
     switch (code) {
@@ -259,7 +260,7 @@ static int errno_of(CURL *curl, CURLcode code)
     }
 }
 
-static void count_bytes(gp_http_t *http)
+static void http_count_bytes(gp_http_t *http)
 {
     curl_off_t up = 0, down = 0;
     long request = 0, header = 0;
@@ -270,7 +271,7 @@ static void count_bytes(gp_http_t *http)
     http->bytes += (uint64_t)(up + down + request + header);
 }
 
-static void read_retry_after(gp_http_t *http, const gp_http_answer_t *answer)
+static void http_read_retry_after(gp_http_t *http, const gp_http_answer_t *answer)
 {
     curl_off_t seconds = 0;
     http->not_before_ns = 0;
@@ -292,24 +293,24 @@ int gp_http_send(gp_http_t *http, const gp_http_request_t *request, gp_http_answ
     struct curl_slist *headers = NULL;
     *answer = (gp_http_answer_t){0};
     http->detail[0] = '\0';
-    set_options(http, request);
-    int result = request->body != NULL ? set_body(http, request, error) : 0;
+    http_set_options(http, request);
+    int result = request->body != NULL ? http_set_body(http, request, error) : 0;
     if (result == 0)
-        result = make_headers(http, request, &headers, error);
+        result = http_make_headers(http, request, &headers, error);
     if (result == 0) {
         curl_easy_setopt(http->curl, CURLOPT_HTTPHEADER, headers);
-        curl_easy_setopt(http->curl, CURLOPT_WRITEFUNCTION, on_answer);
+        curl_easy_setopt(http->curl, CURLOPT_WRITEFUNCTION, http_on_answer);
         curl_easy_setopt(http->curl, CURLOPT_WRITEDATA, &exchange);
         CURLcode code = curl_easy_perform(http->curl);
         curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &answer->status);
-        read_retry_after(http, answer);
-        count_bytes(http);
+        http_read_retry_after(http, answer);
+        http_count_bytes(http);
         if (exchange.error != 0)
-            result = say(error, exchange.error,
-                         exchange.error == -EMSGSIZE ? "the answer is too large" : strerror(-exchange.error));
+            result = http_say(error, exchange.error,
+                              exchange.error == -EMSGSIZE ? "the answer is too large" : strerror(-exchange.error));
         else if (code != CURLE_OK)
-            result = say(error, errno_of(http->curl, code),
-                         http->detail[0] != '\0' ? http->detail : curl_easy_strerror(code));
+            result = http_say(error, http_errno_of(http->curl, code),
+                              http->detail[0] != '\0' ? http->detail : curl_easy_strerror(code));
     }
     curl_slist_free_all(headers);
     return result;

@@ -11,7 +11,7 @@
 
 enum { SHOWN_MAX = 160 };
 
-static bool is_known(const char *name, const char *const *names)
+static bool post_is_known(const char *name, const char *const *names)
 {
     for (; *names != NULL; names++)
         if (strcmp(name, *names) == 0)
@@ -19,10 +19,10 @@ static bool is_known(const char *name, const char *const *names)
     return false;
 }
 
-static int check_options(const gp_fleet_url_t *url, const char *const *names, char *error)
+static int post_check_options(const gp_fleet_url_t *url, const char *const *names, char *error)
 {
     for (size_t i = 0; i < url->option_count; i++)
-        if (!is_known(url->options[i].key, names) && !is_known(url->options[i].key, gp_http_option_names)) {
+        if (!post_is_known(url->options[i].key, names) && !post_is_known(url->options[i].key, gp_http_option_names)) {
             snprintf(error, GP_FLEET_ERROR_SIZE, "%.200s: unknown option", url->options[i].key);
             return -EINVAL;
         }
@@ -30,7 +30,7 @@ static int check_options(const gp_fleet_url_t *url, const char *const *names, ch
 }
 
 // The URL's path goes as it was given, its special characters as %XX again.
-static char *put_path(char *at, const char *end, const char *path)
+static char *post_put_path(char *at, const char *end, const char *path)
 {
     for (const char *rest = path; at != NULL && *rest == '/';) {
         char part[1024];
@@ -48,7 +48,7 @@ static char *put_path(char *at, const char *end, const char *path)
     return at;
 }
 
-static int set_base(gp_post_t *post, const gp_fleet_url_t *url)
+static int post_set_base(gp_post_t *post, const gp_fleet_url_t *url)
 {
     const char *plus = strchr(url->scheme, '+');
     bool is_v6 = strchr(url->host, ':') != NULL && url->host[0] != '[';
@@ -58,18 +58,18 @@ static int set_base(gp_post_t *post, const gp_fleet_url_t *url)
     int len = snprintf(post->base, sizeof(post->base), "%s://%s%s%s%s", plus != NULL ? plus + 1 : "http",
                        is_v6 ? "[" : "", url->host, is_v6 ? "]" : "", port);
     if (len < 0 || (size_t)len >= sizeof(post->base) ||
-        put_path(post->base + len, post->base + sizeof(post->base), url->path) == NULL)
+        post_put_path(post->base + len, post->base + sizeof(post->base), url->path) == NULL)
         return -EINVAL;
     return 0;
 }
 
 int gp_post_open(gp_post_t *post, const gp_fleet_url_t *url, const char *const *names, char error[GP_FLEET_ERROR_SIZE])
 {
-    int result = check_options(url, names, error);
+    int result = post_check_options(url, names, error);
     *post = (gp_post_t){0};
     if (result < 0)
         return result;
-    if (url->host[0] == '\0' || set_base(post, url) < 0) {
+    if (url->host[0] == '\0' || post_set_base(post, url) < 0) {
         snprintf(error, GP_FLEET_ERROR_SIZE, "needs a host: %s://HOST:PORT/PATH", url->scheme);
         return -EINVAL;
     }
@@ -100,7 +100,7 @@ bool gp_post_is_due(gp_post_t *post)
 }
 
 // What the receiver says of a failure, in one line.
-static void explain(const gp_http_answer_t *answer, char *error)
+static void post_explain(const gp_http_answer_t *answer, char *error)
 {
     char text[SHOWN_MAX] = "";
     size_t len = 0;
@@ -128,7 +128,7 @@ int gp_post_send(gp_post_t *post, const gp_http_request_t *request, gp_http_answ
         post->progress[post->at].parts = post->part;
         return 0;
     }
-    explain(answer, error);
+    post_explain(answer, error);
     return result;
 }
 

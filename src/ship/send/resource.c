@@ -19,7 +19,7 @@ bool gp_fleet_label_is_known(const char *key)
 }
 
 // Labels that OTEL_RESOURCE_ATTRIBUTES has given may say the same.
-static bool is_own(const char *const *pairs, const char *key)
+static bool resource_is_own(const char *const *pairs, const char *key)
 {
     for (size_t i = 0; i < OWN_PAIRS; i++)
         if (strcmp(pairs[2 * i], key) == 0)
@@ -41,7 +41,7 @@ int gp_fleet_resource_make(gp_fleet_resource_t *resource, const gp_row_process_t
     };
     memcpy(pairs, own, sizeof(own));
     for (size_t i = 0; i < process->label_count; i++) {
-        if (is_own(own, process->labels[i].key))
+        if (resource_is_own(own, process->labels[i].key))
             continue;
         pairs[at++] = process->labels[i].key;
         pairs[at++] = process->labels[i].value;

@@ -10,7 +10,7 @@
 #include "base/secret.h"
 
 // Decode %XX of [from, to) into memory of its own. NULL: memory is short, or one is no such.
-static char *decoded(const char *from, const char *to)
+static char *url_decoded(const char *from, const char *to)
 {
     char *text = strndup(from, (size_t)(to - from));
     if (text == NULL || gp_hex_decode_percent(text, (size_t)(to - from)) == 0)
@@ -19,13 +19,13 @@ static char *decoded(const char *from, const char *to)
     return NULL;
 }
 
-static int wrong(char *error, const char *what)
+static int url_wrong(char *error, const char *what)
 {
     snprintf(error, GP_FLEET_ERROR_SIZE, "%s", what);
     return -EINVAL;
 }
 
-static int parse_options(gp_fleet_url_t *url, const char *at, char *error)
+static int url_parse_options(gp_fleet_url_t *url, const char *at, char *error)
 {
     size_t count = 1;
     for (const char *c = at; *c != '\0'; c++)
@@ -37,27 +37,27 @@ static int parse_options(gp_fleet_url_t *url, const char *at, char *error)
         size_t len = strcspn(at, "&");
         const char *equals = memchr(at, '=', len);
         if (equals == NULL || equals == at)
-            return wrong(error, "options behind '?' are NAME=VALUE, with '&' between them");
+            return url_wrong(error, "options behind '?' are NAME=VALUE, with '&' between them");
         gp_row_pair_t *option = &url->options[url->option_count++];
-        option->key = decoded(at, equals);
-        option->value = decoded(equals + 1, at + len);
+        option->key = url_decoded(at, equals);
+        option->value = url_decoded(equals + 1, at + len);
         if (option->key == NULL || option->value == NULL)
-            return wrong(error, "has a % that no two hex digits follow");
+            return url_wrong(error, "has a % that no two hex digits follow");
         at += len + (at[len] == '&');
     }
     return 0;
 }
 
 // [user[:password]@]host[:port]
-static int parse_authority(gp_fleet_url_t *url, const char *at, const char *end, char *error)
+static int url_parse_authority(gp_fleet_url_t *url, const char *at, const char *end, char *error)
 {
     const char *host = at, *colon = NULL;
     for (const char *c = at; c < end; c++)
         host = *c == '@' ? c + 1 : host;
     if (host > at) {
         const char *user_end = memchr(at, ':', (size_t)(host - 1 - at));
-        url->user = decoded(at, user_end != NULL ? user_end : host - 1);
-        url->password = user_end != NULL ? decoded(user_end + 1, host - 1) : strdup("");
+        url->user = url_decoded(at, user_end != NULL ? user_end : host - 1);
+        url->password = user_end != NULL ? url_decoded(user_end + 1, host - 1) : strdup("");
     } else {
         url->user = strdup("");
         url->password = strdup("");
@@ -70,13 +70,13 @@ static int parse_authority(gp_fleet_url_t *url, const char *at, const char *end,
         char *rest = NULL;
         unsigned long port = strtoul(colon + 1, &rest, 10);
         if (rest != end || port == 0 || port > 65535)
-            return wrong(error, "has no port number behind the host");
+            return url_wrong(error, "has no port number behind the host");
         url->port = (unsigned)port;
         end = colon;
     }
-    url->host = decoded(host, end);
+    url->host = url_decoded(host, end);
     if (url->user == NULL || url->password == NULL || url->host == NULL)
-        return wrong(error, "has a % that no two hex digits follow");
+        return url_wrong(error, "has a % that no two hex digits follow");
     return 0;
 }
 
@@ -87,16 +87,16 @@ int gp_fleet_url_parse(gp_fleet_url_t *url, const char *text, char error[GP_FLEE
     if (url->text == NULL)
         return -ENOMEM;
     if (authority == NULL || authority == text)
-        return wrong(error, "is no URL: SCHEME://HOST[:PORT][/PATH][?NAME=VALUE&...]");
+        return url_wrong(error, "is no URL: SCHEME://HOST[:PORT][/PATH][?NAME=VALUE&...]");
     url->scheme = strndup(text, (size_t)(authority - text));
     authority += 3;
     const char *path = authority + strcspn(authority, "/?"), *options = path + strcspn(path, "?");
-    int result = parse_authority(url, authority, path, error);
-    url->path = decoded(path, options);
+    int result = url_parse_authority(url, authority, path, error);
+    url->path = url_decoded(path, options);
     if (result == 0 && (url->path == NULL || url->scheme == NULL))
-        result = wrong(error, "has a % that no two hex digits follow");
+        result = url_wrong(error, "has a % that no two hex digits follow");
     if (result == 0)
-        result = parse_options(url, *options == '?' ? options + 1 : options, error);
+        result = url_parse_options(url, *options == '?' ? options + 1 : options, error);
     if (result == 0) {
         url->shown = gp_secret_masked(url->text, "");
         result = url->shown == NULL ? -ENOMEM : 0;

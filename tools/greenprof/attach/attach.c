@@ -41,14 +41,14 @@ enum {
 
 static volatile sig_atomic_t is_interrupted;
 
-static void on_signal(int number)
+static void attach_on_signal(int number)
 {
     (void)number;
     is_interrupted = 1;
 }
 
 // Where more threads want to run than there are processors, this process goes first, where that is permitted.
-static void hurry(bool is_urgent)
+static void attach_hurry(bool is_urgent)
 {
     static int before;
     if (is_urgent)
@@ -57,7 +57,7 @@ static void hurry(bool is_urgent)
 }
 
 // The core that is in the process already; NULL = none.
-static const gp_target_module_t *present_core(const gp_target_modules_t *modules)
+static const gp_target_module_t *attach_present_core(const gp_target_modules_t *modules)
 {
     static const char *const names[] = {"libgreenprof-core.so", "libgreenprof.so", GP_CARRIED_NAME};
     const gp_target_module_t *core = NULL;
@@ -67,7 +67,7 @@ static const gp_target_module_t *present_core(const gp_target_modules_t *modules
 }
 
 // One that was carried there has no file, but for the one that it is a copy of.
-static void know_file(gp_target_modules_t *modules, const char *core)
+static void attach_know_file(gp_target_modules_t *modules, const char *core)
 {
     for (size_t i = 0; i < modules->count; i++)
         if (strncmp(modules->items[i].path, "/" GP_CARRIED_NAME, sizeof(GP_CARRIED_NAME)) == 0 &&
@@ -76,7 +76,7 @@ static void know_file(gp_target_modules_t *modules, const char *core)
 }
 
 // Call a library in the loader's message by our name for it.
-static void rename_in(char text[TEXT_SIZE], const char *name, const char *ours)
+static void attach_rename_in(char text[TEXT_SIZE], const char *name, const char *ours)
 {
     char renamed[TEXT_SIZE];
     const char *at = strstr(text, name);
@@ -87,8 +87,8 @@ static void rename_in(char text[TEXT_SIZE], const char *name, const char *ours)
 }
 
 //   path_text: of the core, as the process knows it.
-static int say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
-                       const char *core, const char *subject)
+static int attach_say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
+                              const char *core, const char *subject)
 {
     const char *const name = "dlerror";
     gp_target_function_t function;
@@ -97,11 +97,11 @@ static int say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modul
     if (gp_target_functions(modules, gp_target_module_named(modules, "libc.so.6"), &name, 1, &function) == 0 &&
         function.address != 0 && gp_borrowed_call(borrowed, function.address, 0, 0, &address) == 0 && address != 0)
         gp_borrowed_read_text(borrowed, address, text, sizeof(text));
-    rename_in(text, path_text, core);
+    attach_rename_in(text, path_text, core);
     return gp_fail(subject, "%s cannot be loaded into it: %s", core, text[0] != '\0' ? text : "dlopen() failed");
 }
 
-static int say_call(const char *subject, int error)
+static int attach_say_call(const char *subject, int error)
 {
     if (error == -ETIMEDOUT)
         return gp_fail(subject,
@@ -110,9 +110,9 @@ static int say_call(const char *subject, int error)
     return gp_fail(subject, "the call in it did not come back: %s", strerror(-error));
 }
 
-// As say_dlerror().
-static int load_from(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
-                     const char *core, const char *subject)
+// As attach_say_dlerror().
+static int attach_load_from(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
+                            const char *core, const char *subject)
 {
     static const char *const names[] = {"dlopen", "__libc_dlopen_mode"}; // the latter before glibc 2.34
     gp_target_function_t functions[2];
@@ -123,33 +123,34 @@ static int load_from(gp_borrowed_t *borrowed, const gp_target_modules_t *modules
         return gp_fail(subject, "its C library has no dlopen() that is known");
     error = gp_borrowed_call(borrowed, open_at, path, RTLD_NOW_GLOBAL, &handle);
     if (error != 0)
-        return say_call(subject, error);
-    return handle != 0 ? 0 : say_dlerror(borrowed, modules, path_text, core, subject);
+        return attach_say_call(subject, error);
+    return handle != 0 ? 0 : attach_say_dlerror(borrowed, modules, path_text, core, subject);
 }
 
-static int load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, bool is_carried, const char *core,
-                const char *subject)
+static int attach_load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, bool is_carried, const char *core,
+                       const char *subject)
 {
     gp_carried_t carried;
     if (!is_carried)
-        return load_from(borrowed, modules, core, core, subject);
+        return attach_load_from(borrowed, modules, core, core, subject);
     int status = gp_carry(&carried, borrowed, core, subject);
     if (status == 0)
-        status = load_from(borrowed, modules, carried.path, core, subject);
+        status = attach_load_from(borrowed, modules, carried.path, core, subject);
     gp_carried_close(&carried, borrowed);
     return status;
 }
 
 // settings: NULL = take back what was begun.
-static int begin(gp_borrowed_t *borrowed, pid_t pid, const char *core_file, const char *settings, const char *subject)
+static int attach_begin(gp_borrowed_t *borrowed, pid_t pid, const char *core_file, const char *settings,
+                        const char *subject)
 {
     const char *const name = "prof_core_attach";
     gp_target_modules_t modules;
     gp_target_function_t function = {0};
     uint64_t result = 0, text = settings != NULL ? gp_borrowed_text(borrowed, settings) : 0;
     int error = gp_target_modules_read(pid, &modules);
-    know_file(&modules, core_file);
-    const gp_target_module_t *core = error == 0 ? present_core(&modules) : NULL;
+    attach_know_file(&modules, core_file);
+    const gp_target_module_t *core = error == 0 ? attach_present_core(&modules) : NULL;
     if (core != NULL)
         error = gp_target_functions(&modules, core, &name, 1, &function);
     gp_target_modules_free(&modules);
@@ -157,26 +158,26 @@ static int begin(gp_borrowed_t *borrowed, pid_t pid, const char *core_file, cons
         return gp_fail(subject, "the greenprof in it is another version, which cannot be attached to");
     error = gp_borrowed_call(borrowed, function.address, text, 0, &result);
     if (error != 0)
-        return say_call(subject, error);
+        return attach_say_call(subject, error);
     return (int)result == 0 ? 0 : gp_fail(subject, "control of it does not begin: %s", strerror(-(int)result));
 }
 
 // Signals wait: a thread that is borrowed must be given back.
-//   settings: as begin().
-static int inject(pid_t pid, const gp_target_modules_t *modules, const char *core, const char *settings,
-                  const char *subject)
+//   settings: as attach_begin().
+static int attach_inject(pid_t pid, const gp_target_modules_t *modules, const char *core, const char *settings,
+                         const char *subject)
 {
-    bool is_loaded = present_core(modules) != NULL;
+    bool is_loaded = attach_present_core(modules) != NULL;
     bool is_carried = !is_loaded && !gp_target_root_has_copy(modules->pid, core);
     gp_thread_stop_hold_signals();
     gp_quiet_begin(pid);
     gp_borrowed_t *borrowed = gp_borrow(modules, is_carried, subject);
     int status = borrowed != NULL ? 0 : EXIT_FAILED;
     if (status == 0 && !is_loaded)
-        status = load(borrowed, modules, is_carried, core, subject);
+        status = attach_load(borrowed, modules, is_carried, core, subject);
     gp_quiet_is_loaded();
     if (status == 0)
-        status = begin(borrowed, pid, core, settings, subject);
+        status = attach_begin(borrowed, pid, core, settings, subject);
     if (borrowed != NULL)
         gp_borrowed_return(borrowed);
     gp_thread_stop_let_signals_go();
@@ -203,13 +204,13 @@ static int attach(const gp_target_t *target, const gp_arguments_t *arguments, co
         status = gp_attachable_proc(target->pid, subject);
     snprintf(settings, sizeof(settings), "NATIVE=%d\n", arguments->native);
     if (status == 0)
-        status = inject(target->pid, &modules, core, settings, subject);
+        status = attach_inject(target->pid, &modules, core, settings, subject);
     gp_target_modules_free(&modules);
     return status;
 }
 
 // Its socket was there before its thread began.
-static int wait_for_socket(const gp_target_t *target, const char *subject)
+static int attach_wait_for_socket(const gp_target_t *target, const char *subject)
 {
     for (int waited = 0; waited < REACH_MS; waited += STEP_MS) {
         if (gp_control_is_there(target))
@@ -223,7 +224,7 @@ static int wait_for_socket(const gp_target_t *target, const char *subject)
 }
 
 // Its socket is gone when it has left.
-static int ask_to_leave(const gp_target_t *target, const char *subject, gp_control_reply_t *reply)
+static int attach_ask_to_leave(const gp_target_t *target, const char *subject, gp_control_reply_t *reply)
 {
     gp_control_request_t request = gp_control_request(GP_CONTROL_DETACH);
     int status = 0;
@@ -241,25 +242,25 @@ static int ask_to_leave(const gp_target_t *target, const char *subject, gp_contr
     return 0;
 }
 
-static int detach(pid_t pid, const char *subject, gp_control_reply_t *reply)
+static int attach_detach(pid_t pid, const char *subject, gp_control_reply_t *reply)
 {
     gp_target_t target;
-    hurry(true);
+    attach_hurry(true);
     int status = gp_target_find(&target, pid, subject);
     if (status != 0)
         return status;
     gp_thread_stop_drop_samples();
     if (gp_control_is_there(&target))
         gp_quiet_begin(pid);
-    status = ask_to_leave(&target, subject, reply);
+    status = attach_ask_to_leave(&target, subject, reply);
     gp_quiet_end();
     return status;
 }
 
 // Until then, the process' end, or the user's.
-static void wait_for(const gp_target_t *target, uint64_t ns)
+static void attach_wait_for(const gp_target_t *target, uint64_t ns)
 {
-    const struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction action = {.sa_handler = attach_on_signal};
     struct timespec now, end;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -272,7 +273,7 @@ static void wait_for(const gp_target_t *target, uint64_t ns)
 }
 
 // What was begun, and is of no use: the process is left as 'greenprof detach' leaves it.
-static void take_back(const gp_target_t *target, const char *subject)
+static void attach_take_back(const gp_target_t *target, const char *subject)
 {
     char core[PATH_MAX];
     gp_target_modules_t modules = {0};
@@ -280,46 +281,46 @@ static void take_back(const gp_target_t *target, const char *subject)
     if (!gp_target_is_there(target))
         return;
     if (gp_control_is_there(target))
-        ask_to_leave(target, subject, &reply);
+        attach_ask_to_leave(target, subject, &reply);
     else if (gp_run_find_core(core) == 0 && gp_target_modules_read(target->pid, &modules) == 0 &&
-             present_core(&modules) != NULL)
-        inject(target->pid, &modules, core, NULL, subject);
+             attach_present_core(&modules) != NULL)
+        attach_inject(target->pid, &modules, core, NULL, subject);
     gp_target_modules_free(&modules);
 }
 
-static int start(const gp_target_t *target, const gp_control_request_t *request, gp_control_reply_t *reply,
-                 const char *subject)
+static int attach_start(const gp_target_t *target, const gp_control_request_t *request, gp_control_reply_t *reply,
+                        const char *subject)
 {
     int status = gp_control_ask(target->pid, subject, request, reply, NULL);
     return status == 0 && reply->error != 0 ? gp_control_refused(subject, request, reply) : status;
 }
 
 // Attach where nothing is, and start.
-static int begin_recording(const gp_target_t *target, const gp_arguments_t *arguments,
-                           const gp_control_request_t *request, gp_control_reply_t *reply)
+static int attach_begin_recording(const gp_target_t *target, const gp_arguments_t *arguments,
+                                  const gp_control_request_t *request, gp_control_reply_t *reply)
 {
     const char *subject = arguments->operands[0];
     if (gp_control_is_there(target))
-        return start(target, request, reply, subject);
+        return attach_start(target, request, reply, subject);
     int status = gp_live_key_fits(target, subject);
     if (status == 0)
         status = attach(target, arguments, subject);
     if (status != 0)
         return status;
-    status = wait_for_socket(target, subject);
+    status = attach_wait_for_socket(target, subject);
     if (status == 0)
-        status = start(target, request, reply, subject);
+        status = attach_start(target, request, reply, subject);
     if (status != 0)
-        take_back(target, subject);
+        attach_take_back(target, subject);
     return status;
 }
 
 // For as long as was asked for.
-static int record(const gp_target_t *target, const gp_arguments_t *arguments, gp_control_reply_t *reply)
+static int attach_record(const gp_target_t *target, const gp_arguments_t *arguments, gp_control_reply_t *reply)
 {
-    wait_for(target, arguments->duration_s * 1000000000u);
+    attach_wait_for(target, arguments->duration_s * 1000000000u);
     if (gp_target_is_there(target)) {
-        int status = detach(target->pid, arguments->operands[0], reply);
+        int status = attach_detach(target->pid, arguments->operands[0], reply);
         if (status != 0)
             return status;
         gp_control_print_capture(reply, "");
@@ -338,7 +339,7 @@ int gp_command_attach(const gp_arguments_t *arguments)
     gp_target_t target;
     pid_t pid = 0;
     const char *subject = arguments->operands[0];
-    hurry(true);
+    attach_hurry(true);
     int status = gp_control_parse_pid(arguments, &pid);
     if (status == 0)
         status = gp_control_start_request(arguments, pid, &request);
@@ -347,14 +348,14 @@ int gp_command_attach(const gp_arguments_t *arguments)
     if (status == 0 && gp_target_is_stopped(&target))
         status = gp_fail(subject, "the process is stopped, by a signal or a debugger: it cannot be attached to");
     if (status == 0)
-        status = begin_recording(&target, arguments, &request, &reply);
+        status = attach_begin_recording(&target, arguments, &request, &reply);
     gp_quiet_end();
-    hurry(false);
+    attach_hurry(false);
     if (status != 0)
         return status;
     gp_control_warn_of_rings(&reply);
     if (arguments->duration_s != 0)
-        return record(&target, arguments, &reply);
+        return attach_record(&target, arguments, &reply);
     printf("recording to ");
     gp_print_text(reply.path);
     printf("; 'greenprof detach %d' ends it\n", (int)pid);
@@ -367,7 +368,7 @@ int gp_command_detach(const gp_arguments_t *arguments)
     pid_t pid = 0;
     int status = gp_control_parse_pid(arguments, &pid);
     if (status == 0)
-        status = detach(pid, arguments->operands[0], &reply);
+        status = attach_detach(pid, arguments->operands[0], &reply);
     if (status != 0)
         return status;
     if (reply.path[0] != '\0')

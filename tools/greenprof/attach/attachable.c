@@ -65,7 +65,7 @@ int gp_attachable_program(pid_t pid, const char *subject)
 }
 
 // Its loader is its C library, and has the latter's name too.
-static bool is_musl(const gp_target_modules_t *modules)
+static bool attachable_is_musl(const gp_target_modules_t *modules)
 {
     const gp_target_module_t *libc = gp_target_module_named(modules, "libc.so");
     return gp_target_module_named(modules, "ld-musl") != NULL ||
@@ -76,7 +76,7 @@ int gp_attachable_libc(const gp_target_modules_t *modules, const char *subject)
 {
     if (gp_target_module_named(modules, "libc.so.6") != NULL)
         return 0;
-    if (is_musl(modules))
+    if (attachable_is_musl(modules))
         return gp_fail(subject, "its C library is musl: greenprof needs glibc");
     return gp_fail(subject, "it is linked statically: nothing can be loaded into it; link it with libgreenprof.a");
 }

@@ -47,14 +47,14 @@ struct gp_borrowed {
     bool is_in_call; // which has not come back
 };
 
-static uint64_t now_ns(void)
+static uint64_t borrowed_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void pause_ns(long ns)
+static void borrowed_pause_ns(long ns)
 {
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
@@ -62,20 +62,20 @@ static void pause_ns(long ns)
 // --- a thread of the program's
 
 // The thread is at an interrupt stop: as it was, and on its way.
-static void let_go(gp_borrowed_t *borrowed)
+static void borrowed_let_go(gp_borrowed_t *borrowed)
 {
     gp_thread_call_restore(&borrowed->call);
     ptrace(PTRACE_DETACH, borrowed->call.tid, 0, 0);
 }
 
-static bool is_at_safe_place(const gp_borrowed_t *borrowed, const gp_safe_places_t *places)
+static bool borrowed_is_at_safe_place(const gp_borrowed_t *borrowed, const gp_safe_places_t *places)
 {
     return gp_is_safe_place(places, borrowed->call.tid, (long)borrowed->call.saved.orig_rax);
 }
 
 // Stop one thread, if it is at a place where it may be borrowed. Returns 0, -EAGAIN where it is not, or another
 // negative errno value.
-static int try_thread(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
+static int borrowed_try_thread(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
 {
     pid_t tid = borrowed->call.tid;
     if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) != 0)
@@ -89,16 +89,16 @@ static int try_thread(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
         ptrace(PTRACE_DETACH, tid, 0, 0);
         return -EIO;
     }
-    if (is_at_safe_place(borrowed, places))
+    if (borrowed_is_at_safe_place(borrowed, places))
         return 0;
-    let_go(borrowed);
+    borrowed_let_go(borrowed);
     return -EAGAIN;
 }
 
-// One that is stopped already, and stays so where it may not be borrowed. Returns as try_thread().
-static int try_held(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
+// One that is stopped already, and stays so where it may not be borrowed. Returns as borrowed_try_thread().
+static int borrowed_try_held(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
 {
-    if (!gp_thread_call_save(&borrowed->call) || !is_at_safe_place(borrowed, places) ||
+    if (!gp_thread_call_save(&borrowed->call) || !borrowed_is_at_safe_place(borrowed, places) ||
         ptrace(PTRACE_SETOPTIONS, borrowed->call.tid, 0, PTRACE_O_TRACESYSGOOD) != 0)
         return -EAGAIN;
     gp_quiet_give(borrowed->call.tid);
@@ -110,40 +110,40 @@ typedef struct search {
     const gp_safe_places_t *places;
 } search_t;
 
-static int visit(pid_t tid, void *argument)
+static int borrowed_visit(pid_t tid, void *argument)
 {
     const search_t *search = argument;
     search->borrowed->call.tid = tid;
     if (gp_quiet_holds(tid))
-        return try_held(search->borrowed, search->places);
+        return borrowed_try_held(search->borrowed, search->places);
     char state = gp_thread_stop_state(search->borrowed->pid, tid, NULL);
-    return state == 'S' || state == 'R' ? try_thread(search->borrowed, search->places) : -EAGAIN;
+    return state == 'S' || state == 'R' ? borrowed_try_thread(search->borrowed, search->places) : -EAGAIN;
 }
 
-// One round through the threads. Returns as try_thread().
-static int try_all(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
+// One round through the threads. Returns as borrowed_try_thread().
+static int borrowed_try_all(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
 {
     search_t search = {borrowed, places};
-    return gp_thread_stop_each(borrowed->pid, visit, &search);
+    return gp_thread_stop_each(borrowed->pid, borrowed_visit, &search);
 }
 
-static int find_thread(gp_borrowed_t *borrowed)
+static int borrowed_find_thread(gp_borrowed_t *borrowed)
 {
     gp_safe_places_t places;
-    uint64_t end = now_ns() + PATIENCE_NS;
+    uint64_t end = borrowed_now_ns() + PATIENCE_NS;
     int error = gp_safe_places_read(&places, borrowed->modules);
     if (error == 0)
-        error = try_all(borrowed, &places);
-    while (error == -EAGAIN && now_ns() < end) {
-        pause_ns(PAUSE_NS);
+        error = borrowed_try_all(borrowed, &places);
+    while (error == -EAGAIN && borrowed_now_ns() < end) {
+        borrowed_pause_ns(PAUSE_NS);
         gp_quiet_look();
-        error = try_all(borrowed, &places);
+        error = borrowed_try_all(borrowed, &places);
     }
     gp_safe_places_free(&places);
     return error;
 }
 
-static int get_memory(gp_borrowed_t *borrowed)
+static int borrowed_get_memory(gp_borrowed_t *borrowed)
 {
     const uint64_t arguments[6] = {0, LENT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
     int64_t result = 0;
@@ -158,7 +158,7 @@ static int get_memory(gp_borrowed_t *borrowed)
     return 0;
 }
 
-static void give_memory_back(gp_borrowed_t *borrowed)
+static void borrowed_give_memory_back(gp_borrowed_t *borrowed)
 {
     const uint64_t arguments[6] = {borrowed->lent, LENT_BYTES};
     int64_t result;
@@ -167,7 +167,7 @@ static void give_memory_back(gp_borrowed_t *borrowed)
 }
 
 // Signals that a call may raise itself come through: blocked, they would end the process.
-static int block_signals(const gp_borrowed_t *borrowed)
+static int borrowed_block_signals(const gp_borrowed_t *borrowed)
 {
     uint64_t mask = ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) |
                       1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1) | 1ull << (GLIBC_SIGNAL - 1));
@@ -175,7 +175,7 @@ static int block_signals(const gp_borrowed_t *borrowed)
 }
 
 // What a call returns to in the end: 0 while somebody waits there for it; a return otherwise, and one more.
-static int take_new(gp_borrowed_t *borrowed, pid_t tid)
+static int borrowed_take_new(gp_borrowed_t *borrowed, pid_t tid)
 {
     gp_thread_call_t *call = &borrowed->call;
     call->limit_ns = NEW_NS;
@@ -189,27 +189,27 @@ static int take_new(gp_borrowed_t *borrowed, pid_t tid)
 
 // Give the program's thread back. Only at a stop like the first one does the kernel look whether a system call is to be
 // begun again.
-static void give_back(gp_borrowed_t *borrowed)
+static void borrowed_give_back(gp_borrowed_t *borrowed)
 {
     pid_t tid = borrowed->call.tid;
     if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 && ptrace(PTRACE_CONT, tid, 0, 0) == 0)
         gp_thread_stop_wait_asked(tid, STOP_NS); // it cannot be let go as it is
-    let_go(borrowed);
+    borrowed_let_go(borrowed);
 }
 
-static int have_one_created(gp_borrowed_t *borrowed)
+static int borrowed_have_one_created(gp_borrowed_t *borrowed)
 {
-    int error = block_signals(borrowed);
+    int error = borrowed_block_signals(borrowed);
     if (error == 0)
-        error = get_memory(borrowed);
+        error = borrowed_get_memory(borrowed);
     pid_t made = error == 0 ? gp_new_thread_create(&borrowed->call, borrowed->modules, borrowed->text_at) : error;
     if (made < 0)
-        give_memory_back(borrowed);
-    give_back(borrowed);
-    return made < 0 ? made : take_new(borrowed, made);
+        borrowed_give_memory_back(borrowed);
+    borrowed_give_back(borrowed);
+    return made < 0 ? made : borrowed_take_new(borrowed, made);
 }
 
-static void say(const char *subject, int error)
+static void borrowed_say(const char *subject, int error)
 {
     char scope[16] = "";
     FILE *file = error == -EPERM ? fopen("/proc/sys/kernel/yama/ptrace_scope", "re") : NULL;
@@ -235,7 +235,7 @@ static void say(const char *subject, int error)
         gp_fail(subject, "cannot be attached to: %s", strerror(-error));
 }
 
-static int borrow(gp_borrowed_t *borrowed, bool is_carried, const char *subject)
+static int borrowed_borrow(gp_borrowed_t *borrowed, bool is_carried, const char *subject)
 {
     static const unsigned char enter[] = {0x0f, 0x05}, leave[] = {0xc3};
     const gp_target_module_t *libc = gp_target_module_named(borrowed->modules, "libc.so.6");
@@ -246,15 +246,15 @@ static int borrow(gp_borrowed_t *borrowed, bool is_carried, const char *subject)
         borrowed->return_at = gp_target_find_code(borrowed->modules, libc, "syscall", leave, sizeof(leave));
     }
     if (call->syscall_at != 0 && borrowed->return_at != 0)
-        error = find_thread(borrowed);
+        error = borrowed_find_thread(borrowed);
     if (error == 0 && gp_filter_judge(borrowed->pid, call->tid, call->syscall_at, is_carried, subject) != 0) {
-        let_go(borrowed);
+        borrowed_let_go(borrowed);
         return EXIT_FAILED;
     }
     if (error == 0)
-        error = have_one_created(borrowed);
+        error = borrowed_have_one_created(borrowed);
     if (error != 0)
-        say(subject, error);
+        borrowed_say(subject, error);
     return error;
 }
 
@@ -262,13 +262,13 @@ gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, bool is_carried, co
 {
     gp_borrowed_t *borrowed = calloc(1, sizeof(*borrowed));
     if (borrowed == NULL) {
-        say(subject, -ENOMEM);
+        borrowed_say(subject, -ENOMEM);
         return NULL;
     }
     borrowed->pid = modules->pid;
     borrowed->modules = modules;
     borrowed->call.limit_ns = BORROWED_NS;
-    if (borrow(borrowed, is_carried, subject) == 0)
+    if (borrowed_borrow(borrowed, is_carried, subject) == 0)
         return borrowed;
     free(borrowed);
     return NULL;
@@ -277,7 +277,7 @@ gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, bool is_carried, co
 // --- the new one
 
 // In the middle of dlopen(), which takes the loader's lock first, and has mapped nothing yet: it has nothing.
-static bool waits_for_loader(const gp_borrowed_t *borrowed)
+static bool borrowed_waits_for_loader(const gp_borrowed_t *borrowed)
 {
     struct user_regs_struct registers;
     gp_target_modules_t now;
@@ -296,11 +296,11 @@ int gp_borrowed_return(gp_borrowed_t *borrowed)
 {
     gp_thread_call_t *call = &borrowed->call;
     int status, number = 0, error = 0;
-    bool ends_later = borrowed->is_in_call && !waits_for_loader(borrowed);
+    bool ends_later = borrowed->is_in_call && !borrowed_waits_for_loader(borrowed);
     if (ends_later) {
         error = gp_thread_call_write(call, call->top, &borrowed->return_at, sizeof(borrowed->return_at));
     } else {
-        give_memory_back(borrowed);
+        borrowed_give_memory_back(borrowed);
         gp_thread_call_restore(call);
     }
     if (!ends_later && ptrace(PTRACE_CONT, call->tid, 0, 0) == 0) {

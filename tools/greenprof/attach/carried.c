@@ -14,7 +14,7 @@
 enum { HIGH_FD = 900 };
 
 // Returns the kernel's result, or what kept the call from being made.
-static int64_t call(gp_borrowed_t *borrowed, long number, uint64_t a, uint64_t b, uint64_t c)
+static int64_t carried_call(gp_borrowed_t *borrowed, long number, uint64_t a, uint64_t b, uint64_t c)
 {
     const uint64_t arguments[6] = {a, b, c};
     int64_t result = 0;
@@ -24,7 +24,7 @@ static int64_t call(gp_borrowed_t *borrowed, long number, uint64_t a, uint64_t b
 
 // The process writes into it itself, from its own memory: a number there may be another file's at any time, and must
 // not be written to, or opened, with other rights than the process'. Returns 0 or a negative errno value.
-static int fill(const gp_carried_t *carried, gp_borrowed_t *borrowed, const char *core)
+static int carried_fill(const gp_carried_t *carried, gp_borrowed_t *borrowed, const char *core)
 {
     static char bytes[GP_BORROWED_BYTES];
     ssize_t got;
@@ -36,22 +36,22 @@ static int fill(const gp_carried_t *carried, gp_borrowed_t *borrowed, const char
         uint64_t at = gp_borrowed_bytes(borrowed, bytes, (size_t)got);
         for (ssize_t written = 0; done >= 0 && written < got; written += (ssize_t)done)
             done = at == 0 ? -EFAULT
-                           : call(borrowed, SYS_write, (uint64_t)carried->fd, at + (uint64_t)written,
-                                  (uint64_t)(got - written));
+                           : carried_call(borrowed, SYS_write, (uint64_t)carried->fd, at + (uint64_t)written,
+                                          (uint64_t)(got - written));
     }
     int error = done < 0 ? (int)done : got < 0 ? -errno : 0;
     close(from);
     // From here on it is what was written. One that cannot be sealed is no memfd of ours any more.
     if (error == 0)
-        error = (int)call(borrowed, SYS_fcntl, (uint64_t)carried->fd, F_ADD_SEALS,
-                          F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+        error = (int)carried_call(borrowed, SYS_fcntl, (uint64_t)carried->fd, F_ADD_SEALS,
+                                  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
     return error;
 }
 
 // The loader remembers the path for good: under a low number it would soon be that of a file of the program's.
-static void raise_fd(gp_carried_t *carried, gp_borrowed_t *borrowed)
+static void carried_raise_fd(gp_carried_t *carried, gp_borrowed_t *borrowed)
 {
-    int64_t high = call(borrowed, SYS_fcntl, (uint64_t)carried->fd, F_DUPFD_CLOEXEC, HIGH_FD);
+    int64_t high = carried_call(borrowed, SYS_fcntl, (uint64_t)carried->fd, F_DUPFD_CLOEXEC, HIGH_FD);
     if (high < 0)
         return;
     gp_carried_close(carried, borrowed);
@@ -62,12 +62,13 @@ int gp_carry(gp_carried_t *carried, gp_borrowed_t *borrowed, const char *core, c
 {
     *carried = (gp_carried_t){.fd = -1};
     uint64_t name = gp_borrowed_text(borrowed, strrchr(core, '/') + 1);
-    int64_t fd = name != 0 ? call(borrowed, SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0) : -EFAULT;
+    int64_t fd =
+        name != 0 ? carried_call(borrowed, SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0) : -EFAULT;
     if (fd < 0)
         return gp_fail(subject, "it has no %s at that path, and cannot be given it: %s", core, strerror((int)-fd));
     carried->fd = (int)fd;
-    raise_fd(carried, borrowed);
-    int error = fill(carried, borrowed, core);
+    carried_raise_fd(carried, borrowed);
+    int error = carried_fill(carried, borrowed, core);
     if (error != 0)
         return gp_fail(subject, "%s cannot be copied to it: %s", core, strerror(-error));
     // A program that loads files of its own this way says /proc/self: the loader takes equal paths for the same file.
@@ -78,6 +79,6 @@ int gp_carry(gp_carried_t *carried, gp_borrowed_t *borrowed, const char *core, c
 void gp_carried_close(gp_carried_t *carried, gp_borrowed_t *borrowed)
 {
     if (carried->fd >= 0)
-        call(borrowed, SYS_close, (uint64_t)carried->fd, 0, 0);
+        carried_call(borrowed, SYS_close, (uint64_t)carried->fd, 0, 0);
     carried->fd = -1;
 }

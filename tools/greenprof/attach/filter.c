@@ -27,7 +27,7 @@ typedef struct filters {
 } filters_t;
 
 // Of a process or of a thread, "task/TID/status". Before Linux 5.9 the count is 0. Returns whether it is there.
-static bool read_filters(pid_t pid, const char *name, filters_t *filters)
+static bool filter_read_filters(pid_t pid, const char *name, filters_t *filters)
 {
     char text[TEXT_SIZE];
     *filters = (filters_t){0};
@@ -39,15 +39,15 @@ static bool read_filters(pid_t pid, const char *name, filters_t *filters)
 }
 
 // A thread that has ended meanwhile is like all others.
-static bool is_other(pid_t pid, const char *tid, filters_t first)
+static bool filter_is_other(pid_t pid, const char *tid, filters_t first)
 {
     char name[NAME_SIZE];
     filters_t filters;
     snprintf(name, sizeof(name), "task/%.20s/status", tid);
-    return read_filters(pid, name, &filters) && (filters.mode != first.mode || filters.count != first.count);
+    return filter_read_filters(pid, name, &filters) && (filters.mode != first.mode || filters.count != first.count);
 }
 
-static int refuse_strict(const char *subject)
+static int filter_refuse_strict(const char *subject)
 {
     return gp_fail(subject, "it is in seccomp's strict mode, which lets nothing be loaded into it");
 }
@@ -57,26 +57,26 @@ int gp_filter_look(pid_t pid, const char *subject)
     char path[NAME_SIZE];
     filters_t first;
     bool is_mixed = false;
-    read_filters(pid, "status", &first);
+    filter_read_filters(pid, "status", &first);
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *tasks = opendir(path);
     for (struct dirent *entry; tasks != NULL && (entry = readdir(tasks)) != NULL;)
-        is_mixed |= entry->d_name[0] != '.' && is_other(pid, entry->d_name, first);
+        is_mixed |= entry->d_name[0] != '.' && filter_is_other(pid, entry->d_name, first);
     if (tasks != NULL)
         closedir(tasks);
     if (is_mixed)
         return gp_fail(subject, "its threads are under different seccomp filters: it cannot be attached to");
-    return first.mode == MODE_STRICT ? refuse_strict(subject) : 0;
+    return first.mode == MODE_STRICT ? filter_refuse_strict(subject) : 0;
 }
 
-static enum gp_filter_need need_of(const gp_filter_call_t *call, bool is_carried)
+static enum gp_filter_need filter_need_of(const gp_filter_call_t *call, bool is_carried)
 {
     if (call->need != GP_CALL_CARRIED)
         return call->need;
     return is_carried ? GP_CALL_ALLOWED : GP_CALL_SPARED;
 }
 
-static bool is_good(enum gp_filter_need need, uint32_t word)
+static bool filter_is_good(enum gp_filter_need need, uint32_t word)
 {
     uint32_t action = word & SECCOMP_RET_ACTION_FULL;
     if (need == GP_CALL_ASKED || action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG)
@@ -89,7 +89,7 @@ static bool is_good(enum gp_filter_need need, uint32_t word)
 
 // Have one filter say its word to every call. Returns 0, -ENOENT where there are not as many, or another negative errno
 // value.
-static int ask_filter(pid_t tid, long at, uint64_t code_at, uint32_t words[GP_FILTER_CALL_ROWS])
+static int filter_ask_filter(pid_t tid, long at, uint64_t code_at, uint32_t words[GP_FILTER_CALL_ROWS])
 {
     long count = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, at, NULL);
     if (count < 0)
@@ -109,17 +109,17 @@ static int ask_filter(pid_t tid, long at, uint64_t code_at, uint32_t words[GP_FI
 }
 
 // Returns 0 where all filters were asked, or a negative errno value.
-static int ask_filters(pid_t tid, uint64_t code_at, uint32_t words[GP_FILTER_CALL_ROWS])
+static int filter_ask_filters(pid_t tid, uint64_t code_at, uint32_t words[GP_FILTER_CALL_ROWS])
 {
     int error = 0;
     for (size_t i = 0; i < GP_FILTER_CALL_ROWS; i++)
         words[i] = SECCOMP_RET_ALLOW;
     for (long at = 0; error == 0; at++)
-        error = ask_filter(tid, at, code_at, words);
+        error = filter_ask_filter(tid, at, code_at, words);
     return error == -ENOENT ? 0 : error;
 }
 
-static bool is_same_space(pid_t pid)
+static bool filter_is_same_space(pid_t pid)
 {
     char path[NAME_SIZE], mine[NAME_SIZE] = "", theirs[NAME_SIZE] = "";
     snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
@@ -129,46 +129,46 @@ static bool is_same_space(pid_t pid)
 
 // A filter can only be added to, and is inherited: where the first process of a container, this one and the other are
 // under as many, they are under the same.
-static bool is_shared(pid_t pid)
+static bool filter_is_shared(pid_t pid)
 {
     filters_t mine, first, theirs;
-    read_filters(getpid(), "status", &mine);
-    read_filters(1, "status", &first);
-    read_filters(pid, "status", &theirs);
+    filter_read_filters(getpid(), "status", &mine);
+    filter_read_filters(1, "status", &first);
+    filter_read_filters(pid, "status", &theirs);
     return mine.mode == MODE_FILTER && first.mode == MODE_FILTER && mine.count > 0 && mine.count == first.count &&
-           mine.count == theirs.count && is_same_space(pid);
+           mine.count == theirs.count && filter_is_same_space(pid);
 }
 
-static void *do_nothing(void *unused)
+static void *filter_do_nothing(void *unused)
 {
     return unused;
 }
 
-static void on_signal(int number)
+static void filter_on_signal(int number)
 {
     (void)number;
 }
 
-static bool is_to_rehearse(long number)
+static bool filter_is_to_rehearse(long number)
 {
     return number != SYS_perf_event_open && number != SYS_clone && number != SYS_exit && number != SYS_rt_sigreturn &&
            number != SYS_restart_syscall;
 }
 
 // Never returns. A thread and a signal make the calls that are no use by themselves.
-static void rehearse(bool is_carried)
+static void filter_rehearse(bool is_carried)
 {
-    const struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction action = {.sa_handler = filter_on_signal};
     sigset_t one;
     pthread_t thread;
     sigemptyset(&one);
     sigaddset(&one, SIGPROF);
     if (sigaction(SIGPROF, &action, NULL) != 0 || sigprocmask(SIG_UNBLOCK, &one, NULL) != 0 || raise(SIGPROF) != 0 ||
-        pthread_create(&thread, NULL, do_nothing, NULL) != 0 || pthread_join(thread, NULL) != 0)
+        pthread_create(&thread, NULL, filter_do_nothing, NULL) != 0 || pthread_join(thread, NULL) != 0)
         _exit(EXIT_FAILED);
     for (size_t i = 0; i < GP_FILTER_CALL_ROWS; i++) {
         const uint64_t *arguments = gp_filter_calls[i].arguments;
-        if (!is_to_rehearse(gp_filter_calls[i].number))
+        if (!filter_is_to_rehearse(gp_filter_calls[i].number))
             continue;
         errno = 0;
         syscall(gp_filter_calls[i].number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
@@ -179,12 +179,12 @@ static void rehearse(bool is_carried)
     _exit(0);
 }
 
-static bool is_rehearsed(bool is_carried)
+static bool filter_is_rehearsed(bool is_carried)
 {
     int status = 0;
     pid_t child = fork();
     if (child == 0)
-        rehearse(is_carried);
+        filter_rehearse(is_carried);
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -194,19 +194,19 @@ int gp_filter_judge(pid_t pid, pid_t tid, uint64_t code_at, bool is_carried, con
     char name[NAME_SIZE];
     filters_t filters;
     snprintf(name, sizeof(name), "task/%d/status", (int)tid);
-    if (!read_filters(pid, name, &filters))
+    if (!filter_read_filters(pid, name, &filters))
         return gp_fail(subject, "the process has ended");
     if (filters.mode != MODE_FILTER)
-        return filters.mode == MODE_STRICT ? refuse_strict(subject) : 0;
-    int error = ask_filters(tid, code_at, words);
-    if (error != 0 && !is_shared(pid))
+        return filters.mode == MODE_STRICT ? filter_refuse_strict(subject) : 0;
+    int error = filter_ask_filters(tid, code_at, words);
+    if (error != 0 && !filter_is_shared(pid))
         return gp_fail(subject, "it is under a seccomp filter that cannot be read from here: root can, outside of it");
     if (error != 0)
-        return is_rehearsed(is_carried)
+        return filter_is_rehearsed(is_carried)
                    ? 0
                    : gp_fail(subject, "its seccomp filter forbids a system call that attaching needs");
     for (size_t i = 0; i < GP_FILTER_CALL_ROWS; i++)
-        if (!is_good(need_of(&gp_filter_calls[i], is_carried), words[i]))
+        if (!filter_is_good(filter_need_of(&gp_filter_calls[i], is_carried), words[i]))
             return gp_fail(subject, "its seccomp filter forbids %s(), which attaching needs", gp_filter_calls[i].name);
     return 0;
 }

@@ -25,7 +25,7 @@ static const char *const work = "sched_yield";
 _Static_assert(sizeof(pthread_attr_t) + sizeof(pthread_t) <= GP_NEW_THREAD_BYTES, "there is room");
 
 // Before glibc 2.34 threads have a library of their own.
-static int find_functions(const gp_target_modules_t *modules, gp_target_function_t functions[FUNCTIONS])
+static int new_thread_find_functions(const gp_target_modules_t *modules, gp_target_function_t functions[FUNCTIONS])
 {
     static const char *const places[] = {"libc.so.6", "libpthread.so.0"};
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
@@ -40,7 +40,8 @@ static int find_functions(const gp_target_modules_t *modules, gp_target_function
 }
 
 // A function that returns an error number. Returns 0 or a negative errno value.
-static int ask(gp_thread_call_t *call, const gp_target_function_t *function, uint64_t a, uint64_t b, uint64_t c)
+static int new_thread_ask(gp_thread_call_t *call, const gp_target_function_t *function, uint64_t a, uint64_t b,
+                          uint64_t c)
 {
     uint64_t result = 0;
     int error = gp_thread_call_function(call, function->address, (const uint64_t[]){a, b, c}, &result);
@@ -51,21 +52,21 @@ pid_t gp_new_thread_create(gp_thread_call_t *creator, const gp_target_modules_t 
 {
     gp_target_function_t functions[FUNCTIONS], begin = {0};
     uint64_t attributes = memory + sizeof(pthread_t);
-    int error = find_functions(modules, functions);
+    int error = new_thread_find_functions(modules, functions);
     if (error == 0)
         error = gp_target_functions(modules, gp_target_module_named(modules, "libc.so.6"), &work, 1, &begin);
     if (error == 0 && begin.address == 0)
         error = -ENOEXEC;
     if (error == 0)
-        error = ask(creator, &functions[ATTR_INIT], attributes, 0, 0);
+        error = new_thread_ask(creator, &functions[ATTR_INIT], attributes, 0, 0);
     if (error == 0)
-        error = ask(creator, &functions[ATTR_DETACHED], attributes, PTHREAD_CREATE_DETACHED, 0);
+        error = new_thread_ask(creator, &functions[ATTR_DETACHED], attributes, PTHREAD_CREATE_DETACHED, 0);
     if (error == 0)
-        error = ask(creator, &functions[ATTR_STACK], attributes, STACK_BYTES, 0);
+        error = new_thread_ask(creator, &functions[ATTR_STACK], attributes, STACK_BYTES, 0);
     if (error == 0 && ptrace(PTRACE_SETOPTIONS, creator->tid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE) != 0)
         error = -errno;
     if (error == 0)
-        error = ask(creator, &functions[CREATE], memory, attributes, begin.address);
+        error = new_thread_ask(creator, &functions[CREATE], memory, attributes, begin.address);
     ptrace(PTRACE_SETOPTIONS, creator->tid, 0, PTRACE_O_TRACESYSGOOD);
     return error != 0 ? error : creator->made != 0 ? creator->made : -EIO;
 }

@@ -57,14 +57,14 @@ static struct {
     bool is_wanted, is_on;
 } quiet;
 
-static uint64_t now_ns(void)
+static uint64_t quiet_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static held_t *find(pid_t tid)
+static held_t *quiet_find(pid_t tid)
 {
     for (size_t i = 0; i < quiet.count; i++)
         if (quiet.threads[i].tid == tid)
@@ -72,13 +72,13 @@ static held_t *find(pid_t tid)
     return NULL;
 }
 
-static void forget(held_t *held)
+static void quiet_forget(held_t *held)
 {
     *held = quiet.threads[--quiet.count];
 }
 
 // Room for one more in a list that has `count`. Returns the list, which may be elsewhere now, or NULL.
-static void *with_room(void *list, size_t count, size_t *room, size_t size)
+static void *quiet_with_room(void *list, size_t count, size_t *room, size_t size)
 {
     if (count < *room)
         return list;
@@ -89,10 +89,10 @@ static void *with_room(void *list, size_t count, size_t *room, size_t size)
     return grown;
 }
 
-static int note(pid_t tid, void *unused)
+static int quiet_note(pid_t tid, void *unused)
 {
     (void)unused;
-    known_t *list = with_room(quiet.known, quiet.known_count, &quiet.known_room, sizeof(*list));
+    known_t *list = quiet_with_room(quiet.known, quiet.known_count, &quiet.known_room, sizeof(*list));
     if (list == NULL)
         return -ENOMEM;
     quiet.known = list;
@@ -100,7 +100,7 @@ static int note(pid_t tid, void *unused)
     return -EAGAIN;
 }
 
-static known_t *known(pid_t tid)
+static known_t *quiet_known(pid_t tid)
 {
     for (size_t i = 0; i < quiet.known_count; i++)
         if (quiet.known[i].tid == tid)
@@ -109,20 +109,20 @@ static known_t *known(pid_t tid)
 }
 
 // Room for one that computes; and the processor first for those that are greenprof's, where that is permitted.
-static int add(pid_t tid, void *unused)
+static int quiet_add(pid_t tid, void *unused)
 {
     char name[GP_THREAD_NAME_SIZE];
     (void)unused;
-    if (find(tid) != NULL)
+    if (quiet_find(tid) != NULL)
         return -EAGAIN;
     char state = gp_thread_stop_state(quiet.pid, tid, name);
     bool is_own = strcmp(name, GP_OWN_NAME) == 0;
     if (is_own && quiet.is_on)
         setpriority(PRIO_PROCESS, (id_t)tid, FIRST);
-    const known_t *self = known(tid);
+    const known_t *self = quiet_known(tid);
     if (state != 'R' || is_own || self == NULL || self->is_left)
         return -EAGAIN;
-    held_t *list = with_room(quiet.threads, quiet.count, &quiet.room, sizeof(*list));
+    held_t *list = quiet_with_room(quiet.threads, quiet.count, &quiet.room, sizeof(*list));
     if (list == NULL)
         return -ENOMEM;
     quiet.threads = list;
@@ -130,43 +130,43 @@ static int add(pid_t tid, void *unused)
     return -EAGAIN;
 }
 
-static size_t processors(pid_t pid)
+static size_t quiet_processors(pid_t pid)
 {
     cpu_set_t set;
     return sched_getaffinity(pid, sizeof(set), &set) == 0 ? (size_t)CPU_COUNT(&set) : CPU_SETSIZE;
 }
 
 // From the list's end: one that cannot be stopped leaves it.
-static void ask_from(size_t first)
+static void quiet_ask_from(size_t first)
 {
     for (size_t i = quiet.count; i-- > first;) {
         pid_t tid = quiet.threads[i].tid;
         if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0)
-            forget(&quiet.threads[i]);
+            quiet_forget(&quiet.threads[i]);
         else
             ptrace(PTRACE_INTERRUPT, tid, 0, 0);
     }
 }
 
-static void restart_call(pid_t tid)
+static void quiet_restart_call(pid_t tid)
 {
     struct user_regs_struct registers;
     if (ptrace(PTRACE_GETREGS, tid, 0, &registers) == 0 && gp_thread_stop_restart_call(&registers))
         ptrace(PTRACE_SETREGS, tid, 0, &registers);
 }
 
-static void let_go(const held_t *held)
+static void quiet_let_go(const held_t *held)
 {
     int status;
-    restart_call(held->tid);
+    quiet_restart_call(held->tid);
     if (ptrace(PTRACE_DETACH, held->tid, 0, 0) != 0) // it has ended: it is ours to be taken notice of
         waitpid(held->tid, &status, __WALL | WNOHANG);
 }
 
 // Let it run for a moment. Returns whether it has stopped again.
-static bool step(held_t *held)
+static bool quiet_step(held_t *held)
 {
-    restart_call(held->tid);
+    quiet_restart_call(held->tid);
     held->is_stopped = false;
     if (ptrace(PTRACE_CONT, held->tid, 0, 0) != 0)
         return false;
@@ -178,9 +178,9 @@ static bool step(held_t *held)
 
 // One in an allocator, or in a hook or the handler of greenprof's, is out of it after some microseconds, unless it
 // waits. One that does not stop again is seen to later.
-static void let_come_out(held_t *held, uint64_t until_ns)
+static void quiet_let_come_out(held_t *held, uint64_t until_ns)
 {
-    while (held->guess == GP_LOCK_BRIEF && now_ns() < until_ns && step(held)) {
+    while (held->guess == GP_LOCK_BRIEF && quiet_now_ns() < until_ns && quiet_step(held)) {
         held->guess = gp_may_hold_lock(&quiet.places, held->tid);
         if (gp_thread_stop_call(held->tid) == SYS_futex)
             return;
@@ -191,31 +191,31 @@ static void let_come_out(held_t *held, uint64_t until_ns)
 // Threads that have stopped and may hold a lock. First, while all others are stopped, those with a lock that is held
 // briefly give it back, one after the other; what does not, goes on, and is looked at again later. Those in the loader
 // go on for good: others queue up for its lock.
-static void judge_all(void)
+static void quiet_judge_all(void)
 {
-    uint64_t until = now_ns() + COME_OUT_NS;
+    uint64_t until = quiet_now_ns() + COME_OUT_NS;
     for (size_t i = quiet.count; i-- > 0;) {
         held_t *held = &quiet.threads[i];
         if (!held->is_stopped || held->is_judged)
             continue;
         held->is_judged = true;
         held->guess = gp_may_hold_lock(&quiet.places, held->tid);
-        let_come_out(held, until);
+        quiet_let_come_out(held, until);
     }
     for (size_t i = quiet.count; i-- > 0;) {
         held_t *held = &quiet.threads[i];
-        known_t *self = known(held->tid);
+        known_t *self = quiet_known(held->tid);
         if (!held->is_judged || held->guess == GP_LOCK_NONE)
             continue;
         if (held->guess == GP_LOCK_LONG && self != NULL)
             self->is_left = true;
-        let_go(held);
-        forget(held);
+        quiet_let_go(held);
+        quiet_forget(held);
     }
 }
 
 // Returns how many of them have not stopped yet.
-static size_t look_for_stops(void)
+static size_t quiet_look_for_stops(void)
 {
     size_t missing = 0;
     for (size_t i = quiet.count; i-- > 0;) {
@@ -226,69 +226,69 @@ static size_t look_for_stops(void)
         held->is_stopped = error == 0;
         missing += error == -ETIMEDOUT;
         if (error == -ESRCH)
-            forget(held);
+            quiet_forget(held);
     }
     return missing;
 }
 
-static void wait_for_stops(uint64_t limit_ns)
+static void quiet_wait_for_stops(uint64_t limit_ns)
 {
-    uint64_t end = now_ns() + limit_ns;
-    while (look_for_stops() > 0 && now_ns() < end)
+    uint64_t end = quiet_now_ns() + limit_ns;
+    while (quiet_look_for_stops() > 0 && quiet_now_ns() < end)
         nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
 }
 
 // The list has some more.
-static void hold_from(size_t first)
+static void quiet_hold_from(size_t first)
 {
-    ask_from(first);
-    wait_for_stops(STOP_NS);
-    judge_all();
-    quiet.look_ns = now_ns();
+    quiet_ask_from(first);
+    quiet_wait_for_stops(STOP_NS);
+    quiet_judge_all();
+    quiet.look_ns = quiet_now_ns();
 }
 
-static void hold_more(void)
+static void quiet_hold_more(void)
 {
     size_t first = quiet.count;
-    gp_thread_stop_each(quiet.pid, add, NULL);
-    hold_from(first);
+    gp_thread_stop_each(quiet.pid, quiet_add, NULL);
+    quiet_hold_from(first);
 }
 
 // Stop those that compute, if there are many.
-static void begin(void)
+static void quiet_begin(void)
 {
-    size_t enough = CROWD * processors(quiet.pid);
+    size_t enough = CROWD * quiet_processors(quiet.pid);
     quiet.count = 0;
-    gp_thread_stop_each(quiet.pid, add, NULL);
+    gp_thread_stop_each(quiet.pid, quiet_add, NULL);
     if (quiet.count <= enough)
         return;
     gp_thread_stop_hold_signals();
     quiet.is_on = true;
     quiet.times++;
-    quiet.begin_ns = now_ns();
-    hold_from(0);
-    hold_more(); // meanwhile others begin to compute
+    quiet.begin_ns = quiet_now_ns();
+    quiet_hold_from(0);
+    quiet_hold_more(); // meanwhile others begin to compute
 }
 
-static void end(void)
+static void quiet_end(void)
 {
-    uint64_t limit = now_ns() + LET_GO_NS;
+    uint64_t limit = quiet_now_ns() + LET_GO_NS;
     do {
-        look_for_stops();
+        quiet_look_for_stops();
         for (size_t i = quiet.count; i-- > 0;)
             if (quiet.threads[i].is_stopped) {
-                let_go(&quiet.threads[i]);
-                forget(&quiet.threads[i]);
+                quiet_let_go(&quiet.threads[i]);
+                quiet_forget(&quiet.threads[i]);
             }
         if (quiet.count > 0)
             nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
-    } while (quiet.count > 0 && now_ns() < limit);
+    } while (quiet.count > 0 && quiet_now_ns() < limit);
     quiet.is_on = false;
-    quiet.end_ns = now_ns();
+    quiet.end_ns = quiet_now_ns();
     gp_thread_stop_let_signals_go();
 }
 
-static int calm(pid_t tid, void *unused)
+static int quiet_calm(pid_t tid, void *unused)
 {
     char name[GP_THREAD_NAME_SIZE];
     (void)unused;
@@ -298,7 +298,7 @@ static int calm(pid_t tid, void *unused)
     return -EAGAIN;
 }
 
-static bool read_places(void)
+static bool quiet_read_places(void)
 {
     gp_target_modules_t modules;
     int error = gp_target_modules_read(quiet.pid, &modules);
@@ -315,29 +315,29 @@ void gp_quiet_begin(pid_t pid)
     quiet.times = 0;
     quiet.priority = getpriority(PRIO_PROCESS, (id_t)pid);
     quiet.known_count = 0;
-    gp_thread_stop_each(pid, note, NULL);
-    quiet.is_wanted = read_places();
+    gp_thread_stop_each(pid, quiet_note, NULL);
+    quiet.is_wanted = quiet_read_places();
     if (quiet.is_wanted)
-        begin();
+        quiet_begin();
 }
 
 void gp_quiet_is_loaded(void)
 {
-    if (quiet.is_on && !read_places())
+    if (quiet.is_on && !quiet_read_places())
         gp_quiet_end();
 }
 
 void gp_quiet_look(void)
 {
-    uint64_t now = now_ns();
+    uint64_t now = quiet_now_ns();
     if (!quiet.is_wanted || quiet.times == 0)
         return;
     if (quiet.is_on && now - quiet.begin_ns > LIMIT_NS)
-        end();
+        quiet_end();
     else if (quiet.is_on && now - quiet.look_ns > AGAIN_NS)
-        hold_more();
+        quiet_hold_more();
     else if (!quiet.is_on && now - quiet.end_ns > REST_NS && quiet.times < TIMES)
-        begin();
+        quiet_begin();
 }
 
 int gp_quiet_look_ms(int most_ms)
@@ -347,22 +347,22 @@ int gp_quiet_look_ms(int most_ms)
 
 bool gp_quiet_holds(pid_t tid)
 {
-    return quiet.is_on && find(tid) != NULL;
+    return quiet.is_on && quiet_find(tid) != NULL;
 }
 
 void gp_quiet_give(pid_t tid)
 {
-    held_t *held = find(tid);
+    held_t *held = quiet_find(tid);
     if (held != NULL)
-        forget(held);
+        quiet_forget(held);
 }
 
 void gp_quiet_end(void)
 {
     if (quiet.is_on)
-        end();
+        quiet_end();
     if (quiet.times > 0)
-        gp_thread_stop_each(quiet.pid, calm, NULL);
+        gp_thread_stop_each(quiet.pid, quiet_calm, NULL);
     gp_safe_places_free(&quiet.places);
     quiet.is_wanted = false;
     quiet.times = 0;

@@ -110,7 +110,7 @@ static struct {
     unsigned char memory[PIECE_BYTES];
 } piece;
 
-static bool read_piece(uint64_t address)
+static bool safe_place_read_piece(uint64_t address)
 {
     struct iovec mine = {piece.memory, PIECE_BYTES}, theirs;
     piece.at = address & ~(uint64_t)4095;
@@ -120,16 +120,17 @@ static bool read_piece(uint64_t address)
     return address - piece.at + sizeof(unw_word_t) <= piece.bytes;
 }
 
-static int access_memory(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write, void *thread)
+static int safe_place_access_memory(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
+                                    void *thread)
 {
     bool is_there = address >= piece.at && address - piece.at + sizeof(*value) <= piece.bytes;
-    if (write || (!is_there && !read_piece(address)))
+    if (write || (!is_there && !safe_place_read_piece(address)))
         return _UPT_access_mem(space, address, value, write, thread);
     memcpy(value, piece.memory + (address - piece.at), sizeof(*value));
     return 0;
 }
 
-static int add_range(gp_safe_places_t *places, uint64_t lo, uint64_t hi, enum gp_lock_guess lock)
+static int safe_place_add_range(gp_safe_places_t *places, uint64_t lo, uint64_t hi, enum gp_lock_guess lock)
 {
     gp_unsafe_range_t *grown = realloc(places->unsafe, (places->count + 1) * sizeof(*grown));
     if (grown == NULL)
@@ -139,20 +140,23 @@ static int add_range(gp_safe_places_t *places, uint64_t lo, uint64_t hi, enum gp
     return 0;
 }
 
-static int add_functions(gp_safe_places_t *places, const gp_target_modules_t *modules, const gp_target_module_t *module,
-                         const char *const *names, size_t count, enum gp_lock_guess lock)
+static int safe_place_add_functions(gp_safe_places_t *places, const gp_target_modules_t *modules,
+                                    const gp_target_module_t *module, const char *const *names, size_t count,
+                                    enum gp_lock_guess lock)
 {
     gp_target_function_t functions[sizeof(holders) / sizeof(holders[0])];
     int error = gp_target_functions(modules, module, names, count, functions);
     for (size_t i = 0; i < count && error == 0; i++)
         if (functions[i].address != 0)
-            error = add_range(places, functions[i].address,
-                              functions[i].address + (functions[i].size > 0 ? functions[i].size : UNKNOWN_BYTES), lock);
+            error = safe_place_add_range(
+                places, functions[i].address,
+                functions[i].address + (functions[i].size > 0 ? functions[i].size : UNKNOWN_BYTES), lock);
     return error;
 }
 
 // Of a greenlet that does not tell, a thread is borrowed only where it waits.
-static void add_begins(gp_safe_places_t *places, const gp_target_modules_t *modules, const gp_target_module_t *module)
+static void safe_place_add_begins(gp_safe_places_t *places, const gp_target_modules_t *modules,
+                                  const gp_target_module_t *module)
 {
     gp_target_function_t function;
     if (gp_target_functions(modules, module, &greenlet_begin, 1, &function) == 0 && function.address != 0) {
@@ -161,12 +165,12 @@ static void add_begins(gp_safe_places_t *places, const gp_target_modules_t *modu
     }
 }
 
-static bool is_named(const gp_target_module_t *module, const char *beginning)
+static bool safe_place_is_named(const gp_target_module_t *module, const char *beginning)
 {
     return strncmp(strrchr(module->path, '/') + 1, beginning, strlen(beginning)) == 0;
 }
 
-static void measure(gp_safe_places_t *places)
+static void safe_place_measure(gp_safe_places_t *places)
 {
     places->lo = UINT64_MAX;
     places->hi = 0;
@@ -189,7 +193,7 @@ static unw_addr_space_t safe_place_make_space(void)
                 .find_proc_info = _UPT_find_proc_info,
                 .put_unwind_info = _UPT_put_unwind_info,
                 .get_dyn_info_list_addr = _UPT_get_dyn_info_list_addr,
-                .access_mem = access_memory,
+                .access_mem = safe_place_access_memory,
                 .access_reg = _UPT_access_reg,
                 .access_fpreg = _UPT_access_fpreg,
                 .resume = _UPT_resume,
@@ -205,23 +209,24 @@ int gp_safe_places_read(gp_safe_places_t *places, const gp_target_modules_t *mod
     *places = (gp_safe_places_t){.space = safe_place_make_space()};
     for (size_t i = 0; i < modules->count && error == 0; i++) {
         const gp_target_module_t *module = &modules->items[i];
-        bool is_libc = is_named(module, "libc.so.6");
-        bool is_loader = is_named(module, "ld-");
-        if (is_loader || is_named(module, CORE_NAME)) {
-            error = add_range(places, module->code_lo, module->code_hi, is_loader ? GP_LOCK_LONG : GP_LOCK_BRIEF);
+        bool is_libc = safe_place_is_named(module, "libc.so.6");
+        bool is_loader = safe_place_is_named(module, "ld-");
+        if (is_loader || safe_place_is_named(module, CORE_NAME)) {
+            error = safe_place_add_range(places, module->code_lo, module->code_hi,
+                                         is_loader ? GP_LOCK_LONG : GP_LOCK_BRIEF);
             continue;
         }
-        if (is_named(module, GREENLET_MODULE))
-            add_begins(places, modules, module);
-        int unread = add_functions(places, modules, module, allocators, sizeof(allocators) / sizeof(allocators[0]),
-                                   GP_LOCK_BRIEF);
+        if (safe_place_is_named(module, GREENLET_MODULE))
+            safe_place_add_begins(places, modules, module);
+        int unread = safe_place_add_functions(places, modules, module, allocators,
+                                              sizeof(allocators) / sizeof(allocators[0]), GP_LOCK_BRIEF);
         if (is_libc)
             error = unread != 0 ? unread
-                                : add_functions(places, modules, module, holders, sizeof(holders) / sizeof(holders[0]),
-                                                GP_LOCK_LONG);
+                                : safe_place_add_functions(places, modules, module, holders,
+                                                           sizeof(holders) / sizeof(holders[0]), GP_LOCK_LONG);
         // Of what is no ELF file, or gone from the disk, nothing is known: data mostly.
     }
-    measure(places);
+    safe_place_measure(places);
     return places->space != NULL ? error : -ENOMEM;
 }
 
@@ -233,7 +238,7 @@ void gp_safe_places_free(gp_safe_places_t *places)
     *places = (gp_safe_places_t){0};
 }
 
-static bool is_waiting(long call)
+static bool safe_place_is_waiting(long call)
 {
     static const long calls[] = {
         SYS_poll,          SYS_ppoll,         SYS_select,          SYS_pselect6, SYS_epoll_wait,
@@ -249,7 +254,7 @@ static bool is_waiting(long call)
     return false;
 }
 
-static const gp_unsafe_range_t *range_of(const gp_safe_places_t *places, uint64_t pc)
+static const gp_unsafe_range_t *safe_place_range_of(const gp_safe_places_t *places, uint64_t pc)
 {
     if (pc < places->lo || pc >= places->hi)
         return NULL;
@@ -260,7 +265,7 @@ static const gp_unsafe_range_t *range_of(const gp_safe_places_t *places, uint64_
 }
 
 // Returns 0 at the stack's end, 1 where the walk did not come there, -1 where a frame speaks against the place.
-static int walk(const gp_safe_places_t *places, void *thread)
+static int safe_place_walk(const gp_safe_places_t *places, void *thread)
 {
     unw_cursor_t cursor;
     unw_word_t pc;
@@ -270,7 +275,7 @@ static int walk(const gp_safe_places_t *places, void *thread)
         if (unw_get_reg(&cursor, UNW_REG_IP, &pc) != 0)
             return 1;
         // A return address may be that behind a function's last call.
-        if (range_of(places, i > 0 ? pc - 1 : pc) != NULL || unw_is_signal_frame(&cursor) > 0)
+        if (safe_place_range_of(places, i > 0 ? pc - 1 : pc) != NULL || unw_is_signal_frame(&cursor) > 0)
             return -1;
         if (i > 0 && pc > places->begin_lo && pc <= places->begin_hi)
             return 0;
@@ -281,7 +286,7 @@ static int walk(const gp_safe_places_t *places, void *thread)
     return 1;
 }
 
-static bool read_memory(pid_t tid, uint64_t address, void *bytes, size_t size)
+static bool safe_place_read_memory(pid_t tid, uint64_t address, void *bytes, size_t size)
 {
     struct iovec mine = {bytes, size}, theirs = {(void *)(uintptr_t)address, size};
     return address != 0 && process_vm_readv(tid, &mine, 1, &theirs, 1, 0) == (ssize_t)size;
@@ -290,7 +295,7 @@ static bool read_memory(pid_t tid, uint64_t address, void *bytes, size_t size)
 // In a restartable sequence, the kernel lets a thread that was interrupted begin anew: one that makes calls meanwhile
 // would go on in the middle. There is none within a system call. Where the kernel cannot say, there may be one anywhere
 // else (before Linux 5.13). Source: rseq(2), ptrace(2) PTRACE_GET_RSEQ_CONFIGURATION.
-static bool is_in_sequence(pid_t tid, long call)
+static bool safe_place_is_in_sequence(pid_t tid, long call)
 {
     struct __ptrace_rseq_configuration configuration = {0};
     struct user_regs_struct registers;
@@ -301,27 +306,28 @@ static bool is_in_sequence(pid_t tid, long call)
     if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof(configuration), &configuration) < 0)
         return errno == EIO;
     uint64_t area = configuration.rseq_abi_pointer;
-    if (area == 0 || !read_memory(tid, area + offsetof(struct rseq, rseq_cs), &at, sizeof(at)) || at == 0)
+    if (area == 0 || !safe_place_read_memory(tid, area + offsetof(struct rseq, rseq_cs), &at, sizeof(at)) || at == 0)
         return false;
-    return !read_memory(tid, at, &sequence, sizeof(sequence)) || ptrace(PTRACE_GETREGS, tid, 0, &registers) != 0 ||
+    return !safe_place_read_memory(tid, at, &sequence, sizeof(sequence)) ||
+           ptrace(PTRACE_GETREGS, tid, 0, &registers) != 0 ||
            registers.rip - sequence.start_ip < sequence.post_commit_offset;
 }
 
 bool gp_is_safe_place(const gp_safe_places_t *places, pid_t tid, long call)
 {
-    void *thread = is_in_sequence(tid, call) ? NULL : _UPT_create(tid);
+    void *thread = safe_place_is_in_sequence(tid, call) ? NULL : _UPT_create(tid);
     if (thread == NULL)
         return false;
     piece.tid = tid;
     piece.bytes = 0;
-    int result = walk(places, thread);
+    int result = safe_place_walk(places, thread);
     _UPT_destroy(thread);
-    return result == 0 || (result > 0 && is_waiting(call));
+    return result == 0 || (result > 0 && safe_place_is_waiting(call));
 }
 
-static enum gp_lock_guess guess(const gp_safe_places_t *places, uint64_t pc)
+static enum gp_lock_guess safe_place_guess(const gp_safe_places_t *places, uint64_t pc)
 {
-    const gp_unsafe_range_t *range = range_of(places, pc);
+    const gp_unsafe_range_t *range = safe_place_range_of(places, pc);
     return range == NULL ? GP_LOCK_NONE : range->lock;
 }
 
@@ -333,9 +339,9 @@ enum gp_lock_guess gp_may_hold_lock(const gp_safe_places_t *places, pid_t tid)
         return GP_LOCK_LONG;
     struct iovec mine = {words, sizeof(words)}, theirs = {(void *)(uintptr_t)registers.rsp, sizeof(words)};
     ssize_t got = process_vm_readv(tid, &mine, 1, &theirs, 1, 0);
-    enum gp_lock_guess worst = got > 0 ? guess(places, registers.rip) : GP_LOCK_LONG;
+    enum gp_lock_guess worst = got > 0 ? safe_place_guess(places, registers.rip) : GP_LOCK_LONG;
     for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(words[0]) && worst != GP_LOCK_LONG; i++) {
-        enum gp_lock_guess next = guess(places, words[i]);
+        enum gp_lock_guess next = safe_place_guess(places, words[i]);
         worst = next > worst ? next : worst;
     }
     return worst;

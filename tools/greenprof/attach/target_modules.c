@@ -16,7 +16,7 @@
 
 enum { PAGE_BYTES = 4096 };
 
-static gp_target_module_t *module_of(gp_target_modules_t *modules, const char *path)
+static gp_target_module_t *target_modules_module_of(gp_target_modules_t *modules, const char *path)
 {
     if (modules->count > 0 && strcmp(modules->items[modules->count - 1].path, path) == 0)
         return &modules->items[modules->count - 1];
@@ -32,7 +32,7 @@ static gp_target_module_t *module_of(gp_target_modules_t *modules, const char *p
 
 // What paths in /proc/PID/maps begin with for us, and not for the process: its root directory, which lies below that of
 // its mount namespace after chroot(2). "" = nothing.
-static void read_root(pid_t pid, char root[GP_TARGET_PATH_SIZE])
+static void target_modules_read_root(pid_t pid, char root[GP_TARGET_PATH_SIZE])
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
@@ -41,7 +41,7 @@ static void read_root(pid_t pid, char root[GP_TARGET_PATH_SIZE])
 }
 
 // A line of /proc/PID/maps. Source: proc_pid_maps(5).
-static int add_line(gp_target_modules_t *modules, const char *root, char *line)
+static int target_modules_add_line(gp_target_modules_t *modules, const char *root, char *line)
 {
     uint64_t lo, hi;
     char access[5] = "";
@@ -53,7 +53,7 @@ static int add_line(gp_target_modules_t *modules, const char *root, char *line)
     size_t above = strlen(root);
     if (strncmp(line + path_at, root, above) == 0 && line[(size_t)path_at + above] == '/')
         path_at += (int)above;
-    gp_target_module_t *module = module_of(modules, line + path_at);
+    gp_target_module_t *module = target_modules_module_of(modules, line + path_at);
     if (module == NULL)
         return -ENOMEM;
     if (lo < module->lo)
@@ -73,13 +73,13 @@ int gp_target_modules_read(pid_t pid, gp_target_modules_t *modules)
     size_t room = 0;
     int error = 0;
     *modules = (gp_target_modules_t){.pid = pid};
-    read_root(pid, root);
+    target_modules_read_root(pid, root);
     snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return -errno;
     while (error == 0 && getline(&line, &room, file) > 0)
-        error = add_line(modules, root, line);
+        error = target_modules_add_line(modules, root, line);
     free(line);
     fclose(file);
     return error;
@@ -101,7 +101,7 @@ const gp_target_module_t *gp_target_module_named(const gp_target_modules_t *modu
     return NULL;
 }
 
-static bool read_page(const char *path, uint64_t at, unsigned char page[PAGE_BYTES])
+static bool target_modules_read_page(const char *path, uint64_t at, unsigned char page[PAGE_BYTES])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -116,14 +116,15 @@ bool gp_target_module_is(const gp_target_modules_t *modules, const gp_target_mod
     unsigned char mapped[PAGE_BYTES], stored[PAGE_BYTES];
     char memory[64];
     snprintf(memory, sizeof(memory), "/proc/%d/mem", (int)modules->pid);
-    return read_page(memory, module->lo, mapped) && read_page(file, 0, stored) &&
+    return target_modules_read_page(memory, module->lo, mapped) && target_modules_read_page(file, 0, stored) &&
            memcmp(mapped, stored, PAGE_BYTES) == 0;
 }
 
 // What is mapped there, whatever is by its name now; root may. Else by its name: a file that was replaced since is
 // named
 // "... (deleted)", and is not there. Source: proc_pid_map_files(5).
-static int map_file(const gp_target_modules_t *modules, const gp_target_module_t *module, gp_elf_image_t *image)
+static int target_modules_map_file(const gp_target_modules_t *modules, const gp_target_module_t *module,
+                                   gp_elf_image_t *image)
 {
     char mapped[96];
     if (module->file != NULL)
@@ -138,7 +139,7 @@ static int map_file(const gp_target_modules_t *modules, const gp_target_module_t
 }
 
 // What is added to addresses as linked.
-static uint64_t bias_of(const gp_target_module_t *module, const gp_elf_image_t *image)
+static uint64_t target_modules_bias_of(const gp_target_module_t *module, const gp_elf_image_t *image)
 {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)image->bytes;
     const Elf64_Phdr *segment = (const Elf64_Phdr *)(const void *)(image->bytes + header->e_phoff);
@@ -154,14 +155,14 @@ int gp_target_functions(const gp_target_modules_t *modules, const gp_target_modu
                         size_t count, gp_target_function_t *functions)
 {
     gp_elf_image_t image;
-    int error = map_file(modules, module, &image);
+    int error = target_modules_map_file(modules, module, &image);
     memset(functions, 0, count * sizeof(*functions));
     if (error != 0)
         return error;
     for (size_t i = 0; i < count; i++) {
         gp_elf_function_t found;
         if (gp_elf_function(&image, names[i], &found))
-            functions[i] = (gp_target_function_t){bias_of(module, &image) + found.address, found.size};
+            functions[i] = (gp_target_function_t){target_modules_bias_of(module, &image) + found.address, found.size};
     }
     gp_elf_unmap(&image);
     return 0;
@@ -173,13 +174,13 @@ uint64_t gp_target_find_code(const gp_target_modules_t *modules, const gp_target
     gp_elf_image_t image;
     gp_elf_function_t found;
     uint64_t address = 0;
-    if (map_file(modules, module, &image) != 0)
+    if (target_modules_map_file(modules, module, &image) != 0)
         return 0;
     if (gp_elf_function(&image, name, &found)) {
         size_t bytes = found.size < found.code_size ? found.size : found.code_size;
         const unsigned char *at = memmem(found.code, bytes, code, size);
         if (at != NULL)
-            address = bias_of(module, &image) + found.address + (uint64_t)(at - found.code);
+            address = target_modules_bias_of(module, &image) + found.address + (uint64_t)(at - found.code);
     }
     gp_elf_unmap(&image);
     return address;

@@ -36,7 +36,7 @@ void gp_target_path(pid_t pid, const char *name, char path[GP_TARGET_ENTRY_SIZE]
 }
 
 // Its root directory is ours, too: what links there lead to is no more than what they lead to here.
-static bool is_our_root(int root)
+static bool target_root_is_our_root(int root)
 {
     struct stat ours, theirs;
     return stat("/", &ours) == 0 && fstat(root, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
@@ -52,7 +52,8 @@ int gp_target_root_open(pid_t pid, const char *path, int flags)
     if (directory < 0)
         return -1;
     int fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM) && is_our_root(directory)) // before Linux 5.6, or a filter
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM) &&
+        target_root_is_our_root(directory)) // before Linux 5.6, or a filter
         fd = open(path, flags | O_CLOEXEC);
     int saved = errno;
     close(directory);
@@ -70,7 +71,7 @@ int gp_target_root_read(pid_t pid, const char *path)
     return fd;
 }
 
-static bool have_same_bytes(int a, int b)
+static bool target_root_have_same_bytes(int a, int b)
 {
     static char blocks[2][BLOCK_BYTES];
     ssize_t got;
@@ -84,20 +85,20 @@ static bool have_same_bytes(int a, int b)
     return true;
 }
 
-static bool are_same(int ours, int theirs)
+static bool target_root_are_same(int ours, int theirs)
 {
     struct stat mine, other;
     if (fstat(ours, &mine) != 0 || fstat(theirs, &other) != 0)
         return false;
     if (mine.st_dev == other.st_dev && mine.st_ino == other.st_ino)
         return true;
-    return mine.st_size == other.st_size && have_same_bytes(ours, theirs);
+    return mine.st_size == other.st_size && target_root_have_same_bytes(ours, theirs);
 }
 
 bool gp_target_root_has_copy(pid_t pid, const char *path)
 {
     int ours = open(path, O_RDONLY | O_CLOEXEC), theirs = gp_target_root_read(pid, path);
-    bool has = ours >= 0 && theirs >= 0 && are_same(ours, theirs);
+    bool has = ours >= 0 && theirs >= 0 && target_root_are_same(ours, theirs);
     if (ours >= 0)
         close(ours);
     if (theirs >= 0)

@@ -28,7 +28,7 @@ enum {
 #define STOP_NS  10000000000ull
 #define NT_STATE 0x202 // NT_X86_XSTATE
 
-static uint64_t now_ns(void)
+static uint64_t thread_call_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -71,7 +71,7 @@ int gp_thread_call_read(const gp_thread_call_t *call, uint64_t address, void *by
 }
 
 // Registers for something else than what the thread was at: no system call of its is begun again meanwhile.
-static struct user_regs_struct fresh(const gp_thread_call_t *call)
+static struct user_regs_struct thread_call_fresh(const gp_thread_call_t *call)
 {
     struct user_regs_struct registers = call->saved;
     registers.orig_rax = (unsigned long long)-1;
@@ -80,7 +80,7 @@ static struct user_regs_struct fresh(const gp_thread_call_t *call)
 }
 
 // Without a stop of its. Source: proc_pid_syscall(5).
-static bool waits_for_lock(pid_t tid)
+static bool thread_call_waits_for_lock(pid_t tid)
 {
     char path[64], text[32] = "";
     snprintf(path, sizeof(path), "/proc/%d/syscall", (int)tid);
@@ -92,20 +92,20 @@ static bool waits_for_lock(pid_t tid)
 }
 
 // As gp_thread_stop_wait(). What the call needs may be held by a thread that is stopped.
-static int wait_for_stop(const gp_thread_call_t *call, uint64_t begin_ns, int *status)
+static int thread_call_wait_for_stop(const gp_thread_call_t *call, uint64_t begin_ns, int *status)
 {
     int error;
     uint64_t waited;
     do {
         error = gp_thread_stop_wait(call->tid, LOOK_NS, status);
         gp_quiet_look();
-        waited = now_ns() - begin_ns;
+        waited = thread_call_now_ns() - begin_ns;
     } while (error == -ETIMEDOUT &&
-             (waited < call->limit_ns || (waited < TIMES * call->limit_ns && !waits_for_lock(call->tid))));
+             (waited < call->limit_ns || (waited < TIMES * call->limit_ns && !thread_call_waits_for_lock(call->tid))));
     return error;
 }
 
-static int stop_in_the_middle(const gp_thread_call_t *call, int *status)
+static int thread_call_stop_in_the_middle(const gp_thread_call_t *call, int *status)
 {
     ptrace(PTRACE_INTERRUPT, call->tid, 0, 0);
     int error = gp_thread_stop_wait(call->tid, STOP_NS, status);
@@ -114,27 +114,27 @@ static int stop_in_the_middle(const gp_thread_call_t *call, int *status)
                                               : 0; // it may have come to its end just now
 }
 
-static bool is_fault(int number)
+static bool thread_call_is_fault(int number)
 {
     return number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE || number == SIGTRAP ||
            number == SIGSYS;
 }
 
 // Let it run until it stops for the call's sake: a fault, or a system call. All else that it is told goes on.
-static int run(gp_thread_call_t *call, enum __ptrace_request how, int *status)
+static int thread_call_run(gp_thread_call_t *call, enum __ptrace_request how, int *status)
 {
-    uint64_t begin = now_ns();
+    uint64_t begin = thread_call_now_ns();
     unsigned long made;
     for (int number = 0;;) {
         if (ptrace(how, call->tid, 0, number) != 0)
             return -ESRCH;
-        int error = wait_for_stop(call, begin, status);
+        int error = thread_call_wait_for_stop(call, begin, status);
         if (error == -ETIMEDOUT)
-            error = stop_in_the_middle(call, status);
+            error = thread_call_stop_in_the_middle(call, status);
         if (error != 0)
             return error;
         number = *status >> 16 == 0 ? WSTOPSIG(*status) : 0;
-        if (number == SYSCALL_STOP || is_fault(number))
+        if (number == SYSCALL_STOP || thread_call_is_fault(number))
             return 0;
         if (*status >> 16 == PTRACE_EVENT_CLONE && ptrace(PTRACE_GETEVENTMSG, call->tid, 0, &made) == 0)
             call->made = (pid_t)made;
@@ -145,7 +145,7 @@ int gp_thread_call_until(gp_thread_call_t *call, long number)
 {
     struct user_regs_struct registers;
     for (int status, times = 0; times < 2;) { // before it, and after
-        int error = run(call, PTRACE_SYSCALL, &status);
+        int error = thread_call_run(call, PTRACE_SYSCALL, &status);
         if (error != 0 || WSTOPSIG(status) != SYSCALL_STOP)
             return error != 0 ? error : -EFAULT;
         if (ptrace(PTRACE_GETREGS, call->tid, 0, &registers) != 0)
@@ -157,7 +157,7 @@ int gp_thread_call_until(gp_thread_call_t *call, long number)
 
 int gp_thread_call_system(gp_thread_call_t *call, long number, const uint64_t arguments[6], int64_t *result)
 {
-    struct user_regs_struct registers = fresh(call);
+    struct user_regs_struct registers = thread_call_fresh(call);
     int status;
     registers.rip = call->syscall_at;
     registers.rax = (unsigned long long)number;
@@ -170,7 +170,7 @@ int gp_thread_call_system(gp_thread_call_t *call, long number, const uint64_t ar
     if (ptrace(PTRACE_SETREGS, call->tid, 0, &registers) != 0)
         return -ESRCH;
     for (int times = 0; times < 2;) { // before it, and after; a handler makes calls, too
-        int error = run(call, PTRACE_SYSCALL, &status);
+        int error = thread_call_run(call, PTRACE_SYSCALL, &status);
         if (error != 0 || WSTOPSIG(status) != SYSCALL_STOP)
             return error != 0 ? error : -EFAULT;
         if (ptrace(PTRACE_GETREGS, call->tid, 0, &registers) != 0)
@@ -184,7 +184,7 @@ int gp_thread_call_system(gp_thread_call_t *call, long number, const uint64_t ar
 int gp_thread_call_function(gp_thread_call_t *call, uint64_t function, const uint64_t arguments[3], uint64_t *result)
 {
     const uint64_t nowhere = 0;
-    struct user_regs_struct registers = fresh(call);
+    struct user_regs_struct registers = thread_call_fresh(call);
     int status, error = gp_thread_call_write(call, call->top, &nowhere, sizeof(nowhere));
     if (error != 0)
         return error;
@@ -197,7 +197,7 @@ int gp_thread_call_function(gp_thread_call_t *call, uint64_t function, const uin
     call->made = 0;
     if (ptrace(PTRACE_SETREGS, call->tid, 0, &registers) != 0)
         return -ESRCH;
-    error = run(call, PTRACE_CONT, &status);
+    error = thread_call_run(call, PTRACE_CONT, &status);
     if (error == 0 && ptrace(PTRACE_GETREGS, call->tid, 0, &registers) != 0)
         error = -ESRCH;
     if (error != 0)

@@ -71,7 +71,7 @@ int gp_thread_stop_each(pid_t pid, int (*visit)(pid_t tid, void *argument), void
     return error;
 }
 
-static uint64_t now_ns(void)
+static uint64_t thread_stop_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -80,14 +80,14 @@ static uint64_t now_ns(void)
 
 int gp_thread_stop_wait(pid_t tid, uint64_t limit_ns, int *status)
 {
-    uint64_t end = now_ns() + limit_ns;
+    uint64_t end = thread_stop_now_ns() + limit_ns;
     for (;;) {
         pid_t got = waitpid(tid, status, __WALL | WNOHANG);
         if (got == tid)
             return WIFSTOPPED(*status) ? 0 : -ESRCH;
         if (got < 0 && errno != EINTR)
             return -ESRCH;
-        if (limit_ns == 0 || now_ns() > end)
+        if (limit_ns == 0 || thread_stop_now_ns() > end)
             return -ETIMEDOUT;
         nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
     }
@@ -106,7 +106,7 @@ void gp_thread_stop_drop_samples(void)
 }
 
 // Of a perf event, or of a timer. Source: sigaction(2), src/core/signal/clock_*.c.
-static bool is_sample(pid_t tid, int number)
+static bool thread_stop_is_sample(pid_t tid, int number)
 {
     siginfo_t info;
     char path[64], link[64] = "";
@@ -126,7 +126,8 @@ int gp_thread_stop_wait_asked(pid_t tid, uint64_t limit_ns)
 {
     int status, error;
     while ((error = gp_thread_stop_wait(tid, limit_ns, &status)) == 0 && !gp_thread_stop_is_asked(status))
-        ptrace(PTRACE_CONT, tid, 0, status >> 16 == 0 && !is_sample(tid, WSTOPSIG(status)) ? WSTOPSIG(status) : 0);
+        ptrace(PTRACE_CONT, tid, 0,
+               status >> 16 == 0 && !thread_stop_is_sample(tid, WSTOPSIG(status)) ? WSTOPSIG(status) : 0);
     return error;
 }
 

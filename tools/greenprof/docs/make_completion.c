@@ -5,25 +5,25 @@
 
 #include "make_docs.h"
 
-static void put_commands(FILE *out, const char *separator)
+static void make_completion_put_commands(FILE *out, const char *separator)
 {
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
         fprintf(out, "%s%s", command > gp_commands ? separator : "", command->name);
 }
 
-static bool is_repeatable(const gp_option_t *option)
+static bool make_completion_is_repeatable(const gp_option_t *option)
 {
     return option->kind == GP_OPTION_TEXTS || option->kind == GP_OPTION_REGEX;
 }
 
-static bool has_words(const gp_option_t *option)
+static bool make_completion_has_words(const gp_option_t *option)
 {
     return option->choices != NULL || option->hint == GP_HINT_FORMAT || option->hint == GP_HINT_SORT;
 }
 
 // bash
 
-static void bash_hint(FILE *out, gp_hint_t hint)
+static void make_completion_bash_hint(FILE *out, gp_hint_t hint)
 {
     switch (hint) {
     case GP_HINT_FILE:
@@ -37,7 +37,7 @@ static void bash_hint(FILE *out, gp_hint_t hint)
         break;
     case GP_HINT_COMMAND:
         fputs("_greenprof_words '", out);
-        put_commands(out, " ");
+        make_completion_put_commands(out, " ");
         fputs("'", out);
         break;
     default:
@@ -45,28 +45,28 @@ static void bash_hint(FILE *out, gp_hint_t hint)
     }
 }
 
-static void bash_value(FILE *out, const gp_option_t *option)
+static void make_completion_bash_value(FILE *out, const gp_option_t *option)
 {
     fputs("        ", out);
     if (option->letter != '\0')
         fprintf(out, "-%c | ", option->letter);
     fprintf(out, "--%s) ", option->name);
-    if (has_words(option)) {
+    if (make_completion_has_words(option)) {
         fprintf(out, "%s '", option->hint == GP_HINT_SORT ? "_greenprof_list" : "_greenprof_words");
         gp_docs_words(out, option, ' ');
         fputs("'", out);
     } else {
-        bash_hint(out, option->hint);
+        make_completion_bash_hint(out, option->hint);
     }
     fputs("; return ;;\n", out);
 }
 
-static void bash_command(FILE *out, const gp_command_t *command)
+static void make_completion_bash_command(FILE *out, const gp_command_t *command)
 {
     fprintf(out, "    %s)\n        case $previous in\n", command->name);
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
         if (gp_option_applies(option, command) && option->kind != GP_OPTION_FLAG)
-            bash_value(out, option);
+            make_completion_bash_value(out, option);
     fputs("        esac\n        if [[ $current == -* ]]; then\n            _greenprof_words '", out);
     for (const gp_option_t *option = gp_options; option->name != NULL; option++) {
         if (!gp_option_applies(option, command))
@@ -76,7 +76,7 @@ static void bash_command(FILE *out, const gp_command_t *command)
         fprintf(out, "--%s ", option->name);
     }
     fputs("'\n        else\n            ", out);
-    bash_hint(out, command->hint);
+    make_completion_bash_hint(out, command->hint);
     fputs("\n        fi\n        ;;\n", out);
 }
 
@@ -114,16 +114,16 @@ void gp_docs_bash(FILE *out)
           "    if ((COMP_CWORD == 1)); then\n"
           "        _greenprof_words '",
           out);
-    put_commands(out, " ");
+    make_completion_put_commands(out, " ");
     fputs(" --help --version'\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", out);
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
-        bash_command(out, command);
+        make_completion_bash_command(out, command);
     fputs("    esac\n}\n\ncomplete -F _greenprof greenprof\n", out);
 }
 
 // zsh and fish: a description is the first sentence.
 
-static void put_description(FILE *out, const char *text, const char *escaped)
+static void make_completion_put_description(FILE *out, const char *text, const char *escaped)
 {
     const char *end = strstr(text, ". ");
     size_t len = end != NULL ? (size_t)(end - text) : strlen(text);
@@ -136,7 +136,7 @@ static void put_description(FILE *out, const char *text, const char *escaped)
             fprintf(out, "%s%c", strchr(escaped, text[i]) != NULL ? "\\" : "", text[i]);
 }
 
-static void zsh_hint(FILE *out, gp_hint_t hint)
+static void make_completion_zsh_hint(FILE *out, gp_hint_t hint)
 {
     switch (hint) {
     case GP_HINT_FILE:
@@ -150,7 +150,7 @@ static void zsh_hint(FILE *out, gp_hint_t hint)
         break;
     case GP_HINT_COMMAND:
         fputs("(", out);
-        put_commands(out, " ");
+        make_completion_put_commands(out, " ");
         fputs(")", out);
         break;
     default:
@@ -158,31 +158,31 @@ static void zsh_hint(FILE *out, gp_hint_t hint)
     }
 }
 
-static void zsh_value(FILE *out, const gp_option_t *option)
+static void make_completion_zsh_value(FILE *out, const gp_option_t *option)
 {
     const char *value = gp_option_value(option);
     if (value == NULL)
         return;
     fputc(':', out);
-    put_description(out, option->value != NULL ? option->value : option->name, ":[]");
+    make_completion_put_description(out, option->value != NULL ? option->value : option->name, ":[]");
     fputc(':', out);
     if (option->hint == GP_HINT_SORT) {
         fputs("_values -s , key ", out);
         gp_docs_words(out, option, ' ');
-    } else if (has_words(option)) {
+    } else if (make_completion_has_words(option)) {
         fputc('(', out);
         gp_docs_words(out, option, ' ');
         fputc(')', out);
     } else {
-        zsh_hint(out, option->hint);
+        make_completion_zsh_hint(out, option->hint);
     }
 }
 
-static void zsh_option(FILE *out, const gp_option_t *option)
+static void make_completion_zsh_option(FILE *out, const gp_option_t *option)
 {
     bool flag = option->kind == GP_OPTION_FLAG;
     fputs("      ", out);
-    if (is_repeatable(option))
+    if (make_completion_is_repeatable(option))
         fputs("'*'", out);
     else if (option->letter != '\0')
         fprintf(out, "'(-%c --%s)'", option->letter, option->name);
@@ -191,9 +191,9 @@ static void zsh_option(FILE *out, const gp_option_t *option)
     else
         fprintf(out, "--%s%s", option->name, flag ? "" : "=");
     fputs("'[", out);
-    put_description(out, option->what, ":[]\\");
+    make_completion_put_description(out, option->what, ":[]\\");
     fputc(']', out);
-    zsh_value(out, option);
+    make_completion_zsh_value(out, option);
     fputs("' \\\n", out);
 }
 
@@ -207,7 +207,7 @@ void gp_docs_zsh(FILE *out)
           out);
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++) {
         fprintf(out, "    '%s:", command->name);
-        put_description(out, command->what, ":\\");
+        make_completion_put_description(out, command->what, ":\\");
         fputs("'\n", out);
     }
     fputs("  )\n"
@@ -224,20 +224,20 @@ void gp_docs_zsh(FILE *out)
         fprintf(out, "  %s)\n    _arguments -s -S \\\n", command->name);
         for (const gp_option_t *option = gp_options; option->name != NULL; option++)
             if (gp_option_applies(option, command))
-                zsh_option(out, option);
+                make_completion_zsh_option(out, option);
         fprintf(out, "      '%s:operand:", command->rest_is_program ? "*:" : "*");
-        zsh_hint(out, command->hint);
+        make_completion_zsh_hint(out, command->hint);
         fputs("'\n    ;;\n", out);
     }
     fputs("  esac\n}\n\n_greenprof \"$@\"\n", out);
 }
 
-static void fish_option(FILE *out, const gp_command_t *command, const gp_option_t *option)
+static void make_completion_fish_option(FILE *out, const gp_command_t *command, const gp_option_t *option)
 {
     fprintf(out, "complete -c greenprof -n '__fish_seen_subcommand_from %s' -l %s", command->name, option->name);
     if (option->letter != '\0')
         fprintf(out, " -s %c", option->letter);
-    if (has_words(option)) {
+    if (make_completion_has_words(option)) {
         fputs(" -x -a '", out);
         gp_docs_words(out, option, ' ');
         fputs("'", out);
@@ -247,11 +247,11 @@ static void fish_option(FILE *out, const gp_command_t *command, const gp_option_
         fputs(" -x", out);
     }
     fputs(" -d '", out);
-    put_description(out, option->what, "\\");
+    make_completion_put_description(out, option->what, "\\");
     fputs("'\n", out);
 }
 
-static void fish_operands(FILE *out, const gp_command_t *command)
+static void make_completion_fish_operands(FILE *out, const gp_command_t *command)
 {
     fprintf(out, "complete -c greenprof -n '__fish_seen_subcommand_from %s' ", command->name);
     switch (command->hint) {
@@ -263,7 +263,7 @@ static void fish_operands(FILE *out, const gp_command_t *command)
         break;
     case GP_HINT_COMMAND:
         fputs("-x -a '", out);
-        put_commands(out, " ");
+        make_completion_put_commands(out, " ");
         fputs("'\n", out);
         break;
     default:
@@ -280,13 +280,13 @@ void gp_docs_fish(FILE *out)
           out);
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++) {
         fprintf(out, "complete -c greenprof -n __fish_use_subcommand -a %s -d '", command->name);
-        put_description(out, command->what, "\\");
+        make_completion_put_description(out, command->what, "\\");
         fputs("'\n", out);
     }
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++) {
         for (const gp_option_t *option = gp_options; option->name != NULL; option++)
             if (gp_option_applies(option, command))
-                fish_option(out, command, option);
-        fish_operands(out, command);
+                make_completion_fish_option(out, command, option);
+        make_completion_fish_operands(out, command);
     }
 }

@@ -27,48 +27,48 @@ void gp_docs_words(FILE *out, const gp_option_t *option, char separator)
             fprintf(out, "%s%c", key->name, separator);
 }
 
-static void fail(const char *path)
+static void make_docs_fail(const char *path)
 {
     fprintf(stderr, "make_docs: %s: %s\n", path, strerror(errno));
     exit(1);
 }
 
-static FILE *create(const char *folder, const char *name)
+static FILE *make_docs_create(const char *folder, const char *name)
 {
     char path[PATH_MAX];
     if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) {
         errno = ENAMETOOLONG;
-        fail(folder);
+        make_docs_fail(folder);
     }
     FILE *out = fopen(path, "w");
     if (out == NULL)
-        fail(path);
+        make_docs_fail(path);
     return out;
 }
 
-static void finish(FILE *out, const char *name)
+static void make_docs_finish(FILE *out, const char *name)
 {
     int failed = ferror(out);
     if (fclose(out) != 0 || failed)
-        fail(name);
+        make_docs_fail(name);
 }
 
-static void write_page(const char *sources, const char *folder, const gp_command_t *command)
+static void make_docs_write_page(const char *sources, const char *folder, const gp_command_t *command)
 {
     char source[PATH_MAX], name[64];
     snprintf(name, sizeof(name), "greenprof%s%s.1", command ? "-" : "", command ? command->name : "");
     snprintf(source, sizeof(source), "%s/%s.man", sources, command ? command->name : "greenprof");
-    FILE *body = fopen(source, "r"), *out = create(folder, name);
+    FILE *body = fopen(source, "r"), *out = make_docs_create(folder, name);
     gp_docs_man(out, command, body);
     if (body != NULL)
         fclose(body);
-    finish(out, name);
+    make_docs_finish(out, name);
 }
 
-static void make_folder(const char *path)
+static void make_docs_folder(const char *path)
 {
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        fail(path);
+        make_docs_fail(path);
 }
 
 int main(int argc, char **argv)
@@ -82,18 +82,18 @@ int main(int argc, char **argv)
         fputs("usage: make_docs MAN-SOURCES OUT\n", stderr);
         return 2;
     }
-    make_folder(argv[2]);
+    make_docs_folder(argv[2]);
     snprintf(folder, sizeof(folder), "%s/man", argv[2]);
-    make_folder(folder);
-    write_page(argv[1], folder, NULL);
+    make_docs_folder(folder);
+    make_docs_write_page(argv[1], folder, NULL);
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
-        write_page(argv[1], folder, command);
+        make_docs_write_page(argv[1], folder, command);
     snprintf(folder, sizeof(folder), "%s/completion", argv[2]);
-    make_folder(folder);
+    make_docs_folder(folder);
     for (size_t i = 0; i < sizeof(completions) / sizeof(completions[0]); i++) {
-        FILE *out = create(folder, completions[i].name);
+        FILE *out = make_docs_create(folder, completions[i].name);
         completions[i].write(out);
-        finish(out, completions[i].name);
+        make_docs_finish(out, completions[i].name);
     }
     return 0;
 }

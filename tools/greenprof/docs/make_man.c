@@ -9,7 +9,7 @@
 #define DATE "2026-11-21" // of the manual
 
 // Text for roff: nothing of it is a request or an escape.
-static void put_text(FILE *out, const char *text)
+static void make_man_put_text(FILE *out, const char *text)
 {
     if (*text == '.' || *text == '\'')
         fputs("\\&", out);
@@ -30,21 +30,21 @@ static void put_text(FILE *out, const char *text)
 }
 
 // Sentences begin on lines of their own.
-static void put_sentences(FILE *out, const char *text)
+static void make_man_put_sentences(FILE *out, const char *text)
 {
     char part[512];
     while (*text != '\0') {
         const char *end = strstr(text, ". ");
         size_t len = end != NULL ? (size_t)(end - text) + 1 : strlen(text);
         snprintf(part, sizeof(part), "%.*s", (int)len, text);
-        put_text(out, part);
+        make_man_put_text(out, part);
         fputc('\n', out);
         text += len;
         text += *text == ' ';
     }
 }
 
-static void put_option(FILE *out, const gp_option_t *option)
+static void make_man_put_option(FILE *out, const gp_option_t *option)
 {
     const char *value = gp_option_value(option);
     char text[512];
@@ -52,14 +52,14 @@ static void put_option(FILE *out, const gp_option_t *option)
     if (option->letter != '\0')
         fprintf(out, "\\-%c, ", option->letter);
     fputs("\\-\\-", out);
-    put_text(out, option->name);
+    make_man_put_text(out, option->name);
     if (value != NULL) {
         fputs(" \\fI", out);
-        put_text(out, value);
+        make_man_put_text(out, value);
         fputs("\\fR", out);
     }
     fputc('\n', out);
-    put_sentences(out, gp_option_text(option, text, sizeof(text)));
+    make_man_put_sentences(out, gp_option_text(option, text, sizeof(text)));
     if (option->hint == GP_HINT_FORMAT || option->hint == GP_HINT_SORT) {
         fputs(".br\n", out);
         gp_docs_words(out, option, ' ');
@@ -67,48 +67,50 @@ static void put_option(FILE *out, const gp_option_t *option)
     }
 }
 
-static void put_options(FILE *out, const gp_command_t *command)
+static void make_man_put_options(FILE *out, const gp_command_t *command)
 {
     fputs(".SH OPTIONS\n", out);
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
         if (command != NULL && gp_option_applies(option, command))
-            put_option(out, option);
+            make_man_put_option(out, option);
 }
 
-static void put_setting(FILE *out, const char *name, const char *value, const char *standard, const char *sentence)
+static void make_man_put_setting(FILE *out, const char *name, const char *value, const char *standard,
+                                 const char *sentence)
 {
     fprintf(out, ".TP\n.BI %s= ", name);
     fputc('"', out);
-    put_text(out, value);
+    make_man_put_text(out, value);
     fputs("\"\n", out);
-    put_sentences(out, sentence);
+    make_man_put_sentences(out, sentence);
     if (standard != NULL)
         fprintf(out, "Default: %s.\n", standard);
 }
 
-static void put_environment(FILE *out)
+static void make_man_put_environment(FILE *out)
 {
-#define PUT(id, value, low, high, standard, sentence) put_setting(out, "GREENPROF_" #id, value, standard, sentence);
+#define PUT(id, value, low, high, standard, sentence)                                                                  \
+    make_man_put_setting(out, "GREENPROF_" #id, value, standard, sentence);
     GP_SETTINGS(PUT)
 }
 
-static void put_commands(FILE *out)
+static void make_man_put_commands(FILE *out)
 {
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++) {
         fputs(".TP\n.B ", out);
-        put_text(out, command->name);
+        make_man_put_text(out, command->name);
         if (command->synopsis[0] != '\0') {
             fputs(" \\fI", out);
-            put_text(out, command->synopsis);
+            make_man_put_text(out, command->synopsis);
             fputs("\\fR", out);
         }
         fputc('\n', out);
-        put_text(out, command->what);
+        make_man_put_text(out, command->what);
         fprintf(out, ".\nSee\n.BR greenprof\\-%s (1).\n", command->name);
     }
 }
 
-static void put_head(FILE *out, const gp_command_t *command)
+static void make_man_put_head(FILE *out, const gp_command_t *command)
 {
     fprintf(out, ".\\\" Made from the tables of the command; see doc/man.\n.TH GREENPROF");
     for (const char *at = command ? command->name : ""; *at != '\0'; at++)
@@ -116,23 +118,23 @@ static void put_head(FILE *out, const gp_command_t *command)
     fprintf(out, " 1 \"" DATE "\" \"greenprof %d.%d\" \"greenprof manual\"\n.SH NAME\n", PROF_VERSION_MAJOR,
             PROF_VERSION_MINOR);
     fprintf(out, "greenprof%s%s \\- ", command ? "\\-" : "", command ? command->name : "");
-    put_text(out, command ? command->what : "sampling profiler that knows coroutines");
+    make_man_put_text(out, command ? command->what : "sampling profiler that knows coroutines");
     fputs("\n.SH SYNOPSIS\n.B greenprof ", out);
-    put_text(out, command ? command->name : "COMMAND");
+    make_man_put_text(out, command ? command->name : "COMMAND");
     bool first = command != NULL && command->rest_is_program;
     fprintf(out, "\n%s", first ? ".RI [ OPTION ...]\n" : "");
     if (command == NULL)
         fputs(".RI [ ARGUMENT ...]\n", out);
     else if (command->synopsis[0] != '\0') {
         fputs(".I ", out);
-        put_text(out, command->synopsis);
+        make_man_put_text(out, command->synopsis);
         fputc('\n', out);
     }
     if (command != NULL && !first)
         fputs(".RI [ OPTION ...]\n", out);
 }
 
-static void put_see_also(FILE *out, const gp_command_t *this)
+static void make_man_put_see_also(FILE *out, const gp_command_t *this)
 {
     const gp_command_t *last = NULL;
     fputs(".SH SEE ALSO\n", out);
@@ -149,19 +151,19 @@ void gp_docs_man(FILE *out, const gp_command_t *command, FILE *body)
 {
     char line[1024];
     bool has_options = false;
-    put_head(out, command);
+    make_man_put_head(out, command);
     while (body != NULL && fgets(line, sizeof(line), body) != NULL) {
         if (strcmp(line, "@OPTIONS@\n") == 0)
-            put_options(out, command);
+            make_man_put_options(out, command);
         else if (strcmp(line, "@COMMANDS@\n") == 0)
-            put_commands(out);
+            make_man_put_commands(out);
         else if (strcmp(line, "@ENVIRONMENT@\n") == 0)
-            put_environment(out);
+            make_man_put_environment(out);
         else
             fputs(line, out);
         has_options |= line[0] == '@';
     }
     if (!has_options)
-        put_options(out, command);
-    put_see_also(out, command);
+        make_man_put_options(out, command);
+    make_man_put_see_also(out, command);
 }

@@ -10,7 +10,7 @@
 
 enum { LEAST_NS = 1000000000, SHOWN = 3, AT_ONCE_NS = 1000000 };
 
-static uint32_t stack_of(const gp_dataset_t *dataset, const gp_census_record_t *record)
+static uint32_t census_held_stack_of(const gp_dataset_t *dataset, const gp_census_record_t *record)
 {
     uint32_t stack = gp_dataset_stack_find(dataset, record->stack_id);
     return stack != GP_INDEX_NONE ? stack : 0;
@@ -27,14 +27,14 @@ bool gp_census_sleeps_as_loops_do(const gp_source_t *source, uint32_t coro, uint
            gp_census_innermost(source, stack, &frame) && gp_sleep_call(frame.function) != GP_SLEEP_OTHER;
 }
 
-static bool is_of_thread(const gp_dataset_t *dataset, uint32_t coro)
+static bool census_held_is_of_thread(const gp_dataset_t *dataset, uint32_t coro)
 {
     return coro == GP_INDEX_NONE || dataset->facts.coros.items[coro].record.kind == GP_CORO_THREAD;
 }
 
 // Does anything else wait for the thread? A pool's thread is there to be kept: what calls the jobs waits for each of
 // them, from its beginning on, and for nothing else. The only coroutine that there is may keep its thread as well.
-static bool keeps_others(const gp_dataset_t *dataset, const gp_census_record_t *holder)
+static bool census_held_keeps_others(const gp_dataset_t *dataset, const gp_census_record_t *holder)
 {
     bool is_alone = true;
     for (size_t i = 0; i < dataset->census.count; i++) {
@@ -43,7 +43,7 @@ static bool keeps_others(const gp_dataset_t *dataset, const gp_census_record_t *
                      other->state == GP_CENSUS_READY || other->state == GP_CENSUS_NEW;
         uint64_t apart_ns = other->state_ns > holder->state_ns ? other->state_ns - holder->state_ns
                                                                : holder->state_ns - other->state_ns;
-        if (other == holder || is_of_thread(dataset, gp_dataset_coro_find(dataset, other->coro_id)))
+        if (other == holder || census_held_is_of_thread(dataset, gp_dataset_coro_find(dataset, other->coro_id)))
             continue;
         is_alone = false;
         if (waits && ((other->thread == holder->thread && apart_ns > AT_ONCE_NS) ||
@@ -59,22 +59,22 @@ typedef struct holder {
     gp_census_frame_t frame;
 } holder_t;
 
-static bool is_holder(const gp_source_t *source, const gp_census_record_t *record, holder_t *holder)
+static bool census_held_is_holder(const gp_source_t *source, const gp_census_record_t *record, holder_t *holder)
 {
     const gp_dataset_t *dataset = source->dataset;
     holder->coro = gp_dataset_coro_find(dataset, record->coro_id);
     bool runs = record->state == GP_CENSUS_RUNNING, sleeps = record->state == GP_CENSUS_BLOCKED;
-    if (record->state_ns < LEAST_NS || !(runs || sleeps) || is_of_thread(dataset, holder->coro) ||
-        !keeps_others(dataset, record))
+    if (record->state_ns < LEAST_NS || !(runs || sleeps) || census_held_is_of_thread(dataset, holder->coro) ||
+        !census_held_keeps_others(dataset, record))
         return false;
-    uint32_t stack = stack_of(dataset, record);
+    uint32_t stack = census_held_stack_of(dataset, record);
     holder->has_frame = gp_census_innermost(source, stack, &holder->frame);
     return runs || (holder->has_frame && !gp_census_sleeps_as_loops_do(source, holder->coro, stack));
 }
 
 // in_header: of a report, else of the census itself.
-static void print_holder(const gp_source_t *source, const gp_census_record_t *record, const holder_t *holder,
-                         bool in_header)
+static void census_held_print_holder(const gp_source_t *source, const gp_census_record_t *record,
+                                     const holder_t *holder, bool in_header)
 {
     char name[256];
     gp_report_coro_label(source->dataset, holder->coro, source->symbolizer, true, name, sizeof(name));
@@ -103,8 +103,8 @@ void gp_census_print_held(const gp_source_t *source, bool in_header)
         return;
     for (size_t i = 0; i < dataset->census.count; i++) {
         holder_t holder;
-        if (is_holder(source, &dataset->census.items[i], &holder) && count++ < SHOWN)
-            print_holder(source, &dataset->census.items[i], &holder, in_header);
+        if (census_held_is_holder(source, &dataset->census.items[i], &holder) && count++ < SHOWN)
+            census_held_print_holder(source, &dataset->census.items[i], &holder, in_header);
     }
     if (count > SHOWN)
         printf("%s%zu more threads\n", in_header ? "  held       " : "So are ", count - SHOWN);

@@ -20,7 +20,7 @@ enum { OLD_MS = 100 }; // of a census, when the capture goes on: a reader is tol
 // What is done with each frame of a stack, innermost first. file: "" where there is none.
 typedef void frame_visit_t(void *context, const char *function, const char *file, uint32_t line);
 
-static void visit_stack(const gp_source_t *source, uint32_t stack, frame_visit_t *visit, void *context)
+static void census_print_visit_stack(const gp_source_t *source, uint32_t stack, frame_visit_t *visit, void *context)
 {
     const gp_facts_stack_t *found = &source->dataset->facts.stacks.items[stack];
     gp_namer_t namer = {.facts = &source->dataset->facts, .symbolizer = source->symbolizer};
@@ -35,7 +35,7 @@ static void visit_stack(const gp_source_t *source, uint32_t stack, frame_visit_t
     }
 }
 
-static void print_place(const char *function, const char *gap, const char *file, uint32_t line)
+static void census_print_place(const char *function, const char *gap, const char *file, uint32_t line)
 {
     const char *slash = strrchr(file, '/');
     gp_print_text(function);
@@ -46,15 +46,15 @@ static void print_place(const char *function, const char *gap, const char *file,
     }
 }
 
-static void print_frame(void *context, const char *function, const char *file, uint32_t line)
+static void census_print_frame(void *context, const char *function, const char *file, uint32_t line)
 {
     (void)context;
     printf("    ");
-    print_place(function, "  ", file, line);
+    census_print_place(function, "  ", file, line);
     printf("\n");
 }
 
-static void take_first(void *context, const char *function, const char *file, uint32_t line)
+static void census_print_take_first(void *context, const char *function, const char *file, uint32_t line)
 {
     gp_census_frame_t *frame = context;
     if (frame->function[0] != '\0')
@@ -67,21 +67,21 @@ static void take_first(void *context, const char *function, const char *file, ui
 bool gp_census_innermost(const gp_source_t *source, uint32_t stack, gp_census_frame_t *frame)
 {
     *frame = (gp_census_frame_t){.line = 0};
-    visit_stack(source, stack, take_first, frame);
+    census_print_visit_stack(source, stack, census_print_take_first, frame);
     return frame->function[0] != '\0';
 }
 
 void gp_census_print_frame(const gp_census_frame_t *frame)
 {
-    print_place(frame->function, " ", frame->file, frame->line);
+    census_print_place(frame->function, " ", frame->file, frame->line);
 }
 
-static void print_count(size_t count, const char *what)
+static void census_print_count(size_t count, const char *what)
 {
     printf("%zu %s%s", count, what, count == 1 ? "" : "s");
 }
 
-static bool any_polled(const gp_census_groups_t *groups, const gp_source_t *source)
+static bool census_print_any_polled(const gp_census_groups_t *groups, const gp_source_t *source)
 {
     for (size_t i = 0; i < groups->entry_count; i++)
         if (source->dataset->facts.coros.items[groups->entries[i].coro].record.kind == GP_CORO_POLLED)
@@ -90,7 +90,7 @@ static bool any_polled(const gp_census_groups_t *groups, const gp_source_t *sour
 }
 
 // When the census was taken, ns since the capture's start.
-static uint64_t time_of(const gp_census_groups_t *groups)
+static uint64_t census_print_time_of(const gp_census_groups_t *groups)
 {
     uint64_t latest = 0;
     for (size_t i = 0; i < groups->entry_count; i++)
@@ -100,9 +100,9 @@ static uint64_t time_of(const gp_census_groups_t *groups)
 }
 
 // A capture without an end has the census before it.
-static void print_age(const gp_census_groups_t *groups, const gp_source_t *source)
+static void census_print_age(const gp_census_groups_t *groups, const gp_source_t *source)
 {
-    uint64_t time_ns = time_of(groups), end_ns = source->dataset->facts.end_ns;
+    uint64_t time_ns = census_print_time_of(groups), end_ns = source->dataset->facts.end_ns;
     if (groups->entry_count == 0 || end_ns < time_ns + OLD_MS * 1000000ull)
         return;
     printf("As of ");
@@ -112,10 +112,10 @@ static void print_age(const gp_census_groups_t *groups, const gp_source_t *sourc
     printf(" s.\n");
 }
 
-static void print_overview(const gp_census_groups_t *groups, const gp_source_t *source)
+static void census_print_overview(const gp_census_groups_t *groups, const gp_source_t *source)
 {
     const char *separator = ": ";
-    print_count(groups->entry_count - groups->threads, "coroutine");
+    census_print_count(groups->entry_count - groups->threads, "coroutine");
     for (size_t i = 0; i < GP_CENSUS_STATES; i++) {
         if (groups->states[i] == 0)
             continue;
@@ -123,16 +123,16 @@ static void print_overview(const gp_census_groups_t *groups, const gp_source_t *
         separator = ", ";
     }
     printf("; ");
-    print_count(groups->threads, "thread");
+    census_print_count(groups->threads, "thread");
     printf("\n");
     if (groups->states[GP_CENSUS_UNKNOWN] > 0)
         printf("%s: switches were not seen, so that states and stacks are not known; times are ages.\n",
-               any_polled(groups, source) ? "Polled at samples" : "Not sampled");
-    print_age(groups, source);
+               census_print_any_polled(groups, source) ? "Polled at samples" : "Not sampled");
+    census_print_age(groups, source);
     gp_census_print_held(source, false);
 }
 
-static const char *missing_stack(const gp_census_entry_t *entry)
+static const char *census_print_missing_stack(const gp_census_entry_t *entry)
 {
     switch (entry->record->state) {
     case GP_CENSUS_RUNNING:
@@ -146,7 +146,7 @@ static const char *missing_stack(const gp_census_entry_t *entry)
     }
 }
 
-static void print_entry(const gp_source_t *source, const gp_census_entry_t *entry)
+static void census_print_entry(const gp_source_t *source, const gp_census_entry_t *entry)
 {
     const gp_census_record_t *record = entry->record;
     char name[256], trace[48];
@@ -166,7 +166,7 @@ static void print_entry(const gp_source_t *source, const gp_census_entry_t *entr
 }
 
 // No stack of one that runs is to be had but by a sample.
-static void print_sampled(const gp_census_group_t *group)
+static void census_print_sampled(const gp_census_group_t *group)
 {
     uint32_t age_us = 0;
     for (size_t i = 0; i < group->count; i++)
@@ -177,24 +177,24 @@ static void print_sampled(const gp_census_group_t *group)
     printf(" ms before]\n");
 }
 
-static void print_group(const gp_census_group_t *group, const gp_source_t *source, uint64_t members)
+static void census_print_group(const gp_census_group_t *group, const gp_source_t *source, uint64_t members)
 {
     size_t shown = members != 0 && members < group->count ? (size_t)members : group->count;
     printf("\n");
     if (source->dataset->facts.coros.items[group->entries->coro].record.kind == GP_CORO_THREAD)
-        print_count(group->count, "stack");
+        census_print_count(group->count, "stack");
     else
-        print_count(group->count, "coroutine");
+        census_print_count(group->count, "coroutine");
     printf(", the longest for ");
     gp_print_seconds(group->entries->record->state_ns, 0);
     printf(" s\n");
     if (group->entries->stack == 0)
-        printf("    %s\n", missing_stack(group->entries));
+        printf("    %s\n", census_print_missing_stack(group->entries));
     else if (group->entries->record->state == GP_CENSUS_RUNNING && group->entries->record->stack_age_us != 0)
-        print_sampled(group);
-    visit_stack(source, group->entries->stack, print_frame, NULL);
+        census_print_sampled(group);
+    census_print_visit_stack(source, group->entries->stack, census_print_frame, NULL);
     for (size_t i = 0; i < shown; i++)
-        print_entry(source, &group->entries[i]);
+        census_print_entry(source, &group->entries[i]);
     if (shown < group->count)
         printf("  ... and %zu more\n", group->count - shown);
 }
@@ -202,14 +202,14 @@ static void print_group(const gp_census_group_t *group, const gp_source_t *sourc
 void gp_census_print(const gp_census_groups_t *groups, const gp_source_t *source, uint64_t rows, uint64_t members)
 {
     size_t shown = rows != 0 && rows < groups->group_count ? (size_t)rows : groups->group_count;
-    print_overview(groups, source);
+    census_print_overview(groups, source);
     for (size_t i = 0; i < shown; i++)
-        print_group(&groups->groups[i], source, members);
+        census_print_group(&groups->groups[i], source, members);
     if (shown < groups->group_count)
         printf("\n... and %zu more stacks\n", groups->group_count - shown);
 }
 
-static void json_frame(void *context, const char *function, const char *file, uint32_t line)
+static void census_print_json_frame(void *context, const char *function, const char *file, uint32_t line)
 {
     gp_json_t *json = context;
     gp_json_open(json, '{');
@@ -221,7 +221,7 @@ static void json_frame(void *context, const char *function, const char *file, ui
     gp_json_close(json, '}');
 }
 
-static void json_entry(gp_json_t *json, const gp_source_t *source, const gp_census_entry_t *entry)
+static void census_print_json_entry(gp_json_t *json, const gp_source_t *source, const gp_census_entry_t *entry)
 {
     const gp_dataset_t *dataset = source->dataset;
     const gp_census_record_t *record = entry->record;
@@ -270,7 +270,7 @@ void gp_census_print_json(const gp_census_groups_t *groups, const gp_source_t *s
     gp_json_key_uint(&json, "coroutines", groups->entry_count - groups->threads);
     gp_json_key_uint(&json, "threads", groups->threads);
     gp_json_key(&json, "at_ms");
-    gp_json_milliseconds(&json, time_of(groups));
+    gp_json_milliseconds(&json, census_print_time_of(groups));
     gp_json_key(&json, "recorded_ms");
     gp_json_milliseconds(&json, source->dataset->facts.end_ns);
     gp_json_key(&json, "groups");
@@ -282,12 +282,12 @@ void gp_census_print_json(const gp_census_groups_t *groups, const gp_source_t *s
         gp_json_key_uint(&json, "count", group->count);
         gp_json_key(&json, "stack");
         gp_json_open(&json, '[');
-        visit_stack(source, group->entries->stack, json_frame, &json);
+        census_print_visit_stack(source, group->entries->stack, census_print_json_frame, &json);
         gp_json_close(&json, ']');
         gp_json_key(&json, "members");
         gp_json_open(&json, '[');
         for (size_t j = 0; j < group->count; j++)
-            json_entry(&json, source, &group->entries[j]);
+            census_print_json_entry(&json, source, &group->entries[j]);
         gp_json_close(&json, ']');
         gp_json_close(&json, '}');
     }

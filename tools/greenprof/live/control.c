@@ -38,7 +38,7 @@ const char *gp_control_state_name(uint32_t state)
     return state < sizeof(state_names) / sizeof(state_names[0]) ? state_names[state] : "unknown";
 }
 
-static const char *engine_name(uint32_t engine)
+static const char *control_engine_name(uint32_t engine)
 {
 #define NAME(number, id, name) [number] = #name,
     static const char *const names[] = {GP_ENGINES(NAME)};
@@ -56,7 +56,7 @@ int gp_control_parse_pid(const gp_arguments_t *arguments, pid_t *pid)
 }
 
 // Ask, and let both the connection and the process fail with a message.
-static int ask(const gp_arguments_t *arguments, const gp_control_request_t *request, gp_control_reply_t *reply)
+static int control_ask(const gp_arguments_t *arguments, const gp_control_request_t *request, gp_control_reply_t *reply)
 {
     pid_t pid = 0;
     int status = gp_control_parse_pid(arguments, &pid);
@@ -68,7 +68,7 @@ static int ask(const gp_arguments_t *arguments, const gp_control_request_t *requ
 }
 
 // The process has another working directory.
-static int make_absolute(const char *path, char out[GP_CONTROL_PATH_SIZE])
+static int control_make_absolute(const char *path, char out[GP_CONTROL_PATH_SIZE])
 {
     char directory[PATH_MAX] = "";
     if (path[0] == '\0')
@@ -93,7 +93,7 @@ int gp_control_start_request(const gp_arguments_t *arguments, pid_t attached, gp
     snprintf(standard, sizeof(standard), "%d.greenprof", (int)attached);
     if (path == NULL && attached != 0)
         path = standard;
-    return path != NULL ? make_absolute(path, request->path) : 0;
+    return path != NULL ? control_make_absolute(path, request->path) : 0;
 }
 
 void gp_control_warn_of_rings(const gp_control_reply_t *reply)
@@ -111,7 +111,7 @@ int gp_command_start(const gp_arguments_t *arguments)
     gp_control_reply_t reply;
     int status = gp_control_start_request(arguments, 0, &request);
     if (status == 0)
-        status = ask(arguments, &request, &reply);
+        status = control_ask(arguments, &request, &reply);
     if (status != 0)
         return status;
     gp_control_warn_of_rings(&reply);
@@ -136,7 +136,7 @@ int gp_command_stop(const gp_arguments_t *arguments)
 {
     gp_control_request_t request = gp_control_request(GP_CONTROL_STOP);
     gp_control_reply_t reply;
-    int status = ask(arguments, &request, &reply);
+    int status = control_ask(arguments, &request, &reply);
     if (status != 0)
         return status;
     if (reply.state == GP_CONTROL_FAILED)
@@ -150,7 +150,7 @@ typedef struct copy {
     uint64_t bytes;
 } copy_t;
 
-static int copy_bytes(gp_output_t *output, void *context)
+static int control_copy_bytes(gp_output_t *output, void *context)
 {
     copy_t *copy = context;
     char buffer[65536];
@@ -167,16 +167,16 @@ static int copy_bytes(gp_output_t *output, void *context)
 }
 
 // What was written by then, whole chunks: the process goes on writing.
-static int copy_capture(int fd, const gp_control_reply_t *reply, const char *path)
+static int control_copy_capture(int fd, const gp_control_reply_t *reply, const char *path)
 {
     copy_t copy = {.fd = fd, .bytes = reply->bytes};
-    int error = gp_output_guarded(path, copy_bytes, &copy);
+    int error = gp_output_guarded(path, control_copy_bytes, &copy);
     return error == 0 ? 0 : gp_fail(path, "%s", strerror(-error));
 }
 
 // The capture, by the descriptor that the process sends: root opens nothing by a name that a process says.
-static int take_capture(const gp_arguments_t *arguments, const gp_control_request_t *request, gp_control_reply_t *reply,
-                        int *fd)
+static int control_take_capture(const gp_arguments_t *arguments, const gp_control_request_t *request,
+                                gp_control_reply_t *reply, int *fd)
 {
     pid_t pid = 0;
     const char *subject = arguments->operands[0];
@@ -194,24 +194,25 @@ static int take_capture(const gp_arguments_t *arguments, const gp_control_reques
     return status;
 }
 
-static bool is_name_of(const char *path, int fd)
+static bool control_is_name_of(const char *path, int fd)
 {
     struct stat named, ours;
     return stat(path, &named) == 0 && fstat(fd, &ours) == 0 && named.st_dev == ours.st_dev &&
            named.st_ino == ours.st_ino;
 }
 
-static int use_capture(const gp_arguments_t *arguments, const gp_slow_wish_t *wish, gp_control_reply_t *reply, int fd)
+static int control_use_capture(const gp_arguments_t *arguments, const gp_slow_wish_t *wish, gp_control_reply_t *reply,
+                               int fd)
 {
     char by_descriptor[64];
     snprintf(by_descriptor, sizeof(by_descriptor), "/proc/self/fd/%d", fd);
-    const char *name = is_name_of(reply->path, fd) ? reply->path : by_descriptor;
+    const char *name = control_is_name_of(reply->path, fd) ? reply->path : by_descriptor;
     int status = arguments->slow != NULL ? gp_slow_once(wish, name) : 0;
     if (status != 0 || arguments->output == NULL)
         return status;
     status = gp_output_check(arguments->output, &name, 1);
     if (status == 0)
-        status = copy_capture(fd, reply, arguments->output);
+        status = control_copy_capture(fd, reply, arguments->output);
     snprintf(reply->path, sizeof(reply->path), "%s", arguments->output);
     return status;
 }
@@ -226,9 +227,9 @@ int gp_command_dump(const gp_arguments_t *arguments)
     gp_slow_wish_t wish = {0};
     int status = arguments->slow != NULL ? gp_slow_wish(&wish, arguments->slow, "dump", true) : 0;
     if (status == 0)
-        status = take_capture(arguments, &request, &reply, &fd);
+        status = control_take_capture(arguments, &request, &reply, &fd);
     if (status == 0)
-        status = use_capture(arguments, &wish, &reply, fd);
+        status = control_use_capture(arguments, &wish, &reply, fd);
     if (fd >= 0)
         close(fd);
     gp_slow_wish_free(&wish);
@@ -238,12 +239,12 @@ int gp_command_dump(const gp_arguments_t *arguments)
     return gp_finish_stdout();
 }
 
-static double seconds(uint64_t ns)
+static double control_seconds(uint64_t ns)
 {
     return (double)ns / 1e9;
 }
 
-static void print_budget(const gp_control_reply_t *reply)
+static void control_print_budget(const gp_control_reply_t *reply)
 {
     if (reply->budget_ppm == 0)
         return;
@@ -263,16 +264,16 @@ static void print_budget(const gp_control_reply_t *reply)
     printf("\n");
 }
 
-static void print_status(const gp_control_reply_t *reply, const char *subject)
+static void control_print_status(const gp_control_reply_t *reply, const char *subject)
 {
     char start[64] = "";
     time_t when = (time_t)(reply->start_realtime_ns / 1000000000u);
     struct tm local;
-    double lasted = seconds(reply->now_ns - reply->start_ns);
+    double lasted = control_seconds(reply->now_ns - reply->start_ns);
     strftime(start, sizeof(start), "%Y-%m-%d %H:%M:%S", localtime_r(&when, &local));
     if (reply->state == GP_CONTROL_RECORDING)
         printf("%s: recording since %s (%.1f s), %u Hz, engine %s\n", subject, start, lasted, reply->frequency_hz,
-               engine_name(reply->engine));
+               control_engine_name(reply->engine));
     else
         printf("%s: %s\n", subject,
                reply->state == GP_CONTROL_FULL     ? "stopped: the capture was as large as it may be"
@@ -287,11 +288,11 @@ static void print_status(const gp_control_reply_t *reply, const char *subject)
         printf("\n  samples  %" PRIu64 ", %" PRIu64 " lost\n", reply->counters[GP_COUNTER_SAMPLES],
                gp_control_lost(reply));
     }
-    print_budget(reply);
+    control_print_budget(reply);
     if (reply->refused > 0)
         printf("  refused  %" PRIu64 " requests: with a wrong key or none, or malformed\n", reply->refused);
     printf("  threads  %u\n  CPU      %.3f s, and %.3f s of greenprof's own threads, since the process began\n",
-           reply->threads, seconds(reply->process_cpu_ns), seconds(reply->own_cpu_ns));
+           reply->threads, control_seconds(reply->process_cpu_ns), control_seconds(reply->own_cpu_ns));
 }
 
 void gp_control_json_state(gp_json_t *json, const gp_control_reply_t *reply)
@@ -302,7 +303,7 @@ void gp_control_json_state(gp_json_t *json, const gp_control_reply_t *reply)
     gp_json_key_uint(json, "threads", reply->threads);
 }
 
-static void print_status_json(const gp_control_reply_t *reply, pid_t pid)
+static void control_print_status_json(const gp_control_reply_t *reply, pid_t pid)
 {
     gp_json_t json = {.out = stdout};
     gp_json_open(&json, '{');
@@ -324,7 +325,7 @@ static void print_status_json(const gp_control_reply_t *reply, pid_t pid)
     if (reply->state == GP_CONTROL_RECORDING) {
         gp_json_key(&json, "seconds");
         gp_json_seconds(&json, reply->now_ns - reply->start_ns);
-        gp_json_key_text(&json, "engine", engine_name(reply->engine));
+        gp_json_key_text(&json, "engine", control_engine_name(reply->engine));
     }
     if (reply->budget_ppm != 0) {
         gp_json_key_uint(&json, "budget_ppm", reply->budget_ppm);
@@ -345,14 +346,14 @@ int gp_command_status(const gp_arguments_t *arguments)
     gp_control_request_t request = gp_control_request(GP_CONTROL_STATUS);
     gp_control_reply_t reply;
     pid_t pid = 0;
-    int status = ask(arguments, &request, &reply);
+    int status = control_ask(arguments, &request, &reply);
     if (status == 0)
         status = gp_control_parse_pid(arguments, &pid);
     if (status != 0)
         return status;
     if (arguments->json)
-        print_status_json(&reply, pid);
+        control_print_status_json(&reply, pid);
     else
-        print_status(&reply, arguments->operands[0]);
+        control_print_status(&reply, arguments->operands[0]);
     return gp_finish_stdout();
 }

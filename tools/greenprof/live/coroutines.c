@@ -12,7 +12,7 @@
 #include "message.h"
 #include "report/output_guard.h"
 
-static int show(const gp_source_t *source, const gp_arguments_t *arguments)
+static int coroutines_show(const gp_source_t *source, const gp_arguments_t *arguments)
 {
     gp_census_groups_t groups;
     int status = 0;
@@ -42,13 +42,13 @@ int gp_coroutines_show(const gp_arguments_t *arguments, char *path, const char *
     if (status != 0)
         return status;
     source.path = subject;
-    status = show(&source, arguments);
+    status = coroutines_show(&source, arguments);
     gp_source_warn_changed(&source);
     gp_source_close(&source);
     return status;
 }
 
-static int copy_census(gp_output_t *output, void *context)
+static int coroutines_copy_census(gp_output_t *output, void *context)
 {
     const int *fd = context;
     char buffer[65536];
@@ -59,11 +59,11 @@ static int copy_census(gp_output_t *output, void *context)
     return got == 0 && lseek(*fd, 0, SEEK_SET) == 0 ? 0 : -errno;
 }
 
-static int keep(int fd, const char *path)
+static int coroutines_keep(int fd, const char *path)
 {
     if (path[0] == '\0' || strcmp(path, "-") == 0)
         return gp_fail("-o", "a census needs a file with a name");
-    int result = gp_output_guarded(path, copy_census, &fd);
+    int result = gp_output_guarded(path, coroutines_copy_census, &fd);
     return result == 0 ? 0 : gp_fail(path, "%s", strerror(-result));
 }
 
@@ -82,7 +82,7 @@ int gp_command_coroutines(const gp_arguments_t *arguments)
     int fd = gp_live_census((pid_t)pid, operand);
     if (fd < 0)
         return EXIT_FAILED;
-    status = arguments->output != NULL ? keep(fd, arguments->output) : 0;
+    status = arguments->output != NULL ? coroutines_keep(fd, arguments->output) : 0;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (status == 0)
         status = gp_coroutines_show(arguments, path, operand);

@@ -13,7 +13,7 @@
 enum { LINK_SIZE = 40 };
 
 // By its descriptor: what is opened is what was judged.
-static int open_again(int fd, int flags)
+static int lent_open_again(int fd, int flags)
 {
     char path[LINK_SIZE];
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -25,20 +25,20 @@ static int open_again(int fd, int flags)
 }
 
 // One that is there already. Returns -1 and errno; EMLINK stands for what is not this user's file alone.
-static int open_existing(const char *path)
+static int lent_open_existing(const char *path)
 {
     struct stat status;
     int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) != 0)
         return -1;
     if (S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1)
-        return open_again(fd, O_WRONLY | O_APPEND);
+        return lent_open_again(fd, O_WRONLY | O_APPEND);
     close(fd);
     errno = EMLINK;
     return -1;
 }
 
-static bool name_file(const char *path, int own_pid, char out[GP_CONTROL_PATH_SIZE])
+static bool lent_name_file(const char *path, int own_pid, char out[GP_CONTROL_PATH_SIZE])
 {
     size_t len = 0;
     for (const char *at = path; *at != '\0' && len < GP_CONTROL_PATH_SIZE; at++) {
@@ -53,12 +53,12 @@ static bool name_file(const char *path, int own_pid, char out[GP_CONTROL_PATH_SI
 int gp_lend(gp_lent_t *lent, const char *path, int own_pid)
 {
     lent->is_made = false;
-    if (!name_file(path, own_pid, lent->path))
+    if (!lent_name_file(path, own_pid, lent->path))
         return gp_fail(path, "%s", strerror(ENAMETOOLONG));
     lent->fd = open(lent->path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     lent->is_made = lent->fd >= 0;
     if (lent->fd < 0 && errno == EEXIST)
-        lent->fd = open_existing(lent->path);
+        lent->fd = lent_open_existing(lent->path);
     if (lent->fd >= 0)
         return 0;
     return gp_fail(lent->path, "%s",
@@ -85,7 +85,7 @@ int gp_lent_reopen(int fd)
     struct stat status;
     int flags = fcntl(fd, F_GETFL);
     if (flags >= 0 && !(flags & O_PATH) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-        return open_again(fd, O_RDONLY);
+        return lent_open_again(fd, O_RDONLY);
     close(fd);
     errno = EBADMSG;
     return -1;

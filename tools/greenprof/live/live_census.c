@@ -29,7 +29,7 @@ typedef struct census {
     gp_census_marker_t marker;
 } census_t;
 
-static bool find_marker_in(int directory, void *argument)
+static bool live_census_find_marker_in(int directory, void *argument)
 {
     census_t *census = argument;
     const gp_target_t *target = &census->target;
@@ -46,7 +46,7 @@ static bool find_marker_in(int directory, void *argument)
 }
 
 // The thread of the marker by its number here; 0 = it is gone: the process has become another program.
-static pid_t find_task(const census_t *census)
+static pid_t live_census_find_task(const census_t *census)
 {
     char path[64], text[TEXT_SIZE];
     pid_t found = 0;
@@ -67,7 +67,7 @@ static pid_t find_task(const census_t *census)
     return found;
 }
 
-static int ask(const census_t *census, uint32_t number)
+static int live_census_ask(const census_t *census, uint32_t number)
 {
     siginfo_t info;
     memset(&info, 0, sizeof(info));
@@ -79,7 +79,7 @@ static int ask(const census_t *census, uint32_t number)
     return syscall(SYS_rt_tgsigqueueinfo, census->target.pid, census->tid, info.si_signo, &info) == 0 ? 0 : -errno;
 }
 
-static int wait_for_answer(const census_t *census, uint32_t number, const char *subject)
+static int live_census_wait_for_answer(const census_t *census, uint32_t number, const char *subject)
 {
     char name[48];
     struct timespec pause = {.tv_nsec = 1000000};
@@ -98,20 +98,20 @@ static int wait_for_answer(const census_t *census, uint32_t number, const char *
     return -1;
 }
 
-static int ask_and_wait(census_t *census, const char *subject)
+static int live_census_ask_and_wait(census_t *census, const char *subject)
 {
     uint32_t number;
-    census->tid = find_task(census);
+    census->tid = live_census_find_task(census);
     int signal_number = census->marker.signal_number;
     if (census->tid == 0 || signal_number < 1 || signal_number > 64 ||
         !(census->target.caught & 1ull << (signal_number - 1)))
         return gp_fail(subject, "greenprof is no longer active in this process"), -1;
     if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
         number = (uint32_t)getpid();
-    int error = ask(census, number);
+    int error = live_census_ask(census, number);
     if (error != 0)
         return gp_fail(subject, "cannot be asked: %s", strerror(-error)), -1;
-    return wait_for_answer(census, number, subject);
+    return live_census_wait_for_answer(census, number, subject);
 }
 
 int gp_live_census(pid_t pid, const char *subject)
@@ -119,13 +119,13 @@ int gp_live_census(pid_t pid, const char *subject)
     census_t census = {0};
     if (gp_target_find(&census.target, pid, subject) != 0)
         return -1;
-    if (!gp_target_each_place(&census.target, find_marker_in, &census))
+    if (!gp_target_each_place(&census.target, live_census_find_marker_in, &census))
         return gp_fail(
                    subject,
                    "no greenprof in this process: 'greenprof attach PID' puts it there, as does 'greenprof run', or "
                    "libgreenprof, linked, with a profile"),
                -1;
-    int fd = ask_and_wait(&census, subject);
+    int fd = live_census_ask_and_wait(&census, subject);
     close(census.directory);
     return fd;
 }

@@ -38,7 +38,8 @@ gp_control_request_t gp_control_request(enum gp_control_command command)
 
 // As the process' user where it may have no number for root: it would take that for a stranger.
 // Returns 0 or a negative errno value.
-static int connect_as(const gp_target_t *target, int fd, const struct sockaddr_un *address, socklen_t length)
+static int live_control_connect_as(const gp_target_t *target, int fd, const struct sockaddr_un *address,
+                                   socklen_t length)
 {
     bool is_root = geteuid() == 0 && target->uid != 0 && gp_target_has_other_users(target);
     if (is_root && seteuid(target->uid) != 0)
@@ -48,7 +49,7 @@ static int connect_as(const gp_target_t *target, int fd, const struct sockaddr_u
 }
 
 // Is it the process itself that listens there?
-static bool is_target(const gp_target_t *target, int fd)
+static bool live_control_is_target(const gp_target_t *target, int fd)
 {
     struct ucred peer;
     socklen_t length = sizeof(peer);
@@ -56,7 +57,7 @@ static bool is_target(const gp_target_t *target, int fd)
 }
 
 // `path`: of the socket, opened with O_PATH. Returns a descriptor, or a negative errno value.
-static int connect_to(const gp_target_t *target, int path)
+static int live_control_connect_to(const gp_target_t *target, int path)
 {
     struct sockaddr_un address;
     struct stat status;
@@ -68,37 +69,37 @@ static int connect_to(const gp_target_t *target, int path)
     if (fd < 0)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    int error = connect_as(target, fd, &address, length);
-    if (error == 0 && is_target(target, fd))
+    int error = live_control_connect_as(target, fd, &address, length);
+    if (error == 0 && live_control_is_target(target, fd))
         return fd;
     close(fd);
     return error != 0 ? error : -ENOENT;
 }
 
 // The directory may be a container's: what is there by a name is judged before it is connected to, and is no link.
-static bool meet_by(int directory, const char *name, void *argument)
+static bool live_control_meet_by(int directory, const char *name, void *argument)
 {
     meeting_t *meeting = argument;
     int path = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (path < 0)
         return false;
-    int socket = connect_to(meeting->target, path);
+    int socket = live_control_connect_to(meeting->target, path);
     close(path);
     if (meeting->socket != -ECONNREFUSED || socket >= 0) // that one may be listening again soon
         meeting->socket = socket;
     return socket >= 0;
 }
 
-static bool meet_in(int directory, void *argument)
+static bool live_control_meet_in(int directory, void *argument)
 {
     meeting_t *meeting = argument;
-    if (!gp_control_socket_each(directory, meeting->target->own_pid, meet_by, meeting))
+    if (!gp_control_socket_each(directory, meeting->target->own_pid, live_control_meet_by, meeting))
         return false;
     close(directory);
     return true;
 }
 
-static int receive(int fd, gp_control_reply_t *reply, int *rows)
+static int live_control_receive(int fd, gp_control_reply_t *reply, int *rows)
 {
     union {
         struct cmsghdr header;
@@ -122,7 +123,8 @@ static int receive(int fd, gp_control_reply_t *reply, int *rows)
 }
 
 // Returns -ECONNRESET where the process hung up; else as gp_control_ask().
-static int wait_for_reply(const meeting_t *meeting, gp_control_reply_t *reply, int *rows, const char *subject)
+static int live_control_wait_for_reply(const meeting_t *meeting, gp_control_reply_t *reply, int *rows,
+                                       const char *subject)
 {
     struct pollfd event = {.fd = meeting->socket, .events = POLLIN};
     int waited = 0;
@@ -136,7 +138,7 @@ static int wait_for_reply(const meeting_t *meeting, gp_control_reply_t *reply, i
         if (waited >= TIMEOUT_MS)
             return gp_fail(subject, "no answer within %d s", TIMEOUT_MS / 1000);
     }
-    int error = receive(meeting->socket, reply, rows);
+    int error = live_control_receive(meeting->socket, reply, rows);
     if (error != 0 && rows != NULL && *rows >= 0) {
         close(*rows);
         *rows = -1;
@@ -145,7 +147,7 @@ static int wait_for_reply(const meeting_t *meeting, gp_control_reply_t *reply, i
                                               : gp_fail(subject, "the process did not answer: %s", strerror(-error));
 }
 
-static int cannot_meet(const meeting_t *meeting, const char *subject)
+static int live_control_cannot_meet(const meeting_t *meeting, const char *subject)
 {
     if (meeting->socket == -EACCES || meeting->socket == -EPERM)
         return gp_fail(subject, "%s", strerror(-meeting->socket));
@@ -154,14 +156,14 @@ static int cannot_meet(const meeting_t *meeting, const char *subject)
                             "GREENPROF_CONTROL=1 beside LD_PRELOAD=libgreenprof-core.so.0");
 }
 
-static int meet(meeting_t *meeting, const char *subject)
+static int live_control_meet(meeting_t *meeting, const char *subject)
 {
     if (gp_target_is_stopped(meeting->target))
         return gp_fail(subject, "the process is stopped, by a signal or a debugger: it cannot answer");
     struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
-    for (int waited = 0; !gp_target_each_place(meeting->target, meet_in, meeting); waited += RETRY_MS) {
+    for (int waited = 0; !gp_target_each_place(meeting->target, live_control_meet_in, meeting); waited += RETRY_MS) {
         if (meeting->socket != -ECONNREFUSED || waited >= RETRIES_MS)
-            return cannot_meet(meeting, subject);
+            return live_control_cannot_meet(meeting, subject);
         meeting->socket = -ENOENT;
         nanosleep(&pause, NULL); // a program that closes all descriptors: it listens anew at once
     }
@@ -171,14 +173,14 @@ static int meet(meeting_t *meeting, const char *subject)
 bool gp_control_is_there(const gp_target_t *target)
 {
     meeting_t meeting = {.target = target, .socket = -ENOENT};
-    bool is_there = gp_target_each_place(target, meet_in, &meeting);
+    bool is_there = gp_target_each_place(target, live_control_meet_in, &meeting);
     if (is_there)
         close(meeting.socket);
     return is_there;
 }
 
 // The request's file, where the process would find another one by that name.
-static int lend(const gp_target_t *target, const gp_control_request_t *request, gp_lent_t *lent)
+static int live_control_lend(const gp_target_t *target, const gp_control_request_t *request, gp_lent_t *lent)
 {
     lent->fd = -1;
     if (request->command != GP_CONTROL_START || request->path[0] == '\0' || !gp_target_has_other_root(target))
@@ -187,7 +189,7 @@ static int lend(const gp_target_t *target, const gp_control_request_t *request, 
 }
 
 // fd: a descriptor to send along, -1 = none. Returns as send(2).
-static ssize_t send_request(int socket, const gp_control_request_t *request, int fd)
+static ssize_t live_control_send_request(int socket, const gp_control_request_t *request, int fd)
 {
     union {
         struct cmsghdr header;
@@ -207,49 +209,50 @@ static ssize_t send_request(int socket, const gp_control_request_t *request, int
     return sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-// One packet, and what comes back. place: a descriptor to send along, -1 = none. Returns as wait_for_reply().
-static int exchange(const meeting_t *meeting, const char *subject, const gp_control_request_t *request, int place,
-                    gp_control_reply_t *reply, int *fd)
+// One packet, and what comes back. place: a descriptor to send along, -1 = none. Returns as
+// live_control_wait_for_reply().
+static int live_control_exchange(const meeting_t *meeting, const char *subject, const gp_control_request_t *request,
+                                 int place, gp_control_reply_t *reply, int *fd)
 {
-    ssize_t sent = send_request(meeting->socket, request, place);
+    ssize_t sent = live_control_send_request(meeting->socket, request, place);
     if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
         return -ECONNRESET;
     if (sent != (ssize_t)sizeof(*request))
         return gp_fail(subject, "cannot be asked: %s", strerror(errno));
-    return wait_for_reply(meeting, reply, fd, subject);
+    return live_control_wait_for_reply(meeting, reply, fd, subject);
 }
 
-static int ask_signed(const meeting_t *meeting, const char *subject, const gp_control_request_t *request, int place,
-                      gp_control_reply_t *reply, int *fd)
+static int live_control_ask_signed(const meeting_t *meeting, const char *subject, const gp_control_request_t *request,
+                                   int place, gp_control_reply_t *reply, int *fd)
 {
     const gp_key_t *key;
     int status = gp_live_key(&key);
     if (status != 0 || key == NULL)
-        return status != 0 ? status : exchange(meeting, subject, request, place, reply, fd);
+        return status != 0 ? status : live_control_exchange(meeting, subject, request, place, reply, fd);
     const gp_control_request_t hello = gp_control_request(GP_CONTROL_HELLO);
-    status = exchange(meeting, subject, &hello, -1, reply, NULL);
+    status = live_control_exchange(meeting, subject, &hello, -1, reply, NULL);
     if (status != 0 || reply->error != 0)
         return status; // another version
     gp_control_request_t with_code = *request;
     gp_control_sign(key, reply->nonce, &with_code);
-    return exchange(meeting, subject, &with_code, place, reply, fd);
+    return live_control_exchange(meeting, subject, &with_code, place, reply, fd);
 }
 
-static int ask_once(const gp_target_t *target, const char *subject, const gp_control_request_t *request,
-                    gp_control_reply_t *reply, int *fd)
+static int live_control_ask_once(const gp_target_t *target, const char *subject, const gp_control_request_t *request,
+                                 gp_control_reply_t *reply, int *fd)
 {
     meeting_t meeting = {.target = target, .socket = -ENOENT};
-    int status = meet(&meeting, subject);
+    int status = live_control_meet(&meeting, subject);
     if (status != 0)
         return status;
     gp_lent_t lent;
-    status = lend(target, request, &lent);
+    status = live_control_lend(target, request, &lent);
     if (status == 0 && lent.fd >= 0) {
         gp_control_request_t with_name = *request;
         memcpy(with_name.path, lent.path, sizeof(with_name.path));
-        status = ask_signed(&meeting, subject, &with_name, lent.fd, reply, fd);
+        status = live_control_ask_signed(&meeting, subject, &with_name, lent.fd, reply, fd);
     } else if (status == 0) {
-        status = ask_signed(&meeting, subject, request, -1, reply, fd);
+        status = live_control_ask_signed(&meeting, subject, request, -1, reply, fd);
     }
     gp_lent_end(&lent, status == 0 && reply->error == 0);
     close(meeting.socket);
@@ -267,11 +270,11 @@ int gp_control_ask(pid_t pid, const char *subject, const gp_control_request_t *r
         return status;
     status = -ECONNRESET; // where a program has closed all descriptors, it notices now, and listens anew
     for (int i = 0; i < TRIES && status == -ECONNRESET; i++)
-        status = ask_once(&target, subject, request, reply, fd);
+        status = live_control_ask_once(&target, subject, request, reply, fd);
     return status == -ECONNRESET ? gp_fail(subject, "the process did not answer: %s", strerror(ECONNRESET)) : status;
 }
 
-static const char *reason(const gp_control_request_t *request, const gp_control_reply_t *reply)
+static const char *live_control_reason(const gp_control_request_t *request, const gp_control_reply_t *reply)
 {
     switch (-reply->error) {
     case EALREADY:
@@ -296,7 +299,7 @@ int gp_control_refused(const char *subject, const gp_control_request_t *request,
     if (no_key != NULL)
         return gp_fail(subject, "%s", no_key);
     return gp_fail(request->path[0] != '\0' && reply->error != -EALREADY ? request->path : subject, "%s",
-                   reason(request, reply));
+                   live_control_reason(request, reply));
 }
 
 uint64_t gp_control_lost(const gp_control_reply_t *reply)

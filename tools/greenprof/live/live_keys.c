@@ -15,7 +15,7 @@
 #define KEYS      "GREENPROF_HMAC_KEYS"
 #define KEYS_FILE "GREENPROF_HMAC_KEYS_FILE"
 
-static const char *why(int error)
+static const char *live_keys_why(int error)
 {
     switch (-error) {
     case EPERM:
@@ -29,7 +29,7 @@ static const char *why(int error)
     }
 }
 
-static const char *get(const char *variable)
+static const char *live_keys_get(const char *variable)
 {
     const char *value = secure_getenv(variable);
     return value != NULL && value[0] != '\0' ? value : NULL;
@@ -38,7 +38,7 @@ static const char *get(const char *variable)
 int gp_live_key(const gp_key_t **key)
 {
     static gp_key_list_t keys;
-    const char *text = get(KEYS), *path = get(KEYS_FILE);
+    const char *text = live_keys_get(KEYS), *path = live_keys_get(KEYS_FILE);
     *key = NULL;
     keys.count = 0;
     if (text == NULL && path == NULL)
@@ -47,7 +47,7 @@ int gp_live_key(const gp_key_t **key)
     if (error == 0 && keys.count == 0)
         error = -ENOKEY;
     if (error != 0)
-        return gp_fail(text != NULL ? KEYS : path, "%s", why(error));
+        return gp_fail(text != NULL ? KEYS : path, "%s", live_keys_why(error));
     *key = &keys.list[0];
     return 0;
 }
@@ -68,7 +68,7 @@ const char *gp_live_key_reason(int error)
 
 // --- of a process that is not attached to yet
 
-static const char *find(const char *environment, size_t length, const char *variable)
+static const char *live_keys_find(const char *environment, size_t length, const char *variable)
 {
     size_t name_len = strlen(variable);
     for (const char *at = environment; at < environment + length; at += strlen(at) + 1)
@@ -78,7 +78,7 @@ static const char *find(const char *environment, size_t length, const char *vari
 }
 
 // A file as the process would find it.
-static int read_file(pid_t pid, const char *path, gp_key_list_t *keys)
+static int live_keys_read_file(pid_t pid, const char *path, gp_key_list_t *keys)
 {
     char rooted[PATH_MAX], start[GP_TARGET_ENTRY_SIZE];
     gp_target_path(pid, path[0] == '/' ? "root" : "cwd", start);
@@ -86,7 +86,7 @@ static int read_file(pid_t pid, const char *path, gp_key_list_t *keys)
     return length < (int)sizeof(rooted) ? gp_key_list_read(keys, rooted) : -ENAMETOOLONG;
 }
 
-static bool has(const gp_key_list_t *keys, const gp_key_t *key)
+static bool live_keys_has(const gp_key_list_t *keys, const gp_key_t *key)
 {
     bool has = false;
     for (size_t i = 0; i < keys->count; i++)
@@ -94,17 +94,19 @@ static bool has(const gp_key_list_t *keys, const gp_key_t *key)
     return has;
 }
 
-static int fits(const gp_target_t *target, const char *environment, size_t length, const gp_key_t *key)
+static int live_keys_fits(const gp_target_t *target, const char *environment, size_t length, const gp_key_t *key)
 {
     static gp_key_list_t keys;
-    const char *text = find(environment, length, KEYS), *path = find(environment, length, KEYS_FILE);
+    const char *text = live_keys_find(environment, length, KEYS),
+               *path = live_keys_find(environment, length, KEYS_FILE);
     if (text == NULL && path == NULL)
         return 0;
     keys.count = 0;
-    int error = text != NULL ? gp_key_list_parse(&keys, text, strlen(text)) : read_file(target->pid, path, &keys);
+    int error =
+        text != NULL ? gp_key_list_parse(&keys, text, strlen(text)) : live_keys_read_file(target->pid, path, &keys);
     if (error != 0 || keys.count == 0)
         return -EKEYREVOKED;
-    return key == NULL ? -ENOKEY : has(&keys, key) ? 0 : -EKEYREJECTED;
+    return key == NULL ? -ENOKEY : live_keys_has(&keys, key) ? 0 : -EKEYREJECTED;
 }
 
 int gp_live_key_fits(const gp_target_t *target, const char *subject)
@@ -116,7 +118,7 @@ int gp_live_key_fits(const gp_target_t *target, const char *subject)
     char *environment = malloc(ENVIRONMENT_SIZE);
     if (status == 0 && environment != NULL &&
         gp_target_read(target->pid, "environ", environment, ENVIRONMENT_SIZE, &length)) {
-        int error = fits(target, environment, length, key);
+        int error = live_keys_fits(target, environment, length, key);
         status = error == 0 ? 0 : gp_fail(subject, "%s", gp_live_key_reason(error));
     }
     if (environment != NULL)

@@ -52,7 +52,7 @@ int gp_target_last_number(const char *status, const char *key)
 }
 
 // Returns the process' own number, of whichever thread of its this is; 0 = there is none.
-static int read_status(gp_target_t *target)
+static int live_target_read_status(gp_target_t *target)
 {
     char text[TEXT_SIZE];
     unsigned real = 0, effective = 0;
@@ -74,7 +74,7 @@ int gp_target_find(gp_target_t *target, pid_t pid, const char *subject)
 {
     char text[TEXT_SIZE];
     *target = (gp_target_t){.pid = pid};
-    int leader = read_status(target);
+    int leader = live_target_read_status(target);
     if (leader == 0 || !gp_target_read(pid, "stat", text, sizeof(text), NULL))
         return gp_fail(subject, "no such process");
     if (leader != (int)pid)
@@ -100,7 +100,7 @@ bool gp_target_is_stopped(const gp_target_t *target)
            (strncmp(name_end, ") T", 3) == 0 || strncmp(name_end, ") t", 3) == 0);
 }
 
-static bool differ(pid_t pid, const char *name)
+static bool live_target_differ(pid_t pid, const char *name)
 {
     struct stat mine, theirs;
     char own[GP_TARGET_ENTRY_SIZE], other[GP_TARGET_ENTRY_SIZE];
@@ -112,7 +112,7 @@ static bool differ(pid_t pid, const char *name)
 
 // Of the clock since boot, in a process' name space of times. Those of its children, which the kernel shows, are the
 // same unless it has just made another one for them. Returns whether it is known. Source: time_namespaces(7).
-static bool boot_offset_ns(const char *pid, int64_t *ns)
+static bool live_target_boot_offset_ns(const char *pid, int64_t *ns)
 {
     char path[64], text[256] = "";
     struct stat own, children;
@@ -138,9 +138,9 @@ bool gp_target_began_at(const gp_target_t *target, uint64_t ticks)
     char pid[16];
     int64_t ours, theirs;
     snprintf(pid, sizeof(pid), "%d", (int)target->pid);
-    if (!differ(target->pid, "ns/time"))
+    if (!live_target_differ(target->pid, "ns/time"))
         return ticks == target->start;
-    if (!boot_offset_ns("self", &ours) || !boot_offset_ns(pid, &theirs))
+    if (!live_target_boot_offset_ns("self", &ours) || !live_target_boot_offset_ns(pid, &theirs))
         return false;
     int64_t there = (int64_t)target->start + (theirs - ours) / (1000000000 / sysconf(_SC_CLK_TCK));
     return (int64_t)ticks >= there - 1 && (int64_t)ticks <= there + 1; // both are rounded
@@ -148,16 +148,16 @@ bool gp_target_began_at(const gp_target_t *target, uint64_t ticks)
 
 bool gp_target_has_other_root(const gp_target_t *target)
 {
-    return differ(target->pid, "ns/mnt") || differ(target->pid, "root");
+    return live_target_differ(target->pid, "ns/mnt") || live_target_differ(target->pid, "root");
 }
 
 bool gp_target_has_other_users(const gp_target_t *target)
 {
-    return differ(target->pid, "ns/user");
+    return live_target_differ(target->pid, "ns/user");
 }
 
 // A user as the process knows it. Source: user_namespaces(7).
-static uid_t uid_there(const gp_target_t *target, uid_t uid)
+static uid_t live_target_uid_there(const gp_target_t *target, uid_t uid)
 {
     char text[TEXT_SIZE];
     unsigned inside, outside, count;
@@ -176,7 +176,7 @@ typedef struct look {
 } look_t;
 
 // One of ours is tidied up besides.
-static bool look_at_ours(int directory, void *argument)
+static bool live_target_look_at_ours(int directory, void *argument)
 {
     const look_t *look = argument;
     gp_census_place_tidy(directory);
@@ -185,7 +185,7 @@ static bool look_at_ours(int directory, void *argument)
 }
 
 // $XDG_RUNTIME_DIR as the process was started with; NULL = none, or it may not be read.
-static const char *runtime_of(const gp_target_t *target, char *text, size_t size)
+static const char *live_target_runtime_of(const gp_target_t *target, char *text, size_t size)
 {
     static const char name[] = "XDG_RUNTIME_DIR=";
     size_t length;
@@ -198,20 +198,21 @@ static const char *runtime_of(const gp_target_t *target, char *text, size_t size
 }
 
 // Below one directory, seen from the process' root and from ours.
-static bool look_in(const gp_target_t *target, const char *runtime, uid_t uid, gp_census_place_look_t *look,
-                    void *argument)
+static bool live_target_look_in(const gp_target_t *target, const char *runtime, uid_t uid, gp_census_place_look_t *look,
+                                void *argument)
 {
     const char *path = runtime != NULL ? runtime : "/tmp";
     look_t ours = {look, argument};
     int parent = path[0] == '/' ? gp_target_root_open(target->pid, path, O_PATH | O_DIRECTORY) : -1;
-    bool found =
-        parent >= 0 && gp_census_place_each(parent, runtime != NULL, uid_there(target, uid), uid, look, argument);
+    bool found = parent >= 0 &&
+                 gp_census_place_each(parent, runtime != NULL, live_target_uid_there(target, uid), uid, look, argument);
     if (parent >= 0)
         close(parent);
     parent = !found && path[0] == '/' ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (parent < 0)
         return found;
-    found = gp_census_place_each(parent, runtime != NULL, uid_there(target, uid), uid, look_at_ours, &ours);
+    found = gp_census_place_each(parent, runtime != NULL, live_target_uid_there(target, uid), uid,
+                                 live_target_look_at_ours, &ours);
     close(parent);
     return found;
 }
@@ -222,13 +223,13 @@ bool gp_target_each_place(const gp_target_t *target, gp_census_place_look_t *loo
     bool found = false;
     if (text == NULL)
         return false;
-    const char *runtime = runtime_of(target, text, ENVIRONMENT_SIZE);
-    found = (runtime != NULL && look_in(target, runtime, target->uid, look, argument)) ||
-            look_in(target, NULL, target->uid, look, argument);
+    const char *runtime = live_target_runtime_of(target, text, ENVIRONMENT_SIZE);
+    found = (runtime != NULL && live_target_look_in(target, runtime, target->uid, look, argument)) ||
+            live_target_look_in(target, NULL, target->uid, look, argument);
     // A service that gave its rights up after it was started has its place among those of the user it was.
     if (!found && geteuid() != target->uid)
-        found = (runtime != NULL && look_in(target, runtime, geteuid(), look, argument)) ||
-                look_in(target, NULL, geteuid(), look, argument);
+        found = (runtime != NULL && live_target_look_in(target, runtime, geteuid(), look, argument)) ||
+                live_target_look_in(target, NULL, geteuid(), look, argument);
     free(text);
     return found;
 }

@@ -21,56 +21,56 @@ static bool has_settings; // of standard input, which is a terminal as well
 static volatile sig_atomic_t is_open;
 
 // Signals: safe.
-static void put(const char *text)
+static void screen_put(const char *text)
 {
     (void)!write(STDOUT_FILENO, text, strlen(text));
 }
 
-static void take(void)
+static void screen_take(void)
 {
     struct termios raw = settings;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     if (has_settings)
         tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-    put(enter);
+    screen_put(enter);
     is_open = 1;
 }
 
-static void give_back(void)
+static void screen_give_back(void)
 {
     if (!is_open)
         return;
     is_open = 0;
-    put(leave);
+    screen_put(leave);
     if (has_settings)
         tcsetattr(STDIN_FILENO, TCSANOW, &settings);
 }
 
 // The signal does what it does to any command, before and after.
-static void on_end(int number)
+static void screen_on_end(int number)
 {
     int saved = errno;
     struct sigaction standard = {.sa_handler = SIG_DFL}, mine;
     sigset_t signals;
-    give_back();
+    screen_give_back();
     sigaction(number, &standard, &mine);
     sigemptyset(&signals);
     sigaddset(&signals, number);
     raise(number);
     sigprocmask(SIG_UNBLOCK, &signals, NULL); // here it comes in
     sigaction(number, &mine, NULL);           // it was stopped, and goes on
-    take();
+    screen_take();
     errno = saved;
 }
 
-static void on_size(int number)
+static void screen_on_size(int number)
 {
     (void)number;
 }
 
 bool gp_screen_open(void)
 {
-    struct sigaction action = {.sa_handler = on_end}, size = {.sa_handler = on_size}, old;
+    struct sigaction action = {.sa_handler = screen_on_end}, size = {.sa_handler = screen_on_size}, old;
     if (!isatty(STDOUT_FILENO))
         return false;
     has_settings = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &settings) == 0;
@@ -78,15 +78,15 @@ bool gp_screen_open(void)
         if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(ends[i], &action, NULL);
     sigaction(SIGWINCH, &size, NULL);
-    atexit(give_back);
-    take();
+    atexit(screen_give_back);
+    screen_take();
     return true;
 }
 
 void gp_screen_close(void)
 {
     fflush(stdout);
-    give_back();
+    screen_give_back();
 }
 
 void gp_screen_size(size_t *lines, size_t *columns)

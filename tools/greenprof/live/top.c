@@ -15,7 +15,7 @@
 
 enum { GRACE_MS = 3000, LINES_BELOW = 1 };
 
-static gp_top_order_t find_order(const char *name)
+static gp_top_order_t top_find_order(const char *name)
 {
     gp_top_order_t order = GP_TOP_CPU;
     while (name != NULL && order < GP_TOP_ORDERS && strcmp(name, gp_top_orders[order]) != 0)
@@ -23,7 +23,7 @@ static gp_top_order_t find_order(const char *name)
     return order < GP_TOP_ORDERS ? order : GP_TOP_CPU;
 }
 
-static void show(const gp_arguments_t *arguments, gp_top_t *top, gp_top_order_t order, bool is_screen, pid_t pid)
+static void top_show(const gp_arguments_t *arguments, gp_top_t *top, gp_top_order_t order, bool is_screen, pid_t pid)
 {
     size_t lines = 0, columns = 0, rows = arguments->rows;
     gp_top_sort(top, order);
@@ -44,14 +44,14 @@ static void show(const gp_arguments_t *arguments, gp_top_t *top, gp_top_order_t 
         printf("\n");
 }
 
-static uint64_t now_ms(void)
+static uint64_t top_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void pause_ms(uint64_t ms)
+static void top_pause_ms(uint64_t ms)
 {
     struct timespec left = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
@@ -59,14 +59,14 @@ static void pause_ms(uint64_t ms)
 }
 
 // Wait for the next page; keys change the order meanwhile. Returns whether there is to be one.
-static bool wait_for_next(const gp_arguments_t *arguments, gp_top_t *top, gp_top_order_t *order, bool is_screen,
-                          pid_t pid)
+static bool top_wait_for_next(const gp_arguments_t *arguments, gp_top_t *top, gp_top_order_t *order, bool is_screen,
+                              pid_t pid)
 {
     static const char keys[] = "crpl"; // in the order of gp_top_order_t
-    uint64_t end = now_ms() + arguments->interval_ms, now;
+    uint64_t end = top_now_ms() + arguments->interval_ms, now;
     if (!is_screen)
-        pause_ms(arguments->interval_ms);
-    while (is_screen && (now = now_ms()) < end) {
+        top_pause_ms(arguments->interval_ms);
+    while (is_screen && (now = top_now_ms()) < end) {
         int key = gp_screen_key((int)(end - now));
         const char *found = key != 0 ? strchr(keys, key) : NULL;
         if (key == 'q' || key == 3)
@@ -74,26 +74,26 @@ static bool wait_for_next(const gp_arguments_t *arguments, gp_top_t *top, gp_top
         if (found != NULL)
             *order = (gp_top_order_t)(found - keys);
         if (top->interval_ns != 0)
-            show(arguments, top, *order, true, pid);
+            top_show(arguments, top, *order, true, pid);
     }
     return true;
 }
 
-static int show_all(const gp_arguments_t *arguments, pid_t pid, bool is_screen)
+static int top_show_all(const gp_arguments_t *arguments, pid_t pid, bool is_screen)
 {
-    gp_top_order_t order = find_order(arguments->order);
+    gp_top_order_t order = top_find_order(arguments->order);
     uint32_t lease_ms = (uint32_t)(arguments->interval_ms * 2 + GRACE_MS);
     gp_top_t last, next;
     int status = gp_top_take(&last, pid, arguments->operands[0], NULL, lease_ms);
     if (status != 0)
         return status;
-    while (status == 0 && wait_for_next(arguments, &last, &order, is_screen, pid)) {
+    while (status == 0 && top_wait_for_next(arguments, &last, &order, is_screen, pid)) {
         status = gp_top_take(&next, pid, arguments->operands[0], &last, arguments->once ? 0 : lease_ms);
         if (status != 0)
             break;
         gp_top_free(&last);
         last = next;
-        show(arguments, &last, order, is_screen, pid);
+        top_show(arguments, &last, order, is_screen, pid);
         if (arguments->once)
             break;
         status = is_screen ? 0 : gp_finish_stdout();
@@ -109,7 +109,7 @@ int gp_command_top(const gp_arguments_t *arguments)
     if (status != 0)
         return status;
     bool is_screen = !arguments->once && !arguments->json && gp_screen_open();
-    status = show_all(arguments, pid, is_screen);
+    status = top_show_all(arguments, pid, is_screen);
     if (is_screen)
         gp_screen_close();
     return status != 0 ? status : gp_finish_stdout();

@@ -31,28 +31,28 @@ static const struct {
 #undef ROW
 };
 
-static bool is_loss(int counter)
+static bool top_print_is_loss(int counter)
 {
     return losses[counter].sentence != NULL && gp_counter_lost((unsigned)counter) != GP_LOST_NO_SAMPLE;
 }
 
-static const char *state_of(const gp_top_row_t *row)
+static const char *top_print_state_of(const gp_top_row_t *row)
 {
     return row->is_blocked ? "blocked" : row->now.state < STATES ? states[row->now.state] : "unknown";
 }
 
-static double share(uint64_t ns, uint64_t of_ns)
+static double top_print_share(uint64_t ns, uint64_t of_ns)
 {
     return of_ns > 0 ? 100.0 * (double)ns / (double)of_ns : 0;
 }
 
-static bool is_unknown(const gp_top_t *top)
+static bool top_print_is_unknown(const gp_top_t *top)
 {
     return top->interval_ns > 0 && top->recorded_ns == 0;
 }
 
 // A number, or that it is not known.
-static void put(bool is_known, int width, int decimals, double value)
+static void top_print_put(bool is_known, int width, int decimals, double value)
 {
     if (is_known)
         printf("%*.*f ", width, decimals, value);
@@ -61,9 +61,9 @@ static void put(bool is_known, int width, int decimals, double value)
 }
 
 // Of the time that is recorded.
-static void put_share(const gp_top_t *top, uint64_t ns)
+static void top_print_put_share(const gp_top_t *top, uint64_t ns)
 {
-    put(!is_unknown(top), 6, 1, share(ns, top->recorded_ns));
+    top_print_put(!top_print_is_unknown(top), 6, 1, top_print_share(ns, top->recorded_ns));
 }
 
 typedef struct sums {
@@ -72,12 +72,12 @@ typedef struct sums {
 } sums_t;
 
 // A loop that waits for something to do keeps no other from its thread.
-static bool is_hog(const gp_top_row_t *row)
+static bool top_print_is_hog(const gp_top_row_t *row)
 {
     return row->now.longest_ns >= HOG_NS && strcmp(row->now.name, "[hub]") != 0;
 }
 
-static void add_up(const gp_top_t *top, sums_t *sums)
+static void top_print_add_up(const gp_top_t *top, sums_t *sums)
 {
     memset(sums, 0, sizeof(*sums));
     for (size_t i = 0; i < top->count; i++) {
@@ -88,7 +88,7 @@ static void add_up(const gp_top_t *top, sums_t *sums)
             sums->blocked++;
         else if (row->now.state < STATES)
             sums->by_state[row->now.state]++;
-        if (!is_hog(row))
+        if (!top_print_is_hog(row))
             continue;
         sums->hogs++;
         if (sums->longest == NULL || row->now.longest_ns > sums->longest->now.longest_ns)
@@ -96,7 +96,7 @@ static void add_up(const gp_top_t *top, sums_t *sums)
     }
 }
 
-static const char *name_of(const gp_top_row_t *row, char text[NAME_SIZE])
+static const char *top_print_name_of(const gp_top_row_t *row, char text[NAME_SIZE])
 {
     if (row->now.tid != 0)
         snprintf(text, NAME_SIZE, "[thread %s]", row->now.name);
@@ -107,44 +107,44 @@ static const char *name_of(const gp_top_row_t *row, char text[NAME_SIZE])
     return text;
 }
 
-static void put_hogs(const sums_t *sums, FILE *out)
+static void top_print_put_hogs(const sums_t *sums, FILE *out)
 {
     char text[NAME_SIZE];
     fprintf(out, "hogs: %zu coroutines had a slice of 10 ms or more", sums->hogs);
     if (sums->longest != NULL) {
         fprintf(out, "; the longest, %.1f ms: ", (double)sums->longest->now.longest_ns / 1e6);
-        gp_text_put_line(out, name_of(sums->longest, text));
+        gp_text_put_line(out, top_print_name_of(sums->longest, text));
     }
     fprintf(out, "\n");
 }
 
-static void put_losses(const gp_top_t *top, FILE *out)
+static void top_print_put_losses(const gp_top_t *top, FILE *out)
 {
     size_t count = 0;
     fprintf(out, "losses:");
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
-        if (is_loss(i) && top->reply.counters[i] > 0 && count++ < 3)
+        if (top_print_is_loss(i) && top->reply.counters[i] > 0 && count++ < 3)
             fprintf(out, "%s %" PRIu64 " %s", count > 1 ? ";" : "", top->reply.counters[i], losses[i].sentence);
     fprintf(out, "%s\n", count == 0 ? " none" : count > 3 ? "; and more: greenprof info" : "");
 }
 
-static void put_rests(const gp_top_t *top, FILE *out)
+static void top_print_put_rests(const gp_top_t *top, FILE *out)
 {
     char words[GP_RESTED_WORDS_SIZE];
     if (gp_rested_words(top->reply.counters, top->reply.now_ns - top->reply.start_ns, words))
         fprintf(out, "%s: %.0f %% of these %.1f s, of which the columns are\n", words,
-                share(top->recorded_ns, top->interval_ns), (double)top->interval_ns / 1e9);
+                top_print_share(top->recorded_ns, top->interval_ns), (double)top->interval_ns / 1e9);
 }
 
-static void put_head(const gp_top_t *top, const char *subject, gp_top_order_t order, FILE *out)
+static void top_print_put_head(const gp_top_t *top, const char *subject, gp_top_order_t order, FILE *out)
 {
     const gp_control_reply_t *reply = &top->reply;
     sums_t sums;
-    add_up(top, &sums);
+    top_print_add_up(top, &sums);
     fprintf(out, "%s: %s, %" PRIu64 " samples; %.1f s, %u threads, CPU %.1f %%, greenprof's own %.2f %%; by %s\n",
             subject, gp_control_state_name(reply->state), reply->counters[GP_COUNTER_SAMPLES],
-            (double)top->interval_ns / 1e9, reply->threads, share(top->process_cpu_ns, top->interval_ns),
-            share(top->own_cpu_ns, top->interval_ns), gp_top_orders[order]);
+            (double)top->interval_ns / 1e9, reply->threads, top_print_share(top->process_cpu_ns, top->interval_ns),
+            top_print_share(top->own_cpu_ns, top->interval_ns), gp_top_orders[order]);
     fprintf(out,
             "%" PRIu64 " coroutines: %zu running, %zu blocked, %zu ready, %zu parked, %zu waiting, %zu new, %zu idle",
             reply->coroutines, sums.by_state[GP_CONTROL_ROW_RUNNING], sums.blocked, sums.by_state[GP_CONTROL_ROW_READY],
@@ -153,13 +153,13 @@ static void put_head(const gp_top_t *top, const char *subject, gp_top_order_t or
     if (sums.by_state[GP_CONTROL_ROW_UNKNOWN] > 0)
         fprintf(out, ", %zu unknown: recording rests", sums.by_state[GP_CONTROL_ROW_UNKNOWN]);
     fprintf(out, "\n");
-    put_rests(top, out);
-    put_hogs(&sums, out);
-    put_losses(top, out);
+    top_print_put_rests(top, out);
+    top_print_put_hogs(&sums, out);
+    top_print_put_losses(top, out);
 }
 
 // A line of the head, at its spaces as many of the screen as it needs. Returns how many these are.
-static size_t print_folded(const char *line, size_t len, size_t columns, const char *end)
+static size_t top_print_folded(const char *line, size_t len, size_t columns, const char *end)
 {
     size_t lines = 0;
     do {
@@ -181,18 +181,18 @@ static size_t print_folded(const char *line, size_t len, size_t columns, const c
 }
 
 // Returns how many lines there are.
-static size_t print_head(const gp_top_t *top, const char *subject, gp_top_order_t order, size_t columns,
-                         const char *end)
+static size_t top_print_head(const gp_top_t *top, const char *subject, gp_top_order_t order, size_t columns,
+                             const char *end)
 {
     char *text = NULL;
     size_t size, lines = 0;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         return 0;
-    put_head(top, subject, order, out);
+    top_print_put_head(top, subject, order, out);
     if (fclose(out) == 0)
         for (char *at = text, *line; (line = strsep(&at, "\n")) != NULL && at != NULL;)
-            lines += print_folded(line, strlen(line), columns, end);
+            lines += top_print_folded(line, strlen(line), columns, end);
     free(text);
     return lines;
 }
@@ -204,72 +204,73 @@ typedef struct column {
     void (*put)(const gp_top_t *top, const gp_top_row_t *row);
 } column_t;
 
-static void put_id(const gp_top_t *top, const gp_top_row_t *row)
+static void top_print_put_id(const gp_top_t *top, const gp_top_row_t *row)
 {
     (void)top;
     printf("%10" PRIu64 " ", row->now.id);
 }
 
-static void put_state(const gp_top_t *top, const gp_top_row_t *row)
+static void top_print_put_state(const gp_top_t *top, const gp_top_row_t *row)
 {
     (void)top;
-    printf("%-8s ", state_of(row));
+    printf("%-8s ", top_print_state_of(row));
 }
 
-static void put_for(const gp_top_t *top, const gp_top_row_t *row)
+static void top_print_put_for(const gp_top_t *top, const gp_top_row_t *row)
 {
     (void)top;
-    put(row->now.state != GP_CONTROL_ROW_UNKNOWN, 9, 3, (double)row->now.state_ns / 1e9);
+    top_print_put(row->now.state != GP_CONTROL_ROW_UNKNOWN, 9, 3, (double)row->now.state_ns / 1e9);
 }
 
-static void put_cpu(const gp_top_t *top, const gp_top_row_t *row)
+static void top_print_put_cpu(const gp_top_t *top, const gp_top_row_t *row)
 {
-    put_share(top, row->change.cpu_ns);
+    top_print_put_share(top, row->change.cpu_ns);
 }
 
-static void put_ready(const gp_top_t *top, const gp_top_row_t *row)
+static void top_print_put_ready(const gp_top_t *top, const gp_top_row_t *row)
 {
-    put_share(top, row->change.ready_ns);
+    top_print_put_share(top, row->change.ready_ns);
 }
 
-static void put_parked(const gp_top_t *top, const gp_top_row_t *row)
+static void top_print_put_parked(const gp_top_t *top, const gp_top_row_t *row)
 {
-    put_share(top, row->change.parked_ns + row->change.waiting_ns);
+    top_print_put_share(top, row->change.parked_ns + row->change.waiting_ns);
 }
 
-static void put_blocked(const gp_top_t *top, const gp_top_row_t *row)
+static void top_print_put_blocked(const gp_top_t *top, const gp_top_row_t *row)
 {
-    put_share(top, row->change.blocked_ns);
+    top_print_put_share(top, row->change.blocked_ns);
 }
 
-static void put_switches(const gp_top_t *top, const gp_top_row_t *row)
+static void top_print_put_switches(const gp_top_t *top, const gp_top_row_t *row)
 {
     double seconds = (double)top->recorded_ns / 1e9;
-    put(!is_unknown(top), 9, 0, seconds > 0 ? (double)row->change.switches / seconds : 0);
+    top_print_put(!top_print_is_unknown(top), 9, 0, seconds > 0 ? (double)row->change.switches / seconds : 0);
 }
 
-static void put_longest(const gp_top_t *top, const gp_top_row_t *row)
+static void top_print_put_longest(const gp_top_t *top, const gp_top_row_t *row)
 {
     (void)top;
-    put(true, 9, 2, (double)row->now.longest_ns / 1e6);
+    top_print_put(true, 9, 2, (double)row->now.longest_ns / 1e6);
 }
 
-static void put_total(const gp_top_t *top, const gp_top_row_t *row)
+static void top_print_put_total(const gp_top_t *top, const gp_top_row_t *row)
 {
     (void)top;
-    put(true, 9, 3, (double)row->now.cpu_ns / 1e9);
+    top_print_put(true, 9, 3, (double)row->now.cpu_ns / 1e9);
 }
 
 static const column_t columns_all[] = {
-    {"ID", 10, 0, put_id},         {"STATE", -8, 0, put_state},      {"FOR s", 9, 3, put_for},
-    {"CPU%", 6, 0, put_cpu},       {"READY%", 6, 1, put_ready},      {"PARK%", 6, 1, put_parked},
-    {"BLOCK%", 6, 2, put_blocked}, {"SWITCH/s", 9, 5, put_switches}, {"LONG ms", 9, 1, put_longest},
-    {"CPU s", 9, 4, put_total},
+    {"ID", 10, 0, top_print_put_id},          {"STATE", -8, 0, top_print_put_state},
+    {"FOR s", 9, 3, top_print_put_for},       {"CPU%", 6, 0, top_print_put_cpu},
+    {"READY%", 6, 1, top_print_put_ready},    {"PARK%", 6, 1, top_print_put_parked},
+    {"BLOCK%", 6, 2, top_print_put_blocked},  {"SWITCH/s", 9, 5, top_print_put_switches},
+    {"LONG ms", 9, 1, top_print_put_longest}, {"CPU s", 9, 4, top_print_put_total},
 };
 enum { COLUMNS = sizeof(columns_all) / sizeof(columns_all[0]), NEEDS_MAX = 5, NAME_WANTED = 18 };
 
 // How many columns of the screen those take that need no more than `most`.
-static size_t width_of(unsigned most)
+static size_t top_print_width_of(unsigned most)
 {
     size_t width = 1;
     for (size_t i = 0; i < COLUMNS; i++)
@@ -279,15 +280,15 @@ static size_t width_of(unsigned most)
 }
 
 // Names are what rows are found by: they have room, whatever else is left out for that.
-static unsigned fitting(size_t columns)
+static unsigned top_print_fitting(size_t columns)
 {
     unsigned most = NEEDS_MAX;
-    while (columns != 0 && most > 0 && width_of(most) + NAME_WANTED > columns)
+    while (columns != 0 && most > 0 && top_print_width_of(most) + NAME_WANTED > columns)
         most--;
     return most;
 }
 
-static void print_columns_head(unsigned most, const char *end)
+static void top_print_columns_head(unsigned most, const char *end)
 {
     printf("%s\n", end);
     for (size_t i = 0; i < COLUMNS; i++)
@@ -296,32 +297,32 @@ static void print_columns_head(unsigned most, const char *end)
     printf(" NAME%s\n", end);
 }
 
-static void print_row(const gp_top_t *top, const gp_top_row_t *row, unsigned most, size_t columns, const char *end)
+static void top_print_row(const gp_top_t *top, const gp_top_row_t *row, unsigned most, size_t columns, const char *end)
 {
     char text[NAME_SIZE];
-    size_t before = width_of(most);
+    size_t before = top_print_width_of(most);
     for (size_t i = 0; i < COLUMNS; i++)
         if (columns_all[i].needs <= most)
             columns_all[i].put(top, row);
     printf(" ");
-    gp_print_tail(name_of(row, text), columns == 0 ? 0 : columns > before + 1 ? columns - before : 1);
+    gp_print_tail(top_print_name_of(row, text), columns == 0 ? 0 : columns > before + 1 ? columns - before : 1);
     printf("%s\n", end);
 }
 
 void gp_top_print(const gp_top_t *top, const char *subject, gp_top_order_t order, size_t rows, size_t columns,
                   const char *end)
 {
-    unsigned most = fitting(columns);
-    size_t head = print_head(top, subject, order, columns, end) + 2; // an empty line, and the names of the columns
+    unsigned most = top_print_fitting(columns);
+    size_t head = top_print_head(top, subject, order, columns, end) + 2; // an empty line, and the names of the columns
     size_t folded = head > GP_TOP_HEAD_LINES ? head - GP_TOP_HEAD_LINES : 0;
     if (columns != 0 && rows != 0)
         rows = rows > folded ? rows - folded : 1;
-    print_columns_head(most, end);
+    top_print_columns_head(most, end);
     for (size_t i = 0; i < top->count && (rows == 0 || i < rows); i++)
-        print_row(top, &top->rows[i], most, columns, end);
+        top_print_row(top, &top->rows[i], most, columns, end);
 }
 
-static void json_ledger(gp_json_t *json, const gp_control_row_t *row)
+static void top_print_json_ledger(gp_json_t *json, const gp_control_row_t *row)
 {
     const struct {
         const char *key;
@@ -339,13 +340,13 @@ static void json_ledger(gp_json_t *json, const gp_control_row_t *row)
     gp_json_close(json, '}');
 }
 
-static void json_row(gp_json_t *json, const gp_top_row_t *row)
+static void top_print_json_row(gp_json_t *json, const gp_top_row_t *row)
 {
     char trace[33];
     gp_json_open(json, '{');
     gp_json_key_uint(json, "id", row->now.id);
     gp_json_key_text(json, "name", row->now.name);
-    gp_json_key_text(json, "state", state_of(row));
+    gp_json_key_text(json, "state", top_print_state_of(row));
     gp_json_key(json, "state_seconds");
     gp_json_seconds(json, row->now.state_ns);
     if (row->now.tid != 0)
@@ -361,16 +362,16 @@ static void json_row(gp_json_t *json, const gp_top_row_t *row)
     gp_json_key(json, "longest_seconds");
     gp_json_seconds(json, row->now.longest_ns);
     gp_json_key(json, "interval");
-    json_ledger(json, &row->change);
+    top_print_json_ledger(json, &row->change);
     gp_json_key(json, "total");
-    json_ledger(json, &row->now);
+    top_print_json_ledger(json, &row->now);
     gp_json_close(json, '}');
 }
 
-static void json_states(gp_json_t *json, const gp_top_t *top)
+static void top_print_json_states(gp_json_t *json, const gp_top_t *top)
 {
     sums_t sums;
-    add_up(top, &sums);
+    top_print_add_up(top, &sums);
     gp_json_key(json, "states");
     gp_json_open(json, '{');
     for (size_t i = 0; i < STATES; i++)
@@ -380,12 +381,12 @@ static void json_states(gp_json_t *json, const gp_top_t *top)
     gp_json_key_uint(json, "hogs", sums.hogs);
 }
 
-static void json_losses(gp_json_t *json, const gp_top_t *top)
+static void top_print_json_losses(gp_json_t *json, const gp_top_t *top)
 {
     gp_json_key(json, "losses");
     gp_json_open(json, '{');
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
-        if (is_loss(i) && top->reply.counters[i] > 0)
+        if (top_print_is_loss(i) && top->reply.counters[i] > 0)
             gp_json_key_uint(json, losses[i].key, top->reply.counters[i]);
     gp_json_close(json, '}');
 }
@@ -405,12 +406,12 @@ void gp_top_print_json(const gp_top_t *top, pid_t pid, size_t rows)
     gp_json_key(&json, "own_cpu_seconds");
     gp_json_seconds(&json, top->own_cpu_ns);
     gp_json_key_uint(&json, "coroutines", top->reply.coroutines);
-    json_states(&json, top);
-    json_losses(&json, top);
+    top_print_json_states(&json, top);
+    top_print_json_losses(&json, top);
     gp_json_key(&json, "rows");
     gp_json_open(&json, '[');
     for (size_t i = 0; i < top->count && (rows == 0 || i < rows); i++)
-        json_row(&json, &top->rows[i]);
+        top_print_json_row(&json, &top->rows[i]);
     gp_json_close(&json, ']');
     gp_json_close(&json, '}');
     printf("\n");

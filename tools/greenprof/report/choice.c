@@ -11,7 +11,7 @@
 #include "message.h"
 #include "time_text.h"
 
-static int check_moment(const char *text, const char *command, const char *prefix, const char *name)
+static int choice_check_moment(const char *text, const char *command, const char *prefix, const char *name)
 {
     gp_moment_t moment;
     if (text == NULL || gp_moment_parse(text, &moment))
@@ -34,8 +34,8 @@ int gp_choice_check(const gp_choice_t *choice, const char *command, const char *
         if (!gp_parse_number(choice->coroutines.items[i], 1, UINT64_MAX, &coroutine))
             return gp_usage_error(command, "--%scoroutine %s: must be the number of a coroutine", prefix,
                                   choice->coroutines.items[i]);
-    int status = check_moment(choice->from, command, prefix, "from");
-    return status != 0 ? status : check_moment(choice->to, command, prefix, "to");
+    int status = choice_check_moment(choice->from, command, prefix, "from");
+    return status != 0 ? status : choice_check_moment(choice->to, command, prefix, "to");
 }
 
 bool gp_choice_has_window(const gp_choice_t *choice)
@@ -50,48 +50,51 @@ typedef struct times {
     bool needs_end;
 } times_t;
 
-static int on_header(void *context, const gp_file_header_t *header)
+static int choice_on_header(void *context, const gp_file_header_t *header)
 {
     times_t *times = context;
     times->start_realtime_ns = header->start_realtime_ns;
     return times->needs_end ? 0 : -ECANCELED; // the rest is not needed
 }
 
-static void seen_at(times_t *times, uint64_t time_ns)
+static void choice_seen_at(times_t *times, uint64_t time_ns)
 {
     if (time_ns + times->shift_ns > times->end_ns)
         times->end_ns = time_ns + times->shift_ns;
 }
 
-static int on_sample(void *context, const gp_sample_record_t *sample)
+static int choice_on_sample(void *context, const gp_sample_record_t *sample)
 {
-    seen_at(context, sample->time_ns);
+    choice_seen_at(context, sample->time_ns);
     return 0;
 }
 
-static int on_ledger(void *context, const gp_ledger_record_t *ledger)
+static int choice_on_ledger(void *context, const gp_ledger_record_t *ledger)
 {
-    seen_at(context, ledger->time_ns);
+    choice_seen_at(context, ledger->time_ns);
     return 0;
 }
 
-static int on_counters(void *context, const gp_counters_record_t *counters, const uint64_t *values)
+static int choice_on_counters(void *context, const gp_counters_record_t *counters, const uint64_t *values)
 {
     (void)values;
-    seen_at(context, counters->time_ns);
+    choice_seen_at(context, counters->time_ns);
     return 0;
 }
 
-static int on_end(void *context, const gp_end_record_t *end)
+static int choice_on_end(void *context, const gp_end_record_t *end)
 {
-    seen_at(context, end->time_ns);
+    choice_seen_at(context, end->time_ns);
     return 0;
 }
 
-static int read_times(const gp_capture_input_t *input, const char *path, times_t *times)
+static int choice_read_times(const gp_capture_input_t *input, const char *path, times_t *times)
 {
-    static const gp_reader_handlers_t handlers = {
-        .header = on_header, .sample = on_sample, .ledger = on_ledger, .counters = on_counters, .end = on_end};
+    static const gp_reader_handlers_t handlers = {.header = choice_on_header,
+                                                  .sample = choice_on_sample,
+                                                  .ledger = choice_on_ledger,
+                                                  .counters = choice_on_counters,
+                                                  .end = choice_on_end};
     char error[GP_READER_ERROR_SIZE] = "";
     gp_reader_summary_t summary;
     times->shift_ns = input->shift_ns;
@@ -116,7 +119,7 @@ int gp_choice_window(const gp_choice_t *choice, const gp_captures_t *captures, c
                       to.kind == GP_MOMENT_BEFORE_END || to.kind == GP_MOMENT_OF_DAY;
     int status = 0;
     for (size_t i = 0; i < captures->count && status == 0; i++)
-        status = read_times(&captures->inputs[i], path, &times);
+        status = choice_read_times(&captures->inputs[i], path, &times);
     if (status != 0)
         return status;
     if (captures->count > 1)
@@ -129,12 +132,12 @@ int gp_choice_window(const gp_choice_t *choice, const gp_captures_t *captures, c
     return 0;
 }
 
-static bool *make_set(size_t count)
+static bool *choice_make_set(size_t count)
 {
     return calloc(count + 1, sizeof(bool));
 }
 
-static int find_traces(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path, bool *traces)
+static int choice_find_traces(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path, bool *traces)
 {
     prof_trace_id_t id;
     for (size_t i = 0; i < texts->count; i++) {
@@ -147,7 +150,7 @@ static int find_traces(const gp_texts_t *texts, const gp_dataset_t *dataset, con
     return 0;
 }
 
-static int find_coroutines(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path, bool *coros)
+static int choice_find_coroutines(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path, bool *coros)
 {
     uint64_t id = 0;
     for (size_t i = 0; i < texts->count; i++) {
@@ -160,7 +163,7 @@ static int find_coroutines(const gp_texts_t *texts, const gp_dataset_t *dataset,
     return 0;
 }
 
-static int find_threads(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path, bool *threads)
+static int choice_find_threads(const gp_texts_t *texts, const gp_dataset_t *dataset, const char *path, bool *threads)
 {
     for (size_t i = 0; i < texts->count; i++) {
         uint64_t tid = 0;
@@ -177,7 +180,7 @@ static int find_threads(const gp_texts_t *texts, const gp_dataset_t *dataset, co
 }
 
 // Keep the coroutines of `coros` with a name that matches `text`. Returns how many, or -1.
-static long match_names(const char *text, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, bool *coros)
+static long choice_match_names(const char *text, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, bool *coros)
 {
     char name[256];
     regex_t regex;
@@ -198,15 +201,15 @@ static long match_names(const char *text, const gp_dataset_t *dataset, gp_symbol
     return found;
 }
 
-static int find_names(const gp_texts_t *texts, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
-                      const char *path, bool *coros)
+static int choice_find_names(const gp_texts_t *texts, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
+                             const char *path, bool *coros)
 {
-    bool *named = make_set(dataset->facts.coros.count);
+    bool *named = choice_make_set(dataset->facts.coros.count);
     int status = 0;
     if (named == NULL)
         return gp_fail(path, "%s", strerror(ENOMEM));
     for (size_t i = 0; i < texts->count && status == 0; i++) {
-        long found = match_names(texts->items[i], dataset, symbolizer, named);
+        long found = choice_match_names(texts->items[i], dataset, symbolizer, named);
         if (found < 0)
             status = gp_fail(path, "%s", strerror(ENOMEM));
         else if (found == 0)
@@ -218,20 +221,20 @@ static int find_names(const gp_texts_t *texts, const gp_dataset_t *dataset, gp_s
     return status;
 }
 
-static int find_all(const gp_choice_t *choice, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
-                    const char *path, gp_chosen_t *chosen)
+static int choice_find_all(const gp_choice_t *choice, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
+                           const char *path, gp_chosen_t *chosen)
 {
     int status = 0;
     if (chosen->traces != NULL)
-        status = find_traces(&choice->traces, dataset, path, chosen->traces);
+        status = choice_find_traces(&choice->traces, dataset, path, chosen->traces);
     if (chosen->threads != NULL && status == 0)
-        status = find_threads(&choice->threads, dataset, path, chosen->threads);
+        status = choice_find_threads(&choice->threads, dataset, path, chosen->threads);
     if (choice->coroutines.count > 0 && status == 0)
-        status = find_coroutines(&choice->coroutines, dataset, path, chosen->coros);
+        status = choice_find_coroutines(&choice->coroutines, dataset, path, chosen->coros);
     else if (chosen->coros != NULL)
         memset(chosen->coros, true, dataset->facts.coros.count);
     if (choice->names.count > 0 && chosen->coros != NULL && status == 0)
-        status = find_names(&choice->names, dataset, symbolizer, path, chosen->coros);
+        status = choice_find_names(&choice->names, dataset, symbolizer, path, chosen->coros);
     return status;
 }
 
@@ -240,14 +243,14 @@ int gp_choice_find(const gp_choice_t *choice, const gp_dataset_t *dataset, gp_sy
 {
     bool coros = choice->coroutines.count > 0 || choice->names.count > 0;
     memset(chosen, 0, sizeof(*chosen));
-    chosen->coros = coros ? make_set(dataset->facts.coros.count) : NULL;
-    chosen->traces = choice->traces.count > 0 ? make_set(dataset->facts.traces.count) : NULL;
-    chosen->threads = choice->threads.count > 0 ? make_set(dataset->facts.threads.count) : NULL;
+    chosen->coros = coros ? choice_make_set(dataset->facts.coros.count) : NULL;
+    chosen->traces = choice->traces.count > 0 ? choice_make_set(dataset->facts.traces.count) : NULL;
+    chosen->threads = choice->threads.count > 0 ? choice_make_set(dataset->facts.threads.count) : NULL;
     chosen->selection = (gp_selection_t){chosen->coros, chosen->traces, chosen->threads};
     if ((coros && chosen->coros == NULL) || (choice->traces.count > 0 && chosen->traces == NULL) ||
         (choice->threads.count > 0 && chosen->threads == NULL))
         return gp_fail(path, "%s", strerror(ENOMEM));
-    return find_all(choice, dataset, symbolizer, path, chosen);
+    return choice_find_all(choice, dataset, symbolizer, path, chosen);
 }
 
 void gp_chosen_free(gp_chosen_t *chosen)

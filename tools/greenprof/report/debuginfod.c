@@ -21,7 +21,7 @@ bool gp_debuginfod_is_there(void)
     return true;
 }
 
-static int name_servers(const char *urls)
+static int debuginfod_name_servers(const char *urls)
 {
     char *list = strdup(urls);
     for (char *comma = list; comma != NULL && (comma = strchr(comma, ',')) != NULL;)
@@ -33,7 +33,7 @@ static int name_servers(const char *urls)
 
 gp_debuginfod_t *gp_debuginfod_open(const char *urls)
 {
-    if (urls != NULL && name_servers(urls) < 0)
+    if (urls != NULL && debuginfod_name_servers(urls) < 0)
         return NULL;
     const char *named = getenv("DEBUGINFOD_URLS");
     if (named == NULL || named[strspn(named, " ")] == '\0') {
@@ -53,7 +53,7 @@ gp_debuginfod_t *gp_debuginfod_open(const char *urls)
 }
 
 // Returns the file's path, which is the caller's to free; NULL and a negative errno value.
-static char *fetch(gp_debuginfod_t *debuginfod, const uint8_t *build_id, size_t build_id_len, int *result)
+static char *debuginfod_fetch(gp_debuginfod_t *debuginfod, const uint8_t *build_id, size_t build_id_len, int *result)
 {
     char *path = NULL;
     int fd = debuginfod_find_debuginfo(debuginfod->client, build_id, (int)build_id_len, &path);
@@ -68,7 +68,7 @@ int gp_debuginfod_fetch(gp_debuginfod_t *debuginfod, const uint8_t *build_id, si
     uint8_t shared[GP_BUILD_ID_MAX];
     gp_elf_t elf;
     int result;
-    char *path = fetch(debuginfod, build_id, build_id_len, &result);
+    char *path = debuginfod_fetch(debuginfod, build_id, build_id_len, &result);
     if (path == NULL)
         return result;
     size_t len = 0;
@@ -78,7 +78,7 @@ int gp_debuginfod_fetch(gp_debuginfod_t *debuginfod, const uint8_t *build_id, si
     }
     free(path);
     if (len > 0) // without it some names are missing, which is no reason to have none
-        free(fetch(debuginfod, shared, len, &result));
+        free(debuginfod_fetch(debuginfod, shared, len, &result));
     return 0;
 }
 

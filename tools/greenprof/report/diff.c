@@ -20,7 +20,7 @@
 #include "store/store.h"
 
 // The base is chosen as the file is, but for what --base-... says.
-static void choose_base(gp_arguments_t *base)
+static void diff_choose_base(gp_arguments_t *base)
 {
     const gp_choice_t *given = &base->base_choice;
     gp_choice_t *choice = &base->choice;
@@ -38,16 +38,16 @@ static void choose_base(gp_arguments_t *base)
     }
 }
 
-static bool is_chosen(const gp_choice_t *choice)
+static bool diff_is_chosen(const gp_choice_t *choice)
 {
     return choice->traces.count > 0 || choice->coroutines.count > 0 || choice->threads.count > 0 ||
            choice->names.count > 0 || choice->from != NULL || choice->to != NULL;
 }
 
-static int check(const gp_arguments_t *arguments)
+static int diff_check(const gp_arguments_t *arguments)
 {
     int status = gp_choice_check(&arguments->base_choice, "diff", "base-");
-    if (status == 0 && arguments->operand_count == 1 && !is_chosen(&arguments->base_choice))
+    if (status == 0 && arguments->operand_count == 1 && !diff_is_chosen(&arguments->base_choice))
         status = gp_usage_error("diff", "with one FILE, a --base- option must say what it is "
                                         "compared with");
     if (status == 0 && arguments->output != NULL && gp_exporter_has_suffix(arguments->output) &&
@@ -56,7 +56,7 @@ static int check(const gp_arguments_t *arguments)
     return status;
 }
 
-static int open_side(gp_diff_side_t *side, const gp_arguments_t *arguments, char *file)
+static int diff_open_side(gp_diff_side_t *side, const gp_arguments_t *arguments, char *file)
 {
     gp_arguments_t one = *arguments;
     char *operands[] = {file, NULL};
@@ -76,7 +76,7 @@ static int open_side(gp_diff_side_t *side, const gp_arguments_t *arguments, char
 }
 
 // Each is shown by the clock that it was made for, unless --clock says otherwise.
-static int check_clocks(const gp_diff_side_t sides[GP_SIDES])
+static int diff_check_clocks(const gp_diff_side_t sides[GP_SIDES])
 {
     gp_measure_t base = sides[GP_BASE].source.options.measure, file = sides[GP_FILE].source.options.measure;
     if (base == file)
@@ -87,7 +87,7 @@ static int check_clocks(const gp_diff_side_t sides[GP_SIDES])
 }
 
 // How many traces what was chosen worked for.
-static size_t count_traces(const gp_source_t *source)
+static size_t diff_count_traces(const gp_source_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
     bool *seen = calloc(dataset->facts.traces.count + 1, sizeof(*seen));
@@ -104,7 +104,7 @@ static size_t count_traces(const gp_source_t *source)
 }
 
 // The value of a nanosecond: in percent of the whole, or in milliseconds.
-static int set_factor(gp_diff_side_t *side, const char *per, const char *unit)
+static int diff_set_factor(gp_diff_side_t *side, const char *per, const char *unit)
 {
     gp_report_t *report = side->report;
     report->unit = unit;
@@ -118,14 +118,14 @@ static int set_factor(gp_diff_side_t *side, const char *per, const char *unit)
         report->per[1] = 1000000000;
     }
     if (strcmp(per, "trace") == 0)
-        report->per[0] = count_traces(&side->source);
+        report->per[0] = diff_count_traces(&side->source);
     if (report->per[0] == 0)
         return gp_fail(side->source.path, "there is no %s to divide by", per);
     side->factor = 1e-6 * (double)report->per[1] / (double)report->per[0];
     return 0;
 }
 
-static const char *unit_of(const char *per)
+static const char *diff_unit_of(const char *per)
 {
     if (strcmp(per, "total") == 0)
         return "%";
@@ -134,7 +134,7 @@ static const char *unit_of(const char *per)
     return strcmp(per, "trace") == 0 ? "ms a trace" : "ms";
 }
 
-static void print_side(const char *name, const gp_diff_side_t *side)
+static void diff_print_side(const char *name, const gp_diff_side_t *side)
 {
     printf("  %s  ", name);
     gp_print_text(side->source.path);
@@ -146,8 +146,8 @@ static void print_side(const char *name, const gp_diff_side_t *side)
 
 void gp_diff_print_header(const gp_diff_t *diff)
 {
-    print_side("base", &diff->sides[GP_BASE]);
-    print_side("file", &diff->sides[GP_FILE]);
+    diff_print_side("base", &diff->sides[GP_BASE]);
+    diff_print_side("file", &diff->sides[GP_FILE]);
     printf("\n  %s in %s", gp_measure_words(diff->sides[GP_FILE].report->measure), diff->unit);
     if (strcmp(diff->unit, "%") == 0)
         printf(" of each side's own");
@@ -160,7 +160,7 @@ void gp_diff_print_header(const gp_diff_t *diff)
 static const gp_diff_t *sorting;
 static const char *sorting_by;
 
-static double rank(const gp_diff_function_t *function)
+static double diff_rank(const gp_diff_function_t *function)
 {
     double own = fabs(function->own_change.z), total = fabs(function->total_change.z);
     if (strcmp(sorting_by, "total") == 0)
@@ -170,18 +170,18 @@ static double rank(const gp_diff_function_t *function)
     return fabs(function->own_change.difference);
 }
 
-static int compare(const void *left, const void *right)
+static int diff_compare(const void *left, const void *right)
 {
     const gp_diff_function_t *a = &sorting->functions[*(const uint32_t *)left];
     const gp_diff_function_t *b = &sorting->functions[*(const uint32_t *)right];
-    double first = rank(a), second = rank(b);
+    double first = diff_rank(a), second = diff_rank(b);
     if (strcmp(sorting_by, "name") != 0 && first != second)
         return first > second ? -1 : 1;
     int result = strcmp(a->name, b->name);
     return result != 0 ? result : strcmp(a->file, b->file);
 }
 
-static const char *name_of(const void *context, uint32_t row)
+static const char *diff_name_of(const void *context, uint32_t row)
 {
     return ((const gp_diff_t *)context)->functions[row].name;
 }
@@ -192,7 +192,7 @@ void gp_diff_print_change(const gp_change_t *change)
            change->error, change->is_significant ? '*' : ' ');
 }
 
-static void print_function(const gp_diff_function_t *function)
+static void diff_print_function(const gp_diff_function_t *function)
 {
     gp_diff_print_change(&function->own_change);
     printf("  ");
@@ -208,14 +208,14 @@ static void print_function(const gp_diff_function_t *function)
 }
 
 // Between versions in a store the question is what changed at all; between two captures, what it costs.
-static const char *order_of(const gp_arguments_t *arguments)
+static const char *diff_order_of(const gp_arguments_t *arguments)
 {
     return arguments->order != NULL                  ? arguments->order
            : gp_store_is_url(arguments->operands[0]) ? "significance"
                                                      : "own";
 }
 
-static int print_table(const gp_diff_t *diff, const gp_arguments_t *arguments, gp_restrictions_t restrictions)
+static int diff_print_table(const gp_diff_t *diff, const gp_arguments_t *arguments, gp_restrictions_t restrictions)
 {
     uint32_t *rows = calloc(diff->function_count + 1, sizeof(*rows));
     size_t count = diff->function_count;
@@ -224,40 +224,40 @@ static int print_table(const gp_diff_t *diff, const gp_arguments_t *arguments, g
     for (uint32_t i = 0; i < count; i++)
         rows[i] = i;
     sorting = diff;
-    sorting_by = order_of(arguments);
+    sorting_by = diff_order_of(arguments);
     if (count > 0)
-        qsort(rows, count, sizeof(*rows), compare);
+        qsort(rows, count, sizeof(*rows), diff_compare);
     printf("   Ordered by: %s\n", sorting_by);
-    count = gp_restrictions_apply(restrictions, rows, count, name_of, diff);
+    count = gp_restrictions_apply(restrictions, rows, count, diff_name_of, diff);
     printf("\n%-36s  %s\n", "own: base     file   change    error",
            "total: base     file   change    error   function");
     for (size_t i = 0; i < count; i++)
-        print_function(&diff->functions[rows[i]]);
+        diff_print_function(&diff->functions[rows[i]]);
     printf("\n");
     free(rows);
     return 0;
 }
 
-static int write_page(gp_output_t *output, void *context)
+static int diff_write_page(gp_output_t *output, void *context)
 {
     const gp_diff_t *diff = context;
     return gp_page_write(diff->sides[GP_BASE].report, diff->sides[GP_FILE].report, output->file);
 }
 
-static int show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_restrictions_t restrictions)
+static int diff_show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_restrictions_t restrictions)
 {
     if (arguments->output != NULL) {
-        int result = gp_output_guarded(arguments->output, write_page, diff);
+        int result = gp_output_guarded(arguments->output, diff_write_page, diff);
         return result == 0 ? 0 : gp_fail(arguments->output, "%s", strerror(-result));
     }
     bool of_stacks = arguments->by != NULL && strcmp(arguments->by, "stack") == 0;
     int result = gp_diff_compare(diff);
     if (result == 0 && of_stacks)
-        result = gp_diff_print_stacks(diff, order_of(arguments), restrictions);
+        result = gp_diff_print_stacks(diff, diff_order_of(arguments), restrictions);
     if (result == 0 && !of_stacks)
         gp_diff_print_header(diff);
     if (result == 0 && !of_stacks)
-        result = print_table(diff, arguments, restrictions);
+        result = diff_print_table(diff, arguments, restrictions);
     if (result < 0)
         return gp_fail("diff", "not enough memory");
     if (gp_restriction_left_none() != NULL)
@@ -268,23 +268,23 @@ static int show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_restriction
 int gp_command_diff(const gp_arguments_t *arguments)
 {
     const char *per = arguments->per ? arguments->per : "total";
-    gp_diff_t diff = {.unit = unit_of(per)};
+    gp_diff_t diff = {.unit = diff_unit_of(per)};
     gp_restriction_list_t list = {0};
     gp_arguments_t base = *arguments;
-    int count = arguments->operand_count, status = check(arguments);
-    choose_base(&base);
+    int count = arguments->operand_count, status = diff_check(arguments);
+    diff_choose_base(&base);
     if (status == 0)
         status = gp_restriction_list_make(&list, arguments, "-r", NULL);
     if (status == 0)
-        status = open_side(&diff.sides[GP_BASE], &base, arguments->operands[0]);
+        status = diff_open_side(&diff.sides[GP_BASE], &base, arguments->operands[0]);
     if (status == 0)
-        status = open_side(&diff.sides[GP_FILE], arguments, arguments->operands[count - 1]);
+        status = diff_open_side(&diff.sides[GP_FILE], arguments, arguments->operands[count - 1]);
     if (status == 0)
-        status = check_clocks(diff.sides);
+        status = diff_check_clocks(diff.sides);
     for (size_t i = 0; i < GP_SIDES && status == 0; i++)
-        status = set_factor(&diff.sides[i], per, diff.unit);
+        status = diff_set_factor(&diff.sides[i], per, diff.unit);
     if (status == 0)
-        status = show(&diff, arguments, gp_restriction_list_items(&list));
+        status = diff_show(&diff, arguments, gp_restriction_list_items(&list));
     gp_restriction_list_free(&list);
     gp_diff_free(&diff);
     return status;

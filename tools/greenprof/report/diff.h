@@ -52,7 +52,7 @@ typedef struct gp_diff {
 } gp_diff_t;
 
 // Add a row to what has it.
-void gp_diff_charge(gp_weights_t *weights, const gp_row_t *row);
+void gp_diff_charge(gp_weights_t *weights, const gp_report_row_t *row);
 
 // From here on that many are compared: how large a z is more than chance.
 void gp_diff_compare_all(gp_diff_t *diff, size_t comparisons);

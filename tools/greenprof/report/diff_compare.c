@@ -9,25 +9,26 @@
 
 enum { SAMPLES_MIN = 10 }; // of both sides together: with fewer the normal distribution is wrong
 
-static const char *base_name(const char *path)
+static const char *diff_compare_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
 }
 
-static bool same_function(const void *owner, uint32_t number, const void *key)
+static bool diff_compare_same_function(const void *owner, uint32_t number, const void *key)
 {
     const gp_diff_function_t *a = &((const gp_diff_t *)owner)->functions[number], *b = key;
-    return strcmp(a->name, b->name) == 0 && strcmp(base_name(a->file), base_name(b->file)) == 0;
+    return strcmp(a->name, b->name) == 0 &&
+           strcmp(diff_compare_base_name(a->file), diff_compare_base_name(b->file)) == 0;
 }
 
-static uint32_t function_number(gp_diff_t *diff, const gp_frame_t *frame)
+static uint32_t diff_compare_function_number(gp_diff_t *diff, const gp_report_frame_t *frame)
 {
     gp_diff_function_t key = {.name = frame->function, .file = frame->file, .pseudo = frame->pseudo};
-    const char *file = base_name(frame->file);
+    const char *file = diff_compare_base_name(frame->file);
     uint64_t hash =
         gp_hash_more(gp_hash_bytes(frame->function, strlen(frame->function)), gp_hash_bytes(file, strlen(file)));
-    uint32_t number = gp_index_find(&diff->function_index, hash, same_function, diff, &key);
+    uint32_t number = gp_index_find(&diff->function_index, hash, diff_compare_same_function, diff, &key);
     if (number != GP_INDEX_NONE)
         return number;
     if (gp_grow(&diff->functions, &diff->function_capacity, diff->function_count, sizeof(*diff->functions)) < 0 ||
@@ -37,7 +38,7 @@ static uint32_t function_number(gp_diff_t *diff, const gp_frame_t *frame)
     return (uint32_t)diff->function_count++;
 }
 
-static int find_functions(gp_diff_t *diff, gp_diff_side_t *side)
+static int diff_compare_find_functions(gp_diff_t *diff, gp_diff_side_t *side)
 {
     const gp_report_t *report = side->report;
     side->functions = calloc((size_t)report->frame_count + 1, sizeof(*side->functions));
@@ -45,28 +46,28 @@ static int find_functions(gp_diff_t *diff, gp_diff_side_t *side)
     if (side->functions == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < report->frame_count; i++) {
-        side->functions[i] = function_number(diff, &report->frames[i]);
+        side->functions[i] = diff_compare_function_number(diff, &report->frames[i]);
         if (side->functions[i] == GP_INDEX_NONE)
             return -ENOMEM;
     }
     return 0;
 }
 
-void gp_diff_charge(gp_weights_t *weights, const gp_row_t *row)
+void gp_diff_charge(gp_weights_t *weights, const gp_report_row_t *row)
 {
     weights->ns += row->weight_ns;
     weights->samples += row->samples;
     weights->squares_ns2 += row->squares_ns2;
 }
 
-static int charge_rows(gp_diff_t *diff, size_t which)
+static int diff_compare_charge_rows(gp_diff_t *diff, size_t which)
 {
     gp_diff_side_t *side = &diff->sides[which];
     uint32_t *seen = calloc(diff->function_count + 1, sizeof(*seen)); // the last row, plus 1
     if (seen == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < side->report->row_count; i++) {
-        const gp_row_t *row = &side->report->rows[i];
+        const gp_report_row_t *row = &side->report->rows[i];
         side->squares_ns2 += row->squares_ns2;
         for (uint32_t j = 0; j < row->depth; j++) {
             uint32_t number = side->functions[row->frames[j]];
@@ -84,7 +85,7 @@ static int charge_rows(gp_diff_t *diff, size_t which)
 // Variance of a side's value. Of a share p of a whole that is known exactly:
 //   ((1-p)^2 * squares within + p^2 * squares outside) / whole^2.
 // Where the whole is what the samples add up to, and no share is asked for, the variance is that of a sum: the squares.
-static double variance(const gp_diff_t *diff, size_t which, const gp_weights_t *weights)
+static double diff_compare_variance(const gp_diff_t *diff, size_t which, const gp_weights_t *weights)
 {
     const gp_diff_side_t *side = &diff->sides[which];
     double within = weights->squares_ns2, outside = side->squares_ns2 - within;
@@ -102,7 +103,7 @@ gp_change_t gp_diff_change(const gp_diff_t *diff, const gp_weights_t weights[GP_
     double sum = 0;
     for (size_t i = 0; i < GP_SIDES; i++) {
         change.value[i] = (double)weights[i].ns * diff->sides[i].factor;
-        sum += variance(diff, i, &weights[i]);
+        sum += diff_compare_variance(diff, i, &weights[i]);
     }
     change.difference = change.value[GP_FILE] - change.value[GP_BASE];
     change.error = sqrt(sum);
@@ -117,7 +118,7 @@ gp_change_t gp_diff_change(const gp_diff_t *diff, const gp_weights_t weights[GP_
 
 // The z that is exceeded, on either side, with probability 0.05 by at least one of `count`
 // independent standard normal values (Sidak).
-static double critical_z(size_t count)
+static double diff_compare_critical_z(size_t count)
 {
     double each = -expm1(log1p(-0.05) / (double)(count > 0 ? count : 1));
     double lo = 0, hi = 40;
@@ -134,16 +135,16 @@ static double critical_z(size_t count)
 void gp_diff_compare_all(gp_diff_t *diff, size_t comparisons)
 {
     diff->comparisons = comparisons;
-    diff->z_critical = critical_z(comparisons);
+    diff->z_critical = diff_compare_critical_z(comparisons);
 }
 
 int gp_diff_compare(gp_diff_t *diff)
 {
     for (size_t i = 0; i < GP_SIDES; i++)
-        if (find_functions(diff, &diff->sides[i]) < 0)
+        if (diff_compare_find_functions(diff, &diff->sides[i]) < 0)
             return -ENOMEM;
     for (size_t i = 0; i < GP_SIDES; i++)
-        if (charge_rows(diff, i) < 0)
+        if (diff_compare_charge_rows(diff, i) < 0)
             return -ENOMEM;
     gp_diff_compare_all(diff, 2 * diff->function_count);
     for (size_t i = 0; i < diff->function_count; i++) {

@@ -27,14 +27,14 @@ typedef struct stacks {
     gp_arena_t arena;
 } stacks_t;
 
-static bool same_stack(const void *owner, uint32_t number, const void *key)
+static bool diff_stacks_same_stack(const void *owner, uint32_t number, const void *key)
 {
     const stack_t *a = &((const stacks_t *)owner)->items[number], *b = key;
     return a->depth == b->depth && memcmp(a->functions, b->functions, a->depth * sizeof(*a->functions)) == 0;
 }
 
 // Rows that differ in lines only are one stack. Returns NULL when memory is short.
-static stack_t *find_stack(stacks_t *stacks, const gp_diff_side_t *side, const gp_row_t *row)
+static stack_t *diff_stacks_find_stack(stacks_t *stacks, const gp_diff_side_t *side, const gp_report_row_t *row)
 {
     uint32_t *functions = gp_arena_alloc(&stacks->arena, (row->depth + 1) * sizeof(*functions));
     const stack_t key = {.functions = functions, .depth = row->depth};
@@ -43,7 +43,7 @@ static stack_t *find_stack(stacks_t *stacks, const gp_diff_side_t *side, const g
     if (functions == NULL)
         return NULL;
     uint64_t hash = gp_hash_bytes(functions, row->depth * sizeof(*functions));
-    uint32_t number = gp_index_find(&stacks->index, hash, same_stack, stacks, &key);
+    uint32_t number = gp_index_find(&stacks->index, hash, diff_stacks_same_stack, stacks, &key);
     if (number != GP_INDEX_NONE)
         return &stacks->items[number];
     if (gp_grow(&stacks->items, &stacks->capacity, stacks->count, sizeof(*stacks->items)) < 0 ||
@@ -53,7 +53,7 @@ static stack_t *find_stack(stacks_t *stacks, const gp_diff_side_t *side, const g
     return &stacks->items[stacks->count++];
 }
 
-static int name_stack(stacks_t *stacks, stack_t *stack)
+static int diff_stacks_name_stack(stacks_t *stacks, stack_t *stack)
 {
     char text[NAME_SIZE];
     size_t len = 0;
@@ -66,13 +66,13 @@ static int name_stack(stacks_t *stacks, stack_t *stack)
     return stack->name != NULL ? 0 : -ENOMEM;
 }
 
-static int fill(stacks_t *stacks, gp_diff_t *diff)
+static int diff_stacks_fill(stacks_t *stacks, gp_diff_t *diff)
 {
     int result = 0;
     for (size_t which = 0; which < GP_SIDES; which++)
         for (uint32_t i = 0; i < diff->sides[which].report->row_count; i++) {
-            const gp_row_t *row = &diff->sides[which].report->rows[i];
-            stack_t *stack = find_stack(stacks, &diff->sides[which], row);
+            const gp_report_row_t *row = &diff->sides[which].report->rows[i];
+            stack_t *stack = diff_stacks_find_stack(stacks, &diff->sides[which], row);
             if (stack == NULL)
                 return -ENOMEM;
             gp_diff_charge(&stack->weights[which], row);
@@ -80,14 +80,14 @@ static int fill(stacks_t *stacks, gp_diff_t *diff)
     gp_diff_compare_all(diff, stacks->count);
     for (size_t i = 0; i < stacks->count && result == 0; i++) {
         stacks->items[i].change = gp_diff_change(diff, stacks->items[i].weights);
-        result = name_stack(stacks, &stacks->items[i]);
+        result = diff_stacks_name_stack(stacks, &stacks->items[i]);
     }
     return result;
 }
 
 static bool by_change, by_name; // qsort() has no context; the command is single-threaded
 
-static int compare(const void *left, const void *right)
+static int diff_stacks_compare(const void *left, const void *right)
 {
     const stack_t *a = left, *b = right;
     double first = fabs(by_change ? a->change.difference : a->change.z);
@@ -97,19 +97,19 @@ static int compare(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-static const char *name_of(const void *context, uint32_t row)
+static const char *diff_stacks_name_of(const void *context, uint32_t row)
 {
     return ((const stack_t *)context)[row].name;
 }
 
-static int print(const stacks_t *stacks, gp_restrictions_t restrictions)
+static int diff_stacks_print(const stacks_t *stacks, gp_restrictions_t restrictions)
 {
     uint32_t *rows = calloc(stacks->count + 1, sizeof(*rows));
     if (rows == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < stacks->count; i++)
         rows[i] = i;
-    size_t count = gp_restrictions_apply(restrictions, rows, stacks->count, name_of, stacks->items);
+    size_t count = gp_restrictions_apply(restrictions, rows, stacks->count, diff_stacks_name_of, stacks->items);
     printf("\n%-36s stack, innermost first\n", "    base     file   change    error");
     for (size_t i = 0; i < count; i++) {
         gp_diff_print_change(&stacks->items[rows[i]].change);
@@ -127,13 +127,13 @@ int gp_diff_print_stacks(gp_diff_t *diff, const char *order, gp_restrictions_t r
     stacks_t stacks = {.diff = diff};
     by_name = strcmp(order, "name") == 0;
     by_change = strcmp(order, "significance") != 0;
-    int result = fill(&stacks, diff);
+    int result = diff_stacks_fill(&stacks, diff);
     if (result == 0 && stacks.count > 0)
-        qsort(stacks.items, stacks.count, sizeof(*stacks.items), compare);
+        qsort(stacks.items, stacks.count, sizeof(*stacks.items), diff_stacks_compare);
     if (result == 0) {
         gp_diff_print_header(diff);
         printf("   Ordered by: %s\n", order);
-        result = print(&stacks, restrictions);
+        result = diff_stacks_print(&stacks, restrictions);
     }
     free(stacks.items);
     gp_index_free(&stacks.index);

@@ -13,7 +13,7 @@
 #include "progress.h"
 #include "source.h"
 
-static int unknown_format(const gp_arguments_t *arguments)
+static int export_unknown_format(const gp_arguments_t *arguments)
 {
     fputs("greenprof export: ", stderr);
     if (arguments->format != NULL)
@@ -39,7 +39,7 @@ typedef struct request {
     const gp_report_t *report;
 } request_t;
 
-static int write_report(gp_output_t *output, void *context)
+static int export_write_report(gp_output_t *output, void *context)
 {
     const request_t *request = context;
     return request->exporter->write(request->report, output->file);
@@ -60,7 +60,7 @@ static int export_source(const gp_source_t *source, const gp_exporter_t *exporte
     request_t request = {exporter, report};
     if (strcmp(output, "-") != 0)
         gp_progress_begin("writing", output, -1);
-    int result = gp_output_guarded(output, write_report, &request);
+    int result = gp_output_guarded(output, export_write_report, &request);
     gp_progress_end();
     gp_report_free(report);
     if (result < 0)
@@ -90,7 +90,7 @@ int gp_command_export(const gp_arguments_t *arguments)
         exporter = gp_exporter_find(arguments->format);
     else if (arguments->output != NULL)
         exporter = gp_exporter_of_file(arguments->output);
-    return exporter != NULL ? export(arguments, exporter) : unknown_format(arguments);
+    return exporter != NULL ? export(arguments, exporter) : export_unknown_format(arguments);
 }
 
 int gp_command_flamegraph(const gp_arguments_t *arguments)

@@ -10,18 +10,18 @@
 #include "progress.h"
 #include "source.h"
 
-static int write_records(void *context, enum gp_chunk_type type, const void *records, size_t bytes)
+static int merge_write_records(void *context, enum gp_chunk_type type, const void *records, size_t bytes)
 {
     return gp_writer_put(context, type, records, bytes);
 }
 
-static int write_merged(gp_captures_t *captures, const char *path, const char *name)
+static int merge_write_merged(gp_captures_t *captures, const char *path, const char *name)
 {
     gp_writer_t writer = GP_WRITER_INIT;
     char error[GP_READER_ERROR_SIZE] = "";
     int result = gp_writer_open(&writer, path, &captures->header), status = 0;
     if (result == 0)
-        result = gp_captures_pass(captures, write_records, &writer, error);
+        result = gp_captures_pass(captures, merge_write_records, &writer, error);
     int write_error = atomic_load_explicit(&writer.error, memory_order_relaxed);
     if (result != 0 && write_error == 0)
         status = gp_fail(captures->inputs[captures->at].path, "%s", error);
@@ -41,7 +41,7 @@ static int merge_into(gp_output_t *output, void *context)
         return gp_fail(arguments->output, "is not a regular file");
     int status = gp_source_open_captures(&captures, arguments, "merging", GP_WANT_LABELS);
     if (status == 0)
-        status = write_merged(&captures, output->temporary, arguments->output);
+        status = merge_write_merged(&captures, output->temporary, arguments->output);
     gp_progress_end();
     for (size_t i = 0; i < captures.count && status == 0; i++)
         gp_source_warn_damage(captures.inputs[i].path, &captures.inputs[i].summary);

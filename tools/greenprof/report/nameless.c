@@ -28,7 +28,7 @@ typedef struct nameless {
     size_t count;
 } nameless_t;
 
-bool gp_nameless_frame(const gp_frame_t *frame)
+bool gp_nameless_frame(const gp_report_frame_t *frame)
 {
     const char *slash = strrchr(frame->module, '/'), *base = slash != NULL ? slash + 1 : frame->module;
     size_t len = strlen(base);
@@ -36,7 +36,7 @@ bool gp_nameless_frame(const gp_frame_t *frame)
            strncmp(frame->function + len, "+0x", 3) == 0;
 }
 
-static uint16_t module_of(nameless_t *nameless, const gp_frame_t *frame)
+static uint16_t nameless_module_of(nameless_t *nameless, const gp_report_frame_t *frame)
 {
     size_t i = 0;
     if (!gp_nameless_frame(frame))
@@ -49,7 +49,7 @@ static uint16_t module_of(nameless_t *nameless, const gp_frame_t *frame)
 }
 
 // Time in the function on top, below what is no code.
-static int add_rows(void *context, const gp_row_t *rows, size_t count)
+static int nameless_add_rows(void *context, const gp_report_row_t *rows, size_t count)
 {
     nameless_t *nameless = context;
     for (size_t i = 0; i < count; i++) {
@@ -70,7 +70,7 @@ static int add_rows(void *context, const gp_row_t *rows, size_t count)
     return 0;
 }
 
-static bool has_line(FILE *list, const char *text)
+static bool nameless_has_line(FILE *list, const char *text)
 {
     char line[PATH_MAX];
     while (fgets(line, sizeof(line), list) != NULL) {
@@ -81,25 +81,25 @@ static bool has_line(FILE *list, const char *text)
     return false;
 }
 
-static bool lists_file(const char *list_name, const char *path)
+static bool nameless_lists_file(const char *list_name, const char *path)
 {
     char list_path[PATH_MAX];
     snprintf(list_path, sizeof(list_path), DPKG_LISTS "/%s", list_name);
     FILE *list = fopen(list_path, "re");
-    bool found = list != NULL && has_line(list, path);
+    bool found = list != NULL && nameless_has_line(list, path);
     if (list != NULL)
         fclose(list);
     return found;
 }
 
 // "NAME:amd64.list" lists what is in NAME.
-static bool find_lister(const char *path, char package[PACKAGE_SIZE])
+static bool nameless_find_lister(const char *path, char package[PACKAGE_SIZE])
 {
     DIR *lists = opendir(DPKG_LISTS);
     bool found = false;
     for (struct dirent *entry; lists != NULL && !found && (entry = readdir(lists)) != NULL;) {
         const char *suffix = strrchr(entry->d_name, '.');
-        found = suffix != NULL && strcmp(suffix, ".list") == 0 && lists_file(entry->d_name, path);
+        found = suffix != NULL && strcmp(suffix, ".list") == 0 && nameless_lists_file(entry->d_name, path);
         if (found)
             snprintf(package, PACKAGE_SIZE, "%.*s", (int)strcspn(entry->d_name, ":"), entry->d_name);
     }
@@ -112,7 +112,7 @@ static bool find_lister(const char *path, char package[PACKAGE_SIZE])
 
 // The Debian package that has a file, by any of its names: that of the link which the loader followed, its own, and
 // both where /lib is a link to /usr/lib, which packages and the loader may leave out or not.
-static bool find_package(const char *path, char package[PACKAGE_SIZE])
+static bool nameless_find_package(const char *path, char package[PACKAGE_SIZE])
 {
     static const char usr[] = "/usr";
     char *real = realpath(path, NULL), other[PATH_MAX];
@@ -121,14 +121,14 @@ static bool find_package(const char *path, char package[PACKAGE_SIZE])
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !found && names[i] != NULL; i++) {
         bool is_below = strncmp(names[i], usr, strlen(usr)) == 0 && names[i][strlen(usr)] == '/';
         snprintf(other, sizeof(other), "%s%s", is_below ? "" : usr, names[i] + (is_below ? strlen(usr) : 0));
-        found = find_lister(names[i], package) || find_lister(other, package);
+        found = nameless_find_lister(names[i], package) || nameless_find_lister(other, package);
     }
     free(real);
     return found;
 }
 
 // Is there a symbol table, in the file or in its debug file, which just does not have this code?
-static bool has_symbols(const char *path)
+static bool nameless_has_symbols(const char *path)
 {
     char debug_path[GP_DEBUG_PATH_SIZE];
     gp_elf_t elf, debug;
@@ -144,7 +144,7 @@ static bool has_symbols(const char *path)
 }
 
 // It has been warned of, or is not there: no package helps.
-static const char *obstacle(const gp_source_t *source, const char *path)
+static const char *nameless_obstacle(const gp_source_t *source, const char *path)
 {
     uint32_t next = 0;
     gp_nameless_t warned;
@@ -154,24 +154,24 @@ static const char *obstacle(const gp_source_t *source, const char *path)
     return access(path, R_OK) != 0 ? strerror(errno) : NULL;
 }
 
-static void print_remedy(const gp_source_t *source, const char *path)
+static void nameless_print_remedy(const gp_source_t *source, const char *path)
 {
     char package[PACKAGE_SIZE];
     const gp_interpreter_t *interpreter = gp_interpreter_of(path);
-    const char *why = obstacle(source, path);
+    const char *why = nameless_obstacle(source, path);
     if (why != NULL)
         printf(" (%s)\n", why);
     else if (interpreter != NULL)
         printf(", which interprets %s\n", interpreter->language);
-    else if (has_symbols(path))
+    else if (nameless_has_symbols(path))
         printf("; its symbols do not cover that code\n");
-    else if (find_package(path, package)) // glibc's is from before there were others
+    else if (nameless_find_package(path, package)) // glibc's is from before there were others
         printf("; the package %s%s has them\n", package, strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym");
     else
         printf("; it has no symbols: build it with -g, and do not strip it\n");
 }
 
-static void print_widest(const gp_source_t *source, const nameless_t *nameless)
+static void nameless_print_widest(const gp_source_t *source, const nameless_t *nameless)
 {
     size_t widest = 0;
     for (size_t i = 1; i < nameless->count; i++)
@@ -182,11 +182,11 @@ static void print_widest(const gp_source_t *source, const nameless_t *nameless)
     printf("  no names   for %.1f %% of it, most in ",
            (double)nameless->all_ns * 100 / (double)nameless->report->total_ns);
     gp_print_text(nameless->paths[widest]);
-    print_remedy(source, nameless->paths[widest]);
+    nameless_print_remedy(source, nameless->paths[widest]);
 }
 
 // Whether its own functions have names or not, those of the language do not.
-static void print_interpreter(const nameless_t *nameless)
+static void nameless_print_interpreter(const nameless_t *nameless)
 {
     if (nameless->interpreter == NULL ||
         (double)nameless->interpreted_ns * 100 < (double)nameless->report->total_ns * WORTH_PERCENT)
@@ -204,15 +204,15 @@ int gp_nameless_print(const gp_source_t *source, const gp_report_t *report)
     int result = nameless.modules != NULL && nameless.interpreters != NULL ? 0 : -ENOMEM;
     bool is_needed = false;
     for (uint32_t i = 0; i < report->frame_count && result == 0; i++) {
-        nameless.modules[i] = module_of(&nameless, &report->frames[i]);
+        nameless.modules[i] = nameless_module_of(&nameless, &report->frames[i]);
         nameless.interpreters[i] = report->frames[i].pseudo ? NULL : gp_interpreter_of(report->frames[i].module);
         is_needed |= nameless.modules[i] != NAMED || nameless.interpreters[i] != NULL;
     }
     if (is_needed && result == 0)
-        result = gp_report_each_part(report, add_rows, &nameless);
+        result = gp_report_each_part(report, nameless_add_rows, &nameless);
     if (result == 0) {
-        print_widest(source, &nameless);
-        print_interpreter(&nameless);
+        nameless_print_widest(source, &nameless);
+        nameless_print_interpreter(&nameless);
     }
     free(nameless.interpreters);
     free(nameless.modules);

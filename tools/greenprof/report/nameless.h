@@ -8,4 +8,4 @@
 int gp_nameless_print(const gp_source_t *source, const gp_report_t *report);
 
 // "libz.so.1+0x1234", of libz.so.1: whether that is all there is to say of a frame.
-bool gp_nameless_frame(const gp_frame_t *frame);
+bool gp_nameless_frame(const gp_report_frame_t *frame);

@@ -10,17 +10,17 @@
 // What is half written when a signal ends the command is taken away.
 static char *volatile half_written;
 
-static void clean_up(int signal_number)
+static void output_guard_clean_up(int signal_number)
 {
     unlink(half_written);
     signal(signal_number, SIG_DFL);
     raise(signal_number);
 }
 
-static void clean_up_on_signals(char *path)
+static void output_guard_clean_up_on_signals(char *path)
 {
     static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
-    const struct sigaction action = {.sa_handler = path ? clean_up : SIG_DFL};
+    const struct sigaction action = {.sa_handler = path ? output_guard_clean_up : SIG_DFL};
     struct sigaction old;
     half_written = path;
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
@@ -28,7 +28,7 @@ static void clean_up_on_signals(char *path)
             sigaction(signals[i], &action, NULL);
 }
 
-static void hold_signals(int how)
+static void output_guard_hold_signals(int how)
 {
     sigset_t signals;
     sigemptyset(&signals);
@@ -42,20 +42,20 @@ static int output_guard(const char *path, int (*open)(gp_output_t *, const char 
                         void *context)
 {
     gp_output_t output;
-    hold_signals(SIG_BLOCK);
+    output_guard_hold_signals(SIG_BLOCK);
     int result = open(&output, path);
     if (result == 0) {
-        clean_up_on_signals(output.temporary);
-        hold_signals(SIG_UNBLOCK);
+        output_guard_clean_up_on_signals(output.temporary);
+        output_guard_hold_signals(SIG_UNBLOCK);
         result = write(&output, context);
-        hold_signals(SIG_BLOCK);
-        clean_up_on_signals(NULL);
+        output_guard_hold_signals(SIG_BLOCK);
+        output_guard_clean_up_on_signals(NULL);
         if (result != 0)
             gp_output_abort(&output);
         else
             result = gp_output_commit(&output);
     }
-    hold_signals(SIG_UNBLOCK);
+    output_guard_hold_signals(SIG_UNBLOCK);
     return result;
 }
 

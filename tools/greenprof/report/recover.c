@@ -28,7 +28,7 @@ typedef struct job {
 } job_t;
 
 // service.greenprof becomes service-recovered.greenprof.
-static int name_output(job_t *job, const char *asked)
+static int recover_name_output(job_t *job, const char *asked)
 {
     size_t len = strlen(job->path), suffix = strlen(SUFFIX);
     bool has_suffix = len > suffix && strcmp(job->path + len - suffix, SUFFIX) == 0;
@@ -39,7 +39,7 @@ static int name_output(job_t *job, const char *asked)
     return written < (int)sizeof(job->output) ? 0 : gp_fail(job->path, "%s", strerror(ENAMETOOLONG));
 }
 
-static int write_recovered(gp_output_t *output, void *context)
+static int recover_write_recovered(gp_output_t *output, void *context)
 {
     const job_t *job = context;
     if (output->temporary == NULL)
@@ -48,7 +48,7 @@ static int write_recovered(gp_output_t *output, void *context)
 }
 
 // Without it, or where it cannot be had, the capture is recovered all the same.
-static void take_rings(job_t *job)
+static void recover_take_rings(job_t *job)
 {
     if (snprintf(job->rings, sizeof(job->rings), "%s" GP_RING_FILE_SUFFIX, job->path) >= (int)sizeof(job->rings))
         return;
@@ -64,7 +64,7 @@ static void take_rings(job_t *job)
         close(fd);
 }
 
-static void print_rings(const job_t *job)
+static void recover_print_rings(const job_t *job)
 {
     const gp_recovery_rings_t *rings = job->recovery.rings;
     if (job->trouble != NULL)
@@ -77,7 +77,7 @@ static void print_rings(const job_t *job)
         printf(", with %" PRIu64 " unknown frames", rings->unknown_frames);
 }
 
-static void print_what(const job_t *job)
+static void recover_print_what(const job_t *job)
 {
     const gp_recovery_t *recovery = &job->recovery;
     uint64_t left_out = recovery->bytes - recovery->part.to;
@@ -87,7 +87,7 @@ static void print_what(const job_t *job)
            recovery->open == 1 ? "" : "s");
     if (left_out > 0)
         printf("; the last %" PRIu64 " bytes were half written and are left out", left_out);
-    print_rings(job);
+    recover_print_rings(job);
     printf("; next: greenprof report %s\n", job->output);
 }
 
@@ -101,12 +101,12 @@ static int recover(job_t *job, bool is_asked)
         return 0;
     }
     if (!job->recovery.summary.ended)
-        take_rings(job);
-    int result = gp_output_guarded_named(job->output, write_recovered, job);
+        recover_take_rings(job);
+    int result = gp_output_guarded_named(job->output, recover_write_recovered, job);
     if (result < 0)
         return gp_fail(job->output, "%s", strerror(-result));
     if (result == 0)
-        print_what(job);
+        recover_print_what(job);
     return result;
 }
 
@@ -117,7 +117,7 @@ static int recover_file(const char *path, const char *asked)
     if (job.fd < 0)
         return gp_fail(path, "%s", strerror(errno));
     bool is_file = fstat(job.fd, &state) == 0 && S_ISREG(state.st_mode);
-    int status = is_file ? name_output(&job, asked) : gp_fail(path, "is not a regular file");
+    int status = is_file ? recover_name_output(&job, asked) : gp_fail(path, "is not a regular file");
     if (status == 0)
         status = recover(&job, asked != NULL);
     close(job.fd);

@@ -13,7 +13,7 @@
 #include "restrictions.h"
 #include "store/store.h"
 
-static const char *known_keys(char *text, size_t size, bool of_groups)
+static const char *report_known_keys(char *text, size_t size, bool of_groups)
 {
     size_t len = 0;
     for (const gp_sort_key_t *key = gp_group_sort_keys; of_groups && key->name != NULL && len < size; key++)
@@ -24,7 +24,7 @@ static const char *known_keys(char *text, size_t size, bool of_groups)
 }
 
 // Keys and commas.
-static int set_sorts(gp_sorts_t *sorts, const char *keys, bool of_groups)
+static int report_set_sorts(gp_sorts_t *sorts, const char *keys, bool of_groups)
 {
     char text[256];
     char *copy = strdup(keys), *save = NULL;
@@ -34,7 +34,7 @@ static int set_sorts(gp_sorts_t *sorts, const char *keys, bool of_groups)
         const gp_sort_key_t *found = of_groups ? gp_group_sort_key_find(key) : gp_sort_key_find(key);
         if (found == NULL)
             status = gp_usage_error("report", "--sort %s: unknown or ambiguous key (known:%s)", key,
-                                    known_keys(text, sizeof(text), of_groups));
+                                    report_known_keys(text, sizeof(text), of_groups));
         else if (sorts->count == GP_SORTS_MAX)
             status = gp_usage_error("report", "--sort %s: more than %d keys", keys, GP_SORTS_MAX);
         else
@@ -53,18 +53,18 @@ typedef struct tables { // what is to be printed
     size_t path_rows; // segments of a critical path; 0 = all
 } tables_t;
 
-static void free_tables(tables_t *tables)
+static void report_free_tables(tables_t *tables)
 {
     gp_restriction_list_free(&tables->rows);
     gp_restriction_list_free(&tables->callers);
     gp_restriction_list_free(&tables->callees);
 }
 
-static int prepare(tables_t *tables, const gp_arguments_t *arguments)
+static int report_prepare(tables_t *tables, const gp_arguments_t *arguments)
 {
     bool of_functions = arguments->by == NULL || strcmp(arguments->by, "function") == 0 ||
                         strcmp(arguments->by, "victim-time") == 0 || strcmp(arguments->by, "critical-path") == 0;
-    int status = set_sorts(&tables->sorts, arguments->sort ? arguments->sort : "tottime", !of_functions);
+    int status = report_set_sorts(&tables->sorts, arguments->sort ? arguments->sort : "tottime", !of_functions);
     tables->path_rows = (size_t)arguments->rows;
     tables->print_callers = arguments->callers.count > 0;
     tables->print_callees = arguments->callees.count > 0;
@@ -80,7 +80,7 @@ static int prepare(tables_t *tables, const gp_arguments_t *arguments)
     return status;
 }
 
-static void print_title(const gp_report_t *report, const gp_stats_t *stats)
+static void report_print_title(const gp_report_t *report, const gp_stats_t *stats)
 {
     if (report->exact_calls)
         printf("         %" PRIu64 " function calls (%" PRIu64 " primitive calls) in ", stats->calls,
@@ -91,7 +91,7 @@ static void print_title(const gp_report_t *report, const gp_stats_t *stats)
     printf(" seconds\n\n");
 }
 
-static int print_functions(const gp_source_t *source, const gp_report_t *report, const tables_t *tables)
+static int report_print_functions(const gp_source_t *source, const gp_report_t *report, const tables_t *tables)
 {
     gp_stats_t stats = {.cores_s = gp_source_hosts(source) > 0 ? (double)report->duration_ns / 1e9 : 0};
     if (report->is_unknown)
@@ -100,7 +100,7 @@ static int print_functions(const gp_source_t *source, const gp_report_t *report,
     if (result == 0)
         result = gp_stats_sort(&stats, &tables->sorts);
     if (result == 0)
-        print_title(report, &stats);
+        report_print_title(report, &stats);
     if (result == 0 && tables->print_callers)
         result = gp_stats_print_callers(&stats, gp_restriction_list_items(&tables->callers));
     if (result == 0 && tables->print_callees)
@@ -111,12 +111,12 @@ static int print_functions(const gp_source_t *source, const gp_report_t *report,
     return result;
 }
 
-static int print_table(const gp_source_t *source, const gp_report_t *report, const gp_group_sum_t *sums,
-                       const tables_t *tables)
+static int report_print_table(const gp_source_t *source, const gp_report_t *report, const gp_group_sum_t *sums,
+                              const tables_t *tables)
 {
     gp_table_options_t options = {tables->sorts, gp_restriction_list_items(&tables->rows)};
     if (source->has_stored_paths)
-        return print_functions(source, report, tables);
+        return report_print_functions(source, report, tables);
     switch (source->options.by) {
     case GP_BY_COROUTINE:
         return gp_report_print_coroutines(source, sums, &options);
@@ -129,10 +129,10 @@ static int print_table(const gp_source_t *source, const gp_report_t *report, con
     case GP_BY_SPAN:
         break;
     }
-    return print_functions(source, report, tables);
+    return report_print_functions(source, report, tables);
 }
 
-static int print(const gp_source_t *source, const tables_t *tables, int *status)
+static int report_print(const gp_source_t *source, const tables_t *tables, int *status)
 {
     gp_group_sums_t sums = {0};
     bool is_path = source->options.by == GP_BY_CRITICAL_PATH || source->has_stored_paths;
@@ -149,7 +149,7 @@ static int print(const gp_source_t *source, const tables_t *tables, int *status)
             if (is_path)
                 result = gp_shown_paths_print(shown, source, report, tables->path_rows);
             if (result == 0)
-                result = print_table(source, report, sums.items, tables);
+                result = report_print_table(source, report, sums.items, tables);
         }
     }
     gp_report_free(report);
@@ -162,7 +162,7 @@ int gp_command_report(const gp_arguments_t *arguments)
 {
     tables_t tables = {0};
     gp_source_t source;
-    int status = prepare(&tables, arguments);
+    int status = report_prepare(&tables, arguments);
     const char *of_store =
         arguments->by != NULL && arguments->operand_count == 1 && gp_store_is_url(arguments->operands[0])
             ? arguments->by
@@ -172,13 +172,13 @@ int gp_command_report(const gp_arguments_t *arguments)
     if (status == 0 && strcmp(of_store, "request") == 0) {
         const gp_table_options_t options = {tables.sorts, gp_restriction_list_items(&tables.rows)};
         status = gp_store_print_requests(arguments, &options);
-        free_tables(&tables);
+        report_free_tables(&tables);
         return status != 0 ? status : gp_finish_stdout();
     }
     if (status == 0)
         status = gp_source_open(&source, arguments, 0);
     if (status == 0) {
-        int result = print(&source, &tables, &status);
+        int result = report_print(&source, &tables, &status);
         if (result < 0)
             status = gp_source_fail(&source, -result);
         else if (status == 0 && gp_restriction_left_none() != NULL)
@@ -186,6 +186,6 @@ int gp_command_report(const gp_arguments_t *arguments)
         gp_source_warn_changed(&source);
         gp_source_close(&source);
     }
-    free_tables(&tables);
+    report_free_tables(&tables);
     return status != 0 ? status : gp_finish_stdout();
 }

@@ -30,7 +30,7 @@ struct gp_gains {
 };
 typedef struct gp_gains gains_t;
 
-static bool same_gain(const void *owner, uint32_t number, const void *key)
+static bool report_gains_same_gain(const void *owner, uint32_t number, const void *key)
 {
     const gain_t *a = &((const gain_t *)owner)[number], *b = key;
     return a->endpoint == b->endpoint && a->segment.stack == b->segment.stack && a->segment.state == b->segment.state &&
@@ -38,19 +38,19 @@ static bool same_gain(const void *owner, uint32_t number, const void *key)
 }
 
 // What ran meanwhile makes the time for which a coroutine was ready or preempted, not the stack that it was at.
-static bool is_others_doing(const gp_path_segment_t *segment)
+static bool report_gains_is_others_doing(const gp_path_segment_t *segment)
 {
     return segment->state == GP_KIND_READY || segment->state == GP_KIND_PREEMPTED;
 }
 
-static int add_segment(gains_t *gains, uint32_t request, const gp_path_segment_t *segment)
+static int report_gains_add_segment(gains_t *gains, uint32_t request, const gp_path_segment_t *segment)
 {
-    if (is_others_doing(segment))
+    if (report_gains_is_others_doing(segment))
         return 0;
     gain_t key = {.segment = *segment, .endpoint = gains->requests->items[request].endpoint, .last = GP_INDEX_NONE};
     key.segment.flags &= GP_PATH_NOT_STARTED | GP_PATH_UNRECORDED | GP_PATH_ELSEWHERE | GP_PATH_UNKNOWN;
     uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.endpoint << 32 | segment->stack), segment->state);
-    uint32_t found = gp_index_find(&gains->index, hash, same_gain, gains->items, &key);
+    uint32_t found = gp_index_find(&gains->index, hash, report_gains_same_gain, gains->items, &key);
     if (found == GP_INDEX_NONE) {
         found = (uint32_t)gains->count;
         if (gp_grow(&gains->items, &gains->capacity, gains->count, sizeof(key)) < 0 ||
@@ -73,17 +73,17 @@ int gp_gains_take(void *context, uint32_t request, const gp_path_segment_t *segm
     gains->total[item->endpoint] += item->end_ns - item->start_ns;
     int result = 0;
     for (size_t i = 0; i < count && result == 0; i++)
-        result = add_segment(gains, request, &segments[i]);
+        result = report_gains_add_segment(gains, request, &segments[i]);
     return result;
 }
 
-static int by_time(const void *left, const void *right)
+static int report_gains_by_time(const void *left, const void *right)
 {
     const gain_t *a = left, *b = right;
     return a->ns > b->ns ? -1 : a->ns < b->ns;
 }
 
-static void print_gain(const gp_source_t *source, const gains_t *gains, const gain_t *gain)
+static void report_gains_print_gain(const gp_source_t *source, const gains_t *gains, const gain_t *gain)
 {
     uint64_t count = gains->chosen[gain->endpoint], total = gains->total[gain->endpoint];
     char ms[32], text[NAME_SIZE];
@@ -99,12 +99,12 @@ static void print_gain(const gp_source_t *source, const gains_t *gains, const ga
 void gp_gains_print(const gp_source_t *source, gp_gains_t *gains)
 {
     if (gains->count > 0)
-        qsort(gains->items, gains->count, sizeof(*gains->items), by_time);
+        qsort(gains->items, gains->count, sizeof(*gains->items), report_gains_by_time);
     printf(
         "   Where a millisecond less makes the request a millisecond faster, until something else is on the path\n\n");
     printf(" ms a request      %%      requests state     where\n");
     for (size_t i = 0; i < gains->count && i < GAINS_SHOWN; i++)
-        print_gain(source, gains, &gains->items[i]);
+        report_gains_print_gain(source, gains, &gains->items[i]);
     if (gains->count > GAINS_SHOWN)
         printf("   and %zu more stacks\n", gains->count - GAINS_SHOWN);
     printf("   Time ready or preempted is not listed: --by victim-time says what ran meanwhile\n\n");

@@ -28,13 +28,13 @@ typedef struct group { // a row: a coroutine, a trace
 static const gp_table_options_t *sorting; // qsort() has no context
 static bool exact;                        // whether the ledger knows what was chosen
 
-static int by_number(uint64_t a, uint64_t b)
+static int report_groups_by_number(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
 }
 
 // What a column has; the ledger's.
-static uint64_t column_of(const group_t *group, gp_sort_t sort)
+static uint64_t report_groups_column_of(const group_t *group, gp_sort_t sort)
 {
     static const enum gp_sample_kind kinds[] = {
         [GP_SORT_CPU] = GP_KIND_CPU,     [GP_SORT_BLOCKED] = GP_KIND_BLOCKED, [GP_SORT_PREEMPTED] = GP_KIND_PREEMPTED,
@@ -50,30 +50,30 @@ static uint64_t column_of(const group_t *group, gp_sort_t sort)
 static bool wall; // whether the wall clock is shown
 
 // The pstats keys that make sense here: calls, time, name. Time is the ledger's.
-static int compare(const void *left, const void *right)
+static int report_groups_compare(const void *left, const void *right)
 {
     const group_t *a = left, *b = right;
     gp_sort_t sort = sorting->sorts.keys[0]->sort;
     int result = 0;
     if (sort == GP_SORT_CALLS || sort == GP_SORT_PRIMITIVE_CALLS)
-        result = by_number(b->samples, a->samples);
+        result = report_groups_by_number(b->samples, a->samples);
     else if (sort >= GP_SORT_WALL)
-        result = by_number(column_of(b, sort), column_of(a, sort));
+        result = report_groups_by_number(report_groups_column_of(b, sort), report_groups_column_of(a, sort));
     else if (sort != GP_SORT_TIME && sort != GP_SORT_CUMULATIVE)
         result = strcmp(a->name, b->name);
     if (result == 0 && wall)
-        result = by_number(b->wall_ns, a->wall_ns);
+        result = report_groups_by_number(b->wall_ns, a->wall_ns);
     if (result == 0)
-        result = by_number(b->cpu_ns, a->cpu_ns);
+        result = report_groups_by_number(b->cpu_ns, a->cpu_ns);
     if (result == 0)
-        result = by_number(b->sampled_ns, a->sampled_ns);
-    return result != 0 ? result : by_number(a->number, b->number);
+        result = report_groups_by_number(b->sampled_ns, a->sampled_ns);
+    return result != 0 ? result : report_groups_by_number(a->number, b->number);
 }
 
 #define COLUMNS_CPU  "      cpu  sampled     +-  samples  switches"
 #define COLUMNS_WALL "     wall      cpu  blocked  preempt    ready   parked  waiting  longest  switches"
 
-static void print_seconds(uint64_t ns, bool known)
+static void report_groups_print_seconds(uint64_t ns, bool known)
 {
     if (known)
         gp_print_seconds(ns, 9);
@@ -82,7 +82,7 @@ static void print_seconds(uint64_t ns, bool known)
 }
 
 // The parts add up to wall.
-static void print_ledger(const group_t *group)
+static void report_groups_print_ledger(const group_t *group)
 {
     static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,   GP_KIND_BLOCKED, GP_KIND_PREEMPTED,
                                                 GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING};
@@ -93,12 +93,12 @@ static void print_ledger(const group_t *group)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         bool divided = kinds[i] == GP_KIND_READY || kinds[i] == GP_KIND_PARKED;
         bool waits = divided || kinds[i] == GP_KIND_WAITING;
-        print_seconds(group->parts_ns[kinds[i]], !(waits && group->polled) && !(divided && undivided));
+        report_groups_print_seconds(group->parts_ns[kinds[i]], !(waits && group->polled) && !(divided && undivided));
     }
-    print_seconds(group->longest_ns, !group->polled);
+    report_groups_print_seconds(group->longest_ns, !group->polled);
 }
 
-static void print_switches(const group_t *group)
+static void report_groups_print_switches(const group_t *group)
 {
     if (exact && !group->polled)
         printf(" %9" PRIu64, group->switches);
@@ -106,11 +106,11 @@ static void print_switches(const group_t *group)
         printf(" %9s", "-");
 }
 
-static void print_columns(const group_t *group)
+static void report_groups_print_columns(const group_t *group)
 {
     if (exact && wall) {
-        print_ledger(group);
-        print_switches(group);
+        report_groups_print_ledger(group);
+        report_groups_print_switches(group);
         return;
     }
     if (exact)
@@ -120,11 +120,11 @@ static void print_columns(const group_t *group)
     gp_print_seconds(group->sampled_ns, 9);
     gp_print_seconds((uint64_t)(1.96 * sqrt(group->squares_ns2)), 7); // 95 % of what chance does
     printf(" %8" PRIu64, group->samples);
-    print_switches(group);
+    report_groups_print_switches(group);
 }
 
 // For a stack that no hook announced.
-static void print_hint(const gp_source_t *source, const gp_facts_coro_t *coro)
+static void report_groups_print_hint(const gp_source_t *source, const gp_facts_coro_t *coro)
 {
     static const gp_dataset_t *asked;
     static char hint[HINT_SIZE];
@@ -135,7 +135,7 @@ static void print_hint(const gp_source_t *source, const gp_facts_coro_t *coro)
     printf(" (%s)", gp_runtimes_hint_of(coro, hint, text, sizeof(text)));
 }
 
-static void print_coroutine(const gp_source_t *source, const group_t *group)
+static void report_groups_print_coroutine(const gp_source_t *source, const group_t *group)
 {
     const gp_facts_coro_t *coro = &source->dataset->facts.coros.items[group->number];
     const gp_dataset_coro_t *sums = &source->dataset->coros.items[group->number];
@@ -144,16 +144,16 @@ static void print_coroutine(const gp_source_t *source, const group_t *group)
         gp_report_trace_label(source->dataset, sums->trace, true, trace, sizeof(trace));
     else if (sums->traces > 1)
         snprintf(trace, sizeof(trace), "%" PRIu32 " traces", sums->traces);
-    print_columns(group);
+    report_groups_print_columns(group);
     printf(" %6" PRIu64 " %-32s ", coro->record.id, trace);
     gp_print_text(group->name);
     if (coro->record.kind == GP_CORO_FOUND)
-        print_hint(source, coro);
+        report_groups_print_hint(source, coro);
     printf("\n");
 }
 
 // From the beginning of a trace's first request to the end of its last.
-static void print_latency(const gp_source_t *source, uint32_t trace)
+static void report_groups_print_latency(const gp_source_t *source, uint32_t trace)
 {
     const gp_requests_t *requests = source->requests;
     uint64_t end_ns = 0;
@@ -171,11 +171,11 @@ static void print_latency(const gp_source_t *source, uint32_t trace)
     printf(" %9s", text + !first->is_about);
 }
 
-static void print_trace(const gp_source_t *source, const group_t *group)
+static void report_groups_print_trace(const gp_source_t *source, const group_t *group)
 {
     char label[NAME_SIZE];
-    print_columns(group);
-    print_latency(source, group->number);
+    report_groups_print_columns(group);
+    report_groups_print_latency(source, group->number);
     printf(" %10" PRIu32 " ", source->dataset->facts.traces.items[group->number].coros);
     gp_print_text(group->name);
     if (group->coro != GP_INDEX_NONE) {
@@ -187,7 +187,7 @@ static void print_trace(const gp_source_t *source, const group_t *group)
     printf("\n");
 }
 
-static void print_order(const gp_table_options_t *options)
+static void report_groups_print_order(const gp_table_options_t *options)
 {
     gp_sort_t sort = options->sorts.keys[0]->sort;
     bool time = sort == GP_SORT_TIME || sort == GP_SORT_CUMULATIVE;
@@ -205,12 +205,12 @@ static void print_order(const gp_table_options_t *options)
                                           : "sampled CPU time");
 }
 
-static const char *name_of(const void *context, uint32_t row)
+static const char *report_groups_name_of(const void *context, uint32_t row)
 {
     return ((const group_t *)context)[row].name;
 }
 
-static bool any_polled(const group_t *groups, const uint32_t *rows, size_t count)
+static bool report_groups_any_polled(const group_t *groups, const uint32_t *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (groups[rows[i]].polled)
@@ -223,8 +223,8 @@ typedef struct layout {
     void (*print)(const gp_source_t *, const group_t *);
 } layout_t;
 
-static int print_groups(const gp_source_t *source, const gp_table_options_t *options, group_t *groups, size_t count,
-                        const layout_t *layout)
+static int report_groups_print_groups(const gp_source_t *source, const gp_table_options_t *options, group_t *groups,
+                                      size_t count, const layout_t *layout)
 {
     uint32_t *rows = calloc(count + 1, sizeof(*rows));
     const gp_dataset_t *dataset = source->dataset;
@@ -234,18 +234,18 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
         return -ENOMEM;
     sorting = options;
     if (count > 0)
-        qsort(groups, count, sizeof(*groups), compare);
+        qsort(groups, count, sizeof(*groups), report_groups_compare);
     for (size_t i = 0; i < count; i++)
         rows[i] = (uint32_t)i;
-    print_order(options);
-    count = gp_restrictions_apply(options->restrictions, rows, count, name_of, groups);
+    report_groups_print_order(options);
+    count = gp_restrictions_apply(options->restrictions, rows, count, report_groups_name_of, groups);
     printf("\n%s%s %s\n", cores_s > 0 ? "   cores " : "", exact && wall ? COLUMNS_WALL : COLUMNS_CPU, layout->columns);
     for (size_t i = 0; i < count; i++) {
         if (cores_s > 0)
             printf("%8.3f ", (double)groups[rows[i]].sampled_ns / 1e9 / cores_s);
         layout->print(source, &groups[rows[i]]);
     }
-    if (any_polled(groups, rows, count))
+    if (report_groups_any_polled(groups, rows, count))
         printf("\n   -: read at samples, no switch was seen: CPU time is the samples', switches and waits are not "
                "known\n");
     printf("\n");
@@ -254,7 +254,7 @@ static int print_groups(const gp_source_t *source, const gp_table_options_t *opt
 }
 
 // Sum up what was chosen of every (coroutine, trace) pair, per coroutine or per trace.
-static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_t *groups, bool by_trace)
+static void report_groups_add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_t *groups, bool by_trace)
 {
     const gp_dataset_t *dataset = source->dataset;
     for (size_t i = 0; i < dataset->shares.count && exact; i++) {
@@ -282,7 +282,7 @@ static void add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_
 }
 
 // The first coroutine with a name that worked for a trace and for nothing else: often it says which request it was.
-static void name_traces(const gp_dataset_t *dataset, group_t *groups)
+static void report_groups_name_traces(const gp_dataset_t *dataset, group_t *groups)
 {
     for (size_t i = 0; i < dataset->facts.traces.count; i++)
         groups[i].coro = GP_INDEX_NONE;
@@ -298,13 +298,13 @@ static void name_traces(const gp_dataset_t *dataset, group_t *groups)
 }
 
 // The threads of such coroutines: for the ledger, they never switched.
-static bool is_polled(const gp_dataset_t *dataset, uint32_t coro, bool any)
+static bool report_groups_is_polled(const gp_dataset_t *dataset, uint32_t coro, bool any)
 {
     uint32_t kind = dataset->facts.coros.items[coro].record.kind;
     return kind == GP_CORO_POLLED || (kind == GP_CORO_THREAD && any && dataset->coros.items[coro].ledger.switches == 0);
 }
 
-static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count, bool by_trace)
+static size_t report_groups_keep_used(const gp_source_t *source, group_t *groups, size_t count, bool by_trace)
 {
     char name[NAME_SIZE];
     size_t kept = 0;
@@ -317,7 +317,7 @@ static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count
         if (group.cpu_ns == 0 && group.switches == 0 && group.samples == 0 && !(wall && group.wall_ns > 0))
             continue;
         group.number = (uint32_t)i;
-        group.polled = !by_trace && is_polled(source->dataset, group.number, any);
+        group.polled = !by_trace && report_groups_is_polled(source->dataset, group.number, any);
         if (by_trace)
             gp_report_trace_label(source->dataset, group.number, true, name, sizeof(name));
         else
@@ -328,12 +328,12 @@ static size_t keep_used(const gp_source_t *source, group_t *groups, size_t count
     return kept;
 }
 
-static int print_table(const gp_source_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options,
-                       bool by_trace)
+static int report_groups_print_table(const gp_source_t *source, const gp_group_sum_t *sums,
+                                     const gp_table_options_t *options, bool by_trace)
 {
     static const layout_t layouts[] = {
-        {"    id trace                            name", print_coroutine},
-        {"  latency coroutines trace                            name", print_trace},
+        {"    id trace                            name", report_groups_print_coroutine},
+        {"  latency coroutines trace                            name", report_groups_print_trace},
     };
     size_t count = by_trace ? source->dataset->facts.traces.count : source->dataset->facts.coros.count;
     group_t *groups = calloc(count + 1, sizeof(*groups));
@@ -343,16 +343,16 @@ static int print_table(const gp_source_t *source, const gp_group_sum_t *sums, co
     exact = !source->dataset->windowed && source->options.selection.threads == NULL &&
             source->options.stacks.focus_count == 0 && source->options.stacks.ignore_count == 0;
     wall = source->options.measure == GP_MEASURE_WALL;
-    add_up(source, sums, groups, by_trace);
+    report_groups_add_up(source, sums, groups, by_trace);
     if (by_trace)
-        name_traces(source->dataset, groups);
-    count = keep_used(source, groups, count, by_trace);
+        report_groups_name_traces(source->dataset, groups);
+    count = report_groups_keep_used(source, groups, count, by_trace);
     int result = 0;
     for (size_t i = 0; i < count; i++)
         if (groups[i].name == NULL)
             result = -ENOMEM;
     if (result == 0)
-        result = print_groups(source, options, groups, count, &layouts[by_trace]);
+        result = report_groups_print_groups(source, options, groups, count, &layouts[by_trace]);
     for (size_t i = 0; i < count; i++)
         free(groups[i].name);
     free(groups); // -Wanalyzer-malloc-leak: every name is freed in the loop above
@@ -361,10 +361,10 @@ static int print_table(const gp_source_t *source, const gp_group_sum_t *sums, co
 
 int gp_report_print_coroutines(const gp_source_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options)
 {
-    return print_table(source, sums, options, false);
+    return report_groups_print_table(source, sums, options, false);
 }
 
 int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options)
 {
-    return print_table(source, sums, options, true);
+    return report_groups_print_table(source, sums, options, true);
 }

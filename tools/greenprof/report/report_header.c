@@ -23,7 +23,7 @@ const char *gp_report_engine_name(uint32_t engine)
     return engine < sizeof(names) / sizeof(names[0]) && names[engine] != NULL ? names[engine] : names[0];
 }
 
-static void print_start(uint64_t realtime_ns)
+static void report_header_print_start(uint64_t realtime_ns)
 {
     time_t seconds = (time_t)(realtime_ns / 1000000000u);
     struct tm utc;
@@ -34,7 +34,7 @@ static void print_start(uint64_t realtime_ns)
     printf("  started    %s\n", text);
 }
 
-static void print_part(const char *what, uint64_t ns, uint64_t of_ns, const char *note)
+static void report_header_print_part(const char *what, uint64_t ns, uint64_t of_ns, const char *note)
 {
     printf("  %-10s ", what);
     gp_print_seconds(ns, 0);
@@ -42,7 +42,7 @@ static void print_part(const char *what, uint64_t ns, uint64_t of_ns, const char
 }
 
 // Critical paths add up to the latencies; what is not known of them is said.
-static void print_latency(const gp_source_t *source, const gp_report_t *report)
+static void report_header_print_latency(const gp_source_t *source, const gp_report_t *report)
 {
     const gp_path_sums_t *sums = &source->path_sums;
     if (source->has_stored_paths) {
@@ -65,18 +65,19 @@ static void print_latency(const gp_source_t *source, const gp_report_t *report)
     if (source->requests->left_out > 0)
         printf("  left out   %zu requests that are not whole within the chosen time\n", source->requests->left_out);
     if (sums->unsampled_ns > 0)
-        print_part("no stack", sums->unsampled_ns, sums->latency_ns,
-                   "that no sample tells the stack of: [not sampled]");
+        report_header_print_part("no stack", sums->unsampled_ns, sums->latency_ns,
+                                 "that no sample tells the stack of: [not sampled]");
     if (sums->inferred_ns > 0)
-        print_part("inferred", sums->inferred_ns, sums->latency_ns,
-                   "of children that ended last in waits of which the runtime does not say what ended them");
+        report_header_print_part(
+            "inferred", sums->inferred_ns, sums->latency_ns,
+            "of children that ended last in waits of which the runtime does not say what ended them");
     if (sums->divided_ns > 0)
-        print_part("divided", sums->divided_ns, sums->latency_ns,
-                   "with waits too short to be recorded one by one: divided in proportion");
+        report_header_print_part("divided", sums->divided_ns, sums->latency_ns,
+                                 "with waits too short to be recorded one by one: divided in proportion");
 }
 
 // What ordinary threads slept is known, whether there are stacks of it or not.
-static void print_sleeps_of_threads(const gp_dataset_t *dataset)
+static void report_header_print_sleeps_of_threads(const gp_dataset_t *dataset)
 {
     uint64_t slept_ns = 0;
     for (size_t i = 0; i < dataset->shares.count; i++)
@@ -96,7 +97,7 @@ static void print_sleeps_of_threads(const gp_dataset_t *dataset)
 
 // The self-audit: what the kernel says the CPU time was, and what the samples add up to. Of a part
 // of which the kernel says nothing, the samples alone.
-static void print_audit(const gp_source_t *source, const gp_report_t *report)
+static void report_header_print_audit(const gp_source_t *source, const gp_report_t *report)
 {
     static const char *const names[] = {
         [GP_MEASURE_CPU] = "CPU time ",
@@ -121,7 +122,7 @@ static void print_audit(const gp_source_t *source, const gp_report_t *report)
         return;
     }
     if (report->measure == GP_MEASURE_LATENCY) {
-        print_latency(source, report);
+        report_header_print_latency(source, report);
         return;
     }
     if (report->measure == GP_MEASURE_WALL) {
@@ -145,7 +146,7 @@ static void print_audit(const gp_source_t *source, const gp_report_t *report)
                1.96 * sqrt(report->variance_ns2) * 100 / (double)report->cpu_ns);
     printf("\n  samples    %" PRIu64, report->samples);
     if (report->measure == GP_MEASURE_WALL)
-        print_sleeps_of_threads(source->dataset);
+        report_header_print_sleeps_of_threads(source->dataset);
     else if (report->cpu_ns > 0)
         printf(" (%.1f a second of CPU time)", (double)report->samples * 1e9 / (double)report->cpu_ns);
     printf("\n");
@@ -153,7 +154,7 @@ static void print_audit(const gp_source_t *source, const gp_report_t *report)
 
 // Fewer samples than asked for, and why. Source: timer_settime(2) on a CPU clock, which is looked at as the kernel
 // ticks.
-static void print_slow_clock(const gp_dataset_t *dataset)
+static void report_header_print_slow_clock(const gp_dataset_t *dataset)
 {
     double asked_for = (double)dataset->facts.header.frequency_hz * (double)dataset->sampled_ns / 1e9;
     if (dataset->facts.header.engine == GP_ENGINE_CPU && asked_for > FEW && (double)dataset->samples < asked_for * 0.7)
@@ -162,7 +163,7 @@ static void print_slow_clock(const gp_dataset_t *dataset)
 }
 
 // Where samples come late, and threads end before they do, what was sampled is less than what was used.
-static void print_pending(const gp_dataset_t *dataset)
+static void report_header_print_pending(const gp_dataset_t *dataset)
 {
     if (!gp_losses_are_told(dataset->facts.counters, dataset->facts.totals.process_cpu_ns, GP_COUNTER_PENDING_NS))
         return;
@@ -171,7 +172,7 @@ static void print_pending(const gp_dataset_t *dataset)
     printf(" s of CPU time came after the last samples of threads: in the total, in no sample\n");
 }
 
-static void print_not_known(const gp_dataset_t *dataset)
+static void report_header_print_not_known(const gp_dataset_t *dataset)
 {
     for (size_t i = 0; i < dataset->facts.metas.count; i++) {
         if (strcmp(dataset->facts.metas.items[i].key, GP_NOT_KNOWN_KEY) != 0)
@@ -184,21 +185,21 @@ static void print_not_known(const gp_dataset_t *dataset)
 
 void gp_report_print_counters(const gp_dataset_t *dataset)
 {
-    print_not_known(dataset);
-    print_slow_clock(dataset);
+    report_header_print_not_known(dataset);
+    report_header_print_slow_clock(dataset);
     if (dataset->facts.counters[GP_COUNTER_UNSAMPLED_NS] > 0) {
         printf("  not shown  ");
         gp_print_seconds(dataset->facts.counters[GP_COUNTER_UNSAMPLED_NS], 0);
         printf(" s of CPU time on threads that no sampling signal can reach\n");
     }
-    print_pending(dataset);
+    report_header_print_pending(dataset);
     for (uint32_t i = 0; i < GP_COUNTER_COUNT; i++)
         if (gp_counter_sentence(i) != NULL && dataset->facts.counters[i] > 0)
             printf("  %10" PRIu64 " %s\n", dataset->facts.counters[i], gp_counter_sentence(i));
 }
 
 // What no rate of samples changes.
-static void print_hooks_beyond(const gp_dataset_t *dataset, const char *budget)
+static void report_header_print_hooks_beyond(const gp_dataset_t *dataset, const char *budget)
 {
     uint64_t own = gp_losses_own_in_threads(dataset), program = dataset->facts.totals.process_cpu_ns;
     uint64_t rested = dataset->facts.counters[GP_COUNTER_REST_CPU_NS]; // they take it while it is recorded
@@ -214,7 +215,7 @@ static void print_hooks_beyond(const gp_dataset_t *dataset, const char *budget)
 }
 
 // Several processes have several ends: how often, and for how long.
-static void print_rests(const gp_dataset_t *dataset)
+static void report_header_print_rests(const gp_dataset_t *dataset)
 {
     const uint64_t *counters = dataset->facts.counters;
     char words[GP_RESTED_WORDS_SIZE];
@@ -240,13 +241,13 @@ void gp_report_print_budget(const gp_dataset_t *dataset)
     if (dataset->facts.counters[GP_COUNTER_RATE_LOWERED] > 0 && dataset->sampled_ns > 0)
         printf(", with %.0f samples a second of CPU time in place of %" PRIu32,
                (double)dataset->samples * 1e9 / (double)dataset->sampled_ns, dataset->facts.header.frequency_hz);
-    print_hooks_beyond(dataset, budget->value);
+    report_header_print_hooks_beyond(dataset, budget->value);
     printf("\n");
-    print_rests(dataset);
+    report_header_print_rests(dataset);
 }
 
 // Losses are counted for the whole process.
-static void print_losses(const gp_source_t *source)
+static void report_header_print_losses(const gp_source_t *source)
 {
     bool any = source->dataset->facts.counters[GP_COUNTER_UNSAMPLED_NS] > 0 ||
                gp_facts_meta(&source->dataset->facts, GP_NOT_KNOWN_KEY) != NULL;
@@ -258,7 +259,7 @@ static void print_losses(const gp_source_t *source)
 }
 
 // Of a fleet: how many processors it would keep busy in the chosen time.
-static void print_cores(const gp_source_t *source, const gp_report_t *report)
+static void report_header_print_cores(const gp_source_t *source, const gp_report_t *report)
 {
     uint64_t hosts = gp_source_hosts(source);
     double cores = report->duration_ns > 0 ? (double)report->total_ns / (double)report->duration_ns : 0;
@@ -275,7 +276,7 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
         printf(" (pid %" PRIu32 ")\n", dataset->facts.header.pid);
     else
         printf(" (several processes)\n");
-    print_start(report->start_realtime_ns);
+    report_header_print_start(report->start_realtime_ns);
     if (source->choice[0] != '\0') {
         printf("  part       ");
         gp_print_text(source->choice);
@@ -285,11 +286,11 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     gp_print_seconds(report->duration_ns, 0);
     printf(" s, asked for %" PRIu32 " Hz, %s clock\n", dataset->facts.header.frequency_hz,
            gp_report_engine_name(dataset->facts.header.engine));
-    print_audit(source, report);
-    print_cores(source, report);
+    report_header_print_audit(source, report);
+    report_header_print_cores(source, report);
     gp_report_print_budget(dataset);
     gp_census_print_held(source, true);
-    print_losses(source);
+    report_header_print_losses(source);
     gp_nameless_print(source, report);
     if (!dataset->summary.ended)
         printf("  the capture has no end: the program still runs, was killed, or left by a system call of its own\n");

@@ -14,7 +14,7 @@
 
 enum { NAME_SIZE = 256, CALLERS_MAX = 4, PARTS_SHOWN = 20 };
 
-static double percent(uint64_t part, uint64_t whole)
+static double report_paths_percent(uint64_t part, uint64_t whole)
 {
     return whole > 0 ? (double)part * 100 / (double)whole : 0;
 }
@@ -29,7 +29,7 @@ typedef struct part {
 } part_t;
 
 // What a stack on a critical path ends with.
-static const char *state_of(const gp_report_t *report, const gp_row_t *row)
+static const char *report_paths_state_of(const gp_report_t *report, const gp_report_row_t *row)
 {
     static const char *const states[] = {
         "ready",        "parked",   "waiting", "blocked", "preempted", "not started", "at another request",
@@ -45,32 +45,32 @@ static const char *state_of(const gp_report_t *report, const gp_row_t *row)
     return "running";
 }
 
-static int by_weight(const void *left, const void *right)
+static int report_paths_by_weight(const void *left, const void *right)
 {
     const part_t *a = left, *b = right;
     return a->ns > b->ns ? -1 : a->ns < b->ns;
 }
 
-static bool same_part(const void *owner, uint32_t number, const void *key)
+static bool report_paths_same_part(const void *owner, uint32_t number, const void *key)
 {
     const part_t *a = &((const part_t *)owner)[number], *b = key;
     return a->endpoint == b->endpoint && a->coro == b->coro && strcmp(a->state, b->state) == 0;
 }
 
 // Returns how many, or -ENOMEM.
-static int64_t add_up(const gp_report_t *report, bool single, part_t *parts)
+static int64_t report_paths_add_up(const gp_report_t *report, bool single, part_t *parts)
 {
     gp_index_t index = {0};
     uint32_t count = 0;
     for (uint32_t i = 0; i < report->row_count; i++) {
-        const gp_row_t *row = &report->rows[i];
+        const gp_report_row_t *row = &report->rows[i];
         part_t key = {
             .endpoint = single ? GP_INDEX_NONE : row->frames[0],
             .coro = row->frames[!single && row->depth > 1],
-            .state = state_of(report, row),
+            .state = report_paths_state_of(report, row),
         };
         uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)key.endpoint << 32 | key.coro), (uintptr_t)key.state);
-        uint32_t number = gp_index_find(&index, hash, same_part, parts, &key);
+        uint32_t number = gp_index_find(&index, hash, report_paths_same_part, parts, &key);
         if (number == GP_INDEX_NONE) {
             number = count++;
             parts[number] = key;
@@ -87,7 +87,7 @@ static int64_t add_up(const gp_report_t *report, bool single, part_t *parts)
 
 // How many requests an endpoint has, of those that were chosen; 0 = not known.
 //   frame: as in rows: "[rest_dispatch GET /servers]".
-static uint64_t requests_of(const gp_source_t *source, const char *frame)
+static uint64_t report_paths_requests_of(const gp_source_t *source, const char *frame)
 {
     const gp_requests_t *requests = source->requests;
     char text[NAME_SIZE];
@@ -100,25 +100,25 @@ static uint64_t requests_of(const gp_source_t *source, const char *frame)
     return count;
 }
 
-static int print_parts(const gp_source_t *source, const gp_report_t *report)
+static int report_paths_print_parts(const gp_source_t *source, const gp_report_t *report)
 {
     bool single = source->path_sums.requests == 1, per_request = !single && source->requests != NULL;
     part_t *parts = calloc((size_t)report->row_count + 1, sizeof(*parts));
-    int64_t count = parts != NULL ? add_up(report, single, parts) : -ENOMEM;
+    int64_t count = parts != NULL ? report_paths_add_up(report, single, parts) : -ENOMEM;
     if (count < 0) {
         free(parts);
         return (int)count;
     }
-    qsort(parts, (size_t)count, sizeof(*parts), by_weight);
+    qsort(parts, (size_t)count, sizeof(*parts), report_paths_by_weight);
     for (int64_t i = 0; i < count && i < PARTS_SHOWN && per_request; i++)
-        parts[i].requests = requests_of(source, report->frames[parts[i].endpoint].function);
+        parts[i].requests = report_paths_requests_of(source, report->frames[parts[i].endpoint].function);
     printf("   Coroutines and their states on the critical path%s, milliseconds\n\n", single ? "" : "s");
     printf("        ms %s     %% state     coroutine\n", per_request ? "a request " : "");
     for (int64_t i = 0; i < count && i < PARTS_SHOWN; i++) {
         gp_print_ms(parts[i].ns, 10);
         if (per_request)
             gp_print_ms(parts[i].requests > 0 ? parts[i].ns / parts[i].requests : 0, 11);
-        printf(" %6.1f %-9s ", percent(parts[i].ns, report->total_ns), parts[i].state);
+        printf(" %6.1f %-9s ", report_paths_percent(parts[i].ns, report->total_ns), parts[i].state);
         const char *coroutine = report->frames[parts[i].coro].function;
         if (single)
             gp_print_name(coroutine, 28);
@@ -146,7 +146,7 @@ struct gp_shown_paths {
 };
 typedef struct gp_shown_paths path_t;
 
-static int keep_path(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count)
+static int report_paths_keep_path(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count)
 {
     path_t *path = context;
     (void)request;
@@ -158,21 +158,21 @@ static int keep_path(void *context, uint32_t request, const gp_path_segment_t *s
     return 0;
 }
 
-static int by_number(const void *left, const void *right)
+static int report_paths_by_number(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return a > b ? -1 : a < b;
 }
 
 // How long a segment must be to be among the `most` longest. Returns UINT64_MAX when memory is short.
-static uint64_t shortest(const path_t *path, size_t most)
+static uint64_t report_paths_shortest(const path_t *path, size_t most)
 {
     uint64_t *lengths = calloc(path->count + 1, sizeof(*lengths));
     if (lengths == NULL)
         return UINT64_MAX;
     for (size_t i = 0; i < path->count; i++)
         lengths[i] = path->segments[i].to_ns - path->segments[i].from_ns;
-    qsort(lengths, path->count, sizeof(*lengths), by_number);
+    qsort(lengths, path->count, sizeof(*lengths), report_paths_by_number);
     uint64_t least = most > 0 && path->count > most ? lengths[most - 1] : 0;
     free(lengths);
     return least;
@@ -205,7 +205,7 @@ void gp_report_print_path_stack(const gp_source_t *source, const gp_path_segment
     }
 }
 
-static void print_coro(const gp_source_t *source, uint32_t coro, int width)
+static void report_paths_print_coro(const gp_source_t *source, uint32_t coro, int width)
 {
     char text[NAME_SIZE];
     size_t len = gp_report_coro_label(source->dataset, coro, source->symbolizer, false, text, sizeof(text));
@@ -214,22 +214,23 @@ static void print_coro(const gp_source_t *source, uint32_t coro, int width)
         putchar(' ');
 }
 
-static void print_segment(const gp_source_t *source, const gp_path_segment_t *segment, uint64_t start_ns,
-                          uint64_t latency_ns, const gp_path_ready_t *ready)
+static void report_paths_print_segment(const gp_source_t *source, const gp_path_segment_t *segment, uint64_t start_ns,
+                                       uint64_t latency_ns, const gp_path_ready_t *ready)
 {
     gp_print_ms(segment->from_ns - start_ns, 10);
     gp_print_ms(segment->to_ns - segment->from_ns, 11);
-    printf(" %6.1f %-9s ", percent(segment->to_ns - segment->from_ns, latency_ns), gp_report_path_state(segment));
-    print_coro(source, segment->coro, 28);
+    printf(" %6.1f %-9s ", report_paths_percent(segment->to_ns - segment->from_ns, latency_ns),
+           gp_report_path_state(segment));
+    report_paths_print_coro(source, segment->coro, 28);
     printf(" ");
     gp_report_print_path_stack(source, segment);
     if (segment->state == GP_KIND_PARKED && segment->blame != GP_INDEX_NONE) {
         printf("; woken by ");
-        print_coro(source, segment->blame, 0);
+        report_paths_print_coro(source, segment->blame, 0);
     }
     for (uint32_t i = 0; ready != NULL && i < ready->keeper_count; i++) {
         printf("%s ", i > 0 ? "," : segment->state == GP_KIND_READY ? "; behind" : "; meanwhile");
-        print_coro(source, ready->keepers[i].coro, 0);
+        report_paths_print_coro(source, ready->keepers[i].coro, 0);
         printf(" for ");
         gp_print_ms(ready->keepers[i].ns, 0);
         printf(" ms");
@@ -239,7 +240,7 @@ static void print_segment(const gp_source_t *source, const gp_path_segment_t *se
 
 // Who kept the thread while a segment was ready, or may have been. The caller frees what is returned; NULL when memory
 // is short.
-static gp_path_ready_t *find_keepers(const gp_dataset_t *dataset, const path_t *path, uint32_t *numbers)
+static gp_path_ready_t *report_paths_find_keepers(const gp_dataset_t *dataset, const path_t *path, uint32_t *numbers)
 {
     gp_path_ready_t *ready = calloc(path->count + 1, sizeof(*ready));
     size_t count = 0;
@@ -262,11 +263,12 @@ static gp_path_ready_t *find_keepers(const gp_dataset_t *dataset, const path_t *
     return ready;
 }
 
-static int print_segments(const gp_source_t *source, const gp_request_t *request, const path_t *path, size_t most)
+static int report_paths_print_segments(const gp_source_t *source, const gp_request_t *request, const path_t *path,
+                                       size_t most)
 {
     uint32_t *numbers = calloc(path->count + 1, sizeof(*numbers));
-    gp_path_ready_t *ready = numbers != NULL ? find_keepers(source->dataset, path, numbers) : NULL;
-    uint64_t least = shortest(path, most), left_out_ns = 0;
+    gp_path_ready_t *ready = numbers != NULL ? report_paths_find_keepers(source->dataset, path, numbers) : NULL;
+    uint64_t least = report_paths_shortest(path, most), left_out_ns = 0;
     size_t left_out = 0;
     if (ready == NULL || least == UINT64_MAX) {
         free(ready);
@@ -278,8 +280,8 @@ static int print_segments(const gp_source_t *source, const gp_request_t *request
     for (size_t i = 0; i < path->count; i++) {
         const gp_path_segment_t *segment = &path->segments[i];
         if (segment->to_ns - segment->from_ns >= least) {
-            print_segment(source, segment, request->start_ns, request->end_ns - request->start_ns,
-                          numbers[i] != GP_INDEX_NONE ? &ready[numbers[i]] : NULL);
+            report_paths_print_segment(source, segment, request->start_ns, request->end_ns - request->start_ns,
+                                       numbers[i] != GP_INDEX_NONE ? &ready[numbers[i]] : NULL);
             continue;
         }
         left_out++;
@@ -296,7 +298,7 @@ static int print_segments(const gp_source_t *source, const gp_request_t *request
     return 0;
 }
 
-static void print_request(const gp_source_t *source, const gp_request_t *request)
+static void report_paths_print_request(const gp_source_t *source, const gp_request_t *request)
 {
     char text[NAME_SIZE], trace[64];
     gp_report_trace_label(source->dataset, request->trace, true, trace, sizeof(trace));
@@ -316,7 +318,7 @@ gp_shown_paths_t *gp_shown_paths_begin(const gp_source_t *source, gp_report_opti
     for (size_t i = 0; i < source->requests->count; i++)
         chosen += source->requests_chosen[i];
     path->gains = chosen != 1 ? gp_gains_create(source->requests) : NULL;
-    options->path_taker = chosen != 1 ? gp_gains_take : keep_path;
+    options->path_taker = chosen != 1 ? gp_gains_take : report_paths_keep_path;
     options->path_context = chosen != 1 ? (void *)path->gains : path;
     if (options->path_context != NULL)
         return path;
@@ -329,7 +331,7 @@ int gp_shown_paths_print(const gp_shown_paths_t *shown, const gp_source_t *sourc
 {
     uint32_t number = 0;
     if (source->path_sums.requests != 1) {
-        int result = print_parts(source, report);
+        int result = report_paths_print_parts(source, report);
         if (result == 0 && shown->gains != NULL)
             gp_gains_print(source, shown->gains);
         return result;
@@ -337,9 +339,9 @@ int gp_shown_paths_print(const gp_shown_paths_t *shown, const gp_source_t *sourc
     while (number < source->requests->count && !source->requests_chosen[number])
         number++;
     const gp_request_t *request = &source->requests->items[number];
-    print_request(source, request);
-    int result = print_parts(source, report);
-    return result == 0 ? print_segments(source, request, shown, segments) : result;
+    report_paths_print_request(source, request);
+    int result = report_paths_print_parts(source, report);
+    return result == 0 ? report_paths_print_segments(source, request, shown, segments) : result;
 }
 
 void gp_shown_paths_free(gp_shown_paths_t *shown)

@@ -18,13 +18,13 @@ typedef struct request_row {
 
 static const gp_table_options_t *sorting; // qsort() has no context
 
-static uint64_t latency_of(const gp_request_t *request)
+static uint64_t report_requests_latency_of(const gp_request_t *request)
 {
     return request->end_ns - request->start_ns;
 }
 
 // What a key sorts by; without one of its own, the latency.
-static uint64_t column_of(const gp_request_t *request, gp_sort_t sort)
+static uint64_t report_requests_column_of(const gp_request_t *request, gp_sort_t sort)
 {
     static const enum gp_sample_kind kinds[] = {
         [GP_SORT_CPU] = GP_KIND_CPU,     [GP_SORT_BLOCKED] = GP_KIND_BLOCKED, [GP_SORT_PREEMPTED] = GP_KIND_PREEMPTED,
@@ -33,27 +33,27 @@ static uint64_t column_of(const gp_request_t *request, gp_sort_t sort)
     if (sort == GP_SORT_SWITCHES)
         return request->ledger.switches;
     if (sort < GP_SORT_WALL || sort == GP_SORT_WALL || sort == GP_SORT_LONGEST)
-        return latency_of(request);
+        return report_requests_latency_of(request);
     return gp_ledger_kind_ns(&request->ledger, kinds[sort]);
 }
 
-static int compare(const void *left, const void *right)
+static int report_requests_compare(const void *left, const void *right)
 {
     const request_row_t *a = left, *b = right;
     gp_sort_t sort = sorting->sorts.keys[0]->sort;
     bool by_name = sort == GP_SORT_NAME || sort == GP_SORT_STANDARD_NAME || sort == GP_SORT_NAME_FILE_LINE;
     int result = by_name ? strcmp(a->name, b->name) : 0;
-    uint64_t x = column_of(a->request, sort), y = column_of(b->request, sort);
+    uint64_t x = report_requests_column_of(a->request, sort), y = report_requests_column_of(b->request, sort);
     if (result == 0 && x == y) {
-        x = latency_of(a->request);
-        y = latency_of(b->request);
+        x = report_requests_latency_of(a->request);
+        y = report_requests_latency_of(b->request);
     }
     if (result == 0 && x == y)
         return a->request < b->request ? -1 : a->request > b->request;
     return result != 0 ? result : x > y ? -1 : 1;
 }
 
-static const char *status_of(const gp_dataset_t *dataset, const gp_request_t *request)
+static const char *report_requests_status_of(const gp_dataset_t *dataset, const gp_request_t *request)
 {
     uint32_t flags = request->span != GP_INDEX_NONE ? dataset->spans.items[request->span].is.flags : 0;
     if (request->is_about)
@@ -63,13 +63,13 @@ static const char *status_of(const gp_dataset_t *dataset, const gp_request_t *re
     return flags & GP_SPAN_FAILED ? "failed" : flags & GP_SPAN_REPAIRED ? "repaired" : "ok";
 }
 
-static void print_request(const gp_source_t *source, const request_row_t *row)
+static void report_requests_print_request(const gp_source_t *source, const request_row_t *row)
 {
     static const enum gp_sample_kind kinds[] = {GP_KIND_CPU,   GP_KIND_BLOCKED, GP_KIND_PREEMPTED,
                                                 GP_KIND_READY, GP_KIND_PARKED,  GP_KIND_WAITING};
     const gp_request_t *request = row->request;
     char trace[64];
-    gp_print_ms(latency_of(request), 10);
+    gp_print_ms(report_requests_latency_of(request), 10);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (source->dataset->windowed)
             printf(" %10s", "-");
@@ -81,31 +81,31 @@ static void print_request(const gp_source_t *source, const request_row_t *row)
     else
         printf(" %10" PRIu32, request->coros);
     gp_print_seconds(request->start_ns, 10);
-    printf(" %-8s %-32s ", status_of(source->dataset, request), trace);
+    printf(" %-8s %-32s ", report_requests_status_of(source->dataset, request), trace);
     gp_print_text(row->name);
     printf("\n");
 }
 
-static const char *name_of(const void *context, uint32_t row)
+static const char *report_requests_name_of(const void *context, uint32_t row)
 {
     return ((const request_row_t *)context)[row].name;
 }
 
-static int by_total(const void *left, const void *right)
+static int report_requests_by_total(const void *left, const void *right)
 {
     const gp_endpoint_t *a = left, *b = right;
     return a->total_ns > b->total_ns ? -1 : a->total_ns < b->total_ns;
 }
 
 // Of all requests in the capture, or of those in the chosen part of its time.
-static int print_endpoints(const gp_requests_t *requests)
+static int report_requests_print_endpoints(const gp_requests_t *requests)
 {
     char text[NAME_SIZE];
     gp_endpoint_t *endpoints = calloc(requests->endpoint_count + 1, sizeof(*endpoints));
     if (endpoints == NULL)
         return -ENOMEM;
     memcpy(endpoints, requests->endpoints, requests->endpoint_count * sizeof(*endpoints));
-    qsort(endpoints, requests->endpoint_count, sizeof(*endpoints), by_total);
+    qsort(endpoints, requests->endpoint_count, sizeof(*endpoints), report_requests_by_total);
     printf("   Endpoints, by the sum of all their latencies\n\n");
     printf("  requests   failed        p50        p90        p99        max endpoint\n");
     for (size_t i = 0; i < requests->endpoint_count; i++) {
@@ -123,7 +123,7 @@ static int print_endpoints(const gp_requests_t *requests)
     return 0;
 }
 
-static size_t fill_rows(const gp_source_t *source, request_row_t *rows, int *result)
+static size_t report_requests_fill_rows(const gp_source_t *source, request_row_t *rows, int *result)
 {
     const gp_requests_t *requests = source->requests;
     char text[NAME_SIZE];
@@ -141,21 +141,21 @@ static size_t fill_rows(const gp_source_t *source, request_row_t *rows, int *res
     return count;
 }
 
-static void print_rows(const gp_source_t *source, const gp_table_options_t *options, request_row_t *rows,
-                       uint32_t *numbers, size_t count)
+static void report_requests_print_rows(const gp_source_t *source, const gp_table_options_t *options,
+                                       request_row_t *rows, uint32_t *numbers, size_t count)
 {
     sorting = options;
-    qsort(rows, count, sizeof(*rows), compare);
+    qsort(rows, count, sizeof(*rows), report_requests_compare);
     for (size_t i = 0; i < count; i++)
         numbers[i] = (uint32_t)i;
     printf("   %zu requests, milliseconds; cpu to waiting are sums over their coroutines\n", count);
     if (source->requests->left_out > 0)
         printf("   %zu more are not whole within the chosen time\n", source->requests->left_out);
-    count = gp_restrictions_apply(options->restrictions, numbers, count, name_of, rows);
+    count = gp_restrictions_apply(options->restrictions, numbers, count, report_requests_name_of, rows);
     printf("\n   latency        cpu    blocked    preempt      ready     parked    waiting coroutines   at second "
            "status   trace                            endpoint\n");
     for (size_t i = 0; i < count; i++)
-        print_request(source, &rows[numbers[i]]);
+        report_requests_print_request(source, &rows[numbers[i]]);
     printf("\n");
 }
 
@@ -165,10 +165,10 @@ int gp_report_print_requests(const gp_source_t *source, const gp_table_options_t
     request_row_t *rows = calloc(most + 1, sizeof(*rows));
     uint32_t *numbers = calloc(most + 1, sizeof(*numbers));
     int result = rows != NULL && numbers != NULL ? 0 : -ENOMEM;
-    size_t count = result == 0 ? fill_rows(source, rows, &result) : 0;
+    size_t count = result == 0 ? report_requests_fill_rows(source, rows, &result) : 0;
     if (result == 0) {
-        print_rows(source, options, rows, numbers, count);
-        result = print_endpoints(source->requests);
+        report_requests_print_rows(source, options, rows, numbers, count);
+        result = report_requests_print_endpoints(source->requests);
     }
     for (size_t i = 0; i < count; i++)
         free(rows[i].name);

@@ -31,7 +31,7 @@ typedef struct place { // of several slices
     uint32_t others;
 } place_t;
 
-static int by_thread(const void *left, const void *right)
+static int report_slices_by_thread(const void *left, const void *right)
 {
     const gp_dataset_hog_t *a = ((const slice_t *)left)->hog, *b = ((const slice_t *)right)->hog;
     if (a->thread != b->thread)
@@ -39,12 +39,12 @@ static int by_thread(const void *left, const void *right)
     return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
 }
 
-static int by_place(const void *left, const void *right)
+static int report_slices_by_place(const void *left, const void *right)
 {
     return strcmp(((const slice_t *)left)->place, ((const slice_t *)right)->place);
 }
 
-static int by_time(const void *left, const void *right)
+static int report_slices_by_time(const void *left, const void *right)
 {
     uint64_t a = ((const place_t *)left)->ns, b = ((const place_t *)right)->ns;
     return a > b ? -1 : a < b;
@@ -52,7 +52,7 @@ static int by_time(const void *left, const void *right)
 
 // --- where most of a slice was
 
-static const char *name_at(const gp_source_t *source, const gp_hog_stack_t *stack, uint32_t level)
+static const char *report_slices_name_at(const gp_source_t *source, const gp_hog_stack_t *stack, uint32_t level)
 {
     const gp_facts_stack_t *at = &source->dataset->facts.stacks.items[stack->stack_id];
     return level < at->depth
@@ -61,35 +61,35 @@ static const char *name_at(const gp_source_t *source, const gp_hog_stack_t *stac
 }
 
 // How much of a slice was in this function on this level, called as `is_on` says.
-static uint64_t weight_of(const gp_source_t *source, const gp_dataset_hog_t *hog, uint32_t level, const char *name,
-                          const bool *is_on)
+static uint64_t report_slices_weight_of(const gp_source_t *source, const gp_dataset_hog_t *hog, uint32_t level,
+                                        const char *name, const bool *is_on)
 {
     uint64_t weight_ns = 0;
     for (uint32_t i = 0; i < hog->stack_count; i++) {
-        const char *other = is_on[i] ? name_at(source, &hog->stacks[i], level) : NULL;
+        const char *other = is_on[i] ? report_slices_name_at(source, &hog->stacks[i], level) : NULL;
         weight_ns += other != NULL && strcmp(other, name) == 0 ? hog->stacks[i].weight_ns : 0;
     }
     return weight_ns;
 }
 
 // The function on this level that has more than `half_ns`, of those that the levels before have led to; NULL = none.
-static const char *step_in(const gp_source_t *source, const gp_dataset_hog_t *hog, uint32_t level, uint64_t half_ns,
-                           bool *is_on)
+static const char *report_slices_step_in(const gp_source_t *source, const gp_dataset_hog_t *hog, uint32_t level,
+                                         uint64_t half_ns, bool *is_on)
 {
     const char *name = NULL;
     for (uint32_t i = 0; i < hog->stack_count && name == NULL; i++) {
-        const char *mine = is_on[i] ? name_at(source, &hog->stacks[i], level) : NULL;
-        name = mine != NULL && weight_of(source, hog, level, mine, is_on) > half_ns ? mine : NULL;
+        const char *mine = is_on[i] ? report_slices_name_at(source, &hog->stacks[i], level) : NULL;
+        name = mine != NULL && report_slices_weight_of(source, hog, level, mine, is_on) > half_ns ? mine : NULL;
     }
     for (uint32_t i = 0; i < hog->stack_count && name != NULL; i++) {
-        const char *mine = is_on[i] ? name_at(source, &hog->stacks[i], level) : NULL;
+        const char *mine = is_on[i] ? report_slices_name_at(source, &hog->stacks[i], level) : NULL;
         is_on[i] = mine != NULL && strcmp(mine, name) == 0;
     }
     return name;
 }
 
 // The path that more than half of the slice's time is on, innermost first. The caller frees it; NULL: memory is short.
-static char *place_of(const gp_source_t *source, const gp_dataset_hog_t *hog)
+static char *report_slices_place_of(const gp_source_t *source, const gp_dataset_hog_t *hog)
 {
     const char *names[NAMES] = {0}, *name;
     uint64_t half_ns = 0;
@@ -102,7 +102,7 @@ static char *place_of(const gp_source_t *source, const gp_dataset_hog_t *hog)
         half_ns += hog->stacks[i].weight_ns / 2;
         is_on[i] = hog->stacks[i].weight_ns > 0;
     }
-    while (out != NULL && (name = step_in(source, hog, level, half_ns, is_on)) != NULL)
+    while (out != NULL && (name = report_slices_step_in(source, hog, level, half_ns, is_on)) != NULL)
         names[level++ % NAMES] = name;
     for (uint32_t i = 0; i < NAMES && i < level; i++)
         fprintf(out, "%s%s", i > 0 ? " < " : "", names[(level - 1 - i) % NAMES]);
@@ -114,7 +114,7 @@ static char *place_of(const gp_source_t *source, const gp_dataset_hog_t *hog)
 
 // --- who waited meanwhile
 
-static int count_waiting(void *context, const gp_activity_record_t *activity)
+static int report_slices_count_waiting(void *context, const gp_activity_record_t *activity)
 {
     slices_t *slices = context;
     size_t lo = 0, hi = slices->count;
@@ -142,10 +142,10 @@ static int count_waiting(void *context, const gp_activity_record_t *activity)
 }
 
 // Those of one place after the other. Returns how many places.
-static size_t sum_up(const slices_t *slices, place_t *places)
+static size_t report_slices_sum_up(const slices_t *slices, place_t *places)
 {
     size_t count = 0;
-    qsort(slices->items, slices->count, sizeof(*slices->items), by_place);
+    qsort(slices->items, slices->count, sizeof(*slices->items), report_slices_by_place);
     for (size_t i = 0; i < slices->count; i++) {
         const slice_t *slice = &slices->items[i];
         if (count == 0 || strcmp(places[count - 1].text, slice->place) != 0)
@@ -155,11 +155,11 @@ static size_t sum_up(const slices_t *slices, place_t *places)
         place->count++;
         place->others = slice->others > place->others ? slice->others : place->others;
     }
-    qsort(places, count, sizeof(*places), by_time);
+    qsort(places, count, sizeof(*places), report_slices_by_time);
     return count;
 }
 
-static void print_place(const place_t *place)
+static void report_slices_print_place(const place_t *place)
 {
     gp_print_seconds(place->ns, 9);
     printf(" %8" PRIu64 "  ", place->count);
@@ -170,7 +170,7 @@ static void print_place(const place_t *place)
     printf("\n");
 }
 
-static void print_places(const slices_t *slices, const place_t *places, size_t count)
+static void report_slices_print_places(const slices_t *slices, const place_t *places, size_t count)
 {
     uint64_t all_ns = 0;
     for (size_t i = 0; i < count; i++)
@@ -179,14 +179,14 @@ static void print_places(const slices_t *slices, const place_t *places, size_t c
     gp_print_seconds(all_ns, 0);
     printf(" s\n\n  seconds   slices  where most of them was\n");
     for (size_t i = 0; i < count && i < SHOWN; i++)
-        print_place(&places[i]);
+        report_slices_print_place(&places[i]);
     if (count > SHOWN)
         printf("   and %zu other places\n", count - SHOWN);
     printf("\n");
 }
 
 // The innermost of the stacks that a slice slept with, or ran with, is one in which loops wait?
-static bool is_of_loop(const gp_source_t *source, const gp_dataset_hog_t *hog)
+static bool report_slices_is_of_loop(const gp_source_t *source, const gp_dataset_hog_t *hog)
 {
     for (uint32_t i = 0; i < hog->stack_count; i++)
         if (!gp_census_sleeps_as_loops_do(source, hog->coro, hog->stacks[i].stack_id))
@@ -194,32 +194,32 @@ static bool is_of_loop(const gp_source_t *source, const gp_dataset_hog_t *hog)
     return hog->stack_count > 0;
 }
 
-static int find_slices(const gp_source_t *source, slices_t *slices)
+static int report_slices_find_slices(const gp_source_t *source, slices_t *slices)
 {
     for (size_t i = 0; i < source->dataset->hogs.count; i++) {
         const gp_dataset_hog_t *hog = &source->dataset->hogs.items[i];
-        if (is_of_loop(source, hog))
+        if (report_slices_is_of_loop(source, hog))
             continue;
-        slices->items[slices->count] = (slice_t){.hog = hog, .place = place_of(source, hog)};
+        slices->items[slices->count] = (slice_t){.hog = hog, .place = report_slices_place_of(source, hog)};
         if (slices->items[slices->count++].place == NULL)
             return -ENOMEM;
     }
     if (slices->count > 0)
-        qsort(slices->items, slices->count, sizeof(*slices->items), by_thread);
+        qsort(slices->items, slices->count, sizeof(*slices->items), report_slices_by_thread);
     return 0;
 }
 
 int gp_report_print_slices(const gp_source_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
-    const gp_reader_handlers_t handlers = {.activity = count_waiting};
+    const gp_reader_handlers_t handlers = {.activity = report_slices_count_waiting};
     slices_t slices = {dataset, calloc(dataset->hogs.count + 1, sizeof(slice_t)), 0};
     place_t *places = calloc(dataset->hogs.count + 1, sizeof(*places));
-    int result = slices.items != NULL && places != NULL ? find_slices(source, &slices) : -ENOMEM;
+    int result = slices.items != NULL && places != NULL ? report_slices_find_slices(source, &slices) : -ENOMEM;
     if (result == 0 && slices.count > 0)
         result = gp_dataset_read_for(dataset, &handlers, &slices);
     if (result == 0 && slices.count > 0)
-        print_places(&slices, places, sum_up(&slices, places));
+        report_slices_print_places(&slices, places, report_slices_sum_up(&slices, places));
     for (size_t i = 0; i < slices.count; i++)
         free(slices.items[i].place);
     free(slices.items);

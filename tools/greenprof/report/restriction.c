@@ -9,7 +9,7 @@
 
 #include "print.h"
 
-static bool read_count(const char *text, int64_t *count)
+static bool restriction_read_count(const char *text, int64_t *count)
 {
     char *end;
     errno = 0;
@@ -17,7 +17,7 @@ static bool read_count(const char *text, int64_t *count)
     return end != text && *end == '\0' && errno == 0;
 }
 
-static bool read_fraction(const char *text, double *fraction)
+static bool restriction_read_fraction(const char *text, double *fraction)
 {
     char *end;
     *fraction = strtod(text, &end);
@@ -27,9 +27,9 @@ static bool read_fraction(const char *text, double *fraction)
 void gp_restriction_parse(gp_restriction_t *restriction, const char *text)
 {
     *restriction = (gp_restriction_t){.text = text};
-    if (read_count(text, &restriction->count)) {
+    if (restriction_read_count(text, &restriction->count)) {
         restriction->kind = GP_RESTRICT_COUNT;
-    } else if (read_fraction(text, &restriction->fraction)) {
+    } else if (restriction_read_fraction(text, &restriction->fraction)) {
         bool good = !(restriction->fraction > 1 || restriction->fraction < 0);
         restriction->kind = good ? GP_RESTRICT_FRACTION : GP_RESTRICT_BAD_FRACTION;
     } else {
@@ -51,7 +51,7 @@ void gp_restriction_free(gp_restriction_t *restriction)
 }
 
 // As Python's repr() writes a text: quoted, backslashes doubled.
-static void print_quoted(const char *text)
+static void restriction_print_quoted(const char *text)
 {
     char quote = strchr(text, '\'') != NULL && strchr(text, '"') == NULL ? '"' : '\'';
     char part[2] = "";
@@ -69,7 +69,7 @@ static void print_quoted(const char *text)
 }
 
 // As Python's repr() writes a number: the shortest text that reads back as the same.
-static void print_fraction(double fraction)
+static void restriction_print_fraction(double fraction)
 {
     char text[40];
     for (int digits = 1; digits <= 17; digits++) {
@@ -91,7 +91,7 @@ void gp_restriction_print(const gp_restriction_t *restriction, size_t before, si
 {
     if (restriction->kind == GP_RESTRICT_BAD_REGEX) {
         printf("   <Invalid regular expression ");
-        print_quoted(restriction->text);
+        restriction_print_quoted(restriction->text);
         printf(">\n");
         return;
     }
@@ -101,9 +101,9 @@ void gp_restriction_print(const gp_restriction_t *restriction, size_t before, si
     if (restriction->kind == GP_RESTRICT_COUNT)
         printf("%" PRId64, restriction->count);
     else if (restriction->kind == GP_RESTRICT_FRACTION)
-        print_fraction(restriction->fraction);
+        restriction_print_fraction(restriction->fraction);
     else
-        print_quoted(restriction->text);
+        restriction_print_quoted(restriction->text);
     printf(">\n");
 }
 

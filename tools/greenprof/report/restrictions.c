@@ -7,7 +7,7 @@
 
 #include "message.h"
 
-static int check_restriction(const char *command, const char *option, const gp_restriction_t *restriction)
+static int restrictions_check_restriction(const char *command, const char *option, const gp_restriction_t *restriction)
 {
     char error[128];
     if (restriction->kind == GP_RESTRICT_BAD_FRACTION)
@@ -18,12 +18,13 @@ static int check_restriction(const char *command, const char *option, const gp_r
     return gp_usage_error(command, "%s '%s': %s", option, restriction->text, error);
 }
 
-static int add_texts(gp_restriction_list_t *list, const char *command, const char *option, const gp_texts_t *texts)
+static int restrictions_add_texts(gp_restriction_list_t *list, const char *command, const char *option,
+                                  const gp_texts_t *texts)
 {
     int status = 0;
     for (size_t i = 0; i < texts->count && status == 0; i++) {
         gp_restriction_parse(&list->items[list->count], texts->items[i]);
-        status = check_restriction(command, option, &list->items[list->count++]);
+        status = restrictions_check_restriction(command, option, &list->items[list->count++]);
     }
     return status;
 }
@@ -39,9 +40,9 @@ int gp_restriction_list_make(gp_restriction_list_t *list, const gp_arguments_t *
     if (list->items == NULL)
         return gp_fail("command line", "%s", strerror(ENOMEM));
     if (first != NULL)
-        status = add_texts(list, command, option, first);
+        status = restrictions_add_texts(list, command, option, first);
     if (status == 0)
-        status = add_texts(list, command, "-r", &arguments->restrictions);
+        status = restrictions_add_texts(list, command, "-r", &arguments->restrictions);
     if (status == 0 && arguments->rows > 0)
         gp_restriction_count(&list->items[list->count++], (int64_t)arguments->rows);
     return status;

@@ -43,7 +43,7 @@ const gp_sort_key_t gp_group_sort_keys[] = {
 };
 
 // NULL as well where a beginning is that of several keys.
-static const gp_sort_key_t *find(const gp_sort_key_t *keys, const char *text)
+static const gp_sort_key_t *sort_key_find(const gp_sort_key_t *keys, const char *text)
 {
     const gp_sort_key_t *found = NULL;
     size_t len = strlen(text);
@@ -64,11 +64,11 @@ const gp_sort_key_t *gp_sort_key_find(const char *text)
     for (size_t i = 0; i < sizeof(numbered) / sizeof(numbered[0]); i++)
         if (strcmp(numbered[i].name, text) == 0)
             return &numbered[i];
-    return find(gp_sort_keys, text);
+    return sort_key_find(gp_sort_keys, text);
 }
 
 const gp_sort_key_t *gp_group_sort_key_find(const char *text)
 {
-    const gp_sort_key_t *found = find(gp_group_sort_keys, text);
+    const gp_sort_key_t *found = sort_key_find(gp_group_sort_keys, text);
     return found != NULL ? found : gp_sort_key_find(text);
 }

@@ -20,7 +20,7 @@
 // A killed process' capture ends up to 0.2 s before it did.
 #define PERF_MAP_SLACK_NS 1000000000u
 
-static gp_by_t by_of(const char *by)
+static gp_by_t source_by_of(const char *by)
 {
     static const struct {
         const char *name;
@@ -38,7 +38,7 @@ static gp_by_t by_of(const char *by)
     return GP_BY_NONE;
 }
 
-static int compile(const gp_texts_t *texts, regex_t **compiled, size_t *count)
+static int source_compile(const gp_texts_t *texts, regex_t **compiled, size_t *count)
 {
     *compiled = calloc(texts->count + 1, sizeof(**compiled));
     for (size_t i = 0; i < texts->count && *compiled != NULL; i++) {
@@ -62,14 +62,14 @@ void gp_source_warn_damage(const char *path, const gp_reader_summary_t *summary)
         gp_warn(path, "cut off: the last chunk is not whole; what is before it is shown");
 }
 
-static const char *temporary_directory(void)
+static const char *source_temporary_directory(void)
 {
     const char *directory = getenv("TMPDIR");
     return directory != NULL && directory[0] != '\0' ? directory : "/tmp";
 }
 
 // A capture is read more than once: what a pipe brings is copied to a temporary file.
-static int copy_pipe(int from, const char *path)
+static int source_copy_pipe(int from, const char *path)
 {
     int to = gp_temporary_file(), result = to < 0 ? to : 0;
     char buffer[65536];
@@ -85,14 +85,14 @@ static int copy_pipe(int from, const char *path)
     gp_progress_end();
     if (result == 0 && lseek(to, 0, SEEK_SET) == 0)
         return to;
-    gp_fail(path, "cannot be copied to a temporary file in %s (TMPDIR says where): %s", temporary_directory(),
+    gp_fail(path, "cannot be copied to a temporary file in %s (TMPDIR says where): %s", source_temporary_directory(),
             strerror(-result));
     if (to >= 0)
         close(to);
     return -1;
 }
 
-static int add_capture(gp_captures_t *captures, const gp_arguments_t *arguments, int number, unsigned wants)
+static int source_add_capture(gp_captures_t *captures, const gp_arguments_t *arguments, int number, unsigned wants)
 {
     bool is_store = gp_store_is_url(arguments->operands[number]);
     int fd =
@@ -101,7 +101,7 @@ static int add_capture(gp_captures_t *captures, const gp_arguments_t *arguments,
     if (fd < 0)
         return is_store ? EXIT_FAILED : gp_fail(path, "%s", strerror(errno));
     if (lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE) {
-        int copy = copy_pipe(fd, path);
+        int copy = source_copy_pipe(fd, path);
         close(fd);
         fd = copy;
     }
@@ -114,7 +114,7 @@ static int add_capture(gp_captures_t *captures, const gp_arguments_t *arguments,
 
 static const char *progress_what;
 
-static void show_input(const gp_capture_input_t *input)
+static void source_show_input(const gp_capture_input_t *input)
 {
     gp_progress_begin(progress_what, input->path, input->fd);
 }
@@ -124,15 +124,15 @@ int gp_source_open_captures(gp_captures_t *captures, const gp_arguments_t *argum
     char error[GP_READER_ERROR_SIZE] = "";
     int status = gp_store_check(arguments);
     for (int i = 0; i < arguments->operand_count && status == 0; i++)
-        status = add_capture(captures, arguments, i, wants);
+        status = source_add_capture(captures, arguments, i, wants);
     progress_what = what;
-    captures->on_input = show_input;
+    captures->on_input = source_show_input;
     if (status == 0 && captures->count > 1 && gp_captures_open(captures, error) < 0)
         status = gp_fail(captures->inputs[captures->at].path, "%s", error);
     return status;
 }
 
-static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments_t *arguments)
+static int source_load(gp_source_t *source, gp_captures_t *captures, const gp_arguments_t *arguments)
 {
     bool windowed = gp_choice_has_window(&arguments->choice);
     char error[GP_READER_ERROR_SIZE];
@@ -171,7 +171,7 @@ static int load(gp_source_t *source, gp_captures_t *captures, const gp_arguments
     return 0;
 }
 
-static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
+static int source_open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
 {
     gp_captures_t captures = {0};
     if (arguments->operand_count > 1 &&
@@ -181,13 +181,13 @@ static int open_and_load(gp_source_t *source, const gp_arguments_t *arguments)
         source->path = source->paths;
     int status = gp_source_open_captures(&captures, arguments, "reading", source->options.wants);
     if (status == 0)
-        status = load(source, &captures, arguments);
+        status = source_load(source, &captures, arguments);
     gp_captures_free(&captures);
     return status;
 }
 
 // Just-in-time compiled code has its names in a file: beside the capture, else where the process wrote it.
-static void use_perf_maps(const gp_source_t *source)
+static void source_use_perf_maps(const gp_source_t *source)
 {
     const gp_file_header_t *header = &source->dataset->facts.header;
     const char *slash = strrchr(source->path, '/');
@@ -204,14 +204,14 @@ static void use_perf_maps(const gp_source_t *source)
     gp_symbolizer_process_perf_map(source->symbolizer, header->pid, header->start_realtime_ns, end_ns);
 }
 
-static int prepare(gp_source_t *source, const gp_arguments_t *arguments)
+static int source_prepare(gp_source_t *source, const gp_arguments_t *arguments)
 {
     gp_stack_filter_t *stacks = &source->options.stacks;
     source->symbolizer = gp_symbolizer_create();
-    if (source->symbolizer == NULL || compile(&arguments->focus, &source->focus, &stacks->focus_count) < 0 ||
-        compile(&arguments->ignore, &source->ignore, &stacks->ignore_count) < 0)
+    if (source->symbolizer == NULL || source_compile(&arguments->focus, &source->focus, &stacks->focus_count) < 0 ||
+        source_compile(&arguments->ignore, &source->ignore, &stacks->ignore_count) < 0)
         return gp_fail(source->path, "%s", strerror(ENOMEM));
-    use_perf_maps(source);
+    source_use_perf_maps(source);
     stacks->focus = source->focus;
     stacks->ignore = source->ignore;
     int status = gp_choice_find(&arguments->choice, source->dataset, source->symbolizer, source->path, &source->chosen);
@@ -219,14 +219,14 @@ static int prepare(gp_source_t *source, const gp_arguments_t *arguments)
     return status;
 }
 
-static bool is_chosen(const gp_selection_t *selection, const gp_request_t *request)
+static bool source_is_chosen(const gp_selection_t *selection, const gp_request_t *request)
 {
     const gp_dataset_share_t share = {.coro = request->coro, .trace = request->trace};
     return gp_selection_has_share(selection, &share);
 }
 
 // Requests are chosen by their trace, and by the coroutine that they began on.
-static int find_requests(gp_source_t *source)
+static int source_find_requests(gp_source_t *source)
 {
     gp_by_t by = source->options.by;
     size_t count = 0;
@@ -239,7 +239,7 @@ static int find_requests(gp_source_t *source)
     if (source->requests_chosen == NULL)
         return gp_source_fail(source, ENOMEM);
     for (size_t i = 0; i < source->requests->count; i++)
-        count += source->requests_chosen[i] = is_chosen(&source->options.selection, &source->requests->items[i]);
+        count += source->requests_chosen[i] = source_is_chosen(&source->options.selection, &source->requests->items[i]);
     source->options.requests = source->requests;
     source->options.requests_chosen = source->requests_chosen;
     source->options.path_sums = &source->path_sums;
@@ -253,13 +253,13 @@ static int find_requests(gp_source_t *source)
                        : "prof_span_begin() and prof_trace_set() (<greenprof/trace.h>)");
 }
 
-static void put_choice(FILE *out, const gp_option_t *option, const char *value)
+static void source_put_choice(FILE *out, const gp_option_t *option, const char *value)
 {
     fprintf(out, "%s--%s %s", ftell(out) > 0 ? " " : "", option->name, value);
 }
 
 // What was chosen, for messages. Returns NULL when memory is short.
-static char *choice_text(const gp_arguments_t *arguments)
+static char *source_choice_text(const gp_arguments_t *arguments)
 {
     char *text = NULL;
     size_t size;
@@ -271,9 +271,9 @@ static char *choice_text(const gp_arguments_t *arguments)
         const char *one = option->kind == GP_OPTION_TEXT ? *(const char *const *)field : NULL;
         const gp_texts_t *texts = option->kind == GP_OPTION_TEXT ? NULL : field;
         if (one != NULL)
-            put_choice(out, option, one);
+            source_put_choice(out, option, one);
         for (size_t i = 0; texts != NULL && i < texts->count; i++)
-            put_choice(out, option, texts->items[i]);
+            source_put_choice(out, option, texts->items[i]);
     }
     if (out != NULL && fclose(out) != 0) {
         free(text);
@@ -289,16 +289,17 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     memset(source, 0, sizeof(*source));
     source->path = arguments->operands[0];
     source->options.wants = wants;
-    source->options.by = wants & GP_WANT_TIMELINE ? GP_BY_NONE : by_of(arguments->by); // it has no stacks to group
+    source->options.by =
+        wants & GP_WANT_TIMELINE ? GP_BY_NONE : source_by_of(arguments->by); // it has no stacks to group
     source->options.stitch = arguments->stitch;
     bool is_root =
         arguments->by != NULL && (strcmp(arguments->by, "coroutine") == 0 || strcmp(arguments->by, "trace") == 0);
     source->root_by = is_root ? arguments->by : NULL;
     source->with_source = arguments->source;
-    source->choice = choice_text(arguments);
+    source->choice = source_choice_text(arguments);
     int status = source->choice != NULL ? gp_choice_check(&arguments->choice, arguments->command->name, "")
                                         : gp_fail("command line", "%s", strerror(ENOMEM));
-    gp_by_t by = by_of(arguments->by);
+    gp_by_t by = source_by_of(arguments->by);
     bool is_path = by == GP_BY_CRITICAL_PATH;
     source->has_stored_paths = gp_store_has_paths(arguments);
     if (status == 0 && source->has_stored_paths && wants & GP_WANT_PAGE)
@@ -315,11 +316,11 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     if (status == 0 && arguments->focus.count > GP_FOCUS_MAX)
         status = gp_usage_error(arguments->command->name, "--focus: more than %d", GP_FOCUS_MAX);
     if (status == 0)
-        status = open_and_load(source, arguments);
+        status = source_open_and_load(source, arguments);
     if (status == 0)
-        status = prepare(source, arguments);
+        status = source_prepare(source, arguments);
     if (status == 0)
-        status = find_requests(source);
+        status = source_find_requests(source);
     for (size_t i = 0; status == 0 && i < source->dataset->captures.count; i++)
         gp_source_warn_damage(arguments->operands[i], &source->dataset->captures.inputs[i].summary);
     if (status != 0)
@@ -350,19 +351,20 @@ gp_report_t *gp_source_report(const gp_source_t *source, const gp_report_options
     return report;
 }
 
-static int stop_at_one(void *context, const gp_activity_t *activity, const gp_activity_t *before, size_t number)
+static int source_stop_at_one(void *context, const gp_activity_t *activity, const gp_activity_t *before, size_t number)
 {
     (void)context, (void)activity, (void)before, (void)number;
     return -ECANCELED;
 }
 
-static bool has_activity(const gp_report_t *report)
+static bool source_has_activity(const gp_report_t *report)
 {
-    return report->timeline != NULL && gp_timeline_each_activity(report->timeline, stop_at_one, NULL) == -ECANCELED;
+    return report->timeline != NULL &&
+           gp_timeline_each_activity(report->timeline, source_stop_at_one, NULL) == -ECANCELED;
 }
 
 // Of coroutines and traces the ledger knows what is theirs, samples or none.
-static bool has_share(const gp_source_t *source)
+static bool source_has_share(const gp_source_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
     const gp_report_options_t *options = &source->options;
@@ -380,7 +382,8 @@ int gp_source_check_part(const gp_source_t *source, const gp_report_t *report)
     if (report->is_unknown || source->options.by == GP_BY_REQUEST)
         return 0; // requests are there, or the capture was refused
     bool by_stacks = source->options.stacks.focus_count > 0 || source->options.stacks.ignore_count > 0;
-    bool has_time = has_share(source) || (has_activity(report) && !by_stacks); // activities have no stacks
+    bool has_time =
+        source_has_share(source) || (source_has_activity(report) && !by_stacks); // activities have no stacks
     if (source->choice[0] == '\0' || !gp_report_is_empty(report) || has_time)
         return 0;
     return gp_fail(source->path, "nothing is left by %s", source->choice);
@@ -395,7 +398,7 @@ int gp_source_fail(const gp_source_t *source, int error)
     if (error == ENOMEM)
         return gp_fail(source->path, "not enough memory");
     return gp_fail(source->path, "%s (temporary files are made in %s, TMPDIR says where)", strerror(error),
-                   temporary_directory());
+                   source_temporary_directory());
 }
 
 gp_report_t *gp_source_report_sums(const gp_source_t *source, gp_group_sums_t *sums)

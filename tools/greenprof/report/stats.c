@@ -8,7 +8,7 @@
 #include <string.h>
 
 // Characters of a text, as len() of Python counts them.
-static size_t width_of(const char *text)
+static size_t stats_width_of(const char *text)
 {
     size_t width = 0;
     for (; *text != '\0'; text++)
@@ -17,7 +17,7 @@ static size_t width_of(const char *text)
 }
 
 // pstats' func_std_string().
-static const char *standard_text(gp_arena_t *arena, const gp_stat_t *stat)
+static const char *stats_standard_text(gp_arena_t *arena, const gp_stat_t *stat)
 {
     size_t len = strlen(stat->function);
     char *text = NULL;
@@ -36,37 +36,37 @@ static const char *standard_text(gp_arena_t *arena, const gp_stat_t *stat)
     return text;
 }
 
-static bool same_stat(const void *owner, uint32_t number, const void *key)
+static bool stats_same_stat(const void *owner, uint32_t number, const void *key)
 {
     const gp_stat_t *a = &((const gp_stats_t *)owner)->items[number], *b = key;
     return a->line == b->line && strcmp(a->function, b->function) == 0 && strcmp(a->file, b->file) == 0;
 }
 
 // Find or add a function, without calls and times. Its number or GP_INDEX_NONE.
-static uint32_t stat_number(gp_stats_t *stats, const char *file, uint64_t line, const char *function)
+static uint32_t stats_stat_number(gp_stats_t *stats, const char *file, uint64_t line, const char *function)
 {
     gp_stat_t stat = {.file = file, .line = line, .function = function};
     uint64_t hash = gp_hash_more(gp_hash_bytes(file, strlen(file)), line);
     hash = gp_hash_more(hash, gp_hash_bytes(function, strlen(function)));
-    uint32_t number = gp_index_find(&stats->index, hash, same_stat, stats, &stat);
+    uint32_t number = gp_index_find(&stats->index, hash, stats_same_stat, stats, &stat);
     if (number != GP_INDEX_NONE)
         return number;
     stat.file = gp_arena_text(&stats->arena, file, strlen(file));
     stat.function = gp_arena_text(&stats->arena, function, strlen(function));
     if (stat.file == NULL || stat.function == NULL)
         return GP_INDEX_NONE;
-    stat.text = standard_text(&stats->arena, &stat);
+    stat.text = stats_standard_text(&stats->arena, &stat);
     if (stat.text == NULL || gp_grow(&stats->items, &stats->capacity, stats->count, sizeof(*stats->items)) < 0 ||
         gp_index_add(&stats->index, hash, (uint32_t)stats->count) < 0)
         return GP_INDEX_NONE;
-    stat.width = width_of(stat.text);
+    stat.width = stats_width_of(stat.text);
     if (stat.width > stats->width)
         stats->width = stat.width;
     stats->items[stats->count] = stat;
     return (uint32_t)stats->count++;
 }
 
-static gp_stat_caller_t *find_caller(gp_stat_t *stat, uint32_t caller)
+static gp_stat_caller_t *stats_find_caller(gp_stat_t *stat, uint32_t caller)
 {
     for (size_t i = 0; i < stat->caller_count; i++)
         if (stat->callers[i].function == caller)
@@ -74,9 +74,9 @@ static gp_stat_caller_t *find_caller(gp_stat_t *stat, uint32_t caller)
     return NULL;
 }
 
-static int add_caller(gp_stat_t *stat, const gp_stat_caller_t *caller)
+static int stats_add_caller(gp_stat_t *stat, const gp_stat_caller_t *caller)
 {
-    gp_stat_caller_t *found = find_caller(stat, caller->function);
+    gp_stat_caller_t *found = stats_find_caller(stat, caller->function);
     if (found != NULL) {
         found->calls += caller->calls;
         found->primitive_calls += caller->primitive_calls;
@@ -90,33 +90,33 @@ static int add_caller(gp_stat_t *stat, const gp_stat_caller_t *caller)
     return 0;
 }
 
-static double seconds(uint64_t ns)
+static double stats_seconds(uint64_t ns)
 {
     return (double)ns / 1e9;
 }
 
-static int add_function(gp_stats_t *stats, const gp_function_table_t *table, const gp_function_t *function,
-                        const uint32_t *numbers)
+static int stats_add_function(gp_stats_t *stats, const gp_function_table_t *table, const gp_function_t *function,
+                              const uint32_t *numbers)
 {
     uint32_t number = numbers[function - table->functions];
     gp_stat_t *stat = &stats->items[number];
     stat->calls += function->calls;
     stat->primitive_calls += function->primitive_calls;
-    stat->own_s += seconds(function->self_ns);
-    stat->total_s += seconds(function->total_ns);
+    stat->own_s += stats_seconds(function->self_ns);
+    stat->total_s += stats_seconds(function->total_ns);
     stats->calls += function->calls;
     stats->primitive_calls += function->primitive_calls;
-    stats->total_s += seconds(function->self_ns);
+    stats->total_s += stats_seconds(function->self_ns);
     for (uint32_t i = 0; i < function->caller_count; i++) {
         const gp_function_pair_t *pair = &table->pairs[function->first_caller + i];
         const gp_stat_caller_t caller = {
             .function = numbers[pair->caller],
             .calls = pair->calls,
             .primitive_calls = pair->primitive_calls,
-            .own_s = seconds(pair->self_ns),
-            .total_s = seconds(pair->total_ns),
+            .own_s = stats_seconds(pair->self_ns),
+            .total_s = stats_seconds(pair->total_ns),
         };
-        if (add_caller(stat, &caller) < 0)
+        if (stats_add_caller(stat, &caller) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -131,12 +131,13 @@ int gp_stats_add_report(gp_stats_t *stats, const gp_report_t *report)
         const gp_function_t *function = &table->functions[i];
         if (function->calls == 0 && function->total_ns == 0)
             continue;
-        numbers[i] = stat_number(stats, function->frame->file, function->frame->first_line, function->frame->function);
+        numbers[i] =
+            stats_stat_number(stats, function->frame->file, function->frame->first_line, function->frame->function);
         result = numbers[i] != GP_INDEX_NONE ? 0 : -ENOMEM;
     }
     for (uint32_t i = 0; result == 0 && i < table->function_count; i++)
         if (table->functions[i].calls > 0 || table->functions[i].total_ns > 0)
-            result = add_function(stats, table, &table->functions[i], numbers);
+            result = stats_add_function(stats, table, &table->functions[i], numbers);
     free(numbers);
     gp_function_table_free(table);
     return result;
@@ -145,39 +146,39 @@ int gp_stats_add_report(gp_stats_t *stats, const gp_report_t *report)
 // qsort() has no context; the command is single-threaded.
 static const gp_stats_t *sorting;
 
-static int by_number(uint64_t a, uint64_t b)
+static int stats_by_number(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
 }
 
-static int by_seconds(double a, double b)
+static int stats_by_seconds(double a, double b)
 {
     return a < b ? -1 : a > b;
 }
 
-static int compare_one(gp_sort_t sort, const gp_stat_t *a, const gp_stat_t *b)
+static int stats_compare_one(gp_sort_t sort, const gp_stat_t *a, const gp_stat_t *b)
 {
     int result;
     switch (sort) {
     case GP_SORT_CALLS:
-        return by_number(b->calls, a->calls);
+        return stats_by_number(b->calls, a->calls);
     case GP_SORT_PRIMITIVE_CALLS:
-        return by_number(b->primitive_calls, a->primitive_calls);
+        return stats_by_number(b->primitive_calls, a->primitive_calls);
     case GP_SORT_CUMULATIVE:
-        return by_seconds(b->total_s, a->total_s);
+        return stats_by_seconds(b->total_s, a->total_s);
     case GP_SORT_TIME:
-        return by_seconds(b->own_s, a->own_s);
+        return stats_by_seconds(b->own_s, a->own_s);
     case GP_SORT_FILE:
         return strcmp(a->file, b->file);
     case GP_SORT_LINE:
-        return by_number(a->line, b->line);
+        return stats_by_number(a->line, b->line);
     case GP_SORT_NAME:
         return strcmp(a->function, b->function);
     case GP_SORT_NAME_FILE_LINE:
         result = strcmp(a->function, b->function);
         if (result == 0)
             result = strcmp(a->file, b->file);
-        return result != 0 ? result : by_number(a->line, b->line);
+        return result != 0 ? result : stats_by_number(a->line, b->line);
     case GP_SORT_STANDARD_NAME:
         return strcmp(a->text, b->text);
     case GP_SORT_NONE:
@@ -187,18 +188,18 @@ static int compare_one(gp_sort_t sort, const gp_stat_t *a, const gp_stat_t *b)
     return 0;
 }
 
-static int compare(const void *left, const void *right)
+static int stats_compare(const void *left, const void *right)
 {
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const gp_stat_t *first = &sorting->items[a], *second = &sorting->items[b];
     int result = 0;
     for (size_t i = 0; i < sorting->sorts.count && result == 0; i++)
-        result = compare_one(sorting->sorts.keys[i]->sort, first, second);
+        result = stats_compare_one(sorting->sorts.keys[i]->sort, first, second);
     if (result == 0)
-        result = compare_one(GP_SORT_CUMULATIVE, first, second);
+        result = stats_compare_one(GP_SORT_CUMULATIVE, first, second);
     if (result == 0)
-        result = compare_one(GP_SORT_STANDARD_NAME, first, second);
-    return result != 0 ? result : by_number(a, b);
+        result = stats_compare_one(GP_SORT_STANDARD_NAME, first, second);
+    return result != 0 ? result : stats_by_number(a, b);
 }
 
 int gp_stats_sort(gp_stats_t *stats, const gp_sorts_t *sorts)
@@ -212,7 +213,7 @@ int gp_stats_sort(gp_stats_t *stats, const gp_sorts_t *sorts)
     stats->sorts = *sorts;
     sorting = stats;
     if (stats->count > 0)
-        qsort(order, stats->count, sizeof(*order), compare);
+        qsort(order, stats->count, sizeof(*order), stats_compare);
     return 0;
 }
 

@@ -11,7 +11,7 @@
 
 #define LEAST_REST_S 5e-7 // less is what rounding leaves
 
-static const char *name_of(const void *context, uint32_t row)
+static const char *stats_print_name_of(const void *context, uint32_t row)
 {
     return ((const gp_stats_t *)context)->items[row].text;
 }
@@ -22,7 +22,7 @@ typedef struct print_list { // what is left of the functions
     size_t width; // of the column of names
 } print_list_t;
 
-static void print_order(const gp_stats_t *stats)
+static void stats_print_order(const gp_stats_t *stats)
 {
     printf("   Ordered by: ");
     for (size_t i = 0; i < stats->sorts.count; i++)
@@ -31,7 +31,7 @@ static void print_order(const gp_stats_t *stats)
 }
 
 // pstats' get_print_list(): where nothing is left nothing is said.
-static int make_list(const gp_stats_t *stats, gp_restrictions_t restrictions, print_list_t *list)
+static int stats_print_make_list(const gp_stats_t *stats, gp_restrictions_t restrictions, print_list_t *list)
 {
     size_t *counts = calloc(restrictions.count + 1, sizeof(*counts));
     *list = (print_list_t){
@@ -45,11 +45,11 @@ static int make_list(const gp_stats_t *stats, gp_restrictions_t restrictions, pr
         list->rows[i] = stats->order[i];
     for (size_t i = 0; i < restrictions.count; i++) {
         counts[i] = list->count;
-        list->count = gp_restriction_apply(&restrictions.items[i], list->rows, list->count, name_of, stats);
+        list->count = gp_restriction_apply(&restrictions.items[i], list->rows, list->count, stats_print_name_of, stats);
     }
     counts[restrictions.count] = list->count;
     if (list->count > 0) {
-        print_order(stats);
+        stats_print_order(stats);
         for (size_t i = 0; i < restrictions.count; i++)
             gp_restriction_print(&restrictions.items[i], counts[i], counts[i + 1]);
         printf("\n");
@@ -65,7 +65,7 @@ static int make_list(const gp_stats_t *stats, gp_restrictions_t restrictions, pr
     return 0;
 }
 
-static const char *calls_text(uint64_t calls, uint64_t primitive_calls, char *text, size_t size)
+static const char *stats_print_calls_text(uint64_t calls, uint64_t primitive_calls, char *text, size_t size)
 {
     if (calls == primitive_calls)
         snprintf(text, size, "%" PRIu64, calls);
@@ -74,7 +74,7 @@ static const char *calls_text(uint64_t calls, uint64_t primitive_calls, char *te
     return text;
 }
 
-static void print_per_call(double seconds, uint64_t calls)
+static void stats_print_per_call(double seconds, uint64_t calls)
 {
     if (calls == 0)
         printf("%8s ", "");
@@ -82,16 +82,16 @@ static void print_per_call(double seconds, uint64_t calls)
         printf("%8.3f ", seconds / (double)calls);
 }
 
-static void print_row(const gp_stat_t *stat, double cores_s)
+static void stats_print_row(const gp_stat_t *stat, double cores_s)
 {
     char calls[64];
     if (cores_s > 0)
         printf("%8.3f %8.3f ", stat->own_s / cores_s, stat->total_s / cores_s);
-    printf("%9s ", calls_text(stat->calls, stat->primitive_calls, calls, sizeof(calls)));
+    printf("%9s ", stats_print_calls_text(stat->calls, stat->primitive_calls, calls, sizeof(calls)));
     printf("%8.3f ", stat->own_s);
-    print_per_call(stat->own_s, stat->calls);
+    stats_print_per_call(stat->own_s, stat->calls);
     printf("%8.3f ", stat->total_s);
-    print_per_call(stat->total_s, stat->primitive_calls);
+    stats_print_per_call(stat->total_s, stat->primitive_calls);
     gp_print_name(stat->text, cores_s > 0 ? 64 : 46);
     printf("\n");
 }
@@ -99,13 +99,13 @@ static void print_row(const gp_stat_t *stat, double cores_s)
 int gp_stats_print(const gp_stats_t *stats, gp_restrictions_t restrictions)
 {
     print_list_t list;
-    if (make_list(stats, restrictions, &list) < 0)
+    if (stats_print_make_list(stats, restrictions, &list) < 0)
         return -ENOMEM;
     if (list.count > 0)
         printf("%s   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n",
                stats->cores_s > 0 ? "   cores cumcores " : "");
     for (size_t i = 0; i < list.count; i++)
-        print_row(&stats->items[list.rows[i]], stats->cores_s);
+        stats_print_row(&stats->items[list.rows[i]], stats->cores_s);
     if (list.count > 0)
         printf("\n\n");
     free(list.rows);
@@ -117,7 +117,7 @@ typedef struct relative { // a caller or a callee of a function
     const gp_stat_caller_t *call;
 } relative_t;
 
-static int compare_relatives(const void *left, const void *right)
+static int stats_print_compare_relatives(const void *left, const void *right)
 {
     const gp_stat_t *a = ((const relative_t *)left)->stat, *b = ((const relative_t *)right)->stat;
     int result = strcmp(a->file, b->file);
@@ -126,25 +126,26 @@ static int compare_relatives(const void *left, const void *right)
     return result != 0 ? result : strcmp(a->function, b->function);
 }
 
-static void print_name(const gp_stat_t *stat, size_t width)
+static void stats_print_name(const gp_stat_t *stat, size_t width)
 {
     gp_print_text(stat->text);
     printf("%*s", (int)(width > stat->width ? width - stat->width : 0), "");
 }
 
 // pstats' print_call_line(): a line for each, the first one beside the function's name.
-static void print_relatives(size_t width, const gp_stat_t *stat, relative_t *relatives, size_t count, const char *arrow)
+static void stats_print_relatives(size_t width, const gp_stat_t *stat, relative_t *relatives, size_t count,
+                                  const char *arrow)
 {
     char calls[64];
-    print_name(stat, width);
+    stats_print_name(stat, width);
     printf("%s ", arrow);
     if (count == 0)
         printf("\n");
     else
-        qsort(relatives, count, sizeof(*relatives), compare_relatives);
+        qsort(relatives, count, sizeof(*relatives), stats_print_compare_relatives);
     for (size_t i = 0; i < count; i++) {
         const gp_stat_caller_t *call = relatives[i].call;
-        calls_text(call->calls, call->primitive_calls, calls, sizeof(calls));
+        stats_print_calls_text(call->calls, call->primitive_calls, calls, sizeof(calls));
         printf("%*s%*s %8.3f %8.3f  ", i > 0 ? (int)width + 1 : 0, "", i > 0 ? 9 : 7, calls, call->own_s,
                call->total_s);
         gp_print_text(relatives[i].stat->text);
@@ -154,7 +155,7 @@ static void print_relatives(size_t width, const gp_stat_t *stat, relative_t *rel
 
 // What samples had on top, in this function and with no caller: with it the sum of a function's callers is its own
 // time. pstats has no such line, since in what it shows every call but the first has a caller.
-static void print_rest(size_t width, const gp_stat_t *stat)
+static void stats_print_rest(size_t width, const gp_stat_t *stat)
 {
     double own_s = stat->own_s, total_s = stat->total_s;
     uint64_t calls = stat->calls;
@@ -168,7 +169,7 @@ static void print_rest(size_t width, const gp_stat_t *stat)
                total_s > own_s ? total_s : own_s);
 }
 
-static void print_heading(const gp_stats_t *stats, size_t width, const char *title)
+static void stats_print_heading(const gp_stats_t *stats, size_t width, const char *title)
 {
     bool any = false;
     for (size_t i = 0; i < stats->count && !any; i++)
@@ -178,7 +179,7 @@ static void print_heading(const gp_stats_t *stats, size_t width, const char *tit
         printf("%*s    ncalls  tottime  cumtime\n", (int)width, "");
 }
 
-static size_t find_callers(const gp_stats_t *stats, uint32_t number, relative_t *relatives)
+static size_t stats_print_find_callers(const gp_stats_t *stats, uint32_t number, relative_t *relatives)
 {
     const gp_stat_t *stat = &stats->items[number];
     for (size_t i = 0; i < stat->caller_count; i++)
@@ -186,7 +187,7 @@ static size_t find_callers(const gp_stats_t *stats, uint32_t number, relative_t 
     return stat->caller_count;
 }
 
-static size_t find_callees(const gp_stats_t *stats, uint32_t number, relative_t *relatives)
+static size_t stats_print_find_callees(const gp_stats_t *stats, uint32_t number, relative_t *relatives)
 {
     size_t count = 0;
     for (size_t i = 0; i < stats->count; i++)
@@ -196,23 +197,23 @@ static size_t find_callees(const gp_stats_t *stats, uint32_t number, relative_t 
     return count;
 }
 
-static int print_calls(const gp_stats_t *stats, gp_restrictions_t restrictions, const char *title, const char *arrow,
-                       size_t (*find)(const gp_stats_t *, uint32_t, relative_t *))
+static int stats_print_calls(const gp_stats_t *stats, gp_restrictions_t restrictions, const char *title,
+                             const char *arrow, size_t (*find)(const gp_stats_t *, uint32_t, relative_t *))
 {
     print_list_t list;
     // No function has more callers or callees than there are functions.
     relative_t *relatives = calloc(stats->count + 1, sizeof(*relatives));
-    if (relatives == NULL || make_list(stats, restrictions, &list) < 0) {
+    if (relatives == NULL || stats_print_make_list(stats, restrictions, &list) < 0) {
         free(relatives);
         return -ENOMEM;
     }
     if (list.count > 0)
-        print_heading(stats, list.width, title);
+        stats_print_heading(stats, list.width, title);
     for (size_t i = 0; i < list.count; i++) {
         size_t count = find(stats, list.rows[i], relatives);
-        print_relatives(list.width, &stats->items[list.rows[i]], relatives, count, arrow);
-        if (find == find_callers)
-            print_rest(list.width, &stats->items[list.rows[i]]);
+        stats_print_relatives(list.width, &stats->items[list.rows[i]], relatives, count, arrow);
+        if (find == stats_print_find_callers)
+            stats_print_rest(list.width, &stats->items[list.rows[i]]);
     }
     if (list.count > 0)
         printf("\n\n");
@@ -223,10 +224,10 @@ static int print_calls(const gp_stats_t *stats, gp_restrictions_t restrictions, 
 
 int gp_stats_print_callers(const gp_stats_t *stats, gp_restrictions_t restrictions)
 {
-    return print_calls(stats, restrictions, "was called by...", "<-", find_callers);
+    return stats_print_calls(stats, restrictions, "was called by...", "<-", stats_print_find_callers);
 }
 
 int gp_stats_print_callees(const gp_stats_t *stats, gp_restrictions_t restrictions)
 {
-    return print_calls(stats, restrictions, "called...", "->", find_callees);
+    return stats_print_calls(stats, restrictions, "called...", "->", stats_print_find_callees);
 }

@@ -35,7 +35,7 @@ typedef struct modules {
     size_t count, capacity;
 } modules_t;
 
-static module_t *find_module(modules_t *modules, const char *path, const char *build)
+static module_t *symbolize_find_module(modules_t *modules, const char *path, const char *build)
 {
     for (size_t i = 0; i < modules->count; i++)
         if (strcmp(modules->items[i].path, path) == 0 && strcmp(modules->items[i].build, build) == 0)
@@ -46,17 +46,18 @@ static module_t *find_module(modules_t *modules, const char *path, const char *b
     if (copy == NULL)
         return NULL;
     module_t *module = &modules->items[modules->count++];
-    *module = (module_t){.path = copy, .result = 1}; // -Wanalyzer-malloc-leak: free_modules()
+    *module = (module_t){.path = copy, .result = 1}; // -Wanalyzer-malloc-leak: symbolize_free_modules()
     snprintf(module->build, sizeof(module->build), "%s", build);
     return module;
 }
 
-static int count_frame(modules_t *modules, const gp_report_t *report, const gp_frame_t *frame, bool is_first)
+static int symbolize_count_frame(modules_t *modules, const gp_report_t *report, const gp_report_frame_t *frame,
+                                 bool is_first)
 {
     const char *build = frame->mapping != 0 ? report->mappings[frame->mapping - 1].build_id : "";
     if (frame->pseudo || frame->inlined || frame->module[0] != '/')
         return 0;
-    module_t *module = find_module(modules, frame->module, build);
+    module_t *module = symbolize_find_module(modules, frame->module, build);
     if (module == NULL)
         return -ENOMEM;
     bool nameless = gp_nameless_frame(frame);
@@ -66,7 +67,7 @@ static int count_frame(modules_t *modules, const gp_report_t *report, const gp_f
     return 0;
 }
 
-static int count(modules_t *modules, const gp_arguments_t *arguments, bool is_first)
+static int symbolize_count(modules_t *modules, const gp_arguments_t *arguments, bool is_first)
 {
     gp_source_t source;
     int status = gp_source_open(&source, arguments, GP_WANT_ADDRESSES), result = 0;
@@ -77,7 +78,7 @@ static int count(modules_t *modules, const gp_arguments_t *arguments, bool is_fi
     if (report == NULL)
         status = gp_source_fail(&source, errno);
     for (uint32_t i = 0; report != NULL && i < report->frame_count && result == 0; i++)
-        result = count_frame(modules, report, &report->frames[i], is_first);
+        result = symbolize_count_frame(modules, report, &report->frames[i], is_first);
     if (result < 0)
         status = gp_source_fail(&source, -result);
     gp_report_free(report);
@@ -85,7 +86,7 @@ static int count(modules_t *modules, const gp_arguments_t *arguments, bool is_fi
     return status;
 }
 
-static int fetch(gp_debuginfod_t *debuginfod, module_t *module)
+static int symbolize_fetch(gp_debuginfod_t *debuginfod, module_t *module)
 {
     uint8_t build_id[GP_BUILD_ID_MAX];
     size_t len = strlen(module->build) / 2;
@@ -98,14 +99,14 @@ static int fetch(gp_debuginfod_t *debuginfod, module_t *module)
 }
 
 // Returns an exit status: the network's failure is one, a server without the file is none.
-static int fetch_all(modules_t *modules, const char *servers)
+static int symbolize_fetch_all(modules_t *modules, const char *servers)
 {
     gp_debuginfod_t *debuginfod = gp_debuginfod_open(strcmp(servers, "env") == 0 ? NULL : servers);
     int status = 0;
     if (debuginfod == NULL)
         return gp_symbolize_no_servers(errno);
     for (size_t i = 0; i < modules->count; i++) {
-        int result = fetch(debuginfod, &modules->items[i]);
+        int result = symbolize_fetch(debuginfod, &modules->items[i]);
         if (result < 0)
             status = gp_fail(modules->items[i].path, "cannot be asked for at %s: %s", getenv("DEBUGINFOD_URLS"),
                              strerror(-result));
@@ -114,7 +115,7 @@ static int fetch_all(modules_t *modules, const char *servers)
     return status;
 }
 
-static int by_nameless(const void *a, const void *b)
+static int symbolize_by_nameless(const void *a, const void *b)
 {
     const module_t *x = a, *y = b;
     if (x->nameless != y->nameless)
@@ -122,7 +123,7 @@ static int by_nameless(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-static const char *outcome(const module_t *module)
+static const char *symbolize_outcome(const module_t *module)
 {
     if (module->result == 0)
         return "  fetched";
@@ -131,44 +132,44 @@ static const char *outcome(const module_t *module)
     return module->result < 0 ? "  not fetched" : "";
 }
 
-static int print(modules_t *modules)
+static int symbolize_print(modules_t *modules)
 {
-    qsort(modules->items, modules->count, sizeof(*modules->items), by_nameless);
+    qsort(modules->items, modules->count, sizeof(*modules->items), symbolize_by_nameless);
     printf("%10s %10s %10s  %s\n", "addresses", "no name", "now", "module, build-id");
     for (size_t i = 0; i < modules->count; i++) {
         const module_t *module = &modules->items[i];
         printf("%10llu %10llu %10llu  ", (unsigned long long)module->places, (unsigned long long)module->nameless,
                (unsigned long long)module->nameless_now);
         gp_print_text(module->path);
-        printf(" %s%s\n", module->build[0] != '\0' ? module->build : "(no build-id)", outcome(module));
+        printf(" %s%s\n", module->build[0] != '\0' ? module->build : "(no build-id)", symbolize_outcome(module));
     }
     return gp_finish_stdout();
 }
 
-static void free_modules(modules_t *modules)
+static void symbolize_free_modules(modules_t *modules)
 {
     for (size_t i = 0; i < modules->count; i++)
         free(modules->items[i].path);
     free(modules->items);
 }
 
-static bool is_store(const char *operand)
+static bool symbolize_is_store(const char *operand)
 {
     return strncmp(operand, GP_STORE_SCHEME, strlen(GP_STORE_SCHEME)) == 0;
 }
 
 int gp_command_symbolize(const gp_arguments_t *arguments)
 {
-    if (is_store(arguments->operands[0]) && arguments->operand_count == 1)
+    if (symbolize_is_store(arguments->operands[0]) && arguments->operand_count == 1)
         return gp_symbolize_store(arguments->operands[0], arguments->debuginfod);
     modules_t modules = {0};
-    int status = count(&modules, arguments, true), fetched = 0;
+    int status = symbolize_count(&modules, arguments, true), fetched = 0;
     if (status == 0 && arguments->debuginfod != NULL)
-        fetched = fetch_all(&modules, arguments->debuginfod);
+        fetched = symbolize_fetch_all(&modules, arguments->debuginfod);
     if (status == 0)
-        status = count(&modules, arguments, false);
+        status = symbolize_count(&modules, arguments, false);
     if (status == 0)
-        status = print(&modules);
-    free_modules(&modules);
+        status = symbolize_print(&modules);
+    symbolize_free_modules(&modules);
     return status != 0 ? status : fetched;
 }

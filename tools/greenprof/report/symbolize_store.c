@@ -33,7 +33,7 @@ typedef struct store {
 } store_t;
 
 // Ask, and take the answer line by line.
-static int ask(store_t *store, const char *question, int (*take)(store_t *store, const char *line))
+static int symbolize_store_ask(store_t *store, const char *question, int (*take)(store_t *store, const char *line))
 {
     char query[1024];
     gp_http_answer_t answer;
@@ -46,7 +46,7 @@ static int ask(store_t *store, const char *question, int (*take)(store_t *store,
     return result;
 }
 
-static int put_in(store_t *store)
+static int symbolize_store_put_in(store_t *store)
 {
     if (store->rows.failed)
         return -ENOMEM;
@@ -60,7 +60,7 @@ static int put_in(store_t *store)
 }
 
 // A module's build-id: its debug file is fetched, unless this host has it.
-static int fetch(store_t *store, const char *build)
+static int symbolize_store_fetch(store_t *store, const char *build)
 {
     uint8_t build_id[GP_BUILD_ID_MAX];
     char path[GP_DEBUG_PATH_SIZE];
@@ -84,18 +84,21 @@ typedef struct frame { // of a stack in the store
     json_t *name, *file, *line, *module, *address, *build, *inlined;
 } frame_t;
 
-static json_t *item(const json_t *row, const char *column, size_t number)
+static json_t *symbolize_store_item(const json_t *row, const char *column, size_t number)
 {
     return json_array_get(json_object_get(row, column), number);
 }
 
-static frame_t frame_at(const json_t *row, size_t i)
+static frame_t symbolize_store_frame_at(const json_t *row, size_t i)
 {
-    return (frame_t){item(row, "names", i),     item(row, "files", i),  item(row, "lines", i),  item(row, "modules", i),
-                     item(row, "addresses", i), item(row, "builds", i), item(row, "inlined", i)};
+    return (frame_t){symbolize_store_item(row, "names", i),     symbolize_store_item(row, "files", i),
+                     symbolize_store_item(row, "lines", i),     symbolize_store_item(row, "modules", i),
+                     symbolize_store_item(row, "addresses", i), symbolize_store_item(row, "builds", i),
+                     symbolize_store_item(row, "inlined", i)};
 }
 
-static int append(json_t *row, const char *name, const char *file, uint32_t line, const frame_t *old, bool is_inlined)
+static int symbolize_store_append(json_t *row, const char *name, const char *file, uint32_t line, const frame_t *old,
+                                  bool is_inlined)
 {
     int result = json_array_append_new(json_object_get(row, "names"), json_string(name));
     result |= json_array_append_new(json_object_get(row, "files"), json_string(file));
@@ -106,7 +109,7 @@ static int append(json_t *row, const char *name, const char *file, uint32_t line
     return result | json_array_append_new(json_object_get(row, "inlined"), json_integer(is_inlined));
 }
 
-static int append_old(json_t *row, const frame_t *old)
+static int symbolize_store_append_old(json_t *row, const frame_t *old)
 {
     int result = json_array_append(json_object_get(row, "names"), old->name);
     result |= json_array_append(json_object_get(row, "files"), old->file);
@@ -118,7 +121,7 @@ static int append_old(json_t *row, const frame_t *old)
 }
 
 // What is known of a frame's address; NULL: nothing, or it has a name.
-static const gp_symbol_t *symbol_of(store_t *store, const frame_t *frame)
+static const gp_symbol_t *symbolize_store_symbol_of(store_t *store, const frame_t *frame)
 {
     const char *build = json_string_value(frame->build), *module = json_string_value(frame->module);
     const char *address = json_string_value(frame->address); // 64-bit numbers are texts
@@ -134,12 +137,12 @@ static const gp_symbol_t *symbol_of(store_t *store, const frame_t *frame)
                                                                       : (uint64_t)json_integer_value(frame->address));
     if (symbol == NULL)
         return NULL;
-    const gp_frame_t found = {.function = symbol->function, .module = module};
+    const gp_report_frame_t found = {.function = symbol->function, .module = module};
     return gp_nameless_frame(&found) ? NULL : symbol;
 }
 
 // Add a symbol, what it is inlined into before it.
-static int append_symbol(json_t *row, const gp_symbol_t *symbol, const frame_t *old)
+static int symbolize_store_append_symbol(json_t *row, const gp_symbol_t *symbol, const frame_t *old)
 {
     const gp_symbol_t *chain[CHAIN_MAX];
     size_t count = 0;
@@ -148,14 +151,14 @@ static int append_symbol(json_t *row, const gp_symbol_t *symbol, const frame_t *
         chain[count++] = symbol;
     for (size_t i = count; i > 0; i--) {
         const gp_symbol_t *one = chain[i - 1];
-        result |=
-            append(row, one->function, strcmp(one->file, one->module) != 0 ? one->file : "", one->line, old, i < count);
+        result |= symbolize_store_append(row, one->function, strcmp(one->file, one->module) != 0 ? one->file : "",
+                                         one->line, old, i < count);
     }
     return result;
 }
 
 // A row like `old` with names where there are some; NULL: there are none, or memory is short.
-static json_t *named_row(store_t *store, json_t *old)
+static json_t *symbolize_store_named_row(store_t *store, json_t *old)
 {
     static const char *const arrays[] = {"names", "files", "lines", "modules", "addresses", "builds", "inlined"};
     json_t *row = json_object();
@@ -167,10 +170,11 @@ static json_t *named_row(store_t *store, json_t *old)
         result = json_object_set(row, "tenant", json_object_get(old, "tenant")) |
                  json_object_set(row, "stack", json_object_get(old, "stack"));
     for (size_t i = 0; i < count && result == 0; i++) {
-        const frame_t frame = frame_at(old, i);
-        const gp_symbol_t *symbol = symbol_of(store, &frame);
+        const frame_t frame = symbolize_store_frame_at(old, i);
+        const gp_symbol_t *symbol = symbolize_store_symbol_of(store, &frame);
         named += symbol != NULL;
-        result = symbol != NULL ? append_symbol(row, symbol, &frame) : append_old(row, &frame);
+        result = symbol != NULL ? symbolize_store_append_symbol(row, symbol, &frame)
+                                : symbolize_store_append_old(row, &frame);
     }
     if (result == 0 && named > 0)
         return row;
@@ -179,9 +183,9 @@ static json_t *named_row(store_t *store, json_t *old)
 }
 
 // A stack as JSON.
-static int name_stack(store_t *store, const char *line)
+static int symbolize_store_name_stack(store_t *store, const char *line)
 {
-    json_t *old = json_loads(line, 0, NULL), *row = old != NULL ? named_row(store, old) : NULL;
+    json_t *old = json_loads(line, 0, NULL), *row = old != NULL ? symbolize_store_named_row(store, old) : NULL;
     char *text = row != NULL ? json_dumps(row, JSON_COMPACT) : NULL;
     store->stacks++;
     if (text != NULL) {
@@ -194,10 +198,10 @@ static int name_stack(store_t *store, const char *line)
     free(text);
     json_decref(row);
     json_decref(old);
-    return store->rows.failed ? -ENOMEM : store->rows.len > INSERT_BYTES ? put_in(store) : 0;
+    return store->rows.failed ? -ENOMEM : store->rows.len > INSERT_BYTES ? symbolize_store_put_in(store) : 0;
 }
 
-static int open_store(store_t *store, const gp_fleet_url_t *url)
+static int symbolize_store_open_store(store_t *store, const gp_fleet_url_t *url)
 {
     const char *tenant = gp_fleet_url_option(url, "tenant"), *end = store->where + sizeof(store->where);
     const char *unknown = gp_fleet_url_unknown(url, gp_clickhouse_option_names);
@@ -215,21 +219,23 @@ static int open_store(store_t *store, const gp_fleet_url_t *url)
     return store->symbolizer != NULL ? gp_clickhouse_open(&store->clickhouse, url, store->error) : -ENOMEM;
 }
 
-static int name_all(store_t *store)
+static int symbolize_store_name_all(store_t *store)
 {
     int result = 0;
     if (store->debuginfod != NULL)
-        result = ask(store,
-                     "SELECT DISTINCT build FROM greenprof_stacks ARRAY JOIN builds AS build WHERE %s AND build != '' "
-                     "FORMAT TabSeparatedRaw",
-                     fetch);
+        result = symbolize_store_ask(
+            store,
+            "SELECT DISTINCT build FROM greenprof_stacks ARRAY JOIN builds AS build WHERE %s AND build != '' "
+            "FORMAT TabSeparatedRaw",
+            symbolize_store_fetch);
     if (result == 0)
         result =
-            ask(store, "SELECT DISTINCT " COLUMNS " FROM greenprof_stacks WHERE %s FORMAT JSONEachRow", name_stack);
-    return result == 0 ? put_in(store) : result;
+            symbolize_store_ask(store, "SELECT DISTINCT " COLUMNS " FROM greenprof_stacks WHERE %s FORMAT JSONEachRow",
+                                symbolize_store_name_stack);
+    return result == 0 ? symbolize_store_put_in(store) : result;
 }
 
-static void close_store(store_t *store)
+static void symbolize_store_close_store(store_t *store)
 {
     gp_clickhouse_close(store->clickhouse);
     gp_symbolizer_destroy(store->symbolizer);
@@ -237,7 +243,7 @@ static void close_store(store_t *store)
     gp_text_free(&store->rows);
 }
 
-static int tell(const store_t *store, const char *shown)
+static int symbolize_store_tell(const store_t *store, const char *shown)
 {
     printf("%zu stacks without some names, %zu of them have more now", store->stacks, store->named);
     if (store->debuginfod != NULL)
@@ -272,14 +278,14 @@ int gp_symbolize_store(const char *text, const char *servers)
         status = gp_symbolize_no_servers(errno);
     } else {
         if (result == 0)
-            result = open_store(&store, &url);
+            result = symbolize_store_open_store(&store, &url);
         if (result == 0)
-            result = name_all(&store);
+            result = symbolize_store_name_all(&store);
         const char *shown = url.shown != NULL ? url.shown : text;
-        status = result == 0 ? tell(&store, shown)
+        status = result == 0 ? symbolize_store_tell(&store, shown)
                              : gp_fail(shown, "%s", store.error[0] != '\0' ? store.error : strerror(-result));
     }
-    close_store(&store);
+    symbolize_store_close_store(&store);
     gp_fleet_url_free(&url);
     return status;
 }

@@ -12,7 +12,7 @@ enum { NS_DIGITS = 9 };
 #define SECONDS_MAX (UINT64_MAX / SECOND_NS - 1)
 
 // Read "123" or "123.456" as nanoseconds. Returns what is behind it, NULL when there is none.
-static const char *read_seconds(const char *text, uint64_t *ns)
+static const char *time_text_read_seconds(const char *text, uint64_t *ns)
 {
     const char *at = text;
     uint64_t seconds = 0, unit = SECOND_NS;
@@ -34,21 +34,21 @@ static const char *read_seconds(const char *text, uint64_t *ns)
 }
 
 // Read "HH:MM", "HH:MM:SS" or "HH:MM:SS.frac" as nanoseconds since midnight. Returns what is behind.
-static const char *read_clock(const char *text, uint64_t *ns)
+static const char *time_text_read_clock(const char *text, uint64_t *ns)
 {
     struct tm clock = {0};
     uint64_t seconds = 0;
     const char *at = strptime(text, "%H:%M", &clock);
     if (at == NULL)
         return NULL;
-    if (*at == ':' && (at = read_seconds(at + 1, &seconds)) == NULL)
+    if (*at == ':' && (at = time_text_read_seconds(at + 1, &seconds)) == NULL)
         return NULL;
     *ns = ((uint64_t)clock.tm_hour * 3600 + (uint64_t)clock.tm_min * 60) * SECOND_NS + seconds;
     return seconds < 61ull * SECOND_NS ? at : NULL;
 }
 
 // "Z", "+02:00", "+0200" or nothing, which is local time: makes seconds since 1970 of a day.
-static bool read_zone(const char *text, struct tm *day, time_t *seconds)
+static bool time_text_read_zone(const char *text, struct tm *day, time_t *seconds)
 {
     struct tm zone = {0};
     day->tm_isdst = -1;
@@ -61,7 +61,7 @@ static bool read_zone(const char *text, struct tm *day, time_t *seconds)
     return end != NULL && *end == '\0';
 }
 
-static bool read_date(const char *text, uint64_t *ns)
+static bool time_text_read_date(const char *text, uint64_t *ns)
 {
     struct tm day = {0};
     uint64_t of_day = 0;
@@ -69,12 +69,12 @@ static bool read_date(const char *text, uint64_t *ns)
     const char *at = strptime(text, "%Y-%m-%d", &day);
     if (at == NULL)
         return false;
-    if ((*at == 'T' || *at == ' ') && (at = read_clock(at + 1, &of_day)) == NULL)
+    if ((*at == 'T' || *at == ' ') && (at = time_text_read_clock(at + 1, &of_day)) == NULL)
         return false;
     day.tm_hour = (int)(of_day / SECOND_NS / 3600);
     day.tm_min = (int)(of_day / SECOND_NS / 60 % 60);
     day.tm_sec = (int)(of_day / SECOND_NS % 60);
-    if (!read_zone(at, &day, &seconds) || seconds < 0)
+    if (!time_text_read_zone(at, &day, &seconds) || seconds < 0)
         return false;
     *ns = (uint64_t)seconds * SECOND_NS + of_day % SECOND_NS;
     return true;
@@ -84,18 +84,18 @@ bool gp_moment_parse(const char *text, gp_moment_t *moment)
 {
     const char *end;
     moment->kind = text[0] == '-' ? GP_MOMENT_BEFORE_END : text[0] == '@' ? GP_MOMENT_ABSOLUTE : GP_MOMENT_SINCE_START;
-    end = read_seconds(text + (moment->kind != GP_MOMENT_SINCE_START), &moment->ns);
+    end = time_text_read_seconds(text + (moment->kind != GP_MOMENT_SINCE_START), &moment->ns);
     if (end != NULL && *end == '\0')
         return true;
     moment->kind = GP_MOMENT_OF_DAY;
-    end = read_clock(text, &moment->ns);
+    end = time_text_read_clock(text, &moment->ns);
     if (end != NULL && *end == '\0')
         return true;
     moment->kind = GP_MOMENT_ABSOLUTE;
-    return read_date(text, &moment->ns);
+    return time_text_read_date(text, &moment->ns);
 }
 
-static uint64_t midnight_before(uint64_t realtime_ns)
+static uint64_t time_text_midnight_before(uint64_t realtime_ns)
 {
     time_t seconds = (time_t)(realtime_ns / SECOND_NS);
     struct tm day;
@@ -116,7 +116,7 @@ uint64_t gp_moment_resolve(const gp_moment_t *moment, uint64_t start_ns, uint64_
     case GP_MOMENT_BEFORE_END:
         return at < end_ns ? end_ns - at : 0;
     case GP_MOMENT_OF_DAY:
-        at += midnight_before(start_ns);
+        at += time_text_midnight_before(start_ns);
         if (at < start_ns && at + DAY_NS <= start_ns + end_ns) // it went on past midnight
             at += DAY_NS;
         break;

@@ -25,7 +25,7 @@ static const program_t programs[] = {
 };
 
 // Does a version follow the name, perhaps behind what the program is for?
-static bool is_version(const char *rest)
+static bool interpreters_is_version(const char *rest)
 {
     static const char *const kinds[] = {"-fpm", "-cgi", "-cli"};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -41,7 +41,7 @@ const gp_interpreter_t *gp_interpreter_of(const char *module)
     base += strncmp(base, "lib", 3) == 0 ? 3 : 0;
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
         size_t len = strlen(programs[i].name);
-        if (strncmp(base, programs[i].name, len) == 0 && is_version(base + len))
+        if (strncmp(base, programs[i].name, len) == 0 && interpreters_is_version(base + len))
             return &programs[i].interpreter;
     }
     return NULL;

@@ -11,7 +11,7 @@
 
 enum { NEAR = 1 << 20 }; // as far away as the moved code may lie
 
-static const char *find_refused(const gp_patch_runtime_t *runtime, const gp_patch_found_t *found)
+static const char *patchable_find_refused(const gp_patch_runtime_t *runtime, const gp_patch_found_t *found)
 {
     for (int i = 0; i < GP_PATCH_FUNCTIONS_MAX && runtime->functions[i].symbol != NULL; i++) {
         const gp_elf_function_t *function = &found->functions[i];
@@ -40,13 +40,13 @@ gp_patchable_t gp_patchable(const char *path, const gp_patch_runtime_t *runtime,
         result = GP_PATCHABLE_BY_NAME;
     else if (gp_patch_is_unknown(&image, runtime))
         result = GP_PATCHABLE_UNKNOWN;
-    if (result > GP_PATCHABLE_UNKNOWN && (*refused = find_refused(runtime, &found)) != NULL)
+    if (result > GP_PATCHABLE_UNKNOWN && (*refused = patchable_find_refused(runtime, &found)) != NULL)
         result = GP_PATCHABLE_REFUSED;
     gp_elf_unmap(&image);
     return result;
 }
 
-static int refuse_word(const char *word)
+static int patchable_refuse_word(const char *word)
 {
     char names[256] = "";
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++) {
@@ -66,7 +66,7 @@ int gp_run_patch(const char *request, const char *program)
     if (request == NULL)
         request = "auto";
     if (!gp_patch_request_is_known(request, &word))
-        return refuse_word(word);
+        return patchable_refuse_word(word);
     bool found = gp_run_find_program(program, path) == 0;
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; found && runtime->name != NULL; runtime++) {
         bool by_name;

@@ -19,13 +19,13 @@
 #include "store/slow.h"
 
 // What slow requests are made of; as much as the shortest of them needs, on a bounded disk.
-static void set_bounds(void)
+static void run_set_bounds(void)
 {
     setenv("GREENPROF_ROTATE", "1m", 0);
     setenv("GREENPROF_KEEP", "5", 0);
 }
 
-static void set_environment(const gp_arguments_t *arguments, const char *output, const char *core)
+static void run_set_environment(const gp_arguments_t *arguments, const char *output, const char *core)
 {
     const char *preloaded = getenv("LD_PRELOAD");
     char number[32], session[GP_RUN_SESSION_SIZE];
@@ -38,7 +38,7 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
     setenv("GREENPROF_OUTPUT", output, 1);
     gp_environment_set(arguments);
     if (arguments->rotate == NULL && arguments->slow != NULL)
-        set_bounds();
+        run_set_bounds();
     unsetenv("GREENPROF_STARTED"); // of a run around this one
     gp_run_session(session);
     setenv("GREENPROF_SESSION", session, 1);
@@ -46,14 +46,14 @@ static void set_environment(const gp_arguments_t *arguments, const char *output,
     setenv("GREENPROF_PID", number, 1);
 }
 
-static bool is_set_to(const char *variable, const char *value)
+static bool run_is_set_to(const char *variable, const char *value)
 {
     const char *set = getenv(variable);
     return set != NULL && strcmp(set, value) == 0;
 }
 
 // The capture's, as the user has it.
-static void make_name(const gp_arguments_t *arguments, char name[PATH_MAX])
+static void run_make_name(const gp_arguments_t *arguments, char name[PATH_MAX])
 {
     const char *program = arguments->operands[0], *slash = strrchr(program, '/');
     if (arguments->output != NULL)
@@ -63,7 +63,7 @@ static void make_name(const gp_arguments_t *arguments, char name[PATH_MAX])
 }
 
 // What the library needs to say the last word; see src/core/record/closing.h.
-static void set_last_word(const gp_arguments_t *arguments, const char *name)
+static void run_set_last_word(const gp_arguments_t *arguments, const char *name)
 {
     struct stat status;
     char *say = NULL;
@@ -76,7 +76,7 @@ static void set_last_word(const gp_arguments_t *arguments, const char *name)
     free(say);
 }
 
-static int check(const gp_arguments_t *arguments, gp_slow_wish_t *wish, char core[PATH_MAX], char output[PATH_MAX])
+static int run_check(const gp_arguments_t *arguments, gp_slow_wish_t *wish, char core[PATH_MAX], char output[PATH_MAX])
 {
     const char *program = arguments->operands[0];
     int status = gp_environment_check();
@@ -107,19 +107,19 @@ int gp_command_run(const gp_arguments_t *arguments)
     char core[PATH_MAX], output[PATH_MAX], name[PATH_MAX];
     const char *program = arguments->operands[0];
     gp_slow_wish_t wish = {0};
-    int status = check(arguments, &wish, core, output);
+    int status = run_check(arguments, &wish, core, output);
     if (status == 0 && arguments->slow != NULL)
         status = gp_slow_follow(&wish, output, arguments);
     gp_slow_wish_free(&wish);
     if (status != 0)
         return status;
-    set_environment(arguments, output, core);
-    make_name(arguments, name);
-    bool is_stopped = arguments->stopped || is_set_to("GREENPROF_CONTROL", "stopped");
+    run_set_environment(arguments, output, core);
+    run_make_name(arguments, name);
+    bool is_stopped = arguments->stopped || run_is_set_to("GREENPROF_CONTROL", "stopped");
     if (is_stopped)
         unsetenv("GREENPROF_SAY");
     else
-        set_last_word(arguments, name);
+        run_set_last_word(arguments, name);
     gp_run_prepare_sanitizer(program);
     if (!arguments->quiet && !is_stopped)
         gp_run_watch(output, name, arguments);

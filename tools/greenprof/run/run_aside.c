@@ -13,7 +13,7 @@
 
 enum { PROGRAM = STDERR_FILENO + 1 };
 
-static bool stand_aside(int program)
+static bool run_aside_stand_aside(int program)
 {
     static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGTTOU};
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
@@ -25,13 +25,13 @@ static bool stand_aside(int program)
     return syscall(SYS_close_range, PROGRAM + 1, UINT_MAX, 0) == 0;
 }
 
-static void wipe(char **arguments)
+static void run_aside_wipe(char **arguments)
 {
     for (; *arguments != NULL; arguments++)
         memset(*arguments, 0, strlen(*arguments));
 }
 
-static bool would_be_its_child(void)
+static bool run_aside_would_be_its_child(void)
 {
     int adopts = 0;
     return getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts != 0;
@@ -40,7 +40,7 @@ static bool would_be_its_child(void)
 int gp_run_aside(void (*work)(int program, void *context), void *context, const gp_arguments_t *arguments)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
-    int program = would_be_its_child() ? -ECHILD : (int)syscall(SYS_pidfd_open, getpid(), 0);
+    int program = run_aside_would_be_its_child() ? -ECHILD : (int)syscall(SYS_pidfd_open, getpid(), 0);
     if (program < 0)
         return program == -ECHILD ? program : -errno;
     // Of the process between, nothing is left to the program: no signal, and no time among that of its children.
@@ -48,9 +48,9 @@ int gp_run_aside(void (*work)(int program, void *context), void *context, const 
     pid_t between = fork();
     if (between == 0) {
         if (fork() == 0) {
-            wipe(arguments->operands);
+            run_aside_wipe(arguments->operands);
             sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-            if (stand_aside(program))
+            if (run_aside_stand_aside(program))
                 work(PROGRAM, context);
         }
         _exit(0);

@@ -18,7 +18,7 @@
 enum { PERIOD_NS = 1000000 };
 
 // As src/core/signal/clock_perf.c opens its events: kernel time included.
-static int try_perf(void)
+static int run_engine_try_perf(void)
 {
     struct perf_event_attr attr;
     memset(&attr, 0, sizeof(attr));
@@ -34,7 +34,7 @@ static int try_perf(void)
     return 0;
 }
 
-static int try_cpu(void)
+static int run_engine_try_cpu(void)
 {
     struct sigevent event = {.sigev_notify = SIGEV_NONE};
     timer_t timer;
@@ -45,7 +45,7 @@ static int try_cpu(void)
 }
 
 // What keeps users from it, where it is the usual thing.
-static const char *perf_reason(char *text, size_t size)
+static const char *run_engine_perf_reason(char *text, size_t size)
 {
     int level;
     FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
@@ -65,11 +65,11 @@ int gp_run_check_engine(const char *engine)
     if (engine == NULL || engine[0] == '\0')
         return 0; // the first that works
     bool is_perf = strcmp(engine, "perf") == 0;
-    int error = is_perf ? try_perf() : strcmp(engine, "cpu") == 0 ? try_cpu() : 0;
+    int error = is_perf ? run_engine_try_perf() : strcmp(engine, "cpu") == 0 ? run_engine_try_cpu() : 0;
     if (error == 0)
         return 0;
     if (is_perf && (error == -EACCES || error == -EPERM))
-        reason = perf_reason(text, sizeof(text));
+        reason = run_engine_perf_reason(text, sizeof(text));
     return gp_fail("run", "the %s engine cannot be had here: %s%s; without it, the first that works is taken", engine,
                    strerror(-error), reason);
 }

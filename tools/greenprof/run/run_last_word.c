@@ -21,13 +21,13 @@ typedef struct facts {
     gp_end_record_t end;
 } facts_t;
 
-static int take_header(void *context, const gp_file_header_t *header)
+static int run_last_word_take_header(void *context, const gp_file_header_t *header)
 {
     const facts_t *facts = context;
     return header->pid == (uint32_t)facts->pid ? 0 : -ESRCH;
 }
 
-static int take_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
+static int run_last_word_take_meta(void *context, const char *key, size_t key_len, const char *value, size_t value_len)
 {
     facts_t *facts = context;
     size_t used = strlen(facts->not_known);
@@ -38,7 +38,7 @@ static int take_meta(void *context, const char *key, size_t key_len, const char 
     return 0;
 }
 
-static int take_samples(void *context, const gp_sample_record_t *samples, size_t count)
+static int run_last_word_take_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     facts_t *facts = context;
     for (size_t i = 0; i < count; i++)
@@ -46,7 +46,7 @@ static int take_samples(void *context, const gp_sample_record_t *samples, size_t
     return 0;
 }
 
-static int take_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
+static int run_last_word_take_counters(void *context, const gp_counters_record_t *record, const uint64_t *values)
 {
     facts_t *facts = context; // counters are cumulative
     facts->has_counters = true;
@@ -54,7 +54,7 @@ static int take_counters(void *context, const gp_counters_record_t *record, cons
     return 0;
 }
 
-static int take_end(void *context, const gp_end_record_t *end)
+static int run_last_word_take_end(void *context, const gp_end_record_t *end)
 {
     facts_t *facts = context;
     facts->has_end = true;
@@ -62,10 +62,13 @@ static int take_end(void *context, const gp_end_record_t *end)
     return 0;
 }
 
-static bool read_facts(const char *file, facts_t *facts)
+static bool run_last_word_read_facts(const char *file, facts_t *facts)
 {
-    static const gp_reader_handlers_t handlers = {
-        .header = take_header, .meta = take_meta, .samples = take_samples, .counters = take_counters, .end = take_end};
+    static const gp_reader_handlers_t handlers = {.header = run_last_word_take_header,
+                                                  .meta = run_last_word_take_meta,
+                                                  .samples = run_last_word_take_samples,
+                                                  .counters = run_last_word_take_counters,
+                                                  .end = run_last_word_take_end};
     gp_reader_summary_t summary;
     char error[GP_READER_ERROR_SIZE];
     struct stat status;
@@ -77,7 +80,7 @@ static bool read_facts(const char *file, facts_t *facts)
     return is_read;
 }
 
-static const char *killed_by(const char *not_known, int number, char *text, size_t size)
+static const char *run_last_word_killed_by(const char *not_known, int number, char *text, size_t size)
 {
     const char *name = sigabbrev_np(number);
     int length = name != NULL ? snprintf(text, size, "%skilled by SIG%s", not_known, name)
@@ -87,7 +90,7 @@ static const char *killed_by(const char *not_known, int number, char *text, size
 }
 
 // Does the end stand where it belongs? A program that ended in order is not kept waiting for a look at all of the file.
-static bool has_end_at_end(const char *file)
+static bool run_last_word_has_end_at_end(const char *file)
 {
     struct {
         gp_chunk_header_t chunk;
@@ -103,7 +106,7 @@ static bool has_end_at_end(const char *file)
     return is_read && last.chunk.magic == GP_CHUNK_MAGIC && last.chunk.type == GP_CHUNK_END;
 }
 
-static size_t word_of_killed(char *line, const char *name, const facts_t *facts, int number)
+static size_t run_last_word_of_killed(char *line, const char *name, const facts_t *facts, int number)
 {
     char note[sizeof(facts->not_known) + 128];
     if (facts->has_end && facts->end.reason == GP_END_FULL)
@@ -115,17 +118,17 @@ static size_t word_of_killed(char *line, const char *name, const facts_t *facts,
     if (!facts->has_counters)
         return gp_closing_line_failed(line, name, "nothing", "the program was killed before the first write");
     return gp_closing_line(line, name, facts->samples, &facts->lost,
-                           killed_by(facts->not_known, number, note, sizeof(note)));
+                           run_last_word_killed_by(facts->not_known, number, note, sizeof(note)));
 }
 
 size_t gp_run_last_word(char line[GP_CLOSING_LINE_SIZE], const char *file, const char *name, pid_t pid, int number)
 {
     facts_t facts = {.pid = pid};
     char note[sizeof(facts.not_known) + 128];
-    if ((number <= 0 && has_end_at_end(file)) || !read_facts(file, &facts))
+    if ((number <= 0 && run_last_word_has_end_at_end(file)) || !run_last_word_read_facts(file, &facts))
         return 0;
     if (number > 0)
-        return word_of_killed(line, name, &facts, number);
+        return run_last_word_of_killed(line, name, &facts, number);
     if (facts.has_end || !facts.has_counters) // it has said what there is to say
         return 0;
     snprintf(note, sizeof(note), "%s%s", facts.not_known,

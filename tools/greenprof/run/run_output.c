@@ -30,7 +30,7 @@ int gp_run_replace_pid(const char *path, char out[PATH_MAX])
 }
 
 // Nothing is left behind here: the library creates it, when there is something to write.
-static int try_to_open(const char *file)
+static int run_output_try_to_open(const char *file)
 {
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0)
@@ -43,7 +43,7 @@ static int try_to_open(const char *file)
     return 0;
 }
 
-static int check_writable(const char *path)
+static int run_output_check_writable(const char *path)
 {
     char file[PATH_MAX], directory[PATH_MAX];
     struct statvfs space;
@@ -65,7 +65,7 @@ static int check_writable(const char *path)
     if (slash[1] == '\0' && slash != directory)
         return gp_fail(file, "%s", strerror(EISDIR));
     if (stat(file, &status) < 0)
-        return errno == ENOENT ? try_to_open(file) : gp_fail(file, "%s", strerror(errno));
+        return errno == ENOENT ? run_output_try_to_open(file) : gp_fail(file, "%s", strerror(errno));
     if (S_ISDIR(status.st_mode))
         return gp_fail(file, "%s", strerror(EISDIR));
     if (!S_ISREG(status.st_mode))
@@ -73,7 +73,7 @@ static int check_writable(const char *path)
     if (status.st_size == 0 && ((status.st_uid != geteuid() && status.st_uid != 0) || status.st_nlink > 1))
         return gp_fail(file, "is there already, and is %s",
                        status.st_nlink > 1 ? "a file with several names" : "another user's");
-    return try_to_open(file);
+    return run_output_try_to_open(file);
 }
 
 int gp_run_output_path(const char *output, const char *program, char path[PATH_MAX])
@@ -95,7 +95,7 @@ int gp_run_output_path(const char *output, const char *program, char path[PATH_M
         len = snprintf(path, PATH_MAX, "%s/%s", directory, output);
     if (len < 0 || len >= PATH_MAX)
         return gp_fail(output ? output : program, "%s", strerror(ENAMETOOLONG));
-    return check_writable(path);
+    return run_output_check_writable(path);
 }
 
 int gp_run_put_old_away(const char *path)

@@ -24,7 +24,7 @@
 #define PACKAGED "greenprof-" VERSION ".dist-info/../greenprof/lib/" CORE_NAME
 
 // The loader takes LD_PRELOAD apart at colons and spaces, and there is no way to quote them.
-static int use_core(const char *found, char path[PATH_MAX])
+static int run_paths_use_core(const char *found, char path[PATH_MAX])
 {
     if (strpbrk(found, ": \t") != NULL)
         return gp_fail(found, "cannot be preloaded: its path has a colon or a space");
@@ -61,18 +61,18 @@ int gp_run_find_core(char path[PATH_MAX])
     if (given != NULL && given[0] != '\0') {
         if (realpath(given, found) == NULL)
             return gp_fail(given, "GREENPROF_CORE: %s", strerror(errno));
-        return use_core(found, path);
+        return run_paths_use_core(found, path);
     }
     if (len <= 0)
         return gp_fail("/proc/self/exe", "%s", strerror(errno));
     self[len] = '\0';
     *strrchr(self, '/') = '\0';
     if (run_paths_find_packaged(self, found))
-        return use_core(found, path);
+        return run_paths_use_core(found, path);
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         snprintf(candidate, sizeof(candidate), "%s%s" CORE_NAME, self, places[i]);
         if (realpath(candidate, found) != NULL)
-            return use_core(found, path);
+            return run_paths_use_core(found, path);
     }
     return gp_fail(CORE_NAME, "not found beside %s; GREENPROF_CORE can name it", self);
 }

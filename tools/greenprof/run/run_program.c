@@ -16,7 +16,7 @@
 
 enum { SEGMENTS_MAX = 256 };
 
-static bool is_program_file(const char *path)
+static bool run_program_is_program_file(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
@@ -30,7 +30,7 @@ int gp_run_find_program(const char *program, char path[PATH_MAX])
         snprintf(path, PATH_MAX, "%s", program);
         if (access(path, F_OK) < 0)
             return EXIT_NOT_FOUND;
-        return is_program_file(path) && access(path, X_OK) == 0 ? 0 : EXIT_NOT_EXECUTABLE;
+        return run_program_is_program_file(path) && access(path, X_OK) == 0 ? 0 : EXIT_NOT_EXECUTABLE;
     }
     if (search == NULL)
         search = "/bin:/usr/bin"; // what execvp() takes then
@@ -38,7 +38,7 @@ int gp_run_find_program(const char *program, char path[PATH_MAX])
         size_t len = strcspn(at, ":");
         char candidate[PATH_MAX];
         snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)len, at, len ? "/" : "", program);
-        if (is_program_file(candidate)) {
+        if (run_program_is_program_file(candidate)) {
             strcpy(path, candidate);
             status = access(candidate, X_OK) == 0 ? 0 : EXIT_NOT_EXECUTABLE;
             if (status == 0)
@@ -52,7 +52,7 @@ int gp_run_find_program(const char *program, char path[PATH_MAX])
 }
 
 // The loader that the program asks for. Returns whether there is one.
-static bool has_interpreter(int fd, const Elf64_Ehdr *header, char interpreter[PATH_MAX])
+static bool run_program_has_interpreter(int fd, const Elf64_Ehdr *header, char interpreter[PATH_MAX])
 {
     Elf64_Phdr segment;
     for (unsigned i = 0; i < header->e_phnum && i < SEGMENTS_MAX; i++) {
@@ -70,13 +70,13 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *header, char interpreter[P
 }
 
 // ld.so itself is no dynamic program, but it honours LD_PRELOAD when it is run as one.
-static bool is_loader(const char *path)
+static bool run_program_is_loader(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return strncmp(slash ? slash + 1 : path, "ld-linux", 8) == 0;
 }
 
-static int check_elf(const char *path, int fd)
+static int run_program_check_elf(const char *path, int fd)
 {
     Elf64_Ehdr header;
     char interpreter[PATH_MAX] = "";
@@ -85,7 +85,7 @@ static int check_elf(const char *path, int fd)
         return 0; // a script, or something the kernel will refuse
     if (header.e_ident[EI_CLASS] != ELFCLASS64)
         return gp_fail(path, "is a 32-bit program; greenprof cannot be loaded into it");
-    if (!has_interpreter(fd, &header, interpreter) && !is_loader(path))
+    if (!run_program_has_interpreter(fd, &header, interpreter) && !run_program_is_loader(path))
         return gp_fail(path, "is statically linked; greenprof cannot be loaded into it");
     if (strstr(interpreter, "/ld-musl-") != NULL || strstr(path, "/ld-musl-") != NULL)
         return gp_fail(path, "is a musl program; greenprof is built for glibc and cannot be loaded into it");
@@ -93,7 +93,7 @@ static int check_elf(const char *path, int fd)
 }
 
 // The loader ignores LD_PRELOAD where a program gains rights by being executed.
-static int check_rights(const char *path, int fd)
+static int run_program_check_rights(const char *path, int fd)
 {
     struct stat status;
     if (fstat(fd, &status) < 0)
@@ -107,7 +107,7 @@ static int check_rights(const char *path, int fd)
 }
 
 // Of a script, the interpreter is what will be loaded: "#!/path argument". Returns whether there is one.
-static bool script_interpreter(int fd, char interpreter[PATH_MAX])
+static bool run_program_script_interpreter(int fd, char interpreter[PATH_MAX])
 {
     char line[PATH_MAX];
     ssize_t len = pread(fd, line, sizeof(line) - 1, 0);
@@ -120,19 +120,19 @@ static bool script_interpreter(int fd, char interpreter[PATH_MAX])
     return start[0] == '/';
 }
 
-static int check_file(const char *path, bool follow_script)
+static int run_program_check_file(const char *path, bool follow_script)
 {
     char interpreter[PATH_MAX];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) // what may be executed need not be readable
         return 0;
-    int status = check_rights(path, fd);
-    bool script = status == 0 && script_interpreter(fd, interpreter);
+    int status = run_program_check_rights(path, fd);
+    bool script = status == 0 && run_program_script_interpreter(fd, interpreter);
     if (status == 0)
-        status = check_elf(path, fd);
+        status = run_program_check_elf(path, fd);
     close(fd);
     if (status == 0 && script && follow_script)
-        return check_file(interpreter, false);
+        return run_program_check_file(interpreter, false);
     return status;
 }
 
@@ -153,5 +153,5 @@ int gp_run_check_program(const char *program)
         gp_fail(program, "%s", strerror(directory ? EISDIR : EACCES));
         return status;
     }
-    return check_file(path, true);
+    return run_program_check_file(path, true);
 }

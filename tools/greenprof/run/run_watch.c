@@ -36,7 +36,7 @@ typedef struct pidfd_info {
 #define PIDFD_INFO_EXIT 8ull // once the process has been waited for
 #define PIDFD_GET_INFO  _IOWR(0xff, 11, pidfd_info_t)
 
-static bool ask_kernel(const watch_t *watch, int *status)
+static bool run_watch_ask_kernel(const watch_t *watch, int *status)
 {
     pidfd_info_t info = {.mask = PIDFD_INFO_EXIT};
     if (ioctl(watch->program, PIDFD_GET_INFO, &info) != 0 || !(info.mask & PIDFD_INFO_EXIT))
@@ -46,7 +46,7 @@ static bool ask_kernel(const watch_t *watch, int *status)
 }
 
 // Of a process that has not been waited for: the last word of /proc/PID/stat.
-static bool ask_zombie(const watch_t *watch, int *status)
+static bool run_watch_ask_zombie(const watch_t *watch, int *status)
 {
     char path[64], text[1024];
     snprintf(path, sizeof(path), "/proc/%ld/stat", (long)watch->pid);
@@ -63,20 +63,21 @@ static bool ask_zombie(const watch_t *watch, int *status)
 }
 
 // 0 = it ended by itself.
-static int signal_of_end(const watch_t *watch)
+static int run_watch_signal_of_end(const watch_t *watch)
 {
     int status;
-    if (!ask_kernel(watch, &status) && !ask_zombie(watch, &status) && !ask_kernel(watch, &status))
+    if (!run_watch_ask_kernel(watch, &status) && !run_watch_ask_zombie(watch, &status) &&
+        !run_watch_ask_kernel(watch, &status))
         return GP_RUN_UNKNOWN_SIGNAL;
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-static bool has_reader_that_waits(const watch_t *watch)
+static bool run_watch_has_reader_that_waits(const watch_t *watch)
 {
     return S_ISFIFO(watch->error.st_mode) || S_ISSOCK(watch->error.st_mode);
 }
 
-static bool program_has_it(const watch_t *watch)
+static bool run_watch_program_has_it(const watch_t *watch)
 {
     char path[64];
     struct stat status;
@@ -85,27 +86,27 @@ static bool program_has_it(const watch_t *watch)
 }
 
 // Returns whether there may be something to say, and somewhere to say it.
-static bool wait_for_end(const watch_t *watch)
+static bool run_watch_wait_for_end(const watch_t *watch)
 {
     for (;;) {
         struct pollfd events[] = {{.fd = watch->program, .events = POLLIN}, {.fd = STDERR_FILENO}};
-        int count = poll(events, 2, has_reader_that_waits(watch) ? LOOK_MS : -1);
+        int count = poll(events, 2, run_watch_has_reader_that_waits(watch) ? LOOK_MS : -1);
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0 || events[1].revents != 0)
             return false;
         if (events[0].revents != 0)
             return true;
-        if (!program_has_it(watch) &&
+        if (!run_watch_program_has_it(watch) &&
             poll(events, 1, LOOK_MS) == 0) // or it is about to end: its files are closed first
             return false;
     }
 }
 
-static void say(const watch_t *watch)
+static void run_watch_say(const watch_t *watch)
 {
     char line[GP_CLOSING_LINE_SIZE];
-    int number = signal_of_end(watch);
+    int number = run_watch_signal_of_end(watch);
     size_t length = gp_run_last_word(line, watch->file, watch->name, watch->pid, number);
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (length > 0 && poll(&ready, 1, PATIENCE_MS) == 1 && (ready.revents & POLLOUT) && !(ready.revents & POLLERR) &&
@@ -113,12 +114,12 @@ static void say(const watch_t *watch)
         return; // there is nowhere else to say it
 }
 
-static void watch_it(int program, void *context)
+static void run_watch_it(int program, void *context)
 {
     watch_t *watch = context;
     watch->program = program;
-    if (wait_for_end(watch))
-        say(watch);
+    if (run_watch_wait_for_end(watch))
+        run_watch_say(watch);
 }
 
 void gp_run_watch(const char *path, const char *name, const gp_arguments_t *arguments)
@@ -126,5 +127,5 @@ void gp_run_watch(const char *path, const char *name, const gp_arguments_t *argu
     watch_t watch = {.pid = getpid()};
     if (fstat(STDERR_FILENO, &watch.error) == 0 && gp_run_replace_pid(path, watch.file) == 0 &&
         gp_run_replace_pid(name, watch.name) == 0)
-        gp_run_aside(watch_it, &watch, arguments); // where there is none, nothing is said
+        gp_run_aside(run_watch_it, &watch, arguments); // where there is none, nothing is said
 }

@@ -57,7 +57,7 @@ typedef struct findings {
     bool behind_core[COUNT];  // the runtime is searched after the core, so the core's hooks are found first
 } findings_t;
 
-static bool has_name(const char *bytes, size_t size, const char *name)
+static bool runtimes_has_name(const char *bytes, size_t size, const char *name)
 {
     char text[128];
     size_t len = (size_t)snprintf(text + 1, sizeof(text) - 1, "%s", name) + 2;
@@ -65,7 +65,7 @@ static bool has_name(const char *bytes, size_t size, const char *name)
     return memmem(bytes, size, text, len) != NULL;
 }
 
-static void look_for_unhooked(findings_t *findings, const char *path)
+static void runtimes_look_for_unhooked(findings_t *findings, const char *path)
 {
     char text[192];
     const char *slash = strrchr(path, '/');
@@ -74,7 +74,7 @@ static void look_for_unhooked(findings_t *findings, const char *path)
                  slash != NULL ? slash + 1 : path, text);
 }
 
-static void look_at(findings_t *findings, const char *path, const char *bytes, size_t size, bool is_program)
+static void runtimes_look_at(findings_t *findings, const char *path, const char *bytes, size_t size, bool is_program)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     for (int i = 0; i < COUNT; i++) {
@@ -86,9 +86,9 @@ static void look_at(findings_t *findings, const char *path, const char *bytes, s
             continue;
         // Of two names that end alike, a string table has the longer one only.
         snprintf(wrapped, sizeof(wrapped), "__wrap_%s", runtime->symbol);
-        findings->wrapped[i] = has_name(bytes, size, wrapped);
-        if (!findings->wrapped[i] && (!has_name(bytes, size, runtime->symbol) ||
-                                      (runtime->also != NULL && !has_name(bytes, size, runtime->also))))
+        findings->wrapped[i] = runtimes_has_name(bytes, size, wrapped);
+        if (!findings->wrapped[i] && (!runtimes_has_name(bytes, size, runtime->symbol) ||
+                                      (runtime->also != NULL && !runtimes_has_name(bytes, size, runtime->also))))
             continue;
         if (strcmp(runtime->name, "CPython") == 0 && gp_unhooked_is_python(path))
             continue;
@@ -98,7 +98,7 @@ static void look_at(findings_t *findings, const char *path, const char *bytes, s
     }
 }
 
-static void look_into(findings_t *findings, const char *path, bool is_program)
+static void runtimes_look_into(findings_t *findings, const char *path, bool is_program)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -110,16 +110,16 @@ static void look_into(findings_t *findings, const char *path, bool is_program)
     } else if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
         char *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes != MAP_FAILED) {
-            look_at(findings, path, bytes, (size_t)status.st_size, is_program);
+            runtimes_look_at(findings, path, bytes, (size_t)status.st_size, is_program);
             munmap(bytes, (size_t)status.st_size);
-            look_for_unhooked(findings, path);
+            runtimes_look_for_unhooked(findings, path);
         }
     }
     close(fd);
 }
 
 // Look into every object that the kernel's list of mappings or the loader's list of libraries names. Returns how many.
-static int look_through(findings_t *findings, FILE *list, bool first_is_program)
+static int runtimes_look_through(findings_t *findings, FILE *list, bool first_is_program)
 {
     char line[PATH_MAX + 256], last[PATH_MAX] = "";
     int objects = 0;
@@ -130,13 +130,13 @@ static int look_through(findings_t *findings, FILE *list, bool first_is_program)
             continue;
         *(address != NULL ? address : path + strcspn(path, "\n")) = '\0';
         if (strcmp(path, last) != 0)
-            look_into(findings, path, first_is_program && objects++ == 0);
+            runtimes_look_into(findings, path, first_is_program && objects++ == 0);
         snprintf(last, sizeof(last), "%s", path);
     }
     return objects;
 }
 
-static int look_at_process(findings_t *findings, const char *pid)
+static int runtimes_look_at_process(findings_t *findings, const char *pid)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%s/exe", pid);
@@ -146,13 +146,13 @@ static int look_at_process(findings_t *findings, const char *pid)
     FILE *maps = fopen(path, "re");
     if (maps == NULL)
         return gp_fail(pid, "%s", errno == ENOENT ? "no such process" : strerror(errno));
-    int objects = look_through(findings, maps, true);
+    int objects = runtimes_look_through(findings, maps, true);
     fclose(maps);
     return objects > 0 ? 0 : gp_fail(pid, "its mappings cannot be read");
 }
 
 // The loader lists what it would load, and runs nothing. gp_run_check_program() has refused what has no loader.
-static void list_objects(const char *program, int out)
+static void runtimes_list_objects(const char *program, int out)
 {
     char *arguments[] = {(char *)(uintptr_t)program, NULL};
     setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
@@ -162,7 +162,7 @@ static void list_objects(const char *program, int out)
     _exit(EXIT_NOT_FOUND);
 }
 
-static int look_at_program(findings_t *findings, const char *program)
+static int runtimes_look_at_program(findings_t *findings, const char *program)
 {
     char path[PATH_MAX];
     int ends[2];
@@ -173,14 +173,14 @@ static int look_at_program(findings_t *findings, const char *program)
     if (gp_run_find_program(program, path) != 0 || pipe2(ends, O_CLOEXEC) != 0)
         return gp_fail(program, "%s", strerror(errno));
     findings->in_load_order = true;
-    look_into(findings, path, true);
+    runtimes_look_into(findings, path, true);
     strcpy(findings->program, path);
     pid_t child = fork();
     if (child == 0)
-        list_objects(path, ends[1]);
+        runtimes_list_objects(path, ends[1]);
     close(ends[1]);
     FILE *list = fdopen(ends[0], "r");
-    look_through(findings, list, false);
+    runtimes_look_through(findings, list, false);
     if (list != NULL)
         fclose(list);
     if (child > 0)
@@ -188,7 +188,7 @@ static int look_at_program(findings_t *findings, const char *program)
     return 0;
 }
 
-static int list_all(void)
+static int runtimes_list_all(void)
 {
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++)
         printf("%-28sentry patch of %s: greenprof run [--patch %s]\n", runtime->title, runtime->functions[0].symbol,
@@ -205,7 +205,7 @@ static int list_all(void)
     return gp_finish_stdout();
 }
 
-static bool shared_is_there(const findings_t *findings, const char *symbol)
+static bool runtimes_shared_is_there(const findings_t *findings, const char *symbol)
 {
     for (int i = 0; i < COUNT; i++)
         if (runtimes[i].wrap == NULL && findings->library[i] && strcmp(runtimes[i].symbol, symbol) == 0)
@@ -214,7 +214,7 @@ static bool shared_is_there(const findings_t *findings, const char *symbol)
 }
 
 // A runtime that is linked in without its link-time hook, and is shown among those that can be patched.
-static bool is_patched(const findings_t *findings, const runtime_t *runtime)
+static bool runtimes_is_patched(const findings_t *findings, const runtime_t *runtime)
 {
     const char *refused;
     for (const gp_patch_runtime_t *patched = gp_patch_runtimes; runtime->wrap != NULL && patched->name != NULL;
@@ -225,7 +225,7 @@ static bool is_patched(const findings_t *findings, const runtime_t *runtime)
     return false;
 }
 
-static int show_patches(const findings_t *findings)
+static int runtimes_show_patches(const findings_t *findings)
 {
     const char *slash = strrchr(findings->program, '/'), *name = slash != NULL ? slash + 1 : findings->program,
                *refused;
@@ -252,7 +252,7 @@ static int show_patches(const findings_t *findings)
 }
 
 // What is read at samples, where no patch makes it unnecessary.
-static int show_polled(const findings_t *findings)
+static int runtimes_show_polled(const findings_t *findings)
 {
     const char *slash = strrchr(findings->program, '/'), *name = slash != NULL ? slash + 1 : findings->program;
     gp_elf_image_t program;
@@ -272,7 +272,7 @@ static int show_polled(const findings_t *findings)
 }
 
 // A host that is linked with greenprof: are its hooks in place when nothing is preloaded? Both libraries have libc's.
-static const char *reach(const findings_t *findings, int i)
+static const char *runtimes_reach(const findings_t *findings, int i)
 {
     bool of_libc = strcmp(runtimes[i].symbol, "makecontext") == 0 || strcmp(runtimes[i].symbol, "siglongjmp") == 0;
     if (!findings->in_load_order || !findings->linked)
@@ -282,9 +282,9 @@ static const char *reach(const findings_t *findings, int i)
     return "; under greenprof run only, unless linked by pkg-config --libs greenprof-hooks, before the runtime";
 }
 
-static int show(const findings_t *findings)
+static int runtimes_show(const findings_t *findings)
 {
-    int shown = show_patches(findings) + show_polled(findings) + findings->unhooked_count;
+    int shown = runtimes_show_patches(findings) + runtimes_show_polled(findings) + findings->unhooked_count;
     for (int i = 0; i < findings->unhooked_count; i++)
         printf("%-28s%s\n", "not known", findings->unhooked[i]);
     for (int i = 0; i < COUNT; i++) {
@@ -292,12 +292,13 @@ static int show(const findings_t *findings)
         // A program that calls a shared library's function has its name, too.
         bool is_shown = i > 0 && findings->library[i - 1] && strcmp(runtime->name, runtimes[i - 1].name) == 0;
         if (!findings->library[i] || is_shown ||
-            (runtime->wrap != NULL && shared_is_there(findings, runtime->symbol)) || is_patched(findings, runtime))
+            (runtime->wrap != NULL && runtimes_shared_is_there(findings, runtime->symbol)) ||
+            runtimes_is_patched(findings, runtime))
             continue;
         shown++;
         printf("%-28s%s: ", runtime->name, findings->where[i]);
         if (runtime->wrap == NULL)
-            printf("%s%s\n", runtime->how, reach(findings, i));
+            printf("%s%s\n", runtime->how, runtimes_reach(findings, i));
         else if (findings->wrapped[i])
             printf("link-time hook is in place\n");
         else
@@ -313,11 +314,11 @@ int gp_command_runtimes(const gp_arguments_t *arguments)
 {
     static findings_t findings;
     if (arguments->operand_count == 0)
-        return list_all();
+        return runtimes_list_all();
     const char *what = arguments->operands[0];
     bool is_pid = what[strspn(what, "0123456789")] == '\0';
-    int status = is_pid ? look_at_process(&findings, what) : look_at_program(&findings, what);
-    return status != 0 ? status : show(&findings);
+    int status = is_pid ? runtimes_look_at_process(&findings, what) : runtimes_look_at_program(&findings, what);
+    return status != 0 ? status : runtimes_show(&findings);
 }
 
 const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t size)
@@ -327,12 +328,12 @@ const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t siz
     bool any = false;
     memset(&findings, 0, sizeof(findings));
     for (size_t i = 0; i < dataset->facts.modules.count; i++)
-        look_into(&findings, dataset->facts.modules.items[i].path,
-                  strcmp(dataset->facts.modules.items[i].path, dataset->facts.exe) == 0);
+        runtimes_look_into(&findings, dataset->facts.modules.items[i].path,
+                           strcmp(dataset->facts.modules.items[i].path, dataset->facts.exe) == 0);
     for (int i = 0; i < COUNT && len < size; i++) {
         const runtime_t *runtime = &runtimes[i];
         if (runtime->wrap == NULL || !findings.library[i] || findings.wrapped[i] ||
-            shared_is_there(&findings, runtime->symbol))
+            runtimes_shared_is_there(&findings, runtime->symbol))
             continue;
         len +=
             (size_t)snprintf(text + len, size - len, "%sgreenprof-wrap-%s", any ? ", " : "link with ", runtime->wrap);

@@ -9,21 +9,21 @@
 #include "patch/elf_symbols.h"
 #include "unhooked/forms.h"
 
-static bool defines(const void *object, const char *name)
+static bool unhooked_defines(const void *object, const char *name)
 {
     return gp_elf_exports(object, name);
 }
 
-static const void *find_in_file(void *image, const char *name, size_t bytes)
+static const void *unhooked_find_in_file(void *image, const char *name, size_t bytes)
 {
     return bytes > 0 ? gp_elf_object(image, name, bytes) : gp_elf_exports(image, name) ? image : NULL;
 }
 
-static bool is_unknown_python(gp_elf_image_t *image, char *text, size_t size)
+static bool unhooked_is_unknown_python(gp_elf_image_t *image, char *text, size_t size)
 {
     if (!gp_elf_exports(image, GP_CPYTHON_LOOP))
         return false;
-    const gp_cpython_seen_t seen = gp_cpython_see(find_in_file, image);
+    const gp_cpython_seen_t seen = gp_cpython_see(unhooked_find_in_file, image);
     return gp_cpython_is_unknown(&seen, text, size);
 }
 
@@ -33,11 +33,11 @@ bool gp_unhooked_in(const char *path, size_t number, char *text, size_t size)
     gp_elf_image_t image;
     if (gp_elf_map(path, &image) != 0)
         return false;
-    bool is = is_unknown_python(&image, text, size);
+    bool is = unhooked_is_unknown_python(&image, text, size);
     size_t found = is;
     is = is && number == 0;
     for (const gp_form_t *form = gp_forms; form->title != NULL && !is; form++) {
-        if (!gp_form_is(form, file, defines, &image) || found++ != number)
+        if (!gp_form_is(form, file, unhooked_defines, &image) || found++ != number)
             continue;
         snprintf(text, size, "%s: %s", form->title, form->unseen);
         is = true;
@@ -52,7 +52,7 @@ bool gp_unhooked_is_python(const char *path)
     gp_elf_image_t image;
     if (gp_elf_map(path, &image) != 0)
         return false;
-    bool is = is_unknown_python(&image, text, sizeof(text));
+    bool is = unhooked_is_unknown_python(&image, text, sizeof(text));
     gp_elf_unmap(&image);
     return is;
 }

@@ -14,7 +14,7 @@
 
 static gp_ship_state_t shipping;
 
-static void on_stop(int number)
+static void ship_on_stop(int number)
 {
     (void)number;
     atomic_store_explicit(&shipping.order, GP_SHIP_STOP, memory_order_release);
@@ -22,7 +22,7 @@ static void on_stop(int number)
 }
 
 // "10s", "500ms", "1m", "1h".
-static bool read_time(const char *text, uint64_t *ns)
+static bool ship_read_time(const char *text, uint64_t *ns)
 {
     static const struct {
         const char *unit;
@@ -39,7 +39,7 @@ static bool read_time(const char *text, uint64_t *ns)
     return false;
 }
 
-static const char *state_folder(const char *given, char path[PATH_MAX])
+static const char *ship_state_folder(const char *given, char path[PATH_MAX])
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     if (given != NULL)
@@ -53,9 +53,9 @@ static const char *state_folder(const char *given, char path[PATH_MAX])
     return path;
 }
 
-static void stop_on_signals(void)
+static void ship_stop_on_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_stop};
+    struct sigaction action = {.sa_handler = ship_on_stop};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
 }
@@ -68,7 +68,7 @@ int gp_command_ship(const gp_arguments_t *arguments)
         .path_count = (size_t)arguments->operand_count,
         .urls = arguments->to.items,
         .url_count = arguments->to.count,
-        .state = state_folder(arguments->state, path),
+        .state = ship_state_folder(arguments->state, path),
         .grain_ns = UINT64_C(10000000000),
         .rows_per_s = arguments->rate,
         .bytes_per_s = arguments->bytes_per_second,
@@ -84,14 +84,14 @@ int gp_command_ship(const gp_arguments_t *arguments)
     if (arguments->to.count == 0)
         return gp_usage_error("ship", "missing --to");
     if (arguments->grain != NULL &&
-        (!read_time(arguments->grain, &options.grain_ns) || options.grain_ns % 1000000000 != 0))
+        (!ship_read_time(arguments->grain, &options.grain_ns) || options.grain_ns % 1000000000 != 0))
         return gp_usage_error("ship", "--grain '%s' is no time of whole seconds, as 10s or 1m", arguments->grain);
     options.interval_ns = options.grain_ns;
-    if (arguments->interval != NULL && !read_time(arguments->interval, &options.interval_ns))
+    if (arguments->interval != NULL && !ship_read_time(arguments->interval, &options.interval_ns))
         return gp_usage_error("ship", "--interval '%s' is no time, as 500ms, 10s or 1m", arguments->interval);
     if (options.state == NULL && !options.dry_run)
         return gp_usage_error("ship", "missing --state: there is no $HOME");
-    stop_on_signals();
+    ship_stop_on_signals();
     int status = gp_ship(&options);
     return status == 0 && options.dry_run ? gp_finish_stdout() : status == GP_SHIP_BUSY ? 1 : status;
 }

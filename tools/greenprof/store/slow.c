@@ -28,7 +28,7 @@ static volatile sig_atomic_t program = -1;
 // --- what is wished
 
 // As a path within a URL.
-static void put_path(FILE *out, const char *path)
+static void slow_put_path(FILE *out, const char *path)
 {
     for (; *path != '\0'; path++)
         if (strchr("%?&#", *path) != NULL || (unsigned char)*path <= ' ')
@@ -37,7 +37,7 @@ static void put_path(FILE *out, const char *path)
             fputc(*path, out);
 }
 
-static int make_url(gp_slow_wish_t *wish, const char *options, size_t len, bool now)
+static int slow_make_url(gp_slow_wish_t *wish, const char *options, size_t len, bool now)
 {
     size_t size;
     FILE *out = open_memstream(&wish->url, &size);
@@ -45,7 +45,7 @@ static int make_url(gp_slow_wish_t *wish, const char *options, size_t len, bool 
     if (out == NULL)
         return gp_fail("--slow", "%s", strerror(errno));
     fprintf(out, "slow+file://");
-    put_path(out, wish->directory);
+    slow_put_path(out, wish->directory);
     for (size_t at = 0; at < len; separator = '&') {
         size_t end = at + strcspn(options + at, ",");
         fprintf(out, "%c%.*s", separator, (int)(end - at), options + at);
@@ -56,7 +56,7 @@ static int make_url(gp_slow_wish_t *wish, const char *options, size_t len, bool 
     return fclose(out) == 0 ? 0 : gp_fail("--slow", "%s", strerror(ENOMEM));
 }
 
-static int check_directory(const char *directory)
+static int slow_check_directory(const char *directory)
 {
     struct stat status;
     if (stat(directory, &status) < 0)
@@ -66,7 +66,7 @@ static int check_directory(const char *directory)
     return access(directory, W_OK | X_OK) == 0 ? 0 : gp_fail(directory, "%s", strerror(errno));
 }
 
-static int check_url(const char *text, const char *command)
+static int store_slow_check_url(const char *text, const char *command)
 {
     char error[GP_FLEET_ERROR_SIZE] = "";
     gp_fleet_url_t url;
@@ -82,7 +82,7 @@ static int check_url(const char *text, const char *command)
 }
 
 // The options end where a word has no '='.
-static size_t options_len(const char *text)
+static size_t slow_options_len(const char *text)
 {
     size_t at = 0;
     for (size_t end; text[at] != '\0'; at = end + 1) {
@@ -95,18 +95,18 @@ static size_t options_len(const char *text)
 
 int gp_slow_wish(gp_slow_wish_t *wish, const char *text, const char *command, bool now)
 {
-    size_t len = options_len(text);
+    size_t len = slow_options_len(text);
     const char *directory = text + len;
     *wish = (gp_slow_wish_t){0};
     if (directory[0] == '\0' || (len == 0 && !now))
         return gp_usage_error(command, "--slow %s: must be options and a directory, as over=250ms,stuck=5s,DIR", text);
-    int status = check_directory(directory);
+    int status = slow_check_directory(directory);
     if (status == 0 && realpath(directory, wish->directory) == NULL)
         status = gp_fail(directory, "%s", strerror(errno));
     bool has_stuck = strncmp(text, "stuck=", 6) == 0 || strstr(text, ",stuck=") != NULL;
     if (status == 0)
-        status = make_url(wish, text, len, now && !has_stuck);
-    return status == 0 ? check_url(wish->url, command) : status;
+        status = slow_make_url(wish, text, len, now && !has_stuck);
+    return status == 0 ? store_slow_check_url(wish->url, command) : status;
 }
 
 void gp_slow_wish_free(gp_slow_wish_t *wish)
@@ -118,7 +118,7 @@ void gp_slow_wish_free(gp_slow_wish_t *wish)
 // --- shipping
 
 // What has arrived is of no use to another process.
-static int ship(const gp_slow_wish_t *wish, gp_ship_options_t *options)
+static int slow_ship(const gp_slow_wish_t *wish, gp_ship_options_t *options)
 {
     static const char *const names[] = {"ship.journal", "ship.journal.new", "ship.lock"};
     char state[PATH_MAX + 32];
@@ -146,7 +146,7 @@ static int ship(const gp_slow_wish_t *wish, gp_ship_options_t *options)
 int gp_slow_once(const gp_slow_wish_t *wish, const char *capture)
 {
     gp_ship_options_t options = {.paths = &capture, .path_count = 1, .once = true};
-    return ship(wish, &options);
+    return slow_ship(wish, &options);
 }
 
 // --- beside the program
@@ -157,7 +157,7 @@ typedef struct follower {
     uint64_t since_ns;
 } follower_t;
 
-static void look(int number)
+static void slow_look(int number)
 {
     struct pollfd event = {.fd = program, .events = POLLIN};
     int saved = errno;
@@ -169,11 +169,11 @@ static void look(int number)
     errno = saved;
 }
 
-static void follow(int program_fd, void *context)
+static void slow_follow(int program_fd, void *context)
 {
     follower_t *follower = context;
     const char *path = follower->directory;
-    struct sigaction action = {.sa_handler = look, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = slow_look, .sa_flags = SA_RESTART};
     const struct itimerval every = {{0, LOOK_MS * 1000}, {0, LOOK_MS * 1000}};
     gp_ship_options_t options = {
         .paths = &path,
@@ -184,7 +184,7 @@ static void follow(int program_fd, void *context)
     program = program_fd;
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &every, NULL);
-    ship(follower->wish, &options);
+    slow_ship(follower->wish, &options);
 }
 
 int gp_slow_follow(gp_slow_wish_t *wish, const char *output, const gp_arguments_t *arguments)
@@ -200,7 +200,7 @@ int gp_slow_follow(gp_slow_wish_t *wish, const char *output, const gp_arguments_
     strcpy(follower.name, slash + 1);
     slash[slash == file] = '\0';
     strcpy(follower.directory, file);
-    if (gp_run_aside(follow, &follower, arguments) == 0)
+    if (gp_run_aside(slow_follow, &follower, arguments) == 0)
         return 0;
     return gp_fail("--slow",
                    "what follows the program would be its child here, as it is the first process of a container "

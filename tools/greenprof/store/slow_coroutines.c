@@ -17,7 +17,7 @@
 
 enum { ROWS = 200, MEMBERS = 20 };
 
-static bool read_header(const char *path, gp_file_header_t *header)
+static bool slow_coroutines_read_header(const char *path, gp_file_header_t *header)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool is_read = fd >= 0 && pread(fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header);
@@ -27,14 +27,14 @@ static bool read_header(const char *path, gp_file_header_t *header)
 }
 
 // Where the capture is another host's, or another container's, a process of that number is another one.
-static bool is_of_capture(const char *census, const char *capture)
+static bool slow_coroutines_is_of_capture(const char *census, const char *capture)
 {
     gp_file_header_t asked, known;
-    return read_header(census, &asked) && read_header(capture, &known) && asked.pid == known.pid &&
-           memcmp(asked.session, known.session, sizeof(asked.session)) == 0;
+    return slow_coroutines_read_header(census, &asked) && slow_coroutines_read_header(capture, &known) &&
+           asked.pid == known.pid && memcmp(asked.session, known.session, sizeof(asked.session)) == 0;
 }
 
-static void show(char *path, const char *subject, const char *trace, const char *head)
+static void slow_coroutines_show(char *path, const char *subject, const char *trace, const char *head)
 {
     const char *traces[] = {trace};
     const gp_arguments_t arguments = {
@@ -48,21 +48,21 @@ static void show(char *path, const char *subject, const char *trace, const char 
     printf("\n");
 }
 
-static void write_all(uint32_t pid, const char *capture, const char *trace)
+static void slow_coroutines_write_all(uint32_t pid, const char *capture, const char *trace)
 {
     char subject[32], path[PATH_MAX];
     bool has_trace = strspn(trace, "0") < strlen(trace);
     snprintf(subject, sizeof(subject), "%u", pid);
     int fd = gp_live_census((pid_t)pid, subject);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    bool is_live = fd >= 0 && is_of_capture(path, capture);
+    bool is_live = fd >= 0 && slow_coroutines_is_of_capture(path, capture);
     if (!is_live)
         snprintf(path, sizeof(path), "%s", capture);
     printf(is_live ? "As the process said when this folder was made.\n\n"
                    : "As the capture has it of its latest census: the process could not be asked.\n\n");
     if (has_trace)
-        show(path, subject, trace, "Of this request:");
-    show(path, subject, NULL, has_trace ? "Of all:" : "Of all coroutines:");
+        slow_coroutines_show(path, subject, trace, "Of this request:");
+    slow_coroutines_show(path, subject, NULL, has_trace ? "Of all:" : "Of all coroutines:");
 }
 
 // A process of its own prints it: what is said of a capture goes to standard output.
@@ -76,7 +76,7 @@ bool gp_slow_coroutines(uint32_t pid, const char *capture, const char *trace, in
     if (child == 0) {
         int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
         if (nowhere >= 0 && dup2(nowhere, STDERR_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
-            write_all(pid, capture, trace);
+            slow_coroutines_write_all(pid, capture, trace);
         fflush(stdout);
         _exit(0);
     }

@@ -20,7 +20,7 @@ bool gp_store_is_url(const char *operand)
 }
 
 // What --by divides a store's samples into, as only a store can; else NULL.
-static const char *group_of(const gp_arguments_t *arguments)
+static const char *store_group_of(const gp_arguments_t *arguments)
 {
     for (size_t i = 0; arguments->by != NULL && i < sizeof(groups) / sizeof(groups[0]); i++)
         if (strcmp(arguments->by, groups[i]) == 0)
@@ -28,14 +28,15 @@ static const char *group_of(const gp_arguments_t *arguments)
     return NULL;
 }
 
-static bool is_by(const gp_arguments_t *arguments, const char *by)
+static bool store_is_by(const gp_arguments_t *arguments, const char *by)
 {
     return arguments->by != NULL && strcmp(arguments->by, by) == 0;
 }
 
 bool gp_store_has_paths(const gp_arguments_t *arguments)
 {
-    return arguments->operand_count > 0 && gp_ask_is_url(arguments->operands[0]) && is_by(arguments, "critical-path");
+    return arguments->operand_count > 0 && gp_ask_is_url(arguments->operands[0]) &&
+           store_is_by(arguments, "critical-path");
 }
 
 int gp_store_check(const gp_arguments_t *arguments)
@@ -48,36 +49,36 @@ int gp_store_check(const gp_arguments_t *arguments)
     }
     size_t filters = arguments->service.count + arguments->host.count + arguments->version.count +
                      arguments->endpoint.count + arguments->label.count;
-    if (!all && group_of(arguments) != NULL)
+    if (!all && store_group_of(arguments) != NULL)
         return gp_usage_error(command, "--by %s needs a store, clickhouse://...: a capture is of one process",
                               arguments->by);
     if (!any && filters > 0)
         return gp_usage_error(command, "--service, --host, --version, --endpoint and --label choose in a store, "
                                        "clickhouse://...");
     if (any && (!all || arguments->operand_count > 1) &&
-        (is_by(arguments, "request") || is_by(arguments, "critical-path")))
+        (store_is_by(arguments, "request") || store_is_by(arguments, "critical-path")))
         return gp_usage_error(command, "--by %s takes captures or one store, not both", arguments->by);
     return 0;
 }
 
 // Only what shows coroutines asks for their names: a question about all of a fleet is faster without.
-static const char *divided_by(const gp_arguments_t *arguments, unsigned wants)
+static const char *store_divided_by(const gp_arguments_t *arguments, unsigned wants)
 {
-    const char *group = group_of(arguments);
+    const char *group = store_group_of(arguments);
     bool names = wants & (GP_WANT_LABELS | GP_WANT_HEAVIEST | GP_WANT_TIMELINE | GP_WANT_PAGE) ||
-                 is_by(arguments, "coroutine") || arguments->choice.names.count > 0 ||
+                 store_is_by(arguments, "coroutine") || arguments->choice.names.count > 0 ||
                  arguments->choice.coroutines.count > 0;
     return group != NULL ? group : names ? "coroutine" : NULL;
 }
 
-static enum gp_row_measure measure_of(const gp_arguments_t *arguments)
+static enum gp_row_measure store_measure_of(const gp_arguments_t *arguments)
 {
-    return is_by(arguments, "critical-path") ? GP_ROW_CRITICAL_PATH
-           : is_by(arguments, "victim-time") ? GP_ROW_VICTIM_TIME
-                                             : GP_ROW_TIME;
+    return store_is_by(arguments, "critical-path") ? GP_ROW_CRITICAL_PATH
+           : store_is_by(arguments, "victim-time") ? GP_ROW_VICTIM_TIME
+                                                   : GP_ROW_TIME;
 }
 
-static void add_filters(gp_row_pair_t *filters, size_t *count, const char *name, const gp_texts_t *texts)
+static void store_add_filters(gp_row_pair_t *filters, size_t *count, const char *name, const gp_texts_t *texts)
 {
     for (size_t i = 0; i < texts->count; i++)
         filters[(*count)++] = (gp_row_pair_t){name, texts->items[i]};
@@ -98,7 +99,7 @@ int gp_store_filters(const gp_arguments_t *arguments, gp_store_filters_t *filter
     if (filters->items == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < COUNT; i++)
-        add_filters(filters->items, &filters->count, all[i].name, all[i].texts);
+        store_add_filters(filters->items, &filters->count, all[i].name, all[i].texts);
     return 0;
 }
 
@@ -117,12 +118,12 @@ int gp_store_open(const gp_arguments_t *arguments, int operand, unsigned wants)
     bool is_report = arguments->command == &gp_commands[GP_COMMAND_REPORT];
     bool is_diff = arguments->command == &gp_commands[GP_COMMAND_DIFF];
     gp_ask_t ask = {
-        .by = divided_by(arguments, wants),
-        .measure = measure_of(arguments),
-        .with_traces = arguments->choice.traces.count > 0 || is_by(arguments, "trace"),
+        .by = store_divided_by(arguments, wants),
+        .measure = store_measure_of(arguments),
+        .with_traces = arguments->choice.traces.count > 0 || store_is_by(arguments, "trace"),
         .with_times = arguments->choice.from != NULL || arguments->choice.to != NULL,
         .with_errors = is_report || is_diff || wants & GP_WANT_PAGE,
-        .with_hosts = is_report && measure_of(arguments) == GP_ROW_TIME,
+        .with_hosts = is_report && store_measure_of(arguments) == GP_ROW_TIME,
         .is_wall = arguments->clock != NULL && strcmp(arguments->clock, "wall") == 0,
         .filters = filters.items,
         .filter_count = filters.count,

@@ -27,7 +27,7 @@ typedef struct printing {
 } printing_t;
 
 // "running 12 %, parked 88 %": what the time of the critical path was, most first.
-static void print_path(const gp_ask_request_t *request)
+static void store_requests_print_path(const gp_ask_request_t *request)
 {
     static const char *const words[GP_KIND_COUNT] = {
         [GP_KIND_CPU] = "running",     [GP_KIND_PREEMPTED] = "preempted", [GP_KIND_PARKED] = "parked",
@@ -51,7 +51,7 @@ static void print_path(const gp_ask_request_t *request)
     printf(" %-44s", text);
 }
 
-static void print_start(uint64_t start_ns)
+static void store_requests_print_start(uint64_t start_ns)
 {
     time_t seconds = (time_t)(start_ns / 1000000000);
     struct tm utc;
@@ -61,7 +61,7 @@ static void print_start(uint64_t start_ns)
     printf(" %s", text);
 }
 
-static void print_request(const gp_ask_request_t *request)
+static void store_requests_print_request(const gp_ask_request_t *request)
 {
     const gp_row_times_t *times = &request->row.times;
     const uint64_t columns[] = {times->cpu_ns,   times->blocked_ns, times->preempted_ns,
@@ -70,8 +70,8 @@ static void print_request(const gp_ask_request_t *request)
     gp_print_ms(request->row.latency_ns, 10);
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
         gp_print_ms(columns[i], 11);
-    print_path(request);
-    print_start(request->row.start_ns);
+    store_requests_print_path(request);
+    store_requests_print_start(request->row.start_ns);
     gp_hex_write(trace, request->row.trace, sizeof(request->row.trace));
     printf(" %-7s %-32s ", request->row.has_failed ? "failed" : "ok", trace);
     gp_print_text(request->process.service);
@@ -84,12 +84,12 @@ static void print_request(const gp_ask_request_t *request)
     printf("\n");
 }
 
-static const char *name_of(const void *context, uint32_t row)
+static const char *store_requests_name_of(const void *context, uint32_t row)
 {
     return ((const gp_ask_request_t *)context)[row].row.endpoint;
 }
 
-static int print_requests(void *context, const gp_ask_request_t *requests, size_t count)
+static int store_requests_print_requests(void *context, const gp_ask_request_t *requests, size_t count)
 {
     const printing_t *printing = context;
     uint32_t *rows = calloc(count + 1, sizeof(*rows));
@@ -103,18 +103,18 @@ static int print_requests(void *context, const gp_ask_request_t *requests, size_
            printing->limited ? "The first " : "", count);
     printf("   critical path: where the latency went, once the capture has ended; report --by critical-path has its "
            "stacks\n");
-    count = gp_restrictions_apply(printing->restrictions, rows, count, name_of, requests);
+    count = gp_restrictions_apply(printing->restrictions, rows, count, store_requests_name_of, requests);
     printf(
         "\n   latency        cpu    blocked    preempt      ready     parked    waiting %-44s %-20s %-7s %-32s service "
         "version host endpoint\n",
         "critical path", "began", "status", "trace");
     for (size_t i = 0; i < count; i++)
-        print_request(&requests[rows[i]]);
+        store_requests_print_request(&requests[rows[i]]);
     free(rows);
     return 0;
 }
 
-static int print_endpoint(void *context, const gp_ask_endpoint_t *endpoint)
+static int store_requests_print_endpoint(void *context, const gp_ask_endpoint_t *endpoint)
 {
     printing_t *printing = context;
     const uint64_t columns[] = {endpoint->p50_ns, endpoint->p90_ns, endpoint->p99_ns, endpoint->max_ns};
@@ -134,7 +134,7 @@ static int print_endpoint(void *context, const gp_ask_endpoint_t *endpoint)
 }
 
 // What the store sorts by; by latency without a column of its own.
-static const char *order_of(const gp_sorts_t *sorts)
+static const char *store_requests_order_of(const gp_sorts_t *sorts)
 {
     static const char *const columns[] = {
         [GP_SORT_NAME] = "endpoint",           [GP_SORT_CPU] = "cpu_ns DESC",
@@ -147,7 +147,7 @@ static const char *order_of(const gp_sorts_t *sorts)
     return column != NULL ? column : "latency_ns DESC";
 }
 
-static int check(const gp_arguments_t *arguments)
+static int store_requests_check(const gp_arguments_t *arguments)
 {
     const gp_choice_t *choice = &arguments->choice;
     if (choice->from != NULL || choice->to != NULL)
@@ -166,7 +166,7 @@ int gp_store_print_requests(const gp_arguments_t *arguments, const gp_table_opti
 {
     char error[GP_FLEET_ERROR_SIZE] = "";
     gp_store_filters_t filters;
-    int status = check(arguments);
+    int status = store_requests_check(arguments);
     if (status != 0)
         return status;
     if (gp_store_filters(arguments, &filters) < 0)
@@ -175,12 +175,12 @@ int gp_store_print_requests(const gp_arguments_t *arguments, const gp_table_opti
     printing_t printing = {
         .shown = gp_ask_shown(arguments->operands[0]), .limited = limited, .restrictions = options->restrictions};
     const gp_ask_requests_t ask = {
-        .order = order_of(&options->sorts),
+        .order = store_requests_order_of(&options->sorts),
         .limit = limited ? arguments->rows : 0,
         .filters = filters.items,
         .filter_count = filters.count,
-        .take_requests = print_requests,
-        .take_endpoint = print_endpoint,
+        .take_requests = store_requests_print_requests,
+        .take_endpoint = store_requests_print_endpoint,
         .context = &printing,
     };
     int result = printing.shown != NULL ? 0 : -ENOMEM;
@@ -199,7 +199,7 @@ int gp_store_print_requests(const gp_arguments_t *arguments, const gp_table_opti
     return status;
 }
 
-static int print_delay(void *context, const gp_ask_delay_t *delay)
+static int store_requests_print_delay(void *context, const gp_ask_delay_t *delay)
 {
     printing_t *printing = context;
     if (!printing->has_header)
@@ -233,7 +233,7 @@ int gp_store_print_delays(const gp_arguments_t *arguments)
     const gp_ask_delays_t ask = {.limit = SHOWN,
                                  .filters = filters.items,
                                  .filter_count = filters.count,
-                                 .take = print_delay,
+                                 .take = store_requests_print_delay,
                                  .context = &printing};
     int result = gp_ask_delays(arguments->operands[0], &ask, error), status = 0;
     if (result < 0)

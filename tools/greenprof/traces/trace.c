@@ -36,7 +36,7 @@ typedef struct request {
     gp_tree_list_t list;
 } request_t;
 
-static int write_it(gp_output_t *output, void *context)
+static int trace_write_it(gp_output_t *output, void *context)
 {
     const request_t *request = context;
     int result = request->view.trace != NULL ? request->way->show(&request->view, output->file)
@@ -44,17 +44,17 @@ static int write_it(gp_output_t *output, void *context)
     return result < 0 ? result : gp_output_state(output->file);
 }
 
-static int write_output(const gp_arguments_t *arguments, request_t *request)
+static int trace_write_output(const gp_arguments_t *arguments, request_t *request)
 {
     const char *output = arguments->output ? arguments->output : "-";
-    int result = gp_output_guarded(output, write_it, request);
+    int result = gp_output_guarded(output, trace_write_it, request);
     if (result == 0)
         return 0;
     return gp_fail(strcmp(output, "-") == 0 ? "standard output" : output, "%s", strerror(-result));
 }
 
 // Returns NULL, with a message, where two are asked for.
-static const way_t *way_of(const gp_arguments_t *arguments, bool is_list)
+static const way_t *trace_way_of(const gp_arguments_t *arguments, bool is_list)
 {
     const way_t *found = &ways[0];
     for (size_t i = 1; i < sizeof(ways) / sizeof(ways[0]); i++) {
@@ -73,7 +73,7 @@ static const way_t *way_of(const gp_arguments_t *arguments, bool is_list)
 }
 
 // The hex digits of an id or of its beginning, in lower case. Returns whether it is one.
-static bool digits_of(const char *id, char digits[DIGITS + 1])
+static bool trace_digits_of(const char *id, char digits[DIGITS + 1])
 {
     prof_trace_id_t trace;
     size_t len = 0;
@@ -93,12 +93,12 @@ static bool digits_of(const char *id, char digits[DIGITS + 1])
 }
 
 // OpenStack's clients print the last 64 bits of a trace's id, too.
-static bool is_short(const char *digits)
+static bool trace_is_short(const char *digits)
 {
     return strlen(digits) == DIGITS / 2;
 }
 
-static bool is_it(const gp_tree_trace_t *trace, const char *id, const char *digits)
+static bool trace_is_it(const gp_tree_trace_t *trace, const char *id, const char *digits)
 {
     char text[GP_ID128_SIZE];
     if (trace->count == 0)
@@ -108,15 +108,16 @@ static bool is_it(const gp_tree_trace_t *trace, const char *id, const char *digi
     if (digits == NULL)
         return false;
     gp_id128_of_trace(trace->id, text);
-    return strncmp(text, digits, strlen(digits)) == 0 || (is_short(digits) && strcmp(text + DIGITS / 2, digits) == 0);
+    return strncmp(text, digits, strlen(digits)) == 0 ||
+           (trace_is_short(digits) && strcmp(text + DIGITS / 2, digits) == 0);
 }
 
-static const gp_tree_trace_t *find_trace(const gp_spans_t *set, const char *id, const char *digits)
+static const gp_tree_trace_t *trace_find_trace(const gp_spans_t *set, const char *id, const char *digits)
 {
     const gp_tree_trace_t *found = NULL;
     size_t count = 0;
     for (size_t i = 0; i < set->trace_count; i++)
-        if (is_it(&set->traces[i], id, digits)) {
+        if (trace_is_it(&set->traces[i], id, digits)) {
             found = &set->traces[i];
             count++;
         }
@@ -129,7 +130,7 @@ static const gp_tree_trace_t *find_trace(const gp_spans_t *set, const char *id, 
     return NULL;
 }
 
-static const gp_tree_trace_t *find_slowest(const gp_spans_t *set)
+static const gp_tree_trace_t *trace_find_slowest(const gp_spans_t *set)
 {
     const gp_tree_trace_t *slowest = NULL;
     for (size_t i = 0; i < set->trace_count; i++) {
@@ -140,12 +141,12 @@ static const gp_tree_trace_t *find_slowest(const gp_spans_t *set)
     return slowest;
 }
 
-static int check_spans(const gp_spans_t *set, const char *first_source)
+static int trace_check_spans(const gp_spans_t *set, const char *first_source)
 {
     return set->count > 0 ? 0 : gp_fail(first_source, "has no spans");
 }
 
-static int show_trace(const gp_arguments_t *arguments, gp_trace_sources_t *sources, request_t *request)
+static int trace_show_trace(const gp_arguments_t *arguments, gp_trace_sources_t *sources, request_t *request)
 {
     int status = gp_trace_sources_work(sources, request->view.trace);
     // The page has flame graphs; the graph and the document have where spans began.
@@ -153,10 +154,10 @@ static int show_trace(const gp_arguments_t *arguments, gp_trace_sources_t *sourc
         status = gp_trace_sources_profile(sources, request->view.trace);
     else if (status == 0 && (arguments->dot || arguments->json))
         status = gp_trace_sources_stacks(sources, request->view.trace);
-    return status == 0 ? write_output(arguments, request) : status;
+    return status == 0 ? trace_write_output(arguments, request) : status;
 }
 
-static int show(const gp_arguments_t *arguments, const way_t *way)
+static int trace_show(const gp_arguments_t *arguments, const way_t *way)
 {
     int first = arguments->slowest ? 1 : 2;
     const char *id = arguments->slowest ? NULL : arguments->operands[1];
@@ -168,18 +169,18 @@ static int show(const gp_arguments_t *arguments, const way_t *way)
         return gp_usage_error(
             "trace",
             "missing SOURCE: a file, a directory, redis://HOST, redis+sentinel://HOST/NAME or clickhouse://HOST");
-    bool has_digits = id != NULL && digits_of(id, digits);
+    bool has_digits = id != NULL && trace_digits_of(id, digits);
     gp_trace_sources_t sources = {0};
     request_t request = {.way = way,
                          .view = {.set = &sources.spans, .sources = (const char *const *)names, .source_count = count}};
     int status =
-        gp_trace_sources_open(&sources, arguments, names, count, has_digits && !is_short(digits) ? digits : NULL);
+        gp_trace_sources_open(&sources, arguments, names, count, has_digits && !trace_is_short(digits) ? digits : NULL);
     if (status == 0 && id == NULL) // that there is none of that id says enough
-        status = check_spans(&sources.spans, names[0]);
+        status = trace_check_spans(&sources.spans, names[0]);
     if (status == 0) {
-        request.view.trace =
-            id != NULL ? find_trace(&sources.spans, id, has_digits ? digits : NULL) : find_slowest(&sources.spans);
-        status = request.view.trace != NULL ? show_trace(arguments, &sources, &request) : EXIT_FAILED;
+        request.view.trace = id != NULL ? trace_find_trace(&sources.spans, id, has_digits ? digits : NULL)
+                                        : trace_find_slowest(&sources.spans);
+        status = request.view.trace != NULL ? trace_show_trace(arguments, &sources, &request) : EXIT_FAILED;
     }
     gp_trace_sources_close(&sources);
     return status;
@@ -188,7 +189,7 @@ static int show(const gp_arguments_t *arguments, const way_t *way)
 static const gp_spans_t *sorting; // qsort() has no context
 static bool by_latency;
 
-static int compare(const void *left, const void *right)
+static int trace_compare(const void *left, const void *right)
 {
     uint32_t first = *(const uint32_t *)left, second = *(const uint32_t *)right;
     const gp_tree_trace_t *a = &sorting->traces[first], *b = &sorting->traces[second];
@@ -200,7 +201,7 @@ static int compare(const void *left, const void *right)
     return first < second ? -1 : first > second;
 }
 
-static int list_traces(const gp_arguments_t *arguments, const gp_spans_t *set, request_t *request)
+static int trace_list_traces(const gp_arguments_t *arguments, const gp_spans_t *set, request_t *request)
 {
     uint32_t *traces = calloc(set->trace_count + 1, sizeof(*traces));
     size_t count = 0;
@@ -211,16 +212,16 @@ static int list_traces(const gp_arguments_t *arguments, const gp_spans_t *set, r
             traces[count++] = i;
     sorting = set;
     by_latency = arguments->order != NULL && strcmp(arguments->order, "latency") == 0;
-    qsort(traces, count, sizeof(*traces), compare);
+    qsort(traces, count, sizeof(*traces), trace_compare);
     request->list.set = set;
     request->list.traces = traces;
     request->list.count = arguments->rows > 0 && arguments->rows < count ? (size_t)arguments->rows : count;
-    int status = write_output(arguments, request);
+    int status = trace_write_output(arguments, request);
     free(traces);
     return status;
 }
 
-static int list(const gp_arguments_t *arguments, const way_t *way)
+static int trace_list(const gp_arguments_t *arguments, const way_t *way)
 {
     char **names = arguments->operands + 1;
     size_t count = (size_t)arguments->operand_count - 1;
@@ -234,9 +235,9 @@ static int list(const gp_arguments_t *arguments, const way_t *way)
     request_t request = {.way = way, .list = {.sources = (const char *const *)names, .source_count = count}};
     int status = gp_trace_sources_open(&sources, arguments, names, count, NULL);
     if (status == 0)
-        status = check_spans(&sources.spans, names[0]);
+        status = trace_check_spans(&sources.spans, names[0]);
     if (status == 0)
-        status = list_traces(arguments, &sources.spans, &request);
+        status = trace_list_traces(arguments, &sources.spans, &request);
     gp_trace_sources_close(&sources);
     return status;
 }
@@ -247,8 +248,8 @@ int gp_command_trace(const gp_arguments_t *arguments)
     bool is_list = strcmp(what, "list") == 0;
     if (!is_list && strcmp(what, "show") != 0)
         return gp_usage_error("trace", "'%s': must be list or show", what);
-    const way_t *way = way_of(arguments, is_list);
+    const way_t *way = trace_way_of(arguments, is_list);
     if (way == NULL)
         return EXIT_USAGE;
-    return is_list ? list(arguments, way) : show(arguments, way);
+    return is_list ? trace_list(arguments, way) : trace_show(arguments, way);
 }

@@ -17,19 +17,19 @@
 #include "store/store.h"
 #include "trace_store.h"
 
-static bool is_capture(const char *text, size_t len)
+static bool trace_sources_is_capture(const char *text, size_t len)
 {
     return len >= strlen(GP_FILE_MAGIC) && memcmp(text, GP_FILE_MAGIC, strlen(GP_FILE_MAGIC)) == 0;
 }
 
-static int read_json(gp_spans_t *set, int fd, const char *source)
+static int trace_sources_read_json(gp_spans_t *set, int fd, const char *source)
 {
     char error[GP_SPANS_ERROR_SIZE] = "", *text;
     size_t len;
     int result = gp_spans_read_all(fd, &text, &len), status = 0;
     if (result < 0)
         status = gp_fail(source, "%s", strerror(-result));
-    else if (is_capture(text, len))
+    else if (trace_sources_is_capture(text, len))
         status = gp_fail(source, "is a capture in a pipe: give it by its name");
     else if (len == 0)
         status = gp_fail(source, "is empty");
@@ -40,7 +40,7 @@ static int read_json(gp_spans_t *set, int fd, const char *source)
 }
 
 // Each capture is read apart: it is a process of its own.
-static int read_capture(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char *name)
+static int trace_sources_read_capture(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char *name)
 {
     gp_arguments_t changed = *arguments;
     char *operands[] = {name, NULL};
@@ -60,20 +60,22 @@ static int read_capture(gp_trace_sources_t *sources, const gp_arguments_t *argum
     return 0;
 }
 
-static int read_file(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char *name)
+static int trace_sources_read_file(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char *name)
 {
     char magic[8];
     int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return gp_fail(name, "%s", strerror(errno));
     ssize_t got = pread(fd, magic, sizeof(magic), 0);
-    int status = got > 0 && is_capture(magic, (size_t)got) ? read_capture(sources, arguments, name)
-                                                           : read_json(&sources->spans, fd, name);
+    int status = got > 0 && trace_sources_is_capture(magic, (size_t)got)
+                     ? trace_sources_read_capture(sources, arguments, name)
+                     : trace_sources_read_json(&sources->spans, fd, name);
     close(fd);
     return status;
 }
 
-static int read_source(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char **operand, gp_wanted_t wanted)
+static int trace_sources_read_source(gp_trace_sources_t *sources, const gp_arguments_t *arguments, char **operand,
+                                     gp_wanted_t wanted)
 {
     char *name = *operand;
     char error[GP_SPANS_ERROR_SIZE] = "";
@@ -90,7 +92,7 @@ static int read_source(gp_trace_sources_t *sources, const gp_arguments_t *argume
     else if (stat(name, &status) == 0 && S_ISDIR(status.st_mode))
         result = gp_spans_read_folder(&sources->spans, name, wanted, error);
     else
-        return read_file(sources, arguments, name);
+        return trace_sources_read_file(sources, arguments, name);
     if (result == 0)
         return 0;
     return gp_fail(name, "%s", result == -ENOMEM ? strerror(ENOMEM) : error);
@@ -102,7 +104,7 @@ int gp_trace_sources_open(gp_trace_sources_t *sources, const gp_arguments_t *arg
     int status = 0;
     for (size_t i = 0; i < count && status == 0; i++) {
         size_t before = sources->spans.unreadable;
-        status = read_source(sources, arguments, &names[i], wanted);
+        status = trace_sources_read_source(sources, arguments, &names[i], wanted);
         if (status == 0 && sources->spans.unreadable > before)
             gp_warn(names[i], "%zu records are no spans and were left out", sources->spans.unreadable - before);
     }
@@ -115,7 +117,7 @@ int gp_trace_sources_open(gp_trace_sources_t *sources, const gp_arguments_t *arg
 }
 
 // The number of a trace in a capture, 0 when it has none of it.
-static uint32_t find_trace(const gp_dataset_t *dataset, gp_id128_t id)
+static uint32_t trace_sources_find_trace(const gp_dataset_t *dataset, gp_id128_t id)
 {
     uint8_t bytes[16];
     for (size_t i = 0; i < 8; i++) {
@@ -131,7 +133,7 @@ int gp_trace_sources_work(gp_trace_sources_t *sources, const gp_tree_trace_t *tr
     int status = 0;
     for (size_t i = 0; i < sources->capture_count && status == 0; i++) {
         const gp_source_t *source = &sources->captures[i];
-        uint32_t number = find_trace(source->dataset, trace->id);
+        uint32_t number = trace_sources_find_trace(source->dataset, trace->id);
         int result = number == 0 ? 0
                                  : gp_spans_take_work(&sources->spans, (uint32_t)(trace - sources->spans.traces),
                                                       source->dataset, number);
@@ -141,7 +143,7 @@ int gp_trace_sources_work(gp_trace_sources_t *sources, const gp_tree_trace_t *tr
 }
 
 // The stacks of a trace as folded lines, each below the frame of its span. Returns NULL and errno.
-static char *fold(const gp_source_t *source, const bool *traces)
+static char *trace_sources_fold(const gp_source_t *source, const bool *traces)
 {
     gp_report_options_t options = source->options;
     char *text = NULL;
@@ -164,14 +166,15 @@ static char *fold(const gp_source_t *source, const bool *traces)
     return NULL;
 }
 
-static int profile_capture(gp_trace_sources_t *sources, const gp_source_t *source, const gp_tree_trace_t *trace)
+static int trace_sources_profile_capture(gp_trace_sources_t *sources, const gp_source_t *source,
+                                         const gp_tree_trace_t *trace)
 {
-    uint32_t number = find_trace(source->dataset, trace->id);
+    uint32_t number = trace_sources_find_trace(source->dataset, trace->id);
     bool *traces = calloc(source->dataset->facts.traces.count + 1, sizeof(*traces));
     int status = traces != NULL ? 0 : gp_fail(source->path, "%s", strerror(ENOMEM));
     if (status == 0 && number != 0) {
         traces[number] = true;
-        char *folded = fold(source, traces);
+        char *folded = trace_sources_fold(source, traces);
         if (folded == NULL)
             status = gp_source_fail(source, errno);
         else if (gp_spans_take_profile(&sources->spans, (uint32_t)(trace - sources->spans.traces), folded) < 0)
@@ -186,14 +189,14 @@ int gp_trace_sources_profile(gp_trace_sources_t *sources, const gp_tree_trace_t 
 {
     int status = 0;
     for (size_t i = 0; i < sources->capture_count && status == 0; i++) {
-        status = profile_capture(sources, &sources->captures[i], trace);
+        status = trace_sources_profile_capture(sources, &sources->captures[i], trace);
         gp_source_warn_changed(&sources->captures[i]);
     }
     return status;
 }
 
 // Functions from the outermost, a line each. Returns the set's, or NULL when memory is short.
-static const char *stack_text(gp_spans_t *set, const gp_source_t *source, const gp_facts_stack_t *stack)
+static const char *trace_sources_stack_text(gp_spans_t *set, const gp_source_t *source, const gp_facts_stack_t *stack)
 {
     gp_text_t text = {0};
     for (size_t i = stack->depth; i > 0; i--) {
@@ -208,17 +211,17 @@ static const char *stack_text(gp_spans_t *set, const gp_source_t *source, const 
     return kept;
 }
 
-static int stacks_of(gp_spans_t *set, const gp_source_t *source, const gp_tree_trace_t *trace)
+static int trace_sources_stacks_of(gp_spans_t *set, const gp_source_t *source, const gp_tree_trace_t *trace)
 {
     const gp_dataset_t *dataset = source->dataset;
-    uint32_t number = find_trace(dataset, trace->id);
+    uint32_t number = trace_sources_find_trace(dataset, trace->id);
     for (size_t i = 0; i < dataset->spans.count && number != 0; i++) {
         const gp_dataset_span_t *span = &dataset->spans.items[i];
         const gp_facts_stack_t *stack = &dataset->facts.stacks.items[span->stack];
         if (span->trace != number || stack->depth == 0)
             continue;
         uint32_t found = gp_spans_find(set, (uint32_t)(trace - set->traces), (gp_id128_t){0, span->is.id});
-        const char *text = found != GP_NO_SPAN ? stack_text(set, source, stack) : "";
+        const char *text = found != GP_NO_SPAN ? trace_sources_stack_text(set, source, stack) : "";
         if (text == NULL)
             return gp_fail(source->path, "%s", strerror(ENOMEM));
         if (found != GP_NO_SPAN)
@@ -231,7 +234,7 @@ int gp_trace_sources_stacks(gp_trace_sources_t *sources, const gp_tree_trace_t *
 {
     int status = 0;
     for (size_t i = 0; i < sources->capture_count && status == 0; i++)
-        status = stacks_of(&sources->spans, &sources->captures[i], trace);
+        status = trace_sources_stacks_of(&sources->spans, &sources->captures[i], trace);
     return status;
 }
 

@@ -9,7 +9,7 @@
 #include "progress.h"
 #include "ship/ask/ask.h"
 
-static uint64_t be64(const uint8_t *bytes)
+static uint64_t trace_store_be64(const uint8_t *bytes)
 {
     uint64_t value = 0;
     for (int i = 0; i < 8; i++)
@@ -17,7 +17,7 @@ static uint64_t be64(const uint8_t *bytes)
     return value;
 }
 
-static uint32_t flags_of(const gp_row_span_t *row)
+static uint32_t trace_store_flags_of(const gp_row_span_t *row)
 {
     return (row->flags & GP_STORED_OPEN ? GP_SPAN_OPEN : 0u) |
            (row->flags & GP_STORED_NO_TIMES ? GP_SPAN_NO_TIMES : 0u) |
@@ -26,7 +26,7 @@ static uint32_t flags_of(const gp_row_span_t *row)
            (row->flags & GP_STORED_REMOTE_PARENT ? GP_SPAN_REMOTE_PARENT : 0u);
 }
 
-static const prof_field_t *copy_info(gp_spans_t *set, const gp_row_span_t *row)
+static const prof_field_t *trace_store_copy_info(gp_spans_t *set, const gp_row_span_t *row)
 {
     prof_field_t *fields = gp_arena_alloc(&set->arena, (row->info_count + 1) * sizeof(*fields));
     for (size_t i = 0; i < row->info_count && fields != NULL; i++) {
@@ -37,14 +37,15 @@ static const prof_field_t *copy_info(gp_spans_t *set, const gp_row_span_t *row)
     return fields;
 }
 
-static int take(void *context, const gp_ask_span_t *span)
+static int trace_store_take(void *context, const gp_ask_span_t *span)
 {
     gp_spans_t *set = context;
     const gp_row_span_t *row = &span->row;
     gp_tree_span_t item = {
         .id = {0, row->id},
         .parent_id = {0, row->parent},
-        .trace = gp_spans_trace(set, (gp_id128_t){be64(row->trace), be64(row->trace + 8)}, NULL),
+        .trace =
+            gp_spans_trace(set, (gp_id128_t){trace_store_be64(row->trace), trace_store_be64(row->trace + 8)}, NULL),
         .process = gp_spans_process(set, span->process.service, span->process.host, span->process.pid),
         .kind = gp_span_kind_text(row->kind),
         .record = {.name = gp_spans_text(set, row->name),
@@ -56,8 +57,8 @@ static int take(void *context, const gp_ask_span_t *span)
                    .blocked_ns = row->times.blocked_ns,
                    .preempted_ns = row->times.preempted_ns,
                    .waiting_ns = row->times.waiting_ns,
-                   .flags = flags_of(row),
-                   .fields = copy_info(set, row),
+                   .flags = trace_store_flags_of(row),
+                   .fields = trace_store_copy_info(set, row),
                    .field_count = row->info_count},
     };
     if (item.trace == GP_NO_SPAN || item.process == GP_NO_SPAN || item.record.name == NULL ||
@@ -72,7 +73,7 @@ int gp_trace_store_read(gp_spans_t *set, char **url, gp_wanted_t wanted)
     if (shown == NULL)
         return gp_fail("memory", "%s", strerror(ENOMEM));
     gp_progress_begin("asking", shown, -1);
-    int result = gp_ask_spans(*url, wanted, take, set, error);
+    int result = gp_ask_spans(*url, wanted, trace_store_take, set, error);
     gp_progress_end();
     *url = shown;
     return result == 0 ? 0 : gp_fail(shown, "%s", error);

@@ -13,7 +13,7 @@
 
 typedef struct file_state {
     char directory[GP_URL_MAX];
-    gp_bytes_t lines;
+    gp_reply_bytes_t lines;
 } file_state_t;
 
 // file:/DIR and file:///DIR; no other host than this one.
@@ -29,7 +29,7 @@ bool gp_file_directory(const char *url, char directory[GP_URL_MAX])
     return directory[0] == '/';
 }
 
-static int open_files(const char *url, void **state)
+static int file_open_files(const char *url, void **state)
 {
     static const char *const options[] = {"profile", NULL}; // that one is src/library/request_profiles.c's
     char directory[GP_URL_MAX];
@@ -43,7 +43,7 @@ static int open_files(const char *url, void **state)
     return 0;
 }
 
-static int open_file(int folder, const prof_span_record_t *span)
+static int file_open_file(int folder, const prof_span_record_t *span)
 {
     char service[GP_IDENTITY_MAX], host[GP_IDENTITY_MAX], name[2 * GP_IDENTITY_MAX + 32];
     gp_identity_name(service, span->service);
@@ -59,7 +59,7 @@ static int open_file(int folder, const prof_span_record_t *span)
 }
 
 // All of it, or nothing.
-static int append(const gp_held_t *file, const gp_bytes_t *lines)
+static int file_append(const gp_held_t *file, const gp_reply_bytes_t *lines)
 {
     off_t before = lseek(file->fd, 0, SEEK_END);
     size_t len = 0;
@@ -78,13 +78,13 @@ static int append(const gp_held_t *file, const gp_bytes_t *lines)
 }
 
 // Is it this trace's file that cannot be had, and not all of them? Then it does not hold the others up.
-static bool is_of_trace(int directory, int error)
+static bool file_is_of_trace(int directory, int error)
 {
     return error == -ELOOP || error == -ENOTDIR || error == -EISDIR || error == -ENXIO || error == -EFBIG ||
            (error == -EACCES && faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) == 0);
 }
 
-static int write_trace(int directory, const prof_span_record_t *span, const gp_bytes_t *lines)
+static int file_write_trace(int directory, const prof_span_record_t *span, const gp_reply_bytes_t *lines)
 {
     char trace[PROF_TRACE_HEX_SIZE];
     prof_trace_to_hex(&span->trace, trace);
@@ -92,57 +92,57 @@ static int write_trace(int directory, const prof_span_record_t *span, const gp_b
     if (opened < 0)
         return opened;
     gp_held_t folder = gp_held_keep(opened);
-    int fd = open_file(folder.fd, span);
+    int fd = file_open_file(folder.fd, span);
     gp_held_t file = fd >= 0 ? gp_held_keep(fd) : GP_HELD_NONE;
-    int error = fd < 0 ? fd : append(&file, lines);
+    int error = fd < 0 ? fd : file_append(&file, lines);
     gp_held_close(&file);
     gp_held_close(&folder);
     return error;
 }
 
-static bool is_same_file(const prof_span_record_t *a, const prof_span_record_t *b)
+static bool file_is_same_file(const prof_span_record_t *a, const prof_span_record_t *b)
 {
     return memcmp(a->trace.bytes, b->trace.bytes, sizeof(a->trace.bytes)) == 0;
 }
 
-static bool is_first_of_its_trace(const prof_span_record_t *spans, size_t number)
+static bool file_is_first_of_its_trace(const prof_span_record_t *spans, size_t number)
 {
     for (size_t i = 0; i < number; i++)
-        if (is_same_file(&spans[i], &spans[number]))
+        if (file_is_same_file(&spans[i], &spans[number]))
             return false;
     return true;
 }
 
 // The spans of a trace go together, each trace where its first span is.
-static int write_all(file_state_t *files, int directory, const prof_span_record_t *spans, size_t count)
+static int file_write_all(file_state_t *files, int directory, const prof_span_record_t *spans, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!is_first_of_its_trace(spans, i))
+        if (!file_is_first_of_its_trace(spans, i))
             continue;
         gp_bytes_clear(&files->lines);
         for (size_t j = i; j < count; j++)
-            if (is_same_file(&spans[i], &spans[j]))
+            if (file_is_same_file(&spans[i], &spans[j]))
                 gp_span_json(&files->lines, &spans[j]);
-        int error = files->lines.is_short ? -ENOMEM : write_trace(directory, &spans[i], &files->lines);
+        int error = files->lines.is_short ? -ENOMEM : file_write_trace(directory, &spans[i], &files->lines);
         if (error != 0)
-            return i > 0 ? (int)i : is_of_trace(directory, error) ? -EBADMSG : error;
+            return i > 0 ? (int)i : file_is_of_trace(directory, error) ? -EBADMSG : error;
     }
     return (int)count;
 }
 
-static int send_files(void *state, const prof_span_record_t *spans, size_t count)
+static int file_send_files(void *state, const prof_span_record_t *spans, size_t count)
 {
     file_state_t *files = state;
     int opened = gp_directory_open(AT_FDCWD, files->directory);
     if (opened < 0)
         return opened;
     gp_held_t directory = gp_held_keep(opened);
-    int result = write_all(files, directory.fd, spans, count);
+    int result = file_write_all(files, directory.fd, spans, count);
     gp_held_close(&directory);
     return result;
 }
 
-static void close_files(void *state)
+static void file_close_files(void *state)
 {
     file_state_t *files = state;
     gp_bytes_free(&files->lines);
@@ -153,7 +153,7 @@ const prof_consumer_t gp_consumer_file = {
     .size = sizeof(gp_consumer_file),
     .version = PROF_CONSUMER_VERSION,
     .scheme = "file",
-    .open = open_files,
-    .send = send_files,
-    .close = close_files,
+    .open = file_open_files,
+    .send = file_send_files,
+    .close = file_close_files,
 };

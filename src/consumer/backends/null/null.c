@@ -5,7 +5,7 @@
 #include "consumer/backends.h"
 #include "consumer/url.h"
 
-static int open_null(const char *url, void **state)
+static int null_open_null(const char *url, void **state)
 {
     static const char *const options[] = {NULL};
     char rest[GP_URL_MAX];
@@ -14,13 +14,13 @@ static int open_null(const char *url, void **state)
     return gp_url_rest(url, rest) == 0 && gp_url_options_are(url, options) ? 0 : -EINVAL;
 }
 
-static int send_null(void *state, const prof_span_record_t *spans, size_t count)
+static int null_send_null(void *state, const prof_span_record_t *spans, size_t count)
 {
     (void)state, (void)spans;
     return (int)count;
 }
 
-static void close_null(void *state)
+static void null_close_null(void *state)
 {
     (void)state;
 }
@@ -29,7 +29,7 @@ const prof_consumer_t gp_consumer_null = {
     .size = sizeof(gp_consumer_null),
     .version = PROF_CONSUMER_VERSION,
     .scheme = "null",
-    .open = open_null,
-    .send = send_null,
-    .close = close_null,
+    .open = null_open_null,
+    .send = null_send_null,
+    .close = null_close_null,
 };

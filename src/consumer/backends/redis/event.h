@@ -8,7 +8,7 @@
 #include "consumer/bytes.h"
 #include "greenprof/consumer.h"
 
-void gp_redis_event(gp_bytes_t *into, const prof_span_record_t *span, bool is_stop);
+void gp_redis_event(gp_reply_bytes_t *into, const prof_span_record_t *span, bool is_stop);
 
 // What `osprofiler trace list --error-trace` reads of a trace with a span that failed.
-void gp_redis_error_mark(gp_bytes_t *into, const prof_span_record_t *span);
+void gp_redis_error_mark(gp_reply_bytes_t *into, const prof_span_record_t *span);

@@ -21,7 +21,7 @@ typedef size_t elements_t;
 typedef int elements_t;
 #endif
 
-void gp_redis_command(gp_bytes_t *request, int count, const char **words, const size_t *lens)
+void gp_redis_command(gp_reply_bytes_t *request, int count, const char **words, const size_t *lens)
 {
     char *command = NULL;
     long long len = redisFormatCommandArgv(&command, count, words, lens);
@@ -114,7 +114,7 @@ void gp_redis_disconnect(gp_redis_link_t *link)
 }
 
 // Wait for events of a socket. Returns them, or -ETIMEDOUT.
-static int wait_for(int fd, short events, uint64_t deadline_ns)
+static int link_wait_for(int fd, short events, uint64_t deadline_ns)
 {
     for (;;) {
         uint64_t now = gp_now_ns();
@@ -129,16 +129,16 @@ static int wait_for(int fd, short events, uint64_t deadline_ns)
     }
 }
 
-static int finish_connecting(int fd, uint64_t deadline_ns)
+static int link_finish_connecting(int fd, uint64_t deadline_ns)
 {
-    int error = 0, events = wait_for(fd, POLLOUT, deadline_ns);
+    int error = 0, events = link_wait_for(fd, POLLOUT, deadline_ns);
     socklen_t len = sizeof(error);
     if (events < 0)
         return events;
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 ? -error : -errno;
 }
 
-static int connect_to(gp_redis_link_t *link, const struct addrinfo *address, uint64_t deadline_ns)
+static int link_connect_to(gp_redis_link_t *link, const struct addrinfo *address, uint64_t deadline_ns)
 {
     int one = 1, fd = link->host->socket(address->ai_family);
     if (fd < 0)
@@ -146,7 +146,7 @@ static int connect_to(gp_redis_link_t *link, const struct addrinfo *address, uin
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     int error = connect(fd, address->ai_addr, address->ai_addrlen) == 0 ? 0 : -errno;
     if (error == -EINPROGRESS)
-        error = finish_connecting(fd, deadline_ns);
+        error = link_finish_connecting(fd, deadline_ns);
     struct stat stat;
     if (error == 0 && fstat(fd, &stat) != 0)
         error = -errno;
@@ -171,12 +171,12 @@ int gp_redis_connect(gp_redis_link_t *link, const char *host, const char *port, 
     if (getaddrinfo(host, port, &hints, &list) != 0)
         return error;
     for (const struct addrinfo *address = list; address != NULL && error != 0; address = address->ai_next)
-        error = connect_to(link, address, deadline_ns);
+        error = link_connect_to(link, address, deadline_ns);
     freeaddrinfo(list);
     return error;
 }
 
-static int write_some(const gp_redis_link_t *link, const gp_bytes_t *request, size_t *sent)
+static int link_write_some(const gp_redis_link_t *link, const gp_reply_bytes_t *request, size_t *sent)
 {
     ssize_t len = send(link->fd, request->data + *sent, request->len - *sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (len < 0)
@@ -190,7 +190,7 @@ static size_t link_unread(const gp_redis_link_t *link)
     return link->reader->len - link->reader->pos;
 }
 
-static int read_some(gp_redis_link_t *link)
+static int link_read_some(gp_redis_link_t *link)
 {
     char input[4096];
     size_t room = UNREAD_MAX - link_unread(link);
@@ -203,8 +203,8 @@ static int read_some(gp_redis_link_t *link)
 }
 
 // Hand on the replies that are whole.
-static int take_replies(gp_redis_link_t *link, size_t *count, bool (*take)(void *, const gp_redis_reply_t *),
-                        void *context)
+static int link_take_replies(gp_redis_link_t *link, size_t *count, bool (*take)(void *, const gp_redis_reply_t *),
+                             void *context)
 {
     for (void *whole = NULL; *count > 0; --*count, link->reply.type = 0) {
         if (redisReaderGetReply(link->reader, &whole) != REDIS_OK)
@@ -217,19 +217,19 @@ static int take_replies(gp_redis_link_t *link, size_t *count, bool (*take)(void 
     return link_unread(link) > 0 ? -EPROTO : 0; // it says more than it was asked
 }
 
-static int exchange(gp_redis_link_t *link, const gp_bytes_t *request, size_t count, uint64_t deadline_ns,
-                    bool (*take)(void *, const gp_redis_reply_t *), void *context)
+static int link_exchange(gp_redis_link_t *link, const gp_reply_bytes_t *request, size_t count, uint64_t deadline_ns,
+                         bool (*take)(void *, const gp_redis_reply_t *), void *context)
 {
     for (size_t sent = 0; count > 0;) {
         bool is_sent = sent == request->len;
-        int events = wait_for(link->fd, (short)(is_sent ? POLLIN : POLLIN | POLLOUT), deadline_ns);
+        int events = link_wait_for(link->fd, (short)(is_sent ? POLLIN : POLLIN | POLLOUT), deadline_ns);
         int error = events < 0 ? events : gp_redis_is_connected(link) ? 0 : -ENOTCONN; // closed by the program?
         if (error == 0 && !is_sent && (events & POLLOUT))
-            error = write_some(link, request, &sent);
+            error = link_write_some(link, request, &sent);
         if (error == 0 && (events & (POLLIN | POLLHUP | POLLERR)))
-            error = read_some(link);
+            error = link_read_some(link);
         if (link_unread(link) > 0) { // also what came before an end
-            int wrong = take_replies(link, &count, take, context);
+            int wrong = link_take_replies(link, &count, take, context);
             error = wrong != 0 ? wrong : count == 0 ? 0 : error;
         }
         if (error != 0)
@@ -238,11 +238,11 @@ static int exchange(gp_redis_link_t *link, const gp_bytes_t *request, size_t cou
     return 0;
 }
 
-int gp_redis_exchange(gp_redis_link_t *link, const gp_bytes_t *request, size_t count, uint64_t deadline_ns,
+int gp_redis_exchange(gp_redis_link_t *link, const gp_reply_bytes_t *request, size_t count, uint64_t deadline_ns,
                       bool (*take)(void *context, const gp_redis_reply_t *reply), void *context)
 {
     int error = request->is_short             ? -ENOMEM
-                : gp_redis_is_connected(link) ? exchange(link, request, count, deadline_ns, take, context)
+                : gp_redis_is_connected(link) ? link_exchange(link, request, count, deadline_ns, take, context)
                                               : -ENOTCONN;
     if (error != 0)
         gp_redis_disconnect(link);

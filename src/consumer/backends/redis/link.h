@@ -42,9 +42,9 @@ void gp_redis_abandon(gp_redis_link_t *link);
 bool gp_redis_is_connected(const gp_redis_link_t *link);
 
 // Add a command. lens: NULL = the words end with NUL.
-void gp_redis_command(gp_bytes_t *request, int count, const char **words, const size_t *lens);
+void gp_redis_command(gp_reply_bytes_t *request, int count, const char **words, const size_t *lens);
 
 // Send a request, and hand each of `count` replies to `take`, which returns whether to go on.
 // Returns 0, or a negative errno value: -ETIMEDOUT, -EPROTO (no RESP), -ECONNRESET, ...; the link is closed then.
-int gp_redis_exchange(gp_redis_link_t *link, const gp_bytes_t *request, size_t count, uint64_t deadline_ns,
+int gp_redis_exchange(gp_redis_link_t *link, const gp_reply_bytes_t *request, size_t count, uint64_t deadline_ns,
                       bool (*take)(void *context, const gp_redis_reply_t *reply), void *context);

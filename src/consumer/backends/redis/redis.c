@@ -16,13 +16,13 @@ typedef struct redis_state {
     gp_redis_url_t url;
     gp_redis_link_t link;
     size_t sentinel; // that is asked first
-    gp_bytes_t request, event[2];
+    gp_reply_bytes_t request, event[2];
     bool is_one_by_one; // a span was refused: the next one goes alone
 } redis_state_t;
 
 static const gp_backend_host_t *redis_host;
 
-static int open_redis(const char *url, void **state)
+static int redis_open_redis(const char *url, void **state)
 {
     redis_state_t *redis = calloc(1, sizeof(*redis));
     if (redis == NULL)
@@ -38,13 +38,13 @@ static int open_redis(const char *url, void **state)
 
 // --- a connection to the server that takes writes
 
-static bool is_ok(void *context, const gp_redis_reply_t *reply)
+static bool redis_is_ok(void *context, const gp_redis_reply_t *reply)
 {
     (void)context;
     return reply->type == REDIS_REPLY_STATUS;
 }
 
-static int introduce(redis_state_t *redis, uint64_t deadline)
+static int redis_introduce(redis_state_t *redis, uint64_t deadline)
 {
     const gp_redis_url_t *url = &redis->url;
     size_t count = 0;
@@ -54,18 +54,18 @@ static int introduce(redis_state_t *redis, uint64_t deadline)
                          (const char *[]){"AUTH", url->user != NULL ? url->user : url->password, url->password}, NULL);
     if (url->db != NULL && ++count)
         gp_redis_command(&redis->request, 2, (const char *[]){"SELECT", url->db}, NULL);
-    int error = count > 0 ? gp_redis_exchange(&redis->link, &redis->request, count, deadline, is_ok, NULL) : 0;
+    int error = count > 0 ? gp_redis_exchange(&redis->link, &redis->request, count, deadline, redis_is_ok, NULL) : 0;
     return error == -ECONNABORTED ? -EACCES : error;
 }
 
-static bool keep_reply(void *context, const gp_redis_reply_t *reply)
+static bool redis_keep_reply(void *context, const gp_redis_reply_t *reply)
 {
     *(gp_redis_reply_t *)context = *reply;
     return true;
 }
 
 // Where the master is, by one of the Sentinels.
-static int ask(redis_state_t *redis, const gp_redis_place_t *sentinel, gp_redis_reply_t *reply, uint64_t deadline)
+static int redis_ask(redis_state_t *redis, const gp_redis_place_t *sentinel, gp_redis_reply_t *reply, uint64_t deadline)
 {
     int error = gp_redis_connect(&redis->link, sentinel->host, sentinel->port, deadline);
     if (error != 0)
@@ -73,18 +73,18 @@ static int ask(redis_state_t *redis, const gp_redis_place_t *sentinel, gp_redis_
     gp_bytes_clear(&redis->request);
     gp_redis_command(&redis->request, 3, (const char *[]){"SENTINEL", "get-master-addr-by-name", redis->url.master},
                      NULL);
-    error = gp_redis_exchange(&redis->link, &redis->request, 1, deadline, keep_reply, reply);
+    error = gp_redis_exchange(&redis->link, &redis->request, 1, deadline, redis_keep_reply, reply);
     gp_redis_disconnect(&redis->link);
     return error != 0 ? error : reply->type == REDIS_REPLY_ARRAY ? 0 : -EHOSTUNREACH;
 }
 
-static int connect_to_master(redis_state_t *redis)
+static int redis_connect_to_master(redis_state_t *redis)
 {
     gp_redis_reply_t reply;
     int error = -EHOSTUNREACH;
     for (size_t i = 0; i < redis->url.place_count; i++) {
         uint64_t deadline = gp_now_ns() + redis->url.timeout_ns;
-        error = ask(redis, &redis->url.places[redis->sentinel], &reply, deadline);
+        error = redis_ask(redis, &redis->url.places[redis->sentinel], &reply, deadline);
         if (error == 0)
             return gp_redis_connect(&redis->link, reply.texts[0], reply.texts[1], deadline);
         redis->sentinel = (redis->sentinel + 1) % redis->url.place_count;
@@ -92,13 +92,13 @@ static int connect_to_master(redis_state_t *redis)
     return error;
 }
 
-static int connect_to_server(redis_state_t *redis)
+static int redis_connect_to_server(redis_state_t *redis)
 {
     uint64_t deadline = gp_now_ns() + redis->url.timeout_ns;
     int error = redis->url.master != NULL
-                    ? connect_to_master(redis)
+                    ? redis_connect_to_master(redis)
                     : gp_redis_connect(&redis->link, redis->url.places[0].host, redis->url.places[0].port, deadline);
-    return error != 0 ? error : introduce(redis, deadline);
+    return error != 0 ? error : redis_introduce(redis, deadline);
 }
 
 // --- spans
@@ -111,17 +111,17 @@ typedef struct progress {
     int error;
 } progress_t;
 
-static bool is_failed(const prof_span_record_t *span)
+static bool redis_is_failed(const prof_span_record_t *span)
 {
     return span->flags & PROF_SPAN_RECORD_FAILED;
 }
 
-static size_t replies_of(const redis_state_t *redis, const prof_span_record_t *span)
+static size_t redis_replies_of(const redis_state_t *redis, const prof_span_record_t *span)
 {
-    return 1 + is_failed(span) + (redis->url.ttl_s != 0) * (1u + is_failed(span));
+    return 1 + redis_is_failed(span) + (redis->url.ttl_s != 0) * (1u + redis_is_failed(span));
 }
 
-static int error_of(const gp_redis_reply_t *reply)
+static int redis_error_of(const gp_redis_reply_t *reply)
 {
     if (reply->type != REDIS_REPLY_ERROR)
         return -EPROTO;
@@ -134,7 +134,7 @@ static int error_of(const gp_redis_reply_t *reply)
 }
 
 // The first reply of a span is the length of the list, which has two events more now.
-static bool take_reply(void *context, const gp_redis_reply_t *reply)
+static bool redis_take_reply(void *context, const gp_redis_reply_t *reply)
 {
     progress_t *progress = context;
     const prof_span_record_t *span = &progress->spans[progress->taken];
@@ -142,10 +142,10 @@ static bool take_reply(void *context, const gp_redis_reply_t *reply)
     bool is_good =
         progress->replies == 0 ? is_pushed : reply->type == REDIS_REPLY_INTEGER || reply->type == REDIS_REPLY_STATUS;
     if (!is_good) {
-        progress->error = error_of(reply);
+        progress->error = redis_error_of(reply);
         return false;
     }
-    if (++progress->replies == replies_of(progress->redis, span)) {
+    if (++progress->replies == redis_replies_of(progress->redis, span)) {
         progress->replies = 0;
         progress->taken++;
     }
@@ -159,7 +159,7 @@ static void redis_key(char key[REDIS_KEY_SIZE], const char *space, const prof_sp
     prof_trace_to_uuid(&span->trace, stpcpy(key, space));
 }
 
-static void put_expiry(redis_state_t *redis, const char *key)
+static void redis_put_expiry(redis_state_t *redis, const char *key)
 {
     char seconds[32];
     if (redis->url.ttl_s == 0)
@@ -168,9 +168,9 @@ static void put_expiry(redis_state_t *redis, const char *key)
     gp_redis_command(&redis->request, 3, (const char *[]){"EXPIRE", key, seconds}, NULL);
 }
 
-static void put_span(redis_state_t *redis, const prof_span_record_t *span)
+static void redis_put_span(redis_state_t *redis, const prof_span_record_t *span)
 {
-    gp_bytes_t *start = &redis->event[0], *stop = &redis->event[1];
+    gp_reply_bytes_t *start = &redis->event[0], *stop = &redis->event[1];
     char key[REDIS_KEY_SIZE];
     gp_bytes_clear(start);
     gp_bytes_clear(stop);
@@ -179,48 +179,48 @@ static void put_span(redis_state_t *redis, const prof_span_record_t *span)
     redis_key(key, "osprofiler_opt:", span);
     gp_redis_command(&redis->request, 4, (const char *[]){"LPUSH", key, start->data, stop->data},
                      (const size_t[]){5, strlen(key), start->len, stop->len});
-    put_expiry(redis, key);
+    redis_put_expiry(redis, key);
     redis->request.is_short |= start->is_short || stop->is_short;
-    if (!is_failed(span))
+    if (!redis_is_failed(span))
         return;
     gp_bytes_clear(start);
     gp_redis_error_mark(start, span);
     redis_key(key, "osprofiler_error:", span);
     gp_redis_command(&redis->request, 3, (const char *[]){"SET", key, start->data},
                      (const size_t[]){3, strlen(key), start->len});
-    put_expiry(redis, key);
+    redis_put_expiry(redis, key);
     redis->request.is_short |= start->is_short;
 }
 
-static int send_all(redis_state_t *redis, const prof_span_record_t *spans, size_t count)
+static int redis_send_all(redis_state_t *redis, const prof_span_record_t *spans, size_t count)
 {
     progress_t progress = {.redis = redis, .spans = spans};
     size_t replies = 0;
     gp_bytes_clear(&redis->request);
     for (size_t i = 0; i < count; i++) {
-        put_span(redis, &spans[i]);
-        replies += replies_of(redis, &spans[i]);
+        redis_put_span(redis, &spans[i]);
+        replies += redis_replies_of(redis, &spans[i]);
     }
     int error = gp_redis_exchange(&redis->link, &redis->request, replies, gp_now_ns() + redis->url.timeout_ns,
-                                  take_reply, &progress);
+                                  redis_take_reply, &progress);
     if (progress.error != 0)
         error = progress.error;
     redis->is_one_by_one = error == -EBADMSG && count > 1;
     return progress.taken > 0 ? (int)progress.taken : error == -EBADMSG && count > 1 ? -EAGAIN : error;
 }
 
-static int send_redis(void *state, const prof_span_record_t *spans, size_t count)
+static int redis_send_redis(void *state, const prof_span_record_t *spans, size_t count)
 {
     redis_state_t *redis = state;
-    int error = gp_redis_is_connected(&redis->link) ? 0 : connect_to_server(redis);
+    int error = gp_redis_is_connected(&redis->link) ? 0 : redis_connect_to_server(redis);
     if (error != 0) {
         gp_redis_disconnect(&redis->link);
         return error;
     }
-    return send_all(redis, spans, redis->is_one_by_one ? 1 : count);
+    return redis_send_all(redis, spans, redis->is_one_by_one ? 1 : count);
 }
 
-static void close_redis(void *state)
+static void redis_close_redis(void *state)
 {
     redis_state_t *redis = state;
     gp_redis_disconnect(&redis->link);
@@ -230,7 +230,7 @@ static void close_redis(void *state)
     free(redis);
 }
 
-static void abandon_redis(void *state)
+static void redis_abandon_redis(void *state)
 {
     gp_redis_abandon(&((redis_state_t *)state)->link);
 }
@@ -243,10 +243,10 @@ const prof_consumer_t *prof_backend_plugin(const gp_backend_host_t *host)
         .size = sizeof(backend),
         .version = PROF_CONSUMER_VERSION,
         .scheme = "redis",
-        .open = open_redis,
-        .send = send_redis,
-        .close = close_redis,
-        .abandon = abandon_redis,
+        .open = redis_open_redis,
+        .send = redis_send_redis,
+        .close = redis_close_redis,
+        .abandon = redis_abandon_redis,
     };
     redis_host = host;
     return host->size == sizeof(*host) ? &backend : NULL;

@@ -14,7 +14,7 @@
 enum { QUERY_SIZE = 2048, TENANT_SIZE = 512, ANSWER_MAX = 256 << 20 };
 
 // The next number of an answer, TabSeparated. Returns whether there was one.
-static bool next_number(const char **at, uint64_t *number)
+static bool arrived_next_number(const char **at, uint64_t *number)
 {
     char *end = (char *)*at;
     *number = *at != NULL ? strtoull(*at, &end, 10) : 0;
@@ -24,9 +24,9 @@ static bool next_number(const char **at, uint64_t *number)
 }
 
 // Numbers of batches that are not among those that are known.
-static int take_open(const char *at, gp_arrived_t *arrived, gp_known_table_t *known)
+static int arrived_take_open(const char *at, gp_arrived_t *arrived, gp_known_table_t *known)
 {
-    for (uint64_t batch; next_number(&at, &batch);) {
+    for (uint64_t batch; arrived_next_number(&at, &batch);) {
         if (gp_known_get(known, batch) != NULL)
             continue;
         if (gp_grow(&arrived->open, &arrived->open_capacity, arrived->open_count, sizeof(*arrived->open)) < 0 ||
@@ -37,10 +37,10 @@ static int take_open(const char *at, gp_arrived_t *arrived, gp_known_table_t *kn
     return 0;
 }
 
-static int take_pieces(const char *at, gp_arrived_t *arrived, gp_known_table_t *known)
+static int arrived_take_pieces(const char *at, gp_arrived_t *arrived, gp_known_table_t *known)
 {
-    for (gp_arrived_piece_t piece; next_number(&at, &piece.from);) {
-        if (!next_number(&at, &piece.to) || !next_number(&at, &piece.batch))
+    for (gp_arrived_piece_t piece; arrived_next_number(&at, &piece.from);) {
+        if (!arrived_next_number(&at, &piece.to) || !arrived_next_number(&at, &piece.batch))
             return -EBADMSG;
         if (gp_grow(&arrived->pieces, &arrived->capacity, arrived->count, sizeof(piece)) < 0 ||
             gp_known_put(known, piece.batch, 1) < 0)
@@ -51,8 +51,9 @@ static int take_pieces(const char *at, gp_arrived_t *arrived, gp_known_table_t *
 }
 
 // Rows of the process, of its capture's days; the store finds them by tenant and service.
-static int ask_for_rows(gp_clickhouse_t *clickhouse, enum gp_schema_table table, const gp_row_process_t *process,
-                        const char *tenant, gp_http_answer_t *answer, char *error)
+static int arrived_ask_for_rows(gp_clickhouse_t *clickhouse, enum gp_schema_table table,
+                                const gp_row_process_t *process, const char *tenant, gp_http_answer_t *answer,
+                                char *error)
 {
     char query[QUERY_SIZE];
     snprintf(query, sizeof(query),
@@ -63,8 +64,8 @@ static int ask_for_rows(gp_clickhouse_t *clickhouse, enum gp_schema_table table,
     return gp_clickhouse_ask(clickhouse, query, ANSWER_MAX, answer, error);
 }
 
-static int ask_for_pieces(gp_clickhouse_t *clickhouse, const gp_row_process_t *process, const char *tenant,
-                          gp_http_answer_t *answer, char *error)
+static int arrived_ask_for_pieces(gp_clickhouse_t *clickhouse, const gp_row_process_t *process, const char *tenant,
+                                  gp_http_answer_t *answer, char *error)
 {
     char query[QUERY_SIZE];
     snprintf(query, sizeof(query),
@@ -83,14 +84,14 @@ int gp_clickhouse_arrived(gp_clickhouse_t *clickhouse, const gp_row_process_t *p
     gp_http_answer_t answer = {0};
     int result = gp_clickhouse_quote(tenant, tenant + sizeof(tenant), process->tenant) != NULL ? 0 : -EINVAL;
     if (result == 0)
-        result = ask_for_pieces(clickhouse, process, tenant, &answer, error);
+        result = arrived_ask_for_pieces(clickhouse, process, tenant, &answer, error);
     if (result == 0)
-        result = take_pieces(answer.text, arrived, &known);
+        result = arrived_take_pieces(answer.text, arrived, &known);
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && result == 0; i++) {
         gp_http_answer_free(&answer);
-        result = ask_for_rows(clickhouse, tables[i], process, tenant, &answer, error);
+        result = arrived_ask_for_rows(clickhouse, tables[i], process, tenant, &answer, error);
         if (result == 0)
-            result = take_open(answer.text, arrived, &known);
+            result = arrived_take_open(answer.text, arrived, &known);
     }
     gp_http_answer_free(&answer);
     gp_known_clear(&known);

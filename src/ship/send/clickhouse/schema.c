@@ -26,8 +26,8 @@ typedef struct statement { // text that is put together
     bool is_full;
 } statement_t;
 
-static void add(statement_t *statement, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(statement_t *statement, const char *format, ...)
+static void schema_add(statement_t *statement, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void schema_add(statement_t *statement, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
@@ -40,15 +40,15 @@ static void add(statement_t *statement, const char *format, ...)
         statement->len += (size_t)len;
 }
 
-static void add_columns(statement_t *statement, const gp_schema_table_info_t *table)
+static void schema_add_columns(statement_t *statement, const gp_schema_table_info_t *table)
 {
-    add(statement, "(");
+    schema_add(statement, "(");
     for (const gp_schema_column_t *column = table->columns; column->name != NULL; column++)
-        add(statement, "%s`%s` %s", column > table->columns ? ", " : "", column->name, column->type);
-    add(statement, ")");
+        schema_add(statement, "%s`%s` %s", column > table->columns ? ", " : "", column->name, column->type);
+    schema_add(statement, ")");
 }
 
-static int run(gp_clickhouse_t *clickhouse, const statement_t *statement, char *error)
+static int schema_run(gp_clickhouse_t *clickhouse, const statement_t *statement, char *error)
 {
     char answer[64];
     if (statement->is_full) {
@@ -59,108 +59,111 @@ static int run(gp_clickhouse_t *clickhouse, const statement_t *statement, char *
 }
 
 // What is asked on a cluster: all servers' parts together. It has no rows of its own.
-static int make_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
+static int schema_make_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
 {
     const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     statement_t all = {.len = 0};
-    add(&all, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s ON CLUSTER %s ", database, table->name, cluster);
-    add_columns(&all, table);
-    add(&all, " ENGINE = Distributed(%s, %s, greenprof_%s_local, rand())", cluster, database, table->name);
-    return run(clickhouse, &all, error);
+    schema_add(&all, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s ON CLUSTER %s ", database, table->name, cluster);
+    schema_add_columns(&all, table);
+    schema_add(&all, " ENGINE = Distributed(%s, %s, greenprof_%s_local, rand())", cluster, database, table->name);
+    return schema_run(clickhouse, &all, error);
 }
 
 // On one server: the table. On a cluster: on all servers, the part of each, and over these what is asked.
-static int make_table(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
+static int schema_make_table(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
 {
     const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     bool is_cluster = cluster[0] != '\0';
     statement_t local = {.len = 0};
-    add(&local, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s%s ", database, table->name, is_cluster ? "_local" : "");
+    schema_add(&local, "CREATE TABLE IF NOT EXISTS %s.greenprof_%s%s ", database, table->name,
+               is_cluster ? "_local" : "");
     if (is_cluster)
-        add(&local, "ON CLUSTER %s ", cluster);
-    add_columns(&local, table);
+        schema_add(&local, "ON CLUSTER %s ", cluster);
+    schema_add_columns(&local, table);
     if (is_cluster) {
         const char *parameter = strchr(table->engine, '(');
         size_t len = parameter != NULL ? (size_t)(parameter - table->engine) : strlen(table->engine);
-        add(&local, " ENGINE = Replicated%.*s('/clickhouse/tables/%s/{shard}/greenprof_%s', '{replica}'%s%s", (int)len,
-            table->engine, database, table->name, parameter != NULL ? ", " : "",
-            parameter != NULL ? parameter + 1 : ")");
+        schema_add(&local, " ENGINE = Replicated%.*s('/clickhouse/tables/%s/{shard}/greenprof_%s', '{replica}'%s%s",
+                   (int)len, table->engine, database, table->name, parameter != NULL ? ", " : "",
+                   parameter != NULL ? parameter + 1 : ")");
     } else {
-        add(&local, " ENGINE = %s%s", table->engine, strchr(table->engine, '(') != NULL ? "" : "()");
+        schema_add(&local, " ENGINE = %s%s", table->engine, strchr(table->engine, '(') != NULL ? "" : "()");
     }
     if (strcmp(table->columns->name, "day") == 0)
-        add(&local, " PARTITION BY day");
-    add(&local, " ORDER BY %s", table->order);
-    int result = run(clickhouse, &local, error);
-    return result == 0 && is_cluster ? make_whole(clickhouse, table, error) : result;
+        schema_add(&local, " PARTITION BY day");
+    schema_add(&local, " ORDER BY %s", table->order);
+    int result = schema_run(clickhouse, &local, error);
+    return result == 0 && is_cluster ? schema_make_whole(clickhouse, table, error) : result;
 }
 
-static int has_column(gp_clickhouse_t *clickhouse, const char *table, const char *column, bool *has, char *error)
+static int schema_has_column(gp_clickhouse_t *clickhouse, const char *table, const char *column, bool *has, char *error)
 {
     statement_t ask = {.len = 0};
     char count[32];
-    add(&ask, "SELECT count() FROM system.columns WHERE database = '%s' AND table = 'greenprof_%s' AND name = '%s'",
-        clickhouse->database, table, column);
+    schema_add(&ask,
+               "SELECT count() FROM system.columns WHERE database = '%s' AND table = 'greenprof_%s' AND name = '%s'",
+               clickhouse->database, table, column);
     int result = gp_clickhouse_ask_text(clickhouse, ask.text, count, sizeof(count), error);
     *has = result == 0 && strcmp(count, "0") != 0;
     return result;
 }
 
 // ClickHouse 18.16 knows no ADD COLUMN IF NOT EXISTS: where another shipper was faster, it is there in the end.
-static int add_column(gp_clickhouse_t *clickhouse, const char *table, const gp_schema_column_t *column, char *error)
+static int schema_add_column(gp_clickhouse_t *clickhouse, const char *table, const gp_schema_column_t *column,
+                             char *error)
 {
     const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     statement_t statement = {.len = 0};
     bool has;
-    int result = has_column(clickhouse, table, column->name, &has, error);
+    int result = schema_has_column(clickhouse, table, column->name, &has, error);
     if (result < 0 || has)
         return result;
-    add(&statement, "ALTER TABLE %s.greenprof_%s ", database, table);
+    schema_add(&statement, "ALTER TABLE %s.greenprof_%s ", database, table);
     if (cluster[0] != '\0')
-        add(&statement, "ON CLUSTER %s ", cluster);
-    add(&statement, "ADD COLUMN `%s` %s", column->name, column->type);
-    result = run(clickhouse, &statement, error);
-    if (result < 0 && has_column(clickhouse, table, column->name, &has, error) == 0 && has)
+        schema_add(&statement, "ON CLUSTER %s ", cluster);
+    schema_add(&statement, "ADD COLUMN `%s` %s", column->name, column->type);
+    result = schema_run(clickhouse, &statement, error);
+    if (result < 0 && schema_has_column(clickhouse, table, column->name, &has, error) == 0 && has)
         return 0;
     return result;
 }
 
 // ALTER ON CLUSTER refuses a table that is not replicated itself.
-static int remake_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
+static int schema_remake_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
 {
     statement_t drop = {.len = 0};
-    add(&drop, "DROP TABLE IF EXISTS %s.greenprof_%s ON CLUSTER %s", clickhouse->database, table->name,
-        clickhouse->cluster);
-    int result = run(clickhouse, &drop, error);
-    return result == 0 ? make_whole(clickhouse, table, error) : result;
+    schema_add(&drop, "DROP TABLE IF EXISTS %s.greenprof_%s ON CLUSTER %s", clickhouse->database, table->name,
+               clickhouse->cluster);
+    int result = schema_run(clickhouse, &drop, error);
+    return result == 0 ? schema_make_whole(clickhouse, table, error) : result;
 }
 
-static int add_new_column(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table,
-                          const gp_schema_column_t *column, char *error)
+static int schema_add_new_column(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table,
+                                 const gp_schema_column_t *column, char *error)
 {
     char part[64];
     bool has, is_cluster = clickhouse->cluster[0] != '\0';
     snprintf(part, sizeof(part), "%s%s", table->name, is_cluster ? "_local" : "");
-    int result = add_column(clickhouse, part, column, error);
+    int result = schema_add_column(clickhouse, part, column, error);
     if (result < 0 || !is_cluster)
         return result;
-    result = has_column(clickhouse, table->name, column->name, &has, error);
-    return result == 0 && !has ? remake_whole(clickhouse, table, error) : result;
+    result = schema_has_column(clickhouse, table->name, column->name, &has, error);
+    return result == 0 && !has ? schema_remake_whole(clickhouse, table, error) : result;
 }
 
 // Columns that are newer than the version that the store has. The part of each server first: the whole asks for them.
-static int add_new_columns(gp_clickhouse_t *clickhouse, unsigned version, char *error)
+static int schema_add_new_columns(gp_clickhouse_t *clickhouse, unsigned version, char *error)
 {
     int result = 0;
     for (size_t i = 0; i < GP_TABLES; i++)
         for (const gp_schema_column_t *column = gp_schema_tables[i].columns; column->name != NULL && result == 0;
              column++)
             if (column->since > version)
-                result = add_new_column(clickhouse, &gp_schema_tables[i], column, error);
+                result = schema_add_new_column(clickhouse, &gp_schema_tables[i], column, error);
     return result;
 }
 
-static unsigned latest_version(void)
+static unsigned schema_latest_version(void)
 {
     unsigned latest = 0;
     for (size_t i = 0; i < GP_TABLES; i++)
@@ -193,32 +196,33 @@ int gp_schema_version(gp_clickhouse_t *clickhouse, unsigned *version, char error
     return result;
 }
 
-static int make_database(gp_clickhouse_t *clickhouse, char *error)
+static int schema_make_database(gp_clickhouse_t *clickhouse, char *error)
 {
     const char *database = clickhouse->database, *cluster = clickhouse->cluster;
     statement_t make = {.len = 0};
     if (strcmp(database, "default") == 0)
         return 0;
-    add(&make, "CREATE DATABASE IF NOT EXISTS %s", database);
+    schema_add(&make, "CREATE DATABASE IF NOT EXISTS %s", database);
     if (cluster[0] != '\0')
-        add(&make, " ON CLUSTER %s", cluster);
-    return run(clickhouse, &make, error);
+        schema_add(&make, " ON CLUSTER %s", cluster);
+    return schema_run(clickhouse, &make, error);
 }
 
 int gp_schema_make(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE])
 {
-    unsigned version = 0, latest = latest_version();
+    unsigned version = 0, latest = schema_latest_version();
     int result = gp_schema_version(clickhouse, &version, error);
     if (result < 0 || version >= latest)
         return result;
-    result = make_database(clickhouse, error);
+    result = schema_make_database(clickhouse, error);
     for (size_t i = 0; i < GP_TABLES && result == 0; i++)
-        result = make_table(clickhouse, &gp_schema_tables[i], error);
+        result = schema_make_table(clickhouse, &gp_schema_tables[i], error);
     if (result == 0 && version > 0)
-        result = add_new_columns(clickhouse, version, error);
+        result = schema_add_new_columns(clickhouse, version, error);
     if (result == 0)
-        result = make_table(clickhouse, &version_table, error);
+        result = schema_make_table(clickhouse, &version_table, error);
     statement_t done = {.len = 0};
-    add(&done, "INSERT INTO %s.greenprof_versions (version, made) VALUES (%u, now())", clickhouse->database, latest);
-    return result == 0 ? run(clickhouse, &done, error) : result;
+    schema_add(&done, "INSERT INTO %s.greenprof_versions (version, made) VALUES (%u, now())", clickhouse->database,
+               latest);
+    return result == 0 ? schema_run(clickhouse, &done, error) : result;
 }

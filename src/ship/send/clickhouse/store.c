@@ -52,13 +52,13 @@ static int store_open(void **destination, const gp_fleet_url_t *url, char error[
     return result;
 }
 
-static uint64_t now_s(void)
+static uint64_t store_now_s(void)
 {
     return (uint64_t)time(NULL);
 }
 
 // INSERT INTO greenprof_samples (day, ...) FORMAT Native
-static void make_query(const store_t *store, enum gp_schema_table table, char query[QUERY_SIZE])
+static void store_make_query(const store_t *store, enum gp_schema_table table, char query[QUERY_SIZE])
 {
     const gp_schema_column_t *columns = gp_schema_tables[table].columns;
     int len = snprintf(query, QUERY_SIZE, "INSERT INTO %s.greenprof_%s%s (", store->clickhouse->database,
@@ -71,7 +71,7 @@ static void make_query(const store_t *store, enum gp_schema_table table, char qu
 static int store_choose_none(gp_rows_t *rows, const gp_batch_t *batches, size_t count)
 {
     *rows = (gp_rows_t){
-        .batches = batches, .first = calloc(2 * count + 1, sizeof(size_t)), .count = count, .now_s = now_s()};
+        .batches = batches, .first = calloc(2 * count + 1, sizeof(size_t)), .count = count, .now_s = store_now_s()};
     rows->rows = rows->first != NULL ? rows->first + count : NULL;
     return rows->first != NULL ? 0 : -ENOMEM;
 }
@@ -97,8 +97,8 @@ static uint32_t store_choose_day(gp_rows_t *rows, enum gp_schema_table table, ui
 }
 
 // Is that day's part of the batches there?
-static int batch_has_arrived(store_t *store, enum gp_schema_table table, uint64_t batch, uint32_t day, bool *arrived,
-                       char *error)
+static int store_batch_has_arrived(store_t *store, enum gp_schema_table table, uint64_t batch, uint32_t day,
+                                   bool *arrived, char *error)
 {
     char query[QUERY_SIZE], count[32];
     snprintf(query, sizeof(query),
@@ -110,7 +110,7 @@ static int batch_has_arrived(store_t *store, enum gp_schema_table table, uint64_
 }
 
 // Of a group, in this database: another shipper may send the same batches to another database of the server.
-static void make_prefix(const store_t *store, char prefix[ID_SIZE], const gp_batch_t *batches)
+static void store_make_prefix(const store_t *store, char prefix[ID_SIZE], const gp_batch_t *batches)
 {
     const char *database = store->clickhouse->database;
     snprintf(prefix, ID_SIZE, "greenprof-%016" PRIx64,
@@ -126,8 +126,8 @@ static int store_insert(store_t *store, enum gp_schema_table table, const gp_row
         b++;
     if (b == rows->count)
         return 0;
-    make_query(store, table, query);
-    make_prefix(store, prefix, rows->batches);
+    store_make_query(store, table, query);
+    store_make_prefix(store, prefix, rows->batches);
     snprintf(id, ID_SIZE, "%.40s-%s-%" PRIu32, prefix, gp_schema_tables[table].name, day);
     gp_block_write(&store->block, table, rows);
     if (store->block.error != 0) {
@@ -138,8 +138,8 @@ static int store_insert(store_t *store, enum gp_schema_table table, const gp_row
 }
 
 // A table that must not have the same rows twice: a statement for each day.
-static int send_table(store_t *store, enum gp_schema_table table, const gp_batch_t *batches, size_t count, bool again,
-                      char *error)
+static int store_send_table(store_t *store, enum gp_schema_table table, const gp_batch_t *batches, size_t count,
+                            bool again, char *error)
 {
     gp_rows_t rows;
     int result = store_choose_none(&rows, batches, count);
@@ -149,7 +149,7 @@ static int send_table(store_t *store, enum gp_schema_table table, const gp_batch
         while (rows.rows[b] == 0)
             b++;
         if (again)
-            result = batch_has_arrived(store, table, batches[b].id, day, &arrived, error);
+            result = store_batch_has_arrived(store, table, batches[b].id, day, &arrived, error);
         if (result == 0 && !arrived)
             result = store_insert(store, table, &rows, day, error);
     }
@@ -158,8 +158,8 @@ static int send_table(store_t *store, enum gp_schema_table table, const gp_batch
 }
 
 // A table that may: all rows of the chosen batches. chosen: NULL = each.
-static int send_replaced(store_t *store, enum gp_schema_table table, const gp_batch_t *batches, size_t count,
-                         const bool *chosen, char *error)
+static int store_send_replaced(store_t *store, enum gp_schema_table table, const gp_batch_t *batches, size_t count,
+                               const bool *chosen, char *error)
 {
     gp_rows_t rows;
     int result = store_choose_none(&rows, batches, count);
@@ -171,31 +171,32 @@ static int send_replaced(store_t *store, enum gp_schema_table table, const gp_ba
     return result;
 }
 
-static int send_processes(store_t *store, const gp_batch_t *batches, size_t count, char *error)
+static int store_send_processes(store_t *store, const gp_batch_t *batches, size_t count, char *error)
 {
     bool *chosen = calloc(count, sizeof(*chosen));
     int result = chosen != NULL ? 0 : -ENOMEM;
     for (size_t b = 0; b < count && result == 0; b++) {
         const uint64_t *sent = gp_known_get(&store->processes, batches[b].process->id);
-        chosen[b] = sent == NULL || batches[b].is_last || now_s() - *sent >= PROCESS_AGAIN_S;
+        chosen[b] = sent == NULL || batches[b].is_last || store_now_s() - *sent >= PROCESS_AGAIN_S;
     }
     if (result == 0)
-        result = send_replaced(store, GP_TABLE_PROCESSES, batches, count, chosen, error);
+        result = store_send_replaced(store, GP_TABLE_PROCESSES, batches, count, chosen, error);
     for (size_t b = 0; b < count && result == 0; b++)
         if (chosen[b])
-            result = gp_known_put(&store->processes, batches[b].process->id, now_s());
+            result = gp_known_put(&store->processes, batches[b].process->id, store_now_s());
     free(chosen);
     return result;
 }
 
-static uint64_t stack_key(const gp_batch_t *batch, const gp_row_stack_t *stack)
+static uint64_t store_stack_key(const gp_batch_t *batch, const gp_row_stack_t *stack)
 {
     uint64_t key = gp_hash_more(gp_hash_bytes(batch->process->tenant, strlen(batch->process->tenant)), stack->id);
     return key != 0 ? key : 1;
 }
 
 // Stacks that this process has not sent yet, as batches of their own.
-static int choose_stacks(store_t *store, const gp_batch_t *batches, size_t count, gp_batch_t *chosen, gp_arena_t *arena)
+static int store_choose_stacks(store_t *store, const gp_batch_t *batches, size_t count, gp_batch_t *chosen,
+                               gp_arena_t *arena)
 {
     gp_known_table_t seen = {0}; // within these batches
     int result = 0;
@@ -205,7 +206,7 @@ static int choose_stacks(store_t *store, const gp_batch_t *batches, size_t count
         if (stacks == NULL)
             result = -ENOMEM;
         for (size_t i = 0; i < batches[b].stack_count && result == 0; i++) {
-            uint64_t key = stack_key(&batches[b], &batches[b].stacks[i]);
+            uint64_t key = store_stack_key(&batches[b], &batches[b].stacks[i]);
             if (batches[b].stacks[i].id == 0 || gp_known_get(&store->stacks, key) != NULL ||
                 gp_known_get(&seen, key) != NULL)
                 continue;
@@ -217,24 +218,24 @@ static int choose_stacks(store_t *store, const gp_batch_t *batches, size_t count
     return result;
 }
 
-static int send_stacks(store_t *store, const gp_batch_t *batches, size_t count, char *error)
+static int store_send_stacks(store_t *store, const gp_batch_t *batches, size_t count, char *error)
 {
     gp_arena_t arena = {0};
     gp_batch_t *chosen = calloc(count, sizeof(*chosen));
-    int result = chosen != NULL ? choose_stacks(store, batches, count, chosen, &arena) : -ENOMEM;
+    int result = chosen != NULL ? store_choose_stacks(store, batches, count, chosen, &arena) : -ENOMEM;
     if (result == 0)
-        result = send_replaced(store, GP_TABLE_STACKS, chosen, count, NULL, error);
+        result = store_send_replaced(store, GP_TABLE_STACKS, chosen, count, NULL, error);
     if (store->stacks.count > STACKS_KEPT_MAX)
         gp_known_clear(&store->stacks);
     for (size_t b = 0; b < count && result == 0; b++)
         for (size_t i = 0; i < chosen[b].stack_count && result == 0; i++)
-            result = gp_known_put(&store->stacks, stack_key(&chosen[b], &chosen[b].stacks[i]), 1);
+            result = gp_known_put(&store->stacks, store_stack_key(&chosen[b], &chosen[b].stacks[i]), 1);
     free(chosen);
     gp_arena_free(&arena);
     return result;
 }
 
-static int result_for_shipper(int result)
+static int store_result_for_shipper(int result)
 {
     return result == -ECONNREFUSED || result == -ETIMEDOUT || result == -EIO ? -EAGAIN : result;
 }
@@ -247,21 +248,21 @@ static int store_send(void *destination, const gp_batch_t *batches, size_t count
     char prefix[ID_SIZE];
     int result = store->is_ready ? 0 : gp_schema_make(store->clickhouse, error);
     store->is_ready = result == 0;
-    make_prefix(store, prefix, batches);
+    store_make_prefix(store, prefix, batches);
     if (result == 0 && again)
         result = gp_clickhouse_settle(store->clickhouse, prefix, error);
     store->clickhouse->at = batches[0].id % store->clickhouse->host_count;
     if (result == 0)
-        result = send_stacks(store, batches, count, error);
+        result = store_send_stacks(store, batches, count, error);
     if (result == 0)
-        result = send_processes(store, batches, count, error);
+        result = store_send_processes(store, batches, count, error);
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && result == 0; i++)
-        result = send_table(store, tables[i], batches, count, again, error);
+        result = store_send_table(store, tables[i], batches, count, again, error);
     if (result == 0)
-        result = send_replaced(store, GP_TABLE_BATCHES, batches, count, NULL, error);
+        result = store_send_replaced(store, GP_TABLE_BATCHES, batches, count, NULL, error);
     if (result < 0)
         store->is_ready = false; // tables may have been lost with the store
-    return result_for_shipper(result);
+    return store_result_for_shipper(result);
 }
 
 // What a shipper before this one began is waited for, once; into tables that are not there it began nothing.
@@ -284,12 +285,12 @@ static int store_arrived(void *destination, const gp_batch_t *batch, gp_arrived_
     int result = store_settle(store, error);
     if (result == 0)
         result = gp_clickhouse_arrived(store->clickhouse, batch->process, arrived, error);
-    return result_for_shipper(result);
+    return store_result_for_shipper(result);
 }
 
 static int store_has_arrived(void *destination, uint64_t batch, bool *has_arrived, char error[GP_FLEET_ERROR_SIZE])
 {
-    return result_for_shipper(
+    return store_result_for_shipper(
         gp_clickhouse_has_arrived(((store_t *)destination)->clickhouse, batch, has_arrived, error));
 }
 
@@ -298,10 +299,10 @@ static gp_http_t *store_http(const void *destination)
     return ((const store_t *)destination)->clickhouse->http;
 }
 
-static void describe_table(store_t *store, enum gp_schema_table table, const gp_batch_t *batch, FILE *out)
+static void store_describe_table(store_t *store, enum gp_schema_table table, const gp_batch_t *batch, FILE *out)
 {
     size_t first = 0, count = gp_rows_count(table, batch);
-    const gp_rows_t rows = {batch, &first, &count, 1, now_s()};
+    const gp_rows_t rows = {batch, &first, &count, 1, store_now_s()};
     gp_block_write(&store->block, table, &rows);
     fprintf(out, "  greenprof_%s: %zu rows, %zu bytes before compression\n   ", gp_schema_tables[table].name, count,
             store->block.len);
@@ -310,7 +311,7 @@ static void describe_table(store_t *store, enum gp_schema_table table, const gp_
     fputc('\n', out);
 }
 
-static void describe_samples(const gp_batch_t *batch, FILE *out)
+static void store_describe_samples(const gp_batch_t *batch, FILE *out)
 {
     for (size_t i = 0; i < batch->sample_count && i < 3; i++) {
         const gp_row_sample_t *sample = &batch->samples[i];
@@ -326,8 +327,8 @@ static void store_describe(void *destination, const gp_batch_t *batch, FILE *out
 {
     const gp_row_process_t *process = batch->process;
     for (int table = 0; table < GP_TABLES; table++)
-        describe_table(destination, (enum gp_schema_table)table, batch, out);
-    describe_samples(batch, out);
+        store_describe_table(destination, (enum gp_schema_table)table, batch, out);
+    store_describe_samples(batch, out);
     fprintf(out,
             "    process: tenant \"%s\", service \"%s\", version \"%s\", host \"%s\", pid %" PRIu32
             ", command \"%s\"\n",

@@ -36,7 +36,7 @@ static gp_http_t *otlp_http(const void *destination)
     return ((const otlp_http_t *)destination)->post.http;
 }
 
-static void close_otlp(void *destination)
+static void otlp_close_otlp(void *destination)
 {
     otlp_http_t *otlp = destination;
     if (otlp->refused > 0)
@@ -47,7 +47,7 @@ static void close_otlp(void *destination)
     free(otlp);
 }
 
-static int choose_signals(otlp_http_t *otlp, const char *signals, char *error)
+static int otlp_choose_signals(otlp_http_t *otlp, const char *signals, char *error)
 {
     otlp->wants_profiles = signals == NULL || strcmp(signals, "profiles") == 0;
     otlp->wants_traces = signals == NULL || strcmp(signals, "traces") == 0;
@@ -57,7 +57,7 @@ static int choose_signals(otlp_http_t *otlp, const char *signals, char *error)
     return -EINVAL;
 }
 
-static int open_otlp(void **destination, const gp_fleet_url_t *given, char error[GP_FLEET_ERROR_SIZE])
+static int otlp_open_otlp(void **destination, const gp_fleet_url_t *given, char error[GP_FLEET_ERROR_SIZE])
 {
     otlp_http_t *otlp = calloc(1, sizeof(*otlp));
     gp_fleet_url_t url = *given;
@@ -66,11 +66,12 @@ static int open_otlp(void **destination, const gp_fleet_url_t *given, char error
     int result = otlp != NULL ? gp_post_open(&otlp->post, &url, names, error) : -ENOMEM;
     if (result == 0) {
         otlp->shown = strdup(given->shown);
-        result = otlp->shown != NULL ? choose_signals(otlp, gp_fleet_url_option(given, "signals"), error) : -ENOMEM;
+        result =
+            otlp->shown != NULL ? otlp_choose_signals(otlp, gp_fleet_url_option(given, "signals"), error) : -ENOMEM;
     }
     if (result < 0) {
         if (otlp != NULL)
-            close_otlp(otlp);
+            otlp_close_otlp(otlp);
         return result;
     }
     snprintf(otlp->profiles, sizeof(otlp->profiles), "%s/v1development/profiles", otlp->post.base);
@@ -79,7 +80,7 @@ static int open_otlp(void **destination, const gp_fleet_url_t *given, char error
     return 0;
 }
 
-static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
+static bool otlp_read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
     *value = 0;
     for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
@@ -92,11 +93,11 @@ static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 }
 
 // Go to the next field of a message: a number, or bytes. Returns its number; 0 at the end and for what is no message.
-static unsigned next_field(const uint8_t **at, const uint8_t *end, uint64_t *value, const uint8_t **bytes)
+static unsigned otlp_next_field(const uint8_t **at, const uint8_t *end, uint64_t *value, const uint8_t **bytes)
 {
     uint64_t tag;
     *bytes = NULL;
-    if (*at >= end || !read_varint(at, end, &tag) || !read_varint(at, end, value))
+    if (*at >= end || !otlp_read_varint(at, end, &tag) || !otlp_read_varint(at, end, value))
         return 0;
     if ((tag & 7) == 0)
         return (unsigned)(tag >> 3);
@@ -108,19 +109,19 @@ static unsigned next_field(const uint8_t **at, const uint8_t *end, uint64_t *val
 }
 
 // Count what was refused: ExportProfilesServiceResponse and ExportTraceServiceResponse have the same fields.
-static void read_partial_success(otlp_http_t *otlp, const gp_http_answer_t *answer)
+static void otlp_read_partial_success(otlp_http_t *otlp, const gp_http_answer_t *answer)
 {
     const uint8_t *at = (const uint8_t *)answer->text, *end = at + answer->len, *partial = NULL, *bytes = NULL;
     uint64_t value = 0, refused = 0;
     char message[MESSAGE_MAX] = "";
     unsigned field;
-    while (at != NULL && partial == NULL && (field = next_field(&at, end, &value, &bytes)) != 0)
+    while (at != NULL && partial == NULL && (field = otlp_next_field(&at, end, &value, &bytes)) != 0)
         if (field == EXPORT_RESPONSE_PARTIAL_SUCCESS && bytes != NULL)
             partial = bytes;
     if (partial == NULL)
         return;
     end = partial + value;
-    while ((field = next_field(&partial, end, &value, &bytes)) != 0) {
+    while ((field = otlp_next_field(&partial, end, &value, &bytes)) != 0) {
         if (field == PARTIAL_SUCCESS_REJECTED && bytes == NULL)
             refused = value;
         if (field == PARTIAL_SUCCESS_MESSAGE && bytes != NULL)
@@ -136,19 +137,19 @@ static void read_partial_success(otlp_http_t *otlp, const gp_http_answer_t *answ
     }
 }
 
-static int send_body(otlp_http_t *otlp, const char *url, const void *body, size_t len, char *error)
+static int otlp_send_body(otlp_http_t *otlp, const char *url, const void *body, size_t len, char *error)
 {
     static const char *const headers[] = {"Content-Type: application/x-protobuf", NULL};
     const gp_http_request_t request = {.url = url, .headers = headers, .body = body, .body_len = len, .gzip = true};
     gp_http_answer_t answer;
     int result = gp_post_send(&otlp->post, &request, &answer, error);
     if (result == 0)
-        read_partial_success(otlp, &answer);
+        otlp_read_partial_success(otlp, &answer);
     gp_http_answer_free(&answer);
     return result;
 }
 
-static int send_profile(otlp_http_t *otlp, const gp_report_t *report, char *error)
+static int otlp_send_profile(otlp_http_t *otlp, const gp_report_t *report, char *error)
 {
     char *body = NULL;
     size_t len = 0;
@@ -156,12 +157,12 @@ static int send_profile(otlp_http_t *otlp, const gp_report_t *report, char *erro
     int result = stream != NULL ? gp_otlp_write(report, stream) : -ENOMEM;
     if (stream != NULL && fclose(stream) != 0 && result == 0)
         result = -ENOMEM;
-    result = result == 0 ? send_body(otlp, otlp->profiles, body, len, error) : gp_post_fail(error, result);
+    result = result == 0 ? otlp_send_body(otlp, otlp->profiles, body, len, error) : gp_post_fail(error, result);
     free(body);
     return result;
 }
 
-static int send_samples(otlp_http_t *otlp, const gp_batch_t *batch, const char *const *resource, char *error)
+static int otlp_send_samples(otlp_http_t *otlp, const gp_batch_t *batch, const char *const *resource, char *error)
 {
     int result = 0;
     for (gp_batch_part_t part = {0}; result == 0 && gp_batch_next_part(batch, &part);) {
@@ -170,13 +171,13 @@ static int send_samples(otlp_http_t *otlp, const gp_batch_t *batch, const char *
         gp_report_t *report = gp_batch_report(batch, &part, true, resource);
         if (report == NULL && errno == 0)
             continue;
-        result = report != NULL ? send_profile(otlp, report, error) : gp_post_fail(error, -ENOMEM);
+        result = report != NULL ? otlp_send_profile(otlp, report, error) : gp_post_fail(error, -ENOMEM);
         gp_batch_report_free(report);
     }
     return result;
 }
 
-static int send_spans(otlp_http_t *otlp, const gp_batch_t *batch, const char *const *resource, char *error)
+static int otlp_send_spans(otlp_http_t *otlp, const gp_batch_t *batch, const char *const *resource, char *error)
 {
     int result = 0;
     for (size_t from = 0; from < batch->span_count && result == 0; from += SPANS_MAX) {
@@ -185,14 +186,14 @@ static int send_spans(otlp_http_t *otlp, const gp_batch_t *batch, const char *co
         if (!gp_post_is_due(&otlp->post))
             continue;
         if (gp_otlp_spans(batch, from, to, resource, &data) > 0)
-            result =
-                data.failed ? gp_post_fail(error, -ENOMEM) : send_body(otlp, otlp->traces, data.data, data.len, error);
+            result = data.failed ? gp_post_fail(error, -ENOMEM)
+                                 : otlp_send_body(otlp, otlp->traces, data.data, data.len, error);
         gp_text_free(&data);
     }
     return result;
 }
 
-static int send_batch(otlp_http_t *otlp, const gp_batch_t *batch, char *error)
+static int otlp_send_batch(otlp_http_t *otlp, const gp_batch_t *batch, char *error)
 {
     gp_fleet_resource_t resource;
     int result = gp_post_begin(&otlp->post, batch);
@@ -201,27 +202,27 @@ static int send_batch(otlp_http_t *otlp, const gp_batch_t *batch, char *error)
     if (result < 0)
         return gp_post_fail(error, result);
     if (otlp->wants_profiles)
-        result = send_samples(otlp, batch, resource.pairs, error);
+        result = otlp_send_samples(otlp, batch, resource.pairs, error);
     if (result == 0 && otlp->wants_traces)
-        result = send_spans(otlp, batch, resource.pairs, error);
+        result = otlp_send_spans(otlp, batch, resource.pairs, error);
     gp_fleet_resource_free(&resource);
     return result;
 }
 
-static int send_otlp(void *destination, const gp_batch_t *batches, size_t count, bool again,
-                     char error[GP_FLEET_ERROR_SIZE])
+static int otlp_send_otlp(void *destination, const gp_batch_t *batches, size_t count, bool again,
+                          char error[GP_FLEET_ERROR_SIZE])
 {
     otlp_http_t *otlp = destination;
     int result = 0;
     (void)again; // it cannot be asked
     for (size_t i = 0; i < count && result == 0; i++)
-        result = send_batch(otlp, &batches[i], error);
+        result = otlp_send_batch(otlp, &batches[i], error);
     if (result == 0)
         gp_post_done(&otlp->post);
     return result;
 }
 
-static void describe(void *destination, const gp_batch_t *batch, FILE *out)
+static void otlp_describe(void *destination, const gp_batch_t *batch, FILE *out)
 {
     const otlp_http_t *otlp = destination;
     gp_fleet_resource_t resource;
@@ -241,9 +242,9 @@ static void describe(void *destination, const gp_batch_t *batch, FILE *out)
 }
 
 const gp_destination_kind_t gp_destination_otlp = {
-    .open = open_otlp,
-    .send = send_otlp,
+    .open = otlp_open_otlp,
+    .send = otlp_send_otlp,
     .http = otlp_http,
-    .describe = describe,
-    .close = close_otlp,
+    .describe = otlp_describe,
+    .close = otlp_close_otlp,
 };

@@ -9,7 +9,7 @@
 #include "export/write/protobuf.h"
 #include "model/span_kind.h"
 
-static enum span_kind kind_of(uint32_t kind)
+static enum span_kind otlp_spans_kind_of(uint32_t kind)
 {
     switch (kind) {
     case PROF_SPAN_REQUEST:
@@ -26,14 +26,14 @@ static enum span_kind kind_of(uint32_t kind)
     }
 }
 
-static void put_id(gp_text_t *span, unsigned field, uint64_t id)
+static void spans_put_id(gp_text_t *span, unsigned field, uint64_t id)
 {
     uint8_t bytes[8];
     gp_hex_from_u64(id, bytes);
     gp_pb_bytes(span, field, bytes, sizeof(bytes));
 }
 
-static void put_times(gp_text_t *span, const gp_row_times_t *times)
+static void spans_put_times(gp_text_t *span, const gp_row_times_t *times)
 {
     const struct {
         const char *key;
@@ -53,7 +53,7 @@ static void put_times(gp_text_t *span, const gp_row_times_t *times)
 
 // Whether the request that is this span has failed. Requests are by start, as the first of that moment is found in
 // `next`, which goes along with the spans.
-static bool has_failed(const gp_batch_t *batch, const gp_row_span_t *span, size_t *next)
+static bool spans_has_failed(const gp_batch_t *batch, const gp_row_span_t *span, size_t *next)
 {
     while (*next < batch->request_count && batch->requests[*next].start_ns < span->start_ns)
         ++*next;
@@ -63,20 +63,20 @@ static bool has_failed(const gp_batch_t *batch, const gp_row_span_t *span, size_
     return false;
 }
 
-static void put_span(gp_text_t *scope, const gp_row_span_t *row, bool failed)
+static void spans_put_span(gp_text_t *scope, const gp_row_span_t *row, bool failed)
 {
     gp_text_t span = {0}, status = {0};
     gp_pb_bytes(&span, SPAN_TRACE_ID, row->trace, sizeof(row->trace));
-    put_id(&span, SPAN_SPAN_ID, row->id);
+    spans_put_id(&span, SPAN_SPAN_ID, row->id);
     if (row->parent != 0)
-        put_id(&span, SPAN_PARENT_SPAN_ID, row->parent);
+        spans_put_id(&span, SPAN_PARENT_SPAN_ID, row->parent);
     gp_pb_text(&span, SPAN_NAME, row->name[0] != '\0' ? row->name : gp_span_kind_text(row->kind));
-    gp_pb_uint(&span, SPAN_KIND, kind_of(row->kind));
+    gp_pb_uint(&span, SPAN_KIND, otlp_spans_kind_of(row->kind));
     gp_pb_fixed64(&span, SPAN_START_UNIX_NANO, row->start_ns);
     gp_pb_fixed64(&span, SPAN_END_UNIX_NANO, row->end_ns);
     gp_otlp_put_text(&span, SPAN_ATTRIBUTES, "greenprof.kind", gp_span_kind_text(row->kind));
     if (!(row->flags & GP_STORED_NO_TIMES))
-        put_times(&span, &row->times);
+        spans_put_times(&span, &row->times);
     for (size_t i = 0; i < row->info_count; i++)
         gp_otlp_put_text(&span, SPAN_ATTRIBUTES, row->info[i].key, row->info[i].value);
     gp_pb_uint(&status, STATUS_CODE, failed ? STATUS_CODE_ERROR : 0);
@@ -87,7 +87,7 @@ static void put_span(gp_text_t *scope, const gp_row_span_t *row, bool failed)
     gp_text_free(&status);
 }
 
-static size_t put_scope(const gp_batch_t *batch, size_t from, size_t to, gp_text_t *scope)
+static size_t spans_put_scope(const gp_batch_t *batch, size_t from, size_t to, gp_text_t *scope)
 {
     static const uint8_t no_trace[sizeof(batch->spans->trace)];
     gp_text_t inner = {0};
@@ -99,7 +99,7 @@ static size_t put_scope(const gp_batch_t *batch, size_t from, size_t to, gp_text
         const gp_row_span_t *span = &batch->spans[i];
         if (span->flags & GP_STORED_OPEN || span->id == 0 || memcmp(span->trace, no_trace, sizeof(no_trace)) == 0)
             continue;
-        put_span(scope, span, has_failed(batch, span, &request));
+        spans_put_span(scope, span, spans_has_failed(batch, span, &request));
         count++;
     }
     return count;
@@ -108,7 +108,7 @@ static size_t put_scope(const gp_batch_t *batch, size_t from, size_t to, gp_text
 size_t gp_otlp_spans(const gp_batch_t *batch, size_t from, size_t to, const char *const *resource, gp_text_t *data)
 {
     gp_text_t scope = {0}, inner = {0}, whole = {0};
-    size_t count = put_scope(batch, from, to, &scope);
+    size_t count = spans_put_scope(batch, from, to, &scope);
     gp_otlp_put_resource(&inner, batch->process->service, resource);
     gp_pb_message(&whole, RESOURCE_SPANS_RESOURCE, &inner);
     gp_pb_message(&whole, RESOURCE_SPANS_SCOPE_SPANS, &scope);

@@ -34,7 +34,7 @@ static gp_http_t *pyroscope_http(const void *destination)
     return ((const pyroscope_t *)destination)->post.http;
 }
 
-static void close_pyroscope(void *destination)
+static void pyroscope_close_pyroscope(void *destination)
 {
     pyroscope_t *pyroscope = destination;
     gp_post_close(&pyroscope->post);
@@ -42,7 +42,7 @@ static void close_pyroscope(void *destination)
     free(pyroscope);
 }
 
-static int open_pyroscope(void **destination, const gp_fleet_url_t *given, char error[GP_FLEET_ERROR_SIZE])
+static int pyroscope_open_pyroscope(void **destination, const gp_fleet_url_t *given, char error[GP_FLEET_ERROR_SIZE])
 {
     pyroscope_t *pyroscope = calloc(1, sizeof(*pyroscope));
     const char *tenant = gp_fleet_url_option(given, "tenant");
@@ -55,14 +55,14 @@ static int open_pyroscope(void **destination, const gp_fleet_url_t *given, char 
         result = pyroscope->tenant != NULL ? 0 : -ENOMEM;
     }
     if (result < 0 && pyroscope != NULL)
-        close_pyroscope(pyroscope);
+        pyroscope_close_pyroscope(pyroscope);
     else
         *destination = pyroscope;
     return result;
 }
 
 // Add a text of which `{`, `}`, `,`, `=` and what else the syntax has are '_'; of a key also dots and the like.
-static void add_word(char name[NAME_SIZE], const char *text, bool is_key)
+static void pyroscope_add_word(char name[NAME_SIZE], const char *text, bool is_key)
 {
     size_t len = strlen(name);
     for (; *text != '\0' && len + 1 < NAME_SIZE; text++) {
@@ -74,57 +74,57 @@ static void add_word(char name[NAME_SIZE], const char *text, bool is_key)
     name[len] = '\0';
 }
 
-static void add_label(char name[NAME_SIZE], const char *key, const char *value)
+static void pyroscope_add_label(char name[NAME_SIZE], const char *key, const char *value)
 {
     size_t len = strlen(name);
     if (value[0] == '\0' || len + strlen(key) + strlen(value) + 3 > NAME_SIZE)
         return;
     if (name[len - 1] != '{')
         memcpy(name + len, ",", 2);
-    add_word(name, key, true);
+    pyroscope_add_word(name, key, true);
     len = strlen(name);
     memcpy(name + len, "=", 2);
-    add_word(name, value, false);
+    pyroscope_add_word(name, value, false);
 }
 
 // "SERVICE.cpu{host=a,version=2}"
-static void make_name(const gp_row_process_t *process, const char *measure, char name[NAME_SIZE])
+static void pyroscope_make_name(const gp_row_process_t *process, const char *measure, char name[NAME_SIZE])
 {
     name[0] = '\0';
-    add_word(name, process->service[0] != '\0' ? process->service : "unknown", false);
+    pyroscope_add_word(name, process->service[0] != '\0' ? process->service : "unknown", false);
     size_t len = strlen(name);
     snprintf(name + len, NAME_SIZE - len, ".%s{", measure);
-    add_label(name, "host", process->host);
-    add_label(name, "version", process->version);
+    pyroscope_add_label(name, "host", process->host);
+    pyroscope_add_label(name, "version", process->version);
     for (size_t i = 0; i < process->label_count; i++)
         if (!gp_fleet_label_is_known(process->labels[i].key) && strcmp(process->labels[i].key, "host") != 0)
-            add_label(name, process->labels[i].key, process->labels[i].value);
+            pyroscope_add_label(name, process->labels[i].key, process->labels[i].value);
     len = strlen(name);
     if (len + 1 < NAME_SIZE)
         memcpy(name + len, "}", 2);
 }
 
-static int make_url(const pyroscope_t *pyroscope, const gp_batch_t *batch, const gp_report_t *report,
-                    char url[GP_POST_URL_SIZE])
+static int pyroscope_make_url(const pyroscope_t *pyroscope, const gp_batch_t *batch, const gp_report_t *report,
+                              char url[GP_POST_URL_SIZE])
 {
     char name[NAME_SIZE];
     uint64_t from = report->start_realtime_ns / 1000000000;
     int len = snprintf(url, GP_POST_URL_SIZE,
                        "%s/ingest?spyName=greenprof&format=pprof&from=%" PRIu64 "&until=%" PRIu64 "&name=",
                        pyroscope->post.base, from, from + report->duration_ns / 1000000000);
-    make_name(batch->process, gp_measure_name(report->measure), name);
+    pyroscope_make_name(batch->process, gp_measure_name(report->measure), name);
     if (len < 0 || gp_http_escape(url + len, url + GP_POST_URL_SIZE, name) == NULL)
         return -ENAMETOOLONG;
     return 0;
 }
 
-static void add_text(gp_text_t *body, const char *text)
+static void pyroscope_add_text(gp_text_t *body, const char *text)
 {
     gp_text_add(body, text, strlen(text));
 }
 
 // A form of two files: the profile, and how its values are to be read.
-static int make_form(const gp_report_t *report, gp_text_t *form)
+static int pyroscope_make_form(const gp_report_t *report, gp_text_t *form)
 {
     char *profile = NULL, config[512];
     size_t len = 0;
@@ -137,19 +137,21 @@ static int make_form(const gp_report_t *report, gp_text_t *form)
              "\"samples\":{\"units\":\"count\",\"display-name\":\"%s_samples\",\"aggregation\":\"sum\","
              "\"sampled\":false}}",
              gp_measure_name(report->measure), gp_measure_name(report->measure), gp_measure_name(report->measure));
-    add_text(form, "--" BOUNDARY "\r\nContent-Disposition: form-data; name=\"profile\"; filename=\"profile.pprof\"\r\n"
-                   "Content-Type: application/octet-stream\r\n\r\n");
+    pyroscope_add_text(form, "--" BOUNDARY
+                             "\r\nContent-Disposition: form-data; name=\"profile\"; filename=\"profile.pprof\"\r\n"
+                             "Content-Type: application/octet-stream\r\n\r\n");
     if (result == 0)
         gp_text_add(form, profile, len);
-    add_text(form, "\r\n--" BOUNDARY "\r\nContent-Disposition: form-data; name=\"sample_type_config\"; "
-                   "filename=\"sample_type_config.json\"\r\nContent-Type: application/json\r\n\r\n");
-    add_text(form, config);
-    add_text(form, "\r\n--" BOUNDARY "--\r\n");
+    pyroscope_add_text(form, "\r\n--" BOUNDARY "\r\nContent-Disposition: form-data; name=\"sample_type_config\"; "
+                             "filename=\"sample_type_config.json\"\r\nContent-Type: application/json\r\n\r\n");
+    pyroscope_add_text(form, config);
+    pyroscope_add_text(form, "\r\n--" BOUNDARY "--\r\n");
     free(profile);
     return result == 0 && form->failed ? -ENOMEM : result;
 }
 
-static int send_profile(pyroscope_t *pyroscope, const gp_batch_t *batch, const gp_report_t *report, char *error)
+static int pyroscope_send_profile(pyroscope_t *pyroscope, const gp_batch_t *batch, const gp_report_t *report,
+                                  char *error)
 {
     const char *tenant = pyroscope->tenant != NULL ? pyroscope->tenant : batch->process->tenant;
     char url[GP_POST_URL_SIZE], header[TENANT_SIZE];
@@ -160,9 +162,9 @@ static int send_profile(pyroscope_t *pyroscope, const gp_batch_t *batch, const g
     header[strcspn(header, "\r\n")] = '\0';
     if (tenant[0] == '\0')
         headers[1] = NULL;
-    int result = make_url(pyroscope, batch, report, url);
+    int result = pyroscope_make_url(pyroscope, batch, report, url);
     if (result == 0)
-        result = make_form(report, &form);
+        result = pyroscope_make_form(report, &form);
     if (result < 0) {
         gp_text_free(&form);
         return gp_post_fail(error, result);
@@ -174,7 +176,7 @@ static int send_profile(pyroscope_t *pyroscope, const gp_batch_t *batch, const g
     return result;
 }
 
-static int send_batch(pyroscope_t *pyroscope, const gp_batch_t *batch, char *error)
+static int pyroscope_send_batch(pyroscope_t *pyroscope, const gp_batch_t *batch, char *error)
 {
     int result = gp_post_begin(&pyroscope->post, batch);
     if (result < 0)
@@ -185,38 +187,39 @@ static int send_batch(pyroscope_t *pyroscope, const gp_batch_t *batch, char *err
         gp_report_t *report = gp_batch_report(batch, &part, false, NULL);
         if (report == NULL && errno == 0)
             continue;
-        result = report != NULL ? send_profile(pyroscope, batch, report, error) : gp_post_fail(error, -ENOMEM);
+        result =
+            report != NULL ? pyroscope_send_profile(pyroscope, batch, report, error) : gp_post_fail(error, -ENOMEM);
         gp_batch_report_free(report);
     }
     return result;
 }
 
-static int send_pyroscope(void *destination, const gp_batch_t *batches, size_t count, bool again,
-                          char error[GP_FLEET_ERROR_SIZE])
+static int pyroscope_send_pyroscope(void *destination, const gp_batch_t *batches, size_t count, bool again,
+                                    char error[GP_FLEET_ERROR_SIZE])
 {
     pyroscope_t *pyroscope = destination;
     int result = 0;
     (void)again; // it cannot be asked
     for (size_t i = 0; i < count && result == 0; i++)
-        result = send_batch(pyroscope, &batches[i], error);
+        result = pyroscope_send_batch(pyroscope, &batches[i], error);
     if (result == 0)
         gp_post_done(&pyroscope->post);
     return result;
 }
 
-static void describe(void *destination, const gp_batch_t *batch, FILE *out)
+static void pyroscope_describe(void *destination, const gp_batch_t *batch, FILE *out)
 {
     const pyroscope_t *pyroscope = destination;
     char name[NAME_SIZE];
-    make_name(batch->process, "TYPE", name);
+    pyroscope_make_name(batch->process, "TYPE", name);
     fprintf(out, "%s/ingest: %s: %zu rows of samples as pprof of the types cpu, wall, latency and delay: stacks\n",
             pyroscope->post.base, name, batch->sample_count);
 }
 
 const gp_destination_kind_t gp_destination_pyroscope = {
-    .open = open_pyroscope,
-    .send = send_pyroscope,
+    .open = pyroscope_open_pyroscope,
+    .send = pyroscope_send_pyroscope,
     .http = pyroscope_http,
-    .describe = describe,
-    .close = close_pyroscope,
+    .describe = pyroscope_describe,
+    .close = pyroscope_close_pyroscope,
 };

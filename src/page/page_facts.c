@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "page/facts.h"
+#include "page/page_facts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 enum { TICK_SHIFT_MAX = 6 }; // longer ones are of little use
 
-static bool same_label(const void *owner, uint32_t number, const void *key)
+static bool page_facts_same_label(const void *owner, uint32_t number, const void *key)
 {
     const gp_page_label_t *a = &((const gp_page_labels_t *)owner)->items[number], *b = key;
     return a->coro == b->coro && a->thread == b->thread && a->trace == b->trace && a->request == b->request;
@@ -16,7 +16,7 @@ uint32_t gp_page_label(gp_page_labels_t *labels, const gp_page_label_t *label)
 {
     uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)label->coro << 32 | label->thread),
                                  (uint64_t)label->trace << 32 | label->request);
-    uint32_t number = gp_index_find(&labels->index, hash, same_label, labels, label);
+    uint32_t number = gp_index_find(&labels->index, hash, page_facts_same_label, labels, label);
     if (number != GP_INDEX_NONE)
         return number;
     if (gp_grow(&labels->items, &labels->capacity, labels->count, sizeof(*label)) < 0 ||
@@ -33,7 +33,7 @@ void gp_page_labels_free(gp_page_labels_t *labels)
     *labels = (gp_page_labels_t){0};
 }
 
-static bool same_fact(const void *owner, uint32_t number, const void *key)
+static bool page_facts_same_fact(const void *owner, uint32_t number, const void *key)
 {
     const gp_fact_t *a = &((const gp_page_facts_t *)owner)->items[number], *b = key;
     return a->node == b->node && a->label == b->label && a->tick == b->tick && a->state == b->state &&
@@ -41,7 +41,7 @@ static bool same_fact(const void *owner, uint32_t number, const void *key)
 }
 
 // Leave out of a row what all leave out. Returns false when memory is short.
-static bool make_coarse(gp_page_facts_t *facts, gp_fact_t *fact, unsigned shift_more)
+static bool page_facts_make_coarse(gp_page_facts_t *facts, gp_fact_t *fact, unsigned shift_more)
 {
     const gp_coarseness_t *coarse = &facts->coarse;
     if (fact->tick > 0)
@@ -56,11 +56,11 @@ static bool make_coarse(gp_page_facts_t *facts, gp_fact_t *fact, unsigned shift_
 }
 
 // Find or add, as it is.
-static int add(gp_page_facts_t *facts, const gp_fact_t *fact)
+static int page_facts_add(gp_page_facts_t *facts, const gp_fact_t *fact)
 {
     uint64_t hash = gp_hash_more(gp_hash_u64((uint64_t)fact->node << 32 | fact->label),
                                  (uint64_t)fact->tick << 32 | (uint32_t)fact->state << 16 | fact->side);
-    uint32_t number = gp_index_find(&facts->index, hash, same_fact, facts, fact);
+    uint32_t number = gp_index_find(&facts->index, hash, page_facts_same_fact, facts, fact);
     if (number != GP_INDEX_NONE) {
         facts->items[number].weight_ns += fact->weight_ns;
         facts->items[number].samples += fact->samples;
@@ -75,7 +75,7 @@ static int add(gp_page_facts_t *facts, const gp_fact_t *fact)
 }
 
 // Returns false when nothing more can be left out.
-static bool next_coarseness(gp_coarseness_t *coarse)
+static bool page_facts_next_coarseness(gp_coarseness_t *coarse)
 {
     if (coarse->tick_shift < TICK_SHIFT_MAX)
         coarse->tick_shift++;
@@ -91,11 +91,11 @@ static bool next_coarseness(gp_coarseness_t *coarse)
 }
 
 // All rows anew, with less in them.
-static int shrink(gp_page_facts_t *facts)
+static int page_facts_shrink(gp_page_facts_t *facts)
 {
     size_t count = facts->count;
     unsigned before = facts->coarse.tick_shift;
-    if (!next_coarseness(&facts->coarse)) {
+    if (!page_facts_next_coarseness(&facts->coarse)) {
         facts->limit = SIZE_MAX; // as many as there are
         return 0;
     }
@@ -103,7 +103,8 @@ static int shrink(gp_page_facts_t *facts)
     facts->count = 0;
     for (size_t i = 0; i < count; i++) {
         gp_fact_t fact = facts->items[i];
-        if (!make_coarse(facts, &fact, facts->coarse.tick_shift - before) || add(facts, &fact) < 0)
+        if (!page_facts_make_coarse(facts, &fact, facts->coarse.tick_shift - before) ||
+            page_facts_add(facts, &fact) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -112,13 +113,14 @@ static int shrink(gp_page_facts_t *facts)
 int gp_page_facts_add(gp_page_facts_t *facts, const gp_fact_t *fact)
 {
     gp_fact_t coarse = *fact;
-    int result = make_coarse(facts, &coarse, facts->coarse.tick_shift) ? add(facts, &coarse) : -ENOMEM;
+    int result =
+        page_facts_make_coarse(facts, &coarse, facts->coarse.tick_shift) ? page_facts_add(facts, &coarse) : -ENOMEM;
     while (result == 0 && facts->count > facts->limit)
-        result = shrink(facts);
+        result = page_facts_shrink(facts);
     return result;
 }
 
-static int compare(const void *left, const void *right)
+static int page_facts_compare(const void *left, const void *right)
 {
     const gp_fact_t *a = left, *b = right;
     if (a->node != b->node)
@@ -135,7 +137,7 @@ void gp_page_facts_sort(gp_page_facts_t *facts, const uint32_t *order)
     for (size_t i = 0; i < facts->count; i++)
         facts->items[i].node = order[facts->items[i].node];
     if (facts->count > 0)
-        qsort(facts->items, facts->count, sizeof(*facts->items), compare);
+        qsort(facts->items, facts->count, sizeof(*facts->items), page_facts_compare);
     gp_index_free(&facts->index);
 }
 
