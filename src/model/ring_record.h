@@ -111,8 +111,8 @@ typedef struct gp_activity_mark { // a coroutine was active, then waited: see sr
     uint64_t ready;            // ticks; 0 = not reported
     uint64_t waker;            // id of the coroutine that made it ready, 0 = not known
     uint32_t thread;           // index of the thread at `start`
-    bool is_open;              // the last one: it had not ended
-    bool is_waiting;           // with is_open: in [left, end), else end = left
+    uint8_t is_open;    // the last one: it had not ended. 0 or 1, not bool: whoever wrote the file may say anything
+    uint8_t is_waiting; // with is_open: in [left, end), else end = left
 } gp_activity_mark_t;
 
 typedef struct gp_span_mark { // a span is over: see src/core/trace/span.h

@@ -25,7 +25,7 @@ typedef struct gp_span {
     uint32_t thread;        // index, at its beginning; 0 = not known
     uint16_t kind;          // prof_span_kind_t
     uint16_t flags;         // enum gp_span_flag
-    bool is_chosen;         // for those that listen: the policy says so
+    uint8_t is_chosen;      // for those that listen: the policy says so. Not bool: it is in ring files
     uint16_t name_len;
 } gp_span_t;
 

@@ -33,7 +33,7 @@ void gp_ring_to_activity(gp_activity_record_t *record, const gp_activity_mark_t 
         .waker_id = mark->ready != 0 ? mark->waker : 0,
         .trace = trace,
         .thread = mark->thread,
-        .is_open = mark->is_open,
+        .is_open = mark->is_open != 0,
     };
     if (mark->settled >= mark->left)
         gp_activity_set_times(record, mark->off_ns, mark->blocked_ns);

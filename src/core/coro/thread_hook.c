@@ -33,14 +33,15 @@ typedef struct descriptor_stack { // of struct pthread
 static bool thread_hook_read_descriptor(uintptr_t here, uintptr_t *lo, uintptr_t *hi)
 {
     enum { DESCRIPTOR_BYTES = 2048, ABOVE_BYTES = 1 << 20, PAGE_MASK = 4095 }; // less than any glibc's is long
+    const uintptr_t most = UINT64_C(1) << 40;
     uintptr_t self = (uintptr_t)pthread_self();
     descriptor_stack_t stack;
     for (size_t at = 0; at + sizeof(stack) <= DESCRIPTOR_BYTES; at += sizeof(uintptr_t)) {
         memcpy(&stack, (const void *)(self + at), sizeof(stack)); // NOLINT(performance-no-int-to-ptr)
         uintptr_t end = stack.block + stack.bytes;
         if (end - self < DESCRIPTOR_BYTES || end - self > ABOVE_BYTES || here - stack.block >= stack.bytes ||
-            stack.guard >= stack.bytes || (stack.guard & PAGE_MASK) != 0)
-            continue;
+            stack.guard >= stack.bytes || stack.bytes > most || ((stack.block | stack.bytes | stack.guard) & PAGE_MASK))
+            continue; // a stack of the program's own need not begin at a page: it is asked for
         *lo = stack.block + stack.guard;
         *hi = end;
         return true;
