@@ -15,19 +15,21 @@ from support import EVENTLET, SERVICE, Attaching, Bare, has_eventlet, main
 
 # By the function to which they point. They are the core's, which stays mapped, and do nothing while it is detached.
 OF_THREADS = {
-    "on_thread_exit",  # the destructor of a key of threads: a thread that was sampled gives its record back
-    "prepare_inner", "finish_inner", "parent_inner", "child_inner",  # fork handlers, which glibc has no way to take back
+    "threads_on_thread_exit",  # the destructor of a key of threads: a thread that was sampled gives its record back
+    "process_prepare_inner", "process_finish_inner", "process_parent_inner", "process_child_inner",  # fork handlers: glibc takes none back
 }
 OF_PYTHON = {
-    "on_new", "on_dealloc",  # of greenlets, tasks, code objects: what was seen is forgotten when it is freed
-    "on_init", "on_step", "on_wakeup", "on_set_name",  # of asyncio's tasks
-    "settrace", "gettrace",  # of greenlet
-    "on_pop", "on_poll",     # of hubs
-    "on_create", "on_create_builtin", "on_exec", "on_exec_builtin",  # of modules that are imported
-    "on_start",              # of threads: they are called what threading.Thread calls them
-    "look_at_modules",       # a word of the interpreter's ring of calls: it was made already
+    # Of greenlets, tasks, code objects: what was seen is forgotten when it is freed.
+    "greenlet_on_new", "greenlet_on_dealloc", "asyncio_on_dealloc", "code_objects_on_dealloc",
+    "asyncio_on_init", "asyncio_on_step", "asyncio_on_wakeup", "asyncio_on_set_name",
+    "greenlet_trace_settrace", "greenlet_trace_gettrace",
+    "hubs_on_pop", "loop_look_on_poll",
+    "imports_on_create", "imports_on_create_builtin", "imports_on_exec", "imports_on_exec_builtin",  # of modules
+    "thread_names_on_start",    # of threads: they are called what threading.Thread calls them
+    "cpython_look_at_modules",  # a word of the interpreter's ring of calls: it was made already
 }
-SWITCHES = {"on_main_switch", "on_other_switch", "on_initialstub"}  # put back once 1,000 switches came by that nothing looked at
+# Put back once 1,000 switches came by that nothing looked at.
+SWITCHES = {"greenlet_native_on_main_switch", "greenlet_native_on_other_switch", "greenlet_native_on_initialstub"}
 GREENLETS = "switch 3000"
 
 
