@@ -354,7 +354,9 @@ int gp_critical_paths(const gp_dataset_t *dataset, const gp_requests_t *requests
 {
     gp_reading_t reading = {0};
     gp_critical_t *critical = gp_critical_begin(dataset, requests, chosen, &reading);
-    int result = critical != NULL ? gp_dataset_read(dataset, &reading) : -errno;
+    if (critical == NULL)
+        return errno != 0 ? -errno : -ENOMEM;
+    int result = gp_dataset_read(dataset, &reading);
     if (result == 0)
         result = gp_critical_walk(critical, take, context);
     gp_critical_free(critical);

@@ -168,9 +168,11 @@ static code_t **code_objects_link(uintptr_t address)
 
 static void code_objects_forget(code_t *code)
 {
+    // -Wanalyzer-use-after-free: the bucket begins with another one, once one was forgotten.
     if (code->in_site) // before its address is free: partner of the acquire in gp_cpython_spawn_site()
         atomic_fetch_add_explicit(&gp_cpython_code_generation, 1, memory_order_release);
     *code_objects_link(code->address) = code->next;
+    // -Wanalyzer-double-free: likewise.
     free(code->lines);
     free(code);
 }
