@@ -257,7 +257,7 @@ static void libcurl_headers_take_kept(void *handle, gp_curl_setopt_t *setopt)
 static void libcurl_headers_put_kept(void *handle, gp_curl_setopt_t *setopt)
 {
     gp_curl_lines_t *lines = malloc(sizeof(*lines));
-    libcurl_headers_take_kept(handle, setopt); // of a transfer whose end was not said
+    libcurl_headers_take_kept(handle, setopt); // of a transfer before, without an end
     if (lines == NULL || !gp_curl_headers_put(handle, setopt, lines))
         free(lines);
     else

@@ -44,7 +44,7 @@ PyObject *stable_module(const char *name, PyMethodDef *functions, int (*execute)
     definition->m_methods = functions;
     definition->m_slots = slots;
     if (definition->m_base.m_index == 0)
-        Py_INCREF(room); // it is nobody's to free
+        Py_INCREF(room); // never freed
     return PyModuleDef_Init((struct PyModuleDef *)(void *)room);
 }
 

@@ -24,7 +24,7 @@ bool stable_is_free_threaded(void);
 // definition is static. Returns NULL and a Python error.
 PyObject *stable_module(const char *name, PyMethodDef *functions, int (*execute)(PyObject *module));
 
-// A type, whose spec has as its size that of the struct. New reference, or NULL and a Python error.
+// A type; the size in its spec is that of the struct. New reference, or NULL and a Python error.
 PyObject *stable_type(const PyType_Spec *spec);
 
 // The last step of a tp_dealloc.

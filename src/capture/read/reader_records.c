@@ -175,7 +175,7 @@ static const struct record_type *reader_records_type_of(uint16_t type)
 
 static int reader_records_parse(const struct record_type *type, records_t *records)
 {
-    // -Wanalyzer-null-dereference: who calls has asked whether the type is known.
+    // -Wanalyzer-null-dereference: a caller looks up the type first.
     return type == &record_types[GP_CHUNK_SAMPLES] ? reader_records_samples_record(records) : type->parse(records);
 }
 

@@ -60,7 +60,7 @@ static void samples_hand_on(const gp_sample_t *sample, enum gp_ring_type type, g
         GP_SINKS_CALL(sample, sample, thread, stack, shares, count);
 }
 
-// The same of a sample all of whose time is of one kind.
+// The same of a sample with time of one kind alone.
 static void samples_hand_on_whole(const gp_sample_t *sample, enum gp_sample_kind kind, gp_thread_t *thread,
                                   const gp_stack_t *stack)
 {

@@ -9,7 +9,7 @@
 
 #include "record/recording.h"
 
-// A round changes the state, as the table in record_state.c says; and so do those who begin a recording, fork, and take
+// The state changes by rounds, as the table in record_state.c says, and by calls that begin a recording, fork, and take
 // back what is over (session.c).
 enum gp_record_state {
     GP_RECORD_ABSENT,  // there is none

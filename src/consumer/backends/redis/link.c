@@ -69,7 +69,7 @@ static void *link_make_number(const redisReadTask *task, long long number)
     return reply;
 }
 
-static void *link_make_nil(const redisReadTask *task) // whose type may be that of an array
+static void *link_make_nil(const redisReadTask *task) // the task's type may be an array's
 {
     gp_redis_reply_t *reply = link_reply(task);
     if (task->parent == NULL)
