@@ -118,7 +118,8 @@ class Rests(check.Case):
         counters = {name: sum(capture.counters[name] for capture in captures) for name in ("rests", "rest_ns", "rest_cpu_ns")}
         process_ns = sum(capture.process_cpu_ns for capture in captures)
         recorded_ns = process_ns - counters["rest_cpu_ns"]
-        self.assertGreater(counters["rest_ns"], counters["rests"] * 10**8)
+        ended_by_program = len(captures)  # the last rest of each may be as short as it likes
+        self.assertGreaterEqual(counters["rest_ns"], (counters["rests"] - ended_by_program) * 10**8)
         self.at_most("recorded", recorded_ns / process_ns, 0.98)
         self.near("ledger", sum(cpu for capture in captures for cpu, _ in capture.ledger.values()), recorded_ns, 0.03, 2e6)
         self.near("samples", sum(capture.sampled_ns for capture in captures), recorded_ns, 0.05, 5e7)

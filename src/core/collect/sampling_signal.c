@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,15 +35,18 @@ void gp_sampling_signal_set(sigset_t *set)
     sigaddset(set, gp_sampling_signal());
 }
 
-static bool sampling_signal_is_ours(int number)
+// `unknown` is the answer where a sandbox tells nothing.
+static bool sampling_signal_is_ours(int number, bool unknown)
 {
-    struct sigaction now;
-    return __sigaction(number, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == gp_handler;
+    gp_kernel_action_t now;
+    int error = gp_kernel_action_now(number, &now);
+    return error != 0 ? error == -ENOSYS && unknown : (uintptr_t)now.handler == (uintptr_t)gp_handler;
 }
 
+// A handler that was installed stays where the kernel is not asked: another signal would have none.
 bool gp_sampling_signal_is_ours(void)
 {
-    return sampling_signal_is_ours(gp_sampling_signal());
+    return sampling_signal_is_ours(gp_sampling_signal(), gp_sampling_signal_is_wanted());
 }
 
 // All signals, glibc's own two included, which no sigset_t can have: its handlers end a cancelled thread, or change its
@@ -50,8 +54,9 @@ bool gp_sampling_signal_is_ours(void)
 static int sampling_signal_block_all(int number)
 {
     gp_kernel_action_t action;
-    if (gp_kernel_action(number, NULL, &action) != 0)
-        return -errno;
+    int error = gp_kernel_action_now(number, &action);
+    if (error != 0)
+        return error;
     action.mask = UINT64_MAX;
     return gp_kernel_action(number, &action, NULL) == 0 ? 0 : -errno;
 }
@@ -68,13 +73,22 @@ static bool sampling_signal_is_ignored(const struct sigaction *action)
     return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_IGN;
 }
 
+// As __sigaction() reads, but that an answer which tells nothing is an error.
+static int sampling_signal_read(int number, struct sigaction *action)
+{
+    gp_kernel_action_t now;
+    int error = gp_kernel_action_now(number, &now);
+    return error == 0 && __sigaction(number, NULL, action) != 0 ? -errno : error;
+}
+
 static int sampling_signal_install(int number, bool may_be_ignored)
 {
     struct sigaction old, mine;
-    if (sampling_signal_is_ours(number))
+    if (sampling_signal_is_ours(number, false))
         return 0;
-    if (__sigaction(number, NULL, &old) != 0)
-        return -errno;
+    int error = sampling_signal_read(number, &old);
+    if (error != 0)
+        return error;
     bool is_ignored = sampling_signal_is_ignored(&old);
     if (is_ignored ? !may_be_ignored : (old.sa_flags & SA_SIGINFO) || old.sa_handler != SIG_DFL)
         return -EBUSY;
@@ -123,7 +137,7 @@ bool gp_sampling_signal_has_another(void)
     struct sigaction now;
     bool found = false;
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-        found |= usual[i] != gp_sampling_signal() && __sigaction(usual[i], NULL, &now) == 0 &&
+        found |= usual[i] != gp_sampling_signal() && sampling_signal_read(usual[i], &now) == 0 &&
                  !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL;
     return found;
 }
@@ -133,7 +147,7 @@ void gp_sampling_signal_give_back(void)
     int number = gp_sampling_signal();
     struct sigaction ignored;
     atomic_store_explicit(&wanted, false, memory_order_release);
-    if (!sampling_signal_is_ours(number) || atomic_load_explicit(&gp_clock_goes_on, memory_order_relaxed))
+    if (!sampling_signal_is_ours(number, false) || atomic_load_explicit(&gp_clock_goes_on, memory_order_relaxed))
         return;
     gp_shield_follow(0);
     memset(&ignored, 0, sizeof(ignored));

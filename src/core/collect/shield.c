@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collect/shield.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -25,6 +26,14 @@ static uint64_t shield_bit(int number)
 int gp_kernel_action(int number, const gp_kernel_action_t *action, gp_kernel_action_t *old)
 {
     return (int)gp_raw_answer(gp_raw_call(SYS_rt_sigaction, number, (long)action, (long)old, sizeof(action->mask), 0));
+}
+
+int gp_kernel_action_now(int number, gp_kernel_action_t *now)
+{
+    now->handler = SIG_ERR; // no action has it
+    if (gp_kernel_action(number, NULL, now) != 0)
+        return -errno;
+    return now->handler == SIG_ERR ? -ENOSYS : 0;
 }
 
 bool gp_shield_is_small(size_t bytes)
@@ -83,7 +92,7 @@ static void shield_change(int number, uint64_t bit, bool is_in)
     gp_kernel_action_t now, next, found;
     if (!is_in)
         shield_note(number, false);
-    if (gp_kernel_action(number, NULL, &now) != 0)
+    if (gp_kernel_action_now(number, &now) != 0)
         return;
     for (int i = 0; i < TRIES; i++, now = found) {
         bool has_it = now.mask & bit;

@@ -23,6 +23,9 @@ typedef struct gp_kernel_action { // as rt_sigaction(2) takes it
 // The system call itself: glibc leaves two signals out. Either may be NULL. Returns 0, or -1 and errno.
 int gp_kernel_action(int number, const gp_kernel_action_t *action, gp_kernel_action_t *old);
 
+// Read an action. Returns 0 or -errno, -ENOSYS where a sandbox says 0 and tells nothing.
+int gp_kernel_action_now(int number, gp_kernel_action_t *now);
+
 // Has an alternate stack of `bytes` no room for a sample's signal below a handler of the program's?
 bool gp_shield_is_small(size_t bytes);
 

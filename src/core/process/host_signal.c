@@ -65,7 +65,7 @@ static int host_signal_install(int number, const struct sigaction *action, struc
 static void host_signal_let_return_here(int number)
 {
     gp_kernel_action_t now;
-    if (gp_kernel_action(number, NULL, &now) != 0 || now.handler == SIG_DFL || now.handler == SIG_IGN)
+    if (gp_kernel_action_now(number, &now) != 0 || now.handler == SIG_DFL || now.handler == SIG_IGN)
         return;
     now.restorer = gp_restart_restorer;
     gp_kernel_action(number, &now, NULL);
