@@ -280,13 +280,15 @@ bool gp_cpython_is_own_file(const char *file)
     return false;
 }
 
-// greenprof's own package is not shown, nor what started the program for `python3 -m greenprof`.
-static void code_objects_look_at_file(code_t *code, const char *file)
+// greenprof's own package is not shown, nor what started the program for `python3 -m greenprof`, nor what a task in
+// Python has between its loop and its coroutine, where one in C has nothing.
+static void code_objects_look_at_file(code_t *code, const char *name, const char *file)
 {
     if (code_objects_ends_with(file, "/greenprof/__main__.py"))
         code->fixed = GP_LOC_CUT;
     else
-        code->hidden = gp_cpython_is_own_file(file);
+        code->hidden = gp_cpython_is_own_file(file) || (code_objects_ends_with(file, "/asyncio/tasks.py") &&
+                                                        code_objects_ends_with(name, "__step_run_and_handle_result"));
 }
 
 static void code_objects_read_lines(code_t *code, uintptr_t bytes)
@@ -316,7 +318,7 @@ static code_t *code_objects_read_code(uintptr_t address)
     code->function = gp_functions_number(name, (size_t)name_len, file, (size_t)file_len, code->first_line);
     if (gp_functions_is_other(code->function)) // lines of many files: they would say nothing
         code->fixed = GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(code->function, 0));
-    code_objects_look_at_file(code, file);
+    code_objects_look_at_file(code, name, file);
     code_objects_read_lines(code, code_objects_field(head, layout->code_lines));
     *code_objects_link(address) = code;
     return code;

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+"""Another of these programs, with tasks that are written in Python, as nest_asyncio has them. Arguments: its name, and its own."""
+import asyncio
+import os
+import runpy
+import sys
+
+asyncio.Task = asyncio.tasks.Task = asyncio.tasks._PyTask
+if sys.version_info >= (3, 14):  # where each kind has its own current one
+    asyncio.current_task = asyncio.tasks.current_task = asyncio.tasks._py_current_task
+del sys.argv[0]
+runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), sys.argv[0]), run_name="__main__")
