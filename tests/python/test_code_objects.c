@@ -15,7 +15,7 @@
 #include "signal/handler.h"
 #include "signal/ticks.h"
 
-enum { CODES = 8, MAIN, OTHER };
+enum { CODES = 9, MAIN, OTHER };
 
 typedef struct code { // stands for a code object
     uint64_t made_by, freed_by, times;
@@ -34,6 +34,11 @@ static void *interpreter(void)
 static void *main_interpreter(void)
 {
     return (void *)(uintptr_t)MAIN; // NOLINT(performance-no-int-to-ptr)
+}
+
+static gp_py_t *current_state(void)
+{
+    return (gp_py_t *)(void *)&codes[0];
 }
 
 static int is_finalizing(void)
@@ -95,6 +100,8 @@ static void test_main_interpreter_ends(void **unused)
     is_ending = 1;
     die(5, MAIN); // it is there for what has been sampled
     assert_int_equal(codes[4].times + codes[5].times, 0);
+    die(8, OTHER); // which it ends
+    assert_int_equal(codes[8].times, 1);
     is_ending = 0;
     die(6, MAIN); // of the next
     drain();
@@ -206,6 +213,7 @@ int main(void)
     gp_cpython_runtime.interpreter = interpreter;
     gp_cpython_runtime.main_interpreter = main_interpreter;
     gp_cpython_runtime.is_finalizing = is_finalizing;
+    gp_py.current_state = current_state;
     dealloc = free_code;
     told_dealloc = free_told;
     gp_cpython_code_watch(&dealloc);

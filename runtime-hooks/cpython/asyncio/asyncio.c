@@ -81,8 +81,12 @@ static gp_py_t *asyncio_coroutine_of(gp_py_t *task)
 
 static gp_py_t *asyncio_name_of(gp_py_t *task)
 {
-    gp_py_t *coroutine = asyncio_coroutine_of(task),
-            *name = asyncio_better_name(asyncio_ask(task, get_name, "get_name"), coroutine);
+    gp_py_t *coroutine = asyncio_coroutine_of(task), *name = asyncio_ask(task, get_name, "get_name");
+    if (name != NULL && !gp_py.is_subtype(gp_py_type(name), gp_py.text_type)) { // what is no task says anything
+        gp_py.drop(name);
+        name = NULL;
+    }
+    name = asyncio_better_name(name, coroutine);
     gp_py.drop(coroutine);
     return name;
 }

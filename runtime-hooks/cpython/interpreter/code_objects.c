@@ -8,6 +8,7 @@
 #include "base/index.h"
 #include "collect/functions.h"
 #include "collect/spawn_locate.h"
+#include "interpreter/api.h"
 #include "interpreter/code_graves.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/function_sites.h"
@@ -62,11 +63,12 @@ static bool code_objects_is_finalizing(void)
     return gp_cpython_runtime.is_finalizing != NULL && gp_cpython_runtime.is_finalizing();
 }
 
-// Objects belong to the interpreter that made them, and are freed by it or not at all. Those of the main one may wait:
-// the others end before it does.
+// Objects belong to the interpreter that made them, and are freed by it or not at all. Those of the main one may wait.
+// As it ends it ends the others as well (3.13 says that it does so first), and at last there is no thread state to ask.
 static bool code_objects_may_wait(void)
 {
-    return code_objects_is_finalizing() || gp_cpython_is_main();
+    bool is_last = code_objects_is_finalizing() && (gp_py.current_state == NULL || gp_py.current_state() == NULL);
+    return is_last || gp_cpython_is_main();
 }
 
 // Take some of those that nothing asks for any more, up to the first that waits if the caller may not free it.

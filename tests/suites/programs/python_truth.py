@@ -162,6 +162,7 @@ def interpreters():
         thread.start()
     for thread in threads:
         thread.join()
+    _interpreters.exec(_interpreters.create(), "import threading")  # is left to the end
     deep(3)
 
 
