@@ -117,21 +117,26 @@ def run_asyncio():
     asyncio.run(gathers())
 
 
-async def in_python(name):
+async def third():
     for _ in range(10):
-        await inner(name, 10)
+        await inner("third", 10)
+
+
+async def fourth():
+    for _ in range(10):
+        await inner("fourth", 20)
 
 
 async def tasks_in_python():
     loop = asyncio.get_running_loop()
     loop.set_task_factory(lambda loop, coroutine, **more: asyncio.tasks._PyTask(coroutine, loop=loop, **more))
-    await asyncio.gather(*(loop.create_task(in_python(name), name=name) for name in ("third", "fourth")))
+    await asyncio.gather(loop.create_task(third()), loop.create_task(fourth()))
 
 
 def run_python_tasks():
     global asyncio
     import asyncio
-    tasks.update([("third", "in_python"), ("fourth", "in_python")])
+    tasks.update([("third", "third"), ("fourth", "fourth")])
     asyncio.run(tasks_in_python())
 
 
