@@ -249,7 +249,7 @@ static bool delivery_close_adopted(gp_delivery_t *delivery)
     return true;
 }
 
-// What an earlier process left, what is spooled, what is queued: the oldest that there is. Returns whether there was.
+// Send the oldest spans: an earlier process's, then spooled, then queued ones. Returns whether there were any.
 static bool delivery_send_some(gp_delivery_t *delivery, batch_t *batch, uint64_t now)
 {
     bool was_sent;
@@ -286,7 +286,7 @@ static uint64_t delivery_queued(const gp_delivery_t *delivery)
     return atomic_load_explicit(&delivery->queue.spans, memory_order_acquire);
 }
 
-// Is there nothing more to do for one that is to close? What is spooled is left for the next process.
+// Is there nothing more to do for a closing consumer? Spooled spans are left for the next process.
 static bool delivery_is_done(gp_delivery_t *delivery)
 {
     if (delivery_queued(delivery) == 0 && (!delivery_has_spooled(&delivery->spool) || delivery->backoff_ns != 0))
@@ -369,7 +369,7 @@ void gp_delivery_close(gp_delivery_t *delivery, uint64_t deadline_ns)
 {
     uint32_t open = GP_DELIVERY_OPEN;
     delivery->deadline_ns = deadline_ns;
-    // It is not told yet to end, so the number is still its own.
+    // Not told yet to end, the thread still has its number.
     gp_delivery_come_forward(atomic_load_explicit(&delivery->thread, memory_order_relaxed));
     // Release: partner of the acquire in gp_delivery_run().
     atomic_compare_exchange_strong_explicit(&delivery->phase, &open, GP_DELIVERY_CLOSING, memory_order_release,

@@ -2,8 +2,8 @@
 // One open consumer: what stands between the collector's thread, which must not wait, and a backend, which may.
 //
 // Model: gp_delivery_give() puts a span into the queue, or counts it. The consumer's thread offers the queue to the
-// backend; while that does not take any it waits, 50 ms at first and up to 5 s, and moves the queue to the spool. What
-// the spool holds goes first when the backend is back.
+// backend; while that does not take any it waits, 50 ms at first and up to 5 s, and moves the queue to the spool.
+// Spooled spans go first when the backend is back.
 //
 // Threads: gp_delivery_give() on the collector's, gp_delivery_run() on the consumer's own; the others on any.
 // Signals: not safe.
@@ -55,8 +55,8 @@ void *gp_delivery_run(void *delivery);
 // Called by such a thread as it begins: the program's threads go first. Returns its number.
 int32_t gp_delivery_stand_back(void);
 
-// Called by a thread that waits for that one: it goes first no more. Without the right to raise a priority
-// (CAP_SYS_NICE or RLIMIT_NICE) its niceness stays. Signals: safe, errno is kept.
+// Let `thread`, for which the caller waits, go first no more. Without the right to raise a priority (CAP_SYS_NICE or
+// RLIMIT_NICE) its niceness stays. Signals: safe, errno is kept.
 //   thread: its number, and it runs; 0 = none.
 void gp_delivery_come_forward(int32_t thread);
 

@@ -201,7 +201,7 @@ static bool spool_is_header_right(const gp_spool_t *spool, const header_t *heade
            memchr(header->identity.host, '\0', GP_IDENTITY_MAX) != NULL;
 }
 
-// Take a file that is there and that no process has locked.
+// Take an existing file that no process has locked.
 static bool spool_adopt_file(gp_spool_t *spool, const char *name)
 {
     header_t header = {0};

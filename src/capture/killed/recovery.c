@@ -138,7 +138,7 @@ static int recovery_take_open_span(void *context, const gp_span_record_t *record
     return 0;
 }
 
-// What is over is kept in the table until it is most of it.
+// Spans that are over stay in the table until they are most of it.
 static int recovery_tidy(gp_recovery_t *recovery)
 {
     size_t count = 0;

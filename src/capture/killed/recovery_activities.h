@@ -18,7 +18,7 @@ typedef struct gp_recovery_activities { // zero-initialized = none
 // Keep one that goes on, in place of what the same coroutine had. Returns 0 or -ENOMEM.
 int gp_recovery_activities_keep(gp_recovery_activities_t *activities, const gp_activity_record_t *activity);
 
-// An activity of the coroutine that ends at `end_ns`: one that is kept is over, if it began before that.
+// An activity of the coroutine ends at `end_ns`: a kept one that began before is over.
 void gp_recovery_activities_over(gp_recovery_activities_t *activities, uint64_t coro_id, uint64_t end_ns);
 
 // Drop what is over, where it is most of them. Returns 0 or -ENOMEM.

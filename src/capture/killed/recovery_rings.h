@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the ring file of a process that was killed (capture/ring_file.h) has, and its capture does not: as records for
-// it.
+// Records that the ring file of a killed process (capture/ring_file.h) has and its capture lacks, made for the capture.
 //
 // Samples, waits, activities and spans; coroutines, threads, traces and stacks that they need; times of coroutines and
-// threads, as far as these records tell them. What only the process knew is not there: names of coroutines that the
-// capture does not have, the stack at a span's beginning. Frames that neither a module of the capture nor the file's
-// table holds are unknown, and counted.
+// threads, as far as these records tell them. Missing is all that only the process knew: names of coroutines not in the
+// capture, the stack at a span's beginning. Frames that neither a module of the capture nor the file's table holds are
+// unknown, and counted.
 //
 // Order of calls: open -> read -> (each span) -> write -> free. Threads: one at a time. Signals: not safe.
 #pragma once

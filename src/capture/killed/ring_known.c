@@ -76,7 +76,7 @@ static bool ring_known_is_own(const char *path, size_t len)
            (base_len >= 20 && memcmp(base, "libgreenprof-core.so", 20) == 0);
 }
 
-// One that comes again, as it was loaded at another place, replaces the former one.
+// A module that comes again, loaded at another place, replaces the former one.
 static int ring_known_take_module(void *context, const gp_module_record_t *record, const char *path, size_t path_len)
 {
     gp_ring_known_t *known = context;

@@ -133,7 +133,7 @@ typedef struct stretch { // of a ring's records
     const bool *has;
 } stretch_t;
 
-// The committed records, the oldest first. One that was begun and never completed says how long it is, or is the last.
+// The committed records, the oldest first. A record begun and never completed says how long it is, or is the last.
 static void ring_walk_stretch(const stretch_t *stretch, gp_ring_visit_t *visit, void *context)
 {
     const gp_ring_owner_t *owner = stretch->owner;
@@ -191,7 +191,7 @@ static void ring_walk_block(const gp_ring_walk_t *walk, const gp_ring_file_block
     ring_walk_stretch(&stretch, visit, context);
 }
 
-// What a store has of a ring.
+// Records of a ring in a store.
 static void ring_walk_store(const gp_ring_walk_t *walk, uint64_t note, uint32_t slot, const bool *has,
                             gp_ring_visit_t *visit, void *context)
 {

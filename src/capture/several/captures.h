@@ -29,7 +29,7 @@ typedef struct gp_capture_input {
     int fd;
     int64_t start;                // where the capture begins; -1: it can be read only once
     gp_reader_summary_t summary;  // of the first reading
-    uint64_t samples, activities; // that the first reading saw: a process that still runs may have written more
+    uint64_t samples, activities; // counts of the first reading: a process that still runs may have written more
     gp_reader_kept_t kept;        // of the samples, for the second reading
     gp_file_header_t header;      // from here on: where there are several
     uint64_t shift_ns;            // what is added to its times
@@ -48,7 +48,7 @@ typedef struct gp_capture_input {
 typedef struct gp_captures { // zero-initialized = none
     gp_capture_input_t *inputs;
     size_t count, capacity, recordings;
-    size_t at; // the one that is read, or that something is wrong with
+    size_t at; // index of the capture being read, or of the faulty one
     // Of a single one's samples: what is kept in memory for the next reading, GP_SAMPLE_WORDS(), and how many bytes.
     uint64_t keep_words;
     size_t keep_bytes;
@@ -66,9 +66,9 @@ typedef int gp_captures_sink_t(void *context, enum gp_chunk_type type, const voi
 // Add a capture. The descriptor is duplicated; the path stays the caller's. Returns 0 or a negative errno value.
 int gp_captures_add(gp_captures_t *captures, int fd, const char *path);
 
-// Read the headers of several captures, make theirs out of them, and put the parts of each recording side by side. What
-// of one cannot be read again fails.
-// Returns 0 or a negative errno value, and what is wrong with captures->inputs[captures->at].
+// Read the headers of several captures, make a common one out of them, and put the parts of each recording side by
+// side. An input that can be read only once fails. Returns 0 or a negative errno value, and what is wrong with
+// captures->inputs[captures->at].
 int gp_captures_open(gp_captures_t *captures, char error[GP_READER_ERROR_SIZE]);
 
 // Read several captures that are open.

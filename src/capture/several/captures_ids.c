@@ -55,7 +55,7 @@ uint32_t gp_common_define(gp_captures_ids_t *all, gp_capture_ids_t *ids, gp_comm
     if (entry == NULL)
         return 0;
     if (*entry != 0 && captures_ids_is_undefined(&table->keys[*entry - 1])) {
-        // It has been referred to: its number is given away, and has to be defined.
+        // Referred to before: the number is given away, and has to be defined.
         if (*is_new && gp_index_add(&table->index, hash, *entry - 1) < 0)
             return 0;
         table->keys[*entry - 1] = key;

@@ -3,8 +3,8 @@
 //
 // Model: coroutines, threads and the functions of exact mode are numbered on from those of the captures before. Traces,
 // modules, functions and stacks are told by what they are: a table of each is common to all captures, and each capture
-// has a map into it. What a capture refers to before it defines it gets a number; where the definition was lost with a
-// damaged chunk, that number stays undefined.
+// has a map into it. A reference that comes before its definition gets a number, which stays undefined where a damaged
+// chunk had the definition.
 #pragma once
 
 #include <stdbool.h>

@@ -182,7 +182,7 @@ static uint64_t captures_records_part_of(uint64_t whole, uint64_t part, uint64_t
     return (uint64_t)((unsigned __int128)whole * part / of);
 }
 
-// What went on when the part before ended is in both: from then on it is this one's.
+// An activity that lasts across the end of the part before is in both parts: this one tells the time from there on.
 static gp_activity_record_t captures_records_cut_activity(const gp_captures_pass_t *pass,
                                                           const gp_activity_record_t *record)
 {

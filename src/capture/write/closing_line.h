@@ -12,7 +12,7 @@ enum { GP_CLOSING_LINE_SIZE = 4096, GP_CLOSING_NAME_SIZE = 1024 }; // a pipe tak
 
 typedef struct gp_losses { // what a recording lacks
     uint64_t samples;
-    uint64_t unsampled_ns; // CPU time that could have no sample, where that is worth a word
+    uint64_t unsampled_ns; // CPU time without samples, where that is worth a word
     uint64_t spans;        // on their way to the capture, or to a consumer
     uint64_t coroutines;   // times that what a coroutine did could not be written
     uint64_t others;       // waits, long slices, their delays, the timeline's
@@ -32,7 +32,7 @@ size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64
 // Make the line of a recording that has no ring file (capture/ring_file.h): errno value `error`.
 size_t gp_closing_line_no_rings(char line[GP_CLOSING_LINE_SIZE], const char *name, int error);
 
-// Make the line of a recording that is not whole, or that there is none of.
+// Make the line of a recording that is not whole, or missing.
 //   what: "nothing", "not all of it". why: in words.
 size_t gp_closing_line_failed(char line[GP_CLOSING_LINE_SIZE], const char *name, const char *what, const char *why);
 

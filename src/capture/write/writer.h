@@ -2,15 +2,13 @@
 // Writes a capture file: collects records per chunk type, writes whole chunks.
 //
 // Model: records are added to buffers. gp_writer_hand_over() passes all buffers on at once; gp_writer_write() packs,
-// compresses and writes what was passed on, which may take as long as the disk pleases. Adding goes on meanwhile; what
-// there is no room for is refused. One thread at a time adds and hands over (the collector, under the drain lock), one
-// writes, and memory changes hands only in gp_writer_hand_over(): a thread with the producer's lock, as a forking one
-// has it, finds everything in order but the file itself.
-// Where memory is short, the counters and the end still find room, so that what is missing is known.
-// A chunk that would make the file larger than it may be is such an error as well (EFBIG).
-// After an error (full disk) the file is cut back to its last whole chunk and gets an end record that says why, in the
-// place of that chunk where there is no room behind it; then nothing more is written, and the error stays in
-// gp_writer_t.error.
+// compresses and writes these, which may take as long as the disk pleases. Adding goes on meanwhile; records without
+// room are refused. A single thread adds and hands over (the collector, under the drain lock), one writes, and memory
+// changes hands only in gp_writer_hand_over(): a thread with the producer's lock, as a forking one has it, finds
+// everything in order but the file itself. Where memory is short, the counters and the end still find room, so that
+// what is missing is known. After an error (full disk; a file at its largest size, EFBIG) the file is cut back to its
+// last whole chunk and gets an end record with the reason, in the place of this chunk where there is no room behind it;
+// then nothing more is written, and the error stays in gp_writer_t.error.
 #pragma once
 
 #include <stdatomic.h>
@@ -81,12 +79,12 @@ int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t
 // The same, by gp_writer_write() when there is something to be written.
 void gp_writer_open_later(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
 
-// Go on with a file that has whole chunks up to its end, and a header.
+// Go on with a file of a header and whole chunks up to its end.
 //   sequence: of the chunk that comes.
 // Returns 0 or a negative errno value.
 int gp_writer_resume(gp_writer_t *writer, const char *path, uint32_t sequence);
 
-// What is handed over from now on goes to another file, at the same path: the present one is put aside as `aside`. The
+// Records handed over from now on go to another file, at the same path: the present one is put aside as `aside`. The
 // next call comes after gp_writer_is_turning() has become false.
 void gp_writer_turn(gp_writer_t *writer, const char *aside, const gp_file_header_t *header);
 

@@ -21,7 +21,7 @@ enum {
     FLAGS = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK,
 };
 
-// Of a part: its inode and name. A copy has another inode, and what is given another name is its user's.
+// Attribute of a part: its inode and name. A copy has another inode; a file that a user renamed has another name.
 static const char part_mark[] = "user.greenprof.part";
 
 enum { MARK_SIZE = 320 };
@@ -194,7 +194,7 @@ static int writer_file_make_directory(gp_writer_t *writer)
     return 0;
 }
 
-// What the asker made and lends is judged by the asker; the owner may have no number here.
+// The file that the asker made and lends: the asker judged it; the owner may have no number here.
 static int writer_file_take_lent(gp_writer_t *writer)
 {
     struct stat status;
