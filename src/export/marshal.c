@@ -63,7 +63,7 @@ void gp_marshal_float(gp_text_t *out, double value)
     marshal_put(out, 'g', bits, 8);
 }
 
-// One character of repaired text: where it is, how long, and how far to go on.
+// A character of repaired text: where it is, how long, and how far to go on.
 static size_t marshal_next_character(const char *text, const char **bytes, size_t *step)
 {
     size_t len = gp_text_utf8_len(text);

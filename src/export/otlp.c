@@ -29,7 +29,7 @@ enum { CPU, SAMPLES, PROFILES }; // the two profiles; readers show the first by 
 enum { DICTIONARY = PROFILES, SPILL_PARTS };
 enum { DICTIONARY_BYTES = 64 * 1024 }; // that are kept before they are put by
 
-// What a label is in the tables; 0 = none.
+// Indices of a label in the tables; 0 = none.
 typedef struct label_indices {
     uint32_t attributes[LABEL_ATTRIBUTES];
     uint32_t link;
@@ -336,7 +336,7 @@ static void otlp_put_profile_id(const gp_report_t *report, gp_text_t *profile, u
     gp_pb_bytes(profile, PROFILE_PROFILE_ID, id, sizeof(id));
 }
 
-// What goes for a profile as a whole: losses, by reason.
+// Attributes of a profile as a whole: losses, by reason.
 static void otlp_put_profile_attributes(otlp_t *otlp, gp_text_t *profile)
 {
     const gp_report_t *report = otlp->report;

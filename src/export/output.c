@@ -29,7 +29,7 @@ static int output_open_stream(gp_output_t *output, int fd)
     output->buffer = malloc(BUFFER_BYTES);
     if (output->buffer != NULL)
         setvbuf(output->file, output->buffer, _IOFBF, BUFFER_BYTES);
-    // One thread writes to it: a lock for each byte would be a third of a dump's time.
+    // A single thread writes to the stream: a lock for each byte would be a third of a dump's time.
     __fsetlocking(output->file, FSETLOCKING_BYCALLER);
     return 0;
 }
@@ -150,7 +150,7 @@ static int output_open_path(gp_output_t *output, const char *path, bool is_named
     return output_open_temporary(output, mode, is_named);
 }
 
-// The stream of the process that a path names, or -1: where it goes to a file, that one must not be replaced.
+// The stream of the process that a path names, which must never be replaced by a file; else -1.
 static int output_stream_named(const char *path)
 {
     if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)

@@ -114,8 +114,8 @@ static const gp_dataset_window_t *dataset_lifetimes_lifetime_before(const gp_dat
     return lo > 0 ? &lifetimes[lo - 1] : NULL;
 }
 
-// How much of a sample of a trace is within its lifetime. A sample of running stands for this moment; what a wait's is
-// after the end, is not. What it has before the beginning is its: short waits stand for others that are not there.
+// How much of a sample of a trace is within its lifetime. A sample of running stands for its moment; a wait's part
+// after the end is outside. A wait's part before the beginning is inside: short waits stand for others without samples.
 static uint64_t dataset_lifetimes_inside(const gp_dataset_t *dataset, uint32_t trace, const gp_sample_record_t *sample)
 {
     const gp_dataset_window_t *lifetime = dataset_lifetimes_lifetime_before(dataset, trace, sample->time_ns);
@@ -303,8 +303,8 @@ static uint64_t dataset_lifetimes_all_of(const gp_ledger_t *ledger)
            dataset_lifetimes_beyond(ledger->parked_ns, 0) + dataset_lifetimes_beyond(ledger->waiting_ns, 0);
 }
 
-// What goes on has no activity yet, but is in the ledger: it follows the last activity, up to when the ledger was
-// written. Add what of it is outside of the lifetime.
+// The time of an activity that goes on: only the ledger has it, from the last activity up to when the ledger was
+// written. Add how much is outside of the lifetime.
 static void dataset_lifetimes_add_tail(const moving_t *moving, uint32_t number, moved_t *moved)
 {
     const gp_dataset_t *dataset = moving->dataset;

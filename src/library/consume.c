@@ -149,7 +149,7 @@ static void consume_end_all(void)
     gp_request_profiles_wait(deadline);
 }
 
-// Those of its threads that wait look whether they may stay. Signals: safe.
+// Wake all waiting threads of this library, to look whether they may stay. Signals: safe.
 static void consume_wake_all(void)
 {
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
@@ -180,7 +180,7 @@ static void consume_identify(gp_identity_t *identity)
     identity->pid = getpid();
 }
 
-// What cannot be written to files is kept in the queue: another file would be no better.
+// Spans for a file or for nothing are kept in the queue: a spool, another file, would be no better.
 static const char *consume_spool_for(const prof_consumer_t *backend)
 {
     const char *directory = gp_setting(GP_SETTING_SPOOL);

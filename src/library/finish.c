@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // prof_finish(): profiles that are over wait in a queue, from which a thread of greenprof's own takes, settles, writes
-// and frees them. It ends when nothing has come for a while, or greenprof is to have no threads, and is begun again by
-// what comes then.
+// and frees them. The thread ends when nothing has come for a while, or greenprof is to have no threads; the next
+// profile begins it again.
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>

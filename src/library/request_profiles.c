@@ -166,7 +166,7 @@ static void request_profiles_deal_with(place_t *place)
     atomic_store_explicit(&place->state, FREE, memory_order_release);
 }
 
-// It gives way to the program: what is to be written piles up, and then less is taken.
+// Rest for the program's sake: profiles to be written pile up meanwhile, and then fewer are taken.
 static void request_profiles_rest(uint64_t used_ns)
 {
     uint64_t until = request_profiles_clock_ns(CLOCK_MONOTONIC) + REST * used_ns, now;
@@ -259,7 +259,7 @@ void gp_request_profiles_after_fork(void)
         uint32_t state = atomic_load_explicit(&places[i].state, memory_order_relaxed);
         bool is_whole = state == RUNNING || state == ENDED;
         places[i].is_wanted = false;
-        // What was being begun or written may be in any state: it is left.
+        // A profile that was being begun or written may be in any state: it is left.
         atomic_store_explicit(&places[i].state, is_whole ? ORPHAN : FREE, memory_order_relaxed);
     }
     atomic_store(&has_thread, false);

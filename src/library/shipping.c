@@ -77,7 +77,7 @@ static void *shipping_run(void *argument)
     atomic_store_explicit(&shipping->thread, 0, memory_order_relaxed);
     if (atomic_compare_exchange_strong(&shipping->state.order, &stopped, GP_SHIP_ON)) // by gp_shipping_wake()
         return GP_THREAD_RETURNS;
-    // One that has no more to do than another process does may begin again.
+    // A shipper that another process makes needless (-EBUSY) may begin again.
     atomic_store_explicit(&shipping->phase, shipping->result == -EBUSY ? NONE : OVER, memory_order_release);
     gp_futex_wake_all(&shipping->phase);
     return NULL;
