@@ -174,7 +174,8 @@ static inline void gp_reading_add(gp_reading_t *reading, const gp_reader_handler
 
 // Read the samples and activities of the capture again, as many as there were when it was loaded: a process that still
 // runs may have written more. Time outside the lifetime of its trace counts for no trace. Where nobody takes, nothing
-// is read. Returns 0 or a negative errno value.
+// is read.
+// Returns 0 or a negative errno value.
 int gp_dataset_read(const gp_dataset_t *dataset, gp_reading_t *reading);
 // The same for one that takes.
 int gp_dataset_read_for(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context);

@@ -127,7 +127,7 @@ static int activities_pass(taking_t *taking)
     return result;
 }
 
-// A length of columns that is whole ticks, so that one can be chosen.
+// The width of columns: whole ticks, so that a column can be chosen.
 static void activities_plan_heat(gp_page_writer_t *writer)
 {
     uint64_t tick_ns = writer->page->tick_ns << writer->rows.coarse.tick_shift;

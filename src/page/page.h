@@ -8,7 +8,7 @@
 #include "page/page_facts.h"
 #include "report/requests.h"
 
-// What fits on a page; notes say what was left out.
+// Limits of a page; notes say what was left out.
 enum {
     GP_PAGE_ROWS_MAX = 250000,
     GP_PAGE_COROS_MAX = 20000,

@@ -31,7 +31,7 @@ typedef struct gp_group_sums {
     bool by_trace;
 } gp_group_sums_t;
 
-// What a report of critical paths is about.
+// The requests of a report of critical paths.
 typedef struct gp_path_sums {
     uint64_t requests;     // with a path in the rows
     uint64_t about;        // of these, without a span: beginning and end are not exact
@@ -41,7 +41,7 @@ typedef struct gp_path_sums {
     uint64_t unsampled_ns; // without a stack
 } gp_path_sums_t;
 
-// What to take of a capture, and what to put at the root of every stack.
+// The selection from a capture, and the frames at the root of every stack.
 typedef struct gp_report_options {
     gp_by_t by;
     gp_selection_t selection;

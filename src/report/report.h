@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What every exporter is given: weighted stacks with names, from a capture file or from a profile in this process.
+// The input of every exporter: weighted stacks with names, from a capture file or from a profile in this process.
 //
-// Model: a gp_report_t is a table of frames, a table of rows (distinct stack, weight, samples) and totals. It is built
-// by gp_report_from_capture() or gp_report_from_snapshot(), is immutable afterwards, owns all its memory and is freed
-// whole. Weights are nanoseconds of the chosen clock and already scaled: the rows' weights sum to total_ns exactly.
+// Model: a gp_report_t is a table of frames, a table of rows (distinct stack, weight, samples) and totals. Built by
+// gp_report_from_capture() or gp_report_from_snapshot(), a report is immutable afterwards, owns all its memory and is
+// freed whole. Weights are nanoseconds of the chosen clock and already scaled: the rows' weights sum to total_ns
+// exactly.
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +32,7 @@ typedef struct gp_report_mapping {
     const char *build_id; // lower-case hex, "" when unknown
 } gp_report_mapping_t;
 
-// The owner of a row's samples. What is not known, or does not apply, is NULL and 0.
+// The owner of a row's samples: NULL and 0 where unknown, or not applicable.
 typedef struct gp_label {
     const char *coroutine; // name as in "[coroutine 12 NAME]"; "[thread NAME]" for a thread's stack
     uint64_t coroutine_id; // number in the capture, 1, 2, ...
@@ -53,7 +54,7 @@ typedef struct gp_report_row {
                         // not known (a profile of this process)
 } gp_report_row_t;
 
-// What rows weigh.
+// The weight of rows.
 typedef enum gp_measure {
     GP_MEASURE_CPU,     // on-CPU time
     GP_MEASURE_WALL,    // wall clock: stacks that do not run end in "[parked]", "[ready]", ...
@@ -111,7 +112,7 @@ typedef struct gp_page_segment {
     uint32_t stack;         // in `stacks`
 } gp_page_segment_t;
 
-// What a page shows besides rows and the timeline, whose moments are ns since the start as well.
+// The parts of a page besides rows and the timeline; its moments are ns since the start as well.
 typedef struct gp_page {
     const struct gp_dataset *dataset;
     const struct gp_requests *requests;
@@ -129,7 +130,7 @@ typedef struct gp_page {
     uint32_t stack_count;
 } gp_page_t;
 
-// What a report's total rests on.
+// The basis of a report's total.
 typedef enum gp_basis {
     GP_BASIS_EXACT,     // exact CPU time of what was asked for
     GP_BASIS_ESTIMATED, // a part of an exact time (scope_ns), as the samples divide it
@@ -138,8 +139,8 @@ typedef enum gp_basis {
 
 #define GP_CALL_NO_CALLER UINT32_MAX
 
-// What exact mode counted of one function as called by another. "Primitive": not while another call
-// of the same kind was in progress on the coroutine.
+// Counts of exact mode, of one function as called by another. "Primitive": not while another call of the same kind was
+// in progress on the coroutine.
 typedef struct gp_call {
     uint32_t caller, callee; // frames; caller GP_CALL_NO_CALLER: no caller was seen
     uint64_t calls;
@@ -197,18 +198,18 @@ typedef struct gp_report {
     gp_page_t *page; // NULL unless wanted; a profile of this process has none
 } gp_report_t;
 
-// Hand out all rows, in one part or several: those that have the same label and the same root are
-// in one part, and where the report is `rooted`, all those that have the same root. In it the heaviest come first; it
-// is gone when the call returns. GP_WANT_TOGETHER has another order.
+// Hand out all rows, in one part or several: rows of the same label and root are in one part; in a `rooted` report, all
+// rows of the same root. In a part the heaviest come first, or with GP_WANT_TOGETHER a stack's rows; it is gone when
+// the call returns.
 //   take: rows gp_row_t[count]; returns 0, or a negative errno value that ends it and is returned.
-// Returns 0 or a negative errno value: what `take` returned, -ENOMEM, or that of a temporary file.
+// Returns 0 or a negative errno value: of `take`, -ENOMEM, or of a temporary file.
 typedef int gp_rows_taker_t(void *context, const gp_report_row_t *rows, size_t count);
 int gp_report_each_part(const gp_report_t *report, gp_rows_taker_t *take, void *context);
 
 // Whether there is no row at all.
 bool gp_report_is_empty(const gp_report_t *report);
 
-// What an exporter wants besides stacks of functions and lines.
+// An exporter's needs besides stacks of functions and lines.
 enum gp_want {
     GP_WANT_LABELS = 1,    // rows apart by coroutine, thread and trace; a profile of this process
                            // has none
@@ -222,16 +223,15 @@ enum gp_want {
 
 enum { GP_HEAVIEST_MAX = 50 }; // more make too long a menu
 
-// One output format: a row of the exporter table.
+// An output format: a row of the exporter table.
 typedef struct gp_exporter {
     const char *name;   // as in --format
     const char *suffix; // usual file name suffix, ".prof"
     const char *what;   // one line for help texts
     bool binary;        // refuse to write it to a terminal
     unsigned wants;     // enum gp_want bits
-    // Write `report` to `out`. Returns 0 or a negative errno value (-ENOTSUP: the format wants a
-    // timeline and there is none); the caller checks ferror() and
-    // closes.
+    // Write `report` to `out`. Returns 0 or a negative errno value (-ENOTSUP: the format wants a timeline and there is
+    // none); the caller checks ferror() and closes.
     int (*write)(const gp_report_t *report, FILE *out);
 } gp_exporter_t;
 

@@ -46,7 +46,7 @@ static int report_capture_label_hog(capture_report_t *from, const gp_dataset_hog
     return from->builder->row_label != 0 ? 0 : -ENOMEM;
 }
 
-// One row for each stack of a long slice: its share of the delays that were chosen.
+// Add a row for each stack of a long slice: its share of the chosen delays.
 static int report_capture_add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t delay_ns,
                                   uint64_t victims)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The coroutines that a report's labels name, for formats that show each by itself.
+// Coroutines named by a report's labels, for formats that show each by itself.
 // Threads: immutable after gp_report_coros_create(). Signals: not safe.
 #pragma once
 

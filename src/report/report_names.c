@@ -12,7 +12,7 @@ const char *gp_report_loc_name(const gp_dataset_t *dataset, gp_symbolizer_t *sym
     return gp_facts_name(&namer, loc, &name) == 0 ? gp_symbol_outermost(name.symbol)->function : "[unknown]";
 }
 
-// What snprintf() returned, as the length of what is there.
+// The length of a text, by the result of its snprintf().
 static size_t report_names_cut(int len, size_t size)
 {
     return len < 0 ? 0 : (size_t)len < size ? (size_t)len : size - 1;

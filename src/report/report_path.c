@@ -62,7 +62,7 @@ static bool report_path_same_frame(const void *owner, uint32_t number, const voi
     return ((const path_rows_t *)owner)->frames[number] == *(const uint32_t *)key;
 }
 
-// The frame of a coroutine; sets the coroutine that stands for all of that name. Returns 0 or -ENOMEM.
+// The frame of a coroutine; sets the coroutine that stands for all of its name. Returns 0 or -ENOMEM.
 static int report_path_find_coro(path_rows_t *rows, uint32_t *coro)
 {
     char text[LABEL_SIZE];

@@ -218,7 +218,7 @@ static uint64_t requests_scaled(uint64_t whole, uint64_t part, uint64_t of)
     return of > 0 ? (uint64_t)((unsigned __int128)whole * (part < of ? part : of) / of) : 0;
 }
 
-// What a share has is divided as its activities are.
+// Divide a share's ledger among requests, as its activities are divided.
 static void requests_divide(const parts_t *parts, const gp_ledger_t *sums)
 {
     for (size_t i = 0; i < parts->count; i++) {

@@ -86,7 +86,7 @@ static uint32_t span_finder_find_own(const gp_span_finder_t *finder, uint32_t co
     return span;
 }
 
-// What it was created in. A spawner without a span of its own was created in one, perhaps.
+// The span in which a coroutine was created. A spawner without a span of its own may have been created in one.
 static uint32_t span_finder_find_inherited(gp_span_finder_t *finder, uint32_t coro)
 {
     const gp_dataset_t *dataset = finder->dataset;

@@ -67,8 +67,8 @@ typedef int gp_captures_sink_t(void *context, enum gp_chunk_type type, const voi
 int gp_captures_add(gp_captures_t *captures, int fd, const char *path);
 
 // Read the headers of several captures, make a common one out of them, and put the parts of each recording side by
-// side. An input that can be read only once fails. Returns 0 or a negative errno value, and what is wrong with
-// captures->inputs[captures->at].
+// side. An input that can be read only once fails.
+// Returns 0 or a negative errno value, and what is wrong with captures->inputs[captures->at].
 int gp_captures_open(gp_captures_t *captures, char error[GP_READER_ERROR_SIZE]);
 
 // Read several captures that are open.

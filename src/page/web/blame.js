@@ -59,7 +59,7 @@ class BlameView {
     }
 
     /**
-     * What the selection takes; kept until that changes.
+     * The model of the selection; kept until the selection changes.
      * @returns {BlameModel}
      */
     model() {

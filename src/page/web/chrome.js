@@ -156,7 +156,7 @@ class Chrome {
     }
 }
 
-/** What the whole file has of each weight. */
+/** The sum of each weight over the whole file. */
 class WeightSums {
     /** @param {App} app */
     constructor(app) {

@@ -4,7 +4,7 @@
 "use strict";
 
 /**
- * What a pane shows.
+ * Content of a pane.
  * @typedef {object} FlameContent
  * @property {Weights} weights
  * @property {Float64Array} sizes widths by node, ns (of a diff: what its sides are compared by)
@@ -194,7 +194,7 @@ class FlamePane {
         return -1;
     }
 
-    /** What is drawn. @returns {FlameBox[]} */
+    /** The drawn boxes. @returns {FlameBox[]} */
     get boxes() {
         if (!this.content)
             return [];

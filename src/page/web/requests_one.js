@@ -109,7 +109,7 @@ class OneRequest {
     }
 
     /**
-     * What its thread ran while it was ready.
+     * Coroutines that its thread ran while it was ready.
      * @param {number} request
      */
     keptWaiting(request) {

@@ -109,7 +109,7 @@ function regexOf(text) {
 }
 
 /**
- * What a selection takes of the rows: one byte a label, one a state, and a range of ticks.
+ * The rows of a selection: one byte a label, one a state, and a range of ticks.
  * @typedef {object} Filter
  * @property {Uint8Array} labels by label: 1 = taken
  * @property {Uint8Array} states by state
