@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What helpers do before the caller's thread needs it: sections are unpacked side by side, and units that are going to
-// be asked about are read. A job that has not begun is done where its result is needed, so that all is the same
-// without helpers.
+// Jobs that helpers do before the caller's thread needs them: sections are unpacked side by side, and units with
+// expected addresses are read. A job not begun is done where its result is needed, so results are the same without
+// helpers.
 //
-// Of a unit, a job reads all but names, which are found in other units, too: these are the caller's thread's. Jobs
-// touch no unit but their own; the caller's thread settles a unit, by taking its job, before it looks at what changes
-// in one.
+// A job reads all of a unit but names, which are found in other units, too: the caller's thread reads these. Jobs touch
+// no unit but their own; the caller's thread settles a unit, by taking its job, before it looks at what changes in one.
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -120,7 +119,7 @@ void gp_dwarf_tables_end(gp_dwarf_t *dwarf)
 
 // --- units
 
-// Of .debug_info, for a job: a millisecond at most, unless a unit is large.
+// Bytes of .debug_info for a job: a millisecond at most, unless a unit is large.
 enum { JOB_BYTES = 64 * 1024 };
 
 typedef struct gp_dwarf_expected { // addresses whose names will be asked for

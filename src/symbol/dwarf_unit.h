@@ -63,13 +63,13 @@ typedef enum gp_dwarf_slot { // what is wanted of DIEs that are walked through
     GP_DWARF_SLOTS,
 } gp_dwarf_slot_t;
 
-// One step over a DIE's values: skip `bytes`, then read one value of `form`. An implicit constant
-// is in the next step, instead of the bytes (UINT32_MAX: it does not fit in 32 bits).
+// A step over a DIE's values: skip `bytes`, then read one value of `form`. An implicit constant is in the next step,
+// instead of the bytes (UINT32_MAX: it does not fit in 32 bits).
 typedef struct gp_dwarf_step {
     uint32_t bytes;
     uint16_t form; // 0 = done
     uint8_t size;  // of the value, if that is 1, 2, 4 or 8, else 0
-    uint8_t slot;  // gp_dwarf_slot_t: which value it is. Of DIEs with code, and siblings
+    uint8_t slot;  // gp_dwarf_slot_t: which value it is. For DIEs with code, and siblings
 } gp_dwarf_step_t;
 
 typedef struct gp_dwarf_abbrevs { // of one or more units
@@ -136,7 +136,7 @@ gp_dwarf_value_t gp_dwarf_value(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit
                                 const gp_dwarf_attribute_t *attribute);
 void gp_dwarf_value_skip(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, uint16_t form);
 
-// What a value means. Returns false / NULL when it is not of that kind, or not there.
+// The meaning of a value. Returns false / NULL when it is of another kind, or not there.
 bool gp_dwarf_value_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value,
                             uint64_t *address);
 bool gp_dwarf_value_constant(const gp_dwarf_value_t *value, uint64_t *number);
@@ -324,7 +324,7 @@ struct gp_dwarf {
     _Atomic bool has_units;   // their list is read
     _Atomic bool has_abbrevs; // their section is
     gp_dwarf_section_job_t section_jobs[GP_DEBUG_SECTIONS];
-    // What is read before the units are known, by offset:
+    // Tables read before the units are known, by offset:
     gp_dwarf_line_table_t *line_tables;
     size_t line_table_count, line_table_capacity;
     gp_dwarf_abbrevs_t *abbrevs;
@@ -417,8 +417,8 @@ bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, const gp
 int gp_dwarf_lines_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted);
 int gp_dwarf_lines_load_all(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
 
-// All that says where the code of a unit comes from, but what is inlined, is read once; what cannot be read is left out
-// (dwarf.c). Of lines, the rows that are wanted.
+// Read once all that says where the code of a unit comes from, without inlined functions, and with the wanted rows of
+// lines; unreadable parts are left out (dwarf.c).
 void gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted);
 
 // The function of such a unit that has the code at the address, with what is inlined into it; NULL = none.
@@ -429,8 +429,8 @@ gp_dwarf_unit_t *gp_dwarf_unit_of(gp_dwarf_t *dwarf, uint64_t address);
 
 // --- what is done ahead (dwarf_ahead.c)
 
-// Begin to read and unpack the sections; have all but .debug_line; have that one, too, and tables that were read
-// meanwhile, once the units are known. Between these the file stays as it is.
+// Begin to read and unpack the sections; have all but .debug_line; have .debug_line, too, and tables that were read
+// meanwhile, once the units are known. Between these calls the file stays as it is.
 void gp_dwarf_sections_begin(gp_dwarf_t *dwarf, const gp_elf_t *elf);
 void gp_dwarf_sections_end(gp_dwarf_t *dwarf);
 void gp_dwarf_tables_end(gp_dwarf_t *dwarf);
@@ -470,7 +470,7 @@ bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk);
 void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die);
 void gp_dwarf_walk_skip(gp_dwarf_walk_t *walk); // its values, not its children
 
-// What is done with a DIE that is come to; by its tag, 0 for those that are not below GP_DWARF_TAGS.
+// The way of a walk at a DIE, by its tag: [0] for tags from GP_DWARF_TAGS on.
 typedef enum gp_dwarf_way {
     GP_DWARF_PAST,   // it is gone past; into its children
     GP_DWARF_LEAVE,  // its children are left out, too, where it says what comes behind them
@@ -480,9 +480,9 @@ typedef enum gp_dwarf_way {
 } gp_dwarf_way_t;
 enum { GP_DWARF_TAGS = DW_TAG_call_site + 1 };
 
-// Go past DIEs up to one that is to be visited, or that gp_dwarf_walk_next() and the others are needed for: quicker.
+// Go past DIEs quickly, up to one to visit, or to read by gp_dwarf_walk_next() and the others.
 //   into: children may be gone into, else a DIE with children is visited.
-//   left: becomes true if children were left out that may have code.
+//   left: becomes true if children with code may have been left out.
 void gp_dwarf_walk_past(gp_dwarf_walk_t *walk, const uint8_t ways[GP_DWARF_TAGS], bool into, bool *left);
 
 // Leave out the children, where the DIE says what comes behind them. Returns whether it does.

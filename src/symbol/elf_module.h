@@ -35,7 +35,7 @@ typedef struct gp_elf_module {
 } gp_elf_module_t;
 
 // Read the module's symbols and find its DWARF. A file with another build-id than the module's is another file: nothing
-// of it is used. What cannot be read leaves the module without names.
+// of it is used. An unreadable file leaves the module without names.
 void gp_elf_module_load(gp_elf_module_t *module);
 
 // Have a helper begin with that, unless it has begun; gp_elf_module_load() then ends it. The module may move meanwhile.

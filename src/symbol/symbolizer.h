@@ -91,9 +91,9 @@ void gp_symbolizer_resolve_all(gp_symbolizer_t *symbolizer, uint32_t module, con
                                const gp_symbol_t **symbols);
 
 // Say where a just-in-time compiler may write the names of its code (perf-PID.map); code without a module has names
-// from there. As many paths as there can be roots, and two more, count; of those that name an address, the one that was
-// given first.
-//   from_ns, to_ns: when the process lived (CLOCK_REALTIME); a file that was last changed before,
+// from there. As many paths as there can be roots, and two more, count; where several name an address, the first given
+// counts.
+//   from_ns, to_ns: when the process lived (CLOCK_REALTIME); a file last changed before,
 //   or made after, is another's. 0 and UINT64_MAX = whenever.
 void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns, uint64_t to_ns);
 
@@ -130,8 +130,8 @@ typedef struct gp_nameless {
 // Returns false when there are no more.
 bool gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, gp_nameless_t *nameless);
 
-// What is kept of answers grows with the addresses that were asked about, and never ends where code is compiled anew
-// all the time: beyond this many bytes, or modules, an owner that goes on asking takes another symbolizer.
+// Kept answers grow with each new address, without end where code is compiled anew all the time: beyond this many
+// bytes, or modules, an owner that goes on asking takes another symbolizer.
 enum { GP_SYMBOLIZER_KEPT_MAX = 64 << 20, GP_SYMBOLIZER_MODULES_MAX = 4096 };
 bool gp_symbolizer_is_crowded(gp_symbolizer_t *symbolizer);
 

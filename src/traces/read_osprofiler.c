@@ -145,7 +145,7 @@ static pending_t *read_osprofiler_find_or_add(gp_events_t *events, const gp_tree
     return &events->items[events->count++];
 }
 
-// What greenprof's own consumer adds, to the end of a span.
+// Fields that greenprof's own consumer adds, to the end of a span.
 static int read_osprofiler_put_own(gp_spans_t *set, pending_t *pending, const json_t *event)
 {
     const json_t *info = json_object_get(event, "info"), *own = json_object_get(info, "greenprof");
@@ -192,7 +192,7 @@ static int read_osprofiler_put_names(gp_spans_t *set, gp_tree_span_t *span, cons
     return span->kind != NULL && span->record.name != NULL ? 0 : -ENOMEM;
 }
 
-// What OSProfiler's own libraries say: names with the start, or with the stop where no start came.
+// Fields of OSProfiler's own libraries: names with the start, or with the stop where no start came.
 static int read_osprofiler_put_details(gp_spans_t *set, pending_t *pending, const json_t *event, bool is_start)
 {
     if ((is_start || pending->span.record.name == NULL) && read_osprofiler_put_names(set, &pending->span, event) < 0)

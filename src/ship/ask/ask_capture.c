@@ -438,7 +438,7 @@ static int ask_capture_look_at_times(capture_t *capture, const row_t *row)
     return 0;
 }
 
-// The capture is as long as the time that was chosen: that is what its time is compared with.
+// The capture is as long as the chosen time: rates come from this length.
 static int ask_capture_find_span(capture_t *capture)
 {
     const gp_ask_answer_t *answer = capture->answer;

@@ -86,7 +86,7 @@ static int ask_question_put_moment(FILE *query, gp_question_t *question, const c
     return 0;
 }
 
-// What spans have in another table.
+// A condition on spans by a value in another table.
 static int ask_question_put_elsewhere(FILE *query, const gp_question_t *question, const char *key, const char *table,
                                       const gp_row_pair_t *filter)
 {

@@ -32,7 +32,7 @@ gp_followed_t *gp_following_find(const gp_following_t *following, uint64_t id)
     return NULL;
 }
 
-// One that was put aside while it is followed, by its new name.
+// A followed capture that was put aside, by its new name.
 static gp_followed_t *following_find_renamed(const gp_following_t *following, const char *path,
                                              const struct stat *status)
 {
@@ -186,7 +186,7 @@ static int following_count_span(void *context, const gp_span_record_t *span, con
     return 0;
 }
 
-// Of a file that was removed: what has not arrived will not.
+// Count the spans of a removed file that have not arrived, and will not.
 static void following_count_lost(const gp_following_t *following, const gp_followed_t *followed)
 {
     static const gp_reader_handlers_t handlers = {.span = following_count_span};

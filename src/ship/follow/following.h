@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The captures that are followed for one destination: those of the folders and files that were named, as they come,
-// grow, are put aside under another name, and go.
+// The captures followed for one destination: of the named folders and files, as they come, grow, are put aside under
+// another name, and go.
 #pragma once
 
 #include "ship/follow/followed.h"

@@ -208,7 +208,7 @@ static enum fate here_fate_of(int fd, uint64_t last_look_ns)
     return written_ns < last_look_ns || life.pid == (uint32_t)getpid() ? LEFT : UNSEEN;
 }
 
-// Of all captures in a folder, the fate that keeps it. Those that are left are removed, if they are to be.
+// The fate of a folder: the captures' that keeps it longest. Captures that are left are removed, if they are to be.
 static enum fate here_each_capture(int folder, bool removes, uint64_t last_look_ns)
 {
     enum fate worst = LEFT;
@@ -320,7 +320,7 @@ static int here_is_folder_name(const struct dirent *entry)
     return strncmp(entry->d_name, "ship-", 5) == 0;
 }
 
-// What earlier processes left for this destination.
+// Take over the folders that earlier processes left for this destination.
 static void here_adopt(const gp_here_t *here, const plan_t *plan, uint64_t id)
 {
     struct dirent **entries;

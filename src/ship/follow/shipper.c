@@ -131,7 +131,7 @@ static void shipper_wait_until(const gp_shipper_t *shipper, uint32_t bell, uint6
         gp_futex_wait(&shipper->options->state_now->bell, bell, until_ns - now);
 }
 
-// Send all that is there, or give up. What is on its way when it is told to finish is tried once more.
+// Send all that is there, or give up. A group that is on its way at the order to finish is tried once more.
 static void shipper_ship_once(gp_shipper_t *shipper)
 {
     for (bool is_over = false; !is_over && !shipper_is_stopped(shipper);) {
@@ -153,7 +153,7 @@ static void shipper_ship_once(gp_shipper_t *shipper)
     }
 }
 
-// What is written from now on, it may not have seen when it is over.
+// Note the time of the last look: files written later may not have been seen.
 static void shipper_note_last_look(const gp_ship_options_t *options)
 {
     struct timespec now;
@@ -216,7 +216,7 @@ static void shipper_ship_on(gp_shipper_t *shipper)
         shipper_finish(shipper);
 }
 
-// What makes a destination another one: where it is and whose rows they are, no password, no way to get there.
+// The identity of a destination: its place and the owner of its rows, no password, no way to get there.
 uint64_t gp_ship_destination_id(const gp_fleet_url_t *url)
 {
     const char *cluster = gp_fleet_url_option(url, "cluster"), *tenant = gp_fleet_url_option(url, "tenant");

@@ -126,8 +126,8 @@ static void piece_sums_set_times(gp_row_request_t *request, const gp_known_sum_t
     request->is_whole = true;
 }
 
-// Of several requests of one trace one after the other each has what came since the one before; of those that end in
-// one piece, none can be told from the others.
+// Sums of a request. Where requests of a trace follow one another, each has the sums since the one before; requests
+// that end in the same piece cannot be told apart.
 static int piece_sums_make_whole(gp_piece_t *piece, size_t number)
 {
     gp_row_request_t *request = &piece->requests[number];
@@ -160,7 +160,7 @@ int gp_piece_make_whole(gp_piece_t *piece)
     return result;
 }
 
-// What a request has is not the next one's of its trace.
+// Keep the sums of a trace for its next request, without a former request's.
 static int piece_sums_keep_sum(gp_known_t *known, const gp_known_entry_t *entry)
 {
     const gp_known_sum_t *mine = (const gp_known_sum_t *)(uintptr_t)entry->value;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What leaves a host: rows, made of one piece of one capture, together a batch.
+// Rows, which leave a host: made of one piece of one capture, together a batch.
 //
 // Model: a batch stands for the bytes [from, to) of a capture, or, where `is_paths` says so, for the critical paths of
-// the requests of a capture that has ended, and for the delays of coroutines that had to wait for long slices. Its id
-// is a hash of these, so that the same piece makes a batch of the same id, whoever makes it and how often. Weights are
-// as sampled, in nanoseconds, unscaled: they add up to the capture's samples whatever the pieces are. A row of samples
-// is the sum of all samples that agree in everything but the weight.
+// the requests of an ended capture, and for the delays of coroutines by long slices. Its id is a hash of these, so that
+// the same piece makes a batch of the same id, whoever makes it and how often. Weights are as sampled, in nanoseconds,
+// unscaled: they add up to the capture's samples whatever the pieces are. A row of samples is the sum of all samples
+// that agree in everything but the weight.
 //
 // Texts are UTF-8 or whatever the program used, ended by NUL, never NULL ("" = not known), and live as long as the
 // batch.
