@@ -14,7 +14,7 @@ typedef struct gp_slow_request {
     bool is_open;     // it has not ended
 } gp_slow_request_t;
 
-// What there is to make them of, besides the batch.
+// Sources of the files, besides the batch.
 typedef struct gp_slow_means {
     int directory;    // descriptor, and its path for messages
     const char *path; //
@@ -47,5 +47,5 @@ int gp_slow_files_write_held(const gp_slow_means_t *means, const gp_batch_t *bat
 // Has a folder been made of a request that was open?
 bool gp_slow_files_has_open(int directory, uint64_t span);
 
-// Take the oldest away, until there are `keep`. What is no folder of these stays.
+// Remove the oldest folders of requests, until `keep` are left. Other folders stay.
 void gp_slow_files_keep(int directory, size_t keep);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Coroutines that have kept their thread for too long, of captures that are still written: whether a request is open or
+// Coroutines that have kept their thread for too long, in captures still being written: whether a request is open or
 // not, nothing else of the thread goes on meanwhile.
 //
-// Model: what is added to a capture is read for who has which thread. A coroutine has had it without a switch since the
-// latest ledger record in which it was switched to, or for as long as its longest slice where that grows, as far as
-// samples say that it has been there: on the CPU, or asleep in the kernel. So a slice is never said to be longer than
-// it is. Parts of a recording are read one after the other as one.
+// Model: records added to a capture tell who has which thread. A coroutine has had its thread since the latest ledger
+// record with a switch to it, or for as long as its longest slice where this grows, as far as samples show it there: on
+// the CPU, or asleep in the kernel. So a slice is never said to be longer than it is. Parts of a recording are read one
+// after the other as one.
 //
-// It is held where another coroutine of the thread is alive, and it is not the loop itself that waits for something to
-// do. A thread's own stack never counts: ordinary threads, and most loops, are there. Of the others a loop is what is
-// called "[hub]", what sleeps in epoll_wait(), and what sleeps in poll(), select() or on a futex and does a loop's
-// work: it wakes most of what is woken on its thread, or is switched to as often as all others together.
+// The thread is held where another of its coroutines is alive, and the holder is no loop that waits for something to
+// do. A thread's own stack never counts: ordinary threads, and most loops, are there. Other loops are called "[hub]",
+// sleep in epoll_wait(), or sleep in poll(), select() or on a futex and do a loop's work: they wake most coroutines
+// woken on their thread, or are switched to as often as all others together.
 //
 // Order of calls: look -> list -> told; forget when a capture is left; free. Threads: one at a time.
 #pragma once
@@ -59,15 +59,15 @@ typedef struct gp_held_found {
 int gp_slow_held_look(gp_slow_held_t *held, int fd, gp_reader_part_t *part, gp_held_process_t **process,
                       char error[GP_READER_ERROR_SIZE]);
 
-// Those that hold their thread for at least `least_ns`, have not been told, and work for no request that is open: that
-// one is told itself.
+// Coroutines that hold their thread for at least `least_ns`, have not been told, and work for no open request, which is
+// told itself.
 //   recovery: of the same capture.
 //   found:    set; the caller frees it. count: set.
 // Returns 0 or -ENOMEM.
 int gp_slow_held_list(const gp_held_process_t *process, uint64_t least_ns, const gp_recovery_t *recovery,
                       gp_symbolizer_t *symbolizer, gp_held_found_t **found, size_t *count);
 
-// A capture is not looked at any more. What is known of its process stays where a next part follows.
+// Leave a capture that is looked at no more. Facts of its process stay where a next part follows.
 void gp_slow_held_leave(gp_slow_held_t *held, gp_held_process_t *process);
 
 void gp_slow_held_free(gp_slow_held_t *held);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parts of a recording that have the requests of a batch: the one that the batch is of, and those before it in
-// which requests began (`greenprof run --rotate`).
+// The parts of a recording that have the requests of a batch: the batch's own, and earlier ones in which requests began
+// (`greenprof run --rotate`).
 //
 // Order of calls: open -> close. Threads: one at a time.
 #pragma once

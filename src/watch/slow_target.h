@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// From which latency on a request is slow: a time, or a percentile of its endpoint's requests so far.
+// The latency from which on a request is slow: a time, or a percentile of its endpoint's requests so far.
 //
-// Model: of each endpoint the latencies are counted in eight steps for each power of two, so that a percentile is at
-// most an eighth too high; the counts are halved now and then, so that an endpoint may become another one. Threads: one
-// at a time.
+// Model: each endpoint's latencies are counted in eight steps for each power of two: a percentile is at most an eighth
+// too high. The counts are halved now and then, so that an endpoint may change. Threads: one at a time.
 #pragma once
 
 #include <stdbool.h>
