@@ -116,7 +116,7 @@ static const void *cpython_find_loaded(void *info, const char *name, size_t byte
     return gp_loaded_one_symbol(info, name);
 }
 
-// One that came later, which is left alone until it is attached to: it is told where no hook would do.
+// An interpreter loaded later is left alone until it is attached to; one that no hook fits is told.
 static int cpython_look_at_loaded(struct dl_phdr_info *info, size_t size, void *unused)
 {
     char text[GP_NOT_KNOWN_SIZE];
@@ -205,7 +205,7 @@ static bool cpython_warns_of_forks(void)
     return gp_cpython_runtime.layout->version >= FIRST;
 }
 
-// Coroutines of modules that are imported, now or later; those that are there already, once they are sampled.
+// Coroutines of modules are hooked when imported; coroutines already there, once they are sampled.
 static int cpython_look_at_modules(void *unused)
 {
     (void)unused;

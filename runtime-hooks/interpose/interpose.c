@@ -109,7 +109,7 @@ static int interpose_note_path(struct dl_phdr_info *info, size_t size, void *arg
     return 1;
 }
 
-// One after the other: what opens a module waits for the loader, which may itself wait for its list.
+// Look into one object after the other: opening a module waits for the loader, which may itself wait for its list.
 static void *interpose_in_any(const char *name)
 {
     turn_t turn;

@@ -106,7 +106,7 @@ static bool libcurl_headers_has_traceparent(const gp_curl_line_t *line)
     return false;
 }
 
-// What libgreenprof signs, if it is there and has a key; libgreenprof-core has no keys. "Name: value\r\n" each.
+// Headers signed by libgreenprof, if it is there and has a key; libgreenprof-core has no keys. "Name: value\r\n" each.
 static void libcurl_headers_add_signed(char *text, size_t size)
 {
     write_t *write = (write_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_context_write");

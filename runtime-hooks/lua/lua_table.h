@@ -48,8 +48,8 @@ typedef struct gp_lua_dropped {
     uint64_t id;
 } gp_lua_dropped_t;
 
-// Once for every few that were added: take out entries of dropped coroutines, of those that are looked at this time.
-// Returns how many of `dropped` there are. Cost: ~4 us, for every 8th call.
+// Take out entries of dropped coroutines: once for every few additions, and a part of the table at a time. Returns how
+// many of `dropped` there are. Cost: ~4 us, for every 8th call.
 size_t gp_lua_table_sweep(gp_lua_table_t *table, gp_lua_dropped_t dropped[GP_LUA_SWEPT_MAX]);
 
 // Was its coroutine freed? Threads: any. Cost: ~0.5 us.

@@ -50,7 +50,7 @@ bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_varia
 // Does the file define `name` for others, as the dynamic linker sees it?
 bool gp_elf_exports(const gp_elf_image_t *image, const char *name);
 
-// What the file has at an address as linked, of a segment that is loaded; NULL where it has not that many bytes there.
+// The file's bytes at an address as linked, of a loaded segment; NULL where it has fewer than `bytes` there.
 const void *gp_elf_at(const gp_elf_image_t *image, uint64_t address, size_t bytes);
 
 // The first bytes of the object `name` that the file defines; NULL where it has not as many. Cost: as above.

@@ -50,5 +50,5 @@ bool gp_patch_find(const gp_elf_image_t *image, const gp_patch_runtime_t *runtim
 // Is a runtime there that gp_patch_find() does not find, as neither its names nor its code are known?
 bool gp_patch_is_unknown(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime);
 
-// What may be read of a function.
+// The number of bytes of a function that may be read.
 size_t gp_patch_function_size(const gp_elf_function_t *function);

@@ -123,7 +123,7 @@ void gp_patch_fiber_set_name(fiber_t *fiber, const char *name)
         prof_coro_name(coro, name);
 }
 
-// It goes back to the pool, by itself at its end or when it is joined.
+// A fiber goes back to the pool, by itself at its end or when it is joined.
 void gp_patch_fiber_recycle(fiber_t *fiber)
 {
     uint64_t id;

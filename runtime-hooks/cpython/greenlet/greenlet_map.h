@@ -43,7 +43,7 @@ static inline size_t gp_greenlet_home(const gp_greenlet_table_t *table, const vo
 // gp_greenlet_take().
 int gp_greenlet_read(const void *greenlet, gp_greenlet_t *record);
 
-// What a handler reads to know which greenlet runs.
+// A handler's sources of which greenlet runs.
 typedef struct gp_greenlet_here {
     gp_language_place_of_running_t
         state;        // where greenlet keeps the address of its state of this thread: main, current, ...

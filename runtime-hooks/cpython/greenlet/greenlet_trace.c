@@ -13,7 +13,7 @@ typedef gp_py_t *varargs_t(gp_py_t *module, gp_py_t *args);
 static varargs_t *real_settrace, *real_gettrace;
 static gp_py_t *tracer;
 
-// Of each thread: is `tracer` set, and which tracer it calls.
+// A thread's state: is `tracer` set, and which tracer it calls.
 static __thread bool tracing __attribute__((tls_model("initial-exec")));
 static __thread gp_py_t *other_tracer __attribute__((tls_model("initial-exec")));
 

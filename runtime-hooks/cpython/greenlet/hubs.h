@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // When greenlets become ready, as far as the hubs of eventlet and gevent say.
 //
-// Model: eventlet's hub takes a timer off its heap, or returns from epoll, and then runs callbacks that switch: a
-// greenlet that the hub switches to meanwhile became ready when that timer was due (spawn and wake-ups are timers that
-// are due at once), or when epoll returned. gevent learns which greenlet to switch to by loop.run_callback(), or when
-// a timer is due. The C functions behind these calls are hooked. A greenlet that waits for an event, a lock or a file
-// in gevent is woken by code that does not name it: when it became ready is unknown.
+// Model: eventlet's hub takes a timer off its heap, or returns from epoll, and then runs callbacks that switch. A
+// greenlet it switches to meanwhile became ready when the timer was due (spawn and wake-ups are timers due at once), or
+// when epoll returned. gevent learns which greenlet to switch to by loop.run_callback(), or when a timer is due. The C
+// functions behind these calls are hooked. A greenlet that waits for an event, a lock or a file in gevent is woken by
+// code without its name: the moment it became ready is unknown.
 //
 // Caller holds the interpreter lock everywhere.
 #pragma once
@@ -23,7 +23,7 @@ bool gp_hub_is_one(gp_py_t *type, gp_py_t *args);
 // Is it eventlet's hub that runs on the calling thread, which has one?
 bool gp_hub_runs(void);
 
-// Of each thread: eventlet's hub, and since when what it switches to is ready.
+// A thread's state: eventlet's hub, and since when the greenlets it switches to are ready.
 typedef struct gp_hub_here {
     const void *hub;
     uint64_t ready_ticks;

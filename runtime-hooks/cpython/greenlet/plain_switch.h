@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The switch of most greenlets, as far as it is in each: one that was reported last goes on to one that has begun on
-// this thread before, and nothing is to be sampled, woken or settled.
+// The plain switch, as most are: from the last reported greenlet to one that has begun on this thread before, with
+// nothing to be sampled, woken or settled.
 //
-// Model: inline, and without a call, in what replaces greenlet's own function: that jumps on to it and saves no
-// register. gp_greenlet_leaving() does the same for all switches. The new greenlet is noted before the core's accounts
-// change: until greenlet itself has changed over, a handler finds that another one runs than was reported, and charges
-// that.
+// Model: inline, and without a call, in the function in place of greenlet's own, which jumps on to greenlet's and saves
+// no register. gp_greenlet_leaving() does the same for all switches. The new greenlet is noted before the core's
+// accounts change: until greenlet itself has changed over, a handler finds another one running than reported, and
+// charges the running one.
 //
 // Caller holds the interpreter lock. Signals: the handler may interrupt. Cost: the read of the time-stamp counter and
 // ~10 ns.

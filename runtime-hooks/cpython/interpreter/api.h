@@ -71,8 +71,8 @@ bool gp_py_find(void);
 // sub-interpreter, and after the interpreter has ended. False in code of a sub-interpreter on a thread of another one.
 bool gp_py_has_lock(void);
 
-// The definition of a function that an extension module was made with, whatever its attribute of that name may be by
-// now (monkey patches). All references to the function share it: what is put there is called. NULL = there is none.
+// The definition of an extension module's function, whatever its attribute of this name may be by now (monkey patches).
+// All references to the function share it: a function put there is called. NULL = there is none.
 gp_py_method_t *gp_py_method(gp_py_t *module, const char *name);
 
 // The definition behind a method of a built-in type; NULL = there is no such thing.
@@ -94,8 +94,7 @@ gp_py_vectorcall_t *gp_py_replace_vectorcall(gp_py_t *function, gp_py_vectorcall
 // The same of a PyModuleDef.
 gp_py_method_t *gp_py_method_of(void *definition, const char *name);
 
-// The definition behind a function that is known to be a built-in one (gp_py.builtin_type). It is shared in the same
-// way.
+// The definition behind a function known to be built in (gp_py.builtin_type), shared in the same way.
 static inline gp_py_method_t *gp_py_definition(gp_py_t *builtin)
 {
     return *(gp_py_method_t **)((char *)builtin + 16); // PyCFunctionObject.m_ml
@@ -135,7 +134,7 @@ static inline double gp_py_float(gp_py_t *object)
     return *(double *)(void *)((char *)object + 16); // PyFloatObject.ob_fval
 }
 
-// What a built-in function (gp_py.builtin_type) was taken from, borrowed; NULL = nothing.
+// The object that a built-in function (gp_py.builtin_type) was taken from, borrowed; NULL = none.
 static inline gp_py_t *gp_py_builtin_self(gp_py_t *builtin)
 {
     return *(gp_py_t **)(void *)((char *)builtin + 24); // PyCFunctionObject.m_self

@@ -100,7 +100,7 @@ static bool awaits_is_no_object(uintptr_t slot)
     return (slot & NUMBER) == NUMBER || (slot & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS) == 0 || slot == NOTHING;
 }
 
-// What it awaits, 0 = nothing: that is on top of its stack, from 3.15 on below a number or nothing.
+// The object that a frame awaits, 0 = none: on top of its stack, from 3.15 on below a number or nothing.
 static uintptr_t awaits_awaited(gp_cpython_read_t *read, const suspended_t *frame)
 {
     uintptr_t object = 0, slots = awaits_slots_of(frame), at = frame->address + gp_cpython_runtime.layout->frame_bytes;

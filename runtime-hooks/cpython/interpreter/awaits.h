@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Copies memory of this process; false where there is none. One for a thread that holds the interpreter lock, another
-// (gp_peek) for other threads.
+// Copies memory of this process; false where there is none. A thread that holds the interpreter lock uses its own
+// function, other threads gp_peek.
 typedef bool gp_cpython_read_t(uintptr_t from, void *to, size_t bytes);
 
 bool gp_cpython_read_own(uintptr_t from, void *to, size_t bytes);
@@ -47,7 +47,7 @@ enum {
 // on some frames are on its native stack.
 uintptr_t gp_cpython_of_greenlet(uintptr_t greenlet, uintptr_t address);
 
-// What a greenlet that is suspended has there; 0 = nothing, or it is not known.
+// The innermost frame object of a suspended greenlet; 0 = none, or not known.
 uintptr_t gp_cpython_frame_object(gp_cpython_read_t *read, uintptr_t greenlet);
 
 // Frames of a greenlet that is suspended, as of gp_cpython_walk_frames().

@@ -69,14 +69,14 @@ static bool code_objects_is_finalizing(void)
     return gp_cpython_runtime.is_finalizing != NULL && gp_cpython_runtime.is_finalizing();
 }
 
-// Objects belong to the interpreter that made them, and are freed by it or not at all. Those of the main one may wait:
-// the others end before it does.
+// Objects belong to the interpreter that made them, and are freed by it or not at all. The main one's may wait: the
+// others end before it does.
 static bool code_objects_may_wait(void)
 {
     return code_objects_is_finalizing() || gp_cpython_is_main();
 }
 
-// Take some of those that nothing asks for any more, up to the first that waits if the caller may not free it.
+// Take some objects that nothing asks for any more, up to the first waiting one if the caller may not free it.
 static int code_objects_take_some(uintptr_t some[FREED_AT_ONCE], bool may_free)
 {
     uint64_t upto = atomic_load_explicit(&scanned, memory_order_acquire), at;
@@ -99,7 +99,7 @@ static void code_objects_free_waiting(bool may_free)
             real_dealloc((void *)some[i]); // may come back here for nested code objects
 }
 
-// What waits belongs to a main interpreter that has ended, and has been lost with it.
+// Waiting objects belong to a main interpreter that has ended, and were lost with it.
 static void code_objects_abandon_all(void)
 {
     uint64_t upto = atomic_load_explicit(&put, memory_order_relaxed);

@@ -61,7 +61,7 @@ static gp_py_t *function_sites_method_label(gp_py_t *self, const char *name)
     return label;
 }
 
-// What cProfile calls it: that, or "<built-in method time.sleep>".
+// cProfile's name of a built-in function: its method's, or "<built-in method time.sleep>".
 static void function_sites_label_builtin(gp_py_t *builtin, char *label)
 {
     const char *name = gp_py_definition(builtin)->name, *text = NULL;

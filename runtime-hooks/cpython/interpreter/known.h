@@ -10,11 +10,11 @@
 #define GP_CPYTHON_LOOP          "_PyEval_EvalFrameDefault"   // what every interpreter has
 #define GP_CPYTHON_FREE_THREADED "_Py_MergeZeroLocalRefcount" // what those without the global lock have
 
-// The first bytes of what an interpreter in memory, or in a file, has by a name; NULL = it has not as many. Of no
+// The first bytes of an object by its name, of an interpreter in memory or in a file; NULL = it has fewer. For no
 // bytes: anything but NULL where it has the name.
 typedef const void *gp_cpython_find_t(void *where, const char *name, size_t bytes);
 
-// What its layout is found by. It must stay where it is as long as that is used.
+// The facts by which an interpreter's layout is found. They must stay in place as long as the layout is used.
 gp_cpython_seen_t gp_cpython_see(gp_cpython_find_t *find, void *where);
 
 // Is an interpreter one that is seen as native code only?

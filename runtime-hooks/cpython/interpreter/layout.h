@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Where CPython keeps what greenprof reads: offsets in bytes.
+// Offsets, in bytes, of CPython's data that greenprof reads.
 //
 // The core is built without Python's headers, so that one build serves every version. From 3.12 on CPython publishes
 // most offsets at the head of _PyRuntime (_Py_DebugOffsets), in a form of each minor version; those of 3.11 and 3.12
-// are written down here. A form holds where the sizes that it leads to are those of the type objects in memory: so a
-// version unknown here is read by the newest form that fits, and refused where none does. What the interpreter
-// does with its frames is tried out once it runs (layout_trial.h). tests/python/test_layout.c compares with the headers
-// of the installed version. Source: Include/internal/pycore_debug_offsets.h (pycore_runtime.h before 3.14),
-// Include/cpython/pystate.h, code.h, unicodeobject.h, Include/internal/pycore_frame.h.
+// are written down here. A form holds where it leads to the sizes of the type objects in memory: so a version unknown
+// here is read by the newest form that fits, and refused where none does. The interpreter's use of its frames is tried
+// out once it runs (layout_trial.h). tests/python/test_layout.c compares with the headers of the installed version.
+// Source: Include/internal/pycore_debug_offsets.h (pycore_runtime.h before 3.14), Include/cpython/pystate.h, code.h,
+// unicodeobject.h, Include/internal/pycore_frame.h.
 #pragma once
 
 #include <stdbool.h>
@@ -43,8 +43,7 @@ typedef struct gp_cpython_layout {
     uint16_t tuple_items;
     // Bytes of the evaluation loop's beginning in which the current frame may not be written yet.
     uint16_t entry_window;
-    // gi_frame_state of a generator that has not begun and of one that runs: between them are those that are suspended,
-    // above are those that have ended.
+    // gi_frame_state of a generator not begun and of a running one: suspended ones are between, ended ones above.
     int8_t generator_created, generator_running;
     // That of a suspended one which awaits; generator_running: its next instruction tells.
     int8_t generator_awaiting;

@@ -269,7 +269,7 @@ static PyObject *greenprof_consumer_open(PyObject *module, PyObject *text)
     return greenprof_result(error);
 }
 
-// What may wait for a backend lets other threads run.
+// Let other threads run, as closing may wait for a backend.
 static PyObject *greenprof_consumer_close(PyObject *module, PyObject *text)
 {
     (void)module;

@@ -53,7 +53,7 @@ def load(options):
     import runpy
     name = options.program[0]
     if options.module:
-        # What `python3 -m` does before it runs the code.
+        # As `python3 -m` does before it runs the code.
         sys.argv[:] = options.program
         sys.path.insert(0, "")
         if importlib.util.find_spec(name) is None:
