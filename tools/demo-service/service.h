@@ -65,7 +65,7 @@ json_t *ask_service(const exchange_t *exchange, const char *service, const char 
 // on standard error.
 sqlite3 *database_create(unsigned rows);
 
-// One handler an endpoint.
+// A handler for each endpoint.
 void handle_health(exchange_t *exchange); // /health
 void handle_report(exchange_t *exchange); // /report[?by=COLUMN]: orders, summed up
 void handle_search(exchange_t *exchange); // /search?q=TEXT: orders with this text in their note

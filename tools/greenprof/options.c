@@ -15,7 +15,7 @@
 
 enum { OPTIONS_MAX = 64, FIRST_VALUE = 256, TITLE_SIZE = 64, CHOICES_SIZE = 128 };
 
-// One command's options, as getopt_long() takes them.
+// The options of a command, as getopt_long() takes them.
 typedef struct getopt_table {
     struct option options[OPTIONS_MAX + 1]; // val = FIRST_VALUE + number in gp_options
     char letters[2 * OPTIONS_MAX + 3];

@@ -6,7 +6,7 @@ Source: elf(5); the symbol versions of gABI's Linux extension; PEP 600, and the 
 import struct
 
 MACHINES = {62: "x86_64", 183: "aarch64"}
-# What every glibc machine of these tags has; of zlib, versions that all of them have.
+# Libraries of every glibc machine of these tags; of zlib, only versions that all of them have.
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libutil.so.1", "libresolv.so.2",
           "libz.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 ZLIB_NEWEST = (1, 2, 5, 2)

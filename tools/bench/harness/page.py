@@ -99,7 +99,7 @@ def changed(browser, selection):
     return browser.cpu_ms() - before, clock
 
 
-# What takes all other filters and shapes away
+# A patch that takes all other filters and shapes away
 ALL = {key: "" for key in ("coro", "name", "entry", "spawn", "trace", "endpoint", "thread", "state", "from", "to", "search", "focus", "hide", "hideModule",
                            "native", "collapse", "root", "stitch", "invert", "sandwich", "zoom", "weight")}
 

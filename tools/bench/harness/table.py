@@ -2,7 +2,7 @@
 """Figures, one a line, with the bound that must hold beside those that have one."""
 import sys
 
-measured = {}  # label -> Estimate; one that stands below another has that one's label first: "whole / part"
+measured = {}  # label -> Estimate; a part's label begins with that of its whole: "whole / part"
 _above = ""
 _to_stderr = False
 

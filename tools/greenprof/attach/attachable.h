@@ -5,7 +5,7 @@
 
 #include "target_modules.h"
 
-// What is no running process of its own; a program that is none for us; a C library that is not glibc, or none; a place
+// Refused: no running process of its own; a program that is none for us; no C library, or another than glibc; a place
 // without /proc, by which the core comes to its socket, and to itself where it is carried there.
 int gp_attachable_kind(pid_t pid, const char *subject);
 int gp_attachable_program(pid_t pid, const char *subject);

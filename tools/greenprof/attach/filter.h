@@ -18,7 +18,7 @@
 // Returns 0 or EXIT_FAILED, with a message.
 int gp_filter_look(pid_t pid, const char *subject);
 
-// Judge the filters of a thread that is stopped by ptrace; it goes on as it was.
+// Judge the filters of a thread stopped by ptrace, which goes on as it was.
 //   code_at:    of the instruction that makes system calls.
 //   is_carried: the core has to be carried there.
 // Returns 0 or EXIT_FAILED, with a message.

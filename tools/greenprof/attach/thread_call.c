@@ -91,7 +91,7 @@ static bool thread_call_waits_for_lock(pid_t tid)
     return got > 0 && strtol(text, NULL, 10) == SYS_futex;
 }
 
-// As gp_thread_stop_wait(). What the call needs may be held by a thread that is stopped.
+// As gp_thread_stop_wait(), with looks at stopped threads: one may hold a lock that the call needs.
 static int thread_call_wait_for_stop(const gp_thread_call_t *call, uint64_t begin_ns, int *status)
 {
     int error;

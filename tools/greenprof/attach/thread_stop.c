@@ -105,7 +105,7 @@ void gp_thread_stop_drop_samples(void)
     drops_samples = true;
 }
 
-// Of a perf event, or of a timer. Source: sigaction(2), src/core/signal/clock_*.c.
+// Is a signal a sample, of a perf event or of a timer? Source: sigaction(2), src/core/signal/clock_*.c.
 static bool thread_stop_is_sample(pid_t tid, int number)
 {
     siginfo_t info;

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-// Start a thread that no signal goes to: they are for the one that works. Returns as pthread_create().
+// Start a thread without signals: they go to the main one, which works. Returns as pthread_create().
 int gp_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
 
 // Allow one for each further processor.

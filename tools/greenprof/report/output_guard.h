@@ -13,6 +13,6 @@ int gp_output_guarded(const char *path, int (*write)(gp_output_t *output, void *
 // The same for what is written by the name of `output->temporary`.
 int gp_output_guarded_named(const char *path, int (*write)(gp_output_t *output, void *context), void *context);
 
-// Is an output one of the files that are read, by whatever name? It would replace it.
+// Is an output one of the files that are read, by whatever name? The output would replace it.
 // Returns 0, or EXIT_FAILED with a message.
 int gp_output_check(const char *path, const char *const *inputs, size_t count);

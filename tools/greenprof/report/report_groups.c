@@ -33,7 +33,7 @@ static int report_groups_by_number(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-// What a column has; the ledger's.
+// The value of a column, from the ledger.
 static uint64_t report_groups_column_of(const group_t *group, gp_sort_t sort)
 {
     static const enum gp_sample_kind kinds[] = {

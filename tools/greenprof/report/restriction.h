@@ -47,8 +47,8 @@ size_t gp_restriction_apply(const gp_restriction_t *restriction, uint32_t *rows,
 size_t gp_restrictions_apply(gp_restrictions_t restrictions, uint32_t *rows, size_t count, gp_restriction_name_t name,
                              const void *context);
 
-// The latest regular expression that has left nothing of the rows that there were; NULL = none has. It lives as long as
-// the restriction.
+// The latest regular expression that has left none of the rows before it; NULL = none has. Lives as long as the
+// restriction.
 const char *gp_restriction_left_none(void);
 
 // Say in the words of pstats that a list was reduced from `before` to `after`.

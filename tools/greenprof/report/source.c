@@ -258,7 +258,7 @@ static void source_put_choice(FILE *out, const gp_option_t *option, const char *
     fprintf(out, "%s--%s %s", ftell(out) > 0 ? " " : "", option->name, value);
 }
 
-// What was chosen, for messages. Returns NULL when memory is short.
+// The chosen part, for messages. Returns NULL when memory is short.
 static char *source_choice_text(const gp_arguments_t *arguments)
 {
     char *text = NULL;
@@ -363,7 +363,7 @@ static bool source_has_activity(const gp_report_t *report)
            gp_timeline_each_activity(report->timeline, source_stop_at_one, NULL) == -ECANCELED;
 }
 
-// Of coroutines and traces the ledger knows what is theirs, samples or none.
+// Does the ledger know the share of the chosen coroutines and traces, samples or none?
 static bool source_has_share(const gp_source_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;

@@ -35,8 +35,7 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
 // Returns 0 or an exit status, with a message. Free in both cases.
 int gp_source_open_captures(gp_captures_t *captures, const gp_arguments_t *arguments, const char *what, unsigned wants);
 
-// How many hosts a store's samples are of; 0 = it is no store's, or it was not asked. Of these CPU time is shown as
-// cores.
+// The number of hosts of a store's samples, whose CPU time is then shown as cores; 0 = no store's, or it was not asked.
 uint64_t gp_source_hosts(const gp_source_t *source);
 
 // Make a report. Returns NULL and errno.

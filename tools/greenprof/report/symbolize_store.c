@@ -120,7 +120,7 @@ static int symbolize_store_append_old(json_t *row, const frame_t *old)
     return result | json_array_append(json_object_get(row, "inlined"), old->inlined);
 }
 
-// What is known of a frame's address; NULL: nothing, or it has a name.
+// The symbol of a frame's address; NULL: unknown, or the frame has a name.
 static const gp_symbol_t *symbolize_store_symbol_of(store_t *store, const frame_t *frame)
 {
     const char *build = json_string_value(frame->build), *module = json_string_value(frame->module);

@@ -12,8 +12,8 @@ typedef enum gp_patchable {
     GP_PATCHABLE_ITSELF,  // `auto` does it
 } gp_patchable_t;
 
-// What would be done with the program in the file `path`.
-//   refused: set to the function that cannot be patched, where one is.
+// The outcome of patching the program in the file `path`.
+//   refused: set to a function that cannot be patched, if any.
 gp_patchable_t gp_patchable(const char *path, const gp_patch_runtime_t *runtime, const char **refused);
 
 // Settle what `run` is to ask for: as given (NULL: the environment, else `auto`), and set the environment accordingly.

@@ -117,7 +117,7 @@ void gp_slow_wish_free(gp_slow_wish_t *wish)
 
 // --- shipping
 
-// What has arrived is of no use to another process.
+// Ship, with a journal that is removed: it is of no use to another process.
 static int slow_ship(const gp_slow_wish_t *wish, gp_ship_options_t *options)
 {
     static const char *const names[] = {"ship.journal", "ship.journal.new", "ship.lock"};

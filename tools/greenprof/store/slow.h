@@ -13,9 +13,9 @@ typedef struct gp_slow_wish {
     char directory[PATH_MAX]; // absolute
 } gp_slow_wish_t;
 
-// Understand "over=250ms,stuck=5s,keep=100,DIRECTORY", and check that the directory can be written to.
+// Understand "over=250ms,stuck=5s,keep=100,DIRECTORY", and check the right to write into the directory.
 //   command: for messages.
-//   now:     whether all that is open is told, unless it says otherwise.
+//   now:     whether all open requests are told, unless `text` says otherwise.
 // Returns 0 or an exit status, with a message. Free in both cases.
 int gp_slow_wish(gp_slow_wish_t *wish, const char *text, const char *command, bool now);
 void gp_slow_wish_free(gp_slow_wish_t *wish);
