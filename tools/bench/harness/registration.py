@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""5. What announcing a coroutine costs."""
+"""5. The cost of announcing a coroutine."""
 from . import table
 from .rounds import Comparison, Estimate
 

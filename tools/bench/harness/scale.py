@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an event costs while very many coroutines live, or requests are in flight, beside a thousand of them."""
+"""The cost of an event while very many coroutines live, or requests are in flight, beside a thousand of them."""
 import os
 import shutil
 

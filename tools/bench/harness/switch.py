@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""1. What a coroutine switch costs: greenprof absent, resting, sampling."""
+"""1. The cost of a coroutine switch: greenprof absent, resting, sampling."""
 from . import table
 from .rounds import Comparison
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Figures, one a line, with the bound that must hold beside those that have one."""
+"""Figures, one a line, each with the bound that must hold, if it has one."""
 import sys
 
 measured = {}  # label -> Estimate; a part's label begins with that of its whole: "whole / part"

@@ -32,7 +32,7 @@ def parse():
 
 
 def check_output(parser, options):
-    """What would be found out when the program has run, and its profile is lost."""
+    """Errors that would be found out only when the program has run, and its profile is lost."""
     import pstats
     if options.sort not in pstats.Stats().get_sort_arg_defs():
         parser.error(f"-s {options.sort}: the keys are {', '.join(sorted(pstats.Stats.sort_arg_dict_default, key=str))}")

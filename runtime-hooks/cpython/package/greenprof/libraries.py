@@ -80,7 +80,7 @@ class _Shared:
 
 
 def _begin_once(statement, begin):
-    """The span of a statement that is about to be executed: a new one, or that of another listener of the same execution."""
+    """The span of a statement about to be executed: a new one, or another listener's of the same execution."""
     told = _statement.get()
     if told is not None and told[0] == statement and told[1].id is not None and told[1].id == greenprof.current_span():
         return _Shared(told[1])
