@@ -18,7 +18,7 @@
 
 enum { BUCKETS = 256 };
 
-typedef struct handle { // one that was made since the headers are on
+typedef struct handle { // made since the headers are on
     struct handle *next;
     void *handle;
     gp_curl_line_t *own;          // the program's; NULL = none

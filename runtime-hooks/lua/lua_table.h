@@ -21,7 +21,7 @@ typedef struct gp_lua_known { // of memory that is never given back: it may be r
     struct gp_lua_known *next;
     _Atomic uintptr_t state; // a lua_State *; 0: the entry is free
     _Atomic uintptr_t global;
-    _Atomic bool is_active; // it runs, or another one that it resumed does
+    _Atomic bool is_active; // runs, or a coroutine that it resumed does
     prof_coro_t *coro;
     uint64_t id;
 } gp_lua_known_t;

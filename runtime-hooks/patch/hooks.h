@@ -22,7 +22,7 @@ bool gp_patch_is_done(const char *name);
 
 typedef struct gp_patch_program {
     gp_elf_image_t image; // of its file; gp_elf_unmap() gives it back
-    uintptr_t base;       // what is added to the file's addresses
+    uintptr_t base;       // added to the file's addresses
 } gp_patch_program_t;
 
 // Map the file of this process' program. Returns 0 or a negative errno value.

@@ -24,7 +24,7 @@ typedef struct gp_patch_runtime {
     // Names of programs in which it is hooked in a better way, or that have another runtime; NULL = no more.
     const char *unless[3];
     gp_patch_function_t functions[GP_PATCH_FUNCTIONS_MAX + 1];
-    const unsigned char *sign; // what the code of every build has, also of those that are not known; NULL = nothing
+    const unsigned char *sign; // in the code of every build, unknown ones, too; NULL = nothing
     size_t sign_size;
 } gp_patch_runtime_t;
 

@@ -36,7 +36,7 @@ recycle_t gp_patch_fiber_recycle;
 void *gp_patch_real_coro_create, *gp_patch_real_fiber_new_ex, *gp_patch_real_fiber_set_name,
     *gp_patch_real_fiber_recycle;
 
-typedef struct making { // what fiber_new_ex() is at
+typedef struct making { // fiber_new_ex() in progress
     bool is_on;
     uintptr_t lo, hi; // a stack that is new
 } making_t;

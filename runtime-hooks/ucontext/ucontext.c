@@ -104,7 +104,7 @@ void gp_ucontext_ended(const ucontext_t *link)
     uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
     uint64_t id;
     prof_coro_t *self = gp_region_find(sp, &id);
-    gp_park_t park = {.sp = sp}; // it never goes on
+    gp_park_t park = {.sp = sp}; // never goes on
     if (link != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
         gp_switch_to_stack(ucontext_saved_sp(link), &park);
     gp_hook_ends(thread, self, id, sp);

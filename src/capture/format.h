@@ -65,7 +65,7 @@ typedef struct gp_chunk_header {
 // Steps that made the records the payload, in this order: packed, then compressed.
 enum gp_chunk_flag {
     GP_CHUNK_PACKED = 1, // a gp_packed_header_t and columns instead of records, which are all of one size
-    GP_CHUNK_ZSTD = 2,   // one zstd frame that says its content size (RFC 8878)
+    GP_CHUNK_ZSTD = 2,   // a zstd frame that says its content size (RFC 8878)
 };
 
 // Records in columns: their 32-bit words, all first ones, then all second ones, each column with as many bytes a word
@@ -123,7 +123,7 @@ typedef struct gp_packed_column {
 
 #define GP_CHUNK_ID(number, id, name, how, turn) GP_CHUNK_##id = (number),
 enum gp_chunk_type {
-    GP_CHUNK_HEADER = 15, // one gp_file_header_t: for when the one at the start of the file is damaged
+    GP_CHUNK_HEADER = 15, // a gp_file_header_t, for when the one at the start of the file is damaged
     GP_RECORDS(GP_CHUNK_ID)
 };
 #undef GP_CHUNK_ID

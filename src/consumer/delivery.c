@@ -107,7 +107,7 @@ void gp_delivery_after_fork(gp_delivery_t *delivery, int32_t pid)
     delivery->identity.pid = pid;
     delivery_begin_spools(delivery);
     gp_queue_forget(&delivery->queue);
-    gp_hold_begin(&delivery->hold, delivery->hold.least_ns); // what was held is left: the allocator is not asked here
+    gp_hold_begin(&delivery->hold, delivery->hold.least_ns); // held spans are left: the allocator is not asked here
     memset(&delivery->counts, 0, sizeof(delivery->counts));
     delivery->retry_ns = delivery->backoff_ns = delivery->adopt_ns = 0;
     delivery->is_spool_stuck = delivery->has_thread = false;
@@ -275,7 +275,7 @@ static void delivery_step(gp_delivery_t *delivery, batch_t *batch, bool is_closi
     bool is_waiting = delivery->retry_ns > now;
     bool is_spooled = is_waiting && delivery_spool_queue(delivery);
     delivery_count_spooled(delivery);
-    gp_futex_wake_all(&delivery->phase); // those that wait for it to be idle look
+    gp_futex_wake_all(&delivery->phase); // threads that wait for it to be idle look
     if (!went_on && !is_closing)
         gp_queue_wait(&delivery->queue, bell, is_waiting ? delivery->retry_ns - now : ADOPT_EVERY_NS,
                       !is_waiting || is_spooled);

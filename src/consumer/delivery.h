@@ -26,10 +26,10 @@ typedef struct gp_delivery {
     gp_hold_t hold;
     uint64_t spool_bytes;
     gp_spool_t spool, adopted;
-    uint8_t *buffer;                         // what was read of a spool
+    uint8_t *buffer;                         // bytes read of a spool
     uint64_t retry_ns, backoff_ns, adopt_ns; // CLOCK_MONOTONIC; how long the last wait was
     uint64_t deadline_ns;                    // once it is closing
-    bool is_spool_stuck;                     // it took nothing at the last attempt
+    bool is_spool_stuck;                     // took nothing at the last attempt
     _Atomic uint32_t phase;                  // enum gp_delivery_phase
     bool has_thread;
     bool (*may_stay)(void); // asked by its thread, which otherwise ends for a moment; NULL = it may

@@ -18,7 +18,7 @@
 enum { NS_PER_US = 1000 };
 
 typedef struct line {           // of all rows with the same function names
-    const gp_report_row_t *row; // one of them
+    const gp_report_row_t *row; // any row of the line
     uint64_t weight_ns;
     uint64_t weight_us;
 } line_t;

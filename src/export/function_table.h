@@ -17,7 +17,7 @@
 #include "report/report.h"
 
 typedef struct gp_function {
-    const gp_report_frame_t *frame; // one of its frames: name, file, first line, kind
+    const gp_report_frame_t *frame; // any of its frames: name, file, first line, kind
     uint64_t calls, primitive_calls;
     uint64_t self_ns, total_ns;
     uint32_t first_caller, caller_count; // in `pairs`

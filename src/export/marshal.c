@@ -6,7 +6,7 @@
 
 enum { TEXT_MAX = 65536, DIGIT_BITS = 15 };
 
-#define HIGH_BITS 0x8080808080808080u // one in each byte
+#define HIGH_BITS 0x8080808080808080u // a bit in each byte
 
 // A type code and a little-endian value behind it.
 static inline void marshal_put(gp_text_t *out, char type, uint64_t value, size_t bytes)

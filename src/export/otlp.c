@@ -49,7 +49,7 @@ typedef struct otlp {
     label_indices_t *labels;      // by label
     uint32_t *locations;          // by innermost frame: number in the location table, 0 = none yet
     uint32_t location_count;
-    otlp_stack_t *stacks; // those that rows may still have
+    otlp_stack_t *stacks; // still possible in rows
     uint32_t first_stack; // the first one's number in the stack table
     size_t stack_count, stack_capacity;
     gp_index_t stack_index;
@@ -58,7 +58,7 @@ typedef struct otlp {
     gp_text_t heads[PROFILES]; // of the profiles, all but their samples
     // Samples and the dictionary: lengths come before what they are the lengths of.
     gp_spill_t spill;
-    gp_text_t whole, message, inner; // what is being put together
+    gp_text_t whole, message, inner; // being put together
 } otlp_t;
 
 static uint64_t otlp_as_int64(uint64_t value)

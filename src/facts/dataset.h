@@ -31,7 +31,7 @@ typedef struct gp_dataset_coro { // sums of the coroutine of the same number in 
     double lasting_kept;
 } gp_dataset_coro_t;
 
-typedef struct gp_dataset_share { // one (coroutine, trace)
+typedef struct gp_dataset_share { // of a (coroutine, trace)
     uint32_t coro, trace;
     gp_ledger_t ledger;                  // sums modulo 2^64 until all is read
     gp_sampled_t sampled[GP_KIND_COUNT]; // samples

@@ -185,7 +185,7 @@ static int dataset_lifetimes_give_activity(void *context, const gp_activity_reco
 
 int gp_dataset_read_lifetimes(const gp_dataset_t *dataset, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
 {
-    gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // what was read stays as it is
+    gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // reading changes no kept data
     const gp_reader_handlers_t own = {
         .samples = gp_takers_want_samples(takers) ? dataset_lifetimes_give_samples : NULL,
         .activity = gp_takers_want_activities(takers) ? dataset_lifetimes_give_activity : NULL,
@@ -240,7 +240,7 @@ static int dataset_lifetimes_move_samples(void *context, const gp_sample_record_
 }
 
 typedef struct moved {         // of a share
-    gp_ledger_t told, outside; // what activities have of it, and of that, what is outside of the lifetime
+    gp_ledger_t told, outside; // the activities' part of it, and of this the part outside of the lifetime
     uint64_t end_ns;           // of the last of them
 } moved_t;
 

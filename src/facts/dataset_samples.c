@@ -306,7 +306,7 @@ int gp_dataset_read(const gp_dataset_t *dataset, gp_reading_t *reading)
         return 0;
     if (dataset->lives != NULL)
         return gp_dataset_read_lifetimes(dataset, reading->takers, error);
-    gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // what was read stays as it is
+    gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // reading changes no kept data
     return gp_captures_read_again(captures, reading->takers, error);
 }
 

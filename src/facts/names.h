@@ -23,7 +23,7 @@ typedef struct gp_namer { // zero-initialized but for the first three
 typedef struct gp_name {
     // The innermost of the functions inlined there; `outer` leads to the others. Without a file, `file` is "".
     const gp_symbol_t *symbol;
-    bool is_pseudo;   // it stands for no function that is known
+    bool is_pseudo;   // stands for no known function
     gp_symbol_t made; // of what is in no module
 } gp_name_t;
 

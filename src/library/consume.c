@@ -125,7 +125,7 @@ static void consume_begin_anew(void)
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh;
     closed.lost = closed.spooled = closed.failed = 0;
-    gp_hold_begin(&hold, 0); // what was held is left: the allocator is not asked here
+    gp_hold_begin(&hold, 0); // held spans are left: the allocator is not asked here
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (consume_delivery_at(i) != NULL)
             gp_delivery_after_fork(consume_delivery_at(i), getpid());
@@ -324,7 +324,7 @@ static int consume_close_at(size_t place)
     int error = delivery->has_thread ? gp_delivery_wait_over(delivery, deadline) : 0;
     consume_remember(delivery);
     if (error != 0 || !is_out_of_use)
-        return -ETIMEDOUT; // what may still be used is left
+        return -ETIMEDOUT; // memory that may still be used is left
     if (atomic_load_explicit(&delivery->counts.lost_end, memory_order_relaxed) != 0)
         error = -ETIMEDOUT;
     gp_delivery_end(delivery);

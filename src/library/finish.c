@@ -202,7 +202,7 @@ static int finish(finish_t *one, const char *format)
         return error;
     one->is_stopped = error == 0;
     if (finish_put(one)) {
-        finish_ensure_thread(); // it may have ended meanwhile; else prof_finish_flush() begins it
+        finish_ensure_thread(); // may have ended meanwhile; else prof_finish_flush() begins it
         finish_raise_word(&bell);
         return 0;
     }

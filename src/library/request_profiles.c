@@ -38,7 +38,7 @@ static _Atomic uint32_t turns;
 static _Atomic uint32_t bell;    // raised for the thread: there is something, or it is to hurry
 static _Atomic uint32_t waiting; // how many callers wait for it
 static _Atomic bool has_thread;
-static _Atomic int32_t thread_number; // it never ends; 0: it has not run yet
+static _Atomic int32_t thread_number; // never ends; 0: has not run yet
 static _Atomic uint64_t written_count, lost_count;
 
 static void request_profiles_count(_Atomic uint64_t *counter)

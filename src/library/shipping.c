@@ -39,7 +39,7 @@ typedef struct shipping {
 
 static shipping_t shippings[OPEN_MAX_COUNT];
 static char spool[256], folder[FOLDER_SIZE], capture[GP_CAPTURE_PATH_SIZE];
-static bool is_own_capture;          // it was begun for this
+static bool is_own_capture;          // begun for shipping
 static _Atomic pid_t shipper;        // the process that sends; 0 = none has begun
 static _Atomic uint64_t take_over_s; // when it is looked again whether that one is gone
 static prof_ship_check_t *check_url;
@@ -157,7 +157,7 @@ static void shipping_at_exit(void)
     bool is_here = false;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         is_here |= shipping_is_open(i) && shipping_runs(&shippings[i]);
-    if (!is_here || !is_own_capture) // one that is recorded anyway ends later
+    if (!is_here || !is_own_capture) // a capture recorded anyway ends later
         return;
     prof_core_interface()->capture->end(CLOSE_NS);
     gp_shipping_at_last();

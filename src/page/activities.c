@@ -34,7 +34,7 @@ typedef struct taking {
     gp_page_writer_t *writer;
     const gp_timeline_t *timeline;
     uint32_t *coros;        // by track: number of the page plus 1
-    uint64_t resolution_ns; // what begins within it is put together
+    uint64_t resolution_ns; // activities that begin within it are put together
     size_t count;           // of what is left
     bool putting;
     gp_activity_t held;

@@ -82,7 +82,7 @@ static int critical_path_find_ended(gp_path_walk_t *walk)
         const gp_path_item_t *activity = &walk->group->activities[i];
         uint64_t spawner = walk->dataset->facts.coros.items[activity->coro].record.parent_id;
         if (!activity->is_last || activity->end_ns - activity->left_ns > CLEARED_NS || spawner == 0)
-            continue; // what has been waiting when the capture ends is not over
+            continue; // a wait at the capture's end is not over
         if (gp_grow(&walk->ended, &walk->ended_capacity, walk->ended_count, sizeof(*walk->ended)) < 0)
             return -ENOMEM;
         walk->ended[walk->ended_count++] = (gp_path_ended_t){spawner, activity->left_ns, activity->coro};

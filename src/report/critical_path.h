@@ -26,7 +26,7 @@ enum gp_path_flag {
     GP_PATH_NOT_STARTED = 2, // before its coroutine was there
     GP_PATH_UNRECORDED = 4,  // no activity says what it did
     GP_PATH_ELSEWHERE = 8,   // its coroutine was at work for another request
-    GP_PATH_UNKNOWN = 32,    // it had its thread; nothing says whether it ran
+    GP_PATH_UNKNOWN = 32,    // had its thread; nothing says whether it ran
     GP_PATH_INFERRED = 16,   // of a child that ended last while its spawner waited, which may have been for it
 };
 

@@ -77,7 +77,7 @@ static void path_fit_change(gp_path_walk_t *walk, fit_t *fit, uint64_t from_ns, 
         gp_path_add_piece(walk, at, end_ns, state, path_fit_stack_for(fit, state));
         at = end_ns;
     }
-    if (at < to_ns) // what rounding has left
+    if (at < to_ns) // the rest by rounding
         gp_path_add_piece(walk, at, to_ns, fit->lacking[GP_KIND_BLOCKED] > 0 ? GP_KIND_BLOCKED : GP_KIND_PREEMPTED,
                           GP_INDEX_NONE);
     fit->changed = upto;

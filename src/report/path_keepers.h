@@ -4,7 +4,7 @@
 
 #include "facts/dataset.h"
 
-enum { GP_PATH_KEEPERS_MAX = 4 }; // those that kept it longest
+enum { GP_PATH_KEEPERS_MAX = 4 }; // the longest keepers
 
 typedef struct gp_path_ready {
     uint64_t from_ns, to_ns;

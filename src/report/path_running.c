@@ -121,7 +121,7 @@ static void path_running_make_pieces(gp_path_walk_t *walk, uint32_t coro, uint64
         uint64_t since = is_cpu ? time : gp_path_later(at, time > sample->left_ns ? time - sample->left_ns : 0);
         gp_path_add_piece(walk, at, since, GP_KIND_CPU, GP_INDEX_NONE);
         if (is_cpu) {
-            path_running_name_pieces(walk, first, 2 * reach, true, gp_path_stack_of(sample)); // it may have come late
+            path_running_name_pieces(walk, first, 2 * reach, true, gp_path_stack_of(sample)); // a sample may be late
             first = walk->piece_count;
             last = sample;
         } else {

@@ -99,7 +99,7 @@ typedef struct gp_timeline {
     uint32_t track_count;
     // Activities by track, then by start: may be more than memory should hold. gp_timeline_each_activity() hands them
     // out.
-    struct gp_timeline_source *source; // it reads them anew; NULL = they are here:
+    struct gp_timeline_source *source; // reads activities anew; NULL = they are here:
     const gp_activity_t *activities;
     size_t activity_count;
 } gp_timeline_t;
@@ -123,7 +123,7 @@ typedef struct gp_page {
     const gp_timed_stack_t
         *spawns;      // by coroutine of the dataset: where it was spawned, in frames of the report; depth 0 = not known
     uint64_t tick_ns; // a row's tick begins at (tick - 1) * tick_ns
-    gp_measure_t first_measure; // what was asked for: shown first
+    gp_measure_t first_measure; // as asked for: shown first
     const gp_page_segment_t *segments;
     size_t segment_count;
     const gp_timed_stack_t *stacks; // of segments, whose frames are those of `paths`
@@ -134,7 +134,7 @@ typedef struct gp_page {
 typedef enum gp_basis {
     GP_BASIS_EXACT,     // exact CPU time of what was asked for
     GP_BASIS_ESTIMATED, // a part of an exact time (scope_ns), as the samples divide it
-    GP_BASIS_SAMPLED,   // what the samples add up to: no exact time is known
+    GP_BASIS_SAMPLED,   // the sum of the samples: no exact time is known
 } gp_basis_t;
 
 #define GP_CALL_NO_CALLER UINT32_MAX
@@ -169,7 +169,7 @@ typedef struct gp_report {
     gp_measure_t measure;
     bool is_unknown;     // delays: nothing ever said that a coroutine was ready; all numbers are 0
     uint64_t unseen_ns;  // delays: of total_ns, when others were ready at most: their loop had not looked
-    uint64_t sampled_ns; // what the on-CPU samples alone add up to: the self-audit's other half,
+    uint64_t sampled_ns; // the sum of the on-CPU samples alone: the self-audit's other half,
     uint64_t cpu_ns;     // and of what: exact on-CPU time of the same scope, 0 = not known
     double variance_ns2; // that chance gives sampled_ns; 0 = not known
     uint64_t samples;
@@ -181,9 +181,9 @@ typedef struct gp_report {
     const char *source;          // the file it is of; NULL = a profile of this process
     const char *command;         // the command that makes it; NULL = none
     bool with_source;            // a page shows source lines
-    uint64_t per[2];             // what a page of two divides times by, as a fraction; zeros = each side's total
+    uint64_t per[2];             // divisor of times on a page of two, as a fraction; zeros = each side's total
     const char *unit;            // of what comes out: "%", "ms a second"; NULL = a page of one
-    const char *root_by;         // what a page puts at the root first: "coroutine", "trace"; NULL = nothing
+    const char *root_by;         // the first root of a page: "coroutine", "trace"; NULL = nothing
     const uint64_t *counters;    // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;
     const char *const *not_known; // of runtimes, and what is not seen of them: texts, then NULL; NULL = nothing
@@ -227,7 +227,7 @@ enum { GP_HEAVIEST_MAX = 50 }; // more make too long a menu
 typedef struct gp_exporter {
     const char *name;   // as in --format
     const char *suffix; // usual file name suffix, ".prof"
-    const char *what;   // one line for help texts
+    const char *what;   // a line for help texts
     bool binary;        // refuse to write it to a terminal
     unsigned wants;     // enum gp_want bits
     // Write `report` to `out`. Returns 0 or a negative errno value (-ENOTSUP: the format wants a timeline and there is

@@ -210,7 +210,7 @@ static const char *const *report_capture_list_not_known(const capture_report_t *
         if (strcmp(dataset->facts.metas.items[i].key, GP_NOT_KNOWN_KEY) == 0)
             list[count++] = gp_arena_text(&from->builder->arena, dataset->facts.metas.items[i].value,
                                           dataset->facts.metas.items[i].value_len);
-    return list; // what was allocated is zeroed: it ends with NULL
+    return list; // allocated zeroed, the list ends with NULL
 }
 
 static int report_capture_describe(const capture_report_t *from)

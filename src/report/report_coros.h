@@ -6,7 +6,7 @@
 #include "report/report.h"
 
 typedef struct gp_report_coro {
-    const gp_label_t *label; // one of its labels
+    const gp_label_t *label; // any of its labels
     uint64_t weight_ns;
 } gp_report_coro_t;
 

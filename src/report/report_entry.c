@@ -164,7 +164,7 @@ static void report_entry_write_short(const char *name, size_t len, char *text, s
         int step = len > LONG_NAME && i > 0 ? report_entry_template_step(name + i) : 0;
         if (depth == 0 || depth + step == 0)
             text[written++] = name[i];
-        depth = depth + step > 0 ? depth + step : 0; // it may be an operator
+        depth = depth + step > 0 ? depth + step : 0; // `>` may be of an operator
     }
     text[written] = '\0';
 }

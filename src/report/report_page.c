@@ -35,7 +35,7 @@ static uint64_t report_page_tick_of(const gp_dataset_t *dataset)
     uint64_t tick = dataset->facts.end_ns / ticks + 1, round = 1;
     while (round * 10 <= tick)
         round *= 10;
-    return (tick + round - 1) / round * round; // one digit, then zeros
+    return (tick + round - 1) / round * round; // a digit, then zeros
 }
 
 // Requests are chosen by their trace, and by the coroutine that they began on.

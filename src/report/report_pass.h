@@ -60,7 +60,7 @@ typedef struct gp_pass {
     const gp_dataset_t *dataset;
     gp_report_options_t options;
     gp_scaling_t scaling;
-    bool by_coro, by_trace, by_thread; // what is kept apart
+    bool by_coro, by_trace, by_thread; // keys kept apart
     gp_span_finder_t *spans;           // with GP_BY_SPAN: spans are as well; else NULL
     bool *heaviest;                    // bool[coro_count]: only these have labels; NULL = all have
     uint32_t *paths;                   // by stack and kind: path plus GP_PATH_FIRST, or what it is instead

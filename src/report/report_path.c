@@ -25,7 +25,7 @@ typedef struct path_row {
 struct gp_path_rows {
     gp_pass_t *pass;
     const gp_requests_t *requests;
-    bool single;                 // one request: coroutines have their numbers
+    bool single;                 // a single request: coroutines have their numbers
     bool apart;                  // for a page: rows are apart by request and coroutine, and have labels
     gp_page_segment_t *segments; // their stacks are numbers of rows until these have paths
     size_t segment_count, segment_capacity;

@@ -22,7 +22,7 @@ typedef struct gp_request {
     uint32_t endpoint; // number
     uint32_t coros;    // how many worked for it
     bool is_about;     // its beginning and end are those of what is known to have run
-    bool is_cut;       // it had not ended when the capture did: end_ns is that moment
+    bool is_cut;       // had not ended when the capture did: end_ns is that moment
     uint64_t start_ns, end_ns;
     gp_ledger_t ledger; // of all its coroutines; zeros where a part of the capture's time was chosen
 } gp_request_t;

@@ -22,7 +22,7 @@ enum gp_dwarf_section {
     GP_DEBUG_STR,
     GP_DEBUG_STR_OFFSETS,
     GP_DEBUG_RNGLISTS,
-    GP_DEBUG_SPLIT_SECTIONS, // those above are in a .dwo, too
+    GP_DEBUG_SPLIT_SECTIONS, // sections above are in a .dwo, too
     GP_DEBUG_LINE = GP_DEBUG_SPLIT_SECTIONS,
     GP_DEBUG_LINE_STR,
     GP_DEBUG_RANGES,
@@ -51,7 +51,7 @@ typedef struct gp_dwarf_abbrev {
     uint16_t bytes; // of all its values; GP_DWARF_VARIABLE_BYTES
 } gp_dwarf_abbrev_t;
 
-typedef enum gp_dwarf_slot { // what is wanted of DIEs that are walked through
+typedef enum gp_dwarf_slot { // wanted values of walked DIEs
     GP_DWARF_UNWANTED,
     GP_DWARF_LOW,
     GP_DWARF_HIGH,
@@ -162,7 +162,7 @@ typedef struct gp_dwarf_file {
 #define GP_DWARF_UNIT_SHIFT 32           // and the place from the unit's start
 #define GP_DWARF_NO_DIE     UINT64_MAX
 
-typedef struct gp_dwarf_title { // what a function is called: one for all of its instances
+typedef struct gp_dwarf_title { // a function's name: one for all of its instances
     uint64_t die;
     const char *name;
     const char *shown; // see gp_dwarf_place_t
@@ -215,8 +215,8 @@ struct gp_dwarf_unit {
     const char *dwo_name; // where a split unit has its DIEs; NULL = it is none
     uint64_t dwo_id;
     gp_dwarf_value_t line_table;  // DW_AT_stmt_list
-    const char *directory;        // it was compiled in; NULL = unknown
-    struct gp_dwarf_split *split; // what was read of its own file; NULL = nothing was
+    const char *directory;        // of its compilation; NULL = unknown
+    struct gp_dwarf_split *split; // data of its own file; NULL = none was read
     _Atomic bool is_missing;      // and should have been
     // Read when needed:
     bool files_loaded, code_loaded;
@@ -260,7 +260,7 @@ typedef struct gp_dwarf_names { // interned file names
 } gp_dwarf_names_t;
 
 typedef struct gp_dwarf_advances { // how far each special opcode of a line table goes, and DW_LNS_copy
-    uint8_t kind[4];               // what says so in the table's header; zeroed: of none
+    uint8_t kind[4];               // mark in the table's header; zeroed: of none
     uint16_t address[256];
     int16_t line[256];
 } gp_dwarf_advances_t;
@@ -452,7 +452,7 @@ typedef struct gp_dwarf_walk {
     const gp_dwarf_abbrev_t *abbrev;
 } gp_dwarf_walk_t;
 
-typedef struct gp_dwarf_die {                // what is wanted of one; code, origin and call only where it has some
+typedef struct gp_dwarf_die {                // wanted values; code, origin and call only where it has some
     gp_dwarf_value_t values[GP_DWARF_SLOTS]; // the first one is not used
 } gp_dwarf_die_t;
 
@@ -472,11 +472,11 @@ void gp_dwarf_walk_skip(gp_dwarf_walk_t *walk); // its values, not its children
 
 // The way of a walk at a DIE, by its tag: [0] for tags from GP_DWARF_TAGS on.
 typedef enum gp_dwarf_way {
-    GP_DWARF_PAST,   // it is gone past; into its children
+    GP_DWARF_PAST,   // gone past; into its children
     GP_DWARF_LEAVE,  // its children are left out, too, where it says what comes behind them
     GP_DWARF_SELDOM, // the same; they may have code
-    GP_DWARF_CODE,   // it is visited if it has code of its own, else as GP_DWARF_SELDOM
-    GP_DWARF_STOP,   // it is visited
+    GP_DWARF_CODE,   // visited if it has code of its own, else as GP_DWARF_SELDOM
+    GP_DWARF_STOP,   // visited
 } gp_dwarf_way_t;
 enum { GP_DWARF_TAGS = DW_TAG_call_site + 1 };
 

@@ -31,7 +31,7 @@ typedef struct gp_elf_module {
     size_t folded;                     // functions that were named and stand for others, too
     const gp_range_t *folded_one;      // the first
     struct gp_expected *expected;      // addresses that will be asked about, once it is loaded
-    struct gp_expected *_Atomic *late; // those that are told while a helper loads it; NULL = none can be
+    struct gp_expected *_Atomic *late; // addresses told while a helper loads it; NULL = none can be
 } gp_elf_module_t;
 
 // Read the module's symbols and find its DWARF. A file with another build-id than the module's is another file: nothing

@@ -34,7 +34,7 @@ typedef struct gp_symbol_table { // zero-initialized = empty
 
 enum { GP_SYMBOL_SOURCES_MAX = 4 };
 
-typedef struct gp_symbol_source { // one symbol table
+typedef struct gp_symbol_source { // a symbol table
     const gp_elf_t *elf;
     bool dynamic; // .dynsym, else .symtab
 } gp_symbol_source_t;

@@ -257,7 +257,7 @@ static const char *symbolizer_outermost_name(gp_symbolizer_t *symbolizer, gp_elf
     return symbolizer_no_name(symbolizer, module->basename, function ? function->lo : place.address);
 }
 
-typedef struct question { // what symbolizer_make_outer() and symbolizer_make_chain() need
+typedef struct question { // for symbolizer_make_outer() and symbolizer_make_chain()
     gp_symbolizer_t *symbolizer;
     gp_elf_module_t *module;
     place_t place;
@@ -317,7 +317,7 @@ static const char *symbolizer_first_file(const gp_elf_module_t *module, uint64_t
 static bool symbolizer_make_chain(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, place_t place,
                                   gp_symbol_t *symbol)
 {
-    question_t question; // what is known is filled in as far as it is
+    question_t question; // `known` is filled in as far as found
     question.symbolizer = symbolizer;
     question.module = module;
     question.place = place;

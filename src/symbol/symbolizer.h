@@ -111,7 +111,7 @@ void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer);
 // Why a module that was asked about has no names, where its file should have them, or not all; else an errno value.
 enum {
     GP_NAMELESS_CHANGED = -1, // the file is another build
-    GP_NAMELESS_UNSURE = -2,  // it may be: the process did not tell the module's build-id
+    GP_NAMELESS_UNSURE = -2,  // may be: the process did not tell the module's build-id
     GP_NAMELESS_SPLIT = -3,   // its functions have names; .dwo files with what is inlined into them are missing
     GP_NAMELESS_FOLDED =
         -4, // a linker made one of functions with identical code, or they are aliases: one name is shown

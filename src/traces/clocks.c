@@ -115,7 +115,7 @@ static void clocks_place(gp_tree_process_t *to, const gp_tree_process_t *from, c
             to->clock = GP_CLOCK_MOVED;
     }
     to->offset_ns = from->offset_ns + offset;
-    if (offset == 0 && from->offset_ns != 0 && to->clock == GP_CLOCK_AGREES) { // it goes with its neighbour
+    if (offset == 0 && from->offset_ns != 0 && to->clock == GP_CLOCK_AGREES) { // moves with its neighbour
         to->clock = GP_CLOCK_MOVED;
         to->within_ns = from->within_ns;
     }

@@ -53,7 +53,7 @@ static int read_folder_spans(reading_t *reading, const char *path, const char *n
     reading->found++;
     if (result == -ENOMEM || result == 0)
         return result;
-    reading->set->unreadable = before + 1; // one of many: the others are read
+    reading->set->unreadable = before + 1; // the other files are read
     return 0;
 }
 

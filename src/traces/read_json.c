@@ -50,7 +50,7 @@ static void read_json_repair_escapes(char *text, size_t len)
 // Length of the UTF-8 sequence at `text`, 0 = none.
 static size_t read_json_utf8_len(const char *text, size_t len)
 {
-    char end[5] = {0}; // what follows the text is not to be looked at
+    char end[5] = {0}; // never look behind the text
     memcpy(end, text, len < 4 ? len : 4);
     return gp_text_utf8_len(end);
 }

@@ -209,7 +209,7 @@ static int read_osprofiler_put_event(gp_events_t *events, pending_t *pending, co
     bool is_start = strcmp(read_osprofiler_suffix_of(gp_json_string(event, "name")), "-start") == 0;
     bool is_more = !pending->is_own && json_is_object(json_object_get(json_object_get(event, "info"), "greenprof"));
     if ((is_start ? pending->has_start : pending->has_stop) && !is_more)
-        return 0; // it came twice; OSProfiler's driver and greenprof's consumer may both have written it
+        return 0; // came twice: OSProfiler's driver and greenprof's consumer may both have written it
     if (is_start) {
         span->record.start_unix_ns = (uint64_t)timestamp;
         pending->has_start = true;

@@ -38,7 +38,7 @@ typedef struct gp_tree_span {
     uint32_t parent, first_child, next_sibling, depth; // GP_NO_SPAN = none
     int64_t from_ns, to_ns;                            // aligned
     uint64_t self_ns;                                  // of its duration, when none of its children was open
-    uint64_t critical_ns;                              // what it is of the critical path by itself
+    uint64_t critical_ns;                              // its own time on the critical path
 } gp_tree_span_t;
 
 enum gp_clock_state {

@@ -11,7 +11,7 @@
 typedef struct gp_slow_request {
     const gp_row_request_t *row;
     uint64_t from_ns; // the latency from which on it is slow
-    bool is_open;     // it has not ended
+    bool is_open;     // has not ended
 } gp_slow_request_t;
 
 // Sources of the files, besides the batch.

@@ -16,7 +16,7 @@ typedef struct gp_slow_view { // a file made of the capture
     gp_measure_t measure;
 } gp_slow_view_t;
 
-typedef struct gp_slow_capture { // what the files are made of
+typedef struct gp_slow_capture { // source of the files
     const gp_slow_means_t *means;
     const gp_batch_t *batch;
     gp_slow_parts_t parts;

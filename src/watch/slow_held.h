@@ -20,7 +20,7 @@
 #include "capture/read/reader.h"
 #include "symbol/symbolizer.h"
 
-enum { GP_HELD_LEAF_FRAMES = 4 }; // one that is shown (gp_symbol_is_hidden()) is among these
+enum { GP_HELD_LEAF_FRAMES = 4 }; // a shown frame (gp_symbol_is_hidden()) is among these
 
 typedef struct gp_held_leaf {
     gp_loc_t frames[GP_HELD_LEAF_FRAMES]; // innermost first; 0 = none

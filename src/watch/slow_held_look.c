@@ -209,7 +209,7 @@ static int slow_held_look_take_ledger(void *context, const gp_ledger_record_t *r
         coro->cpu_ns = coro->blocked_ns = 0;
         coro->is_told = false;
     } else if (record->longest_ns > coro->longest_ns && coro->longest_ns > 0 && record->longest_ns < time_ns) {
-        uint64_t since_ns = time_ns - record->longest_ns; // it is the present slice that grows
+        uint64_t since_ns = time_ns - record->longest_ns; // the present slice grows
         coro->since_ns = since_ns < coro->since_ns ? since_ns : coro->since_ns;
     }
     coro->longest_ns = record->longest_ns;

@@ -19,7 +19,7 @@ static struct {
     char text[GP_KEYS_TEXT_MAX + 1]; // of a file
 } * secret;                          // mapped with the first keys
 
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; // what is in it
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; // of the keys
 static atomic_bool exist;
 
 // --- fork: a child has the keys, whole

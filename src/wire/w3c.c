@@ -61,7 +61,7 @@ typedef struct state {
     char *text; // [PROF_CONTEXT_TRACESTATE_SIZE]
     size_t len;
     unsigned members;
-    bool is_full; // what follows is left out, whole members
+    bool is_full; // further members are left out, whole
 } state_t;
 
 static bool w3c_add_member(state_t *state, gp_header_text_t member)

@@ -24,7 +24,7 @@ struct coroutine {
     coroutine_fn *fn;
     void *arg;
     bool is_over;
-    prof_coro_t *record; // what greenprof calls it; NULL before it starts
+    prof_coro_t *record; // greenprof's; NULL before it starts
     coroutine_t *next;   // in the queue of ready coroutines, or among the idle stacks
 };
 

@@ -20,7 +20,7 @@ typedef struct settings {
     const char *profile_dir; // NULL = no profiles
     uint16_t port;
     uint16_t scheduler_port; // 0 = the service itself
-    uint16_t conductor_port; // what /stock asks; 0 = it makes up its answers
+    uint16_t conductor_port; // asked by /stock; 0 = answers are made up
     unsigned threads;
     unsigned rows; // of a database; 0 = there is none
     int listen_fd, stop_fd;

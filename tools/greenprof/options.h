@@ -50,11 +50,11 @@ typedef enum gp_hint {
 
 typedef struct gp_command {
     const char *name;
-    const char *synopsis;           // what follows the name, without options: "FILE"
-    const char *what;               // one line, begins with a small letter, without full stop
+    const char *synopsis;           // behind the name, without options: "FILE"
+    const char *what;               // a line, begins with a small letter, without full stop
     const char *missing;            // the message where operands are missing: "missing FILE"
     int operands_min, operands_max; // of operands; INT32_MAX = any number
-    gp_hint_t hint;                 // what the operands are
+    gp_hint_t hint;                 // kind of the operands
     bool rest_is_program;           // options end at the first operand
 } gp_command_t;
 

@@ -130,7 +130,7 @@ static void asyncio_end(const gp_task_step_t *outer, gp_py_t *task)
 {
     gp_step_end(outer);
     gp_py_t *done = is_done(task, NULL);
-    if (done == is_true) // it waits for nothing any more, however long its object is kept
+    if (done == is_true) // waits for nothing any more, however long its object is kept
         asyncio_forget(task);
     gp_py.drop(done);
 }

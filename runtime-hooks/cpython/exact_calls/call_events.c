@@ -181,7 +181,7 @@ static __attribute__((noinline, cold)) void call_events_count_slowly(const gp_ex
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
     call_events_look_for_greenlets();
     if (epoch != entered || call_events_is_unreported())
-        now = 0;          // what is done about it takes a while
+        now = 0;          // the slow way takes a while
     if (epoch != entered) // a recorder has started or stopped
         atomic_load_explicit(&gp_language, memory_order_acquire)->enter();
     else if (now == 0)
@@ -293,7 +293,7 @@ static int call_events_on_event_beside(gp_py_t *object, void *frame, int what, g
 
 // --- Other profilers' own calls
 
-typedef gp_py_t *call_t(gp_py_t *self, gp_py_t *first, gp_py_t *second); // those with less do not look at the last
+typedef gp_py_t *call_t(gp_py_t *self, gp_py_t *first, gp_py_t *second); // functions with fewer do not look at the last
 
 enum { SETPROFILE, GETPROFILE, ENABLE, DISABLE, START_THREAD, START_JOINABLE, WRAPPED };
 static call_t *real[WRAPPED];

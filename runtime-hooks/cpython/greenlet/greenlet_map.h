@@ -19,7 +19,7 @@ typedef struct gp_greenlet {
     const void *greenlet; // or task; NULL = free slot
     prof_coro_t *coro;
     uint64_t coro_id;
-    const void *object; // what watchers see as running: itself, or the call or task that it runs
+    const void *object; // shown as running by watchers: itself, or the call or task that it runs
 } gp_greenlet_t;
 
 typedef struct gp_greenlet_table {     // open addressing, at most half full; greenlet_map.c alone changes it

@@ -167,7 +167,7 @@ static inline void *greenlet_native_word_of(const gp_py_t *greenlet, size_t word
 __attribute__((noinline, cold)) static gp_py_t *greenlet_native_instead_of(gp_py_t *to)
 {
     gp_py_t *error[3];
-    gp_py.error_fetch(&error[0], &error[1], &error[2]); // what is thrown into it
+    gp_py.error_fetch(&error[0], &error[1], &error[2]); // thrown into the greenlet
     while (to != NULL && to != gp_py.none && greenlet_native_word_of(to, start_word) == NULL) {
         bool has_begun = greenlet_native_word_of(to, start_word + 1) != NULL;
         gp_py_t *parent = has_begun ? gp_py.get_attr(to, "parent") : NULL;

@@ -182,7 +182,7 @@ static inline void greenlet_switch_go_on(gp_py_t *to)
 static void greenlet_switch_end(gp_py_t *greenlet, bool has_left)
 {
     const gp_greenlet_t *found = gp_greenlet_find(greenlet);
-    if (found != NULL && !has_left) // what goes on has not begun yet
+    if (found != NULL && !has_left) // the next one has not begun yet
         gp_coro_ends(found->coro, found->coro_id);
     else if (found != NULL)
         gp_coro_retire(gp_greenlet_take(greenlet));

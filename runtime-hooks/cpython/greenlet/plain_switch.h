@@ -47,7 +47,7 @@ __attribute__((always_inline)) static inline bool gp_plain_switch_find(const gp_
     if (table == NULL)
         return false;
     const gp_greenlet_t *slot = &table->slots[gp_greenlet_home(table, to)];
-    __asm__("" : "+r"(slot)); // one address, not one for each member
+    __asm__("" : "+r"(slot)); // a single address, not one for each member
     if (slot->greenlet != to || slot->coro == NULL || slot->coro->hook_mark != thread->index + 1)
         return false;
     plain->to = slot->coro;

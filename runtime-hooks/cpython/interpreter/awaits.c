@@ -61,7 +61,7 @@ static uintptr_t awaits_generator_of(gp_cpython_read_t *read, uintptr_t object)
 
 static bool awaits_read_frame(gp_cpython_read_t *read, uintptr_t generator, suspended_t *frame)
 {
-    enum { BEFORE = 8 }; // what of the generator's head is read with it
+    enum { BEFORE = 8 }; // bytes of the generator's head that are read with it
     unsigned char bytes[BEFORE + FRAME_BYTES_MAX];
     size_t size = gp_cpython_runtime.layout->frame_bytes;
     frame->address = generator + gp_cpython_runtime.generator_frame;
@@ -128,7 +128,7 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
     suspended_t frame;
     while (count < max && (object = awaits_generator_of(read, object)) != 0 &&
            awaits_read_frame(read, object, &frame)) {
-        if (frame.state > layout->generator_running) // it has ended: its frame is no more
+        if (frame.state > layout->generator_running) // ended: its frame is no more
             break;
         frames[count++] = gp_cpython_word(layout, awaits_field(&frame, layout->frame_code),
                                           awaits_field(&frame, layout->frame_instruction));

@@ -31,7 +31,7 @@ enum {
 typedef struct code {
     uintptr_t address;
     uint32_t function, first_line;
-    uint64_t fixed; // what code_objects_locate() answers whatever the line is; 0 = nothing
+    uint64_t fixed; // code_objects_locate()'s answer for every line; 0 = none
     bool hidden;
     bool in_site; // of creation: see gp_spawn_locate()
     uint8_t *lines;
@@ -131,7 +131,7 @@ static void code_objects_on_dealloc(void *code)
 {
     static bool is_ending; // the main interpreter
     gp_function_site_forget(code);
-    if (is_ending && !code_objects_is_finalizing()) // it is another one
+    if (is_ending && !code_objects_is_finalizing()) // another interpreter by now
         code_objects_abandon_all();
     is_ending = code_objects_is_finalizing();
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
@@ -222,7 +222,7 @@ void gp_cpython_code_before_drain(void)
 void gp_cpython_code_after_drain(void)
 {
     bool any = code_objects_has_freed();
-    gp_spawn_locate(); // what a site names may be among what has died
+    gp_spawn_locate(); // a site may name a dead object
     uint64_t from = atomic_load_explicit(&scanned, memory_order_relaxed);
     for (uint64_t i = from; i < draining_up_to; i++) {
         code_t *code = *code_objects_link(code_objects_limbo_at(i) & ~(uintptr_t)IS_FREED);

@@ -97,7 +97,7 @@ static void frame_walk_enter_chunk(walk_t *walk, uintptr_t chunk)
     walk->top = walk->data + 8 * frame_walk_word_at(chunk + GP_CPYTHON_CHUNK_TOP);
     if (chunk == frame_walk_word_at(walk->state + walk->layout->state_chunk)) // the newest: its top is the thread's
         walk->top = frame_walk_word_at(walk->state + walk->layout->state_top);
-    if (walk->top < walk->data || walk->top > end) // it is just being put there: nothing is in it
+    if (walk->top < walk->data || walk->top > end) // just being put there: empty
         walk->top = walk->data;
 }
 
@@ -223,7 +223,7 @@ static bool frame_walk_scan_chunk(walk_t *walk, uintptr_t chunk)
         frame += 8; // the first word of the oldest chunk is left out, so that the chunk is never given back
     while (frame + layout->frame_bytes <= walk->top) {
         if (frame == walk->base)
-            walk->count = 0; // what comes behind it is the task's
+            walk->count = 0; // further frames are the task's
         uintptr_t code = frame_walk_code_of(walk, frame);
         if (code == 0)
             return false;
@@ -298,7 +298,7 @@ static bool frame_walk_caller_is_written(walk_t *walk, uintptr_t leaf)
     uintptr_t caller = frame_walk_word_at(leaf + layout->frame_previous);
     uintptr_t instruction = frame_walk_word_at(leaf + layout->frame_instruction);
     if (instruction >= code + layout->code_instructions || caller == 0)
-        return true; // it has run
+        return true; // has run
     if (caller < walk->chunks_lo || caller >= walk->chunks_hi)
         return true; // frame_walk_is_sound() will see
     if (caller >= leaf || caller < walk->data)

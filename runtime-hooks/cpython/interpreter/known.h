@@ -7,8 +7,8 @@
 
 #include "layout.h"
 
-#define GP_CPYTHON_LOOP          "_PyEval_EvalFrameDefault"   // what every interpreter has
-#define GP_CPYTHON_FREE_THREADED "_Py_MergeZeroLocalRefcount" // what those without the global lock have
+#define GP_CPYTHON_LOOP          "_PyEval_EvalFrameDefault"   // in every interpreter
+#define GP_CPYTHON_FREE_THREADED "_Py_MergeZeroLocalRefcount" // in interpreters without the global lock
 
 // The first bytes of an object by its name, of an interpreter in memory or in a file; NULL = it has fewer. For no
 // bytes: anything but NULL where it has the name.

@@ -81,7 +81,7 @@ enum gp_cpython_generator { // types of what has a frame of its own, or stands f
 typedef struct gp_cpython_seen {                             // in memory: what a layout is checked against
     unsigned long version;                                   // PY_VERSION_HEX
     const uint64_t *runtime;                                 // &_PyRuntime; NULL = it is not to be found
-    bool is_free_threaded;                                   // it has a function that such builds alone have
+    bool is_free_threaded;                                   // has a function of such builds alone
     size_t code_size, tuple_size, generator_size, text_size; // tp_basicsize of the types
 } gp_cpython_seen_t;
 

@@ -160,7 +160,7 @@ static PyObject *greenprof_profile_finish(PyObject *self, PyObject *args)
     profile_t *me = stable_struct(self);
     if (greenprof_write_with(prof_finish, self, args) != 0)
         return NULL;
-    me->profile = NULL; // it is no longer ours
+    me->profile = NULL; // no longer ours
     me->running = false;
     Py_RETURN_NONE;
 }

@@ -182,7 +182,7 @@ static int recovery_copy_piece(int fd, int to, uint64_t left, void *room)
 {
     ssize_t got = read(fd, room, left < COPY_BYTES ? (size_t)left : COPY_BYTES);
     if (got <= 0)
-        return got < 0 ? -errno : -EIO; // it has become smaller
+        return got < 0 ? -errno : -EIO; // the file has become smaller
     int error = gp_write_parts(to, &(struct iovec){room, (size_t)got}, 1);
     return error != 0 ? error : (int)got;
 }

@@ -10,7 +10,7 @@
 #include "capture/write/writer.h"
 
 typedef struct gp_recovery_activities { // zero-initialized = none
-    gp_activity_record_t *items;        // one of a coroutine; is_open = 0: it is over
+    gp_activity_record_t *items;        // one for each coroutine; is_open = 0: over
     size_t count, capacity, open;
     gp_index_t index; // by coroutine
 } gp_recovery_activities_t;

@@ -22,7 +22,7 @@ typedef struct gp_recovery_rings {
     uint64_t samples, waits, spans; // of them
     uint64_t unknown_frames;
     uint64_t last_ns;   // the last moment that they speak of
-    uint64_t *span_ids; // those that are over
+    uint64_t *span_ids; // of spans that are over
     size_t span_room;
     gp_recovery_over_t *overs;
     size_t over_count, over_room;

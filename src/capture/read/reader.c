@@ -129,7 +129,7 @@ static int reader_read_header(reader_t *reader)
 
 static void reader_count_sequence(reader_t *reader, uint32_t sequence)
 {
-    if (reader->first_of_part) // what is before it was read another time
+    if (reader->first_of_part) // earlier chunks were read another time
         reader->next_sequence = sequence;
     reader->first_of_part = false;
     if (sequence > reader->next_sequence)

@@ -12,7 +12,7 @@
 
 typedef struct gp_reader_payload { // zero-initialized = ready
     void *context;                 // zstd's
-    uint8_t *bytes;                // what was decompressed last
+    uint8_t *bytes;                // decompressed last
     size_t room;
 } gp_reader_payload_t;
 

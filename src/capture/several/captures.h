@@ -32,7 +32,7 @@ typedef struct gp_capture_input {
     uint64_t samples, activities; // counts of the first reading: a process that still runs may have written more
     gp_reader_kept_t kept;        // of the samples, for the second reading
     gp_file_header_t header;      // from here on: where there are several
-    uint64_t shift_ns;            // what is added to its times
+    uint64_t shift_ns;            // added to its times
     uint64_t image_ns;            // when its program began, as far as that is known
     size_t recording;             // the same for all parts of one
     gp_capture_ids_t ids;

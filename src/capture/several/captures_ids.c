@@ -75,7 +75,7 @@ uint32_t gp_common_find(gp_captures_ids_t *all, gp_capture_ids_t *ids, gp_common
     uint32_t *entry = number != 0 ? captures_ids_map_entry(&ids->maps[kind], number) : NULL;
     if (entry == NULL)
         return 0;
-    if (*entry == 0) // it has no key yet and is not in the index
+    if (*entry == 0) // without a key yet, and not in the index
         *entry = captures_ids_add(&all->tables[kind], (gp_common_key_t){0});
     return *entry;
 }

@@ -21,7 +21,7 @@ typedef enum gp_common {
 } gp_common_t;
 typedef enum gp_counted { GP_COUNTED_COROS, GP_COUNTED_THREADS, GP_COUNTED_CALLED, GP_COUNTEDS } gp_counted_t;
 
-typedef struct gp_common_key { // what something is: a hash of its content, or a trace's id
+typedef struct gp_common_key { // identity: a hash of the content, or a trace's id
     uint64_t words[2];
 } gp_common_key_t;
 

@@ -10,7 +10,7 @@
 
 enum { GP_CLOSING_LINE_SIZE = 4096, GP_CLOSING_NAME_SIZE = 1024 }; // a pipe takes PIPE_BUF = 4096 bytes at once
 
-typedef struct gp_losses { // what a recording lacks
+typedef struct gp_losses { // of a recording
     uint64_t samples;
     uint64_t unsampled_ns; // CPU time without samples, where that is worth a word
     uint64_t spans;        // on their way to the capture, or to a consumer

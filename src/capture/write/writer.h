@@ -32,13 +32,13 @@ typedef struct gp_buffer {
 typedef struct gp_writer {
     int fd;            // -1: closed
     _Atomic int error; // 0 or a negative errno value
-    dev_t device;      // what the descriptor must still be: hosts close descriptors they do not know
+    dev_t device;      // the descriptor's file: hosts close descriptors they do not know
     ino_t inode;
     char path[4096];
     gp_held_t directory; // of the path; kept from one file to the next, as the program's root may be another one then
     uint64_t bytes;      // written so far, whole chunks
     uint64_t last_chunk; // where the last of them begins; 0 = there is none but the header's
-    uint64_t max_bytes;  // what the file is to have at most; 0 = no limit. Set before it is opened
+    uint64_t max_bytes;  // limit of the file; 0 = none. Set before it is opened
     uint32_t sequence;
     size_t waiting, max_waiting;          // bytes in `buffers`; at most, of all types but the small ones: 0 = no limit
     gp_buffer_t buffers[GP_CHUNK_TYPES];  // being filled, by chunk type
@@ -55,9 +55,9 @@ typedef struct gp_writer {
     // the last of it. Set before it is opened.
     bool makes_directory;
     bool to_open;     // by the writing thread, with `header`, before it writes
-    bool has_next;    // what is handed over next goes to a file of its own:
+    bool has_next;    // the next hand-over goes to a file of its own:
     bool to_turn;     // by the writing thread, before it writes
-    char aside[4096]; // what the present file is to be called then
+    char aside[4096]; // new name of the present file
     gp_file_header_t next_header;
     // 1: there is something to be written. Set by gp_writer_hand_over() (release), cleared by gp_writer_write()
     // (release); a futex.

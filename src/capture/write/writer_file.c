@@ -170,7 +170,7 @@ static int writer_file_keep(gp_writer_t *writer, int fd, bool is_made)
         error = writer_file_take(writer, fd, &status);
     if (error != 0)
         return error;
-    fcntl(fd, F_SETFL, O_APPEND); // what is read slowly is written slowly
+    fcntl(fd, F_SETFL, O_APPEND); // a slow reader is waited for
     int high = gp_descriptor_raise(fd);
     writer->is_regular = S_ISREG(status.st_mode);
     writer->device = status.st_dev;
@@ -314,7 +314,7 @@ bool gp_writer_file_may_turn(const gp_writer_t *writer)
     const char *name;
     int at = gp_writer_file_at(&writer->directory, writer->path, &name);
     if (name == writer->path || fstatat(at, "", &directory, AT_EMPTY_PATH) != 0)
-        return true; // it is tried
+        return true; // tried
     if (faccessat(at, ".", W_OK | X_OK, AT_EACCESS) != 0)
         return false;
     struct stat file;

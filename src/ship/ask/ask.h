@@ -24,7 +24,7 @@ typedef struct gp_ask {
     bool with_times;  // and by the shipper's grain; else all of them are at the beginning
     bool with_errors; // how far weights differ is asked for; else samples of one row are taken for alike
     bool with_hosts;  // the capture says how many hosts have samples: its text "hosts"
-    bool is_wall;     // what the capture shows by default
+    bool is_wall;     // the capture's default view
     // Besides those of the URL: service, host, version, endpoint, trace, label (KEY=VALUE or KEY:VALUE), from, to.
     const gp_row_pair_t *filters; // [filter_count]; the same name twice: either
     size_t filter_count;
@@ -67,7 +67,7 @@ typedef struct gp_ask_delays {
     unsigned limit;               // the longest so many
     const gp_row_pair_t *filters; // [filter_count], as in gp_ask_t
     size_t filter_count;
-    int (*take)(void *context, const gp_ask_delay_t *delay); // what it returns but 0 ends the reading
+    int (*take)(void *context, const gp_ask_delay_t *delay); // a result other than 0 ends the reading
     void *context;
 } gp_ask_delays_t;
 

@@ -25,7 +25,7 @@ extern const char gp_ask_of_stacks[];
 typedef struct gp_ask_answer {
     gp_ask_bytes_t samples; // GP_ASK_ROW
     gp_ask_bytes_t stacks;  // gp_ask_of_stacks
-    uint64_t from_s, to_s;  // what was asked for, since 1970; 0 = from the first sample, to the last one
+    uint64_t from_s, to_s;  // as asked for, since 1970; 0 = from the first sample, to the last one
     uint64_t hosts;         // 0 = not asked for
 } gp_ask_answer_t;
 

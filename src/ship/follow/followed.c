@@ -206,7 +206,7 @@ void gp_followed_look(gp_followed_t *followed)
     gp_reader_part_t part = {.from = 0};
     if (!followed->is_looked_at)
         gp_reader_read_part(followed->fd, &part, &handlers, &followed->known, &summary, error);
-    if (part.to > followed->size) // it has grown up to that end
+    if (part.to > followed->size) // the file has grown up to that end
         followed->size = part.to;
     followed->is_looked_at = true;
 }

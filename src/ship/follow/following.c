@@ -138,7 +138,7 @@ static void following_look_at(gp_following_t *following, const char *path, bool 
         }
     }
     followed->size = (uint64_t)status.st_size;
-    if (following->journal != NULL && followed->id != 0) // it is there still
+    if (following->journal != NULL && followed->id != 0) // still there
         gp_journal_arrived(following->journal, following->destination, followed->id);
 }
 

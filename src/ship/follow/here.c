@@ -31,7 +31,7 @@ enum {
 #define SECOND_NS UINT64_C(1000000000)
 #define BEGUN_NS  (10 * SECOND_NS)
 
-typedef struct plan {   // what the URL says
+typedef struct plan {   // by the URL
     char url[URL_SIZE]; // without the options of a consumer
     gp_fleet_url_t parsed;
     uint64_t grain_ns, interval_ns, rate;
@@ -185,7 +185,7 @@ static int here_see_end(void *context, const gp_end_record_t *end)
 
 enum fate {
     GROWS,  // a process may write to it; or has just begun it, and has its header still to write
-    UNSEEN, // it is over, but was written to since it was looked at last
+    UNSEEN, // over, but written to since the last look
     LEFT,
 };
 

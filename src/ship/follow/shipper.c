@@ -93,7 +93,7 @@ static bool shipper_step(gp_shipper_t *shipper, gp_shipment_t *shipment)
         return false;
     }
     result = gp_journal_end(shipper->journal, shipment->id);
-    if (result < 0) { // it has arrived; asked again, the destination says so
+    if (result < 0) { // the group has arrived; asked again, the destination says so
         shipment->in_doubt = true;
         shipper_failed(shipper, shipment, shipper->options->state, result, strerror(-result));
         return false;

@@ -26,7 +26,7 @@
 enum { GP_ROW_DAY_S = 86400, GP_ROW_S_NS = 1000000000 };
 
 enum gp_row_measure {
-    GP_ROW_TIME = 0,          // what was sampled
+    GP_ROW_TIME = 0,          // sampled time
     GP_ROW_CRITICAL_PATH = 1, // which part of a request's latency
     GP_ROW_VICTIM_TIME = 2,   // how long the coroutine was ready while the stack, which is another's, kept its thread
 };

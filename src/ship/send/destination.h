@@ -21,7 +21,7 @@ typedef struct gp_arrived_piece { // of a capture, or of another one of its proc
     uint64_t from, to, batch;
 } gp_arrived_piece_t;
 
-typedef struct gp_arrived {     // what a store has of a process
+typedef struct gp_arrived {     // a store's batches of a process
     gp_arrived_piece_t *pieces; // [count], whole ones
     size_t count, capacity;
     uint64_t *open; // [open_count]: numbers of batches of which it has some rows, or all, and does not know it

@@ -15,7 +15,7 @@ UNITS = ("ns of CPU a sample", "ns", "us", "ms", "s of CPU", "s", "% of its time
 UNIT = "|".join(map(re.escape, UNITS))
 NUMBER = re.compile(rf"(?<![\w.<>=-])([-+]?\d+(?:\.\d+)?)(?: ±\d+(?:\.\d+)?)? ({UNIT})(?![\w/])")
 BOUND = re.compile(r"[<>]= \S+ \S+")
-LABEL_COLUMNS = 50  # what table.py pads labels to
+LABEL_COLUMNS = 50  # padding of labels by table.py
 HIGHER_IS_BETTER = re.compile(r"faster than|of its time")
 TURNS_TO_TELL = 5
 CHANCE = 1 / 200  # of a figure that is called worse though nothing changed

@@ -5,7 +5,7 @@ from .rounds import Comparison, Estimate
 
 BATCH = 1 << 16
 MEMORY = 6  # of register_many's kinds
-MILLION = 16 * BATCH  # what register_many.c has room for
+MILLION = 16 * BATCH  # register_many.c has room for as many
 
 
 def run(bench):

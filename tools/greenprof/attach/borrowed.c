@@ -83,7 +83,7 @@ static int borrowed_try_thread(gp_borrowed_t *borrowed, const gp_safe_places_t *
     if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) != 0)
         return -EAGAIN;
     int error = gp_thread_stop_wait_asked(tid, STOP_NS);
-    if (error != 0) // one that does not stop goes on when this process ends
+    if (error != 0) // a thread that does not stop goes on when this process ends
         return error == -ESRCH ? -EAGAIN : error;
     if (!gp_thread_call_save(&borrowed->call)) {
         ptrace(PTRACE_DETACH, tid, 0, 0);
@@ -194,7 +194,7 @@ static void borrowed_give_back(gp_borrowed_t *borrowed)
 {
     pid_t tid = borrowed->call.tid;
     if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 && ptrace(PTRACE_CONT, tid, 0, 0) == 0)
-        gp_thread_stop_wait_asked(tid, STOP_NS); // it cannot be let go as it is
+        gp_thread_stop_wait_asked(tid, STOP_NS); // only a stopped thread can be let go
     borrowed_let_go(borrowed);
 }
 

@@ -30,7 +30,7 @@ enum {
 #define COME_OUT_NS 100000000ull   // for those in an allocator to be out of it
 #define LIMIT_NS    500000000ull   // they are stopped for so long at most,
 #define REST_NS     500000000ull   // and run for so long
-#define LET_GO_NS   10000000000ull // one that did not stop cannot be let go before it does
+#define LET_GO_NS   10000000000ull // a thread that did not stop cannot be let go before it does
 
 typedef struct held {
     pid_t tid;
@@ -159,7 +159,7 @@ static void quiet_let_go(const held_t *held)
 {
     int status;
     quiet_restart_call(held->tid);
-    if (ptrace(PTRACE_DETACH, held->tid, 0, 0) != 0) // it has ended: it is ours to be taken notice of
+    if (ptrace(PTRACE_DETACH, held->tid, 0, 0) != 0) // ended: ours to be reaped
         waitpid(held->tid, &status, __WALL | WNOHANG);
 }
 

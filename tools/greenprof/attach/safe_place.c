@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-#define CORE_NAME "libgreenprof" // it has locks of its own
+#define CORE_NAME "libgreenprof" // has locks of its own
 
 typedef struct gp_unsafe_range {
     uint64_t lo, hi;

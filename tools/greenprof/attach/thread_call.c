@@ -111,7 +111,7 @@ static int thread_call_stop_in_the_middle(const gp_thread_call_t *call, int *sta
     int error = gp_thread_stop_wait(call->tid, STOP_NS, status);
     return error != 0                         ? error
            : gp_thread_stop_is_asked(*status) ? -ETIMEDOUT
-                                              : 0; // it may have come to its end just now
+                                              : 0; // the call may have come to its end just now
 }
 
 static bool thread_call_is_fault(int number)

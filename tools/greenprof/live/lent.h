@@ -13,7 +13,7 @@
 
 typedef struct gp_lent {
     int fd;       // -1 = none
-    bool is_made; // it was not there before
+    bool is_made; // was not there before
     char path[GP_CONTROL_PATH_SIZE];
 } gp_lent_t;
 

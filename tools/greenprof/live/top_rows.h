@@ -12,7 +12,7 @@
 typedef struct gp_top_row {
     gp_control_row_t now;
     gp_control_row_t change; // of the ledger: since the moment before, or since it began
-    bool is_blocked;         // it has its thread, and had no CPU time
+    bool is_blocked;         // has its thread, and had no CPU time
 } gp_top_row_t;
 
 typedef struct gp_top {

@@ -7,7 +7,7 @@
 
 typedef struct gp_chosen { // zero-initialized = everything
     gp_selection_t selection;
-    bool *coros, *traces, *threads; // what the selection points to
+    bool *coros, *traces, *threads; // pointed to by the selection
 } gp_chosen_t;
 
 // Check what can be checked without a capture.

@@ -20,7 +20,7 @@ typedef struct gp_weights { // of a function or a node, on one side
     double squares_ns2;
 } gp_weights_t;
 
-typedef struct gp_change {                     // what is shown of it
+typedef struct gp_change {                     // as shown
     double value[GP_SIDES], difference, error; // error: 0 = none can be told
     double z;
     bool is_significant;

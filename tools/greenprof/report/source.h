@@ -9,7 +9,7 @@
 
 typedef struct gp_source {
     const char *path; // for messages
-    char *paths;      // what it points to, where several captures are read as one
+    char *paths;      // backs `path`, where several captures are read as one
     gp_dataset_t *dataset;
     gp_symbolizer_t *symbolizer;
     gp_report_options_t options;
@@ -18,7 +18,7 @@ typedef struct gp_source {
     bool *requests_chosen;    // bool[requests->count]
     bool has_stored_paths;    // samples are those of critical paths, by endpoint, as a store has them
     gp_path_sums_t path_sums; // of the report of critical paths that was made last
-    regex_t *focus, *ignore;  // what options.stacks points to
+    regex_t *focus, *ignore;  // pointed to by options.stacks
     const char *root_by;      // --by; NULL = none
     bool with_source;         // --source
     char *choice;             // the options that choose a part, as they were given; "" = all of it

@@ -16,7 +16,7 @@ static const char *stats_print_name_of(const void *context, uint32_t row)
     return ((const gp_stats_t *)context)->items[row].text;
 }
 
-typedef struct print_list { // what is left of the functions
+typedef struct print_list { // functions that are left
     uint32_t *rows;
     size_t count;
     size_t width; // of the column of names

@@ -7,7 +7,7 @@
 typedef enum gp_patchable {
     GP_PATCHABLE_NOT,     // the program has no such runtime, or a better hook for it
     GP_PATCHABLE_UNKNOWN, // its code is not known, nor are there names
-    GP_PATCHABLE_REFUSED, // it has, but not as greenprof knows it
+    GP_PATCHABLE_REFUSED, // has it, but in another form than the known ones
     GP_PATCHABLE_BY_NAME, // only if asked for by its name: its code is known, its symbols are gone
     GP_PATCHABLE_ITSELF,  // `auto` does it
 } gp_patchable_t;

@@ -49,7 +49,7 @@ enum { UNHOOKED_MAX = 16 };
 typedef struct findings {
     bool library[COUNT], wrapped[COUNT]; // the runtime is there; its link-time hook is there, too
     char where[COUNT][256];
-    char unhooked[UNHOOKED_MAX][256]; // what no hook knows, as sentences
+    char unhooked[UNHOOKED_MAX][256]; // unhooked runtimes, as sentences
     int unhooked_count;
     char program[PATH_MAX];
     bool in_load_order;       // the objects are looked at as the loader searches them; and then:

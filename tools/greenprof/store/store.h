@@ -15,7 +15,7 @@ int gp_store_check(const gp_arguments_t *arguments);
 // Returns a descriptor of the capture, or -1 with a message.
 int gp_store_open(const gp_arguments_t *arguments, int operand, unsigned wants);
 
-typedef struct gp_store_filters { // what options choose in a store
+typedef struct gp_store_filters { // as chosen by options
     struct gp_row_pair *items;    // [count]; to be freed, the texts are the arguments'
     size_t count;
 } gp_store_filters_t;

@@ -199,7 +199,7 @@ def _osprofiler():
             points = self.__dict__.get("greenprof_points")
             if name.endswith("-start") and points and points[-1] is not None and points[-1].id:
                 self._trace_stack[-1] = str(uuid.UUID(int=points[-1].id))
-            with _quietly():  # what its driver writes
+            with _quietly():  # its driver's statements
                 return original(self, name, info)
         return notify
 

@@ -214,7 +214,7 @@ static int otlp_send_otlp(void *destination, const gp_batch_t *batches, size_t c
 {
     otlp_http_t *otlp = destination;
     int result = 0;
-    (void)again; // it cannot be asked
+    (void)again; // a receiver cannot be asked
     for (size_t i = 0; i < count && result == 0; i++)
         result = otlp_send_batch(otlp, &batches[i], error);
     if (result == 0)

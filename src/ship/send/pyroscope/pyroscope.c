@@ -198,7 +198,7 @@ static int pyroscope_send_pyroscope(void *destination, const gp_batch_t *batches
 {
     pyroscope_t *pyroscope = destination;
     int result = 0;
-    (void)again; // it cannot be asked
+    (void)again; // a receiver cannot be asked
     for (size_t i = 0; i < count && result == 0; i++)
         result = pyroscope_send_batch(pyroscope, &batches[i], error);
     if (result == 0)
