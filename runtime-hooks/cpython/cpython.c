@@ -143,7 +143,7 @@ static void cpython_find_generators(void)
     };
     for (size_t i = 0; i < GP_CPYTHON_GENERATORS; i++)
         gp_cpython_runtime.generator_types[i] = (uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
-    char *generator = dlsym(RTLD_DEFAULT, "PyGen_Type"); // its frame is the last that it has
+    char *generator = dlsym(RTLD_DEFAULT, "PyGen_Type"); // its frame is its last member
     if (generator != NULL)
         gp_cpython_runtime.generator_frame = *gp_py_size(generator) - gp_cpython_runtime.layout->frame_bytes;
 }

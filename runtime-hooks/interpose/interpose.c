@@ -23,8 +23,8 @@ typedef struct place {
 
 static place_t places[PLACES];
 
-// Names of one function, by arguments and result, in versions of its runtime: a program may call it by one that it
-// declares itself, where a library has the other one.
+// Names of a function in versions of its runtime, by arguments and result: a program may call it by the one, and a
+// library define it by the other.
 static const struct {
     const char *name, *other;
 } names[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SQLite: the first step of a statement does most of what it has to do; of the others, those that take long are shown.
+// SQLite: the first step of a statement does most of the work; later steps are shown where they take long.
 //
 // Source: sqlite3.h (SQLITE_ROW, SQLITE_DONE; sqlite3_stmt_busy: since 3.7.10).
 #include "libraries/call_span.h"

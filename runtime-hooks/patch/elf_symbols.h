@@ -23,7 +23,7 @@ typedef struct gp_elf_function {
     uint64_t address;          // as linked
     size_t size;               // 0 = not known
     const unsigned char *code; // in the image: the file's bytes from its start on
-    size_t code_size;          // how many of them there are in its segment
+    size_t code_size;          // number of these bytes in the segment
 } gp_elf_function_t;
 
 // Map a file to read. Returns 0 or a negative errno value; -ENOEXEC where it is no ELF file of this machine.

@@ -43,7 +43,7 @@ typedef struct making { // fiber_new_ex() in progress
 
 static __thread making_t making __attribute__((tls_model("initial-exec")));
 
-// coro_create() enters what it makes, which comes back at once: that is no switch.
+// A jump between coroutines. coro_create() enters a new coroutine, which comes back at once: this is no switch.
 void gp_tarantool_transfer(const uintptr_t *arguments, const gp_park_t *park)
 {
     gp_thread_t *thread = gp_thread_self;

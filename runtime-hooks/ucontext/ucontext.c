@@ -76,7 +76,7 @@ void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park)
         ucontext_swap_any(arguments, park);
 }
 
-// setcontext() saves nothing: what leaves its stack by it is over, unless it has kept a context that it saved before.
+// setcontext() saves nothing: a coroutine that leaves its stack by it is over, unless a context saved before is kept.
 void gp_ucontext_leave(const ucontext_t *target, const gp_park_t *park)
 {
     gp_thread_t *thread = gp_thread_attach();

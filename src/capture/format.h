@@ -90,9 +90,9 @@ typedef struct gp_packed_column {
 #define GP_UNZIGZAG(kept)     (((uint32_t)(kept) >> 1) ^ (0u - ((uint32_t)(kept)&1)))
 
 // Types of chunks, each with records of one type: X(number, ID, name, how, turn).
-//   name  of the record, gp_NAME_record_t below, and of what a reader calls for it
+//   name  of the record, gp_NAME_record_t below, and of its handler
 //   how   PACKED: written in columns; PLAIN: as it is
-//   turn  in which a writer puts out what it has: 0 definitions, 1 stacks (they refer to functions), 2 what refers to
+//   turn  in which a writer writes it: 0 definitions, 1 stacks (they refer to functions), 2 what refers to
 //         all of these, 3 the end
 // clang-format off
 #define GP_RECORDS_OF_ONE_SIZE(X)                                                                                      \
@@ -349,7 +349,7 @@ typedef struct gp_census_record {
     uint32_t thread;       // 36 index of the thread that runs it, or ran it, where noted; 0 = none
     uint16_t state;        // 40 enum gp_census_state
     uint16_t flags;        // 42 enum gp_census_flag
-    uint32_t stack_age_us; // 44 of one at work: how long before time_ns it was sampled there; 0 = it is there
+    uint32_t stack_age_us; // 44 of a running one: how long before time_ns it was sampled there; 0 = still there
 } gp_census_record_t;      // 48
 
 typedef struct gp_counters_record {

@@ -25,7 +25,7 @@ static int output_open_stream(gp_output_t *output, int fd)
             close(fd);
         return result;
     }
-    // glibc takes the size only together with a buffer. Without one it stays with a small one.
+    // glibc takes the size only together with a buffer; else its own is small.
     output->buffer = malloc(BUFFER_BYTES);
     if (output->buffer != NULL)
         setvbuf(output->file, output->buffer, _IOFBF, BUFFER_BYTES);
@@ -69,7 +69,7 @@ static int output_open_nameless(const char *path, mode_t mode)
     return -1;
 }
 
-// Make a file of that name by `make`: of another one as long as there is one.
+// Make the temporary file by `make`, with another name as long as the name is taken.
 static int output_with_temporary_name(gp_output_t *output, int (*make)(const char *name, int argument), int argument)
 {
     int result = -1;

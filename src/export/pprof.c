@@ -82,7 +82,7 @@ typedef struct pprof {
     gp_gzip_t *out;
     FILE *file;
     gp_text_t whole;          // fields of Profile, with their tags, that were not written yet
-    gp_text_t message, inner; // that field's content, and what is within it
+    gp_text_t message, inner; // the present field's content, and a message within
     bool failed;
 } pprof_t;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What coroutines do for a trace outside the lifetime of its requests is in no trace.
+// Work of coroutines for a trace, outside the lifetime of its requests, is in no trace.
 //
-// Model: the lifetime of a trace is that of its root spans, together. A trace without any, or with one of which nothing
-// says when it ended, keeps what it has. Samples and activities are told apart when they are read again; shares, once
-// after all is loaded, by reading the samples and activities for it.
+// Model: the lifetime of a trace is that of its root spans, together. A trace without root spans, or with one whose end
+// is unknown, keeps all. Samples and activities are divided when they are read again; shares once, after all is loaded,
+// by such a reading.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

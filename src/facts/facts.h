@@ -20,7 +20,7 @@ enum { GP_FORMER_NAMES_MAX = 16 };
 typedef struct gp_former_name { // of a coroutine that was renamed
     const char *name;
     const struct gp_former_name *before;
-    uint32_t count; // this one and those before
+    uint32_t count; // former names, this one included
 } gp_former_name_t;
 
 typedef struct gp_facts_coro {

@@ -33,7 +33,7 @@ int gp_facts_name(gp_namer_t *namer, gp_loc_t loc, gp_name_t *name);
 // The number that the symbolizer has for a module of the facts, or GP_SYMBOLIZER_NO_MODULE.
 uint32_t gp_facts_module_number(gp_namer_t *namer, gp_loc_t loc);
 
-// Forget what is known of the symbolizer, which is going to be another one.
+// Forget all of the symbolizer, which is going to be another one.
 void gp_namer_forget(gp_namer_t *namer);
 
 // The text that a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".

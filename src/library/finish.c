@@ -164,7 +164,7 @@ static int finish_ensure_thread(void)
     return error;
 }
 
-// With room for its path, which is made one that does not depend on the working directory.
+// Make an entry with room for its path, made absolute: the working directory may change.
 static finish_t *finish_make(const char *path)
 {
     char *directory = path[0] != '/' && strcmp(path, "-") != 0 ? getcwd(NULL, 0) : NULL;

@@ -101,7 +101,7 @@ static void shipping_ring(shipping_t *shipping)
     gp_futex_wake_all(&shipping->state.bell);
 }
 
-// Let it send what is there, and end. Signals: safe.
+// Let the shipper send the rest, and end. Signals: safe.
 static void shipping_tell_to_finish(shipping_t *shipping)
 {
     gp_delivery_come_forward(atomic_load_explicit(&shipping->thread, memory_order_relaxed));

@@ -18,7 +18,7 @@
 // Returns 0; -ENOTSUP (no destination, or no libgreenprof-ship); -EINVAL; or as prof_consumer_open().
 int gp_shipping_open(const char *url);
 
-// Close it, or all of them (NULL): what there is, is sent, within 3 s. Returns 0, -ENOENT, -ETIMEDOUT.
+// Close a destination, or all (NULL): the rest is sent, within 3 s. Returns 0, -ENOENT, -ETIMEDOUT.
 int gp_shipping_close(const char *url);
 
 // Have what happened so far sent, before `deadline_ns` (CLOCK_MONOTONIC). Returns 0 or -ETIMEDOUT.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The names that dumps share: one symbolizer a process, and what is read for it before it is asked for.
+// The names that dumps share: one symbolizer a process, which reads ahead.
 //
 // Model: a profile that begins is going to be dumped. So from its beginning on a thread of greenprof's own, which gets
 // the processor after the program's (nice), looks for two seconds at where samples are: it reads the tables of these
@@ -23,7 +23,7 @@ void gp_dump_names_give_back(gp_dump_names_t *names);
 // How many dumps may go on at once. The calling thread waits for its turn, a second at most: a dump to a file that
 // takes nothing does not hold up all others. Takes only locks of dumps.
 typedef struct gp_dump_turn {
-    bool has_place; // of those that there are
+    bool has_place; // of the places for dumps
     bool waited;    // others did: the processor is the program's first
 } gp_dump_turn_t;
 gp_dump_turn_t gp_dump_turn_take(void);

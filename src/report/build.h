@@ -97,8 +97,8 @@ void gp_page_free(gp_page_t *page);
 size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer, bool bare,
                             char *text, size_t size);
 
-// The first function of a coroutine: of those that a C++ runtime's template calls, the program's own, as one of its
-// samples has it. Returns false where it is not known.
+// The first function of a coroutine, from one of its samples: behind a C++ runtime's template, the program's own.
+// Returns false where it is not known.
 bool gp_report_coro_entry(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer, char *text,
                           size_t size);
 

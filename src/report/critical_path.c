@@ -202,8 +202,8 @@ static void critical_path_emit_gap(gp_path_walk_t *walk, uint32_t coro, uint64_t
                                            .flags = flags});
 }
 
-// Explain [from_ns, to_ns) by what a coroutine did. The one on which the request began explains all of it; others, what
-// they were at work for it. Returns the beginning of what is explained.
+// Explain [from_ns, to_ns) by a coroutine's activities. The coroutine on which the request began explains all of it;
+// others, the time they were at work for it. Returns the beginning of the explained part.
 static uint64_t critical_path_walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns,
                                         bool is_base)
 {

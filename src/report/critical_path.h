@@ -27,7 +27,7 @@ enum gp_path_flag {
     GP_PATH_UNRECORDED = 4,  // no activity says what it did
     GP_PATH_ELSEWHERE = 8,   // its coroutine was at work for another request
     GP_PATH_UNKNOWN = 32,    // had its thread; nothing says whether it ran
-    GP_PATH_INFERRED = 16,   // of a child that ended last while its spawner waited, which may have been for it
+    GP_PATH_INFERRED = 16,   // of the last child to end while its spawner waited, perhaps for it
 };
 
 typedef struct gp_path_segment {

@@ -67,8 +67,8 @@ void gp_path_add_piece(gp_path_walk_t *walk, uint64_t from_ns, uint64_t to_ns, u
         walk->pieces[walk->piece_count++] = (gp_path_piece_t){from_ns, to_ns, stack, state, 0};
 }
 
-// Give pieces of running that have no stack yet, from number `first` on, the one of a sample: so much of them as it
-// stands for, the latest ones or the earliest ones.
+// Give pieces of running without a stack, from number `first` on, the stack of a sample: as much time as the sample
+// stands for, of the latest pieces or the earliest.
 static void path_running_name_pieces(gp_path_walk_t *walk, size_t first, uint64_t budget_ns, bool is_latest,
                                      uint32_t stack)
 {

@@ -52,11 +52,11 @@ typedef struct gp_dwarf_asked {
 
 // The same in two steps, which read the sections on helpers meanwhile. In between, nothing else is called, and the file
 // stays open.
-//   module_path: of what the file is about, which may be itself; a .dwp may be beside that, too.
+//   module_path: of the module, whose debug file this may be; a .dwp may be beside either.
 //   helpers: live as long as the gp_dwarf_t; NULL = there are none.
-//   asked:   about much that is going to be looked up: what may be needed is read while nothing else can be done.
-//            NULL = about little.
-// Returns what the second step takes, which frees it where it returns NULL; NULL and errno.
+//   asked:   many expected look-ups: their data are read while nothing else can be done.
+//            NULL = few.
+// Returns the argument of the second step, which frees it where it fails; NULL and errno.
 gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, const char *module_path, gp_helpers_t *helpers,
                            const gp_dwarf_asked_t *asked);
 gp_dwarf_t *gp_dwarf_end(gp_dwarf_t *dwarf); // NULL is allowed

@@ -125,8 +125,8 @@ enum { JOB_BYTES = 64 * 1024 };
 typedef struct gp_dwarf_expected { // addresses whose names will be asked for
     struct gp_dwarf_expected *next;
     uint64_t *addresses; // by unit
-    uint32_t *starts;    // by number of the unit: where its addresses begin, which those of the next one end
-    uint32_t *units;     // that have some, in the order of their first ones, as they will be asked about
+    uint32_t *starts;    // by number of the unit: where its addresses begin; the next one's beginning ends them
+    uint32_t *units;     // units with addresses, in the order in which they will be asked about
     uint32_t unit_count;
     struct gp_dwarf_ahead *jobs;
     size_t job_count;

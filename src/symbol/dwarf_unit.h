@@ -171,7 +171,7 @@ typedef struct gp_dwarf_title { // a function's name: one for all of its instanc
 } gp_dwarf_title_t;
 
 typedef struct gp_dwarf_instance { // of a function: out of line, or inlined at one place
-    uint64_t die;                  // that says what it is called: its own, or its abstract one
+    uint64_t die;                  // with the function's name: its own, or its abstract one
     gp_dwarf_title_t *title;       // NULL = not looked up yet
     uint32_t outer;                // the instance it is inlined into; GP_DWARF_NONE = none
     uint32_t call_file, call_line; // where; number in the unit's files
@@ -403,7 +403,7 @@ int gp_dwarf_line_program(gp_dwarf_room_t *room, const gp_dwarf_line_header_t *h
 int gp_dwarf_files_load(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 
 // The name of file `number` of a unit, as all units have it; NULL when there is none.
-//   names: where it is interned, which may be another gp_dwarf_t's.
+//   names: where the name is interned; may be another gp_dwarf_t's.
 const char *gp_dwarf_file_name(gp_dwarf_names_t *names, gp_dwarf_unit_t *unit, uint64_t number);
 void gp_dwarf_names_free(gp_dwarf_names_t *names);
 

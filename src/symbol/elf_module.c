@@ -220,8 +220,8 @@ static int elf_module_open_named(const gp_elf_module_t *module, gp_elf_t *elf, c
     return -ESTALE;
 }
 
-// Is it certain that a file which is not the module's is another one? Without a build-id it may be a copy, unless it is
-// of another size.
+// Is a file that is not the module's certainly another one? Without a build-id it may be a copy, unless its size
+// differs.
 static bool elf_module_is_changed(const gp_elf_module_t *module, const char *path)
 {
     struct stat status;

@@ -20,7 +20,7 @@ typedef struct gp_elf_module {
     gp_helpers_t *helpers;   // which read it beside the caller's thread; NULL = none
     bool loaded;
     uint64_t most_bytes; // larger files are not read, and `loaded` stays false; 0 = all are
-    bool changed;        // there is a file of that name, but it is another build
+    bool changed;        // the file of that name is another build
     bool unsure;         // or may be: the module has no build-id
     int error;           // why neither it nor its debug file can be read: an errno value; 0 = nothing is wrong
     gp_symbol_table_t symbols;

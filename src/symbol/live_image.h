@@ -13,6 +13,6 @@
 // Say that process `pid` may be asked. A limited number of processes is.
 void gp_live_image_process(uint32_t pid);
 
-// Open the module's file as a process has it: the one with the module's build-id, whatever process it is. `path`: what
-// it was opened by. Returns false where none has it, or may not be looked into.
+// Open the module's file as any process has it, by the module's build-id. `path`: by which it was opened. Returns false
+// where no process has it, or none may be looked into.
 bool gp_live_image_open(const gp_elf_module_t *module, gp_elf_t *elf, char path[GP_DEBUG_PATH_SIZE]);

@@ -21,8 +21,8 @@ typedef struct gp_range { // [lo, hi) has this name
     uint64_t start; // the symbol's own start: identity of the function, also where ranges nest
     const char *name;
     const char *shown; // room for what the owner makes of the name; NULL at first
-    const char *made;  // of that, what was made ahead (symbol_names.h); NULL = nothing
-    const char *twin;  // another function whose code a linker has put into one with this one's; NULL = none
+    const char *made;  // the part of it made ahead (symbol_names.h); NULL = none
+    const char *twin;  // a function that a linker has given the same code; NULL = none
 } gp_range_t;
 
 typedef struct gp_symbol_table { // zero-initialized = empty

@@ -147,7 +147,7 @@ typedef struct place { // key of both indexes: a module and an address in it
 static uint64_t symbolizer_place_hash(place_t place)
 {
     uint64_t line = gp_hash_more(gp_hash_u64(place.address >> 6), place.module);
-    uint64_t within = place.address & 63; // tells those in a line from one another
+    uint64_t within = place.address & 63; // tells apart the places of a line
     return (line & 0x03fffff800000000ull) | within << 58;
 }
 
@@ -302,7 +302,7 @@ static const gp_symbol_t *symbolizer_make_outer(const question_t *question, size
     return outer;
 }
 
-// A function of which there are only lines is of the file that its first one is in, whatever is inlined further on.
+// A function that has only lines is of the file of its first one, whatever is inlined further on.
 static const char *symbolizer_first_file(const gp_elf_module_t *module, uint64_t address, const gp_range_t *range)
 {
     const gp_eh_function_t *function = range == NULL ? gp_eh_functions_find(&module->functions, address) : NULL;

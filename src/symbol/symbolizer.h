@@ -122,7 +122,7 @@ typedef struct gp_nameless {
     int why;
     size_t count;        // of GP_NAMELESS_SPLIT: files; of GP_NAMELESS_FOLDED: functions
     const char *example; // where the first file should be; the name that the first function has
-    const char *other;   // which could also be this one
+    const char *other;   // a second candidate
 } gp_nameless_t;
 
 // Go through those modules.

@@ -88,7 +88,7 @@ enum { GP_SPANS_ERROR_SIZE = 256 };
 
 // Read an id: 16 or 32 hex digits or a UUID; of any other text, its hash. "" and NULL are no id.
 gp_id128_t gp_id128_parse(const char *text);
-bool gp_id128_is_form(const char *text); // is it one of these forms?
+bool gp_id128_is_form(const char *text); // is the text of these forms?
 
 // Write an id: 32 hex digits of a trace, 16 of a span of greenprof's own, else a UUID. Returns `text`.
 enum { GP_ID128_SIZE = 37 };
@@ -109,7 +109,7 @@ const char *gp_spans_text(gp_spans_t *set, const char *text);
 uint32_t gp_spans_process(gp_spans_t *set, const char *service, const char *host, uint64_t pid);
 uint32_t gp_spans_trace(gp_spans_t *set, gp_id128_t id, const char *text);
 
-// Add a span, or complete the one that is there already from another source.
+// Add a span, or complete the same one of another source.
 //   given: its texts are the set's.
 // Returns its number, or GP_NO_SPAN when memory is short.
 uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *given);

@@ -88,7 +88,7 @@ static void slow_files_remove_folder(int directory, const char *name)
     for (size_t i = 0; i < VIEWS; i++)
         unlinkat(folder, views[i].name, 0);
     close(folder);
-    unlinkat(directory, name, AT_REMOVEDIR); // not where it has what others put there
+    unlinkat(directory, name, AT_REMOVEDIR); // fails where others have put files there
 }
 
 static int slow_files_ours_only(const struct dirent *entry)

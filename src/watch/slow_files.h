@@ -25,7 +25,7 @@ typedef struct gp_slow_means {
     bool (*coroutines)(uint32_t pid, const char *capture, const char *trace, int folder, const char *name);
 } gp_slow_means_t;
 
-// Make them, of one batch; those that are there stay. A folder appears when all is in it:
+// Make the files of a batch's requests; existing folders stay. A folder appears when all is in it:
 //   request.json, request.prof (CPU), wall.prof, critical-path.folded, request.html; of requests that have not ended
 //   coroutines.txt as well.
 // Where the capture has gone meanwhile there is request.json alone, which says so.

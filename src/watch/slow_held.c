@@ -29,7 +29,7 @@ static gp_sleep_call_t slow_held_sleep_at(const gp_held_process_t *process, cons
     return symbol != NULL ? gp_sleep_call(symbol->function) : GP_SLEEP_MANY;
 }
 
-// Is it what the others of its thread come back to?
+// Does a coroutine do a loop's work: do the others of its thread come back to it?
 static bool slow_held_does_loops_work(const gp_held_process_t *process, const gp_held_coro_t *coro)
 {
     uint32_t number = gp_table_find(&process->threads.table, coro->thread);

@@ -28,12 +28,12 @@ typedef struct gp_held_leaf {
 
 typedef struct gp_held_coro {
     uint64_t id;
-    uint64_t since_ns, last_ns;  // CLOCK_MONOTONIC: it has its thread at least since then; the last that is known of it
-    uint64_t cpu_ns, blocked_ns; // of it, as sampled
-    uint64_t longest_ns;         // of all its slices
-    uint64_t switches, wakes;    // how often it was switched to; how often it made others ready
-    uint64_t over_ns;            // 0 = it is alive
-    gp_held_leaf_t leaf;         // where it slept in the kernel last
+    uint64_t since_ns, last_ns;   // CLOCK_MONOTONIC: its thread is its own at least since then; last seen
+    uint64_t cpu_ns, blocked_ns;  // of it, as sampled
+    uint64_t longest_ns;          // of all its slices
+    uint64_t switches, wakes;     // how often it was switched to; how often it made others ready
+    uint64_t over_ns;             // 0 = it is alive
+    gp_held_leaf_t leaf;          // where it slept in the kernel last
     uint32_t thread, kind, trace; // the thread that had it last, 0 = not known; of its last sample
     bool is_told;                 // of this slice
     char name[48];

@@ -14,8 +14,8 @@ typedef struct gp_slow_parts { // zero-initialized = none
     size_t count;
 } gp_slow_parts_t;
 
-// Open those that are there. The batch's own may be called something else by now; the last one is it.
-//   from_ns: CLOCK_REALTIME: of the parts before it, those that have been written to since then.
+// Open the parts that exist. The batch's own, the last one, may have another name by now.
+//   from_ns: CLOCK_REALTIME: earlier parts count if written to since then.
 // Returns 0, with no parts where its own has gone; -ENOMEM. Close in each case.
 int gp_slow_parts_open(gp_slow_parts_t *parts, const gp_batch_t *batch, uint64_t from_ns);
 

@@ -19,7 +19,7 @@ enum {
 // Map the table, before it is used. Returns 0 or -ENOMEM.
 int gp_nonces_prepare(void);
 
-// Note a nonce. Returns 0; -EALREADY: it was seen; -ENOSPC: there is no room for it; -ETIME:
-// as its time was before the clock was set back, it may have been.
+// Note a nonce. Returns 0; -EALREADY: seen before; -ENOSPC: no room for it; -ETIME: possibly seen, as its time is from
+// before the clock was set back.
 //   time_ms: of its context, ms since 1970; now_ms: of this host.
 int gp_nonce_take(const uint8_t nonce[GP_NONCE_BYTES], uint64_t time_ms, uint64_t now_ms);

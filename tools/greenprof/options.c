@@ -172,7 +172,7 @@ static int options_check_operands(const gp_arguments_t *arguments)
     return 0;
 }
 
-// getopt has said that it does not know it.
+// Suggest the nearest option, behind getopt's message about an unknown one.
 static void options_suggest_option(const gp_command_t *command, const char *argument)
 {
     char word[TITLE_SIZE];

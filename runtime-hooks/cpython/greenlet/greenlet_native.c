@@ -98,8 +98,7 @@ static void **replaceable[FUNCTIONS]; // slots of these three
 static bool replaced;
 static unsigned unwanted;               // switches in a row
 static size_t greenlet_word, main_word, // in a C++ object: its greenlet, and that of a main one
-    start_word; // where its stack starts, NULL = it does not run; and behind it where that ends, NULL = it has not
-                // begun
+    start_word; // its stack's start, NULL = it does not run; behind it the stack's end, NULL = it has not begun
 
 // Tables are read-only to the process, but not to the kernel. The interpreter lock is held: no switch happens
 // meanwhile.

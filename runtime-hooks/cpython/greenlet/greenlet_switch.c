@@ -18,7 +18,7 @@ static void greenlet_switch_tell(prof_coro_t *coro, uint64_t coro_id)
     gp_switch_to(coro, coro_id, &park);
 }
 
-// From here on the handler believes what was reported last where this one runs, and what it finds where another one
+// From here on the handler trusts the last report while this greenlet runs, and looks for itself while another one
 // does.
 static inline void greenlet_switch_note(gp_py_t *greenlet)
 {
@@ -212,7 +212,7 @@ void gp_greenlet_starting(gp_py_t *to)
     gp_greenlet_t record = gp_greenlet_record_here(to);
     if (record.coro != NULL && gp_thread_self != NULL)
         record.coro->hook_mark = gp_thread_self->index + 1;
-    // The frames that are there belong to its starter.
+    // The frames are the starter's.
     greenlet_switch_tell_ahead(to, record.coro, record.coro_id, GP_STEP_HAS_NOT_BEGUN);
     gp_hook_time_end(begun, 1);
 }

@@ -111,7 +111,7 @@ static bool hubs_is_gevents(gp_py_t *type)
     return last_is;
 }
 
-// eventlet's has one, which runs its method.
+// Is the greenlet eventlet's hub, whose function is bound to a BaseHub?
 static bool hubs_is_eventlets(gp_py_t *args)
 {
     static gp_py_t *hub;
@@ -140,7 +140,7 @@ static bool hubs_is_switch(gp_py_t *callback)
 // The same of a bound method, whose name is its function's: few functions are asked again and again.
 static bool hubs_is_bound_switch(gp_py_t *method)
 {
-    static gp_py_t *last[2]; // of another name, and of this one; kept alive
+    static gp_py_t *last[2]; // last seen with another name, and with this one; kept alive
     gp_py_t *function = gp_py_bound_function(method);
     if (function == last[true] || function == last[false])
         return function == last[true];

@@ -20,14 +20,14 @@ void gp_hub_look(void);
 // caused its creation.
 bool gp_hub_is_one(gp_py_t *type, gp_py_t *args);
 
-// Is it eventlet's hub that runs on the calling thread, which has one?
+// Does eventlet's hub run on the calling thread, which has one?
 bool gp_hub_runs(void);
 
 // A thread's state: eventlet's hub, and since when the greenlets it switches to are ready.
 typedef struct gp_hub_here {
     const void *hub;
     uint64_t ready_ticks;
-    bool polls; // by epoll; else what a timer says is of the one greenlet that it switches to
+    bool polls; // by epoll; else a timer's moment counts for one greenlet only
 } gp_hub_here_t;
 
 extern __thread gp_hub_here_t gp_hub_here __attribute__((tls_model("initial-exec")));

@@ -24,8 +24,7 @@ typedef struct gp_plain_switch {
     gp_slice_plain_t slice;
 } gp_plain_switch_t;
 
-// Is `from`, which runs, what was reported last, and all that runs on this thread? And is it no hub, which wakes
-// others?
+// Is `from`, which runs, the last one reported, and all that runs on this thread? And is it no hub, which wakes others?
 __attribute__((always_inline)) static inline bool gp_plain_switch_from(const void *from)
 {
     return from == gp_greenlet_here.last && from != gp_hub_here.hub && gp_step_here.task == NULL &&

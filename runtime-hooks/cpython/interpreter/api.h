@@ -28,7 +28,7 @@ typedef struct gp_py_api {
     void (*decref)(gp_py_t *);
     void (*drop)(gp_py_t *);         // the same; NULL is accepted
     gp_py_t *(*own_state)(void);     // of the calling thread: PyGILState_GetThisThreadState
-    gp_py_t *(*current_state)(void); // of the thread that holds the lock; from 3.12 on, NULL where it is another one
+    gp_py_t *(*current_state)(void); // of the thread with the lock; from 3.12 on, NULL on other threads
     int (*is_subtype)(gp_py_t *, gp_py_t *);
     gp_py_t *(*module_dict)(void);                 // borrowed
     gp_py_t *(*dict_get)(gp_py_t *, const char *); // borrowed, no error set
@@ -87,8 +87,8 @@ gp_py_method_t *gp_py_method_in(const char *module_name, const char *type_name, 
 // Put a function of the same flags into a definition. Returns what there was; NULL = nothing was done.
 void *gp_py_replace_method(gp_py_method_t *method, int flags, void *mine);
 
-// Have calls of a Python function by C code come to `mine`; the function is otherwise left as it is. Returns what there
-// was, NULL: it is not known where that is.
+// Have calls of a Python function by C code come to `mine`; the function is otherwise left as it is. Returns the former
+// one, or NULL where its place is not known.
 gp_py_vectorcall_t *gp_py_replace_vectorcall(gp_py_t *function, gp_py_vectorcall_t *mine);
 
 // The same of a PyModuleDef.

@@ -12,8 +12,8 @@ typedef bool gp_cpython_read_t(uintptr_t from, void *to, size_t bytes);
 
 bool gp_cpython_read_own(uintptr_t from, void *to, size_t bytes);
 
-// Frames of a suspended coroutine object and of those that it awaits.
-//   object: a coroutine, generator, or what wraps them; of anything else there are no frames.
+// Frames of a suspended coroutine object and of the ones it awaits.
+//   object: a coroutine, generator, or a wrapper of these; any other has no frames.
 //   frames: uintptr_t[max], innermost first, as gp_language_t.walk() gives them.
 // Returns how many. Signals: safe with gp_cpython_read_own() on a thread that holds the interpreter lock.
 size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr_t *frames, size_t max);
@@ -27,11 +27,11 @@ size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_
 
 enum { GP_CPYTHON_GREENLET_NATIVE = 32 }; // in a greenlet object: its C++ object. Source: greenlet.h
 
-// Where that has its innermost frame object; 0 = not known.
+// Where a greenlet's C++ object has its innermost frame object; 0 = not known.
 extern _Atomic size_t gp_cpython_frame_object_at;
 
-// Where that has what is known of its native stack; 0 = not known. In words: where it starts, where it ends, the copy
-// of what others have overwritten of it, beginning at its start, and how many bytes that is. Source:
+// Where a greenlet's C++ object has the words of its native stack; 0 = not known. The words: its start, its end, the
+// copy of the part that others have overwritten (from the start on), and the copy's bytes. Source:
 // greenlet_greenlet.hpp
 extern _Atomic size_t gp_cpython_stack_at;
 

@@ -191,7 +191,7 @@ static bool code_objects_has_freed(void)
            atomic_load_explicit(&scanned, memory_order_relaxed);
 }
 
-// Samples of this round may mean what was there, or what is there now.
+// Addresses in this round's samples may mean the freed objects, or the new ones in their place.
 static void code_objects_forget_freed(void)
 {
     if (!code_objects_has_freed())

@@ -17,8 +17,8 @@ typedef const void *gp_cpython_find_t(void *where, const char *name, size_t byte
 // The facts by which an interpreter's layout is found. They must stay in place as long as the layout is used.
 gp_cpython_seen_t gp_cpython_see(gp_cpython_find_t *find, void *where);
 
-// Is an interpreter one that is seen as native code only?
-//   text: set where it is: what it is, and what is not seen therefore.
+// Is an interpreter seen as native code only?
+//   text: set where it is: the interpreter, and the things not seen therefore.
 bool gp_cpython_is_unknown(const gp_cpython_seen_t *seen, char *text, size_t size);
 
 // The text of one that is not, for the reason `why`, which follows "it".

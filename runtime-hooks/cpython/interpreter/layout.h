@@ -68,7 +68,7 @@ enum { // the same in all of them
 
 enum { GP_CPYTHON_PUBLISHED_BYTES = 1024 }; // of _PyRuntime, at most
 
-enum gp_cpython_generator { // types of what has a frame of its own, or stands for one that has
+enum gp_cpython_generator { // types with a frame of their own, or standing for such an object
     GP_CPYTHON_COROUTINE,
     GP_CPYTHON_GENERATOR,
     GP_CPYTHON_ASYNC_GENERATOR,

@@ -28,11 +28,10 @@ typedef struct gp_recovery_rings {
     size_t over_count, over_room;
 } gp_recovery_rings_t;
 
-// Read them.
+// Read the ring file.
 //   rings_fd: the ring file. fd: the capture, whose position is changed. header: its header.
-//   rings:    set to what there is, which may be nothing; gp_recovery_rings_free() it.
-// Returns 0 or a negative errno value: -ENOMSG where it is no ring file that this version knows, -ESTALE where it is
-// of another capture.
+//   rings:    set to the records, possibly none; gp_recovery_rings_free() it.
+// Returns 0 or a negative errno value: -ENOMSG for no ring file of a known version, -ESTALE for another capture's.
 int gp_recovery_rings_read(gp_recovery_rings_t **rings, int rings_fd, int fd, const gp_file_header_t *header);
 
 // The same of a ring file in memory, of `bytes` bytes; on an 8-byte boundary.

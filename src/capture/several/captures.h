@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Captures that are read as one.
+// Captures, read as one.
 //
-// Model: one capture is passed on as it is. The records of several come one capture after the other, parts of one
-// recording in their order, with numbers of their own for coroutines and threads, whichever capture they are of; a
-// coroutine that lives in several parts of a recording is one; traces of one id are one trace, modules of one
-// build-id (of one path, where they have none) one module, equal stacks one stack. Times count from the first capture's
-// start: within one boot of the machine by the monotonic clock, which is never set, else by the time of day. Counters
-// are added up, and there is an end where all have one. A census is left out: what was alive at the ends of several
-// processes was not alive at one moment. A meta text "merged" says of each capture which coroutines and threads are
-// its, and one "process" of each process (capture/read/process_text.h).
+// Model: one capture is passed on as it is. Records of several come one capture after the other, parts of a recording
+// in their order. Coroutines and threads get numbers that are unique among all captures; a coroutine in several parts
+// of a recording is one. Traces of one id are one trace, modules of one build-id (or path, where they have none) one
+// module, equal stacks one stack. Times count from the first capture's start: within one boot of the machine by the
+// monotonic clock, which is never set, else by the time of day. Counters are added up, and there is an end where all
+// have one. A census is left out: coroutines alive at the ends of several processes were not alive at one moment. A
+// meta text "merged" tells each capture's coroutines and threads, and a text "process" each process'
+// (capture/read/process_text.h).
 //
 // Order of calls: add... -> read -> read_again... -> free. Threads: one at a time. Signals: not safe.
 #pragma once

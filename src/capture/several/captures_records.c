@@ -277,8 +277,8 @@ static gp_common_key_t captures_records_key_of(const void *bytes, size_t len, ui
     return (gp_common_key_t){{hash.low64, hash.high64 ^ more}};
 }
 
-// Give what is defined its common number, and pass it on where it is new.
-//   record: a copy; number: the field in it that holds the number.
+// Give a definition its common number, and pass it on where it is new.
+//   record: a copy; number: its field with the number.
 static int captures_records_define(const gp_captures_pass_t *pass, gp_common_t kind, enum gp_chunk_type type,
                                    void *record, size_t bytes, gp_common_key_t key, uint32_t *number, uint32_t largest)
 {

@@ -50,9 +50,9 @@ typedef struct gp_writer {
     bool is_regular;    // a file that can be put aside, not a pipe or a device
     bool has_made_name; // there is a process id in the file's name; set before it is opened
     bool is_recorded;   // a live process', and no other one's at the same time; set before it is opened
-    int lent; // a descriptor of the file, which is taken instead of its name; 0 = none. Set before it is opened
-    // Its directory is made again, for its user alone, where it is gone: another process may remove what it takes to be
-    // the last of it. Set before it is opened.
+    int lent;           // a descriptor of the file, taken instead of its name; 0 = none. Set before it is opened
+    // A missing directory is made again, for its user alone: another process may have removed it as its last user. Set
+    // before it is opened.
     bool makes_directory;
     bool to_open;     // by the writing thread, with `header`, before it writes
     bool has_next;    // the next hand-over goes to a file of its own:

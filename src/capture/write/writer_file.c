@@ -116,7 +116,7 @@ static bool writer_file_is_trusted_link(int at, const char *name)
            writer_file_is_trusted(status.st_uid);
 }
 
-// A file of its own, or what is there. Others may foresee a name with a process id, and put a link there.
+// Make the file, or open the existing one. Others may foresee a name with a process id, and put a link there.
 static int writer_file_open_there(const gp_writer_t *writer, bool *is_made)
 {
     const char *name;
@@ -189,7 +189,7 @@ static int writer_file_make_directory(gp_writer_t *writer)
     directory[slash - writer->path] = '\0';
     if (mkdir(directory, 0700) != 0 && errno != EEXIST)
         return -1;
-    gp_held_close(&writer->directory); // that is the one which is gone
+    gp_held_close(&writer->directory); // the former, removed one
     writer->directory = gp_writer_file_directory(writer->path);
     return 0;
 }

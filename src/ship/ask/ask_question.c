@@ -200,7 +200,7 @@ int gp_question_measure(gp_question_t *question, enum gp_row_measure measure)
     return 0;
 }
 
-// Add what has come to what is there.
+// Append an answer to the bytes so far.
 static int ask_question_add(gp_ask_bytes_t *all, gp_http_answer_t *answer)
 {
     if (all->len == 0) {

@@ -109,7 +109,7 @@ static int followed_make_labels(gp_followed_t *followed, const gp_labels_t *own)
     return result == 0 && given != NULL ? gp_labels_add_list(labels, given) : result;
 }
 
-// The first of these labels that there is.
+// The first of these labels with a value.
 static const char *followed_label(const gp_labels_t *labels, const char *first, const char *second, const char *third)
 {
     const char *const keys[] = {first, second, third};

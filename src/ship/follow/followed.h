@@ -25,8 +25,8 @@ typedef struct gp_followed {
     bool is_seen;      // in this round
     bool has_no_name;  // another file has the path
     bool is_awaited;   // was named, is missing, and was told to be
-    bool is_in_group;  // of what is on its way
-    bool is_asked_for; // the store was asked what it has of it
+    bool is_in_group;  // which is on its way
+    bool is_asked_for; // the store was asked for its pieces
     gp_known_t known;
     gp_labels_t labels; // of its process
     size_t metas_used;  // of which they were made

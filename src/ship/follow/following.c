@@ -41,7 +41,7 @@ static gp_followed_t *following_find_renamed(const gp_following_t *following, co
         gp_followed_t *followed = following->captures[i];
         if (followed->fd < 0 || followed->inode != status->st_ino || followed->device != status->st_dev ||
             (stat(followed->path, &former) == 0 && former.st_ino == status->st_ino && former.st_dev == status->st_dev))
-            continue; // another one, or another name of the same
+            continue; // another file, or another name of the same
         const char *renamed = gp_arena_text(&followed->names, path, strlen(path));
         if (renamed == NULL)
             return NULL;

@@ -253,8 +253,8 @@ static int journal_read_all(int fd, char **text, size_t *len)
     return *text != NULL ? 0 : -ENOMEM;
 }
 
-// Whole lines count; behind the last good one there may be a torn one.
-//   is_new: set, where what it knew of before is lost, or it is the first one.
+// Load the journal. Whole lines count; a torn one may be behind the last.
+//   is_new: set, where former knowledge is lost, or there was none.
 static int journal_load(gp_journal_t *journal, bool *is_new)
 {
     char *text = NULL;

@@ -24,7 +24,7 @@ typedef struct gp_journal_piece {
 
 enum { GP_JOURNAL_CAPTURES = 1 << 18, GP_JOURNAL_GROUP_MAX = 4096 };
 
-// Make the folder where it is missing, and read what is there. Returns 0; -EBUSY where another process has it; another
+// Make the folder where it is missing, and read the journal. Returns 0; -EBUSY where another process has it; another
 // negative errno value; and what is wrong.
 int gp_journal_open(gp_journal_t **journal, const char *folder, char error[GP_FLEET_ERROR_SIZE]);
 

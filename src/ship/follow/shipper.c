@@ -76,7 +76,7 @@ static void shipper_failed_to_make(gp_shipper_t *shipper, gp_shipment_t *shipmen
         shipper_failed(shipper, shipment, shipper->options->state, result, strerror(-result));
 }
 
-// Send one group. Returns whether there was one, and it has arrived.
+// Send a group. Returns whether there was one, and has arrived.
 static bool shipper_step(gp_shipper_t *shipper, gp_shipment_t *shipment)
 {
     char error[GP_FLEET_ERROR_SIZE] = "";

@@ -23,7 +23,7 @@ typedef struct gp_piece_options {
 typedef struct gp_piece_row { // of one stack, trace and coroutine of the capture
     uint64_t bucket;          // grains since 1970
     uint64_t coro_id;
-    uint64_t hog_id; // coroutine whose stack it is, where it is not its own; 0 = its own
+    uint64_t hog_id; // another coroutine that the stack is of; 0 = its own stack
     uint64_t weight_ns;
     double squares_ns2;
     uint32_t trace, stack_id, samples;

@@ -82,7 +82,7 @@ static int piece_sums_on_ledger(void *context, const gp_ledger_record_t *record)
 
 const gp_reader_handlers_t gp_known_sums = {.span = piece_sums_on_span, .ledger = piece_sums_on_ledger};
 
-// Did it begin before what is kept does, and was it not read again for that already?
+// Did a request begin before the kept sums do, without a reading again for it?
 static bool piece_sums_lacks_history(const gp_piece_t *piece, const gp_row_request_t *request, uint32_t trace)
 {
     const gp_known_t *known = piece->known;

@@ -181,7 +181,7 @@ typedef struct gp_row_request { // a span that no other of its process is around
     uint64_t span;
     const char *endpoint; // "rest_dispatch GET /servers"
     gp_row_times_t times; // see `is_whole`
-    bool is_whole;        // times of all its coroutines; else of the one on which it began
+    bool is_whole;        // times of all its coroutines; else only of its first coroutine
     bool has_failed;
 } gp_row_request_t;
 
@@ -232,9 +232,8 @@ typedef struct gp_batch {
     VALUE(1, UInt32, "spans", row->span_count)                                                                         \
     VALUE(1, DateTime, "sent", now_s)
 
-// The tables, all named greenprof_NAME: the type of a row, the rows of a batch, the day of one (0: any number of days
-// goes in one statement), how a ClickHouse keeps them, and by what it finds them. Parts are by day where there is a
-// day.
+// The tables, all named greenprof_NAME: the type of a row, the rows of a batch, a row's day (0: any number of days goes
+// in one statement), how a ClickHouse keeps the rows, and by what it finds them. Parts are by day where there is one.
 #define GP_ROW_TABLES(TABLE)                                                                                           \
     TABLE(SAMPLES, samples, gp_row_sample_t, batch->samples, batch->sample_count, row->time_s / GP_ROW_DAY_S,          \
           "MergeTree", "(tenant, service, time, stack)")                                                               \

@@ -17,7 +17,7 @@
 
 struct gp_ship_options;
 
-typedef struct gp_arrived_piece { // of a capture, or of another one of its process
+typedef struct gp_arrived_piece { // of any capture of the process
     uint64_t from, to, batch;
 } gp_arrived_piece_t;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a shipment is told: where it reads and where it sends, and what became of it while it runs.
+// Options of a shipment: sources and destinations, and its state while it runs.
 #pragma once
 
 #include <stdatomic.h>

@@ -326,7 +326,7 @@ static int attach_record(const gp_target_t *target, const gp_arguments_t *argume
         gp_control_print_capture(reply, "");
         return gp_finish_stdout();
     }
-    printf("the process has ended: greenprof report "); // and with it what knows how many samples there are
+    printf("the process has ended: greenprof report "); // nobody knows the number of samples any more
     gp_print_text(reply->path);
     printf("\n");
     return gp_finish_stdout();

@@ -23,9 +23,9 @@
 
 typedef struct gp_borrowed gp_borrowed_t;
 
-// Have a thread created there, as soon as there is one that may be borrowed for it.
+// Have a thread created in the process, as soon as another may be borrowed for it.
 //   modules:    of the process; they stay there until the thread is given back.
-//   is_carried: the core has to be carried there: what a filter of system calls must let through.
+//   is_carried: the core has to be carried there, which a filter of system calls must let through.
 //   subject:    for messages.
 // Returns NULL where there is none, with a message.
 gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, bool is_carried, const char *subject);

@@ -254,7 +254,7 @@ static void quiet_hold_more(void)
     quiet_hold_from(first);
 }
 
-// Stop those that compute, if there are many.
+// Stop the threads that compute, if there are many.
 static void quiet_begin(void)
 {
     size_t enough = CROWD * quiet_processors(quiet.pid);

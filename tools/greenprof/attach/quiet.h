@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-// Stop those that compute, if there are many.
+// Stop the threads that compute, if there are many.
 void gp_quiet_begin(pid_t pid);
 
 // The core is loaded now: its locks count, too.

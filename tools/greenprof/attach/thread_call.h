@@ -28,7 +28,7 @@ typedef struct gp_thread_call {
     uint64_t mask;
 } gp_thread_call_t;
 
-// Note what it is at, and have it be there again. Save returns whether that could be read.
+// Save the thread's state, and restore it. Save returns whether the state could be read.
 bool gp_thread_call_save(gp_thread_call_t *call);
 void gp_thread_call_restore(const gp_thread_call_t *call);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The threads that the command has beside its first one: where it may use several processors, what is read and written
-// is unpacked and packed on them (base/helpers.h).
+// The command's threads beside its first one: on several processors they unpack input and pack output (base/helpers.h).
 #pragma once
 
 #include <pthread.h>

@@ -226,7 +226,7 @@ bool gp_target_each_place(const gp_target_t *target, gp_census_place_look_t *loo
     const char *runtime = live_target_runtime_of(target, text, ENVIRONMENT_SIZE);
     found = (runtime != NULL && live_target_look_in(target, runtime, target->uid, look, argument)) ||
             live_target_look_in(target, NULL, target->uid, look, argument);
-    // A service that gave its rights up after it was started has its place among those of the user it was.
+    // A service that gave up its rights after its start has its place among the former user's.
     if (!found && geteuid() != target->uid)
         found = (runtime != NULL && live_target_look_in(target, runtime, geteuid(), look, argument)) ||
                 live_target_look_in(target, NULL, geteuid(), look, argument);

@@ -25,7 +25,7 @@ typedef struct runtime {
     const char *symbol; // a name that the file has
     const char *wrap;   // for what is linked in: greenprof-wrap-NAME
     const char *except; // pattern of programs that have the name for something else; NULL = none
-    const char *also;   // another name that tells it from what has the first one, too; NULL = none
+    const char *also;   // a second name, where other libraries have the first, too; NULL = none
 } runtime_t;
 
 // Generated from what the runtimes' folders declare (greenprof_runtime() in cmake/runtime.cmake).

@@ -24,7 +24,7 @@ void gp_slow_wish_free(gp_slow_wish_t *wish);
 // Returns 0 or an exit status, with a message.
 int gp_slow_once(const gp_slow_wish_t *wish, const char *capture);
 
-// Leave a process behind that follows the captures of the program which this process becomes, until it has ended.
+// Leave a process behind, which follows the captures of the program in this process' place until the program's end.
 //   output: as gp_run_output_path() made it.
 // Returns 0 or an exit status, with a message.
 int gp_slow_follow(gp_slow_wish_t *wish, const char *output, const gp_arguments_t *arguments);

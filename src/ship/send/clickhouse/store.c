@@ -20,7 +20,7 @@ enum { STACKS_KEPT_MAX = 1 << 20, PROCESS_AGAIN_S = 60, ID_SIZE = 96, QUERY_SIZE
 typedef struct store {
     gp_clickhouse_t *clickhouse;
     bool is_ready;              // the tables are there
-    bool is_settled;            // nothing runs there that began before this
+    bool is_settled;            // no earlier shipper's statement runs there
     gp_known_table_t stacks;    // by tenant and id: sent
     gp_known_table_t processes; // when they were sent, seconds since 1970
     gp_block_t block;
