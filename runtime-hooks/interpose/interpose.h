@@ -55,9 +55,9 @@ bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi);
 // helper's frame is not a plain one. Signals: safe. Cost: ~10 ns where it was met before.
 bool gp_hook_park_outward(gp_park_t *park);
 
-// A coroutine is over, and its thread, which runs on its stack at `sp`, is about to leave that for good, or has told so
-// already. Its account is closed then; its record is retired at one of the thread's next switches, by
-// gp_hook_retire_ended(), which they give the stack pointer of the coroutine that switches.
+// A coroutine is over: its thread, on its stack at `sp`, is about to leave the stack for good, or has told so already.
+// The account is closed then; the record is retired at one of the thread's next switches, by gp_hook_retire_ended()
+// with the stack pointer of the switching coroutine.
 struct gp_thread;
 void gp_hook_ends(struct gp_thread *thread, prof_coro_t *coro, uint64_t id, uintptr_t sp);
 void gp_hook_retire_ended(struct gp_thread *thread, uintptr_t sp);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which record belongs to which Lua coroutine: both of Lua's hooks have a table of them, lua.c and wrap_lua.c.
+// The records of Lua coroutines: both of Lua's hooks have a table of them, lua.c and wrap_lua.c.
 //
 // Lua says nothing when its collector frees a coroutine that was dropped while it was suspended. But what it leaves of
 // one tells: a suspended one has the status of a yield and frames, and freeing gives the frames back first. Memory that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands in for each function of targets.h. An assembly stub (patch_stub_x86_64.inc) or a C function is called
+// Replacements of the functions of targets.h. An assembly stub (patch_stub_x86_64.inc) or a C function is called
 // gp_patch_NAME; gp_patch_real_NAME is the function as it was, once it is patched.
 #pragma once
 

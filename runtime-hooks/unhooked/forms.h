@@ -12,7 +12,7 @@ typedef struct gp_form {
     const char *title;
     const char *file; // pattern of an object's file name; "" = any
     const char *has;  // a symbol that such an object defines; "" = none tells
-    // None of these is defined by it: one that is, is hooked. NULL = no more.
+    // Symbols that the form lacks: an object with one is hooked. NULL = no more.
     const char *lacks[GP_FORM_NAMES_MAX + 1];
     const char *unseen; // the part that is not seen
 } gp_form_t;

@@ -295,7 +295,7 @@ typedef struct gp_activity_record {
 } gp_activity_record_t;  // 88
 
 // Set the times of an activity.
-//   off_ns: of its slices, what it was not on the CPU; may be a little below zero. blocked_ns: of that, it slept.
+//   off_ns: the slices' time off the CPU; may be a little below zero. blocked_ns: the sleeping part of off_ns.
 static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_t off_ns, uint64_t blocked_ns)
 {
     uint64_t off = (int64_t)off_ns > 0 ? off_ns : 0;

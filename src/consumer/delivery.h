@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One open consumer: what stands between the collector's thread, which must not wait, and a backend, which may.
+// An open consumer: it stands between the collector's thread, which must not wait, and a backend, which may.
 //
 // Model: gp_delivery_give() puts a span into the queue, or counts it. The consumer's thread offers the queue to the
 // backend; while that does not take any it waits, 50 ms at first and up to 5 s, and moves the queue to the spool.
@@ -67,7 +67,7 @@ void gp_delivery_close(gp_delivery_t *delivery, uint64_t deadline_ns);
 int gp_delivery_wait_over(gp_delivery_t *delivery, uint64_t deadline_ns);
 int gp_delivery_wait_idle(gp_delivery_t *delivery, uint64_t deadline_ns);
 
-// Free what it holds; its thread is over, or never was.
+// Free a consumer's memory; its thread is over, or never was.
 void gp_delivery_end(gp_delivery_t *delivery);
 
 // In a forked child: what is in it is the parent's; it begins anew, without a thread.

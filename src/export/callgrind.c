@@ -38,7 +38,7 @@ typedef struct callgrind {
     uint32_t *seen;    // by function: the last row that had it, plus 1
     uint32_t *ordered; // frames, by function and line
     bool *named;       // by function: its name was written
-    bool *namesake;    // by function: another one of unknown source has its name
+    bool *namesake;    // by function: another of unknown source has its name
     edge_t *edges;
     size_t edge_count, edge_capacity;
     gp_index_t edge_index;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Chrome's Trace Event JSON, for Perfetto, chrome://tracing and Speedscope.
 //
-// A "process" of coroutines, with a "thread" for each: what it did, as slices; and the process
-// itself, with its threads: which coroutine ran there. Arrows are flow events. Times are
-// microseconds, since the start. Samples are not in it: hardly any reader
-// reads the format's own place for them.
+// A "process" of coroutines, with a "thread" for each: its activities, as slices; and the process itself, with its
+// threads: which coroutine ran there. Arrows are flow events. Times are microseconds, since the start. Samples are not
+// in it: hardly any reader reads the format's own place for them.
 //
 // Source: Trace Event Format (Google); perfetto, src/trace_processor/importers/json.
 #include "export/formats.h"

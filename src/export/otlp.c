@@ -396,7 +396,7 @@ static int otlp_put_tables(otlp_t *otlp)
     return result == 0 ? otlp_spill_dictionary(otlp, 0) : result;
 }
 
-// Begin a field that has `text` and `more` bytes behind it: what of it is known goes to `out`.
+// Begin a field of `text` and `more` bytes behind it: the tag, length and `text` go to `out`.
 static void otlp_begin_field(gp_text_t *out, unsigned field, const gp_text_t *text, uint64_t more)
 {
     gp_pb_begin(out, field, text->len + more);

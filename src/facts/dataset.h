@@ -146,7 +146,7 @@ gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERR
 gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, const gp_dataset_window_t *window,
                                        char error[GP_READER_ERROR_SIZE]);
 
-// A span that no other of this process is around.
+// A span without another of its process around it.
 static inline bool gp_dataset_is_request(const gp_dataset_span_t *span)
 {
     return span->is.parent_id == 0 || span->is.flags & GP_SPAN_REMOTE_PARENT;

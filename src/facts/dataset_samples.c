@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a dataset makes of samples and of the ledger.
+// Samples and the ledger, summed up in a dataset.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

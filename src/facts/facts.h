@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a capture defines: its process, modules, functions, threads, coroutines, traces and stacks.
+// Definitions of a capture: its process, modules, functions, threads, coroutines, traces and stacks.
 //
 // Model: gp_facts_handlers fill the tables as the capture is read. Records refer to definitions by ids, tables by
 // numbers; a reference to what was lost with a damaged chunk gets a placeholder, so that no time disappears. Modules,

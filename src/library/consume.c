@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// prof_consumer_*(): the one file that knows both the core, which tells of spans, and the consumers, which take them.
+// prof_consumer_*(): the only file that knows both the core, which tells of spans, and the consumers, which take them.
 //
 // The active core calls consume_hear() on its collector's thread; that packs the span and puts it into the queue of
 // each open consumer. A forked child has the consumers of its parent, each with an empty queue and a thread that begins

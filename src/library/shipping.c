@@ -41,7 +41,7 @@ static shipping_t shippings[OPEN_MAX_COUNT];
 static char spool[256], folder[FOLDER_SIZE], capture[GP_CAPTURE_PATH_SIZE];
 static bool is_own_capture;          // begun for shipping
 static _Atomic pid_t shipper;        // the process that sends; 0 = none has begun
-static _Atomic uint64_t take_over_s; // when it is looked again whether that one is gone
+static _Atomic uint64_t take_over_s; // when to look next whether the shipper is gone
 static prof_ship_check_t *check_url;
 static prof_ship_run_t *run_shipper;
 

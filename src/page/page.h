@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the files of the page share while one is put together. Private to src/page.
+// The state of a page while it is put together. Private to src/page.
 #pragma once
 
 #include "export/write/json_text.h"

@@ -51,7 +51,7 @@ typedef struct gp_report_options {
     gp_measure_t measure;        // delays need GP_KEEP_HOGS; they are selected by the coroutine that had to wait
     unsigned wants;              // enum gp_want bits
     const gp_group_sums_t *sums; // to be added to; NULL = not wanted
-    // With GP_BY_CRITICAL_PATH, which has the measure GP_MEASURE_LATENCY: of which requests, and what it is about.
+    // With GP_BY_CRITICAL_PATH, which has the measure GP_MEASURE_LATENCY: the requests, and sums about them.
     const gp_requests_t *requests;
     const bool *requests_chosen; // bool[requests->count]; NULL = all
     gp_path_sums_t *path_sums;   // to be set; NULL = not wanted

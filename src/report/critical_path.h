@@ -45,7 +45,7 @@ typedef struct gp_critical gp_critical_t;
 // Walk the critical paths of requests: begin, have `reading` read, walk, free.
 //   dataset: loaded with GP_KEEP_WORKS; it and `requests` outlive the walk.
 //   chosen: bool[requests->count]; NULL = all.
-//   take:   called for each of them once, in no order, with its segments back to back from its beginning to its end;
+//   take:   called for each request once, in no order, with its segments back to back from its beginning to its end;
 //           they are gone when it returns. Returns 0, or a negative value that ends it and is returned.
 // Returns 0 or a negative errno value.
 typedef int gp_path_taker_t(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What kept the thread that a coroutine on a critical path was ready for.
+// Coroutines that kept the thread for which one on a critical path was ready.
 #pragma once
 
 #include "facts/dataset.h"

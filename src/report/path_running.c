@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ran on a critical path: stacks are those of samples.
+// Running parts of a critical path: their stacks are those of samples.
 #include <errno.h>
 #include <stdlib.h>
 

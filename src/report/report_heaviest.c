@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which coroutines have the most time: the only ones that some formats show apart.
+// The coroutines with the most time: the only ones that some formats show apart.
 #include <errno.h>
 #include <stdlib.h>
 

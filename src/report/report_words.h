@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What outputs call the values of a report's enums, and its counters.
+// Words for a report's enums and counters, in outputs.
 #pragma once
 
 #include <stdint.h>

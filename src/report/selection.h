@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is chosen of a capture: whose samples, and which stacks of them.
+// The chosen part of a capture: whose samples, and which stacks of them.
 #pragma once
 
 #include <regex.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the formats that show a timeline have in common.
+// Common parts of the formats that show a timeline.
 #pragma once
 
 #include "report/report.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the debug information of a stripped file is.
+// The debug information of a stripped file, found in other files.
 #pragma once
 
 #include "symbol/elf_file.h"

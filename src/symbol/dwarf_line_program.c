@@ -180,7 +180,7 @@ static INLINED void dwarf_line_program_run_standard(machine_t *machine, uint8_t 
         break;
     case DW_LNS_negate_stmt:
         break;
-    default: // other flags, and what is newer than this reader
+    default: // other flags, and newer ones than this reader's
         for (unsigned i = 0; i < header->operands[opcode]; i++)
             gp_read_uleb(cursor);
     }

@@ -435,8 +435,7 @@ void gp_dwarf_sections_begin(gp_dwarf_t *dwarf, const gp_elf_t *elf);
 void gp_dwarf_sections_end(gp_dwarf_t *dwarf);
 void gp_dwarf_tables_end(gp_dwarf_t *dwarf);
 
-// Have a unit for the caller's thread, which reads it or has what a job read of it. No other thread has it from then
-// on.
+// Settle a unit for the caller's thread, which reads it or takes a job's reading. From then on no other thread has it.
 void gp_dwarf_settle(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 
 void gp_dwarf_expected_free(gp_dwarf_t *dwarf);
@@ -490,8 +489,8 @@ bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling)
 
 // --- functions
 
-// Find the functions of a unit: those that are not within others, or types; all of them with
-// `everywhere` (dwarf_functions.c). Returns 0 or -ENOMEM.
+// Find the functions of a unit: only outermost ones, or with `everywhere` all (dwarf_functions.c). Returns 0 or
+// -ENOMEM.
 int gp_dwarf_functions_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, bool everywhere);
 
 // Read what is inlined into a function (dwarf_inlined.c). Returns 0 or -ENOMEM.

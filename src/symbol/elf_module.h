@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known about one ELF module: its symbols and its lines, each read when first needed.
+// An ELF module: its symbols and its lines, each read when first needed.
 //
 // Threads: one at a time (the symbolizer's lock). Signals: not safe.
 #pragma once

@@ -57,8 +57,8 @@ void gp_symbol_table_sort(gp_symbol_table_t *table);
 // The range that holds `address`, or NULL.
 gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t address);
 
-// Where the function begins that a range is of: the unlikely part of one ("name.cold") is of the function whose name it
-// has, if there is one such.
+// The beginning of a range's function: the unlikely part ("name.cold") belongs to the function of its name, if there is
+// one.
 uint64_t gp_symbol_table_entry(const gp_symbol_table_t *table, const gp_range_t *range);
 
 void gp_symbol_table_free(gp_symbol_table_t *table);

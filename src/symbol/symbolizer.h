@@ -63,8 +63,8 @@ gp_symbolizer_t *gp_symbolizer_create(void);
 uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
                               size_t build_id_len);
 
-// Read a module's tables now, so that what asks for a name later need not: others may ask meanwhile, also for names in
-// this module, which they then read themselves. Files of more than GP_SYMBOLIZER_PREPARED_MAX bytes are left for later.
+// Read a module's tables now, before names are asked for. Other threads may ask meanwhile, also for names in this
+// module, and then read the tables themselves. Files of more than GP_SYMBOLIZER_PREPARED_MAX bytes are left for later.
 enum { GP_SYMBOLIZER_PREPARED_MAX = 64 << 20 };
 void gp_symbolizer_prepare(gp_symbolizer_t *symbolizer, uint32_t module);
 
@@ -79,8 +79,8 @@ const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t m
 //   addresses: uint64_t[count], ascending; not needed afterwards.
 void gp_symbolizer_expect(gp_symbolizer_t *symbolizer, uint32_t module, const uint64_t *addresses, size_t count);
 
-// Say that so many addresses of a module are going to be asked about, at least, before it is known which: the threads
-// begin with what all of them need.
+// Announce look-ups of at least so many addresses of a module, not known yet: the threads begin with data that all of
+// them need.
 enum { GP_SYMBOLIZER_MANY = 2000 };
 void gp_symbolizer_begin(gp_symbolizer_t *symbolizer, uint32_t module);
 

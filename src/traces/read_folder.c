@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the file consumer writes: DIR/<trace>/spans-<service>-<host>-<pid>.jsonl and
-// profile-<service>-<pid>-<span>.folded.
+// Files of the file consumer: DIR/<trace>/spans-<service>-<host>-<pid>.jsonl and profile-<service>-<pid>-<span>.folded.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where spans come from. A source adds to a set what it can read of what is wanted; what is no span is counted
+// Sources of spans. A source adds the wanted spans that it can read to a set; anything else is counted
 // (gp_spans_t.unreadable).
 //
 // Each returns 0, -ENOMEM, or another negative errno value and what is wrong. Threads: one at a time. Signals: not

@@ -33,7 +33,7 @@ typedef struct gp_tree_span {
     uint32_t trace, process;    // numbers in the set
     const char *kind;           // "rest_call"; never NULL, nor is the name
     const gp_tree_work_t *work; // of a request's span; NULL = not known
-    const char *profile;        // folded stacks of what ran for it, its children in its process included; or NULL
+    const char *profile;        // folded stacks that ran for it, its children in its process included; or NULL
     // By gp_spans_link():
     uint32_t parent, first_child, next_sibling, depth; // GP_NO_SPAN = none
     int64_t from_ns, to_ns;                            // aligned

@@ -35,9 +35,9 @@ int gp_slow_files_write(const gp_slow_means_t *means, const gp_batch_t *batch, c
                         size_t count, char error[GP_FLEET_ERROR_SIZE]);
 
 // Make the folder of a coroutine that holds its thread:
-//   held.json, held.prof (CPU), wall.prof, held.html: what it did since then, as far as it is in this part of the
+//   held.json, held.prof (CPU), wall.prof, held.html: its work since then, as far as it is in this part of the
 //   recording; coroutines.txt.
-//   from_ns: for how long it has to be held to be told.
+//   from_ns: the shortest hold to be told.
 // Returns 0, or a negative errno value and what is wrong.
 int gp_slow_files_write_held(const gp_slow_means_t *means, const gp_batch_t *batch, const gp_held_found_t *held,
                              uint64_t from_ns, char error[GP_FLEET_ERROR_SIZE]);

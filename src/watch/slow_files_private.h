@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What folders of slow requests and of held threads are made with.
+// The making of folders, of slow requests and of held threads.
 #pragma once
 
 #include "export/write/json_text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which requests consumers get. A capture has all of them. Until it is set: "signed" where there are keys, else
+// The policy: which requests consumers get, as a capture has all. Until it is set: "signed" where there are keys, else
 // "always".
 //
 // Threads: any. Signals: safe.

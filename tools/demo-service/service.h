@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the service share: a worker, a request on its way (an "exchange"), its handlers.
+// Shared parts of the service: a worker, a request on its way (an "exchange"), its handlers.
 //
 // Model: every worker is a thread with its own event loop and its own database. A connection has a coroutine that reads
 // requests; every request gets a coroutine of its own, which runs the handler of its path. /proxy and /mixed ask the

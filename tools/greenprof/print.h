@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every command prints in the same way.
+// Output that every command prints in the same way.
 #pragma once
 
 #include <stddef.h>

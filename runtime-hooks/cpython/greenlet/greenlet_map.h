@@ -66,7 +66,7 @@ prof_coro_t *gp_greenlet_unreported(uint64_t *id);
 // NULL = not known. Valid until the next change.
 gp_greenlet_t *gp_greenlet_find(const void *greenlet);
 
-// The same, of one that is mostly where its search begins.
+// The same, for a greenlet that is mostly where its search begins.
 static inline const gp_greenlet_t *gp_greenlet_find_fast(const void *greenlet)
 {
     gp_greenlet_table_t *table = atomic_load_explicit(&gp_greenlet_table, memory_order_relaxed);

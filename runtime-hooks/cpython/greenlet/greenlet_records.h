@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What greenlet itself says of greenlets, and the records that they have as coroutines: shared by the files of this
-// room.
+// greenlet's own facts of greenlets, and their records as coroutines: shared by the files of this room.
 //
 // Caller holds the interpreter lock everywhere.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which greenlet, or step of a task, runs on the calling thread; and that another one does. Caller holds the
+// The greenlet, or step of a task, that runs on the calling thread, and the change to another. Caller holds the
 // interpreter lock everywhere.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When greenlets become ready, as far as the hubs of eventlet and gevent say.
+// Moments at which greenlets become ready, as far as the hubs of eventlet and gevent tell.
 //
 // Model: eventlet's hub takes a timer off its heap, or returns from epoll, and then runs callbacks that switch. A
 // greenlet it switches to meanwhile became ready when the timer was due (spawn and wake-ups are timers due at once), or

@@ -21,7 +21,7 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
 // The innermost frame of a thread (its PyThreadState); 0 = none.
 uintptr_t gp_cpython_leaf_of(gp_cpython_read_t *read, uintptr_t state);
 
-// Frames from a suspended one on outwards, as a greenlet that is switched away from has them.
+// Frames of a suspended greenlet, from `frame` on outwards.
 //   base: the walk ends before it; 0 = at the outermost one.
 size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max);
 

@@ -145,7 +145,7 @@ static bool frame_walk_in_data_stack(walk_t *walk, uintptr_t frame)
     return false;
 }
 
-// May this frame be read, and does it look like one that is being executed?
+// May a frame be read, and does it look like a frame in execution?
 static bool frame_walk_is_sound(walk_t *walk, uintptr_t frame, bool leaf)
 {
     const gp_cpython_layout_t *layout = walk->layout;

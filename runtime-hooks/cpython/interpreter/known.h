@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which interpreters the hooks know: for these, and for the command.
+// Interpreters that the hooks know, for these and for the command.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What coroutines of open requests were in the middle of, as far as a capture does not say how it ended.
+// Open activities: of coroutines of open requests, without an end in the capture.
 //
 // Order of calls: (keep | over)... -> put -> free, tidy now and then. Memory: what is open. Threads: one at a time.
 // Signals: not safe.
@@ -21,7 +21,7 @@ int gp_recovery_activities_keep(gp_recovery_activities_t *activities, const gp_a
 // An activity of the coroutine ends at `end_ns`: a kept one that began before is over.
 void gp_recovery_activities_over(gp_recovery_activities_t *activities, uint64_t coro_id, uint64_t end_ns);
 
-// Drop what is over, where it is most of them. Returns 0 or -ENOMEM.
+// Drop activities that are over, where they are most. Returns 0 or -ENOMEM.
 int gp_recovery_activities_tidy(gp_recovery_activities_t *activities);
 
 // Write those that are kept as the last ones of their coroutines. Returns 0 or a negative errno value.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What captures.c and captures_records.c share.
+// Declarations that captures.c and captures_records.c share.
 #pragma once
 
 #include "capture/several/captures.h"

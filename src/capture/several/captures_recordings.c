@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which of several captures are parts of one recording: coroutines go on from part to part, under the same number.
+// Recordings, of which several captures may be parts: coroutines go on from part to part, under the same number.
 #include <stdlib.h>
 #include <string.h>
 

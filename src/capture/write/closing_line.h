@@ -23,8 +23,8 @@ gp_losses_t gp_losses_of(const uint64_t *values, uint64_t count);
 
 // Make the line: file, samples, losses, next command.
 //   name: of the capture, as the user has it.
-//   lost: what there is none of is not named, but samples.
-//   note: what else there is to know, in one clause without ';'; NULL = nothing.
+//   lost: zeros are not named, other than samples.
+//   note: more to know, in one clause without ';'; NULL = nothing.
 // Returns its length, cut to what fits. Signals: not safe.
 size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64_t samples, const gp_losses_t *lost,
                        const char *note);

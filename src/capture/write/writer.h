@@ -112,7 +112,7 @@ static inline bool gp_writer_is_busy(const gp_writer_t *writer)
     return atomic_load_explicit(&writer->busy, memory_order_acquire) != 0;
 }
 
-// Have it fail before it is opened: there is no file.
+// Have a writer fail before it is opened: there is no file.
 static inline void gp_writer_fail(gp_writer_t *writer, int error)
 {
     writer->path[0] = '\0';

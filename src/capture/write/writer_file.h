@@ -31,7 +31,7 @@ bool gp_writer_file_add_pid(char *path, size_t size);
 // process' id behind the name. Returns 0 or a negative errno value: -EPERM: another user's, or no file of its own.
 int gp_writer_file_open(gp_writer_t *writer);
 
-// Remove it, where it was made and could not be begun: there are `most` bytes in it at most.
+// Remove a file that was made and could not be begun: it has `most` bytes at most.
 void gp_writer_file_remove(const gp_writer_t *writer, off_t most);
 
 // Is the descriptor still our file? If the host closed it, it is opened again. Returns 0 or a negative errno value.

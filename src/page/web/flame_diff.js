@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What two sides' samples say, and whether chance may explain it: the rule of `greenprof diff`.
+// The difference of two sides' samples, and whether chance may explain it: the rule of `greenprof diff`.
 "use strict";
 
 /**

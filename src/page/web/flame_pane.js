@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One flame graph: a canvas as high as can be seen, which stays where it is while what it shows is scrolled. The flame view has one;
-// a sandwich has two of them.
+// A flame graph: a canvas as high as can be seen, which stays in place while its boxes are scrolled. The flame view has one; a sandwich has
+// two of them.
 "use strict";
 
 /**

@@ -116,7 +116,7 @@ class HeatmapView {
         this.list();
     }
 
-    /** Counts of what is drawn: several columns are one where there are more of them than pixels. */
+    /** Counts as drawn: several columns are one where there are more columns than pixels. */
     measure() {
         const { heat } = this.store.head, { count } = this.store.heat;
         if (!heat)

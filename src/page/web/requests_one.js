@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One request: why it took that long, what it used, its critical path and its spans.
+// A single request: why it took so long, its resources, its critical path and its spans.
 "use strict";
 
 /** @typedef {{span: number, level: number}} SpanLine */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What of the data is looked at: the weight, the filters and how stacks are put together. The URL's hash holds it, so that a link
-// reopens the view.
+// The selected part of the data: the weight, the filters and how stacks are put together. The URL's hash holds it, so that a link reopens
+// the view.
 "use strict";
 
 /**

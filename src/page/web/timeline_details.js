@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the timeline says in words: what is under the pointer or chosen, a long slice's victims, the segments of a critical path.
+// The timeline's words: on the thing under the pointer or chosen, a long slice's victims, the segments of a critical path.
 "use strict";
 
 /**

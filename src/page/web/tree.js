@@ -129,7 +129,7 @@ class Trees {
         tree.reserve(this.store.nodeCount);
         const { coro } = this.store.label, { rowNode } = tree, taken = this.focusedBy(shape.focus);
         const places = new TreePlaces(this, tree, shape, TreePlaces.keptFrames(this.store, shape), count);
-        /** By group: what its stacks stand below, and whether it spawned them. @type {{node: number, spawned: boolean}[]} */
+        /** By group: the node above its stacks, and whether it spawned them. @type {{node: number, spawned: boolean}[]} */
         const bases = [];
         if (!groups && places.language === null) {
             const all = places.all();

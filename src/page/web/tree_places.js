@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where stacks stand in a tree that keeps callers above callees: each node of the store is placed once, below the place of its parent, so a
+// Places of stacks in a tree that keeps callers above callees: each node of the store is placed once, below the place of its parent, so a
 // shape costs by the number of nodes, not by the frames on all stacks.
 "use strict";
 

@@ -49,6 +49,6 @@ void gp_followed_look(gp_followed_t *followed);
 // Is nothing but the critical paths of its requests left?
 bool gp_followed_has_paths(const gp_followed_t *followed);
 
-// Close the file, and keep what tells it from others.
+// Close the file, and keep its identity.
 void gp_followed_close(gp_followed_t *followed);
 void gp_followed_free(gp_followed_t *followed);

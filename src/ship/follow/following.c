@@ -107,7 +107,7 @@ static void following_open_capture(gp_following_t *following, gp_followed_t *fol
 // Look at a file: whether it is new, another one than before, or has grown.
 static void following_look_at(gp_following_t *following, const char *path, bool is_named)
 {
-    struct stat status = {0}; // of one that was named, and is not there yet
+    struct stat status = {0}; // of a named capture that is still missing
     gp_followed_t *followed = following_find_path(following, path);
     if (stat(path, &status) < 0 && !is_named)
         return;

@@ -137,8 +137,8 @@ int prof_ship_check(const char *url, uint64_t *id, char error[GP_HERE_ERROR_SIZE
     return result;
 }
 
-// The program's descriptors are not this thread's, nor are this one's the program's: a child by fork has none of its
-// connections, and what the program closes is closed. Where the kernel cannot (before 5.9), they are shared.
+// Part the descriptors of this thread from the program's: a child by fork has none of this thread's connections, and
+// descriptors that the program closes are closed. Where the kernel cannot (before 5.9), they are shared.
 static void here_part_descriptors(void)
 {
     if (syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_UNSHARE) != 0)

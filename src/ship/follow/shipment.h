@@ -38,7 +38,7 @@ typedef struct gp_shipment { // to one destination
     bool in_doubt;     // the group may have arrived
     bool is_over;      // once: nothing is left, or it is given up
     bool has_failed;
-    char error[GP_FLEET_ERROR_SIZE]; // of the store, as it was asked what it has
+    char error[GP_FLEET_ERROR_SIZE]; // of the store, when asked for its pieces
 } gp_shipment_t;
 
 typedef struct gp_shipper {

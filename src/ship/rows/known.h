@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What rows need of a capture: names of coroutines and of stacks, ids of traces, sums of requests.
+// Facts of a capture that rows need: names of coroutines and of stacks, ids of traces, sums of requests.
 //
 // Model: its definitions are bounded (facts/facts.h). They are dropped, with what is made of them, when they are more
 // than GP_KNOWN_MAX bytes (gp_known_trim()), and read again from the file when a record refers to them.

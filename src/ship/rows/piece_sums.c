@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all coroutines did for a request: the sum of the ledger's records of its trace, up to the first look at all
+// The work of all coroutines for a request: the sum of the ledger's records of its trace, up to the first look at all
 // coroutines after its end. They are written in the same go as the span, so that a capture need not have ended.
 #include <errno.h>
 

@@ -175,7 +175,7 @@ typedef struct gp_row_span {
     GP_TIMES_COLUMNS(FIELD)                                                                                            \
     VALUE(1, UInt64, "batch", batch->id)
 
-typedef struct gp_row_request { // a span that no other of its process is around
+typedef struct gp_row_request { // a span without another of its process around it
     uint64_t start_ns, latency_ns;
     uint8_t trace[16];
     uint64_t span;
@@ -253,4 +253,4 @@ static inline uint64_t gp_batch_id(uint64_t capture_id, uint64_t from, uint64_t 
     return gp_hash_more(gp_hash_more(gp_hash_u64(capture_id), from), to);
 }
 
-enum { GP_BATCH_ROWS_MAX = 1000000 }; // of one table: what a store takes as one piece
+enum { GP_BATCH_ROWS_MAX = 1000000 }; // of a table: as many as a store takes at once

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where batches go: a folder a kind, which registers itself by its CMakeLists.txt; by the scheme of the URL.
+// Destinations of batches, by the scheme of the URL: each kind is a folder, which registers itself by its
+// CMakeLists.txt.
 //
 // Model: the shipper (ship/follow/shipper.h) makes batches, one a capture, writes down that they are on their way, and
 // sends them until they have arrived; then the next ones. A destination that fails gets the same batches again, also

@@ -11,7 +11,7 @@ enum gp_ship_order { GP_SHIP_ON, GP_SHIP_FINISH, GP_SHIP_STOP };
 
 // Orders to a running shipper, and its results. All zero to begin with.
 typedef struct gp_ship_state {
-    _Atomic uint32_t order; // enum gp_ship_order. FINISH: send what is there, then end; what fails is left
+    _Atomic uint32_t order; // enum gp_ship_order. FINISH: send the rest, then end; failed groups are left
     _Atomic uint32_t
         bell; // a futex: changed, and woken, when there is something to look at before the interval is over
     _Atomic uint32_t heard;         // a futex: the bell, as it was before the latest round after which nothing was left

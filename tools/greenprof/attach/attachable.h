@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What can be attached to; what cannot is refused, each with its sentence. All return 0 or EXIT_FAILED, with a message.
+// Checks whether a process can be attached to; each reason against it has its sentence. All return 0 or EXIT_FAILED,
+// with a message.
 //   subject: for messages.
 #pragma once
 

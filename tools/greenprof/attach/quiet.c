@@ -136,7 +136,7 @@ static size_t quiet_processors(pid_t pid)
     return sched_getaffinity(pid, sizeof(set), &set) == 0 ? (size_t)CPU_COUNT(&set) : CPU_SETSIZE;
 }
 
-// From the list's end: one that cannot be stopped leaves it.
+// Ask threads from the list's end on to stop: an unstoppable one leaves the list.
 static void quiet_ask_from(size_t first)
 {
     for (size_t i = quiet.count; i-- > first;) {

@@ -32,7 +32,8 @@ typedef struct gp_thread_call {
 bool gp_thread_call_save(gp_thread_call_t *call);
 void gp_thread_call_restore(const gp_thread_call_t *call);
 
-// Let it run until a system call of this number is over, and note what it is at. Returns 0 or a negative errno value.
+// Let the thread run until a system call of this number is over, and note its state. Returns 0 or a negative errno
+// value.
 int gp_thread_call_until(gp_thread_call_t *call, long number);
 
 // Call a function with three arguments. Returns 0, -EFAULT where the call did not come back in order,

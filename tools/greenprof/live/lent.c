@@ -12,7 +12,7 @@
 
 enum { LINK_SIZE = 40 };
 
-// By its descriptor: what is opened is what was judged.
+// Open again by the descriptor: the opened file is the judged one.
 static int lent_open_again(int fd, int flags)
 {
     char path[LINK_SIZE];

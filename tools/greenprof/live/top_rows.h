@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof top` knows at one moment: the ledgers of all live coroutines, and what they did since the moment
-// before.
+// The rows of `greenprof top` at a moment: the ledgers of all live coroutines, and their work since the moment before.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What --trace, --coroutine, --name, --thread, --from and --to choose in a capture.
+// The choice by --trace, --coroutine, --name, --thread, --from and --to in a capture.
 #pragma once
 
 #include "options.h"

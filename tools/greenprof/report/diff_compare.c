@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the two sides' samples say of each function, and how sure that is.
+// The change of each function, by the two sides' samples, and how sure it is.
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where endpoints gain most: the stacks that have most of their critical paths, and on how many requests' paths they
-// are.
+// Gains of endpoints: the stacks that have most of their critical paths, and on how many requests' paths they are.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

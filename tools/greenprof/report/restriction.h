@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What limits a table, as in pstats' `stats 10`, `stats .1`, `stats name`: a number of rows, a
-// fraction of them, or a regular expression (POSIX extended) that the rows' names must match.
+// Restrictions of a table, as in pstats' `stats 10`, `stats .1`, `stats name`: a number of rows, a fraction of them, or
+// a regular expression (POSIX extended) that the rows' names must match.
 #pragma once
 
 #include <regex.h>

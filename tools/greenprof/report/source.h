@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where `report`, `export` and their kind take their data from: a capture file, and the options
-// that choose a part of it.
+// The source of the data of `report`, `export` and their kind: a capture file, and the options that choose a part of
+// it.
 #pragma once
 
 #include "choice.h"

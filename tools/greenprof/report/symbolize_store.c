@@ -141,7 +141,7 @@ static const gp_symbol_t *symbolize_store_symbol_of(store_t *store, const frame_
     return gp_nameless_frame(&found) ? NULL : symbol;
 }
 
-// Add a symbol, what it is inlined into before it.
+// Append a symbol, behind the functions it is inlined into.
 static int symbolize_store_append_symbol(json_t *row, const gp_symbol_t *symbol, const frame_t *old)
 {
     const gp_symbol_t *chain[CHAIN_MAX];

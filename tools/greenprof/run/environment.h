@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the library reads from the environment (model/variables.h).
+// The library's variables in the environment (model/variables.h).
 #pragma once
 
 #include "options.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which runtimes of a program can be hooked by entry patches (runtime-hooks/patch).
+// Runtimes of a program that can be hooked by entry patches (runtime-hooks/patch).
 #pragma once
 
 #include "patch/targets.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof run` checks and prepares before it becomes the program.
+// Checks and preparations of `greenprof run`, before it becomes the program.
 #pragma once
 
 #include <limits.h>

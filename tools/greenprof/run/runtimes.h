@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof runtimes` knows, for others.
+// The knowledge of `greenprof runtimes`, for others.
 #pragma once
 
 #include "facts/dataset.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a process does that hangs: all of its coroutines, with their states and stacks.
+// A hanging process: all of its coroutines, with their states and stacks.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

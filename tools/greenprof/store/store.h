@@ -6,7 +6,7 @@
 
 bool gp_store_is_url(const char *operand);
 
-// Whether the options that are about stores have one, and the others are what a store can answer.
+// Check whether options for stores have one, and whether a store can answer the others.
 // Returns 0 or EXIT_USAGE, with a message.
 int gp_store_check(const gp_arguments_t *arguments);
 

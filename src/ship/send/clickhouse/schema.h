@@ -48,8 +48,8 @@ extern const gp_schema_table_info_t gp_schema_tables[GP_TABLES];
 // every server of a cluster. A store of a later version is left as it is. Returns as gp_clickhouse_ask().
 int gp_schema_make(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE]);
 
-// ", NAME, NAME..." of all that is read of a table, in the order of its columns; where a store of this version does not
-// have one yet, what stands for none.
+// ", NAME, NAME..." of all columns to be read of a table, in their order; for a column missing in a store of this
+// version, its default.
 void gp_schema_put_read(FILE *text, enum gp_schema_table table, unsigned version);
 
 // The version that a store has, 0 = none.
