@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A descriptor of greenprof's own that is kept for long: a host that closes descriptors it does not know may have
-// another file by its number afterwards.
+// A descriptor of greenprof's own, kept for long: a host that closes descriptors unknown to it may have another file by
+// this number afterwards.
 #pragma once
 
 #include <stdbool.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof start|stop|dump|status|top PID` and a process say to each other.
+// The talk between `greenprof start|stop|dump|status|top PID` and a process.
 //
 // Model: a connection is one request and one reply, each a packet of a SOCK_SEQPACKET socket and of a size that never
 // changes; then the process closes it. Where the process has keys, a request says which of them the asker has: before
 // it, on the same connection, comes GP_CONTROL_HELLO, whose reply brings a nonce and nothing else; the request then is
-// signed with it (live/control_sign.h). What grows with the process, the rows of its coroutines, is in a file
-// without a name of which the reply carries the descriptor: gp_control_row_t[rows]. So the process never waits for what
-// asks. START carries the descriptor of the file itself, write-only, where the process has another root directory than
-// what asks; the reply of DUMP carries one of the capture, as no name that a process says is opened. Both sides are
+// signed with it (live/control_sign.h). Data that grows with the process, the rows of its coroutines, is in a file
+// without a name; the reply carries the descriptor: gp_control_row_t[rows]. So the process never waits for what asks.
+// START carries the descriptor of the file itself, write-only, where the process has another root directory than what
+// asks; the reply of DUMP carries one of the capture, as no name that a process says is opened. Both sides are
 // greenprof on one machine; one of another version is refused by `version`.
 #pragma once
 

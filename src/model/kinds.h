@@ -16,7 +16,7 @@ enum gp_coro_kind {
     GP_CORO_GROUP = 5,     // no coroutine: what a store was asked to divide its samples into
 };
 
-// What else is known of a stack that no hook announced: it is a whole mapping of /proc/self/maps.
+// Further facts about a stack that no hook announced: a whole mapping of /proc/self/maps.
 enum gp_region_kind {
     GP_REGION_GUARDED =
         1, // memory that cannot be touched lies right below: made to be a stack, most likely of one coroutine

@@ -34,7 +34,7 @@ typedef struct gp_ring_header {
     uint32_t bytes;             // with this header, a multiple of 8
 } gp_ring_header_t;
 
-// In front of the memory of a ring that is a file's: the threads that the records are of.
+// In front of the memory of a ring file: the threads of the records.
 typedef struct gp_ring_owner {
     _Atomic uint64_t tail;      // nothing before it is there any more
     uint64_t since;             // from here on they are the present thread's, before it the last one's
@@ -59,7 +59,7 @@ enum gp_sample_flag {
 typedef struct gp_sample {
     gp_ring_header_t header;
     uint64_t ticks;
-    uint64_t weight_ns; // CPU time that passed on this thread since its sample before; a wait's, that it stands for
+    uint64_t weight_ns; // CPU time on this thread since its last sample; of a wait, the time it stands for
     uint64_t off_ns;    // besides, time preempted in the same slice; of a wait, the part that was ready
     uint64_t slice;     // ticks at which the slice, or the wait, began
     struct prof_coro *coro;

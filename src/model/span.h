@@ -40,7 +40,7 @@ enum gp_tree_flag {              // besides enum gp_span_flag, what a tree of sp
     GP_TREE_FLAGS = GP_TREE_CRITICAL | GP_TREE_LOST | GP_TREE_CIRCLE | GP_TREE_TWICE | GP_TREE_BACKWARDS,
 };
 
-// Names of the flags of both kinds in JSON; ended by flag 0. Those that are not here have none.
+// Names of the flags of both kinds in JSON; ended by flag 0. Flags not listed here have no name.
 typedef struct gp_span_flag_name {
     uint32_t flag;
     const char *name;
