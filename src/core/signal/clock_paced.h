@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the engine `monotonic` shares with the pacer, which sends its signals.
+// State that the engine `monotonic` shares with the pacer, the sender of its signals.
 #pragma once
 
 #include "signal/clock_engine.h"
@@ -25,8 +25,8 @@ static inline gp_paced_t *gp_paced(gp_timer_t *timer)
     return (gp_paced_t *)timer->state;
 }
 
-// Timers that were armed and that the pacer has not taken into its queue yet, by `next`. Any thread puts them in, the
-// pacer takes all. Acquire to read.
+// Timers armed, but not yet in the pacer's queue, by `next`. Any thread puts them in, the pacer takes all. Acquire to
+// read.
 extern _Atomic(gp_timer_t *) gp_clock_armed;
 
 // The timer that the pacer is at. disarm() waits until it has left it.

@@ -108,7 +108,7 @@ static int clock_perf_arm(gp_timer_t *timer, pid_t tid, int signal_number)
     return 0;
 }
 
-// What a sandbox refuses, another call does: each of these ends the signals.
+// Where a sandbox refuses one call, another does: each of these ends the signals.
 static void clock_perf_disarm(gp_timer_t *timer)
 {
     event_t event = *clock_perf_event_of(timer);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stacks that a thread runs on beside its own, and that are no coroutines as greenprof shows them: the segments of
-// split stacks (gcc -fsplit-stack, gccgo), and the goroutines of Go, which is seen as threads. What is found on them is
-// the thread's.
+// Stacks that a thread runs on beside its own, and no coroutines to greenprof: the segments of split stacks (gcc
+// -fsplit-stack, gccgo), and the goroutines of Go, seen as threads. Samples on them are the thread's.
 //
 // A thread with split stacks says so where its C library keeps its own things: %fs:0x70, the end of the present
 // segment. Source: glibc, sysdeps/x86_64/nptl/tls.h, __private_ss; gcc, libgcc/config/i386/morestack.S. Go has its

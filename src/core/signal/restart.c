@@ -43,7 +43,7 @@ static bool restart_one_interrupts(uint64_t signals)
     return false;
 }
 
-// Those that the kernel makes again after a handler with SA_RESTART.
+// Calls that the kernel makes again after a handler with SA_RESTART.
 static bool restart_is_made_again(uint64_t number)
 {
     switch (number) {

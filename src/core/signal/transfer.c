@@ -124,7 +124,7 @@ static bool transfer_find_segment(const segments_t *segments, uint64_t done, siz
     return true;
 }
 
-// What the call asked for; 0 = not known.
+// Bytes that the call asked for; 0 = not known.
 static uint64_t transfer_asked_of(const form_t *form, const gp_transfer_call_t *call)
 {
     struct msghdr header;
@@ -260,7 +260,7 @@ static bool transfer_is_cut_items(const form_t *form, const gp_transfer_call_t *
            last.msg_len == transfer_asked_of(transfer_form_of(SYS_sendmsg), &of_last);
 }
 
-// What is read: a stream, if all of it is waited for, and nothing comes with it that another call would lose.
+// Is a reading call cut? From a stream, with all of it waited for, and nothing beside it that another call would lose.
 static bool transfer_is_cut_in(const form_t *form, const gp_transfer_call_t *call, uint64_t flags)
 {
     struct msghdr header;
