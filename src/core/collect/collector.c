@@ -56,7 +56,7 @@ static _Atomic bool running; // changed under the sampler lock
 static _Atomic uint64_t round_ns = GP_COLLECTOR_ROUND_NS;
 static _Atomic unsigned slowness = 100;
 static _Atomic uint64_t look_by; // CLOCK_MONOTONIC; 0 = there is nothing to be in time for
-// `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
+// `wanted` is raised by callers waiting for a round; `done` follows it at the end of a round that began later.
 static _Atomic uint32_t wanted, done, kicks;
 static unsigned idle_rounds; // in a row, in which nothing had been told, and that nothing asked for
 static bool is_forked;       // the process is a fork of one that was profiled
@@ -147,7 +147,7 @@ static void collector_find_exited(void)
     }
 }
 
-// A stack pointer that was on no known stack: give its mapping a record, so that the next sample finds it.
+// A stack pointer on no known stack: give its mapping a record, so the next sample finds it.
 static void collector_look_up_unknown(gp_thread_t *thread)
 {
     uintptr_t sp = atomic_exchange_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
@@ -216,7 +216,7 @@ static bool collector_drain_all(void)
     return is_any;
 }
 
-// What samples are located in, as it is now: before they are drained.
+// Refresh modules and other targets of locations before samples are drained.
 static void collector_refresh(void)
 {
     bool changed = gp_modules_refresh();
@@ -343,7 +343,7 @@ static void collector_wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
         idle_rounds = 0;
 }
 
-// Or does it rest? What ends meanwhile is told all the same.
+// Or does it rest? Ends are told meanwhile all the same.
 static int collector_is_sampling(void)
 {
     return atomic_load_explicit(&gp_handler_sampling, memory_order_acquire) || gp_rest_is_now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The collector: one thread, all signals blocked, that empties the rings and hands what was in them to the sinks.
 //
-// It sleeps on a futex while nothing is sampled. Everything it works on is guarded by the drain lock.
+// The thread sleeps on a futex while nothing is sampled. Everything it works on is guarded by the drain lock.
 #pragma once
 
 #include "collect/counter_sums.h"

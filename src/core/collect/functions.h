@@ -2,8 +2,8 @@
 // Functions of language runtimes, numbered by what they are called and where they stand.
 //
 // Model: (name, file, first line) is a function, however often its code object is made anew; its number stays, as
-// profiles and captures refer to it. Memory is bounded: of a program that compiles functions with ever new names those
-// that find no room are one, "[other functions]", and are counted. Caller holds the drain lock everywhere.
+// profiles and captures refer to it. Memory is bounded: where a program compiles functions with ever new names, those
+// without room are one, "[other functions]", and are counted. Caller holds the drain lock everywhere.
 #pragma once
 
 #include <stdbool.h>

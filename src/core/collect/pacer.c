@@ -171,7 +171,8 @@ static void pacer_take_armed(void)
     }
 }
 
-// It is not armed. Where another thread arms it just now, it either is put in by that one, or kept by this one.
+// Drop a timer that is not armed. If another thread arms it just now, either that thread lists it, or the pacer keeps
+// it.
 static void pacer_leave_out(gp_timer_t *timer)
 {
     gp_paced_t *paced = gp_paced(timer);

@@ -38,7 +38,7 @@ static prof_coro_t
     *over[OVER_MAX]; // not retired before the round in which their last samples were drained has reported them
 static size_t over_count;
 
-// Of what is not there any more, as much as is there.
+// Copy as much as is still there.
 static size_t polled_peek(uintptr_t from, void *to, size_t bytes)
 {
     struct iovec local = {to, bytes}, remote = {(void *)from, bytes};

@@ -69,7 +69,7 @@ static void samples_hand_on_whole(const gp_sample_t *sample, enum gp_sample_kind
         GP_SINKS_CALL(sample, sample, thread, stack, &share, 1);
 }
 
-// Charge a sample on an unannounced stack to that stack, or to the coroutine that the polled runtime names.
+// Charge a sample on an unannounced stack to this stack, or to the coroutine named by the polled runtime.
 static void samples_find_owner(gp_thread_t *thread, gp_sample_t *sample)
 {
     uint64_t id;

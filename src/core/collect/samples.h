@@ -30,8 +30,8 @@ void gp_samples_note_frames(gp_frame_place_t *table);
 // Name a coroutine that has no name by what it runs, if its language knows how.
 void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack);
 
-// Of the counters (gp_collector_counters()), take off the samples that are still in a ring, and their signals: so what
-// is counted is what the sinks were given. Collector only.
+// Take samples still in a ring, and their signals, off the counters (gp_collector_counters()): the rest is what the
+// sinks were given. Collector only.
 void gp_samples_leave_late(uint64_t counters[GP_COUNTER_COUNT]);
 
 // In a forked child, which counts anew.
