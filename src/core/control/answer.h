@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a request comes to. Control's thread only.
+// Carrying out requests. Control's thread only.
 #pragma once
 
 #include <stdbool.h>
@@ -29,8 +29,7 @@ void gp_control_detached(void);
 // Start recording, or stop it.
 void gp_control_switch(void);
 
-// While something looks at the ledgers of a process that is not recorded, it is sampled all the same. ms until that is
-// over; -1 = it is not so.
+// Milliseconds for which an unrecorded process is still sampled, as somebody looks at its ledgers; -1 = it is not.
 int gp_control_lease_ms(void);
 
 // Let it be over, if it is time.
