@@ -13,7 +13,7 @@ bool gp_thread_is_own(pid_t tid);
 // May a thread be one of greenprof's own, or become one as it begins? Signals: safe.
 bool gp_thread_may_be_own(pid_t tid);
 
-// How many the kernel counts, those that begin or leave just now included; one that begins may be counted twice.
+// The kernel's count of threads, those just beginning or leaving included; one that begins may be counted twice.
 int gp_thread_own_count(void);
 
 // Forget those that are gone: now and then, as their ids come again.

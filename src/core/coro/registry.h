@@ -37,8 +37,8 @@ void gp_coro_ends(prof_coro_t *coro, uint64_t id);
 // from. Takes the registry's lock.
 void gp_coro_idles(prof_coro_t *coro);
 
-// It was over when it was switched away from last, which shows only now: the wait since then is taken back, from its
-// ledger, the census and the capture.
+// Take back the last wait of a coroutine that was over, as shows only now, when it was last switched away from: from
+// its ledger, the census and the capture.
 void gp_coro_forsake(prof_coro_t *coro, uint64_t id);
 
 // The same, and its record is retired. The owner of its stack, or what else names it, is not to do so any more.

@@ -41,7 +41,7 @@ typedef struct walk {
     const gp_language_t *language; // NULL = native frames are wanted
 } walk_t;
 
-// What is read here is walked by its own thread: nothing moves meanwhile.
+// The thread walks its own frames: nothing moves meanwhile.
 static size_t spawn_walk_language(walk_t *walk)
 {
     const gp_language_place_t place = {.pc = walk->caller->pc, .sp = walk->caller->sp, .stack_hi = walk->hi};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a hook calls right before a stack switch, while profiles run (prof_coro_active).
+// The hook's call right before a stack switch, while profiles run (prof_coro_active).
 //
 // `park` is where the caller will go on when it is switched back to: its stack is walked from there while it is parked.
 // Threads: the one that switches. Signals: not safe, but the handler may interrupt. Cost: 14 to 28 ns.
@@ -12,8 +12,8 @@
 // Switch to `to`, live with id `to_id`; NULL or 0: the thread's own stack.
 void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park);
 
-// The core came into a program that runs already: coroutines may be switched to that were made before, and announced by
-// nothing. Hooks that see where their stacks are announce them then.
+// The core came into a running program: switches may lead to older coroutines, which nothing announced. Hooks that see
+// where their stacks are announce them then.
 extern _Atomic bool gp_switch_meets_early __attribute__((visibility("hidden")));
 
 // Why a switch is not what most are; 0 = nothing of that. Each bit is written by one that knows.
