@@ -2,12 +2,12 @@
 // The functions that exact mode has seen, and the places from which they report.
 //
 // A site is one call of an instrumentation hook: it names a function and says where, at that very instruction, the
-// frame of the function ends (its canonical frame address, CFA), read once from the unwind tables. Comparing CFAs is
-// how frames that longjmp() or an exception left are told from live ones: a function that is called cannot lie above
-// its caller. Several functions share one physical frame where some were inlined into another.
+// frame of the function ends (its canonical frame address, CFA), read once from the unwind tables. CFAs tell live
+// frames from those left by longjmp() or an exception: a called function cannot lie above its caller. Several functions
+// share one physical frame where some were inlined into another.
 //
 // Memory is bounded: calls from beyond GP_EXACT_SITES_MAX places, or of more functions, are not counted, and
-// GP_COUNTER_LOST_CALLS says how many. Those of modules that were unloaded are among them.
+// GP_COUNTER_LOST_CALLS says how many. Sites of unloaded modules count among them.
 //
 // Producers: any thread that meets a new site, under the lock of exact mode. Consumers: any thread, without it. Sites
 // and functions are never freed; those of a module that was unloaded are taken out of the table.
