@@ -6,5 +6,5 @@
 // all. Signals: safe as far as execve() is.
 long gp_process_exec_number(long number, long a, long b, long c, long d, long e);
 
-// What syscall() does where the number is one that host_syscall_x86_64.S lists.
+// syscall(), where host_syscall_x86_64.S lists the number.
 long gp_process_number(long number, long a, long b, long c, long d, long e);

@@ -106,7 +106,8 @@ static void got_give_slot_back(const gp_got_call_t *call)
         got_write_slot(call, call->after, slot->before);
 }
 
-// Of a module that was loaded to look into its own libraries first: bound to the C library past the core, or about to.
+// Take a slot of a module loaded to look into its own libraries first: bound to the C library past the core, or about
+// to be.
 static void got_take_deep_slot(const gp_got_call_t *call)
 {
     gp_location_t value, libc;
