@@ -96,7 +96,7 @@ static void profile_thread_ledger(const prof_t *profile, uint64_t now, gp_ledger
     sum->blocked_ns = sum->slice_ns - sum->cpu_ns;
 }
 
-// Of the process, what no signal could reach. Caller holds the drain lock.
+// Time of the process that no signal could reach. Caller holds the drain lock.
 static uint64_t profile_unsampled_ns(const prof_t *profile)
 {
     return profile->options.scope == PROF_SCOPE_PROCESS ? gp_unsampled_ns() : 0;
@@ -221,7 +221,7 @@ static int profile_begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *
     return 0;
 }
 
-// Of exact mode only the accounts are wanted.
+// Exact mode needs samples for the accounts only.
 static unsigned profile_frequency_of(const prof_t *profile)
 {
     enum { EXACT_HZ = 10 };
@@ -315,8 +315,8 @@ int prof_resume(prof_t *profile)
     return error;
 }
 
-// Of the present run. A thread that comes within reach while it lasts is sampled with what it used before: that makes
-// no time of it.
+// The ledger of the present run. A thread that comes within reach during it is sampled with its time before: this makes
+// no time of the run.
 static void profile_running_ledger(prof_t *profile, gp_ledger_t *ledger)
 {
     profile_scope_ledger(profile, ledger);
