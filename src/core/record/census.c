@@ -63,7 +63,7 @@ static void census_look_at_stand(const gp_census_stand_t *stand, prof_coro_t *co
                                                GP_UNWIND_DEPTH_DEFAULT, &look->walked);
 }
 
-// What sleeps was on the CPU when it was sampled there.
+// A sleeper was on the CPU when it was sampled there.
 static void census_not_before_it_ran(look_t *look, uint64_t slice)
 {
     uint64_t ticks;
@@ -150,7 +150,7 @@ static void census_look_at(const census_t *census, prof_coro_t *coro, uint64_t i
         census_look_at_waiting(coro, look);
 }
 
-// What was walked, as locations. stack->depth 0 = nothing is known.
+// The walked stack, as locations. stack->depth 0 = nothing is known.
 static void census_locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp_stack_t *stack)
 {
     *stack = (gp_stack_t){.locs = locs};

@@ -133,7 +133,7 @@ static void open_requests_take_activity(prof_coro_t *coro, void *argument)
     open_requests_report_wait(recording, &mark);
 }
 
-// Returns up to which moment. What is wanted stays so until there is time for it.
+// Returns up to which moment. A wish stays until there is time for it.
 static uint64_t open_requests_take_spans(gp_recording_t *recording)
 {
     uint64_t ticks = gp_ticks(), begun_ns = gp_clock_ns(CLOCK_MONOTONIC);
