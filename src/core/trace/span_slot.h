@@ -22,8 +22,8 @@ enum {
     GP_SPAN_SLOT_INDEX_BITS = GP_SPAN_SLOT_CHUNK_LOG2 + 10, // spans that may be open at a time: 262,144
 };
 
-// A handle is a generation, the number of a slot, and a zero bit; with a one, it stands for a request that is not
-// recorded, on the coroutine with that id.
+// A handle is a generation, the number of a slot, and a zero bit; with a one, it stands for an unrecorded request, on
+// the coroutine with this id.
 #define GP_SPAN_UNRECORDED(coro_id) ((uint64_t)(coro_id) << 1 | 1)
 
 static inline bool gp_span_is_unrecorded(uint64_t handle)
