@@ -51,8 +51,8 @@ const void *gp_module_fixed_get(size_t index)
     return index < fixed_count ? fixed[index] : NULL;
 }
 
-// The number of a descriptor in a slot: the next one there has another number, so that a row that names the former one
-// is not taken for its own.
+// The number of a descriptor in a slot: the next one there has another number, so a row with the former one is not
+// taken for its own.
 static int module_number_of(uint32_t at, uint32_t version)
 {
     return (int)((at | version / 2 * SLOTS) & INT32_MAX);

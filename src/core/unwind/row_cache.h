@@ -48,13 +48,13 @@ static inline uint64_t gp_cache_hash(uint64_t key)
     return (key << 16) * 0x9e3779b97f4bu; // 2^48 divided by the golden ratio, odd
 }
 
-// Of an interrupted pc or a return address, by itself.
+// The hash of an interrupted pc or a return address, by itself.
 static inline uint64_t gp_cache_hash_of(uintptr_t pc, bool is_return)
 {
     return gp_cache_hash(gp_arch_key(pc - is_return, is_return));
 }
 
-// Of all interrupted program counters in the block of `pc`.
+// The hash of all interrupted program counters in the block of `pc`.
 static inline uint64_t gp_cache_hash_of_block(uintptr_t pc)
 {
     return gp_cache_hash(gp_arch_block_key(pc | (GP_CACHE_BLOCK - 1)));

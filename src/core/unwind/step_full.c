@@ -34,9 +34,9 @@ static enum gp_step step_full_find_cfa(const gp_row_t *row, const gp_regfile_t *
     return GP_STEP_OK;
 }
 
-// gcc forgets, in the epilogue of a function that realigned its stack, to say that registers which
-// it saved relative to the frame pointer have been popped. While they are saved the frame pointer
-// is this frame's own: between its stack pointer and its CFA.
+// gcc forgets, in the epilogue of a function with a realigned stack, to say that registers saved relative to the frame
+// pointer have been popped. While they are saved the frame pointer is this frame's own: between its stack pointer and
+// its CFA.
 static bool step_full_already_popped(const gp_row_t *row, const gp_rule_t *rule, const gp_regfile_t *regs,
                                      uintptr_t cfa)
 {

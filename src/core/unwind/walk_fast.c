@@ -78,7 +78,7 @@ GP_UNSANITIZED static inline bool walk_fast_unchanged(const gp_memo_frame_t *fra
     return ((gp_stack_word(frame->ra_at) ^ frame->ra) | (gp_stack_word(frame->fp_at) ^ frame->fp_word)) == 0;
 }
 
-// Are the words that led to a frame in the part of the stack that begins at `lo`? The walk that found it may have begun
+// Are the words on the way to a frame in the part of the stack from `lo` on? The walk that found it may have begun
 // further down.
 static inline bool walk_fast_is_above(const gp_memo_frame_t *frame, uintptr_t lo)
 {
@@ -219,7 +219,7 @@ static uintptr_t walk_fast_next_meeting(const gp_memo_use_t *use, uintptr_t sp)
 }
 
 // Step by rows from w->frame and its row w->row, until a row is special, an old frame may be met or the output is full.
-// `*at` is the memo's view of w->frame. Where a step was taken, w->row is that of the frame that was reached.
+// `*at` is the memo's view of w->frame. After a step, w->row is the row of the new frame.
 static void walk_fast_run_rows(gp_walk_t *w, gp_memo_frame_t *at)
 {
     const gp_stack_memory_t stack = w->stack;
