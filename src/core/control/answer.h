@@ -29,7 +29,7 @@ void gp_control_detached(void);
 // Start recording, or stop it.
 void gp_control_switch(void);
 
-// Milliseconds for which an unrecorded process is still sampled, as somebody looks at its ledgers; -1 = it is not.
+// Milliseconds for which an unrecorded process is still sampled, for a look at its ledgers; -1 = it is not.
 int gp_control_lease_ms(void);
 
 // Let it be over, if it is time.

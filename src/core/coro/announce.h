@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// News of coroutines from runtimes and programs: births, names, and who tells.
+// News of coroutines from runtimes and programs: births, names, and the teller.
 #pragma once
 
 #include "signal/coro_record.h"
