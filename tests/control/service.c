@@ -10,7 +10,7 @@
 //   lazy PATH   so that its calls are bound when they are made; "loaded"
 //   plugin MS   its plugin_burn(); "plugged"
 //   leave       end the main thread, and go on in another one; "left"
-// It says "ready" first.
+// The first answer is "ready".
 #include "../context.h"
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of a crowded process is stopped while greenprof begins there, and that it goes on. BUSY is busy.c's program.
+// Which threads of a crowded process are stopped while greenprof begins there, and all go on. BUSY is busy.c's program.
 #include "attach/quiet.h"
 
 #include <errno.h>
@@ -172,7 +172,7 @@ static void test_holder_of_lock_goes_on(void **state)
     end(&program);
 }
 
-// Those that wait expect no EINTR; those that allocate and load give their locks back before they stop.
+// Waiting threads expect no EINTR; those that allocate and load give their locks back before they stop.
 static void test_all_kinds_go_on(void **state)
 {
     program_t program = begin((const char *[]){"4", "4", "4", "4", "0"});

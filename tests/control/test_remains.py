@@ -19,7 +19,7 @@ OF_THREADS = {
     "process_prepare_inner", "process_finish_inner", "process_parent_inner", "process_child_inner",  # fork handlers: glibc takes none back
 }
 OF_PYTHON = {
-    # Of greenlets, tasks, code objects: what was seen is forgotten when it is freed.
+    # Hooks of greenlets, tasks, code objects: objects once seen are forgotten when they are freed.
     "greenlet_on_new", "greenlet_on_dealloc", "asyncio_on_dealloc", "code_objects_on_dealloc",
     "asyncio_on_init", "asyncio_on_step", "asyncio_on_wakeup", "asyncio_on_set_name",
     "greenlet_trace_settrace", "greenlet_trace_gettrace",

@@ -101,7 +101,7 @@ static void *other_thread(void *result)
     return NULL;
 }
 
-// One that was created behind our back: the bounds that are guessed hold until it can be asked.
+// A thread created behind our back: guessed bounds hold until it can be asked.
 static void thread_is_found(void **state)
 {
     (void)state;

@@ -67,7 +67,7 @@ static uint64_t whole_weight(const gp_call_tree_t *tree)
     return sum;
 }
 
-// A profile that never stops, of code that is compiled anew all the time: a new address with every sample.
+// A profile that never stops, of code compiled anew all the time: a new address with every sample.
 static void memory_is_bounded(void **state)
 {
     (void)state;

@@ -86,7 +86,7 @@ static void one_whose_mapping_is_gone_is_forgotten(void **state)
     assert_int_equal(live_count(), 0);
 }
 
-// What samples are on, is in use: perhaps by code that unmaps its own end.
+// A stack with samples is in use: perhaps by code that unmaps its own end.
 static void one_that_runs_stays(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The modules of a process that loads and unloads plugins for ever, as a loader tells of them that is made up.
+// The modules of a process that loads and unloads plugins for ever, as a made-up loader tells of them.
 #include <link.h>
 #include <stdio.h>
 

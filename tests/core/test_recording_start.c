@@ -77,7 +77,7 @@ static void so_does_one_that_is_asked_for(void **state)
     assert_int_equal(gp_session_finish(UINT64_MAX / 2), 0);
 }
 
-// And a part that begins with a request that is open.
+// And a part that begins with an open request.
 static void so_does_a_part(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known of coroutines across rests of a recording: of the windows all, of the rests nothing.
+// Knowledge of coroutines across rests of a recording: of the windows all, of the rests nothing.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,7 +124,7 @@ static uint64_t longest_after(uint64_t ns)
     return ledger.longest_ns;
 }
 
-// What is known of it is two slices, each as long as it was recorded.
+// The slice is known as two, each as long as it was recorded.
 static void a_slice_across_a_rest_is_no_longer_than_was_recorded(void **state)
 {
     (void)state;

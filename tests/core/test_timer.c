@@ -151,7 +151,7 @@ static long sleeps_of(pid_t tid)
     return sleeps;
 }
 
-// What the pacer is while it looks at a timer that is disarmed meanwhile. It goes on once that thread has slept.
+// Stands for the pacer as it looks at a timer that is disarmed meanwhile. Goes on once the other thread has slept.
 static void *leave_when_it_has_slept(void *has_slept)
 {
     while (atomic_load(&gp_paced(&looked_at)->due_ns) != 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does not fit into memory: parts come back whole and in order, runs are merged, and a full or
-// missing disk is an error.
+// Data that does not fit into memory: parts come back whole and in order, runs are merged, and a full or missing disk
+// is an error.
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -177,7 +177,7 @@ class Arrives(Store, ShipTest):
                 for more, known in parts:
                     lines += ["chunk", *more]
                     self.append(lines)
-                    # Of two requests of one trace a shipper that has not seen the first one cannot tell which did what.
+                    # A shipper that has not seen the first of two requests of one trace cannot tell which did the work.
                     expected.update(known if how == "follows" or 8 not in known else {8: (0, 0, 0)})
                     if following is not None:
                         until(lambda: self.requests() == expected, f"{expected}")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Works only between the kernel's ticks, so that no timer on its CPU clock goes off: as chance has it for a thread that
-// has a small share of a busy processor. A timer of its own says when one met it at work all the same; it goes on until
-// none has for so many seconds of its CPU time.
+// Works only between the kernel's ticks, so no timer on its CPU clock goes off: as may happen to a thread with a small
+// share of a busy processor. A timer of its own says when one met it at work all the same; it goes on until none has
+// for so many seconds of its CPU time.
 //
 //   between_ticks SECONDS       ends with 3 where the timers of this kernel do not wait for its ticks
 // Prints two more: what prof_total_ns() says of TOTAL, PROFILE seconds; and CPU time since main() began, ALL seconds;

@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) void spell(unsigned id, unsigned bi
         letter_0(id, bits - 1);
 }
 
-// What the assembler is told differs, so that no compiler makes one function of the two.
+// The assembler's text differs, so no compiler makes one function of the two.
 #define LETTER(digit)                                                                                                  \
     static TRUTH_OUT_OF_LINE void letter_##digit(unsigned id, unsigned bits)                                           \
     {                                                                                                                  \

@@ -10,7 +10,7 @@ import check
 from capture import Capture
 
 KEPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "capture", "kept")
-# Of what the version itself recovered: a hash of the records, and how many of each kind there are.
+# The version's own recovery: a hash of the records, and how many of each kind there are.
 RECOVERED = {"killed-0.1.0": ("8d2dc9574b19a6c4a35728b069fb687a9886992478505a77b4a39d4ee4a21c54",
                               {"samples": 255, "waits": 314, "spans": 119, "coros": 74, "stack_flags": 225})}
 

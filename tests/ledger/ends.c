@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Coroutines that end in every way that ucontexts know, and then a time in which nothing runs. Each one's life is
-// booked: from makecontext() to the moment at which it was over. Run under `greenprof run`; nothing is announced.
+// Coroutines that end in every way of ucontexts, and then a time in which nothing runs. Each one's life is booked: from
+// makecontext() to the moment at which it was over. Run under `greenprof run`; nothing is announced.
 //
 //   ends MODE IDLE_SECONDS
 //     all    one coroutine of each shape, one after the other
@@ -168,7 +168,7 @@ enum { ROUNDS = 3 };
 
 static green_t *partner;
 
-// What leaves by setcontext() comes back: a switch made of two halves.
+// A coroutine that leaves by setcontext() comes back: a switch made of two halves.
 static TRUTH_OUT_OF_LINE void change(void)
 {
     green_t *self = running, *other = partner;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Code objects that die while sampling runs: each is freed by the interpreter that made it.
+// Code objects that die while sampling runs: each is freed by its own interpreter.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static void free_code(void *freed)
     code->times++;
 }
 
-// One dies in the interpreter that made it.
+// A code object dies in the interpreter that made it.
 static void die(size_t index, uintptr_t in)
 {
     current = in;

@@ -50,7 +50,7 @@ static void take(size_t number)
     assert_ptr_equal(gp_greenlet_take(gone.greenlet), gone.coro);
 }
 
-// What a handler does on a thread without the lock.
+// A handler's reading on a thread without the lock.
 static void *read_running(void *unused)
 {
     gp_thread_t self = {.root_id = 1};

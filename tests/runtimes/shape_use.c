@@ -119,7 +119,7 @@ static void nameless_make(int id, void (*run)(void))
 TURNS(nameless, prof_coro_switch(announced[id]); shape_swap(&loop, all[id]), prof_coro_switch(NULL);
       shape_swap(&all[id], loop))
 
-// One stack for all, copied when another wants it: Tencent's occupy_co; coost's.
+// A single stack for all, copied when another wants it: Tencent's occupy_co; coost's.
 static char *stack;
 static int owner = -1; // its frames are on the stack
 static struct {

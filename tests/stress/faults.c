@@ -328,7 +328,7 @@ EXPORT void *mremap(void *at, size_t bytes, size_t wanted, int flags, ...)
     return fails(CALL_mremap, CALLER, ENOMEM) ? MAP_FAILED : next(at, bytes, wanted, flags, (void *)to);
 }
 
-// Those that libc has no function for. Waiting, signals' masks and the like do not fail.
+// Calls that libc has no function for. Waiting, signals' masks and the like do not fail.
 static bool fails_by_number(long number, const void *caller)
 {
     switch (number) {

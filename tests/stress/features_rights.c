@@ -98,7 +98,7 @@ static bool by_numbers(void)
 static bool (*const ways[])(void) = {keep_and_drop, become_other, there_and_back,   drop_all,  no_new_rights,
                                      filter_twice,  filter_all,   leave_namespaces, by_numbers};
 
-// What a thread is allowed, as one text. Source: proc_pid_status(5).
+// The rights of a thread, as one text. Source: proc_pid_status(5).
 static bool read_rights(const char *tid, char text[TEXT_BYTES])
 {
     static const char *const lines[] = {"Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Seccomp"};

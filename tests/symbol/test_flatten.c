@@ -48,7 +48,7 @@ static void assert_disjoint(const gp_dwarf_ranges_t *made)
     }
 }
 
-// What was made is right up to its end.
+// The result is right up to its end.
 static void assert_right(const gp_dwarf_ranges_t *made, const gp_dwarf_ranges_t *nested)
 {
     uint64_t end = made->count > 0 ? made->items[made->count - 1].hi : 0;

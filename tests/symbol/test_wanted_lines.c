@@ -53,7 +53,7 @@ static void put_address(table_t *table, uint64_t address)
     put(table, &address, sizeof(address));
 }
 
-// One row more, so many bytes and lines further.
+// A row more, so many bytes and lines further.
 static void put_row(table_t *table, uint8_t bytes, uint8_t lines)
 {
     put(table, (const uint8_t[]){DW_LNS_advance_pc, bytes, DW_LNS_advance_line, lines, DW_LNS_copy}, 5);

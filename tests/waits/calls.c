@@ -56,7 +56,7 @@ static int over(long result)
     return result == 0 ? 0 : result < 0 ? errno : -1;
 }
 
-// For a call that ends with an error that says so.
+// For a call that ends with an error to say so.
 static int timed_out(long result, int expected)
 {
     return result >= 0 ? -1 : errno == expected ? 0 : errno;

@@ -192,7 +192,7 @@ static void prefers_what_is_signed(void **state)
     assert_int_equal(prof_context_read(headers, 5, &context), -EACCES);
     assert_trace(&context);
     assert_int_equal(context.flags, PROF_CONTEXT_SAMPLED);
-    // Of another trace the tracestate says nothing.
+    // A tracestate says nothing of another trace.
     make_own(value, "third", 0, fresh_nonce());
     headers[0].value = "00-11111111111111111111111111111111-" PARENT "-01";
     assert_int_equal(prof_context_read(headers, 5, &context), 0);

@@ -182,7 +182,7 @@ def serve(numbers):
         way.end()
 
 
-# One profile after the other and many at once, on two threads with a hub each.
+# Profiles one after the other and many at once, on two threads with a hub each.
 def bursts(first, step):
     at = first
     while at < count:
