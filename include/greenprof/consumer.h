@@ -51,8 +51,8 @@ typedef struct prof_span_record {
     const char *stack;
 } prof_span_record_t;
 
-// A backend. All members but `version` and those said to be optional must be set. Calls for one opened consumer come
-// from its thread, one after the other; it may block there: nothing but the consumer's own queue waits for it.
+// A backend. All members but `version` and those said to be optional must be set. Calls for an opened consumer come
+// from its own thread, one after the other, and may block: only the consumer's queue waits.
 typedef struct prof_consumer {
     size_t size;        // sizeof(prof_consumer_t)
     unsigned version;   // PROF_CONSUMER_VERSION

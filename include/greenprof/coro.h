@@ -39,9 +39,8 @@ typedef struct prof_coro prof_coro_t;
 // `--stitch` shows: ~0.1 us at depth 10, ~0.3 us at depth 50.
 PROF_API prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name);
 
-// Announce a coroutine that takes turns with others on one stack, which is copied away while it does not run: the
-// "share stacks" of libaco, the copy-stack mode of Tencent's libco, coost. prof_coro_switch() alone says which of them
-// runs.
+// Announce a coroutine on a shared stack, copied away while others run: the "share stacks" of libaco,
+// the copy-stack mode of Tencent's libco, coost. prof_coro_switch() alone says which coroutine runs.
 //   stack_low, stack_size: the shared stack; not NULL and 0. Other arguments, and the rest, as above.
 // The place where it waits is not shown: its stack is copied away then.
 PROF_API prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stack_size, const char *name);
@@ -112,8 +111,8 @@ PROF_API void prof_coro_ready(prof_coro_t *coro);
 PROF_API void prof_coro_destroy(prof_coro_t *coro);
 
 // Say that the calling coroutine goes back to its pool, to wait for work: trace, span and profiles' scope are taken
-// away from it, and until it is switched to again it is idle, which is no waiting: it is in no ledger and no graph. Its
-// next wait may well be for a request. Not for a thread's own stack: there it takes the trace away only.
+// away. Until it is switched to again it is idle, not waiting: in no ledger and no graph. Its next wait may well be for
+// a request. Not for a thread's own stack: there it takes the trace away only.
 PROF_API void prof_coro_idle(void);
 
 // The coroutine on this stack, else the one last switched to on this thread; NULL on the thread's own stack.

@@ -28,7 +28,7 @@ extern "C" {
 #define PROF_API
 #endif
 
-// The version of these headers; prof_version() says which one the library has that the program runs with.
+// The version of these headers; prof_version() gives the running library's.
 #define PROF_VERSION_MAJOR 0
 #define PROF_VERSION_MINOR 1
 #define PROF_VERSION_PATCH 0
@@ -143,7 +143,7 @@ typedef struct prof_ledger {
     uint64_t ready_ns;     // runnable, waiting for the scheduler to come round
     uint64_t parked_ns;    // waiting for something to happen
     uint64_t waiting_ns;   // ready or parked: the runtime does not say when a coroutine becomes ready
-    uint64_t longest_ns;   // longest time that one of them kept its thread
+    uint64_t longest_ns;   // longest time that a coroutine kept its thread
     uint64_t switches;     // times one of them was switched to
     uint64_t spawned;      // coroutines they created
 } prof_ledger_t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Traces and spans: which request a coroutine works for, and what it does for it.
+// Traces and spans: a coroutine's request, and its work for the request.
 //
 // Model: every coroutine carries one 128-bit trace id, or none (all zero), and the span that is open on it. Coroutines
 // it spawns inherit both. Every sample carries the trace id set on its coroutine at that moment, also when coroutines
@@ -115,7 +115,7 @@ PROF_API int prof_span_set(prof_span_t *span, const char *key, const char *value
 // Say that the operation failed: sets the fields error.type and error.message. NULL = none of that. As prof_span_set().
 PROF_API int prof_span_fail(prof_span_t *span, const char *type, const char *message);
 
-// End a span, on any coroutine and thread. Spans that are open within it on its coroutine end with it and are marked as
+// End a span, on any coroutine and thread. Open spans within it on its coroutine end with it and are marked as
 // repaired. Returns 0; -EINVAL for one that is over (counted: "unbalanced ends of spans").
 PROF_API int prof_span_end(prof_span_t *span);
 
@@ -182,7 +182,7 @@ PROF_API int prof_context_read(const prof_header_t *headers, size_t count, prof_
 PROF_API ssize_t prof_context_write(const char *format, const prof_context_t *context, char *text, size_t size);
 
 // Set the keys: the first signs, all of them are accepted. They hold for what switches the process from outside
-// (GREENPROF_CONTROL), too. Without this, those of GREENPROF_HMAC_KEYS hold, else those in the file
+// (GREENPROF_CONTROL), too. Without this call, the keys of GREENPROF_HMAC_KEYS hold, else those in the file
 // GREENPROF_HMAC_KEYS_FILE.
 //   keys: a list with commas, at most 16 of at most 256 bytes; NULL or "" = none.
 // Returns 0; -E2BIG, -ENOMEM, -ENOTSUP (OpenSSL has no such HMAC): nothing has changed. Threads: any. The keys are in

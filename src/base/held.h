@@ -35,7 +35,7 @@ static inline gp_held_t gp_held_keep(int fd)
     return held;
 }
 
-// Is it still what it was? Signals: safe; changes errno.
+// Is the descriptor still the same file? Signals: safe; changes errno.
 static inline bool gp_held_is_there(const gp_held_t *held)
 {
     struct stat status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Jobs that threads of the program do ahead of their caller, which takes them in the order of its needs.
+// Jobs that threads of the program do ahead of a caller, which takes them in the order of need.
 //
 // Model: a job is given, then taken. Taking waits until the job is done; the taker does a job not begun yet, so that
 // there need not be any thread. There are threads only where a program has said how to start them: in a profiled

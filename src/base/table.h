@@ -2,7 +2,7 @@
 // Growing arrays of records that others refer to by an id.
 //
 // Model: items are numbered 0, 1, 2, ... in the order in which they came. Small ids lead to their numbers by an array
-// (base/id_map.h), all others by an index. Items move when their array grows: what is kept of one is its number.
+// (base/id_map.h), all others by an index. Items move when their array grows: keep an item's number, not its address.
 //
 // Order of calls: GP_TABLE_BY() or GP_TABLE_PLAIN() -> any -> free. Threads: one at a time. Signals: not safe.
 #pragma once

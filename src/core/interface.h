@@ -78,7 +78,7 @@ typedef struct gp_core_capture {
     // Begin one where there is none, in parts of about `part_bytes` of which the latest `keep` that were put aside
     // stay; end it; have all so far written.
     //   path: absolute; children by fork append their process ids, and make its directory again where it is gone.
-    // Returns 0, -EALREADY where there is one (or none), or what gp_session_begin() and its like return.
+    // Returns 0, -EALREADY where there is one (or none), or the errors of gp_session_begin() and its like.
     int (*begin)(const char *path, uint64_t part_bytes, unsigned keep);
     int (*end)(uint64_t limit_ns);
     int (*flush)(uint64_t limit_ns);

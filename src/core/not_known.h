@@ -13,7 +13,7 @@ enum { GP_NOT_KNOWN_SIZE = 160, GP_NOT_KNOWN_LISTED = 16 };
 
 typedef struct gp_not_known {
     atomic_flag is_taken;
-    char text[GP_NOT_KNOWN_SIZE];    // what it is, and what is not seen therefore: "Python 3.19.2: native frames only"
+    char text[GP_NOT_KNOWN_SIZE];    // the fact, and the resulting blindness: "Python 3.19.2: native frames only"
     const struct gp_not_known *next; // told before it
 } gp_not_known_t;
 

@@ -58,14 +58,14 @@ typedef struct gp_control_request {
 typedef struct gp_control_reply {
     uint32_t magic, version;
     // 0, or a negative errno value; -EALREADY: it is in that state already. With these, nothing else is said: -ENOKEY:
-    // it has keys, and the request is not signed; -EKEYREJECTED: none of its keys signed it; -EKEYREVOKED: it should
-    // have keys, and could not read them.
+    // the process has keys, and the request is not signed; -EKEYREJECTED: none of the keys signed the request;
+    // -EKEYREVOKED: there should be keys, but they could not be read.
     int32_t error;
     uint32_t state;      // enum gp_control_state
     int32_t rings_error; // why there is no ring file though there was to be one: a negative errno value, or 0
     uint32_t frequency_hz, clock, engine, threads;
     uint32_t budget_ppm, lowered_hz;       // 0 = there is none; the present rate, 0 = as asked for
-    uint32_t budget_processes;             // that share it, this one included
+    uint32_t budget_processes;             // sharing it, this one included
     uint32_t slowed_percent;               // how much later it looks and writes for the budget's sake; 100 = not at all
     uint32_t delivery_ns;                  // of a signal beside the handler, 0 = not measured
     uint64_t now_ns;                       // CLOCK_MONOTONIC

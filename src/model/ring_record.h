@@ -2,7 +2,7 @@
 // Records that travel through a thread's ring, slot by slot. The thread and its handler write them; the collector reads
 // them, and greenprof recover does out of the ring file of a process that was killed (capture/ring_file.h).
 //
-// Layout: a ring file has these bytes, so that another layout is another version of it. Pointers and program counters
+// Layout: a ring file has these bytes, so another layout is another version of the file. Pointers and program counters
 // are the process'. Integers are as the machine has them.
 #pragma once
 
@@ -104,7 +104,7 @@ typedef struct gp_activity_mark { // a coroutine was active, then waited: see sr
     uint64_t coro_id;
     uint64_t trace[2];
     uint64_t start, left, end; // ticks: active in [start, left), waited in [left, end)
-    uint64_t slice_ticks;      // of [start, left), in which it had its thread
+    uint64_t slice_ticks;      // of [start, left), on its thread
     uint64_t off_ns;           // of these, it was not on the CPU; may be a little below zero
     uint64_t blocked_ns;       // and of that, it slept
     uint64_t settled;          // up to when that is known: left, or earlier where the slice goes on. Ticks

@@ -28,7 +28,7 @@ const gp_function_name_t *gp_functions_at(uint32_t number);
 // The highest number given out.
 uint32_t gp_functions_count(void);
 
-// Is it that of "[other functions]"?
+// Is it the number of "[other functions]"?
 bool gp_functions_is_other(uint32_t number);
 
 // How often a function found no room. Needs no lock.

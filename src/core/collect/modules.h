@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The modules of this process, with ids that stay theirs, and locations in them.
 //
-// Memory is bounded: a file of one build is one module, wherever it is loaded and however often; of other ones there
-// are GP_MODULES_MAX, as many as locations can tell apart. Modules beyond are counted, and have no names. Caller holds
-// the drain lock everywhere. Cost: O(modules that are loaded) after a change, however many there were before.
+// Memory is bounded: a file of one build is one module, wherever it is loaded and however often; there are
+// GP_MODULES_MAX different ones, as many as locations can tell apart. Modules beyond are counted, and have no names.
+// Caller holds the drain lock everywhere. Cost: O(modules that are loaded) after a change, however many there were
+// before.
 #pragma once
 
 #include <stdbool.h>

@@ -91,7 +91,7 @@ static void polled_make_room(void)
     known_count = kept;
 }
 
-// The one of this object, made where there is none; NULL where memory is short.
+// The record of this object, made where there is none; NULL where memory is short.
 static polled_t *polled_of(uintptr_t object)
 {
     polled_make_room();

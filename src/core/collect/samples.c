@@ -45,7 +45,7 @@ void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
         return;
     const char *name = language->coro_name(stack->locs, stack->depth);
     if (name != NULL && gp_coro_name_default(coro, id, name))
-        gp_coro_told(coro)->written_id = 0; // the capture gets it with its next record of it
+        gp_coro_told(coro)->written_id = 0; // the capture gets the name with its next record
 }
 
 static gp_loc_t sample_locs[GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE]; // guarded by the drain lock

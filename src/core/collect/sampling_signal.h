@@ -13,7 +13,7 @@
 // The present one. Threads: any. Signals: safe.
 int gp_sampling_signal(void);
 
-// Are samples taken by it, so that threads should let it through? Signals: safe.
+// Are samples taken by the present signal, so threads should let it through? Signals: safe.
 bool gp_sampling_signal_is_wanted(void);
 
 // Make `set` hold the present one alone.

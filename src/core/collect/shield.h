@@ -39,7 +39,7 @@ void gp_shield_look(void);
 // Has any action got it?
 bool gp_shield_is_used(void);
 
-// The sampling signal is this one now; 0 = there is none.
+// The sampling signal has changed to `number`; 0 = there is none.
 void gp_shield_follow(int number);
 
 // Put it into an action that is about to be installed for `number`, where it belongs.

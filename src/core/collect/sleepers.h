@@ -20,8 +20,8 @@
 int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uintptr_t *frames, size_t max,
                      unsigned *flags);
 
-// The thread that has a coroutine at this moment, or has it as its own stack; NULL = none, or it is not known. Caller
-// holds the drain lock. Cost: ~5 ns per thread that has coroutines.
+// The thread with a coroutine on it at this moment, or as its own stack; NULL = none, or it is not known. Caller holds
+// the drain lock. Cost: ~5 ns per thread that has coroutines.
 gp_thread_t *gp_sleepers_thread_of(const prof_coro_t *coro, uint64_t id);
 
 // Look at one thread; rings are drained where it sleeps. Caller holds the drain lock. Collector only.

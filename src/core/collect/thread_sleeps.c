@@ -28,14 +28,14 @@ typedef struct gp_thread_sleep {
     uint64_t ticks, cpu_ns; // of the last look
     uint64_t began;         // the look at which the present sleep was first seen
     uint64_t pause;         // ticks until the next look
-    uint64_t depth;         // of the stack on which it slept; 0 = it did not
+    uint64_t depth;         // of the stack of the sleep; 0 = it did not sleep
     unsigned flags;
     uintptr_t frames[FRAMES_MAX];
 } gp_thread_sleep_t;
 
 static bool is_on;          // guarded by the drain lock, as all of these
 static unsigned looks_left; // of the present round
-static uint32_t first_slot; // those before it had their turn in the round before
+static uint32_t first_slot; // threads before it had their turn in the last round
 
 static uint64_t thread_sleeps_ticks_of(uint64_t ns)
 {
@@ -89,7 +89,7 @@ bool gp_thread_sleeps_is_due(gp_thread_t *thread, uint64_t now)
     return sleep == NULL || now - sleep->ticks >= sleep->pause;
 }
 
-// at: ticks at which the time that it stands for was over.
+// at: ticks at the end of the time that the sample stands for.
 static gp_sample_buffer_t *thread_sleeps_fill(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t at,
                                               uint64_t weight_ns)
 {

@@ -19,11 +19,11 @@ void gp_thread_sleeps_after_fork(void);
 // A round of looks begins. is_wanted: any sink wants to know.
 void gp_thread_sleeps_begin_round(bool is_wanted);
 
-// Is it an ordinary thread that has its turn? Cost: ~5 ns.
+// Is the thread an ordinary one, with its turn now? Cost: ~5 ns.
 bool gp_thread_sleeps_is_due(gp_thread_t *thread, uint64_t now);
 
-// Look at a thread, if it has its turn. Returns whether it is an ordinary one, for which there are looks. Cost: ~1 us,
-// ~10 us where it sleeps.
+// Look at a thread, if it has its turn. Returns whether the thread is an ordinary one, looked at here. Cost: ~1 us, ~10
+// us where it sleeps.
 bool gp_thread_sleeps_look(gp_thread_t *thread, uint64_t now);
 
 // No look follows: the thread, or the capture, ends. The sleep of the last look has what is due to it.

@@ -77,8 +77,7 @@ static void thread_timers_arm_or_count(gp_thread_t *thread)
         gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
 }
 
-// Give a timer that was taken away another one. The accounts go on: what passed meanwhile is in the next sample's
-// weight.
+// Replace a timer that was taken away. The accounts go on: what passed meanwhile is in the next sample's weight.
 static void thread_timers_arm_again(gp_thread_t *thread)
 {
     const gp_clock_engine_t *with = atomic_load_explicit(&thread->timer.engine, memory_order_relaxed);
@@ -312,7 +311,7 @@ void gp_timers_before_exec(void)
     // A signal still pending when the new image starts would kill it: the timer goes first, what it had sent is
     // delivered on the way out of the system call that removes it.
     // Nor may the collector, which looks for threads without a timer, give it a new one.
-    gp_thread_t *self = gp_thread_find((pid_t)syscall(SYS_gettid)); // it may not know yet that it has a timer
+    gp_thread_t *self = gp_thread_find((pid_t)syscall(SYS_gettid)); // the thread may not know its timer yet
     gp_lock(&timer_lock);
     leaving = true;
     if (frequency != 0 && self != NULL) {

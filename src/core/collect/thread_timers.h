@@ -37,7 +37,7 @@ void gp_timers_stop(void);
 void gp_timers_renew(void);
 
 //   at_once: a longer interval under way ends as well, at the cost of a system call for each thread that has
-//            one. A shorter one ends by itself: profiles that start and stop one after the other cost none.
+//            one. A shorter interval ends by itself: profiles that start and stop one after the other cost none.
 void gp_timers_change(unsigned hz, bool at_once);
 
 // Have each working thread sampled each GP_TIMERS_SOON_NS, until the next change: its accounts are settled when a rest

@@ -12,7 +12,7 @@
 //   *fd:   a descriptor for the asker, which the caller closes; -1 = none.
 void gp_control_answer(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd);
 
-// Say nothing but this error, which is counted; or, if it is 0, this nonce.
+// Reply with `error` alone and count it; with 0, reply with `nonce`.
 void gp_control_answer_briefly(int error, const uint8_t nonce[GP_CONTROL_NONCE_BYTES], gp_control_reply_t *reply);
 
 // Count what is not even answered.

@@ -19,8 +19,8 @@ int gp_thread_own_count(void);
 // Forget those that are gone: now and then, as their ids come again.
 void gp_thread_own_let_go(void);
 
-// Entry i: an id; 0 = none. Negative: that thread leaves. Such an entry stays until the kernel has let the thread go,
-// which is a little later than its last instruction: the kernel counts it, and it is not one of the program's.
+// Entry i: an id; 0 = none. Negative: that thread leaves. Such an entry stays until the kernel has let the thread go, a
+// little after its last instruction: the kernel counts the thread, and it is not one of the program's.
 pid_t gp_own_list_id(int i);
 
 // The entry `from` becomes `to`. Without effect where there is none.

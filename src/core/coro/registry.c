@@ -89,7 +89,7 @@ static void registry_add_ledger(prof_coro_t *coro, uint64_t now, gp_ledger_t *su
     gp_ledger_add(sum, &ledger);
 }
 
-// A wait that will never end does not count. Totals keep the part of it that they were told already.
+// A wait that will never end does not count. Totals keep the part already told to them.
 static void registry_void_wait_locked(prof_coro_t *coro)
 {
     gp_ledger_t told, rest;

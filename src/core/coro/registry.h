@@ -17,7 +17,7 @@ typedef struct gp_coro_birth { // what a new coroutine starts with
     uintptr_t entry;           // 0 = unknown
     uintptr_t object;          // of its language, 0 = none
     const char *name;          // NULL = none
-    prof_coro_t *spawner;      // it inherits trace and scope from this one, NULL = none
+    prof_coro_t *spawner;      // source of trace and scope, NULL = none
     uint32_t spawn_site;       // where, see spawn.h; 0 = not known
     uint32_t region_kind;      // enum gp_region_kind bits, of GP_CORO_FOUND
 } gp_coro_birth_t;

@@ -40,6 +40,6 @@ bool gp_task_differs(pid_t tid);
 // Source: Linux, Documentation/scheduler/sched-stats.rst.
 bool gp_task_run_delay(pid_t tid, uint64_t *ns);
 
-// How often it gave its processor away, as it does when it falls asleep. Returns whether that is known. As above.
-// Source: proc_pid_status(5).
+// How often the thread gave its processor away, as on falling asleep. Returns whether that is known. As above. Source:
+// proc_pid_status(5).
 bool gp_task_voluntary_switches(pid_t tid, uint64_t *switches);

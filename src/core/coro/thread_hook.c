@@ -71,8 +71,8 @@ void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
     *hi = (uintptr_t)address + size;
 }
 
-// clang's ThreadSanitizer is part of the program: its pthread_create() calls the one here, and the new thread must call
-// nothing that it watches before it has been there.
+// clang's ThreadSanitizer is part of the program: its pthread_create() calls ours, and the new thread must first report
+// there before it calls any watched function.
 static bool thread_hook_is_called_by_checker(void)
 {
     Dl_info first, own;

@@ -32,7 +32,7 @@ enum {
     HANDLER_STACK_BYTES = 32 << 10, // what the handler itself may use, generously
     GUARD_BYTES = 4096,
     FALLBACK_MINSIGSTKSZ = 8192,
-    ENDED = 64,       // threads that ended last: they are there for a while
+    ENDED = 64,       // threads ended last: they are still there for a while
     WARM_BLOCKS = 16, // free ones with the memory of their rings, for programs that start threads all the time
 };
 
@@ -340,7 +340,7 @@ void gp_thread_leave(void)
     gp_process_leave_thread();
     uint64_t believed;
     memcpy(&believed, &mask, sizeof(believed));
-    believed |= gp_mask_believed; // what the program thinks that it blocks
+    believed |= gp_mask_believed; // blocked, as the program believes
     memcpy(&mask, &believed, sizeof(believed));
     gp_mask_change(SIG_SETMASK, &mask, NULL);
 }

@@ -11,7 +11,7 @@
 #include "signal/thread.h"
 
 typedef struct gp_thread_watch {           // the sampler's: arms and disarms timers. May be NULL.
-    void (*attached)(gp_thread_t *thread); // on the thread itself, or on the one that found it
+    void (*attached)(gp_thread_t *thread); // on the thread itself, or on its finder
     void (*exiting)(gp_thread_t *thread);  // on the thread itself, the sampling signal blocked
 } gp_thread_watch_t;
 
@@ -38,8 +38,8 @@ void gp_thread_detach(void);
 // The same for a thread that goes on, and is left alone from here on (process_id.h), with all threads it creates.
 void gp_thread_leave(void);
 
-// Is it one of the 64 threads that gave theirs back last? Such a thread may still run destructors of the program's. Any
-// thread.
+// Is it one of the last 64 threads to give their blocks back? Such a thread may still run destructors of the program's.
+// Any thread.
 bool gp_thread_has_ended(pid_t tid);
 
 // Let the block of a thread that is gone be reused; after its ring was drained. Collector only.

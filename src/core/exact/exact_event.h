@@ -112,7 +112,7 @@ static FAST void end_fast(const fast_t *fast)
     end_event(fast->stack, fast->turn);
 }
 
-// Count a call, now that the frame above the top one has its other members. There is room.
+// Count a call, once the new frame above the top has its other members. There is room.
 static FAST void push(const fast_t *fast, gp_exact_node_t *node, const gp_exact_site_t *site)
 {
     gp_exact_frame_t *frame = fast->top + 1;
@@ -126,7 +126,7 @@ static FAST void push(const fast_t *fast, gp_exact_node_t *node, const gp_exact_
 
 static FAST void pop(const fast_t *fast)
 {
-    fast->stack->next = fast->node; // what its caller called last; found without another load
+    fast->stack->next = fast->node; // the caller's last call; found without another load
     fast->stack->node = fast->top[-1].node;
     __atomic_store_n(&fast->stack->top, fast->top - 1, __ATOMIC_RELEASE);
 }

@@ -112,7 +112,7 @@ static SLOW gp_exact_stack_t *exact_hook_free_stack(gp_exact_stack_t *stack, uin
 {
     while (stack != NULL && gp_exact_is_busy(stack)) {
         uintptr_t busy_sp = atomic_load_explicit(&stack->turn, memory_order_relaxed);
-        if (!on_alternate_stack && sp >= busy_sp) { // what it interrupted is not there any more
+        if (!on_alternate_stack && sp >= busy_sp) { // the interrupted event is gone
             *previous = NULL;
             return stack;
         }
@@ -129,7 +129,7 @@ static gp_exact_stack_t *exact_hook_current_stack(gp_thread_t *thread)
     return gp_exact_stack_of(usable ? coro : thread->root, usable ? id : thread->root_id, thread);
 }
 
-// On which stack is an event in progress that this one interrupts? NULL: none.
+// The stack with an event in progress, interrupted by the present one. NULL: none.
 static gp_exact_stack_t *exact_hook_interrupted_stack(gp_thread_t *thread)
 {
     gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact.busy, memory_order_relaxed);
@@ -424,7 +424,7 @@ static FAST bool exact_hook_leave_fast(uintptr_t function, uintptr_t sp, bool ta
     if (UNLIKELY(!exact_hook_holds(at->thread, at->stack, sp)))
         return false;
     const gp_exact_frame_t *top = at->stack->top;
-    // After a jump the frame is gone, and those that it shared its end with are.
+    // After a jump the frame is gone, with all frames of the same end.
     bool is_last = tail ? top->cfa == sp && top[-1].cfa > sp : top->cfa > sp;
     if (UNLIKELY(top->object != (const void *)function || !is_last || !begin_fast(&fast, at, true)))
         return false;

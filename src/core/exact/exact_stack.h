@@ -8,8 +8,8 @@
 //
 // gp_thread_t.exact_ready is the stack of the coroutine that runs, set by an event; switches and settlements reset it.
 //
-// A frame's node is a child of that of the frame below. Where there was no memory for one, or no room in the tree, it
-// is another, and the frame has an object of nothing: only an event that goes the slow way ends it.
+// A frame's node is a child of that of the frame below. Without memory for a child, or room in the tree, the node is
+// another, and the frame has an object of nothing: only an event on the slow way ends it.
 #pragma once
 
 #include "exact/exact_site.h"
@@ -87,7 +87,7 @@ static inline gp_exact_node_t **gp_exact_node_at(const gp_exact_stack_t *stack, 
     return link == stack->links ? &stack->frames[index].node : &link->nodes[index];
 }
 
-// Is its node that of another path? See above. There is a frame below.
+// Is the frame's node of another path? See above. There is a frame below.
 static inline void gp_exact_frame_check(gp_exact_frame_t *frame)
 {
     if (frame->node->parent != frame[-1].node)

@@ -55,7 +55,7 @@ static void process_attach_begin(void)
         attach_soon();
 }
 
-// Threads that belong to nothing else have nothing to do any more. A program that has one thread is to have one again.
+// Threads that belong to nothing else have nothing to do any more. A program with one thread is to have one again.
 static void attach_end_threads(void)
 {
     if (gp_thread_own_staying() > 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// System calls of the program by their numbers: exec, and those that change its rights (privilege.c).
+// System calls of the program by their numbers: exec, and changes of its rights (privilege.c).
 #pragma once
 
 // Make the system call `number`, SYS_execve or SYS_execveat, with these arguments. Returns -1 and sets errno, if at

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The program's sigaltstack(): it sees its own stack while another is in its place (../signal/host_stack.h).
+// The program's sigaltstack(), with its own stack as the answer while ours is in place (../signal/host_stack.h).
 #include <stddef.h>
 
 #include "base/peek.h"

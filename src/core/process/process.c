@@ -357,7 +357,7 @@ void gp_process_give_up(void)
     __atomic_store_n(&prof_exact_active, 0, __ATOMIC_RELAXED);
     atomic_store_explicit(&gp_language_is_left, true, memory_order_relaxed);
     gp_aside_for_good();
-    gp_host_mask_before_exec(); // the program's mask, as it thinks that it is
+    gp_host_mask_before_exec(); // the program's mask, as it believes
     gp_process_leave();
 }
 

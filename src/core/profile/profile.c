@@ -21,7 +21,7 @@
 #include "signal/language.h"
 #include "signal/slice.h"
 
-// Is `profile` one, and the caller in the process that has it? In a child of _Fork() or clone() there is no collector.
+// Is `profile` valid, and the caller in its process? In a child of _Fork() or clone() there is no collector.
 static int profile_check(const prof_t *profile)
 {
     if (!gp_process_is_open())
@@ -69,7 +69,7 @@ static uint64_t profile_thread_clock_ns(const prof_t *profile)
 {
     const gp_thread_t *thread = profile->thread;
     if (thread == NULL || thread->index != profile->thread_index)
-        return profile->thread_final_ns; // it ended, and its block may be another thread's
+        return profile->thread_final_ns; // the thread ended; its block may be another's
     uint64_t final_ns = atomic_load_explicit(&thread->cpu.final_ns, memory_order_relaxed);
     return final_ns != 0 ? final_ns : gp_cpu_time_thread(profile->thread_tid);
 }

@@ -87,7 +87,7 @@ bool gp_budget_spent_by_hooks(double *percent, double *switches_per_s)
         return false;
     gp_cost_read(&cost);
     double base_ns = (double)gp_cost_base_ns(&cost), program_ns = (double)cost.program_ns;
-    base_ns -= (double)cost.rest_ns; // they take it while it is recorded
+    base_ns -= (double)cost.rest_ns; // hooks cost only while recording
     program_ns -= (double)cost.rest_ns;
     double hooks_ns = budget_since(
         cost.hook_ns, atomic_load_explicit(&gp_thread_orphan_counters[GP_COUNTER_REST_HOOK_NS], memory_order_relaxed));
@@ -276,7 +276,7 @@ static void budget_look(uint64_t now_ns)
         .may = (uint64_t)(state.base * gp_budget_ppm() / 1e6),
         .is_at_least = budget_has_no_means_left(GP_BUDGET_LEAST_HZ),
     };
-    if (part.cost > part.may && (gp_rest_is_now() || budget_is_last_resort())) // it rests for what it takes too much
+    if (part.cost > part.may && (gp_rest_is_now() || budget_is_last_resort())) // rests to save
         part.cost = part.may;
     double may = (double)gp_budget_share(&part, now_ns, gp_timers_engine());
     budget_adapt(may);

@@ -16,7 +16,7 @@
 enum { GP_BUDGET_SHARE_STALE_MS = 5000, GP_BUDGET_SHARE_ROWS = 4096 };
 
 typedef struct gp_budget_part { // ns a second
-    uint64_t base, cost, may;   // what the program uses; what greenprof takes; what it may take
+    uint64_t base, cost, may;   // the program's use; greenprof's cost; its limit
     bool is_at_least;           // its rate is the lowest
 } gp_budget_part_t;
 

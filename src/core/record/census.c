@@ -44,7 +44,7 @@ static int census_walk_language(gp_thread_t *thread, unsigned *flags)
                             : 0;
 }
 
-// On the thread that stands there, which goes nowhere meanwhile.
+// The stand's thread goes nowhere meanwhile.
 static void census_look_at_stand(const gp_census_stand_t *stand, prof_coro_t *coro, look_t *look)
 {
     const prof_coro_t *on = coro;
@@ -96,7 +96,7 @@ static void census_look_at_running(const census_t *census, prof_coro_t *coro, lo
         look->state = GP_CENSUS_BLOCKED;
         look->depth = depth;
         census_not_before_it_ran(look, since);
-    } else if (coro->kind == GP_CORO_THREAD) { // on it since its last switch, if there ever was one: it may have slept
+    } else if (coro->kind == GP_CORO_THREAD) { // on it since its last switch, if any: it may have slept
         uint64_t cpu_ns = gp_cpu_time_thread(tid), before_ns = look->thread->cpu.start_ns;
         look->most_ns = cpu_ns > before_ns ? cpu_ns - before_ns : 1;
     }

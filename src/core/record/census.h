@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The census: every live coroutine at one moment, with its state, how long it has been in it, its trace and its stack.
+// The census: every live coroutine at one moment, with its state and how long it has lasted, its trace and its stack.
 //
 // Model: the collector's thread takes it, from outside: waiting coroutines are walked from the registers left by their
 // switch (src/core/collect/parked.h), those on a sleeping thread from where it sleeps. A coroutine at work has the
@@ -13,7 +13,7 @@
 
 typedef struct gp_census_stand { // where a thread stands while the census is taken, of which outsiders know less
     int tid;
-    bool is_fatal; // a fatal signal came in there; else it waits, and its caller goes on there
+    bool is_fatal; // a fatal signal came in there; else the caller waits, and goes on there
     gp_unwind_regs_t regs;
 } gp_census_stand_t;
 
@@ -26,7 +26,7 @@ typedef struct gp_census_seen { // one coroutine
     gp_thread_t *thread; // with the coroutine on it, or as its own stack; NULL = none
     uint64_t trace[2];
     gp_stack_t stack;      // depth 0 = not known
-    uint32_t stack_age_us; // of one at work: how long before `ticks` it was there, as sampled; 0 = it is there
+    uint32_t stack_age_us; // at work: how long before `ticks` it was sampled there; 0 = it is there
 } gp_census_seen_t;
 
 typedef void gp_census_visit_t(const gp_census_seen_t *seen, void *argument);

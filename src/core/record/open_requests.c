@@ -18,7 +18,7 @@ enum {
     TRACE_BITS = 12,        // of a trace's number here
     LASTING_NS = 200000000, // of a span: coroutines are looked at for such only
     WAIT_NS = 5000000,      // of a wait that is sampled before its end,
-    WAIT_PART = 4,          // or this part of what it has lasted
+    WAIT_PART = 4,          // or this part of the wait so far
     WALKS_NS = 20000000,    // for these samples at a time: rings fill meanwhile
 };
 

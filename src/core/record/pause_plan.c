@@ -8,7 +8,7 @@ enum {
     REST_LEAST_MS = 500, // a shorter one costs more than it saves
     DEBT_PART = 4,       // of older debt, what one rest saves
     HOOKS_PART = 2,      // of the budget, what hooks take at least: else rests save little
-    LONG_MS = 10000,     // of a rest, after which it ends if it saves little:
+    LONG_MS = 10000,     // of a rest that ends then if it saves little:
     SAVES_PART = 4,      // of what it would if nothing cost anything and the program did as much as in windows
     ENDS_MS = 8,         // some samples (GP_TIMERS_SOON_NS), and again while they are waited for:
     ENDS_MOST_MS = 500,

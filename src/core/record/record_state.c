@@ -26,7 +26,7 @@ enum event {
     TURN,    // the next part is to begin
     FULL,    // the file is as large as it may be
     ASKED,   // its end was asked for by a command
-    ENDS,    // the program ends or becomes another one; or believes that it does, and goes on
+    ENDS,    // the program ends or becomes another; or means to, and goes on
     EVENTS,
 };
 

@@ -38,8 +38,8 @@ static _Atomic bool is_there;            // at the path
 static gp_ring_file_t *mapped;           // NULL = there is none
 static bool is_kept;                     // it is in use; else rings are about to leave it
 
-// May its blocks come to be those of a copy as well (cp --reflink, which cp tries first), so that writing to them again
-// takes new ones? Nothing is copied: there is nothing in it yet.
+// May a copy of the file share its blocks (cp --reflink, which cp tries first), so writing to them again takes new
+// ones? Nothing is copied: there is nothing in it yet.
 static bool ring_file_may_share(int fd)
 {
     struct file_clone_range nothing = {.src_fd = fd};

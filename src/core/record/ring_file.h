@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ring file (capture/ring_file.h) of this process: what its threads recorded, and its capture does not have yet,
-// outlives it there, however long the collector had no CPU.
+// The ring file (capture/ring_file.h) of this process: records not in its capture yet outlive it there, however long
+// the collector had no CPU.
 //
 // Model: made for a recording to be written soon (GREENPROF_FLUSH_MS, `--flush`): at load before anything is sampled,
 // at a later begin, in a forked child when its capture is opened. Rings of threads that run come to be in it within

@@ -364,7 +364,7 @@ int gp_session_start(void)
     if (error == 0 && !gp_writer_is_busy(&record.recording.writer)) // else that has been said
         gp_ring_file_note(&record.recording);
     gp_drain_leave();
-    pthread_sigmask(SIG_SETMASK, &old, NULL); // the interposed one: where it was blocked before, it is no more
+    pthread_sigmask(SIG_SETMASK, &old, NULL); // the interposed one: a signal blocked before is so no more
     if (error != 0)
         gp_closing_say_failed(error);
     return error;

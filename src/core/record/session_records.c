@@ -37,7 +37,7 @@ static void session_records_begin_ledger(prof_coro_t *coro, uint64_t id)
     memcpy(gp_coro_told(coro)->trace, gp_coro_context(coro)->birth_trace, sizeof(gp_coro_told(coro)->trace));
 }
 
-// The thread that has this stack as its own, ended or not; NULL = none.
+// The thread with this as its own stack, ended or not; NULL = none.
 static gp_thread_t *session_records_own_thread(prof_coro_t *coro, uint64_t id)
 {
     gp_thread_t *own =

@@ -247,7 +247,7 @@ static void session_report_take_parked(prof_coro_t *coro, void *least_ticks)
     gp_parked_take(coro, *(const uint64_t *)least_ticks);
 }
 
-// Waits that go on: samples of what they were so far.
+// Waits that go on: samples of their time so far.
 static void session_report_write_waits(gp_recording_t *recording, uint64_t now)
 {
     uint64_t least_ticks = is_last ? 0 : gp_ticks_from_ns(LONG_WAIT_NS);

@@ -13,17 +13,17 @@
 
 typedef enum gp_report_how {
     GP_REPORT_NEWS,
-    GP_REPORT_TURN, // the last of this file: another one goes on with what is open
+    GP_REPORT_TURN, // the last of this file: the next one goes on with open activities
     GP_REPORT_LAST, // of the recording, with what is open
 } gp_report_how_t;
 
 void gp_session_report(gp_recording_t *recording, uint64_t now, gp_report_how_t how);
 
 // A thread asleep with a coroutine on it: the coroutine's ledger has this time as preempted, until it wakes up. Report
-// it as what it is, if there is enough of it or it is wanted; then the sleep is sampled up to now as well.
+// this time as sleep, if it is long or wanted; then the sleep is sampled up to now as well.
 void gp_session_report_sleep(gp_recording_t *recording, gp_thread_t *thread, bool is_wanted);
 
-// Hand over what there is, and what it refers to. Returns false where what was handed over before is not written yet.
+// Hand over all records, and all they refer to. Returns false where what was handed over before is not written yet.
 bool gp_session_hand_over(gp_recording_t *recording);
 
 // Give the writing thread some time. The lock is not held meanwhile.

@@ -23,10 +23,10 @@ void gp_activity_set_most(uint32_t per_second);
 // A thread's sampling starts. Signals: safe.
 void gp_activity_begin(gp_thread_t *thread);
 
-// Another epoch begins, and with it the activity of a coroutine that was there before.
+// Another epoch begins, and with it another activity of an older coroutine.
 void gp_activity_begin_with_epoch(prof_coro_t *coro);
 
-// The activity of a coroutine that runs on this thread ends here, and another one begins. Signals: not safe.
+// The activity of the thread's running coroutine ends here, and the next begins. Signals: not safe.
 void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now);
 
 // The last activity of a coroutine at its end, or at the process' end. Returns false where it is not known.

@@ -342,7 +342,7 @@ typedef struct search {
     gp_unwind_cursor_t cursor;
     gp_stack_memory_t stack;
     unsigned reg;  // what is looked for: it has the number before the instruction
-    unsigned live; // registers that have now what they had then
+    unsigned live; // registers unchanged since then
 } search_t;
 
 static answer_t call_number_read_value(search_t *search, const block_t *block, uint64_t *number)

@@ -28,8 +28,8 @@ typedef struct gp_clock_engine {
     // Start what timers need beside themselves; NULL = nothing. Returns 0 or a negative errno value. Before arm(),
     // under the sampler's lock. Not in a handler. Idempotent.
     int (*start)(void);
-    // Give thread `tid` of this process a timer that signals it. Returns 0 or a negative errno value: ESRCH where it
-    // has ended meanwhile, ENOTSUP where it cannot be by this signal. Not in a handler.
+    // Give thread `tid` of this process a timer with signals to this thread. Returns 0 or a negative errno value: ESRCH
+    // where it has ended meanwhile, ENOTSUP where it cannot be by this signal. Not in a handler.
     int (*arm)(gp_timer_t *timer, pid_t tid, int signal_number);
     // Take it away. Any thread. Not in a handler. Idempotent.
     void (*disarm)(gp_timer_t *timer);
@@ -67,7 +67,7 @@ extern _Atomic bool gp_clock_goes_on;
 // Is it the descriptor of an event by which a thread of this process is sampled? Signals: safe; changes errno.
 bool gp_clock_perf_owns(int fd);
 
-// Is there no such thread of this process? Changes errno. Not in a handler.
+// Has the thread ended? Changes errno. Not in a handler.
 bool gp_clock_has_ended(pid_t tid);
 
 // All of them, in order of preference, ended by NULL.

@@ -97,7 +97,7 @@ _Static_assert(sizeof(struct prof_coro) == 192 && offsetof(struct prof_coro, beg
 // allocation, for the handler and for stale pointers as well; and zeros take no memory, because the kernel gives a page
 // only to what is written. Therefore nothing writes a zero over a zero there (gp_coro_change()).
 
-// Its trace, its span, and its scope.
+// Trace, span and scope of a coroutine.
 typedef struct gp_coro_context {
     // Innermost request profile that covers it; NULL = none. Changed under the registry's lock.
     _Atomic(gp_scope_t *) scope;
@@ -112,7 +112,7 @@ typedef struct gp_coro_context {
 // As a member of its scope. Registry's lock, but for `longest_before`.
 typedef struct gp_coro_member {
     struct prof_coro *next, *prev; // in the scope
-    gp_ledger_t at_entry;          // its ledger when it came into its scope
+    gp_ledger_t at_entry;          // the ledger on entry into the scope
     uint64_t longest_before;       // its longest slice until then
 } gp_coro_member_t;
 

@@ -32,7 +32,7 @@ extern _Atomic uint64_t gp_edge_epoch_over;  // when it ended, and sampling with
 // The present epoch is over, at `now`. Caller holds the sampler's lock.
 void gp_edge_end_epoch(uint64_t now);
 
-// Another epoch begins: keep of the one before what coroutines that were left in it need. The same.
+// Another epoch begins: keep facts of the last one for coroutines left in it. The same.
 void gp_edge_keep_epoch(uint64_t now);
 
 // Ticks recorded from `since` in `epoch` to the end of the epoch before the present one; where `epoch` is long ago, and
@@ -70,14 +70,14 @@ static inline uint64_t gp_edge_waited_until(uint64_t since, uint64_t begun, uint
     return waited > 0 ? (uint64_t)waited : 0; // read amidst a switch, or processors' counters differ by a few ticks
 }
 
-// Ticks that it waited, up to its last edge.
+// Ticks of waiting, up to the coroutine's last edge.
 static inline uint64_t gp_edge_waited(prof_coro_t *coro)
 {
     return gp_edge_waited_until(gp_edge_load(&coro->since), gp_edge_load(&coro->begun),
                                 gp_edge_load(&coro->slice_ticks));
 }
 
-#define GP_EDGE_OVER UINT64_MAX // it is over: its last wait, and one that it is woken from after all, do not count
+#define GP_EDGE_OVER UINT64_MAX       // over: the last wait, and one from which it is woken after all, do not count
 #define GP_EDGE_LEFT (UINT64_MAX - 1) // the same, but that it may come back: then it was a wait
 
 #define GP_EDGE_IDLE (UINT64_MAX - 2) // in its pool: until it is switched to again it does not wait
@@ -132,7 +132,7 @@ static inline uint64_t gp_edge_cpu_ns(prof_coro_t *coro, uint64_t now)
     return gp_ticks_to_ns(ticks) - gp_edge_load(&coro->off_ns);
 }
 
-// Up to when its account has the slice that it is in: its beginning, where it was not settled since.
+// Ticks up to which the account has the present slice: its beginning, where it was not settled since.
 static inline uint64_t gp_edge_settled(prof_coro_t *coro)
 {
     uint64_t since = gp_edge_load(&coro->since), settled = gp_edge_load(&coro->settled);
@@ -193,8 +193,8 @@ __attribute__((always_inline)) static inline void gp_edge_leave(prof_coro_t *cor
     gp_edge_wait(coro, now, park);
 }
 
-// The calling thread's loop, which had not looked for events since `from`, has looked at `at`, and found some: `at` is
-// what the coroutines that they wake are ready from. A look that slept until an event came is not late.
+// The calling thread's loop, which had not looked for events since `from`, has looked at `at`, and found some:
+// coroutines woken by it are ready from `at` on. A look that slept until an event came is not late.
 static inline void gp_edge_looked(gp_thread_t *thread, uint64_t from, uint64_t at)
 {
     thread->loop.is_late = at - from >= gp_edge_load(&gp_edge_hog_ticks);

@@ -57,8 +57,8 @@ typedef struct found { // what one signal found
     gp_poll_answer_t polled;
 } found_t;
 
-// A thread that existed before sampling started: its block was made by others, it learns of it here. Its alternate
-// stack is put into the context that the kernel restores on return.
+// A thread older than sampling: others made its block, and it learns of the block here. Its alternate stack is put into
+// the context that the kernel restores on return.
 //   roomy: set to whether the handler is on such a stack already; else it is on the thread's, which may be small.
 static gp_thread_t *handler_adopt(ucontext_t *context, bool *roomy)
 {
@@ -471,8 +471,8 @@ static void handler_run_call(void *argument)
     handler_run(call->info, call->context);
 }
 
-// Run on the thread's stack of ours: another one is in force, so nothing is on it. All signals are blocked until this
-// one has left it. Returns false where the thread is not known.
+// Run on the thread's stack of ours: another one is in force, so nothing is on it. All signals are blocked until the
+// handler has left the stack. Returns false where the thread is not known.
 __attribute__((noinline)) static bool handler_run_elsewhere(siginfo_t *info, void *context)
 {
     gp_thread_t *thread = gp_thread_self;

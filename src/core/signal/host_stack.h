@@ -7,7 +7,7 @@
 // greenprof no signal comes then: the program blocks them all.
 //
 // So the first handler that ends sigsuspend() and returns from a stack which the program has just set leaves ours in
-// its place (gp_host_stack_leave()), without as much as a call on it. The program is told that its own is there. The
+// its place (gp_host_stack_leave()), without as much as a call on it. The program is told that its stack is there. The
 // program's stack is there again at its next sigaltstack(), at the end of the next handler, or at a sample some CPU
 // time later: a stack set once, for crashes, is away for the shortest of these.
 #pragma once

@@ -92,9 +92,9 @@ static inline void *gp_ring_reserve(gp_ring_t *ring, uint32_t bytes)
     return header;
 }
 
-// Have the memory of the next record, of about `bytes`, brought to this processor: the collector, which has read and
-// cleared what was there before, may run on another one, and each line of its cache takes as long as ~60 ns to come,
-// for which an atomic exchange waits. Nothing waits for this, and it may be for nothing. Signals: safe. Cost: ~2 ns.
+// Prefetch the memory of the next record, of about `bytes`, into this processor's cache: the collector, which has read
+// and cleared the old content, may run on another processor, and an atomic exchange waits ~60 ns for each line from
+// there. Nothing waits for this, and it may be for nothing. Signals: safe. Cost: ~2 ns.
 static inline void gp_ring_expect(const gp_ring_t *ring, uint32_t bytes)
 {
     unsigned char *at = (unsigned char *)gp_ring_at(ring, atomic_load_explicit(&ring->head, memory_order_relaxed));
@@ -126,7 +126,7 @@ static inline gp_ring_header_t *gp_ring_peek(gp_ring_t *ring)
     uint64_t read = atomic_load_explicit(&ring->read, memory_order_relaxed);
     gp_ring_header_t *header = gp_ring_at(ring, read);
     if (ring->keeps && read == atomic_load_explicit(&ring->head, memory_order_relaxed))
-        return NULL; // what is there is the oldest of what is kept, perhaps
+        return NULL; // the oldest record kept is there, perhaps
     // Acquire: partner of the release in gp_ring_commit().
     if (!atomic_load_explicit(&header->committed, memory_order_acquire))
         return NULL;

@@ -13,7 +13,7 @@
 
 struct gp_scope {
     uint32_t index; // slot in the scope table, constant; 0 is never used
-    // Everything below: under the registry's lock (src/core/coro/scope.c). These three are also read without it, by
+    // Everything below: under the registry's lock (src/core/coro/scope.c). The next three are also read without it, by
     // gp_scope_parent() and its like.
     struct gp_scope *parent;
     struct prof *profile;   // NULL once the profile is freed

@@ -125,7 +125,7 @@ void gp_slice_note_stop(uint64_t ns)
 // Stopped time since `from`, at most `most_ns`.
 static uint64_t slice_stopped_since(uint64_t from, uint64_t most_ns)
 {
-    // Acquire: its length is the one of this stop, or of a later one.
+    // Acquire: the length is of this stop, or of a later one.
     uint64_t end = atomic_load_explicit(&stop_end, memory_order_acquire), ns = gp_edge_load(&stop_ns);
     return end <= from ? 0 : ns < most_ns ? ns : most_ns;
 }
@@ -235,7 +235,7 @@ prof_coro_t *gp_slice_prepare(gp_thread_t *thread, uintptr_t sp, uint64_t now)
     if ((int64_t)(now - gp_edge_load(&from->since)) >= gp_slice_longest(thread, from) ||
         gp_slice_is_pending(thread, from))
         slice_end_long_slice(thread, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
-    gp_thread_tell_at_once(thread); // that has been on its own stack for long may leave it
+    gp_thread_tell_at_once(thread); // after long on its own stack it may leave it
     return from;
 }
 

@@ -129,7 +129,7 @@ __attribute__((always_inline)) static inline bool gp_slice_is_plain(gp_thread_t 
     uint64_t wait = now - plain->since;
     plain->ticks = now - gp_edge_load(&plain->from->since);
     plain->left = thread->wait.left;
-    if (plain->to->kind != GP_CORO_THREAD) // which waits while its coroutines run: that is their time
+    if (plain->to->kind != GP_CORO_THREAD) // a thread's own wait is its coroutines' time
         plain->left -= (int64_t)wait;
     return plain->ticks < (uint64_t)plain->longest && wait < thread->activity.least && plain->left >= 0;
 }

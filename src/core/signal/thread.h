@@ -72,7 +72,8 @@ typedef struct gp_thread {
     _Alignas(64) prof_coro_t *root; // record of the thread's own stack
     _Atomic(prof_coro_t *) current;
     _Atomic uint64_t current_id;
-    // Exact mode's stack of it; NULL since another one runs or its account changed, other than by the passing of time.
+    // Exact mode's stack of it; NULL since another coroutine runs or the account changed, other than by the passing of
+    // time.
     _Atomic(struct gp_exact_stack *) exact_ready;
 
     // Accounting, see slice.c.

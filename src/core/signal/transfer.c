@@ -102,7 +102,8 @@ static bool transfer_read_segments(const form_t *form, const gp_transfer_call_t 
     return out->count <= SEGMENTS_MAX;
 }
 
-// The segment that byte `done` is in, and the sum of all. `*which` is their count where it is behind the last.
+// The segment that byte `done` is in, and the sum of all. `*which` is the number of segments where the byte is behind
+// the last.
 static bool transfer_find_segment(const segments_t *segments, uint64_t done, size_t *which, struct iovec *rest,
                                   uint64_t *sum)
 {
@@ -253,7 +254,7 @@ static bool transfer_is_cut_items(const form_t *form, const gp_transfer_call_t *
         transfer_forget_restart((int)call->arguments[0]);
     if (!transfer_waits((int)call->arguments[0]))
         return false;
-    if (form->way == IN) // what is left of its time, as the kernel has written it
+    if (form->way == IN) // the rest of the timeout, as written by the kernel
         return call->arguments[4] == 0 ||
                (gp_peek(call->arguments[4], &left, sizeof(left)) && (left.tv_sec != 0 || left.tv_nsec != 0));
     return gp_peek(of_last.arguments[1], &last, sizeof(last)) &&

@@ -4,7 +4,7 @@
 
 #include "signal/coro_record.h"
 
-// Has any coroutine of this process ever had a trace? Then those that it creates inherit it.
+// Has any coroutine of this process ever had a trace? Then created coroutines inherit it.
 extern _Atomic bool gp_trace_is_used;
 
 // Set it, on the coroutine that calls. Time so far is of the trace before, in the ledger and the timeline.

@@ -175,7 +175,7 @@ __attribute__((always_inline)) static inline uint64_t span_begin(const beginning
     if (slot == NULL)
         return 0;
     if (gp_thread_self != NULL)
-        gp_ring_expect(&gp_thread_self->ring, sizeof(gp_span_mark_t)); // for its end, or that of one within it
+        gp_ring_expect(&gp_thread_self->ring, sizeof(gp_span_mark_t)); // for its end, or an inner one's
     uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_relaxed) + 1;
     uint64_t handle = gp_span_handle(number, generation);
     span_fill_slot(slot, handle, what, kind, name);

@@ -26,8 +26,8 @@ uint64_t gp_span_shown_id(prof_coro_t *coro);
 void gp_span_begin_implicit(prof_coro_t *coro);
 void gp_span_end_implicit(prof_coro_t *coro);
 
-// Where a span begins that is worth its record only if it takes long: noted before, begun after. On one coroutine; what
-// is begun in between is beside it. Cost: that of the counter and ~5 ns to note.
+// Where a span begins that is worth its record only if it takes long: noted before, begun after. On one coroutine;
+// spans begun in between are beside it. Cost: that of the counter and ~5 ns to note.
 typedef struct gp_span_since {
     uint64_t ticks;
     prof_coro_t *coro; // that the thread runs, as far as is known without looking; NULL = where time goes is not known

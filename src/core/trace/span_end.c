@@ -40,8 +40,7 @@ static void span_end_restore(prof_coro_t *coro, const gp_span_slot_t *slot)
     gp_shown_update(gp_thread_self, coro);
 }
 
-// A span ends elsewhere: the span around it is open on its coroutine again, unless another one was begun there
-// meanwhile.
+// A span ends elsewhere: the outer span is open on its coroutine again, unless one was begun there meanwhile.
 static void span_end_restore_from_outside(const gp_span_slot_t *slot, uint64_t handle)
 {
     if (gp_span_is_known(slot))
@@ -95,7 +94,7 @@ static bool span_end_on(prof_coro_t *coro, uint64_t handle, uint64_t now)
     return span_end_one(handle, coro, true, 0, now);
 }
 
-// Ended elsewhere, what is left of it here may be that it is still called open.
+// A span ended elsewhere may still be called open here.
 static void span_end_drop_stale(prof_coro_t *coro)
 {
     uint64_t at = gp_edge_load(&gp_coro_context(coro)->span);

@@ -10,12 +10,11 @@
 // as it may hide a preemption (gp_slice_settle_open()). Ticks.
 uint64_t gp_span_edge_now(void);
 
-// Note in the slot, at its `begun`, where the time of its coroutine went so far, as one that runs knows without asking
-// the kernel: mostly what tells, which is evaluated at the end only. Preemption since the latest edge may not be known
-// yet.
+// Note in the slot, at its `begun`, where the time of its coroutine went so far, without asking the kernel: mostly raw
+// words, evaluated at the end only. Preemption since the latest edge may not be known yet.
 void gp_span_mark_begin(gp_span_slot_t *slot);
 
-// Is the record of its coroutine still that of this one? For the collector also when the coroutine is over.
+// Is the span's coroutine still in its record? For the collector also when the coroutine is over.
 bool gp_span_is_known(const gp_span_slot_t *slot);
 
 // Is `coro`, the calling coroutine, that of the span?

@@ -12,7 +12,7 @@
 
 struct gp_span_slot;
 
-typedef struct gp_span_parent { // what a span takes from the one in which it nests
+typedef struct gp_span_parent { // a span's inheritance from the one around it
     uint64_t id, request, trace[2];
     bool is_chosen;
 } gp_span_parent_t;

@@ -28,8 +28,8 @@ enum {
     GP_MEMO_HEADROOM = 24, // frames by which a stack may grow before its leaf end is no longer kept
 };
 
-// A frame as its callee's row found it: two words of the stack, and what they made of it. Where the frame pointer was
-// not restored its pair repeats the return address's, so that a comparison needs no branch.
+// A frame as its callee's row found it: two words of the stack, and their values. Where the frame pointer was not
+// restored its pair repeats the return address's, so that a comparison needs no branch.
 typedef struct gp_memo_frame {
     uintptr_t ra_at; // address of the word
     uintptr_t ra;    // as it stands in memory, authentication code included
@@ -43,7 +43,7 @@ typedef struct gp_memo {
     unsigned epoch;
     uintptr_t stack_end; // 0 = none's
     unsigned start, end; // valid frames: chain[current][start..end)
-    unsigned current;    // which chain is read; the other one is written
+    unsigned current;    // the chain that is read; the other is written
     _Atomic bool taken;  // written before anything is read: a page that is read first is found twice by the kernel
     gp_memo_frame_t chain[2][GP_MEMO_FRAMES];
 } gp_memo_t;

@@ -53,8 +53,8 @@ typedef struct gp_image { // its program headers
     uintptr_t bias; // what is added to their addresses
 } gp_image_t;
 
-// The main program. Where there are gaps between its segments the loader has a mapping for each, and the program's
-// headers are in one of them: all of it is one location here. Written by gp_module_fixed_prepare(), once.
+// The main program. Where there are gaps between its segments the loader has a mapping for each, with the program's
+// headers in one of them: here the program is one location. Written by gp_module_fixed_prepare(), once.
 typedef struct gp_program {
     const void *link_map; // NULL: not known
     gp_image_t image;

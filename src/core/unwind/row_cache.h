@@ -6,7 +6,7 @@
 // share one 64-bit word, so a reader sees either a whole row or none of it.
 //
 // Where one row holds for an aligned block of code, all interrupted program counters in it share a slot: a leaf is
-// interrupted anywhere. Return addresses, of which there are few, have each its own.
+// interrupted anywhere. Return addresses, being few, have a slot each.
 //
 // A slot's other half is not covered by that word. `next` guesses the slot of the caller's row; a wrong guess costs a
 // bucket search, never a wrong row, for the guessed slot's tag and bucket are compared. `module` matters for volatile

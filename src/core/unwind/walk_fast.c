@@ -62,7 +62,7 @@ static inline bool walk_fast_is_simple(gp_packed_row_t row)
 }
 
 // Try the slot that followed `from` the last time: its load need not wait for the return address, which is only
-// compared. Returns false where it holds another row, or one that takes more than a glance.
+// compared. Returns false where the slot holds another row, or a row in need of more than a glance.
 static inline bool walk_fast_guess(uint32_t from, uintptr_t pc, gp_packed_row_t *row, uint32_t *slot)
 {
     uint32_t at = atomic_load_explicit(&gp_row_cache[from].next, memory_order_relaxed);
