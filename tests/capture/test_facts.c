@@ -167,7 +167,7 @@ static int count_header(void *context, const gp_file_header_t *header)
 static int count_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     counted_t *counted = context;
-    if (counted->facts != NULL) // a definition is there before what refers to it
+    if (counted->facts != NULL) // definitions come before records that refer to them
         assert_int_not_equal(gp_table_find(&counted->facts->stacks.table, samples->stack_id), GP_INDEX_NONE);
     counted->samples += (unsigned)count;
     return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program at places where another one must not be attached to without care. Its main thread counts its turns, and
-// says on each line of its standard input how many there were; with the line "go" it lets go what is held. By KIND:
+// A program at places where another one must not be attached to without care. The main thread counts its turns, and
+// says on each line of standard input how many there were; the line "go" lets go all that is held. By KIND:
 //   constructor PLUGIN  another thread is in dlopen(), in a constructor waiting for "go"
 //   iterate             another thread is in dl_iterate_phdr(), in a function waiting for "go"
 //   fork                another thread is in fork(), in a handler waiting for "go"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads that others have found: where their stacks are, and what their first signal may do.
+// Threads found by others: where their stacks are, and what their first signal may do.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>

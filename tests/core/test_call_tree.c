@@ -86,7 +86,7 @@ static void memory_is_bounded(void **state)
                     SAMPLES / CALLERS);
     const gp_loc_t known[] = {1000000, 1};
     uint64_t crowded = tree.crowded;
-    assert_int_equal(gp_call_tree_add(&tree, known, 2, 41), 0); // one that is there has its place as ever
+    assert_int_equal(gp_call_tree_add(&tree, known, 2, 41), 0); // a known path counts as ever
     assert_int_equal(weight_at(&tree, 1, 1000000), 42);
     assert_int_equal(tree.crowded, crowded);
     gp_call_tree_free(&tree);

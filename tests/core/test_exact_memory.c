@@ -59,7 +59,7 @@ static void functions_have_a_bound(void **state)
         last = gp_exact_site_of_language(number, 1, NULL);
     assert_null(last);
     assert_non_null(first);
-    assert_ptr_equal(gp_exact_site_of_language(1, 1, NULL), first); // one that is known has its place
+    assert_ptr_equal(gp_exact_site_of_language(1, 1, NULL), first); // a known site has its place
     assert_in_range(mapped, 40 << 20, 160 << 20);                   // tables double, and the old ones stay
 }
 

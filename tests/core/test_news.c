@@ -52,7 +52,7 @@ static bool is_in(const gp_thread_set_t *set, const gp_thread_t *thread)
     return gp_thread_set_next(set, &slot) == thread;
 }
 
-// Returns false: it waits for one that has nothing to come for.
+// Returns false: the collector waits for a thread that has no reason to come.
 static bool come_once(met_t *met, gp_thread_t *thread)
 {
     uint64_t waits = atomic_load(&met->waits);

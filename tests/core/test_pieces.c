@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Scans of all coroutines hold the drain lock a piece at a time: a thread that stops a profile, or forks, waits for a
-// thousand coroutines, not for all. And what is written of them is whole, however many there are.
+// thousand coroutines, not for all. And records of them are whole, however many there are.
 //
 // Counted are the coroutines between one giving back of the lock and the next.
 #include <pthread.h>

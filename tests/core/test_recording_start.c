@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The start of a recording is one moment on all of its clocks, however long it takes until it is under way: what the
-// file says of a time is that time.
+// The start of a recording is one moment on all of its clocks, however long it takes: times in the file are right.
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

@@ -110,7 +110,7 @@ static void a_slice_counts_as_far_as_it_was_settled(void **state)
     check_after(5000, 70, 10, 0, 0);
     resume();
     check_after(30, 60, 10, 0, 30);
-    enter_after(0); // its thread goes on with it, or it was switched meanwhile
+    enter_after(0); // its thread goes on, or it was switched meanwhile
     leave_after(5);
     check_after(0, 65, 10, 0, 30);
 }

@@ -194,7 +194,7 @@ static int fork_handlers_wait(void)
     return fork_while_handlers_wait();
 }
 
-// So may one of a library that was there before greenprof.
+// A library older than greenprof may do so, too.
 static int early_handlers_wait(void)
 {
     early_handler = let_thread_call;

@@ -82,7 +82,7 @@ static int setup(void **state)
     gp_wait_set_frequency(1000);
     gp_handler_kick = nothing;
     gp_handler_sampling = true;
-    a = prof_coro_create(NULL, 0, "a"); // no stack of their own: the hint alone says which one runs
+    a = prof_coro_create(NULL, 0, "a"); // no stacks: the hint alone says which coroutine runs
     b = prof_coro_create(NULL, 0, "b");
     gp_slice_new_epoch();
     thread->cpu.start_ns = cpu_ns;

@@ -137,7 +137,7 @@ enum { PATIENCE_S = 20 };
 static gp_timer_t looked_at; // not one that the real pacer knows
 static pid_t disarming;
 
-// Switches of a thread that it asked for itself: it slept. Source: proc_pid_status(5).
+// Voluntary switches of a thread: it slept. Source: proc_pid_status(5).
 static long sleeps_of(pid_t tid)
 {
     char path[64], line[128];

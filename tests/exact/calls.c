@@ -208,7 +208,7 @@ PLAIN static void act(coro_t *self, int level)
 #define LEAVE(name)         truth_leave(&self->truth, self->truth.depth - 1)
 #endif
 
-// Inlined into those that call them, and instrumented there.
+// Inlined into their callers, and instrumented there.
 #define INLINED(number)                                                                                                \
     static inline __attribute__((always_inline)) void f##number(coro_t *self, int level)                               \
     {                                                                                                                  \

@@ -19,7 +19,7 @@ if nm --extern-only --defined-only "$tmp/usr/$libdir/libgreenprof.a" |
     exit 1
 fi
 
-check() { # PROGRAM: runs it, and looks for what it did
+check() { # PROGRAM: runs it, and looks for the outcome
     if readelf -lW "$1" | grep INTERP; then
         echo "$1 is not linked statically"
         exit 1

@@ -72,7 +72,7 @@ static void put(coroutine_t *coroutine)
     last = &coroutine->next;
 }
 
-// Puts the one that had its turn behind all others, and takes the next. Returns NULL at the end.
+// Puts the coroutine behind all others, and takes the next. Returns NULL at the end.
 static coroutine_t *exchange(coroutine_t *had)
 {
     coroutine_t *next = NULL;

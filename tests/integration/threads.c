@@ -273,7 +273,7 @@ static void kinds(void)
     EXPECT(cancelled);
 }
 
-// space: threads that allocate nothing: what the process has of address space while they are there.
+// space: threads without allocations: address space of the process with them.
 
 enum { PLAIN = 50 };
 

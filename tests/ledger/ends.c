@@ -8,7 +8,7 @@
 //     asleep the thread of a coroutine sleeps when the program ends
 //     killed the same, and the program is killed
 //
-//   LIFE function wall waiting    seconds, as booked: of these, those in which it was parked
+//   LIFE function wall waiting    seconds, as booked: the latter parked
 //   NEW function seconds          made, and never started
 //   SLEPT function seconds        asleep in a system call
 #include "../context.h"
@@ -200,7 +200,7 @@ static void back(void)
     make(&a, "halves", halves, new_stack());
     make(&b, "halves", halves, new_stack());
     partner = &b;
-    enter(&a); // returns as soon as one of them has: the other is left where it changed places
+    enter(&a); // returns as soon as one has: the other is left at the change of places
     idle();
     green_t *over = running, *other = partner;
     other->over_ns = now_ns();

@@ -89,7 +89,7 @@ static void test_main_interpreter_ends(void **unused)
     die(4, MAIN);
     assert_int_equal(codes[3].times, 1);
     is_ending = 1;
-    die(5, MAIN); // it is there for what has been sampled
+    die(5, MAIN); // kept for samples of it
     assert_int_equal(codes[4].times + codes[5].times, 0);
     is_ending = 0;
     die(6, MAIN); // of the next

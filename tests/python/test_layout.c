@@ -55,7 +55,7 @@ static void check_what_is_published(void)
     seen.code_size = 216;
     expect_refusal(&seen, "not known");
     seen = is_3_14;
-    expect_refusal(&seen, "does not say"); // the version that is published is another one
+    expect_refusal(&seen, "does not say"); // another version is published
     published[1] = seen.version;
     published[36] = 90; // an owner beyond the frame
     expect_refusal(&seen, "not known");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How a program uses each of the shapes' runtimes, and schedulers that tell of their coroutines by <greenprof/coro.h>;
-// `--shape NAME` says which. SHAPE_ROWS, where it is defined, are those of a program that lacks the others.
+// `--shape NAME` says which. SHAPE_ROWS, where defined, are the rows of a program without the others.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

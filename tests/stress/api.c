@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A host that profiles its requests and writes what comes of it: what it computes does not depend on whether it can.
+// A host that profiles its requests and writes the results: its own computation does not depend on their success.
 //   api FOLDER
 #include <greenprof/prof.h>
 

@@ -317,7 +317,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 {
     NEXT(ioctl);
     OPTIONAL(argument, request);
-    bool is_question = request == PERF_EVENT_IOC_ID; // whether it is one: cannot fail where it is
+    bool is_question = request == PERF_EVENT_IOC_ID; // asks whether it is an event: cannot fail on one
     return !is_question && fails(CALL_ioctl, CALLER, EIO) ? -1 : next(fd, request, argument);
 }
 

@@ -214,7 +214,7 @@ uint64_t feature_signal_queue(int id, int round)
     return queued == 0 ? value : features_fail("a signal is missing");
 }
 
-// As a daemon does, those of whatever shares its process among them.
+// As a daemon does: all descriptors, greenprof's among them.
 uint64_t feature_closed_descriptors(int id, int round)
 {
     pthread_mutex_lock(&features_mutex);

@@ -88,7 +88,7 @@ static bool leave_namespaces(void)
            unshare(CLONE_NEWUSER) == 0;
 }
 
-// By system calls of their own numbers, which change one thread.
+// System calls by their own numbers, which change one thread.
 static bool by_numbers(void)
 {
     return syscall(SYS_setgroups, 0, NULL) == 0 && syscall(SYS_setresgid, OTHER, OTHER, OTHER) == 0 &&

@@ -465,8 +465,8 @@ static int compare_addresses(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-// Does one range win over another that holds the same address? The deeper one does, else the smaller one; of functions
-// with the same range (assembler code with several names) the last one in the file.
+// Does a range win over another around the same address? The deeper one does, else the smaller one; of functions with
+// the same range (assembler code with several names) the last one in the file.
 static bool wins(const oracle_range_t *one, const oracle_range_t *other)
 {
     if (one->function->depth != other->function->depth)

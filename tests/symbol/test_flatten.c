@@ -85,7 +85,7 @@ static void test_memory(void **state)
     bool failed;
     make_ranges(&nested);
     size_t all = flatten(&nested, -1, &failed), some = 0;
-    assert_true(all > nested.count); // what is around others is cut: there are more pieces, which take more memory
+    assert_true(all > nested.count); // ranges around others are cut: more pieces, more memory
     for (long n = 0;; n++) {
         unsigned before = gp_memory_shortages();
         size_t count = flatten(&nested, n, &failed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Line tables of which only the rows of some addresses are read: these say what they say where all rows are read,
-// also where sequences are in no order, run into one another, go backwards or were thrown away.
+// Line tables read for some addresses only: these rows say the same as where all are read, also where sequences are in
+// no order, run into one another, go backwards or were thrown away.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -52,7 +52,7 @@ typedef struct diff {
     unsigned flags;
     int rc;
     uintptr_t lo, hi, sp;
-    uintptr_t a[24], b[24]; // from the first frame that differs on, one before it included
+    uintptr_t a[24], b[24]; // from the first difference on, one frame before it included
     size_t at;
 } diff_t;
 

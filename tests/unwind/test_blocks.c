@@ -140,7 +140,7 @@ static void test_a_table_says_what_the_module_says(void **state)
     free(before);
 }
 
-// Rows of one range, and what surrounds it.
+// Rows of a range, and its surroundings.
 static void test_a_range_ends_where_another_row_begins(void **state)
 {
     gp_row_range_t range, next;

@@ -427,7 +427,7 @@ static void test_a_memo_is_its_stacks(void **state)
     assert_int_equal(result.frames[1], truth[1]);
     record_two(words, 8, &regs);
     result.count = gp_unwind_walk_parked(&regs, (uintptr_t)&words[16], end, result.frames, WALK_MAX, &result.flags);
-    assert_int_equal(result.count, 1); // what its own row says: the words there are 0
+    assert_int_equal(result.count, 1); // by its own row: the words there are 0
     assert_int_equal(result.frames[0], truth[0]);
 }
 

@@ -16,7 +16,7 @@ static bool chooses(void)
     return gp_policy_chooses(PROF_SPAN_REQUEST, "");
 }
 
-// Until one is set: all, and with keys those that are signed.
+// Without a policy: all, and with keys the signed ones.
 static void keys_restrict(void **state)
 {
     (void)state;
