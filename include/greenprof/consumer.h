@@ -109,11 +109,11 @@ typedef struct prof_consumer_status {
     uint64_t fast;            // left out by the option slower=
     uint64_t queued, spooled; // now
     uint64_t recovered;       // sent for an earlier process: not in `given` and `sent`
-    uint64_t unheard;         // ended, but never given: the program was faster than the collector. All consumers
+    uint64_t unheard;         // ended, but never given: the program was faster than the collector. Over all consumers
     uint64_t failures;        // times that the backend did not take any
     int32_t last_error;       // of the last failure, negative errno value; 0 = the last attempt was none
     uint32_t reserved;
-    uint64_t profiles;      // written for requests (the file consumer's option profile=). All consumers, as the next
+    uint64_t profiles;      // written for requests (file consumer's option profile=). Over all consumers, as the next
     uint64_t profiles_lost; // requests without one: too many at a time, or it could not be written
 } prof_consumer_status_t;
 
