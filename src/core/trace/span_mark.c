@@ -59,7 +59,7 @@ static void span_mark_subtract(gp_ledger_t *now, const gp_ledger_t *before)
         now->cpu_ns = now->slice_ns;
 }
 
-// It began and ends in one slice: nothing waited. Returns false where it did not.
+// The times of a span that began and ends in one slice: nothing waited. Returns false where it did not.
 static bool span_mark_times_in_slice(const gp_span_slot_t *slot, uint64_t now, gp_ledger_t *times)
 {
     gp_ledger_words_t words;
