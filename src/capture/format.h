@@ -311,10 +311,12 @@ typedef struct gp_activity_record {
     uint64_t cpu_ns;     // 72 of slice_ns, on the CPU
     uint64_t blocked_ns; // 80 and its thread slept in the kernel; the rest it was preempted
 } gp_activity_record_t;  // 88
+// clang-format off
 #define GP_FIELDS_activity(F)                                                                                          \
-    F(activity, coro_id, CORO)                                                                                         \
-    F(activity, waker_id, CORO) F(activity, trace, TRACE) F(activity, thread, THREAD) F(activity, start_ns, TIME)      \
-        F(activity, left_ns, TIME) F(activity, end_ns, TIME) F(activity, ready_ns, TIME_IF_SET)
+    F(activity, coro_id, CORO) F(activity, waker_id, CORO) F(activity, trace, TRACE) F(activity, thread, THREAD)       \
+    F(activity, start_ns, TIME) F(activity, left_ns, TIME) F(activity, end_ns, TIME)                                   \
+    F(activity, ready_ns, TIME_IF_SET)
+// clang-format on
 
 // Set the times of an activity.
 //   off_ns: the slices' time off the CPU; may be a little below zero. blocked_ns: the sleeping part of off_ns.
@@ -356,10 +358,11 @@ typedef struct gp_span_record {
     uint16_t field_count; // 122
     uint32_t fields_len;  // 124
 } gp_span_record_t;       // 128, then the name, then the fields, each a key, NUL, a value, NUL; padding to 8
+// clang-format off
 #define GP_FIELDS_span(F)                                                                                              \
-    F(span, coro_id, CORO)                                                                                             \
-    F(span, end_coro_id, CORO) F(span, start_ns, TIME) F(span, end_ns, TIME) F(span, trace, TRACE)                     \
-        F(span, thread, THREAD) F(span, stack_id, STACK)
+    F(span, coro_id, CORO) F(span, end_coro_id, CORO) F(span, start_ns, TIME) F(span, end_ns, TIME)                    \
+    F(span, trace, TRACE) F(span, thread, THREAD) F(span, stack_id, STACK)
+// clang-format on
 
 // A span as it was while it was open, for when the process is killed: greenprof recover makes spans of those that have
 // no span record, of each the latest.

@@ -33,7 +33,7 @@ static bool packed_span_add_text(gp_packed_span_t *into, const char *text, size_
     return true;
 }
 
-// Numbers that the block has no place for are fields with keys that no text has, as the stack is.
+// Numbers without a place in the block are fields, as the stack is: no text has such a key.
 #define IS_ALIKE(shown) (offsetof(prof_span_record_t, shown) < ALIKE_AT + ALIKE_LEN)
 
 static void packed_span_add_number(gp_packed_span_t *into, const char *key, uint64_t number)
