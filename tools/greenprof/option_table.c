@@ -11,6 +11,7 @@
 
 const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
     [GP_COMMAND_RUN] = {.name = "run",
+                        .also = "record",
                         .synopsis = "[--] PROGRAM [ARGUMENT...]",
                         .what = "run a program and record where its CPU time goes",
                         .missing = "missing PROGRAM",
@@ -141,6 +142,13 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                          .operands_min = 1,
                          .operands_max = INT32_MAX,
                          .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_VIEW] = {.name = "view",
+                         .synopsis = "FILE...",
+                         .what = "write a capture as a page, and open it in a browser",
+                         .missing = "missing FILE",
+                         .operands_min = 1,
+                         .operands_max = INT32_MAX,
+                         .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_HELP] = {.name = "help",
                          .synopsis = "[COMMAND]",
                          .what = "show the options of a command",
@@ -160,7 +168,8 @@ enum {
     REPORT = GP_OPTION_OF(GP_COMMAND_REPORT),
     EXPORT = GP_OPTION_OF(GP_COMMAND_EXPORT),
     FLAMEGRAPH = GP_OPTION_OF(GP_COMMAND_FLAMEGRAPH),
-    WRITING = EXPORT | FLAMEGRAPH,
+    VIEW = GP_OPTION_OF(GP_COMMAND_VIEW),
+    WRITING = EXPORT | FLAMEGRAPH | VIEW,
     DIFF = GP_OPTION_OF(GP_COMMAND_DIFF),
     TABLES = REPORT | DIFF,
     READING = REPORT | WRITING | DIFF,
@@ -178,6 +187,7 @@ enum {
     TOP = GP_OPTION_OF(GP_COMMAND_TOP),
     SYMBOLIZE = GP_OPTION_OF(GP_COMMAND_SYMBOLIZE),
     SHIP = GP_OPTION_OF(GP_COMMAND_SHIP),
+    LIVE = ATTACH | DETACH | START | STOP | DUMP | STATUS | TOP | COROUTINES, // takes a PID
     EVERY = RUN | READING | MERGE | RECOVER | INFO | TRACE | COROUTINES | ATTACH | DETACH | START | STOP | DUMP |
             STATUS | TOP | SHIP | SYMBOLIZE | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
 };
@@ -251,8 +261,11 @@ const gp_option_t gp_options[] = {
 
     {EXPORT, 'f', "format", "FORMAT", TEXT(format), .hint = GP_HINT_FORMAT,
      .what = "What to write; without it the suffix of OUT says so. One of:"},
-    {WRITING, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
+    {EXPORT | FLAMEGRAPH, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
      .what = "File to write; '-', the default, is standard output."},
+
+    {VIEW, 'o', "output", "OUT.html", TEXT(output), .hint = GP_HINT_FILE,
+     .what = "Page to write (default: FILE.html beside it, or in TMPDIR where that cannot be written)."},
 
     {MERGE, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE, .what = "Capture to write."},
     {RECOVER, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
@@ -424,6 +437,8 @@ const gp_option_t gp_options[] = {
 
     {INFO, 'v', "verbose", NULL, FLAG(verbose), .what = "List threads and modules, too."},
 
+    {LIVE, 'p', "pid", "PID", TEXT(pid), .what = "The process: the same as PID without an option."},
+
     {EVERY, 'h', "help", NULL, FLAG(help), .what = "Show this help."},
     {0},
 };
@@ -432,7 +447,7 @@ const gp_option_t gp_options[] = {
 const gp_command_t *gp_command_find(const char *name)
 {
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
-        if (strcmp(command->name, name) == 0)
+        if (strcmp(command->name, name) == 0 || (command->also != NULL && strcmp(command->also, name) == 0))
             return command;
     return NULL;
 }
