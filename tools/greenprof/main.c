@@ -53,6 +53,7 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
     [GP_COMMAND_REPORT] = gp_command_report,
     [GP_COMMAND_EXPORT] = gp_command_export,
     [GP_COMMAND_FLAMEGRAPH] = gp_command_flamegraph,
+    [GP_COMMAND_EXPLAIN] = gp_command_explain,
     [GP_COMMAND_VIEW] = gp_command_view,
     [GP_COMMAND_MERGE] = gp_command_merge,
     [GP_COMMAND_RECOVER] = gp_command_recover,

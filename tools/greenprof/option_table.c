@@ -149,6 +149,13 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                          .operands_min = 1,
                          .operands_max = INT32_MAX,
                          .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_EXPLAIN] = {.name = "explain",
+                            .synopsis = "FILE|PID [REQUEST]",
+                            .what = "say in sentences what made a program slow, and where",
+                            .missing = "missing FILE or PID",
+                            .operands_min = 1,
+                            .operands_max = 2,
+                            .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_HELP] = {.name = "help",
                          .synopsis = "[COMMAND]",
                          .what = "show the options of a command",
@@ -187,9 +194,10 @@ enum {
     TOP = GP_OPTION_OF(GP_COMMAND_TOP),
     SYMBOLIZE = GP_OPTION_OF(GP_COMMAND_SYMBOLIZE),
     SHIP = GP_OPTION_OF(GP_COMMAND_SHIP),
-    LIVE = ATTACH | DETACH | START | STOP | DUMP | STATUS | TOP | COROUTINES, // takes a PID
-    EVERY = RUN | READING | MERGE | RECOVER | INFO | TRACE | COROUTINES | ATTACH | DETACH | START | STOP | DUMP |
-            STATUS | TOP | SHIP | SYMBOLIZE | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
+    EXPLAIN = GP_OPTION_OF(GP_COMMAND_EXPLAIN),
+    LIVE = EXPLAIN | ATTACH | DETACH | START | STOP | DUMP | STATUS | TOP | COROUTINES, // takes a PID
+    EVERY = EXPLAIN | RUN | READING | MERGE | RECOVER | INFO | TRACE | COROUTINES | ATTACH | DETACH | START | STOP |
+            DUMP | STATUS | TOP | SHIP | SYMBOLIZE | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
 };
 
 const gp_option_t gp_options[] = {
@@ -368,11 +376,11 @@ const gp_option_t gp_options[] = {
      .what = "Only coroutines with a name that matches this extended regular expression."},
     {READING, 0, "thread", "NAME|TID", TEXTS(choice.threads), .chooses = true,
      .what = "Only what ran on threads of this name or thread id."},
-    {READING, 0, "from", "TIME", TEXT(choice.from), .chooses = true,
+    {READING | EXPLAIN, 0, "from", "TIME", TEXT(choice.from), .chooses = true,
      .what = "Only from this moment on: seconds since the start, negative ones before the end, a "
              "date and time (2026-11-21T12:00:00Z; without a zone it is local), a time of day, or "
              "@SECONDS since 1970."},
-    {READING, 0, "to", "TIME", TEXT(choice.to), .chooses = true, .what = "Only what is before this moment."},
+    {READING | EXPLAIN, 0, "to", "TIME", TEXT(choice.to), .chooses = true, .what = "Only what is before this moment."},
     {READING, 0, "focus", "REGEX", REGEX(focus), .chooses = true,
      .what = "Only stacks in which the name, file or module of a function matches this extended "
              "regular expression; of several each must match."},
@@ -382,7 +390,7 @@ const gp_option_t gp_options[] = {
      .what = "CPU time, or the wall clock: on the CPU, off it, ready and parked, each marked by the "
              "last frame (default: what the capture was made for)."},
 
-    {READING | TRACE | COROUTINES | SYMBOLIZE | SHIP, 0, "symfs", "DIR", TEXTS(symfs), .hint = GP_HINT_FILE,
+    {READING | EXPLAIN | TRACE | COROUTINES | SYMBOLIZE | SHIP, 0, "symfs", "DIR", TEXTS(symfs), .hint = GP_HINT_FILE,
      .what = "A directory that stands for the root directory of the profiled processes: of a container, /proc/PID/root "
              "or its unpacked image. Files that are not at their paths here, or are other builds, are looked for below "
              "it, and so are their debug files and /tmp/perf-PID.map."},
@@ -434,6 +442,13 @@ const gp_option_t gp_options[] = {
      .what = "At most that many rows a second on average, to each destination; 0, the default, is any number."},
     {SHIP, 0, "bytes-per-second", "BYTES", NUMBER(bytes_per_second), .hi = INT64_MAX,
      .what = "At most that many bytes a second on average, to each destination; 0, the default, is any number."},
+
+    {EXPLAIN, 'j', "json", NULL, FLAG(json), .what = "Write JSON."},
+    {EXPLAIN, 0, "fail-on", "NAME>VALUE[,...]", TEXT(fail_on),
+     .what = "Exit with status 3 where one of these holds, for tests: victim>1s, what others waited for long slices; "
+             "p99>250ms, the latency of requests; findings>0, but for what the machine did; a kind of finding, by what "
+             "it cost (held-loop>100ms) or "
+             "how many there are (growing>0)."},
 
     {INFO, 'v', "verbose", NULL, FLAG(verbose), .what = "List threads and modules, too."},
 

@@ -34,6 +34,7 @@ typedef enum gp_command_id {
     GP_COMMAND_SYMBOLIZE,
     GP_COMMAND_SHIP,
     GP_COMMAND_VIEW,
+    GP_COMMAND_EXPLAIN,
     GP_COMMAND_HELP,
     GP_COMMAND_COUNT,
 } gp_command_id_t;
@@ -105,6 +106,8 @@ typedef struct gp_arguments {
     // diff
     gp_choice_t base_choice;
     const char *per, *order;
+    // explain
+    const char *fail_on;
     // info
     bool verbose;
     // coroutines, trace
