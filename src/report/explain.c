@@ -158,7 +158,8 @@ static int explain_read(gp_explaining_t *explaining)
 {
     static const gp_reader_handlers_t handlers = {.samples = explain_take_samples};
     gp_reading_t reading = {.count = 0};
-    int result = gp_long_slices_begin(&explaining->slices, explaining->dataset, explaining->symbolizer, &reading);
+    int result = gp_long_slices_begin(&explaining->slices, explaining->dataset, explaining->symbolizer,
+                                      explaining->trace, &reading);
     explaining->requests = result == 0 ? gp_requests_create(explaining->dataset, false) : NULL;
     if (result == 0 && explaining->requests == NULL)
         result = -errno;

@@ -5,12 +5,13 @@
 
 #include "report/explain_parts.h"
 
-enum { LOST_PERCENT = 2, NAMELESS_PERCENT = 20, LEAST_CPU_NS = 50000000 };
+enum { LOST_PERCENT = 2, LOST_LEAST = 10, NAMELESS_PERCENT = 20, LEAST_CPU_NS = 50000000 };
 
 static void explain_losses_say_lost(gp_explaining_t *explaining, uint64_t lost, uint64_t kept, const char *what)
 {
-    gp_finding_t *finding =
-        lost * 100 >= (lost + kept) * LOST_PERCENT && lost > 0 ? gp_explain_add(explaining, "lost-data", 0) : NULL;
+    gp_finding_t *finding = lost >= LOST_LEAST && lost * 100 >= (lost + kept) * LOST_PERCENT
+                                ? gp_explain_add(explaining, "lost-data", 0)
+                                : NULL;
     if (finding == NULL)
         return;
     finding->rank = GP_FINDING_CAVEAT;

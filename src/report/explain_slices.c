@@ -84,7 +84,7 @@ static int explain_slices_count_victims(const gp_explaining_t *explaining, expla
     for (size_t i = 0; i < dataset->delays.count && last != NULL; i++) {
         size_t place = of_slice[dataset->delays.items[i].hog];
         uint32_t coro = dataset->delays.items[i].coro;
-        if (place > 0 && last[coro] != place) {
+        if (place > 0 && gp_long_slices_has(&explaining->slices, &dataset->delays.items[i]) && last[coro] != place) {
             places[place - 1].coros++;
             last[coro] = place;
         }
@@ -183,7 +183,7 @@ static void explain_slices_say(gp_explaining_t *explaining, explained_place_t *p
     for (size_t i = 0; i < count && said < SHOWN; i++) {
         const explained_place_t *place = &places[i];
         bool sleeps = place->blocked_ns > place->cpu_ns;
-        if (!explain_slices_is_its_own(place))
+        if (!explain_slices_is_its_own(place) || place->code.function[0] == '\0')
             continue;
         if (explaining->findings->is_victim_known && place->delay_ns >= least_ns) {
             explain_slices_say_known(explaining, place, sleeps);

@@ -11,13 +11,18 @@
 
 enum { NAMES = 4 };
 
+// Functions of a language are named by anyone: of these only the ones that nothing but loops call.
+static bool long_slices_waits_at(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, gp_loc_t loc)
+{
+    gp_sleep_call_t call = gp_sleep_call(gp_report_loc_name(dataset, symbolizer, loc));
+    return call == GP_SLEEP_LOOP || (call == GP_SLEEP_MANY && GP_LOC_MODULE(loc) != GP_MODULE_LANGUAGE);
+}
+
 bool gp_sleeps_as_loops_do(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t coro, uint32_t stack)
 {
     const gp_facts_stack_t *at = &dataset->facts.stacks.items[stack];
-    if (strcmp(dataset->facts.coros.items[coro].record.name, "[hub]") == 0)
-        return true;
-    return at->depth > 0 && GP_LOC_MODULE(at->frames[0]) != GP_MODULE_LANGUAGE &&
-           gp_sleep_call(gp_report_loc_name(dataset, symbolizer, at->frames[0])) != GP_SLEEP_OTHER;
+    return strcmp(dataset->facts.coros.items[coro].record.name, "[hub]") == 0 ||
+           (at->depth > 0 && long_slices_waits_at(dataset, symbolizer, at->frames[0]));
 }
 
 static int long_slices_by_thread(const void *left, const void *right)
@@ -176,6 +181,12 @@ static bool long_slices_is_of_loop(const gp_long_slices_t *slices, const gp_data
     return hog->stack_count > 0;
 }
 
+static void long_slices_drop(gp_long_slice_t *slice)
+{
+    free(slice->place);
+    free(slice->path);
+}
+
 // By number of the hog, before they are sorted.
 static int long_slices_find_all(gp_long_slices_t *slices)
 {
@@ -184,6 +195,8 @@ static int long_slices_find_all(gp_long_slices_t *slices)
     int result = sums != NULL ? 0 : -ENOMEM;
     for (size_t i = 0; i < dataset->delays.count && result == 0; i++) {
         gp_long_slice_t *sum = &sums[dataset->delays.items[i].hog];
+        if (!gp_long_slices_has(slices, &dataset->delays.items[i]))
+            continue;
         sum->delay_ns += dataset->delays.items[i].delay_ns;
         sum->unseen_ns += dataset->delays.items[i].unseen_ns;
         sum->delays++;
@@ -196,16 +209,22 @@ static int long_slices_find_all(gp_long_slices_t *slices)
         *slice = sums[i];
         slice->hog = hog;
         result = long_slices_find_place(slices, slice);
+        if (result == 0 && slice->depth > 0 &&
+            long_slices_waits_at(dataset, slices->symbolizer, slice->path[slice->depth - 1])) {
+            long_slices_drop(slice); // most of it the loop slept, or was woken late
+            slices->count--;
+        }
     }
     free(sums);
     return result;
 }
 
 int gp_long_slices_begin(gp_long_slices_t *slices, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
-                         gp_reading_t *reading)
+                         uint32_t trace, gp_reading_t *reading)
 {
     static const gp_reader_handlers_t handlers = {.activity = long_slices_count_waiting};
-    *slices = (gp_long_slices_t){dataset, symbolizer, calloc(dataset->hogs.count + 1, sizeof(*slices->items)), 0};
+    *slices =
+        (gp_long_slices_t){dataset, symbolizer, trace, calloc(dataset->hogs.count + 1, sizeof(*slices->items)), 0};
     int result = slices->items != NULL ? long_slices_find_all(slices) : -ENOMEM;
     if (result == 0 && slices->count > 0) {
         qsort(slices->items, slices->count, sizeof(*slices->items), long_slices_by_thread);
@@ -216,9 +235,7 @@ int gp_long_slices_begin(gp_long_slices_t *slices, const gp_dataset_t *dataset, 
 
 void gp_long_slices_free(gp_long_slices_t *slices)
 {
-    for (size_t i = 0; i < slices->count; i++) {
-        free(slices->items[i].place);
-        free(slices->items[i].path);
-    }
+    for (size_t i = 0; i < slices->count; i++)
+        long_slices_drop(&slices->items[i]);
     free(slices->items);
 }

@@ -26,13 +26,21 @@ typedef struct gp_long_slice {
 typedef struct gp_long_slices {
     const gp_dataset_t *dataset;
     gp_symbolizer_t *symbolizer;
+    uint32_t trace;         // whose delays count: number; 0 = all
     gp_long_slice_t *items; // by thread, then by beginning: those of a thread do not overlap
     size_t count;
 } gp_long_slices_t;
 
 // Find them: all but what event loops slept. Returns 0 or a negative errno value. Free in either case.
+//   trace: number of the trace of which delays count; 0 = all.
 int gp_long_slices_begin(gp_long_slices_t *slices, const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer,
-                         gp_reading_t *reading);
+                         uint32_t trace, gp_reading_t *reading);
+
+// Is a delay one that counts?
+static inline bool gp_long_slices_has(const gp_long_slices_t *slices, const gp_dataset_delay_t *delay)
+{
+    return slices->trace == 0 || delay->trace == slices->trace;
+}
 void gp_long_slices_free(gp_long_slices_t *slices);
 
 // A coroutine that sleeps on its thread may be the loop, which waits for something to do: is it, or does it sleep where

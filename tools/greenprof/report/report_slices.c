@@ -77,7 +77,7 @@ int gp_report_print_slices(const gp_source_t *source)
 {
     gp_reading_t reading = {.count = 0};
     gp_long_slices_t slices;
-    int result = gp_long_slices_begin(&slices, source->dataset, source->symbolizer, &reading);
+    int result = gp_long_slices_begin(&slices, source->dataset, source->symbolizer, 0, &reading);
     place_t *places = calloc(slices.count + 1, sizeof(*places));
     if (result == 0 && places == NULL)
         result = -ENOMEM;
