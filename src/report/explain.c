@@ -61,20 +61,24 @@ static void explain_take_symbol(gp_finding_t *finding, const gp_symbol_t *symbol
     finding->line = has_source ? symbol->line : 0;
 }
 
-void gp_explain_place(const gp_explaining_t *explaining, const gp_loc_t *path, uint32_t depth, gp_finding_t *finding)
+uint32_t gp_explain_place(const gp_explaining_t *explaining, const gp_loc_t *path, uint32_t depth,
+                          gp_finding_t *finding)
 {
     gp_namer_t namer = {.facts = &explaining->dataset->facts, .symbolizer = explaining->symbolizer};
     gp_name_t name;
     for (uint32_t i = depth; i-- > 0;) {
         if (gp_facts_name(&namer, path[i], &name) < 0)
             continue;
-        const gp_symbol_t *symbol = gp_symbol_outermost(name.symbol);
+        const gp_symbol_t *symbol = name.symbol; // what is inlined there comes first
+        while (symbol->outer != NULL && !explain_is_own(symbol, name.is_pseudo))
+            symbol = symbol->outer;
         bool is_own = explain_is_own(symbol, name.is_pseudo);
         if (is_own || (finding->function[0] == '\0' && !name.is_pseudo))
             explain_take_symbol(finding, symbol);
         if (is_own)
-            return;
+            return i;
     }
+    return depth > 0 ? depth - 1 : 0;
 }
 
 void gp_explain_about(gp_finding_t *finding, const gp_finding_t *code)
@@ -98,6 +102,15 @@ const char *gp_explain_code(const gp_finding_t *finding, char *text, size_t size
 
 // --- one reading for all
 
+// "libz.so.1+0x1234" is all there is to say of it.
+static bool explain_is_nameless(const gp_symbol_t *symbol)
+{
+    const char *slash = strrchr(symbol->module, '/'), *base = slash != NULL ? slash + 1 : symbol->module;
+    size_t length = strlen(base);
+    return length > 0 && strncmp(symbol->function, base, length) == 0 &&
+           strncmp(symbol->function + length, "+0x", strlen("+0x")) == 0;
+}
+
 static int explain_take_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     gp_explaining_t *explaining = context;
@@ -115,10 +128,7 @@ static int explain_take_samples(void *context, const gp_sample_record_t *samples
         const gp_facts_stack_t *at = stack != GP_INDEX_NONE ? &explaining->dataset->facts.stacks.items[stack] : NULL;
         if (at == NULL || at->depth == 0 || gp_facts_name(&namer, at->frames[0], &name) < 0 || name.is_pseudo)
             continue;
-        const char *slash = strrchr(name.symbol->module, '/'), *base = slash ? slash + 1 : name.symbol->module;
-        size_t len = strlen(base);
-        if (len == 0 || strncmp(name.symbol->function, base, len) != 0 ||
-            strncmp(name.symbol->function + len, "+0x", 3))
+        if (!explain_is_nameless(name.symbol))
             continue;
         explaining->nameless_ns += samples[i].weight_ns;
         explaining->nameless_module = name.symbol->module;

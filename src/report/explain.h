@@ -16,7 +16,7 @@ typedef enum gp_finding_rank {
     GP_FINDING_CAVEAT, // what could change the rest
     GP_FINDING_FAULT,
     GP_FINDING_MACHINE, // what no code of the program is to blame for
-    GP_FINDING_NOTE, // where time goes, which need be no fault
+    GP_FINDING_NOTE,    // where time goes, which need be no fault
 } gp_finding_rank_t;
 
 typedef struct gp_finding {

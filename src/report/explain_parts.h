@@ -26,7 +26,9 @@ gp_finding_t *gp_explain_add(gp_explaining_t *explaining, const char *kind, uint
 
 // The code that a path is about: the innermost function that is the program's own, else the innermost of all.
 //   path: gp_loc_t[depth], root first.
-void gp_explain_place(const gp_explaining_t *explaining, const gp_loc_t *path, uint32_t depth, gp_finding_t *finding);
+// Returns its level on the path.
+uint32_t gp_explain_place(const gp_explaining_t *explaining, const gp_loc_t *path, uint32_t depth,
+                          gp_finding_t *finding);
 
 // Have a finding be about the same code as another one.
 void gp_explain_about(gp_finding_t *finding, const gp_finding_t *code);

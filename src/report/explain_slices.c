@@ -48,9 +48,7 @@ static void explain_slices_add(explained_place_t *place, const gp_long_slice_t *
 static void explain_slices_name_call(const gp_explaining_t *explaining, const gp_long_slice_t *slice,
                                      explained_place_t *place)
 {
-    const char *name = slice->depth > 0 ? gp_report_loc_name(explaining->dataset, explaining->symbolizer,
-                                                             slice->path[slice->depth - 1])
-                                        : "";
+    const char *name = gp_report_loc_name(explaining->dataset, explaining->symbolizer, slice->path[slice->depth - 1]);
     if (strcmp(name, place->code.function) != 0 && strstr(name, "+0x") == NULL)
         snprintf(place->call, sizeof(place->call), "%s", name);
 }
@@ -64,11 +62,12 @@ static size_t explain_slices_gather(const gp_explaining_t *explaining, explained
         explained_place_t *place = &places[count];
         size_t at = 0;
         *place = (explained_place_t){.slices = 0};
-        gp_explain_place(explaining, slice->path, slice->depth, &place->code);
+        uint32_t level = gp_explain_place(explaining, slice->path, slice->depth, &place->code);
         while (at < count && !explain_slices_is_same(&places[at], place))
             at++;
-        if (at == count)
-            explain_slices_name_call(explaining, slice, &places[count++]);
+        if (at == count && level + 1 < slice->depth)
+            explain_slices_name_call(explaining, slice, place);
+        count += at == count;
         explain_slices_add(&places[at], slice);
         of_slice[slice->hog - explaining->dataset->hogs.items] = at + 1;
     }

@@ -71,16 +71,20 @@ static const char *long_slices_step_in(const gp_long_slices_t *slices, const gp_
     return name;
 }
 
-// The location of the first of the stacks that are on the path.
+// The location in the heaviest of the stacks that are on the path.
 static gp_loc_t long_slices_loc_at(const gp_long_slices_t *slices, const gp_dataset_hog_t *hog, uint32_t level,
                                    const bool *is_on)
 {
+    uint64_t heaviest_ns = 0;
+    gp_loc_t loc = 0;
     for (uint32_t i = 0; i < hog->stack_count; i++) {
         const gp_facts_stack_t *at = &slices->dataset->facts.stacks.items[hog->stacks[i].stack_id];
-        if (is_on[i] && level < at->depth)
-            return at->frames[at->depth - 1 - level];
+        if (!is_on[i] || level >= at->depth || hog->stacks[i].weight_ns <= heaviest_ns)
+            continue;
+        heaviest_ns = hog->stacks[i].weight_ns;
+        loc = at->frames[at->depth - 1 - level];
     }
-    return 0;
+    return loc;
 }
 
 static int long_slices_write_place(gp_long_slice_t *slice, const char *const names[NAMES])

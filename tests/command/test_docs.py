@@ -81,7 +81,7 @@ class Completion(unittest.TestCase):
 
     def check_all(self):
         self.assertEqual(set(COMMANDS) - set(self.complete("greenprof ")), set())
-        self.assertEqual(self.complete("greenprof exp"), ["export"])
+        self.assertEqual(self.complete("greenprof expo"), ["export"])
         for command in COMMANDS:
             options = options_of(command)
             self.assertEqual({word for word in self.complete(f"greenprof {command} --") if word.startswith("--")}, set(options), command)

@@ -24,7 +24,7 @@ static const char *const rank_names[] = {[GP_FINDING_CAVEAT] = "caveat",
                                          [GP_FINDING_NOTE] = "note"};
 
 // The command's first word, the capture, then the options.
-static void explain_print_command(const gp_finding_t *finding, const char *path)
+static void verdict_print_command(const gp_finding_t *finding, const char *path)
 {
     size_t word = strcspn(finding->show, " ");
     printf("greenprof %.*s ", (int)word, finding->show);
@@ -32,7 +32,7 @@ static void explain_print_command(const gp_finding_t *finding, const char *path)
     gp_print_text(finding->show + word);
 }
 
-static void explain_print_sentence(const gp_finding_t *finding)
+static void verdict_print_sentence(const gp_finding_t *finding)
 {
     char first[2] = {finding->sentence[0], '\0'};
     bool begins_with_code = finding->function[0] != '\0';
@@ -43,13 +43,13 @@ static void explain_print_sentence(const gp_finding_t *finding)
     printf(".");
 }
 
-static void explain_print_finding(const gp_finding_t *finding, size_t number, const char *path)
+static void verdict_print_finding(const gp_finding_t *finding, size_t number, const char *path)
 {
     if (number > 0)
         printf("\n%2zu. ", number);
     else
         printf("\n%s ", finding->rank == GP_FINDING_CAVEAT ? " ! " : " - ");
-    explain_print_sentence(finding);
+    verdict_print_sentence(finding);
     printf("\n");
     if (finding->hurt[0] != '\0')
         printf("    hurt:  %s\n", finding->hurt);
@@ -58,11 +58,11 @@ static void explain_print_finding(const gp_finding_t *finding, size_t number, co
     if (finding->line != 0)
         printf("    code:  %s:%" PRIu32 "\n", finding->file, finding->line);
     printf("    shown: ");
-    explain_print_command(finding, path);
+    verdict_print_command(finding, path);
     printf("\n");
 }
 
-static void explain_print_totals(const gp_source_t *source, const gp_findings_t *findings)
+static void verdict_print_totals(const gp_source_t *source, const gp_findings_t *findings)
 {
     const gp_dataset_t *dataset = source->dataset;
     gp_print_text(dataset->facts.exe[0] != '\0' ? dataset->facts.exe : source->path);
@@ -84,11 +84,11 @@ static void explain_print_totals(const gp_source_t *source, const gp_findings_t 
     printf("\n");
 }
 
-static void explain_print(const gp_source_t *source, const gp_findings_t *findings)
+static void verdict_print(const gp_source_t *source, const gp_findings_t *findings)
 {
     size_t number = 0;
     bool is_said = false;
-    explain_print_totals(source, findings);
+    verdict_print_totals(source, findings);
     for (size_t i = 0; i < findings->count; i++) {
         const gp_finding_t *finding = &findings->items[i];
         bool is_numbered = finding->rank == GP_FINDING_FAULT || finding->rank == GP_FINDING_MACHINE;
@@ -96,13 +96,13 @@ static void explain_print(const gp_source_t *source, const gp_findings_t *findin
             printf("\nNothing stands out in the program.\n");
         is_said |= finding->rank >= GP_FINDING_FAULT;
         number += is_numbered;
-        explain_print_finding(finding, is_numbered ? number : 0, source->path);
+        verdict_print_finding(finding, is_numbered ? number : 0, source->path);
     }
     if (!is_said)
         printf("\nNothing stands out in the program.\n");
 }
 
-static void explain_json_finding(gp_json_t *json, const gp_finding_t *finding, const char *path)
+static void verdict_json_finding(gp_json_t *json, const gp_finding_t *finding, const char *path)
 {
     char command[1024];
     size_t word = strcspn(finding->show, " ");
@@ -124,7 +124,7 @@ static void explain_json_finding(gp_json_t *json, const gp_finding_t *finding, c
 }
 
 // What is not known is null.
-static void explain_json_known(gp_json_t *json, const char *key, bool is_known, uint64_t value)
+static void verdict_json_known(gp_json_t *json, const char *key, bool is_known, uint64_t value)
 {
     gp_json_key(json, key);
     if (is_known)
@@ -133,7 +133,7 @@ static void explain_json_known(gp_json_t *json, const char *key, bool is_known, 
         gp_json_null(json);
 }
 
-static void explain_print_json(const gp_source_t *source, const gp_findings_t *findings)
+static void verdict_print_json(const gp_source_t *source, const gp_findings_t *findings)
 {
     gp_json_t json = {.out = stdout};
     gp_json_open(&json, '{');
@@ -142,13 +142,13 @@ static void explain_print_json(const gp_source_t *source, const gp_findings_t *f
     gp_json_key_text(&json, "program", source->dataset->facts.exe);
     gp_json_key_uint(&json, "duration_ns", source->dataset->facts.end_ns);
     gp_json_key_uint(&json, "requests", findings->requests);
-    explain_json_known(&json, "p99_ns", findings->requests > 0, findings->p99_ns);
-    explain_json_known(&json, "victim_ns", findings->is_victim_known, findings->victim_ns);
+    verdict_json_known(&json, "p99_ns", findings->requests > 0, findings->p99_ns);
+    verdict_json_known(&json, "victim_ns", findings->is_victim_known, findings->victim_ns);
     gp_json_key(&json, "findings");
     gp_json_open(&json, '[');
     gp_json_line(&json);
     for (size_t i = 0; i < findings->count; i++)
-        explain_json_finding(&json, &findings->items[i], source->path);
+        verdict_json_finding(&json, &findings->items[i], source->path);
     gp_json_close(&json, ']');
     gp_json_close(&json, '}');
     printf("\n");
@@ -172,22 +172,22 @@ void gp_explain_print_first(const gp_source_t *source)
         if (findings->items[i].rank != GP_FINDING_FAULT && findings->items[i].rank != GP_FINDING_MACHINE)
             continue;
         printf("  verdict    ");
-        explain_print_sentence(&findings->items[i]);
+        verdict_print_sentence(&findings->items[i]);
         printf(" 'greenprof explain' has more\n");
         break;
     }
     gp_findings_free(findings);
 }
 
-static int explain_tell(const gp_source_t *source, const gp_arguments_t *arguments, const char *trace)
+static int verdict_tell(const gp_source_t *source, const gp_arguments_t *arguments, const char *trace)
 {
     gp_findings_t *findings = gp_explain_source(source, trace);
     if (findings == NULL)
         return gp_source_fail(source, errno);
     if (arguments->json)
-        explain_print_json(source, findings);
+        verdict_print_json(source, findings);
     else
-        explain_print(source, findings);
+        verdict_print(source, findings);
     int holds = arguments->fail_on != NULL ? gp_explain_conditions(arguments->fail_on, findings, source->path) : 0;
     gp_findings_free(findings);
     int status = gp_finish_stdout();
@@ -196,7 +196,7 @@ static int explain_tell(const gp_source_t *source, const gp_arguments_t *argumen
     return holds > 0 ? EXIT_FOUND : 0;
 }
 
-static int explain_file(const gp_arguments_t *arguments, char *path)
+static int verdict_file(const gp_arguments_t *arguments, char *path)
 {
     gp_arguments_t changed = *arguments;
     char *operands[] = {path, NULL}, *trace = arguments->operand_count > 1 ? arguments->operands[1] : NULL;
@@ -209,7 +209,7 @@ static int explain_file(const gp_arguments_t *arguments, char *path)
     int status = gp_source_open(&source, &changed, 0);
     if (status != 0)
         return status;
-    status = explain_tell(&source, arguments, trace);
+    status = verdict_tell(&source, arguments, trace);
     gp_source_warn_changed(&source);
     gp_source_close(&source);
     return status;
@@ -224,10 +224,10 @@ int gp_command_explain(const gp_arguments_t *arguments)
     if (status != 0)
         return status;
     if (access(arguments->operands[0], F_OK) == 0 || !gp_parse_number(arguments->operands[0], 1, INT32_MAX, &pid))
-        return explain_file(arguments, arguments->operands[0]);
+        return verdict_file(arguments, arguments->operands[0]);
     status = gp_control_open_capture(arguments, path, &fd);
     if (status == 0)
-        status = explain_file(arguments, path);
+        status = verdict_file(arguments, path);
     if (fd >= 0)
         close(fd);
     return status;
