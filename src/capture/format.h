@@ -247,7 +247,8 @@ typedef struct gp_ledger_record {
     uint64_t waiting_ns; // 72 ready or parked, unknown which
     uint64_t spawned;    // 80 coroutines it created
     uint64_t longest_ns; // 88 its longest slice so far
-} gp_ledger_record_t;    // 96
+    uint64_t gil_ns;     // 96 of the time off the CPU, waiting for the lock of an interpreter
+} gp_ledger_record_t;    // 104
 
 typedef struct gp_hog_stack {
     uint32_t stack_id;  // 0
@@ -293,17 +294,21 @@ typedef struct gp_activity_record {
     uint32_t has_times;  // 68 1 = the next two are known
     uint64_t cpu_ns;     // 72 of slice_ns, on the CPU
     uint64_t blocked_ns; // 80 and its thread slept in the kernel; the rest it was preempted
-} gp_activity_record_t;  // 88
+    uint64_t gil_ns;     // 88 of the time off the CPU, waiting for the lock of an interpreter
+} gp_activity_record_t;  // 96
 
 // Set the times of an activity.
 //   off_ns: of its slices, what it was not on the CPU; may be a little below zero. blocked_ns: of that, it slept.
-static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_t off_ns, uint64_t blocked_ns)
+//   gil_ns: of that, it waited for an interpreter's lock.
+static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_t off_ns, uint64_t blocked_ns,
+                                         uint64_t gil_ns)
 {
     uint64_t off = (int64_t)off_ns > 0 ? off_ns : 0;
     off = off < activity->slice_ns ? off : activity->slice_ns;
     activity->has_times = 1;
     activity->cpu_ns = activity->slice_ns - off;
     activity->blocked_ns = (int64_t)blocked_ns > 0 ? (blocked_ns < off ? blocked_ns : off) : 0;
+    activity->gil_ns = (int64_t)gil_ns > 0 ? (gil_ns < off ? gil_ns : off) : 0;
 }
 
 // What a coroutine of an open request was in the middle of. An activity of the same coroutine that ends after its

@@ -29,7 +29,7 @@ typedef struct gp_span {
     uint16_t name_len;
 } gp_span_t;
 
-static_assert(sizeof(gp_span_t) == 152, "it is in ring files");
+static_assert(sizeof(gp_span_t) == 160, "it is in ring files");
 
 enum gp_tree_flag {              // besides enum gp_span_flag, what a tree of spans finds out about one
     GP_TREE_CRITICAL = 1 << 16,  // on the critical path of its root
