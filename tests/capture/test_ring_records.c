@@ -124,6 +124,7 @@ static void each_kind(void **state)
         {GP_RING_WAIT, 0, 5, 0, 1, {{GP_KIND_PARKED, 5}}},
         {GP_RING_WAIT, 0, 0, 0, 0, {{0}}},
         {GP_RING_WAIT, GP_SAMPLE_BLIND, 5, 2, 1, {{GP_KIND_WAITING, 5}}},
+        {GP_RING_GIL, 0, 5, 0, 1, {{GP_KIND_GIL, 5}}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -274,7 +274,7 @@ static bool code_objects_ends_with(const char *text, const char *end)
 bool gp_cpython_is_own_file(const char *file)
 {
     static const char *const files[] = {"/greenprof/__main__.py", "/greenprof/__init__.py", "/greenprof/wsgi.py",
-                                        "<greenprof>"};
+                                        "/greenprof/servers.py", "<greenprof>"};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (code_objects_ends_with(file, files[i]))
             return true;
