@@ -117,7 +117,7 @@ static const void *cpython_find_loaded(void *info, const char *name, size_t byte
     return gp_loaded_one_symbol(info, name);
 }
 
-// One that came later, which is left alone until it is attached to: it is told where no hook would do.
+// An interpreter loaded later is left alone until it is attached to; one that no hook fits is told.
 static int cpython_look_at_loaded(struct dl_phdr_info *info, size_t size, void *unused)
 {
     char text[GP_NOT_KNOWN_SIZE];
@@ -144,7 +144,7 @@ static void cpython_find_generators(void)
     };
     for (size_t i = 0; i < GP_CPYTHON_GENERATORS; i++)
         gp_cpython_runtime.generator_types[i] = (uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
-    char *generator = dlsym(RTLD_DEFAULT, "PyGen_Type"); // its frame is the last that it has
+    char *generator = dlsym(RTLD_DEFAULT, "PyGen_Type"); // its frame is its last member
     if (generator != NULL)
         gp_cpython_runtime.generator_frame = *gp_py_size(generator) - gp_cpython_runtime.layout->frame_bytes;
 }
@@ -207,7 +207,7 @@ static bool cpython_warns_of_forks(void)
     return gp_cpython_runtime.layout->version >= FIRST;
 }
 
-// Coroutines of modules that are imported, now or later; those that are there already, once they are sampled.
+// Coroutines of modules are hooked when imported; coroutines already there, once they are sampled.
 static int cpython_look_at_modules(void *unused)
 {
     (void)unused;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The capture file (*.greenprof), slot by slot. Version 2.
 //
-// All integers are little-endian; every record starts on an 8-byte boundary of its chunk's payload.
-// A file is one gp_file_header followed by chunks. A chunk is a gp_chunk_header and `payload_len` bytes, padded with
-// zeros to a multiple of 8 (the padding is not counted in payload_len and not in the checksum). Its flags say how the
-// records became those bytes; without flags they are the records.
-// Chunks are only appended. A reader that meets a chunk type it does not know skips it; a bad checksum loses that
-// chunk only: the next one is found by searching for GP_CHUNK_MAGIC on 8-byte boundaries.
-// A definition (module, thread, trace, coroutine, stack) is written before the first record that refers to it.
-// A definition that comes again for the same id replaces the earlier one.
+// All integers are little-endian; every record starts on an 8-byte boundary of its chunk's payload. A file is one
+// gp_file_header followed by chunks. A chunk is a gp_chunk_header and `payload_len` bytes, padded with zeros to a
+// multiple of 8 (the padding is not counted in payload_len and not in the checksum). Its flags say how the records
+// became those bytes; without flags they are the records. Chunks are only appended. A reader skips a chunk of a type it
+// does not know. A bad checksum loses one chunk only: the next is found by searching for GP_CHUNK_MAGIC on 8-byte
+// boundaries. A definition (module, thread, trace, coroutine, stack) is written before the first record that refers to
+// it. A definition that comes again for the same id replaces the earlier one.
 #pragma once
 
 #include <assert.h>
@@ -63,16 +62,16 @@ typedef struct gp_chunk_header {
 
 #define GP_CHUNK_MAX (16u << 20) // of the payload, of what it is decompressed to, and of the records in it
 
-// What was done to the records, in this order: packed, then compressed.
+// Steps that made the records the payload, in this order: packed, then compressed.
 enum gp_chunk_flag {
     GP_CHUNK_PACKED = 1, // a gp_packed_header_t and columns instead of records, which are all of one size
-    GP_CHUNK_ZSTD = 2,   // one zstd frame that says its content size (RFC 8878)
+    GP_CHUNK_ZSTD = 2,   // a zstd frame that says its content size (RFC 8878)
 };
 
 // Records in columns: their 32-bit words, all first ones, then all second ones, each column with as many bytes a word
-// as it needs. What hardly changes costs hardly anything, and a field that is added to a record costs nothing while
-// it is zero. A reader takes the words that it knows of a record and leaves words it does not know; words that are
-// not there are zero. So records grow at their end without a new version.
+// as it needs. A column that hardly changes costs hardly anything, nor does an added field while it is zero. A reader
+// takes the words of a record it knows and leaves the others; words that are missing are zero. So records grow at their
+// end without a new version.
 typedef struct gp_packed_header {
     uint32_t count;        // 0 records
     uint16_t record_bytes; // 4 size of each, a multiple of 4
@@ -91,9 +90,9 @@ typedef struct gp_packed_column {
 #define GP_UNZIGZAG(kept)     (((uint32_t)(kept) >> 1) ^ (0u - ((uint32_t)(kept)&1)))
 
 // Types of chunks, each with records of one type: X(number, ID, name, how, turn).
-//   name  of the record, gp_NAME_record_t below, and of what a reader calls for it
+//   name  of the record, gp_NAME_record_t below, and of its handler
 //   how   PACKED: written in columns; PLAIN: as it is
-//   turn  in which a writer puts out what it has: 0 definitions, 1 stacks (they refer to functions), 2 what refers to
+//   turn  in which a writer writes it: 0 definitions, 1 stacks (they refer to functions), 2 what refers to
 //         all of these, 3 the end
 // clang-format off
 #define GP_RECORDS_OF_ONE_SIZE(X)                                                                                      \
@@ -124,12 +123,12 @@ typedef struct gp_packed_column {
 
 #define GP_CHUNK_ID(number, id, name, how, turn) GP_CHUNK_##id = (number),
 enum gp_chunk_type {
-    GP_CHUNK_HEADER = 15, // one gp_file_header_t: for when the one at the start of the file is damaged
+    GP_CHUNK_HEADER = 15, // a gp_file_header_t, for when the one at the start of the file is damaged
     GP_RECORDS(GP_CHUNK_ID)
 };
 #undef GP_CHUNK_ID
 
-// One more than the largest of them.
+// The largest of the types, plus one.
 #define GP_CHUNK_BELOW(number, id, name, how, turn) char name[(number) + 1];
 enum { GP_CHUNK_TYPES = sizeof(union { GP_RECORDS(GP_CHUNK_BELOW) char header[GP_CHUNK_HEADER + 1]; }) };
 #undef GP_CHUNK_BELOW
@@ -185,7 +184,7 @@ typedef struct gp_coro_record {
     char name[48];        // 56 NUL-terminated, "" when it has none; renamed: the record comes again
 } gp_coro_record_t;       // 104
 
-// Where a coroutine comes from. Those of which nothing is known have no record.
+// The origin of a coroutine; one of unknown origin has no record.
 typedef struct gp_origin_record {
     uint64_t coro_id;  //  0
     uint32_t stack_id; //  8 stack of its creator, gp_coro_record_t.parent_id, at that moment; 0 = not known
@@ -279,7 +278,7 @@ typedef gp_call_count_t gp_call_record_t; // a later record of the same caller a
 static_assert(sizeof(gp_call_record_t) == 96, "a record keeps its layout");
 
 // The timeline: a coroutine was active in [start_ns, left_ns), then waited in [left_ns, end_ns). Active is: it ran, or
-// waited for a short time only; slice_ns of it were slices. Those of a coroutine adjoin, but come in no order.
+// waited for a short time only; slice_ns of it were slices. Activities of a coroutine adjoin, but come in no order.
 typedef struct gp_activity_record {
     uint64_t coro_id;    //  0
     uint64_t start_ns;   //  8
@@ -298,8 +297,8 @@ typedef struct gp_activity_record {
 } gp_activity_record_t;  // 96
 
 // Set the times of an activity.
-//   off_ns: of its slices, what it was not on the CPU; may be a little below zero. blocked_ns: of that, it slept.
-//   gil_ns: of that, it waited for an interpreter's lock.
+//   off_ns: the slices' time off the CPU; may be a little below zero. blocked_ns: the sleeping part of off_ns.
+//   gil_ns: the part of off_ns that was a wait for an interpreter's lock.
 static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_t off_ns, uint64_t blocked_ns,
                                          uint64_t gil_ns)
 {
@@ -311,8 +310,8 @@ static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_
     activity->gil_ns = (int64_t)gil_ns > 0 ? (gil_ns < off ? gil_ns : off) : 0;
 }
 
-// What a coroutine of an open request was in the middle of. An activity of the same coroutine that ends after its
-// start_ns replaces it, and so does a later one of these. Of use where the capture has no end, or has not come to it.
+// The unfinished activity of a coroutine of an open request. An activity of the same coroutine that ends after its
+// start_ns replaces it, and so does a later open one. Readers need these while a capture has no end.
 typedef gp_activity_record_t gp_open_activity_record_t;
 
 // An operation with a beginning and an end (greenprof/trace.h). Its times are those of `coro_id` between the two.
@@ -344,7 +343,7 @@ typedef struct gp_span_record {
 // no span record, of each the latest.
 typedef gp_span_record_t gp_open_span_record_t;
 
-// A live coroutine, at one moment. Of several censuses in a file the one of the highest number is the latest.
+// A live coroutine, at one moment. A file may hold several censuses: the highest number is the latest.
 typedef struct gp_census_record {
     uint64_t coro_id;      //  0
     uint64_t time_ns;      //  8 when it was looked at
@@ -352,10 +351,10 @@ typedef struct gp_census_record {
     uint32_t number;       // 24 of the census: 1, 2, ...
     uint32_t trace;        // 28 trace index
     uint32_t stack_id;     // 32 0 = none is known
-    uint32_t thread;       // 36 index of the thread that runs it, or ran it, as far as that was noted; 0 = none
+    uint32_t thread;       // 36 index of the thread that runs it, or ran it, where noted; 0 = none
     uint16_t state;        // 40 enum gp_census_state
     uint16_t flags;        // 42 enum gp_census_flag
-    uint32_t stack_age_us; // 44 of one at work: how long before time_ns it was sampled there; 0 = it is there
+    uint32_t stack_age_us; // 44 of a running one: how long before time_ns it was sampled there; 0 = still there
 } gp_census_record_t;      // 48
 
 typedef struct gp_counters_record {

@@ -8,7 +8,7 @@
 
 #define STACK "\001stack"
 
-// What the public form and a block have alike, in the same bytes of both: what is said by numbers.
+// The numbers of a span, which the public form and a block have in the same bytes.
 enum {
     ALIKE_AT = offsetof(prof_span_record_t, trace),
     ALIKE_LEN = offsetof(prof_span_record_t, name) - ALIKE_AT,

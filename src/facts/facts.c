@@ -17,7 +17,7 @@ int gp_facts_init(gp_facts_t *facts, bool is_bounded)
         .stacks = GP_TABLE_BY(gp_facts_stack_t, id),
         .is_bounded = is_bounded,
     };
-    // What is left of ids after a drop are large ones.
+    // Ids left after a drop are large.
     facts->coros.table.is_sparse = facts->traces.table.is_sparse = facts->stacks.table.is_sparse = is_bounded;
     return gp_facts_drop(facts);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a capture defines: its process, modules, functions, threads, coroutines, traces and stacks.
+// Definitions of a capture: its process, modules, functions, threads, coroutines, traces and stacks.
 //
 // Model: gp_facts_handlers fill the tables as the capture is read. Records refer to definitions by ids, tables by
-// numbers; a reference to what was lost with a damaged chunk gets a placeholder, so that no time disappears.
-// Modules, functions, threads and texts are few. Coroutines, traces and stacks come without end in a process that runs
-// for long: whoever follows one drops these when they are much (gp_facts_drop()), and has those that it meets again
-// read from the file (`wanted`). So a capture of any length takes bounded memory.
+// numbers; a reference to what was lost with a damaged chunk gets a placeholder, so that no time disappears. Modules,
+// functions, threads and texts are few. Coroutines, traces and stacks of a long-running process come without end: a
+// follower drops them when they are many (gp_facts_drop()), and reads the ones it meets again from the file (`wanted`).
+// So a capture of any length takes bounded memory.
 //
 // Order of calls: init -> handlers, look-ups, drops in any order -> free. Threads: one at a time. Signals: not safe.
 #pragma once
@@ -20,7 +20,7 @@ enum { GP_FORMER_NAMES_MAX = 16 };
 typedef struct gp_former_name { // of a coroutine that was renamed
     const char *name;
     const struct gp_former_name *before;
-    uint32_t count; // this one and those before
+    uint32_t count; // former names, this one included
 } gp_former_name_t;
 
 typedef struct gp_facts_coro {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is counted while sampling: X(number, ID, key, lost, sentence). The numbers are in capture files, the keys in
-// outputs: neither ever changes.
+// Counters of sampling: X(number, ID, key, lost, sentence). The numbers are in capture files, the keys in outputs:
+// neither ever changes.
 //   lost       what the count is a loss of, as the last line of a run, status and top say it: SIGNAL = dropped, and its
 //              sample with it; NO_SAMPLE = dropped, and there was none to take
 //   sentence   stands behind the number in reports; NULL = not shown by itself

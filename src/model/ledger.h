@@ -26,6 +26,6 @@ typedef struct gp_ledger {
 void gp_ledger_add(gp_ledger_t *sum, const gp_ledger_t *more);
 void gp_ledger_subtract(gp_ledger_t *from, const gp_ledger_t *less); // longest_ns stays
 
-// The time of one kind of sample, ns. A difference that is below zero, which a host that reports one coroutine on two
-// threads can bring about, counts as 0.
+// The time of one kind of sample, ns. A difference below zero, from a host that reports one coroutine on two threads,
+// counts as 0.
 uint64_t gp_ledger_kind_ns(const gp_ledger_t *ledger, enum gp_sample_kind kind);

@@ -2,7 +2,7 @@
 // Records that travel through a thread's ring, slot by slot. The thread and its handler write them; the collector reads
 // them, and greenprof recover does out of the ring file of a process that was killed (capture/ring_file.h).
 //
-// Layout: a ring file has these bytes, so that another layout is another version of it. Pointers and program counters
+// Layout: a ring file has these bytes, so another layout is another version of the file. Pointers and program counters
 // are the process'. Integers are as the machine has them.
 #pragma once
 
@@ -35,7 +35,7 @@ typedef struct gp_ring_header {
     uint32_t bytes;             // with this header, a multiple of 8
 } gp_ring_header_t;
 
-// In front of the memory of a ring that is a file's: the threads that the records are of.
+// In front of the memory of a ring file: the threads of the records.
 typedef struct gp_ring_owner {
     _Atomic uint64_t tail;      // nothing before it is there any more
     uint64_t since;             // from here on they are the present thread's, before it the last one's
@@ -60,7 +60,7 @@ enum gp_sample_flag {
 typedef struct gp_sample {
     gp_ring_header_t header;
     uint64_t ticks;
-    uint64_t weight_ns; // CPU time that passed on this thread since its sample before; a wait's, that it stands for
+    uint64_t weight_ns; // CPU time on this thread since its last sample; of a wait, the time it stands for
     uint64_t off_ns;    // besides, time preempted in the same slice; of a wait, the part that was ready
     uint64_t slice;     // ticks at which the slice, or the wait, began
     struct prof_coro *coro;
@@ -105,7 +105,7 @@ typedef struct gp_activity_mark { // a coroutine was active, then waited: see sr
     uint64_t coro_id;
     uint64_t trace[2];
     uint64_t start, left, end; // ticks: active in [start, left), waited in [left, end)
-    uint64_t slice_ticks;      // of [start, left), in which it had its thread
+    uint64_t slice_ticks;      // of [start, left), on its thread
     uint64_t off_ns;           // of these, it was not on the CPU; may be a little below zero
     uint64_t blocked_ns;       // and of that, it slept
     uint64_t gil_ns;           // of off_ns, it waited for an interpreter's lock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What libgreenprof-core reads from its environment, GREENPROF_ID: X(ID, value, low, high, standard, sentence).
+// Environment variables of libgreenprof-core, GREENPROF_ID: X(ID, value, low, high, standard, sentence).
 //   value      what stands for it in help texts, and what it must be: SIZE (low: the least), PERCENT, SIGNAL,
 //   SIZE|TIME;
 //              other words with bars: the values that there are; with high > 0, a number in [low, high]

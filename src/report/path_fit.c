@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The pieces of an activity, so that they add up to what the clocks say that it had of each state.
+// The pieces of an activity, made to add up to the clocks' time of each state.
 //
-// Model: samples say what a moment was; the ledger, how much there was of it. Of a state that has more in pieces than
-// in the ledger, what no sample tells goes first, and then so much of each piece as there is too much in all; what
-// becomes another state has the stack of the nearest sample of that.
+// Model: samples say what a moment was; the ledger, how much there was of it. Where a state has more in pieces than in
+// the ledger, time without samples goes first, and then the same share of each piece; time that becomes another state
+// has the stack of the nearest sample in this state.
 #include <string.h>
 
 #include "report/path_walk.h"
@@ -80,7 +80,7 @@ static void path_fit_change(gp_path_walk_t *walk, fit_t *fit, uint64_t from_ns, 
         gp_path_add_piece(walk, at, end_ns, state, path_fit_stack_for(fit, state));
         at = end_ns;
     }
-    if (at < to_ns) // what rounding has left
+    if (at < to_ns) // the rest by rounding
         gp_path_add_piece(walk, at, to_ns, fit->lacking[GP_KIND_BLOCKED] > 0 ? GP_KIND_BLOCKED : GP_KIND_PREEMPTED,
                           GP_INDEX_NONE);
     fit->changed = upto;

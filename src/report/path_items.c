@@ -34,7 +34,7 @@ static int path_items_add_work(gp_table_t *works, uint32_t coro, uint32_t trace,
     return 0;
 }
 
-// What an activity has of a chosen trace's requests.
+// The work of an activity for a chosen trace's requests.
 static int path_items_settle_work(collecting_t *collecting, const gp_path_item_t *item)
 {
     const gp_requests_t *requests = collecting->requests;
@@ -73,7 +73,7 @@ static int path_items_add_request(collecting_t *collecting, const gp_request_t *
     return result;
 }
 
-// All that may be of use. What is, is known when all is read.
+// Works that may be of use; reading all tells which are.
 static int path_items_find_works(collecting_t *collecting)
 {
     const gp_dataset_t *dataset = collecting->dataset;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What critical paths are made of: the activities and samples of the coroutines that worked for a trace, sorted.
-// Private to src/report/critical_path.c.
+// The material of critical paths: the activities and samples of the coroutines that worked for a trace, sorted. Private
+// to src/report/critical_path.c.
 //
 // Model: which coroutines worked for the chosen traces is known from the loading (GP_KEEP_WORKS), at most; in one
 // reading their activities and samples of that time are collected, and it is settled when they really did. They come

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spans: what begins, what ends, and what a listener is told, all on one thread.
+// Spans: begin, end, and a listener's news, all on one thread.
 #include "span_listener.h"
 
 #include <errno.h>
@@ -263,7 +263,7 @@ static void near(uint64_t ns, uint64_t expected_ns)
     assert_true(ns + 1000 > expected_ns && ns < expected_ns + 1000); // counters of two processors differ a little
 }
 
-// Noted before, begun after: its times are those since it was noted.
+// Noted before, begun after: the times count from the note.
 static void test_noted_first(void **state)
 {
     (void)state;
@@ -316,7 +316,7 @@ static void test_in_one_slice(void **state)
                  mark->span.times.waiting_ns) == 0);
 }
 
-// Another coroutine ran in between: it waited for it.
+// Another coroutine ran in between: the span waited for it.
 static void test_across_a_switch(void **state)
 {
     (void)state;

@@ -250,7 +250,7 @@ class Messages(check.Case):
         self.assertEqual(os.WEXITSTATUS(status), 7)
         self.assertTrue(os.path.exists(self.path("x.greenprof")))
 
-    # What goes wrong later.
+    # Failures later on.
 
     def test_recording_that_fails_later(self):
         def limit():
@@ -279,7 +279,7 @@ class Messages(check.Case):
         _, error = self.run_it("env", "GREENPROF_OUTPUT=pipe", sys.executable, "-c", "raise SystemExit(8)", status=8)
         self.assertEqual(error, "greenprof: x.greenprof: nothing is recorded: it is a pipe that nothing reads\n")
 
-    # What cannot be had.
+    # Things that cannot be had.
 
     def refuse(self, says, *arguments, preexec_fn=None, program=("touch", "started")):
         before = sorted(os.listdir(self.directory))
@@ -331,7 +331,7 @@ class Messages(check.Case):
         self.refuse("/proc/x", "-o", "/proc/x")
         self.refuse("/proc/self/x", "-o", "/proc/self/x")
 
-    # What is there already.
+    # Files that are there already.
 
     def test_old_capture_does_not_pass_for_new(self):
         self.run_it(SHELL, "-c", ":")

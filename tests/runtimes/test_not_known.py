@@ -17,7 +17,7 @@ from page_data import read_page  # noqa: E402
 PYTHON = "int _PyEval_EvalFrameDefault(void) { return 0; } int Py_AddPendingCall(void) { return -1; } "
 BOOST = "_ZN5boost7context6detail13"
 
-# File, what it defines, what is said.
+# File, its definitions, the message.
 UNKNOWN = {
     "python_to_come": ("libpython3.19.so.1.0", PYTHON + "const unsigned long Py_Version = 0x03130200;", r"Python 3\.19\.2: not known"),
     "python_of_old": ("libpython3.10.so.1.0", PYTHON, r"Python before 3\.11: not known"),

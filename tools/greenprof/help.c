@@ -40,7 +40,7 @@ void gp_help_entry(const char *head, const char *text)
     help_print_wrapped(text);
 }
 
-// What an option's value can be, where another table knows.
+// Possible values of an option, where another table knows them.
 static void help_print_known(gp_hint_t hint)
 {
     char keys[256] = "";

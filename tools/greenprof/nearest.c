@@ -29,7 +29,7 @@ static size_t nearest_distance(const char *a, size_t a_len, const char *b, size_
     return rows[a_len][b_len];
 }
 
-// What perf, py-spy, samply and others call it, and what it is here.
+// Names of perf, py-spy, samply and others, and the names here.
 static bool nearest_is_synonym(const char *word, const char *name)
 {
     static const char *const words[][2] = {

@@ -10,6 +10,6 @@ typedef struct gp_nearest { // the best so far; begin with {word}
     size_t distance;
 } gp_nearest_t;
 
-// Look whether a name is nearer than those before: at most a third of its letters changed, left out, added or exchanged
-// with their neighbour, the first one not changed; or is it what other tools' word for it is here.
+// Look whether a name is nearer than the ones before: at most a third of its letters changed, left out, added or
+// exchanged with their neighbour, the first one unchanged; or the name here for other tools' word.
 void gp_nearest_try(gp_nearest_t *nearest, const char *name);

@@ -15,7 +15,7 @@
 
 enum { OPTIONS_MAX = 64, FIRST_VALUE = 256, TITLE_SIZE = 64, CHOICES_SIZE = 128 };
 
-// One command's options, as getopt_long() takes them.
+// The options of a command, as getopt_long() takes them.
 typedef struct getopt_table {
     struct option options[OPTIONS_MAX + 1]; // val = FIRST_VALUE + number in gp_options
     char letters[2 * OPTIONS_MAX + 3];
@@ -172,7 +172,7 @@ static int options_check_operands(const gp_arguments_t *arguments)
     return 0;
 }
 
-// getopt has said that it does not know it.
+// Suggest the nearest option, behind getopt's message about an unknown one.
 static void options_suggest_option(const gp_command_t *command, const char *argument)
 {
     char word[TITLE_SIZE];

@@ -37,7 +37,7 @@ typedef enum gp_command_id {
     GP_COMMAND_COUNT,
 } gp_command_id_t;
 
-// What a value or an operand is, for completion.
+// The kind of a value or an operand, for completion.
 typedef enum gp_hint {
     GP_HINT_NONE,
     GP_HINT_FILE,    // any file
@@ -50,11 +50,11 @@ typedef enum gp_hint {
 
 typedef struct gp_command {
     const char *name;
-    const char *synopsis;           // what follows the name, without options: "FILE"
-    const char *what;               // one line, begins with a small letter, without full stop
+    const char *synopsis;           // behind the name, without options: "FILE"
+    const char *what;               // a line, begins with a small letter, without full stop
     const char *missing;            // the message where operands are missing: "missing FILE"
     int operands_min, operands_max; // of operands; INT32_MAX = any number
-    gp_hint_t hint;                 // what the operands are
+    gp_hint_t hint;                 // kind of the operands
     bool rest_is_program;           // options end at the first operand
 } gp_command_t;
 
@@ -74,8 +74,8 @@ typedef struct gp_choice { // which part of a capture; what is not given chooses
     const char *from, *to;
 } gp_choice_t;
 
-// Values are those of the command line, not copies. What was not given is NULL, 0 or false, or the
-// default of the option's row.
+// Values are those of the command line, not copies. Missing ones are NULL, 0 or false, or the default of the option's
+// row.
 typedef struct gp_arguments {
     const gp_command_t *command;
     char **operands; // ended by NULL
@@ -143,7 +143,7 @@ typedef struct gp_option {
     const char *choices;       // the words that a text can be, '|' between them; NULL = anything
     uint64_t lo, hi, standard; // of a number
     gp_hint_t hint;
-    const char *setting; // the variable that run sets, without GREENPROF_; a text must be what that must be
+    const char *setting; // the variable that run sets, without GREENPROF_; a text must be as it demands
     const char *set_to;  // of a flag: the variable's value
     bool chooses;        // chooses a part of what is read
 } gp_option_t;
@@ -171,6 +171,6 @@ void gp_options_free(gp_arguments_t *arguments);
 // Read a whole number in [lo, hi]. Returns whether `text` is one.
 bool gp_parse_number(const char *text, uint64_t lo, uint64_t hi, uint64_t *number);
 
-// Of "a|b|c": is `value` one of them; and "a, b or c", valid until the next call.
+// For choices "a|b|c": is `value` one of them; and "a, b or c", valid until the next call.
 bool gp_option_is_choice(const char *choices, const char *value);
 const char *gp_option_choices(const char *choices);

@@ -45,8 +45,8 @@ static bool asyncio_is_made_up(const char *name)
     return digits > 0 && name[5 + digits] == '\0';
 }
 
-// The name that the program gave it (a new reference, or NULL), else that of its coroutine function. Returns a text
-// object, NULL = neither.
+// The name given by the program (a new reference, or NULL), else the coroutine function's. Returns a text object, NULL
+// = neither.
 static gp_py_t *asyncio_better_name(gp_py_t *name, gp_py_t *coroutine)
 {
     const char *text = name != NULL ? gp_py.utf8(name, NULL) : NULL;
@@ -130,7 +130,7 @@ static void asyncio_end(const gp_task_step_t *outer, gp_py_t *task)
 {
     gp_step_end(outer);
     gp_py_t *done = is_done(task, NULL);
-    if (done == is_true) // it waits for nothing any more, however long its object is kept
+    if (done == is_true) // waits for nothing any more, however long its object is kept
         asyncio_forget(task);
     gp_py.drop(done);
 }

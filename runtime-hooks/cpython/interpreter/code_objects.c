@@ -32,7 +32,7 @@ enum {
 typedef struct code {
     uintptr_t address;
     uint32_t function, first_line;
-    uint64_t fixed; // what code_objects_locate() answers whatever the line is; 0 = nothing
+    uint64_t fixed; // code_objects_locate()'s answer for every line; 0 = none
     bool hidden;
     bool in_site; // of creation: see gp_spawn_locate()
     uint8_t *lines;
@@ -70,14 +70,14 @@ static bool code_objects_is_finalizing(void)
     return gp_cpython_runtime.is_finalizing != NULL && gp_cpython_runtime.is_finalizing();
 }
 
-// Objects belong to the interpreter that made them, and are freed by it or not at all. Those of the main one may wait:
-// the others end before it does.
+// Objects belong to the interpreter that made them, and are freed by it or not at all. The main one's may wait: the
+// others end before it does.
 static bool code_objects_may_wait(void)
 {
     return code_objects_is_finalizing() || gp_cpython_is_main();
 }
 
-// Take some of those that nothing asks for any more, up to the first that waits if the caller may not free it.
+// Take some objects that nothing asks for any more, up to the first waiting one if the caller may not free it.
 static int code_objects_take_some(uintptr_t some[FREED_AT_ONCE], bool may_free)
 {
     uint64_t upto = atomic_load_explicit(&scanned, memory_order_acquire), at;
@@ -100,7 +100,7 @@ static void code_objects_free_waiting(bool may_free)
             real_dealloc((void *)some[i]); // may come back here for nested code objects
 }
 
-// What waits belongs to a main interpreter that has ended, and has been lost with it.
+// Waiting objects belong to a main interpreter that has ended, and were lost with it.
 static void code_objects_abandon_all(void)
 {
     uint64_t upto = atomic_load_explicit(&put, memory_order_relaxed);
@@ -132,7 +132,7 @@ static void code_objects_on_dealloc(void *code)
 {
     static bool is_ending; // the main interpreter
     gp_function_site_forget(code);
-    if (is_ending && !code_objects_is_finalizing()) // it is another one
+    if (is_ending && !code_objects_is_finalizing()) // another interpreter by now
         code_objects_abandon_all();
     is_ending = code_objects_is_finalizing();
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
@@ -192,7 +192,7 @@ static bool code_objects_has_freed(void)
            atomic_load_explicit(&scanned, memory_order_relaxed);
 }
 
-// Samples of this round may mean what was there, or what is there now.
+// Addresses in this round's samples may mean the freed objects, or the new ones in their place.
 static void code_objects_forget_freed(void)
 {
     if (!code_objects_has_freed())
@@ -223,7 +223,7 @@ void gp_cpython_code_before_drain(void)
 void gp_cpython_code_after_drain(void)
 {
     bool any = code_objects_has_freed();
-    gp_spawn_locate(); // what a site names may be among what has died
+    gp_spawn_locate(); // a site may name a dead object
     uint64_t from = atomic_load_explicit(&scanned, memory_order_relaxed);
     for (uint64_t i = from; i < draining_up_to; i++) {
         code_t *code = *code_objects_link(code_objects_limbo_at(i) & ~(uintptr_t)IS_FREED);

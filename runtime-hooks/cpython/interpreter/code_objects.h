@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Which function a code object's address means: while it lives, and until every sample that names it has been resolved.
+// The function of a code object's address: while it lives, and until every sample that names it has been resolved.
 //
 // Model: the collector reads an unknown code object once and keeps what it says. A code object that dies while sampling
 // runs is put into limbo by CPython's thread: its memory stays as it is until the collector has drained all rings and
 // forgotten the address. So an address never means two functions, however fast the allocator reuses it, and neither
-// side waits. What cannot wait (of a sub-interpreter, or of an interpreter that ends) is freed at once: its address is
-// put into limbo alone, and samples that name it are of an unknown function. The limbo is a ring: CPython's thread
+// side waits. An object that cannot wait (of a sub-interpreter, or at an interpreter's end) is freed at once: its
+// address is put into limbo alone, and its samples are of an unknown function. The limbo is a ring: CPython's thread
 // (which holds the interpreter lock) puts in and frees, the collector moves `scanned`.
 #pragma once
 

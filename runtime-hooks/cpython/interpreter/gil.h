@@ -14,7 +14,7 @@
 //   runtime: &_PyRuntime
 void gp_gil_watch(const void *runtime);
 
-// What is in front of the frames of a sample: the thread that had the lock. 0 = not such a word.
+// Samples have a word in front of their frames: the index of the thread that had the lock. 0 = it is another word.
 uint32_t gp_gil_word_thread(uintptr_t word);
 
 // Its location. Collector only, drain lock held.

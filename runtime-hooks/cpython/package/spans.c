@@ -92,7 +92,7 @@ static int spans_read_number(PyObject *value, uint64_t *number)
     return 0;
 }
 
-// One keyword that is no field. Returns 1: it is a field; -1 and an error.
+// Read a keyword that is no field. Returns 1: it is a field; -1 and an error.
 static int spans_read_keyword(span_t *me, PyObject *key, PyObject *value)
 {
     bool is_remote = PyUnicode_CompareWithASCIIString(key, "remote_parent") == 0;

@@ -193,7 +193,7 @@ static bool reader_records_are_wanted(uint16_t type, const gp_reader_handlers_t 
     }
 }
 
-// Hand whole records to each taker. What is bad is bad for all of them.
+// Hand whole records to each taker. A bad record is bad for all of them.
 static int reader_records_give(uint16_t type, const void *bytes, size_t len, const gp_taker_t *takers)
 {
     const struct record_type *of = reader_records_type_of(type);

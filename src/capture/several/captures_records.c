@@ -182,7 +182,7 @@ static uint64_t captures_records_part_of(uint64_t whole, uint64_t part, uint64_t
     return (uint64_t)((unsigned __int128)whole * part / of);
 }
 
-// What went on when the part before ended is in both: from then on it is this one's.
+// An activity that lasts across the end of the part before is in both parts: this one tells the time from there on.
 static gp_activity_record_t captures_records_cut_activity(const gp_captures_pass_t *pass,
                                                           const gp_activity_record_t *record)
 {
@@ -278,8 +278,8 @@ static gp_common_key_t captures_records_key_of(const void *bytes, size_t len, ui
     return (gp_common_key_t){{hash.low64, hash.high64 ^ more}};
 }
 
-// Give what is defined its common number, and pass it on where it is new.
-//   record: a copy; number: the field in it that holds the number.
+// Give a definition its common number, and pass it on where it is new.
+//   record: a copy; number: its field with the number.
 static int captures_records_define(const gp_captures_pass_t *pass, gp_common_t kind, enum gp_chunk_type type,
                                    void *record, size_t bytes, gp_common_key_t key, uint32_t *number, uint32_t largest)
 {

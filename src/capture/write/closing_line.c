@@ -35,8 +35,8 @@ static size_t closing_line_cut(int length)
     return length < GP_CLOSING_LINE_SIZE ? (size_t)length : GP_CLOSING_LINE_SIZE - 1;
 }
 
-// Of threads that no signal can reach; where there is no sample at all, all that was used. What has been used since
-// each thread's last sample is none of it.
+// CPU time of threads that no signal can reach; where there is no sample at all, all CPU time. CPU time since each
+// thread's last sample is not lost.
 static uint64_t closing_line_losses_unsampled(const uint64_t *values, uint64_t count)
 {
     enum { WORTH_NS = 10000000 };

@@ -45,7 +45,7 @@ void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
         return;
     const char *name = language->coro_name(stack->locs, stack->depth);
     if (name != NULL && gp_coro_name_default(coro, id, name))
-        gp_coro_told(coro)->written_id = 0; // the capture gets it with its next record of it
+        gp_coro_told(coro)->written_id = 0; // the capture gets the name with its next record
 }
 
 static gp_loc_t sample_locs[GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE]; // guarded by the drain lock
@@ -69,7 +69,7 @@ static void samples_hand_on_whole(const gp_sample_t *sample, enum gp_sample_kind
         GP_SINKS_CALL(sample, sample, thread, stack, &share, 1);
 }
 
-// Charge a sample on an unannounced stack to that stack, or to the coroutine that the polled runtime names.
+// Charge a sample on an unannounced stack to this stack, or to the coroutine named by the polled runtime.
 static void samples_find_owner(gp_thread_t *thread, gp_sample_t *sample)
 {
     uint64_t id;

@@ -95,7 +95,7 @@ static bool sleepers_has(gp_thread_t *thread, const prof_coro_t *coro, uint64_t 
            atomic_load_explicit(&thread->current_id, memory_order_relaxed) == id && sleepers_is_live(thread);
 }
 
-// Those that have one have told the collector.
+// Threads with a coroutine have told the collector.
 gp_thread_t *gp_sleepers_thread_of(const prof_coro_t *coro, uint64_t id)
 {
     if (coro->kind == GP_CORO_THREAD) {
@@ -153,7 +153,7 @@ int gp_sleepers_walk(gp_thread_t *thread, prof_coro_t *coro, uint64_t since, uin
     return sleepers_walk_from(thread, &sleep, coro, since, frames, max, flags);
 }
 
-// What it was sampled in since its sleep was looked for is not handed on yet: then it was awake.
+// Samples since the look for its sleep are not handed on yet: then the thread was awake.
 static bool sleepers_was_sampled(gp_thread_t *thread)
 {
     return gp_ring_unread(&thread->ring) != 0;

@@ -36,7 +36,7 @@ static uint64_t thread_off_not_below_zero(uint64_t ns)
     return (int64_t)ns > 0 ? ns : 0;
 }
 
-// What the account has as preempted, as far as it is settled. The thread may change it meanwhile.
+// Preempted time in the account, as far as it is settled. The thread may change it meanwhile.
 static uint64_t thread_off_settled_preempted_ns(prof_coro_t *root)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -67,7 +67,7 @@ void gp_thread_off_note(gp_thread_t *thread)
     thread->off.epoch = epoch;
     thread->off.kernel_ns = kernel_ns;
     thread->off.account_ns = account_ns;
-    // What the account takes for that is in any case, as of stops that the collector's waits do not show in full.
+    // The account's own preempted time counts in any case: stops may not show in full in the collector's waits.
     thread->off.preempted_ns = (int64_t)(account_ns - preempted_ns) > 0 ? account_ns : preempted_ns;
 }
 

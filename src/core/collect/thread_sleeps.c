@@ -30,14 +30,14 @@ typedef struct gp_thread_sleep {
     uint64_t began;         // the look at which the present sleep was first seen
     uint64_t pause;         // ticks until the next look
     uint64_t gil;           // gp_gil_waited() at the last look
-    uint64_t depth;         // of the stack on which it slept; 0 = it did not
+    uint64_t depth;         // of the stack of the sleep; 0 = it did not sleep
     unsigned flags;
     uintptr_t frames[FRAMES_MAX];
 } gp_thread_sleep_t;
 
 static bool is_on;          // guarded by the drain lock, as all of these
 static unsigned looks_left; // of the present round
-static uint32_t first_slot; // those before it had their turn in the round before
+static uint32_t first_slot; // threads before it had their turn in the last round
 
 static uint64_t thread_sleeps_ticks_of(uint64_t ns)
 {
@@ -92,7 +92,7 @@ bool gp_thread_sleeps_is_due(gp_thread_t *thread, uint64_t now)
     return sleep == NULL || now - sleep->ticks >= sleep->pause;
 }
 
-// at: ticks at which the time that it stands for was over.
+// at: ticks at the end of the time that the sample stands for.
 static gp_sample_buffer_t *thread_sleeps_fill(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t at,
                                               uint64_t weight_ns)
 {
@@ -146,8 +146,8 @@ static uint64_t thread_sleeps_since_last_ns(const gp_thread_t *thread, gp_thread
     return ns;
 }
 
-// What it could not run for, beyond what its samples say: it was woken late from the sleep that was seen before, or is
-// where it was sampled last.
+// Hand on time kept from the processor, beyond its samples: the thread was woken late from its last sleep, or is where
+// it was sampled last.
 static void thread_sleeps_hand_on_preempted(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t now)
 {
     uint64_t ticks, untold_ns = gp_thread_off_untold(thread);
@@ -211,7 +211,7 @@ void gp_thread_sleeps_close(gp_thread_t *thread)
     uint64_t cpu_ns =
         is_live ? gp_cpu_time_thread(tid) : atomic_load_explicit(&thread->cpu.final_ns, memory_order_relaxed);
     uint64_t used = cpu_ns - sleep->cpu_ns, ns = thread_sleeps_since_last_ns(thread, sleep, now, cpu_ns, &is_same);
-    // It woke up to end, and did nothing else: what is due to the sleep is the rest.
+    // A thread that woke up only to end: the sleep has the whole rest.
     bool is_whole = is_same || (!is_live && used < LAST_WORK_NS);
     thread_sleeps_hand_on(thread, sleep, is_whole ? now : now - thread_sleeps_ticks_of(ns - ns / 2),
                           is_whole ? ns : ns / 2);

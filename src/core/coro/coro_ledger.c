@@ -48,7 +48,7 @@ static uint64_t coro_ledger_since_edge(prof_coro_t *coro, uint64_t now)
     return before + (now > since ? now - since : 0);
 }
 
-// Of a slice that sampling has ended amid: as far as it was settled.
+// The settled part of a slice that was open when sampling ended.
 static uint64_t coro_ledger_left_slice(prof_coro_t *coro)
 {
     bool is_left = !gp_edge_is_of_epoch(coro) && atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
@@ -69,7 +69,7 @@ static uint64_t coro_ledger_open_slice(prof_coro_t *coro, uint64_t now)
     return coro_ledger_is_running(coro) ? coro_ledger_since_edge(coro, now) : coro_ledger_left_slice(coro);
 }
 
-// ticks: of its slices, of its waits, of those that it was ready in, and of those of which that is not known.
+// Ticks running, waiting in all, waiting while runnable, waiting without any ready report.
 static void coro_ledger_to_ledger(const gp_ledger_words_t *words, uint64_t slice, uint64_t waited, uint64_t ready,
                                   uint64_t blind, gp_ledger_t *ledger)
 {

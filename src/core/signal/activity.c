@@ -167,7 +167,7 @@ bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_
     return mark->start <= mark->left && mark->left <= mark->end;
 }
 
-typedef struct edges { // what changes wherever an activity begins or ends, or what it is
+typedef struct edges { // fields that change wherever an activity begins, ends or changes
     uint64_t id, since, start;
     uint32_t trace_seq;
 } edges_t;

@@ -6,7 +6,7 @@
 // which has the time of all of them, and is taken as the last of these ends. A wait is a sleep of its thread as well;
 // whoever looks at sleeps takes gp_gil_waited() off.
 //
-// Order of calls, by one thread: gp_gil_wait_begin(), gp_gil_wait_end(), and where that says that a sample is due,
+// Order of calls, by one thread: gp_gil_wait_begin(), gp_gil_wait_end(), and where a sample is due,
 // gp_gil_wait_sample(). Threads: the waiting one, unless a declaration says otherwise. Signals: not safe.
 #pragma once
 

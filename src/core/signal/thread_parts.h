@@ -64,7 +64,7 @@ static inline void gp_thread_cpu_reset(gp_thread_cpu_t *cpu)
     atomic_store_explicit(&cpu->final_ns, 0, memory_order_relaxed);
 }
 
-// A language's state of this thread, and the frame at which those of the coroutine that it shares its stack with begin;
+// A language's state of this thread, and the frame at which the frames of a coroutine on the thread's own stack begin;
 // for gp_language_t.walk_asleep(); 0 = none is known.
 typedef struct gp_thread_language {
     _Atomic uintptr_t state, base;
@@ -102,7 +102,7 @@ struct gp_exact_stack;
 
 typedef struct gp_thread_exact {            // src/core/exact
     _Atomic(struct gp_exact_stack *) stack; // of the last event, a hint
-    _Atomic(struct gp_exact_stack *) busy;  // of an event that another one, or a slow one, is taken in beside
+    _Atomic(struct gp_exact_stack *) busy;  // of the event amid which another, or a slow one, is taken in
 } gp_thread_exact_t;
 
 static inline void gp_thread_exact_reset(gp_thread_exact_t *exact)

@@ -60,7 +60,7 @@ static void span_mark_subtract(gp_ledger_t *now, const gp_ledger_t *before)
         now->cpu_ns = now->slice_ns;
 }
 
-// It began and ends in one slice: nothing waited. Returns false where it did not.
+// The times of a span that began and ends in one slice: nothing waited. Returns false where it did not.
 static bool span_mark_times_in_slice(const gp_span_slot_t *slot, uint64_t now, gp_ledger_t *times)
 {
     gp_ledger_words_t words;
@@ -79,7 +79,7 @@ static bool span_mark_times_in_slice(const gp_span_slot_t *slot, uint64_t now, g
     return true;
 }
 
-// What the span's record has no room for.
+// A record of a span has no room for it: there it is sleep.
 static void span_mark_join_gil(gp_ledger_t *times)
 {
     if (times->gil_ns > times->blocked_ns)

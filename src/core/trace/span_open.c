@@ -12,7 +12,7 @@ typedef union written { // a mark that goes to no ring
     char bytes[sizeof(gp_span_mark_t) + GP_SPAN_TEXT_MAX];
 } written_t;
 
-// Copy what a slot says, unless it is over by then. What is added to it meanwhile may be missing.
+// Copy what a slot says, unless it is over by then. Fields added meanwhile may be missing.
 static bool span_open_copy_open(const gp_span_slot_t *slot, uint64_t generation, uint64_t now, written_t *written)
 {
     uint32_t renames = atomic_load_explicit(&slot->renames, memory_order_acquire);

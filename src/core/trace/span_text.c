@@ -12,7 +12,7 @@ static void span_text_add_text(gp_span_slot_t *slot, const char *text, size_t le
     uint16_t at = atomic_load_explicit(&slot->text_len, memory_order_relaxed);
     memcpy(slot->text + at, text, len);
     slot->text[at + len] = '\0';
-    // Release: partner of the acquires of those that copy it.
+    // Release: partner of the copiers' acquires.
     atomic_store_explicit(&slot->text_len, (uint16_t)(at + len + 1), memory_order_release);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What this profile knows, how well, and what it does not know: the command, sampled against exact time, losses, and what each weight means.
+// The knowledge of this profile, and its gaps: the command, sampled against exact time, losses, and what each weight means.
 "use strict";
 
 /** Frames that stand where something is not known. @type {[string, string][]} */

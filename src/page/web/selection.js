@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What of the data is looked at: the weight, the filters and how stacks are put together. The URL's hash holds it, so that a link
-// reopens the view.
+// The selected part of the data: the weight, the filters and how stacks are put together. The URL's hash holds it, so that a link reopens
+// the view.
 "use strict";
 
 /**
@@ -109,7 +109,7 @@ function regexOf(text) {
 }
 
 /**
- * What a selection takes of the rows: one byte a label, one a state, and a range of ticks.
+ * The rows of a selection: one byte a label, one a state, and a range of ticks.
  * @typedef {object} Filter
  * @property {Uint8Array} labels by label: 1 = taken
  * @property {Uint8Array} states by state

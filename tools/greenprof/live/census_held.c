@@ -93,7 +93,7 @@ static void census_held_print_holder(const gp_source_t *source, const gp_census_
     printf(in_header ? "; 'greenprof coroutines' has the stacks\n" : "\n");
 }
 
-// What a program hangs in as it is killed, or left, is what its capture is read for.
+// The place where a program hangs when it is killed, or left: for this its capture is read.
 void gp_census_print_held(const gp_source_t *source, bool in_header)
 {
     const gp_dataset_t *dataset = source->dataset;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the latest census of a capture has of coroutines that keep their thread.
+// Coroutines that keep their thread, by the latest census of a capture.
 #pragma once
 
 #include "report/source.h"

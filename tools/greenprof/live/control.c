@@ -166,7 +166,7 @@ static int control_copy_bytes(gp_output_t *output, void *context)
     return 0;
 }
 
-// What was written by then, whole chunks: the process goes on writing.
+// Copy the whole chunks written by then: the process goes on writing.
 static int control_copy_capture(int fd, const gp_control_reply_t *reply, const char *path)
 {
     copy_t copy = {.fd = fd, .bytes = reply->bytes};
@@ -174,7 +174,7 @@ static int control_copy_capture(int fd, const gp_control_reply_t *reply, const c
     return error == 0 ? 0 : gp_fail(path, "%s", strerror(-error));
 }
 
-// The capture, by the descriptor that the process sends: root opens nothing by a name that a process says.
+// The capture, by the descriptor that the process sends: root opens nothing by a name from a process.
 static int control_take_capture(const gp_arguments_t *arguments, const gp_control_request_t *request,
                                 gp_control_reply_t *reply, int *fd)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the commands for a running process share.
+// Functions that the commands for a running process share.
 #pragma once
 
 #include <sys/types.h>

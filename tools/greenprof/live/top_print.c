@@ -60,7 +60,7 @@ static void top_print_put(bool is_known, int width, int decimals, double value)
         printf("%*s ", width, "-");
 }
 
-// Of the time that is recorded.
+// Put a share of the recorded time.
 static void top_print_put_share(const gp_top_t *top, uint64_t ns)
 {
     top_print_put(!top_print_is_unknown(top), 6, 1, top_print_share(ns, top->recorded_ns));

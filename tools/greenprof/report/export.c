@@ -51,7 +51,7 @@ static int export_source(const gp_source_t *source, const gp_exporter_t *exporte
     if (report == NULL)
         return gp_source_fail(source, errno);
     int status = gp_source_check_part(source, report);
-    if (report->is_unknown && strcmp(exporter->name, "json") != 0) // it has a place for what is not known
+    if (report->is_unknown && strcmp(exporter->name, "json") != 0) // JSON has a place for unknown values
         status = gp_fail(source->path, "delays are not known: %s", gp_source_unknown_ready);
     if (status != 0) {
         gp_report_free(report);

@@ -18,7 +18,7 @@ typedef struct group { // a row: a coroutine, a trace
     uint32_t number;   // in the dataset's table
     uint64_t cpu_ns, sampled_ns, samples, switches;
     uint64_t parts_ns[GP_KIND_COUNT]; // the ledger, by kind of sample
-    uint64_t wall_ns, longest_ns;     // what they add up to; the longest slice
+    uint64_t wall_ns, longest_ns;     // sum of these; the longest slice
     double squares_ns2;               // of the on-CPU samples' weights
     bool polled;                      // its switches were not reported
     uint32_t coro;                    // that names a trace; GP_INDEX_NONE = none does
@@ -33,7 +33,7 @@ static int report_groups_by_number(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-// What a column has; the ledger's.
+// The value of a column, from the ledger.
 static uint64_t report_groups_column_of(const group_t *group, gp_sort_t sort)
 {
     static const enum gp_sample_kind kinds[] = {

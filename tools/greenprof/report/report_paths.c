@@ -28,7 +28,7 @@ typedef struct part {
     uint64_t requests; // of the endpoint
 } part_t;
 
-// What a stack on a critical path ends with.
+// The state at the end of a stack on a critical path.
 static const char *report_paths_state_of(const gp_report_t *report, const gp_report_row_t *row)
 {
     static const char *const states[] = {

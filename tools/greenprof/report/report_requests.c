@@ -23,7 +23,7 @@ static uint64_t report_requests_latency_of(const gp_request_t *request)
     return request->end_ns - request->start_ns;
 }
 
-// What a key sorts by; without one of its own, the latency.
+// The value that a key sorts by; without one of its own, the latency.
 static uint64_t report_requests_column_of(const gp_request_t *request, gp_sort_t sort)
 {
     static const enum gp_sample_kind kinds[] = {
@@ -99,7 +99,7 @@ static int report_requests_by_total(const void *left, const void *right)
     return a->total_ns > b->total_ns ? -1 : a->total_ns < b->total_ns;
 }
 
-// Of all requests in the capture, or of those in the chosen part of its time.
+// The endpoints of all requests in the capture, or of the requests in the chosen part of its time.
 static int report_requests_print_endpoints(const gp_requests_t *requests)
 {
     char text[NAME_SIZE];

@@ -72,7 +72,7 @@ static uint64_t report_slices_weight_of(const gp_source_t *source, const gp_data
     return weight_ns;
 }
 
-// The function on this level that has more than `half_ns`, of those that the levels before have led to; NULL = none.
+// The function on this level with more than `half_ns`, among stacks that the levels before have led to; NULL = none.
 static const char *report_slices_step_in(const gp_source_t *source, const gp_dataset_hog_t *hog, uint32_t level,
                                          uint64_t half_ns, bool *is_on)
 {
@@ -141,7 +141,7 @@ static int report_slices_count_waiting(void *context, const gp_activity_record_t
     return 0;
 }
 
-// Those of one place after the other. Returns how many places.
+// Sum up the slices of each place. Returns how many places.
 static size_t report_slices_sum_up(const slices_t *slices, place_t *places)
 {
     size_t count = 0;

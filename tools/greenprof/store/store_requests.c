@@ -134,7 +134,7 @@ static int store_requests_print_endpoint(void *context, const gp_ask_endpoint_t 
     return 0;
 }
 
-// What the store sorts by; by latency without a column of its own.
+// The order of a store's rows; by latency without a column of its own.
 static const char *store_requests_order_of(const gp_sorts_t *sorts)
 {
     static const char *const columns[] = {

@@ -131,7 +131,7 @@ class Profile:
         self._depth += 1
 
     def stop(self):
-        """Stop. What was sampled before is in the profile when this returns."""
+        """Stop. All earlier samples are in the profile when this returns."""
         if self._depth == 1:
             self._warn_of_taken_calls()
             self._profile.stop()
