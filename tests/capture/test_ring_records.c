@@ -169,7 +169,7 @@ static void a_span(void **state)
     char record_bytes[sizeof(gp_span_record_t) + sizeof(text)];
     gp_span_record_t *record = (void *)record_bytes;
     (void)state;
-    made.mark.span.times = (gp_ledger_t){1, 2, 3, 4, 5, 6, 7, 0, 0};
+    made.mark.span.times = (gp_ledger_t){1, 2, 3, 4, 5, 6, 7, 0, 0, 0};
     made.mark.span.name_len = 4;
     made.mark.fields_len = sizeof(text) - 4;
     made.mark.field_count = 1;
