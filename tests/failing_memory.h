@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Allocations that fail, one at a time; and those that are not freed. A test that has failing_memory.c is linked with
+// Failing allocations, one at a time; and blocks that are not freed. A test that has failing_memory.c is linked with
 // -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free.
 #pragma once
 

@@ -47,7 +47,7 @@ def kept(module, name):
     path = os.path.join(tempfile.gettempdir(), f"greenprof-{module}-{RUN}-{process(RUN)[1]}")
     while module not in held or process(held[module][1]["keeper"]) is None:
         file = open(path, "a+", encoding="utf-8")
-        fcntl.lockf(file, fcntl.LOCK_EX)  # one starts it, beside those that use it
+        fcntl.lockf(file, fcntl.LOCK_EX)  # one test starts it, beside others at work
         fcntl.flock(file, fcntl.LOCK_SH)
         if os.fstat(file.fileno()).st_nlink == 0:  # its keeper was just ending
             file.close()

@@ -35,19 +35,19 @@ HOST = CORE + ["library/dump.c", "=library/finish.c", "=library/consume.c", "con
 RUN = CORE + ["=tools/greenprof"]
 REPORT = HOST + ["=tools/greenprof"]
 PYTHON = REPORT + ["runtime-hooks/cpython/package"]
-# What a test's name begins with, the longest such word: the rooms that it runs, each with all that it may name; the room
-# alone where a "=" precedes it. All of the sources where no word fits (install, package, production, docs).
+# By the beginning of a test's name (the longest such word): the rooms it runs, each with all that it may name; the
+# room alone where a "=" precedes it. All of the sources where no word fits (install, package, production, docs).
 AREAS = {
     "unwind": ["core/unwind"], "core": HOST, "symbol": ["symbol", "library/dump.c", "=tools/greenprof"], "wire": ["wire", "library/context.c"],
     "capture": ["capture", "capture/killed", "report"], "tree": ["traces", "=tools/greenprof"], "command": ["tools/greenprof"],
-    "formats": REPORT, "export": REPORT, "page": REPORT, "otel": HOST, "exact": REPORT, "ledger": REPORT, "waits": REPORT,
+    "formats": REPORT, "export": REPORT, "page": REPORT, "otel": HOST, "exact": REPORT, "ledger": REPORT, "explain": REPORT, "waits": REPORT,
     "census": REPORT, "control": REPORT, "control.rounds": RUN, "integration": REPORT, "runtimes": REPORT, "growth": RUN,
     "libraries": REPORT, "python": PYTHON, "consumer": HOST, "demo": PYTHON + ["tools/demo-service"],
     "stress": RUN, "foreign": RUN, "suites": RUN, "fleet": RUN + ["ship/follow", "ship/ask"], "fleet.ship": ["ship/follow", "ship/ask", "=tools/greenprof"],
     "layers": [], "style": [], "measured": [], "bench": [],
 }
 EVERYWHERE = re.compile(r"(.*/)?CMakeLists\.txt$|cmake/|CMakePresets\.json|tools/(test|setup)$|tests/[^/]*$|tests/fuzz/|\.ci/|.*\.in$|.*\.map")
-# What is no source of a room: the areas whose tests read it.
+# Files of no room: the areas whose tests read them.
 READERS = [(re.compile(r"doc/|.*\.md$"), ["docs", "install", "production"]), (re.compile(r"tools/(demo|fleet-demo)"), ["demo", "docs"]),
            (re.compile(r"tools/foreign-tests"), ["foreign"]), (re.compile(r"tools/(package|wheel/)|pyproject"), ["package"]),
            (re.compile(r"tests/runtimes/(shape|shares|ucontext)"), ["integration", "ledger", "stress"]),

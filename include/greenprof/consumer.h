@@ -29,7 +29,7 @@ enum prof_span_record_flag {
     PROF_SPAN_RECORD_RESTED = 128 // recording rested during a part of it, by budget: cpu_ns to switches lack that part
 };
 
-// A span that is over. What it points to holds until the call that it is given to returns.
+// A span that is over. Pointers in it are valid until the call with the record returns.
 typedef struct prof_span_record {
     size_t size; // sizeof(prof_span_record_t)
     prof_trace_id_t trace;
@@ -51,8 +51,8 @@ typedef struct prof_span_record {
     const char *stack;
 } prof_span_record_t;
 
-// A backend. All members but `version` and those said to be optional must be set. Calls for one opened consumer come
-// from its thread, one after the other; it may block there: nothing but the consumer's own queue waits for it.
+// A backend. All members but `version` and those said to be optional must be set. Calls for an opened consumer come
+// from its own thread, one after the other, and may block: only the consumer's queue waits.
 typedef struct prof_consumer {
     size_t size;        // sizeof(prof_consumer_t)
     unsigned version;   // PROF_CONSUMER_VERSION
@@ -85,9 +85,9 @@ PROF_API int prof_consumer_register(const prof_consumer_t *consumer);
 //        registered scheme, or a destination of `greenprof ship` (clickhouse://..., otlp+http://...): the process then
 //        sends its own capture, samples and all; options behind '?'. doc/consumers.md lists them.
 // GREENPROF_CONSUMER names those to open when the library is loaded, with spaces between.
-// Returns 0; -EINVAL (no URL, or options that it does not have); -ENOTSUP (no such scheme); -ELIBACC (Redis, and
-// libgreenprof-redis.so.0 is not beside libgreenprof); -EALREADY (that very URL is open); -ENOSPC (8 of them); -ENOMEM;
-// -EAGAIN (no thread to be had); else what prof_start() could fail with. That a backend is not there now is no error.
+// Returns 0; -EINVAL (no URL, or unknown options); -ENOTSUP (no such scheme); -ELIBACC (Redis, and
+// libgreenprof-redis.so.0 is not beside libgreenprof); -EALREADY (this very URL is open); -ENOSPC (8 are open);
+// -ENOMEM; -EAGAIN (no thread to be had); else the errors of prof_start(). That a backend is not there now is no error.
 PROF_API int prof_consumer_open(const char *url);
 
 // Close a consumer, or all of them (NULL): what is queued is sent or spooled, within 3 s. Returns 0; -ENOENT;
@@ -97,8 +97,8 @@ PROF_API int prof_consumer_close(const char *url);
 // Wait until every span that is over now was sent or spooled, at most `limit_ms`. Returns 0 or -ETIMEDOUT.
 PROF_API int prof_consumer_flush(unsigned limit_ms);
 
-// What became of the spans so far. given = sent + refused + lost_queue + lost_end + fast + queued + spooled, but for
-// what is on its way at that moment.
+// The fate of all spans so far. given = sent + refused + lost_queue + lost_end + fast + queued + spooled, but for spans
+// on their way at this moment.
 typedef struct prof_consumer_status {
     size_t size;              // sizeof(prof_consumer_status_t), set by the caller
     uint64_t given;           // to the consumer
@@ -109,11 +109,11 @@ typedef struct prof_consumer_status {
     uint64_t fast;            // left out by the option slower=
     uint64_t queued, spooled; // now
     uint64_t recovered;       // sent for an earlier process: not in `given` and `sent`
-    uint64_t unheard;         // ended, but never given: the program was faster than the collector. Of all consumers
+    uint64_t unheard;         // ended, but never given: the program was faster than the collector. Over all consumers
     uint64_t failures;        // times that the backend did not take any
     int32_t last_error;       // of the last failure, negative errno value; 0 = the last attempt was none
     uint32_t reserved;
-    uint64_t profiles;      // of requests that were written (the file consumer's option profile=). Of all consumers, as
+    uint64_t profiles;      // written for requests (file consumer's option profile=). Over all consumers, as the next
     uint64_t profiles_lost; // requests without one: too many at a time, or it could not be written
 } prof_consumer_status_t;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Schedulers report their coroutines to greenprof through these calls.
 //
-// Model: a coroutine is a stack region [stack_low, stack_low + stack_size) and what runs on it. The region that holds
-// the stack pointer decides which coroutine a sample belongs to; the switch calls give exact on-CPU time, and identity
-// to coroutines that share a stack (created with stack_size 0). A scheduler on a hooked runtime (README.md lists
-// them) needs none of this.
+// Model: a coroutine is a stack region [stack_low, stack_low + stack_size) and what runs on it. The region around the
+// stack pointer decides which coroutine a sample belongs to; the switch calls give exact on-CPU time, and identity to
+// coroutines on a shared stack (created with stack_size 0). A scheduler on a hooked runtime (README.md lists them)
+// needs none of this.
 //
 // Order of calls: prof_coro_create -> prof_coro_switch... -> prof_coro_destroy.
 // None of them makes a system call, except that memory for records is mapped a thousand at a time.
@@ -30,7 +30,7 @@ extern "C" {
 
 typedef struct prof_coro prof_coro_t;
 
-// Announce a coroutine. It inherits trace id and request profiles of the coroutine that calls this.
+// Announce a coroutine. Trace id and request profiles are inherited from the calling coroutine.
 //   stack_low:  lowest address of its stack; NULL with size 0 where it has none of its own (shared stacks).
 //   stack_size: bytes. A region that overlaps an older one replaces it: pools may reuse stacks without a destroy.
 //   name:       copied, at most 47 bytes are kept; NULL = shown by its address.
@@ -39,16 +39,15 @@ typedef struct prof_coro prof_coro_t;
 // `--stitch` shows: ~0.1 us at depth 10, ~0.3 us at depth 50.
 PROF_API prof_coro_t *prof_coro_create(const void *stack_low, size_t stack_size, const char *name);
 
-// Announce a coroutine that takes turns with others on one stack, which is copied away while it does not run: the
-// "share stacks" of libaco, the copy-stack mode of Tencent's libco, coost. prof_coro_switch() alone says which of them
-// runs.
-//   stack_low, stack_size: the stack that they share; not NULL and 0. Other arguments, and the rest, as above.
+// Announce a coroutine on a shared stack, copied away while others run: the "share stacks" of libaco,
+// the copy-stack mode of Tencent's libco, coost. prof_coro_switch() alone says which coroutine runs.
+//   stack_low, stack_size: the shared stack; not NULL and 0. Other arguments, and the rest, as above.
 // The place where it waits is not shown: its stack is copied away then.
 PROF_API prof_coro_t *prof_coro_create_shared(const void *stack_low, size_t stack_size, const char *name);
 
 // Say that coroutines' entry functions are called from the code [code_low, code_high): stacks end there, and neither it
-// nor what an unwinder would find below is shown. For schedulers that leave stale frames, or words that look like code,
-// on a fresh stack; once is enough. Returns 0 or -ENOSPC (a few hundred are kept).
+// nor what an unwinder would find below is shown. Meant for schedulers with stale frames, or words like code, on a
+// fresh stack; once is enough. Returns 0 or -ENOSPC (a few hundred are kept).
 PROF_API int prof_coro_entry(const void *code_low, const void *code_high);
 
 // 0 while no profile runs and none has for half a second: requests come one after another, and the sampler goes on
@@ -89,7 +88,7 @@ PROF_API prof_coro_t *prof_coro_announce_for(const void *stack_low, size_t stack
                                              const char *name, const prof_park_t *creator);
 
 // Say, right after it was announced, that switches to a coroutine will not be reported: nothing is known of when it
-// starts. One that is never switched to is shown as not started, else. Signals: safe. Cost: ~1 ns.
+// starts. Without this call, a coroutine never switched to is shown as not started. Signals: safe. Cost: ~1 ns.
 PROF_API void prof_coro_unseen(prof_coro_t *coro);
 
 // Say that the calling thread is about to switch to whichever coroutine's stack holds `target_sp`; none: the thread's
@@ -99,7 +98,7 @@ PROF_API void prof_coro_unseen(prof_coro_t *coro);
 PROF_API void prof_coro_switch_to_stack(uintptr_t target_sp, const prof_park_t *park);
 
 // The same where a function is called on top of that stack, with `record` (Boost.Context's ontop_fcontext). A record
-// right above the caller's own stack is that of a context that is to be freed: the caller's coroutine is over with this
+// right above the caller's own stack belongs to a context about to be freed: the caller's coroutine is over with this
 // switch.
 PROF_API void prof_coro_switch_ontop(uintptr_t target_sp, uintptr_t record, const prof_park_t *park);
 
@@ -112,8 +111,8 @@ PROF_API void prof_coro_ready(prof_coro_t *coro);
 PROF_API void prof_coro_destroy(prof_coro_t *coro);
 
 // Say that the calling coroutine goes back to its pool, to wait for work: trace, span and profiles' scope are taken
-// away from it, and until it is switched to again it is idle, which is no waiting: it is in no ledger and no graph.
-// What it waits for next may well be a request. Not for a thread's own stack: there it takes the trace away only.
+// away. Until it is switched to again it is idle, not waiting: in no ledger and no graph. Its next wait may well be for
+// a request. Not for a thread's own stack: there it takes the trace away only.
 PROF_API void prof_coro_idle(void);
 
 // The coroutine on this stack, else the one last switched to on this thread; NULL on the thread's own stack.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Exact call counts: instrumented functions report when they are entered and left.
 //
-// Model: a program compiled with -finstrument-functions calls hooks that greenprof provides; every call of every
-// instrumented function is then counted in the profiles of mode PROF_MODE_EXACT that cover the coroutine it runs on,
-// with own and cumulative CPU and waiting time. prof_enter() and prof_exit() do the same by hand, for single functions
-// or what is to be seen as one. Each coroutine has its own stack of calls, whatever switches happen in between. A
-// function left by longjmp() or an exception ends when the next event of its coroutine shows that its frame is gone.
+// Model: a program compiled with -finstrument-functions calls hooks in greenprof; every call of every instrumented
+// function is then counted in the profiles of mode PROF_MODE_EXACT that cover its coroutine, with own and cumulative
+// CPU and waiting time. prof_enter() and prof_exit() do the same by hand, for single functions or any part to be seen
+// as one. Each coroutine has its own stack of calls, whatever switches happen in between. A function left by longjmp()
+// or an exception ends when the next event of its coroutine shows that its frame is gone.
 //
 // Order of calls: prof_enter -> ... -> prof_exit, nested like calls, on one coroutine. An exit without an enter is
 // ignored. Any thread, any coroutine, any signal handler of the host (not on a thread that greenprof has never seen).
@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) void prof_exit(void *function)
     __asm__ volatile(""); // no tail call: the caller's frame must still be there
 }
 
-// What -finstrument-functions calls.
+// The hooks of -finstrument-functions.
 PROF_API void __cyg_profile_func_enter(void *function, void *call_site);
 PROF_API void __cyg_profile_func_exit(void *function, void *call_site);
 

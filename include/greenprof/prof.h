@@ -28,7 +28,7 @@ extern "C" {
 #define PROF_API
 #endif
 
-// The version of these headers; prof_version() says which one the library has that the program runs with.
+// The version of these headers; prof_version() gives the running library's.
 #define PROF_VERSION_MAJOR 0
 #define PROF_VERSION_MINOR 1
 #define PROF_VERSION_PATCH 0
@@ -78,10 +78,10 @@ PROF_API const char *prof_version(int *major, int *minor, int *patch);
 //   options: NULL = all defaults. A smaller `size` than this header's comes from an older caller and is accepted; a
 //            larger one is accepted where the bytes beyond are zero, else E2BIG.
 // Returns the running profile (errno as it was), or NULL and errno: EINVAL (frequency above the maximum, unknown scope,
-//   clock or mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host handles every signal that could be
-//   used for sampling; its handlers are left in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock
-//   engine works here), ESRCH (in a child of _Fork() or of a bare clone(), as with all that follows: fork handlers were
-//   not run; and in a fork handler).
+//   clock or mode), ENOTSUP (clock or mode not supported), E2BIG, EBUSY (the host handles every signal fit for
+//   sampling; its handlers are left in place), ENOMEM, EAGAIN (no timer or thread to be had), ENOSYS (no clock engine
+//   works here), ESRCH (in a child of _Fork() or of a bare clone(), as with all that follows: fork handlers were not
+//   run; and in a fork handler).
 // Threads: any. Signals: not safe. Cost: ~2 us; the first one also starts the sampler (~1 ms).
 PROF_API prof_t *prof_start(const prof_options_t *options);
 
@@ -111,10 +111,10 @@ PROF_API int prof_dump_stats(prof_t *profile, const char *path);
 // Signals: not safe.
 PROF_API int prof_dump(prof_t *profile, const char *format, const char *path);
 
-// Stop a profile where it runs, write it as prof_dump() does, and free it, all that takes time on a thread of
-// greenprof's own: for a service that goes on with its requests. From here on the profile is that thread's. The files
-// are written one after the other, and the processor is the program's first; of 256 that wait already, the caller
-// writes its own. What waits when the process ends by exit() is written within 3 s; in a forked child it is freed only.
+// Stop a profile if it runs, write it as prof_dump() does, and free it; the slow part is on a thread of greenprof's
+// own: for a service that goes on with its requests. From here on the profile is that thread's. The files are written
+// one after the other, and the processor is the program's first; of 256 that wait already, the caller writes its own.
+// Profiles still waiting when the process ends by exit() are written within 3 s; in a forked child they are freed only.
 //   format, path: see prof_dump(); a relative path is one of now.
 // Returns 0: it will be written; or what prof_dump() does before it opens the file, and the profile is still the
 // caller's. Threads: any. Signals: not safe. Cost: ~40 us, caches cold.
@@ -126,10 +126,10 @@ PROF_API int prof_finish(prof_t *profile, const char *format, const char *path);
 // Threads: any. Signals: not safe.
 PROF_API int prof_finish_flush(unsigned limit_ms);
 
-// Exact CPU time of a profile's scope so far, ns; 0 for NULL. It is the kernel's figure, with what no sample has
-// reached yet. Of the process, what threads use while no signal can reach them is left out, as they block it by system
-// calls of their own or can have no timer: a dump has it as the counter unsampled_ns. Threads: any. Signals: not safe.
-// Cost: ~1 us; of the process, ~20 us and 1 us a thread: it first scans /proc/self/task for threads that bypassed
+// Exact CPU time of a profile's scope so far, ns; 0 for NULL. The kernel's figure, with all time that no sample has
+// reached yet. For the whole process, the time of threads beyond any signal (blocked by system calls of their own, or
+// no timer to be had) is left out: a dump has it as the counter unsampled_ns. Threads: any. Signals: not safe. Cost: ~1
+// us; of the process, ~20 us and 1 us a thread: it first scans /proc/self/task for threads that bypassed
 // pthread_create().
 PROF_API uint64_t prof_total_ns(prof_t *profile);
 
@@ -143,14 +143,15 @@ typedef struct prof_ledger {
     uint64_t ready_ns;     // runnable, waiting for the scheduler to come round
     uint64_t parked_ns;    // waiting for something to happen
     uint64_t waiting_ns;   // ready or parked: the runtime does not say when a coroutine becomes ready
-    uint64_t longest_ns;   // longest time that one of them kept its thread
+    uint64_t longest_ns;   // longest time that a coroutine kept its thread
     uint64_t switches;     // times one of them was switched to
     uint64_t spawned;      // coroutines they created
+    uint64_t gil_ns;       // waiting for the lock of CPython's interpreter
 } prof_ledger_t;
 
 #define PROF_LEDGER_INIT                                                                                               \
     {                                                                                                                  \
-        sizeof(prof_ledger_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                            \
+        sizeof(prof_ledger_t), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                         \
     }
 
 // Read a profile's ledger so far.

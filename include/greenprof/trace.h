@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Traces and spans: which request a coroutine works for, and what it does for it.
+// Traces and spans: a coroutine's request, and its work for the request.
 //
 // Model: every coroutine carries one 128-bit trace id, or none (all zero), and the span that is open on it. Coroutines
-// it spawns inherit both. Every sample carries the trace id that was set on its coroutine at that moment, also when
-// coroutines migrate between threads; in which span it lies, the spans' times tell. A span is an operation with a
-// beginning and an end; one without a parent in this process is a *request*. What a coroutine does outside the lifetime
-// of its trace's requests belongs to no request.
+// it spawns inherit both. Every sample carries the trace id set on its coroutine at that moment, also when coroutines
+// migrate between threads; the times of spans tell in which span it lies. A span is an operation with a beginning and
+// an end; one without a parent in this process is a *request*. Work of a coroutine outside the lifetime of its trace's
+// requests belongs to no request.
 //
 // Order of calls: any. Unless a declaration says otherwise: any thread, any coroutine; not from a signal handler.
 #ifndef GREENPROF_TRACE_H
@@ -52,7 +52,7 @@ PROF_API void prof_trace_to_uuid(const prof_trace_id_t *id, char text[PROF_TRACE
 PROF_API void prof_trace_to_traceparent(const prof_trace_id_t *id, uint64_t span_id, int sampled,
                                         char text[PROF_TRACE_TRACEPARENT_SIZE]);
 
-// What a span is, by the operation. The numbers are in captures: they never change.
+// Operations of spans. The numbers are in captures: they never change.
 typedef enum prof_span_kind {
     PROF_SPAN_REQUEST = 1,
     PROF_SPAN_REST_CALL = 2,
@@ -72,7 +72,7 @@ enum {                           // flags of a span that begins
     PROF_SPAN_PROFILE = 4        // record this request whatever the policy says
 };
 
-// A span that is open: a number in disguise, never an address. One that is over is refused by every call.
+// A span that is open: a number in disguise, never an address. Every call refuses a span that is over.
 typedef struct prof_span prof_span_t;
 
 typedef struct prof_field {
@@ -97,8 +97,8 @@ typedef struct prof_span_options {
         .size = sizeof(prof_span_options_t)                                                                            \
     }
 
-// Begin a span on the calling coroutine: it is the parent of spans that begin there, and on coroutines that are spawned
-// there, until it ends. A root sets the coroutine's trace, and gives the former one back when it ends.
+// Begin a span on the calling coroutine: the parent of spans begun there, and on coroutines spawned there, until it
+// ends. A root sets the coroutine's trace, and gives the former one back when it ends.
 //   kind: enum prof_span_kind.
 //   name: of the operation, as "GET /servers": few different ones. Copied; 255 bytes of it are kept.
 //   options: NULL = defaults.
@@ -107,15 +107,19 @@ typedef struct prof_span_options {
 // a request that is not, else ~110 ns; ~1.5 us for a root.
 PROF_API prof_span_t *prof_span_begin(prof_span_kind_t kind, const char *name, const prof_span_options_t *options);
 
-// Add a field to a span. One of the same key is not replaced. What does not fit is cut or left out (counted: "fields
-// cut"): 16 fields, 64 bytes a key, name and fields together 1,000 bytes.
+// Add a field to a span. An earlier field of the same key stays. Fields beyond the limits are cut or left out (counted:
+// "fields cut"): 16 fields, 64 bytes a key, name and fields together 1,000 bytes.
 // Calls on the same span must not overlap. Returns 0; -EINVAL for one that is over, or no key; -ENOSPC.
 PROF_API int prof_span_set(prof_span_t *span, const char *key, const char *value);
+
+// Give a span another name: a request is called by its route once that is known. Returns as prof_span_set(), whose
+// rules hold.
+PROF_API int prof_span_rename(prof_span_t *span, const char *name);
 
 // Say that the operation failed: sets the fields error.type and error.message. NULL = none of that. As prof_span_set().
 PROF_API int prof_span_fail(prof_span_t *span, const char *type, const char *message);
 
-// End a span, on any coroutine and thread. Spans that are open within it on its coroutine end with it and are marked as
+// End a span, on any coroutine and thread. Open spans within it on its coroutine end with it and are marked as
 // repaired. Returns 0; -EINVAL for one that is over (counted: "unbalanced ends of spans").
 PROF_API int prof_span_end(prof_span_t *span);
 
@@ -162,8 +166,8 @@ typedef struct prof_context {
         .size = sizeof(prof_context_t)                                                                                 \
     }
 
-// Read the context of a request from its headers: greenprof's, else OSProfiler's, else W3C's. Where there is no key,
-// those that are signed are passed over. tracestate is that of a traceparent of the same trace.
+// Read the context of a request from its headers: greenprof's, else OSProfiler's, else W3C's. Without a key, signed
+// ones are passed over. tracestate goes with a traceparent of the same trace.
 //   headers: prof_header_t[count]; others among them are passed over.
 //   context: .size set; filled where 0 is returned.
 // Returns 0; -ENOENT: there is none; -EACCES: a signed one was refused (not by a key of this process, malformed, too
@@ -182,7 +186,7 @@ PROF_API int prof_context_read(const prof_header_t *headers, size_t count, prof_
 PROF_API ssize_t prof_context_write(const char *format, const prof_context_t *context, char *text, size_t size);
 
 // Set the keys: the first signs, all of them are accepted. They hold for what switches the process from outside
-// (GREENPROF_CONTROL), too. Without this, those of GREENPROF_HMAC_KEYS hold, else those in the file
+// (GREENPROF_CONTROL), too. Without this call, the keys of GREENPROF_HMAC_KEYS hold, else those in the file
 // GREENPROF_HMAC_KEYS_FILE.
 //   keys: a list with commas, at most 16 of at most 256 bytes; NULL or "" = none.
 // Returns 0; -E2BIG, -ENOMEM, -ENOTSUP (OpenSSL has no such HMAC): nothing has changed. Threads: any. The keys are in

@@ -52,7 +52,7 @@ static const unsigned char gp_boost_newer_make_code[] = {
     0xd9, 0x78, 0x04, 0x48, 0x8d, 0x0d, 0x10, 0x00, 0x00, 0x00, 0x48, 0x89, 0x48, 0x40, 0x48, 0x8d, 0x0d,
 };
 
-// What each of them saves first, in every build: stmxcsr (%rsp); fnstcw 4(%rsp).
+// The first instructions of each, in every build: stmxcsr (%rsp); fnstcw 4(%rsp).
 static const unsigned char gp_boost_sign[] = {0x0f, 0xae, 0x1c, 0x24, 0xd9, 0x7c, 0x24, 0x04};
 
 // For the table of what can be patched: of the two that switch, what comes before the new context is loaded.

@@ -71,7 +71,7 @@ static void *calls_wrap(const char *module_name, const char *name, int kinds, vo
     return before;
 }
 
-// What the module signal calls, and faulthandler: the program's own use of the sampling signal is to be seen.
+// Watch calls of the module signal, and of faulthandler: the program's own use of the sampling signal is to be seen.
 static void calls_watch_signals(void)
 {
     const gp_redirection_t list[] = {

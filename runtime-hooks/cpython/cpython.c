@@ -26,6 +26,7 @@
 #include "interpreter/api.h"
 #include "interpreter/code_objects.h"
 #include "interpreter/frame_walk.h"
+#include "interpreter/gil.h"
 #include "interpreter/known.h"
 #include "interpreter/layout_trial.h"
 #include "not_known.h"
@@ -116,7 +117,7 @@ static const void *cpython_find_loaded(void *info, const char *name, size_t byte
     return gp_loaded_one_symbol(info, name);
 }
 
-// One that came later, which is left alone until it is attached to: it is told where no hook would do.
+// An interpreter loaded later is left alone until it is attached to; one that no hook fits is told.
 static int cpython_look_at_loaded(struct dl_phdr_info *info, size_t size, void *unused)
 {
     char text[GP_NOT_KNOWN_SIZE];
@@ -143,7 +144,7 @@ static void cpython_find_generators(void)
     };
     for (size_t i = 0; i < GP_CPYTHON_GENERATORS; i++)
         gp_cpython_runtime.generator_types[i] = (uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
-    char *generator = dlsym(RTLD_DEFAULT, "PyGen_Type"); // its frame is the last that it has
+    char *generator = dlsym(RTLD_DEFAULT, "PyGen_Type"); // its frame is its last member
     if (generator != NULL)
         gp_cpython_runtime.generator_frame = *gp_py_size(generator) - gp_cpython_runtime.layout->frame_bytes;
 }
@@ -193,6 +194,7 @@ static bool cpython_look(void)
     cpython_find_generators();
     gp_cpython_runtime.code_type = (uintptr_t)code_type;
     gp_cpython_runtime.thread_state(); // its own lazily bound symbols are bound now, not in the handler
+    gp_gil_watch(seen.runtime);
     gp_cpython_code_watch((void (**)(void *))(void *)(code_type + GP_PY_TYPE_DEALLOC));
     // Release: partner of the acquires by the handler and the collector.
     atomic_store_explicit(&gp_language, &language, memory_order_release);
@@ -205,7 +207,7 @@ static bool cpython_warns_of_forks(void)
     return gp_cpython_runtime.layout->version >= FIRST;
 }
 
-// Coroutines of modules that are imported, now or later; those that are there already, once they are sampled.
+// Coroutines of modules are hooked when imported; coroutines already there, once they are sampled.
 static int cpython_look_at_modules(void *unused)
 {
     (void)unused;

@@ -4,6 +4,6 @@
 
 #include <stdbool.h>
 
-// By what it publishes, and by a trial where one is due; else that is told (not_known.h). Caller holds the lock of the
-// main interpreter. Signals: not safe.
+// Is the interpreter known, by its published offsets, and by a trial where one is due? An unknown one is told
+// (not_known.h). Caller holds the lock of the main interpreter. Signals: not safe.
 bool gp_cpython_is_known(void);

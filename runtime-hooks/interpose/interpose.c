@@ -23,8 +23,8 @@ typedef struct place {
 
 static place_t places[PLACES];
 
-// Names of one function, by arguments and result, in versions of its runtime: a program may call it by one that it
-// declares itself, where a library has the other one.
+// Names of a function in versions of its runtime, by arguments and result: a program may call it by the one, and a
+// library define it by the other.
 static const struct {
     const char *name, *other;
 } names[] = {
@@ -109,7 +109,7 @@ static int interpose_note_path(struct dl_phdr_info *info, size_t size, void *arg
     return 1;
 }
 
-// One after the other: what opens a module waits for the loader, which may itself wait for its list.
+// Look into one object after the other: opening a module waits for the loader, which may itself wait for its list.
 static void *interpose_in_any(const char *name)
 {
     turn_t turn;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the hooks share: stubs that stand in for a runtime's functions, and some knowledge of stacks.
+// Common parts of the hooks: stubs that stand in for a runtime's functions, and some knowledge of stacks.
 //
 // A stub has the name of the runtime's function, is found before it by the dynamic linker, and jumps on to it with
-// every argument register as it was; while profiles run it calls its hook first (coro/stubs.h says which). It never
-// returns by itself, so that functions which return twice, or never, or on another stack, are as good as any.
-// greenprof_runtime() (cmake/runtime.cmake) makes the stubs; stub_x86_64.inc is what they consist of.
+// every argument register as it was; while profiles run it calls its hook first (coro/stubs.h says which). No stub
+// returns by itself, so functions that return twice, or never, or on another stack, are as good as any.
+// greenprof_runtime() (cmake/runtime.cmake) makes the stubs of stub_x86_64.inc.
 //
 // The original is what the dynamic linker would have bound without us: the next one in the global scope, else the one
 // in the scope of the caller's object (plugins that were loaded RTLD_LOCAL). The first is looked up once; the second
@@ -19,7 +19,7 @@
 
 enum { GP_INTERPOSE_ARGUMENTS = 6 };
 
-// What a stub calls before it jumps on. Floating-point arguments are not kept: no switch routine has any.
+// The hook that a stub calls before it jumps on. Floating-point arguments are not kept: no switch routine has any.
 //   arguments: the integer argument registers, in order.
 //   park:      where the caller goes on.
 // Threads: the caller's. Signals: not safe, but the handler may interrupt.
@@ -50,20 +50,20 @@ void *gp_interpose_find(const char *name);
 // /proc/self/maps, 50 us and more.
 bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi);
 
-// Make of the place where a callback's caller goes on the place where that one's own caller does: for callbacks that
-// are called through a helper; its frame is gone when the switch happens. Returns false, and changes nothing, where
-// its frame is not a plain one. Signals: safe. Cost: ~10 ns where it was met before.
+// Move a callback's park outward, from where its caller goes on to where the caller's own caller does: for callbacks
+// called through a helper, whose frame is gone when the switch happens. Returns false, and changes nothing, where the
+// helper's frame is not a plain one. Signals: safe. Cost: ~10 ns where it was met before.
 bool gp_hook_park_outward(gp_park_t *park);
 
-// A coroutine is over, and its thread, which runs on its stack at `sp`, is about to leave that for good, or has told so
-// already. Its account is closed then; its record is retired at one of the thread's next switches, by
-// gp_hook_retire_ended(), which they give the stack pointer of the coroutine that switches.
+// A coroutine is over: its thread, on its stack at `sp`, is about to leave the stack for good, or has told so already.
+// The account is closed then; the record is retired at one of the thread's next switches, by gp_hook_retire_ended()
+// with the stack pointer of the switching coroutine.
 struct gp_thread;
 void gp_hook_ends(struct gp_thread *thread, prof_coro_t *coro, uint64_t id, uintptr_t sp);
 void gp_hook_retire_ended(struct gp_thread *thread, uintptr_t sp);
 
-// Say of a coroutine that was just announced that it is GP_OWNER_STUBS. Nothing happens where the program has made the
-// record itself.
+// Make a coroutine that was just announced GP_OWNER_STUBS. Nothing happens where the program has made the record
+// itself.
 static inline void gp_hook_owns(prof_coro_t *coro)
 {
     uint8_t unknown = GP_OWNER_UNKNOWN;
@@ -75,7 +75,7 @@ static inline void gp_hook_owns(prof_coro_t *coro)
 // "fiber at FILE:LINE", for a coroutine that runs a block or a closure.
 void gp_hook_name_place(char *name, size_t size, const char *path, unsigned long line);
 
-// What a library that makes its coroutines of ucontexts knows better than makecontext(): set around the call in which
+// A library's knowledge of the ucontext coroutine it makes, better than makecontext()'s: set around the call in which
 // it makes one, by the thread that does.
 typedef struct gp_hook_maker {
     uintptr_t entry;  // 0 = the argument of makecontext()

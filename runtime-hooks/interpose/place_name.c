@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading a runtime's objects by the layouts that are known: the kernel copies, so that what is not there is no fault.
+// Reading a runtime's objects by known layouts: the kernel copies, so that a missing page is no fault.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +11,6 @@ void gp_hook_name_place(char *name, size_t size, const char *path, unsigned long
     const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
     int digits = snprintf(number, sizeof(number), ":%lu", line);
     size_t room = size - sizeof("fiber at ") - (size_t)digits, len = strlen(file);
-    // Of a long name the end tells more.
+    // The end of a long name tells more.
     snprintf(name, size, "fiber at %s%s", len > room ? file + len - room : file, number);
 }

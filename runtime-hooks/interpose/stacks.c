@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a stack lies, and one frame of it.
+// The place of a stack, and a frame of it.
 
 #include "base/maps.h"
 #include "interpose/interpose.h"

@@ -20,7 +20,7 @@ static const char *const names[GP_LIBRARIES] = {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_on[GP_LIBRARIES];
 
-// "all" stands for what only looks: what changes what others are told has to be named.
+// "all" stands for libraries whose hooks only look: one that changes what others are told has to be named.
 static bool call_span_is_listed(const char *list, gp_library_t library)
 {
     const char *name = names[library];

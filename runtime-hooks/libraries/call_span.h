@@ -41,7 +41,7 @@ static inline void *gp_call_sibling(gp_sibling_t *known, const void *original, c
 // Begin a span for a call. verb: what it does, as "SELECT"; the span is called "LIBRARY VERB".
 prof_span_t *gp_call_begin(gp_library_t library, prof_span_kind_t kind, const char *verb);
 
-// The same for a call that is over, and began where that was noted.
+// The same for a call that is over, and began at `since`.
 prof_span_t *gp_call_begin_since(gp_library_t library, prof_span_kind_t kind, const char *verb,
                                  const gp_span_since_t *since);
 

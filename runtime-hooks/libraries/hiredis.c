@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hiredis: commands that wait for their reply. Of a command, its first word is kept, and no argument.
+// hiredis: commands that wait for their reply. A command's first word is kept, and no argument.
 //
 // Source: hiredis.h of 0.14 to 1.2 (REDIS_REPLY_ERROR; `type` is the first member of redisReply).
 #include "libraries/call_span.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libcurl: transfers that block. Of the address, what may be secret is left out: the user, the query, the fragment.
+// libcurl: transfers that block. Secret parts of the address are left out: the user, the query, the fragment.
 //
 // Source: curl/curl.h of 7.88 (CURLINFO_EFFECTIVE_URL, CURLINFO_RESPONSE_CODE; CURLE_OK is 0).
 #include "libraries/call_span.h"

@@ -18,7 +18,7 @@
 
 enum { BUCKETS = 256 };
 
-typedef struct handle { // one that was made since the headers are on
+typedef struct handle { // made since the headers are on
     struct handle *next;
     void *handle;
     gp_curl_line_t *own;          // the program's; NULL = none
@@ -106,7 +106,7 @@ static bool libcurl_headers_has_traceparent(const gp_curl_line_t *line)
     return false;
 }
 
-// What libgreenprof signs, if it is there and has a key; libgreenprof-core has no keys. "Name: value\r\n" each.
+// Headers signed by libgreenprof, if it is there and has a key; libgreenprof-core has no keys. "Name: value\r\n" each.
 static void libcurl_headers_add_signed(char *text, size_t size)
 {
     write_t *write = (write_t *)(uintptr_t)dlsym(RTLD_DEFAULT, "prof_context_write");

@@ -3,8 +3,8 @@
 //
 // Model: libcurl does not say which list of headers a handle has, so it is remembered as the program sets it. For a
 // transfer, ours stand before the program's, in a list that ends in its own; behind the transfer the handle has its own
-// again. Nothing is added where the program sends a traceparent itself. A list that is set meanwhile holds as it is.
-// libcurl sends such a list to every host that it is redirected to, so a handle that follows gets no signed headers.
+// again. Nothing is added where the program sends a traceparent itself. A list set meanwhile holds as it is. libcurl
+// sends such a list to every host of a redirection, so a handle that follows redirections gets no signed headers.
 // Threads: any, a handle in one at a time, as libcurl asks. Signals: not safe.
 #pragma once
 

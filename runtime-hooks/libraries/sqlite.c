@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SQLite: the first step of a statement does most of what it has to do; of the others, those that take long are shown.
+// SQLite: the first step of a statement does most of the work; later steps are shown where they take long.
 //
 // Source: sqlite3.h (SQLITE_ROW, SQLITE_DONE; sqlite3_stmt_busy: since 3.7.10).
 #include "libraries/call_span.h"
@@ -21,7 +21,7 @@ PROF_API int sqlite3_exec(void *database, const char *sql, int (*callback)(void 
 // dynamic linker.
 static __thread uint64_t exec_span __attribute__((tls_model("initial-exec")));
 
-// What SQLite calls itself is part of the call that the program made.
+// SQLite's calls of itself are part of the program's call.
 static bool sqlite_is_wanted(void)
 {
     uint64_t span = prof_span_current();
@@ -35,7 +35,7 @@ static const char *sqlite_sql_of(step_t *real, void *statement)
     return get != NULL && statement != NULL ? get(statement) : NULL;
 }
 
-// Has it had a step since it was reset? Of what cannot be asked, each step may be one of many.
+// Has the statement had a step since it was reset? Where it cannot be asked, each step may be one of many.
 static bool sqlite_is_later(step_t *real, void *statement)
 {
     static gp_sibling_t function;
@@ -77,8 +77,8 @@ static int sqlite_first_step(step_t *real, void *statement)
     return sqlite_end(span, sql, real(statement));
 }
 
-// Of fifty nanoseconds, often: it becomes a span when it has turned out to take long. Only then it is looked whether a
-// request is open, which was open before as well.
+// A later step takes fifty nanoseconds, often: it becomes a span when it has turned out to take long. Only then is it
+// looked whether a request is open, which was open before as well.
 static int sqlite_later_step(step_t *real, void *statement)
 {
     gp_span_since_t since;

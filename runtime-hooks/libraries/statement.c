@@ -3,7 +3,7 @@
 
 #include <ctype.h>
 
-// What follows a text in quotes; a quote that is doubled is part of it.
+// Skip a text in quotes; a doubled quote is part of it.
 static const char *statement_skip_quoted(const char *at)
 {
     char quote = *at++;

@@ -14,7 +14,7 @@ typedef struct task_stack { // stack_t
 } task_stack_t;
 
 static __thread struct making { // the task that is being made
-    start_t *start;             // what it will run; NULL = not known
+    start_t *start;             // will run; NULL = not known
     prof_park_t creator;
 } making;
 

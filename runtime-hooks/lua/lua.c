@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Lua 5.4 coroutines: lua_resume() runs a coroutine on its caller's stack until it yields or ends, so a
-// coroutine is entered and left by one nested call. It has no stack of its own; its resumer's frames lie below that
-// call, and are not its own.
+// Lua 5.4 coroutines: lua_resume() runs a coroutine on its caller's stack until it yields or ends, so a coroutine is
+// entered and left by one nested call. The coroutine has no stack of its own; its resumer's frames lie below that call,
+// and are not the coroutine's.
 //
 // Source: Lua 5.4, ldo.c (lua_resume), lua.h.
 #include "coro/announce.h"
@@ -26,7 +26,7 @@ static bool lua_is_gone(const prof_coro_t *coro)
     return gp_lua_is_dropped(known);
 }
 
-// It ended.
+// Retire a coroutine that has ended.
 static void lua_forget(lua_State *state)
 {
     prof_coro_t *over = NULL;
@@ -40,7 +40,7 @@ static void lua_forget(lua_State *state)
     gp_coro_retire(over);
 }
 
-// Those that were dropped while they were suspended: some of them, and the one that had this address before.
+// Retire Lua threads collected while suspended: a few per call, and the former owner of this address.
 static void lua_forget_dropped(lua_State *state)
 {
     gp_lua_dropped_t dropped[GP_LUA_SWEPT_MAX + 1];

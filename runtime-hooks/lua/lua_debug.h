@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What both of Lua's hooks know of Lua 5.4: lua.c's for shared ones, wrap_lua.c's for those that are linked in.
+// Lua 5.4, as both of Lua's hooks know it: lua.c's for shared ones, wrap_lua.c's for those that are linked in.
 #pragma once
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 typedef struct lua_State lua_State;
 
-// Is the Lua that runs `state` a 5.4, with all functions that are needed? Asked once.
+// Does a 5.4 run `state`, with all needed functions? Asked once.
 bool gp_lua_is_known(lua_State *state);
 
 // Has nothing run in this coroutine yet?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What Lua itself says of a coroutine.
+// Lua's own words on a coroutine.
 #include "lua_hook.h"
 
 #include "interpose/interpose.h"

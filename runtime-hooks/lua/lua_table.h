@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which record belongs to which Lua coroutine: both of Lua's hooks have a table of them, lua.c and wrap_lua.c.
+// The records of Lua coroutines: both of Lua's hooks have a table of them, lua.c and wrap_lua.c.
 //
 // Lua says nothing when its collector frees a coroutine that was dropped while it was suspended. But what it leaves of
 // one tells: a suspended one has the status of a yield and frames, and freeing gives the frames back first. Memory that
@@ -21,7 +21,7 @@ typedef struct gp_lua_known { // of memory that is never given back: it may be r
     struct gp_lua_known *next;
     _Atomic uintptr_t state; // a lua_State *; 0: the entry is free
     _Atomic uintptr_t global;
-    _Atomic bool is_active; // it runs, or another one that it resumed does
+    _Atomic bool is_active; // runs, or a coroutine that it resumed does
     prof_coro_t *coro;
     uint64_t id;
 } gp_lua_known_t;
@@ -48,8 +48,8 @@ typedef struct gp_lua_dropped {
     uint64_t id;
 } gp_lua_dropped_t;
 
-// Once for every few that were added: take out entries of dropped coroutines, of those that are looked at this time.
-// Returns how many of `dropped` there are. Cost: ~4 us, for every 8th call.
+// Take out entries of dropped coroutines: once for every few additions, and a part of the table at a time. Returns how
+// many of `dropped` there are. Cost: ~4 us, for every 8th call.
 size_t gp_lua_table_sweep(gp_lua_table_t *table, gp_lua_dropped_t dropped[GP_LUA_SWEPT_MAX]);
 
 // Was its coroutine freed? Threads: any. Cost: ~0.5 us.

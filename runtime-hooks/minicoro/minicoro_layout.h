@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known of minicoro's structures. Source: minicoro 0.1.3 to 0.2, mco_coro, x86-64's _mco_ctxbuf.
+// The known part of minicoro's structures. Source: minicoro 0.1.3 to 0.2, mco_coro, x86-64's _mco_ctxbuf.
 #pragma once
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// minicoro, where MINICORO_IMPL is in a file of its own (its switch routine has no symbol that could be wrapped): a
-// coroutine runs from mco_resume() until that returns. Its stack pointer is not known from outside, so the middle of
-// its stack stands for it.
+// minicoro, where MINICORO_IMPL is in a file of its own (its switch routine has no symbol to be wrapped): a coroutine
+// runs from the call of mco_resume() to its return. Its stack pointer is not known from outside, so the middle of its
+// stack stands for it.
 #include "minicoro/minicoro_layout.h"
 #include "wrap/wrap.h"
 

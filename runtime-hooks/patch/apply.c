@@ -50,7 +50,7 @@ static int apply_prepare(const gp_patch_program_t *program, const gp_elf_functio
     uintptr_t address = program->base + function->address;
     size_t size = gp_patch_function_size(function), checked = size < CHECKED_BYTES ? size : CHECKED_BYTES;
     if (memcmp((const void *)address, function->code, checked) != 0)
-        return -ESTALE; // what runs is not what is on the disk, or is patched already
+        return -ESTALE; // the code differs from the file, or is patched already
     return gp_patch_prepare(patch, address, size, hook->stub);
 }
 

@@ -23,7 +23,7 @@ static bool elf_symbols_is_known(const gp_elf_image_t *image)
 
 int gp_elf_map(const char *path, gp_elf_image_t *image)
 {
-    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0); // it may be a pipe by now
+    int fd = gp_descriptor_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0); // may be a pipe by now
     return gp_elf_map_descriptor(fd >= 0 ? fd : -errno, image);
 }
 

@@ -23,7 +23,7 @@ typedef struct gp_elf_function {
     uint64_t address;          // as linked
     size_t size;               // 0 = not known
     const unsigned char *code; // in the image: the file's bytes from its start on
-    size_t code_size;          // how many of them there are in its segment
+    size_t code_size;          // number of these bytes in the segment
 } gp_elf_function_t;
 
 // Map a file to read. Returns 0 or a negative errno value; -ENOEXEC where it is no ELF file of this machine.
@@ -50,7 +50,7 @@ bool gp_elf_variable(const gp_elf_image_t *image, const char *name, gp_elf_varia
 // Does the file define `name` for others, as the dynamic linker sees it?
 bool gp_elf_exports(const gp_elf_image_t *image, const char *name);
 
-// What the file has at an address as linked, of a segment that is loaded; NULL where it has not that many bytes there.
+// The file's bytes at an address as linked, of a loaded segment; NULL where it has fewer than `bytes` there.
 const void *gp_elf_at(const gp_elf_image_t *image, uint64_t address, size_t bytes);
 
 // The first bytes of the object `name` that the file defines; NULL where it has not as many. Cost: as above.

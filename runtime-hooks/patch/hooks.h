@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands in for each function of targets.h. An assembly stub (patch_stub_x86_64.inc) or a C function is called
+// Replacements of the functions of targets.h. An assembly stub (patch_stub_x86_64.inc) or a C function is called
 // gp_patch_NAME; gp_patch_real_NAME is the function as it was, once it is patched.
 #pragma once
 
@@ -22,7 +22,7 @@ bool gp_patch_is_done(const char *name);
 
 typedef struct gp_patch_program {
     gp_elf_image_t image; // of its file; gp_elf_unmap() gives it back
-    uintptr_t base;       // what is added to the file's addresses
+    uintptr_t base;       // added to the file's addresses
 } gp_patch_program_t;
 
 // Map the file of this process' program. Returns 0 or a negative errno value.

@@ -8,7 +8,7 @@
 
 enum { GP_NEAR_SLOT_BYTES = 128 };
 
-// A slot of GP_NEAR_SLOT_BYTES within 2 GiB of `address`, or NULL. It can be written until it is sealed. Slots are
+// A slot of GP_NEAR_SLOT_BYTES within 2 GiB of `address`, or NULL. Until it is sealed, a slot can be written. Slots are
 // given in the order of calls and never taken back. Threads: there is one.
 unsigned char *gp_near_slot(uintptr_t address);
 

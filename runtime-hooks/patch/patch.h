@@ -18,7 +18,7 @@
 
 typedef struct gp_patch {
     uintptr_t function;
-    unsigned char jump[GP_PROLOGUE_JUMP_BYTES]; // what its first bytes become
+    unsigned char jump[GP_PROLOGUE_JUMP_BYTES]; // replaces its first bytes
     void *original;                             // the function, as it was, to be called
 } gp_patch_t;
 

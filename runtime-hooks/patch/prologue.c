@@ -25,7 +25,7 @@ typedef struct instruction {
     int64_t target;     // of a jump, from the instruction's end
 } instruction_t;
 
-// What follows an opcode.
+// Bytes that follow an opcode.
 typedef enum shape {
     UNKNOWN,
     PLAIN, // nothing

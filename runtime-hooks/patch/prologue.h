@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The first instructions of a function, moved elsewhere so that a jump can take their place (x86-64).
 //
-// A small decoder: it knows what compilers and switch routines begin functions with, and refuses everything else. What
-// refers to its own place (RIP-relative operands, conditional and plain jumps) is made to refer to the same from there.
+// A small decoder knows the instructions that compilers and switch routines begin functions with, and refuses all
+// others. References to an instruction's own place (RIP-relative operands, jumps) are made to mean the same there.
 #pragma once
 
 #include <stddef.h>
@@ -20,10 +20,10 @@ typedef struct gp_prologue {
 } gp_prologue_t;
 
 // Move the beginning of a function.
-//   code:  unsigned char[size], the function's first bytes as they are; size: all that is known to belong to it.
-//   from:  address that `code` is executed at.    to: address that `out->code` will be executed at.
-// Returns 0; -ENOTSUP for an instruction that is not known or cannot be moved, a function that is too short or jumps
-// back into its own first instructions; -ERANGE where something is out of reach of `to`. Threads: any. Signals: safe.
+//   code:  unsigned char[size], the function's first bytes as they are; size: all that is known.
+//   from:  address at which `code` is executed.    to: address at which `out->code` will be.
+// Returns 0; -ENOTSUP for an instruction unknown or impossible to move, a function that is too short or jumps back into
+// its own first instructions; -ERANGE where something is out of reach of `to`. Threads: any. Signals: safe.
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, appendix A.
 int gp_prologue_move(const unsigned char *code, size_t size, uintptr_t from, uintptr_t to, gp_prologue_t *out);
 

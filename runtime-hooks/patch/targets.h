@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What can be patched: runtimes with switch routines that no dynamic linker sees, as their folders declare them by the
-// PATCH of greenprof_runtime(), which generates the table. Core and command share it.
+// Patchable runtimes, whose switch routines no dynamic linker sees, as their folders declare them by the PATCH of
+// greenprof_runtime(), which generates the table. Core and command share it.
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ typedef struct gp_patch_function {
     struct {
         const unsigned char *bytes;
         size_t size;
-    } codes[GP_PATCH_CODES_MAX + 1]; // its code in the builds that are known, by which it is found where names are gone
+    } codes[GP_PATCH_CODES_MAX + 1]; // its code in known builds, by which it is found where names are gone
 } gp_patch_function_t;
 
 typedef struct gp_patch_runtime {
@@ -24,7 +24,7 @@ typedef struct gp_patch_runtime {
     // Names of programs in which it is hooked in a better way, or that have another runtime; NULL = no more.
     const char *unless[3];
     gp_patch_function_t functions[GP_PATCH_FUNCTIONS_MAX + 1];
-    const unsigned char *sign; // what the code of every build has, also of those that are not known; NULL = nothing
+    const unsigned char *sign; // in the code of every build, unknown ones, too; NULL = nothing
     size_t sign_size;
 } gp_patch_runtime_t;
 
@@ -47,8 +47,8 @@ typedef struct gp_patch_found {
 bool gp_patch_find(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime, bool by_name,
                    gp_patch_found_t *found);
 
-// Is a runtime there that gp_patch_find() does not find, as neither its names nor its code are known?
+// Is there a runtime which gp_patch_find() does not find, as neither its names nor its code are known?
 bool gp_patch_is_unknown(const gp_elf_image_t *image, const gp_patch_runtime_t *runtime);
 
-// What may be read of a function.
+// The number of bytes of a function that may be read.
 size_t gp_patch_function_size(const gp_elf_function_t *function);

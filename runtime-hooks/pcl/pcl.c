@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // PCL, the Portable Coroutine Library: its coroutines are ucontexts, which are hooked already; what it adds are the
-// entry functions. The first coroutine that exits makes PCL create one more, on which those that exit are deleted.
+// entry functions. The first coroutine to exit makes PCL create one more, on which exited ones are deleted.
 //
 // Source: PCL 1.12, pcl.h, pcl.c (co_create, co_exit_to, co_del_helper).
 #include <dlfcn.h>

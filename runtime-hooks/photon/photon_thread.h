@@ -17,7 +17,7 @@ typedef struct thread { // its beginning; it lies at the top of its stack
     size_t stack_bytes;
 } thread_t;
 
-// Tell of a thread that was made, if it is as this file knows them. Returns it.
+// Announce a new thread, if it is as this file knows them. Returns it.
 static inline thread_t *announce(thread_t *thread, start_t *start)
 {
     uintptr_t at = (uintptr_t)thread, lo = thread != NULL ? (uintptr_t)thread->stack_low : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // PHP's Fibers (8.1 and later): the engine calls observers when a Fiber is made, switched and destroyed, and exports
-// how to register one. That must happen after the engine has started: its first call of mmap() for a Fiber's stack is
-// the moment, right before that Fiber is reported.
+// how to register one. The observer must be registered after the engine has started: its first call of mmap() for a
+// Fiber's stack is the moment, right before the report of this Fiber.
 //
 // A zend_fiber_context begins with its fcontext, the stack pointer at which it was left.
 // Source: PHP 8.2, Zend/zend_fibers.h, zend_fibers.c (zend_fiber_init_context, zend_fiber_switch_context),
@@ -81,7 +81,7 @@ typedef void *mmap_t(void *address, size_t bytes, int protection, int flags, int
 
 static mmap_t *next;
 
-// Others may have replaced mmap(), too. What is mapped earlier, while libraries are loaded, is for the kernel alone.
+// Others may have replaced mmap(), too. Earlier mappings, while libraries are loaded, are for the kernel alone.
 __attribute__((constructor)) static void php_find_next(void)
 {
     next = (mmap_t *)(uintptr_t)dlsym(RTLD_NEXT, "mmap");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a Fiber is called: its callable. A zend_fiber has it behind its context, as a zend_fcall_info, which begins with
-// its own size, and a zend_fcall_info_cache, which begins with the function. Where a closure's file stands in a
-// zend_op_array differs between versions; it is looked for: a string with a path's looks, and behind it the first and
-// the last line.
+// The name of a Fiber: its callable's. A zend_fiber has the callable behind its context: a zend_fcall_info, which
+// begins with its own size, then a zend_fcall_info_cache, which begins with the function. Where a closure's file stands
+// in a zend_op_array differs between versions; it is looked for: a string with a path's looks, and behind it the first
+// and the last line.
 //
 // Source: PHP 8.1 to 8.4, Zend/zend_fibers.h (struct _zend_fiber), zend_API.h (zend_fcall_info), zend_compile.h
 // (zend_op_array), zend_types.h (zend_string), zend.h (zend_class_entry).

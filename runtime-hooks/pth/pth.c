@@ -18,7 +18,7 @@ static const char *pth_name_in(void *attributes)
     if (attributes == NULL || !GP_ORIGINAL(attr_get_t, "pth_attr_get")(attributes, PTH_ATTR_NAME, &name) ||
         name == NULL)
         return NULL;
-    return strcmp(name, "unknown") != 0 ? name : NULL; // what pth_attr_init() sets
+    return strcmp(name, "unknown") != 0 ? name : NULL; // pth_attr_init()'s default
 }
 
 PROF_API void *pth_spawn(void *attributes, void *(*run)(void *), void *argument);

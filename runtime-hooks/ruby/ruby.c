@@ -47,7 +47,7 @@ static void ruby_announce(const context_t *context)
     gp_hook_owns(gp_coro_announce(hi - bytes, hi, sp[ENTRY], name));
 }
 
-// Is it a fiber's that nothing has announced? One that a sample has found is: its switches until now went unseen.
+// Is the stack an unannounced fiber's? A fiber that a sample has found is: its switches until now went unseen.
 static bool ruby_is_early(const gp_thread_t *thread, uintptr_t sp)
 {
     uint64_t id;

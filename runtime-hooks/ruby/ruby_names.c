@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a Fiber is called: where its block is. Ruby has no name for it, and none of its calls may be made in the middle
+// The name of a Fiber: the place of its block. Ruby has no name for it, and none of its calls may be made in the middle
 // of a switch; so its objects are read, and what they say of themselves is believed only where all of it fits.
 //
 // Source: Ruby 3.0 to 3.4, cont.c (struct rb_fiber_struct), vm_core.h (rb_proc_t, struct rb_block, struct

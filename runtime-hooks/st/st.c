@@ -59,7 +59,7 @@ static void st_told_in(void)
         program_in();
 }
 
-// What a thread was to run. Cells are used again; where there is none, the first entry is not reported.
+// The function that a thread was to run. Cells are used again; where there is none, the first entry is not reported.
 typedef struct cell {
     struct cell *next;
     start_t *start;
@@ -103,7 +103,7 @@ GP_ENTRY_CODE static void *st_run(void *argument)
     return cell.start(cell.argument);
 }
 
-// Is this a thread as this file knows them? It lies at the top of its own stack.
+// Is this a thread as this file knows them, at the top of its own stack?
 static bool st_is_understood(const struct st_thread *thread)
 {
     uintptr_t at = (uintptr_t)thread, stack = (uintptr_t)thread->stack;

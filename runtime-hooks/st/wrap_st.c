@@ -32,7 +32,7 @@ int __wrap_st_init(void);
 extern st_thread_t *__real_st_thread_create(start_t *start, void *argument, int joinable, int stack_bytes);
 st_thread_t *__wrap_st_thread_create(start_t *start, void *argument, int joinable, int stack_bytes);
 
-typedef struct begin { // what a thread is to run
+typedef struct begin { // a thread's function
     start_t *start;
     void *argument;
 } begin_t;

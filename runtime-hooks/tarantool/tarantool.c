@@ -36,14 +36,14 @@ recycle_t gp_patch_fiber_recycle;
 void *gp_patch_real_coro_create, *gp_patch_real_fiber_new_ex, *gp_patch_real_fiber_set_name,
     *gp_patch_real_fiber_recycle;
 
-typedef struct making { // what fiber_new_ex() is at
+typedef struct making { // fiber_new_ex() in progress
     bool is_on;
     uintptr_t lo, hi; // a stack that is new
 } making_t;
 
 static __thread making_t making __attribute__((tls_model("initial-exec")));
 
-// coro_create() enters what it makes, which comes back at once: that is no switch.
+// A jump between coroutines. coro_create() enters a new coroutine, which comes back at once: this is no switch.
 void gp_tarantool_transfer(const uintptr_t *arguments, const gp_park_t *park)
 {
     gp_thread_t *thread = gp_thread_self;
@@ -123,7 +123,7 @@ void gp_patch_fiber_set_name(fiber_t *fiber, const char *name)
         prof_coro_name(coro, name);
 }
 
-// It goes back to the pool, by itself at its end or when it is joined.
+// A fiber goes back to the pool, by itself at its end or when it is joined.
 void gp_patch_fiber_recycle(fiber_t *fiber)
 {
     uint64_t id;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Tarantool where it is not patched: which fiber runs is read at each sample, from the program's variable cord_ptr.
+// Tarantool where it is not patched: the running fiber is read at each sample, from the program's variable cord_ptr.
 //
-// cord_ptr is NULL on threads that are no cord; else the cord outlives its thread (cord_join() frees it), and its first
-// word is the fiber that runs: set, never freed while it is. The handler dereferences these words and no others, on the
-// thread that they belong to. fiber_self() reads the same two words, but crashes or, since 2.11, allocates where there
-// is no cord: it is not called. Source: Tarantool 1.10 to 3.9, src/lib/core/fiber.h.
+// cord_ptr is NULL on threads without a cord; else the cord outlives its thread (cord_join() frees it), and its first
+// word is the running fiber: set, never freed while it runs. The handler dereferences these words and no others, on
+// their own thread. fiber_self() reads the same two words, but crashes or, since 2.11, allocates where there is no
+// cord: it is not called. Source: Tarantool 1.10 to 3.9, src/lib/core/fiber.h.
 #include "interface.h"
 #include "patch/hooks.h"
 #include "settings.h"

@@ -76,7 +76,7 @@ void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park)
         ucontext_swap_any(arguments, park);
 }
 
-// setcontext() saves nothing: what leaves its stack by it is over, unless it has kept a context that it saved before.
+// setcontext() saves nothing: a coroutine that leaves its stack by it is over, unless a context saved before is kept.
 void gp_ucontext_leave(const ucontext_t *target, const gp_park_t *park)
 {
     gp_thread_t *thread = gp_thread_attach();
@@ -104,7 +104,7 @@ void gp_ucontext_ended(const ucontext_t *link)
     uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
     uint64_t id;
     prof_coro_t *self = gp_region_find(sp, &id);
-    gp_park_t park = {.sp = sp}; // it never goes on
+    gp_park_t park = {.sp = sp}; // never goes on
     if (link != NULL && __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
         gp_switch_to_stack(ucontext_saved_sp(link), &park);
     gp_hook_ends(thread, self, id, sp);

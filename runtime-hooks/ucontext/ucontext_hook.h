@@ -19,7 +19,7 @@ void gp_ucontext_switch(const ucontext_t *target, const gp_park_t *park);
 // The same for setcontext().
 void gp_ucontext_leave(const ucontext_t *target, const gp_park_t *park);
 
-// What the stubs of swapcontext and setcontext call (interpose/interpose.h).
+// Calls of the stubs of swapcontext and setcontext (interpose/interpose.h).
 void gp_ucontext_swap(const uintptr_t *arguments, const gp_park_t *park);
 void gp_ucontext_set(const uintptr_t *arguments, const gp_park_t *park);
 

@@ -11,10 +11,10 @@ enum { GP_FORM_NAMES_MAX = 4 };
 typedef struct gp_form {
     const char *title;
     const char *file; // pattern of an object's file name; "" = any
-    const char *has;  // what such an object defines; "" = nothing tells
-    // None of these is defined by it: one that is, is hooked. NULL = no more.
+    const char *has;  // a symbol that such an object defines; "" = none tells
+    // Symbols that the form lacks: an object with one is hooked. NULL = no more.
     const char *lacks[GP_FORM_NAMES_MAX + 1];
-    const char *unseen; // what is not seen of it
+    const char *unseen; // the part that is not seen
 } gp_form_t;
 
 extern const gp_form_t gp_forms[]; // ended by a NULL title

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Looks for forms of runtimes that there is no hook for among what the program has loaded, as often as that has grown.
+// Looks for forms of runtimes without a hook among the loaded files, as often as more are loaded.
 #include <link.h>
 #include <string.h>
 

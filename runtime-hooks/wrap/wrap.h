@@ -3,7 +3,7 @@
 // the program itself. `ld --wrap=NAME` makes the program's calls of NAME go to __wrap_NAME, which is here.
 //
 // A program so linked needs no greenprof: where neither `greenprof run` nor libgreenprof has brought the core into the
-// process, a switch costs one load and one branch more. One object a runtime, so that only what is wrapped is linked.
+// process, a switch costs a load and a branch more. Each runtime is one object: only wrapped ones are linked.
 #pragma once
 
 #include <stddef.h>
@@ -39,7 +39,7 @@ void gp_wrap_stacks_end(uintptr_t code_low, uintptr_t code_high) __attribute__((
 // A function in which they do.
 #define GP_WRAP_ENTRY __attribute__((section("gp_wrap_entry"), noinline))
 
-// What the stubs call while profiles run.
+// Calls of the stubs, while profiles run.
 void gp_wrap_switch(uintptr_t target_sp, const prof_park_t *park) __attribute__((visibility("hidden")));
 void gp_wrap_ontop(uintptr_t target_sp, const prof_park_t *park, uintptr_t record)
     __attribute__((visibility("hidden")));

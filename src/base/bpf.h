@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a filter of system calls (seccomp) says to one, without the call being made.
+// A seccomp filter's answer to a system call, without making the call.
 // Source: linux/Documentation/userspace-api/seccomp_filter.rst; kernel/seccomp.c, seccomp_check_filter(): the
 // instructions that there may be.
 #pragma once

@@ -9,7 +9,7 @@
 
 enum { ELEMENTS_IN_BUCKET = 4, ELEMENTS_MIN = 64 };
 
-// Of addresses, to sort by; for fewer elements than that qsort() is faster.
+// Addresses, to sort by; for fewer elements than MANY qsort() is faster.
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, MANY = 512 };
 
 // --- sorting

@@ -3,9 +3,9 @@
 // select() can take. The low ones are the host's: it may count on their numbers, and close all of them as a daemon
 // does.
 //
-// One that is opened has the lowest number for a moment, which the program may close without knowing it, or take by
-// dup2(): what it opens next would have the number that is about to be closed. So the moment is told, and the program's
-// close() and dup2() wait for its end (process/host_close.c).
+// A new descriptor has the lowest number for a moment. The program may close this number without knowing it, or take it
+// by dup2(): its next file would have the number about to be closed. So the moment is told, and the program's close()
+// and dup2() wait for its end (process/host_close.c).
 //
 // Signals: safe.
 #pragma once
@@ -90,7 +90,8 @@ static inline int gp_descriptor_raise(int fd)
     return high;
 }
 
-// What was made since gp_descriptor_low_begins(), up there where there is room. Returns `fd` where it is negative.
+// Move a descriptor made since gp_descriptor_low_begins() to high numbers, where there is room. Returns `fd` where it
+// is negative.
 static inline int gp_descriptor_lift(int fd)
 {
     int saved = errno, high = fd >= 0 ? gp_descriptor_raise(fd) : fd;

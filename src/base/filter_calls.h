@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The system calls that a process makes because it is profiled: those of greenprof's core and of the C library's
-// threads; and where it is attached to, the loader's, and those by which the core is carried there.
+// System calls of a profiled process on greenprof's account: from its core and the C library's threads; where attached
+// to, also from the loader, and from the way by which the core gets there.
 //
-// A row: need, name, the six arguments as far as a filter (seccomp) may look at them. They are such that the call does
-// nothing, as far as that goes: no memory is where they point to.
+// A row: need, name, the six arguments as far as a filter (seccomp) may look at them. The arguments make
+// the call do nothing, as far as possible: pointers lead to no memory.
 #pragma once
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A descriptor of greenprof's own that is kept for long: a host that closes descriptors it does not know may have
-// another file by its number afterwards.
+// A descriptor of greenprof's own, kept for long: a host that closes descriptors unknown to it may have another file by
+// this number afterwards.
 #pragma once
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ static inline gp_held_t gp_held_keep(int fd)
     return held;
 }
 
-// Is it still what it was? Signals: safe; changes errno.
+// Is the descriptor still the same file? Signals: safe; changes errno.
 static inline bool gp_held_is_there(const gp_held_t *held)
 {
     struct stat status;

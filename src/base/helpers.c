@@ -100,7 +100,7 @@ void gp_helpers_give(gp_helpers_t *helpers, gp_job_t *job)
     pthread_mutex_unlock(&helpers->lock);
 }
 
-// What a thread does that waits for a job that another one is at.
+// A waiting thread's work while another thread is at its job.
 typedef enum help { NO_HELP, HELP_SIMPLE, HELP_ANY } help_t;
 
 // Do a job that has not begun, or wait until there may be one.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Jobs that threads of the program do ahead of their caller, which takes them in the order of its needs.
+// Jobs that threads of the program do ahead of a caller, which takes them in the order of need.
 //
-// Model: a job is given, then taken. Taking waits until it is done; one that is not begun yet is done by the taker, so
-// that there need not be any thread. There are threads only where a program has said how to start them: in a profiled
+// Model: a job is given, then taken. Taking waits until the job is done; the taker does a job not begun yet, so that
+// there need not be any thread. There are threads only where a program has said how to start them: in a profiled
 // process nothing does.
 //
 // Order of calls: use -> open -> (give -> take)... -> close. A job that was given is taken before close.
@@ -18,8 +18,8 @@ enum { GP_HELPERS_MAX = 3 };
 // Start a thread, as pthread_create() does. Returns 0 or a positive errno value.
 typedef int gp_helper_start_t(pthread_t *thread, void *(*run)(void *), void *argument);
 
-// Allow threads in this process, to all that is opened from then on.
-//   count: for each that is opened; at most GP_HELPERS_MAX are started. 0 = none.
+// Allow threads in this process, to all helpers opened from then on.
+//   count: for each of them; at most GP_HELPERS_MAX are started. 0 = none.
 void gp_helpers_use(unsigned count, gp_helper_start_t *start);
 
 bool gp_helpers_are_allowed(void);
@@ -36,16 +36,16 @@ typedef struct gp_helpers gp_helpers_t;
 // Start the threads. Returns NULL where none are allowed, or none can be had: all below take that, too.
 gp_helpers_t *gp_helpers_open(void);
 
-// Have a job done. It and what it points to are the helpers' until it is taken.
+// Have a job done. The job, and all it points to, belongs to the helpers until it is taken.
 void gp_helpers_give(gp_helpers_t *helpers, gp_job_t *job);
 
 // Return when the job is done; one that was not given, or taken before, is.
 void gp_helpers_take(gp_helpers_t *helpers, gp_job_t *job);
 
-// The same; as long as another thread is at it, do jobs that have not begun, also those that are given meanwhile.
+// The same; as long as another thread is at it, do jobs not begun yet, also newly given ones.
 void gp_helpers_take_helping(gp_helpers_t *helpers, gp_job_t *job);
 
-// The same within a job that takes others: it does none that does so, too, as they would all be on one stack.
+// The same within a job with jobs of its own: others of this kind are left alone, as all would be on one stack.
 void gp_helpers_take_within(gp_helpers_t *helpers, gp_job_t *job);
 
 // The same as take for a job whose result is not needed any more: it is not done if it has not begun.

@@ -38,7 +38,7 @@ static void index_place(gp_index_t *index, uint64_t entry)
 static int index_enlarge(gp_index_t *index, size_t size)
 {
     gp_index_t larger = {.size = size};
-    // Room that is kept for what may come is touched as that comes.
+    // Spare room is touched only as it fills.
     larger.slots = index->count > 0 ? gp_memory_zeroed(larger.size * sizeof(*larger.slots))
                                     : gp_memory_had(calloc(larger.size, sizeof(*larger.slots)));
     if (larger.slots == NULL)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What modules that are loaded define, without the lock that dlsym() waits for: a thread that loads a library holds
-// that one for long, and many may queue up for it.
+// Symbols of loaded modules, without dlsym()'s lock: a thread that loads a library holds this lock for long, and many
+// may queue up for it.
 #pragma once
 
 #include <link.h>

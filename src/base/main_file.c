@@ -33,7 +33,7 @@ static bool main_file_visit(const gp_mapping_t *mapping, void *argument)
     return false;
 }
 
-// The kernel says so of a file that its path does not lead to any more; or there is one that is called so.
+// The kernel marks a file so when its path no longer leads to it; or the file is really called so.
 static void main_file_strip_deleted(char *path)
 {
     static const char mark[] = " (deleted)";

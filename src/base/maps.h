@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The mappings of this process, one after the other by address. Source: proc_pid_maps(5).
+// The mappings of this process, by address. Source: proc_pid_maps(5).
 //
 // Signals: not safe. Nothing here calls malloc: a program's own one may not be ready yet. Cost: ~1 us a mapping.
 #pragma once

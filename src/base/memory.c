@@ -113,8 +113,8 @@ void gp_arena_free(gp_arena_t *arena)
     memset(arena, 0, sizeof(*arena));
 }
 
-// Ask the kernel for all of it, a large page at a time: other threads that map memory wait until one is done. What
-// fails here changes nothing.
+// Ask the kernel for all of it, a large page at a time: other threads that map memory wait until one is done. A failure
+// here changes nothing.
 static void memory_populate(char *memory, size_t bytes)
 {
     int error = errno;

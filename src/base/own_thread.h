@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads of greenprof's own that are not the core's: what these agree on with it.
+// Threads of greenprof's own outside the core: their agreement with the core.
 #pragma once
 
 // Returned by one that has ended because no thread of greenprof's own may stay now, and is to begin anew with the same

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading memory of this process that may not be there: the kernel copies, so that what is missing is no fault.
+// Reading memory of this process that may not be there: the kernel copies, so missing memory is no fault.
 #pragma once
 
 #include <errno.h>

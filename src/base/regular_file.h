@@ -13,7 +13,7 @@
 
 #include "base/descriptors.h"
 
-// What is open with O_PATH, opened for reading. Returns a descriptor, -ENOEXEC where it is no regular file, or another
+// A file open with O_PATH, opened for reading. Returns a descriptor, -ENOEXEC where it is no regular file, or another
 // negative errno value.
 static inline int gp_regular_file_of(int seen)
 {

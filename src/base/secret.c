@@ -49,7 +49,7 @@ static bool secret_is_port(const url_t *url, const char *colon, const char *at)
            (is_behind_options || strncasecmp(url->scheme, "http", 4) == 0);
 }
 
-// What is before the '@': `*colon` is where the password begins. A password may hold any character, also '/' and '?'.
+// The '@' before the host; `*colon` is where the password begins. A password may hold any character, also '/' and '?'.
 // Returns the '@', or NULL: there is no password.
 static const char *secret_password(const url_t *url, const char **colon)
 {

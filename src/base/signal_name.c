@@ -17,7 +17,7 @@ static int signal_name_whole_number(const char *text)
     return *end == '\0' && number <= SIGRTMAX ? (int)number : -EINVAL;
 }
 
-// What follows "RTMIN" or "RTMAX": nothing, or `sign` and a number.
+// The rest after "RTMIN" or "RTMAX": nothing, or `sign` and a number.
 static int signal_name_real_time(int from, char sign, const char *text)
 {
     int offset = text[0] == '\0' ? 0 : text[0] == sign ? signal_name_whole_number(text + 1) : -EINVAL;

@@ -2,7 +2,7 @@
 // Signals by name, and which of them samples may be taken by.
 #pragma once
 
-// What gp_signal_by_name() accepts, for messages.
+// Names for gp_signal_by_name(), for messages.
 #define GP_SIGNAL_NAMES "PROF, ALRM, IO, PWR, STKFLT, URG, USR1, USR2, VTALRM, WINCH, or RTMIN to RTMAX"
 
 // The number of the signal called `text`: "SIGPROF", "PROF", "RTMIN+3", "RTMAX-1", or a number in decimal.

@@ -2,7 +2,7 @@
 // Growing arrays of records that others refer to by an id.
 //
 // Model: items are numbered 0, 1, 2, ... in the order in which they came. Small ids lead to their numbers by an array
-// (base/id_map.h), all others by an index. Items move when their array grows: what is kept of one is its number.
+// (base/id_map.h), all others by an index. Items move when their array grows: keep an item's number, not its address.
 //
 // Order of calls: GP_TABLE_BY() or GP_TABLE_PLAIN() -> any -> free. Threads: one at a time. Signals: not safe.
 #pragma once
@@ -69,8 +69,8 @@ static inline uint32_t gp_table_find(const gp_table_t *table, uint64_t id)
     return number != GP_INDEX_NONE ? number : gp_table_find_far(table, id);
 }
 
-// Append an item of zeros; one that has an id; one that has an id, unless there is one. Each returns the number,
-// GP_INDEX_NONE when memory is short.
+// Append an item: of zeros; with an id; with an id, unless there is one. Each returns the number, GP_INDEX_NONE when
+// memory is short.
 uint32_t gp_table_append(gp_table_t *table);
 uint32_t gp_table_add(gp_table_t *table, uint64_t id);
 static inline uint32_t gp_table_need(gp_table_t *table, uint64_t id)
@@ -79,8 +79,8 @@ static inline uint32_t gp_table_need(gp_table_t *table, uint64_t id)
     return number != GP_INDEX_NONE ? number : gp_table_add(table, id);
 }
 
-// Find items by the ids that they have now: after they were put in order, or some were taken out. Of two with one id
-// the first is found. Returns 0 or -ENOMEM.
+// Find items by the ids that they have now: after they were put in order, or some were taken out. The first of two
+// items with one id is found. Returns 0 or -ENOMEM.
 int gp_table_index(gp_table_t *table);
 
 // The memory that a table takes.

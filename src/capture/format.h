@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The capture file (*.greenprof), slot by slot. Version 2.
 //
-// All integers are little-endian; every record starts on an 8-byte boundary of its chunk's payload.
-// A file is one gp_file_header followed by chunks. A chunk is a gp_chunk_header and `payload_len` bytes, padded with
-// zeros to a multiple of 8 (the padding is not counted in payload_len and not in the checksum). Its flags say how the
-// records became those bytes; without flags they are the records.
-// Chunks are only appended. A reader that meets a chunk type it does not know skips it; a bad checksum loses that
-// chunk only: the next one is found by searching for GP_CHUNK_MAGIC on 8-byte boundaries.
-// A definition (module, thread, trace, coroutine, stack) is written before the first record that refers to it.
-// A definition that comes again for the same id replaces the earlier one.
+// All integers are little-endian; every record starts on an 8-byte boundary of its chunk's payload. A file is one
+// gp_file_header followed by chunks. A chunk is a gp_chunk_header and `payload_len` bytes, padded with zeros to a
+// multiple of 8 (the padding is not counted in payload_len and not in the checksum). Its flags say how the records
+// became those bytes; without flags they are the records. Chunks are only appended. A reader skips a chunk of a type it
+// does not know. A bad checksum loses one chunk only: the next is found by searching for GP_CHUNK_MAGIC on 8-byte
+// boundaries. A definition (module, thread, trace, coroutine, stack) is written before the first record that refers to
+// it. A definition that comes again for the same id replaces the earlier one.
 #pragma once
 
 #include <assert.h>
@@ -63,16 +62,16 @@ typedef struct gp_chunk_header {
 
 #define GP_CHUNK_MAX (16u << 20) // of the payload, of what it is decompressed to, and of the records in it
 
-// What was done to the records, in this order: packed, then compressed.
+// Steps that made the records the payload, in this order: packed, then compressed.
 enum gp_chunk_flag {
     GP_CHUNK_PACKED = 1, // a gp_packed_header_t and columns instead of records, which are all of one size
-    GP_CHUNK_ZSTD = 2,   // one zstd frame that says its content size (RFC 8878)
+    GP_CHUNK_ZSTD = 2,   // a zstd frame that says its content size (RFC 8878)
 };
 
 // Records in columns: their 32-bit words, all first ones, then all second ones, each column with as many bytes a word
-// as it needs. What hardly changes costs hardly anything, and a field that is added to a record costs nothing while
-// it is zero. A reader takes the words that it knows of a record and leaves words it does not know; words that are
-// not there are zero. So records grow at their end without a new version.
+// as it needs. A column that hardly changes costs hardly anything, nor does an added field while it is zero. A reader
+// takes the words of a record it knows and leaves the others; words that are missing are zero. So records grow at their
+// end without a new version.
 typedef struct gp_packed_header {
     uint32_t count;        // 0 records
     uint16_t record_bytes; // 4 size of each, a multiple of 4
@@ -91,10 +90,12 @@ typedef struct gp_packed_column {
 #define GP_UNZIGZAG(kept)     (((uint32_t)(kept) >> 1) ^ (0u - ((uint32_t)(kept)&1)))
 
 // Types of chunks, each with records of one type: X(number, ID, name, how, turn).
-//   name  of the record, gp_NAME_record_t below, and of what a reader calls for it
+//   name  of the record, gp_NAME_record_t below, and of its handler
 //   how   PACKED: written in columns; PLAIN: as it is
-//   turn  in which a writer puts out what it has: 0 definitions, 1 stacks (they refer to functions), 2 what refers to
+//   turn  in which a writer writes it: 0 definitions, 1 stacks (they refer to functions), 2 what refers to
 //         all of these, 3 the end
+// Beside a struct of one size, GP_FIELDS_name(F) has its fields that are numbers or moments of one capture, by what
+// they mean (capture/several/captures_records.c): F(name, field, meaning).
 // clang-format off
 #define GP_RECORDS_OF_ONE_SIZE(X)                                                                                      \
     X( 3, THREADS, thread, PLAIN, 0)                                                                                   \
@@ -124,12 +125,12 @@ typedef struct gp_packed_column {
 
 #define GP_CHUNK_ID(number, id, name, how, turn) GP_CHUNK_##id = (number),
 enum gp_chunk_type {
-    GP_CHUNK_HEADER = 15, // one gp_file_header_t: for when the one at the start of the file is damaged
+    GP_CHUNK_HEADER = 15, // a gp_file_header_t, for when the one at the start of the file is damaged
     GP_RECORDS(GP_CHUNK_ID)
 };
 #undef GP_CHUNK_ID
 
-// One more than the largest of them.
+// The largest of the types, plus one.
 #define GP_CHUNK_BELOW(number, id, name, how, turn) char name[(number) + 1];
 enum { GP_CHUNK_TYPES = sizeof(union { GP_RECORDS(GP_CHUNK_BELOW) char header[GP_CHUNK_HEADER + 1]; }) };
 #undef GP_CHUNK_BELOW
@@ -172,6 +173,8 @@ typedef struct gp_thread_record {
     uint64_t coro_id;  // 32 the id under which its own stack is charged
     char name[24];     // 40 NUL-terminated
 } gp_thread_record_t;  // 64
+#define GP_FIELDS_thread(F)                                                                                            \
+    F(thread, index, THREAD) F(thread, coro_id, CORO) F(thread, start_ns, TIME) F(thread, end_ns, TIME_IF_SET)
 
 typedef struct gp_coro_record {
     uint64_t id;          //  0 1, 2, ...: never reused in a file
@@ -184,19 +187,23 @@ typedef struct gp_coro_record {
     uint32_t thread;      // 52 thread index for GP_CORO_THREAD, else 0
     char name[48];        // 56 NUL-terminated, "" when it has none; renamed: the record comes again
 } gp_coro_record_t;       // 104
+#define GP_FIELDS_coro(F)                                                                                              \
+    F(coro, id, CORO) F(coro, parent_id, CORO) F(coro, entry, LOC) F(coro, thread, THREAD) F(coro, birth_ns, TIME)
 
-// Where a coroutine comes from. Those of which nothing is known have no record.
+// The origin of a coroutine; one of unknown origin has no record.
 typedef struct gp_origin_record {
     uint64_t coro_id;  //  0
     uint32_t stack_id; //  8 stack of its creator, gp_coro_record_t.parent_id, at that moment; 0 = not known
     uint32_t region;   // 12 of GP_CORO_FOUND: enum gp_region_kind bits; else 0
 } gp_origin_record_t;  // 16
+#define GP_FIELDS_origin(F) F(origin, coro_id, CORO) F(origin, stack_id, STACK)
 
 typedef struct gp_trace_record {
     uint32_t index;    // 0 1, 2, ...; 0 in a sample means no trace
     uint32_t reserved; // 4
     uint8_t id[16];    // 8 the trace id, first byte first as in its hex form
 } gp_trace_record_t;   // 24
+#define GP_FIELDS_trace(F)
 
 typedef struct gp_stack_record {
     uint32_t id;     // 0 1, 2, ...: never reused in a file; 0 in a sample = no stack
@@ -213,6 +220,9 @@ typedef struct gp_sample_record {
     uint32_t trace;     // 32 trace index
     uint32_t kind;      // 36 enum gp_sample_kind
 } gp_sample_record_t;   // 40
+#define GP_FIELDS_sample(F)                                                                                            \
+    F(sample, time_ns, TIME)                                                                                           \
+    F(sample, coro_id, CORO) F(sample, thread, THREAD) F(sample, stack_id, STACK) F(sample, trace, TRACE)
 
 // The sample of the same time, coroutine, stack, trace and kind is the sum of several: a store's answer has such.
 typedef struct gp_sum_record {
@@ -225,6 +235,7 @@ typedef struct gp_sum_record {
     uint32_t kind;      // 40
     uint32_t reserved;  // 44
 } gp_sum_record_t;      // 48
+#define GP_FIELDS_sum(F) F(sum, time_ns, TIME) F(sum, coro_id, CORO) F(sum, stack_id, STACK) F(sum, trace, TRACE)
 
 enum gp_ledger_flag {
     GP_LEDGER_WHOLE = 1, // of a thread that never had a coroutine: its whole life, also what it sleeps on its own stack
@@ -247,7 +258,9 @@ typedef struct gp_ledger_record {
     uint64_t waiting_ns; // 72 ready or parked, unknown which
     uint64_t spawned;    // 80 coroutines it created
     uint64_t longest_ns; // 88 its longest slice so far
-} gp_ledger_record_t;    // 96
+    uint64_t gil_ns;     // 96 of the time off the CPU, waiting for the lock of an interpreter
+} gp_ledger_record_t;    // 104
+#define GP_FIELDS_ledger(F) F(ledger, time_ns, TIME) F(ledger, coro_id, CORO) F(ledger, trace, TRACE)
 
 typedef struct gp_hog_stack {
     uint32_t stack_id;  // 0
@@ -265,6 +278,8 @@ typedef struct gp_hog_record { // a slice of at least the threshold
     uint32_t stack_count;      // 40
     uint32_t reserved;         // 44
 } gp_hog_record_t;             // 48, then gp_hog_stack_t[stack_count]
+#define GP_FIELDS_hog(F)                                                                                               \
+    F(hog, id, HOG) F(hog, start_ns, TIME) F(hog, coro_id, CORO) F(hog, thread, THREAD) F(hog, trace, TRACE)
 
 typedef struct gp_delay_record { // a coroutine that was ready while a hog kept its thread
     uint64_t hog_id;             //  0
@@ -273,12 +288,15 @@ typedef struct gp_delay_record { // a coroutine that was ready while a hog kept 
     uint32_t trace;              // 24 the victim's trace index
     uint32_t unseen_us;          // 28 of delay_ns, when it was ready at most: its loop had not looked
 } gp_delay_record_t;             // 32
+#define GP_FIELDS_delay(F) F(delay, hog_id, HOG) F(delay, coro_id, CORO) F(delay, trace, TRACE)
 
 typedef gp_call_count_t gp_call_record_t; // a later record of the same caller and callee replaces it
 static_assert(sizeof(gp_call_record_t) == 96, "a record keeps its layout");
+#define GP_FIELDS_call(F)                                                                                              \
+    F(call, caller, CALLED) F(call, callee, CALLED) F(call, caller_loc, LOC) F(call, callee_loc, LOC)
 
 // The timeline: a coroutine was active in [start_ns, left_ns), then waited in [left_ns, end_ns). Active is: it ran, or
-// waited for a short time only; slice_ns of it were slices. Those of a coroutine adjoin, but come in no order.
+// waited for a short time only; slice_ns of it were slices. Activities of a coroutine adjoin, but come in no order.
 typedef struct gp_activity_record {
     uint64_t coro_id;    //  0
     uint64_t start_ns;   //  8
@@ -293,22 +311,33 @@ typedef struct gp_activity_record {
     uint32_t has_times;  // 68 1 = the next two are known
     uint64_t cpu_ns;     // 72 of slice_ns, on the CPU
     uint64_t blocked_ns; // 80 and its thread slept in the kernel; the rest it was preempted
-} gp_activity_record_t;  // 88
+    uint64_t gil_ns;     // 88 of the time off the CPU, waiting for the lock of an interpreter
+} gp_activity_record_t;  // 96
+// clang-format off
+#define GP_FIELDS_activity(F)                                                                                          \
+    F(activity, coro_id, CORO) F(activity, waker_id, CORO) F(activity, trace, TRACE) F(activity, thread, THREAD)       \
+    F(activity, start_ns, TIME) F(activity, left_ns, TIME) F(activity, end_ns, TIME)                                   \
+    F(activity, ready_ns, TIME_IF_SET)
+// clang-format on
 
 // Set the times of an activity.
-//   off_ns: of its slices, what it was not on the CPU; may be a little below zero. blocked_ns: of that, it slept.
-static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_t off_ns, uint64_t blocked_ns)
+//   off_ns: the slices' time off the CPU; may be a little below zero. blocked_ns: the sleeping part of off_ns.
+//   gil_ns: the part of off_ns that was a wait for an interpreter's lock.
+static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_t off_ns, uint64_t blocked_ns,
+                                         uint64_t gil_ns)
 {
     uint64_t off = (int64_t)off_ns > 0 ? off_ns : 0;
     off = off < activity->slice_ns ? off : activity->slice_ns;
     activity->has_times = 1;
     activity->cpu_ns = activity->slice_ns - off;
     activity->blocked_ns = (int64_t)blocked_ns > 0 ? (blocked_ns < off ? blocked_ns : off) : 0;
+    activity->gil_ns = (int64_t)gil_ns > 0 ? (gil_ns < off ? gil_ns : off) : 0;
 }
 
-// What a coroutine of an open request was in the middle of. An activity of the same coroutine that ends after its
-// start_ns replaces it, and so does a later one of these. Of use where the capture has no end, or has not come to it.
+// The unfinished activity of a coroutine of an open request. An activity of the same coroutine that ends after its
+// start_ns replaces it, and so does a later open one. Readers need these while a capture has no end.
 typedef gp_activity_record_t gp_open_activity_record_t;
+#define GP_FIELDS_open_activity GP_FIELDS_activity
 
 // An operation with a beginning and an end (greenprof/trace.h). Its times are those of `coro_id` between the two.
 typedef struct gp_span_record {
@@ -334,12 +363,17 @@ typedef struct gp_span_record {
     uint16_t field_count; // 122
     uint32_t fields_len;  // 124
 } gp_span_record_t;       // 128, then the name, then the fields, each a key, NUL, a value, NUL; padding to 8
+// clang-format off
+#define GP_FIELDS_span(F)                                                                                              \
+    F(span, coro_id, CORO) F(span, end_coro_id, CORO) F(span, start_ns, TIME) F(span, end_ns, TIME)                    \
+    F(span, trace, TRACE) F(span, thread, THREAD) F(span, stack_id, STACK)
+// clang-format on
 
 // A span as it was while it was open, for when the process is killed: greenprof recover makes spans of those that have
 // no span record, of each the latest.
 typedef gp_span_record_t gp_open_span_record_t;
 
-// A live coroutine, at one moment. Of several censuses in a file the one of the highest number is the latest.
+// A live coroutine, at one moment. A file may hold several censuses: the highest number is the latest.
 typedef struct gp_census_record {
     uint64_t coro_id;      //  0
     uint64_t time_ns;      //  8 when it was looked at
@@ -347,11 +381,12 @@ typedef struct gp_census_record {
     uint32_t number;       // 24 of the census: 1, 2, ...
     uint32_t trace;        // 28 trace index
     uint32_t stack_id;     // 32 0 = none is known
-    uint32_t thread;       // 36 index of the thread that runs it, or ran it, as far as that was noted; 0 = none
+    uint32_t thread;       // 36 index of the thread that runs it, or ran it, where noted; 0 = none
     uint16_t state;        // 40 enum gp_census_state
     uint16_t flags;        // 42 enum gp_census_flag
-    uint32_t stack_age_us; // 44 of one at work: how long before time_ns it was sampled there; 0 = it is there
+    uint32_t stack_age_us; // 44 of a running one: how long before time_ns it was sampled there; 0 = still there
 } gp_census_record_t;      // 48
+#define GP_FIELDS_census(F)
 
 typedef struct gp_counters_record {
     uint64_t time_ns;        // 0
@@ -378,3 +413,4 @@ typedef struct gp_end_record {
     uint32_t reason;  // 8 enum gp_end_reason
     uint32_t error;   // 12 GP_END_FAILED: errno value
 } gp_end_record_t;    // 16
+#define GP_FIELDS_end(F)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The ring file (CAPTURE.rings), slot by slot: what a process that is to lose nothing when it is killed has beside its
-// capture while it runs. Version 3.
+// capture while it runs.
 //
-// It is memory of the process, mapped, and as old as the kill: a header, a table of frames, and the rings of threads.
+// The file is mapped memory of the process, as new as the kill: a header, a table of frames, and the rings of threads.
 // Records of rings go to the capture in hand-overs; before the first chunk of one is written, a note is made of which
 // chunk that is, and up to where each ring is in it. A ring begins with what is of the latest hand-over, or of the one
 // before, which is written when a note is made. So of a ring,
@@ -11,11 +11,11 @@
 //   behind it: nothing is.
 // A note is made beside the one before, and counts as soon as `latest` says so.
 //
-// Where a ring needs its room before what was read of it is in the capture, that is put aside, behind the slots: in the
-// store of the note that was the latest then, notes taking turns. So a store's records are of the hand-over of that
-// note, from the block's position `noted` on of the next one, and are in the capture once there is a further note. What
-// a ring still has, as its tail says, counts there.
-// Records are those of rings (model/ring_record.h). Integers are as the machine has them; the file is read there.
+// Where a ring needs its room before the records read from it are in the capture, they are put aside behind the slots,
+// in the store of the latest note; the two notes take turns. So a store's records are of the hand-over of its note,
+// from the block's position `noted` on of the next one, and are in the capture once there is a further note. Records
+// that the ring still has, as its tail says, count in the ring. Records are those of rings (model/ring_record.h).
+// Integers are as the machine has them; the file is read there.
 #pragma once
 
 #include <stdint.h>
@@ -25,7 +25,7 @@
 
 #define GP_RING_FILE_SUFFIX  ".rings"
 #define GP_RING_FILE_MAGIC   "GRNRING\n" // 8 bytes, no NUL; written last
-#define GP_RING_FILE_VERSION 3u
+#define GP_RING_FILE_VERSION (4u + GP_SPAN_LAYOUT)
 
 enum {
     GP_RING_FILE_SLOTS = 64,            // threads at a time
@@ -45,7 +45,7 @@ typedef struct gp_ring_file_header {
     uint32_t pid, slots;              // of the process; GP_RING_FILE_SLOTS
     uint32_t owner_bytes, ring_bytes; // of each slot: a gp_ring_owner_t, then the ring's data
     uint64_t tick_mult;               // ns = ticks * tick_mult >> 32
-    uint64_t own[2], entry[2];        // [lo, hi) of code that is greenprof's, and that a thread's stack begins with
+    uint64_t own[2], entry[2];        // [lo, hi) of greenprof's code, and of the code that a thread's stack begins with
     uint64_t latest;                  // number of the latest note: notes[latest % 2]
     uint64_t store_bytes;             // GP_RING_FILE_STORE_BYTES; the stores are behind the slots
     gp_ring_file_note_t notes[2];

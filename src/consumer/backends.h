@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of backends: those of backends/, each of which has registered itself by its CMakeLists.txt, those that the
-// program has registered, and plug-ins.
+// The table of backends: of backends/, each registered by its CMakeLists.txt, of the program, and of plug-ins.
 #pragma once
 
 #include "consumer/url.h"

@@ -2,7 +2,7 @@
 // Libraries of greenprof's own that libgreenprof loads when they are asked for.
 #pragma once
 
-// Load one, for good: "libgreenprof-ship.so.0". It is beside the library that this is in; or, where this is in the
-// program itself, where the loader finds it. Returns NULL where it, or what it needs, is not there.
+// Load a library for good, such as "libgreenprof-ship.so.0", from beside the library of this code; or, where this code
+// is in the program itself, from where the loader finds it. Returns NULL where it, or one it needs, is missing.
 // Threads: any. Signals: not safe.
 void *gp_beside_load(const char *name);

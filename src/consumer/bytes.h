@@ -18,7 +18,7 @@ void gp_bytes_put(gp_reply_bytes_t *bytes, const char *data, size_t len);
 void gp_bytes_text(gp_reply_bytes_t *bytes, const char *text);
 void gp_bytes_number(gp_reply_bytes_t *bytes, uint64_t number);
 
-// A JSON string, with its quotation marks. What is no UTF-8 becomes U+FFFD.
+// A JSON string, with its quotation marks. Bytes that are no UTF-8 become U+FFFD.
 void gp_bytes_json(gp_reply_bytes_t *bytes, const char *text, size_t len);
 
 void gp_bytes_clear(gp_reply_bytes_t *bytes); // keeps the memory

@@ -107,7 +107,7 @@ void gp_delivery_after_fork(gp_delivery_t *delivery, int32_t pid)
     delivery->identity.pid = pid;
     delivery_begin_spools(delivery);
     gp_queue_forget(&delivery->queue);
-    gp_hold_begin(&delivery->hold, delivery->hold.least_ns); // what was held is left: the allocator is not asked here
+    gp_hold_begin(&delivery->hold, delivery->hold.least_ns); // held spans are left: the allocator is not asked here
     memset(&delivery->counts, 0, sizeof(delivery->counts));
     delivery->retry_ns = delivery->backoff_ns = delivery->adopt_ns = 0;
     delivery->is_spool_stuck = delivery->has_thread = false;
@@ -249,7 +249,7 @@ static bool delivery_close_adopted(gp_delivery_t *delivery)
     return true;
 }
 
-// What an earlier process left, what is spooled, what is queued: the oldest that there is. Returns whether there was.
+// Send the oldest spans: an earlier process's, then spooled, then queued ones. Returns whether there were any.
 static bool delivery_send_some(gp_delivery_t *delivery, batch_t *batch, uint64_t now)
 {
     bool was_sent;
@@ -275,7 +275,7 @@ static void delivery_step(gp_delivery_t *delivery, batch_t *batch, bool is_closi
     bool is_waiting = delivery->retry_ns > now;
     bool is_spooled = is_waiting && delivery_spool_queue(delivery);
     delivery_count_spooled(delivery);
-    gp_futex_wake_all(&delivery->phase); // those that wait for it to be idle look
+    gp_futex_wake_all(&delivery->phase); // threads that wait for it to be idle look
     if (!went_on && !is_closing)
         gp_queue_wait(&delivery->queue, bell, is_waiting ? delivery->retry_ns - now : ADOPT_EVERY_NS,
                       !is_waiting || is_spooled);
@@ -286,7 +286,7 @@ static uint64_t delivery_queued(const gp_delivery_t *delivery)
     return atomic_load_explicit(&delivery->queue.spans, memory_order_acquire);
 }
 
-// Is there nothing more to do for one that is to close? What is spooled is left for the next process.
+// Is there nothing more to do for a closing consumer? Spooled spans are left for the next process.
 static bool delivery_is_done(gp_delivery_t *delivery)
 {
     if (delivery_queued(delivery) == 0 && (!delivery_has_spooled(&delivery->spool) || delivery->backoff_ns != 0))
@@ -369,7 +369,7 @@ void gp_delivery_close(gp_delivery_t *delivery, uint64_t deadline_ns)
 {
     uint32_t open = GP_DELIVERY_OPEN;
     delivery->deadline_ns = deadline_ns;
-    // It is not told yet to end, so the number is still its own.
+    // Not told yet to end, the thread still has its number.
     gp_delivery_come_forward(atomic_load_explicit(&delivery->thread, memory_order_relaxed));
     // Release: partner of the acquire in gp_delivery_run().
     atomic_compare_exchange_strong_explicit(&delivery->phase, &open, GP_DELIVERY_CLOSING, memory_order_release,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// One open consumer: what stands between the collector's thread, which must not wait, and a backend, which may.
+// An open consumer: it stands between the collector's thread, which must not wait, and a backend, which may.
 //
 // Model: gp_delivery_give() puts a span into the queue, or counts it. The consumer's thread offers the queue to the
-// backend; while that does not take any it waits, 50 ms at first and up to 5 s, and moves the queue to the spool. What
-// the spool holds goes first when the backend is back.
+// backend; while that does not take any it waits, 50 ms at first and up to 5 s, and moves the queue to the spool.
+// Spooled spans go first when the backend is back.
 //
 // Threads: gp_delivery_give() on the collector's, gp_delivery_run() on the consumer's own; the others on any.
 // Signals: not safe.
@@ -26,10 +26,10 @@ typedef struct gp_delivery {
     gp_hold_t hold;
     uint64_t spool_bytes;
     gp_spool_t spool, adopted;
-    uint8_t *buffer;                         // what was read of a spool
+    uint8_t *buffer;                         // bytes read of a spool
     uint64_t retry_ns, backoff_ns, adopt_ns; // CLOCK_MONOTONIC; how long the last wait was
     uint64_t deadline_ns;                    // once it is closing
-    bool is_spool_stuck;                     // it took nothing at the last attempt
+    bool is_spool_stuck;                     // took nothing at the last attempt
     _Atomic uint32_t phase;                  // enum gp_delivery_phase
     bool has_thread;
     bool (*may_stay)(void); // asked by its thread, which otherwise ends for a moment; NULL = it may
@@ -55,8 +55,8 @@ void *gp_delivery_run(void *delivery);
 // Called by such a thread as it begins: the program's threads go first. Returns its number.
 int32_t gp_delivery_stand_back(void);
 
-// Called by a thread that waits for that one: it goes first no more. Without the right to raise a priority
-// (CAP_SYS_NICE or RLIMIT_NICE) its niceness stays. Signals: safe, errno is kept.
+// Let `thread`, for which the caller waits, go first no more. Without the right to raise a priority (CAP_SYS_NICE or
+// RLIMIT_NICE) its niceness stays. Signals: safe, errno is kept.
 //   thread: its number, and it runs; 0 = none.
 void gp_delivery_come_forward(int32_t thread);
 
@@ -67,7 +67,7 @@ void gp_delivery_close(gp_delivery_t *delivery, uint64_t deadline_ns);
 int gp_delivery_wait_over(gp_delivery_t *delivery, uint64_t deadline_ns);
 int gp_delivery_wait_idle(gp_delivery_t *delivery, uint64_t deadline_ns);
 
-// Free what it holds; its thread is over, or never was.
+// Free a consumer's memory; its thread is over, or never was.
 void gp_delivery_end(gp_delivery_t *delivery);
 
 // In a forked child: what is in it is the parent's; it begins anew, without a thread.

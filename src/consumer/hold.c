@@ -20,7 +20,7 @@ typedef struct held_span {
 typedef struct gp_held_trace {
     uint8_t trace[16];
     uint64_t used; // hold->clock when something came last; 0 = free
-    bool is_slow;  // one of its requests was: all goes through
+    bool is_slow;  // a request of it was: all spans go through
     held_span_t *first, **last;
 } trace_t;
 

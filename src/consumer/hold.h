@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The option slower=: spans of a trace are held back until one of its requests in this process is over, and go on only
-// where that took long enough, or was asked for. The policy slower= does the same for all consumers.
+// where the request took long enough, or was asked for. The policy slower= does the same for all consumers.
 //
-// Model: what is held is bounded; the oldest trace gives way. What comes after a slow request goes through. Where
-// several requests of one trace overlap in this process, a slow one keeps what is held of it. Threads: the collector's.
-// Signals: not safe.
+// Model: the held spans are bounded; the oldest trace gives way. Spans that come after a slow request go through. Where
+// several requests of one trace overlap in this process, a slow one keeps the trace's held spans. Threads: the
+// collector's. Signals: not safe.
 #pragma once
 
 #include "consumer/packed_span.h"

@@ -35,5 +35,5 @@ void gp_packed_make(gp_packed_span_t *into, const prof_span_record_t *span);
 bool gp_packed_is_whole(const gp_packed_span_t *packed, size_t bytes);
 void gp_packed_sign(gp_packed_span_t *packed);
 
-// The span in a block. It points into the block and to fields[GP_PACKED_FIELDS_MAX]; service, host and pid are not set.
+// The span in a block. Its pointers lead there and to fields[GP_PACKED_FIELDS_MAX]; service, host and pid are not set.
 void gp_packed_read(const gp_packed_span_t *packed, prof_span_record_t *span, prof_field_t *fields);

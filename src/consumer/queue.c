@@ -90,7 +90,7 @@ uint32_t gp_queue_bell(const gp_queue_t *queue)
     return atomic_load_explicit(&queue->bell, memory_order_seq_cst);
 }
 
-// Sequentially consistent, as in gp_queue_put(): either it sees that this side sleeps, or this side sees its span.
+// Sequentially consistent, as in gp_queue_put(): the putting side sees this one asleep, or this side sees the span.
 void gp_queue_wait(gp_queue_t *queue, uint32_t bell, uint64_t limit_ns, bool until_filled)
 {
     atomic_store_explicit(&queue->is_asleep, until_filled, memory_order_seq_cst);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A bounded queue of packed spans between the collector's thread, which must not wait, and a consumer's thread.
 //
-// Model: a ring of bytes, one that puts and one that takes. `tail` is raised when a span is whole, `head` when it was
-// dealt with: a span that the consumer's thread looks at stays where it is until then. What finds no room is not put.
-// Signals: not safe, though nothing here takes a lock.
+// Model: a ring of bytes, one thread puts and one takes. `tail` is raised when a span is whole, `head` when it was
+// dealt with: until then a span stays where it is. A span without room is not put. Signals: not safe, though nothing
+// here takes a lock.
 #pragma once
 
 #include <stdatomic.h>

@@ -67,8 +67,8 @@ static int spool_open_file(gp_spool_t *spool, int flags)
     return -EACCES;
 }
 
-// Is the file there? Where the program closed it, it is opened again: no other process has had the lock for long enough
-// to take what is in it, or else it is theirs, and another one is made.
+// Is the file there? A file that the program closed is opened again. Another process may have locked and adopted it
+// since: then a new file is made.
 static bool spool_has_file(gp_spool_t *spool)
 {
     struct stat status;
@@ -201,7 +201,7 @@ static bool spool_is_header_right(const gp_spool_t *spool, const header_t *heade
            memchr(header->identity.host, '\0', GP_IDENTITY_MAX) != NULL;
 }
 
-// Take a file that is there and that no process has locked.
+// Take an existing file that no process has locked.
 static bool spool_adopt_file(gp_spool_t *spool, const char *name)
 {
     header_t header = {0};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a backend could not take, kept in a bounded file until it can.
+// Spans that a backend could not take, kept in a bounded file until it can.
 //
 // Model: a file for each consumer and process, made when it is first needed, locked (flock) as long as the process
-// lives, and removed when all of it was sent. How far that is stands in its header, so a process that ends leaves what
-// it could not send, and another one for the same URL adopts the file. Spans carry a check: what a crash tore is left
+// lives, and removed when all of it was sent. Its header says how far it was sent, so a process that ends leaves its
+// unsent spans, and another one for the same URL adopts the file. Spans carry a check: one that a crash tore is left
 // out. The file is cut back when all of it was sent; until then it grows to its limit.
 //
 // The program may close descriptors that it does not know and have files of its own by their numbers: each is looked at

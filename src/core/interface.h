@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the active core offers to the dump half of the library and to the Python package.
+// The active core's offer to the dump half of the library and to the Python package.
 //
 // libgreenprof-core may be preloaded while the host links libgreenprof: then two copies of the core are in the process
 // and only the first in symbol order is active. Others therefore never touch core state directly; they ask whichever
@@ -72,13 +72,13 @@ typedef struct gp_core_spans {
     uint64_t (*lost)(void);
 } gp_core_spans_t;
 
-// The capture of this process. One thread at a time.
+// The capture of this process. Threads: one at a time.
 typedef struct gp_core_capture {
     size_t size;
     // Begin one where there is none, in parts of about `part_bytes` of which the latest `keep` that were put aside
     // stay; end it; have all so far written.
     //   path: absolute; children by fork append their process ids, and make its directory again where it is gone.
-    // Returns 0, -EALREADY where there is one (or none), or what gp_session_begin() and its like return.
+    // Returns 0, -EALREADY where there is one (or none), or the errors of gp_session_begin() and its like.
     int (*begin)(const char *path, uint64_t part_bytes, unsigned keep);
     int (*end)(uint64_t limit_ns);
     int (*flush)(uint64_t limit_ns);
@@ -117,7 +117,7 @@ typedef struct gp_core_threads {
     // (base/own_thread.h).
     int (*start)(void *(*run)(void *), void *argument, void *pthread_out);
     bool (*may_stay)(void);
-    // Called where threads that wait are to see that they may not stay; NULL = no more. Signals: safe.
+    // Called where waiting threads are to see that they may not stay; NULL = no more. Signals: safe.
     void (*wake_by)(void (*wake)(void));
     // Call the first when the process ends by exit() or _exit(), perhaps in a handler; the other when its capture has
     // ended, too.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What this process has of a runtime in a version, a build or a form that greenprof does not know. A hook that finds
-// such a thing tells it here, once and for good; the capture has it, and so have the last line of `run`, `report`,
-// `info` and the pages (doc/runtimes.md).
+// Facts about a runtime in this process in a version, build or form unknown to greenprof. A hook that finds such a
+// thing tells it here, once and for good; the capture has it, and so have the last line of `run`, `report`, `info` and
+// the pages (doc/runtimes.md).
 //
-// Model: a fact belongs to the hook that tells it, and lasts as long as the core: a list that only grows.
+// Model: a fact belongs to its hook, and lasts as long as the core: a list that only grows.
 #pragma once
 
 #include <stdatomic.h>
@@ -13,17 +13,17 @@ enum { GP_NOT_KNOWN_SIZE = 160, GP_NOT_KNOWN_LISTED = 16 };
 
 typedef struct gp_not_known {
     atomic_flag is_taken;
-    char text[GP_NOT_KNOWN_SIZE];    // what it is, and what is not seen therefore: "Python 3.19.2: native frames only"
+    char text[GP_NOT_KNOWN_SIZE];    // the fact, and the resulting blindness: "Python 3.19.2: native frames only"
     const struct gp_not_known *next; // told before it
 } gp_not_known_t;
 
-// Tell a fact: zeros until then. Of several calls the first one counts.
+// Tell a fact: zeros until then. The first of several calls counts.
 //   format: as printf(); without ';', and cut to what there is room for.
 // Threads: any. Signals: not safe.
 __attribute__((format(printf, 2, 3))) void gp_not_known_tell(gp_not_known_t *fact, const char *format, ...);
 
 // Who looks for more where something may have been loaded meanwhile: hooks add themselves, for good, as the core is
-// loaded. What writes captures calls them all, with the drain lock.
+// loaded. The writers of captures call them all, with the drain lock.
 typedef struct gp_not_known_look {
     void (*look)(void);
     struct gp_not_known_look *next;

@@ -19,7 +19,7 @@ static const char *values[GP_SETTING_COUNT];
 static bool are_read;
 
 // Programs overwrite the memory that their environment is in, to show a title there. Not on the heap: some hooks are
-// loaded before the program's allocator. What finds no room is left where it is.
+// loaded before the program's allocator. Text without room is left where it is.
 static const char *settings_keep(const char *text)
 {
     static char room[ROOM_BYTES];

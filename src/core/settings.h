@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the environment asks for (model/variables.h lists it), as it was when the core was loaded.
+// The environment's settings (model/variables.h lists them), as they were when the core was loaded.
 //
 // A program that gains rights by being executed (AT_SECURE: set-user-ID, file capabilities) obeys none of it: its
 // environment comes from a user with fewer rights. Threads: any; the first call is at load. Signals: not safe.
@@ -22,8 +22,8 @@ bool gp_setting_is(gp_setting_t setting, const char *value);
 // As a number; where it is none within its bounds, the standard; 0 without one.
 double gp_setting_number(gp_setting_t setting);
 
-// What a command asks for that attaches to the process: lines of ID=VALUE, in the place of what the environment says.
-// The text stays where it is; its lines are taken apart. Before anything reads them.
+// Settings from a command that attaches to the process: lines of ID=VALUE, in the place of the environment's. The text
+// stays where it is; its lines are taken apart. Before anything reads them.
 void gp_settings_give(char *text);
 
 // Does the process run with more rights than its environment?

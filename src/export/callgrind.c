@@ -2,7 +2,7 @@
 // callgrind: for callgrind_annotate and KCachegrind.
 //
 // Readers take a function's inclusive cost to be the sum of the calls into it. Therefore a function "[root]" calls the
-// root of every stack, and an edge into a function that is on that stack already (recursion, direct or not) has its
+// root of every stack, and an edge into a function that is on the stack already (recursion, direct or not) has its
 // calls but no cost. Calls are numbers of samples; of exact mode they are calls, and the second event is waiting.
 //
 // Source: callgrind's cl-format.html, and callgrind_annotate 3.19.
@@ -38,7 +38,7 @@ typedef struct callgrind {
     uint32_t *seen;    // by function: the last row that had it, plus 1
     uint32_t *ordered; // frames, by function and line
     bool *named;       // by function: its name was written
-    bool *namesake;    // by function: another one of unknown source has its name
+    bool *namesake;    // by function: another of unknown source has its name
     edge_t *edges;
     size_t edge_count, edge_capacity;
     gp_index_t edge_index;

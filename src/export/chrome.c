@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Chrome's Trace Event JSON, for Perfetto, chrome://tracing and Speedscope.
 //
-// A "process" of coroutines, with a "thread" for each: what it did, as slices; and the process
-// itself, with its threads: which coroutine ran there. Arrows are flow events. Times are
-// microseconds, since the start. Samples are not in it: hardly any reader
-// reads the format's own place for them.
+// A "process" of coroutines, with a "thread" for each: its activities, as slices; and the process itself, with its
+// threads: which coroutine ran there. Arrows are flow events. Times are microseconds, since the start. Samples are not
+// in it: hardly any reader reads the format's own place for them.
 //
 // Source: Trace Event Format (Google); perfetto, src/trace_processor/importers/json.
 #include "export/formats.h"
@@ -19,7 +18,7 @@
 #include "export/write/json_text.h"
 #include "report/timeline.h"
 
-// Of coroutines, no process has such an id. Source: proc_sys_kernel(5), pid_max.
+// The pid that coroutines are shown under: no process has one so large. Source: proc_sys_kernel(5), pid_max.
 enum { COROUTINES_PID = 1 << 22 };
 
 typedef struct chrome {
@@ -68,8 +67,8 @@ static void chrome_put_time(chrome_t *chrome, const char *key, uint64_t ns)
     gp_json_microseconds(&chrome->json, ns);
 }
 
-// Readers that add `ts` and `dur` in doubles must not find that a slice ends after the next one begins: where the sum
-// is rounded up it gets a nanosecond less. A division gives the same double as reading the decimal number does.
+// A slice never ends after the next one begins, even where readers add `ts` and `dur` in doubles: a sum that is rounded
+// up gets a nanosecond less. A division gives the same double as reading the decimal number does.
 static void chrome_put_times(chrome_t *chrome, uint64_t from_ns, uint64_t to_ns)
 {
     uint64_t duration_ns = to_ns - from_ns;
@@ -138,7 +137,8 @@ static void chrome_put_on_thread(chrome_t *chrome, const gp_activity_t *activity
     chrome_end_event(chrome);
 }
 
-// Each end of an arrow belongs to the slice that encloses it: that which begins there does from the next nanosecond on.
+// Each end of an arrow belongs to the slice around it, and the start of a slice to the one before: hence a nanosecond
+// more.
 static void chrome_put_arrow(chrome_t *chrome, const gp_arrow_t *arrow)
 {
     for (int end = 0; end < 2; end++) {

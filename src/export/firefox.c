@@ -38,7 +38,7 @@ typedef struct firefox {
     size_t thread_count;
     uint32_t *of_label; // by label: number of its thread, 0 = none of its own
     gp_spill_t columns;
-    node_t *stacks;       // those that rows may still have
+    node_t *stacks;       // still possible in rows
     uint32_t first_stack; // the first one's number in the stack table
     size_t stack_count, stack_capacity;
     gp_index_t stack_index;

@@ -8,8 +8,8 @@
 #include "base/index.h"
 #include "base/memory.h"
 
-// Of a report that comes in parts, less than this part of the whole is left out when its part ends:
-// it would be narrower than anything that is drawn.
+// A smaller part of the whole than one in so many is left out, where the report comes in parts and its part ends: it
+// would be narrower than anything drawn.
 enum { SHARE_MIN = 20000 };
 
 typedef struct builder {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A flame graph as one SVG file: the root at the bottom, what it calls above it, widths are CPU time. It is whole
-// without its script; the script (flamegraph.js) adds zoom, search and a line of details.
+// A flame graph as one SVG file: the root at the bottom, what it calls above it, widths are CPU time. The file is whole
+// without its script (flamegraph.js), which adds zoom, search and a line of details.
 #include "export/formats.h"
 
 #include <errno.h>
@@ -37,10 +37,10 @@ typedef struct graph {
     uint32_t depth; // of what is drawn
 } graph_t;
 
-// What kind of code a frame is, which is its colour: the letter of the CSS classes.
+// The kind of code a frame is, which is its colour: the letter of the CSS classes.
 static char flamegraph_kind_of(const gp_report_frame_t *frame)
 {
-    static const char *const waiting[] = {"[parked", "[ready", "[waiting", "[blocked", "[preempted"};
+    static const char *const waiting[] = {"[parked", "[ready", "[waiting", "[blocked", "[preempted", "[gil"};
     static const char *const groups[] = {"[coroutine ", "[thread ", "[trace ", "[no trace]"};
     if (frame->pseudo) {
         for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++)

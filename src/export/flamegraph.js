@@ -48,7 +48,7 @@
     count();
   }
 
-  // Of what is shown, the share that lies in matching frames; a match below a match counts once.
+  // The share of the shown width that lies in matching frames; a match below a match counts once.
   function count() {
     var end = {}, sum = 0;
     var hits = frames.filter(function (f) { return f.hit && f.g.style.display === "" && !f.g.classList.contains("above"); });

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Folded stacks: "root;...;leaf MICROSECONDS", one line a distinct stack of function names, sorted
-// (each part by itself, where a report comes in parts).
-// Readers split at the last space and at every semicolon, and want whole numbers; flamegraph.pl takes a second number
-// at the end for another column. Names are made safe for that, and the weights are rounded so that the file's sum is
-// the report's total to the microsecond.
+// Folded stacks: "root;...;leaf MICROSECONDS", one line a distinct stack of function names, sorted (each part by
+// itself, where a report comes in parts). Readers split at the last space and at every semicolon, and want whole
+// numbers; flamegraph.pl takes a second number at the end for another column. Names are made safe for these, and
+// weights are rounded so that the file's sum is the report's total to the microsecond.
 #include "export/formats.h"
 
 #include <errno.h>
@@ -19,7 +18,7 @@
 enum { NS_PER_US = 1000 };
 
 typedef struct line {           // of all rows with the same function names
-    const gp_report_row_t *row; // one of them
+    const gp_report_row_t *row; // any row of the line
     uint64_t weight_ns;
     uint64_t weight_us;
 } line_t;
@@ -151,7 +150,7 @@ static int folded_add_row(lines_t *lines, const gp_report_row_t *row)
     return 0;
 }
 
-// What follows on a name of a row, where another row's goes on.
+// The character after a name of a row, where another row's name goes on.
 static unsigned char folded_next_char(const gp_report_row_t *row, uint32_t at)
 {
     return at + 1 < row->depth ? ';' : '\0';
@@ -223,7 +222,7 @@ static void folded_write_line(const lines_t *lines, const line_t *line)
     fprintf(lines->out, " %" PRIu64 "\n", line->weight_us);
 }
 
-// What has the same root is in one part: no line comes twice.
+// Rows with the same root are in one part: no line comes twice.
 static int folded_write_part(void *context, const gp_report_row_t *rows, size_t count)
 {
     lines_t *lines = context;

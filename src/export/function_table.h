@@ -3,13 +3,13 @@
 //
 // Model: a function is (name, file, first line). In one row each function's and each pair's inclusive time counts once,
 // however often recursion puts it there. Counts are numbers of samples: `calls` counts a function as often as it is on
-// the stack, `primitive_calls` once a sample, so that they differ where there is recursion, as in cProfile. Of a pair,
-// `primitive_calls` counts where it holds the outermost frame of the callee: over all callers they add up to the
+// the stack, `primitive_calls` once a sample, so that they differ where there is recursion, as in cProfile. A pair's
+// `primitive_calls` counts where the pair holds the outermost frame of the callee: over all callers they add up to the
 // callee's own.
 //
-// In a report of exact mode functions are those that were called, and all numbers are of calls; a
-// pair's `primitive_calls` and time are then those of calls of that pair while no other one of it was
-// in progress, as in cProfile.
+// In a report of exact mode, the functions are the called ones, and all numbers are of calls; a pair's
+// `primitive_calls` and time are then of its outermost calls: no other call of the pair was in progress, as in
+// cProfile.
 //
 // Threads: one at a time; immutable after gp_function_table_create(). Signals: not safe.
 #pragma once
@@ -17,7 +17,7 @@
 #include "report/report.h"
 
 typedef struct gp_function {
-    const gp_report_frame_t *frame; // one of its frames: name, file, first line, kind
+    const gp_report_frame_t *frame; // any of its frames: name, file, first line, kind
     uint64_t calls, primitive_calls;
     uint64_t self_ns, total_ns;
     uint32_t first_caller, caller_count; // in `pairs`

@@ -6,7 +6,7 @@
 
 enum { TEXT_MAX = 65536, DIGIT_BITS = 15 };
 
-#define HIGH_BITS 0x8080808080808080u // one in each byte
+#define HIGH_BITS 0x8080808080808080u // a bit in each byte
 
 // A type code and a little-endian value behind it.
 static inline void marshal_put(gp_text_t *out, char type, uint64_t value, size_t bytes)
@@ -63,7 +63,7 @@ void gp_marshal_float(gp_text_t *out, double value)
     marshal_put(out, 'g', bits, 8);
 }
 
-// One character of repaired text: where it is, how long, and how far to go on.
+// A character of repaired text: where it is, how long, and how far to go on.
 static size_t marshal_next_character(const char *text, const char **bytes, size_t *step)
 {
     size_t len = gp_text_utf8_len(text);

@@ -7,8 +7,8 @@
 
 #include "export/write/text.h"
 
-// A dict is gp_marshal_dict_begin(), key, value, key, value, ..., gp_marshal_dict_end(). What is
-// short of memory leaves out->failed set.
+// A dict is gp_marshal_dict_begin(), key, value, key, value, ..., gp_marshal_dict_end(). Where memory is short,
+// out->failed is set.
 void gp_marshal_dict_begin(gp_text_t *out);
 void gp_marshal_dict_end(gp_text_t *out);
 

@@ -29,7 +29,7 @@ enum { CPU, SAMPLES, PROFILES }; // the two profiles; readers show the first by 
 enum { DICTIONARY = PROFILES, SPILL_PARTS };
 enum { DICTIONARY_BYTES = 64 * 1024 }; // that are kept before they are put by
 
-// What a label is in the tables; 0 = none.
+// Indices of a label in the tables; 0 = none.
 typedef struct label_indices {
     uint32_t attributes[LABEL_ATTRIBUTES];
     uint32_t link;
@@ -49,7 +49,7 @@ typedef struct otlp {
     label_indices_t *labels;      // by label
     uint32_t *locations;          // by innermost frame: number in the location table, 0 = none yet
     uint32_t location_count;
-    otlp_stack_t *stacks; // those that rows may still have
+    otlp_stack_t *stacks; // still possible in rows
     uint32_t first_stack; // the first one's number in the stack table
     size_t stack_count, stack_capacity;
     gp_index_t stack_index;
@@ -58,7 +58,7 @@ typedef struct otlp {
     gp_text_t heads[PROFILES]; // of the profiles, all but their samples
     // Samples and the dictionary: lengths come before what they are the lengths of.
     gp_spill_t spill;
-    gp_text_t whole, message, inner; // what is being put together
+    gp_text_t whole, message, inner; // being put together
 } otlp_t;
 
 static uint64_t otlp_as_int64(uint64_t value)
@@ -336,7 +336,7 @@ static void otlp_put_profile_id(const gp_report_t *report, gp_text_t *profile, u
     gp_pb_bytes(profile, PROFILE_PROFILE_ID, id, sizeof(id));
 }
 
-// What goes for a profile as a whole: losses, by reason.
+// Attributes of a profile as a whole: losses, by reason.
 static void otlp_put_profile_attributes(otlp_t *otlp, gp_text_t *profile)
 {
     const gp_report_t *report = otlp->report;
@@ -396,7 +396,7 @@ static int otlp_put_tables(otlp_t *otlp)
     return result == 0 ? otlp_spill_dictionary(otlp, 0) : result;
 }
 
-// Begin a field that has `text` and `more` bytes behind it: what of it is known goes to `out`.
+// Begin a field of `text` and `more` bytes behind it: the tag, length and `text` go to `out`.
 static void otlp_begin_field(gp_text_t *out, unsigned field, const gp_text_t *text, uint64_t more)
 {
     gp_pb_begin(out, field, text->len + more);

@@ -76,6 +76,6 @@ enum span_kind { SPAN_KIND_INTERNAL = 1, SPAN_KIND_SERVER = 2, SPAN_KIND_CLIENT 
 enum status_field { STATUS_CODE = 3 };
 enum status_code { STATUS_CODE_ERROR = 2 };
 
-// What a receiver says of profiles and of spans.
+// A receiver's answer to profiles and to spans.
 enum export_response_field { EXPORT_RESPONSE_PARTIAL_SUCCESS = 1 };
 enum partial_success_field { PARTIAL_SUCCESS_REJECTED = 1, PARTIAL_SUCCESS_MESSAGE = 2 };

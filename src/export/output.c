@@ -25,11 +25,11 @@ static int output_open_stream(gp_output_t *output, int fd)
             close(fd);
         return result;
     }
-    // glibc takes the size only together with a buffer. Without one it stays with a small one.
+    // glibc takes the size only together with a buffer; else its own is small.
     output->buffer = malloc(BUFFER_BYTES);
     if (output->buffer != NULL)
         setvbuf(output->file, output->buffer, _IOFBF, BUFFER_BYTES);
-    // One thread writes to it: a lock for each byte would be a third of a dump's time.
+    // A single thread writes to the stream: a lock for each byte would be a third of a dump's time.
     __fsetlocking(output->file, FSETLOCKING_BYCALLER);
     return 0;
 }
@@ -69,7 +69,7 @@ static int output_open_nameless(const char *path, mode_t mode)
     return -1;
 }
 
-// Make a file of that name by `make`: of another one as long as there is one.
+// Make the temporary file by `make`, with another name as long as the name is taken.
 static int output_with_temporary_name(gp_output_t *output, int (*make)(const char *name, int argument), int argument)
 {
     int result = -1;
@@ -150,7 +150,7 @@ static int output_open_path(gp_output_t *output, const char *path, bool is_named
     return output_open_temporary(output, mode, is_named);
 }
 
-// The stream of the process that a path names, or -1: where it goes to a file, that one must not be replaced.
+// The stream of the process that a path names, which must never be replaced by a file; else -1.
 static int output_stream_named(const char *path)
 {
     if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)

@@ -2,9 +2,9 @@
 // pprof: google/pprof's profile.proto, gzipped.
 //
 // Sample types are samples/count and cpu/nanoseconds (or wall, delay), the latter is the default. A location is an
-// address with its mapping where the report has addresses (inlined functions are lines of the one
-// location), else a function and line. Labels: coroutine, coroutine_id, thread, thread_id,
-// trace_id. What was lost is in the comments, one "name=value" each.
+// address with its mapping where the report has addresses (inlined functions are lines of the one location), else a
+// function and line. Labels: coroutine, coroutine_id, thread, thread_id, trace_id. Losses are in the comments, one
+// "name=value" each.
 //
 // Source: google/pprof, proto/profile.proto: the field numbers in the enums below.
 #include "export/formats.h"
@@ -82,7 +82,7 @@ typedef struct pprof {
     gp_gzip_t *out;
     FILE *file;
     gp_text_t whole;          // fields of Profile, with their tags, that were not written yet
-    gp_text_t message, inner; // that field's content, and what is within it
+    gp_text_t message, inner; // the present field's content, and a message within
     bool failed;
 } pprof_t;
 

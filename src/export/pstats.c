@@ -90,7 +90,7 @@ static void pstats_write_note(gp_text_t *out, const char *text)
     gp_marshal_dict_end(out);
 }
 
-// What the rows without calls and time say: what the numbers are. Returns how many there are.
+// The names of rows without calls and time, which say what the numbers are. Returns how many there are.
 static size_t pstats_notes(const gp_report_t *report, const char *notes[PSTATS_NOTES_MAX])
 {
     size_t count = 0;
@@ -112,7 +112,7 @@ static int pstats_flush(gp_text_t *text, FILE *out)
     return result;
 }
 
-// What is written is put together in memory and handed over in large parts.
+// The file is put together in memory and handed over in large parts.
 static int pstats_write_all(const gp_report_t *report, const gp_function_table_t *table, const keys_t *keys, FILE *file)
 {
     gp_text_t text = {0}, *out = &text;

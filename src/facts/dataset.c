@@ -124,7 +124,7 @@ static const gp_reader_handlers_t handlers = {
     .call = dataset_on_call,
 };
 
-// What is missing in each of several is in dataset->captures; they are whole where all have an end.
+// The summary of several captures: whole where all have an end. Losses of each are in dataset->captures.
 static gp_reader_summary_t dataset_summary_of(const gp_captures_t *captures)
 {
     gp_reader_summary_t sum = {.ended = true};

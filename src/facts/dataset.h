@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A capture, summed up: definitions, sums by (coroutine, trace), the ledger, the counters.
 //
-// Model: gp_dataset_load() reads a capture once, front to back. What it keeps grows with the number of distinct stacks,
-// coroutines and traces, not with the number of samples: passes that need more of them than sums take them from one
-// reading, gp_dataset_read(), when it is known what is chosen and what each is scaled by. References to definitions
-// that were lost with a damaged chunk get a placeholder, so that no time disappears.
+// Model: gp_dataset_load() reads a capture once, front to back. Its size grows with the number of distinct stacks,
+// coroutines and traces, not with the number of samples: passes that need more than sums take the samples from one
+// further reading, gp_dataset_read(), once it is known which are chosen and what each is scaled by. References to
+// definitions lost with a damaged chunk get a placeholder, so that no time disappears.
 //
 // Order of calls: load -> any reads -> free. Threads: one at a time. Signals: not safe.
 #pragma once
@@ -19,19 +19,19 @@ typedef struct gp_sampled {
 
 typedef struct gp_dataset_coro { // sums of the coroutine of the same number in `facts`
     gp_ledger_t ledger;
-    bool is_whole; // with `switches` 0: a thread's that never had a coroutine, with all that it slept and could not run
+    bool is_whole; // with `switches` 0: of a thread that never had a coroutine, with all its sleeps and delays
     bool is_switched;
     uint32_t traces; // how many traces it worked for
     uint32_t trace;  // the last one of them: number in `traces`
     uint32_t share;  // the last one of its shares that was looked for, plus 1
     uint32_t stack;  // the deepest of some of its samples': number in `stacks`; 0 = not known
-    // Samples of waits that had not ended, and what the ledger took back of these, as they turned out to have no end.
-    // So `lasting_kept` of each such sample counts. Of the whole capture.
+    // Samples of waits without an end yet, and how much of these the ledger took back, as no end came: `lasting_kept`
+    // of each counts. Sums of the whole capture.
     uint64_t lasting_ns, taken_back_ns;
     double lasting_kept;
 } gp_dataset_coro_t;
 
-typedef struct gp_dataset_share { // one (coroutine, trace)
+typedef struct gp_dataset_share { // of a (coroutine, trace)
     uint32_t coro, trace;
     gp_ledger_t ledger;                  // sums modulo 2^64 until all is read
     gp_sampled_t sampled[GP_KIND_COUNT]; // samples
@@ -89,16 +89,16 @@ typedef struct gp_dataset_work {
     uint64_t from_ns, to_ns;
 } gp_dataset_work_t;
 
-// What is kept beyond that only where it will be looked at.
+// Tables that are kept only where they will be looked at.
 enum gp_dataset_keep {
     GP_KEEP_HOGS = 1,     // long slices and delays
     GP_KEEP_SPANS = 2,    // spans, in the order of their beginnings
-    GP_KEEP_REQUESTS = 4, // of these, the ones that are requests, and the lifetimes that they give their traces
+    GP_KEEP_REQUESTS = 4, // of these, the requests, and the lifetimes that they give their traces
     GP_KEEP_WORKS = 16,   // who worked for which trace, and when: for critical paths
     GP_KEEP_PLAIN = 8,    // GP_PLAIN_WORDS of samples, as many as fit, for a reading that asks for no more
 };
 
-// What is looked at of on-CPU samples of which neither moment nor thread nor trace counts.
+// The words that are read of on-CPU samples, where neither moment nor thread nor trace counts.
 #define GP_PLAIN_WORDS                                                                                                 \
     (GP_SAMPLE_WORDS(weight_ns) | GP_SAMPLE_WORDS(coro_id) | GP_SAMPLE_WORDS(stack_id) | GP_SAMPLE_WORDS(kind))
 
@@ -126,6 +126,7 @@ typedef struct gp_dataset {
     GP_TABLE(gp_call_count_t) calls;       // exact mode: the last record of each pair of functions
     GP_TABLE(gp_census_record_t) census;   // of the latest one in the file, as it was written
     uint32_t census_number;
+    bool has_gil;     // a thread waited for the lock of its interpreter
     bool has_sleeps;  // samples of threads that sleep on their own stacks
     bool tells_ready; // samples: something reported that a coroutine had become ready, other than by its birth
     uint64_t sampled_ns, samples;           // on-CPU samples within the window
@@ -134,7 +135,7 @@ typedef struct gp_dataset {
 } gp_dataset_t;
 
 // Read a capture.
-//   path, fd: stays the caller's. What comes from a pipe cannot be read again.
+//   path, fd: stays the caller's. A pipe cannot be read again.
 //   keep:  enum gp_dataset_keep bits.
 //   error: what is wrong when NULL is returned.
 // Returns the dataset (dataset->summary says what is missing), or NULL and errno.
@@ -146,13 +147,13 @@ gp_dataset_t *gp_dataset_load_fd(int fd, unsigned keep, char error[GP_READER_ERR
 gp_dataset_t *gp_dataset_load_captures(gp_captures_t *captures, unsigned keep, const gp_dataset_window_t *window,
                                        char error[GP_READER_ERROR_SIZE]);
 
-// A span that no other of this process is around.
+// A span without another of its process around it.
 static inline bool gp_dataset_is_request(const gp_dataset_span_t *span)
 {
     return span->is.parent_id == 0 || span->is.flags & GP_SPAN_REMOTE_PARENT;
 }
 
-// Is it known how long a request lived? Not where only prof_trace_set() said that it began, and nothing that it ended.
+// Is it known how long a request lived? Unknown where only prof_trace_set() told its beginning, and nothing its end.
 static inline bool gp_dataset_has_end(const gp_dataset_span_t *span)
 {
     return (span->is.flags & (GP_SPAN_IMPLICIT | GP_SPAN_OPEN)) != (GP_SPAN_IMPLICIT | GP_SPAN_OPEN);
@@ -173,13 +174,14 @@ static inline void gp_reading_add(gp_reading_t *reading, const gp_reader_handler
 }
 
 // Read the samples and activities of the capture again, as many as there were when it was loaded: a process that still
-// runs may have written more. What is outside the lifetime of its trace has none. Where nobody takes, nothing is read.
+// runs may have written more. Time outside the lifetime of its trace counts for no trace. Where nobody takes, nothing
+// is read.
 // Returns 0 or a negative errno value.
 int gp_dataset_read(const gp_dataset_t *dataset, gp_reading_t *reading);
 // The same for one that takes.
 int gp_dataset_read_for(const gp_dataset_t *dataset, const gp_reader_handlers_t *handlers, void *context);
 
-// What an activity has within [from_ns, to_ns): its slices, a part of them where it is there in part, and its waits.
+// The times of an activity within [from_ns, to_ns): its slices, in part where it is there in part, and its waits.
 gp_ledger_t gp_dataset_activity_times(const gp_activity_record_t *activity, uint64_t from_ns, uint64_t to_ns);
 
 // Whether a sample or an activity is within the window.
@@ -196,7 +198,7 @@ static inline bool gp_dataset_is_lasting(const gp_sample_record_t *sample)
            (sample->kind == GP_KIND_PARKED || sample->kind == GP_KIND_READY || sample->kind == GP_KIND_WAITING);
 }
 
-// What a sample stands for where it is the sum of several; NULL = it is one.
+// The sum that a sample stands for; NULL = the sample is one by itself.
 const gp_sum_record_t *gp_dataset_find_sum(const gp_dataset_t *dataset, const gp_sample_record_t *sample);
 static inline const gp_sum_record_t *gp_dataset_sum_of(const gp_dataset_t *dataset, const gp_sample_record_t *sample)
 {
@@ -205,7 +207,8 @@ static inline const gp_sum_record_t *gp_dataset_sum_of(const gp_dataset_t *datas
 
 bool gp_dataset_has_activity(const gp_dataset_t *dataset, const gp_activity_record_t *activity);
 
-// Did anything report when coroutines became ready? Of those that have not run yet the birth says so, of no others.
+// Did anything report when coroutines became ready? For coroutines that have not run yet their birth does, for no
+// others.
 bool gp_dataset_knows_ready(const gp_dataset_t *dataset);
 
 // Numbers in the tables, GP_INDEX_NONE when unknown.
@@ -249,8 +252,8 @@ static inline uint32_t gp_dataset_span_find(const gp_dataset_t *dataset, uint64_
 
 uint32_t gp_dataset_trace_find(const gp_dataset_t *dataset, const uint8_t id[16]);
 
-// Exact CPU time of the process on threads that were sampled; 0 = not known. Threads that no signal
-// reached ran code that no sample shows: their time is said apart, not spread over others.
+// Exact CPU time of the process on threads that were sampled; 0 = not known. Threads without signals ran code without
+// samples: their time is told apart, not spread over others.
 uint64_t gp_dataset_exact_ns(const gp_dataset_t *dataset);
 
 // A thread's own stack without coroutines, of which the ledger has all: an ordinary thread's.
@@ -264,8 +267,8 @@ static inline bool gp_dataset_is_ordinary(const gp_dataset_t *dataset, uint32_t 
 // Does the capture have where ordinary threads slept?
 bool gp_dataset_has_sleeps(const gp_dataset_t *dataset);
 
-// A ledger's time of one kind of sample, ns. Of a thread's own stack where there are coroutines, what it slept is what
-// the samples say: none for loops, which wait there. Of an ordinary one it is what there are samples of.
+// A ledger's time of one kind of sample, ns. Sleeps of a thread's own stack beside coroutines are as sampled: none for
+// loops, which wait there. Sleeps of an ordinary thread count only where there are samples of sleeps.
 uint64_t gp_dataset_share_ns(const gp_dataset_t *dataset, const gp_dataset_share_t *share, enum gp_sample_kind kind);
 
 void gp_dataset_free(gp_dataset_t *dataset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a dataset keeps of long slices, and of the coroutines that had to wait meanwhile.
+// Long slices in a dataset, and the coroutines that had to wait meanwhile.
 #include <errno.h>
 
 #include "facts/dataset_private.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What coroutines do for a trace outside the lifetime of its requests is in no trace.
+// Work of coroutines for a trace, outside the lifetime of its requests, is in no trace.
 //
-// Model: the lifetime of a trace is that of its root spans, together. A trace without any, or with one of which nothing
-// says when it ended, keeps what it has. Samples and activities are told apart when they are read again; shares, once
-// after all is loaded, by reading the samples and activities for it.
+// Model: the lifetime of a trace is that of its root spans, together. A trace without root spans, or with one whose end
+// is unknown, keeps all. Samples and activities are divided when they are read again; shares once, after all is loaded,
+// by such a reading.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,8 +114,8 @@ static const gp_dataset_window_t *dataset_lifetimes_lifetime_before(const gp_dat
     return lo > 0 ? &lifetimes[lo - 1] : NULL;
 }
 
-// How much of a sample of a trace is within its lifetime. A sample of running stands for this moment; what a wait's is
-// after the end, is not. What it has before the beginning is its: short waits stand for others that are not there.
+// How much of a sample of a trace is within its lifetime. A sample of running stands for its moment; a wait's part
+// after the end is outside. A wait's part before the beginning is inside: short waits stand for others without samples.
 static uint64_t dataset_lifetimes_inside(const gp_dataset_t *dataset, uint32_t trace, const gp_sample_record_t *sample)
 {
     const gp_dataset_window_t *lifetime = dataset_lifetimes_lifetime_before(dataset, trace, sample->time_ns);
@@ -185,7 +185,7 @@ static int dataset_lifetimes_give_activity(void *context, const gp_activity_reco
 
 int gp_dataset_read_lifetimes(const gp_dataset_t *dataset, const gp_taker_t *takers, char error[GP_READER_ERROR_SIZE])
 {
-    gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // what was read stays as it is
+    gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // reading changes no kept data
     const gp_reader_handlers_t own = {
         .samples = gp_takers_want_samples(takers) ? dataset_lifetimes_give_samples : NULL,
         .activity = gp_takers_want_activities(takers) ? dataset_lifetimes_give_activity : NULL,
@@ -240,7 +240,7 @@ static int dataset_lifetimes_move_samples(void *context, const gp_sample_record_
 }
 
 typedef struct moved {         // of a share
-    gp_ledger_t told, outside; // what activities have of it, and of that, what is outside of the lifetime
+    gp_ledger_t told, outside; // the activities' part of it, and of this the part outside of the lifetime
     uint64_t end_ns;           // of the last of them
 } moved_t;
 
@@ -303,8 +303,8 @@ static uint64_t dataset_lifetimes_all_of(const gp_ledger_t *ledger)
            dataset_lifetimes_beyond(ledger->parked_ns, 0) + dataset_lifetimes_beyond(ledger->waiting_ns, 0);
 }
 
-// What goes on has no activity yet, but is in the ledger: it follows the last activity, up to when the ledger was
-// written. Add what of it is outside of the lifetime.
+// The time of an activity that goes on: only the ledger has it, from the last activity up to when the ledger was
+// written. Add how much is outside of the lifetime.
 static void dataset_lifetimes_add_tail(const moving_t *moving, uint32_t number, moved_t *moved)
 {
     const gp_dataset_t *dataset = moving->dataset;
@@ -342,6 +342,7 @@ static int dataset_lifetimes_move_ledger(gp_dataset_t *dataset, uint32_t number,
     dataset_lifetimes_cap(&out.parked_ns, from->ledger.parked_ns);
     out.cpu_ns = dataset_lifetimes_part_of(from->ledger.cpu_ns, out.slice_ns, from->ledger.slice_ns);
     out.blocked_ns = dataset_lifetimes_part_of(from->ledger.blocked_ns, out.slice_ns, from->ledger.slice_ns);
+    out.gil_ns = dataset_lifetimes_part_of(from->ledger.gil_ns, out.slice_ns, from->ledger.slice_ns);
     if (out.slice_ns + out.ready_ns + out.parked_ns + out.waiting_ns == 0)
         return 0;
     gp_ledger_subtract(&from->ledger, &out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the files of the dataset share. Private to src/facts/dataset*.c.
+// Declarations that the files of the dataset share. Private to src/facts/dataset*.c.
 #pragma once
 
 #include "facts/dataset.h"

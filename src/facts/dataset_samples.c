@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a dataset makes of samples and of the ledger.
+// Samples and the ledger, summed up in a dataset.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -159,7 +159,7 @@ static bool dataset_samples_is_same_run(const gp_dataset_t *dataset, const gp_sa
            gp_dataset_has_sample(dataset, a) == gp_dataset_has_sample(dataset, b);
 }
 
-// Of those that have not run yet the birth alone says that they are ready.
+// Readiness of a coroutine that has not run yet is told by its birth, by no report.
 static bool dataset_samples_is_ready_by_report(const gp_dataset_t *dataset, uint32_t kind, uint32_t stack)
 {
     const gp_facts_stack_t *at = &dataset->facts.stacks.items[stack];
@@ -253,12 +253,13 @@ int gp_dataset_on_ledger(void *context, const gp_ledger_record_t *ledger)
         .switches = ledger->switches,
         .spawned = ledger->spawned,
         .longest_ns = ledger->longest_ns,
+        .gil_ns = ledger->gil_ns,
     };
     gp_ledger_add(&share->ledger, &more);
     return 0;
 }
 
-// What of samples of waits without an end was taken back later.
+// The part of samples of waits without an end that was taken back later.
 static void dataset_samples_take_back(gp_dataset_t *dataset)
 {
     for (size_t i = 0; i < dataset->coros.count; i++) {
@@ -284,6 +285,7 @@ void gp_dataset_sum_up(gp_dataset_t *dataset)
         gp_ledger_add(&dataset->coros.items[share->coro].ledger, &share->ledger);
         dataset->has_sleeps |= dataset->facts.coros.items[share->coro].record.kind == GP_CORO_THREAD &&
                                share->sampled[GP_KIND_BLOCKED].ns > 0;
+        dataset->has_gil |= (int64_t)share->ledger.gil_ns > 0;
         dataset->sampled_ns += share->sampled[GP_KIND_CPU].ns;
         dataset->samples += share->sampled[GP_KIND_CPU].samples;
     }
@@ -306,7 +308,7 @@ int gp_dataset_read(const gp_dataset_t *dataset, gp_reading_t *reading)
         return 0;
     if (dataset->lives != NULL)
         return gp_dataset_read_lifetimes(dataset, reading->takers, error);
-    gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // what was read stays as it is
+    gp_captures_t *captures = (gp_captures_t *)(uintptr_t)&dataset->captures; // reading changes no kept data
     return gp_captures_read_again(captures, reading->takers, error);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a dataset keeps of spans.
+// Spans in a dataset.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

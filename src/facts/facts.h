@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a capture defines: its process, modules, functions, threads, coroutines, traces and stacks.
+// Definitions of a capture: its process, modules, functions, threads, coroutines, traces and stacks.
 //
 // Model: gp_facts_handlers fill the tables as the capture is read. Records refer to definitions by ids, tables by
-// numbers; a reference to what was lost with a damaged chunk gets a placeholder, so that no time disappears.
-// Modules, functions, threads and texts are few. Coroutines, traces and stacks come without end in a process that runs
-// for long: whoever follows one drops these when they are much (gp_facts_drop()), and has those that it meets again
-// read from the file (`wanted`). So a capture of any length takes bounded memory.
+// numbers; a reference to what was lost with a damaged chunk gets a placeholder, so that no time disappears. Modules,
+// functions, threads and texts are few. Coroutines, traces and stacks of a long-running process come without end: a
+// follower drops them when they are many (gp_facts_drop()), and reads the ones it meets again from the file (`wanted`).
+// So a capture of any length takes bounded memory.
 //
 // Order of calls: init -> handlers, look-ups, drops in any order -> free. Threads: one at a time. Signals: not safe.
 #pragma once
@@ -20,7 +20,7 @@ enum { GP_FORMER_NAMES_MAX = 16 };
 typedef struct gp_former_name { // of a coroutine that was renamed
     const char *name;
     const struct gp_former_name *before;
-    uint32_t count; // this one and those before
+    uint32_t count; // former names, this one included
 } gp_former_name_t;
 
 typedef struct gp_facts_coro {
@@ -50,6 +50,9 @@ typedef struct gp_facts_meta { // a text of the capture: "cmdline", "hostname", 
     size_t value_len; // "cmdline" has NULs between its arguments
 } gp_facts_meta_t;
 
+// Records of which the last one is kept as it is: X(name, is there one?), both are fields of gp_facts_t.
+#define GP_FACTS_LAST(X) X(end, ended)
+
 typedef struct gp_facts {
     gp_file_header_t header;
     const char *exe; // "" when unknown
@@ -62,9 +65,13 @@ typedef struct gp_facts {
     GP_TABLE(gp_facts_stack_t) stacks;
     gp_counters_record_t totals; // of the last counters record; zeros when there was none
     uint64_t counters[GP_COUNTER_COUNT];
-    uint64_t end_ns;     // the latest time seen
-    gp_end_record_t end; // with `ended`
-    bool has_header, ended, is_bounded;
+#define GP_FACTS_MEMBER(name, is_there)                                                                                \
+    gp_##name##_record_t name;                                                                                         \
+    bool is_there;
+    GP_FACTS_LAST(GP_FACTS_MEMBER)
+#undef GP_FACTS_MEMBER
+    uint64_t end_ns; // the latest time seen
+    bool has_header, is_bounded;
     uint32_t frames_most; // innermost ones of a stack that are kept; 0 = all
     gp_arena_t kept;      // texts of what stays
     gp_arena_t passing;   // of what gp_facts_drop() drops

@@ -21,10 +21,9 @@ typedef struct gp_namer { // zero-initialized but for the first three
 } gp_namer_t;
 
 typedef struct gp_name {
-    // Of what is inlined there, the innermost function first; `outer` leads to those around it. What has no file has
-    // "".
+    // The innermost of the functions inlined there; `outer` leads to the others. Without a file, `file` is "".
     const gp_symbol_t *symbol;
-    bool is_pseudo;   // it stands for no function that is known
+    bool is_pseudo;   // stands for no known function
     gp_symbol_t made; // of what is in no module
 } gp_name_t;
 
@@ -34,8 +33,8 @@ int gp_facts_name(gp_namer_t *namer, gp_loc_t loc, gp_name_t *name);
 // The number that the symbolizer has for a module of the facts, or GP_SYMBOLIZER_NO_MODULE.
 uint32_t gp_facts_module_number(gp_namer_t *namer, gp_loc_t loc);
 
-// Forget what is known of the symbolizer, which is going to be another one.
+// Forget all of the symbolizer, which is going to be another one.
 void gp_namer_forget(gp_namer_t *namer);
 
-// What a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".
+// The text that a pseudo-frame (enum gp_pseudo) is shown as: "[switching]".
 const char *gp_pseudo_name(uint64_t pseudo);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// prof_consumer_*(): the one file that knows both the core, which tells of spans, and the consumers, which take them.
+// prof_consumer_*(): the only file that knows both the core, which tells of spans, and the consumers, which take them.
 //
 // The active core calls consume_hear() on its collector's thread; that packs the span and puts it into the queue of
 // each open consumer. A forked child has the consumers of its parent, each with an empty queue and a thread that begins
@@ -125,7 +125,7 @@ static void consume_begin_anew(void)
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh;
     closed.lost = closed.spooled = closed.failed = 0;
-    gp_hold_begin(&hold, 0); // what was held is left: the allocator is not asked here
+    gp_hold_begin(&hold, 0); // held spans are left: the allocator is not asked here
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         if (consume_delivery_at(i) != NULL)
             gp_delivery_after_fork(consume_delivery_at(i), getpid());
@@ -149,7 +149,7 @@ static void consume_end_all(void)
     gp_request_profiles_wait(deadline);
 }
 
-// Those of its threads that wait look whether they may stay. Signals: safe.
+// Wake all waiting threads of this library, to look whether they may stay. Signals: safe.
 static void consume_wake_all(void)
 {
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
@@ -180,7 +180,7 @@ static void consume_identify(gp_identity_t *identity)
     identity->pid = getpid();
 }
 
-// What cannot be written to files is kept in the queue: another file would be no better.
+// Spans for a file or for nothing are kept in the queue: a spool, another file, would be no better.
 static const char *consume_spool_for(const prof_consumer_t *backend)
 {
     const char *directory = gp_setting(GP_SETTING_SPOOL);
@@ -324,7 +324,7 @@ static int consume_close_at(size_t place)
     int error = delivery->has_thread ? gp_delivery_wait_over(delivery, deadline) : 0;
     consume_remember(delivery);
     if (error != 0 || !is_out_of_use)
-        return -ETIMEDOUT; // what may still be used is left
+        return -ETIMEDOUT; // memory that may still be used is left
     if (atomic_load_explicit(&delivery->counts.lost_end, memory_order_relaxed) != 0)
         error = -ETIMEDOUT;
     gp_delivery_end(delivery);

@@ -264,6 +264,6 @@ __attribute__((constructor)) static void context_read_environment(void)
         policy = NULL;
         is_safe = false;
     }
-    if (policy == NULL && !is_safe) // what was to be restricted is not free to all
+    if (policy == NULL && !is_safe) // a capture meant to be restricted is not free to all
         prof_policy("signed");
 }

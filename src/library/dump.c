@@ -83,7 +83,7 @@ int gp_dump_format(const char *name, const gp_exporter_t **exporter)
 static void *dump_run_job(void *argument)
 {
     job_t *job = argument;
-    if (job->turn.waited) // it is one of many
+    if (job->turn.waited) // others wait, too
         gp_dump_give_way();
     job->result = dump(job);
     sem_post(&job->done);

@@ -8,7 +8,7 @@
 
 struct gp_exporter;
 
-// What prof_dump() does, into a stream, by the calling thread: one of greenprof's own, with a large stack.
+// Dump as prof_dump() does, but into a stream, by the calling thread: a thread of greenprof's own, with a large stack.
 // Returns 0 or a negative errno value.
 int gp_dump_to(prof_t *profile, const struct gp_exporter *exporter, FILE *stream);
 

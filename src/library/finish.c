@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // prof_finish(): profiles that are over wait in a queue, from which a thread of greenprof's own takes, settles, writes
-// and frees them. It ends when nothing has come for a while, or greenprof is to have no threads, and is begun again by
-// what comes then.
+// and frees them. The thread ends when nothing has come for a while, or greenprof is to have no threads; the next
+// profile begins it again.
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -164,7 +164,7 @@ static int finish_ensure_thread(void)
     return error;
 }
 
-// With room for its path, which is made one that does not depend on the working directory.
+// Make an entry with room for its path, made absolute: the working directory may change.
 static finish_t *finish_make(const char *path)
 {
     char *directory = path[0] != '/' && strcmp(path, "-") != 0 ? getcwd(NULL, 0) : NULL;
@@ -202,7 +202,7 @@ static int finish(finish_t *one, const char *format)
         return error;
     one->is_stopped = error == 0;
     if (finish_put(one)) {
-        finish_ensure_thread(); // it may have ended meanwhile; else prof_finish_flush() begins it
+        finish_ensure_thread(); // may have ended meanwhile; else prof_finish_flush() begins it
         finish_raise_word(&bell);
         return 0;
     }

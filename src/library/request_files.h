@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where profiles of requests are written: beside the spans of file consumers with the option profile=.
+// Files of requests' profiles: beside the spans of file consumers with the option profile=.
 //
 // Threads: any; where nothing is said, calls may wait for a file that is being written. Signals: not safe.
 #pragma once

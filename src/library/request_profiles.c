@@ -38,7 +38,7 @@ static _Atomic uint32_t turns;
 static _Atomic uint32_t bell;    // raised for the thread: there is something, or it is to hurry
 static _Atomic uint32_t waiting; // how many callers wait for it
 static _Atomic bool has_thread;
-static _Atomic int32_t thread_number; // it never ends; 0: it has not run yet
+static _Atomic int32_t thread_number; // never ends; 0: has not run yet
 static _Atomic uint64_t written_count, lost_count;
 
 static void request_profiles_count(_Atomic uint64_t *counter)
@@ -166,7 +166,7 @@ static void request_profiles_deal_with(place_t *place)
     atomic_store_explicit(&place->state, FREE, memory_order_release);
 }
 
-// It gives way to the program: what is to be written piles up, and then less is taken.
+// Rest for the program's sake: profiles to be written pile up meanwhile, and then fewer are taken.
 static void request_profiles_rest(uint64_t used_ns)
 {
     uint64_t until = request_profiles_clock_ns(CLOCK_MONOTONIC) + REST * used_ns, now;
@@ -259,7 +259,7 @@ void gp_request_profiles_after_fork(void)
         uint32_t state = atomic_load_explicit(&places[i].state, memory_order_relaxed);
         bool is_whole = state == RUNNING || state == ENDED;
         places[i].is_wanted = false;
-        // What was being begun or written may be in any state: it is left.
+        // A profile that was being begun or written may be in any state: it is left.
         atomic_store_explicit(&places[i].state, is_whole ? ORPHAN : FREE, memory_order_relaxed);
     }
     atomic_store(&has_thread, false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A profile of each request that goes to consumers, for those with the option profile=.
 //
-// Model: a request that begins gets one of a fixed number of places, with a profile that runs; without a free one it
+// Model: a request that begins gets one of a fixed number of places, with a running profile; without a free place it
 // gets none, and is counted. Where it ends the profile is cut on the spot; a thread of greenprof's own writes it, and
 // rests nine times as long as that took of the CPU. So the program's threads never wait for a file, nor is there ever
 // more in memory than the places hold.

@@ -39,9 +39,9 @@ typedef struct shipping {
 
 static shipping_t shippings[OPEN_MAX_COUNT];
 static char spool[256], folder[FOLDER_SIZE], capture[GP_CAPTURE_PATH_SIZE];
-static bool is_own_capture;          // it was begun for this
+static bool is_own_capture;          // begun for shipping
 static _Atomic pid_t shipper;        // the process that sends; 0 = none has begun
-static _Atomic uint64_t take_over_s; // when it is looked again whether that one is gone
+static _Atomic uint64_t take_over_s; // when to look next whether the shipper is gone
 static prof_ship_check_t *check_url;
 static prof_ship_run_t *run_shipper;
 
@@ -77,7 +77,7 @@ static void *shipping_run(void *argument)
     atomic_store_explicit(&shipping->thread, 0, memory_order_relaxed);
     if (atomic_compare_exchange_strong(&shipping->state.order, &stopped, GP_SHIP_ON)) // by gp_shipping_wake()
         return GP_THREAD_RETURNS;
-    // One that has no more to do than another process does may begin again.
+    // A shipper that another process makes needless (-EBUSY) may begin again.
     atomic_store_explicit(&shipping->phase, shipping->result == -EBUSY ? NONE : OVER, memory_order_release);
     gp_futex_wake_all(&shipping->phase);
     return NULL;
@@ -101,7 +101,7 @@ static void shipping_ring(shipping_t *shipping)
     gp_futex_wake_all(&shipping->state.bell);
 }
 
-// Let it send what is there, and end. Signals: safe.
+// Let the shipper send the rest, and end. Signals: safe.
 static void shipping_tell_to_finish(shipping_t *shipping)
 {
     gp_delivery_come_forward(atomic_load_explicit(&shipping->thread, memory_order_relaxed));
@@ -157,7 +157,7 @@ static void shipping_at_exit(void)
     bool is_here = false;
     for (size_t i = 0; i < OPEN_MAX_COUNT; i++)
         is_here |= shipping_is_open(i) && shipping_runs(&shippings[i]);
-    if (!is_here || !is_own_capture) // one that is recorded anyway ends later
+    if (!is_here || !is_own_capture) // a capture recorded anyway ends later
         return;
     prof_core_interface()->capture->end(CLOSE_NS);
     gp_shipping_at_last();

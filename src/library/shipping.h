@@ -5,7 +5,7 @@
 // that it takes a bounded part of the disk. A thread of greenprof's own follows it with the shipper of
 // libgreenprof-ship, which is loaded for it: libgreenprof itself needs no libcurl. Children by fork write captures of
 // their own into the same folder, and have no such thread: the parent's sends them. Where the parent is gone one of
-// them takes over. What a process leaves is sent by the next one that has the same destination.
+// them takes over. Captures that a process leaves are sent by the next one with the same destination.
 //
 // Threads: the consumers' lock is held, unless a declaration says otherwise.
 #pragma once
@@ -18,7 +18,7 @@
 // Returns 0; -ENOTSUP (no destination, or no libgreenprof-ship); -EINVAL; or as prof_consumer_open().
 int gp_shipping_open(const char *url);
 
-// Close it, or all of them (NULL): what there is, is sent, within 3 s. Returns 0, -ENOENT, -ETIMEDOUT.
+// Close a destination, or all (NULL): the rest is sent, within 3 s. Returns 0, -ENOENT, -ETIMEDOUT.
 int gp_shipping_close(const char *url);
 
 // Have what happened so far sent, before `deadline_ns` (CLOCK_MONOTONIC). Returns 0 or -ETIMEDOUT.

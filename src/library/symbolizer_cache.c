@@ -83,7 +83,7 @@ gp_dump_names_t *gp_dump_names_take(void)
     return names;
 }
 
-// What has grown too large is left by the dumps that follow, and freed by the last that uses it.
+// A symbolizer that has grown too large is freed by its last user; later dumps get another.
 void gp_dump_names_give_back(gp_dump_names_t *names)
 {
     pthread_mutex_lock(&names_lock);
@@ -158,7 +158,7 @@ static void symbolizer_cache_prepare_for(const gp_snapshot_t *snapshot, gp_symbo
     }
 }
 
-// What was looked up after the first `since`.
+// Look up the places of the samples after the first `since`.
 static void symbolizer_cache_prepare(uint32_t since)
 {
     gp_snapshot_t *snapshot = prof_core_interface()->profiles->latest(since);
@@ -197,8 +197,8 @@ static uint64_t symbolizer_cache_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-// fork() does not wait for the locks of AddressSanitizer's allocator (gcc 12, clang 14): a program of one thread that
-// forks while this one allocates would have a child that hangs at its first malloc().
+// fork() does not wait for the locks of AddressSanitizer's allocator (gcc 12, clang 14): where a program of one thread
+// forks while this thread allocates, the child hangs at its first malloc().
 extern void __asan_init(void) __attribute__((weak));
 
 // A profile has begun.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The names that dumps share: one symbolizer a process, and what is read for it before it is asked for.
+// The names that dumps share: one symbolizer a process, which reads ahead.
 //
 // Model: a profile that begins is going to be dumped. So from its beginning on a thread of greenprof's own, which gets
 // the processor after the program's (nice), looks for two seconds at where samples are: it reads the tables of these
-// modules, and lines and functions of these compilation units, so that the first dump finds them there. What samples
-// were not in is not read; without a profile nothing is. Profiles that begin later have it look again, ever less often.
+// modules, and lines and functions of these compilation units, so that the first dump finds them there. Modules without
+// samples are not read; without a profile nothing is. Profiles that begin later have it look again, ever less often.
 #pragma once
 
 #include <stdbool.h>
@@ -20,10 +20,10 @@ typedef struct gp_dump_names {
 gp_dump_names_t *gp_dump_names_take(void);
 void gp_dump_names_give_back(gp_dump_names_t *names);
 
-// How many dumps may go on at once. The calling thread waits for its turn, a second at most: one that goes to a file
-// that does not take it does not hold up all others. Takes no lock that anything but a dump takes.
+// How many dumps may go on at once. The calling thread waits for its turn, a second at most: a dump to a file that
+// takes nothing does not hold up all others. Takes only locks of dumps.
 typedef struct gp_dump_turn {
-    bool has_place; // of those that there are
+    bool has_place; // of the places for dumps
     bool waited;    // others did: the processor is the program's first
 } gp_dump_turn_t;
 gp_dump_turn_t gp_dump_turn_take(void);

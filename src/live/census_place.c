@@ -68,7 +68,7 @@ bool gp_census_place_each(int parent, bool is_runtime, uid_t name, uid_t uid, gp
     return found;
 }
 
-// One that another user owns, or may write to, is that user's to make useless.
+// A directory that another user owns, or may write to, is useless at this user's will.
 static bool census_place_is_fit(int runtime)
 {
     struct stat status;

@@ -3,11 +3,10 @@
 //
 // Model: $XDG_RUNTIME_DIR/greenprof, else /tmp/greenprof-UID, mode 0700, owned by the user, no link; anything else of
 // that name is passed over. Anyone may make the latter first, so there is a third place: /tmp/greenprof-UID.XXXXXX, by
-// a name that no other user can foresee; its owner finds it. A process that is being sampled leaves a marker
-// there, PID, that says by which signal it may be asked and which of its threads takes it: the collector's, so that no
-// thread of the program is ever disturbed, and nothing is sent to a process, or to a program that it became by exec,
-// that would not understand. Its answer is the file census-PID-NUMBER in the same directory. Threads: any. Signals: not
-// safe.
+// a name that no other user can foresee; its owner finds it. A sampled process leaves a marker there, PID: by which
+// signal it may be asked, and by which thread it is taken: the collector's, so that no thread of the program is ever
+// disturbed. Nothing is sent to a process, or a program after its exec, that would not understand. Its answer is the
+// file census-PID-NUMBER in the same directory. Threads: any. Signals: not safe.
 #pragma once
 
 #include <stdbool.h>

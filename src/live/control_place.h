@@ -16,8 +16,8 @@ enum { GP_CONTROL_SOCKET_NAME_SIZE = 80 };
 
 void gp_control_socket_name(int pid, uint64_t name_space, char name[GP_CONTROL_SOCKET_NAME_SIZE]);
 
-// Call `look` with each name that may be that of a process, in whatever name space, until it returns true. Returns
-// whether it did.
+// Call `look` with each possible name of a process, in whatever name space, until it returns true. Returns whether it
+// did.
 bool gp_control_socket_each(int directory, int pid, bool (*look)(int directory, const char *name, void *argument),
                             void *argument);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof start|stop|dump|status|top PID` and a process say to each other.
+// The talk between `greenprof start|stop|dump|status|top PID` and a process.
 //
 // Model: a connection is one request and one reply, each a packet of a SOCK_SEQPACKET socket and of a size that never
 // changes; then the process closes it. Where the process has keys, a request says which of them the asker has: before
 // it, on the same connection, comes GP_CONTROL_HELLO, whose reply brings a nonce and nothing else; the request then is
-// signed with it (live/control_sign.h). What grows with the process, the rows of its coroutines, is in a file
-// without a name of which the reply carries the descriptor: gp_control_row_t[rows]. So the process never waits for what
-// asks. START carries the descriptor of the file itself, write-only, where the process has another root directory than
-// what asks; the reply of DUMP carries one of the capture, as no name that a process says is opened. Both sides are
+// signed with it (live/control_sign.h). Data that grows with the process, the rows of its coroutines, is in a file
+// without a name; the reply carries the descriptor: gp_control_row_t[rows]. So the process never waits for what asks.
+// START carries the descriptor of the file itself, write-only, where the process has another root directory than what
+// asks; the reply of DUMP carries one of the capture, as no name that a process says is opened. Both sides are
 // greenprof on one machine; one of another version is refused by `version`.
 #pragma once
 
@@ -58,14 +58,14 @@ typedef struct gp_control_request {
 typedef struct gp_control_reply {
     uint32_t magic, version;
     // 0, or a negative errno value; -EALREADY: it is in that state already. With these, nothing else is said: -ENOKEY:
-    // it has keys, and the request is not signed; -EKEYREJECTED: none of its keys signed it; -EKEYREVOKED: it should
-    // have keys, and could not read them.
+    // the process has keys, and the request is not signed; -EKEYREJECTED: none of the keys signed the request;
+    // -EKEYREVOKED: there should be keys, but they could not be read.
     int32_t error;
     uint32_t state;      // enum gp_control_state
     int32_t rings_error; // why there is no ring file though there was to be one: a negative errno value, or 0
     uint32_t frequency_hz, clock, engine, threads;
     uint32_t budget_ppm, lowered_hz;       // 0 = there is none; the present rate, 0 = as asked for
-    uint32_t budget_processes;             // that share it, this one included
+    uint32_t budget_processes;             // sharing it, this one included
     uint32_t slowed_percent;               // how much later it looks and writes for the budget's sake; 100 = not at all
     uint32_t delivery_ns;                  // of a signal beside the handler, 0 = not measured
     uint64_t now_ns;                       // CLOCK_MONOTONIC

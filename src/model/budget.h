@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What greenprof may take of the CPU time that a program uses, as users write it: 1%, 0.5%.
+// Greenprof's share of a program's CPU time, as users write it: 1%, 0.5%.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What exact mode counted of one caller and callee so far.
+// Exact mode's counts for one caller and callee so far.
 #pragma once
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ typedef struct gp_call_count {
     uint64_t same_edge_calls; // 40 of those, while another call of callee by caller was
     uint64_t own_cpu_ns;      // 48 in callee itself
     uint64_t own_wait_ns;     // 56 not on the CPU: parked, ready, blocked or preempted
-    uint64_t cpu_ns;          // 64 in callee and all that it called; of calls that were not nested
+    uint64_t cpu_ns;          // 64 in callee and all its calls; for calls that were not nested
     uint64_t wait_ns;         // 72
     uint64_t nested_cpu_ns;   // 80 the same of calls that were nested, but not of the same edge
     uint64_t nested_wait_ns;  // 88

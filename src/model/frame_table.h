@@ -20,7 +20,7 @@ static inline gp_frame_place_t *gp_frame_table_slot(gp_frame_place_t *table, uin
     return &table[(word * 0x9e3779b97f4a7c15ull) >> (64 - GP_FRAME_TABLE_LOG2)];
 }
 
-// One thread. The table may be a file's, read after the process was killed: it sees stores in their order.
+// Threads: one. The table may be a file's, read after the process was killed: it sees stores in their order.
 static inline void gp_frame_table_note(gp_frame_place_t *table, uint64_t word, gp_loc_t loc)
 {
     gp_frame_place_t *place = gp_frame_table_slot(table, word);

@@ -16,7 +16,7 @@ enum gp_coro_kind {
     GP_CORO_GROUP = 5,     // no coroutine: what a store was asked to divide its samples into
 };
 
-// What else is known of a stack that no hook announced: it is a whole mapping of /proc/self/maps.
+// Further facts about a stack that no hook announced: a whole mapping of /proc/self/maps.
 enum gp_region_kind {
     GP_REGION_GUARDED =
         1, // memory that cannot be touched lies right below: made to be a stack, most likely of one coroutine
@@ -31,13 +31,14 @@ enum gp_stack_flag {
 };
 
 enum gp_sample_kind {      // what the weight is
-    GP_KIND_CPU = 0,       // on-CPU time that really passed on this thread since its sample before
+    GP_KIND_CPU = 0,       // on-CPU time really passed on this thread since its last sample
     GP_KIND_PREEMPTED = 1, // time that the thread could run but did not, while this coroutine had it
     GP_KIND_PARKED = 2,    // waiting time that the sample stands for; the stack is where the coroutine parked
     GP_KIND_READY = 3,     // the same: it was runnable
     GP_KIND_WAITING = 4,   // the same: which of the two is unknown
-    GP_KIND_BLOCKED = 5,   // time that the thread slept in the kernel while this coroutine had it, with the stack there
-    GP_KIND_COUNT = 6,
+    GP_KIND_BLOCKED = 5,   // the thread slept in the kernel with this coroutine on it; the stack is from there
+    GP_KIND_GIL = 6,       // the thread waited for the lock of an interpreter; the stack is from there
+    GP_KIND_COUNT = 7,
 };
 
 // The pseudo-frame that stands for a kind at the leaf of a stack; 0 = none.
@@ -46,7 +47,7 @@ static inline enum gp_pseudo gp_kind_leaf(uint32_t kind)
     static const uint8_t leaves[GP_KIND_COUNT] = {
         [GP_KIND_PREEMPTED] = GP_PSEUDO_PREEMPTED, [GP_KIND_BLOCKED] = GP_PSEUDO_BLOCKED,
         [GP_KIND_PARKED] = GP_PSEUDO_PARKED,       [GP_KIND_READY] = GP_PSEUDO_READY,
-        [GP_KIND_WAITING] = GP_PSEUDO_WAITING,
+        [GP_KIND_WAITING] = GP_PSEUDO_WAITING,     [GP_KIND_GIL] = GP_PSEUDO_GIL,
     };
     return (enum gp_pseudo)leaves[kind];
 }

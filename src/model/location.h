@@ -21,8 +21,8 @@ typedef uint64_t gp_loc_t;
 // are its callers.
 enum { GP_LOC_OWN = 0, GP_LOC_CUT = 1 };
 
-// A frame of a stack that is not located yet is a word: a program counter, which lies below this mark, or with it what
-// only the language understands that put it there.
+// A frame not located yet is a word: a program counter, below this mark; or, with the mark, a word that only its
+// language understands.
 #define GP_LANGUAGE_FRAME (1ull << 63)
 
 static inline bool gp_language_is_frame(uintptr_t word)
@@ -52,4 +52,5 @@ enum gp_pseudo {
     // Stands for "[ready]" where there is nothing but an entry function below it: "[not started]"
     GP_PSEUDO_NOT_STARTED = 10,
     GP_PSEUDO_SIGNAL_BLOCKED = 11, // the only frame: no sample could be taken where the time went: "[signal blocked]"
+    GP_PSEUDO_GIL = 12,            // it waited for the lock of its language's interpreter: "[gil]"
 };

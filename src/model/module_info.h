@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What locations refer to: modules, and functions of language runtimes.
+// Targets of locations: modules, and functions of language runtimes.
 #pragma once
 
 #include <stdint.h>

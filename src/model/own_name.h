@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What greenprof's own threads are named in a process that it is attached to, so that the command knows them from those
-// of the program.
+// Names of greenprof's own threads in an attached process, by which the command knows them from the program's.
 #pragma once
 
 #define GP_OWN_NAME "greenprof"

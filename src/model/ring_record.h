@@ -2,7 +2,7 @@
 // Records that travel through a thread's ring, slot by slot. The thread and its handler write them; the collector reads
 // them, and greenprof recover does out of the ring file of a process that was killed (capture/ring_file.h).
 //
-// Layout: a ring file has these bytes, so that another layout is another version of it. Pointers and program counters
+// Layout: a ring file has these bytes, so another layout is another version of the file. Pointers and program counters
 // are the process'. Integers are as the machine has them.
 #pragma once
 
@@ -27,6 +27,7 @@ enum gp_ring_type {
     GP_RING_DELAY = 6,      // gp_delay_mark_t
     GP_RING_ACTIVITY = 7,   // gp_activity_mark_t
     GP_RING_SPAN = 8,       // gp_span_mark_t
+    GP_RING_GIL = 9,        // gp_sample_t, of waits for an interpreter's lock
 };
 
 typedef struct gp_ring_header {
@@ -34,7 +35,7 @@ typedef struct gp_ring_header {
     uint32_t bytes;             // with this header, a multiple of 8
 } gp_ring_header_t;
 
-// In front of the memory of a ring that is a file's: the threads that the records are of.
+// In front of the memory of a ring file: the threads of the records.
 typedef struct gp_ring_owner {
     _Atomic uint64_t tail;      // nothing before it is there any more
     uint64_t since;             // from here on they are the present thread's, before it the last one's
@@ -59,7 +60,7 @@ enum gp_sample_flag {
 typedef struct gp_sample {
     gp_ring_header_t header;
     uint64_t ticks;
-    uint64_t weight_ns; // CPU time that passed on this thread since its sample before; a wait's, that it stands for
+    uint64_t weight_ns; // CPU time on this thread since its last sample; of a wait, the time it stands for
     uint64_t off_ns;    // besides, time preempted in the same slice; of a wait, the part that was ready
     uint64_t slice;     // ticks at which the slice, or the wait, began
     struct prof_coro *coro;
@@ -104,9 +105,10 @@ typedef struct gp_activity_mark { // a coroutine was active, then waited: see sr
     uint64_t coro_id;
     uint64_t trace[2];
     uint64_t start, left, end; // ticks: active in [start, left), waited in [left, end)
-    uint64_t slice_ticks;      // of [start, left), in which it had its thread
+    uint64_t slice_ticks;      // of [start, left), on its thread
     uint64_t off_ns;           // of these, it was not on the CPU; may be a little below zero
     uint64_t blocked_ns;       // and of that, it slept
+    uint64_t gil_ns;           // of off_ns, it waited for an interpreter's lock
     uint64_t settled;          // up to when that is known: left, or earlier where the slice goes on. Ticks
     uint64_t ready;            // ticks; 0 = not reported
     uint64_t waker;            // id of the coroutine that made it ready, 0 = not known
@@ -124,6 +126,6 @@ typedef struct gp_span_mark { // a span is over: see src/core/trace/span.h
 } gp_span_mark_t;
 
 static_assert(sizeof(gp_ring_header_t) == 8 && sizeof(gp_ring_owner_t) == 48 && sizeof(gp_sample_t) == 88 &&
-                  sizeof(gp_activity_mark_t) == 120 && sizeof(gp_span_mark_t) == 176 &&
-                  offsetof(gp_span_mark_t, text) == 172,
-              "ring files of version 3 have this layout");
+                  sizeof(gp_activity_mark_t) == 128 && sizeof(gp_span_mark_t) == sizeof(gp_span_t) + 24 &&
+                  offsetof(gp_span_mark_t, text) == sizeof(gp_span_t) + 20,
+              "ring files of version 4 have this layout, but for the span's");

@@ -31,6 +31,6 @@ enum { GP_RING_STACK_MORE = 4 }; // pseudo-frames that a stack may have besides 
 //   stack: set; it points to `locs`.
 void gp_ring_stack(const gp_sample_t *sample, const gp_locator_t *locator, gp_loc_t *locs, gp_stack_t *stack);
 
-// Divide a sample's time, or a wait's, by kinds. A kind that took no time is left out, but for that of running.
-// Returns how many there are.
+// Divide a sample's time, or a wait's, by kinds. A kind without time is left out, except running. Returns how many
+// there are.
 size_t gp_ring_shares(const gp_sample_t *sample, enum gp_ring_type type, gp_share_t shares[2]);

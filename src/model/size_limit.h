@@ -8,7 +8,7 @@
 
 #define GP_SIZE_LIMIT_WORDS "a size from 64K on, as 500M or 2G"
 
-// What tables and buffers may have.
+// The size of tables and buffers.
 #define GP_MEMORY_LIMIT_WORDS "a size from 16M on, as 64M"
 enum { GP_MEMORY_LIMIT_LEAST = 16 << 20 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One profile at one moment: what the core hands to the half that makes files of it.
+// A profile at one moment: the core hands it to the half that makes files.
 #pragma once
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 // A span: an operation with a beginning and an end (greenprof/trace.h), from where it begins to where it is shown.
 //
 // Each holder has one of these and, in a form of its own, the texts: a slot while the span is open, a ring's record
-// when it is over (ring_record.h), a capture's record in the file (capture/format.h), the tables of those that read it.
+// when it is over (ring_record.h), a capture's record in the file (capture/format.h), the tables of readers.
 #pragma once
 
 #include <assert.h>
@@ -16,7 +16,7 @@ struct prof_span_record;
 
 typedef struct gp_span {
     uint64_t coro_id;       // on which it began
-    uint64_t end_coro_id;   // on which it ended; 0 = it did not, or nothing knows
+    uint64_t end_coro_id;   // the coroutine at its end; 0 = it has not ended, or not known
     uint64_t id, parent_id; // parent_id 0 = none
     uint64_t trace[2];      // the id's bytes as they are; zeros = none, or the holder has a number for it
     uint64_t start, end;    // by the holder's clock: ticks, ns since the capture's start, ns since 1970
@@ -29,18 +29,31 @@ typedef struct gp_span {
     uint16_t name_len;
 } gp_span_t;
 
-static_assert(sizeof(gp_span_t) == 152, "it is in ring files");
+#define GP_SPAN_LAYOUT 0u // raised with each change of the struct, which is in ring files
+static_assert(sizeof(gp_span_t) == 160 && GP_SPAN_LAYOUT == 0, "both change together");
+
+// Fields that captures keep: X(field, field of gp_span_record_t).
+// clang-format off
+#define GP_SPAN_KEPT(X)                                                                                                \
+    X(id, id) X(parent_id, parent_id) X(coro_id, coro_id) X(end_coro_id, end_coro_id)                                  \
+    X(times.cpu_ns, cpu_ns) X(times.slice_ns, slice_ns) X(times.blocked_ns, blocked_ns) X(times.ready_ns, ready_ns)    \
+    X(times.parked_ns, parked_ns) X(times.waiting_ns, waiting_ns) X(times.switches, switches)                          \
+    X(thread, thread) X(kind, kind) X(flags, flags) X(name_len, name_len)
+// clang-format on
+
+// Numbers that consumers get, besides moments and times: X(field, uint64_t of prof_span_record_t, key in JSON).
+#define GP_SPAN_SHOWN(X) X(coro_id, coroutine_id, "coroutine")
 
 enum gp_tree_flag {              // besides enum gp_span_flag, what a tree of spans finds out about one
     GP_TREE_CRITICAL = 1 << 16,  // on the critical path of its root
     GP_TREE_LOST = 1 << 17,      // its parent is in no source
-    GP_TREE_CIRCLE = 1 << 18,    // it was its own parent, or an ancestor of it: cut here
+    GP_TREE_CIRCLE = 1 << 18,    // a span was its own ancestor: cut here
     GP_TREE_TWICE = 1 << 19,     // another span has its id
     GP_TREE_BACKWARDS = 1 << 20, // it ended before it began: shown as without duration
     GP_TREE_FLAGS = GP_TREE_CRITICAL | GP_TREE_LOST | GP_TREE_CIRCLE | GP_TREE_TWICE | GP_TREE_BACKWARDS,
 };
 
-// Names of the flags of both kinds in JSON; ended by flag 0. Those that are not here have none.
+// Names of the flags of both kinds in JSON; ended by flag 0. Flags not listed here have no name.
 typedef struct gp_span_flag_name {
     uint32_t flag;
     const char *name;

@@ -22,10 +22,10 @@ enum { GP_SPAN_KIND_COUNT = PROF_SPAN_EXTERNAL_COMMAND + 1 };
 enum gp_span_flag {
     GP_SPAN_REMOTE_PARENT = 1, // parent_id is of another process: a root here
     GP_SPAN_OPEN = 2,          // had not ended when it was written: end_ns is that moment
-    GP_SPAN_REPAIRED = 4,      // its end was missing: it ended with the span around it, or with its coroutine
+    GP_SPAN_REPAIRED = 4,      // no end was told: it ended with the span around it, or with its coroutine
     GP_SPAN_IMPLICIT = 8,      // of prof_trace_set()
     GP_SPAN_FAILED = 16,
-    GP_SPAN_NO_TIMES = 32, // it ended on another coroutine: where its time went is not known
+    GP_SPAN_NO_TIMES = 32, // the end was on another coroutine: where the time went is not known
     GP_SPAN_ASKED = 64,    // a request that was to be recorded whatever the policy says (PROF_SPAN_PROFILE)
     GP_SPAN_RESTED = 128,  // recording rested during a part of it, by budget: where that part went is not known, and
                            // in none of its times

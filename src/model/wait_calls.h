@@ -8,7 +8,7 @@
 
 #if defined(__x86_64__)
 
-// Those that end with EINTR although SA_RESTART is set, and have done nothing then. Source: signal(7).
+// System calls that end with EINTR in spite of SA_RESTART, with nothing done. Source: signal(7).
 static inline bool gp_is_wait_call(long number)
 {
     switch (number) {

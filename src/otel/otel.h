@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What libgreenprof-otel has for the core, which loads it where GREENPROF_OTEL_CONTEXT asks for it.
+// The interface of libgreenprof-otel to the core, which loads it where GREENPROF_OTEL_CONTEXT asks for it.
 //
 // A library of its own, as readers outside of the process find the thread-local by its name, which the core, loaded
 // into any program, does not take for itself. Needs libc only.

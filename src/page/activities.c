@@ -34,7 +34,7 @@ typedef struct taking {
     gp_page_writer_t *writer;
     const gp_timeline_t *timeline;
     uint32_t *coros;        // by track: number of the page plus 1
-    uint64_t resolution_ns; // what begins within it is put together
+    uint64_t resolution_ns; // activities that begin within it are put together
     size_t count;           // of what is left
     bool putting;
     gp_activity_t held;
@@ -127,7 +127,7 @@ static int activities_pass(taking_t *taking)
     return result;
 }
 
-// A length of columns that is whole ticks, so that one can be chosen.
+// The width of columns: whole ticks, so that a column can be chosen.
 static void activities_plan_heat(gp_page_writer_t *writer)
 {
     uint64_t tick_ns = writer->page->tick_ns << writer->rows.coarse.tick_shift;

@@ -63,8 +63,8 @@ static int events_put_segments(gp_page_writer_t *writer, gp_frame_map_t *map, co
     return 0;
 }
 
-// All stacks of segments are those of rows of critical paths, so that their nodes are there; those of segments that
-// were divided among what kept the thread are not.
+// Nodes of segments' stacks. Rows of critical paths have most of them; segments divided among the coroutines that kept
+// the thread need their own.
 static int events_find_nodes(gp_page_writer_t *writer, gp_frame_map_t *map)
 {
     for (uint32_t i = 0; i < writer->page->stack_count; i++) {

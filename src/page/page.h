@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the files of the page share while one is put together. Private to src/page.
+// The state of a page while it is put together. Private to src/page.
 #pragma once
 
 #include "export/write/json_text.h"
@@ -8,7 +8,7 @@
 #include "page/page_facts.h"
 #include "report/requests.h"
 
-// What fits on a page; notes say what was left out.
+// Limits of a page; notes say what was left out.
 enum {
     GP_PAGE_ROWS_MAX = 250000,
     GP_PAGE_COROS_MAX = 20000,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The source lines that samples were on, with some around them: of the files that took most time, as far as they are
-// at hand when the page is made.
+// Source lines of samples, with some around them: of the files that took most time and are at hand when the page is
+// made.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static int sources_by_time(const void *left, const void *right)
     return a->file < b->file ? -1 : a->file > b->file;
 }
 
-// What every row's frames took: each file's time, for the order.
+// Each file's time, from every row's frames, for the order.
 static file_time_t *sources_file_times(const gp_page_writer_t *writer)
 {
     const gp_nodes_t *nodes = &writer->nodes;

@@ -31,7 +31,7 @@ typedef struct gp_group_sums {
     bool by_trace;
 } gp_group_sums_t;
 
-// What a report of critical paths is about.
+// The requests of a report of critical paths.
 typedef struct gp_path_sums {
     uint64_t requests;     // with a path in the rows
     uint64_t about;        // of these, without a span: beginning and end are not exact
@@ -41,7 +41,7 @@ typedef struct gp_path_sums {
     uint64_t unsampled_ns; // without a stack
 } gp_path_sums_t;
 
-// What to take of a capture, and what to put at the root of every stack.
+// The selection from a capture, and the frames at the root of every stack.
 typedef struct gp_report_options {
     gp_by_t by;
     gp_selection_t selection;
@@ -51,7 +51,7 @@ typedef struct gp_report_options {
     gp_measure_t measure;        // delays need GP_KEEP_HOGS; they are selected by the coroutine that had to wait
     unsigned wants;              // enum gp_want bits
     const gp_group_sums_t *sums; // to be added to; NULL = not wanted
-    // With GP_BY_CRITICAL_PATH, which has the measure GP_MEASURE_LATENCY: of which requests, and what it is about.
+    // With GP_BY_CRITICAL_PATH, which has the measure GP_MEASURE_LATENCY: the requests, and sums about them.
     const gp_requests_t *requests;
     const bool *requests_chosen; // bool[requests->count]; NULL = all
     gp_path_sums_t *path_sums;   // to be set; NULL = not wanted
@@ -97,8 +97,8 @@ void gp_page_free(gp_page_t *page);
 size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer, bool bare,
                             char *text, size_t size);
 
-// The first function of a coroutine: of those that a C++ runtime's template calls, the program's own, as one of its
-// samples has it. Returns false where it is not known.
+// The first function of a coroutine, from one of its samples: behind a C++ runtime's template, the program's own.
+// Returns false where it is not known.
 bool gp_report_coro_entry(const gp_dataset_t *dataset, uint32_t coro, gp_symbolizer_t *symbolizer, char *text,
                           size_t size);
 

@@ -82,7 +82,7 @@ static int critical_path_find_ended(gp_path_walk_t *walk)
         const gp_path_item_t *activity = &walk->group->activities[i];
         uint64_t spawner = walk->dataset->facts.coros.items[activity->coro].record.parent_id;
         if (!activity->is_last || activity->end_ns - activity->left_ns > CLEARED_NS || spawner == 0)
-            continue; // what has been waiting when the capture ends is not over
+            continue; // a wait at the capture's end is not over
         if (gp_grow(&walk->ended, &walk->ended_capacity, walk->ended_count, sizeof(*walk->ended)) < 0)
             return -ENOMEM;
         walk->ended[walk->ended_count++] = (gp_path_ended_t){spawner, activity->left_ns, activity->coro};
@@ -110,7 +110,7 @@ static const gp_path_ended_t *critical_path_child_ended(const gp_path_walk_t *wa
     return found != NULL && found->spawner_id == key.spawner_id && found->end_ns > from_ns ? found : NULL;
 }
 
-// It waited, and nothing says for what; perhaps for its child that ended last, after a moment.
+// An unexplained wait; perhaps for the child that ended last, after a moment.
 static void critical_path_emit_unexplained(gp_path_walk_t *walk, gp_path_segment_t segment, uint64_t since_ns)
 {
     const gp_path_ended_t *child = critical_path_child_ended(walk, segment.coro, since_ns, segment.to_ns);
@@ -128,8 +128,8 @@ static void critical_path_emit_unexplained(gp_path_walk_t *walk, gp_path_segment
     gp_path_emit(walk, segment);
 }
 
-// It was parked in [from_ns, to_ns). Where the loop ended the wait for a call that it handed to another thread, the
-// call is a child that ended right before.
+// A coroutine parked in [from_ns, to_ns). Where the loop ended the wait for a call handed to another thread, the call
+// is a child that ended right before.
 static void critical_path_emit_parked(gp_path_walk_t *walk, const gp_path_item_t *activity, gp_path_segment_t segment)
 {
     uint32_t waker = activity->waker;
@@ -155,7 +155,7 @@ static uint64_t critical_path_wait_end(const gp_path_walk_t *walk, const gp_path
     return end_ns;
 }
 
-// It waited in [from_ns, to_ns), a part of [left_ns, end_ns).
+// A wait in [from_ns, to_ns), a part of [left_ns, end_ns).
 static void critical_path_emit_wait(gp_path_walk_t *walk, const gp_path_item_t *activity, uint64_t from_ns,
                                     uint64_t to_ns)
 {
@@ -189,7 +189,7 @@ static void critical_path_emit_wait(gp_path_walk_t *walk, const gp_path_item_t *
         critical_path_emit_parked(walk, activity, segment);
 }
 
-// What no activity of the coroutine on which the request began tells.
+// Time of the coroutine on which the request began, without any activity of its.
 static void critical_path_emit_gap(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns,
                                    uint32_t flags)
 {
@@ -202,8 +202,8 @@ static void critical_path_emit_gap(gp_path_walk_t *walk, uint32_t coro, uint64_t
                                            .flags = flags});
 }
 
-// Explain [from_ns, to_ns) by what a coroutine did. The one on which the request began explains all of it; others, what
-// they were at work for it. Returns the beginning of what is explained.
+// Explain [from_ns, to_ns) by a coroutine's activities. The coroutine on which the request began explains all of it;
+// others, the time they were at work for it. Returns the beginning of the explained part.
 static uint64_t critical_path_walk_back(gp_path_walk_t *walk, uint32_t coro, uint64_t from_ns, uint64_t to_ns,
                                         bool is_base)
 {
@@ -290,7 +290,7 @@ static int critical_path_take_group(void *context, const gp_path_group_t *group)
     return result;
 }
 
-// Of those that are left nothing at all was recorded.
+// The requests left: nothing at all was recorded of them.
 static int critical_path_walk_rest(paths_t *paths)
 {
     gp_path_group_t empty = {0};

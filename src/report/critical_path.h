@@ -2,19 +2,18 @@
 // The critical path of a request: each nanosecond between its beginning and its end goes to one coroutine, in one
 // state, with one stack.
 //
-// Model: the way is walked back from the end, on the coroutine on which the request ended. What ran there counts as
-// running; what was runnable, as ready. Where it was parked, the way goes on with the coroutine that made it ready, if
-// that worked for the same trace: what that did meanwhile is why the request waited. It goes as far back as that
-// coroutine was at work for the trace; what is left of the wait, and waits that others ended, stays with the coroutine
-// that waited. Where a runtime does not say what ended a wait (gevent's joinall()), the way goes on with the child that
-// ended last meanwhile, if one did, and where a loop ended it, with a child that ended at most 1 ms before; all that
-// follows from this is marked as inferred.
+// Model: the way is walked back from the end, on the coroutine on which the request ended. Its time counts as running
+// or ready as it ran or was runnable. Where it was parked, the way goes on with its waker, the coroutine that made it
+// ready, if the waker worked for the same trace: the waker's doings meanwhile are why the request waited. The way goes
+// as far back as the waker was at work for the trace; the rest of the wait, and waits that others ended, stay with the
+// waiting coroutine. Where a runtime does not name a waker (gevent's joinall()), the way goes on with the last child to
+// end meanwhile, if any, and where a loop ended the wait, with a child over for 1 ms at most; all that follows is
+// marked as inferred.
 //
 // Times are those of the timeline, exact; so is how much of an activity ran, was blocked or preempted, and samples say
-// when (path_fit.c). Stacks are those of samples: of what ran, the sample that was taken next on that coroutine, if it
-// stands for that moment; of a wait, the one that was taken when it ended. Where there is none,
-// the segment has no stack: nothing is guessed. Short waits within an activity (gp_activity_record_t) are known as a
-// sum only: each piece of it is divided in its proportion.
+// when (path_fit.c). Stacks are those of samples: of a running coroutine, its next sample, if it stands for the moment;
+// of a wait, the sample taken at its end. Without a sample, the segment has no stack: nothing is guessed. Short waits
+// within an activity (gp_activity_record_t) are known as a sum only: each piece of it is divided in its proportion.
 //
 // Memory: requests are walked trace by trace, of material that is sorted on disk where it is much (sorter.h).
 // Threads: one at a time. Signals: not safe.
@@ -27,8 +26,8 @@ enum gp_path_flag {
     GP_PATH_NOT_STARTED = 2, // before its coroutine was there
     GP_PATH_UNRECORDED = 4,  // no activity says what it did
     GP_PATH_ELSEWHERE = 8,   // its coroutine was at work for another request
-    GP_PATH_UNKNOWN = 32,    // it had its thread; nothing says whether it ran
-    GP_PATH_INFERRED = 16,   // of a child that ended last while its spawner waited, which may have been for it
+    GP_PATH_UNKNOWN = 32,    // had its thread; nothing says whether it ran
+    GP_PATH_INFERRED = 16,   // of the last child to end while its spawner waited, perhaps for it
 };
 
 typedef struct gp_path_segment {
@@ -46,7 +45,7 @@ typedef struct gp_critical gp_critical_t;
 // Walk the critical paths of requests: begin, have `reading` read, walk, free.
 //   dataset: loaded with GP_KEEP_WORKS; it and `requests` outlive the walk.
 //   chosen: bool[requests->count]; NULL = all.
-//   take:   called for each of them once, in no order, with its segments back to back from its beginning to its end;
+//   take:   called for each request once, in no order, with its segments back to back from its beginning to its end;
 //           they are gone when it returns. Returns 0, or a negative value that ends it and is returned.
 // Returns 0 or a negative errno value.
 typedef int gp_path_taker_t(void *context, uint32_t request, const gp_path_segment_t *segments, size_t count);

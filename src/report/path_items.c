@@ -34,7 +34,7 @@ static int path_items_add_work(gp_table_t *works, uint32_t coro, uint32_t trace,
     return 0;
 }
 
-// What an activity has of a chosen trace's requests.
+// The work of an activity for a chosen trace's requests.
 static int path_items_settle_work(collecting_t *collecting, const gp_path_item_t *item)
 {
     const gp_requests_t *requests = collecting->requests;
@@ -73,7 +73,7 @@ static int path_items_add_request(collecting_t *collecting, const gp_request_t *
     return result;
 }
 
-// All that may be of use. What is, is known when all is read.
+// Works that may be of use; reading all tells which are.
 static int path_items_find_works(collecting_t *collecting)
 {
     const gp_dataset_t *dataset = collecting->dataset;
@@ -156,6 +156,7 @@ static int path_items_take_activity(void *context, const gp_activity_record_t *a
         .slice_ns = activity->slice_ns,
         .cpu_ns = activity->cpu_ns,
         .blocked_ns = activity->blocked_ns,
+        .gil_ns = activity->gil_ns,
         .has_times = activity->has_times,
         .ready_ns = activity->ready_ns,
         .waker = activity->waker_id != 0 ? gp_dataset_coro_find(dataset, activity->waker_id) : GP_INDEX_NONE,

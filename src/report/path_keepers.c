@@ -73,7 +73,7 @@ static int path_keepers_by_time_kept(const void *left, const void *right)
     return a > b ? -1 : a < b;
 }
 
-// The one that kept it longest first; not more than there is to be kept.
+// Order keepers, the longest first, and cut their times to the time there is.
 static void path_keepers_settle(gp_path_ready_t *ready)
 {
     uint64_t left = ready->to_ns - ready->from_ns;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What kept the thread that a coroutine on a critical path was ready for.
+// Coroutines that kept the thread for which one on a critical path was ready.
 #pragma once
 
 #include "facts/dataset.h"
 
-enum { GP_PATH_KEEPERS_MAX = 4 }; // those that kept it longest
+enum { GP_PATH_KEEPERS_MAX = 4 }; // the longest keepers
 
 typedef struct gp_path_ready {
     uint64_t from_ns, to_ns;

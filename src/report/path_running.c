@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ran on a critical path: stacks are those of samples.
+// Running parts of a critical path: their stacks are those of samples.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -67,8 +67,8 @@ void gp_path_add_piece(gp_path_walk_t *walk, uint64_t from_ns, uint64_t to_ns, u
         walk->pieces[walk->piece_count++] = (gp_path_piece_t){from_ns, to_ns, stack, state, 0};
 }
 
-// Give pieces of running that have no stack yet, from number `first` on, the one of a sample: so much of them as it
-// stands for, the latest ones or the earliest ones.
+// Give pieces of running without a stack, from number `first` on, the stack of a sample: as much time as the sample
+// stands for, of the latest pieces or the earliest.
 static void path_running_name_pieces(gp_path_walk_t *walk, size_t first, uint64_t budget_ns, bool is_latest,
                                      uint32_t stack)
 {
@@ -121,7 +121,7 @@ static void path_running_make_pieces(gp_path_walk_t *walk, uint32_t coro, uint64
         uint64_t since = is_cpu ? time : gp_path_later(at, time > sample->left_ns ? time - sample->left_ns : 0);
         gp_path_add_piece(walk, at, since, GP_KIND_CPU, GP_INDEX_NONE);
         if (is_cpu) {
-            path_running_name_pieces(walk, first, 2 * reach, true, gp_path_stack_of(sample)); // it may have come late
+            path_running_name_pieces(walk, first, 2 * reach, true, gp_path_stack_of(sample)); // a sample may be late
             first = walk->piece_count;
             last = sample;
         } else {

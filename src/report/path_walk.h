@@ -48,7 +48,7 @@ static inline uint64_t gp_path_earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-// Add a segment before those that are there, or to the first of them. A failure is in the walk.
+// Add a segment before the others, or to the first of them. A failure is in the walk.
 void gp_path_emit(gp_path_walk_t *walk, gp_path_segment_t segment);
 
 // A sample of a wait that ended in (from_ns, to_ns]: the first after `at_ns`, or else the last before; NULL = there is

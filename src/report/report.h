@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What every exporter is given: weighted stacks with names, from a capture file or from a profile in this process.
+// The input of every exporter: weighted stacks with names, from a capture file or from a profile in this process.
 //
-// Model: a gp_report_t is a table of frames, a table of rows (distinct stack, weight, samples) and totals. It is built
-// by gp_report_from_capture() or gp_report_from_snapshot(), is immutable afterwards, owns all its memory and is freed
-// whole. Weights are nanoseconds of the chosen clock and already scaled: the rows' weights sum to total_ns exactly.
+// Model: a gp_report_t is a table of frames, a table of rows (distinct stack, weight, samples) and totals. Built by
+// gp_report_from_capture() or gp_report_from_snapshot(), a report is immutable afterwards, owns all its memory and is
+// freed whole. Weights are nanoseconds of the chosen clock and already scaled: the rows' weights sum to total_ns
+// exactly.
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +32,7 @@ typedef struct gp_report_mapping {
     const char *build_id; // lower-case hex, "" when unknown
 } gp_report_mapping_t;
 
-// The owner of a row's samples. What is not known, or does not apply, is NULL and 0.
+// The owner of a row's samples: NULL and 0 where unknown, or not applicable.
 typedef struct gp_label {
     const char *coroutine; // name as in "[coroutine 12 NAME]"; "[thread NAME]" for a thread's stack
     uint64_t coroutine_id; // number in the capture, 1, 2, ...
@@ -53,7 +54,7 @@ typedef struct gp_report_row {
                         // not known (a profile of this process)
 } gp_report_row_t;
 
-// What rows weigh.
+// The weight of rows.
 typedef enum gp_measure {
     GP_MEASURE_CPU,     // on-CPU time
     GP_MEASURE_WALL,    // wall clock: stacks that do not run end in "[parked]", "[ready]", ...
@@ -98,7 +99,7 @@ typedef struct gp_timeline {
     uint32_t track_count;
     // Activities by track, then by start: may be more than memory should hold. gp_timeline_each_activity() hands them
     // out.
-    struct gp_timeline_source *source; // it reads them anew; NULL = they are here:
+    struct gp_timeline_source *source; // reads activities anew; NULL = they are here:
     const gp_activity_t *activities;
     size_t activity_count;
 } gp_timeline_t;
@@ -111,7 +112,7 @@ typedef struct gp_page_segment {
     uint32_t stack;         // in `stacks`
 } gp_page_segment_t;
 
-// What a page shows besides rows and the timeline, whose moments are ns since the start as well.
+// The parts of a page besides rows and the timeline; its moments are ns since the start as well.
 typedef struct gp_page {
     const struct gp_dataset *dataset;
     const struct gp_requests *requests;
@@ -122,24 +123,24 @@ typedef struct gp_page {
     const gp_timed_stack_t
         *spawns;      // by coroutine of the dataset: where it was spawned, in frames of the report; depth 0 = not known
     uint64_t tick_ns; // a row's tick begins at (tick - 1) * tick_ns
-    gp_measure_t first_measure; // what was asked for: shown first
+    gp_measure_t first_measure; // as asked for: shown first
     const gp_page_segment_t *segments;
     size_t segment_count;
     const gp_timed_stack_t *stacks; // of segments, whose frames are those of `paths`
     uint32_t stack_count;
 } gp_page_t;
 
-// What a report's total rests on.
+// The basis of a report's total.
 typedef enum gp_basis {
     GP_BASIS_EXACT,     // exact CPU time of what was asked for
     GP_BASIS_ESTIMATED, // a part of an exact time (scope_ns), as the samples divide it
-    GP_BASIS_SAMPLED,   // what the samples add up to: no exact time is known
+    GP_BASIS_SAMPLED,   // the sum of the samples: no exact time is known
 } gp_basis_t;
 
 #define GP_CALL_NO_CALLER UINT32_MAX
 
-// What exact mode counted of one function as called by another. "Primitive": not while another call
-// of the same kind was in progress on the coroutine.
+// Counts of exact mode, of one function as called by another. "Primitive": not while another call of the same kind was
+// in progress on the coroutine.
 typedef struct gp_call {
     uint32_t caller, callee; // frames; caller GP_CALL_NO_CALLER: no caller was seen
     uint64_t calls;
@@ -168,7 +169,7 @@ typedef struct gp_report {
     gp_measure_t measure;
     bool is_unknown;     // delays: nothing ever said that a coroutine was ready; all numbers are 0
     uint64_t unseen_ns;  // delays: of total_ns, when others were ready at most: their loop had not looked
-    uint64_t sampled_ns; // what the on-CPU samples alone add up to: the self-audit's other half,
+    uint64_t sampled_ns; // the sum of the on-CPU samples alone: the self-audit's other half,
     uint64_t cpu_ns;     // and of what: exact on-CPU time of the same scope, 0 = not known
     double variance_ns2; // that chance gives sampled_ns; 0 = not known
     uint64_t samples;
@@ -180,9 +181,9 @@ typedef struct gp_report {
     const char *source;          // the file it is of; NULL = a profile of this process
     const char *command;         // the command that makes it; NULL = none
     bool with_source;            // a page shows source lines
-    uint64_t per[2];             // what a page of two divides times by, as a fraction; zeros = each side's total
+    uint64_t per[2];             // divisor of times on a page of two, as a fraction; zeros = each side's total
     const char *unit;            // of what comes out: "%", "ms a second"; NULL = a page of one
-    const char *root_by;         // what a page puts at the root first: "coroutine", "trace"; NULL = nothing
+    const char *root_by;         // the first root of a page: "coroutine", "trace"; NULL = nothing
     const uint64_t *counters;    // [counter_count], enum gp_counter of capture/format.h
     uint32_t counter_count;
     const char *const *not_known; // of runtimes, and what is not seen of them: texts, then NULL; NULL = nothing
@@ -197,18 +198,18 @@ typedef struct gp_report {
     gp_page_t *page; // NULL unless wanted; a profile of this process has none
 } gp_report_t;
 
-// Hand out all rows, in one part or several: those that have the same label and the same root are
-// in one part, and where the report is `rooted`, all those that have the same root. In it the heaviest come first; it
-// is gone when the call returns. GP_WANT_TOGETHER has another order.
+// Hand out all rows, in one part or several: rows of the same label and root are in one part; in a `rooted` report, all
+// rows of the same root. In a part the heaviest come first, or with GP_WANT_TOGETHER a stack's rows; it is gone when
+// the call returns.
 //   take: rows gp_row_t[count]; returns 0, or a negative errno value that ends it and is returned.
-// Returns 0 or a negative errno value: what `take` returned, -ENOMEM, or that of a temporary file.
+// Returns 0 or a negative errno value: of `take`, -ENOMEM, or of a temporary file.
 typedef int gp_rows_taker_t(void *context, const gp_report_row_t *rows, size_t count);
 int gp_report_each_part(const gp_report_t *report, gp_rows_taker_t *take, void *context);
 
 // Whether there is no row at all.
 bool gp_report_is_empty(const gp_report_t *report);
 
-// What an exporter wants besides stacks of functions and lines.
+// An exporter's needs besides stacks of functions and lines.
 enum gp_want {
     GP_WANT_LABELS = 1,    // rows apart by coroutine, thread and trace; a profile of this process
                            // has none
@@ -222,16 +223,15 @@ enum gp_want {
 
 enum { GP_HEAVIEST_MAX = 50 }; // more make too long a menu
 
-// One output format: a row of the exporter table.
+// An output format: a row of the exporter table.
 typedef struct gp_exporter {
     const char *name;   // as in --format
     const char *suffix; // usual file name suffix, ".prof"
-    const char *what;   // one line for help texts
+    const char *what;   // a line for help texts
     bool binary;        // refuse to write it to a terminal
     unsigned wants;     // enum gp_want bits
-    // Write `report` to `out`. Returns 0 or a negative errno value (-ENOTSUP: the format wants a
-    // timeline and there is none); the caller checks ferror() and
-    // closes.
+    // Write `report` to `out`. Returns 0 or a negative errno value (-ENOTSUP: the format wants a timeline and there is
+    // none); the caller checks ferror() and closes.
     int (*write)(const gp_report_t *report, FILE *out);
 } gp_exporter_t;
 

@@ -20,12 +20,12 @@ typedef struct gp_builder_mapping {
 } gp_builder_mapping_t;
 
 typedef struct gp_builder {
-    gp_report_t report; // what is handed out: first, so that gp_report_free() finds the rest
+    gp_report_t report; // handed out: first, so that gp_report_free() finds the rest
     gp_namer_t names;
     bool symbols_stay; // as long as the report: it may have their texts without a copy
     unsigned wants;    // enum gp_want bits
     gp_arena_t arena;
-    gp_report_mapping_t *mappings; // those that frames refer to
+    gp_report_mapping_t *mappings; // which frames refer to
     gp_builder_mapping_t *mapping_modules;
     size_t mapping_count, mapping_capacity, mapping_module_capacity;
     gp_index_t mapping_index;
@@ -41,7 +41,7 @@ typedef struct gp_builder {
     gp_builder_path_t *paths;
     size_t path_count, paths_capacity;
     gp_index_t path_index;
-    struct gp_pass *pass; // it makes the rows of a capture, or NULL
+    struct gp_pass *pass; // maker of a capture's rows, or NULL
     gp_builder_loc_t *locs;
     size_t loc_count, loc_capacity;
     gp_index_t loc_index;
@@ -52,7 +52,7 @@ typedef struct gp_builder {
     uint32_t row_label, row_tick; // of the row that is being put together, as in gp_row_t
     uint32_t *path;               // its frames, root first
     size_t path_len, path_capacity;
-    uint32_t *matches; // what each frame matches of a stack filter: see report_filter.c
+    uint32_t *matches; // each frame's matches of a stack filter: see report_filter.c
     size_t match_count, match_capacity;
 } gp_builder_t;
 

@@ -46,7 +46,7 @@ static int report_capture_label_hog(capture_report_t *from, const gp_dataset_hog
     return from->builder->row_label != 0 ? 0 : -ENOMEM;
 }
 
-// One row for each stack of a long slice: its share of the delays that were chosen.
+// Add a row for each stack of a long slice: its share of the chosen delays.
 static int report_capture_add_hog(capture_report_t *from, const gp_dataset_hog_t *hog, uint64_t delay_ns,
                                   uint64_t victims)
 {
@@ -210,7 +210,7 @@ static const char *const *report_capture_list_not_known(const capture_report_t *
         if (strcmp(dataset->facts.metas.items[i].key, GP_NOT_KNOWN_KEY) == 0)
             list[count++] = gp_arena_text(&from->builder->arena, dataset->facts.metas.items[i].value,
                                           dataset->facts.metas.items[i].value_len);
-    return list; // what was allocated is zeroed: it ends with NULL
+    return list; // allocated zeroed, the list ends with NULL
 }
 
 static int report_capture_describe(const capture_report_t *from)

@@ -19,7 +19,7 @@ static int report_coros_compare_weights(const void *left, const void *right)
     return report_coros_compare_ids(left, right);
 }
 
-// One entry a label becomes one entry a coroutine. Returns how many.
+// Merge the entries of a coroutine's labels into one. Returns how many are left.
 static size_t report_coros_merge(gp_report_coro_t *all, size_t count)
 {
     size_t merged = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The coroutines that a report's labels name, for formats that show each by itself.
+// Coroutines named by a report's labels, for formats that show each by itself.
 // Threads: immutable after gp_report_coros_create(). Signals: not safe.
 #pragma once
 
 #include "report/report.h"
 
 typedef struct gp_report_coro {
-    const gp_label_t *label; // one of its labels
+    const gp_label_t *label; // any of its labels
     uint64_t weight_ns;
 } gp_report_coro_t;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What only some exporters want of a report: labels of rows, mappings of addresses.
+// Parts of a report that only some exporters want: labels of rows, mappings of addresses.
 #include "report/report_builder.h"
 
 #include <errno.h>

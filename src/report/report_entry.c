@@ -21,16 +21,16 @@ static const char *const libraries[] = {
     "libboost_", "libfolly", "libc.so", "libpthread.so", "ld-linux", "libstdc++.so", "libgcc_s.so", "libc++",
 };
 
-// What coroutines of the runtime itself run: its dispatcher.
+// Functions of coroutines that the runtime itself runs: its dispatcher.
 static const char *const dispatchers[] = {"boost::fibers::", "boost::asio::", "folly::"};
 
-// What a character adds to the depth of template arguments. It is not the first of its name.
+// A character's step in the depth of template arguments. `at` is not the first character of its name.
 static int report_entry_template_step(const char *at)
 {
     return (*at == '<') - (*at == '>' && at[-1] != '-');
 }
 
-// What follows "decltype (...)": the parentheses of that are no parameters.
+// The text behind "decltype (...)", whose parentheses hold no parameters.
 static const char *report_entry_after_decltype(const char *function)
 {
     int depth = 0;
@@ -125,7 +125,7 @@ static const gp_symbol_t *report_entry_first_own(const gp_dataset_t *dataset, co
     return own;
 }
 
-// Of a stack without any such function, the first one that says what the runtime does on it. NULL = none does.
+// The first dispatcher on a stack without a function of the program's. NULL = there is none.
 static const gp_symbol_t *report_entry_first_of_runtime(const gp_dataset_t *dataset, const gp_facts_stack_t *stack,
                                                         gp_symbolizer_t *symbolizer)
 {
@@ -164,13 +164,13 @@ static void report_entry_write_short(const char *name, size_t len, char *text, s
         int step = len > LONG_NAME && i > 0 ? report_entry_template_step(name + i) : 0;
         if (depth == 0 || depth + step == 0)
             text[written++] = name[i];
-        depth = depth + step > 0 ? depth + step : 0; // it may be an operator
+        depth = depth + step > 0 ? depth + step : 0; // `>` may be of an operator
     }
     text[written] = '\0';
 }
 
-// What a coroutine is called by that begins with a function of a runtime.
-//   own: its first function that is not; NULL = it is not known.
+// Name a coroutine that begins with a function of a runtime.
+//   own: its first function of the program's; NULL = not known.
 static void report_entry_write_own(const gp_symbol_t *own, const char *entry, char *text, size_t size)
 {
     const char *name = NULL;

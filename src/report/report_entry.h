@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which functions at the bottom of a coroutine's stack say nothing of it. Private to src/report.
+// Functions at the bottom of a coroutine's stack that say nothing of it. Private to src/report.
 //
 // Model: where a C++ runtime's template is the function that a coroutine begins with (Boost.Context's
 // fiber_entry<...>), it is the same for all, or tells them apart far inside of its parameters. The first function above

@@ -4,7 +4,7 @@
 #include "base/helpers.h"
 #include "report/report_pass.h"
 
-enum { SEEN = 1 << 14 }; // what was met lately: most frames are those of other stacks
+enum { SEEN = 1 << 14 }; // frames met lately: most are in other stacks, too
 
 typedef struct locs {
     gp_loc_t *items;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-// What a frame matches, kept for every frame: a bit for each of `focus`, and these.
+// Matches of a frame, kept for every frame: a bit for each of `focus`, and these.
 enum { MATCH_IGNORED = 1u << GP_FOCUS_MAX };
 
 static bool report_filter_matches(const regex_t *regex, const gp_report_frame_t *frame)

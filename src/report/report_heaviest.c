@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which coroutines have the most time: the only ones that some formats show apart.
+// The coroutines with the most time: the only ones that some formats show apart.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -43,7 +43,7 @@ static int report_heaviest_weigh(heaviest_t *heaviest)
     return 0;
 }
 
-// Mark those that have the most, one after the other: they are few.
+// Mark the heaviest coroutines, one after the other: they are few.
 static void report_heaviest_mark(const heaviest_t *heaviest)
 {
     for (size_t left = GP_HEAVIEST_MAX; left > 0; left--) {

@@ -12,7 +12,7 @@ const char *gp_report_loc_name(const gp_dataset_t *dataset, gp_symbolizer_t *sym
     return gp_facts_name(&namer, loc, &name) == 0 ? gp_symbol_outermost(name.symbol)->function : "[unknown]";
 }
 
-// What snprintf() returned, as the length of what is there.
+// The length of a text, by the result of its snprintf().
 static size_t report_names_cut(int len, size_t size)
 {
     return len < 0 ? 0 : (size_t)len < size ? (size_t)len : size - 1;
@@ -40,7 +40,7 @@ size_t gp_report_coro_label(const gp_dataset_t *dataset, uint32_t coro, gp_symbo
     if (name[0] == '\0')
         name = gp_report_coro_entry(dataset, coro, symbolizer, made, sizeof(made)) ? made : NULL;
     if (name == NULL && dataset->facts.coros.items[coro].defined && record->stack_bytes == 0) {
-        name = "unnamed"; // it shares its stack with others
+        name = "unnamed"; // shares its stack with others
     } else if (name == NULL && dataset->facts.coros.items[coro].defined) {
         snprintf(made, sizeof(made), "stack@0x%" PRIx64 "-0x%" PRIx64, record->stack_lo,
                  record->stack_lo + record->stack_bytes);

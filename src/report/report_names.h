@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a report calls what a capture knows: coroutines, traces, labels. Private to src/report/report_*.c.
+// A report's names for a capture's coroutines, traces and labels. Private to src/report/report_*.c.
 #pragma once
 
 #include "report/report_builder.h"

@@ -6,10 +6,10 @@
 
 #include "report/report_pass.h"
 
-// Ticks: so many that a part of the time can be chosen, so few that rows stay many samples each.
+// Ticks: enough to choose a part of the time, few enough for rows of many samples each.
 enum { TICKS_MAX = 1000, TICKS_MIN = 10, ROWS_WANTED = 2000000 };
 
-// What is asked for first makes no difference to what there is; which traces, coroutines and stacks there are, does.
+// Options of a page's readings: its data depend on the chosen traces, coroutines and stacks, not on the first view.
 static gp_report_options_t report_page_options_of(const gp_report_options_t *options, gp_measure_t measure,
                                                   unsigned wants, gp_page_t *page)
 {
@@ -35,7 +35,7 @@ static uint64_t report_page_tick_of(const gp_dataset_t *dataset)
     uint64_t tick = dataset->facts.end_ns / ticks + 1, round = 1;
     while (round * 10 <= tick)
         round *= 10;
-    return (tick + round - 1) / round * round; // one digit, then zeros
+    return (tick + round - 1) / round * round; // a digit, then zeros
 }
 
 // Requests are chosen by their trace, and by the coroutine that they began on.

@@ -130,7 +130,7 @@ static order_key_t *report_parts_put_in_order(order_key_t *keys, order_key_t *sp
     return keys;
 }
 
-// The heaviest first, or those of a stack together; those that are equal in that as they were.
+// The heaviest first, or rows of a stack together; equal rows keep their order.
 static int report_parts_sort_rows(part_t *part, size_t count)
 {
     bool is_together = gp_pass_is_together(part->pass);

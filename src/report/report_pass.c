@@ -8,8 +8,8 @@
 
 #include "report/report_names.h"
 
-// More weights than this are put by; they take 16 MiB with their index. What is then made part by part
-// is more than weights: parts are smaller.
+// More weights than this are put by; they take 16 MiB with their index. Parts hold more than weights, so they are
+// smaller.
 enum { WEIGHTS_MAX = 200000, PART_SAMPLES = 25000, PARTS_MAX = 1024, PART_GROUPS = 1 << 14 };
 
 static bool report_pass_same_weight(const void *owner, uint32_t number, const void *key)

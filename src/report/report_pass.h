@@ -52,7 +52,7 @@ typedef struct gp_pass_sums {
     uint64_t samples;            // that passed
 } gp_pass_sums_t;
 
-// What stands in `paths` for a stack and a kind.
+// Values in `paths`, for a stack and a kind.
 enum { GP_PATH_NOT_YET, GP_PATH_LEFT_OUT, GP_PATH_FIRST };
 
 typedef struct gp_pass {
@@ -60,7 +60,7 @@ typedef struct gp_pass {
     const gp_dataset_t *dataset;
     gp_report_options_t options;
     gp_scaling_t scaling;
-    bool by_coro, by_trace, by_thread; // what is kept apart
+    bool by_coro, by_trace, by_thread; // keys kept apart
     gp_span_finder_t *spans;           // with GP_BY_SPAN: spans are as well; else NULL
     bool *heaviest;                    // bool[coro_count]: only these have labels; NULL = all have
     uint32_t *paths;                   // by stack and kind: path plus GP_PATH_FIRST, or what it is instead
@@ -98,7 +98,7 @@ static inline bool gp_pass_is_together(const gp_pass_t *pass)
     return pass->options.wants & GP_WANT_TOGETHER && pass->options.by == GP_BY_NONE;
 }
 
-// What is known of a sample that is chosen.
+// The facts of a chosen sample.
 typedef struct gp_pass_sample {
     uint32_t coro, trace; // numbers; trace is 0 where it is not needed
     uint32_t path;        // GP_INDEX_NONE: its stack does not pass the filter
@@ -106,8 +106,8 @@ typedef struct gp_pass_sample {
     double ns, squares;   // scaled; sum of the squares of their weights
 } gp_pass_sample_t;
 
-// The pass is the builder's, and freed with it. What the options point to must live as long as the
-// report. Returns NULL and errno.
+// The pass is the builder's, and freed with it. Memory that the options point to must live as long as the report.
+// Returns NULL and errno.
 gp_pass_t *gp_pass_create(gp_builder_t *builder, const gp_dataset_t *dataset, const gp_report_options_t *options);
 
 // Tell the symbolizer what all stacks are going to be asked about, where threads may read ahead and all are.
@@ -122,7 +122,7 @@ int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_samp
 
 // Put a stack together in the builder's path. Returns 0 or -ENOMEM.
 int gp_pass_add_stack(gp_pass_t *pass, const gp_facts_stack_t *stack);
-// What stands above the stacks of a coroutine.
+// Add the stacks of creation, above the stacks of a coroutine.
 int gp_pass_add_creators(gp_pass_t *pass, uint32_t coro);
 int gp_pass_add_leaf(gp_pass_t *pass, uint32_t kind);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What is known of one sample: its coroutine, whether it is chosen, and the path of its stack.
+// The facts of a sample: its coroutine, whether it is chosen, and the path of its stack.
 #include <errno.h>
 
 #include "report/report_pass.h"
 
-// The frames of a stack, of what stands above it and of what it ended with, as a path of the builder's.
+// The frames of a stack, with the frames above it and the leaf of its state, as a path of the builder's.
 static int report_pass_look_make_path(gp_pass_t *pass, uint32_t coro, const gp_facts_stack_t *stack, uint32_t kind,
                                       uint32_t *path)
 {

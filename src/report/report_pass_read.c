@@ -64,7 +64,7 @@ static bool report_pass_read_is_plain(const gp_pass_t *pass)
            !pass->dataset->windowed && pass->dataset->lives == NULL;
 }
 
-// What plain samples of a coroutine are multiplied by; below zero: they are not chosen.
+// The factor of a coroutine's plain samples; below zero: they are not chosen.
 static double report_pass_read_plain_factor(const gp_pass_t *pass, uint64_t coro_id)
 {
     const bool *chosen = pass->options.selection.coros;

@@ -25,7 +25,7 @@ typedef struct path_row {
 struct gp_path_rows {
     gp_pass_t *pass;
     const gp_requests_t *requests;
-    bool single;                 // one request: coroutines have their numbers
+    bool single;                 // a single request: coroutines have their numbers
     bool apart;                  // for a page: rows are apart by request and coroutine, and have labels
     gp_page_segment_t *segments; // their stacks are numbers of rows until these have paths
     size_t segment_count, segment_capacity;
@@ -62,7 +62,7 @@ static bool report_path_same_frame(const void *owner, uint32_t number, const voi
     return ((const path_rows_t *)owner)->frames[number] == *(const uint32_t *)key;
 }
 
-// The frame of a coroutine; sets the coroutine that stands for all of that name. Returns 0 or -ENOMEM.
+// The frame of a coroutine; sets the coroutine that stands for all of its name. Returns 0 or -ENOMEM.
 static int report_path_find_coro(path_rows_t *rows, uint32_t *coro)
 {
     char text[LABEL_SIZE];

@@ -17,7 +17,7 @@ static bool report_snapshot_has_code(const gp_module_info_t *module)
     return module->id > 0 && module->id < GP_MODULE_LANGUAGE;
 }
 
-// What a snapshot defines, as facts: texts stay its own.
+// Make facts of a snapshot's definitions: texts stay its own.
 static int report_snapshot_take_definitions(gp_facts_t *facts, const gp_snapshot_t *snapshot)
 {
     uint32_t number = 0;
@@ -52,7 +52,7 @@ static int report_snapshot_add_mappings(gp_builder_t *builder)
     return result;
 }
 
-// What kind of time a node is.
+// The kind of a node's time.
 static uint32_t report_snapshot_kind_of(gp_loc_t loc)
 {
     uint32_t kind = GP_LOC_MODULE(loc) == GP_MODULE_PSEUDO ? GP_KIND_COUNT - 1 : GP_KIND_CPU;

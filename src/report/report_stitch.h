@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What stands above a coroutine's stacks with --stitch: the stack at which it was created, above that the one at which
-// its creator was, and so on.
+// Stacks above a coroutine's with --stitch: the stack at which it was created, above this the one at which its creator
+// was, and so on.
 //
 // Model: gp_stitches_init() goes through all coroutines and gives a number to each distinct sequence of stacks of
-// creation; there are few of them. A creator is older than what it creates: anything else is damage, and ends the
-// sequence. A stack that stands right above itself (a coroutine that makes its successor, which does the same) is shown
-// once.
+// creation; there are few of them. A creator is older than its creations: anything else is damage, and ends the
+// sequence. A stack right above itself (a coroutine makes its successor, which does the same) is shown once.
 #pragma once
 
 #include "facts/dataset.h"

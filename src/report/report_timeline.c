@@ -13,7 +13,7 @@ typedef struct chosen_activity { // as it is sorted
     uint32_t coro, trace; // numbers
 } chosen_activity_t;
 
-// What activities are made with, each time they are asked for.
+// The tables that activities are made with, each time they are asked for.
 struct gp_timeline_source {
     gp_pass_t *pass;
     gp_sorter_t activities;
@@ -148,7 +148,7 @@ static uint64_t report_timeline_within(const gp_dataset_t *dataset, uint64_t tim
     return time_ns < dataset->window.to_ns ? time_ns : dataset->window.to_ns;
 }
 
-// A activity as far as it is in the window. Of its slices, as many as of its active time.
+// An activity as far as it is in the window. Its slices shrink with its active time.
 static void report_timeline_clip(const gp_dataset_t *dataset, gp_activity_t *activity)
 {
     uint64_t whole = activity->left_ns - activity->start_ns;

@@ -152,7 +152,7 @@ uint32_t gp_requests_owner(const gp_dataset_t *dataset, const gp_requests_t *req
 
 // --- what their coroutines did
 
-typedef struct part { // of what a coroutine did for a trace, the part that one of its requests has
+typedef struct part { // a request's part of a coroutine's work for its trace
     uint32_t share, request;
     gp_ledger_t ledger; // by activities: no CPU time
 } part_t;
@@ -191,7 +191,7 @@ static uint32_t requests_of(const gp_requests_t *requests, uint32_t trace)
     return requests->first[trace + 1] - requests->first[trace];
 }
 
-// An activity goes to the request in which it began, up to its end: what outlives a request is not for it.
+// An activity goes, up to its end, to the request in which it began: later work is not for this request.
 static int requests_take_activity(void *context, const gp_activity_record_t *activity)
 {
     parts_t *parts = context;
@@ -218,7 +218,7 @@ static uint64_t requests_scaled(uint64_t whole, uint64_t part, uint64_t of)
     return of > 0 ? (uint64_t)((unsigned __int128)whole * (part < of ? part : of) / of) : 0;
 }
 
-// What a share has is divided as its activities are.
+// Divide a share's ledger among requests, as its activities are divided.
 static void requests_divide(const parts_t *parts, const gp_ledger_t *sums)
 {
     for (size_t i = 0; i < parts->count; i++) {
@@ -228,6 +228,7 @@ static void requests_divide(const parts_t *parts, const gp_ledger_t *sums)
         const gp_ledger_t more = {
             .cpu_ns = requests_scaled(all->cpu_ns, part->ledger.slice_ns, sum->slice_ns),
             .blocked_ns = requests_scaled(all->blocked_ns, part->ledger.slice_ns, sum->slice_ns),
+            .gil_ns = requests_scaled(all->gil_ns, part->ledger.slice_ns, sum->slice_ns),
             .slice_ns = requests_scaled(all->slice_ns, part->ledger.slice_ns, sum->slice_ns),
             .ready_ns = requests_scaled(all->ready_ns, part->ledger.ready_ns, sum->ready_ns),
             .parked_ns = requests_scaled(all->parked_ns, part->ledger.parked_ns, sum->parked_ns),

@@ -2,11 +2,11 @@
 // The requests of a capture: each with a beginning, an end, and what its coroutines did between the two.
 //
 // Model: a request is a span without a parent in this process. Its latency is the time between its beginning and its
-// end, exact. Its ledger is the sum over the coroutines that worked for its trace meanwhile: that is resources, of
-// which several may be used at once, and no latency. Of several requests of one trace an activity belongs to the one
-// that its coroutine, or the nearest of its spawners, began. A trace without any that is known to have ended (a
-// capture of an older version; prof_trace_set() that nothing took back) has one: from the first to the last moment at
-// which a coroutine ran for it; `is_about` says so.
+// end, exact. Its ledger is the sum over the coroutines that worked for its trace meanwhile: resources, of which
+// several may be used at once, and no latency. Where requests of one trace overlap, an activity belongs to the one that
+// its coroutine, or the nearest of its spawners, began. A trace without a request known to have ended (a capture of an
+// older version; prof_trace_set() that nothing took back) has one: from the first to the last moment at which a
+// coroutine ran for it; `is_about` says so.
 //
 // Order of calls: create -> free. The dataset has GP_KEEP_REQUESTS or GP_KEEP_SPANS and outlives it. Threads: one at a
 // time.
@@ -22,7 +22,7 @@ typedef struct gp_request {
     uint32_t endpoint; // number
     uint32_t coros;    // how many worked for it
     bool is_about;     // its beginning and end are those of what is known to have run
-    bool is_cut;       // it had not ended when the capture did: end_ns is that moment
+    bool is_cut;       // had not ended when the capture did: end_ns is that moment
     uint64_t start_ns, end_ns;
     gp_ledger_t ledger; // of all its coroutines; zeros where a part of the capture's time was chosen
 } gp_request_t;

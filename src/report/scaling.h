@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What each sample is multiplied by, so that samples add up to the exact time of what was chosen.
+// The factor of each sample, so that samples add up to the exact time of the chosen part.
 //
 // Model: made of a dataset's sums and its ledger before the samples are read again. Where exact time
 // is not known, samples stay as they are. Threads: immutable after gp_scaling_init().

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is chosen of a capture: whose samples, and which stacks of them.
+// The chosen part of a capture: whose samples, and which stacks of them.
 #pragma once
 
 #include <regex.h>
@@ -15,8 +15,8 @@ bool gp_selection_has_share(const gp_selection_t *selection, const gp_dataset_sh
 
 enum { GP_FOCUS_MAX = 31 };
 
-// Stacks, as pprof's options of the same names: those in which a frame matches each of `focus`, and none matches any of
-// `ignore`. A frame matches by its function, its file or its module. What --by puts at the root is no part of a stack.
+// Stacks, as pprof's options of the same names: each of `focus` matches a frame, none of `ignore` does. A frame matches
+// by its function, its file or its module. Frames that --by puts at the root are no part of a stack.
 typedef struct gp_stack_filter { // zero-initialized = all
     const regex_t *focus;        // regex_t[focus_count], at most GP_FOCUS_MAX
     size_t focus_count;

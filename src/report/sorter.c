@@ -151,7 +151,7 @@ static int sorter_open_runs(merge_t *merge)
     for (size_t i = 0; i <= sorter->run_count; i++) {
         run_t *run = &merge->runs[i];
         run->number = i;
-        if (i == sorter->run_count) { // what is in memory
+        if (i == sorter->run_count) { // records in memory
             run->next = sorter->count > 0 ? sorter->records : NULL;
             run->buffered = sorter->count;
         } else {

@@ -2,7 +2,7 @@
 // Sorts more records than memory should hold.
 //
 // Model: records are collected, and sorted and put by in a temporary file (see spill.h) whenever GP_SORTER_BYTES are
-// together; at the end the sorted runs are merged. What is little stays in memory and needs no file.
+// together; at the end the sorted runs are merged. Few records stay in memory and need no file.
 //
 // Order of calls: init -> add... -> end -> each, any number of times -> free. Threads: one at a time.
 #pragma once

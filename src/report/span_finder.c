@@ -20,7 +20,7 @@ static void span_finder_sort_by_coro(gp_span_finder_t *finder)
         finder->first[dataset->spans.items[i].coro + 1]++;
     for (size_t i = 0; i < dataset->facts.coros.count; i++)
         finder->first[i + 1] += finder->first[i];
-    for (size_t i = dataset->spans.count; i-- > 0;) { // those of a coroutine are put from behind
+    for (size_t i = dataset->spans.count; i-- > 0;) { // a coroutine's spans are put from behind
         uint32_t coro = dataset->spans.items[i].coro;
         finder->spans[--finder->first[coro + 1]] = (uint32_t)i;
     }
@@ -86,7 +86,7 @@ static uint32_t span_finder_find_own(const gp_span_finder_t *finder, uint32_t co
     return span;
 }
 
-// What it was created in. A spawner without a span of its own was created in one, perhaps.
+// The span in which a coroutine was created. A spawner without a span of its own may have been created in one.
 static uint32_t span_finder_find_inherited(gp_span_finder_t *finder, uint32_t coro)
 {
     const gp_dataset_t *dataset = finder->dataset;

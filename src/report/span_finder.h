@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // For which span a coroutine worked at a moment.
 //
-// Model: the innermost span that was open on the coroutine; where there was none, the one that was open on its spawner
-// when it was created, or, if that was over by then, the nearest one around it that was not. Spans of other coroutines
-// are not looked at.
+// Model: the innermost span open on the coroutine; where there was none, the span open on its spawner at its birth;
+// where this is over, the nearest span around it that is not. Spans of other coroutines are not looked at.
 //
 // Order of calls: create -> find -> free. Threads: one at a time. Signals: not safe.
 #pragma once

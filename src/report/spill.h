@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // More bytes than memory should hold, sorted into parts as they come and read back part by part.
 //
-// Model: each part has a buffer; when all of them together hold GP_SPILL_BYTES they are appended to a
-// temporary file. What is little stays in
-// memory and needs no file. What was added to one part comes back in the order in which it was added.
+// Model: each part has a buffer; when all of them together hold GP_SPILL_BYTES they are appended to a temporary file.
+// Few bytes stay in memory and need no file. A part's bytes come back in the order in which they were added.
 //
 // Order of calls: init -> add... -> read, any part, any number of times -> free. Threads: one at a
 // time. Signals: not safe.
@@ -14,7 +13,7 @@
 
 enum { GP_SPILL_BYTES = 4 << 20 };
 
-// Make a file in TMPDIR, else /tmp, that no other process sees and that is gone with its descriptor.
+// Make a file in TMPDIR, else /tmp, seen by no other process and gone with its descriptor.
 // Returns the descriptor or a negative errno value.
 int gp_temporary_file(void);
 
@@ -38,7 +37,7 @@ int gp_spill_add(gp_spill_t *spill, size_t part, const void *bytes, size_t len);
 // How many bytes a part has.
 uint64_t gp_spill_bytes(const gp_spill_t *spill, size_t part);
 
-// Hand out a part, in pieces that are each a multiple of `unit` bytes.
+// Hand out a part, in pieces of a multiple of `unit` bytes each.
 //   take: returns 0, or a negative value that ends the reading and is returned.
 // Returns 0, -ENOMEM, -EIO, or what `take` returned.
 int gp_spill_read(const gp_spill_t *spill, size_t part, size_t unit,

@@ -30,7 +30,7 @@ void gp_strata_add_exact(gp_strata_t *strata, uint32_t stratum, uint64_t cpu_ns)
 // Decide what is a stratum. total_ns: exact CPU time of everything chosen; 0 = not known: nothing is scaled.
 void gp_strata_divide(gp_strata_t *strata, uint64_t total_ns);
 
-// What the weights of a stratum are scaled by.
+// The factor of a stratum's weights.
 double gp_strata_factor(const gp_strata_t *strata, uint32_t stratum);
 
 void gp_strata_free(gp_strata_t *strata);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the formats that show a timeline have in common.
+// Common parts of the formats that show a timeline.
 #pragma once
 
 #include "report/report.h"
 
-// One slice of a track.
+// A slice of a track.
 typedef struct gp_slice {
     const char *state; // "running", "interleaved", "parked", "ready", "waiting"
     uint64_t from_ns, to_ns;
@@ -12,8 +12,8 @@ typedef struct gp_slice {
 
 enum { GP_SLICES_MAX = 3 };
 
-// A activity as slices that adjoin; none is empty. "interleaved" is: it ran and waited in turns, each too short to be
-// shown. Of a thread's own stack only what it ran is shown, while it waits its coroutines run. Returns how many.
+// An activity as slices that adjoin; none is empty. "interleaved": ran and waited in turns, each too short to be shown.
+// A thread's own stack shows only running; while it waits its coroutines run. Returns how many.
 size_t gp_timeline_slices(const gp_timeline_t *timeline, const gp_activity_t *activity,
                           gp_slice_t slices[GP_SLICES_MAX]);
 
@@ -36,7 +36,7 @@ typedef struct gp_arrow {
     uint64_t from_ns, to_ns;
 } gp_arrow_t;
 
-// The arrow that ends where an activity does, from the coroutine that woke it. False where it is not known.
+// The arrow from the waking coroutine to the end of an activity. False where it is not known.
 bool gp_timeline_wake(const gp_activity_t *activity, size_t number, gp_arrow_t *arrow);
 
 // The arrow that ends where a track begins, from its spawner. False where it is not known.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What libgreenprof.a has in place of the dynamic loader (cmake/static.cmake gives the calls these names). A statically
+// libgreenprof.a's replacement of the dynamic loader (cmake/static.cmake gives the calls these names). A statically
 // linked program has one object, which nothing was loaded into: libc's functions that the shared library would find
 // behind its own are these, and no runtime, library or plugin is found.
 #include <dlfcn.h>

@@ -70,7 +70,7 @@ static bool debug_file_cache_place(char path[GP_DEBUG_PATH_SIZE])
     return len > 0 && len < GP_DEBUG_PATH_SIZE;
 }
 
-// What `greenprof symbolize` and other clients of debuginfod have fetched; nothing is fetched here.
+// A file that `greenprof symbolize` or another client of debuginfod has fetched; nothing is fetched here.
 static int debug_file_open_cached(const wanted_t *wanted, const char *hex, gp_elf_t *found,
                                   char path[GP_DEBUG_PATH_SIZE])
 {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Where the debug information of a stripped file is.
+// The debug information of a stripped file, found in other files.
 #pragma once
 
 #include "symbol/elf_file.h"
 
 enum { GP_DEBUG_PATH_SIZE = 4200 };
 
-// Open the separate debug file that belongs to `elf`: by build-id below /usr/lib/debug and in what debuginfod's client
-// has fetched before ($DEBUGINFOD_CACHE_PATH, ~/.cache/debuginfod_client), then by
-// .gnu_debuglink in the file's directory, its .debug/ and /usr/lib/debug; all but the cache also below each directory
-// that stands for the process' root (symfs.h). A file counts only when its build-id (or, where `elf` has none, the
-// link's CRC) is right.
+// Open the separate debug file of `elf`: by build-id below /usr/lib/debug and in the cache of debuginfod's client
+// ($DEBUGINFOD_CACHE_PATH, ~/.cache/debuginfod_client), then by .gnu_debuglink in the file's directory, its .debug/ and
+// /usr/lib/debug; all but the cache also below each directory that stands for the process' root (symfs.h). A file
+// counts only when its build-id (or, where `elf` has none, the link's CRC) is right.
 //   path: that the process has `elf` by, wherever it was found here.
 //   found: opened on success. found_path: its path.
 // Returns 0 or -ENOENT. Source: GDB manual, "Debugging Information in Separate Files".

@@ -10,6 +10,6 @@
 // parts that a compiler makes of a function go under the function's own name where they stand for it, whatever the
 // language: ".cold" (its unlikely half), ".constprop", ".isra", ".specialized" (arguments changed), ".lto_priv",
 // ".llvm", ".__uniq", ".localalias" (renamed), ".avx2", ".arch_haswell", ".default" (for a processor). ".part" stays:
-// it is called from the rest of the function, and would look like recursion. What is no mangled name, or too long,
-// stays as it is. Returns NULL when memory is short.
+// it is called from the rest of the function, and would look like recursion. Names that are not mangled, or too long,
+// stay as they are. Returns NULL when memory is short.
 const char *gp_demangle(gp_arena_t *arena, const char *name);

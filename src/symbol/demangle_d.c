@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libiberty's demangler of D is the only one of its that allocates, and it ends the program where that fails. The copy
-// that is linked here (CMakeLists.txt) has these functions for that, which leave it, and whose memory is freed at once.
+// libiberty's demangler of D allocates, unlike its others, and ends the program where this fails. The copy linked here
+// (CMakeLists.txt) allocates with these functions, which leave it instead; their memory is freed at once.
 #include "symbol/demangle_d.h"
 
 #include <setjmp.h>

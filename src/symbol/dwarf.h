@@ -23,7 +23,7 @@ typedef struct gp_dwarf_memo { // room for what the caller makes of something; N
     const void *key, *value;
 } gp_dwarf_memo_t;
 
-// One of the functions that an address is in. Texts live as long as the gp_dwarf_t.
+// A function that an address is in. Texts live as long as the gp_dwarf_t.
 typedef struct gp_dwarf_place {
     const char *name;       // as the linker knows it (mangled), else as in the source; NULL = unknown
     const char *file;       // of the code at the address, or NULL. Equal names are equal pointers
@@ -44,26 +44,25 @@ typedef struct gp_dwarf_place {
 gp_dwarf_t *gp_dwarf_open(const gp_elf_t *elf, const char *elf_path);
 
 typedef struct gp_dwarf_asked {
-    // Returns the addresses that are going to be looked up, as far as that is known, ascending; they stay until
-    // gp_dwarf_end() returns. `*count` becomes how many there are; 0 = it is not known. A helper calls it, at most
-    // once.
+    // Returns the addresses that are going to be looked up, as far as known, ascending; they stay until gp_dwarf_end()
+    // returns. `*count` becomes how many there are; 0 = not known. A helper calls it, at most once.
     const uint64_t *(*addresses)(void *owner, size_t *count);
     void *owner;
 } gp_dwarf_asked_t;
 
 // The same in two steps, which read the sections on helpers meanwhile. In between, nothing else is called, and the file
 // stays open.
-//   module_path: of what the file is about, which may be itself; a .dwp may be beside that, too.
+//   module_path: of the module, whose debug file this may be; a .dwp may be beside either.
 //   helpers: live as long as the gp_dwarf_t; NULL = there are none.
-//   asked:   about much that is going to be looked up: what may be needed is read while nothing else can be done.
-//            NULL = about little.
-// Returns what the second step takes, which frees it where it returns NULL; NULL and errno.
+//   asked:   many expected look-ups: their data are read while nothing else can be done.
+//            NULL = few.
+// Returns the argument of the second step, which frees it where it fails; NULL and errno.
 gp_dwarf_t *gp_dwarf_begin(const gp_elf_t *elf, const char *elf_path, const char *module_path, gp_helpers_t *helpers,
                            const gp_dwarf_asked_t *asked);
 gp_dwarf_t *gp_dwarf_end(gp_dwarf_t *dwarf); // NULL is allowed
 
-// Say which addresses are going to be looked up: helpers begin to read what is needed for that. What is found is the
-// same as without.
+// Say which addresses are going to be looked up, so that helpers begin to read for them. Results are the same as
+// without.
 //   addresses: uint64_t[count], ascending; not needed afterwards.
 void gp_dwarf_expect(gp_dwarf_t *dwarf, const uint64_t *addresses, size_t count);
 

@@ -78,7 +78,7 @@ static gp_dwarf_step_t *dwarf_abbrev_next_step(reading_t *reading)
     return step;
 }
 
-// What goes past one more value: more bytes in the last step, or its end. Returns the step that is open then, or NULL.
+// A step past one more value: more bytes in the last step, or its end. Returns the step that is open then, or NULL.
 static gp_dwarf_step_t *dwarf_abbrev_add_value(reading_t *reading, gp_dwarf_step_t *step, const uint8_t slots[SLOTS],
                                                const gp_dwarf_attribute_t *attribute)
 {
@@ -101,7 +101,7 @@ static gp_dwarf_step_t *dwarf_abbrev_add_value(reading_t *reading, gp_dwarf_step
     return dwarf_abbrev_next_step(reading);
 }
 
-// Of all values; implicit constants have none.
+// Bytes of all values together; implicit constants have none.
 static uint16_t dwarf_abbrev_fixed_bytes(const reading_t *reading, const gp_dwarf_abbrev_t *abbrev)
 {
     uint64_t bytes = 0;
@@ -168,7 +168,7 @@ static void dwarf_abbrev_keep(const reading_t *reading, gp_dwarf_abbrevs_t *tabl
     table->count = table->items != NULL && table->steps != NULL ? reading->count : 0;
 }
 
-// What is read before something cannot be read counts. Returns where what is read ends.
+// Read a table up to its end, or to the first entry that cannot be read. Returns where the read part ends.
 static uint64_t dwarf_abbrev_read_table(gp_dwarf_room_t *room, const gp_dwarf_unit_t *unit, gp_dwarf_abbrevs_t *table)
 {
     reading_t reading = {.room = room, .unit = unit, .sizes = dwarf_abbrev_sizes_of(room, unit, table->format)};
@@ -208,7 +208,7 @@ static bool dwarf_abbrev_same_table(const void *owner, uint32_t number, const vo
     return a->sections == b->sections && a->offset == b->offset && a->format == b->format;
 }
 
-// What sizes of values depend on.
+// The properties of a unit that sizes of values depend on.
 static uint32_t dwarf_abbrev_format_of(const gp_dwarf_unit_t *unit)
 {
     return (uint32_t)(unit->version <= 2) << 16 | (uint32_t)unit->address_bytes << 8 | unit->offset_bytes;
@@ -233,7 +233,7 @@ static int dwarf_abbrev_compare_offset(const void *key, const void *element)
     return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-// One that was read before any unit was; NULL = none.
+// A table that was read before any unit was; NULL = none.
 static const gp_dwarf_abbrevs_t *dwarf_abbrev_find_read(const gp_dwarf_t *dwarf, const gp_dwarf_abbrevs_t *key)
 {
     const gp_dwarf_abbrevs_t *table = NULL;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What helpers do before the caller's thread needs it: sections are unpacked side by side, and units that are going to
-// be asked about are read. A job that has not begun is done where its result is needed, so that all is the same
-// without helpers.
+// Jobs that helpers do before the caller's thread needs them: sections are unpacked side by side, and units with
+// expected addresses are read. A job not begun is done where its result is needed, so results are the same without
+// helpers.
 //
-// Of a unit, a job reads all but names, which are found in other units, too: these are the caller's thread's. Jobs
-// touch no unit but their own; the caller's thread settles a unit, by taking its job, before it looks at what changes
-// in one.
+// A job reads all of a unit but names, which are found in other units, too: the caller's thread reads these. Jobs touch
+// no unit but their own; the caller's thread settles a unit, by taking its job, before it looks at what changes in one.
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -120,14 +119,14 @@ void gp_dwarf_tables_end(gp_dwarf_t *dwarf)
 
 // --- units
 
-// Of .debug_info, for a job: a millisecond at most, unless a unit is large.
+// Bytes of .debug_info for a job: a millisecond at most, unless a unit is large.
 enum { JOB_BYTES = 64 * 1024 };
 
 typedef struct gp_dwarf_expected { // addresses whose names will be asked for
     struct gp_dwarf_expected *next;
     uint64_t *addresses; // by unit
-    uint32_t *starts;    // by number of the unit: where its addresses begin, which those of the next one end
-    uint32_t *units;     // that have some, in the order of their first ones, as they will be asked about
+    uint32_t *starts;    // by number of the unit: where its addresses begin; the next one's beginning ends them
+    uint32_t *units;     // units with addresses, in the order in which they will be asked about
     uint32_t unit_count;
     struct gp_dwarf_ahead *jobs;
     size_t job_count;

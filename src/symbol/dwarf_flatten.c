@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ranges that lie in one another: which one is innermost where.
+// Ranges within ranges: the innermost at each place.
 #include "symbol/dwarf_unit.h"
 
 #include <errno.h>

@@ -92,7 +92,7 @@ void gp_dwarf_value_skip(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, uint1
     }
 }
 
-// DW_FORM_indirect: the form comes with the value. One that names itself would never end.
+// DW_FORM_indirect: the form comes with the value. A form that names itself would never end.
 static uint16_t dwarf_form_real_form(gp_cursor_t *cursor, uint16_t form)
 {
     uint64_t named = form == DW_FORM_indirect ? gp_read_uleb(cursor) : form;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions of a unit that have code of their own. What is inlined into one is read when an
-// address of it is asked for.
+// The functions of a unit that have code of their own. Functions inlined into one are read when an address of it is
+// asked for.
 #include "symbol/dwarf_unit.h"
 
 #include <errno.h>

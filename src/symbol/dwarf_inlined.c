@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is inlined into a function: which instance of which function is innermost at which address.
+// Inlined functions: the innermost instance at each address of a function.
 #include "symbol/dwarf_unit.h"
 
 #include <errno.h>

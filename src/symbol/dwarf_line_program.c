@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Line number programs: the rows that they make, all of them or those around addresses that are wanted.
+// Line number programs: the rows that they make, all or only around wanted addresses.
 #include <errno.h>
 
 #include "symbol/dwarf_unit.h"
@@ -27,7 +27,7 @@ typedef struct machine { // the program's registers, and what it made
 
 enum { OPCODES_AT_ONCE = 1024, ROWS_AT_ONCE = 2 * OPCODES_AT_ONCE }; // at most, for which there is room before
 
-// What follows is inlined into dwarf_line_program_run(), so that the registers are registers: nothing there leads
+// These functions are inlined into dwarf_line_program_run(), so that the registers are registers: nothing in them leads
 // outside.
 #define INLINED inline __attribute__((always_inline))
 
@@ -46,8 +46,8 @@ static inline uint32_t dwarf_line_program_upto_u32(uint64_t number, uint32_t oth
     return number <= UINT32_MAX ? (uint32_t)number : otherwise;
 }
 
-// Of several rows at one address the last one counts. One that says what the row before says is
-// left out: columns and statements are not kept, so that is every third.
+// The last of several rows at one address counts. A row that repeats the former's line is left out: columns and
+// statements are not kept, so every third is.
 static INLINED void dwarf_line_program_emit(machine_t *machine, uint32_t file, uint32_t line)
 {
     size_t count = machine->count;
@@ -180,7 +180,7 @@ static INLINED void dwarf_line_program_run_standard(machine_t *machine, uint8_t 
         break;
     case DW_LNS_negate_stmt:
         break;
-    default: // other flags, and what is newer than this reader
+    default: // other flags, and newer ones than this reader's
         for (unsigned i = 0; i < header->operands[opcode]; i++)
             gp_read_uleb(cursor);
     }

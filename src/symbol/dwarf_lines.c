@@ -161,7 +161,7 @@ bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, const gp
     if (length == UINT32_MAX)
         length = gp_read_uint(&cursor, 8);
     gp_cursor_skip(&cursor, length);
-    // What the rows are depends on no unit.
+    // Rows depend on no unit.
     gp_dwarf_unit_t unit = {.line_table = {.form = DW_FORM_sec_offset, .number = *offset}};
     if (cursor.bad ||
         gp_grow(&dwarf->line_tables, &dwarf->line_table_capacity, dwarf->line_table_count,
@@ -180,7 +180,7 @@ static int dwarf_lines_compare_offset(const void *key, const void *element)
     return *offset < table->offset ? -1 : *offset > table->offset;
 }
 
-// One that was read already; NULL = it was not.
+// A table that was read already; NULL = it was not.
 static const gp_dwarf_line_table_t *dwarf_lines_find_table(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit)
 {
     uint64_t offset;

@@ -93,7 +93,7 @@ static void dwarf_origin_complete(gp_dwarf_t *dwarf, gp_dwarf_title_t *title, gp
         title->first_file = gp_dwarf_file_name(&dwarf->names, unit, number);
 }
 
-// The unit that has the DIE at a place, and where that is in its .debug_info; NULL = none has.
+// The unit that has the DIE at a place, and the DIE's offset in the unit's .debug_info; NULL = none has.
 static gp_dwarf_unit_t *dwarf_origin_unit_at_place(gp_dwarf_t *from, uint64_t place, uint64_t *die)
 {
     uint64_t number = (place & ~GP_DWARF_SPLIT) >> GP_DWARF_UNIT_SHIFT;

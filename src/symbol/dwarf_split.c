@@ -237,8 +237,8 @@ static bool dwarf_split_try(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const 
     return is_taken;
 }
 
-// Where a unit's .dwo may be: where the compiler wrote it, else beside the file that names it, as a build that was
-// moved has it. Returns false where the path is too long.
+// A place of a unit's .dwo: where the compiler wrote it, else beside the file that names it, as in a moved build.
+// Returns false where the path is too long.
 static bool dwarf_split_place(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, unsigned number,
                               char place[GP_DEBUG_PATH_SIZE])
 {

@@ -22,7 +22,7 @@ enum gp_dwarf_section {
     GP_DEBUG_STR,
     GP_DEBUG_STR_OFFSETS,
     GP_DEBUG_RNGLISTS,
-    GP_DEBUG_SPLIT_SECTIONS, // those above are in a .dwo, too
+    GP_DEBUG_SPLIT_SECTIONS, // sections above are in a .dwo, too
     GP_DEBUG_LINE = GP_DEBUG_SPLIT_SECTIONS,
     GP_DEBUG_LINE_STR,
     GP_DEBUG_RANGES,
@@ -51,7 +51,7 @@ typedef struct gp_dwarf_abbrev {
     uint16_t bytes; // of all its values; GP_DWARF_VARIABLE_BYTES
 } gp_dwarf_abbrev_t;
 
-typedef enum gp_dwarf_slot { // what is wanted of DIEs that are walked through
+typedef enum gp_dwarf_slot { // wanted values of walked DIEs
     GP_DWARF_UNWANTED,
     GP_DWARF_LOW,
     GP_DWARF_HIGH,
@@ -63,13 +63,13 @@ typedef enum gp_dwarf_slot { // what is wanted of DIEs that are walked through
     GP_DWARF_SLOTS,
 } gp_dwarf_slot_t;
 
-// One step over a DIE's values: skip `bytes`, then read one value of `form`. An implicit constant
-// is in the next step, instead of the bytes (UINT32_MAX: it does not fit in 32 bits).
+// A step over a DIE's values: skip `bytes`, then read one value of `form`. An implicit constant is in the next step,
+// instead of the bytes (UINT32_MAX: it does not fit in 32 bits).
 typedef struct gp_dwarf_step {
     uint32_t bytes;
     uint16_t form; // 0 = done
     uint8_t size;  // of the value, if that is 1, 2, 4 or 8, else 0
-    uint8_t slot;  // gp_dwarf_slot_t: which value it is. Of DIEs with code, and siblings
+    uint8_t slot;  // gp_dwarf_slot_t: which value it is. For DIEs with code, and siblings
 } gp_dwarf_step_t;
 
 typedef struct gp_dwarf_abbrevs { // of one or more units
@@ -136,7 +136,7 @@ gp_dwarf_value_t gp_dwarf_value(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit
                                 const gp_dwarf_attribute_t *attribute);
 void gp_dwarf_value_skip(gp_cursor_t *cursor, const gp_dwarf_unit_t *unit, uint16_t form);
 
-// What a value means. Returns false / NULL when it is not of that kind, or not there.
+// The meaning of a value. Returns false / NULL when it is of another kind, or not there.
 bool gp_dwarf_value_address(const gp_dwarf_t *dwarf, const gp_dwarf_unit_t *unit, const gp_dwarf_value_t *value,
                             uint64_t *address);
 bool gp_dwarf_value_constant(const gp_dwarf_value_t *value, uint64_t *number);
@@ -162,7 +162,7 @@ typedef struct gp_dwarf_file {
 #define GP_DWARF_UNIT_SHIFT 32           // and the place from the unit's start
 #define GP_DWARF_NO_DIE     UINT64_MAX
 
-typedef struct gp_dwarf_title { // what a function is called: one for all of its instances
+typedef struct gp_dwarf_title { // a function's name: one for all of its instances
     uint64_t die;
     const char *name;
     const char *shown; // see gp_dwarf_place_t
@@ -171,7 +171,7 @@ typedef struct gp_dwarf_title { // what a function is called: one for all of its
 } gp_dwarf_title_t;
 
 typedef struct gp_dwarf_instance { // of a function: out of line, or inlined at one place
-    uint64_t die;                  // that says what it is called: its own, or its abstract one
+    uint64_t die;                  // with the function's name: its own, or its abstract one
     gp_dwarf_title_t *title;       // NULL = not looked up yet
     uint32_t outer;                // the instance it is inlined into; GP_DWARF_NONE = none
     uint32_t call_file, call_line; // where; number in the unit's files
@@ -215,8 +215,8 @@ struct gp_dwarf_unit {
     const char *dwo_name; // where a split unit has its DIEs; NULL = it is none
     uint64_t dwo_id;
     gp_dwarf_value_t line_table;  // DW_AT_stmt_list
-    const char *directory;        // it was compiled in; NULL = unknown
-    struct gp_dwarf_split *split; // what was read of its own file; NULL = nothing was
+    const char *directory;        // of its compilation; NULL = unknown
+    struct gp_dwarf_split *split; // data of its own file; NULL = none was read
     _Atomic bool is_missing;      // and should have been
     // Read when needed:
     bool files_loaded, code_loaded;
@@ -260,7 +260,7 @@ typedef struct gp_dwarf_names { // interned file names
 } gp_dwarf_names_t;
 
 typedef struct gp_dwarf_advances { // how far each special opcode of a line table goes, and DW_LNS_copy
-    uint8_t kind[4];               // what says so in the table's header; zeroed: of none
+    uint8_t kind[4];               // mark in the table's header; zeroed: of none
     uint16_t address[256];
     int16_t line[256];
 } gp_dwarf_advances_t;
@@ -324,7 +324,7 @@ struct gp_dwarf {
     _Atomic bool has_units;   // their list is read
     _Atomic bool has_abbrevs; // their section is
     gp_dwarf_section_job_t section_jobs[GP_DEBUG_SECTIONS];
-    // What is read before the units are known, by offset:
+    // Tables read before the units are known, by offset:
     gp_dwarf_line_table_t *line_tables;
     size_t line_table_count, line_table_capacity;
     gp_dwarf_abbrevs_t *abbrevs;
@@ -403,7 +403,7 @@ int gp_dwarf_line_program(gp_dwarf_room_t *room, const gp_dwarf_line_header_t *h
 int gp_dwarf_files_load(const gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 
 // The name of file `number` of a unit, as all units have it; NULL when there is none.
-//   names: where it is interned, which may be another gp_dwarf_t's.
+//   names: where the name is interned; may be another gp_dwarf_t's.
 const char *gp_dwarf_file_name(gp_dwarf_names_t *names, gp_dwarf_unit_t *unit, uint64_t number);
 void gp_dwarf_names_free(gp_dwarf_names_t *names);
 
@@ -417,8 +417,8 @@ bool gp_dwarf_line_table_read(gp_dwarf_t *dwarf, gp_dwarf_room_t *room, const gp
 int gp_dwarf_lines_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted);
 int gp_dwarf_lines_load_all(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit);
 
-// All that says where the code of a unit comes from, but what is inlined, is read once; what cannot be read is left out
-// (dwarf.c). Of lines, the rows that are wanted.
+// Read once all that says where the code of a unit comes from, without inlined functions, and with the wanted rows of
+// lines; unreadable parts are left out (dwarf.c).
 void gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted);
 
 // The function of such a unit that has the code at the address, with what is inlined into it; NULL = none.
@@ -429,14 +429,13 @@ gp_dwarf_unit_t *gp_dwarf_unit_of(gp_dwarf_t *dwarf, uint64_t address);
 
 // --- what is done ahead (dwarf_ahead.c)
 
-// Begin to read and unpack the sections; have all but .debug_line; have that one, too, and tables that were read
-// meanwhile, once the units are known. Between these the file stays as it is.
+// Begin to read and unpack the sections; have all but .debug_line; have .debug_line, too, and tables that were read
+// meanwhile, once the units are known. Between these calls the file stays as it is.
 void gp_dwarf_sections_begin(gp_dwarf_t *dwarf, const gp_elf_t *elf);
 void gp_dwarf_sections_end(gp_dwarf_t *dwarf);
 void gp_dwarf_tables_end(gp_dwarf_t *dwarf);
 
-// Have a unit for the caller's thread, which reads it or has what a job read of it. No other thread has it from then
-// on.
+// Settle a unit for the caller's thread, which reads it or takes a job's reading. From then on no other thread has it.
 void gp_dwarf_settle(gp_dwarf_t *dwarf, gp_dwarf_unit_t *unit);
 
 void gp_dwarf_expected_free(gp_dwarf_t *dwarf);
@@ -452,7 +451,7 @@ typedef struct gp_dwarf_walk {
     const gp_dwarf_abbrev_t *abbrev;
 } gp_dwarf_walk_t;
 
-typedef struct gp_dwarf_die {                // what is wanted of one; code, origin and call only where it has some
+typedef struct gp_dwarf_die {                // wanted values; code, origin and call only where it has some
     gp_dwarf_value_t values[GP_DWARF_SLOTS]; // the first one is not used
 } gp_dwarf_die_t;
 
@@ -470,19 +469,19 @@ bool gp_dwarf_walk_next(gp_dwarf_walk_t *walk);
 void gp_dwarf_walk_read(gp_dwarf_walk_t *walk, gp_dwarf_die_t *die);
 void gp_dwarf_walk_skip(gp_dwarf_walk_t *walk); // its values, not its children
 
-// What is done with a DIE that is come to; by its tag, 0 for those that are not below GP_DWARF_TAGS.
+// The way of a walk at a DIE, by its tag: [0] for tags from GP_DWARF_TAGS on.
 typedef enum gp_dwarf_way {
-    GP_DWARF_PAST,   // it is gone past; into its children
+    GP_DWARF_PAST,   // gone past; into its children
     GP_DWARF_LEAVE,  // its children are left out, too, where it says what comes behind them
     GP_DWARF_SELDOM, // the same; they may have code
-    GP_DWARF_CODE,   // it is visited if it has code of its own, else as GP_DWARF_SELDOM
-    GP_DWARF_STOP,   // it is visited
+    GP_DWARF_CODE,   // visited if it has code of its own, else as GP_DWARF_SELDOM
+    GP_DWARF_STOP,   // visited
 } gp_dwarf_way_t;
 enum { GP_DWARF_TAGS = DW_TAG_call_site + 1 };
 
-// Go past DIEs up to one that is to be visited, or that gp_dwarf_walk_next() and the others are needed for: quicker.
+// Go past DIEs quickly, up to one to visit, or to read by gp_dwarf_walk_next() and the others.
 //   into: children may be gone into, else a DIE with children is visited.
-//   left: becomes true if children were left out that may have code.
+//   left: becomes true if children with code may have been left out.
 void gp_dwarf_walk_past(gp_dwarf_walk_t *walk, const uint8_t ways[GP_DWARF_TAGS], bool into, bool *left);
 
 // Leave out the children, where the DIE says what comes behind them. Returns whether it does.
@@ -490,8 +489,8 @@ bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling)
 
 // --- functions
 
-// Find the functions of a unit: those that are not within others, or types; all of them with
-// `everywhere` (dwarf_functions.c). Returns 0 or -ENOMEM.
+// Find the functions of a unit: only outermost ones, or with `everywhere` all (dwarf_functions.c). Returns 0 or
+// -ENOMEM.
 int gp_dwarf_functions_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, bool everywhere);
 
 // Read what is inlined into a function (dwarf_inlined.c). Returns 0 or -ENOMEM.

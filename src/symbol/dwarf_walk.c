@@ -97,7 +97,7 @@ bool gp_dwarf_walk_leave(gp_dwarf_walk_t *walk, const gp_dwarf_value_t *sibling)
 
 // --- past many
 
-// What is behind a value; NULL where that is not known.
+// The place behind a value; NULL where it is not known.
 static const uint8_t *dwarf_walk_past_value(const gp_dwarf_walk_t *walk, const uint8_t *at, uint16_t form)
 {
     gp_cursor_t cursor = {at, walk->cursor.end, form == DW_FORM_indirect};
@@ -106,7 +106,7 @@ static const uint8_t *dwarf_walk_past_value(const gp_dwarf_walk_t *walk, const u
     return cursor.bad ? NULL : cursor.pos;
 }
 
-// What is behind all values, which begin at `at`, or at DW_AT_sibling with `sibling`; NULL where that is not known.
+// The place behind all values, which begin at `at`, or at DW_AT_sibling with `sibling`; NULL where it is not known.
 static inline const uint8_t *dwarf_walk_past_values(const gp_dwarf_walk_t *walk, const uint8_t *at,
                                                     const gp_dwarf_step_t **steps, bool sibling)
 {
@@ -130,7 +130,7 @@ static inline const uint8_t *dwarf_walk_past_values(const gp_dwarf_walk_t *walk,
     return NULL;
 }
 
-// What is behind the children; NULL where the DIE does not say so.
+// The place behind the children; NULL where the DIE does not tell.
 static const uint8_t *dwarf_walk_past_children(const gp_dwarf_walk_t *walk, const uint8_t *at,
                                                const gp_dwarf_step_t *step)
 {

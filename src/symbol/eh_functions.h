@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The functions that .eh_frame knows: where each starts and ends, without a name. It is there in stripped files, too.
+// The functions that .eh_frame knows: where each starts and ends, without a name. Stripped files have .eh_frame, too.
 //
 // Threads: one at a time while it is loaded, any number afterwards. Signals: not safe.
 // Source: LSB Core, "Exception Frames"; DWARF 4, 6.4. The encodings that linkers and assemblers write are read: a

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GP_BUILD_ID_MAX = 20 }; // what the capture keeps of one
+enum { GP_BUILD_ID_MAX = 20 }; // bytes that the capture keeps
 
 typedef struct gp_elf {
     int fd; // -1 for an image in memory

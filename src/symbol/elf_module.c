@@ -26,7 +26,7 @@ typedef struct loading {
     expected_t *_Atomic late;
 } loading_t;
 
-// Where neither has a build-id, the file's stamp decides; where that is not known, the file may be the one, unless its
+// Where neither has a build-id, the file's stamp decides; without a stamp, the file may be the module's, unless its
 // name says that it is gone.
 static const char deleted[] = " (deleted)"; // proc_pid_exe(5): what the kernel puts behind a path
 
@@ -112,7 +112,7 @@ static expected_t *elf_module_exchange_late(expected_t *_Atomic *late, expected_
     return atomic_exchange_explicit(late, expected, memory_order_acq_rel); // synchronizes with the other thread's
 }
 
-// Those that were told last count.
+// Take addresses told since: the last ones told count.
 static void elf_module_take_late(gp_elf_module_t *module)
 {
     expected_t *late = module->late != NULL ? elf_module_exchange_late(module->late, NULL) : NULL;
@@ -202,7 +202,7 @@ static void elf_module_load_file(gp_elf_module_t *module, const gp_elf_t *elf, c
         gp_elf_close(&debug);
 }
 
-// Open the file of that name; of one that was deleted, what has the name since, which may be a copy.
+// Open the file by its name; for a deleted file, the one that has the name since, which may be a copy.
 // Returns 0, -ESTALE where it is another one, or as gp_elf_open().
 static int elf_module_open_named(const gp_elf_module_t *module, gp_elf_t *elf, char path[GP_DEBUG_PATH_SIZE])
 {
@@ -220,8 +220,8 @@ static int elf_module_open_named(const gp_elf_module_t *module, gp_elf_t *elf, c
     return -ESTALE;
 }
 
-// Is it certain that a file which is not the module's is another one? Without a build-id it may be a copy, unless it is
-// of another size.
+// Is a file that is not the module's certainly another one? Without a build-id it may be a copy, unless its size
+// differs.
 static bool elf_module_is_changed(const gp_elf_module_t *module, const char *path)
 {
     struct stat status;
@@ -253,7 +253,7 @@ static void elf_module_load(gp_elf_module_t *module)
     }
     module->changed = error == -ESTALE && elf_module_is_changed(module, path);
     module->unsure = error == -ESTALE && !module->changed;
-    // What is no ELF file has no names to lose; what is gone is another matter than what cannot be read.
+    // A file that is no ELF file has no names to lose; a lost file is another matter than an unreadable one.
     module->error = error != -ENOEXEC && error != -ENOENT && error != -ESTALE ? -error : 0;
     elf_module_load_debug_only(module);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known about one ELF module: its symbols and its lines, each read when first needed.
+// An ELF module: its symbols and its lines, each read when first needed.
 //
 // Threads: one at a time (the symbolizer's lock). Signals: not safe.
 #pragma once
@@ -20,7 +20,7 @@ typedef struct gp_elf_module {
     gp_helpers_t *helpers;   // which read it beside the caller's thread; NULL = none
     bool loaded;
     uint64_t most_bytes; // larger files are not read, and `loaded` stays false; 0 = all are
-    bool changed;        // there is a file of that name, but it is another build
+    bool changed;        // the file of that name is another build
     bool unsure;         // or may be: the module has no build-id
     int error;           // why neither it nor its debug file can be read: an errno value; 0 = nothing is wrong
     gp_symbol_table_t symbols;
@@ -31,11 +31,11 @@ typedef struct gp_elf_module {
     size_t folded;                     // functions that were named and stand for others, too
     const gp_range_t *folded_one;      // the first
     struct gp_expected *expected;      // addresses that will be asked about, once it is loaded
-    struct gp_expected *_Atomic *late; // those that are told while a helper loads it; NULL = none can be
+    struct gp_expected *_Atomic *late; // addresses told while a helper loads it; NULL = none can be
 } gp_elf_module_t;
 
 // Read the module's symbols and find its DWARF. A file with another build-id than the module's is another file: nothing
-// of it is used. What cannot be read leaves the module without names.
+// of it is used. An unreadable file leaves the module without names.
 void gp_elf_module_load(gp_elf_module_t *module);
 
 // Have a helper begin with that, unless it has begun; gp_elf_module_load() then ends it. The module may move meanwhile.

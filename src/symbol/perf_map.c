@@ -57,7 +57,7 @@ static int perf_map_add_lines(gp_perf_map_t *map, const char *text, size_t len, 
     return result;
 }
 
-// The pieces that are open at one place of the sweep, the one that came last on top.
+// The pieces open at one place of the sweep, the last to come on top.
 typedef struct heap {
     uint32_t *items;
     size_t count;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Names of code that a just-in-time compiler made, from the file that it writes for perf:
-// perf-PID.map, a line "START SIZE NAME" (hex, hex, the rest) for each piece of code.
+// Names of code made by a just-in-time compiler, from the file that it writes for perf: perf-PID.map, a line "START
+// SIZE NAME" (hex, hex, the rest) for each piece of code.
 //
-// Model: a map grows while the program runs. Where pieces overlap the later line counts: the memory
-// was used again. What is no such line is left out.
+// Model: a map grows while the program runs. Where pieces overlap the later line counts: the memory was used again.
+// Other lines are left out.
 // Threads: one at a time. Signals: not safe. Cost of a look: ~2 us when nothing changed.
 // Source: tools/perf/Documentation/jit-interface.txt of Linux.
 #pragma once
@@ -18,8 +18,8 @@ typedef struct gp_perf_piece { // code [lo, hi)
 
 typedef struct gp_perf_map {
     const char *path;
-    // When the process lived, CLOCK_REALTIME: a file that was last changed before, or made after,
-    // is that of another process with the same id.
+    // The life of the process, CLOCK_REALTIME: a file last changed before, or made after, is of another process with
+    // the same id.
     uint64_t from_ns, to_ns;
     uint64_t device, inode, read_len;
     gp_perf_piece_t *pieces; // as in the file; a piece's place stays
@@ -32,7 +32,7 @@ typedef struct gp_perf_map {
     gp_arena_t texts;
 } gp_perf_map_t;
 
-// Read what was added since the last time; all of it when it is another file now. It must belong to this user or to
+// Read lines added since the last time; all lines when it is another file now. The file must belong to this user or to
 // root, as perf demands: every user may write into /tmp. Returns 0 or a negative errno value, the map is then empty.
 int gp_perf_map_update(gp_perf_map_t *map);
 

@@ -185,7 +185,7 @@ static int symbol_table_emit(gp_symbol_table_t *table, uint64_t *position, uint6
     return result;
 }
 
-// The best of several names for the same code comes first: it is said there that another function has it, too.
+// Note in the first of several names for the same code, the best one, that another function has the code, too.
 static void symbol_table_find_twins(candidates_t *all)
 {
     for (size_t i = 1, best = 0; i < all->count; i++) {

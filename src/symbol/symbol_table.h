@@ -21,8 +21,8 @@ typedef struct gp_range { // [lo, hi) has this name
     uint64_t start; // the symbol's own start: identity of the function, also where ranges nest
     const char *name;
     const char *shown; // room for what the owner makes of the name; NULL at first
-    const char *made;  // of that, what was made ahead (symbol_names.h); NULL = nothing
-    const char *twin;  // another function whose code a linker has put into one with this one's; NULL = none
+    const char *made;  // the part of it made ahead (symbol_names.h); NULL = none
+    const char *twin;  // a function that a linker has given the same code; NULL = none
 } gp_range_t;
 
 typedef struct gp_symbol_table { // zero-initialized = empty
@@ -34,7 +34,7 @@ typedef struct gp_symbol_table { // zero-initialized = empty
 
 enum { GP_SYMBOL_SOURCES_MAX = 4 };
 
-typedef struct gp_symbol_source { // one symbol table
+typedef struct gp_symbol_source { // a symbol table
     const gp_elf_t *elf;
     bool dynamic; // .dynsym, else .symtab
 } gp_symbol_source_t;
@@ -57,8 +57,8 @@ void gp_symbol_table_sort(gp_symbol_table_t *table);
 // The range that holds `address`, or NULL.
 gp_range_t *gp_symbol_table_find(const gp_symbol_table_t *table, uint64_t address);
 
-// Where the function begins that a range is of: the unlikely part of one ("name.cold") is of the function whose name it
-// has, if there is one such.
+// The beginning of a range's function: the unlikely part ("name.cold") belongs to the function of its name, if there is
+// one.
 uint64_t gp_symbol_table_entry(const gp_symbol_table_t *table, const gp_range_t *range);
 
 void gp_symbol_table_free(gp_symbol_table_t *table);

@@ -147,7 +147,7 @@ typedef struct place { // key of both indexes: a module and an address in it
 static uint64_t symbolizer_place_hash(place_t place)
 {
     uint64_t line = gp_hash_more(gp_hash_u64(place.address >> 6), place.module);
-    uint64_t within = place.address & 63; // tells those in a line from one another
+    uint64_t within = place.address & 63; // tells apart the places of a line
     return (line & 0x03fffff800000000ull) | within << 58;
 }
 
@@ -198,9 +198,8 @@ static const char *symbolizer_no_name(gp_symbolizer_t *symbolizer, const char *m
     return gp_arena_text(&symbolizer->arena, text, (size_t)len);
 }
 
-// Is it the same file? Names from one compilation are the same pointer. Those from another
-// (link-time optimization, which runs elsewhere) may have what the build cut off with
-// -ffile-prefix-map.
+// Is it the same file? Names from one compilation are the same pointer. Names from another (link-time optimization,
+// which runs elsewhere) may have a prefix that the build cut off with -ffile-prefix-map.
 static bool symbolizer_same_file(const char *a, const char *b)
 {
     size_t a_len, b_len;
@@ -237,8 +236,8 @@ static const char *symbolizer_text_name(gp_symbolizer_t *symbolizer, uint32_t mo
     return *known->shown;
 }
 
-// The function that has the code: its symbol's name, which is the one that others call it by; else
-// the one that DWARF knows; else "module+0x1234".
+// The name of the function that has the code: its symbol's, by which others call it; else DWARF's; else
+// "module+0x1234".
 static const char *symbolizer_outermost_name(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, place_t place,
                                              gp_range_t *range, const gp_dwarf_place_t *known)
 {
@@ -258,7 +257,7 @@ static const char *symbolizer_outermost_name(gp_symbolizer_t *symbolizer, gp_elf
     return symbolizer_no_name(symbolizer, module->basename, function ? function->lo : place.address);
 }
 
-typedef struct question { // what symbolizer_make_outer() and symbolizer_make_chain() need
+typedef struct question { // for symbolizer_make_outer() and symbolizer_make_chain()
     gp_symbolizer_t *symbolizer;
     gp_elf_module_t *module;
     place_t place;
@@ -282,8 +281,8 @@ static bool symbolizer_fill_symbol(const question_t *question, size_t number, gp
     return symbol->function != NULL;
 }
 
-// What a function is inlined into is the same for all of its addresses that one symbol covers: made
-// once. Places before `number` are inside. Returns NULL when memory is short.
+// The functions around an inlined one: the same for all of its addresses within one symbol, so made once. Places before
+// `number` are inside. Returns NULL when memory is short.
 static const gp_symbol_t *symbolizer_make_outer(const question_t *question, size_t number)
 {
     const gp_symbol_t *outer = NULL;
@@ -303,7 +302,7 @@ static const gp_symbol_t *symbolizer_make_outer(const question_t *question, size
     return outer;
 }
 
-// A function of which there are only lines is of the file that its first one is in, whatever is inlined further on.
+// A function that has only lines is of the file of its first one, whatever is inlined further on.
 static const char *symbolizer_first_file(const gp_elf_module_t *module, uint64_t address, const gp_range_t *range)
 {
     const gp_eh_function_t *function = range == NULL ? gp_eh_functions_find(&module->functions, address) : NULL;
@@ -314,11 +313,11 @@ static const char *symbolizer_first_file(const gp_elf_module_t *module, uint64_t
     return gp_dwarf_find(module->dwarf, start, places) > 0 ? places[0].file : NULL;
 }
 
-// One symbol for each place, the innermost first, each leading to the next.
+// Make a symbol for each place, the innermost first, each leading to the next.
 static bool symbolizer_make_chain(gp_symbolizer_t *symbolizer, gp_elf_module_t *module, place_t place,
                                   gp_symbol_t *symbol)
 {
-    question_t question; // what is known is filled in as far as it is
+    question_t question; // `known` is filled in as far as found
     question.symbolizer = symbolizer;
     question.module = module;
     question.place = place;
@@ -341,7 +340,7 @@ static bool symbolizer_make_unknown(gp_symbolizer_t *symbolizer, uint64_t addres
     return symbol->function != NULL;
 }
 
-// Of what is done under the lock.
+// The helpers for work under the lock.
 static gp_helpers_t *symbolizer_helpers_of(gp_symbolizer_t *symbolizer)
 {
     if (!symbolizer->helpers_asked_for)
@@ -380,7 +379,7 @@ static const gp_symbol_t *symbolizer_piece_symbol(gp_symbolizer_t *symbolizer, g
     return piece->symbol;
 }
 
-// What a just-in-time compiler says of an address; NULL when it says nothing.
+// The symbol of an address by a just-in-time compiler's map; NULL when none has it.
 static const gp_symbol_t *symbolizer_resolve_compiled(gp_symbolizer_t *symbolizer, uint64_t address)
 {
     const gp_symbol_t *symbol = NULL;

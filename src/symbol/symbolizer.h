@@ -63,8 +63,8 @@ gp_symbolizer_t *gp_symbolizer_create(void);
 uint32_t gp_symbolizer_module(gp_symbolizer_t *symbolizer, const char *path, size_t path_len, const uint8_t *build_id,
                               size_t build_id_len);
 
-// Read a module's tables now, so that what asks for a name later need not: others may ask meanwhile, also for names in
-// this module, which they then read themselves. Files of more than GP_SYMBOLIZER_PREPARED_MAX bytes are left for later.
+// Read a module's tables now, before names are asked for. Other threads may ask meanwhile, also for names in this
+// module, and then read the tables themselves. Files of more than GP_SYMBOLIZER_PREPARED_MAX bytes are left for later.
 enum { GP_SYMBOLIZER_PREPARED_MAX = 64 << 20 };
 void gp_symbolizer_prepare(gp_symbolizer_t *symbolizer, uint32_t module);
 
@@ -79,8 +79,8 @@ const gp_symbol_t *gp_symbolizer_resolve(gp_symbolizer_t *symbolizer, uint32_t m
 //   addresses: uint64_t[count], ascending; not needed afterwards.
 void gp_symbolizer_expect(gp_symbolizer_t *symbolizer, uint32_t module, const uint64_t *addresses, size_t count);
 
-// Say that so many addresses of a module are going to be asked about, at least, before it is known which: the threads
-// begin with what all of them need.
+// Announce look-ups of at least so many addresses of a module, not known yet: the threads begin with data that all of
+// them need.
 enum { GP_SYMBOLIZER_MANY = 2000 };
 void gp_symbolizer_begin(gp_symbolizer_t *symbolizer, uint32_t module);
 
@@ -91,9 +91,9 @@ void gp_symbolizer_resolve_all(gp_symbolizer_t *symbolizer, uint32_t module, con
                                const gp_symbol_t **symbols);
 
 // Say where a just-in-time compiler may write the names of its code (perf-PID.map); code without a module has names
-// from there. As many paths as there can be roots, and two more, count; of those that name an address, the one that was
-// given first.
-//   from_ns, to_ns: when the process lived (CLOCK_REALTIME); a file that was last changed before,
+// from there. As many paths as there can be roots, and two more, count; where several name an address, the first given
+// counts.
+//   from_ns, to_ns: when the process lived (CLOCK_REALTIME); a file last changed before,
 //   or made after, is another's. 0 and UINT64_MAX = whenever.
 void gp_symbolizer_perf_map(gp_symbolizer_t *symbolizer, const char *path, uint64_t from_ns, uint64_t to_ns);
 
@@ -111,7 +111,7 @@ void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer);
 // Why a module that was asked about has no names, where its file should have them, or not all; else an errno value.
 enum {
     GP_NAMELESS_CHANGED = -1, // the file is another build
-    GP_NAMELESS_UNSURE = -2,  // it may be: the process did not tell the module's build-id
+    GP_NAMELESS_UNSURE = -2,  // may be: the process did not tell the module's build-id
     GP_NAMELESS_SPLIT = -3,   // its functions have names; .dwo files with what is inlined into them are missing
     GP_NAMELESS_FOLDED =
         -4, // a linker made one of functions with identical code, or they are aliases: one name is shown
@@ -122,7 +122,7 @@ typedef struct gp_nameless {
     int why;
     size_t count;        // of GP_NAMELESS_SPLIT: files; of GP_NAMELESS_FOLDED: functions
     const char *example; // where the first file should be; the name that the first function has
-    const char *other;   // which could also be this one
+    const char *other;   // a second candidate
 } gp_nameless_t;
 
 // Go through those modules.
@@ -130,8 +130,8 @@ typedef struct gp_nameless {
 // Returns false when there are no more.
 bool gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, gp_nameless_t *nameless);
 
-// What is kept of answers grows with the addresses that were asked about, and never ends where code is compiled anew
-// all the time: beyond this many bytes, or modules, an owner that goes on asking takes another symbolizer.
+// Kept answers grow with each new address, without end where code is compiled anew all the time: beyond this many
+// bytes, or modules, an owner that goes on asking takes another symbolizer.
 enum { GP_SYMBOLIZER_KEPT_MAX = 64 << 20, GP_SYMBOLIZER_MODULES_MAX = 4096 };
 bool gp_symbolizer_is_crowded(gp_symbolizer_t *symbolizer);
 

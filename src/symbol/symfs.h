@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Directories that stand for the root directory of the profiled processes: the unpacked image of a container, or
-// /proc/PID/root of one that runs. Files are looked for below them, too.
+// Directories that stand for the root directory of the profiled processes: a container's unpacked image, or its
+// /proc/PID/root. Files are looked for below them, too.
 //
 // Threads: gp_symfs_add() before anything asks for names; the rest at any time. Signals: not safe.
 #pragma once

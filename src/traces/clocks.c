@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The clocks of processes, aligned by their calls: what one dispatched lies within the call of the other one.
+// The clocks of processes, aligned by their calls: a dispatched span lies within the other process' call.
 //
-// Model: each pair of a call in one process and what it caused in another one bounds the difference of their clocks
-// from both sides. All pairs of two processes give one interval. Where it holds 0 the clocks agree and are left alone.
-// Else the offset goes from the end that is nearer to 0 towards the middle (which is right where the way there takes as
-// long as the way back), by no more than it was off: clocks that are off by a little are not moved by much. A dispatch
-// that takes longer than its call (nothing waited for it) bounds the difference by its beginning alone. Source: RFC
-// 5905 (NTP), the bounds of offset by the round trip.
+// Model: each pair of a call in one process and its dispatch in another bounds the difference of their clocks from both
+// sides. All pairs of two processes give one interval. Where it holds 0 the clocks agree and are left alone. Else the
+// offset goes from the end nearer to 0 towards the middle (right where the way there takes as long as the way back), by
+// no more than it was off: clocks that are off by a little are not moved by much. A dispatch that takes longer than its
+// call (nothing waited for it) bounds the difference by its beginning alone. Source: RFC 5905 (NTP), the bounds of
+// offset by the round trip.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static int clocks_compare(const void *left, const void *right)
     return a->to < b->to ? -1 : a->to > b->to;
 }
 
-// One bound of all that there are between the same two, in the same direction.
+// Unite all bounds between the same two processes, in the same direction.
 static void clocks_unite(aligning_t *aligning)
 {
     size_t kept = 0;
@@ -80,7 +80,7 @@ static void clocks_unite(aligning_t *aligning)
     aligning->count = kept + 1;
 }
 
-// The same seen from the other process. Of calls in both directions each bound also has what the other one says.
+// Add each bound as seen from the other process. Calls in both directions then bound each other.
 static int clocks_mirror(aligning_t *aligning)
 {
     size_t count = aligning->count;
@@ -115,7 +115,7 @@ static void clocks_place(gp_tree_process_t *to, const gp_tree_process_t *from, c
             to->clock = GP_CLOCK_MOVED;
     }
     to->offset_ns = from->offset_ns + offset;
-    if (offset == 0 && from->offset_ns != 0 && to->clock == GP_CLOCK_AGREES) { // it goes with its neighbour
+    if (offset == 0 && from->offset_ns != 0 && to->clock == GP_CLOCK_AGREES) { // moves with its neighbour
         to->clock = GP_CLOCK_MOVED;
         to->within_ns = from->within_ns;
     }
@@ -134,7 +134,7 @@ static size_t clocks_first_of(const aligning_t *aligning, uint32_t process)
     return lo;
 }
 
-// All that can be reached from a process that keeps its clock.
+// Place all processes within reach of one that keeps its clock.
 static void clocks_spread(const aligning_t *aligning, uint32_t root, uint32_t *queue, bool *placed)
 {
     gp_tree_process_t *processes = aligning->set->processes;
@@ -154,7 +154,7 @@ static void clocks_spread(const aligning_t *aligning, uint32_t root, uint32_t *q
     }
 }
 
-// Those that are called least keep their clocks: where requests come in.
+// The least called processes keep their clocks: where requests come in.
 static int clocks_spread_all(const aligning_t *aligning)
 {
     gp_spans_t *set = aligning->set;

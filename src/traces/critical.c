@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The critical path through spans: what the end of a root waited for, from its end back to its beginning.
+// The critical path through spans: the work that a root's end waited for, from its end back to its beginning.
 //
 // Model: at each moment the span that ended last before it is on the path, back to where it began; what lies between is
-// the parent's own. Children that overlap with one on the path, and those that their parent did not wait for, are not
-// on it. The own parts of a root's path add up to its duration.
+// the parent's own. Children that overlap with one on the path, or were not waited for, are not on it. The own parts of
+// a root's path add up to its duration.
 // Source: CRISP (Uber, USENIX ATC 2022), section 3.
 #include <errno.h>
 #include <stdlib.h>

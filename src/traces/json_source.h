@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the readers of JSON share.
+// Functions that the readers of JSON share.
 #pragma once
 
 #include <jansson.h>

@@ -131,7 +131,7 @@
     s.v.forEach(function (field) { line(field[0], field[1]); });
   }
 
-  // Flame graphs: what ran for a span and for those below it. What another process did for it hangs where it waited.
+  // Flame graphs: the stacks of a span and of the spans below it. Another process' stacks hang where the span waited.
   function node(name) { return { name: name, weight: 0, children: new Map(), parent: null, depth: 0 }; }
 
   function child(n, name) {
@@ -164,9 +164,8 @@
 
   function waits(stack) { return /^\[(parked|waiting|blocked)/.test(stack.frames[stack.frames.length - 1]); }
 
-  // The stacks of a span and of those below it in its process, and of what others did for it; children have been done
-  // before. What others did hangs where most was waited, and takes the place of that wait; without a wait here, the
-  // parent has it.
+  // The stacks of a span and of the spans below it in its process, and stacks of other processes; children have been done before. Others'
+  // stacks hang at the longest wait, and take its time; without a wait here, the parent has them.
   function collect(s) {
     s.stacks = s.g ? stacksOf(s.g) : [];
     s.others = [];

@@ -9,7 +9,7 @@
 #include "report/requests.h"
 #include "traces/sources.h"
 
-// What the process is called: what it says itself, else its executable.
+// The process' name: as it says itself, else its executable.
 static const char *read_capture_service_of(const gp_dataset_t *dataset)
 {
     const gp_facts_meta_t *service = gp_facts_meta(&dataset->facts, "service");
@@ -52,7 +52,7 @@ typedef struct owner { // a process of which some spans may be
 } owner_t;
 
 typedef struct owners {
-    owner_t *items; // [count], those that were merged; behind them, that of all others
+    owner_t *items; // [count], of the merged processes; behind them, one for all others
     size_t count;
 } owners_t;
 
@@ -134,7 +134,8 @@ static int read_capture_take_request(gp_spans_t *set, uint32_t trace, const gp_d
         .cpu = request->ledger.cpu_ns,
         .ready = request->ledger.ready_ns,
         .parked = request->ledger.parked_ns,
-        .blocked = request->ledger.blocked_ns,
+        .blocked =
+            gp_ledger_kind_ns(&request->ledger, GP_KIND_BLOCKED) + gp_ledger_kind_ns(&request->ledger, GP_KIND_GIL),
         .preempted = gp_ledger_kind_ns(&request->ledger, GP_KIND_PREEMPTED),
         .waiting = request->ledger.waiting_ns,
     };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the file consumer writes: DIR/<trace>/spans-<service>-<host>-<pid>.jsonl and
-// profile-<service>-<pid>-<span>.folded.
+// Files of the file consumer: DIR/<trace>/spans-<service>-<host>-<pid>.jsonl and profile-<service>-<pid>-<span>.folded.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +52,7 @@ static int read_folder_spans(reading_t *reading, const char *path, const char *n
     reading->found++;
     if (result == -ENOMEM || result == 0)
         return result;
-    reading->set->unreadable = before + 1; // one of many: the others are read
+    reading->set->unreadable = before + 1; // the other files are read
     return 0;
 }
 

@@ -28,7 +28,7 @@ static bool read_json_is_surrogate(int value, int which) // 0xd800: the first of
     return value >= 0 && (value & 0xfc00) == which;
 }
 
-// Escapes that name no character: halves of a pair (what Python writes for bytes that are not UTF-8), and NUL.
+// Escapes that name no character: halves of a pair (Python writes them for bytes outside UTF-8), and NUL.
 static void read_json_repair_escapes(char *text, size_t len)
 {
     for (size_t i = 0; i + 1 < len; i++) {
@@ -50,7 +50,7 @@ static void read_json_repair_escapes(char *text, size_t len)
 // Length of the UTF-8 sequence at `text`, 0 = none.
 static size_t read_json_utf8_len(const char *text, size_t len)
 {
-    char end[5] = {0}; // what follows the text is not to be looked at
+    char end[5] = {0}; // never look behind the text
     memcpy(end, text, len < 4 ? len : 4);
     return gp_text_utf8_len(end);
 }
@@ -185,7 +185,8 @@ static uint32_t read_json_flags(const json_t *flags)
 
 void gp_json_times(gp_tree_span_t *span, const json_t *object)
 {
-    span->record.coroutine_id = gp_json_number(object, "coroutine");
+#define READ(field, shown, key) span->record.shown = gp_json_number(object, key);
+    GP_SPAN_SHOWN(READ)
     span->record.cpu_ns = gp_json_number(object, "cpu_ns");
     span->record.ready_ns = gp_json_number(object, "ready_ns");
     span->record.parked_ns = gp_json_number(object, "parked_ns");
@@ -218,7 +219,7 @@ static uint64_t read_json_time_of(const json_t *object, const char *key)
     return time < INT64_MAX / 4 ? time : INT64_MAX / 4;
 }
 
-// What `trace show --json` says of a request.
+// The work of a request, as `trace show --json` writes it.
 static int read_json_work(gp_spans_t *set, gp_tree_span_t *span, const json_t *object)
 {
     gp_tree_work_t *work = json_is_object(object) ? gp_arena_alloc(&set->arena, sizeof(*work)) : NULL;
@@ -262,7 +263,7 @@ static int read_json_add_span(gp_spans_t *set, const json_t *object)
     return gp_spans_add(set, &span) != GP_NO_SPAN ? 0 : -ENOMEM;
 }
 
-// One value: a span, an event, or what holds many.
+// Add a value: a span, an event, or a container of many.
 static int read_json_add_value(gp_spans_t *set, gp_events_t *events, const json_t *value)
 {
     if (read_json_is_span(value))

@@ -145,7 +145,7 @@ static pending_t *read_osprofiler_find_or_add(gp_events_t *events, const gp_tree
     return &events->items[events->count++];
 }
 
-// What greenprof's own consumer adds, to the end of a span.
+// Fields that greenprof's own consumer adds, to the end of a span.
 static int read_osprofiler_put_own(gp_spans_t *set, pending_t *pending, const json_t *event)
 {
     const json_t *info = json_object_get(event, "info"), *own = json_object_get(info, "greenprof");
@@ -192,7 +192,7 @@ static int read_osprofiler_put_names(gp_spans_t *set, gp_tree_span_t *span, cons
     return span->kind != NULL && span->record.name != NULL ? 0 : -ENOMEM;
 }
 
-// What OSProfiler's own libraries say: names with the start, or with the stop where no start came.
+// Fields of OSProfiler's own libraries: names with the start, or with the stop where no start came.
 static int read_osprofiler_put_details(gp_spans_t *set, pending_t *pending, const json_t *event, bool is_start)
 {
     if ((is_start || pending->span.record.name == NULL) && read_osprofiler_put_names(set, &pending->span, event) < 0)
@@ -209,7 +209,7 @@ static int read_osprofiler_put_event(gp_events_t *events, pending_t *pending, co
     bool is_start = strcmp(read_osprofiler_suffix_of(gp_json_string(event, "name")), "-start") == 0;
     bool is_more = !pending->is_own && json_is_object(json_object_get(json_object_get(event, "info"), "greenprof"));
     if ((is_start ? pending->has_start : pending->has_stop) && !is_more)
-        return 0; // it came twice; OSProfiler's driver and greenprof's consumer may both have written it
+        return 0; // came twice: OSProfiler's driver and greenprof's consumer may both have written it
     if (is_start) {
         span->record.start_unix_ns = (uint64_t)timestamp;
         pending->has_start = true;

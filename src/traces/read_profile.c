@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was sampled for spans, as folded lines.
+// Samples of spans, as folded lines.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -175,7 +175,7 @@ static int read_redis_key(redis_t *redis, const char *key, size_t key_len)
     if (reply == NULL)
         return read_redis_fail(redis, -EIO, "%s", redis->context->errstr);
     int result = reply->type == REDIS_REPLY_STRING ? gp_events_read(redis->events, reply->str, (size_t)reply->len)
-                                                   : 0; // it is gone, or something else of that name
+                                                   : 0; // gone, or another thing of that name
     freeReplyObject(reply);
     return result;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where spans come from. A source adds to a set what it can read of what is wanted; what is no span is counted
+// Sources of spans. A source adds the wanted spans that it can read to a set; anything else is counted
 // (gp_spans_t.unreadable).
 //
 // Each returns 0, -ENOMEM, or another negative errno value and what is wrong. Threads: one at a time. Signals: not
@@ -42,12 +42,12 @@ int gp_spans_read_folder(gp_spans_t *set, const char *path, gp_wanted_t wanted, 
 // A capture that was read with GP_KEEP_SPANS.
 int gp_spans_read_dataset(gp_spans_t *set, const struct gp_dataset *dataset);
 
-// What the coroutines of the requests of a trace did, as the capture has it. After gp_spans_link(), too.
+// The work of the coroutines of a trace's requests, as the capture has it. After gp_spans_link(), too.
 //   number: of the trace in the dataset.
 int gp_spans_take_work(gp_spans_t *set, uint32_t trace, const struct gp_dataset *dataset, uint32_t number);
 
-// The stacks that were sampled for the spans of a trace, in the form of the format `folded`, each below the frame that
-// GP_BY_SPAN puts there. The text is changed. After gp_spans_link(), too.
+// The stacks sampled for the spans of a trace, in the form of the format `folded`, each below the frame that GP_BY_SPAN
+// puts there. The text is changed. After gp_spans_link(), too.
 int gp_spans_take_profile(gp_spans_t *set, uint32_t trace, char *folded);
 
 // Redis in OSProfiler's schema. url: as src/consumer/backends/redis/url.h has them; a Sentinel says where the master

@@ -141,8 +141,7 @@ uint32_t gp_spans_find(const gp_spans_t *set, uint32_t trace, gp_id128_t id)
     return gp_index_find(&set->span_index, gp_hash_more(trace, id.lo), spans_same_span, set, &key);
 }
 
-// Is one of them OSProfiler's record of a span that greenprof has, too? It has an id of greenprof's then, and no
-// process.
+// Is `point` OSProfiler's record of a span that greenprof has, too? Such a record has greenprof's id, and no process.
 static bool spans_is_point_of(const gp_spans_t *set, const gp_tree_span_t *point, const gp_tree_span_t *span)
 {
     return point->id.hi == 0 && set->processes[point->process].pid == 0 && (point->record.flags & GP_SPAN_NO_TIMES) &&
@@ -158,7 +157,7 @@ static bool spans_is_same(const gp_spans_t *set, const gp_tree_span_t *a, const 
            strcmp(a->kind, b->kind) == 0 && strcmp(a->record.name, b->record.name) == 0;
 }
 
-// Of two records of a span, that of one that has ended and has times says most; OSProfiler's says least.
+// The worth of a record, among several of a span: most with an end and times; OSProfiler's least.
 static unsigned spans_worth(const gp_spans_t *set, const gp_tree_span_t *span)
 {
     return (set->processes[span->process].pid != 0 ? 4u : 0u) + (span->record.flags & GP_SPAN_OPEN ? 0u : 2u) +

@@ -33,12 +33,12 @@ typedef struct gp_tree_span {
     uint32_t trace, process;    // numbers in the set
     const char *kind;           // "rest_call"; never NULL, nor is the name
     const gp_tree_work_t *work; // of a request's span; NULL = not known
-    const char *profile;        // folded stacks of what ran for it, its children in its process included; or NULL
+    const char *profile;        // folded stacks that ran for it, its children in its process included; or NULL
     // By gp_spans_link():
     uint32_t parent, first_child, next_sibling, depth; // GP_NO_SPAN = none
     int64_t from_ns, to_ns;                            // aligned
     uint64_t self_ns;                                  // of its duration, when none of its children was open
-    uint64_t critical_ns;                              // what it is of the critical path by itself
+    uint64_t critical_ns;                              // its own time on the critical path
 } gp_tree_span_t;
 
 enum gp_clock_state {
@@ -88,7 +88,7 @@ enum { GP_SPANS_ERROR_SIZE = 256 };
 
 // Read an id: 16 or 32 hex digits or a UUID; of any other text, its hash. "" and NULL are no id.
 gp_id128_t gp_id128_parse(const char *text);
-bool gp_id128_is_form(const char *text); // is it one of these forms?
+bool gp_id128_is_form(const char *text); // is the text of these forms?
 
 // Write an id: 32 hex digits of a trace, 16 of a span of greenprof's own, else a UUID. Returns `text`.
 enum { GP_ID128_SIZE = 37 };
@@ -109,7 +109,7 @@ const char *gp_spans_text(gp_spans_t *set, const char *text);
 uint32_t gp_spans_process(gp_spans_t *set, const char *service, const char *host, uint64_t pid);
 uint32_t gp_spans_trace(gp_spans_t *set, gp_id128_t id, const char *text);
 
-// Add a span, or complete the one that is there already from another source.
+// Add a span, or complete the same one of another source.
 //   given: its texts are the set's.
 // Returns its number, or GP_NO_SPAN when memory is short.
 uint32_t gp_spans_add(gp_spans_t *set, const gp_tree_span_t *given);

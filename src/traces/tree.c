@@ -131,7 +131,7 @@ static int tree_put_in_order(gp_spans_t *set)
     return 0;
 }
 
-// What is left of a span without the times of its children, which are in the order of their starts and may overlap.
+// The time of a span without its children's, which are in the order of their starts and may overlap.
 static uint64_t tree_own_ns(const gp_spans_t *set, const gp_tree_span_t *span)
 {
     int64_t reached = span->from_ns;

@@ -35,7 +35,7 @@ int gp_tree_list_text(const gp_tree_list_t *list, FILE *out);
 int gp_tree_list_json(const gp_tree_list_t *list, FILE *out);
 int gp_tree_list_rally(const gp_tree_list_t *list, FILE *out);
 
-// What several of them say.
+// Words that several writers share.
 static inline const gp_tree_span_t *gp_tree_at(const gp_tree_view_t *view, uint32_t position)
 {
     return &view->set->items[view->set->order[view->trace->first + position]];
@@ -44,7 +44,7 @@ static inline const gp_tree_span_t *gp_tree_at(const gp_tree_view_t *view, uint3
 // A field's value, "" when there is none.
 const char *gp_tree_field(const gp_tree_span_t *span, const char *key);
 
-// What is to be said of a span beside its times: "open", "parent missing", ... each once, by `put`.
+// Remarks on a span beside its times: "open", "parent missing", ... each once, by `put`.
 void gp_tree_each_remark(const gp_tree_span_t *span, void (*put)(void *context, const char *remark), void *context);
 
 // "+1.204 ms" and the like, about a process's clock. Returns false where there is nothing to say.

@@ -58,8 +58,8 @@ static uint32_t write_dot_find_or_add(graph_t *graph, const node_t *key)
     return found;
 }
 
-// What a stack has below the frames that it shares with the one around it, except the last of these: a call goes on in
-// the function that began the span. In another process nothing does, though it may run the same program.
+// The part of a stack below the frames it shares with the one around it, with the last of these: a call goes on in the
+// function that began the span. Stacks of two processes share none, though both may run the same program.
 static const char *write_dot_own_part(const gp_tree_span_t *span, const gp_tree_span_t *parent)
 {
     bool is_near = parent != NULL && parent->process == span->process && parent->record.stack != NULL;

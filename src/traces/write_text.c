@@ -98,7 +98,7 @@ static void write_text_put_clocks(const gp_tree_view_t *view, FILE *out)
     }
 }
 
-// What each service is of the critical paths of all roots: as much as the spans with a `*` have by themselves.
+// Each service's share of the critical paths of all roots: the own time of its spans with a `*`.
 static void write_text_put_shares(const gp_tree_view_t *view, FILE *out)
 {
     const gp_spans_t *set = view->set;

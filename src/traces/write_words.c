@@ -17,7 +17,7 @@ const char *gp_tree_field(const gp_tree_span_t *span, const char *key)
     return "";
 }
 
-// Of how much of it is not known where it went.
+// Remark how much of a span's time is not recorded.
 static void write_words_put_rested(const gp_tree_span_t *span, void (*put)(void *context, const char *remark),
                                    void *context)
 {

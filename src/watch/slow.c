@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Slow requests: slow+file:///DIRECTORY?over=250ms&stuck=5s, for files of these alone.
 //
-// Model: each request of a batch is held against the target; of those that are slow the capture is read again, once a
-// batch, together with the parts before it in which they began, and a folder of files is made for each. What the
-// capture says of a request may come a moment after its end, so the last second is waited for. Requests that have not
-// ended are looked for at each batch as well: a process that hangs goes on saying which of its spans are open. So are
-// coroutines that do not give their thread back while no request of theirs is open.
+// Model: each request of a batch is held against the target. For the slow ones the capture is read again, once a batch,
+// together with the parts before it in which they began, and a folder of files is made for each. Records of a request
+// may come a moment after its end, so the last second is waited for. Requests without an end are looked for at each
+// batch as well: a process that hangs goes on saying which of its spans are open. So are coroutines without an open
+// request, which do not give their thread back.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -168,7 +168,7 @@ static int slow_write_open(slow_t *slow, const gp_batch_t *batch, const gp_slow_
     return result;
 }
 
-// Those that hold their threads.
+// Write files for coroutines that hold their threads.
 static int slow_write_held(slow_t *slow, const gp_batch_t *batch, const gp_slow_found_t *found, int directory,
                            char *error)
 {

@@ -23,7 +23,7 @@ enum { ENDPOINT_CHARS = 48, STAMP_CHARS = 20, TRACE_SIZE = 33 };
 #define JSON_NAME       "request.json"
 #define COROUTINES_NAME "coroutines.txt"
 #define OPEN            "-open-"
-#define SLACK_NS        UINT64_C(1000000000) // what is written may be on the disk later
+#define SLACK_NS        UINT64_C(1000000000) // records may be on the disk later
 
 typedef gp_slow_view_t view_t;
 typedef gp_slow_capture_t capture_t;
@@ -88,7 +88,7 @@ static void slow_files_remove_folder(int directory, const char *name)
     for (size_t i = 0; i < VIEWS; i++)
         unlinkat(folder, views[i].name, 0);
     close(folder);
-    unlinkat(directory, name, AT_REMOVEDIR); // not where it has what others put there
+    unlinkat(directory, name, AT_REMOVEDIR); // fails where others have put files there
 }
 
 static int slow_files_ours_only(const struct dirent *entry)
@@ -292,7 +292,7 @@ int gp_slow_files_make(const capture_t *capture, const char *name, gp_slow_fill_
     struct stat status;
     snprintf(part, sizeof(part), ".%s.part", name);
     if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-        return 0; // it came before
+        return 0; // came before
     if (snprintf(whole, sizeof(whole), "%s/%s", capture->means->path, part) >= (int)sizeof(whole))
         return -ENAMETOOLONG;
     slow_files_remove_folder(directory, part); // of a process that ended meanwhile

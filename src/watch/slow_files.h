@@ -11,10 +11,10 @@
 typedef struct gp_slow_request {
     const gp_row_request_t *row;
     uint64_t from_ns; // the latency from which on it is slow
-    bool is_open;     // it has not ended
+    bool is_open;     // has not ended
 } gp_slow_request_t;
 
-// What there is to make them of, besides the batch.
+// Sources of the files, besides the batch.
 typedef struct gp_slow_means {
     int directory;    // descriptor, and its path for messages
     const char *path; //
@@ -25,7 +25,7 @@ typedef struct gp_slow_means {
     bool (*coroutines)(uint32_t pid, const char *capture, const char *trace, int folder, const char *name);
 } gp_slow_means_t;
 
-// Make them, of one batch; those that are there stay. A folder appears when all is in it:
+// Make the files of a batch's requests; existing folders stay. A folder appears when all is in it:
 //   request.json, request.prof (CPU), wall.prof, critical-path.folded, request.html; of requests that have not ended
 //   coroutines.txt as well.
 // Where the capture has gone meanwhile there is request.json alone, which says so.
@@ -35,9 +35,9 @@ int gp_slow_files_write(const gp_slow_means_t *means, const gp_batch_t *batch, c
                         size_t count, char error[GP_FLEET_ERROR_SIZE]);
 
 // Make the folder of a coroutine that holds its thread:
-//   held.json, held.prof (CPU), wall.prof, held.html: what it did since then, as far as it is in this part of the
+//   held.json, held.prof (CPU), wall.prof, held.html: its work since then, as far as it is in this part of the
 //   recording; coroutines.txt.
-//   from_ns: for how long it has to be held to be told.
+//   from_ns: the shortest hold to be told.
 // Returns 0, or a negative errno value and what is wrong.
 int gp_slow_files_write_held(const gp_slow_means_t *means, const gp_batch_t *batch, const gp_held_found_t *held,
                              uint64_t from_ns, char error[GP_FLEET_ERROR_SIZE]);
@@ -47,5 +47,5 @@ int gp_slow_files_write_held(const gp_slow_means_t *means, const gp_batch_t *bat
 // Has a folder been made of a request that was open?
 bool gp_slow_files_has_open(int directory, uint64_t span);
 
-// Take the oldest away, until there are `keep`. What is no folder of these stays.
+// Remove the oldest folders of requests, until `keep` are left. Other folders stay.
 void gp_slow_files_keep(int directory, size_t keep);

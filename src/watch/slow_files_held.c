@@ -72,7 +72,7 @@ static int slow_files_held_fill(const gp_slow_capture_t *capture, const void *su
     return result;
 }
 
-// What it did since it has had its thread. A capture that has been removed meanwhile has none of it.
+// Load the coroutine's records since it has had its thread. A capture that has been removed meanwhile has none.
 static int slow_files_held_load(gp_slow_capture_t *capture, const gp_held_coro_t *coro)
 {
     char text[GP_READER_ERROR_SIZE];

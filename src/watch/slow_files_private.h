@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What folders of slow requests and of held threads are made with.
+// The making of folders, of slow requests and of held threads.
 #pragma once
 
 #include "export/write/json_text.h"
@@ -16,7 +16,7 @@ typedef struct gp_slow_view { // a file made of the capture
     gp_measure_t measure;
 } gp_slow_view_t;
 
-typedef struct gp_slow_capture { // what the files are made of
+typedef struct gp_slow_capture { // source of the files
     const gp_slow_means_t *means;
     const gp_batch_t *batch;
     gp_slow_parts_t parts;
@@ -30,8 +30,8 @@ typedef struct gp_slow_capture { // what the files are made of
 void gp_slow_files_name(uint64_t end_ns, uint64_t took_ns, const char *between, const char *words, uint64_t id,
                         char name[GP_SLOW_NAME_SIZE]);
 
-// Make a folder, which appears when all is in it; one that is there stays.
-//   fill: puts it there; `path` is the folder's. Returns 0 or a negative errno value, as this does.
+// Make a folder, which appears when all is in it; an existing one stays.
+//   fill: puts the files there; `path` is the folder's. Returns 0 or a negative errno value, as this does.
 typedef int gp_slow_fill_t(const gp_slow_capture_t *capture, const void *subject, int folder, const char *path);
 int gp_slow_files_make(const gp_slow_capture_t *capture, const char *name, gp_slow_fill_t *fill, const void *subject);
 

@@ -10,7 +10,7 @@
 #include "report/sleep_call.h"
 #include "watch/slow_held_private.h"
 
-#define FRESH_NS UINT64_C(1000000000) // what has not been seen on its thread for so long may have left it
+#define FRESH_NS UINT64_C(1000000000) // a coroutine unseen on its thread for so long may have left it
 
 static gp_sleep_call_t slow_held_sleep_at(const gp_held_process_t *process, const gp_held_leaf_t *leaf,
                                           gp_symbolizer_t *symbolizer)
@@ -29,7 +29,7 @@ static gp_sleep_call_t slow_held_sleep_at(const gp_held_process_t *process, cons
     return symbol != NULL ? gp_sleep_call(symbol->function) : GP_SLEEP_MANY;
 }
 
-// Is it what the others of its thread come back to?
+// Does a coroutine do a loop's work: do the others of its thread come back to it?
 static bool slow_held_does_loops_work(const gp_held_process_t *process, const gp_held_coro_t *coro)
 {
     uint32_t number = gp_table_find(&process->threads.table, coro->thread);

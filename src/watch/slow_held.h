@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Coroutines that have kept their thread for too long, of captures that are still written: whether a request is open or
+// Coroutines that have kept their thread for too long, in captures still being written: whether a request is open or
 // not, nothing else of the thread goes on meanwhile.
 //
-// Model: what is added to a capture is read for who has which thread. A coroutine has had it without a switch since the
-// latest ledger record in which it was switched to, or for as long as its longest slice where that grows, as far as
-// samples say that it has been there: on the CPU, or asleep in the kernel. So a slice is never said to be longer than
-// it is. Parts of a recording are read one after the other as one.
+// Model: records added to a capture tell who has which thread. A coroutine has had its thread since the latest ledger
+// record with a switch to it, or for as long as its longest slice where this grows, as far as samples show it there: on
+// the CPU, or asleep in the kernel. So a slice is never said to be longer than it is. Parts of a recording are read one
+// after the other as one.
 //
-// It is held where another coroutine of the thread is alive, and it is not the loop itself that waits for something to
-// do. A thread's own stack never counts: ordinary threads, and most loops, are there. Of the others a loop is what is
-// called "[hub]", what sleeps in epoll_wait(), and what sleeps in poll(), select() or on a futex and does a loop's
-// work: it wakes most of what is woken on its thread, or is switched to as often as all others together.
+// The thread is held where another of its coroutines is alive, and the holder is no loop that waits for something to
+// do. A thread's own stack never counts: ordinary threads, and most loops, are there. Other loops are called "[hub]",
+// sleep in epoll_wait(), or sleep in poll(), select() or on a futex and do a loop's work: they wake most coroutines
+// woken on their thread, or are switched to as often as all others together.
 //
 // Order of calls: look -> list -> told; forget when a capture is left; free. Threads: one at a time.
 #pragma once
@@ -20,7 +20,7 @@
 #include "capture/read/reader.h"
 #include "symbol/symbolizer.h"
 
-enum { GP_HELD_LEAF_FRAMES = 4 }; // one that is shown (gp_symbol_is_hidden()) is among these
+enum { GP_HELD_LEAF_FRAMES = 4 }; // a shown frame (gp_symbol_is_hidden()) is among these
 
 typedef struct gp_held_leaf {
     gp_loc_t frames[GP_HELD_LEAF_FRAMES]; // innermost first; 0 = none
@@ -28,12 +28,12 @@ typedef struct gp_held_leaf {
 
 typedef struct gp_held_coro {
     uint64_t id;
-    uint64_t since_ns, last_ns;  // CLOCK_MONOTONIC: it has its thread at least since then; the last that is known of it
-    uint64_t cpu_ns, blocked_ns; // of it, as sampled
-    uint64_t longest_ns;         // of all its slices
-    uint64_t switches, wakes;    // how often it was switched to; how often it made others ready
-    uint64_t over_ns;            // 0 = it is alive
-    gp_held_leaf_t leaf;         // where it slept in the kernel last
+    uint64_t since_ns, last_ns;   // CLOCK_MONOTONIC: its thread is its own at least since then; last seen
+    uint64_t cpu_ns, blocked_ns;  // of it, as sampled
+    uint64_t longest_ns;          // of all its slices
+    uint64_t switches, wakes;     // how often it was switched to; how often it made others ready
+    uint64_t over_ns;             // 0 = it is alive
+    gp_held_leaf_t leaf;          // where it slept in the kernel last
     uint32_t thread, kind, trace; // the thread that had it last, 0 = not known; of its last sample
     bool is_told;                 // of this slice
     char name[48];
@@ -59,15 +59,15 @@ typedef struct gp_held_found {
 int gp_slow_held_look(gp_slow_held_t *held, int fd, gp_reader_part_t *part, gp_held_process_t **process,
                       char error[GP_READER_ERROR_SIZE]);
 
-// Those that hold their thread for at least `least_ns`, have not been told, and work for no request that is open: that
-// one is told itself.
+// Coroutines that hold their thread for at least `least_ns`, have not been told, and work for no open request, which is
+// told itself.
 //   recovery: of the same capture.
 //   found:    set; the caller frees it. count: set.
 // Returns 0 or -ENOMEM.
 int gp_slow_held_list(const gp_held_process_t *process, uint64_t least_ns, const gp_recovery_t *recovery,
                       gp_symbolizer_t *symbolizer, gp_held_found_t **found, size_t *count);
 
-// A capture is not looked at any more. What is known of its process stays where a next part follows.
+// Leave a capture that is looked at no more. Facts of its process stay where a next part follows.
 void gp_slow_held_leave(gp_slow_held_t *held, gp_held_process_t *process);
 
 void gp_slow_held_free(gp_slow_held_t *held);

@@ -35,7 +35,7 @@ static int slow_held_look_begin_part(gp_held_process_t *process, const gp_file_h
     return result;
 }
 
-// What ended a part ended its coroutines' records at one moment: those are alive.
+// Begin the next part. Coroutines whose records ended with the part before, all at one moment, are alive.
 static int slow_held_look_turn(gp_held_process_t *process, const gp_file_header_t *header)
 {
     uint64_t last_ns = 0;
@@ -110,7 +110,7 @@ static gp_held_thread_t *slow_held_look_thread_of(gp_held_process_t *process, ui
     return number != GP_INDEX_NONE ? &process->threads.items[number] : NULL;
 }
 
-// Those that are over are kept until they are most of the table.
+// Coroutines that are over are kept until they are most of the table.
 static int slow_held_look_tidy(gp_held_process_t *process)
 {
     size_t alive = 0, kept = 0, count = process->coros.count;
@@ -209,7 +209,7 @@ static int slow_held_look_take_ledger(void *context, const gp_ledger_record_t *r
         coro->cpu_ns = coro->blocked_ns = 0;
         coro->is_told = false;
     } else if (record->longest_ns > coro->longest_ns && coro->longest_ns > 0 && record->longest_ns < time_ns) {
-        uint64_t since_ns = time_ns - record->longest_ns; // it is the present slice that grows
+        uint64_t since_ns = time_ns - record->longest_ns; // the present slice grows
         coro->since_ns = since_ns < coro->since_ns ? since_ns : coro->since_ns;
     }
     coro->longest_ns = record->longest_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known of a process of which slow_held.c says what holds its threads.
+// The facts of a process, by which slow_held.c finds the holders of its threads.
 #pragma once
 
 #include "facts/facts.h"

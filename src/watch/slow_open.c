@@ -79,7 +79,8 @@ static bool slow_open_is_open(const gp_slow_open_t *open, uint64_t span)
     return false;
 }
 
-// Of a recording in parts, a request is open in the next part once its first batch has come.
+// Forget told requests that are no longer open; in the next part of a recording one is open once its first batch has
+// come.
 static void slow_open_forget_told(gp_slow_open_t *open, bool any_ended)
 {
     size_t kept = 0;

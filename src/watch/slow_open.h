@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Requests that have been open for too long, of captures that are still written.
+// Requests that have been open for too long, in captures still being written.
 //
-// Model: of each capture that batches come from, what has been added to it is read for the spans that are open
-// (capture/killed/recovery.h), and for coroutines that hold their thread (slow_held.h). A request is told once.
+// Model: each capture of a batch is read on, for open spans (capture/killed/recovery.h) and for coroutines that hold
+// their thread (slow_held.h). A request is told once.
 //
 // Order of calls: look... -> free. Threads: one at a time.
 #pragma once
@@ -35,7 +35,7 @@ typedef struct gp_slow_found { // valid until the next look
 // Returns 0 or -ENOMEM; a capture that has gone, or has its end, has none.
 int gp_slow_open_look(gp_slow_open_t *open, const gp_batch_t *batch, uint64_t stuck_ns, gp_slow_found_t *found);
 
-// It has been told.
+// Note that a request has been told.
 int gp_slow_open_told(gp_slow_open_t *open, uint64_t span);
 
 void gp_slow_open_free_found(gp_slow_found_t *found);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parts of a recording that have the requests of a batch: the one that the batch is of, and those before it in
-// which requests began (`greenprof run --rotate`).
+// The parts of a recording that have the requests of a batch: the batch's own, and earlier ones in which requests began
+// (`greenprof run --rotate`).
 //
 // Order of calls: open -> close. Threads: one at a time.
 #pragma once
@@ -14,8 +14,8 @@ typedef struct gp_slow_parts { // zero-initialized = none
     size_t count;
 } gp_slow_parts_t;
 
-// Open those that are there. The batch's own may be called something else by now; the last one is it.
-//   from_ns: CLOCK_REALTIME: of the parts before it, those that have been written to since then.
+// Open the parts that exist. The batch's own, the last one, may have another name by now.
+//   from_ns: CLOCK_REALTIME: earlier parts count if written to since then.
 // Returns 0, with no parts where its own has gone; -ENOMEM. Close in each case.
 int gp_slow_parts_open(gp_slow_parts_t *parts, const gp_batch_t *batch, uint64_t from_ns);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// From which latency on a request is slow: a time, or a percentile of its endpoint's requests so far.
+// The latency from which on a request is slow: a time, or a percentile of its endpoint's requests so far.
 //
-// Model: of each endpoint the latencies are counted in eight steps for each power of two, so that a percentile is at
-// most an eighth too high; the counts are halved now and then, so that an endpoint may become another one. Threads: one
-// at a time.
+// Model: each endpoint's latencies are counted in eight steps for each power of two: a percentile is at most an eighth
+// too high. The counts are halved now and then, so that an endpoint may change. Threads: one at a time.
 #pragma once
 
 #include <stdbool.h>
@@ -30,7 +29,7 @@ bool gp_slow_target_parse(gp_slow_target_t *target, const char *text);
 // Returns whether `text` is a time: "250ms", "1.5s", "80us", up to a day.
 bool gp_slow_time_parse(const char *text, uint64_t *ns);
 
-// Count a request, and say whether it is slow by those before it: not by a percentile before there are 100 of them.
+// Count a request, and tell whether it is slow by the ones before: not by a percentile before there are 100.
 // Returns the latency from which on it would be; UINT64_MAX = not known yet, or memory is short.
 uint64_t gp_slow_target_add(gp_slow_target_t *target, const char *endpoint, uint64_t latency_ns);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The headers that carry a context, each format in a file of its own; doc/wire.md has them byte for byte.
 //
-// What is read comes from anywhere: lengths are bounded before anything else is looked at, nothing is allocated, and
-// nothing in a signed header is believed before its signature is. Threads: any. Signals: not safe.
+// Headers come from anywhere: lengths are bounded before anything else is looked at, nothing is allocated, and nothing
+// in a signed header is believed before its signature is. Threads: any. Signals: not safe.
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ typedef struct gp_header_text { // of a header: without the blanks around it, no
 typedef struct gp_wire_format {
     const char *name;
     bool is_signed;
-    // Read the context that headers carry, into one that is all zero but for its size.
+    // Read the context of headers into one that is all zero but for its size.
     // Returns 0; -ENOENT: there is none of this format; -EINVAL: malformed; -E2BIG: longer than any that is good;
     // -EACCES: signed by none of the keys; -ETIME: too old, or ahead; -EALREADY: seen before; -ENOSPC: see nonces.h.
     int (*read)(const prof_header_t *headers, size_t count, uint64_t now_ms, prof_context_t *context);

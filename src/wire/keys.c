@@ -19,7 +19,7 @@ static struct {
     char text[GP_KEYS_TEXT_MAX + 1]; // of a file
 } * secret;                          // mapped with the first keys
 
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; // what is in it
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; // of the keys
 static atomic_bool exist;
 
 // --- fork: a child has the keys, whole
@@ -61,7 +61,7 @@ static bool keys_digest(gp_mac_t mac, const gp_key_t *key, const char *text, siz
            out_len == keys_size_of(mac);
 }
 
-// What OpenSSL loads before its first HMAC takes more stack than a coroutine may have.
+// Load before any coroutine does what OpenSSL's first HMAC needs: loading takes more stack than a coroutine may have.
 static bool keys_warm_up(void)
 {
     static const gp_key_t key = {.len = 1, .bytes = "k"};

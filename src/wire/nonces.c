@@ -13,9 +13,9 @@
 
 enum { SLOTS = 1 << 16, CLAIMS_MAX = 64 };
 
-// No process waits for another, which may be stopped or killed at any point: a slot is claimed by its time, then says
-// whose it is, and then it is looked whether another one says the same. Of two that take one nonce at a time, at least
-// one sees the other, as these are sequentially consistent. What a killed process leaves is a slot too many.
+// A slot, for which no process waits for another, stopped or killed at any point: it is claimed by its time, then says
+// whose it is, and then the claimer looks for another slot that says the same. When two take one nonce at a time, at
+// least one sees the other, as these are sequentially consistent. A killed process leaves a slot too many.
 typedef struct slot {
     _Atomic uint64_t time_ms; // of the context; 0 = it was never used
     _Atomic uint64_t tag;     // of the nonce

@@ -94,7 +94,7 @@ static bool osprofiler_is(gp_header_text_t text, const char *expected)
     return text.len == strlen(expected) && memcmp(text.at, expected, text.len) == 0;
 }
 
-// One of the two ids, once. Returns false for anything else.
+// Take one of the two ids, each once. Returns false for anything else.
 static bool osprofiler_take_id(json_t *json, gp_header_text_t *base, gp_header_text_t *parent)
 {
     gp_header_text_t key, value;
@@ -129,7 +129,7 @@ static bool osprofiler_read_uuid(gp_header_text_t text, prof_trace_id_t *id)
     return copy[8] == '-' && prof_trace_parse(copy, id) == 0;
 }
 
-// Of a span's UUID, the second half is the id: greenprof's own have zeros before it.
+// A span's id is the second half of its UUID: greenprof's own have zeros before it.
 static int osprofiler_fill(const char *text, size_t len, prof_context_t *context)
 {
     gp_header_text_t base, parent;

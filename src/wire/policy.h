@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which requests consumers get. A capture has all of them. Until it is set: "signed" where there are keys, else
+// The policy: which requests consumers get, as a capture has all. Until it is set: "signed" where there are keys, else
 // "always".
 //
 // Threads: any. Signals: safe.
@@ -13,7 +13,7 @@
 // Set it, as prof_policy() has it. Returns 0 or -EINVAL: it is then unchanged.
 int gp_policy_set(const char *text);
 
-// A request begins that came without a signed context: is it one of them? As the core asks (gp_span_policy_t).
+// Is a request that begins without a signed context chosen? As the core asks (gp_span_policy_t).
 bool gp_policy_chooses(prof_span_kind_t kind, const char *name);
 
 // Is a request that came with a signed context one of them?

@@ -24,7 +24,7 @@ static int w3c_read_parent(gp_header_text_t text, prof_context_t *context)
     uint8_t span[8], flags;
     memcpy(copy, text.at, text.len);
     copy[text.len] = '\0';
-    // With a dash there it is none of the other forms that prof_trace_parse() reads.
+    // The dash excludes the other forms of prof_trace_parse().
     if (text.len < PARENT_LEN || strspn(copy, lower_hex) < PARENT_LEN || copy[2] != '-' ||
         prof_trace_parse(copy, &context->trace) != 0 || gp_hex_read(copy + 36, span, 8) == NULL ||
         gp_hex_read(copy + 53, &flags, 1) == NULL)
@@ -61,7 +61,7 @@ typedef struct state {
     char *text; // [PROF_CONTEXT_TRACESTATE_SIZE]
     size_t len;
     unsigned members;
-    bool is_full; // what follows is left out, whole members
+    bool is_full; // further members are left out, whole
 } state_t;
 
 static bool w3c_add_member(state_t *state, gp_header_text_t member)

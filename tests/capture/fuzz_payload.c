@@ -106,7 +106,7 @@ static void read_payload(uint16_t type, uint16_t flags, const uint8_t *data, siz
     gp_reader_payload_free(&payload);
 }
 
-// What is packed comes back as it was.
+// Packed words come back as they were.
 static void round_trip(const uint32_t *words, size_t word_count, size_t record_words)
 {
     static uint32_t block[GP_UNPACK_BLOCK * GP_UNPACK_WORDS_MAX];

@@ -12,7 +12,7 @@
 #include "report/tables.h"
 #include "report/time_text.h"
 
-// What is read can be written, and is then read the same.
+// A text once read can be written, and is then read the same.
 static void check_trace(const char *text)
 {
     prof_trace_id_t id = {0}, again = {0};

@@ -155,7 +155,7 @@ static void make_capture(void)
     take_apart(samples, weights);
 }
 
-// One thing that happens to files. Returns the length that is left.
+// Damage a file in a random way. Returns the length that is left.
 static size_t damage(uint8_t *bytes, size_t len)
 {
     size_t at = below(len), stretch = 1 + below(len - at < 5000 ? len - at : 5000);
@@ -204,7 +204,7 @@ static int file_of(const uint8_t *bytes, size_t len)
     return fd;
 }
 
-// What is lost must not take along what refers to it: the report has every sample that was read.
+// Lost chunks do not take along records that refer to them: the report has every sample read.
 static void check_report(int fd, unsigned wants, const seen_t *expected)
 {
     char error[GP_READER_ERROR_SIZE];
@@ -314,7 +314,7 @@ static fields_t read_fields(uint64_t words)
     return fields;
 }
 
-// What a handler asks for is the same as when it asks for all; what it does not ask for is not unpacked.
+// Fields that a handler asks for are the same as when it asks for all; others are not unpacked.
 static void unpacks_what_is_looked_at(void **unused)
 {
     (void)unused;

@@ -77,7 +77,7 @@ static void what_is_defined_is_kept(void **state)
     close(fd);
 }
 
-// What was dropped, and only what is wanted, comes back as it was; what is kept does not come twice.
+// Dropped records come back as they were, if wanted; kept ones do not come twice.
 static void what_was_dropped_is_read_again(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static int count_header(void *context, const gp_file_header_t *header)
 static int count_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     counted_t *counted = context;
-    if (counted->facts != NULL) // a definition is there before what refers to it
+    if (counted->facts != NULL) // definitions come before records that refer to them
         assert_int_not_equal(gp_table_find(&counted->facts->stacks.table, samples->stack_id), GP_INDEX_NONE);
     counted->samples += (unsigned)count;
     return 0;
@@ -180,7 +180,7 @@ static int count_coro(void *context, const gp_coro_record_t *coro)
     return 0;
 }
 
-// One reading serves all takers, each as if it were alone.
+// A reading serves all takers, each as if it were alone.
 static void one_reading_has_many_takers(void **state)
 {
     (void)state;

@@ -126,7 +126,7 @@ static int rewound(void)
     return capture_fd;
 }
 
-// What there is room for comes from memory, the rest from the file, in the order of the file.
+// Records with room come from memory, the rest from the file, in the order of the file.
 static void same_from_memory(void **state)
 {
     static const size_t rooms[] = {0, MEBIBYTE, 2 * MEBIBYTE, 64 * MEBIBYTE};
@@ -167,7 +167,7 @@ static void without_the_file(void **state)
     close(copy);
 }
 
-// What asks for more than was kept gets it from the file.
+// A reader of more words than were kept gets them from the file.
 static void other_words(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the reader reads, and that damage costs only what is damaged.
+// The reader's results; damage costs only the damaged.
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -179,7 +179,7 @@ static void test_damaged_chunk_costs_itself(void **state)
 static void test_bytes_between_chunks(void **state)
 {
     (void)state;
-    // A magic that starts nothing, with a length that reaches behind the end of the file.
+    // A magic that starts nothing, with a length beyond the end of the file.
     outcome_t outcome = read_script("sample 1000 1 1 1 0 0\n"
                                     "raw 4750434b0700000000ffff00000000000000000000000000\n"
                                     "sample 2000 1 1 1 0 0\n");
@@ -264,7 +264,7 @@ static void test_truncated_everywhere(void **state)
     free(bytes);
 }
 
-// One flipped bit behind the file header loses at most the chunk that it is in.
+// A flipped bit behind the file header loses at most the chunk around it.
 static void test_every_bit_flipped(void **state)
 {
     (void)state;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// N coroutines that all wait, of known names, stacks, states and traces; then what argv[2] asks for:
+// N waiting coroutines, of known names, stacks, states and traces; then what argv[2] asks for:
 //   dump FILE     prof_coro_dump(FILE), and how long it took, on standard output
 //   wait          say "ready", go on until a line comes in
 //   crash         SIGSEGV, from a coroutine
 //   abort         abort(), from the thread
 //   churn FILE    switch, create and destroy for 2 s, while a thread of its own dumps over and over
-//   asleep FILE   dump while three threads of its own are held up: by a coroutine that sleeps in the kernel, by one
-//   that
+//   asleep FILE   dump while three threads of its own are held up: by a coroutine asleep in the kernel, by one that
 //                 computes, and by the thread's own sleep
 //   hold          say "ready", and compute for good, in a coroutine; where N is 0, for 1 s, then sleep until a line
-//   comes in quit          leave
-// Of every four coroutines: parked in wait_for_reply (two of them), ready in wait_for_turn, not started.
+//                 comes in
+//   quit          leave
+// Among every four coroutines: parked in wait_for_reply (two of them), ready in wait_for_turn, not started.
 #define _GNU_SOURCE
 #include "../context.h"
 #include <greenprof/coro.h>

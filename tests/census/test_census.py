@@ -252,7 +252,7 @@ class CensusCase(unittest.TestCase):
     def test_churn(self):
         self.assertEqual(self.many(1000, "churn", self.file).returncode, 0)
         for member, stack in self.members(self.read(self.file)):
-            # One that was just made has no entry yet: its context is made after its record.
+            # A coroutine just made has no entry yet: its context is made after its record.
             if stack and stack != ["[not started]"] and not member["state"] in ("running", "blocked"):
                 self.assertEqual(stack[-1], "work", stack)
 

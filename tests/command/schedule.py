@@ -6,7 +6,7 @@ import random
 
 UNIT = 1000  # ns: reports show whole microseconds
 LOOP = 1  # the number of the thread's own stack
-CLEARED = 1000  # units: a child that ended so long before its spawner went on may be what that waited for
+CLEARED = 1000  # units: a child that ended so long before its spawner went on may be its reason to wait
 SLACK = 5000  # units: how long after its work for a request a coroutine may hand the result over
 
 
@@ -28,7 +28,7 @@ class Schedule:
         self.jobs, self.idle = collections.deque(), collections.deque()
         self.current = [None] * self.random.choice((1, 1, 2))
 
-    # What coroutines do: these take no time.
+    # Actions of coroutines: these take no time.
 
     def spawn(self, name, body, by=None):
         trace = by.trace if by else 0

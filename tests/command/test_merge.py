@@ -117,7 +117,7 @@ class Merge(Command):
     def test_is_united(self):
         merged = self.merge(self.first, self.second)
         report = json.loads(self.succeed("export", merged, "-f", "json"))
-        # One build-id is one module, under its first path; so is one path where there is no build-id.
+        # A build-id is one module, under its first path; so is one path where there is no build-id.
         self.assertEqual(sorted(mapping["path"] for mapping in report["mappings"]), ["/opt/app/server", "/usr/lib/libz.so", "/usr/lib/other.so"])
         # 5.6 ms over samples of 1, 2 and 2.5 ms.
         self.assert_same(self.folded(merged), {"server+0x20;server+0x10": 1018, "server+0x20;libz.so+0x30": 2036, "server+0x20;other.so+0x50": 2545})

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A host that does what standard input says, a line at a time, and answers each with a line:
+// A host under the orders of standard input, a line at a time, each answered with a line:
 //   take               close all descriptors, and have files by their numbers; how many
 //   changed            how many of them others have written to
 //   open URL | close [URL] | flush MS | status [URL]
 //   requests N        N requests: a root with a database call, in which there is a call of the cache
-//   failed            a request that fails; slow MS: one that takes as long; busy MS: that computes as long
+//   failed            a request with an error; slow MS: one that takes as long; busy MS: one busy as long
 //   foreign UUID      a request with a parent in another process, which OSProfiler made
 //   fork N            a child with N requests, which then exits; _fork: which leaves by _exit()
-//   daemon N MS       a child that goes on: N requests in MS, and then nothing for long
+//   daemon N MS       a lasting child: N requests in MS, and then nothing for long
 //   _exit             leave at once
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 static unsigned request_count;
 
-// Of CPU time.
+// Computes for ms of CPU time.
 __attribute__((noinline)) void compute_request(unsigned ms)
 {
     struct timespec now, end;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A consumer of another author's: writes the names of the spans into the file that its URL names, each with the
-// niceness of the thread that it is called on; and that at its end.
+// A foreign consumer: writes the names of the spans into the file of its URL, each with the niceness of the calling
+// thread; and the latter at its end.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

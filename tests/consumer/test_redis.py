@@ -173,7 +173,7 @@ class Trouble(Stored):
             self.assertEqual(host.end(), "")
         self.assertEqual(len(self.spools()), 1)
         os.kill(redis.pid, signal.SIGCONT)
-        # The next process sends what this one could not, under the name of this one.
+        # The next process sends the unsent spans, under the name of their own.
         with Host(GREENPROF_SPOOL=self.folder, GREENPROF_SERVICE="next") as other:
             other.do(f"open {redis.url}")
             until(lambda: other.status()["recovered"] >= 12, "it is sent")

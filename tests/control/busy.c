@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Threads that are attached to: busy [N], each of its kind, N times; or busy N N N N [N]: those that allocate, compute,
-// wait in epoll_wait() without expecting EINTR, load and unload a library; and those that compute with a lock of the
-// loader's held. Says "ready", and for each line of standard input "rounds N failures N".
+// Threads to attach to: busy [N], each of its kind, N times; or busy N N N N [N]: those that allocate, compute, wait in
+// epoll_wait() without expecting EINTR, load and unload a library; and those computing with a lock of the loader's
+// held. Says "ready", and for each line of standard input "rounds N failures N".
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>

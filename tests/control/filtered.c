@@ -7,11 +7,11 @@
 //   kill CALL       all but this one
 //   trap CALL       the same, and its signal (SIGSYS) ends the program
 //   errno CALL      this one fails with EPERM
-//   exec            no memory that is executable
+//   exec            no executable memory
 //   container       as containers' filters do: a few calls fail
 //   thread          a second thread is under a filter, the first one is not
-//   names           print the calls that attaching needs, once each
-// It says "ready", and to each line that it is alive; it ends when its standard input does.
+//   names           print the calls for attaching, once each
+// Prints "ready", and after each line that it is alive; ends when its standard input does.
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A program at places where another one must not be attached to without care. Its main thread counts its turns, and
-// says on each line of its standard input how many there were; with the line "go" it lets go what is held. By KIND:
-//   constructor PLUGIN  another thread is in dlopen(), in a constructor that waits for "go"
-//   iterate             another thread is in dl_iterate_phdr(), in a function that waits for "go"
-//   fork                another thread is in fork(), in a handler that waits for "go"
-//   user                another thread changes its user, and so that of all threads, over and over
+// A program at places where another one must not be attached to without care. The main thread counts its turns, and
+// says on each line of standard input how many there were; the line "go" lets go all that is held. By KIND:
+//   constructor PLUGIN  another thread is in dlopen(), in a constructor waiting for "go"
+//   iterate             another thread is in dl_iterate_phdr(), in a function waiting for "go"
+//   fork                another thread is in fork(), in a handler waiting for "go"
+//   user                another thread changes its user, and so all threads', over and over
 //   sequence            four threads add to a counter by a restartable sequence (rseq(2)); at the end, "lost N of M"
 //   vfork               the main thread has a child by vfork(); "ready PID" is the child's
-//   execs               with "go", children by fork() that work and execute another program, by each name; "killed N"
+//   execs               with "go", children by fork(), which work and execute another program, by each name; "killed N"
 //   swap FILE           another thread puts FILE, opened with O_PATH, in the place of each memfd that there is
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -105,7 +105,7 @@ static void *swap(void *unused)
     return unused;
 }
 
-// What is interrupted between the load and the store begins anew. Source: rseq(2), the kernel's selftests.
+// The part between the load and the store begins anew after an interruption. Source: rseq(2), the kernel's selftests.
 __attribute__((noinline)) static int add_one(struct rseq *area)
 {
     uint32_t cpu = __atomic_load_n(&area->cpu_id_start, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A library that a service loads late, and that brings coroutines: plugin_burn() has one of its own use the CPU.
+// A library loaded late by a service, which brings coroutines: plugin_burn() has one of its own use the CPU.
 #include "../context.h"
 #include <stdint.h>
 #include <stdlib.h>

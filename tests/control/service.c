@@ -7,10 +7,10 @@
 //   bare        become another program, without an environment
 //   again       become this program once more
 //   load PATH   load a library; "loaded"
-//   lazy PATH   so that its calls are bound when they are made; "loaded"
+//   lazy PATH   binds its calls when they are made; "loaded"
 //   plugin MS   its plugin_burn(); "plugged"
 //   leave       end the main thread, and go on in another one; "left"
-// It says "ready" first.
+// The first answer is "ready".
 #include "../context.h"
 #include <dlfcn.h>
 #include <fcntl.h>

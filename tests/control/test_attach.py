@@ -28,7 +28,7 @@ first.resume
 puts "ready"
 loop { first.resume; second.resume }
 """
-# Fibers that have run before; one of another thread; of a scheduler; and one that is new. "N": so many switches of each.
+# Fibers: older ones; one of another thread; of a scheduler; and a new one. "N": so many switches of each.
 RUBY_COUNTED = """
 one = Fiber.new { loop { 50.times { |i| i % 7 }; Fiber.yield } }
 two = Fiber.new { loop { 50.times { |i| i % 7 }; Fiber.yield } }

@@ -104,7 +104,7 @@ static void add_any(unsigned room)
     }
 }
 
-// One that has an error to say to one call alone.
+// A filter with an error for one call alone.
 static void make_filter(void)
 {
     length = 0;

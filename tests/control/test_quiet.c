@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of a crowded process is stopped while greenprof begins there, and that it goes on. BUSY is busy.c's program.
+// Which threads of a crowded process are stopped while greenprof begins there, and all go on. BUSY is busy.c's program.
 #include "attach/quiet.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ static int stopped(const program_t *program)
     return states.stopped;
 }
 
-// They run on, and what they compute is right.
+// All run on, and compute right.
 static void check_going(const program_t *program)
 {
     unsigned long failures, first = rounds(program, &failures);
@@ -172,7 +172,7 @@ static void test_holder_of_lock_goes_on(void **state)
     end(&program);
 }
 
-// Those that wait expect no EINTR; those that allocate and load give their locks back before they stop.
+// Waiting threads expect no EINTR; those that allocate and load give their locks back before they stop.
 static void test_all_kinds_go_on(void **state)
 {
     program_t program = begin((const char *[]){"4", "4", "4", "4", "0"});
@@ -217,7 +217,7 @@ static void test_signals_wait(void **state)
     end(&program);
 }
 
-// The kernel lets them go where what stopped them ends.
+// The kernel lets threads go when their stopper ends.
 static void test_killed(void **state)
 {
     program_t program = begin((const char *[]){"0", "6", "0", "0", "0"});
@@ -242,7 +242,7 @@ static void test_that_ends_meanwhile(void **state)
     gp_quiet_begin(program.pid);
     kill(program.pid, SIGKILL);
     gp_quiet_end();
-    pid_t ended; // its threads that were stopped are this process' to wait for, too, and before it
+    pid_t ended; // stopped threads are this process' to wait for, too, and before it
     while ((ended = waitpid(-1, &status, __WALL)) != program.pid)
         assert_true(ended > 0);
     assert_true(WIFSIGNALED(status));

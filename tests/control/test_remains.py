@@ -19,13 +19,13 @@ OF_THREADS = {
     "process_prepare_inner", "process_finish_inner", "process_parent_inner", "process_child_inner",  # fork handlers: glibc takes none back
 }
 OF_PYTHON = {
-    # Of greenlets, tasks, code objects: what was seen is forgotten when it is freed.
+    # Hooks of greenlets, tasks, code objects: objects once seen are forgotten when they are freed.
     "greenlet_on_new", "greenlet_on_dealloc", "asyncio_on_dealloc", "code_objects_on_dealloc",
     "asyncio_on_init", "asyncio_on_step", "asyncio_on_wakeup", "asyncio_on_set_name",
     "greenlet_trace_settrace", "greenlet_trace_gettrace",
     "hubs_on_pop", "loop_look_on_poll",
     "imports_on_create", "imports_on_create_builtin", "imports_on_exec", "imports_on_exec_builtin",  # of modules
-    "thread_names_on_start",    # of threads: they are called what threading.Thread calls them
+    "thread_names_on_start",    # of threads: named as threading.Thread names them
     "cpython_look_at_modules",  # a word of the interpreter's ring of calls: it was made already
 }
 # Put back once 1,000 switches came by that nothing looked at.

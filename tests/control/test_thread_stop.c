@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What becomes of a signal that a thread stops for while it is to stop anyway: it goes through, but for greenprof's own
-// in a process that is left, where the handler may be gone by then.
+// The fate of a signal that stops a thread about to stop anyway: it goes through, but for greenprof's own in a process
+// left behind, where the handler may be gone by then.
 #include "attach/thread_stop.h"
 
 #include <pthread.h>
@@ -94,7 +94,7 @@ static void run_program(bool gives_back)
     _exit(handled == 1 ? HANDLED : DROPPED);
 }
 
-// It is in the middle of a stop for the signal when another is asked for.
+// The thread is in the middle of a stop for the signal when another is asked for.
 static void stop_for_signal_first(pid_t tid)
 {
     siginfo_t stop = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the library's fork handlers call; NULL = nothing.
+// Called by the library's fork handlers; NULL = nothing.
 extern __attribute__((visibility("default"))) void (*early_handler)(void);

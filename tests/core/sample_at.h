@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A sample at a stack pointer of the test's choice: the signal of the thread's own timer, sent by the thread itself
-// from code that has no unwind rows, so that the walk goes by the frame pointer and what stands at the stack pointer.
+// from code without unwind rows: the walk goes by the frame pointer and the word at the stack pointer.
 #ifndef SAMPLE_AT_H
 #define SAMPLE_AT_H
 

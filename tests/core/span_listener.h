@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What tests of spans share: a listener that keeps all it is told, and what each test begins with. Included by one
-// source a program.
+// The common part of tests of spans: a listener that keeps all it is told, and the beginning of each test. Included by
+// one source a program.
 #pragma once
 
 #include "cmocka_all.h"

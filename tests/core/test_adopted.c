@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads that others have found: where their stacks are, and what their first signal may do.
+// Threads found by others: where their stacks are, and what their first signal may do.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -101,7 +101,7 @@ static void *other_thread(void *result)
     return NULL;
 }
 
-// One that was created behind our back: the bounds that are guessed hold until it can be asked.
+// A thread created behind our back: guessed bounds hold until it can be asked.
 static void thread_is_found(void **state)
 {
     (void)state;

@@ -67,7 +67,7 @@ static uint64_t whole_weight(const gp_call_tree_t *tree)
     return sum;
 }
 
-// A profile that never stops, of code that is compiled anew all the time: a new address with every sample.
+// A profile that never stops, of code compiled anew all the time: a new address with every sample.
 static void memory_is_bounded(void **state)
 {
     (void)state;
@@ -86,7 +86,7 @@ static void memory_is_bounded(void **state)
                     SAMPLES / CALLERS);
     const gp_loc_t known[] = {1000000, 1};
     uint64_t crowded = tree.crowded;
-    assert_int_equal(gp_call_tree_add(&tree, known, 2, 41), 0); // one that is there has its place as ever
+    assert_int_equal(gp_call_tree_add(&tree, known, 2, 41), 0); // a known path counts as ever
     assert_int_equal(weight_at(&tree, 1, 1000000), 42);
     assert_int_equal(tree.crowded, crowded);
     gp_call_tree_free(&tree);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a live coroutine takes, and what is left of one that is over.
+// Memory of a live coroutine, and the rest of one that is over.
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -72,7 +72,7 @@ static void explicit_switches_are_accounted(void **state)
     options.scope = PROF_SCOPE_PROCESS;
     prof_t *profile = prof_start(&options);
     work_bounds_t used_a = {0}, used_b = {0};
-    // What a hook does, a sample of the wait included, is the time of the one it leaves or of the one it switches to.
+    // The hook's time, a sample of the wait included, is charged to the coroutine before it or to the one after.
     for (int i = 0; i < 50; i++) {
         uint64_t to_a = thread_cpu_ns();
         prof_coro_switch(a);

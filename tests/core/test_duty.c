@@ -15,7 +15,7 @@ static const double MAY = 0.01; // of the program's CPU time
 
 typedef struct load {
     double base;         // CPU time of the program, of each second
-    double hooks, other; // of that: what greenprof takes of it while it records
+    double hooks, other; // of that: greenprof's part while it records
     double resting;      // and while it does not
     double debt_s;       // seconds of the budget that were taken too much before
 } load_t;

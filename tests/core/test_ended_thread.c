@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A thread that ends in the middle of things (cancelled, or by a jump out of a signal's handler) leaves nothing behind
-// that those after it would wait for.
+// A thread that ends amid its work (cancelled, or by a jump out of a signal's handler) leaves nothing behind for later
+// ones to wait for.
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -128,7 +128,7 @@ static void an_end_may_be_told_while_it_runs(void **state)
 {
     (void)state;
     enter_after(0);
-    gp_coro_ends(coro, coro->id + 1); // another one, which had this record before
+    gp_coro_ends(coro, coro->id + 1); // an earlier coroutine of this record
     assert_false(gp_edge_is_over(coro));
     gp_coro_ends(coro, coro->id);
     check(read_after(40), 40, 0, 0, 0);
@@ -168,7 +168,7 @@ static void what_is_idle_does_not_wait(void **state)
     enter_after(0);
     gp_coro_idles(coro);
     prof_coro_active = 1;
-    prof_coro_ready(coro); // there is work for it before it has left
+    prof_coro_ready(coro); // work came before it has left
     prof_coro_active = 0;
     assert_false(gp_edge_is_over(coro));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What exact mode keeps: bounded, whatever is loaded, unloaded and called.
+// Memory of exact mode: bounded, whatever is loaded, unloaded and called.
 #include "cmocka_all.h"
 #include "collect/modules.h"
 #include "coro/own_memory.h"
@@ -59,11 +59,11 @@ static void functions_have_a_bound(void **state)
         last = gp_exact_site_of_language(number, 1, NULL);
     assert_null(last);
     assert_non_null(first);
-    assert_ptr_equal(gp_exact_site_of_language(1, 1, NULL), first); // one that is known has its place
+    assert_ptr_equal(gp_exact_site_of_language(1, 1, NULL), first); // a known site has its place
     assert_in_range(mapped, 40 << 20, 160 << 20);                   // tables double, and the old ones stay
 }
 
-// One deep recursion on each record, and no more of it.
+// A deep recursion on each record, and no more of it.
 static void a_deep_stack_is_not_kept_for_the_next_coroutine(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static void a_deep_stack_is_not_kept_for_the_next_coroutine(void **state)
     gp_coro_retire(coro);
 }
 
-// What an event asks when its caller called another function before.
+// An event's question after its caller called another function.
 static void all_children_are_met_one_after_the_other(void **state)
 {
     (void)state;

@@ -34,8 +34,8 @@ static uint64_t event_of(gp_thread_t *thread, prof_coro_t *coro, bool steady)
     return gp_exact_stack_cpu_ns(stack);
 }
 
-// The thread was off the CPU for longer than its coroutine has run: the sample after that takes it off, up to a moment
-// that the event's own clock does not know yet.
+// The thread was off the CPU for longer than its coroutine has run: the next sample takes this off, up to a moment that
+// the event's own clock does not know yet.
 static void settled_meanwhile(void **state)
 {
     (void)state;

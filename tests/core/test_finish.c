@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// prof_finish(): profiles that are over are written by another thread: all of them, what they had when they ended,
-// where they were to go; errors are told once; children and the end of the process.
+// prof_finish(): another thread writes finished profiles: all of them, with their contents at the end, to their files;
+// errors are told once; children and the end of the process.
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -45,7 +45,7 @@ static uint64_t unprofiled(void)
     return counters[GP_COUNTER_UNPROFILED_CHILDREN];
 }
 
-// What a child found: 0 it can be profiled, 1 it is refused, 2 neither.
+// The child's findings: 0 it can be profiled, 1 it is refused, 2 neither.
 static int try_in_child(void)
 {
     alarm(PATIENCE_S);
@@ -127,7 +127,7 @@ static void test_without_a_collector(void **state)
     assert_int_equal(prof_stop(profile), 0);
 }
 
-// One that becomes another program, which is profiled where it is to be, is none.
+// A child that becomes another program, to be profiled where wanted, does not count.
 static void test_without_fork_handlers(void **state)
 {
     (void)state;

@@ -35,7 +35,7 @@ static void look(unsigned times)
         gp_found_stacks_look();
 }
 
-// Address space in which stacks are made that do not adjoin one another. Slot 2 i + 1 stays as it is.
+// Address space for stacks apart from one another. Slot 2 i + 1 stays as it is.
 static char *reserve(void)
 {
     char *space = mmap(NULL, 2 * MANY * STACK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -79,14 +79,14 @@ static void one_whose_mapping_is_gone_is_forgotten(void **state)
     assert_null(gp_region_find(gone + 100, &id));
     assert_ptr_equal(gp_region_find(stays + 100, &id), kept);
     assert_int_equal(id, stays_id);
-    find(half + 100, &id); // what is left of it is known by its new bounds
+    find(half + 100, &id); // the rest is known by its new bounds
     assert_int_equal(gp_region_find(half + 100, &id)->hi, half + STACK / 2);
     munmap(space, 2 * MANY * STACK);
     look(LOOKS);
     assert_int_equal(live_count(), 0);
 }
 
-// What samples are on, is in use: perhaps by code that unmaps its own end.
+// A stack with samples is in use: perhaps by code that unmaps its own end.
 static void one_that_runs_stays(void **state)
 {
     (void)state;

@@ -39,7 +39,7 @@ static void those_that_find_no_room_are_one(void **state)
     assert_true(gp_functions_is_other(last));
     assert_string_equal(gp_functions_at(last)->name, "[other functions]");
     assert_int_equal(gp_functions_unnamed(), MANY - (GP_FUNCTIONS_MAX - 1 - 3));
-    assert_int_equal(number_of("f", "a.py", 1), first); // those that have a number keep it
+    assert_int_equal(number_of("f", "a.py", 1), first); // known functions keep their numbers
     assert_false(gp_functions_is_other(first));
 }
 

@@ -84,7 +84,7 @@ static void every_signal_is_accounted_for(void **state)
     gp_collector_counters(counters);
     uint64_t drops = gp_counters_dropped(counters) - gp_counters_dropped(before);
     assert_measured(counters[GP_COUNTER_SAMPLES] - before[GP_COUNTER_SAMPLES] > 500);
-    // One that is raised while the timer's is pending merges with it.
+    // A signal raised while the timer's is pending merges with it.
     uint64_t foreign = counters[GP_COUNTER_DROP_FOREIGN] - before[GP_COUNTER_DROP_FOREIGN];
     assert_measured(foreign >= 40);
     assert_true(foreign <= 50);

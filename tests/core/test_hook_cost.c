@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What hooks took: which of their calls are timed, and what becomes of it beside counts and samples.
+// The cost of hooks: which of their calls are timed, and how the times count beside counts and samples.
 #include "collect/cost.h"
 #include "coro/hook_time.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Coroutines that are made with sigaltstack() and a handler that returns, as in QEMU's coroutine-sigaltstack.c: what
-// the handler has left on its stack is still there when it is jumped into. And alternate stacks that are for crashes.
+// Coroutines made with sigaltstack() and a handler that returns, as in QEMU's coroutine-sigaltstack.c: the handler's
+// frame is still on its stack when it is jumped into. And alternate stacks that are for crashes.
 #include <pthread.h>
 #include <setjmp.h>
 #include <sys/mman.h>

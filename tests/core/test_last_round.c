@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The end of a recording that comes while a round is on its way: what ended after that round took what has ended is in
+// The end of a recording while a round is on its way: threads and coroutines that ended after the round's look are in
 // the capture all the same. The order is forced: the round waits, with what it took, until the end is asked for.
 #include <time.h>
 

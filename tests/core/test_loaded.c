@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What loaded modules define, as dlsym() would find it.
+// Symbols of loaded modules, as dlsym() would find them.
 #include "base/loaded.h"
 
 #include <dlfcn.h>
@@ -34,7 +34,7 @@ static void test_comes_and_goes(void **state)
     assert_false(gp_loaded_defines("zlibVersion"));
 }
 
-// One that is used is not one that is defined.
+// A used symbol is not a defined one.
 static void test_used_only(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The modules of a process that loads and unloads plugins for ever, as a loader tells of them that is made up.
+// The modules of a process that loads and unloads plugins for ever, as a made-up loader tells of them.
 #include <link.h>
 #include <stdio.h>
 
@@ -149,7 +149,7 @@ static void those_without_room_are_counted(void **state)
     assert_int_equal(module_count(), GP_MODULES_MAX);
     assert_int_equal(gp_modules_lost(), BEYOND);
     assert_int_equal(gp_modules_locate(0x10123), GP_LOC(0, 0x10123));
-    load(0, 1, 77, 0x50000); // one that has its place has it still
+    load(0, 1, 77, 0x50000); // a known module keeps its place
     assert_int_equal(gp_modules_locate(0x50123), loc);
     assert_int_equal(gp_modules_lost(), BEYOND);
 }

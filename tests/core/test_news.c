@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The collector hears of every record, though a thread that it knows to have news tells it nothing more: whichever of
-// the two sees what the other does, none is left in a ring that nothing comes for.
+// The collector hears of every record, though a thread once known to have news tells nothing more: whichever of the two
+// sees the other, no record is left in a ring without a visit.
 #include <pthread.h>
 #include <sched.h>
 
@@ -52,7 +52,7 @@ static bool is_in(const gp_thread_set_t *set, const gp_thread_t *thread)
     return gp_thread_set_next(set, &slot) == thread;
 }
 
-// Returns false: it waits for one that has nothing to come for.
+// Returns false: the collector waits for a thread that has no reason to come.
 static bool come_once(met_t *met, gp_thread_t *thread)
 {
     uint64_t waits = atomic_load(&met->waits);
@@ -82,7 +82,7 @@ static void no_record_is_left_in_the_ring(void **state)
     assert_int_equal(atomic_load(&met.waits), 2 * (RECORDS / BATCH));
 }
 
-// It was told, and came, while the record was being written: it comes again, without being told.
+// The collector, once told, came while the record was being written: it comes again, without being told.
 static void collector_comes_again_for_what_is_being_written(void **state)
 {
     (void)state;

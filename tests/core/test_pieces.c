@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Scans of all coroutines hold the drain lock a piece at a time: a thread that stops a profile, or forks, waits for a
-// thousand coroutines, not for all. And what is written of them is whole, however many there are.
+// thousand coroutines, not for all. And records of them are whole, however many there are.
 //
 // Counted are the coroutines between one giving back of the lock and the next.
 #include <pthread.h>
@@ -42,7 +42,7 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
     return __real_pthread_mutex_unlock(lock);
 }
 
-// Of each coroutine in a census.
+// Called for each coroutine in a census.
 void __real_gp_parked_trace(prof_coro_t *coro, uint64_t trace[2]);
 void __wrap_gp_parked_trace(prof_coro_t *coro, uint64_t trace[2]);
 void __wrap_gp_parked_trace(prof_coro_t *coro, uint64_t trace[2])
@@ -51,7 +51,7 @@ void __wrap_gp_parked_trace(prof_coro_t *coro, uint64_t trace[2])
     __real_gp_parked_trace(coro, trace);
 }
 
-// Of each coroutine when the ledger is written for the last time.
+// Called for each coroutine when the ledger is written for the last time.
 void __real_gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger);
 void __wrap_gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger);
 void __wrap_gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
@@ -60,7 +60,7 @@ void __wrap_gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
     __real_gp_ledger_read(coro, now, ledger);
 }
 
-// Of each coroutine when its wait is looked at.
+// Called for each coroutine when its wait is looked at.
 void __real_gp_parked_take(prof_coro_t *coro, uint64_t least_ticks);
 void __wrap_gp_parked_take(prof_coro_t *coro, uint64_t least_ticks);
 void __wrap_gp_parked_take(prof_coro_t *coro, uint64_t least_ticks)

@@ -295,7 +295,7 @@ static void *deaf_worker(void *unused)
     return NULL;
 }
 
-// It bypasses pthread_create() and blocks every signal: what it does before it is found is in no profile, either.
+// The thread bypasses pthread_create() and blocks every signal: its time before it is found is in no profile, either.
 static void no_profile_has_what_a_deaf_thread_did(void **state)
 {
     (void)state;

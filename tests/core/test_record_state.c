@@ -190,8 +190,7 @@ static void each_step(void **state)
         {.state = LAST, .is_slow = true, .next = LAST, .how = -1},
         {.state = LAST, .next = WRITTEN, .how = -1},
         {.state = WRITTEN, .ending = GP_ENDING_EXIT, .flushes = true, .next = WRITTEN, .how = -1},
-        // A file that takes nothing more: of a program that goes on the recording ends, and of one that ends it is
-        // left.
+        // A file that takes nothing more: the recording ends if the program goes on, and is left if the program ends.
         {.state = OPEN, .pending = MUCH, .has_failed = true, .next = WRITTEN, .how = -1},
         {.state = TURNING, .pending = MUCH, .has_failed = true, .next = WRITTEN, .how = -1},
         {.state = OPEN, .ending = GP_ENDING_EXIT, .has_failed = true, .next = OPEN, .how = -1},

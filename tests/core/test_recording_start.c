@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The start of a recording is one moment on all of its clocks, however long it takes until it is under way: what the
-// file says of a time is that time.
+// The start of a recording is one moment on all of its clocks, however long it takes: times in the file are right.
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,7 +76,7 @@ static void so_does_one_that_is_asked_for(void **state)
     assert_int_equal(gp_session_finish(UINT64_MAX / 2), 0);
 }
 
-// And a part that begins with a request that is open.
+// And a part that begins with an open request.
 static void so_does_a_part(void **state)
 {
     (void)state;

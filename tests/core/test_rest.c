@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known of coroutines across rests of a recording: of the windows all, of the rests nothing.
+// Knowledge of coroutines across rests of a recording: of the windows all, of the rests nothing.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,7 +110,7 @@ static void a_slice_counts_as_far_as_it_was_settled(void **state)
     check_after(5000, 70, 10, 0, 0);
     resume();
     check_after(30, 60, 10, 0, 30);
-    enter_after(0); // its thread goes on with it, or it was switched meanwhile
+    enter_after(0); // its thread goes on, or it was switched meanwhile
     leave_after(5);
     check_after(0, 65, 10, 0, 30);
 }
@@ -124,7 +124,7 @@ static uint64_t longest_after(uint64_t ns)
     return ledger.longest_ns;
 }
 
-// What is known of it is two slices, each as long as it was recorded.
+// The slice is known as two, each as long as it was recorded.
 static void a_slice_across_a_rest_is_no_longer_than_was_recorded(void **state)
 {
     (void)state;

@@ -286,7 +286,7 @@ static void assert_zero(const unsigned char *memory)
         assert_int_equal(memory[i], 0);
 }
 
-// What is in a ring's memory after it has turned to another, or before, is nothing.
+// A ring's memory is empty before and after its turn.
 static void turns_while_records_come(void **state)
 {
     (void)state;

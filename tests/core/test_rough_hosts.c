@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hosts that do to greenprof what libraries do: fork handlers that join and create threads, threads that are cancelled
-// while they dump, a tiny default stack, forks that run no handlers, signal handlers that need room, exec by number.
+// Hosts as rough to greenprof as libraries are: fork handlers that join and create threads, threads cancelled while
+// they dump, a tiny default stack, forks without handlers, signal handlers in need of room, exec by number.
 //
 // Each case is a process of its own, since fork handlers are to be registered before its first fork: one that hangs or
 // crashes fails its test alone.
@@ -123,7 +123,7 @@ static void call_in_handler(void)
     calls_in_handlers += 3;
 }
 
-// What a fork handler may not do is refused; it is no reason to hang.
+// Calls that a fork handler may not make are refused; this is no reason to hang.
 static int fork_handlers_call(void)
 {
     int status = -1;
@@ -143,8 +143,8 @@ static int fork_handlers_call(void)
 static int failed_in_threads;
 static pid_t first_process;
 
-// AddressSanitizer takes the stacks of threads that a forked child does not have for used ones, and so those that
-// threads of the child have in the same place.
+// AddressSanitizer takes the stacks of threads that a forked child does not have for used ones, and so those of the
+// child's threads in the same place.
 static bool may_dump(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -194,7 +194,7 @@ static int fork_handlers_wait(void)
     return fork_while_handlers_wait();
 }
 
-// So may one of a library that was there before greenprof.
+// A library older than greenprof may do so, too.
 static int early_handlers_wait(void)
 {
     early_handler = let_thread_call;

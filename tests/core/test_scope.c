@@ -51,7 +51,7 @@ static void on_visit(int number)
     siglongjmp(visited, 1);
 }
 
-// All requests but the two latest lie behind a page that cannot be read: one that ends must not go through them.
+// All requests but the two latest lie behind a page that cannot be read: the end of one must not go through them.
 static void test_end_visits_no_others(void **state)
 {
     (void)state;

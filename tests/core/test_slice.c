@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The accounts, on a clock that the test turns: what each coroutine is charged, and that the sum is the CPU clock.
+// The accounts, on a clock turned by the test: the charge of each coroutine, and their sum, the CPU clock.
 #include "../context.h"
 #include <stdarg.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static int setup(void **state)
     gp_wait_set_frequency(1000);
     gp_handler_kick = nothing;
     gp_handler_sampling = true;
-    a = prof_coro_create(NULL, 0, "a"); // no stack of their own: the hint alone says which one runs
+    a = prof_coro_create(NULL, 0, "a"); // no stacks: the hint alone says which coroutine runs
     b = prof_coro_create(NULL, 0, "b");
     gp_slice_new_epoch();
     thread->cpu.start_ns = cpu_ns;
@@ -316,8 +316,8 @@ static void what_a_late_look_finds_may_have_been_ready(void **state)
     assert_int_equal(take_delays(b, &unseen), 0);
 }
 
-// What kept the thread from before a rest until after it is a hog for as long as was recorded since, and so is what had
-// to wait for it.
+// A stay on the thread from before a rest until after it is a hog for as long as was recorded since, and so is the
+// delay of its victims.
 static void a_hog_is_no_longer_than_was_recorded(void **state)
 {
     static char stack[256 << 10];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A handler that takes longer than its period: the program goes on, at longer intervals; one that was only kept from
-// its processor is not slowed.
+// A handler that takes longer than its period: the program goes on, at longer intervals; a handler only kept from its
+// processor is not slowed.
 //
 // Usage: test_slow_samples ENGINE
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Spans that others than their own thread end, inherit or leave alone: threads, coroutines (records without stacks of
-// their own), a forked child; and those that are still open.
+// Spans ended, inherited or left alone by others than their own thread: threads, coroutines (records without stacks of
+// their own), a forked child; and open ones.
 #include "span_listener.h"
 
 #include <errno.h>

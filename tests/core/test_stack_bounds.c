@@ -71,7 +71,7 @@ static void found_stack_that_shrinks(void **state)
     munmap((void *)lower, STACK);
 }
 
-// A runtime's coroutine that was abandoned, and a smaller stack that is in its place.
+// An abandoned coroutine of a runtime, and a smaller stack in its place.
 static void announced_stack_that_is_gone(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void announced_stack_that_is_gone(void **state)
     munmap((void *)stack, PAGE);
 }
 
-// What is the thread's beside its own stack is no coroutine's: a segment of a split stack, and, in a program with Go, a
+// Stacks of the thread beside its own belong to no coroutine: a segment of a split stack, and, in a program with Go, a
 // goroutine's stack.
 static void stacks_of_the_thread(void **state)
 {

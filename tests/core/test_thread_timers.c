@@ -221,8 +221,8 @@ int __wrap_ioctl(int fd, unsigned long request, unsigned long argument)
     return __real_ioctl(fd, request, argument);
 }
 
-// A fast profile's start beside a slow one sets the timers; its end leaves that to the next sample, and another start
-// before that finds them set.
+// A fast profile's start beside a slow one sets the timers; its end leaves this to the next sample, and another start
+// before then finds them set.
 static void profiles_one_after_the_other_set_timers_once(void **state)
 {
     (void)state;

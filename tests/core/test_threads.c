@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What threads cost that do nothing: blocks are found and reused without a look at any other, clocks are read of those
-// that run coroutines only, the collector comes to those that called it, and the memory of rings is given back.
+// The cost of idle threads: blocks are found and reused without a look at any other, clocks are read only of threads
+// with coroutines, the collector comes to its callers, and the memory of rings is given back.
 //
 // Costs are counted, not measured: of blocks that nothing may look at, the memory is taken away meanwhile.
 #include <pthread.h>
@@ -377,7 +377,7 @@ static void put_record(gp_thread_t *thread)
     gp_ring_commit(record, GP_RING_SAMPLE);
 }
 
-// Those of the first blocks, wherever in their rings they are; what a thread is in the middle of is waited for.
+// Rings of the first blocks, wherever they are in their memory; a record amid its writing is waited for.
 static void rings_come_to_a_file_and_back(void **state)
 {
     (void)state;

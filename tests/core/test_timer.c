@@ -137,7 +137,7 @@ enum { PATIENCE_S = 20 };
 static gp_timer_t looked_at; // not one that the real pacer knows
 static pid_t disarming;
 
-// Switches of a thread that it asked for itself: it slept. Source: proc_pid_status(5).
+// Voluntary switches of a thread: it slept. Source: proc_pid_status(5).
 static long sleeps_of(pid_t tid)
 {
     char path[64], line[128];
@@ -151,7 +151,7 @@ static long sleeps_of(pid_t tid)
     return sleeps;
 }
 
-// What the pacer is while it looks at a timer that is disarmed meanwhile. It goes on once that thread has slept.
+// Stands for the pacer as it looks at a timer that is disarmed meanwhile. Goes on once the other thread has slept.
 static void *leave_when_it_has_slept(void *has_slept)
 {
     while (atomic_load(&gp_paced(&looked_at)->due_ns) != 0)

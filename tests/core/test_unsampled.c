@@ -159,7 +159,7 @@ static pthread_t start_worker(worker_t *worker)
     return thread;
 }
 
-// That it blocks the signal when it is looked at, as in a short section of its own, does not say that one was sent.
+// A signal blocked at the look, as in a short section of the thread's own, does not mean that one was sent.
 static void thread_that_ends_before_its_first_signal_counts(void **state)
 {
     static const enum how ways[] = {IN_REACH, MASKED_AT_LAST};

@@ -66,7 +66,7 @@ static int teardown(void **state)
     return 0;
 }
 
-// One wait of `ns`, then a slice of 1 us.
+// A wait of `ns`, then a slice of 1 us.
 static void wait_for(uint64_t *now, uint64_t ns)
 {
     gp_edge_leave(coro, *now, &(gp_park_t){0});

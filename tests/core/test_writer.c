@@ -143,7 +143,7 @@ static void full_disk_leaves_whole_chunks(void **state)
     }
 }
 
-// What there is gets written, and so do the counters and the end, which need memory of their own.
+// Records so far get written, and so do the counters and the end, which need memory of their own.
 static void tells_its_end_where_memory_is_short(void **state)
 {
     (void)state;

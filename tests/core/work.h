@@ -33,8 +33,8 @@ static inline int close_to(uint64_t a, uint64_t b, double share, uint64_t slack_
     return (double)apart <= share * (double)b || (double)apart <= measured_stretch() * (double)slack_ns;
 }
 
-// What a profile may say was used: at least what was used while it ran, at most what was used from before its start
-// until after its stop, which includes what greenprof itself did for the caller meanwhile (more under a sanitizer).
+// The bounds of a profile's claim: at least the time used while it ran, at most the time from before its start until
+// after its stop, with greenprof's own work for the caller (more under a sanitizer).
 typedef struct {
     uint64_t least_ns, most_ns;
 } work_bounds_t;

@@ -171,7 +171,7 @@ PLAIN static void pause_profile(coro_t *self, int level)
 
 static coro_t *spawn(coro_t *spawner, uint64_t seed, int calls);
 
-// What a function does: calls others, switches, jumps out.
+// The body of a function: calls others, switches, jumps out.
 PLAIN static void act(coro_t *self, int level)
 {
     unsigned many = 1 + draw(self, 4);
@@ -208,7 +208,7 @@ PLAIN static void act(coro_t *self, int level)
 #define LEAVE(name)         truth_leave(&self->truth, self->truth.depth - 1)
 #endif
 
-// Inlined into those that call them, and instrumented there.
+// Inlined into their callers, and instrumented there.
 #define INLINED(number)                                                                                                \
     static inline __attribute__((always_inline)) void f##number(coro_t *self, int level)                               \
     {                                                                                                                  \

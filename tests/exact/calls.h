@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the scenarios of calls.c have in common.
+// The common part of the scenarios of calls.c.
 #ifndef CALLS_H
 #define CALLS_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What exact mode must say, kept by the program itself the plain way: a stack of numbers for every coroutine, and
-// tables [caller][callee] for every profile that covers it. Nothing here is instrumented.
+// The truth for exact mode, kept by the program itself the plain way: a stack of numbers for every coroutine, and
+// tables [caller][callee] for every profile over it. Nothing here is instrumented.
 #ifndef TRUTH_H
 #define TRUTH_H
 
@@ -77,7 +77,7 @@ PLAIN static inline void truth_cover(truth_stack_t *stack, int slot, truth_table
     stack->base[slot] = stack->depth;
 }
 
-// One line of JSON: the profile's file and [caller, callee, calls, nested, same edge]...
+// A line of JSON: the profile's file and [caller, callee, calls, nested, same edge]...
 PLAIN static inline void truth_print(FILE *out, const char *file, const truth_table_t *table)
 {
     const char *comma = "";

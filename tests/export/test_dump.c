@@ -27,11 +27,11 @@ static int the_profile;        // any address will do for a profile
 static int snapshots;          // taken and not released
 static int taken;              // in all
 static int new_modules;        // every snapshot has a module that is new
-static unsigned new_addresses; // and that many addresses in no module that are new
+static unsigned new_addresses; // and so many new addresses in no module
 static int thread_error;
 static __thread int on_own_thread;
 
-// Code that is compiled anew all the time. One thread only.
+// Code that is compiled anew all the time. Threads: one.
 static gp_snapshot_node_t *make_nodes(int number)
 {
     static gp_snapshot_node_t *made;

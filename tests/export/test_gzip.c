@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What gzip.c writes is read by zlib: the same bytes, in one member; and threads make no difference to it.
+// Files of gzip.c as zlib reads them: the same bytes, in one member; and threads make no difference.
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -35,7 +35,7 @@ static int start(pthread_t *thread, void *(*run)(void *), void *argument)
     return pthread_create(thread, NULL, run, argument);
 }
 
-// Of `wanted` threads, `may` can be had.
+// Wanted are `wanted` threads, `may` can be had.
 static void use_threads(unsigned wanted, unsigned may)
 {
     started = 0;
@@ -88,7 +88,7 @@ static void check(size_t len)
     free(alone);
 }
 
-// Texts that repeat near by and far away, and bytes that do not.
+// Texts with repeats near by and far away, and bytes without.
 static void fill(uint64_t seed)
 {
     for (size_t at = 0; at < MOST;) {

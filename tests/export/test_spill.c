@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does not fit into memory: parts come back whole and in order, runs are merged, and a full or
-// missing disk is an error.
+// Data that does not fit into memory: parts come back whole and in order, runs are merged, and a full or missing disk
+// is an error.
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,7 +147,7 @@ static void runs_are_merged(void **state)
     check_order(1, 10);
     check_order(1000, 50);
     check_order(run, 1000);     // one run, not put by
-    check_order(run + 1, 1000); // one that is, and one record
+    check_order(run + 1, 1000); // a run put by, and one record
     check_order(4 * run + 17, 100000);
 }
 

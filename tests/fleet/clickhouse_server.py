@@ -210,7 +210,7 @@ class ZooKeeper:
                          "maxClientCnxns=0\n")
 
     def start(self):
-        # Of the ways to log that SLF4J finds, one: two of them may call each other.
+        # Only one way to log for SLF4J: two of them may call each other.
         jars = ":".join(os.path.join("/usr/share/java", name) for name in sorted(os.listdir("/usr/share/java"))
                         if name.endswith(".jar") and "-over-slf4j" not in name
                         and (not name.startswith("slf4j-") or re.match("slf4j-(api|nop)[.-]", name)))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A service of one thread that runs requests on coroutines, eight at a time, and knows which of them were slow.
-//   flight REQUESTS SLOW SEED MS   that many requests, of which SLOW at random places take MS; prints "SLOW TRACE NS"
-//   of
-//                                  each that took two thirds of that, and then goes on for 2 s without a request
+// A service of one thread, with requests on coroutines, eight at a time, which knows the slow ones of them.
+//   flight REQUESTS SLOW SEED MS   so many requests, of which SLOW at random places take MS; prints "SLOW TRACE NS"
+//                                  for each that took two thirds of MS, and goes on for 2 s without a request
 //   flight hang SECONDS            one of them never ends: it waits in wait_for_reply(); each hundredth takes 20 ms
 //   flight hold SECONDS            one of them holds the loop, in hold_the_loop()
 //   flight doze SECONDS            one of them sleeps on the thread, in doze_off()

@@ -7,7 +7,7 @@
 //   held root SECONDS     all wait; the loop is on the thread's own stack, in epoll_wait()
 //   held loop SECONDS     all wait; the loop is a coroutine, in epoll_wait()
 //   held poll SECONDS     all wait; the loop is a coroutine, in poll()
-//   held alone SECONDS    there is one coroutine only, and it computes
+//   held alone SECONDS    a single coroutine, which computes
 //   held threads SECONDS  threads without coroutines: one computes, one sleeps
 #include "../context.h"
 #include <poll.h>

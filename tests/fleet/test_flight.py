@@ -37,7 +37,7 @@ class Flight(unittest.TestCase):
         """Until what follows the program has ended, too: it has standard error open."""
         out, error = process.communicate(timeout=300)
         self.assertEqual(process.returncode, 0, error)
-        self.assertRegex(error, r"^greenprof: \S+: \d+ samples, none lost; .*next: greenprof report \S+\n$")
+        self.assertRegex(error, r"^greenprof: \S+: \d+ samples, none lost; .*next: greenprof explain \S+\n$")
         self.assertEqual([name for name in os.listdir(self.slow) if name[0] == "."], [])
         return out
 
@@ -58,6 +58,7 @@ class Flight(unittest.TestCase):
         for trace, ns in own.items():  # around the span's own times
             self.assertTrue(trace in found or ns < 80.2e6, (trace, ns))
         self.assertLessEqual(set(found), set(own))
+        waited = 0
         for name in self.folders():
             said = self.json(name)
             self.assertLessEqual(said["latency_ns"], own[said["trace"]])
@@ -66,8 +67,8 @@ class Flight(unittest.TestCase):
             with open(os.path.join(self.slow, name, "critical-path.folded")) as file:
                 path = file.read()
             self.assertAlmostEqual(sum(int(line.rsplit(" ", 1)[1]) for line in path.splitlines()), said["latency_ns"] / 1000, delta=2)
-            if said["latency_ns"] >= 120e6:
-                self.assertIn("handle;wait_for_database;wait_ns;[waiting]", path)
+            waited += "handle;wait_for_database;wait_ns;[waiting]" in path
+        self.assertGreaterEqual(waited, slow - 1)  # others are slow where the machine is
         shutil.rmtree(self.slow)
         os.mkdir(self.slow)
         return len(found)

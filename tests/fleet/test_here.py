@@ -56,7 +56,7 @@ class Here(Store, support.Case):
         self.assertEqual(self.store.known("SELECT countDistinct(pid) FROM greenprof_processes"), 3)
         self.assertEqual(self.store.query("SELECT DISTINCT labels.value[indexOf(labels.key, 'rack')] FROM greenprof_processes"),
                          [["r7"]])
-        # It computed for 100 ms, and says where: the time of a request, as sampled.
+        # The request computed for 100 ms, and says where: the time of a request, as sampled.
         found = self.store.query(
             "SELECT sum(weight_ns), countIf(has(names, 'compute_request')) FROM greenprof_samples ANY LEFT JOIN (SELECT stack, names "
             "FROM greenprof_stacks) USING stack WHERE measure = 0 AND state = 0 AND endpoint != ''")

@@ -163,7 +163,7 @@ class Arrives(Store, ShipTest):
               "ledger 3 1 3000 1 9000 3500 100 0 0 0 0"], {}),
             (["span 7 0 2 2 100 20000 1 3 0 GET /x", "ledger 2 1 5000 1 21000 5000 0 0 2000 0 0",
               "ledger 3 1 1000 1 21000 1000 0 0 4000 0 0"], {7: (1, 9000, 6000)}),
-            (["ledger 2 1 600 1 29000 600 0 0 0 0 0", "span 8 0 2 2 25000 30000 1 3 0 GET /x",  # another one of that trace
+            (["ledger 2 1 600 1 29000 600 0 0 0 0 0", "span 8 0 2 2 25000 30000 1 3 0 GET /x",  # another span of that trace
               "ledger 2 1 200 1 31000 200 0 0 50 0 0"], {8: (1, 800, 50)}),
             (["span 9 0 3 3 40000 50000 2 3 0 GET /y"], {9: (0, 0, 0)}),  # of its coroutines nothing is known yet
             (["ledger 3 2 700 1 60000 700 0 0 0 0 0"], {}),
@@ -177,7 +177,7 @@ class Arrives(Store, ShipTest):
                 for more, known in parts:
                     lines += ["chunk", *more]
                     self.append(lines)
-                    # Of two requests of one trace a shipper that has not seen the first one cannot tell which did what.
+                    # A shipper that has not seen the first of two requests of one trace cannot tell which did the work.
                     expected.update(known if how == "follows" or 8 not in known else {8: (0, 0, 0)})
                     if following is not None:
                         until(lambda: self.requests() == expected, f"{expected}")

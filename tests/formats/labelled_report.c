@@ -23,7 +23,7 @@ static const gp_report_frame_t frames[] = {
     {"a", "/src/a.c", 5, 2, SERVER, false, false, 1, 0x400200},
     {"b", "/src/a.c", 12, 10, SERVER, false, false, 1, 0x400300},
     {"b", "/src/a.c", 13, 10, SERVER, false, false, 1, 0x400310},
-    // One address: two functions inlined into `outer`.
+    // A single address: two functions inlined into `outer`.
     {"outer", "/src/in.c", 50, 40, SERVER, false, false, 1, 0x400400},
     {"middle", "/src/in.h", 9, 8, SERVER, false, true, 1, 0x400400},
     {"inner", "/src/in.h", 3, 1, SERVER, false, true, 1, 0x400400},
@@ -50,14 +50,14 @@ static const gp_report_row_t rows[] = {
     ROW(2, 1, 1, 0),
 };
 
-// Those in the golden files.
+// Counters of the golden files.
 static const uint64_t counters[GP_COUNTER_POLL_MISFIT + 1] = {
     [GP_COUNTER_SIGNALS] = 903,
     [GP_COUNTER_SAMPLES] = 900,
     [GP_COUNTER_DROP_RING_FULL] = 3,
 };
 
-// A loop that wakes a coroutine it has spawned; that one waits, runs in short slices, and ends.
+// A loop that wakes a coroutine it has spawned; the coroutine waits, runs in short slices, and ends.
 static const gp_track_t tracks[] = {
     {"[thread main]", 1, GP_NO_TRACK, true, 0},
     {"[coroutine 42 fetch \"\xe6\x97\xa5\" </script>]", 42, 0, false, 100000},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Makes a capture with more rows than a report keeps in memory: make_many OUT COROUTINES STACKS
 //
-// Coroutine c (1, 2, ...; one of 4 threads, for one of 10 traces) has one sample with each stack s (0, 1, ...), of
-// 1000 * (1 + (7 * c + s) % 10) ns; and 100 activities of 1000 ns that adjoin, told the latest first. Its exact time is
-// that of its samples.
+// Coroutine c (1, 2, ...; one of 4 threads, for one of 10 traces) has one sample with each stack s (0, 1, ...), of 1000
+// * (1 + (7 * c + s) % 10) ns; and 100 activities of 1000 ns that adjoin, told the latest first. The exact time is the
+// samples' sum.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

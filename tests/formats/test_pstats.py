@@ -75,7 +75,7 @@ class Pstats(support.Files):
         printed(pstats.Stats(other).add(path), "print_callers")
 
     def test_like_snakeviz(self):
-        # What SnakeViz's stats.json_stats() does with every entry.
+        # SnakeViz's stats.json_stats() does the same with every entry.
         for key, (cc, nc, tt, ct, callers) in pstats.Stats(self.report("example")).stats.items():
             [list(value) for value in callers.values()]
             (nc and tt / nc, cc and ct / cc)

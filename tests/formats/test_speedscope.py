@@ -95,7 +95,7 @@ class Reader(support.Files):
         expected = {"main": 1, "b": 600000000, "inner": 200000000, evil: 50000000, "[switching]": 40000000,
                     "0x7f0000001000": 9000000}
         self.check(speedscope, expected)
-        # Of the functions at one address Speedscope shows the outermost of a pprof file.
+        # Speedscope shows the outermost function of a pprof file at one address.
         self.check(pprof, {"outer" if name == "inner" else name: weight for name, weight in expected.items()})
         self.check(callgrind, {name.replace("\n", " "): weight for name, weight in expected.items()})
         self.check(speedscope, {"main": 1, "b": 500000000, "inner": 200000000}, profile=1)

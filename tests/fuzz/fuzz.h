@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the fuzz targets have in common. Each is a file of its own; with clang it is built with
-// libFuzzer, else with replay.c, which runs the files it is given.
+// The common part of the fuzz targets. Each is a file of its own; with clang it is built with libFuzzer, else with
+// replay.c, which runs the files it is given.
 #ifndef FUZZ_H
 #define FUZZ_H
 

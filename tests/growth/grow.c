@@ -3,11 +3,10 @@
 //   grow KIND COUNT [DIRECTORY]
 //   coroutines   on one of 64 stacks: created, named, run on a trace of its own, ended
 //   threads      created, run, joined
-//   plugins      a file that is another build each time, loaded at whatever place there is, run, unloaded; in DIRECTORY
-//   day          of a service, all that passes at once: for each 10^8 coroutines 10^6 traces, 10^5 threads and 10^4
-//   loads of
-//                a library, spread evenly; at the end "DID coroutines traces threads loads"
-// With GROW_PROFILE=1 a profile of the whole process runs all the time, as of a service that never stops one.
+//   plugins      a file of another build each time, loaded at whatever place there is, run, unloaded; in DIRECTORY
+//   day          of a service, all of it at once: for each 10^8 coroutines 10^6 traces, 10^5 threads and 10^4 loads
+//                of a library, spread evenly; at the end "DID coroutines traces threads loads"
+// With GROW_PROFILE=1 a profile of the whole process runs all the time, as in a service that never stops one.
 // With GROW_SYNC=N the collector has a round of its own after each N events: how far it is behind is known then,
 // however busy the machine is.
 // Prints a line for each tenth, with what an event took of the CPU: "TENTH number RSS kib NS nanoseconds MAPS count".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What grow loads: a build-id, and something to run.
+// The plugin that grow loads: a build-id, and something to run.
 #include "plugin.h"
 
 __attribute__((noinline)) void run(void)

@@ -27,7 +27,7 @@ __attribute__((noinline)) static void spin(void)
     while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < end);
 }
 
-// What the header has of a switch is in the program's own code.
+// The header's part of a switch is in the program's own code.
 __attribute__((noinline)) static void switch_often(void)
 {
     struct timespec now;

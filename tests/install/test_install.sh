@@ -104,7 +104,7 @@ for name in swapcontext pthread_create fork; do
     grep -qE "shared_host .* to .*/libgreenprof.so.0 .*symbol .$name'" bindings.* || { echo "$name is libc's"; exit 1; }
 done
 
-# What readers outside of the process look for is in a library of its own, which the core finds beside itself.
+# The symbol for readers outside of the process is in a library of its own, which the core finds beside itself.
 names "$tmp/usr/$libdir/libgreenprof-otel.so.0" | grep -qx otel_thread_ctx_v1
 if names "$core" | grep -q '^otel'; then
     echo "the core exports a name of OpenTelemetry's"

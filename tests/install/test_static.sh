@@ -12,14 +12,14 @@ cmake --install "$build" --prefix "$tmp/usr" --component runtime >"$tmp/log" || 
 cd "$tmp"
 export PKG_CONFIG_PATH=$tmp/usr/$libdir/pkgconfig
 
-# What a program that is linked with it has besides its own names.
+# Names that the library adds to a program linked with it.
 if nm --extern-only --defined-only "$tmp/usr/$libdir/libgreenprof.a" |
     awk 'NF == 3 { print $3 }' | grep -vE '^(prof_|gp_static_|__cyg_profile_func_(enter|exit)$)'; then
     echo "names that are not its own"
     exit 1
 fi
 
-check() { # PROGRAM: runs it, and looks for what it did
+check() { # PROGRAM: runs it, and looks for the outcome
     if readelf -lW "$1" | grep INTERP; then
         echo "$1 is not linked statically"
         exit 1

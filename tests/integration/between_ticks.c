@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Works only between the kernel's ticks, so that no timer on its CPU clock goes off: as chance has it for a thread that
-// has a small share of a busy processor. A timer of its own says when one met it at work all the same; it goes on until
-// none has for so many seconds of its CPU time.
+// Works only between the kernel's ticks, so no timer on its CPU clock goes off: as may happen to a thread with a small
+// share of a busy processor. A timer of its own says when one met it at work all the same; it goes on until none has
+// for so many seconds of its CPU time.
 //
 //   between_ticks SECONDS       ends with 3 where the timers of this kernel do not wait for its ticks
 // Prints two more: what prof_total_ns() says of TOTAL, PROFILE seconds; and CPU time since main() began, ALL seconds;
@@ -16,7 +16,7 @@
 
 enum {
     PARTS = 8,          // of the time between two ticks; the first and the last two are not worked in
-    LOOK_TICKS = 8,     // that it takes to find when they come
+    LOOK_TICKS = 8,     // to find when they come
     LOOK_LONGEST = 500, // of CPU time: most may come while others run
     MOST_S = 60         // of the clock
 };
@@ -70,7 +70,7 @@ static bool are_near(uint64_t a, uint64_t b)
     return apart < tick_ns / PARTS / 2 || apart > tick_ns - tick_ns / PARTS / 2;
 }
 
-// A time at which this processor ticks: that of the signal which most others agree with. Some come late, as others ran.
+// A moment at which this processor ticks: of the signal that most others agree with. Some come late, as others ran.
 static uint64_t find_ticks(void)
 {
     uint64_t book = 0, found = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What compilers and programs do to stacks: longjmp, deep recursion, alloca, variable arrays, vector registers.
+// Stacks as compilers and programs treat them: longjmp, deep recursion, alloca, variable arrays, vector registers.
 //   control_flow longjmp | deep DEPTH | alloca | vectors | errno
 #include "truth.h"
 

@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) void spell(unsigned id, unsigned bi
         letter_0(id, bits - 1);
 }
 
-// What the assembler is told differs, so that no compiler makes one function of the two.
+// The assembler's text differs, so no compiler makes one function of the two.
 #define LETTER(digit)                                                                                                  \
     static TRUTH_OUT_OF_LINE void letter_##digit(unsigned id, unsigned bits)                                           \
     {                                                                                                                  \
@@ -72,7 +72,7 @@ static void put(coroutine_t *coroutine)
     last = &coroutine->next;
 }
 
-// Puts the one that had its turn behind all others, and takes the next. Returns NULL at the end.
+// Puts the coroutine behind all others, and takes the next. Returns NULL at the end.
 static coroutine_t *exchange(coroutine_t *had)
 {
     coroutine_t *next = NULL;

@@ -132,7 +132,7 @@ static void round_robin(double seconds, void (*body)(int))
     print_coroutines(body == busy_green);
 }
 
-// One stack, used again and again: each use is another coroutine. Some are destroyed, some just replaced.
+// A single stack, used again and again: each use is another coroutine. Some are destroyed, some just replaced.
 static void pool(int rounds)
 {
     green_body = pool_green;

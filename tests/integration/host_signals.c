@@ -185,7 +185,7 @@ static void *in_thread(void *unused)
     return (void *)(intptr_t)is_blocked(SIGPROF);
 }
 
-// What the program is told of masks is what it has asked for.
+// The program finds masks as it has set them.
 static int mask_view(void)
 {
     sigset_t all, one, old;
@@ -253,7 +253,7 @@ static void *wait_for_ever(void *unused)
     return unused;
 }
 
-// As daemons do: all signals are blocked, and one thread takes them. It can be cancelled.
+// As daemons do: all signals are blocked, and one thread takes them. The thread can be cancelled.
 static int wait_all(void)
 {
     sigset_t all;
@@ -347,7 +347,7 @@ static int set_raw_stack(enum way way, const stack_t *stack)
 #endif
 
 // A stack with a guard page below it that has room for `frames` of the kernel's, and little else but what the program's
-// handler takes while it works. It finds its action as it was.
+// handler takes while it works. The handler finds its action as it was.
 static int with_small_altstack(size_t frames, enum way way)
 {
     enum { PAGE = 4096, TIMES = 100 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What programs inherit of SIGPROF that one executes: by each way, whether it is ignored there, and blocked.
+// SIGPROF in executed programs: by each way, whether it is ignored there, and blocked.
 //   inherited nothing | ignored | by_signal | reset | blocked
 #include <signal.h>
 #include <spawn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes down, in a file that outlives it, what it has done: a span after another, until it is killed.
+// Writes its deeds down, in a file that outlives it: a span after another, until it is killed.
 //   killed FILE [NAME [fork]]      NAME: of each span, "one" unless given; fork: in a child, which it waits for
 #include <greenprof/trace.h>
 

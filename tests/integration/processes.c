@@ -85,7 +85,7 @@ static int exec_self_second(void)
     return 0;
 }
 
-// It becomes itself again, in each way that there is; those with an environment of their own say so in it.
+// The program becomes itself again, in each way there is; ways with an environment of their own say so in it.
 static int exec_forms(char *self, char *stage)
 {
     char next[16], *const argv[] = {self, "exec_forms", next, NULL}, *said = getenv("SAID");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // With ThreadSanitizer: the exit status is 66 where its runtime has seen a race. Threads begin and end, memory passes
-// from one to the next, and a child is forked. It takes long enough to be sampled.
+// from one to the next, and a child is forked. The run is long enough to be sampled.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

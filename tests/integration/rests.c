@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Coroutines that do little but switch, each as much as the others. For each line that it reads there is one more; the
-// first one is at work for one request after the other. With "forks" there is a child in its place, which does some
-// work and ends. With "half" it pauses for as long as it has worked. Other letters are commands (take_letter()). Ends
-// with its input.
+// Coroutines that do little but switch, each as much as the others. For each line of input there is one more; the first
+// one is at work for one request after the other. With "forks" there is a child in its place, which does some work and
+// ends. With "half" it pauses for as long as it has worked. Other letters are commands (take_letter()). Ends with its
+// input.
 //   rests [forks | half]
 #include "truth.h"
 
@@ -130,7 +130,7 @@ static void hog_thread(void)
     swapcontext(&hog, &keeper);
 }
 
-// Its coroutine keeps it for one slice.
+// The coroutine keeps its thread for one slice.
 static void *keep(void *stack)
 {
     context_on(&hog, stack, STACK_BYTES, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program with gcc's AddressSanitizer, which wants to be the first library, and looks for leaks at its end. It runs
-// for long enough to be sampled.
+// A program with gcc's AddressSanitizer, which wants to be the first library, and looks for leaks at its end. The run
+// is long enough to be sampled.
 #include <stdio.h>
 #include <time.h>
 

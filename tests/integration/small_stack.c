@@ -89,7 +89,7 @@ static void run_deep(int id)
     left--;
 }
 
-// Everything the API has, with 4 KiB to go. What libc needs (fopen...) is not the caller's stack's business.
+// Everything the API has, with 4 KiB to go. Stack for libc (fopen...) is not the caller's stack's business.
 static void call_api(small_t *small)
 {
     char path[256];

@@ -11,7 +11,7 @@ enum { BETWEEN_NS = 150000, WITHIN_NS = 300000, STEPS = 8, MOST = 10000 };
 
 static uint64_t between_ns;
 
-// The first one of those that it may use; its competitor does the same.
+// The first processor allowed; the competitor does the same.
 static int stay_on_one_processor(void)
 {
     cpu_set_t may, one;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a daemon does one after another:
+// Steps of a daemon, one after another:
 //   burn SECONDS   of CPU time
 //   root DIRECTORY chroot()
 //   user UID       setresuid()

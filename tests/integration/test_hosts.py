@@ -202,7 +202,7 @@ class ControlFlow(check.Case):
         run = self.profile(["control_flow", "deep", 3000])
         capture, folded = run.capture(), run.folded()
         self.check_total(folded, run.truth)
-        # Of the innermost frames only the leaf is kept: work_bottom() itself, or the clock it reads.
+        # The leaf is the only innermost frame kept: work_bottom() itself, or the clock it reads.
         self.near("below main's dive", folded.inclusive()["dive"], run.truth.functions["work_bottom"], 0.05)
         # A sample on the way down, or up again, has dive() itself as its leaf.
         deep = [stack for stack, _ in folded.stacks if "dive" in stack and stack[-1] != "dive"]

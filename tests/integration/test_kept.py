@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Files that earlier versions wrote are read as they read them: a capture and the rings of a killed program, kept in
-tests/capture/kept, whose recovery is the record for record same as the one of that version."""
+"""Files that earlier versions wrote are read as they read them, from tests/capture/kept: the rings of a killed program,
+whose recovery is the same as that version's, record for record; and captures of days on which the format grew, each with
+what its own version exported (`--format folded --by coroutine`, the program not at hand)."""
+import collections
 import glob
 import hashlib
 import lzma
@@ -10,7 +12,7 @@ import check
 from capture import Capture
 
 KEPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "capture", "kept")
-# Of what the version itself recovered: a hash of the records, and how many of each kind there are.
+# The version's own recovery: a hash of the records, and how many of each kind there are.
 RECOVERED = {"killed-0.1.0": ("8d2dc9574b19a6c4a35728b069fb687a9886992478505a77b4a39d4ee4a21c54",
                               {"samples": 255, "waits": 314, "spans": 119, "coros": 74, "stack_flags": 225})}
 
@@ -30,14 +32,39 @@ def counts_of(capture):
     return {kind: len(getattr(capture, kind)) for kind in ("samples", "waits", "spans", "coros", "stack_flags")}
 
 
+def by_own_frames(folded):
+    """Weights by what lies in the program: names in the C library depend on the machine's."""
+    weights = collections.Counter()
+    for line in folded.splitlines():
+        stack, weight = line.rsplit(" ", 1)
+        weights[";".join(frame for frame in stack.split(";") if "keep" in frame)] += int(weight)
+    return weights
+
+
 class Kept(check.Case):
+    def unpack(self, name):
+        with lzma.open(os.path.join(KEPT, name + ".xz")) as packed, open(self.path(name), "wb") as file:
+            file.write(packed.read())
+
+    def test_exported(self):
+        names = sorted(os.path.basename(path)[:-len(".folded")] for path in glob.glob(os.path.join(KEPT, "*.folded")))
+        self.assertGreaterEqual(len(names), 5)
+        for name in names:
+            self.unpack(name + ".greenprof")
+            done = check.greenprof("export", name + ".greenprof", "--format", "folded", "--by", "coroutine", cwd=self.directory)
+            self.assertEqual((done.returncode, done.stderr), (0, b""), name)
+            with open(os.path.join(KEPT, name + ".folded"), encoding="utf-8") as file:
+                self.assertEqual(by_own_frames(done.stdout.decode()), by_own_frames(file.read()), name)
+            for command in (["info"], ["report"], ["report", "--by", "coroutine"], ["coroutines"]):
+                shown = check.greenprof(*command, self.path(name + ".greenprof"))
+                self.assertEqual((shown.returncode, shown.stderr), (0, b""), (name, command))
+
     def test_recovered(self):
         names = sorted(os.path.basename(path)[:-len(".greenprof.xz")] for path in glob.glob(os.path.join(KEPT, "killed-*.greenprof.xz")))
         self.assertEqual(names, sorted(RECOVERED))
         for name in names:
             for suffix in (".greenprof", ".greenprof.rings"):
-                with lzma.open(os.path.join(KEPT, name + suffix + ".xz")) as packed, open(self.path(name + suffix), "wb") as file:
-                    file.write(packed.read())
+                self.unpack(name + suffix)
             done = check.greenprof("recover", name + ".greenprof", "-o", "out", cwd=self.directory)
             self.assertEqual((done.returncode, done.stderr), (0, b""))
             capture = Capture(self.path("out"))

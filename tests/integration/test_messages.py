@@ -15,7 +15,7 @@ import termios
 
 import check
 
-LINE = r"greenprof: {0}: \d+ samples, (none|\d+) lost(; [^;\n]*)?; next: greenprof report {0}\n"
+LINE = r"greenprof: {0}: \d+ samples, (none|\d+) lost(; [^;\n]*)?; next: greenprof explain {0}\n"
 FAILED = r"greenprof: {0}: not all of it is recorded: [^\n]+\n"
 SHELL = "/bin/sh"
 WORK_AND_WAIT = "import signal\nfor i in range(3000000): pass\nsignal.pause()"
@@ -52,11 +52,11 @@ class Messages(check.Case):
         following = error.rstrip("\n").partition("next: greenprof ")[2].split()
         shown = subprocess.run([check.GREENPROF, *following], cwd=self.directory, capture_output=True, text=True)
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
-        self.assertRegex(shown.stdout, r"samples +\d+")  # one that comes while the end is written is in the line alone
+        self.assertRegex(shown.stdout, r"^\S+: \d+\.\d+ s, of it CPU time \d")
 
     def test_line_has_the_name_as_a_shell_takes_it(self):
         _, error = self.run_it(SHELL, "-c", ":", output="a b's.greenprof")
-        self.assertIn("next: greenprof report 'a b'\\''s.greenprof'\n", error)
+        self.assertIn("next: greenprof explain 'a b'\\''s.greenprof'\n", error)
         process = self.start(SHELL, "-c", ":", output="%p.greenprof")
         self.says(self.finish(process)[1], LINE, f"{process.pid}.greenprof")
 
@@ -250,7 +250,7 @@ class Messages(check.Case):
         self.assertEqual(os.WEXITSTATUS(status), 7)
         self.assertTrue(os.path.exists(self.path("x.greenprof")))
 
-    # What goes wrong later.
+    # Failures later on.
 
     def test_recording_that_fails_later(self):
         def limit():
@@ -279,7 +279,7 @@ class Messages(check.Case):
         _, error = self.run_it("env", "GREENPROF_OUTPUT=pipe", sys.executable, "-c", "raise SystemExit(8)", status=8)
         self.assertEqual(error, "greenprof: x.greenprof: nothing is recorded: it is a pipe that nothing reads\n")
 
-    # What cannot be had.
+    # Things that cannot be had.
 
     def refuse(self, says, *arguments, preexec_fn=None, program=("touch", "started")):
         before = sorted(os.listdir(self.directory))
@@ -331,7 +331,7 @@ class Messages(check.Case):
         self.refuse("/proc/x", "-o", "/proc/x")
         self.refuse("/proc/self/x", "-o", "/proc/self/x")
 
-    # What is there already.
+    # Files that are there already.
 
     def test_old_capture_does_not_pass_for_new(self):
         self.run_it(SHELL, "-c", ":")

@@ -261,7 +261,7 @@ class Follow(check.Case):
 
     def test_shells(self):
         shell = os.path.basename(os.path.realpath("/bin/sh"))
-        self.assertEqual(self.programs(), sorted([shell, "coroutines"]))  # the one that was asked for, not the other
+        self.assertEqual(self.programs(), sorted([shell, "coroutines"]))  # only the shell asked for
         self.assertEqual(self.programs("--follow", "all"), sorted([shell, shell, "coroutines"]))
         self.assertEqual(self.programs("--follow", "exec"), [shell])
         self.assertEqual(self.programs("--follow-name", "corou*"), ["coroutines"])

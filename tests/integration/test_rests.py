@@ -235,7 +235,7 @@ class Rests(check.Case):
         while turns < PARTS:
             self.assertLess(time.monotonic() - start, check.limit())
             turns += self.rotate_in_a_rest(process)
-        self.wait_for_rests(process, 2)  # that in which it was rotated, and another one
+        self.wait_for_rests(process, 2)  # the part rotated within, and the next
         said = self.end(process)
         paths = [*self.aside(), self.output]
         self.assertRegex(said, rf"recorded \d+ % of the time, by budget \(\d+ rests?\).* the last of {len(paths)} parts")

@@ -262,7 +262,7 @@ class Rings(check.Case):
         self.wait_for(lambda: os.path.exists(self.path("killed.greenprof")) and
                       os.path.getsize(self.path("killed.greenprof")) > 4000)
         cpu_clock = ~self.victim << 3 | 2  # its process' CPU clock, CPUCLOCK_SCHED
-        self.wait_for(lambda: time.clock_gettime(cpu_clock) > 0.7)  # beside which what it loaded is little
+        self.wait_for(lambda: time.clock_gettime(cpu_clock) > 0.7)  # loading is little beside this
         stopped, stopped_at = self.stop_own_threads(), time.clock_gettime(cpu_clock)
         before = len(Capture(self.path("killed.greenprof")).samples)
         self.wait_for(lambda: time.clock_gettime(cpu_clock) > stopped_at + 0.3)

@@ -5,7 +5,7 @@ import sys
 
 import check
 
-SHARE = 0.15    # half of what lies between two looks is given to what was there before, half to what is there now
+SHARE = 0.15    # half of the time between two looks goes to the stack before, half to the present one
 LOOKS = 0.06    # seconds: a few looks at a loaded machine
 
 

@@ -26,7 +26,7 @@ static void (*const works[COROUTINES])(uint64_t) = {EIGHT(NAME_OF)};
 
 typedef struct mover {
     ucontext_t context;
-    ucontext_t *home; // the context that resumed it; set by the thread that does
+    ucontext_t *home; // the context that resumed it; set by the resuming thread
     uint64_t cpu_ns, switches, entered_ns;
     int rounds_left;
     struct mover *next;
@@ -273,7 +273,7 @@ static void kinds(void)
     EXPECT(cancelled);
 }
 
-// space: threads that allocate nothing: what the process has of address space while they are there.
+// space: threads without allocations: address space of the process with them.
 
 enum { PLAIN = 50 };
 

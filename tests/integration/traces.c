@@ -72,7 +72,7 @@ static void second(void)
     done[1] = 1;
 }
 
-// One coroutine, request after request: the trace changes every time.
+// A single coroutine, request after request: the trace changes every time.
 static void third(void)
 {
     for (int n = 0; n < ROUNDS; n++) {

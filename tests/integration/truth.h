@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Known truth: each work_* function burns CPU and books exactly what it burnt; the program prints the books at its end.
 //
-//   EXPECT work_alpha 1.234567          CPU seconds booked by that function
+//   EXPECT work_alpha 1.234567          CPU seconds booked by this function
 //   COROUTINE entry 1.234567 42         CPU seconds of a coroutine, and how often it was switched to
 //   TOTAL 3.456789                      CPU seconds of all of the program's own threads
 //
-// Times are read from the thread CPU clock, so that neither preemption nor a busy machine changes the truth.
+// Times are read from the thread CPU clock, so neither preemption nor a busy machine changes the truth.
 #ifndef TRUTH_H
 #define TRUTH_H
 

@@ -16,7 +16,7 @@ import unittest
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BUILD = os.environ.get("GREENPROF_BUILD", os.path.join(ROOT, "build", "release"))
 
-# Room: the rooms right below it. It may name these, and all that they may name.
+# Room: the rooms right below it. The room may name these, and all below them.
 ALLOWED = {
     "include": [],                                          # the public headers
     "base": [],
@@ -174,7 +174,7 @@ def symbol_edges():
         owners = defined.get(symbol, set())
         if symbol.startswith("prof_") and not room.startswith("core"):
             continue  # the public interface, which the headers of include/ declare
-        if not owners & below(room):  # a symbol that two rooms define is taken from the one that may be named
+        if not owners & below(room):  # a symbol of two rooms is taken from an allowed one
             for owner in owners:
                 edges[room, owner].add(f"{os.path.basename(path)} needs {symbol}")
     return edges

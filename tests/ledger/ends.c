@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Coroutines that end in every way that ucontexts know, and then a time in which nothing runs. Each one's life is
-// booked: from makecontext() to the moment at which it was over. Run under `greenprof run`; nothing is announced.
+// Coroutines that end in every way of ucontexts, and then a time in which nothing runs. Each one's life is booked: from
+// makecontext() to the moment at which it was over. Run under `greenprof run`; nothing is announced.
 //
 //   ends MODE IDLE_SECONDS
 //     all    one coroutine of each shape, one after the other
@@ -8,7 +8,7 @@
 //     asleep the thread of a coroutine sleeps when the program ends
 //     killed the same, and the program is killed
 //
-//   LIFE function wall waiting    seconds, as booked: of these, those in which it was parked
+//   LIFE function wall waiting    seconds, as booked: the latter parked
 //   NEW function seconds          made, and never started
 //   SLEPT function seconds        asleep in a system call
 #include "../context.h"
@@ -168,7 +168,7 @@ enum { ROUNDS = 3 };
 
 static green_t *partner;
 
-// What leaves by setcontext() comes back: a switch made of two halves.
+// A coroutine that leaves by setcontext() comes back: a switch made of two halves.
 static TRUTH_OUT_OF_LINE void change(void)
 {
     green_t *self = running, *other = partner;
@@ -200,7 +200,7 @@ static void back(void)
     make(&a, "halves", halves, new_stack());
     make(&b, "halves", halves, new_stack());
     partner = &b;
-    enter(&a); // returns as soon as one of them has: the other is left where it changed places
+    enter(&a); // returns as soon as one has: the other is left at the change of places
     idle();
     green_t *over = running, *other = partner;
     other->over_ns = now_ns();

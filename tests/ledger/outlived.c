@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A request of 100 ms spawns a coroutine that outlives it: that waits, for longer than any request, and is killed so.
+// A request of 100 ms spawns a coroutine that outlives it, waits for longer than any request, and is killed so.
 //
 //   REQUEST trace seconds
 #include <greenprof/trace.h>

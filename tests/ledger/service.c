@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A coroutine service with known waits: an event loop with timers, requests that park in three places, wait for
-// the loop, compute, sleep in the kernel, and are preempted. It books each part itself, on the monotonic clock and the
-// thread's CPU clock, and prints what it booked.
+// A coroutine service with known waits: an event loop with timers, requests that park in three places, wait for the
+// loop, compute, sleep in the kernel, and are preempted. The service books each part itself, on the monotonic clock and
+// the thread's CPU clock, and prints the sums.
 //
 //   service waits SECONDS | whole SECONDS | hog MS VICTIMS TIMES crunch|doze | yields ROUNDS | profile SECONDS FORMAT
 //   PATH
@@ -222,7 +222,7 @@ static void waits(double seconds)
     books();
 }
 
-// A coroutine that is parked the whole time, beside one that works; the process ends with it parked.
+// A coroutine parked the whole time, beside a working one; the process ends with it parked.
 static void whole(double seconds)
 {
     uint64_t start = now_ns();

@@ -68,7 +68,7 @@ class Ends(check.Case):
         self.run_mode("all", idle)
         self.assertEqual(set(self.lives), {"returns", "leaves", "swaps_reused", "swaps_unmapped", "swaps_overwritten", "stays"})
         self.check_lives()
-        # Only what lives is in the census; the one that was made twice on its stack is there once.
+        # Only live coroutines are in the census; the one made twice on its stack is there once.
         self.check_census([("never", "new"), ("never", "new"), ("stays", "waiting")])
         # No wait without a function: what had not started is below its entry, with nothing else.
         bare = sum(weight for stack, weight in self.folded.stacks if stack[0].startswith("[waiting"))

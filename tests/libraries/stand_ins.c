@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What libpq, libcurl and hiredis export, as far as greenprof stands in between; without any server behind it.
+// Exports of libpq, libcurl and hiredis, so far as greenprof stands in between; without any server behind them.
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>

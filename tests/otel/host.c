@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Coroutines on several threads, among which they migrate, with traces and spans that change; the truth beside them.
+// Coroutines on several threads, among which they migrate, with changing traces and spans; the truth beside them.
 //   host THREADS COROUTINES   until its input ends; then: checks that were right, wrong
 //   host fork                 a trace, and a child; both wait until their input ends
 // At first it says "truth ADDRESS": truth_t[THREADS], for a reader outside.
@@ -93,7 +93,7 @@ static void begin_change(void)
     here()->is_changing = 1;
 }
 
-// What holds from here on; and it is checked from within.
+// The expected record from here on; checked from within, too.
 static void end_change(const expected_t *expected)
 {
     truth_t *truth = here();
@@ -156,7 +156,7 @@ static void make(unsigned number, void (*entry)(void), const expected_t *expecte
     push(coro);
 }
 
-// It does not return: the thread's loop goes on.
+// Does not return: the thread's loop goes on.
 static void end(void)
 {
     coro_t *coro = self();

@@ -181,7 +181,7 @@ class Use(unittest.TestCase):
         os.makedirs(os.path.join(root, "var/lib/dpkg"))
         with open(os.path.join(root, "var/lib/dpkg/status"), "w", encoding="utf-8"):
             pass
-        # What they need of others is not in that root.
+        # Dependencies on other packages are not in that root.
         run("dpkg", "--root=" + root, "--force-depends", "--force-unsafe-io", "--no-triggers", "--log=/dev/null", "-i", *map(package, NAMES))
         self.assertEqual(run("dpkg", "--root=" + root, "--verify"), "")
         self.assertIn("usr/bin/greenprof", run("dpkg", "--root=" + root, "-L", "libgreenprof0"))

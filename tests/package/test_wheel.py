@@ -310,7 +310,7 @@ class Installed(measured.Case):
         self.check_run(first, python=os.path.join(second, "bin", "python"))
         pip("uninstall", "-q", "-y", "greenprof", into=second)
         self.check_run(first)
-        # Another version's command takes no library of this one.
+        # Another version's command takes no library of this version.
         with zipfile.ZipFile(other) as archive, open(os.path.join(first, "bin", "other"), "wb") as command:
             command.write(archive.read(f"greenprof-{OTHER}.data/scripts/greenprof"))
         os.chmod(command.name, 0o755)

@@ -30,7 +30,7 @@ ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "-
              "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--proxy-server=127.0.0.1:9", "--remote-debugging-port=0"]
 MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 READY = "document.documentElement.dataset.ready === '1' || document.querySelector('.failure') !== null"
-# Keys that do something by themselves: code of the key, text that it types
+# Keys with an effect by themselves: code of the key, text that it types
 KEYS = {"Enter": (13, "\r"), "Tab": (9, ""), "Escape": (27, ""), "Backspace": (8, ""), "Delete": (46, ""), " ": (32, " "), "Home": (36, ""), "End": (35, ""),
         "PageUp": (33, ""), "PageDown": (34, ""), "ArrowLeft": (37, ""), "ArrowUp": (38, ""), "ArrowRight": (39, ""), "ArrowDown": (40, "")}
 

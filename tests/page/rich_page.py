@@ -11,7 +11,7 @@ STATE = {"running": 0, "parked": 2, "ready": 3}
 SERVE = ("main", "serve", "handle")
 STACKS = {"parse": SERVE + ("parse", "json_loads"), "slow": SERVE + ("parse", "json_loads", "unescape"), "query": SERVE + ("query", "recv", "[parked]"),
           "wake": SERVE + ("query", "[ready]"), "render": SERVE + ("render",), "start": SERVE + ("[ready]",)}
-# What a request does: state, milliseconds, stack. The third holds the thread; the fourth and fifth wait for it.
+# The course of a request: state, milliseconds, stack. The third holds the thread; the fourth and fifth wait for it.
 USUAL = [("running", 4, "parse"), ("parked", 6, "query"), ("ready", 1, "wake"), ("running", 2, "render")]
 SLOW = [("running", 14, "slow"), ("parked", 6, "query"), ("ready", 1, "wake"), ("running", 2, "render")]
 REQUESTS = [USUAL, USUAL, SLOW, [("ready", 8, "start")] + USUAL, [("ready", 3, "start")] + USUAL, USUAL]

@@ -8,8 +8,8 @@ from big_page import PERIOD_NS, SAMPLES, BigPage
 from browser import Browser, PageCase, main
 
 MEGABYTE = 10**6
-# The tree that is drawn beside the one that has all nodes: [nodes that differ, nodes, nodes of the whole one], and what a search
-# finds in both.
+# The drawn tree beside the one with all nodes: [nodes that differ, nodes, nodes of the whole one], and the finds of a
+# search in both.
 COMPARED = """(() => {
     const app = greenprofApp, facts = app.store.factsOf(app.weight), some = app.weights(), shape = shapeOf(app.selection);
     const whole = app.trees.weigh(app.trees.make(facts, shape), filterOf(app.store, app.selection), facts);

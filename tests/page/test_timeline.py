@@ -178,7 +178,7 @@ class Rows(TimelineCase):
     def test_filters(self):
         page = with_request(history())
         page.add("coro", id=20, name=1)
-        activity(page, 3, 72, 3, 3, 20, trace=1)  # of the request's trace: all that says that it worked for it
+        activity(page, 3, 72, 3, 3, 20, trace=1)  # of the request's trace: the only sign of work for it
         for hash, wanted in (("coro=1", [1]), ("name=worker", [0, 2]), ("trace=" + TRACES[1], [1]), ("thread=io", [1]), ("endpoint=GET+/cart", [0, 2, 3]),
                              ("request=0&sort=CPU", [0, 2, 3]), (f"latency={60 * MS},{61 * MS}", [0, 2, 3])):
             self.open(page, hash)

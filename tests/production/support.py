@@ -13,7 +13,7 @@ import unittest
 
 DOCUMENT, GREENPROF, CORE = (os.path.abspath(path) for path in sys.argv[1:4])
 
-# Programs that the examples run; it takes a while, so that there are samples.
+# A program for the examples; it takes a while, for samples.
 BURN = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"
 
 

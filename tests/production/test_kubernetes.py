@@ -31,7 +31,7 @@ try:
 except OSError:
     pass
 """
-# Of what Docker's and containerd's default denies without capabilities, the numbers on x86-64; clone3: ENOSYS there.
+# Calls denied by Docker's and containerd's default without capabilities, the numbers on x86-64; clone3: ENOSYS there.
 DENIED = {"perf_event_open": 298, "bpf": 321, "userfaultfd": 323, "add_key": 248, "keyctl": 250, "mount": 165, "umount2": 166,
           "unshare": 272, "setns": 308, "open_by_handle_at": 304, "kexec_load": 246, "init_module": 175, "clone3": 435}
 EPERM, ENOSYS = 1, 38

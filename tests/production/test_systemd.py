@@ -28,7 +28,7 @@ class DropIn(Case):
             self.skipTest("no systemd")
         drop_in = example("systemd", "[Service]")
         self.assertEqual(self.verify(self.fill(drop_in, NAME="demo")), [])
-        # It is read, and mistakes are found.
+        # The drop-in is read, and mistakes are found.
         self.assertRegex("\n".join(self.verify(drop_in + "LogsDirectories=demo\n")), "greenprof.conf:.*LogsDirectories")
 
     def test_its_environment(self):

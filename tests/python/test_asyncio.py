@@ -88,7 +88,7 @@ class Requests(measured.Case):
         if mode == "exact":
             self.assertEqual(names[f"own_{number}"][:2], (20, 20))
             return  # its times include what the thread was kept from running
-        # What it burnt is known; what spawning, sleeping and starting to profile cost, is not: 3 % and 3 ms.
+        # Its own work is known; the cost of spawning, sleeping and starting to profile is not: 3 % and 3 ms.
         self.at_least(f"total of {number}", total, 0.97 * truth, 0.003)
         self.at_most(f"total of {number}", total, 1.03 * truth, 0.003)
         own = names[f"own_{number}"][3]

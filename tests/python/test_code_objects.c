@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Code objects that die while sampling runs: each is freed by the interpreter that made it.
+// Code objects that die while sampling runs: each is freed by its own interpreter.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static void free_code(void *freed)
     code->times++;
 }
 
-// One dies in the interpreter that made it.
+// A code object dies in the interpreter that made it.
 static void die(size_t index, uintptr_t in)
 {
     current = in;
@@ -98,7 +98,7 @@ static void test_main_interpreter_ends(void **unused)
     die(4, MAIN);
     assert_int_equal(codes[3].times, 1);
     is_ending = 1;
-    die(5, MAIN); // it is there for what has been sampled
+    die(5, MAIN); // kept for samples of it
     assert_int_equal(codes[4].times + codes[5].times, 0);
     die(8, OTHER); // which it ends
     assert_int_equal(codes[8].times, 1);

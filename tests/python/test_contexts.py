@@ -33,7 +33,7 @@ assert greenprof.context_read(environ | {{"wsgi.input": object(), "REQUEST_METHO
 pairs = [(name.lower().encode(), value if isinstance(value, bytes) else value.encode()) for name, value in headers.items()]
 assert greenprof.context_read([(b"host", b"x")] + pairs) == context
 
-# What is written goes on where it came from.
+# Written contexts go on as they came.
 again = {{name: value.decode() if isinstance(value, bytes) else value for name, value in headers.items()}}
 greenprof.set_hmac_keys("{KEY}")
 assert greenprof.context_headers("osprofiler", context) == again, greenprof.context_headers("osprofiler", context)
@@ -187,7 +187,7 @@ greenprof.set_policy("never")
 call(files, replayed)
 assert len(os.listdir(directory)) == 4
 
-# Only the files of those that took as long are written, and of those that were asked for, as is known at their end.
+# Only the files of requests as long as this are written, and of requests asked for, as is known at their end.
 class Clock:
     now, time = 0, staticmethod(lambda: 1.5)
     monotonic_ns = staticmethod(lambda: Clock.now)

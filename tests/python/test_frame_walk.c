@@ -61,7 +61,7 @@ static void test_frame_nowhere(void **unused)
     assert_int_equal(walk((uintptr_t)0xdddddddddddddddd, (uintptr_t)chunk), 0);
 }
 
-// What Python's debug allocator and glibc's leave in freed memory.
+// Words that Python's debug allocator and glibc's leave in freed memory.
 static void test_freed_state(void **unused)
 {
     (void)unused;
@@ -83,7 +83,7 @@ static void test_chunk_nowhere(void **unused)
         assert_int_equal(walk(leaves[j], (uintptr_t)chunk), 0);
 }
 
-// The chunk behind the first one is nowhere. What has been looked at is known until another is the first.
+// The chunk behind the first one is nowhere. A chunk once looked at is known until another is the first.
 static void test_next_chunk_nowhere(void **unused)
 {
     static const uintptr_t chunks[] = {8, 4096, 1ull << 46, UINTPTR_MAX - 7};
@@ -115,7 +115,7 @@ static void put_frames(size_t count)
     put(state, layout->state_root_cframe + (size_t)layout->cframe_frame, frame);
 }
 
-// What a hook follows without doubts is what a handler sees, also of a stack that is deeper than there is room.
+// A hook that follows frames without doubts sees the same as a handler, also for a stack deeper than the room.
 static void test_own_frames(void **unused)
 {
     static const size_t counts[] = {0, 1, 5, FRAMES, FRAMES + 7};

@@ -50,7 +50,7 @@ static void take(size_t number)
     assert_ptr_equal(gp_greenlet_take(gone.greenlet), gone.coro);
 }
 
-// What a handler does on a thread without the lock.
+// A handler's reading on a thread without the lock.
 static void *read_running(void *unused)
 {
     gp_thread_t self = {.root_id = 1};
@@ -119,12 +119,12 @@ static void test_lent_while_it_is_read(void **unused)
     take(0);
 }
 
-// Between its end, which takes its record, and the switch away from it, which has been reported before.
+// Between the greenlet's end, which takes its record, and the switch away, which was reported before.
 static void test_one_that_is_over_is_what_was_reported(void **unused)
 {
     (void)unused;
     gp_thread_t self = {.root = record(9).coro, .root_id = 1};
-    const void *state[2] = {record(1).greenlet, record(0).greenlet}; // the main one, and the one that runs
+    const void *state[2] = {record(1).greenlet, record(0).greenlet}; // the main one, and the running one
     const void *const *place = state;
     uint64_t id = UINT64_MAX;
     gp_thread_self = &self;

@@ -73,7 +73,7 @@ class Signals(measured.Case):
             for seen, _ in self.each(how):
                 self.check_times(seen)
                 self.assertIn(handler, seen["handler"])
-                self.assertEqual(seen["moved"], how == "ignored")  # programs that it executes are to ignore it
+                self.assertEqual(seen["moved"], how == "ignored")  # executed programs are to ignore it
 
     def test_who_takes_every_signal_is_told(self):
         done = run("host_signal.py", "every", "before")
@@ -88,7 +88,7 @@ class Signals(measured.Case):
         seen = json.loads(done.stdout)
         self.at_least("hits", seen["hits"], 4)
         self.near("before", seen["before"], 0.15, 0, 0.02)
-        self.near("total", seen["total"], 0.15, 0, 0.02)  # it claims nothing of what it did not see
+        self.near("total", seen["total"], 0.15, 0, 0.02)  # nothing unseen is claimed
 
 
 class Profilers(measured.Case):

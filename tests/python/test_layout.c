@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The layout that runtime-hooks/cpython finds against the headers of the Python that is installed; and what it makes of
-// what no such Python publishes.
+// The layout found by runtime-hooks/cpython against the headers of the installed Python; and its guesses where Python
+// publishes none.
 #define Py_BUILD_CORE 1
 #include <Python.h>
 #include <internal/pycore_frame.h>
@@ -26,7 +26,7 @@ static void expect(const char *what, size_t have, size_t want)
 
 #define EXPECT(field, type, member) expect(#field, layout->field, offsetof(type, member))
 
-// What CPython 3.14.10 of Debian publishes, without what is not read.
+// Published by Debian's CPython 3.14.10, without unused words.
 static uint64_t published[128] = {
     [1] = 0x030e0af0, [24] = 8,  [26] = 72,  [28] = 160, [29] = 232, [32] = 8,  [34] = 56,  [35] = 80,
     [36] = 74,        [37] = 64, [40] = 112, [42] = 128, [43] = 136, [44] = 68, [48] = 208, [51] = 8,
@@ -55,7 +55,7 @@ static void check_what_is_published(void)
     seen.code_size = 216;
     expect_refusal(&seen, "not known");
     seen = is_3_14;
-    expect_refusal(&seen, "does not say"); // the version that is published is another one
+    expect_refusal(&seen, "does not say"); // another version is published
     published[1] = seen.version;
     published[36] = 90; // an owner beyond the frame
     expect_refusal(&seen, "not known");

@@ -24,7 +24,7 @@ class Requests(measured.Case):
                 self.check_request(directory, number, float(truth), float(total))
 
     def check_request(self, directory, number, truth, total):
-        # What it burnt is known; what spawning, sleeping and starting to profile cost, is not: 3 % and 3 ms.
+        # Its own work is known; the cost of spawning, sleeping and starting to profile is not: 3 % and 3 ms.
         self.at_least(f"total of {number}", total, 0.97 * truth, 0.003)
         self.at_most(f"total of {number}", total, 1.03 * truth, 0.003)
         stats = pstats.Stats(os.path.join(directory, f"{number}.prof"))

@@ -35,7 +35,7 @@ class Shapes(unittest.TestCase):
             self.check_request(i, by_name)
         for span in spans:
             self.assertEqual(span["coroutine"], span["end_coroutine"])
-            # What is known of its time lies within it; the rounding of clocks that are read one after the other.
+            # The known part of its time lies within it; the rest is rounding of clocks read one after the other.
             self.assertLessEqual(span["times_ns"], (span["end_ns"] - span["start_ns"]) + 1000)
 
     def check_request(self, i, by_name):

@@ -43,7 +43,7 @@ class Overlapping(measured.Case):
 
     def check_request(self, i, truth, path):
         stats = pstats.Stats(path)
-        # What it burns is known; what spawning, sleeping and sending take besides, is not.
+        # Its own work is known; the cost of spawning, sleeping and sending is not.
         self.at_least(f"total of {i}", stats.total_tt, 0.97 * truth, 0.003)
         self.at_most(f"total of {i}", stats.total_tt, 1.03 * truth, 0.005)
         self.assertLessEqual({key[0] for key in stats.stats if key[0].startswith("request_")}, {f"request_{i}"})

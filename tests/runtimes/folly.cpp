@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// folly's fibers in shape: a FiberManager with fibers that are Boost contexts on stacks that it uses again, a queue of
-// ready fibers, and a main context that runs them. Linked with libboost_context.a, as folly is.
+// folly's fibers in shape: a FiberManager of fibers, which are Boost contexts on stacks used again, a queue of ready
+// fibers, and a main context to run them. Linked with libboost_context.a, as folly is.
 #include <cstdlib>
 #include <deque>
 #include <functional>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs main() of a plugin: PLUGIN ARGUMENT... What the plugin needs, a library of coroutines, is in no scope but its
-// own.
+// Runs main() of a plugin: PLUGIN ARGUMENT... The plugin's library of coroutines is in no scope but its own.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

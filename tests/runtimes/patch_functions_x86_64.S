@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions with first instructions that have to be moved, one of each kind that refers to its own place or is long enough to
-// matter, and functions that must not be patched. All take two integers and return one.
+// Functions with first instructions to be moved, one of each kind that refers to its own place or is long enough
+// to matter, and functions never to be patched. All take two integers and return one.
 //
 // They have pages of their own: what is patched cannot be executed for a moment, and so nothing else on its page.
     .text

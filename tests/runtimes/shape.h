@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a runtime makes a coroutine, enters it and leaves it: real ones, and those that Debian does not have, in the
-// shape of their switch routines: the same names, arguments and layouts, in an object of their own as in their
-// archives.
+// A runtime's ways to make, enter and leave a coroutine: real runtimes, and others, which Debian lacks, in the shape of
+// their switch routines: the same names, arguments and layouts, in an object of their own as in their archives.
 #ifndef SHAPE_H
 #define SHAPE_H
 

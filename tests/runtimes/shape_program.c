@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What runs on a shape (shape.h): the usual coroutines, each of which books its CPU time and its switches.
+// The coroutines on a shape (shape.h): the usual ones, each of which books its CPU time and its switches.
 //   shape_program [--shape NAME] SECONDS ROUNDS      NAME: where the program has several
 #include "shape.h"
 #include "shares.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How a program uses each of the shapes' runtimes, and schedulers that tell of their coroutines by <greenprof/coro.h>;
-// `--shape NAME` says which. SHAPE_ROWS, where it is defined, are those of a program that lacks the others.
+// `--shape NAME` says which. SHAPE_ROWS, where defined, are the rows of a program without the others.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -119,7 +119,7 @@ static void nameless_make(int id, void (*run)(void))
 TURNS(nameless, prof_coro_switch(announced[id]); shape_swap(&loop, all[id]), prof_coro_switch(NULL);
       shape_swap(&all[id], loop))
 
-// One stack for all, copied when another wants it: Tencent's occupy_co; coost's.
+// A single stack for all, copied when another wants it: Tencent's occupy_co; coost's.
 static char *stack;
 static int owner = -1; // its frames are on the stack
 static struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The work of every program of known shares: coroutines alpha, beta, gamma with 60, 30 and 10 % of it, and one that
-// only yields. What a runtime's program adds is the runtime. Called with `SECONDS ROUNDS`; ends with SHARES_STATUS.
+// only yields. A runtime's program adds only the runtime. Called with `SECONDS ROUNDS`; ends with SHARES_STATUS.
 #ifndef SHARES_H
 #define SHARES_H
 

@@ -32,7 +32,7 @@ static void trampoline(unsigned low, unsigned high)
         swapcontext(&green->context, &green->back);
 }
 
-// One frame of its own, whatever the compiler does: it is what the tests look for.
+// A frame of its own, whatever the compiler does: the tests look for it.
 static TRUTH_OUT_OF_LINE green_t *spawn(void (*run)(green_t *), const char *name)
 {
     green_t *green = calloc(1, sizeof(*green));

@@ -17,7 +17,7 @@ from page_data import read_page  # noqa: E402
 PYTHON = "int _PyEval_EvalFrameDefault(void) { return 0; } int Py_AddPendingCall(void) { return -1; } "
 BOOST = "_ZN5boost7context6detail13"
 
-# File, what it defines, what is said.
+# File, its definitions, the message.
 UNKNOWN = {
     "python_to_come": ("libpython3.19.so.1.0", PYTHON + "const unsigned long Py_Version = 0x03130200;", r"Python 3\.19\.2: not known"),
     "python_of_old": ("libpython3.10.so.1.0", PYTHON, r"Python before 3\.11: not known"),
@@ -102,7 +102,7 @@ class NotKnown(shares.Shares):
             program = self.compile(f"with_{name}", PROGRAM, "-Wl,--no-as-needed", library, f"-Wl,-rpath,{os.path.dirname(library)}")
             with self.subTest(name):
                 line, _ = self.record(program)
-                self.assertRegex(line, rf"none lost; {said}[^;]*; next: greenprof report")
+                self.assertRegex(line, rf"none lost; {said}[^;]*; next: greenprof explain")
                 told = check.greenprof("runtimes", program).stdout.decode()
                 self.assertRegex(told, rf"(?m)^not known +{re.escape(file)}: {said}")
                 self.assertNotRegex(told, r"interposed|CPython +\S+: frames")

@@ -54,7 +54,7 @@ typedef struct known {
     size_t size, taken, moved; // bytes; moved: with the jump back
 } known_t;
 
-// Of the programs of Debian 12, and of minicoro's source.
+// Beginnings in the programs of Debian 12, and in minicoro's source.
 static const known_t beginnings[] = {
     {"tarantool coro_transfer", {0x55, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57}, 10, 6, 11},
     {"tarantool coro_create", {0x48, 0x85, 0xf6, 0x74, 0x7b, 0x55, 0x49, 0x01, 0xc8}, 9, 5, 14},
@@ -90,7 +90,7 @@ static void test_known_beginnings(void **state)
     }
 }
 
-// What refers to its own place must be within reach from the new one.
+// Targets relative to an instruction must be within reach from its new place.
 static void test_out_of_reach(void **state)
 {
     (void)state;

@@ -59,7 +59,7 @@ LINKED = {
     "boost_names_linked": Row("boost_names_linked", BOOST, LAMBDA),
     "boost_names_patched": Row("boost_names_patched", BOOST, LAMBDA),
     "folly": Row("folly", (r"\(anonymous namespace\)::Fiber::fiber_func",)),
-    # What calls the entry function has been compiled into st_thread_create(), and ends the coroutine after it.
+    # The caller of the entry function has been compiled into st_thread_create(), and ends the coroutine after it.
     "st_static": Row("st_static", SHAPE + (r"_st_idle_thread_start", r"st_thread_create;st_thread_exit$"), ENTRIES, extra=(0, 1)),
     "lua_static": Row("lua_static", (r"lua_resume$", r"run$"), SHARED["lua"].names), # the hook itself, as a leaf
     "libtask": Row("shapes --shape libtask", SHAPE + (r"taskstart$",), ENTRIES),

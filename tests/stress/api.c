@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A host that profiles its requests and writes what comes of it: what it computes does not depend on whether it can.
+// A host that profiles its requests and writes the results: its own computation does not depend on their success.
 //   api FOLDER
 #include <greenprof/prof.h>
 
@@ -11,7 +11,7 @@
 
 enum { REQUESTS = 3, WORK = 10000 };
 
-// A dump that says it is there is there, and one that failed left nothing behind.
+// After a dump reported as done the file is there, and a failed one left nothing behind.
 static void dump(prof_t *profile, const char *folder, const char *format)
 {
     char path[4096];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the features start: works, and ends with a status that follows from its argument.
+// The program that the features start: works, and ends with a status by its argument.
 #include <stdlib.h>
 
 #include "features.h"

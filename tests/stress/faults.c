@@ -317,7 +317,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 {
     NEXT(ioctl);
     OPTIONAL(argument, request);
-    bool is_question = request == PERF_EVENT_IOC_ID; // whether it is one: cannot fail where it is
+    bool is_question = request == PERF_EVENT_IOC_ID; // asks whether it is an event: cannot fail on one
     return !is_question && fails(CALL_ioctl, CALLER, EIO) ? -1 : next(fd, request, argument);
 }
 
@@ -328,7 +328,7 @@ EXPORT void *mremap(void *at, size_t bytes, size_t wanted, int flags, ...)
     return fails(CALL_mremap, CALLER, ENOMEM) ? MAP_FAILED : next(at, bytes, wanted, flags, (void *)to);
 }
 
-// Those that libc has no function for. Waiting, signals' masks and the like do not fail.
+// Calls that libc has no function for. Waiting, signals' masks and the like do not fail.
 static bool fails_by_number(long number, const void *caller)
 {
     switch (number) {

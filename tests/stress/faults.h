@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the two libraries of fault injection share.
+// The common part of the two libraries of fault injection.
 #pragma once
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a host may do to itself while it is sampled. All of a result follows from the arguments: no time, process id,
+// A host's doings to itself while it is sampled. All of a result follows from the arguments: no time, process id,
 // descriptor number or address is in it.
 //
 // Order of calls: features_find(); `before`, in the process that is to be; then `step` from coroutines. Threads: any;
@@ -30,7 +30,7 @@ extern bool features_on_guarded_stack;
 // Is this descriptor the runtime's own? Set by the driver: -1 ends the list.
 extern int features_kept_descriptors[8];
 
-// One for all: whatever a process has once only.
+// A lock for all: whatever a process has once only.
 extern pthread_mutex_t features_mutex;
 
 // Say so in the program's output; what `step` returns then. Signals: safe

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Little memory and few descriptors. What the program is promised is promised beside a reserve for what shares its
-// process: the numbers below are in doc/limits.md.
+// Little memory and few descriptors. Promises to the program hold beside a reserve for others in its process: the
+// numbers below are in doc/limits.md.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -160,8 +160,8 @@ static bool are_there(const int ends[2])
     return write(ends[1], &byte, 1) == 1 && read(ends[0], &byte, 1) == 1;
 }
 
-// As bash does: it closes once more what it has closed, and takes numbers that are free. What is opened there stays its
-// own.
+// As bash does: it closes once more what it has closed, and takes numbers that are free. Files opened there stay the
+// program's own.
 uint64_t feature_stray_close(int id, int round)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -214,7 +214,7 @@ uint64_t feature_signal_queue(int id, int round)
     return queued == 0 ? value : features_fail("a signal is missing");
 }
 
-// As a daemon does, those of whatever shares its process among them.
+// As a daemon does: all descriptors, greenprof's among them.
 uint64_t feature_closed_descriptors(int id, int round)
 {
     pthread_mutex_lock(&features_mutex);

@@ -116,7 +116,7 @@ static int run_clone(void *seed)
     return (int)(features_work((uint64_t) * (int *)seed, CHILD_WORK) & STATUS_MAX);
 }
 
-// As fork() by a bare system call, as a process that shares the memory, and as one that shares it and is waited for.
+// As fork() by a bare system call, as a process on the same memory, and as one on the same memory that is waited for.
 uint64_t feature_clone(int id, int round)
 {
     int seed = id + round;

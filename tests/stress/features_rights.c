@@ -88,7 +88,7 @@ static bool leave_namespaces(void)
            unshare(CLONE_NEWUSER) == 0;
 }
 
-// By system calls of their own numbers, which change one thread.
+// System calls by their own numbers, which change one thread.
 static bool by_numbers(void)
 {
     return syscall(SYS_setgroups, 0, NULL) == 0 && syscall(SYS_setresgid, OTHER, OTHER, OTHER) == 0 &&
@@ -98,7 +98,7 @@ static bool by_numbers(void)
 static bool (*const ways[])(void) = {keep_and_drop, become_other, there_and_back,   drop_all,  no_new_rights,
                                      filter_twice,  filter_all,   leave_namespaces, by_numbers};
 
-// What a thread is allowed, as one text. Source: proc_pid_status(5).
+// The rights of a thread, as one text. Source: proc_pid_status(5).
 static bool read_rights(const char *tid, char text[TEXT_BYTES])
 {
     static const char *const lines[] = {"Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Seccomp"};

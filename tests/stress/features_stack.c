@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What happens on the stack of a coroutine itself.
+// Events on the stack of a coroutine itself.
 #include <alloca.h>
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -48,7 +48,7 @@ uint64_t feature_setjmp(int id, int round)
     return sum;
 }
 
-// What an allocator gives is what was put there; blocks of many sizes, in an order of their own.
+// Memory from an allocator keeps its content; blocks of many sizes, in an order of their own.
 uint64_t feature_allocate(int id, int round)
 {
     unsigned char *blocks[BLOCKS];

@@ -134,7 +134,7 @@ uint64_t feature_stalled_pipe(int id, int round)
     return written ? reading.sum ^ reading.bytes : features_fail("write");
 }
 
-// What a sandbox leaves out: the system calls of timers and counters, and those that look into processes.
+// Calls that a sandbox leaves out: the system calls of timers and counters, and looks into processes.
 static bool refuse_clocks(void)
 {
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a runtime gives the driver (driver.c). One file per runtime.
+// A runtime for the driver (driver.c). Each runtime has a file.
 #pragma once
 
 #include <stdbool.h>

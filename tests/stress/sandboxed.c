@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program that enters a sandbox in which one system call is answered in another way.
+// A program that enters a sandbox in which a system call gets another answer.
 //   sandboxed HOW ACTION CALL [PROGRAM [ARGUMENT]...]
 //     HOW     function   by prctl()
 //             number     by syscall()

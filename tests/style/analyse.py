@@ -36,7 +36,7 @@ PARTS = {
     "host": "(src/(core|capture|base|model|live|consumer|wire|otel|static)/|runtime-hooks/)",
     "reader": f"(src/({READ}|library)/|tools/greenprof/)",
 }
-# What neither analyser needs of a compiler's command; their own warnings come with their own options.
+# Options of a compiler's command useless to both analysers; their own warnings come with their own options.
 LEFT_OUT = re.compile("-o$|-c$|-O|-g|-W|-fsanitize|--coverage")
 
 

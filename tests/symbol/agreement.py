@@ -64,7 +64,7 @@ def libdwarf(ask, path, addresses):
     return Tool([tuple(line.split("\t")) for line in out.splitlines()], taken)
 
 
-# What gdb is to do: for each address, the function of each block around it.
+# The task for gdb: for each address, the function of each block around it.
 GDB_SCRIPT = """
 import gdb
 with open({addresses!r}) as addresses, open({answers!r}, "w") as answers:

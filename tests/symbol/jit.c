@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program that makes code while it runs, as just-in-time compilers do, and says so in
-// /tmp/perf-PID.map. jit SECONDS SELF_DUMP: spins in made code for that time; with SELF_DUMP it
-// writes a pstats file of itself there.
+// A program that makes code while it runs, as just-in-time compilers do, and says so in /tmp/perf-PID.map. jit SECONDS
+// SELF_DUMP: spins in made code for SECONDS; with SELF_DUMP it writes a pstats file of itself there.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -182,7 +182,7 @@ static oracle_row_t read_row(const unit_t *unit, Dwarf_Line line, bool *ends)
     return (oracle_row_t){address, file_name(unit, file), file == 0 ? file_name(unit, 1) : NULL, (uint32_t)number};
 }
 
-// Of several rows at one address the last one is in force. What is thrown away by the linker lies at address 0 or 1.
+// The last of several rows at one address is in force. Code thrown away by the linker lies at address 0 or 1.
 static void read_rows(oracle_t *oracle, const unit_t *unit, Dwarf_Line *lines, Dwarf_Signed count)
 {
     size_t sequence = oracle->row_count, read = 0;
@@ -243,7 +243,7 @@ static const unit_t *unit_of(const reading_t *reading, Dwarf_Die die)
     return &reading->units[low];
 }
 
-// What a DIE says, then what those say that it refers to: its abstract instance, its declaration.
+// The DIE's own attributes, then those of DIEs it refers to: its abstract instance, its declaration.
 static void read_title(const reading_t *reading, title_t *title)
 {
     const char *linkage = NULL, *plain = NULL;
@@ -284,7 +284,7 @@ static void append(oracle_range_t **ranges, size_t *count, oracle_range_t range)
     (*ranges)[(*count)++] = range;
 }
 
-// One range of a function, or of the unit where that is NULL.
+// A range of a function, or of the unit where `function` is NULL.
 static void add_range(oracle_t *oracle, uint64_t lo, uint64_t hi, const oracle_function_t *function)
 {
     if (lo >= hi || lo <= 1)
@@ -465,8 +465,8 @@ static int compare_addresses(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-// Does one range win over another that holds the same address? The deeper one does, else the smaller one; of functions
-// with the same range (assembler code with several names) the last one in the file.
+// Does a range win over another around the same address? The deeper one does, else the smaller one; of functions with
+// the same range (assembler code with several names) the last one in the file.
 static bool wins(const oracle_range_t *one, const oracle_range_t *other)
 {
     if (one->function->depth != other->function->depth)

@@ -19,7 +19,7 @@ typedef struct oracle_row { // holds until the next one
     uint32_t line;
 } oracle_row_t;
 
-typedef struct oracle_function { // one that has code, or one place where it is inlined
+typedef struct oracle_function { // a function with code, or a place where it is inlined
     const char *name;            // linkage name, else the plain one; NULL = unknown
     const char *file;            // of its declaration, or NULL
     const char *call_file;       // where it is inlined

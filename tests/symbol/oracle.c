@@ -2,8 +2,8 @@
 // oracle FILE: holds the DWARF reader against libdwarf, at every line row, and at both ends of every function's and
 // every inlined function's range. Between two such addresses neither reader's answer changes.
 //
-// What is compared: file and line of the code, linkage name, file and line of the declaration, of the function there
-// and of all that it is inlined into. Exit status 0: no difference; 77: no debug information is installed.
+// Compared are file and line of the code, linkage name, file and line of the declaration, of the function there and of
+// all those around it where it is inlined. Exit status 0: no difference; 77: no debug information is installed.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static bool same_text(const char *one, const char *other)
     return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
 }
 
-// What libdwarf says, in the form of the reader's answers.
+// libdwarf's answer, in the form of the reader's answers.
 static size_t expected_at(const oracle_t *oracle, uint64_t address, gp_dwarf_place_t places[GP_DWARF_PLACES_MAX])
 {
     const oracle_row_t *row = oracle_row(oracle, address);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the program and its plugins do: spin for a time that is known.
+// The work of the program and its plugins: spin for a known time.
 #ifndef RELOADED_H
 #define RELOADED_H
 

@@ -60,7 +60,7 @@ class Builds(unittest.TestCase):
                     named, said = self.functions()
                     self.assertEqual(named, set())
                     self.assertIn(f"{file}: {words} than the one that was profiled", said)
-                    os.rename(self.path("kept"), file)  # what was saved with its time is the one
+                    os.rename(self.path("kept"), file)  # saved with its time: the right one
                     self.assertEqual(self.functions(), ({"work_one"}, ""))
 
     def test_identical_code(self):

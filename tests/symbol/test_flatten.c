@@ -48,7 +48,7 @@ static void assert_disjoint(const gp_dwarf_ranges_t *made)
     }
 }
 
-// What was made is right up to its end.
+// The result is right up to its end.
 static void assert_right(const gp_dwarf_ranges_t *made, const gp_dwarf_ranges_t *nested)
 {
     uint64_t end = made->count > 0 ? made->items[made->count - 1].hi : 0;
@@ -85,7 +85,7 @@ static void test_memory(void **state)
     bool failed;
     make_ranges(&nested);
     size_t all = flatten(&nested, -1, &failed), some = 0;
-    assert_true(all > nested.count); // what is around others is cut: there are more pieces, which take more memory
+    assert_true(all > nested.count); // ranges around others are cut: more pieces, more memory
     for (long n = 0;; n++) {
         unsigned before = gp_memory_shortages();
         size_t count = flatten(&nested, n, &failed);

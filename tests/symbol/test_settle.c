@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A name that leads into a unit which a helper is reading: it is waited for before anything of that unit is looked at.
+// A name that leads into a unit which a helper is reading: the reader waits before it looks at anything of the unit.
 // And a function within a type, which is gone past at first.
 #include <pthread.h>
 #include <semaphore.h>
@@ -35,7 +35,7 @@ static void wait_for(sem_t *semaphore)
     sem_timedwait(semaphore, &until);
 }
 
-// Of a job, as gp_dwarf_find() is in the same file: the helper has begun with the unit, and stays there.
+// Called by a job, as gp_dwarf_find() is in the same file: the helper has begun with the unit, and stays there.
 void __wrap_gp_dwarf_code_load(gp_dwarf_room_t *room, gp_dwarf_unit_t *unit, const gp_dwarf_wanted_t *wanted)
 {
     is_amid = unit == led_to;

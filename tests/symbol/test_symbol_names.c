@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of symbols that are made ahead: those that were expected, whichever thread makes them; and jobs that wait for
-// one another.
+// Names of symbols made ahead: those expected, whichever thread makes them; and jobs that wait for one another.
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -104,7 +103,7 @@ static void test_nothing_to_make(void **state)
     gp_helpers_use(0, NULL);
 }
 
-// --- a job that gives another one, and is not done before that is
+// --- a job that gives another one, and is done only after the latter
 
 typedef struct giving {
     gp_job_t job;

@@ -373,7 +373,7 @@ static void test_ahead(void **state)
     }
 }
 
-// What was expected and never asked about, or only once.
+// Addresses expected and never asked about, or only once.
 static void test_ahead_for_nothing(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Line tables of which only the rows of some addresses are read: these say what they say where all rows are read,
-// also where sequences are in no order, run into one another, go backwards or were thrown away.
+// Line tables read for some addresses only: these rows say the same as where all are read, also where sequences are in
+// no order, run into one another, go backwards or were thrown away.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static void put_address(table_t *table, uint64_t address)
     put(table, &address, sizeof(address));
 }
 
-// One row more, so many bytes and lines further.
+// A row more, so many bytes and lines further.
 static void put_row(table_t *table, uint8_t bytes, uint8_t lines)
 {
     put(table, (const uint8_t[]){DW_LNS_advance_pc, bytes, DW_LNS_advance_line, lines, DW_LNS_copy}, 5);

@@ -8,7 +8,7 @@
 #include "traces/sources.h"
 #include "traces/write.h"
 
-// What is true of every tree, whatever the input was.
+// Invariants of every tree, whatever the input was.
 static void check_trees(const gp_spans_t *set)
 {
     size_t placed = 0;
@@ -55,7 +55,7 @@ static void write_all(const gp_spans_t *set)
     }
 }
 
-// What is written as JSON is read again as the same number of spans.
+// JSON once written is read again as the same number of spans.
 static void read_back(const gp_spans_t *set)
 {
     for (size_t i = 0; i < set->trace_count; i++) {

@@ -43,7 +43,7 @@ class Captures(Trace):
         self.assertEqual(spans[2]["fields"], {"error.type": "Teapot", "error.message": "short and stout"})
         self.assertTrue(all("critical" in one["flags"] for one in spans))
         self.assertEqual(sum(one["critical_ns"] for one in spans), document["duration_ns"])
-        # It worked until its thread's clock had 150 ms; a span's time is another clock's, less what is known to be lost to others.
+        # The request worked until its thread's clock had 150 ms; a span has another clock, less time known as lost to others.
         self.assertGreaterEqual(spans[0]["cpu_ns"], 75000000)
         self.assertGreaterEqual(spans[2]["cpu_ns"], 75000000)
         self.assertEqual(["request" in one for one in spans], [True, False, True])
@@ -57,7 +57,7 @@ class Captures(Trace):
         for file in files:
             flags = [one["flags"] for one in self.show(file, id=id)[0]]
             self.assertEqual("parent_missing" in flags[0], len(flags) == 1)
-        # What was read once can be read again, and is the same.
+        # A document once read can be read again, and is the same.
         again = self.put("again.json", json.dumps(document))
         self.assertEqual(self.show(*files, again, id=id), (spans, document))
         self.assertEqual(self.show(again, id=id), (spans, document))

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: MIT
 # Walk every sample of real programs with greenprof and with libunwind, and ask that they agree.
 #
-# usage: oracle.sh ORACLE_LIBRARY STEP_PROGRAM SERVICE|- [short|long]
 # A sample counts as agreement when both walks are equal or where libunwind is wrong for one of three reasons
-# (src/core/unwind/UNWIND.md tells how that was found out): it goes on behind a stack bottom that no call precedes, its
-# next frame is no code at all, or the interrupted code has no row and ours found the call that led
-# there. Everything else is a difference; at most 0.1 % of the samples may be.
+# (src/core/unwind/UNWIND.md tells how they were found out): it goes on behind a stack bottom without a call before it,
+# its next frame is no code at all, or the interrupted code has no row and ours found the call that led there.
+# Everything else is a difference; at most 0.1 % of the samples may be.
 set -u
 library=$1 work=$2 service=$3 length=${4:-short}
 tmp=$(mktemp -d)
@@ -24,7 +23,7 @@ run() { # NAME PROGRAM ARG...: skipped, and said so, where it is not installed
     local tries=0
     until LD_PRELOAD=$library ORACLE_ONLY=${program##*/} "$program" "$@" >/dev/null 2>"$tmp/err" </dev/null; do
         local status=$?
-        # What qemu-img says of its own on a busy machine, with and without us.
+        # qemu-img's own complaint on a busy machine, with and without us.
         grep -q "Unable to get accurate CPU usage" "$tmp/err" && [ $((tries += 1)) -lt 5 ] && continue
         echo "FAIL $name: exit status $status"; tail -3 "$tmp/err"; touch "$tmp/failed"
         return

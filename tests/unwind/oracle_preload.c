@@ -52,7 +52,7 @@ typedef struct diff {
     unsigned flags;
     int rc;
     uintptr_t lo, hi, sp;
-    uintptr_t a[24], b[24]; // from the first frame that differs on, one before it included
+    uintptr_t a[24], b[24]; // from the first difference on, one frame before it included
     size_t at;
 } diff_t;
 
@@ -70,8 +70,7 @@ static __thread timer_t thread_timer TLS;
 static __thread int busy TLS;
 static uintptr_t loader_lo, loader_hi;
 
-// The mapping that holds `sp`, for stacks that are not the thread's own. Reads /proc: fine for an
-// oracle.
+// The mapping around `sp`, for stacks other than the thread's own. Reads /proc: fine for an oracle.
 static void find_mapping(uintptr_t sp, uintptr_t *lo, uintptr_t *hi)
 {
     char buffer[512], line[256];
@@ -126,8 +125,8 @@ static bool has_row(uintptr_t pc)
 
 static enum verdict judge(const uintptr_t *a, size_t na, const uintptr_t *b, size_t nb, size_t at, unsigned flags)
 {
-    // Its next frame is no code, but data that a frame-pointer guess took for a return address;
-    // ours is code after a call, or says that it is lost.
+    // libunwind's next frame is no code, but data taken for a return address by a frame-pointer guess; ours is code
+    // after a call, or says that it is lost.
     bool ours_honest = at < na ? gp_is_return_address(a[at] + 1) : flags & GP_UNWIND_INCOMPLETE;
     if (at > 0 && at < nb && ours_honest && !gp_is_return_address(b[at] + 1))
         return LIBUNWIND_GARBAGE;
@@ -167,7 +166,7 @@ static bool in_loader(const uintptr_t *frames, size_t n)
     return false;
 }
 
-// One shot at a time: an oracle slower than its period must not starve the program.
+// A shot at a time: an oracle slower than its period must not starve the program.
 static void rearm(void)
 {
     struct itimerspec once = {{0, 0}, {0, period_ns}};

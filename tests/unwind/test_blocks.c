@@ -86,7 +86,7 @@ static void test_an_entry_is_in_no_block(void **state)
     assert_true(compare(pc) > 0);
 }
 
-// What names no code of this program's own prepares nothing, and does no harm.
+// Words that name no code of this program's own prepare nothing, and do no harm.
 static void test_no_code(void **state)
 {
     static const uintptr_t words[] = {0, 1, UINTPTR_MAX, (uintptr_t)1 << 47, (uintptr_t)computed};
@@ -107,7 +107,7 @@ static rows_t rows_at(uintptr_t pc)
     return (rows_t){gp_resolve(pc, false, &slot, &module), gp_resolve(pc, true, &slot, &module)};
 }
 
-// Of the C library's code, once it has a table: how many places are in there. Each one must have the rows from before.
+// Count the places in the C library's code, once it has a table. Each one must have the rows from before.
 static size_t compare_with_table(const gp_unwind_module_t *module, const rows_t *before)
 {
     size_t found = 0;
@@ -140,7 +140,7 @@ static void test_a_table_says_what_the_module_says(void **state)
     free(before);
 }
 
-// Rows of one range, and what surrounds it.
+// Rows of a range, and its surroundings.
 static void test_a_range_ends_where_another_row_begins(void **state)
 {
     gp_row_range_t range, next;

@@ -15,7 +15,7 @@
 
 enum { CODE = 0x1000, CODE_LEN = 0x100, R = 3 };
 
-// One CIE and one FDE, absolute pointers; the FDE covers [CODE, CODE + CODE_LEN).
+// A CIE and an FDE, absolute pointers; the FDE covers [CODE, CODE + CODE_LEN).
 typedef struct image {
     uint8_t bytes[1024];
     size_t len, fde;

@@ -84,7 +84,7 @@ static void test_followed_once_known(void **state)
     run();
     assert_int_equal(result.flags, 0);
     assert_int_equal(count_generated(), DEPTH);
-    // What was reserved for more code is known, too; code and rodata of modules, and the stack, are not.
+    // Memory reserved for more code is known, too; code and rodata of modules, and the stack, are not.
     assert_true(gp_generated_has((uintptr_t)code + BYTES - 1));
     assert_false(gp_generated_has((uintptr_t)run));
     assert_false(gp_generated_has((uintptr_t)caller));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a handler may not do: allocate, and use much stack. And what a reload at one address must
-// not do.
+// Forbidden to a handler: to allocate, and to use much stack. And what a reload at one address must not do.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <setjmp.h>

@@ -166,7 +166,7 @@ static NOINLINE void coroutine_inner(void)
     sink++;
 }
 
-// What a switch hook saves: where its caller goes on, with which stack and frame pointer.
+// The switch hook's record: where its caller goes on, with which stack and frame pointer.
 static gp_unwind_regs_t parked;
 
 static NOINLINE void park(void)
@@ -257,7 +257,7 @@ static void test_parked_before_first_run(void **state)
     assert_int_equal(result.flags, 0);
 }
 
-// Assembly without a table: one that keeps a frame pointer, one that ruins it.
+// Assembly without a table: a function that keeps a frame pointer, and one to ruin it.
 void no_cfi_with_fp(void (*leaf)(void));
 void no_cfi_without_fp(void (*leaf)(void));
 #if defined(__x86_64__)
@@ -427,7 +427,7 @@ static void test_a_memo_is_its_stacks(void **state)
     assert_int_equal(result.frames[1], truth[1]);
     record_two(words, 8, &regs);
     result.count = gp_unwind_walk_parked(&regs, (uintptr_t)&words[16], end, result.frames, WALK_MAX, &result.flags);
-    assert_int_equal(result.count, 1); // what its own row says: the words there are 0
+    assert_int_equal(result.count, 1); // by its own row: the words there are 0
     assert_int_equal(result.frames[0], truth[0]);
 }
 

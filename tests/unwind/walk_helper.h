@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the walk tests share: a walk from a signal handler, and stacks to walk.
+// The common part of the walk tests: a walk from a signal handler, and stacks to walk.
 #ifndef TEST_UNWIND_WALK_HELPER_H
 #define TEST_UNWIND_WALK_HELPER_H
 

@@ -56,7 +56,7 @@ static int over(long result)
     return result == 0 ? 0 : result < 0 ? errno : -1;
 }
 
-// For a call that ends with an error that says so.
+// For a call that ends with an error to say so.
 static int timed_out(long result, int expected)
 {
     return result >= 0 ? -1 : errno == expected ? 0 : errno;
@@ -307,7 +307,7 @@ static int by_sendmsg(waits_place_t *place, uint64_t ns)
     return timed_out(sendmsg(place->full[0], &message, MSG_NOSIGNAL), EAGAIN);
 }
 
-// Calls without a timeout. Another thread ends them, at a time that it is told of through a pipe.
+// Calls without a timeout. Another thread ends them, at a time told through a pipe.
 typedef struct ender {
     pthread_t thread, waiter;
     void (*end)(struct ender *ender);

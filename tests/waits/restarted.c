@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Calls that the kernel makes again after a handler with SA_RESTART: with greenprof they must not end with EINTR
 // either.
-//   restarted ROUNDS   a thread waits; another sends it signals while it sleeps, then what it waits for
+//   restarted ROUNDS   a thread waits; signals reach it in its sleep, then the awaited event
 // Prints `BAD CALL WHAT` for what went wrong; ends with the number of such lines.
 #include <errno.h>
 #include <pthread.h>

@@ -274,7 +274,7 @@ static void many_messages(void)
     close(ends[1]);
 }
 
-// What is short alone stays so.
+// Transfers short by themselves stay so.
 static void short_by_itself(void)
 {
     place_t place;

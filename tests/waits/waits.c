@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Every system call that signal(7) says is never restarted, and others that wait: greenprof must end none of them
-// early.
-//   waits length ROUNDS   each call on a thread of its own, again and again, beside threads that compute: none may
+// Every system call never restarted by signal(7), and other waits: greenprof must end none of them early.
+//   waits length ROUNDS   each call on a thread of its own, again and again, beside computing threads: none may
 //                         end with EINTR, none before its time
 //   waits kicked ROUNDS   a signal of the program's own, sent while the thread sleeps in the call, does end it
-// Prints `BAD CALL WHAT` for what went wrong; ends with the number of such lines.
+// Prints `BAD CALL WHAT` for each failure; ends with the number of such lines.
 #include "waits.h"
 
 #include <errno.h>
@@ -125,7 +124,7 @@ static char state_of(int tid)
     return end != NULL ? end[2] : '?';
 }
 
-// One signal for each time that the thread waits, once it sleeps.
+// A signal for each wait of the thread, once it sleeps.
 static void *kick(void *argument)
 {
     waiter_t *waiter = argument;
@@ -151,7 +150,7 @@ static void report(const waiter_t *waiter)
         printf("BAD %s unhandled %d\n", waiter->call->name, waiter->unhandled);
     if (waiter->failed)
         printf("BAD %s failed %d %s\n", waiter->call->name, waiter->failed, strerror(waiter->error));
-    // One in some thousand may be the kernel's: a socket's timeout is counted in ticks, and a virtual machine's may
+    // A few in some thousand may be the kernel's: a socket's timeout is counted in ticks, and a virtual machine's may
     // come late.
     if (waiter->early)
         printf("EARLY %s %d\n", waiter->call->name, waiter->early);

@@ -12,7 +12,7 @@
 #define PARENT "00f067aa0ba902b7"
 #define FIRST  "00-" TRACE "-" PARENT "-01"
 
-// Of Debian's python3-osprofiler 3.4.3, with the key "SECRET_KEY".
+// Headers of Debian's python3-osprofiler 3.4.3, with the key "SECRET_KEY".
 #define OS_PARENT "11111111-2222-4333-8444-555555555555"
 #define OS_INFO                                                                                                        \
     "eyJiYXNlX2lkIjogIjRiZjkyZjM1LTc3YjMtNGRhNi1hM2NlLTkyOWQwZTBlNDczNiIsICJwYXJlbnRf"                                 \

@@ -184,7 +184,7 @@ static void prefers_what_is_signed(void **state)
     assert_int_equal(prof_context_read(headers, 5, &context), 0);
     assert_int_equal(context.flags & (PROF_CONTEXT_SIGNED | PROF_CONTEXT_OSPROFILER), PROF_CONTEXT_SIGNED);
     assert_string_equal(context.tracestate, "a=b");
-    // A replay of it beside the good pair: that is what counts.
+    // A replay beside the good pair: the replay counts.
     assert_int_equal(prof_context_read(headers, 5, &context), 0);
     assert_true(context.flags & PROF_CONTEXT_OSPROFILER);
     // Beside a traceparent only: the ids, and no right.
@@ -192,7 +192,7 @@ static void prefers_what_is_signed(void **state)
     assert_int_equal(prof_context_read(headers, 5, &context), -EACCES);
     assert_trace(&context);
     assert_int_equal(context.flags, PROF_CONTEXT_SAMPLED);
-    // Of another trace the tracestate says nothing.
+    // A tracestate says nothing of another trace.
     make_own(value, "third", 0, fresh_nonce());
     headers[0].value = "00-11111111111111111111111111111111-" PARENT "-01";
     assert_int_equal(prof_context_read(headers, 5, &context), 0);

@@ -23,7 +23,7 @@ static void see(size_t size)
     largest = size > largest ? size : largest;
 }
 
-// What OpenSSL calls.
+// Functions for OpenSSL.
 static void *crypto_malloc(size_t size, const char *file, int line)
 {
     (void)file, (void)line;
@@ -44,7 +44,7 @@ static void crypto_free(void *old, const char *file, int line)
     free(old);
 }
 
-// What greenprof would call; the linker's --wrap leads here.
+// Functions for greenprof; the linker's --wrap leads here.
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);

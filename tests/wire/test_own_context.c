@@ -68,7 +68,7 @@ static void refuses_other_keys_and_times(void **state)
     assert_int_equal(read_one("X-Greenprof-Context", value, &context), 0);
 }
 
-// What cannot be remembered is refused.
+// A nonce that cannot be remembered is refused.
 static void refuses_where_full(void **state)
 {
     (void)state;

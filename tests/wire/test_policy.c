@@ -16,7 +16,7 @@ static bool chooses(void)
     return gp_policy_chooses(PROF_SPAN_REQUEST, "");
 }
 
-// Until one is set: all, and with keys those that are signed.
+// Without a policy: all, and with keys the signed ones.
 static void keys_restrict(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static void a_nonce_of_before_the_clock_was_set_back_is_refused(void **state)
     assert_int_equal(gp_nonce_take(nonce, start + 3 * step, start + 3 * step), 0);
 }
 
-// Of all threads and processes that have a nonce at the same time one gets it, also where others are killed amid it.
+// Among all threads and processes with a nonce at the same time one gets it, also where others are killed amid it.
 static void a_nonce_is_good_once_for_all(void **state)
 {
     enum { PROCESSES = 4, NONCES = 20000 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What spans cost the thread that works for requests while a consumer sends them to --url (none: they are not
+// The cost of spans to the thread that works for requests while a consumer sends them to --url (none: they are not
 // recorded). Kinds: 0 = AMOUNT requests of about 200 us and five spans, one every millisecond, each the same
 // computation: the median and the 99th percentile of their latencies, us; how many gave a wrong result; spans that the
 // backend took so far. 1 = AMOUNT rounds of 50 spans within a request, with pauses in which they are sent: mean ns of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Preloaded: hooks of switches and of instrumented functions that read the time-stamp counter and do nothing else. What
-// the real ones cost beyond these is greenprof's own work; what these cost is the processor's, in this very run.
+// Preloaded: hooks of switches and of instrumented functions that read the time-stamp counter and do nothing else.
+// Their cost is the processor's, in this very run; the rest of the real ones' cost is greenprof's own work.
 #include <greenprof/coro.h>
 #include <greenprof/exact.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Part of the preloaded libbench_probe.so, where BENCH_EMPTY_HZ is set: a SIGPROF handler that does nothing, driven by
 // greenprof's own timers (same event, rate and jitter of the interval; BENCH_EMPTY_ENGINE names another engine), on an
-// alternate stack like greenprof's. What greenprof costs beyond it is what greenprof does itself.
+// alternate stack like greenprof's. Any cost of greenprof's beyond it is greenprof's own work.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

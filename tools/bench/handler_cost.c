@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the handler itself costs once caches are warm: called directly, signal delivery excluded.
+// The handler's own cost once caches are warm: called directly, signal delivery excluded.
 //
 //   bench_handler_cost [DEPTH...]      default 5 20 50 100; prints the median of many calls, ns
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Two Boost contexts that switch to and fro: through jump_fcontext() as the program sees it (0), and through Boost's
-// own, past anything that is interposed (1).
+// own, past any interposed one (1).
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -50,7 +50,7 @@ __attribute__((visibility("default"))) int sigaction(int number, const struct si
     return wrap(number, new, old);
 }
 
-// glibc's other name for it, which greenprof uses: it interposes sigaction() itself.
+// glibc's other name for sigaction(), used by greenprof, which interposes sigaction() itself.
 __attribute__((visibility("default"))) int __sigaction(int number, const struct sigaction *new, struct sigaction *old);
 
 __attribute__((visibility("default"))) int __sigaction(int number, const struct sigaction *new, struct sigaction *old)

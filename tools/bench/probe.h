@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long SIGPROF handlers take, seen from just outside them. Part of the preloaded libbench_probe.so: it wraps
+// The time that SIGPROF handlers take, seen from just outside them. Part of the preloaded libbench_probe.so: it wraps
 // whatever handler the program's profiler installs.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Registration of many coroutines that live at once, on stacks in address space that is never touched.
-// Kinds: 0 = create `amount` more; 1 = destroy the last `amount`; 2 = create `amount` on stacks that are taken already;
-// 3 = announce `amount` switches, among the first SWITCHING; 4 = create and destroy one, `amount` times; 5 = sleep for
-// so many milliseconds; 6 = ask for the memory. Figures: live coroutines, resident bytes (kind 6 only).
+// Registration of many coroutines that live at once, on stacks in untouched address space. Kinds: 0 = create `amount`
+// more; 1 = destroy the last `amount`; 2 = create `amount` on stacks that are taken already; 3 = announce `amount`
+// switches, among the first SWITCHING; 4 = create and destroy one, `amount` times; 5 = sleep for so many milliseconds;
+// 6 = ask for the memory. Figures: live coroutines, resident bytes (kind 6 only).
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ static void switch_about(unsigned long amount)
     prof_coro_switch(NULL);
 }
 
-// What is resident now: the peak that getrusage() knows is the parent's at first, as is that of /proc/self/status.
+// Resident bytes now: the peak of getrusage() is the parent's at first, as is the one of /proc/self/status.
 static double resident_bytes(void)
 {
     char line[256];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Work at a given stack depth: --depth FRAMES (10), --changing 1 to take another path to the leaf every ~50 us.
-// Gathered: how much longer a piece of work takes in which one signal fell, ns, and its standard error. That is all
-// that a sample costs the program: delivery, handler, and the caches it leaves behind.
+// Gathered: how much longer a piece of work takes in which one signal fell, ns, and its standard error. This is a
+// sample's whole cost to the program: delivery, handler, and the caches it leaves behind.
 #include <math.h>
 #include <stdlib.h>
 

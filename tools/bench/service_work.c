@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a service does between two waits: queries to SQLite, JSON of the rows (jansson), compression (zlib), each
-// request on a ucontext coroutine of its own that yields to its loop between rows. A second thread sleeps, as services
-// have some: glibc saves single-threaded programs some locks, a percent of this one's time, which any profiler with a
-// thread of its own ends.
+// A service's work between two waits: queries to SQLite, JSON of the rows (jansson), compression (zlib), each request
+// on a ucontext coroutine of its own that yields to its loop between rows. A second thread sleeps, as services have
+// some: glibc saves single-threaded programs some locks, a percent of this one's time, which any profiler with a thread
+// of its own ends.
 #include <jansson.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One of a thousand modules of a process (many_modules.c): copied as often as it is wanted.
+// A small module, of which a process has a thousand copies (many_modules.c).
 __attribute__((visibility("default"), noinline)) unsigned long module_work(unsigned long amount)
 {
     unsigned long sum = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a span costs the thread that begins and ends it, by the core's own objects, so that a policy can refuse
-// requests. Kinds: 0 = nothing records spans; 1 = within a request that the policy refused; 2 = within a request; 3 =
-// the same, with two fields; 4 = a request, with a trace of its own; 5 = as 2, while another thread does the same; 6 =
-// one that turns out to be too short to be recorded: it is noted, and its end is looked at. Figure: mean ns of CPU of a
-// begin and an end.
+// The cost of a span to its thread, by the core's own objects, so that a policy can refuse requests. Kinds: 0 = nothing
+// records spans; 1 = within a request that the policy refused; 2 = within a request; 3 = the same, with two fields; 4 =
+// a request, with a trace of its own; 5 = as 2, while another thread does the same; 6 = a span too short to be
+// recorded: it is noted, and its end is looked at. Figure: mean ns of CPU of a begin and an end.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -22,7 +22,7 @@ enum {
 #if defined(__aarch64__)
     ENTRY_WORD = 11, // x30
 #else
-    ENTRY_WORD = 6, // what `ret` takes
+    ENTRY_WORD = 6, // popped by `ret`
 #endif
 };
 

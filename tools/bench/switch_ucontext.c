@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Two glibc contexts that switch to and fro: through swapcontext() as the program sees it (0), and through glibc's own,
-// past anything that is interposed (1).
+// past any interposed one (1).
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <ucontext.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every benchmark program has in common: it does blocks of work when told to and says what they cost.
+// The common part of benchmark programs: they do blocks of work when told to, and say what these cost.
 //
 // Model: the driver keeps one process per variant alive and lets one of them work at a time, in turn, so that what is
 // compared ran within milliseconds of each other. A request is a line "AMOUNT WHICH" on standard input; the answer is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How handlers read a request and answer it: JSON, gzipped where the client takes it.
+// Requests read, and answers written, by handlers: JSON, gzipped where the client takes it.
 #include "service.h"
 #include "wire.h"
 

@@ -159,7 +159,7 @@ static json_t *forecast_demand(void)
                      means[RESAMPLES - RESAMPLES / 20]);
 }
 
-// One request's two children work on this.
+// The state that a request's two children share.
 typedef struct scatter {
     const exchange_t *exchange;
     json_t *stock, *forecast;

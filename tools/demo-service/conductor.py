@@ -45,7 +45,7 @@ class Conductor:
         self.database, self.cache = database, cache
 
     def hosts(self, zone):
-        """Those of a zone: from the cache, else from the database; greenprof sees the calls of both."""
+        """The hosts of a zone: from the cache, else from the database; greenprof sees the calls of both."""
         key = f"hosts:{zone}"
         cached = self.cache.get(key)
         if cached is not None:

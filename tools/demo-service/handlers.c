@@ -11,7 +11,7 @@
                 "  FROM orders GROUP BY region, " column " ORDER BY turnover DESC"                                     \
     }
 
-// What reports may be grouped by, besides the region; the first is the default.
+// Columns that reports may be grouped by, besides the region; the first is the default.
 static const struct {
     const char *column, *sql;
 } reports[] = {REPORT_BY("product"), REPORT_BY("customer")};

@@ -24,7 +24,7 @@ struct coroutine {
     coroutine_fn *fn;
     void *arg;
     bool is_over;
-    prof_coro_t *record; // what greenprof calls it; NULL before it starts
+    prof_coro_t *record; // greenprof's; NULL before it starts
     coroutine_t *next;   // in the queue of ready coroutines, or among the idle stacks
 };
 
@@ -59,7 +59,7 @@ static void loop_suspend(void)
     swapcontext(&self.running->context, &self.home);
 }
 
-// One mapping holds, from low to high: guard page, stack, the coroutine's record.
+// Each mapping holds, from low to high: guard page, stack, the coroutine's record.
 static coroutine_t *loop_map_stack(void)
 {
     char *low =
@@ -102,7 +102,7 @@ void loop_spawn(coroutine_fn *fn, void *arg)
     loop_make_ready(co);
 }
 
-// Run the coroutines that are ready now; those that become ready meanwhile wait for the next turn, after epoll.
+// Run the coroutines that are ready now; coroutines made ready meanwhile wait for the next turn, after epoll.
 static void loop_run_ready(void)
 {
     coroutine_t *co = self.ready_first;

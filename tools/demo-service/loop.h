@@ -35,7 +35,7 @@ typedef struct join {
     coroutine_t *waiter;
 } join_t;
 
-// One child. Must live until join_wait() has returned.
+// A child. Must live until join_wait() has returned.
 typedef struct join_child {
     join_t *join;
     coroutine_fn *fn;

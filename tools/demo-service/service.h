@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the parts of the service share: a worker, a request on its way (an "exchange"), its handlers.
+// Shared parts of the service: a worker, a request on its way (an "exchange"), its handlers.
 //
 // Model: every worker is a thread with its own event loop and its own database. A connection has a coroutine that reads
 // requests; every request gets a coroutine of its own, which runs the handler of its path. /proxy and /mixed ask the
@@ -20,7 +20,7 @@ typedef struct settings {
     const char *profile_dir; // NULL = no profiles
     uint16_t port;
     uint16_t scheduler_port; // 0 = the service itself
-    uint16_t conductor_port; // what /stock asks; 0 = it makes up its answers
+    uint16_t conductor_port; // asked by /stock; 0 = answers are made up
     unsigned threads;
     unsigned rows; // of a database; 0 = there is none
     int listen_fd, stop_fd;
@@ -65,7 +65,7 @@ json_t *ask_service(const exchange_t *exchange, const char *service, const char 
 // on standard error.
 sqlite3 *database_create(unsigned rows);
 
-// One handler an endpoint.
+// A handler for each endpoint.
 void handle_health(exchange_t *exchange); // /health
 void handle_report(exchange_t *exchange); // /report[?by=COLUMN]: orders, summed up
 void handle_search(exchange_t *exchange); // /search?q=TEXT: orders with this text in their note

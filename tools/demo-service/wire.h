@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the service and its clients do alike: receive with the kernel's time stamp, find a header.
+// Common work of the service and its clients: receive with the kernel's time stamp, find a header.
 #pragma once
 
 #include <stdbool.h>

@@ -9,6 +9,8 @@ int gp_command_run(const gp_arguments_t *arguments);
 int gp_command_report(const gp_arguments_t *arguments);
 int gp_command_export(const gp_arguments_t *arguments);
 int gp_command_flamegraph(const gp_arguments_t *arguments);
+int gp_command_explain(const gp_arguments_t *arguments);
+int gp_command_view(const gp_arguments_t *arguments);
 int gp_command_merge(const gp_arguments_t *arguments);
 int gp_command_recover(const gp_arguments_t *arguments);
 int gp_command_diff(const gp_arguments_t *arguments);
@@ -30,7 +32,7 @@ int gp_command_runtimes(const gp_arguments_t *arguments);
 // output cannot be written.
 int gp_help_command(const gp_command_t *command);
 
-// One entry of a help text: what it is called, and what it does from a column of its own on.
+// An entry of a help text: its name, and its meaning in a column of its own.
 void gp_help_entry(const char *head, const char *text);
 
 // The same for `greenprof` itself.

@@ -2,7 +2,7 @@
 // The command as it was given. Threads: one. Signals: not safe.
 #pragma once
 
-// Remember it, before options are parsed, which puts them in another order.
+// Remember the command line, before parsing puts the options in another order.
 void gp_command_line_set(int argc, char **argv);
 
 // As a shell reads it: "greenprof export 'a b' ..."; NULL when memory is short.

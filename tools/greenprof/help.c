@@ -40,7 +40,7 @@ void gp_help_entry(const char *head, const char *text)
     help_print_wrapped(text);
 }
 
-// What an option's value can be, where another table knows.
+// Possible values of an option, where another table knows them.
 static void help_print_known(gp_hint_t hint)
 {
     char keys[256] = "";
@@ -73,6 +73,8 @@ int gp_help_command(const gp_command_t *command)
     printf("usage: greenprof %s %s%s%s\n\n", command->name, first ? "[OPTION...] " : "", command->synopsis,
            first ? "" : " [OPTION...]");
     printf("%c%s.\n\n", command->what[0] - 'a' + 'A', command->what + 1);
+    if (command->also != NULL)
+        printf("'greenprof %s' is the same.\n\n", command->also);
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
         if (gp_option_applies(option, command))
             help_print_option(option);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof` says on standard error, and the exit statuses that go with it. No password of a URL is in what it
-// says.
+// Messages of `greenprof` on standard error, and the exit statuses that go with them. No password of a URL is in what
+// it says.
 #pragma once
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };

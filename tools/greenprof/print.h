@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every command prints in the same way.
+// Output that every command prints in the same way.
 #pragma once
 
 #include <stddef.h>
@@ -14,8 +14,8 @@ size_t gp_print_columns(void);
 // Print the end of a text, as much as `room` columns hold, behind ".." where that is not all; 0 = all of it.
 void gp_print_tail(const char *text, size_t room);
 
-// Print the name at the end of a line of which `before` columns are printed: on a terminal that is too narrow its end,
-// which says most; all of it where there is hardly any room.
+// Print a name at the end of a line, behind `before` columns: on a terminal that is too narrow its end, which says
+// most; all of it where there is hardly any room.
 void gp_print_name(const char *text, size_t before);
 
 // Print nanoseconds as seconds with three decimals, right-aligned in `width`.

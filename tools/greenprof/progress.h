@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What long work is doing, on standard error where that is a terminal.
+// The step of long work in progress, on standard error where that is a terminal.
 //
-// Model: a thread of its own draws, first after half a second; work that is shorter shows nothing.
-// How far reading a file has come is seen from the position of its descriptor, so that nothing that
-// reads needs to know. The line is gone when the work has ended, or a message is written.
+// Model: a thread of its own draws, first after half a second; work that is shorter shows nothing. The position of a
+// file's descriptor says how far reading has come, so readers need not know. The line is gone when the work has ended,
+// or a message is written.
 //
 // Order of calls: begin -> begin (the next step)... -> end. Threads: one at a time begins and ends.
 #pragma once

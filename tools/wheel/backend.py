@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What pip calls (PEP 517, PEP 660) to make a wheel of this tree: CMake's target greenprof-wheel, packed. Needs the packages of
+"""The backend that pip calls (PEP 517, PEP 660) to make a wheel of this tree: CMake's target greenprof-wheel, packed. Needs the packages of
 `tools/setup build`, and nothing of Python but its standard library.
 
 A build folder that is there is used, and not compiled again: `--config-settings build=FOLDER`, or GREENPROF_BUILD. Else it

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What an ELF file needs of the machine it runs on, and which platform tag a wheel of such files may have.
+"""Needs of an ELF file of the machine it runs on, and the platform tag that a wheel of such files may have.
 
 Source: elf(5); the symbol versions of gABI's Linux extension; PEP 600, and the lists by which auditwheel judges.
 """
 import struct
 
 MACHINES = {62: "x86_64", 183: "aarch64"}
-# What every glibc machine of these tags has; of zlib, versions that all of them have.
+# Libraries of every glibc machine of these tags; of zlib, only versions that all of them have.
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libutil.so.1", "libresolv.so.2",
           "libz.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 ZLIB_NEWEST = (1, 2, 5, 2)
@@ -98,8 +98,8 @@ def _objection(library, version):
 
 
 def platform_tag(elves, bundled):
-    """The tag for a wheel of these files, of which `bundled` are found beside each other; and a list of what speaks against a tag
-    that is good for other distributions: where there is any, the tag is that of this machine."""
+    """The tag for a wheel of these files, of which `bundled` are found beside each other; and a list of objections to a tag for
+    other distributions: where there is any, the tag is this machine's."""
     machines = {elf.machine for elf in elves}
     if len(machines) != 1:
         raise Bad(f"files for different machines: {', '.join(sorted(machines))}")

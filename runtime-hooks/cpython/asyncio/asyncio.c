@@ -46,8 +46,8 @@ static bool asyncio_is_made_up(const char *name)
     return digits > 0 && name[5 + digits] == '\0';
 }
 
-// The name that the program gave it (a new reference, or NULL), else that of its coroutine function. Returns a text
-// object, NULL = neither.
+// The name given by the program (a new reference, or NULL), else the coroutine function's. Returns a text object, NULL
+// = neither.
 static gp_py_t *asyncio_better_name(gp_py_t *name, gp_py_t *coroutine)
 {
     const char *text = name != NULL ? gp_py.utf8(name, NULL) : NULL;
@@ -186,7 +186,7 @@ void gp_asyncio_end(const gp_task_step_t *outer, gp_py_t *task)
 {
     gp_step_end(outer);
     gp_py_t *done = asyncio_ask(task, is_done, "done");
-    if (done == is_true) // it waits for nothing any more, however long its object is kept
+    if (done == is_true) // waits for nothing any more, however long its object is kept
         gp_asyncio_forget(task);
     else
         asyncio_look_at_waiter(task);

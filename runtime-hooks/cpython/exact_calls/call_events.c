@@ -48,7 +48,7 @@ static __thread unsigned calls_for_others __attribute__((tls_model("initial-exec
 static __thread bool was_installed __attribute__((tls_model("initial-exec"))); // before the first of those
 static __thread uint64_t entered __attribute__((tls_model("initial-exec")));   // gp_exact_epoch
 
-// What CPython calls: on a thread without greenlets, with them, and where another profiler is called as well.
+// CPython's callbacks: on a thread without greenlets, with them, and where another profiler is called as well.
 static event_t call_events_on_event, call_events_on_event_greenlets, call_events_on_event_beside;
 
 static void *call_events_this_thread(void)
@@ -181,7 +181,7 @@ static __attribute__((noinline, cold)) void call_events_count_slowly(const gp_ex
     uint64_t epoch = atomic_load_explicit(&gp_exact_epoch, memory_order_acquire);
     call_events_look_for_greenlets();
     if (epoch != entered || call_events_is_unreported())
-        now = 0;          // what is done about it takes a while
+        now = 0;          // the slow way takes a while
     if (epoch != entered) // a recorder has started or stopped
         atomic_load_explicit(&gp_language, memory_order_acquire)->enter();
     else if (now == 0)
@@ -200,7 +200,7 @@ static inline const void *call_events_code_of(void *frame)
                     ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS);
 }
 
-// What an event is about: a code object, or the definition of a built-in function; NULL: nothing to be counted.
+// The object of an event: a code object, or the definition of a built-in function; NULL: nothing to be counted.
 static const void *call_events_object_of(void *frame, int what, gp_py_t *argument)
 {
     if (what == CALL || what == RETURN)
@@ -255,8 +255,8 @@ static FAST int call_events_leave(const arrival_t *at, void *frame, int what, gp
     return LIKELY(gp_exact_leave_fast(object, at)) ? 0 : call_events_take_slowly(at->now, frame, what, argument);
 }
 
-// All calls of functions are the last thing that is done: it needs no room of its own. What the argument of a call of a
-// built-in function is, is asked where it is none that was met before.
+// Each branch ends in a tail call, which needs no room of its own. An argument that is no built-in function is looked
+// at only in the slow case.
 static FAST int call_events_take(const arrival_t *at, void *frame, int what, gp_py_t *argument)
 {
     if (what == CALL)
@@ -293,7 +293,7 @@ static int call_events_on_event_beside(gp_py_t *object, void *frame, int what, g
 
 // --- Other profilers' own calls
 
-typedef gp_py_t *call_t(gp_py_t *self, gp_py_t *first, gp_py_t *second); // those with less do not look at the last
+typedef gp_py_t *call_t(gp_py_t *self, gp_py_t *first, gp_py_t *second); // functions with fewer do not look at the last
 
 enum { SETPROFILE, GETPROFILE, ENABLE, DISABLE, START_THREAD, START_JOINABLE, WRAPPED };
 static call_t *real[WRAPPED];
@@ -378,7 +378,7 @@ static gp_py_t *call_events_run_thread(gp_py_t *function, gp_py_t *args, gp_py_t
     return gp_py.call_with(function, args, keywords);
 }
 
-// The arguments of a function that starts a thread, so that its events come in from its first on. New reference, or
+// The arguments for a function that starts a thread, to have the thread's events from the first on. New reference, or
 // NULL: as they are.
 static gp_py_t *call_events_for_thread(gp_py_t *args, ptrdiff_t count_min)
 {
@@ -419,7 +419,7 @@ static void call_events_wrap_threads(void)
     if (module == NULL || real[START_THREAD] != NULL)
         return;
     call_events_wrap(START_THREAD, gp_py_method(module, "start_new_thread"), GP_PY_VARARGS, call_events_start_thread);
-    // What threading calls from 3.13 on.
+    // threading's function from 3.13 on.
     call_events_wrap(START_JOINABLE, gp_py_method(module, "start_joinable_thread"), GP_PY_VARARGS | GP_PY_KEYWORDS,
                      call_events_start_joinable);
 }

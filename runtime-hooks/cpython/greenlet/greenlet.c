@@ -26,7 +26,7 @@ typedef void dealloc_t(gp_py_t *greenlet);
 static new_t *real_new;
 static dealloc_t *real_dealloc;
 
-// One that is made while a recording rests gets its record where it is met, unless it inherits anything.
+// A greenlet made while a recording rests gets its record where it is met, unless it inherits anything.
 static bool greenlet_is_left_for_later(void)
 {
     return gp_rest_is_now() && !atomic_load_explicit(&gp_trace_is_used, memory_order_relaxed);
@@ -55,7 +55,7 @@ static gp_py_t *greenlet_on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
     return greenlet;
 }
 
-// One that has begun and is not over is killed by its deallocation: it is switched to once more, and may even live on.
+// Deallocation kills a greenlet that has begun and is not over: it is switched to once more, and may even live on.
 static void greenlet_on_dealloc(gp_py_t *greenlet)
 {
     uint64_t references = 0;

@@ -76,7 +76,7 @@ prof_coro_t *gp_greenlet_take(const void *greenlet)
         return NULL;
     gp_greenlet_table_t *table = greenlet_map_current_table();
     prof_coro_t *coro = found->coro;
-    // Those behind it that would not be found past the gap move up, the copy first: a reader finds one of the two.
+    // Slots behind it, out of reach past the gap, move up, the copy first: a reader finds one of the two.
     size_t gap = (size_t)(found - table->slots);
     for (size_t at = (gap + 1) & table->mask; table->slots[at].greenlet != NULL; at = (at + 1) & table->mask) {
         size_t wanted = gp_greenlet_home(table, table->slots[at].greenlet);

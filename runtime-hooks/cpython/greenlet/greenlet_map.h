@@ -19,7 +19,7 @@ typedef struct gp_greenlet {
     const void *greenlet; // or task; NULL = free slot
     prof_coro_t *coro;
     uint64_t coro_id;
-    const void *object; // what watchers see as running: itself, or the call or task that it runs
+    const void *object; // shown as running by watchers: itself, or the call or task that it runs
 } gp_greenlet_t;
 
 typedef struct gp_greenlet_table {     // open addressing, at most half full; greenlet_map.c alone changes it
@@ -43,7 +43,7 @@ static inline size_t gp_greenlet_home(const gp_greenlet_table_t *table, const vo
 // gp_greenlet_take().
 int gp_greenlet_read(const void *greenlet, gp_greenlet_t *record);
 
-// What a handler reads to know which greenlet runs.
+// A handler's sources of which greenlet runs.
 typedef struct gp_greenlet_here {
     gp_language_place_of_running_t
         state;        // where greenlet keeps the address of its state of this thread: main, current, ...
@@ -66,7 +66,7 @@ prof_coro_t *gp_greenlet_unreported(uint64_t *id);
 // NULL = not known. Valid until the next change.
 gp_greenlet_t *gp_greenlet_find(const void *greenlet);
 
-// The same, of one that is mostly where its search begins.
+// The same, for a greenlet that is mostly where its search begins.
 static inline const gp_greenlet_t *gp_greenlet_find_fast(const void *greenlet)
 {
     gp_greenlet_table_t *table = atomic_load_explicit(&gp_greenlet_table, memory_order_relaxed);

@@ -21,7 +21,7 @@
 #include "unwind/unwind.h"
 
 enum {
-    TLS_WORDS = 2,     // variables of each thread that the module has: a guard, and the one that is looked for
+    TLS_WORDS = 2,     // thread-local variables of the module: a guard, and the wanted one
     SLOTS = 32,        // of a table of virtual functions
     NATIVE_WORDS = 24, // of a C++ object, at most: one of them is its greenlet. Source: greenlet_greenlet.hpp
 };
@@ -98,8 +98,7 @@ static void **replaceable[FUNCTIONS]; // slots of these three
 static bool replaced;
 static unsigned unwanted;               // switches in a row
 static size_t greenlet_word, main_word, // in a C++ object: its greenlet, and that of a main one
-    start_word; // where its stack starts, NULL = it does not run; and behind it where that ends, NULL = it has not
-                // begun
+    start_word; // its stack's start, NULL = it does not run; behind it the stack's end, NULL = it has not begun
 
 // Tables are read-only to the process, but not to the kernel. The interpreter lock is held: no switch happens
 // meanwhile.
@@ -162,12 +161,12 @@ static inline void *greenlet_native_word_of(const gp_py_t *greenlet, size_t word
     return ((void *const *)greenlet_native_of(greenlet))[word];
 }
 
-// The greenlet that goes on where one that does not run is switched to: the first of its parents that is not over.
-// NULL: that one begins, or there is none.
+// The successor in place of `to`, which does not run: its first parent that is not over. NULL: `to` begins, or there is
+// none.
 __attribute__((noinline, cold)) static gp_py_t *greenlet_native_instead_of(gp_py_t *to)
 {
     gp_py_t *error[3];
-    gp_py.error_fetch(&error[0], &error[1], &error[2]); // what is thrown into it
+    gp_py.error_fetch(&error[0], &error[1], &error[2]); // thrown into the greenlet
     while (to != NULL && to != gp_py.none && greenlet_native_word_of(to, start_word) == NULL) {
         bool has_begun = greenlet_native_word_of(to, start_word + 1) != NULL;
         gp_py_t *parent = has_begun ? gp_py.get_attr(to, "parent") : NULL;
@@ -235,8 +234,8 @@ static inline bool greenlet_native_switch_plainly(void **native, gp_py_t *to)
     return gp_plain_switch(state, to, greenlet_native_stack_pointer());
 }
 
-// Nothing is left to do after a switch: no frame of these stays on the stack of what is suspended. All that most need
-// is in them, so that what they were called with stays in its registers.
+// These functions have nothing left to do after a switch: none of their frames stays on the suspended stack. Common
+// cases are inlined, so that the arguments stay in their registers.
 __attribute__((flatten)) static void *greenlet_native_on_main_switch(void *result, void *native)
 {
     gp_py_t *to = ((gp_py_t **)native)[main_word];
@@ -296,7 +295,7 @@ static size_t greenlet_native_word_with(const uintptr_t words[NATIVE_WORDS], con
     return word;
 }
 
-// That of a main greenlet is said to go to the end of memory; that of one that has not begun, from 0 to 0.
+// Stacks of main greenlets go to the end of memory, by their words; a stack not begun goes from 0 to 0.
 static bool greenlet_native_is_stack_of_main(const uintptr_t stack[GP_CPYTHON_STACK_WORDS])
 {
     return stack[GP_CPYTHON_STACK_START] != 0 && stack[GP_CPYTHON_STACK_END] == UINTPTR_MAX;

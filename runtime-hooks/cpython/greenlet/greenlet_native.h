@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is known of greenlet's own C++ side: where its stacks begin, where it keeps which greenlet runs, and the virtual
-// functions through which every switch goes.
+// greenlet's own C++ side: where its stacks begin, where it keeps the running greenlet, and the virtual functions
+// through which every switch goes.
 //
 // Model: a switch is g_switch(), called on the target's C++ object; it returns, or throws, on whichever greenlet has
 // been switched to. A greenlet that is switched to for the first time begins in g_initialstub(), called by g_switch().

@@ -71,7 +71,7 @@ prof_coro_t *gp_greenlet_unreported(uint64_t *id)
         return NULL;
     bool is_main = found == 0 && now == (*gp_greenlet_here.state)[0];
     uint64_t its_id = found > 0 ? record.coro_id : is_main ? thread->root_id : 0;
-    if (its_id == 0) // it is over, and what goes on has been reported
+    if (its_id == 0) // over, and the one that goes on has been reported
         return NULL;
     *id = its_id;
     return found > 0 ? record.coro : thread->root;

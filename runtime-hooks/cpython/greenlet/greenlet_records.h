@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What greenlet itself says of greenlets, and the records that they have as coroutines: shared by the files of this
-// room.
+// greenlet's own facts of greenlets, and their records as coroutines: shared by the files of this room.
 //
 // Caller holds the interpreter lock everywhere.
 #pragma once
@@ -30,8 +29,8 @@ static inline bool gp_greenlet_is_sampling(void)
 //   spawner: NULL = none is known.
 void gp_greenlet_add(gp_py_t *greenlet, prof_coro_t *spawner);
 
-// The record of a greenlet, or of the task of which it makes a step; {0}: it is its thread, or memory is short. One
-// that is older than the hook gets its record now.
+// The record of a greenlet, or of the task that steps in it; {0}: it is its thread, or memory is short. A greenlet
+// older than the hook gets its record now.
 gp_greenlet_t gp_greenlet_record(const gp_task_step_t *step, gp_py_t *greenlet);
 
 static inline gp_greenlet_t gp_greenlet_record_here(gp_py_t *greenlet)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which greenlet, or step of a task, runs on the calling thread; and that another one does. Caller holds the
+// The greenlet, or step of a task, that runs on the calling thread, and the change to another. Caller holds the
 // interpreter lock everywhere.
 #pragma once
 
@@ -21,7 +21,7 @@ void gp_greenlet_switch_to(gp_py_t *greenlet);
 // The greenlet that runs on the calling thread; NULL = there are none.
 const void *gp_greenlet_current(void);
 
-// What runs on the calling thread, a step of a task in progress being `step`: a task's record, a greenlet's, or {0}.
+// The record of the task (by `step`, if one is in progress) or greenlet that runs on the calling thread, or {0}.
 gp_greenlet_t gp_greenlet_running(const gp_task_step_t *step);
 
 // The calling thread begins a step of `record`, and ends it. waiting: see gp_task_step_t.

@@ -18,7 +18,7 @@ static void greenlet_switch_tell(prof_coro_t *coro, uint64_t coro_id)
     gp_switch_to(coro, coro_id, &park);
 }
 
-// From here on the handler believes what was reported last where this one runs, and what it finds where another one
+// From here on the handler trusts the last report while this greenlet runs, and looks for itself while another one
 // does.
 static inline void greenlet_switch_note(gp_py_t *greenlet)
 {
@@ -109,8 +109,8 @@ static bool greenlet_switch_is_booked(void)
     return gp_greenlet_is_sampling() && !gp_language_is_read();
 }
 
-// The thread on which a greenlet runs is in its record's `hook_mark`: the number of its block, and one. Of what began
-// before that was kept, and of main greenlets, it is told by the main one that its line of parents leads to.
+// Does a greenlet run on this thread? Its record's `hook_mark` has the number of the thread's block, and one. For main
+// greenlets, and older ones than the mark, the main one at the end of their line of parents tells.
 __attribute__((noinline, cold)) static bool greenlet_switch_leads_here(gp_py_t *greenlet, prof_coro_t *coro)
 {
     gp_py_t *error[3], *at = greenlet;
@@ -138,7 +138,7 @@ __attribute__((noinline, cold)) static void greenlet_switch_catch_up(gp_py_t *su
         gp_cpython_parked_learn(suspended);
 }
 
-// What is not in every switch: it is a task's greenlet, or not known yet, or another thread's, which will be refused.
+// The rare cases of a switch: a task's greenlet, one not known yet, or another thread's, which will be refused.
 __attribute__((noinline, cold)) static bool greenlet_switch_find_slowly(gp_py_t *to, gp_greenlet_t *record)
 {
     *record = gp_greenlet_record_here(to);
@@ -178,11 +178,11 @@ static inline void greenlet_switch_go_on(gp_py_t *to)
     greenlet_switch_tell_ahead(to, coro, id, (uintptr_t)to | GP_STEP_IS_GREENLET);
 }
 
-// One that is over waits for nothing any more, however long its object is kept.
+// A greenlet that is over waits for nothing any more, however long its object is kept.
 static void greenlet_switch_end(gp_py_t *greenlet, bool has_left)
 {
     const gp_greenlet_t *found = gp_greenlet_find(greenlet);
-    if (found != NULL && !has_left) // what goes on has not begun yet
+    if (found != NULL && !has_left) // the next one has not begun yet
         gp_coro_ends(found->coro, found->coro_id);
     else if (found != NULL)
         gp_coro_retire(gp_greenlet_take(greenlet));
@@ -212,7 +212,7 @@ void gp_greenlet_starting(gp_py_t *to)
     gp_greenlet_t record = gp_greenlet_record_here(to);
     if (record.coro != NULL && gp_thread_self != NULL)
         record.coro->hook_mark = gp_thread_self->index + 1;
-    // The frames that are there belong to its starter.
+    // The frames are the starter's.
     greenlet_switch_tell_ahead(to, record.coro, record.coro_id, GP_STEP_HAS_NOT_BEGUN);
     gp_hook_time_end(begun, 1);
 }

@@ -13,7 +13,7 @@ typedef gp_py_t *varargs_t(gp_py_t *module, gp_py_t *args);
 static varargs_t *real_settrace, *real_gettrace;
 static gp_py_t *tracer;
 
-// Of each thread: is `tracer` set, and which tracer it calls.
+// A thread's state: is `tracer` set, and which tracer it calls.
 static __thread bool tracing __attribute__((tls_model("initial-exec")));
 static __thread gp_py_t *other_tracer __attribute__((tls_model("initial-exec")));
 
@@ -61,7 +61,7 @@ static gp_py_t *greenlet_trace_on_switch(gp_py_t *unused, gp_py_t **args, ptrdif
         return NULL;
     if (other_tracer != NULL) {
         result = gp_py.call(other_tracer, args[0], pair, NULL);
-        if (result == NULL) { // greenlet drops the tracer that fails, which is the other one's fate, not ours
+        if (result == NULL) { // greenlet drops a failing tracer: the program's, not ours
             gp_py.decref(other_tracer);
             other_tracer = NULL;
             tracing = false; // set again with the next greenlet that is made here

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Switches as greenlet tells a callable of them that is set with greenlet.settrace(): where they cannot be seen in
-// greenlet's own functions, or GREENPROF_GREENLETS=trace is set.
+// Switches as greenlet tells them to a callable set with greenlet.settrace(): where they cannot be seen in greenlet's
+// own functions, or GREENPROF_GREENLETS=trace is set.
 //
-// Model: the callable is one a thread. It calls the program's own tracer, which is hidden from that: settrace() and
-// gettrace() of the program show its own only.
+// Model: each thread has its callable, which calls the program's own tracer, and hides from the program, whose
+// settrace() and gettrace() show its own only.
 //
 // Order of calls: gp_greenlet_trace_hook() once. Caller holds the interpreter lock everywhere.
 #pragma once

@@ -59,7 +59,7 @@ static uint64_t hubs_ticks_at(double seconds)
     return distance > 0 || (uint64_t)-distance < anchor.ticks ? anchor.ticks + (uint64_t)distance : 1;
 }
 
-// The greenlet that runs on the calling thread: by what greenlet keeps of it, where that is known.
+// The greenlet that runs on the calling thread: by greenlet's own state, where its place is known.
 static const void *hubs_running(void)
 {
     const void *now = gp_language_running(gp_greenlet_here.state);
@@ -111,7 +111,7 @@ static bool hubs_is_gevents(gp_py_t *type)
     return last_is;
 }
 
-// eventlet's has one, which runs its method.
+// Is the greenlet eventlet's hub, whose function is bound to a BaseHub?
 static bool hubs_is_eventlets(gp_py_t *args)
 {
     static gp_py_t *hub;
@@ -140,7 +140,7 @@ static bool hubs_is_switch(gp_py_t *callback)
 // The same of a bound method, whose name is its function's: few functions are asked again and again.
 static bool hubs_is_bound_switch(gp_py_t *method)
 {
-    static gp_py_t *last[2]; // of another name, and of this one; kept alive
+    static gp_py_t *last[2]; // last seen with another name, and with this one; kept alive
     gp_py_t *function = gp_py_bound_function(method);
     if (function == last[true] || function == last[false])
         return function == last[true];
@@ -153,8 +153,8 @@ static bool hubs_is_bound_switch(gp_py_t *method)
     return is;
 }
 
-// The greenlet that switch() of `owner` switches to, or that waits for it: a greenlet itself, or a Waiter which the
-// calling greenlet will wait for. NULL = neither.
+// The greenlet that switch() of `owner` wakes: a greenlet itself, or the calling one, which will wait for its Waiter.
+// NULL = neither.
 static prof_coro_t *hubs_woken_with(gp_py_t *owner)
 {
     const gp_greenlet_t *found = gp_greenlet_find(owner);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// When greenlets become ready, as far as the hubs of eventlet and gevent say.
+// Moments at which greenlets become ready, as far as the hubs of eventlet and gevent tell.
 //
-// Model: eventlet's hub takes a timer off its heap, or returns from epoll, and then runs callbacks that switch: a
-// greenlet that the hub switches to meanwhile became ready when that timer was due (spawn and wake-ups are timers that
-// are due at once), or when epoll returned. gevent learns which greenlet to switch to by loop.run_callback(), or when
-// a timer is due. The C functions behind these calls are hooked. A greenlet that waits for an event, a lock or a file
-// in gevent is woken by code that does not name it: when it became ready is unknown.
+// Model: eventlet's hub takes a timer off its heap, or returns from epoll, and then runs callbacks that switch. A
+// greenlet it switches to meanwhile became ready when the timer was due (spawn and wake-ups are timers due at once), or
+// when epoll returned. gevent learns which greenlet to switch to by loop.run_callback(), or when a timer is due. The C
+// functions behind these calls are hooked. A greenlet that waits for an event, a lock or a file in gevent is woken by
+// code without its name: the moment it became ready is unknown.
 //
 // Caller holds the interpreter lock everywhere.
 #pragma once
@@ -20,14 +20,14 @@ void gp_hub_look(void);
 // caused its creation.
 bool gp_hub_is_one(gp_py_t *type, gp_py_t *args);
 
-// Is it eventlet's hub that runs on the calling thread, which has one?
+// Does eventlet's hub run on the calling thread, which has one?
 bool gp_hub_runs(void);
 
-// Of each thread: eventlet's hub, and since when what it switches to is ready.
+// A thread's state: eventlet's hub, and since when the greenlets it switches to are ready.
 typedef struct gp_hub_here {
     const void *hub;
     uint64_t ready_ticks;
-    bool polls; // by epoll; else what a timer says is of the one greenlet that it switches to
+    bool polls; // by epoll; else a timer's moment counts for one greenlet only
 } gp_hub_here_t;
 
 extern __thread gp_hub_here_t gp_hub_here __attribute__((tls_model("initial-exec")));

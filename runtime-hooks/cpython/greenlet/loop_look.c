@@ -63,7 +63,7 @@ static gp_py_t *loop_look_on_poll(gp_py_t *self, gp_py_t *const *args, ptrdiff_t
 
 void gp_loop_look_hook(void)
 {
-    // eventlet.monkey_patch() takes epoll out of its module; hubs have that of the module that it keeps.
+    // eventlet.monkey_patch() takes epoll out of its module; hubs use the epoll of the module that eventlet keeps.
     static const char *const modules[] = {"select", "__original_module_select"};
     for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]) && real_poll == NULL; i++)
         real_poll = (fastcall_t *)(uintptr_t)gp_py_replace_method(gp_py_method_in(modules[i], "epoll", "poll"),

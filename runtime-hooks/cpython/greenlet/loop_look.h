@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When a loop that is written in Python looks for events: eventlet's hub, and asyncio's.
+// Looks for events, by loops written in Python: eventlet's hub, and asyncio's.
 //
 // Model: both ask select.epoll.poll(), of which the C function is hooked. Where that has slept, an event ended the
 // sleep, and came then. Where it has not, the events may have been there since the look before: what a loop that was

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The switch of most greenlets, as far as it is in each: one that was reported last goes on to one that has begun on
-// this thread before, and nothing is to be sampled, woken or settled.
+// The plain switch, as most are: from the last reported greenlet to one that has begun on this thread before, with
+// nothing to be sampled, woken or settled.
 //
-// Model: inline, and without a call, in what replaces greenlet's own function: that jumps on to it and saves no
-// register. gp_greenlet_leaving() does the same for all switches. The new greenlet is noted before the core's accounts
-// change: until greenlet itself has changed over, a handler finds that another one runs than was reported, and charges
-// that.
+// Model: inline, and without a call, in the function in place of greenlet's own, which jumps on to greenlet's and saves
+// no register. gp_greenlet_leaving() does the same for all switches. The new greenlet is noted before the core's
+// accounts change: until greenlet itself has changed over, a handler finds another one running than reported, and
+// charges the running one.
 //
 // Caller holds the interpreter lock. Signals: the handler may interrupt. Cost: the read of the time-stamp counter and
 // ~10 ns.
@@ -24,8 +24,7 @@ typedef struct gp_plain_switch {
     gp_slice_plain_t slice;
 } gp_plain_switch_t;
 
-// Is `from`, which runs, what was reported last, and all that runs on this thread? And is it no hub, which wakes
-// others?
+// Is `from`, which runs, the last one reported, and all that runs on this thread? And is it no hub, which wakes others?
 __attribute__((always_inline)) static inline bool gp_plain_switch_from(const void *from)
 {
     return from == gp_greenlet_here.last && from != gp_hub_here.hub && gp_step_here.task == NULL &&
@@ -47,7 +46,7 @@ __attribute__((always_inline)) static inline bool gp_plain_switch_find(const gp_
     if (table == NULL)
         return false;
     const gp_greenlet_t *slot = &table->slots[gp_greenlet_home(table, to)];
-    __asm__("" : "+r"(slot)); // one address, not one for each member
+    __asm__("" : "+r"(slot)); // a single address, not one for each member
     if (slot->greenlet != to || slot->coro == NULL || slot->coro->hook_mark != thread->index + 1)
         return false;
     plain->to = slot->coro;

@@ -26,7 +26,7 @@ size_t gp_cpython_walk_parked(uintptr_t object, uintptr_t *frames, size_t max, u
     return gp_cpython_frame_object(gp_peek, object) == frame ? depth : 0;
 }
 
-// The state of a thread with an unknown one: one of those that another thread's is linked to.
+// The state of a thread, found by its number in the list that any thread's state is part of.
 static uintptr_t walk_parked_find_state(pid_t tid)
 {
     static const size_t links[] = {0, GP_CPYTHON_STATE_NEXT};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stacks of greenlets and tasks that wait, and of threads that sleep, read from another thread that does not hold the
-// interpreter lock.
+// Stacks of waiting greenlets and tasks, and of sleeping threads, read from another thread, without the interpreter
+// lock.
 #pragma once
 
 #include <stdbool.h>

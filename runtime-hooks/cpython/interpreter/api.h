@@ -28,7 +28,7 @@ typedef struct gp_py_api {
     void (*decref)(gp_py_t *);
     void (*drop)(gp_py_t *);         // the same; NULL is accepted
     gp_py_t *(*own_state)(void);     // of the calling thread: PyGILState_GetThisThreadState
-    gp_py_t *(*current_state)(void); // of the thread that holds the lock; from 3.12 on, NULL where it is another one
+    gp_py_t *(*current_state)(void); // of the thread with the lock; from 3.12 on, NULL on other threads
     int (*is_subtype)(gp_py_t *, gp_py_t *);
     gp_py_t *(*module_dict)(void);                 // borrowed
     gp_py_t *(*dict_get)(gp_py_t *, const char *); // borrowed, no error set
@@ -49,6 +49,7 @@ typedef struct gp_py_api {
     gp_py_t *(*capsule_new)(void *, const char *, void (*)(gp_py_t *));
     gp_py_t *(*instance_method)(gp_py_t *); // that binds, where a built-in function does not
     int (*set_attr)(gp_py_t *, const char *, gp_py_t *);
+    gp_py_t *(*import_module)(const char *);
     gp_py_t *(*call_with)(gp_py_t *, gp_py_t *, gp_py_t *); // PyObject_Call
     gp_py_t *(*call)(gp_py_t *, ...);                       // PyObject_CallFunctionObjArgs: ended by NULL
     gp_py_t *(*call_method)(gp_py_t *, const char *, const char *, ...);
@@ -71,8 +72,8 @@ bool gp_py_find(void);
 // sub-interpreter, and after the interpreter has ended. False in code of a sub-interpreter on a thread of another one.
 bool gp_py_has_lock(void);
 
-// The definition of a function that an extension module was made with, whatever its attribute of that name may be by
-// now (monkey patches). All references to the function share it: what is put there is called. NULL = there is none.
+// The definition of an extension module's function, whatever its attribute of this name may be by now (monkey patches).
+// All references to the function share it: a function put there is called. NULL = there is none.
 gp_py_method_t *gp_py_method(gp_py_t *module, const char *name);
 
 // The definition behind a method of a built-in type; NULL = there is no such thing.
@@ -87,15 +88,14 @@ gp_py_method_t *gp_py_method_in(const char *module_name, const char *type_name, 
 // Put a function of the same flags into a definition. Returns what there was; NULL = nothing was done.
 void *gp_py_replace_method(gp_py_method_t *method, int flags, void *mine);
 
-// Have calls of a Python function by C code come to `mine`; the function is otherwise left as it is. Returns what there
-// was, NULL: it is not known where that is.
+// Have calls of a Python function by C code come to `mine`; the function is otherwise left as it is. Returns the former
+// one, or NULL where its place is not known.
 gp_py_vectorcall_t *gp_py_replace_vectorcall(gp_py_t *function, gp_py_vectorcall_t *mine);
 
 // The same of a PyModuleDef.
 gp_py_method_t *gp_py_method_of(void *definition, const char *name);
 
-// The definition behind a function that is known to be a built-in one (gp_py.builtin_type). It is shared in the same
-// way.
+// The definition behind a function known to be built in (gp_py.builtin_type), shared in the same way.
 static inline gp_py_method_t *gp_py_definition(gp_py_t *builtin)
 {
     return *(gp_py_method_t **)((char *)builtin + 16); // PyCFunctionObject.m_ml
@@ -135,7 +135,7 @@ static inline double gp_py_float(gp_py_t *object)
     return *(double *)(void *)((char *)object + 16); // PyFloatObject.ob_fval
 }
 
-// What a built-in function (gp_py.builtin_type) was taken from, borrowed; NULL = nothing.
+// The object that a built-in function (gp_py.builtin_type) was taken from, borrowed; NULL = none.
 static inline gp_py_t *gp_py_builtin_self(gp_py_t *builtin)
 {
     return *(gp_py_t **)(void *)((char *)builtin + 24); // PyCFunctionObject.m_self

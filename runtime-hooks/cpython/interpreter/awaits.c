@@ -61,7 +61,7 @@ static uintptr_t awaits_generator_of(gp_cpython_read_t *read, uintptr_t object)
 
 static bool awaits_read_frame(gp_cpython_read_t *read, uintptr_t generator, suspended_t *frame)
 {
-    enum { BEFORE = 8 }; // what of the generator's head is read with it
+    enum { BEFORE = 8 }; // bytes of the generator's head that are read with it
     unsigned char bytes[BEFORE + FRAME_BYTES_MAX];
     size_t size = gp_cpython_runtime.layout->frame_bytes;
     frame->address = generator + gp_cpython_runtime.generator_frame;
@@ -100,7 +100,7 @@ static bool awaits_is_no_object(uintptr_t slot)
     return (slot & NUMBER) == NUMBER || (slot & ~(uintptr_t)GP_CPYTHON_REFERENCE_TAGS) == 0 || slot == NOTHING;
 }
 
-// What it awaits, 0 = nothing: that is on top of its stack, from 3.15 on below a number or nothing.
+// The object that a frame awaits, 0 = none: on top of its stack, from 3.15 on below a number or nothing.
 static uintptr_t awaits_awaited(gp_cpython_read_t *read, const suspended_t *frame)
 {
     uintptr_t object = 0, slots = awaits_slots_of(frame), at = frame->address + gp_cpython_runtime.layout->frame_bytes;
@@ -128,7 +128,7 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
     suspended_t frame;
     while (count < max && (object = awaits_generator_of(read, object)) != 0 &&
            awaits_read_frame(read, object, &frame)) {
-        if (frame.state > layout->generator_running) // it has ended: its frame is no more
+        if (frame.state > layout->generator_running) // ended: its frame is no more
             break;
         frames[count++] = gp_cpython_word(layout, awaits_field(&frame, layout->frame_code),
                                           awaits_field(&frame, layout->frame_instruction));

@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Copies memory of this process; false where there is none. One for a thread that holds the interpreter lock, another
-// (gp_peek) for other threads.
+// Copies memory of this process; false where there is none. A thread that holds the interpreter lock uses its own
+// function, other threads gp_peek.
 typedef bool gp_cpython_read_t(uintptr_t from, void *to, size_t bytes);
 
 bool gp_cpython_read_own(uintptr_t from, void *to, size_t bytes);
 
-// Frames of a suspended coroutine object and of those that it awaits.
-//   object: a coroutine, generator, or what wraps them; of anything else there are no frames.
+// Frames of a suspended coroutine object and of the ones it awaits.
+//   object: a coroutine, generator, or a wrapper of these; any other has no frames.
 //   frames: uintptr_t[max], innermost first, as gp_language_t.walk() gives them.
 // Returns how many. Signals: safe with gp_cpython_read_own() on a thread that holds the interpreter lock.
 size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr_t *frames, size_t max);
@@ -21,17 +21,17 @@ size_t gp_cpython_walk_awaits(gp_cpython_read_t *read, uintptr_t object, uintptr
 // The innermost frame of a thread (its PyThreadState); 0 = none.
 uintptr_t gp_cpython_leaf_of(gp_cpython_read_t *read, uintptr_t state);
 
-// Frames from a suspended one on outwards, as a greenlet that is switched away from has them.
+// Frames of a suspended greenlet, from `frame` on outwards.
 //   base: the walk ends before it; 0 = at the outermost one.
 size_t gp_cpython_walk_frames(gp_cpython_read_t *read, uintptr_t frame, uintptr_t base, uintptr_t *frames, size_t max);
 
 enum { GP_CPYTHON_GREENLET_NATIVE = 32 }; // in a greenlet object: its C++ object. Source: greenlet.h
 
-// Where that has its innermost frame object; 0 = not known.
+// Where a greenlet's C++ object has its innermost frame object; 0 = not known.
 extern _Atomic size_t gp_cpython_frame_object_at;
 
-// Where that has what is known of its native stack; 0 = not known. In words: where it starts, where it ends, the copy
-// of what others have overwritten of it, beginning at its start, and how many bytes that is. Source:
+// Where a greenlet's C++ object has the words of its native stack; 0 = not known. The words: its start, its end, the
+// copy of the part that others have overwritten (from the start on), and the copy's bytes. Source:
 // greenlet_greenlet.hpp
 extern _Atomic size_t gp_cpython_stack_at;
 
@@ -47,7 +47,7 @@ enum {
 // on some frames are on its native stack.
 uintptr_t gp_cpython_of_greenlet(uintptr_t greenlet, uintptr_t address);
 
-// What a greenlet that is suspended has there; 0 = nothing, or it is not known.
+// The innermost frame object of a suspended greenlet; 0 = none, or not known.
 uintptr_t gp_cpython_frame_object(gp_cpython_read_t *read, uintptr_t greenlet);
 
 // Frames of a greenlet that is suspended, as of gp_cpython_walk_frames().

@@ -12,6 +12,7 @@
 #include "interpreter/code_graves.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/function_sites.h"
+#include "interpreter/gil.h"
 #include "interpreter/lines.h"
 #include "interpreter/peek_text.h"
 #include "signal/handler.h"
@@ -71,7 +72,7 @@ static bool code_objects_may_wait(void)
     return is_last || gp_cpython_is_main();
 }
 
-// Take some of those that nothing asks for any more, up to the first that waits if the caller may not free it.
+// Take some objects that nothing asks for any more, up to the first waiting one if the caller may not free it.
 static int code_objects_take_some(uintptr_t some[FREED_AT_ONCE], bool may_free)
 {
     uint64_t upto = atomic_load_explicit(&scanned, memory_order_acquire), at;
@@ -94,7 +95,7 @@ static void code_objects_free_waiting(bool may_free)
             real_dealloc((void *)some[i]); // may come back here for nested code objects
 }
 
-// What waits belongs to a main interpreter that has ended, and has been lost with it.
+// Waiting objects belong to a main interpreter that has ended, and were lost with it.
 static void code_objects_abandon_all(void)
 {
     uint64_t upto = atomic_load_explicit(&put, memory_order_relaxed);
@@ -138,7 +139,7 @@ static void code_objects_on_dealloc(void *code)
 {
     static bool is_ending; // the main interpreter
     gp_function_site_forget(code);
-    if (is_ending && !code_objects_is_finalizing()) // it is another one
+    if (is_ending && !code_objects_is_finalizing()) // another interpreter by now
         code_objects_abandon_all();
     is_ending = code_objects_is_finalizing();
     bool sampling = atomic_load_explicit(&gp_handler_sampling, memory_order_acquire);
@@ -201,7 +202,7 @@ static bool code_objects_has_freed(void)
            atomic_load_explicit(&scanned, memory_order_relaxed);
 }
 
-// Samples of this round may mean what was there, or what is there now.
+// Addresses in this round's samples may mean the freed objects, or the new ones in their place.
 static void code_objects_forget_freed(uint64_t upto)
 {
     for (; buried_up_to < upto; buried_up_to++) {
@@ -236,7 +237,7 @@ void gp_cpython_code_before_drain(void)
 void gp_cpython_code_after_drain(void)
 {
     bool any = code_objects_has_freed();
-    gp_spawn_locate(); // what a site names may be among what has died
+    gp_spawn_locate(); // a site may name a dead object
     uint64_t from = atomic_load_explicit(&scanned, memory_order_relaxed);
     for (uint64_t i = from; i < draining_up_to; i++) {
         gp_code_t *code = *code_objects_link(code_objects_limbo_at(i) & ~(uintptr_t)IS_FREED);
@@ -288,7 +289,7 @@ static bool code_objects_ends_with(const char *text, const char *end)
 bool gp_cpython_is_own_file(const char *file)
 {
     static const char *const files[] = {"/greenprof/__main__.py", "/greenprof/__init__.py", "/greenprof/wsgi.py",
-                                        "<greenprof>"};
+                                        "/greenprof/servers.py", "<greenprof>"};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (code_objects_ends_with(file, files[i]))
             return true;
@@ -344,7 +345,7 @@ static gp_code_t *code_objects_read_code(uintptr_t address)
     return code;
 }
 
-// What an address meant at that time. NULL = it is not known.
+// What an address meant at that time. NULL = not known.
 static gp_code_t *code_objects_find(uintptr_t address, uint64_t ticks)
 {
     gp_code_t *code = gp_code_graves_find(address, ticks);
@@ -364,6 +365,8 @@ static gp_code_t *code_objects_find(uintptr_t address, uint64_t ticks)
 
 static uint64_t code_objects_locate(uintptr_t frame, uint64_t ticks)
 {
+    if (gp_gil_word_thread(frame) != 0)
+        return gp_gil_locate(gp_gil_word_thread(frame));
     const gp_code_t *code = code_objects_find(gp_cpython_word_code(frame), ticks);
     if (code == NULL || code->function == 0)
         return GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);

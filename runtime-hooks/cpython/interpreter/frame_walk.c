@@ -86,7 +86,7 @@ static bool frame_walk_is_on_stack(walk_t *walk, uintptr_t address, size_t bytes
            (!walk->place->in_doubt || frame_walk_is_mapped(walk, address, bytes));
 }
 
-// Go to a chunk: 0 = none is left. What cannot be an address ends the list as well: the memory was freed.
+// Go to a chunk: 0 = none is left. An impossible address ends the list as well: the memory was freed.
 static void frame_walk_enter_chunk(walk_t *walk, uintptr_t chunk)
 {
     walk->chunk = frame_walk_is_address(chunk) ? chunk : 0;
@@ -97,7 +97,7 @@ static void frame_walk_enter_chunk(walk_t *walk, uintptr_t chunk)
     walk->top = walk->data + 8 * frame_walk_word_at(chunk + GP_CPYTHON_CHUNK_TOP);
     if (chunk == frame_walk_word_at(walk->state + walk->layout->state_chunk)) // the newest: its top is the thread's
         walk->top = frame_walk_word_at(walk->state + walk->layout->state_top);
-    if (walk->top < walk->data || walk->top > end) // it is just being put there: nothing is in it
+    if (walk->top < walk->data || walk->top > end) // just being put there: empty
         walk->top = walk->data;
 }
 
@@ -145,7 +145,7 @@ static bool frame_walk_in_data_stack(walk_t *walk, uintptr_t frame)
     return false;
 }
 
-// May this frame be read, and does it look like one that is being executed?
+// May a frame be read, and does it look like a frame in execution?
 static bool frame_walk_is_sound(walk_t *walk, uintptr_t frame, bool leaf)
 {
     const gp_cpython_layout_t *layout = walk->layout;
@@ -223,7 +223,7 @@ static bool frame_walk_scan_chunk(walk_t *walk, uintptr_t chunk)
         frame += 8; // the first word of the oldest chunk is left out, so that the chunk is never given back
     while (frame + layout->frame_bytes <= walk->top) {
         if (frame == walk->base)
-            walk->count = 0; // what comes behind it is the task's
+            walk->count = 0; // further frames are the task's
         uintptr_t code = frame_walk_code_of(walk, frame);
         if (code == 0)
             return false;
@@ -286,8 +286,8 @@ static bool frame_walk_in_loop(uintptr_t pc)
     return (pc >= runtime->loop && pc < runtime->loop_end) || (pc >= runtime->cold && pc < runtime->cold_end);
 }
 
-// A called frame becomes current a few instructions before its caller is written into it. It has not run yet then; what
-// stands in the place of the caller must be the frame just below it, or a generator's.
+// A called frame becomes current a few instructions before its caller is written into it. Until the frame has run, its
+// caller must be the frame just below it, or a generator's.
 static bool frame_walk_caller_is_written(walk_t *walk, uintptr_t leaf)
 {
     const gp_cpython_layout_t *layout = walk->layout;
@@ -298,7 +298,7 @@ static bool frame_walk_caller_is_written(walk_t *walk, uintptr_t leaf)
     uintptr_t caller = frame_walk_word_at(leaf + layout->frame_previous);
     uintptr_t instruction = frame_walk_word_at(leaf + layout->frame_instruction);
     if (instruction >= code + layout->code_instructions || caller == 0)
-        return true; // it has run
+        return true; // has run
     if (caller < walk->chunks_lo || caller >= walk->chunks_hi)
         return true; // frame_walk_is_sound() will see
     if (caller >= leaf || caller < walk->data)
@@ -311,8 +311,8 @@ static bool frame_walk_caller_is_written(walk_t *walk, uintptr_t leaf)
     return caller + layout->frame_bytes + 8 * (uintptr_t)(unsigned)slots == leaf;
 }
 
-// The evaluation loop is being entered: the cframe that is current may be the new one, not written yet. It is true if
-// the frame at which this entry began was called by the frame that is current in the cframe before.
+// The evaluation loop is being entered: the current cframe may be the new one, not written yet. The cframe is written
+// if the frame at which this entry began was called by the current frame of the cframe before.
 static bool frame_walk_may_be_unwritten(const walk_t *walk)
 {
     return walk->place->pc - gp_cpython_runtime.loop < walk->layout->entry_window;
@@ -409,14 +409,14 @@ static uintptr_t frame_walk_base_of_current(void)
     return step->base;
 }
 
-// An interpreter that ends frees the states of all threads but the one that ends it, the main one as a rule, while they
-// still run code that needs no interpreter.
+// An interpreter that ends frees the states of all threads but its own, the main one as a rule, while they still run
+// code without the interpreter.
 static bool frame_walk_state_may_be_freed(const gp_cpython_runtime_t *runtime)
 {
     return runtime->is_finalizing != NULL && runtime->is_finalizing() && syscall(SYS_gettid) != getpid();
 }
 
-// From 3.12 on some frames lie on the greenlet's native stack: what is known of that is greenlet's own affair.
+// From 3.12 on some frames lie on the greenlet's native stack, of which greenlet alone knows.
 static bool frame_walk_read_next(uintptr_t from, void *to, size_t bytes)
 {
     uintptr_t greenlet = gp_step_here.waiting & ~(uintptr_t)GP_STEP_IS_GREENLET;
@@ -426,7 +426,7 @@ static bool frame_walk_read_next(uintptr_t from, void *to, size_t bytes)
     return (is_sure || frame_walk_is_mapped(&walk, there, bytes)) && gp_cpython_read_own(there, to, bytes);
 }
 
-// Of a greenlet that is about to go on.
+// Frames of a greenlet that is about to go on.
 static size_t frame_walk_next(uintptr_t greenlet, uintptr_t *frames, size_t max)
 {
     const gp_task_step_t *step = &gp_step_here;

@@ -51,7 +51,7 @@ static gp_py_t *function_sites_member(const void *object, size_t offset)
     return *(gp_py_t *const *)(const void *)((const char *)object + offset);
 }
 
-// "<method 'append' of 'list' objects>", the repr of what its type has by that name. New reference; NULL = none such.
+// "<method 'append' of 'list' objects>", the repr of the type's attribute `name`. New reference; NULL = none such.
 static gp_py_t *function_sites_method_label(gp_py_t *self, const char *name)
 {
     gp_py_t *method = gp_py.get_attr(gp_py_type(self), name);
@@ -61,7 +61,7 @@ static gp_py_t *function_sites_method_label(gp_py_t *self, const char *name)
     return label;
 }
 
-// What cProfile calls it: that, or "<built-in method time.sleep>".
+// cProfile's name of a built-in function: its method's, or "<built-in method time.sleep>".
 static void function_sites_label_builtin(gp_py_t *builtin, char *label)
 {
     const char *name = gp_py_definition(builtin)->name, *text = NULL;

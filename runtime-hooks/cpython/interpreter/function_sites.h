@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The functions of Python that exact mode has seen: code objects, and definitions of built-in functions.
 //
-// Model: a hash table from their address to their site in the recorder. A code object leaves it when it dies, so that
-// another one at the same address is met anew. Caller holds the interpreter lock everywhere.
+// Model: a hash table from their address to their site in the recorder. A dying code object is taken out, so that the
+// next one at its address is met anew. Caller holds the interpreter lock everywhere.
 #pragma once
 
 #include "exact/exact_site.h"

@@ -157,7 +157,7 @@ static bool layout_makes_sense(const gp_cpython_layout_t *layout, const gp_cpyth
            layout->text_compact + sizeof(void *) == seen->text_size && layout->text_ascii > GP_CPYTHON_TEXT_STATE;
 }
 
-// What is published of what the readers take to be the same in all versions.
+// Do published offsets agree with the readers' own, taken to be the same in all versions?
 static bool layout_holds_constants(const form_t *form, const gp_cpython_layout_t *layout, const gp_cpython_seen_t *seen)
 {
     const uint64_t *runtime = seen->runtime;

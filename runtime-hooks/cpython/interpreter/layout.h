@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Where CPython keeps what greenprof reads: offsets in bytes.
+// Offsets, in bytes, of CPython's data that greenprof reads.
 //
 // The core is built without Python's headers, so that one build serves every version. From 3.12 on CPython publishes
 // most offsets at the head of _PyRuntime (_Py_DebugOffsets), in a form of each minor version; those of 3.11 and 3.12
-// are written down here. A form holds where the sizes that it leads to are those of the type objects in memory: so a
-// version unknown here is read by the newest form that fits, and refused where none does. What the interpreter
-// does with its frames is tried out once it runs (layout_trial.h). tests/python/test_layout.c compares with the headers
-// of the installed version. Source: Include/internal/pycore_debug_offsets.h (pycore_runtime.h before 3.14),
-// Include/cpython/pystate.h, code.h, unicodeobject.h, Include/internal/pycore_frame.h.
+// are written down here. A form holds where it leads to the sizes of the type objects in memory: so a version unknown
+// here is read by the newest form that fits, and refused where none does. The interpreter's use of its frames is tried
+// out once it runs (layout_trial.h). tests/python/test_layout.c compares with the headers of the installed version.
+// Source: Include/internal/pycore_debug_offsets.h (pycore_runtime.h before 3.14), Include/cpython/pystate.h, code.h,
+// unicodeobject.h, Include/internal/pycore_frame.h.
 #pragma once
 
 #include <stdbool.h>
@@ -43,8 +43,7 @@ typedef struct gp_cpython_layout {
     uint16_t tuple_items;
     // Bytes of the evaluation loop's beginning in which the current frame may not be written yet.
     uint16_t entry_window;
-    // gi_frame_state of a generator that has not begun and of one that runs: between them are those that are suspended,
-    // above are those that have ended.
+    // gi_frame_state of a generator not begun and of a running one: suspended ones are between, ended ones above.
     int8_t generator_created, generator_running;
     // That of a suspended one which awaits; generator_running: its next instruction tells.
     int8_t generator_awaiting;
@@ -69,7 +68,7 @@ enum { // the same in all of them
 
 enum { GP_CPYTHON_PUBLISHED_BYTES = 1024 }; // of _PyRuntime, at most
 
-enum gp_cpython_generator { // types of what has a frame of its own, or stands for one that has
+enum gp_cpython_generator { // types with a frame of their own, or standing for such an object
     GP_CPYTHON_COROUTINE,
     GP_CPYTHON_GENERATOR,
     GP_CPYTHON_ASYNC_GENERATOR,
@@ -82,7 +81,7 @@ enum gp_cpython_generator { // types of what has a frame of its own, or stands f
 typedef struct gp_cpython_seen {                             // in memory: what a layout is checked against
     unsigned long version;                                   // PY_VERSION_HEX
     const uint64_t *runtime;                                 // &_PyRuntime; NULL = it is not to be found
-    bool is_free_threaded;                                   // it has a function that such builds alone have
+    bool is_free_threaded;                                   // has a function of such builds alone
     size_t code_size, tuple_size, generator_size, text_size; // tp_basicsize of the types
 } gp_cpython_seen_t;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The layout tried out on frames that are there: a function of Python's calls back, and what the walker makes of it
-// then is compared with what is known of that function. So offsets that do not hold are found before anything is made
-// of them, and states of generators, which are not published, are learnt.
+// The layout tried out on existing frames: a function of Python's calls back, and the walker's frames are compared with
+// the known ones of the function. So wrong offsets are found before anything is made of them, and states of generators,
+// which are not published, are learnt.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading CPython's objects from outside: the kernel copies, so that nothing that is read can be a fault.
+// Reading CPython's objects from outside: the kernel copies, so that no address can be a fault.
 // Threads: any. Signals: not safe. Cost: ~1 us a call.
 #pragma once
 

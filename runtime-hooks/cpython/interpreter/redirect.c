@@ -20,7 +20,7 @@ typedef struct module {
     uintptr_t inside; // an address that it holds
     uintptr_t base;
     const ElfW(Dyn) * dynamic;
-    uintptr_t relro_lo, relro_hi; // what the dynamic linker made read-only
+    uintptr_t relro_lo, relro_hi; // made read-only by the dynamic linker
 } module_t;
 
 static int redirect_find_module(struct dl_phdr_info *info, size_t size, void *argument)

@@ -10,6 +10,6 @@ typedef struct gp_redirection {
     void *to;
 } gp_redirection_t;
 
-// Write `to` into the slots through which the module that holds the address `inside` calls what it imports by that
-// name. Other modules are not touched. Returns how many slots there were.
+// Write `to` into the slots through which the module around the address `inside` calls its import of this name. Other
+// modules are not touched. Returns how many slots there were.
 size_t gp_redirect(const void *inside, const gp_redirection_t *list, size_t count);

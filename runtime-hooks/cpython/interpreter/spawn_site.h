@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where greenlets, tasks and calls for other threads are made: the Python frames of their creators, for `--stitch`.
+// Sites at which greenlets, tasks and calls for other threads are made: the Python frames of their creators, for
+// `--stitch`.
 #pragma once
 
 #include <stdint.h>

@@ -160,7 +160,7 @@ static PyObject *greenprof_profile_finish(PyObject *self, PyObject *args)
     profile_t *me = stable_struct(self);
     if (greenprof_write_with(prof_finish, self, args) != 0)
         return NULL;
-    me->profile = NULL; // it is no longer ours
+    me->profile = NULL; // no longer ours
     me->running = false;
     Py_RETURN_NONE;
 }
@@ -269,7 +269,7 @@ static PyObject *greenprof_consumer_open(PyObject *module, PyObject *text)
     return greenprof_result(error);
 }
 
-// What may wait for a backend lets other threads run.
+// Let other threads run, as closing may wait for a backend.
 static PyObject *greenprof_consumer_close(PyObject *module, PyObject *text)
 {
     (void)module;

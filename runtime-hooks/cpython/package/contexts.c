@@ -8,7 +8,7 @@
 
 enum { HEADERS_MAX = 64 };
 
-// The text of a str, as long as that lives. What cannot be in a header is no text, which every reader refuses.
+// The text of a str, as long as the str lives; "", which every reader refuses, for one that cannot be in a header.
 static const char *contexts_text_of(PyObject *object)
 {
     Py_ssize_t len = 0;

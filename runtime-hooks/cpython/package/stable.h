@@ -20,7 +20,7 @@ extern size_t stable_head_bytes;
 // Whether objects have the head of a Python without the global lock.
 bool stable_is_free_threaded(void);
 
-// What PyInit_NAME() returns: a module with these functions, which is then set up by `execute`. For one module, as its
+// The result of PyInit_NAME(): a module with these functions, which is then set up by `execute`. For one module, as its
 // definition is static. Returns NULL and a Python error.
 PyObject *stable_module(const char *name, PyMethodDef *functions, int (*execute)(PyObject *module));
 

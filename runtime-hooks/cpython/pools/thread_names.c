@@ -96,7 +96,7 @@ static void thread_names_give(gp_thread_t *thread, const char *name)
     gp_unlock(&gp_registry_lock);
 }
 
-// Of a green thread, the thread that it runs on has another name.
+// Does a green thread run? The thread below it has another name.
 static bool thread_names_is_green(void)
 {
     return gp_greenlet_running(&gp_step_here).coro != NULL;

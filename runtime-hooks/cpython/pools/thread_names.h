@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What threading.Thread calls its threads: the names of the threads here, too. The program's threads are called by
-// the kernel as they are.
+// Names of threading.Thread, for the threads here, too. The program's threads are called by the kernel as they are.
 //
-// Model: a thread that begins gets its id (Thread._set_native_id), one that is renamed its name. Both are found
-// replaced once `_thread` starts a thread with `threading` imported, whether or not the package greenprof is. Green
-// threads that threading knows after a monkey patch are no threads; the main one, a thread that threading has not
-// started ("Dummy-1"), keeps the kernel's name.
+// Model: a new thread gets its id (Thread._set_native_id), a renamed one its name. Both are found replaced once
+// `_thread` starts a thread with `threading` imported, whether or not the package greenprof is. Green threads, which
+// threading knows after a monkey patch, are no threads; the main one, not started by threading ("Dummy-1"), keeps the
+// kernel's name.
 #pragma once
 
 #include <stdbool.h>

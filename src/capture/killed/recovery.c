@@ -138,7 +138,7 @@ static int recovery_take_open_span(void *context, const gp_span_record_t *record
     return 0;
 }
 
-// What is over is kept in the table until it is most of it.
+// Spans that are over stay in the table until they are most of it.
 static int recovery_tidy(gp_recovery_t *recovery)
 {
     size_t count = 0;
@@ -182,7 +182,7 @@ static int recovery_copy_piece(int fd, int to, uint64_t left, void *room)
 {
     ssize_t got = read(fd, room, left < COPY_BYTES ? (size_t)left : COPY_BYTES);
     if (got <= 0)
-        return got < 0 ? -errno : -EIO; // it has become smaller
+        return got < 0 ? -errno : -EIO; // the file has become smaller
     int error = gp_write_parts(to, &(struct iovec){room, (size_t)got}, 1);
     return error != 0 ? error : (int)got;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The capture of a process that was killed, made whole: without what was half written, with the spans that it was in
-// the middle of, and with an end.
+// The capture of a killed process, made whole: without a half-written chunk, with the spans that were open, and with an
+// end.
 //
 // Model: gp_recovery_look() reads a capture, or what has been added to it since the last look, and keeps the spans that
-// were written while they were open and are not over, and what their coroutines were doing. gp_recovery_write() copies
-// all whole chunks as they are, and puts those and an end behind them. What is damaged in the middle stays so.
+// are still open, and what their coroutines were doing. gp_recovery_write() copies all whole chunks as they are, and
+// puts those and an end behind them. Damage in the middle stays.
 //
-// gp_recovery_take_rings() adds what its ring file has besides (capture/ring_file.h).
+// gp_recovery_take_rings() adds the records that only its ring file has (capture/ring_file.h).
 //
 // Order of calls: look... -> take_rings, or not -> write -> free. Memory: what is open. Threads: one at a time.
 // Signals: not safe.
@@ -45,7 +45,7 @@ int gp_recovery_look(gp_recovery_t *recovery, int fd, char error[GP_READER_ERROR
 // Returns as gp_recovery_rings_read(); where that failed, all is as it was.
 int gp_recovery_take_rings(gp_recovery_t *recovery, int rings_fd, int fd);
 
-// Write it to a file that is there, and empty, once. One that has its end is copied.
+// Write the recovered capture, once, to an empty file that exists. A capture that has its end is copied.
 //   fd: the capture's.
 // Returns 0 or a negative errno value.
 int gp_recovery_write(const gp_recovery_t *recovery, int fd, const char *path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What coroutines of open requests were in the middle of, as far as a capture does not say how it ended.
+// Open activities: of coroutines of open requests, without an end in the capture.
 //
 // Order of calls: (keep | over)... -> put -> free, tidy now and then. Memory: what is open. Threads: one at a time.
 // Signals: not safe.
@@ -10,7 +10,7 @@
 #include "capture/write/writer.h"
 
 typedef struct gp_recovery_activities { // zero-initialized = none
-    gp_activity_record_t *items;        // one of a coroutine; is_open = 0: it is over
+    gp_activity_record_t *items;        // one for each coroutine; is_open = 0: over
     size_t count, capacity, open;
     gp_index_t index; // by coroutine
 } gp_recovery_activities_t;
@@ -18,10 +18,10 @@ typedef struct gp_recovery_activities { // zero-initialized = none
 // Keep one that goes on, in place of what the same coroutine had. Returns 0 or -ENOMEM.
 int gp_recovery_activities_keep(gp_recovery_activities_t *activities, const gp_activity_record_t *activity);
 
-// An activity of the coroutine that ends at `end_ns`: one that is kept is over, if it began before that.
+// An activity of the coroutine ends at `end_ns`: a kept one that began before is over.
 void gp_recovery_activities_over(gp_recovery_activities_t *activities, uint64_t coro_id, uint64_t end_ns);
 
-// Drop what is over, where it is most of them. Returns 0 or -ENOMEM.
+// Drop activities that are over, where they are most. Returns 0 or -ENOMEM.
 int gp_recovery_activities_tidy(gp_recovery_activities_t *activities);
 
 // Write those that are kept as the last ones of their coroutines. Returns 0 or a negative errno value.

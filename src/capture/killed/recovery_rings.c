@@ -157,7 +157,7 @@ static uint64_t recovery_rings_after(uint64_t time_ns, uint64_t ns, uint64_t mom
     return ns < most ? ns : most;
 }
 
-// The times that are exact end with the last that the capture has of them: from there on, samples tell.
+// Exact times end with the capture's last ones: from there on, samples tell.
 static void recovery_rings_add_times(reading_t *reading, const gp_sample_t *sample, gp_ring_refs_t refs,
                                      uint64_t ledger_ns)
 {
@@ -298,7 +298,7 @@ static void recovery_rings_take(void *context, const taken_t *taken)
     }
 }
 
-// What the capture says of these in sum comes again, and is more.
+// Sums that the capture has (threads, counters) come again, enlarged.
 static void recovery_rings_add_sums(reading_t *reading)
 {
     gp_ring_known_t *known = &reading->known;

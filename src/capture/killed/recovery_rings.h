@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the ring file of a process that was killed (capture/ring_file.h) has, and its capture does not: as records for
-// it.
+// Records that the ring file of a killed process (capture/ring_file.h) has and its capture lacks, made for the capture.
 //
 // Samples, waits, activities and spans; coroutines, threads, traces and stacks that they need; times of coroutines and
-// threads, as far as these records tell them. What only the process knew is not there: names of coroutines that the
-// capture does not have, the stack at a span's beginning. Frames that neither a module of the capture nor the file's
-// table holds are unknown, and counted.
+// threads, as far as these records tell them. Missing is all that only the process knew: names of coroutines not in the
+// capture, the stack at a span's beginning. Frames that neither a module of the capture nor the file's table holds are
+// unknown, and counted.
 //
 // Order of calls: open -> read -> (each span) -> write -> free. Threads: one at a time. Signals: not safe.
 #pragma once
@@ -23,17 +22,16 @@ typedef struct gp_recovery_rings {
     uint64_t samples, waits, spans; // of them
     uint64_t unknown_frames;
     uint64_t last_ns;   // the last moment that they speak of
-    uint64_t *span_ids; // those that are over
+    uint64_t *span_ids; // of spans that are over
     size_t span_room;
     gp_recovery_over_t *overs;
     size_t over_count, over_room;
 } gp_recovery_rings_t;
 
-// Read them.
+// Read the ring file.
 //   rings_fd: the ring file. fd: the capture, whose position is changed. header: its header.
-//   rings:    set to what there is, which may be nothing; gp_recovery_rings_free() it.
-// Returns 0 or a negative errno value: -ENOMSG where it is no ring file that this version knows, -ESTALE where it is
-// of another capture.
+//   rings:    set to the records, possibly none; gp_recovery_rings_free() it.
+// Returns 0 or a negative errno value: -ENOMSG for no ring file of a known version, -ESTALE for another capture's.
 int gp_recovery_rings_read(gp_recovery_rings_t **rings, int rings_fd, int fd, const gp_file_header_t *header);
 
 // The same of a ring file in memory, of `bytes` bytes; on an 8-byte boundary.

@@ -76,7 +76,7 @@ static bool ring_known_is_own(const char *path, size_t len)
            (base_len >= 20 && memcmp(base, "libgreenprof-core.so", 20) == 0);
 }
 
-// One that comes again, as it was loaded at another place, replaces the former one.
+// A module that comes again, loaded at another place, replaces the former one.
 static int ring_known_take_module(void *context, const gp_module_record_t *record, const char *path, size_t path_len)
 {
     gp_ring_known_t *known = context;
@@ -182,7 +182,7 @@ int gp_ring_known_read(gp_ring_known_t *known, int fd, char error[GP_READER_ERRO
 
 const gp_ring_known_module_t *gp_ring_known_module_at(const gp_ring_known_t *known, uint64_t pc)
 {
-    for (size_t i = known->modules.count; i-- > 0;) { // of one that was unloaded, another one may have the place
+    for (size_t i = known->modules.count; i-- > 0;) { // a later module may be at an unloaded one's place
         const gp_module_record_t *record = &known->modules.items[i].record;
         if (pc >= record->start && pc < record->end)
             return &known->modules.items[i];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a capture has of things that records of rings refer to.
+// A capture's definitions that records of rings refer to.
 //
-// Model: gp_ring_known_begin(), then what is referred to, gp_ring_known_need...(); then gp_ring_known_read(), which
-// goes through the capture once and fills in what it says of these. Memory: what is referred to, however large the
-// capture is. Threads: one at a time.
+// Model: gp_ring_known_begin(), then a gp_ring_known_need...() for each reference; then gp_ring_known_read(), which
+// goes through the capture once and fills in the definitions. Memory: these, however large the capture is. Threads: one
+// at a time.
 #pragma once
 
 #include "base/table.h"

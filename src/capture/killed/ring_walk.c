@@ -129,11 +129,11 @@ typedef struct stretch { // of a ring's records
     uint64_t from, mask; // the record at position p is data[(p - from) & mask]
     uint64_t at, bytes;  // where it begins; at most so many
     uint64_t lo, hi;     // positions [lo, hi) are of interest
-    uint64_t noted;      // what is handed over with the note ends here
+    uint64_t noted;      // the note's hand-over ends here
     const bool *has;
 } stretch_t;
 
-// The committed records, the oldest first. One that was begun and never completed says how long it is, or is the last.
+// The committed records, the oldest first. A record begun and never completed says how long it is, or is the last.
 static void ring_walk_stretch(const stretch_t *stretch, gp_ring_visit_t *visit, void *context)
 {
     const gp_ring_owner_t *owner = stretch->owner;
@@ -183,7 +183,7 @@ static void ring_walk_block(const gp_ring_walk_t *walk, const gp_ring_file_block
         .mask = UINT64_MAX,
         .at = block->from,
         .bytes = block->bytes,
-        .lo = is_older ? block->noted : 0, // what is before that was handed over with the note before
+        .lo = is_older ? block->noted : 0, // earlier records went with the note before
         .hi = ring_walk_owner_of(walk, block->slot)->tail,
         .noted = walk->note->positions[block->slot],
         .has = has,
@@ -191,7 +191,7 @@ static void ring_walk_block(const gp_ring_walk_t *walk, const gp_ring_file_block
     ring_walk_stretch(&stretch, visit, context);
 }
 
-// What a store has of a ring.
+// Records of a ring in a store.
 static void ring_walk_store(const gp_ring_walk_t *walk, uint64_t note, uint32_t slot, const bool *has,
                             gp_ring_visit_t *visit, void *context)
 {

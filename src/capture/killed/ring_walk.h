@@ -33,7 +33,7 @@ typedef void gp_ring_visit_t(void *context, const gp_ring_taken_t *taken);
 // Returns 0 or a negative errno value: -ENOMSG where it is none that this version knows.
 int gp_ring_walk_load(int fd, gp_ring_file_t **file, size_t *bytes);
 
-// Returns 0; -ENOMSG as above; -ESTALE where it is of another capture than that with this header.
+// Returns 0; -ENOMSG as above; -ESTALE for another capture's than the one with this header.
 int gp_ring_walk_begin(gp_ring_walk_t *walk, const gp_ring_file_t *file, size_t bytes, const gp_file_header_t *capture);
 
 // Visit samples, waits, activities and spans: of each thread the oldest first.

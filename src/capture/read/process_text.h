@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The text "process" of a merged capture: which of its coroutines are of which process. One for each process:
+// The text "process" of a merged capture: which of its coroutines are of which process. Each process has its text:
 // "FIRST-LAST PID" and, each behind a NUL, the name of the service and of the host.
 #pragma once
 

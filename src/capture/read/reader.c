@@ -20,12 +20,12 @@
 #error "the capture reader takes records as they are in the file: little-endian"
 #endif
 
-// A file made to mislead could claim a 16 MiB chunk every 8 bytes. Candidates that turned out wrong may cost this many
-// checksummed bytes for each byte of the file; beyond that they are passed over unchecked.
+// A file made to mislead could claim a 16 MiB chunk every 8 bytes. Wrong candidates may cost this many checksummed
+// bytes for each byte of the file; beyond that they are passed over unchecked.
 enum { WASTE_FACTOR = 16, WASTE_FREE = 4 * (int)GP_CHUNK_MAX };
 
-// And it could claim that a few bytes are millions of equal records. What records take up in memory, in
-// all, may be this many times the file; beyond that chunks count as bad.
+// Such a file could also claim millions of equal records in a few bytes. Records may take up this many times the file
+// in memory, in all; beyond that chunks count as bad.
 enum { GROWTH_FACTOR = 2000, GROWTH_FREE = 16 * (int)GP_CHUNK_MAX };
 
 enum { HEADER_SEARCH = 4096, AHEAD_FROM = 1 << 20 }; // bytes; a smaller capture is not worth a thread
@@ -129,7 +129,7 @@ static int reader_read_header(reader_t *reader)
 
 static void reader_count_sequence(reader_t *reader, uint32_t sequence)
 {
-    if (reader->first_of_part) // what is before it was read another time
+    if (reader->first_of_part) // earlier chunks were read another time
         reader->next_sequence = sequence;
     reader->first_of_part = false;
     if (sequence > reader->next_sequence)

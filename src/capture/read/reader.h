@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Reading a capture file: one pass, front to back, a bounded piece of it in memory at a time.
 //
-// Model: gp_reader_read() checks the file header, then goes from chunk to chunk and calls a handler
-// for every record. What is damaged costs only itself: a chunk with a bad checksum, a truncated
-// tail or bytes that are no chunk are skipped and counted, and the next chunk is found by its
-// magic. The caller learns from gp_reader_summary_t what is missing.
+// Model: gp_reader_read() checks the file header, then goes from chunk to chunk and calls a handler for every record.
+// Damage costs only itself: a chunk with a bad checksum, a truncated tail or bytes of no chunk are skipped and counted,
+// and the next chunk is found by its magic. The caller learns from gp_reader_summary_t what is missing.
 //
 // Order of calls: gp_reader_read() alone, or gp_reader_read_part() again and again. Memory: one chunk (at most
 // GP_CHUNK_MAX and a header). Threads: any number of readers at once. Signals: not safe.
@@ -25,6 +24,8 @@
 
 typedef struct gp_reader_handlers {
     GP_RECORDS_OF_ONE_SIZE(GP_HANDLER)
+    // Records of one size that have no handler above; NULL = not interested.
+    int (*other)(void *context, enum gp_chunk_type type, const void *record);
     // Called once, before any record.
     int (*header)(void *context, const gp_file_header_t *header);
     // Called for every whole chunk, before its records.
@@ -36,7 +37,7 @@ typedef struct gp_reader_handlers {
     int (*stack)(void *context, const gp_stack_record_t *stack, const gp_loc_t *frames);
     // Instead of `sample`: as many as come at a time, at least one.
     int (*samples)(void *context, const gp_sample_record_t *samples, size_t count);
-    // What of them it looks at, GP_SAMPLE_WORDS(): the rest may be anything. 0 = all.
+    // The words of samples it looks at, GP_SAMPLE_WORDS(): the rest may be anything. 0 = all.
     uint64_t sample_words;
     // Where samples are kept for another reading (capture/read/reader_kept.h); NULL = nowhere.
     struct gp_reader_kept *kept;
@@ -65,7 +66,7 @@ typedef struct gp_reader_summary {
     uint64_t chunks_damaged; // places where a chunk was expected and something else was found
     uint64_t chunks_missing; // by the gaps in the sequence numbers; a lost tail has none
     uint64_t bytes_skipped;  // between good chunks, and behind the last one
-    uint64_t records_bad;    // in good chunks: sizes that do not add up; the rest of that chunk is skipped
+    uint64_t records_bad;    // in good chunks: sizes do not add up; the rest of that chunk is skipped
     bool header_damaged;     // the file header was taken from its copy
     bool truncated;          // the file ends inside a chunk
     bool ended;              // an end record was seen: the file is complete up to its end
@@ -93,8 +94,8 @@ typedef struct gp_reader_part {
     uint32_t sequence; // set: the number of the chunk that comes behind it
 } gp_reader_part_t;
 
-// Read a part of a capture. The header's handler is called, too. What is not whole yet at the end of the file is left
-// for the next time, and does not count as damage.
+// Read a part of a capture. The header's handler is called, too. A chunk that is not whole yet at the end of the file
+// is left for the next time, and does not count as damage.
 //   fd: of a file; its position is changed.
 // Returns as gp_reader_read().
 int gp_reader_read_part(int fd, gp_reader_part_t *part, const gp_reader_handlers_t *handlers, void *context,
@@ -107,5 +108,5 @@ int gp_takers_give_samples(const gp_taker_t *takers, const gp_sample_record_t *s
 int gp_takers_give_activity(const gp_taker_t *takers, const gp_activity_record_t *activity);
 bool gp_takers_want_samples(const gp_taker_t *takers);
 bool gp_takers_want_activities(const gp_taker_t *takers);
-// What they look at of samples, GP_SAMPLE_WORDS(); 0 = all.
+// The words of samples they look at, GP_SAMPLE_WORDS(); 0 = all.
 uint64_t gp_takers_sample_words(const gp_taker_t *takers);

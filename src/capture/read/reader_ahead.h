@@ -2,8 +2,8 @@
 // Chunks of a large capture, decompressed by a thread of the program before they are handled, in the order of the file.
 //
 // Model: chunks are gathered in batches, with copies of their bytes; a full batch is given to a helper
-// (base/helpers.h), and handled when as many batches as there are came after it. What does not fit into a batch is
-// decompressed where it is handled. Nothing else is done ahead: what handlers see, and what errors they meet, is as
+// (base/helpers.h), and handled when as many batches as there are came after it. A chunk too large for a batch is
+// decompressed where it is handled. Nothing else is done ahead: handlers see the same, and meet the same errors, as
 // without.
 //
 // Order of calls: open -> give... -> end -> close; after an error close at once. Memory: GP_AHEAD_BYTES.
@@ -40,7 +40,7 @@ int gp_reader_ahead_give(gp_reader_ahead_t *ahead, const gp_reader_chunk_t *chun
 // Have all handled that were given. Returns 0 or a handler's error.
 int gp_reader_ahead_end(gp_reader_ahead_t *ahead);
 
-// NULL is allowed. What was not handled never is.
+// NULL is allowed. Chunks not handled yet never are.
 void gp_reader_ahead_close(gp_reader_ahead_t *ahead);
 
 // Decompress a chunk's payload here and now, valid until the next call.

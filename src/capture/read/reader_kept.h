@@ -2,7 +2,7 @@
 // Samples of a capture that is read twice: what the second reading needs of them, kept by the first.
 //
 // Model: packed chunks of samples are kept as packed chunks that have fewer columns, up to a limit. A reading of them
-// takes them away. What did not fit is behind `to` in the file.
+// takes them away. Samples that did not fit are behind `to` in the file.
 //
 // Order of calls: begin -> keep... (by the reader) -> take -> free. Threads: one at a time. Signals: not safe.
 #pragma once

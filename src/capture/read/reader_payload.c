@@ -107,7 +107,7 @@ int gp_unpack_begin(gp_unpacker_t *unpacker, const uint8_t *data, size_t len)
     return whole == len ? 0 : -EBADMSG;
 }
 
-// What is kept of the next words of a column. One loop a width, so that each can be vectorized.
+// The kept bytes of the next words of a column, put together. Each width has its own loop, which can be vectorized.
 static void reader_payload_gather(unsigned width, const uint8_t *restrict planes, size_t plane_len, size_t count,
                                   uint32_t *restrict kept)
 {

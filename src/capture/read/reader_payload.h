@@ -12,7 +12,7 @@
 
 typedef struct gp_reader_payload { // zero-initialized = ready
     void *context;                 // zstd's
-    uint8_t *bytes;                // what was decompressed last
+    uint8_t *bytes;                // decompressed last
     size_t room;
 } gp_reader_payload_t;
 
@@ -21,8 +21,8 @@ typedef struct gp_reader_payload { // zero-initialized = ready
 // Returns 0, -EBADMSG when it is no frame of at most GP_CHUNK_MAX bytes, -ENOMEM.
 int gp_reader_decompress(gp_reader_payload_t *payload, uint16_t flags, const uint8_t **data, size_t *len);
 
-// The same in parts, for several chunks that are there at once: how long the content of compressed bytes is (SIZE_MAX:
-// of no frame as above), room for all of them with 8 bytes each, and the content of one at a place in that.
+// The same in parts, for several chunks at once: how long the content of compressed bytes is (SIZE_MAX: of no frame as
+// above), room for all of them with 8 bytes each, and the content of one at a place there.
 //   at: a multiple of 8.
 size_t gp_reader_content_len(const uint8_t *data, size_t len);
 int gp_reader_payload_room(gp_reader_payload_t *payload, size_t len);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Captures that are read as one.
+// Captures, read as one.
 //
-// Model: one capture is passed on as it is. The records of several come one capture after the other, parts of one
-// recording in their order, with numbers of their own for coroutines and threads, whichever capture they are of; a
-// coroutine that lives in several parts of a recording is one; traces of one id are one trace, modules of one
-// build-id (of one path, where they have none) one module, equal stacks one stack. Times count from the first capture's
-// start: within one boot of the machine by the monotonic clock, which is never set, else by the time of day. Counters
-// are added up, and there is an end where all have one. A census is left out: what was alive at the ends of several
-// processes was not alive at one moment. A meta text "merged" says of each capture which coroutines and threads are
-// its, and one "process" of each process (capture/read/process_text.h).
+// Model: one capture is passed on as it is. Records of several come one capture after the other, parts of a recording
+// in their order. Coroutines and threads get numbers that are unique among all captures; a coroutine in several parts
+// of a recording is one. Traces of one id are one trace, modules of one build-id (or path, where they have none) one
+// module, equal stacks one stack. Times count from the first capture's start: within one boot of the machine by the
+// monotonic clock, which is never set, else by the time of day. Counters are added up, and there is an end where all
+// have one. A census is left out: coroutines alive at the ends of several processes were not alive at one moment. A
+// meta text "merged" tells each capture's coroutines and threads, and a text "process" each process'
+// (capture/read/process_text.h).
 //
 // Order of calls: add... -> read -> read_again... -> free. Threads: one at a time. Signals: not safe.
 #pragma once
@@ -29,10 +29,10 @@ typedef struct gp_capture_input {
     int fd;
     int64_t start;                // where the capture begins; -1: it can be read only once
     gp_reader_summary_t summary;  // of the first reading
-    uint64_t samples, activities; // that the first reading saw: a process that still runs may have written more
+    uint64_t samples, activities; // counts of the first reading: a process that still runs may have written more
     gp_reader_kept_t kept;        // of the samples, for the second reading
     gp_file_header_t header;      // from here on: where there are several
-    uint64_t shift_ns;            // what is added to its times
+    uint64_t shift_ns;            // added to its times
     uint64_t image_ns;            // when its program began, as far as that is known
     size_t recording;             // the same for all parts of one
     gp_capture_ids_t ids;
@@ -48,7 +48,7 @@ typedef struct gp_capture_input {
 typedef struct gp_captures { // zero-initialized = none
     gp_capture_input_t *inputs;
     size_t count, capacity, recordings;
-    size_t at; // the one that is read, or that something is wrong with
+    size_t at; // index of the capture being read, or of the faulty one
     // Of a single one's samples: what is kept in memory for the next reading, GP_SAMPLE_WORDS(), and how many bytes.
     uint64_t keep_words;
     size_t keep_bytes;
@@ -66,8 +66,8 @@ typedef int gp_captures_sink_t(void *context, enum gp_chunk_type type, const voi
 // Add a capture. The descriptor is duplicated; the path stays the caller's. Returns 0 or a negative errno value.
 int gp_captures_add(gp_captures_t *captures, int fd, const char *path);
 
-// Read the headers of several captures, make theirs out of them, and put the parts of each recording side by side. What
-// of one cannot be read again fails.
+// Read the headers of several captures, make a common one out of them, and put the parts of each recording side by
+// side. An input that can be read only once fails.
 // Returns 0 or a negative errno value, and what is wrong with captures->inputs[captures->at].
 int gp_captures_open(gp_captures_t *captures, char error[GP_READER_ERROR_SIZE]);
 

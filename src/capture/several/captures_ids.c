@@ -55,7 +55,7 @@ uint32_t gp_common_define(gp_captures_ids_t *all, gp_capture_ids_t *ids, gp_comm
     if (entry == NULL)
         return 0;
     if (*entry != 0 && captures_ids_is_undefined(&table->keys[*entry - 1])) {
-        // It has been referred to: its number is given away, and has to be defined.
+        // Referred to before: the number is given away, and has to be defined.
         if (*is_new && gp_index_add(&table->index, hash, *entry - 1) < 0)
             return 0;
         table->keys[*entry - 1] = key;
@@ -75,7 +75,7 @@ uint32_t gp_common_find(gp_captures_ids_t *all, gp_capture_ids_t *ids, gp_common
     uint32_t *entry = number != 0 ? captures_ids_map_entry(&ids->maps[kind], number) : NULL;
     if (entry == NULL)
         return 0;
-    if (*entry == 0) // it has no key yet and is not in the index
+    if (*entry == 0) // without a key yet, and not in the index
         *entry = captures_ids_add(&all->tables[kind], (gp_common_key_t){0});
     return *entry;
 }

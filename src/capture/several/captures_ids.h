@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The numbers of one capture as those of several that are read as one.
+// The numbers of a capture, made unique among several that are read as one.
 //
 // Model: coroutines, threads and the functions of exact mode are numbered on from those of the captures before. Traces,
-// modules, functions and stacks are told by what they are: a table of each is common to all captures, and each capture
-// has a map into it. What a capture refers to before it defines it gets a number; where the definition was lost with a
-// damaged chunk, that number stays undefined.
+// modules, functions and stacks are told by their content: a table of each is common to all captures, and each capture
+// has a map into it. A reference that comes before its definition gets a number, which stays undefined where a damaged
+// chunk had the definition.
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ typedef enum gp_common {
 } gp_common_t;
 typedef enum gp_counted { GP_COUNTED_COROS, GP_COUNTED_THREADS, GP_COUNTED_CALLED, GP_COUNTEDS } gp_counted_t;
 
-typedef struct gp_common_key { // what something is: a hash of its content, or a trace's id
+typedef struct gp_common_key { // identity: a hash of the content, or a trace's id
     uint64_t words[2];
 } gp_common_key_t;
 
@@ -43,7 +43,7 @@ typedef struct gp_captures_ids { // zero-initialized = empty
 
 typedef struct gp_capture_ids { // of one capture; zero-initialized but for `first`
     gp_common_map_t maps[GP_COMMONS];
-    uint64_t first[GP_COUNTEDS], last[GP_COUNTEDS]; // added to its numbers; the largest one that came of it
+    uint64_t first[GP_COUNTEDS], last[GP_COUNTEDS]; // added to its numbers; the largest sum
 } gp_capture_ids_t;
 
 // The number of what the capture defines as `number`, which is new to all captures or not. Returns 0 when memory or

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What captures.c and captures_records.c share.
+// Declarations that captures.c and captures_records.c share.
 #pragma once
 
 #include "capture/several/captures.h"
@@ -22,7 +22,7 @@ int gp_captures_pass_meta(const gp_captures_pass_t *pass, const char *key, const
 // The name of a capture's program.
 const char *gp_captures_exe_of(const gp_capture_input_t *input);
 
-// Keep what a capture says of one of its processes; pass on what is known of all of them, in the numbers of all.
+// Keep the text of one of a capture's processes; pass on all known processes, in common numbers.
 int gp_captures_keep_process(gp_capture_input_t *input, const char *text, size_t len);
 int gp_captures_pass_processes(const gp_captures_pass_t *pass, const gp_capture_input_t *input);
 void gp_captures_free_processes(gp_capture_input_t *input);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which coroutines of several captures are of which process, also where one of them has been made of several.
+// The processes of the coroutines of several captures, also where one of them has been made of several.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

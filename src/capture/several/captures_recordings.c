@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which of several captures are parts of one recording: coroutines go on from part to part, under the same number.
+// Recordings, of which several captures may be parts: coroutines go on from part to part, under the same number.
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ static bool captures_recordings_comes_behind(const gp_capture_input_t *input, co
            input->header.start_monotonic_ns + SLACK_NS >= before->header.start_monotonic_ns;
 }
 
-// Once they are in order: one that does not come behind the one before it is of another recording after all.
+// Number the recordings, once in order: a part that does not come behind the one before is of another recording.
 static void captures_recordings_number_recordings(gp_captures_t *captures)
 {
     size_t former = SIZE_MAX;

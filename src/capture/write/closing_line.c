@@ -35,8 +35,8 @@ static size_t closing_line_cut(int length)
     return length < GP_CLOSING_LINE_SIZE ? (size_t)length : GP_CLOSING_LINE_SIZE - 1;
 }
 
-// Of threads that no signal can reach; where there is no sample at all, all that was used. What has been used since
-// each thread's last sample is none of it.
+// CPU time of threads that no signal can reach; where there is no sample at all, all CPU time. CPU time since each
+// thread's last sample is not lost.
 static uint64_t closing_line_losses_unsampled(const uint64_t *values, uint64_t count)
 {
     enum { WORTH_NS = 10000000 };
@@ -87,7 +87,7 @@ size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64
     char quotes[GP_CLOSING_NAME_SIZE * 2], losses[256];
     closing_line_put_losses(losses, sizeof(losses), lost);
     return closing_line_cut(snprintf(line, GP_CLOSING_LINE_SIZE,
-                                     "greenprof: %s: %" PRIu64 " samples, %s%s%s; next: greenprof report %s\n", name,
+                                     "greenprof: %s: %" PRIu64 " samples, %s%s%s; next: greenprof explain %s\n", name,
                                      samples, losses, note != NULL ? "; " : "", note != NULL ? note : "",
                                      closing_line_quoted(name, quotes, sizeof(quotes))));
 }

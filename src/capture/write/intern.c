@@ -28,7 +28,7 @@ static bool intern_grow(gp_intern_t *table)
     uint32_t size = table->slots != NULL ? (table->mask + 1) * 2 : FIRST_SIZE;
     uint32_t most = table->limit != 0 ? table->limit : (uint32_t)GP_INTERN_SLOTS;
     if (size > most && table->last == UINT32_MAX)
-        return true; // there are no more numbers: those that are known stay
+        return true; // out of numbers: known entries stay
     if (size > most) {
         table->anew++;
         memset(table->slots, 0, sizeof(*table->slots) * (table->mask + 1));
@@ -64,7 +64,7 @@ uint32_t gp_intern(gp_intern_t *table, uint64_t key0, uint64_t key1, bool *is_ne
 void gp_intern_undo(gp_intern_t *table, uint64_t key0, uint64_t key1)
 {
     struct gp_intern_slot *slot = intern_find(table, key0, key1);
-    if (slot->number == 0 || slot->number != table->last) // the latest one: no other key was moved on by it
+    if (slot->number == 0 || slot->number != table->last) // the latest: it moved no other key on
         return;
     slot->number = 0;
     table->used--;

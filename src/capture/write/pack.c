@@ -17,7 +17,7 @@ static unsigned pack_bits(uint32_t value)
     return value == 0 ? 0 : 32u - (unsigned)__builtin_clz(value);
 }
 
-// What is kept of a column: distances from the smallest word, or differences from record to record, whichever are
+// Choose how a column is kept: distances from the smallest word, or differences from record to record, whichever are
 // smaller numbers on the whole.
 static gp_packed_column_t pack_choose(const uint32_t *words, uint32_t count, size_t stride)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writing on a thread that is not ours: what cannot be written is an error, never a signal that ends the program.
+// Writing on a host's thread: a failed write is an error, never a signal that ends the program.
 #pragma once
 
 #include <sys/uio.h>

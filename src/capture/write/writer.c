@@ -64,7 +64,7 @@ static bool writer_make_room(gp_buffer_t *buffer, size_t bytes)
     return true;
 }
 
-// What says in the end how much was lost finds room, however short memory is by then.
+// Room for the chunks that say in the end how much was lost, however short memory is by then.
 static int writer_reserve_last_words(gp_writer_t *writer)
 {
     static const enum gp_chunk_type last[] = {GP_CHUNK_COUNTERS, GP_CHUNK_END};
@@ -270,7 +270,7 @@ static void *writer_refuse(gp_writer_t *writer, enum gp_chunk_type type)
     return NULL;
 }
 
-// What is small, and says what is missing, always finds room.
+// Small chunks that say how much is missing always find room.
 static bool writer_is_too_much(const gp_writer_t *writer, enum gp_chunk_type type, size_t bytes)
 {
     return writer->max_waiting != 0 && writer->waiting + bytes > writer->max_waiting && type != GP_CHUNK_COUNTERS &&
@@ -306,8 +306,8 @@ static void writer_give_back(gp_buffer_t *buffer, size_t needed)
     *buffer = (gp_buffer_t){0};
 }
 
-// What gp_writer_write() needs to make the buffers smaller: it never allocates, as its memory is a forking thread's to
-// free. Where memory is short, they are written as they are.
+// Buffers for gp_writer_write(), which packs and compresses: it never allocates, as its memory is a forking thread's to
+// free. Where memory is short, chunks are written as they are.
 static void writer_prepare_scratch(gp_writer_t *writer)
 {
     size_t largest = 0, packed = 0;

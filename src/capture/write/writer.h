@@ -2,15 +2,13 @@
 // Writes a capture file: collects records per chunk type, writes whole chunks.
 //
 // Model: records are added to buffers. gp_writer_hand_over() passes all buffers on at once; gp_writer_write() packs,
-// compresses and writes what was passed on, which may take as long as the disk pleases. Adding goes on meanwhile; what
-// there is no room for is refused. One thread at a time adds and hands over (the collector, under the drain lock), one
-// writes, and memory changes hands only in gp_writer_hand_over(): a thread with the producer's lock, as a forking one
-// has it, finds everything in order but the file itself.
-// Where memory is short, the counters and the end still find room, so that what is missing is known.
-// A chunk that would make the file larger than it may be is such an error as well (EFBIG).
-// After an error (full disk) the file is cut back to its last whole chunk and gets an end record that says why, in the
-// place of that chunk where there is no room behind it; then nothing more is written, and the error stays in
-// gp_writer_t.error.
+// compresses and writes these, which may take as long as the disk pleases. Adding goes on meanwhile; records without
+// room are refused. A single thread adds and hands over (the collector, under the drain lock), one writes, and memory
+// changes hands only in gp_writer_hand_over(): a thread with the producer's lock, as a forking one has it, finds
+// everything in order but the file itself. Where memory is short, the counters and the end still find room, so that
+// what is missing is known. After an error (full disk; a file at its largest size, EFBIG) the file is cut back to its
+// last whole chunk and gets an end record with the reason, in the place of this chunk where there is no room behind it;
+// then nothing more is written, and the error stays in gp_writer_t.error.
 #pragma once
 
 #include <stdatomic.h>
@@ -34,13 +32,13 @@ typedef struct gp_buffer {
 typedef struct gp_writer {
     int fd;            // -1: closed
     _Atomic int error; // 0 or a negative errno value
-    dev_t device;      // what the descriptor must still be: hosts close descriptors they do not know
+    dev_t device;      // the descriptor's file: hosts close descriptors they do not know
     ino_t inode;
     char path[4096];
     gp_held_t directory; // of the path; kept from one file to the next, as the program's root may be another one then
     uint64_t bytes;      // written so far, whole chunks
     uint64_t last_chunk; // where the last of them begins; 0 = there is none but the header's
-    uint64_t max_bytes;  // what the file is to have at most; 0 = no limit. Set before it is opened
+    uint64_t max_bytes;  // limit of the file; 0 = none. Set before it is opened
     uint32_t sequence;
     size_t waiting, max_waiting;          // bytes in `buffers`; at most, of all types but the small ones: 0 = no limit
     gp_buffer_t buffers[GP_CHUNK_TYPES];  // being filled, by chunk type
@@ -52,14 +50,14 @@ typedef struct gp_writer {
     bool is_regular;    // a file that can be put aside, not a pipe or a device
     bool has_made_name; // there is a process id in the file's name; set before it is opened
     bool is_recorded;   // a live process', and no other one's at the same time; set before it is opened
-    int lent; // a descriptor of the file, which is taken instead of its name; 0 = none. Set before it is opened
-    // Its directory is made again, for its user alone, where it is gone: another process may remove what it takes to be
-    // the last of it. Set before it is opened.
+    int lent;           // a descriptor of the file, taken instead of its name; 0 = none. Set before it is opened
+    // A missing directory is made again, for its user alone: another process may have removed it as its last user. Set
+    // before it is opened.
     bool makes_directory;
     bool to_open;     // by the writing thread, with `header`, before it writes
-    bool has_next;    // what is handed over next goes to a file of its own:
+    bool has_next;    // the next hand-over goes to a file of its own:
     bool to_turn;     // by the writing thread, before it writes
-    char aside[4096]; // what the present file is to be called then
+    char aside[4096]; // new name of the present file
     gp_file_header_t next_header;
     // 1: there is something to be written. Set by gp_writer_hand_over() (release), cleared by gp_writer_write()
     // (release); a futex.
@@ -81,12 +79,12 @@ int gp_writer_open(gp_writer_t *writer, const char *path, const gp_file_header_t
 // The same, by gp_writer_write() when there is something to be written.
 void gp_writer_open_later(gp_writer_t *writer, const char *path, const gp_file_header_t *header);
 
-// Go on with a file that has whole chunks up to its end, and a header.
+// Go on with a file of a header and whole chunks up to its end.
 //   sequence: of the chunk that comes.
 // Returns 0 or a negative errno value.
 int gp_writer_resume(gp_writer_t *writer, const char *path, uint32_t sequence);
 
-// What is handed over from now on goes to another file, at the same path: the present one is put aside as `aside`. The
+// Records handed over from now on go to another file, at the same path: the present one is put aside as `aside`. The
 // next call comes after gp_writer_is_turning() has become false.
 void gp_writer_turn(gp_writer_t *writer, const char *aside, const gp_file_header_t *header);
 
@@ -114,7 +112,7 @@ static inline bool gp_writer_is_busy(const gp_writer_t *writer)
     return atomic_load_explicit(&writer->busy, memory_order_acquire) != 0;
 }
 
-// Have it fail before it is opened: there is no file.
+// Have a writer fail before it is opened: there is no file.
 static inline void gp_writer_fail(gp_writer_t *writer, int error)
 {
     writer->path[0] = '\0';

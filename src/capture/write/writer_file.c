@@ -21,7 +21,7 @@ enum {
     FLAGS = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK,
 };
 
-// Of a part: its inode and name. A copy has another inode, and what is given another name is its user's.
+// Attribute of a part: its inode and name. A copy has another inode; a file that a user renamed has another name.
 static const char part_mark[] = "user.greenprof.part";
 
 enum { MARK_SIZE = 320 };
@@ -116,7 +116,7 @@ static bool writer_file_is_trusted_link(int at, const char *name)
            writer_file_is_trusted(status.st_uid);
 }
 
-// A file of its own, or what is there. Others may foresee a name with a process id, and put a link there.
+// Make the file, or open the existing one. Others may foresee a name with a process id, and put a link there.
 static int writer_file_open_there(const gp_writer_t *writer, bool *is_made)
 {
     const char *name;
@@ -170,7 +170,7 @@ static int writer_file_keep(gp_writer_t *writer, int fd, bool is_made)
         error = writer_file_take(writer, fd, &status);
     if (error != 0)
         return error;
-    fcntl(fd, F_SETFL, O_APPEND); // what is read slowly is written slowly
+    fcntl(fd, F_SETFL, O_APPEND); // a slow reader is waited for
     int high = gp_descriptor_raise(fd);
     writer->is_regular = S_ISREG(status.st_mode);
     writer->device = status.st_dev;
@@ -189,12 +189,12 @@ static int writer_file_make_directory(gp_writer_t *writer)
     directory[slash - writer->path] = '\0';
     if (mkdir(directory, 0700) != 0 && errno != EEXIST)
         return -1;
-    gp_held_close(&writer->directory); // that is the one which is gone
+    gp_held_close(&writer->directory); // the former, removed one
     writer->directory = gp_writer_file_directory(writer->path);
     return 0;
 }
 
-// What the asker made and lends is judged by the asker; the owner may have no number here.
+// The file that the asker made and lends: the asker judged it; the owner may have no number here.
 static int writer_file_take_lent(gp_writer_t *writer)
 {
     struct stat status;
@@ -314,7 +314,7 @@ bool gp_writer_file_may_turn(const gp_writer_t *writer)
     const char *name;
     int at = gp_writer_file_at(&writer->directory, writer->path, &name);
     if (name == writer->path || fstatat(at, "", &directory, AT_EMPTY_PATH) != 0)
-        return true; // it is tried
+        return true; // tried
     if (faccessat(at, ".", W_OK | X_OK, AT_EACCESS) != 0)
         return false;
     struct stat file;

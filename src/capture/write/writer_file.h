@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The file of a writer: its place, its owner, and whether the descriptor still leads to it.
 //
-// Model: a file is known by its directory, of which a descriptor is kept, and its name there: what the program's
-// chroot() changes is not where its capture is. A file that is there already is written to only where no other user can
-// have made it, and no other process records into it. Threads: the writing one, or that which opens.
+// Model: a file is known by its directory, of which a descriptor is kept, and its name there: the program's chroot()
+// does not move its capture. An existing file is written to only where no other user can have made it, and no other
+// process records into it. Threads: the writing one, or the opening one.
 #pragma once
 
 #include <stddef.h>
@@ -27,11 +27,11 @@ bool gp_writer_file_is_taken(const char *path);
 // Add this process' id to the path. Returns whether there is room.
 bool gp_writer_file_add_pid(char *path, size_t size);
 
-// Open the file at the writer's path, made or emptied; where another process records into that, the one with this
-// process' id behind its name. Returns 0 or a negative errno value: -EPERM: another user's, or no file of its own.
+// Open the file at the writer's path, made or emptied; where another process records into it, the file with this
+// process' id behind the name. Returns 0 or a negative errno value: -EPERM: another user's, or no file of its own.
 int gp_writer_file_open(gp_writer_t *writer);
 
-// Remove it, where it was made and could not be begun: there are `most` bytes in it at most.
+// Remove a file that was made and could not be begun: it has `most` bytes at most.
 void gp_writer_file_remove(const gp_writer_t *writer, off_t most);
 
 // Is the descriptor still our file? If the host closed it, it is opened again. Returns 0 or a negative errno value.

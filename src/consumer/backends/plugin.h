@@ -5,7 +5,7 @@
 
 #include "greenprof/consumer.h"
 
-typedef struct gp_backend_host { // what libgreenprof does for it
+typedef struct gp_backend_host { // services of libgreenprof
     size_t size;                 // sizeof(gp_backend_host_t)
     // A stream socket, not blocking, with a number that is out of the program's way. Returns it, or -1 and errno.
     int (*socket)(int family);

@@ -56,7 +56,7 @@ static _Atomic bool running; // changed under the sampler lock
 static _Atomic uint64_t round_ns = GP_COLLECTOR_ROUND_NS;
 static _Atomic unsigned slowness = 100;
 static _Atomic uint64_t look_by; // CLOCK_MONOTONIC; 0 = there is nothing to be in time for
-// `wanted` is raised by callers that wait for a round, `done` follows it when a round that began later has ended.
+// `wanted` is raised by callers waiting for a round; `done` follows it at the end of a round that began later.
 static _Atomic uint32_t wanted, done, kicks;
 static unsigned idle_rounds; // in a row, in which nothing had been told, and that nothing asked for
 static bool is_forked;       // the process is a fork of one that was profiled
@@ -118,8 +118,8 @@ static bool collector_is_gone(const gp_thread_t *thread)
            errno == ESRCH;
 }
 
-// A thread that is gone has said so before, if it could, and another one may have its block by now. The registry lock
-// keeps the block where it is: what is live after it was found gone ends here.
+// A gone thread has told of its end, if it could; another one may have its block by now. The registry lock keeps the
+// block where it is: what is live after it was found gone ends here.
 static bool collector_take_from_gone(gp_thread_t *thread)
 {
     gp_lock(&gp_registry_lock);
@@ -147,7 +147,7 @@ static void collector_find_exited(void)
     }
 }
 
-// A stack pointer that was on no known stack: give its mapping a record, so that the next sample finds it.
+// A stack pointer on no known stack: give its mapping a record, so the next sample finds it.
 static void collector_look_up_unknown(gp_thread_t *thread)
 {
     uintptr_t sp = atomic_exchange_explicit(&thread->unknown_sp, 0, memory_order_relaxed);
@@ -216,7 +216,7 @@ static bool collector_drain_all(void)
     return is_any;
 }
 
-// What samples are located in, as it is now: before they are drained.
+// Refresh modules and other targets of locations before samples are drained.
 static void collector_refresh(void)
 {
     bool changed = gp_modules_refresh();
@@ -311,7 +311,7 @@ static bool collector_wait_for_look(uint32_t seen_kicks, bool is_idle, uint64_t 
     uint64_t left = *all - *waited, slow = atomic_load_explicit(&slowness, memory_order_relaxed);
     uint64_t next = look.dozes ? left : gp_looks_next_ns(slow), step = next < left ? next : left;
     if (collector_is_kicked(seen_kicks, step)) {
-        if (look.dozes) // what has left its rest may sleep right after it
+        if (look.dozes) // a thread may leave its rest and sleep right after
             gp_looks_hasten();
         return true;
     }
@@ -343,14 +343,14 @@ static void collector_wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
         idle_rounds = 0;
 }
 
-// Or does it rest? What ends meanwhile is told all the same.
+// Or does it rest? Ends are told meanwhile all the same.
 static int collector_is_sampling(void)
 {
     return atomic_load_explicit(&gp_handler_sampling, memory_order_acquire) || gp_rest_is_now();
 }
 
-// A daemon closes all descriptors right after its fork and counts on the lowest ones for those that it opens next: the
-// collector's own, which live for some microseconds, must not be among them.
+// A daemon closes all descriptors right after its fork and counts on the lowest numbers for its next files: the
+// collector's own descriptors, which live for some microseconds, must not be among them.
 static void collector_let_daemon_begin(void)
 {
     struct timespec time = {.tv_nsec = GP_COLLECTOR_ROUND_NS};
@@ -415,7 +415,7 @@ int gp_collector_start(void)
         return 0;
     }
     pthread_t thread;
-    // Before it begins: where it is told to leave at once, it takes that back.
+    // Set before the thread begins: a thread told to leave at once takes it back.
     atomic_store_explicit(&running, true, memory_order_release);
     int error = gp_thread_start_own(collector_collect, NULL, &thread);
     if (error != 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The collector: one thread, all signals blocked, that empties the rings and hands what was in them to the sinks.
 //
-// It sleeps on a futex while nothing is sampled. Everything it works on is guarded by the drain lock.
+// The thread sleeps on a futex while nothing is sampled. Everything it works on is guarded by the drain lock.
 #pragma once
 
 #include "collect/counter_sums.h"
@@ -33,7 +33,7 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT]);
 
 enum { GP_COLLECTOR_ROUND_NS = 50000000 }; // a ring holds 100 ms at 10 kHz and depth 20; where it fills faster it kicks
 
-// How often it looks; at most twice GP_COLLECTOR_ROUND_NS; it begins with that.
+// Set the time between two rounds: at most twice GP_COLLECTOR_ROUND_NS, the initial value.
 void gp_collector_set_round(uint64_t ns);
 
 // Rounds come so much later, hundredths (100 = as they were set), unless a caller waits for one or a ring is pressed.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What greenprof costs the program, as it measures itself.
+// Greenprof's cost to the program, as it measures itself.
 //
-// Model: four parts. What the handler takes, it measures itself. What a signal takes beside the handler (the timer's
-// interrupt, delivery, return) is measured once, on a thread of greenprof's own. What hooks take is
-// timed where they take more than a switch (coro/hook_time.h), counted where not, and corrected by the share of samples
-// that hit greenprof's code in the program's threads. And its own threads have CPU clocks. The sums are counters of
-// captures; what the program's caches lose to it is in none of them.
+// Model: four parts. The handler measures its own time. A signal's cost beside the handler (the timer's interrupt,
+// delivery, return) is measured once, on a thread of greenprof's own. Hooks are timed where they take more than a
+// switch (coro/hook_time.h), else counted, and corrected by the share of samples in greenprof's code in the program's
+// threads. And its own threads have CPU clocks. The sums are counters of captures; what the program's caches lose to it
+// is in none of them.
 #pragma once
 
 #include <stdint.h>
@@ -24,7 +24,7 @@ static inline uint64_t gp_cost_sum(const gp_cost_t *cost)
     return cost->handler_ns + cost->delivery_ns + cost->hook_ns + cost->own_ns;
 }
 
-// What the program's threads used without greenprof.
+// CPU time of the program's threads without greenprof.
 static inline uint64_t gp_cost_base_ns(const gp_cost_t *cost)
 {
     uint64_t ours = cost->handler_ns + cost->delivery_ns + cost->hook_ns;
@@ -37,14 +37,14 @@ void gp_cost_begin(void);
 // Caller holds the drain lock. Cost: ~2 us, and ~10 ns a thread.
 void gp_cost_read(gp_cost_t *cost);
 
-// What hooks took: hit_ns of samples that hit greenprof's code, of so many, with so many switches.
+// Cost of hooks, from hit_ns of samples in greenprof's code, all samples, and switches.
 //   more_ns: see gp_hook_time_more_ns().
 uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, int64_t more_ns, uint64_t samples, uint64_t sampled_ns);
 
-// What a signal takes beside the handler, ns; 0 = it was not measured.
+// A signal's cost beside the handler, ns; 0 = it was not measured.
 uint64_t gp_cost_delivery_ns(void);
 
-// It is known from another process.
+// Take the figure from another process.
 void gp_cost_set_delivery(uint64_t ns);
 
 // Measure it, on the calling thread, which is greenprof's own and blocks all signals. Cost: ~20 ms.

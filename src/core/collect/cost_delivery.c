@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a signal takes beside its handler: a piece of work takes so much more CPU time with a timer than without one.
+// A signal's cost beside its handler: the CPU time of a piece of work with a timer, less its time without one.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>

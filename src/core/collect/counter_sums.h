@@ -7,7 +7,7 @@
 
 #include "model/counters.h"
 
-// Of threads whose blocks were given back. Guarded by the drain lock.
+// Sums of threads with blocks given back. Guarded by the drain lock.
 extern uint64_t gp_counters_gone[GP_COUNTER_COUNT];
 
 // Sums of some counters over all threads, those that are gone included; no thread's clock is read. Caller holds the

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Of this process, greenprof's own threads left out, ns.
+// CPU time of this process, greenprof's own threads left out, ns.
 uint64_t gp_cpu_time_process(void);
 
-// Of a thread of this process, ns; 0 when it is gone.
+// CPU time of a thread of this process, ns; 0 when it is gone.
 uint64_t gp_cpu_time_thread(int tid);
 
 // The process' time stands still at `process_ns`: the host took the sampling signal, and what runs from then on is not

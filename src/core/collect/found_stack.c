@@ -66,8 +66,8 @@ static bool found_stack_visit(const gp_mapping_t *mapping, void *argument)
     return !search->found;
 }
 
-// The stack that the mapping is, if it was a smaller one before: the main thread's, whose limit was raised, or another
-// one that the kernel lets grow. Returns NULL where there is none.
+// Find a known stack that has grown to the mapping: the main thread's, after its limit was raised, or another stack
+// allowed to grow by the kernel. Returns NULL where there is none.
 static prof_coro_t *found_stack_grow(gp_thread_t *thread, const search_t *search, uint64_t *id)
 {
     const gp_coro_birth_t *now = &search->birth;
@@ -91,7 +91,7 @@ static void found_stack_tell(void)
     gp_not_known_tell(&fact, "stacks that no hook announced: of their coroutines no names, switches and waits");
 }
 
-// One that there is no memory to keep in mind is not made.
+// No coroutine is made where there is no memory to keep it in mind.
 static prof_coro_t *found_stack_make(gp_thread_t *thread, uintptr_t sp, uint64_t *id)
 {
     search_t search = {.sp = sp, .birth = {.kind = GP_CORO_FOUND}};

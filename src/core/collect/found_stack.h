@@ -10,12 +10,12 @@
 #include "greenprof/coro.h"
 #include "signal/thread.h"
 
-// The coroutine with `sp` on its stack. Where there is none, one is made of the mapping that holds it (GP_CORO_FOUND),
-// unless that is the stack of `thread`, or one that was found, and has grown: then its bounds are moved. Collector
-// only, drain lock held. Returns the coroutine and its id, or NULL: there is none, or it takes too long to look.
-// Signals: not safe. Cost: reads /proc/self/maps for each stack that is new, 50 us and more.
+// The coroutine with `sp` on its stack. Where there is none, the mapping around `sp` becomes one (GP_CORO_FOUND),
+// unless it is the stack of `thread`, or a found one that has grown: then the bounds are moved. Collector only, drain
+// lock held. Returns the coroutine and its id, or NULL: there is none, or it takes too long to look. Signals: not safe.
+// Cost: reads /proc/self/maps for each stack that is new, 50 us and more.
 prof_coro_t *gp_found_stack(gp_thread_t *thread, uintptr_t sp, uint64_t *id);
 
-// Forget those that have not run for some calls of this and have a stack that is not mapped any more: some of them a
-// call. Collector only, once a round, drain lock held. Signals: not safe. Cost: ~30 us.
+// Forget found stacks not run for some calls of this and not mapped any more: some of them a call. Collector only, once
+// a round, drain lock held. Signals: not safe. Cost: ~30 us.
 void gp_found_stacks_look(void);

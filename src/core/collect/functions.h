@@ -2,8 +2,8 @@
 // Functions of language runtimes, numbered by what they are called and where they stand.
 //
 // Model: (name, file, first line) is a function, however often its code object is made anew; its number stays, as
-// profiles and captures refer to it. Memory is bounded: of a program that compiles functions with ever new names those
-// that find no room are one, "[other functions]", and are counted. Caller holds the drain lock everywhere.
+// profiles and captures refer to it. Memory is bounded: where a program compiles functions with ever new names, those
+// without room are one, "[other functions]", and are counted. Caller holds the drain lock everywhere.
 #pragma once
 
 #include <stdbool.h>
@@ -28,7 +28,7 @@ const gp_function_name_t *gp_functions_at(uint32_t number);
 // The highest number given out.
 uint32_t gp_functions_count(void);
 
-// Is it that of "[other functions]"?
+// Is it the number of "[other functions]"?
 bool gp_functions_is_other(uint32_t number);
 
 // How often a function found no room. Needs no lock.

@@ -11,8 +11,8 @@ void gp_hog_keep_sample(gp_thread_t *thread, const gp_sample_t *sample, const gp
 // The samples of the slice that began at `start` (ticks): gp_hog_sample_t[*count], valid until the next call.
 const gp_hog_sample_t *gp_hog_samples(gp_thread_t *thread, uint64_t start, size_t *count);
 
-// The stack at which the thread was on the CPU last, as sampled, in the slice that began at `start` (ticks), with when
-// that was; depth 0 = it was not. Valid until the thread's next sample.
+// The thread's latest stack on the CPU, as sampled in the slice from `start` (ticks) on, and its time; depth 0 = none.
+// Valid until the thread's next sample.
 gp_stack_t gp_hog_latest(gp_thread_t *thread, uint64_t start, uint64_t *ticks);
 
 // The thread is over.

@@ -2,7 +2,7 @@
 // Children by fork that were to be profiled and are not: a fork amid a change of greenprof's, without fork handlers
 // (_Fork), or after which the child got no collector.
 //
-// Model: only such a child knows, and it writes no capture. It counts itself in a page that it shares with its parent,
+// Model: only such a child knows, and it writes no capture. The child counts itself in a page shared with its parent,
 // and takes itself off where it becomes another program, which is profiled anew. A child that is profiled has a page of
 // its own. A child of a bare clone() is not seen.
 //

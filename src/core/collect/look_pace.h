@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // How often the collector looks at sleeping threads: see sleepers.h.
 //
-// Model: every 5 ms on average, at irregular intervals. Where no look has found a coroutine asleep on its thread for a
-// while, the mean is a hundredth of that time, up to 20 ms: a service that never blocks pays a quarter. The first sleep
-// that is found takes it back to 5 ms. Right after a rest of all threads some looks are quick in any case.
+// Model: every 5 ms on average, at irregular intervals. While no look finds a coroutine asleep on its thread, the mean
+// is a hundredth of this while, up to 20 ms: a service that never blocks pays a quarter. The first sleep that is found
+// takes it back to 5 ms. Right after a rest of all threads some looks are quick in any case.
 //
-// What is lost: a sleep that no look met has no sample. At 5 ms one of s ms is met by s of 5 looks, at 20 ms by s
-// of 20. So of a sleep that is shorter than 20 ms, after a while in which none was met, up to three quarters of what 5
-// ms would have shown have no stack; those within half a second after one that was met have theirs. A longer one is
-// met, and is charged from where it began: the first look comes 10 ms later than it would have, those behind it as
-// ever. The ledger, which has each sleep as a whole, is as it was.
+// The price: a sleep that no look met has no sample. At 5 ms one of s ms is met by s of 5 looks, at 20 ms by s of 20.
+// After a while without sleeps, up to three quarters of the stacks of sleeps below 20 ms are lost, against 5 ms; none
+// are within half a second after one was met. A longer one is met, and is charged from where it began: the first look
+// comes 10 ms later than it would have, those behind it as ever. The ledger, which has each sleep as a whole, is as it
+// was.
 //
 // Threads: the collector's. Signals: not safe.
 #pragma once

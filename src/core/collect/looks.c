@@ -9,7 +9,7 @@
 #include "collect/thread_sleeps.h"
 #include "coro/threads.h"
 
-enum { REST_NS = 40000000 }; // from then on what leaves its rest wakes the collector up, which costs it a system call
+enum { REST_NS = 40000000 }; // a longer rest ends with a system call, to wake the collector up
 
 static _Atomic unsigned stretch = 1; // of the time between two looks
 static bool is_drained;              // since the present look began. Guarded by the drain lock

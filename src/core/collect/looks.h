@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The collector's looks at sleepers, and at threads that wait, between its rounds.
 //
-// Model: a look visits the threads that have told something since they were last at rest (news.h): sleepers.h says what
-// of a thread that a coroutine has, thread_sleeps.h what of the others; look_pace.h how often. One that is at rest is
-// left out from then on; once none has been left for a while the collector dozes: no looks, what leaves its rest wakes
-// it up.
+// Model: a look visits the threads with news since they were last at rest (news.h): sleepers.h covers threads with a
+// coroutine, thread_sleeps.h the others; look_pace.h the pace. A thread at rest is left out from then on; once none has
+// been left for a while the collector dozes: no looks, until a thread that leaves its rest wakes it up.
 //
 // Order: gp_looks_are_wanted(); then for each look gp_looks_plan(), a wait of gp_looks_next_ns() unless it dozes, and
 // gp_looks_look().
@@ -23,7 +22,7 @@ typedef struct gp_look {
 // Does a sink want to know of waits? Else there are no looks.
 bool gp_looks_are_wanted(void);
 
-// What the next look is to be.
+// Plan the next look.
 //   for_long: where it dozes, anything that a thread does is to wake the collector up.
 void gp_looks_plan(bool for_long, gp_look_t *look);
 
@@ -39,7 +38,7 @@ void gp_looks_look(const gp_look_t *look, uint64_t after_ns, void (*drain)(void)
 // has the drain lock.
 void gp_looks_drain(void);
 
-// What happens is to be seen soon: the pace begins anew. And right after a rest: some looks are quick.
+// Coming events are to be seen soon: the pace begins anew. And right after a rest: some looks are quick.
 void gp_looks_hurry(void);
 void gp_looks_hasten(void);
 

@@ -146,7 +146,7 @@ static bool modules_is_free_copy(const void *unused, uint32_t number, const void
     return !other->loaded && other->build_id_len > 0 && modules_is_same_image(other, image);
 }
 
-// The module as it is known already. One that is loaded again at another address keeps its number: locations in it are
+// The module as it is known already. A module loaded again at another address keeps its number: locations in it are
 // addresses as in its file.
 static gp_module_t *modules_find_same(const gp_module_t *module, const char *path)
 {
@@ -181,7 +181,7 @@ static bool modules_make_room(void)
     return true;
 }
 
-// The file that is mapped, not one that has its name by now.
+// The stamp of the mapped file, not of a new one with its name.
 static void modules_take_stamp(gp_module_t *module, const char *path)
 {
     struct stat status;
@@ -266,7 +266,7 @@ static gp_loc_t modules_location_in(gp_module_t *module, uintptr_t pc)
     return loc;
 }
 
-// Where it is in none that dl_iterate_phdr() lists, as that has those of the program's own namespace: dlmopen().
+// A module that dl_iterate_phdr() does not list, as it is in another namespace: dlmopen().
 static int modules_visit_elsewhere(struct dl_phdr_info *unused, size_t size, void *pc)
 {
     struct dl_phdr_info info;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The modules of this process, with ids that stay theirs, and locations in them.
 //
-// Memory is bounded: a file of one build is one module, wherever it is loaded and however often; of other ones there
-// are GP_MODULES_MAX, as many as locations can tell apart. Those beyond are counted, and have no names. Caller holds
-// the drain lock everywhere. Cost: O(modules that are loaded) after a change, however many there were before.
+// Memory is bounded: a file of one build is one module, wherever it is loaded and however often; there are
+// GP_MODULES_MAX different ones, as many as locations can tell apart. Modules beyond are counted, and have no names.
+// Caller holds the drain lock everywhere. Cost: O(modules that are loaded) after a change, however many there were
+// before.
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +32,7 @@ bool gp_modules_refresh(void);
 // The location of a program counter; GP_LOC_OWN for greenprof's own code.
 gp_loc_t gp_modules_locate(uintptr_t pc);
 
-// The range of code that is greenprof's own, within a module that is not (libgreenprof.a); else 0, 0.
+// Greenprof's own range of code within a module of the program's (libgreenprof.a); else 0, 0.
 void gp_modules_own_code(uint64_t range[2]);
 
 // All modules ever seen. The array moves when the table grows.
@@ -40,8 +41,8 @@ const gp_module_t *gp_modules_all(size_t *count);
 // How many locations were looked up so far, many of them again. Needs no lock.
 uint32_t gp_modules_looked_up(void);
 
-// Those that were looked up after the first `since`, also in modules that are gone; where they are more than there is
-// room for, the latest of them. Returns how many.
+// Locations looked up after the first `since`, also in modules that are gone; the latest, where there are more than
+// fit. Returns how many.
 enum { GP_MODULES_LATEST = 4096 };
 size_t gp_modules_latest(uint32_t since, gp_loc_t locs[GP_MODULES_LATEST]);
 

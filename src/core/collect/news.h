@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The threads that the collector has to come to: those with news (gp_thread_tell()), and those that may sleep while a
-// coroutine has them. All others it passes by, so that what it does is for threads that run, however many there are.
+// Threads for the collector to visit: those with news (gp_thread_tell()), and those that may sleep with a
+// coroutine on them. All others are passed by, so work is for running threads only, however many there are.
 //
 // Caller holds the drain lock everywhere.
 #pragma once
@@ -27,8 +27,8 @@ void gp_news_look_at_all(void);
 
 void gp_thread_set_remove(gp_thread_set_t *set, const gp_thread_t *thread);
 
-// Take what has been told. Is there no thread to be looked at then? What is told at once from here on, until
-// gp_news_wake(), wakes the collector up; `for_long`: whatever is told does.
+// Take what has been told. Is there no thread to be looked at then? News told at once wakes the collector up from here
+// on, until gp_news_wake(); `for_long`: whatever is told does.
 bool gp_news_doze(bool for_long);
 void gp_news_wake(void);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the pacer has to look at next: timers by the time at which they are due, and how often threads that sleep are
-// looked at.
+// The pacer's queue: timers by the time at which they are due, and how often sleeping threads are looked at.
 //
 // Model: a binary heap, of the pacer's thread alone. A timer that another thread arms comes by way of gp_clock_armed.
 #pragma once
@@ -25,7 +24,7 @@ bool gp_pace_put(gp_pace_queue_t *queue, gp_timer_t *timer, uint64_t due_ns);
 // Take the earliest out. The queue is not empty. Cost: O(log count).
 gp_pace_entry_t gp_pace_take(gp_pace_queue_t *queue);
 
-// How long a thread that has not run since it was looked at last is left alone.
-//   interval_ns: if it ran; idle: of how many threads that is so.
+// How long a thread idle since its last look is left alone.
+//   interval_ns: if it ran; idle: how many threads are so.
 // Returns ns: with few such threads the same, with many so long that looking at all of them costs the pacer about 1 %.
 uint64_t gp_pace_idle_ns(uint64_t interval_ns, size_t idle);

@@ -31,7 +31,7 @@ enum {
 
 static pid_t runs_in; // process that it runs in; sampler's lock
 static _Atomic uint32_t changes;
-static bool is_away;     // it has ended for a moment: what it has listed stays
+static bool is_away;     // the pacer has ended for a moment: its list stays
 static bool sees_states; // the kernel can be asked whether a thread sleeps, as far as there is a /proc
 
 // The pacer's thread alone.
@@ -70,8 +70,8 @@ static void pacer_set_idle(gp_paced_t *paced, bool is_idle)
     paced->is_idle = is_idle;
 }
 
-// On a processor, or waiting for one: the clock of a thread goes on while it has one, to be read from another; and it
-// waits for one where the pacer has it.
+// On a processor, or waiting for one: a running thread's clock goes on, as seen from another processor; and a thread
+// waits for this one while the pacer has it.
 static bool pacer_goes_on(pid_t tid, uint64_t used_ns)
 {
     if (gp_clock_ns(gp_thread_clock(tid)) > used_ns)
@@ -171,7 +171,8 @@ static void pacer_take_armed(void)
     }
 }
 
-// It is not armed. Where another thread arms it just now, it either is put in by that one, or kept by this one.
+// Drop a timer that is not armed. If another thread arms it just now, either that thread lists it, or the pacer keeps
+// it.
 static void pacer_leave_out(gp_timer_t *timer)
 {
     gp_paced_t *paced = gp_paced(timer);
@@ -217,7 +218,7 @@ static int pacer_start(void)
     if (!is_away)
         queue.count = idle_count = 0; // a parent's
     is_away = false;
-    runs_in = getpid(); // before it begins: where it is told to leave at once, it takes that back
+    runs_in = getpid(); // before it begins: a pacer told to leave at once takes it back
     int error = gp_thread_start_own(pacer_pace, NULL, &thread);
     if (error != 0) {
         runs_in = 0;

@@ -108,7 +108,7 @@ static bool parked_is_of_stubs(prof_coro_t *coro)
     return atomic_load_explicit(&coro->owner, memory_order_relaxed) == GP_OWNER_STUBS;
 }
 
-// Of a coroutine that waits: is its stack as it left it?
+// Is the stack of a waiting coroutine as it left it?
 static enum stack_state parked_look_at_stack(prof_coro_t *coro, const wait_t *wait)
 {
     uintptr_t word = 0, at = wait->hi - sizeof(word);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Stacks of coroutines that wait, and of threads that sleep, seen from another thread.
+// Stacks of waiting coroutines, and of sleeping threads, seen from another thread.
 //
 // Model: the stack is copied (with a system call that reports a bad address instead of faulting: the coroutine may be
 // destroyed meanwhile), pointers within it are moved along, and the copy is walked while the loader unmaps no module.
-// It counts only if the coroutine was not switched to in between. Caller holds the drain lock everywhere. Signals: not
-// safe.
+// The walk counts only if the coroutine was not switched to in between. Caller holds the drain lock everywhere.
+// Signals: not safe.
 #pragma once
 
 #include "collect/sink.h"
@@ -25,7 +25,7 @@ int gp_parked_walk(prof_coro_t *coro, uintptr_t *frames, size_t max, unsigned *f
 size_t gp_parked_walk_from(const gp_unwind_regs_t *regs, bool exact, uintptr_t hi, uintptr_t *frames, size_t max,
                            unsigned *flags);
 
-// What a sample of another thread's coroutine says about it.
+// Scope and trace of another thread's coroutine, for its sample.
 uint32_t gp_parked_scope(prof_coro_t *coro);
 void gp_parked_trace(prof_coro_t *coro, uint64_t trace[2]);
 

@@ -12,5 +12,5 @@ bool gp_perf_has_filter(void);
 // Threads: one at a time. Signals: not safe. Cost: the first call reads a file of /proc; with a filter, a vfork.
 bool gp_perf_is_fatal(void);
 
-// It will be from now on: no event is opened any more. Any thread.
+// Say that perf_event_open() is fatal from now on: no event is opened any more. Any thread.
 void gp_perf_forbid(void);

@@ -38,7 +38,7 @@ static prof_coro_t
     *over[OVER_MAX]; // not retired before the round in which their last samples were drained has reported them
 static size_t over_count;
 
-// Of what is not there any more, as much as is there.
+// Copy as much as is still there.
 static size_t polled_peek(uintptr_t from, void *to, size_t bytes)
 {
     struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
@@ -91,7 +91,7 @@ static void polled_make_room(void)
     known_count = kept;
 }
 
-// The one of this object, made where there is none; NULL where memory is short.
+// The record of this object, made where there is none; NULL where memory is short.
 static polled_t *polled_of(uintptr_t object)
 {
     polled_make_room();

@@ -2,10 +2,10 @@
 // Coroutines that a runtime was found to run (signal/poll.h): their records, names and accounts.
 //
 // Model: an object of the runtime is one coroutine (GP_CORO_POLLED) as long as its identity stays; another identity is
-// another coroutine. What a handler charged to the thread is moved to the coroutine that ran: the CPU time of these
-// coroutines is that of their samples. Their names are read, with the kernel's help, while the objects are in use:
-// before and after, the identity must be the sample's. Their end is not reported: what has not been sampled for long
-// goes when there are very many.
+// another coroutine. CPU time charged to the thread by a handler moves to the running coroutine: the CPU time of
+// these coroutines is the sum of their samples. Their names are read, with the kernel's help, while the objects are in
+// use: before and after, the identity must be the sample's. Their end is not reported: what has not been sampled for
+// long goes when there are very many.
 //
 // Threads: the collector, drain lock held. Signals: not safe.
 #pragma once

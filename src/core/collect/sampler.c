@@ -155,7 +155,7 @@ static unsigned sampler_highest_wanted(void)
     return 0;
 }
 
-// Of the program's, where the caller is a thread of greenprof's own: the main one, if it lives.
+// A thread of the program's, for callers on a thread of greenprof's own: the main one, if it lives.
 static gp_thread_t *sampler_find_one_of_program(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire), *found = NULL;

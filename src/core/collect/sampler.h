@@ -29,7 +29,7 @@ bool gp_sampler_has_yielded(void);
 // only.
 void gp_sampler_look_at_signal(void);
 
-// Does sampling go on in children that are forked? It does by default. Before the first fork.
+// Does sampling go on in children that are forked? Sampling does so by default. Before the first fork.
 void gp_sampler_follow_forks(bool follow);
 
 // In a forked child, which may not be one of this process' (process_id.h): is it to be profiled?

@@ -45,7 +45,7 @@ void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack)
         return;
     const char *name = language->coro_name(stack->locs, stack->depth);
     if (name != NULL && gp_coro_name_default(coro, id, name))
-        gp_coro_told(coro)->written_id = 0; // the capture gets it with its next record of it
+        gp_coro_told(coro)->written_id = 0; // the capture gets the name with its next record
 }
 
 static gp_loc_t sample_locs[GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE]; // guarded by the drain lock
@@ -69,7 +69,7 @@ static void samples_hand_on_whole(const gp_sample_t *sample, enum gp_sample_kind
         GP_SINKS_CALL(sample, sample, thread, stack, &share, 1);
 }
 
-// Charge a sample on an unannounced stack to that stack, or to the coroutine that the polled runtime names.
+// Charge a sample on an unannounced stack to this stack, or to the coroutine named by the polled runtime.
 static void samples_find_owner(gp_thread_t *thread, gp_sample_t *sample)
 {
     uint64_t id;
@@ -125,6 +125,13 @@ void gp_samples_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
     samples_hand_on(sample, GP_RING_WAIT, thread, &stack);
 }
 
+static void samples_take_gil(gp_thread_t *thread, const gp_sample_t *sample)
+{
+    gp_stack_t stack;
+    gp_samples_locate(sample, sample_locs, &stack);
+    samples_hand_on(sample, GP_RING_GIL, thread, &stack);
+}
+
 static uint64_t samples_taken;
 
 void gp_samples_leave_late(uint64_t counters[GP_COUNTER_COUNT])
@@ -158,6 +165,9 @@ void gp_samples_drain(gp_thread_t *thread)
             break;
         case GP_RING_WAIT:
             gp_samples_take_wait(thread, record);
+            break;
+        case GP_RING_GIL:
+            samples_take_gil(thread, record);
             break;
         case GP_RING_HOG:
             samples_take_hog(thread, record);

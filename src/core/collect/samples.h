@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a record in a ring to the sinks: which coroutine it belongs to, where its frames are, what of its time is of
-// which kind. Caller holds the drain lock everywhere; modules are up to date.
+// From a record in a ring to the sinks: its coroutine, where its frames are, and its time by kinds. Caller holds the
+// drain lock everywhere; modules are up to date.
 #pragma once
 
 #include "collect/sink.h"
@@ -27,11 +27,11 @@ void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *st
 //   table: gp_frame_place_t[GP_FRAME_TABLE_SLOTS].
 void gp_samples_note_frames(gp_frame_place_t *table);
 
-// Name a coroutine that has no name by what it runs, if its language knows how.
+// Name an unnamed coroutine by its frames, if its language knows how.
 void gp_samples_name(prof_coro_t *coro, uint64_t id, const gp_stack_t *stack);
 
-// Of the counters (gp_collector_counters()), take off the samples that are still in a ring, and their signals: so what
-// is counted is what the sinks were given. Collector only.
+// Take samples still in a ring, and their signals, off the counters (gp_collector_counters()): the rest is what the
+// sinks were given. Collector only.
 void gp_samples_leave_late(uint64_t counters[GP_COUNTER_COUNT]);
 
 // In a forked child, which counts anew.

@@ -119,7 +119,8 @@ static int sampling_signal_try_usual(int not_this, bool may_be_ignored)
     return error;
 }
 
-// What is ignored is so in programs that are executed, too, where a handler is nothing: it is the last to be taken.
+// An ignored signal stays ignored in executed programs, too, where a handler is gone: such a signal is the last to be
+// taken.
 int gp_sampling_signal_take(int not_this)
 {
     int error = sampling_signal_try_usual(not_this, false);

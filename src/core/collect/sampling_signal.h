@@ -2,9 +2,9 @@
 // Which signal samples are taken by.
 //
 // SIGPROF, unless the host handles or ignores it or GREENPROF_SIGNAL names another: then the first of the others
-// without a handler. Those are SIGSTKFLT, which nothing on Linux raises, and then real-time signals from the last one
-// down. The latter are the second choice because they queue: while a thread blocks one, every period adds to its queue,
-// and where that is full the engine `perf` would kill (signal/clock_perf.c), so that `cpu` is used with them.
+// without a handler. The others are SIGSTKFLT, which nothing on Linux raises, and then real-time signals from the last
+// one down. Real-time signals are the second choice because they queue: while a thread blocks one, every period adds to
+// its queue, and a full queue makes the engine `perf` kill (signal/clock_perf.c), so `cpu` is used with them.
 #pragma once
 
 #include <signal.h>
@@ -13,7 +13,7 @@
 // The present one. Threads: any. Signals: safe.
 int gp_sampling_signal(void);
 
-// Are samples taken by it, so that threads should let it through? Signals: safe.
+// Are samples taken by the present signal, so threads should let it through? Signals: safe.
 bool gp_sampling_signal_is_wanted(void);
 
 // Make `set` hold the present one alone.
@@ -30,7 +30,7 @@ void gp_sampling_signal_take_off(int number);
 // Returns 0, -EBUSY where all are taken, or another negative errno value. Caller holds the sampler's lock.
 int gp_sampling_signal_take(int not_this);
 
-// What the present one's action was before: the default, or ignored.
+// The action of the present signal before ours: the default, or ignored.
 void gp_sampling_signal_before(struct sigaction *action);
 
 // Is there another than the present one to move to, of the usual two, that is neither handled nor ignored?

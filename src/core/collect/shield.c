@@ -85,8 +85,8 @@ static void shield_change_return(int number, gp_kernel_action_t *action, bool is
 
 #endif
 
-// Put `bit` into the mask of an action, or take it out. Another thread may install one meanwhile: that one is the basis
-// of the next try.
+// Put `bit` into the mask of an action, or take it out. Another thread may install an action meanwhile: the next try
+// starts from that action.
 static void shield_change(int number, uint64_t bit, bool is_in)
 {
     gp_kernel_action_t now, next, found;

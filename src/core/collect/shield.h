@@ -29,7 +29,7 @@ int gp_kernel_action_now(int number, gp_kernel_action_t *now);
 // Has an alternate stack of `bytes` no room for a sample's signal below a handler of the program's?
 bool gp_shield_is_small(size_t bytes);
 
-// One such stack is there, or may be.
+// Say that there is a small stack, or may be one.
 void gp_shield_raise(void);
 
 // Look for actions that the program has installed since by system calls of its own. Cost: a hundred system calls, where
@@ -39,11 +39,11 @@ void gp_shield_look(void);
 // Has any action got it?
 bool gp_shield_is_used(void);
 
-// The sampling signal is this one now; 0 = there is none.
+// The sampling signal has changed to `number`; 0 = there is none.
 void gp_shield_follow(int number);
 
 // Put it into an action that is about to be installed for `number`, where it belongs.
 void gp_shield_put(int number, struct sigaction *action);
 
-// The signal that was put into the action that is installed for `number`; 0 = none.
+// The signal put into the installed action for `number`; 0 = none.
 int gp_shield_in(int number);

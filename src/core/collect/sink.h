@@ -2,9 +2,8 @@
 // The sinks: everything that the collector hands samples and records to. Profiles, exact mode and the capture are sinks
 // alike; the collector knows them by this table only.
 //
-// Sinks are added when the process is loaded or when the capture begins; that of a capture that has become as large as
-// it may be gives its place to another. They are called in the order in which they were added. A member that a sink
-// does not need is NULL.
+// Sinks are added when the process is loaded or when the capture begins; a capture at its size limit gives its sink's
+// place to another. Calls come in the order of the sinks' addition. A member that a sink does not need is NULL.
 //
 // Threads: every call comes from the collector's thread and, where not said otherwise, under the drain lock.
 #pragma once
@@ -51,7 +50,7 @@ extern _Atomic unsigned gp_sink_count;
 // Add a sink. Takes the drain lock.
 void gp_sink_add(const gp_sink_t *sink);
 
-// Put another sink in the place of one, from its own after_round(). Caller holds the drain lock.
+// Put a sink in the place of another, from the latter's own after_round(). Caller holds the drain lock.
 void gp_sink_replace(const gp_sink_t *sink, const gp_sink_t *by);
 
 // Call a member of every sink that has it.

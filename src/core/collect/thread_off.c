@@ -36,7 +36,7 @@ static uint64_t thread_off_not_below_zero(uint64_t ns)
     return (int64_t)ns > 0 ? ns : 0;
 }
 
-// What the account has as preempted, as far as it is settled. The thread may change it meanwhile.
+// Preempted time in the account, as far as it is settled. The thread may change it meanwhile.
 static uint64_t thread_off_settled_preempted_ns(prof_coro_t *root)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -56,7 +56,8 @@ void gp_thread_off_note(gp_thread_t *thread)
     if (!gp_thread_off_is_ordinary(thread) ||
         !gp_task_run_delay(atomic_load_explicit(&thread->tid, memory_order_relaxed), &delay_ns))
         return;
-    uint64_t kernel_ns = delay_ns + stops_ns, account_ns = thread_off_settled_preempted_ns(thread->root);
+    uint64_t late_ns = gp_edge_load(&thread->gil.late_ns), kernel_ns = delay_ns + stops_ns - late_ns,
+             account_ns = thread_off_settled_preempted_ns(thread->root);
     if (!thread->off.is_known) // the account is not told by the kernel which of its time was before
         thread->off.base_ns = thread_off_not_below_zero(account_ns) - kernel_ns;
     else if (thread->off.epoch != epoch || kernel_ns < thread->off.kernel_ns)
@@ -66,7 +67,7 @@ void gp_thread_off_note(gp_thread_t *thread)
     thread->off.epoch = epoch;
     thread->off.kernel_ns = kernel_ns;
     thread->off.account_ns = account_ns;
-    // What the account takes for that is in any case, as of stops that the collector's waits do not show in full.
+    // The account's own preempted time counts in any case: stops may not show in full in the collector's waits.
     thread->off.preempted_ns = (int64_t)(account_ns - preempted_ns) > 0 ? account_ns : preempted_ns;
 }
 

@@ -4,9 +4,10 @@
 // Model: the account of a thread's own stack (slice.h) takes all that the thread was off the CPU between two coarse
 // points for sleep, if it slept at all in between. The kernel counts the time for which a thread waits for a processor;
 // the collector reads that as it looks at threads, and when it writes ledgers. A process that was stopped shows in the
-// collector's own waits, which end much too late. What the two say since the first reading takes the place of the
-// account's; the rest of the time off the CPU is sleep. Threads with coroutines keep their accounts: their own stacks
-// are where loops wait. Where the kernel does not count (no /proc), accounts stay as they are.
+// collector's own waits, which end much too late. The sum of both since the first reading replaces the account's; the
+// rest of the time off the CPU is sleep. Threads with coroutines keep their accounts: their own stacks are where loops
+// wait. Waits for an interpreter's lock (gil_wait.h) keep all of their time. Where the kernel does not count (no
+// /proc), accounts stay as they are.
 //
 // Collector only, under the drain lock, unless a declaration says otherwise. Signals: not safe.
 // Source: Linux, Documentation/scheduler/sched-stats.rst: /proc/PID/task/TID/schedstat.

@@ -53,14 +53,14 @@ static int thread_timers_arm(gp_thread_t *thread, const gp_clock_engine_t *with)
         return -EPERM;
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     gp_timer_prepare(&thread->timer, frequency, (uint32_t)tid * 2654435761u ^ (uint32_t)gp_ticks());
-    // One that is met while sampling is younger than that: what it has used is in its first sample, or in no profile.
+    // A thread first met while sampling is younger: its time so far is in its first sample, or in no profile.
     bool is_new = prof_coro_active != 0 && thread->cpu.start_ns == 0;
     if (!is_new)
         thread->cpu.start_ns = thread->cpu.sample_ns = gp_clock_ns(gp_thread_clock(tid));
     return gp_timer_arm(&thread->timer, with, tid, gp_sampling_signal());
 }
 
-// A thread that cannot have what the others have gets the timer that needs no descriptor. Each counts once.
+// A thread without the others' kind of timer gets the kind that needs no descriptor. Each counts once.
 static void thread_timers_arm_or_count(gp_thread_t *thread)
 {
     if (leaving || thread->timer.armed || thread->timer.refused)
@@ -77,8 +77,7 @@ static void thread_timers_arm_or_count(gp_thread_t *thread)
         gp_thread_count(thread, GP_COUNTER_TIMER_FAILED);
 }
 
-// Give a timer that was taken away another one. The accounts go on: what passed meanwhile is in the next sample's
-// weight.
+// Replace a timer that was taken away. The accounts go on: what passed meanwhile is in the next sample's weight.
 static void thread_timers_arm_again(gp_thread_t *thread)
 {
     const gp_clock_engine_t *with = atomic_load_explicit(&thread->timer.engine, memory_order_relaxed);
@@ -113,9 +112,9 @@ static void thread_timers_on_exit_of(gp_thread_t *thread)
 
 static const gp_thread_watch_t watch = {thread_timers_arm_if_sampling, thread_timers_on_exit_of};
 
-// Of a thread that was on the list, and has no block: has it ended since, or ends? One of those that ended last is
-// still there while it runs destructors after ours, the sampling signal blocked. What entered a sandbox before its
-// calls were taken (greenprof is being attached) is left alone: a sample would end it.
+// Has a listed thread without a block ended since, or is it ending? A thread ended lately is still there while it runs
+// destructors after ours, the sampling signal blocked. A thread in a sandbox older than our calls (greenprof is being
+// attached) is left alone: a sample would end it.
 static bool thread_timers_is_over_or_own(pid_t tid)
 {
     if (gp_thread_may_be_own(tid) || gp_task_differs(tid))
@@ -271,7 +270,7 @@ void gp_timers_sample_soon(void)
     gp_unlock(&timer_lock);
 }
 
-// What no sample has settled: of a thread that had none since sampling began, all that it has used since then.
+// Time that no sample has settled: for a thread without samples since sampling began, all its time since then.
 static uint64_t thread_timers_unsettled_ns(gp_thread_t *thread)
 {
     prof_coro_t *coro;
@@ -312,7 +311,7 @@ void gp_timers_before_exec(void)
     // A signal still pending when the new image starts would kill it: the timer goes first, what it had sent is
     // delivered on the way out of the system call that removes it.
     // Nor may the collector, which looks for threads without a timer, give it a new one.
-    gp_thread_t *self = gp_thread_find((pid_t)syscall(SYS_gettid)); // it may not know yet that it has a timer
+    gp_thread_t *self = gp_thread_find((pid_t)syscall(SYS_gettid)); // the thread may not know its timer yet
     gp_lock(&timer_lock);
     leaving = true;
     if (frequency != 0 && self != NULL) {

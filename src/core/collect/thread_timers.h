@@ -21,8 +21,8 @@ int gp_timers_choose_engine(const char *name);
 
 enum gp_engine gp_timers_engine(void); // any thread
 
-// Give the calling thread its timer, with the chosen engine or the first that works; threads that begin from here on
-// get theirs as well. Returns 0 or why there is none; then nothing is sampled.
+// Give the calling thread its timer, with the chosen engine or the first that works; later threads get theirs as well.
+// Returns 0 or why there is none; then nothing is sampled.
 int gp_timers_start(gp_thread_t *self, unsigned hz);
 int gp_timers_start_again(gp_thread_t *self); // in a forked child: timers stay with the parent
 
@@ -36,12 +36,12 @@ void gp_timers_stop(void);
 // The sampling signal is another one.
 void gp_timers_renew(void);
 
-//   at_once: an interval under way that is longer ends as well, at the cost of a system call for each thread that has
-//            one. A shorter one ends by itself: profiles that start and stop one after the other cost none.
+//   at_once: a longer interval under way ends as well, at the cost of a system call for each thread that has
+//            one. A shorter interval ends by itself: profiles that start and stop one after the other cost none.
 void gp_timers_change(unsigned hz, bool at_once);
 
-// Have each thread that works sampled each GP_TIMERS_SOON_NS, until that is changed: its accounts are settled when a
-// rest begins. Collector only; without the sampler's lock.
+// Have each working thread sampled each GP_TIMERS_SOON_NS, until the next change: its accounts are settled when a rest
+// begins. Collector only; without the sampler's lock.
 void gp_timers_sample_soon(void);
 
 // Has one of them used more than `ns` since its account was settled? Cost: ~0.5 us a thread.

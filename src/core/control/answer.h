@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a request comes to. Control's thread only.
+// Carrying out requests. Control's thread only.
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 //   *fd:   a descriptor for the asker, which the caller closes; -1 = none.
 void gp_control_answer(const gp_control_request_t *request, int given, gp_control_reply_t *reply, int *fd);
 
-// Say nothing but this error, which is counted; or, if it is 0, this nonce.
+// Reply with `error` alone and count it; with 0, reply with `nonce`.
 void gp_control_answer_briefly(int error, const uint8_t nonce[GP_CONTROL_NONCE_BYTES], gp_control_reply_t *reply);
 
 // Count what is not even answered.
@@ -29,8 +29,7 @@ void gp_control_detached(void);
 // Start recording, or stop it.
 void gp_control_switch(void);
 
-// While something looks at the ledgers of a process that is not recorded, it is sampled all the same. ms until that is
-// over; -1 = it is not so.
+// Milliseconds for which an unrecorded process is still sampled, for a look at its ledgers; -1 = it is not.
 int gp_control_lease_ms(void);
 
 // Let it be over, if it is time.

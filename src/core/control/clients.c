@@ -171,7 +171,7 @@ static bool clients_serve(client_t *client)
 void gp_control_clients_serve(const struct pollfd *events, unsigned listed)
 {
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
-    for (unsigned i = listed; i-- > 0;) { // from the last one on: one that goes gives its place to the last
+    for (unsigned i = listed; i-- > 0;) { // from the last one on: the last takes the place of a leaving one
         bool is_there = events[i].revents != 0 && gp_held_is_there(&clients[i].held);
         bool stays = is_there && clients_serve(&clients[i]);
         if ((events[i].revents != 0 && !stays) || now >= clients[i].until_ns)

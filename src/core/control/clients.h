@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is connected: a bounded number, each for a bounded time. Control's thread only.
+// Connections: a bounded number, each for a bounded time. Control's thread only.
 #pragma once
 
 #include <poll.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Switching from outside: what `greenprof start|stop|dump|status|top PID` talk to, and GREENPROF_TOGGLE_SIGNAL.
 //
-// Model: where GREENPROF_CONTROL or GREENPROF_TOGGLE_SIGNAL asks for it, the process has one more thread of
-// greenprof's own. It sleeps in poll() without a time limit until something connects or the signal comes in, and does
+// Model: where GREENPROF_CONTROL or GREENPROF_TOGGLE_SIGNAL asks for it, the process has one more thread of greenprof's
+// own. The thread sleeps in poll() without a time limit until a client connects or the signal comes in, and does
 // everything itself: no thread of the program's waits for it. The socket is in a directory that is the user's alone
-// (live/census_place.h), and takes only connections of the same user or root. A forked child has a socket of its
-// own; before exec and at the end the file is removed.
+// (live/census_place.h), and takes only connections of the same user or root. A forked child has a socket of its own;
+// before exec and at the end the file is removed.
 #pragma once
 
 #include <stdbool.h>
@@ -17,9 +17,9 @@ bool gp_control_is_stopped(void);
 // Begin; at load.
 void gp_control_start(void);
 
-// Begin in a process that runs already. There is a socket on return, or nothing has begun. What belongs to attaching is
-// done by control's thread: `begin` before it takes requests, `look` now and then, `end` once GP_CONTROL_DETACH asks
-// for it, or gp_control_leave(), where there is no way to ask. Both return 0 or a negative errno value.
+// Begin in a process that runs already. There is a socket on return, or nothing has begun. Control's thread does the
+// work of attaching: `begin` before it takes requests, `look` now and then, `end` once GP_CONTROL_DETACH asks for it,
+// or gp_control_leave(), where there is no way to ask. Both return 0 or a negative errno value.
 typedef struct gp_control_attachment {
     void (*begin)(void), (*look)(void), (*end)(void);
 } gp_control_attachment_t;
@@ -27,7 +27,7 @@ typedef struct gp_control_attachment {
 int gp_control_attach(const gp_control_attachment_t *attachment);
 int gp_control_leave(void);
 
-// Is there control's thread? One that is just leaving is waited for.
+// Is there control's thread? A thread just leaving is waited for.
 bool gp_control_is_running(void);
 
 // Control's thread: was the process attached to, and take back what that has brought.

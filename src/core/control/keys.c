@@ -29,7 +29,7 @@ static keys_t *keys_make(void)
     return keys;
 }
 
-static keys_t none_to_be_had = {.are_missing = true}; // what stands for a list for which there was no memory
+static keys_t none_to_be_had = {.are_missing = true}; // stands for a list without memory
 
 static void keys_drop(keys_t *keys)
 {

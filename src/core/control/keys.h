@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The keys that requests on the socket must be signed with: those of GREENPROF_HMAC_KEYS or GREENPROF_HMAC_KEYS_FILE,
-// as they were when control began, or those that the program has set since (prof_hmac_keys()).
+// The keys that sign requests on the socket: from GREENPROF_HMAC_KEYS or GREENPROF_HMAC_KEYS_FILE, as they were when
+// control began, or as the program has set them since (prof_hmac_keys()).
 //
-// Model: what sets keys makes a list, in a mapping of its own that core dumps leave out, and hands it over by one
-// pointer; control's thread takes it when it next looks at a request, and unmaps the one before. Where keys were asked
-// for and none can be had, every request is refused: what was to be restricted is not free to all.
+// Model: the setter of keys makes a list, in a mapping of its own that core dumps leave out, and hands it over by one
+// pointer; control's thread takes the list at its next look at a request, and unmaps the former one. Where keys were
+// asked for and none can be had, every request is refused: what was to be restricted is not free to all.
 #pragma once
 
 #include <stddef.h>

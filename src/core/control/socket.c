@@ -23,7 +23,7 @@ gp_held_t gp_control_listener = {.fd = -1};
 static char path[GP_PLACE_SIZE + GP_CONTROL_SOCKET_NAME_SIZE]; // "" = there is none
 static int path_pid;                                           // which made it
 
-// It gets its name once it can be connected to: a name that cannot is one of a process that is gone.
+// The socket gets its name once clients can connect: a name without a listener is a dead process'.
 static int socket_listen_in(int directory, const char *name)
 {
     char early[GP_CONTROL_SOCKET_NAME_SIZE];

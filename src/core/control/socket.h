@@ -8,7 +8,7 @@
 
 extern gp_held_t gp_control_listener; // fd -1 = there is none
 
-// Make it, in the place of what there was. Returns 0, or a negative errno value: there is none.
+// Make the socket, in the place of an older one. Returns 0, or a negative errno value: there is none.
 int gp_control_socket_open(void);
 
 // Remove the file. Signals: safe.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What runtimes and programs say of coroutines: one is made, has a name; and who says so.
+// News of coroutines from runtimes and programs: births, names, and the teller.
 #pragma once
 
 #include "signal/coro_record.h"

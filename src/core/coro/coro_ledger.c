@@ -13,9 +13,10 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
     _Atomic uint64_t *const sums[] = {&coro->ready_ticks,  &coro->off_ns,     &coro->switches,
                                       &coro->slice_ticks,  &coro->told_ticks, &coro->ready_wait_ticks,
                                       &coro->longest_ticks},
-                            *const beside[] = {&rare->spawned,    &rare->polled_cpu_ns,  &rare->polled_slice_ns,
-                                               &timeline->waker,  &timeline->start,      &timeline->slice,
-                                               &timeline->off_ns, &timeline->blocked_ns, gp_coro_blocked_ns(coro)};
+                            *const beside[] = {&rare->spawned,           &rare->polled_cpu_ns,  &rare->polled_slice_ns,
+                                               &timeline->waker,         &timeline->start,      &timeline->slice,
+                                               &timeline->off_ns,        &timeline->blocked_ns, &timeline->gil_ns,
+                                               gp_coro_blocked_ns(coro), gp_coro_gil_ns(coro)};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         gp_edge_store(sums[i], 0);
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
@@ -47,7 +48,7 @@ static uint64_t coro_ledger_since_edge(prof_coro_t *coro, uint64_t now)
     return before + (now > since ? now - since : 0);
 }
 
-// Of a slice that sampling has ended amid: as far as it was settled.
+// The settled part of a slice that was open when sampling ended.
 static uint64_t coro_ledger_left_slice(prof_coro_t *coro)
 {
     bool is_left = !gp_edge_is_of_epoch(coro) && atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
@@ -68,7 +69,7 @@ static uint64_t coro_ledger_open_slice(prof_coro_t *coro, uint64_t now)
     return coro_ledger_is_running(coro) ? coro_ledger_since_edge(coro, now) : coro_ledger_left_slice(coro);
 }
 
-// ticks: of its slices, of its waits, of those that it was ready in, and of those of which that is not known.
+// Ticks running, waiting in all, waiting while runnable, waiting without any ready report.
 static void coro_ledger_to_ledger(const gp_ledger_words_t *words, uint64_t slice, uint64_t waited, uint64_t ready,
                                   uint64_t blind, gp_ledger_t *ledger)
 {
@@ -79,6 +80,7 @@ static void coro_ledger_to_ledger(const gp_ledger_words_t *words, uint64_t slice
         .waiting_ns = gp_ticks_to_ns(blind),
         .parked_ns = gp_ticks_to_ns(waited > ready + blind ? waited - ready - blind : 0),
         .switches = words->switches,
+        .gil_ns = words->gil_ns,
     };
 }
 
@@ -150,8 +152,12 @@ int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out)
         .longest_ns = ledger->longest_ns,
         .switches = ledger->switches,
         .spawned = ledger->spawned,
+        .gil_ns = gp_ledger_kind_ns(ledger, GP_KIND_GIL),
     };
-    full.wall_ns = full.cpu_ns + full.blocked_ns + full.preempted_ns + full.ready_ns + full.parked_ns + full.waiting_ns;
+    if (out->size < sizeof(full)) // of a program that was built before it was told apart
+        full.blocked_ns += full.gil_ns;
+    full.wall_ns = full.cpu_ns + full.blocked_ns + full.preempted_ns + full.ready_ns + full.parked_ns +
+                   full.waiting_ns + (out->size < sizeof(full) ? 0 : full.gil_ns);
     memcpy(out, &full, out->size);
     return 0;
 }

@@ -19,10 +19,10 @@ void gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger);
 // Without a wait in progress: changes only when the coroutine is switched.
 void gp_ledger_read_closed(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger);
 
-// What a reading is made of, for later: a reading that is hardly ever wanted costs a few loads.
+// Raw words of a reading, for later: a reading hardly ever wanted costs a few loads.
 typedef struct gp_ledger_words {
     uint64_t since, begun, slice_ticks, off_ns, told_ticks, ready_wait_ticks, switches; // as in prof_coro_t
-    uint64_t blocked_ns, polled_slice_ns;                                               // as beside it
+    uint64_t blocked_ns, polled_slice_ns, gil_ns;                                       // as beside it
 } gp_ledger_words_t;
 
 static inline void gp_ledger_read_words(prof_coro_t *coro, gp_ledger_words_t *words)
@@ -37,11 +37,12 @@ static inline void gp_ledger_read_words(prof_coro_t *coro, gp_ledger_words_t *wo
         .switches = gp_edge_load(&coro->switches),
         .blocked_ns = gp_edge_load(gp_coro_blocked_ns(coro)),
         .polled_slice_ns = gp_edge_load(&gp_coro_rare(coro)->polled_slice_ns),
+        .gil_ns = gp_edge_load(gp_coro_gil_ns(coro)),
     };
 }
 
-// The ledger as it was at `ticks`, of a coroutine that ran then, in an epoch that was not over, when its words were
-// read; on the CPU since its account was settled. Without `longest_ns` and `spawned`.
+// The ledger as of `ticks`, for a coroutine that ran when its words were read, in an open epoch; as if on the CPU since
+// its account was settled. Without `longest_ns` and `spawned`.
 void gp_ledger_of_words(const prof_coro_t *coro, const gp_ledger_words_t *words, uint64_t ticks, gp_ledger_t *ledger);
 
 // Were both read in one slice of a coroutine?

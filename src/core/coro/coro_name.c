@@ -53,7 +53,7 @@ void gp_coro_name_get(prof_coro_t *coro, char name[GP_CORO_NAME_SIZE])
         if (i >= QUICK_TRIES) // the writer was preempted, on a busy machine for tens of milliseconds
             nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
-    // Of a thread that has been stopped for good in the middle of it, by a fatal signal: a part of each.
+    // A fatal signal has stopped the writer for good: a part of each name.
     memcpy(name, words, GP_CORO_NAME_SIZE);
     name[GP_CORO_NAME_SIZE - 1] = '\0';
 }

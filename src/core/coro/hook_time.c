@@ -9,7 +9,7 @@ enum { LONGEST_NS = 20000 };
 __thread uint32_t gp_hook_time_left __attribute__((tls_model("initial-exec")));
 static _Atomic int64_t more_ns;
 
-// What reading the clock twice takes: calls that are not timed do not.
+// Ticks for reading the clock twice: untimed calls do not pay them.
 static uint64_t hook_time_clock_ticks(void)
 {
     enum { TRIES = 32 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a runtime's hooks take of the program's threads, where that is more than GP_HOOK_SWITCH_NS a switch.
+// The cost of a runtime's hooks to the program's threads, where above GP_HOOK_SWITCH_NS a switch.
 //
-// Model: a hook that costs more than the switch itself (an interpreter is asked, records are made, caches are cold)
-// times every GP_HOOK_TIMED_EVERY-th of its calls by the switch clock, and what that took stands for those between.
-// A prime number, because programs switch in rounds.
+// Model: a hook dearer than the switch itself (an interpreter is asked, records are made, caches are cold) times every
+// GP_HOOK_TIMED_EVERY-th of its calls by the switch clock, and each time stands for the calls between. A prime number,
+// because programs switch in rounds.
 //
 // Order of calls: gp_hook_time_begin(), and where it said that this call is timed, gp_hook_time_end(). Threads: any,
 // each with its own count. Signals: not safe.
@@ -56,8 +56,8 @@ static inline void gp_hook_time_end(uint64_t begun, unsigned switches)
         gp_hook_time_note_read(gp_ticks() - begun, switches);
 }
 
-// Of all threads since the process began, beyond GP_HOOK_SWITCH_NS a switch; less than 0 where hooks take less. Any
-// thread.
+// Sum over all threads since the process began, beyond GP_HOOK_SWITCH_NS a switch; less than 0 where hooks take less.
+// Any thread.
 int64_t gp_hook_time_more_ns(void);
 
 // The child of fork() begins anew.

@@ -28,7 +28,7 @@ void gp_last_thread_ends(void)
 {
     if (last_thread_is_main())
         atomic_store_explicit(&main_has_ended, true, memory_order_relaxed);
-    // Of two that end at a time, the second sees here that it is the second.
+    // Two threads may end at a time: the second sees here that it is the second.
     atomic_fetch_sub_explicit(&known, 1, memory_order_seq_cst);
 }
 

@@ -20,7 +20,7 @@ extern pthread_mutex_t gp_registry_lock;
 static inline void gp_lock(pthread_mutex_t *lock)
 {
     gp_locks_held++;
-    atomic_signal_fence(memory_order_seq_cst); // a handler that interrupts this sees it before the lock is held
+    atomic_signal_fence(memory_order_seq_cst); // a handler that comes now sees it before the lock is held
     pthread_mutex_lock(lock);
 }
 

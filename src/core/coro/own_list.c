@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static _Atomic pid_t own[GP_OWN_LIST_MAX];
-static _Atomic int beginning; // those that are being created, and have not put their ids there yet
+static _Atomic int beginning; // threads being created, with their ids not there yet
 
 pid_t gp_own_list_id(int i)
 {
@@ -27,7 +27,7 @@ bool gp_thread_is_own(pid_t tid)
 
 bool gp_thread_may_be_own(pid_t tid)
 {
-    // In this order: one that is not beginning any more has its id there.
+    // In this order: a thread no longer beginning has its id there.
     return atomic_load_explicit(&beginning, memory_order_acquire) > 0 || gp_thread_is_own(tid);
 }
 
@@ -45,7 +45,7 @@ void gp_thread_own_let_go(void)
 int gp_thread_own_count(void)
 {
     gp_thread_own_let_go();
-    // First: one that puts its id there meanwhile is counted twice rather than not at all.
+    // First: a thread that puts its id there meanwhile is counted twice rather than not at all.
     int count = atomic_load_explicit(&beginning, memory_order_acquire);
     for (int i = 0; i < GP_OWN_LIST_MAX; i++)
         count += atomic_load_explicit(&own[i], memory_order_acquire) != 0;

@@ -13,14 +13,14 @@ bool gp_thread_is_own(pid_t tid);
 // May a thread be one of greenprof's own, or become one as it begins? Signals: safe.
 bool gp_thread_may_be_own(pid_t tid);
 
-// How many the kernel counts, those that begin or leave just now included; one that begins may be counted twice.
+// The kernel's count of threads, those just beginning or leaving included; one that begins may be counted twice.
 int gp_thread_own_count(void);
 
 // Forget those that are gone: now and then, as their ids come again.
 void gp_thread_own_let_go(void);
 
-// Entry i: an id; 0 = none. Negative: that thread leaves. Such an entry stays until the kernel has let the thread go,
-// which is a little later than its last instruction: the kernel counts it, and it is not one of the program's.
+// Entry i: an id; 0 = none. Negative: that thread leaves. Such an entry stays until the kernel has let the thread go, a
+// little after its last instruction: the kernel counts the thread, and it is not one of the program's.
 pid_t gp_own_list_id(int i);
 
 // The entry `from` becomes `to`. Without effect where there is none.

@@ -13,7 +13,7 @@
 
 enum { PAGE_BYTES = 4096, OWN_MAPS_MAX = 4096 };
 
-// What is mapped, as far as there is room: the list is for gp_own_unlock() alone.
+// Mappings, as far as there is room: the list is for gp_own_unlock() alone.
 static struct {
     _Atomic uintptr_t at;
     _Atomic size_t bytes;

@@ -8,9 +8,9 @@
 // Map `bytes` of zeroed memory, which is not locked. Returns NULL when there is none. Signals: not safe.
 void *gp_own_map(size_t bytes);
 
-// The same for good, between two pages that cannot be accessed. Without them the kernel may make one mapping of it and
-// of a stack of the host's beside it; where no hook says a stack's bounds, they are those of its mapping. Signals: not
-// safe.
+// The same for good, between two pages that cannot be accessed. Without these pages the kernel may make one mapping of
+// this memory and a stack of the host's beside it; where no hook says a stack's bounds, they are those of its mapping.
+// Signals: not safe.
 void *gp_own_map_apart(size_t bytes);
 
 // Touch the whole pages of it, in one system call: as if written to, or as if read, which takes no memory. No more than

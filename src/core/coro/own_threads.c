@@ -130,9 +130,9 @@ void gp_thread_own_hurry(bool is_urgent)
     atomic_store_explicit(&hurries, is_urgent, memory_order_relaxed);
 }
 
-// Where more threads want to run than there are processors, one that asks for short turns gets them sooner: what it
-// does takes a fraction of a millisecond, and it has no more of the processors than before. Source: sched_setattr(2),
-// sched_runtime of SCHED_OTHER; Linux 6.12, others ignore it.
+// Where more threads want to run than there are processors, a thread with short turns gets them sooner: its work takes
+// a fraction of a millisecond, and its share of the processors stays the same. Source: sched_setattr(2), sched_runtime
+// of SCHED_OTHER; Linux 6.12, others ignore it.
 static void own_threads_ask_for_short_turns(void)
 {
     enum { TURN_NS = 100000 };
@@ -164,8 +164,8 @@ void gp_thread_own_note(void)
         CPU_ZERO(&first_processors);
 }
 
-// A program that gives its thread a processor, real-time priority or a place before others has not given them to
-// greenprof's: one would keep a pinned thread from its processor, and wait for ever behind one with real-time priority.
+// A program may give its thread a processor, real-time priority or a place before others. Greenprof's threads do not
+// inherit these: they would keep a pinned thread from its processor, and wait for ever behind real-time priority.
 static void own_threads_stand_back(void)
 {
     const struct sched_param none = {0};

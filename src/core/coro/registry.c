@@ -30,7 +30,7 @@ static void registry_push(uint32_t *list, prof_coro_t *coro)
     *list = coro->number;
 }
 
-// All at once is several times cheaper than a fault for each page. What is only read stays without memory.
+// All at once is several times cheaper than a fault for each page. Pages only read stay without memory.
 static void registry_touch(chunk_t *chunk)
 {
     gp_own_touch(chunk->records, sizeof(chunk->records), true);
@@ -89,7 +89,7 @@ static void registry_add_ledger(prof_coro_t *coro, uint64_t now, gp_ledger_t *su
     gp_ledger_add(sum, &ledger);
 }
 
-// A wait that will never end does not count. What was told of it to those that ask for totals stays in these.
+// A wait that will never end does not count. Totals keep the part already told to them.
 static void registry_void_wait_locked(prof_coro_t *coro)
 {
     gp_ledger_t told, rest;

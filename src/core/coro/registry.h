@@ -17,7 +17,7 @@ typedef struct gp_coro_birth { // what a new coroutine starts with
     uintptr_t entry;           // 0 = unknown
     uintptr_t object;          // of its language, 0 = none
     const char *name;          // NULL = none
-    prof_coro_t *spawner;      // it inherits trace and scope from this one, NULL = none
+    prof_coro_t *spawner;      // source of trace and scope, NULL = none
     uint32_t spawn_site;       // where, see spawn.h; 0 = not known
     uint32_t region_kind;      // enum gp_region_kind bits, of GP_CORO_FOUND
 } gp_coro_birth_t;
@@ -37,8 +37,8 @@ void gp_coro_ends(prof_coro_t *coro, uint64_t id);
 // from. Takes the registry's lock.
 void gp_coro_idles(prof_coro_t *coro);
 
-// It was over when it was switched away from last, which shows only now: the wait since then is taken back, from its
-// ledger, the census and the capture.
+// Take back the last wait of a coroutine that was over, as shows only now, when it was last switched away from: from
+// its ledger, the census and the capture.
 void gp_coro_forsake(prof_coro_t *coro, uint64_t id);
 
 // The same, and its record is retired. The owner of its stack, or what else names it, is not to do so any more.

@@ -83,7 +83,7 @@ static void scope_join(prof_coro_t *coro, gp_scope_t *scope, uint64_t now)
     scope->members = coro;
 }
 
-// What the coroutine did since it joined.
+// The coroutine's ledger since it joined.
 static void scope_add_member(prof_coro_t *coro, uint64_t now, gp_ledger_t *sum)
 {
     gp_ledger_t ledger;
@@ -182,8 +182,8 @@ void gp_scope_ref(gp_scope_t *scope)
         scope->references++;
 }
 
-// A scope that only its children keep alive (its profile is freed, no coroutine is in it any more) is taken out of the
-// tree: otherwise profiles that overlap on one coroutine would grow a chain for ever.
+// A scope alive by its children only (its profile is freed, no coroutine is in it any more) is taken out of the tree:
+// otherwise profiles that overlap on one coroutine would grow a chain for ever.
 static void scope_splice_if_dead(gp_scope_t *scope)
 {
     uint32_t children = scope->children;

@@ -21,8 +21,7 @@ int gp_scope_covers(prof_coro_t *coro, const struct prof *profile);
 // Take scopes off the top of `coro` as long as `is_over` says so of their profile.
 void gp_scope_pop(prof_coro_t *coro, int (*is_over)(const struct prof *profile, const prof_coro_t *coro));
 
-// A new coroutine begins in `scope`, which it inherits; or a coroutine that is over leaves the one it had. NULL is
-// accepted.
+// A new coroutine begins in `scope`, by inheritance; or a coroutine that is over leaves its scope. NULL is accepted.
 void gp_scope_inherit(prof_coro_t *coro, gp_scope_t *scope);
 void gp_scope_quit(prof_coro_t *coro);
 

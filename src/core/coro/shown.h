@@ -2,15 +2,15 @@
 // The trace and the span of what runs on a thread, shown to readers outside of the process (signal/shown_record.h).
 //
 // Model: each thread has a record in its block, to which a thread-local of libgreenprof-otel points, for as long as it
-// lives. It is written by the thread: where it switches, and where the trace or the span of its coroutine changes.
-// While nothing samples no switch is seen: then all records are invalid.
+// lives. The thread writes it: where it switches, and where the trace or the span of its coroutine changes. While
+// nothing samples no switch is seen: then all records are invalid.
 #pragma once
 
 #include "signal/thread.h"
 
 typedef struct gp_shown_source {
     void **(*pointer)(void); // the calling thread's thread-local, see otel/otel.h
-    // What is open on a coroutine; a span 0 = nothing is shown.
+    // Trace and span open on a coroutine; a span 0 = nothing is shown.
     void (*read)(prof_coro_t *coro, uint64_t trace[2], uint64_t *span_id);
 } gp_shown_source_t;
 
@@ -19,7 +19,8 @@ extern _Atomic bool gp_shown_is_on __attribute__((visibility("hidden")));
 // Show contexts from now on, while sampling. Once in a process. Signals: not safe.
 void gp_shown_begin(const gp_shown_source_t *source);
 
-// Sampling begins: there may be something to show. It ends: nothing is shown any more. Caller holds the sampler's lock.
+// Sampling begins: there may be something to show. Sampling ends: nothing is shown any more. Caller holds the sampler's
+// lock.
 void gp_shown_resume(void);
 void gp_shown_pause(void);
 

@@ -13,7 +13,7 @@
 enum {
     SLOTS = 2 * GP_SPAWN_SITES, // a power of two
     ARENA_WORDS = 1 << 20,      // of frames and locations, 8 MiB of address space; touched as it fills
-    WALK_BYTES = 12 << 10,      // of stack that a walk and what calls it may need
+    WALK_BYTES = 12 << 10,      // bytes of stack for a walk and its callers
 };
 
 typedef struct table {             // mapped at the first site
@@ -41,7 +41,7 @@ typedef struct walk {
     const gp_language_t *language; // NULL = native frames are wanted
 } walk_t;
 
-// What is read here is walked by its own thread: nothing moves meanwhile.
+// The thread walks its own frames: nothing moves meanwhile.
 static size_t spawn_walk_language(walk_t *walk)
 {
     const gp_language_place_t place = {.pc = walk->caller->pc, .sp = walk->caller->sp, .stack_hi = walk->hi};
@@ -81,7 +81,7 @@ static uint64_t spawn_hash_of(const uintptr_t *frames, const walk_t *walk)
     return hash ^ hash >> 32;
 }
 
-// The slot that has these frames, or the free one where they belong.
+// The slot with these frames, or the free one in their place.
 static _Atomic uint32_t *spawn_find_slot(table_t *in, const uintptr_t *frames, const walk_t *walk)
 {
     size_t depth = walk->depth;

@@ -35,7 +35,7 @@ extern _Atomic uint64_t gp_spawn_lost;
 struct gp_thread;
 bool gp_spawn_is_drawn(struct gp_thread *thread);
 
-// Of so many creations one is looked at, as far as a budget asks for it; 1 = each.
+// A creation in so many is looked at, as a budget asks for it; 1 = each.
 extern _Atomic uint32_t gp_spawn_every;
 
 // Is the calling thread's next creation to be looked at? If not, that is counted (GP_COUNTER_SPAWNS_LEFT_OUT). Which

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The stubs that stand in for runtimes' functions (runtime-hooks/interpose): where each goes on.
 //
-// Model: a stub jumps to what its `next` says. While profiles run that is its hooked part, which calls the hook and
-// goes on to the original; else the original itself, or what looks that up. So a stub at rest costs one jump.
-// `original` is written once, by the first caller that finds out (gp_interpose_resolve()); `next` by the sampler, and
-// until profiles run first by that caller.
+// Model: a stub jumps to what its `next` says. While profiles run, `next` is the hooked part, which calls the hook and
+// goes on to the original; else the original itself, or its look-up. So a stub at rest costs one jump. `original` is
+// written once, by the first caller that finds out (gp_interpose_resolve()); `next` by the sampler, and until profiles
+// run first by that caller.
 //
 // Threads: any may be in a stub meanwhile; it goes on as it began.
 #pragma once

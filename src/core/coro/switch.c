@@ -129,7 +129,7 @@ void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park)
 
 enum { PIECE_LOG2 = 12 };
 
-// What is cached says NULL for the thread's own stack.
+// Cached entries say NULL for the thread's own stack.
 __attribute__((noinline)) static prof_coro_t *switch_find_anew(gp_thread_t *thread, gp_recent_switch_t *entry,
                                                                uintptr_t sp, uint64_t *id)
 {
@@ -191,7 +191,7 @@ void gp_switch_ontop(uintptr_t target_sp, uintptr_t record, const gp_park_t *par
     prof_coro_t *from = thread != NULL ? atomic_load_explicit(&thread->current, memory_order_relaxed) : NULL;
     uint64_t id = thread != NULL ? atomic_load_explicit(&thread->current_id, memory_order_relaxed) : 0;
     gp_switch_to_stack(target_sp, park);
-    // What calls functions on top of others passes what lies on its own stack.
+    // Callers of functions on other stacks pass data on their own stack instead.
     if (from != NULL && record - atomic_load_explicit(&from->hi, memory_order_relaxed) < RECORD_BYTES &&
         gp_region_holds(from, id, park->sp))
         gp_coro_ends(from, id);
@@ -260,7 +260,7 @@ void prof_coro_ready(prof_coro_t *coro)
     uint64_t waker = thread != NULL ? atomic_load_explicit(&thread->current_id, memory_order_relaxed) : 0;
     if (atomic_load_explicit(&gp_activity_wanted, memory_order_relaxed))
         gp_edge_store(&gp_coro_timeline(coro)->waker, waker);
-    // It was ready all the time where it was never switched to; a tick later means that this was reported.
+    // A coroutine never switched to was ready all the time; a tick later means that this was reported.
     bool runs = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
     gp_edge_store(&coro->ready_ticks, !runs && gp_edge_is_new(coro) ? coro->birth_ticks + 1 : gp_ticks());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a hook calls right before a stack switch, while profiles run (prof_coro_active).
+// The hook's call right before a stack switch, while profiles run (prof_coro_active).
 //
 // `park` is where the caller will go on when it is switched back to: its stack is walked from there while it is parked.
 // Threads: the one that switches. Signals: not safe, but the handler may interrupt. Cost: 14 to 28 ns.
@@ -12,15 +12,15 @@
 // Switch to `to`, live with id `to_id`; NULL or 0: the thread's own stack.
 void gp_switch_to(prof_coro_t *to, uint64_t to_id, const gp_park_t *park);
 
-// The core came into a program that runs already: coroutines may be switched to that were made before, and announced by
-// nothing. Hooks that see where their stacks are announce them then.
+// The core came into a running program: switches may lead to older coroutines, which nothing announced. Hooks that know
+// their stacks announce them then.
 extern _Atomic bool gp_switch_meets_early __attribute__((visibility("hidden")));
 
 // Why a switch is not what most are; 0 = nothing of that. Each bit is written by one that knows.
 enum {
     GP_SWITCH_RESTS = 1,   // nothing is sampled, or the processor's counter is not the clock: by the sampler
     GP_SWITCH_SHOWN = 2,   // to readers outside of the process: coro/shown.c
-    GP_SWITCH_SHARERS = 4, // there was a coroutine that shares its stack: prof_coro_create_shared()
+    GP_SWITCH_SHARERS = 4, // a coroutine shared a stack before: prof_coro_create_shared()
 };
 extern _Atomic uint32_t gp_switch_special __attribute__((visibility("hidden")));
 

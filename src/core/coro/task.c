@@ -15,8 +15,8 @@
 
 enum { STATUS_SIZE = 4096 };
 
-// A program that has changed its root or entered a mount namespace may find a /proc there that is another process id
-// namespace's: its numbers are of other threads.
+// A program in another root or mount namespace may find a /proc of another process id namespace there: its numbers are
+// of other threads.
 static bool task_is_proc_of_this_namespace(void)
 {
     char number[16] = "";
@@ -75,8 +75,8 @@ bool gp_task_is_there(pid_t tid)
     return is_there;
 }
 
-// Of one that is about to go the kernel has neither masks any more nor the number of threads: both are 0 then.
-// Source: Linux, fs/proc/array.c, task_sig().
+// A thread about to go has neither masks nor the number of threads in the kernel any more: both are 0 then. Source:
+// Linux, fs/proc/array.c, task_sig().
 bool gp_task_takes(pid_t tid, int signal_number)
 {
     static const char label[] = "\nThreads:\t";

@@ -15,7 +15,7 @@ int gp_task_each(void (*visit)(pid_t tid, void *argument), void *argument);
 // of the text, 64 at least. Returns whether there is anything. Signals: safe. Cost: three system calls.
 bool gp_task_read(pid_t tid, const char *name, char *text, size_t size);
 
-// What a thread does: 'R' it runs or may run, 'S' it sleeps, 'Z' it has ended, ...; 0 = it is gone, or not known.
+// State of a thread: 'R' it runs or may run, 'S' it sleeps, 'Z' it has ended, ...; 0 = it is gone, or not known.
 // Signals: safe. Cost: three system calls.
 // Source: proc_pid_stat(5): the state follows the name, which may have parentheses itself.
 char gp_task_state(pid_t tid);
@@ -28,7 +28,7 @@ bool gp_task_is_there(pid_t tid);
 // Source: proc_pid_status(5): SigBlk is a bit mask in hexadecimal, signal 1 is bit 0.
 bool gp_task_takes(pid_t tid, int signal_number);
 
-// Does it block one that was sent to it? false where that is not known. As above.
+// Does a thread block a signal sent to it? false where this is not known. As above.
 // Source: proc_pid_status(5): SigPnd has the signals that wait for the thread itself.
 bool gp_task_holds_back(pid_t tid, int signal_number);
 
@@ -40,6 +40,6 @@ bool gp_task_differs(pid_t tid);
 // Source: Linux, Documentation/scheduler/sched-stats.rst.
 bool gp_task_run_delay(pid_t tid, uint64_t *ns);
 
-// How often it gave its processor away, as it does when it falls asleep. Returns whether that is known. As above.
-// Source: proc_pid_status(5).
+// How often the thread gave its processor away, as on falling asleep. Returns whether that is known. As above. Source:
+// proc_pid_status(5).
 bool gp_task_voluntary_switches(pid_t tid, uint64_t *switches);

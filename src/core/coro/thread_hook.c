@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads that the program creates while greenprof is loaded: pthread_create is interposed, so that each has its
-// alternate stack before its first coroutine runs.
+// Threads created while greenprof is loaded: pthread_create is interposed, so each has its alternate stack before its
+// first coroutine runs.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -26,8 +26,8 @@ typedef struct descriptor_stack { // of struct pthread
 } descriptor_stack_t;
 
 // The descriptor that pthread_self() points to says where the thread's stack is: a block, at its upper end the
-// descriptor itself, at its lower end the guard. Where in the descriptor is known by what it must say of the stack that
-// this runs on. pthread_getattr_np() tells the same, but allocates: the C library gives the thread a heap for that, 64
+// descriptor itself, at its lower end the guard. The place in the descriptor is found by what it must say of the stack
+// under this call. pthread_getattr_np() tells the same, but allocates: the C library gives the thread a heap for it, 64
 // MB of address space, which the program may never ask for. Source: glibc, nptl/descr.h: stackblock, stackblock_size,
 // guardsize.
 static bool thread_hook_read_descriptor(uintptr_t here, uintptr_t *lo, uintptr_t *hi)
@@ -71,8 +71,8 @@ void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
     *hi = (uintptr_t)address + size;
 }
 
-// clang's ThreadSanitizer is part of the program: its pthread_create() calls the one here, and the new thread must call
-// nothing that it watches before it has been there.
+// clang's ThreadSanitizer is part of the program: its pthread_create() calls ours, and the new thread must first report
+// there before it calls any watched function.
 static bool thread_hook_is_called_by_checker(void)
 {
     Dl_info first, own;

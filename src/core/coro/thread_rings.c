@@ -15,7 +15,7 @@ static struct {
     bool is_amid;   // not all rings are where they are to be
 } kept;
 
-// What is in the ring from now on, or from the turn on, is the block's present thread's.
+// Records from now on, or from the turn on, are the block's present thread's.
 static void thread_rings_note_owner(gp_thread_t *thread)
 {
     gp_ring_owner_t *owner = gp_ring_owner(&thread->ring);
@@ -61,7 +61,7 @@ static void thread_rings_set_positions(gp_ring_t *ring, uint64_t position)
     atomic_store_explicit(&ring->read, position, memory_order_relaxed);
 }
 
-// Of an empty ring that no thread is in the middle of.
+// For an empty ring with no thread amid it.
 static void thread_rings_turn_at_once(gp_thread_t *thread)
 {
     if (gp_ring_has_turned(&thread->ring) && thread_rings_is_file(&thread->ring) != thread_rings_is_to_be_file(thread))
@@ -88,8 +88,8 @@ static void thread_rings_clear(unsigned char *memory)
         memset(memory, 0, GP_RING_BYTES);
 }
 
-// Of a ring in a file, which is bounded, the memory stays, and its positions go on. What a record that was begun and
-// never completed holds up is lost with it.
+// A ring in a file is bounded: its memory stays, and its positions go on. Records held up by one begun and never
+// completed are lost with it.
 static void thread_rings_empty_file_ring(gp_ring_t *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -104,7 +104,7 @@ static void thread_rings_empty_file_ring(gp_ring_t *ring)
     thread_rings_set_positions(ring, head);
 }
 
-// What is outside of what is written and not read is zero, as new memory is.
+// All but the written and unread part is zero, as new memory is.
 void gp_thread_ring_give_back(gp_thread_t *thread)
 {
     gp_ring_t *ring = &thread->ring;
@@ -208,7 +208,7 @@ void gp_thread_keep_rings(unsigned char *slots, uint32_t count)
     gp_unlock(&gp_registry_lock);
 }
 
-// It fails where the kernel has no memory at all, and then the fork did.
+// This fails where the kernel has no memory at all, and then the fork did.
 void gp_thread_leave_rings(void)
 {
     if (kept.slots != NULL)
@@ -216,7 +216,7 @@ void gp_thread_leave_rings(void)
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 }
 
-// What was in the file is the parent's, and so is what was left in their own memory.
+// Records in the file are the parent's, and so are those left in the rings' own memory.
 void gp_thread_rings_after_fork(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_relaxed);

@@ -13,7 +13,7 @@ enum { GP_RING_SLOT_BYTES = GP_RING_OWNER_BYTES + GP_RING_BYTES };
 
 // From now on the rings of the first blocks are to be in a file, and keep what was read. NULL: no ring keeps anything
 // any more, and all are to be in their own memory.
-//   slots: of all of the rings, each GP_RING_SLOT_BYTES, with a gp_ring_owner_t in front; zero. It stays mapped until
+//   slots: of all of the rings, each GP_RING_SLOT_BYTES, with a gp_ring_owner_t in front; zero. Mapped until
 //          gp_thread_turn_rings() has said that all are elsewhere.
 void gp_thread_keep_rings(unsigned char *slots, uint32_t count);
 
@@ -21,8 +21,8 @@ void gp_thread_keep_rings(unsigned char *slots, uint32_t count);
 //   drain: empties a ring.
 bool gp_thread_turn_rings(void (*drain)(gp_thread_t *thread));
 
-// Of blocks; caller holds the registry lock. A new one; one that a thread begins with; one that nothing but the list
-// has any more: its memory is given back.
+// Rings of blocks: of a new block; of one that a thread begins with; of one in nothing but the list any more, to give
+// its memory back. Caller holds the registry lock.
 void gp_thread_ring_make(gp_thread_t *thread);
 void gp_thread_ring_begin(gp_thread_t *thread);
 void gp_thread_ring_give_back(gp_thread_t *thread);

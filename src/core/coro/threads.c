@@ -32,8 +32,8 @@ enum {
     HANDLER_STACK_BYTES = 32 << 10, // what the handler itself may use, generously
     GUARD_BYTES = 4096,
     FALLBACK_MINSIGSTKSZ = 8192,
-    ENDED = 64,       // threads that ended last: they are there for a while
-    WARM_BLOCKS = 16, // free ones that keep the memory of their rings, for programs that start threads all the time
+    ENDED = 64,       // threads ended last: they are still there for a while
+    WARM_BLOCKS = 16, // free ones with the memory of their rings, for programs that start threads all the time
 };
 
 const gp_thread_watch_t *_Atomic gp_thread_watch;
@@ -100,7 +100,7 @@ static gp_thread_t *threads_map_block(void)
 // Nothing but the list has the block any more.
 static void threads_give_block(gp_thread_t *thread)
 {
-    // What a record that was begun and never completed holds up is lost with it.
+    // Records held up by one begun and never completed are lost with it.
     if (atomic_load_explicit(&free_count, memory_order_relaxed) >= WARM_BLOCKS || gp_ring_unread(&thread->ring) > 0)
         gp_thread_ring_give_back(thread);
     atomic_store_explicit(&thread->state, GP_THREAD_FREE, memory_order_relaxed);
@@ -159,6 +159,7 @@ static void threads_reset_block(gp_thread_t *thread, prof_coro_t *root)
     gp_thread_cpu_reset(&thread->cpu);
     gp_thread_language_reset(&thread->language);
     gp_thread_exact_reset(&thread->exact);
+    gp_thread_gil_reset(&thread->gil);
     atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
     thread->look = (gp_thread_look_t){0};
     thread->off = (gp_thread_off_t){0};
@@ -182,8 +183,8 @@ static gp_thread_t *threads_new_block(pid_t tid, uintptr_t lo, uintptr_t hi, boo
         thread->index = ++last_index;
         gp_thread_set_tid(thread, tid);
         gp_thread_ring_begin(thread);
-        // Partner of the acquire in gp_thread_find(), and of gp_news_look_at_all(): either that sees the thread, or
-        // what follows sees what that asks for.
+        // Partner of the acquire in gp_thread_find(), and of gp_news_look_at_all(): either the latter sees the thread,
+        // or we see its request.
         atomic_store(&thread->state, GP_THREAD_LIVE);
         if (atomic_load(&gp_thread_tells_birth))
             gp_thread_tell_at_once(thread);
@@ -280,7 +281,7 @@ gp_thread_t *gp_thread_prepare(pid_t tid, bool (*is_unwanted)(pid_t tid))
         gp_thread_own_stack(&lo, &hi);
     else if (tid == getpid())
         gp_main_stack(&lo, &hi);
-    // Of other threads it is guessed when the stack pointer is first seen.
+    // Bounds of other threads' stacks are guessed when the stack pointer is first seen.
     return threads_new_block(tid, lo, hi, !is_own, is_unwanted);
 }
 
@@ -340,7 +341,7 @@ void gp_thread_leave(void)
     gp_process_leave_thread();
     uint64_t believed;
     memcpy(&believed, &mask, sizeof(believed));
-    believed |= gp_mask_believed; // what the program thinks that it blocks
+    believed |= gp_mask_believed; // blocked, as the program believes
     memcpy(&mask, &believed, sizeof(believed));
     gp_mask_change(SIG_SETMASK, &mask, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The list of threads: attaches threads that call in, prepares blocks for threads that others found, detaches at exit.
+// The list of threads: attaches threads that call in, prepares blocks for threads found by others, detaches at exit.
 //
 // A block holds the thread's alternate signal stack and its ring; blocks are reused, so a thread costs one mapping the
 // first time and two system calls after that.
@@ -11,7 +11,7 @@
 #include "signal/thread.h"
 
 typedef struct gp_thread_watch {           // the sampler's: arms and disarms timers. May be NULL.
-    void (*attached)(gp_thread_t *thread); // on the thread itself, or on the one that found it
+    void (*attached)(gp_thread_t *thread); // on the thread itself, or on its finder
     void (*exiting)(gp_thread_t *thread);  // on the thread itself, the sampling signal blocked
 } gp_thread_watch_t;
 
@@ -20,8 +20,8 @@ extern const gp_thread_watch_t *_Atomic gp_thread_watch;
 // Bounds of the calling thread's own stack: [lo, hi). Signals: not safe.
 void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi);
 
-// This core is not the one that is active in the process (process/load.c). What it wraps is still called on the way to
-// the original, and nothing collects what it would keep of threads: it attaches none. Set as it is loaded.
+// This core is not the one that is active in the process (process/load.c). Its wrappers are still called on the way to
+// the original, and nothing collects records of threads: it attaches none. Set as it is loaded.
 extern bool gp_threads_are_anothers;
 
 // The calling thread's block, made if need be. NULL when memory is short or on greenprof's own threads.
@@ -35,10 +35,11 @@ gp_thread_t *gp_thread_prepare(pid_t tid, bool (*is_unwanted)(pid_t tid));
 // Give the calling thread's block back.
 void gp_thread_detach(void);
 
-// The same of a thread that goes on, and is left alone from here on (process_id.h), as those that it creates are.
+// The same for a thread that goes on, and is left alone from here on (process_id.h), with all threads it creates.
 void gp_thread_leave(void);
 
-// Is it one of the 64 threads that gave theirs back last? It may still run destructors of the program's. Any thread.
+// Is it one of the last 64 threads to give their blocks back? Such a thread may still run destructors of the program's.
+// Any thread.
 bool gp_thread_has_ended(pid_t tid);
 
 // Let the block of a thread that is gone be reused; after its ring was drained. Collector only.
@@ -55,7 +56,7 @@ void gp_thread_after_fork(void);
 int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument,
                             bool is_shown);
 
-// What the calling thread creates is not the program's: it is one of greenprof's own.
+// Threads created by the calling thread are greenprof's own, not the program's.
 void gp_thread_hides_what_it_creates(void);
 
 // Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
@@ -82,7 +83,7 @@ int gp_thread_own_staying(void);
 // May threads of greenprof's own go on? Where not, each ends as soon as it has nothing left to do.
 bool gp_thread_own_may_stay(void);
 
-// End all of them but the caller; let new ones begin, and those that wished to return.
+// End all of them but the caller; let new ones begin, and ended ones return.
 //   wake: called now and then, until all have ended: wakes those that wait.
 // Returns false where one of them did not end within a second. Threads: the program's only one, or one of greenprof's
 // own.

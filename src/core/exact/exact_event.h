@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What nearly all events of exact mode go through, inline. Private to where events come in: exact_hook.c, and hooks of
+// The fast way of nearly all events of exact mode, inline. Private to where events come in: exact_hook.c, and hooks of
 // language runtimes.
 //
 // An event reads the clock, marks the shadow stack as busy, charges the time since the event before to the call that
@@ -7,10 +7,10 @@
 // one recorder counts, soon after it and without a change of the coroutine's account: the time between was on the CPU.
 // Whatever else there is goes the slow way, and makes the stack ready.
 //
-// What runs between two reads of the clock takes as long as its longest chain of loads, each of which waits for the one
-// before: a read of the time-stamp counter ends only after all that is before it. So the way to the stack, of two
-// loads, is gone before the clock is read, beside what is left of the event before; what was found is looked at again,
-// which nothing waits for. And nothing on the fast way is called, so that no register has to be saved.
+// The time between two reads of the clock is that of the longest chain of loads, each waiting for the one before: a
+// read of the time-stamp counter ends only after all loads before it. So the way to the stack, of two loads, is gone
+// before the clock is read, beside what is left of the event before; what was found is looked at again, which nothing
+// waits for. And nothing on the fast way is called, so that no register has to be saved.
 #pragma once
 
 #include "base/word.h"
@@ -40,7 +40,7 @@ static FAST void end_event(gp_exact_stack_t *stack, uint64_t turn)
     atomic_store_explicit(&stack->turn, turn, memory_order_release);
 }
 
-// What the fast way has found out.
+// Findings of the fast way.
 typedef struct fast {
     gp_exact_stack_t *stack;
     gp_exact_frame_t *top;
@@ -65,7 +65,7 @@ static FAST arrival_t arrive(void)
     return (arrival_t){thread, stack, gp_ticks_counter()};
 }
 
-// Is it the coroutine's still? It may have been destroyed.
+// Is it the coroutine's still? The coroutine may have been destroyed.
 static FAST bool is_alive(gp_thread_t *thread, const gp_exact_stack_t *stack)
 {
     return gp_word_is(&stack->coro->id, atomic_load_explicit(&thread->current_id, memory_order_relaxed));
@@ -83,7 +83,7 @@ static FAST void begin_event_here(gp_exact_stack_t *stack)
 // Begin an event on the stack and charge the time. Returns false where it is not for the fast way. An event of a
 // handler that comes before the stack is busy is on the stack as well: it is later than `now`, which tells. So what was
 // read of the stack before this call holds.
-//   is_own: the code that reports is on the coroutine's stack and ends a call that was begun there: whether it was
+//   is_own: the reporting code is on the coroutine's stack and ends a call begun there: whether the coroutine was
 //           destroyed meanwhile does not matter
 static FAST bool begin_fast(fast_t *fast, const arrival_t *at, bool is_own)
 {
@@ -112,7 +112,7 @@ static FAST void end_fast(const fast_t *fast)
     end_event(fast->stack, fast->turn);
 }
 
-// Count a call, now that the frame above the top one has its other members. There is room.
+// Count a call, once the new frame above the top has its other members. There is room.
 static FAST void push(const fast_t *fast, gp_exact_node_t *node, const gp_exact_site_t *site)
 {
     gp_exact_frame_t *frame = fast->top + 1;
@@ -126,7 +126,7 @@ static FAST void push(const fast_t *fast, gp_exact_node_t *node, const gp_exact_
 
 static FAST void pop(const fast_t *fast)
 {
-    fast->stack->next = fast->node; // what its caller called last; found without another load
+    fast->stack->next = fast->node; // the caller's last call; found without another load
     fast->stack->node = fast->top[-1].node;
     __atomic_store_n(&fast->stack->top, fast->top - 1, __ATOMIC_RELEASE);
 }
@@ -144,7 +144,7 @@ static FAST void push_language(const fast_t *fast, gp_exact_node_t *node, const 
     end_fast(fast);
 }
 
-// The call of `object`, where it is the one that the caller made last, or the one after that; else NULL.
+// The call of `object`, where it is the caller's last one, or the one after; else NULL.
 static FAST gp_exact_node_t *find_in_turn(const fast_t *fast, const void *object)
 {
     gp_exact_node_t *node = fast->next;
@@ -169,7 +169,7 @@ static FAST bool gp_exact_enter_fast(const void *object, const arrival_t *at, gp
     return true;
 }
 
-// Another call of the same caller's that was of `object`, or NULL: it is not among the few that are looked at.
+// Another call of `object` by the same caller, or NULL: not among the few looked at.
 static FAST gp_exact_node_t *find_beside(gp_exact_node_t *parent, const void *object)
 {
     gp_exact_node_t *node = parent->last->next;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Where instrumented functions report: __cyg_profile_func_enter() and prof_enter(), and their counterparts.
 //
-// An event finds the coroutine that runs, by the thread's hint and the stack pointer; charges the time since the event
-// before to the call that ran; takes frames that are gone off the shadow stack; then puts one on and counts the call,
-// or takes one off. CPU time is what the coroutine's account says (slice.c) plus the time since it was last settled;
-// after a gap, in which the thread may have slept, the account is settled first.
+// An event finds the running coroutine, by the thread's hint and the stack pointer; charges the time since the last
+// event to the call that ran; takes dead frames off the shadow stack; then puts a frame on and counts the call, or
+// takes it off. CPU time is what the coroutine's account says (slice.c) plus the time since it was last settled; after
+// a gap, in which the thread may have slept, the account is settled first.
 #include "greenprof/exact.h"
 
 #include "collect/collector.h"
@@ -112,7 +112,7 @@ static SLOW gp_exact_stack_t *exact_hook_free_stack(gp_exact_stack_t *stack, uin
 {
     while (stack != NULL && gp_exact_is_busy(stack)) {
         uintptr_t busy_sp = atomic_load_explicit(&stack->turn, memory_order_relaxed);
-        if (!on_alternate_stack && sp >= busy_sp) { // what it interrupted is not there any more
+        if (!on_alternate_stack && sp >= busy_sp) { // the interrupted event is gone
             *previous = NULL;
             return stack;
         }
@@ -129,7 +129,7 @@ static gp_exact_stack_t *exact_hook_current_stack(gp_thread_t *thread)
     return gp_exact_stack_of(usable ? coro : thread->root, usable ? id : thread->root_id, thread);
 }
 
-// On which stack is an event in progress that this one interrupts? NULL: none.
+// The stack with an event in progress, interrupted by the present one. NULL: none.
 static gp_exact_stack_t *exact_hook_interrupted_stack(gp_thread_t *thread)
 {
     gp_exact_stack_t *stack = atomic_load_explicit(&thread->exact.busy, memory_order_relaxed);
@@ -197,7 +197,7 @@ static uintptr_t exact_hook_physical_of(const gp_exact_frame_t *frame)
     return frame->site->physical;
 }
 
-// Is the top frame of a function that cannot have called a new one with a frame that ends at `cfa`?
+// Is the top frame dead: can its function not have called one whose frame ends at `cfa`?
 static FAST bool exact_hook_is_gone(const gp_exact_frame_t *top, const gp_exact_site_t *site, uintptr_t cfa)
 {
     return top->cfa < cfa || (top->cfa == cfa && (site->first || exact_hook_physical_of(top) != site->physical));
@@ -340,7 +340,7 @@ static __attribute__((noinline)) void exact_hook_take_enter_begun(uintptr_t func
     exact_hook_take_enter_slowly(function, pc, sp, fp, manual, 0);
 }
 
-// The call, where it is the one that the caller made last, or the one after that; else NULL.
+// The call, where it is the caller's last one, or the one after; else NULL.
 static FAST gp_exact_node_t *exact_hook_find_called(const fast_t *fast, uintptr_t function, uintptr_t pc)
 {
     gp_exact_node_t *node = fast->next;
@@ -424,7 +424,7 @@ static FAST bool exact_hook_leave_fast(uintptr_t function, uintptr_t sp, bool ta
     if (UNLIKELY(!exact_hook_holds(at->thread, at->stack, sp)))
         return false;
     const gp_exact_frame_t *top = at->stack->top;
-    // After a jump the frame is gone, and those that it shared its end with are.
+    // After a jump the frame is gone, with all frames of the same end.
     bool is_last = tail ? top->cfa == sp && top[-1].cfa > sp : top->cfa > sp;
     if (UNLIKELY(top->object != (const void *)function || !is_last || !begin_fast(&fast, at, true)))
         return false;

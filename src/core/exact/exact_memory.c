@@ -55,7 +55,7 @@ static void *exact_memory_cut(size_t bytes)
     if (bytes > SLAB_BYTES / 4)
         return gp_own_map(bytes);
     if (slab_left < bytes) {
-        // What is left of the old slab is lost: less than a quarter of it.
+        // The rest of the old slab is lost: less than a quarter of it.
         slab = gp_own_map(SLAB_BYTES);
         slab_left = slab != NULL ? SLAB_BYTES : 0;
     }

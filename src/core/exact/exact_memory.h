@@ -22,6 +22,6 @@ void gp_exact_unlock(const gp_exact_guard_t *guard);
 // A zeroed block, or NULL. Caller holds the lock. Cost: O(bytes).
 void *gp_exact_alloc(size_t bytes);
 
-// Give a block of `bytes` back; NULL is accepted. Caller holds the lock. It stays readable: a late reader
+// Give a block of `bytes` back; NULL is accepted. Caller holds the lock. The block stays readable: a late reader
 // without the lock sees nonsense, never a hole.
 void gp_exact_release(void *block, size_t bytes);

@@ -5,7 +5,7 @@
 
 #include "exact/recorder.h"
 
-typedef struct walk { // depth first, so that it is known what is in progress
+typedef struct walk { // depth first: calls in progress are known
     const gp_exact_path_t *paths;
     uint32_t count;
     uint32_t *child, *sibling;   // of each path; 0 = none

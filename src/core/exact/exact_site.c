@@ -83,7 +83,7 @@ static void exact_site_take_out(const gp_exact_site_t *site)
     __atomic_store_n(&((gp_exact_site_t *)(uintptr_t)site)->pc, GP_EXACT_GONE, __ATOMIC_RELAXED);
 }
 
-// Leave out what is unloaded, in place. What a reader without the lock does not find meanwhile, it looks for again with
+// Leave out what is unloaded, in place. A site that a reader without the lock misses meanwhile is looked for again with
 // the lock. Where there is no memory, all are left out and met anew.
 static void exact_site_clear_unloaded(gp_exact_sites_t *table)
 {

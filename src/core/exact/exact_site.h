@@ -2,12 +2,12 @@
 // The functions that exact mode has seen, and the places from which they report.
 //
 // A site is one call of an instrumentation hook: it names a function and says where, at that very instruction, the
-// frame of the function ends (its canonical frame address, CFA), read once from the unwind tables. Comparing CFAs is
-// how frames that longjmp() or an exception left are told from live ones: a function that is called cannot lie above
-// its caller. Several functions share one physical frame where some were inlined into another.
+// frame of the function ends (its canonical frame address, CFA), read once from the unwind tables. CFAs tell live
+// frames from those left by longjmp() or an exception: a called function cannot lie above its caller. Several functions
+// share one physical frame where some were inlined into another.
 //
 // Memory is bounded: calls from beyond GP_EXACT_SITES_MAX places, or of more functions, are not counted, and
-// GP_COUNTER_LOST_CALLS says how many. Those of modules that were unloaded are among them.
+// GP_COUNTER_LOST_CALLS says how many. Sites of unloaded modules count among them.
 //
 // Producers: any thread that meets a new site, under the lock of exact mode. Consumers: any thread, without it. Sites
 // and functions are never freed; those of a module that was unloaded are taken out of the table.
@@ -62,7 +62,7 @@ static inline uint32_t gp_exact_site_slot(const gp_exact_sites_t *sites, uintptr
     return (uint32_t)(((pc + address * 2) * 0x9e3779b97f4a7c15ull) >> sites->shift);
 }
 
-// Is it the one from which `address` reports at `pc`?
+// Is it the site of the report by `address` at `pc`?
 static inline bool gp_exact_site_is(const gp_exact_site_t *site, uintptr_t address, uintptr_t pc)
 {
     return __atomic_load_n(&site->pc, __ATOMIC_RELAXED) == pc && site->address == address;
@@ -86,11 +86,11 @@ static inline const gp_exact_site_t *gp_exact_site_find(uintptr_t address, uintp
 // lock. Signals: safe. Cost: ~2 us and 3 KiB of stack.
 const gp_exact_site_t *gp_exact_site_add(uintptr_t address, uintptr_t pc, bool manual);
 
-// The site of a function of a language runtime, met as `object`: `number` as gp_functions_number() gives it, `line` its
-// first one. NULL when memory is short. Caller holds the drain lock.
+// The site of a function of a language runtime, met as `object`: `number` as from gp_functions_number(), `line` its
+// first line. NULL when memory is short. Caller holds the drain lock.
 const gp_exact_site_t *gp_exact_site_of_language(uint32_t number, uint32_t line, const void *object);
 
-// `object` is no more: another one may come to its address. Caller holds the language's lock.
+// `object` is no more: the next object may come to its address. Caller holds the language's lock.
 void gp_exact_site_forget(const gp_exact_site_t *site, const void *object);
 
 // Fill in what the unwind tables say of the site's frame (exact_frame.c). Signals: safe.

@@ -115,7 +115,7 @@ static void exact_stack_forget_frames(gp_exact_stack_t *stack)
     gp_exact_stack_aim(stack, 0);
 }
 
-// What one coroutine needed once, the next ones on its record do not keep for ever.
+// Room that one coroutine needed once does not stay with its record for ever.
 static void exact_stack_shrink(gp_exact_stack_t *stack)
 {
     gp_exact_frame_t *frames = stack->room > KEPT_ROOM ? gp_exact_alloc(FIRST_ROOM * sizeof(*frames)) : NULL;
@@ -190,8 +190,8 @@ static bool exact_stack_add_link(cover_t *cover, gp_exact_stack_t *stack, gp_exa
     return true;
 }
 
-// Request profiles: the scopes from the coroutine's up to the root. Scopes and profiles are type-stable, and none that
-// comes anew into a slot runs before gp_exact_start() had the lock: a chain that changes meanwhile cannot lead astray.
+// Request profiles: the scopes from the coroutine's up to the root. Scopes and profiles are type-stable, and none anew
+// in a slot runs before gp_exact_start() had the lock: a chain that changes meanwhile cannot lead astray.
 static bool exact_stack_add_scopes(cover_t *cover, gp_exact_stack_t *stack, gp_thread_t *thread)
 {
     gp_scope_t *scope = atomic_load_explicit(&gp_coro_context(stack->coro)->scope, memory_order_acquire);

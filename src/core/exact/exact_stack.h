@@ -4,12 +4,12 @@
 // A stack is attached to a coroutine's record and reused with it; only the thread that runs the coroutine changes its
 // frames. Arrays (frames, links, their nodes) are exchanged under the lock of exact mode; its holder may
 // therefore follow them and read frames along: depth and times may then be a moment old, or of different moments. A
-// signal handler of the host that interrupts an event finds the stack busy and works on another one (`interrupt`).
+// signal handler of the host amid an event finds the stack busy and works on another one (`interrupt`).
 //
 // gp_thread_t.exact_ready is the stack of the coroutine that runs, set by an event; switches and settlements reset it.
 //
-// A frame's node is a child of that of the frame below. Where there was no memory for one, or no room in the tree, it
-// is another, and the frame has an object of nothing: only an event that goes the slow way ends it.
+// A frame's node is a child of that of the frame below. Without memory for a child, or room in the tree, the node is
+// another, and the frame has an object of nothing: only an event on the slow way ends it.
 #pragma once
 
 #include "exact/exact_site.h"
@@ -38,7 +38,7 @@ typedef struct gp_exact_link { // a recorder that covers the coroutine
 #define GP_EXACT_SLOW UINT64_MAX // events go the slow way
 
 typedef struct gp_exact_stack {
-    // One cache line: what the fast way looks at.
+    // The fast way's fields, one cache line.
     // GP_EXACT_SLOW; `epoch`: events may go the fast way, see exact_event.h; or an address, the stack pointer of the
     // reporting code: an event is being taken in.
     _Atomic uint64_t turn;
@@ -46,7 +46,7 @@ typedef struct gp_exact_stack {
     prof_coro_t *coro;
     // Frames, 1 and up are in use, 0 is of no function. gp_exact_stack_aim() sets these.
     gp_exact_frame_t *top, *limit; // limit: there is no room above
-    gp_exact_node_t *node, *next;  // of `top`; and of the call that is expected there. What is counted is by these
+    gp_exact_node_t *node, *next;  // of `top`; and of the call that is expected there. Counts go to these
 
     uintptr_t lo, hi; // the stack region, of the thread's where it has none of its own
     uint64_t coro_id;
@@ -87,7 +87,7 @@ static inline gp_exact_node_t **gp_exact_node_at(const gp_exact_stack_t *stack, 
     return link == stack->links ? &stack->frames[index].node : &link->nodes[index];
 }
 
-// Is its node that of another path? See above. There is a frame below.
+// Is the frame's node of another path? See above. There is a frame below.
 static inline void gp_exact_frame_check(gp_exact_frame_t *frame)
 {
     if (frame->node->parent != frame[-1].node)
@@ -113,7 +113,7 @@ static inline void gp_exact_stack_aim(gp_exact_stack_t *stack, uint32_t depth)
 
 extern gp_exact_stack_t gp_exact_no_stack; // of no coroutine; its region is empty, and it is never ready
 
-// What the calling thread's `exact_ready` was set to last, two loads away from any code; gp_exact_no_stack before.
+// The calling thread's latest `exact_ready`, two loads away from any code; gp_exact_no_stack before.
 extern __thread gp_exact_stack_t *gp_exact_hint __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 // Latest first. Under the lock.
@@ -125,8 +125,8 @@ gp_exact_stack_t *gp_exact_stack_of(prof_coro_t *coro, uint64_t id, gp_thread_t 
 // The stack that takes over while `stack` is busy, or NULL. Takes the lock.
 gp_exact_stack_t *gp_exact_stack_interrupt(gp_exact_stack_t *stack, gp_thread_t *thread);
 
-// Look up the recorders that cover the coroutine, now that a recorder started or stopped or another thread runs it.
-// Takes the lock.
+// Look up the recorders of the coroutine, after a recorder started or stopped or another thread runs it. Takes the
+// lock.
 void gp_exact_stack_refresh(gp_exact_stack_t *stack, gp_thread_t *thread);
 
 // Room for a frame more. Returns false when memory is short. Takes the lock.
@@ -136,7 +136,7 @@ bool gp_exact_stack_grow(gp_exact_stack_t *stack);
 // the caller's then. Takes the lock if so.
 gp_exact_node_t *gp_exact_stack_node(gp_exact_tree_t *tree, gp_exact_node_t *parent, uint32_t function);
 
-// What has passed since an event.
+// Time passed since an event.
 typedef struct gp_exact_span {
     uint64_t ticks;
     uint64_t off_ns; // of that, not on the CPU; may be a little below zero

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What exact mode has counted: a tree of calls, one node for every path of functions from the outermost one down.
+// Counts of exact mode: a tree of calls, one node for every path of functions from the outermost one down.
 //
-// A tree belongs to one recorder and one thread's block; only that thread adds to it, so no locked instruction is
-// needed, and its signal handlers, which add with single instructions as it does. Nodes never move, and a parent is
-// made before its children. Producer: the thread. Consumers: the holder of the lock of exact mode reads along; a
-// counter is whole at any moment. What a function took with all it called, and which calls were recursive, follows
-// from the tree (exact_pairs.c).
+// A tree belongs to one recorder and one thread's block. Only this thread adds to it, and its signal handlers, with
+// single instructions: no locked instruction is needed. Nodes never move, and a parent is made before its children.
+// Producer: the thread. Consumers: the holder of the lock of exact mode reads along; a counter is whole at any moment.
+// Times of a function with all its calls, and which calls were recursive, follow from the tree (exact_pairs.c).
 //
 // Memory is bounded: where a tree has GP_EXACT_NODES_MAX nodes, a function on a new path is counted as if it had no
 // caller, and GP_COUNTER_LOST_CALLS says how often.
@@ -74,7 +73,7 @@ static inline uint64_t gp_exact_node_cpu_ns(const gp_exact_node_t *node)
     return ns > 0 ? (uint64_t)ns : 0;
 }
 
-// Of a node, by its parent's number and the number of its function.
+// The slot of a node, by the numbers of its parent and its function.
 static inline uint32_t gp_exact_slot(const gp_exact_index_t *index, uint32_t parent, uint32_t function)
 {
     uint64_t key = (uint64_t)parent << 32 | function;

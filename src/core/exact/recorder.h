@@ -2,9 +2,9 @@
 // Exact mode: every call of an instrumented function is counted, per profile.
 //
 // Model: while at least one recorder runs, each coroutine that a running recorder covers has a shadow stack of the
-// instrumented functions it is in (exact_stack.h). A call is counted when it begins, its times are added when it ends,
-// in every recorder that covers the coroutine, and only if it began while that recorder ran. So profiles that overlap
-// do not see each other, and a function entered before one began is not in it.
+// instrumented functions it is in (exact_stack.h). A call is counted when it begins, and its times are added when it
+// ends, in every recorder of the coroutine that was running when it began. So profiles that overlap do not see each
+// other, and a function entered before one began is not in it.
 //
 // A recorder is of one profile, or of the capture. Whatever runs, starts and stops: gp_exact_epoch moves with it, and
 // shadow stacks look up anew what covers them. gp_exact_stop() waits until no thread is in an event that began before.
@@ -56,7 +56,7 @@ extern gp_exact_t *gp_exact_broad;
 gp_exact_t *gp_exact_new(prof_scope_t scope);
 void gp_exact_free(gp_exact_t *recorder); // NULL is accepted; must not run
 
-// Count from now on. The sampler has been acquired: its accounts give the CPU time. Of a request profile, its scope
+// Count from now on. The sampler has been acquired: its accounts give the CPU time. The scope of a request profile
 // already points to it.
 void gp_exact_start(gp_exact_t *recorder, uint32_t thread_index);
 
@@ -66,7 +66,7 @@ void gp_exact_stop(gp_exact_t *recorder);
 // Forget what was counted so far, also of calls in progress.
 void gp_exact_restart(gp_exact_t *recorder);
 
-// What was counted so far: a tree of calls, flat.
+// Counts so far: a tree of calls, flat.
 //   paths: gp_exact_path_t[*count], allocated by malloc(), the root first; caller frees.
 // Returns 0 or -ENOMEM. Caller holds the drain lock.
 int gp_exact_collect(gp_exact_t *recorder, gp_exact_path_t **paths, size_t *count);

@@ -41,9 +41,9 @@ void gp_aside_wake(void)
         wake();
 }
 
-// Has the program one thread, beside some of greenprof's own that all end where they are asked to? One of these that
-// begins or ends just now may be counted here and not there: two counts that agree are right, and two that say twice in
-// a row that there are others.
+// Has the program one thread, beside some of greenprof's own that all end where they are asked to? An own thread that
+// begins or ends just now may be in one count and not in the other: a match is right; so is twice the same number of
+// others in a row.
 static bool aside_is_alone(void)
 {
     struct stat tasks;
@@ -69,7 +69,8 @@ static bool aside_is_taken(uint64_t by)
     return by != 0 && (pid_t)(by >> 32) == getpid();
 }
 
-// One at a time. Returns false where it is not to be had: for a handler, that has interrupted its own thread.
+// Claim the turn: one thread steps aside at a time. Returns false where it is not to be had: for a handler, that has
+// interrupted its own thread.
 static bool aside_claim(void)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};

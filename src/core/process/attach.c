@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof attach` calls in a process that runs already, once the core is loaded into it.
+// The entry for `greenprof attach` in a running process, once the core is loaded into it.
 //
-// Model: the call comes on a thread that the command has created for it, every signal blocked. It opens the socket, by
-// which the command starts a capture, and starts control's thread, which does the rest: it takes the calls that modules
-// have bound already (got.h), and asks the interpreter to let greenprof look at what it has imported. Detaching, which
-// is asked for by the same way, takes all of that back; where the command cannot reach the socket, one more call does.
+// Model: the call comes on a thread that the command has created for it, every signal blocked. This thread opens the
+// socket, by which the command starts a capture, and starts control's thread for the rest: to take calls already bound
+// by modules (got.h), and to ask the interpreter for a look at its imports. Detaching, which is asked for by the same
+// way, takes all of that back; where the command cannot reach the socket, one more call does.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -55,7 +55,7 @@ static void process_attach_begin(void)
         attach_soon();
 }
 
-// Threads that belong to nothing else have nothing to do any more. A program that has one thread is to have one again.
+// Threads that belong to nothing else have nothing to do any more. A program with one thread is to have one again.
 static void attach_end_threads(void)
 {
     if (gp_thread_own_staying() > 0)

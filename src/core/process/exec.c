@@ -137,7 +137,7 @@ PROF_API int execle(const char *path, const char *first, ...)
     return exec_path(path, argv, envp);
 }
 
-// What posix_spawn() begins inherits the caller's mask: for that long, it is the one that the program believes in.
+// A child of posix_spawn() inherits the caller's mask: for so long, the mask is the one that the program believes in.
 static bool exec_hold_mask(void)
 {
     bool is_held = gp_mask_believed != 0 && gp_process_is_mine();

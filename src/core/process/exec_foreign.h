@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Is this one that greenprof cannot be loaded into, or a script for one? What cannot be read is none.
+// Is this a program that greenprof cannot be loaded into, or a script for one? An unreadable file is none.
 //   fd: as openat(2) has it; with the path "" the program itself.
 bool gp_exec_is_foreign(int fd, const char *path);
 

@@ -42,7 +42,7 @@ static bool got_write_slot(const gp_got_call_t *call, uintptr_t before, uintptr_
     if (call->is_protected)
         return memory >= 0 &&
                pwrite(memory, &value, sizeof(value), (off_t)(uintptr_t)call->at) == (ssize_t)sizeof(value);
-    // Another thread may be binding it: what that found stays, until the next look.
+    // Another thread may be binding the slot: the address found by it stays, until the next look.
     is_early |= !__atomic_compare_exchange_n(call->at, &before, value, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     return true;
 }
@@ -106,7 +106,8 @@ static void got_give_slot_back(const gp_got_call_t *call)
         got_write_slot(call, call->after, slot->before);
 }
 
-// Of a module that was loaded to look into its own libraries first: bound to the C library past the core, or about to.
+// Take a slot of a module loaded to look into its own libraries first: bound to the C library past the core, or about
+// to be.
 static void got_take_deep_slot(const gp_got_call_t *call)
 {
     gp_location_t value, libc;
@@ -134,7 +135,7 @@ static int got_read_adds(struct dl_phdr_info *info, size_t size, void *adds)
     return 1;
 }
 
-// Modules that are unloaded took their slots with them.
+// Slots of unloaded modules went with them.
 static void got_forget_gone(void)
 {
     size_t kept = 0;

@@ -5,12 +5,12 @@
 // it comes into a program that runs already, the slots of all modules lead to the functions themselves. Each such slot
 // gets the core's function, and its former value when all is given back. A module that the loader is still relocating
 // is left for a later look: its slots hold addresses as in its file, to which the loader is about to add. The C library
-// and the loader are left as they are, as they do not call themselves through names that can be interposed. Slots that
-// the loader has protected are written through /proc/self/mem, which changes no protection; one that cannot be written
-// counts as GP_COUNTER_UNPATCHED.
+// and the loader are left as they are, as they do not call themselves through names that can be interposed. Slots under
+// the loader's protection are written through /proc/self/mem, with their protection as it is; a slot that cannot be
+// written counts as GP_COUNTER_UNPATCHED.
 //
-// A module that was loaded with RTLD_DEEPBIND finds the C library's functions before the core's, however early that was
-// loaded: its slots are taken as its dlopen() returns (loader_open.c), for good.
+// A module loaded with RTLD_DEEPBIND finds the C library's functions before the core's, however early the core came:
+// its slots are taken as its dlopen() returns (loader_open.c), for good.
 //
 // Threads: any; one at a time does it. Signals: not safe. Cost: ~1 ms for 10,000 slots; nothing where no module was
 // loaded since.

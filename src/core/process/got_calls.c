@@ -87,7 +87,7 @@ static size_t got_calls_count_symbols(const struct dl_phdr_info *info)
     return last + 1;
 }
 
-// What the core defines, but for its own interface, which only those call who mean it.
+// All functions that the core interposes: everything it exports except prof_*.
 static void got_calls_learn_names(const struct dl_phdr_info *info)
 {
     table_t table;

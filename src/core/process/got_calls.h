@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct gp_got_call { // of one such function, as a module makes it
+typedef struct gp_got_call { // of such a function, in a module's slot
     const struct dl_phdr_info *info;
     uintptr_t *at;     // the slot
     uintptr_t after;   // the core's function of that name

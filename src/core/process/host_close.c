@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The program closes descriptors that it does not know, as daemons do with all numbers that there are, and shells once
-// more what they have closed: greenprof's are left open. It is told what it would be told without greenprof: nothing is
-// open by that number. Where one of greenprof's has a low number for a moment, it is waited for (base/descriptors.h).
+// The program closes descriptors unknown to it, as daemons do with all numbers, and shells once more with closed ones:
+// greenprof's are left open. The answer is the same as without greenprof: nothing is open by this number. Where one of
+// greenprof's has a low number for a moment, it is waited for (base/descriptors.h).
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

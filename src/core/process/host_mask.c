@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The host's signal masks: calls that would block the sampling signal are interposed, and leave it alone, so that
-// threads which block every signal are sampled as well. The program cannot tell: what it believes is kept and answered,
-// in the threads it creates and in the program it executes too.
+// The host's signal masks: calls that would block the sampling signal are interposed, and leave it alone, so threads
+// with every signal blocked are sampled as well. The program cannot tell: what it believes is kept and answered, in the
+// threads it creates and in the program it executes too.
 //
-// Those that take signals by sigwait() or signalfd() block them all first. Such a thread must not be given ours, so it
-// is taken out of the set; unless the set has few signals, which says that this one is meant: then sampling moves to
-// another. Masks for the length of a wait (sigsuspend, ppoll, pselect, epoll_pwait) are left as they are: nothing runs
-// then. Everything here may be called in a signal handler, but for the move.
+// Threads block the signals of sigwait() or signalfd() first. Such a thread must not be given ours, which is taken out
+// of the set; unless the set has few signals: then ours is meant, and sampling moves to another. Masks for the length
+// of a wait (sigsuspend, ppoll, pselect, epoll_pwait) are left as they are: nothing runs then. Everything here may be
+// called in a signal handler, but for the move.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -50,7 +50,7 @@ static uint64_t host_mask_ours(void)
     return gp_sampling_signal_is_wanted() && gp_process_is_mine() ? host_mask_bit(gp_sampling_signal()) : 0;
 }
 
-static _Atomic pid_t knows_its_own; // a child, in the memory of which this is written, that has set its mask
+static _Atomic pid_t knows_its_own; // a child that has set its mask: the mark is in the child's memory
 
 static int host_mask_change(int how, const sigset_t *set, sigset_t *old)
 {
@@ -126,7 +126,7 @@ bool gp_host_mask_action_is_believed(int number)
            (atomic_load_explicit(&actions_believed, memory_order_relaxed) & host_mask_bit(number)) != 0;
 }
 
-// What is to be waited for of `set`.
+// The signals of `set` to wait for.
 static const sigset_t *host_mask_waited_for(const sigset_t *set, sigset_t *filtered)
 {
     uint64_t bits = set != NULL ? host_mask_bits_of(set) : 0, mine = host_mask_ours();
@@ -134,7 +134,7 @@ static const sigset_t *host_mask_waited_for(const sigset_t *set, sigset_t *filte
         return set;
     if (__builtin_popcountll(bits) <= FEW) {
         gp_sampler_yield();
-        gp_host_mask_before_exec(); // now that it is the host's, it is blocked as the host wants it
+        gp_host_mask_before_exec(); // the host's now: blocked as the host wants
         mine = host_mask_ours();
     }
     host_mask_set_bits(filtered, bits & ~mine);

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-// The calling thread is about to become another program: it inherits the mask that it believes in. And it did not.
+// The calling thread is about to become another program, which inherits the mask believed in. And it did not.
 void gp_host_mask_before_exec(void);
 void gp_host_mask_after_failed_exec(void);
 

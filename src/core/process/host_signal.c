@@ -2,9 +2,10 @@
 // The host's own use of the sampling signal: sigaction() and signal() are interposed.
 //
 // A host that installs a handler of its own gets the signal at once: sampling moves to another one (sampling_signal.h),
-// or where there is none ends for good, and the capture says so. So does one that ignores it, which programs that it
-// executes inherit, if there is a usual one to move to. One that resets the signal to its default (daemons reset all of
-// them) means no harm, but the next sample would kill it: it is told that this was done, and the handler stays.
+// or where there is none ends for good, and the capture says so. A host that ignores the signal gets it, too, if
+// sampling can move to a usual one: programs executed by it inherit this. A reset of the signal to its default (daemons
+// reset all of them) means no harm, but the next sample would kill the process: the program is told that this was done,
+// and the handler stays.
 //
 // Handlers of all signals return by way of gp_restart_restorer (../signal/restart.h).
 #include <signal.h>
@@ -30,7 +31,7 @@ extern int __sigaction(int number, const struct sigaction *action, struct sigact
 enum { INTERNAL_FIRST = 32, INTERNAL_LAST = 33 }; // glibc's own, which __sigaction() refuses
 
 static struct sigaction told; // what the host believes is installed,
-static bool is_told;          // since it was told; else what there was before
+static bool is_told;          // once the host was told; else from before
 
 static bool host_signal_handles(const struct sigaction *action)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The program's sigaltstack(): it sees its own stack while another is in its place (../signal/host_stack.h).
+// The program's sigaltstack(), with its own stack as the answer while ours is in place (../signal/host_stack.h).
 #include <stddef.h>
 
 #include "base/peek.h"
@@ -9,7 +9,7 @@
 #include "process/host_calls.h"
 #include "signal/host_stack.h"
 
-// What the program would be told. `now`: what is in force.
+// The stack that the program believes in. `now`: what is in force.
 static stack_t host_stack_call_believed(const gp_thread_t *thread, const stack_t *now)
 {
     stack_t stack = thread->host_stack.stack;

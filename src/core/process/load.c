@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What happens when the core library is loaded.
+// The core library's start in a process.
 #include "collect/sampler.h"
 #include "control/control.h"
 #include "coro/process_id.h"

@@ -234,8 +234,8 @@ static void process_register_inner(void)
 }
 
 #ifndef __SANITIZE_THREAD__ // its runtime registers before it can record calls
-// What pthread_atfork() comes to. Libraries are initialized before this one, too: the inner step stays the first that
-// is registered.
+// The function behind pthread_atfork(). Libraries are initialized before this one, too: the inner step stays the first
+// that is registered.
 PROF_API int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library);
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library)
@@ -269,7 +269,7 @@ PROF_API pid_t fork(void)
     return pid;
 }
 
-// It runs no fork handlers, and may be called in a signal handler.
+// A fork without fork handlers, also from a signal handler.
 PROF_API pid_t _Fork(void)
 {
     process_resolve_if_early();
@@ -357,7 +357,7 @@ void gp_process_give_up(void)
     __atomic_store_n(&prof_exact_active, 0, __ATOMIC_RELAXED);
     atomic_store_explicit(&gp_language_is_left, true, memory_order_relaxed);
     gp_aside_for_good();
-    gp_host_mask_before_exec(); // the program's mask, as it thinks that it is
+    gp_host_mask_before_exec(); // the program's mask, as it believes
     gp_process_leave();
 }
 

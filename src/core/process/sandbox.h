@@ -3,9 +3,9 @@
 //
 // Model: the filter is run for every call of greenprof's (base/filter_calls.h) before it is installed. Where it lets
 // them be, or fail as they may, greenprof's threads step aside and come back under it. Where it kills for one, or has
-// another process or a handler answer it, recording ends before: of the process where its first thread or all threads
-// enter it, else of the calling thread, which is left alone. A filter that is there before the program cannot be read:
-// a child rehearses the calls. One that is entered by a system call of the program's own is not seen.
+// another process or a handler answer, recording ends before: for the whole process where its first thread or all
+// threads enter the filter, else for the calling thread, which is left alone. A filter that is there before the program
+// cannot be read: a child rehearses the calls. A filter entered by a system call of the program's own is not seen.
 //
 // Threads: any of the program's. Signals: as aside.h.
 #pragma once

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A call tree: stacks merged by common callers, with the weight of the samples that ended in each node.
 //
-// Memory is bounded: a tree with GP_CALL_TREE_PATHS_MAX nodes has no room for new paths, as those of a profile that
-// never stops, or of code that is compiled anew all the time. A sample on one then stands in "[tree full]" below the
-// nearest of its callers that is there, and is counted in `crowded`: no time is lost. Not thread-safe: a profile's tree
-// is guarded by the drain lock.
+// Memory is bounded: a tree with GP_CALL_TREE_PATHS_MAX nodes has no room for new paths, as of a profile that never
+// stops, or of code compiled anew all the time. A sample on one then stands in "[tree full]" below the nearest of its
+// callers that is there, and is counted in `crowded`: no time is lost. Not thread-safe: a profile's tree is guarded by
+// the drain lock.
 #pragma once
 
 #include <stddef.h>

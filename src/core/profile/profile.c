@@ -21,7 +21,7 @@
 #include "signal/language.h"
 #include "signal/slice.h"
 
-// Is `profile` one, and the caller in the process that has it? In a child of _Fork() or clone() there is no collector.
+// Is `profile` valid, and the caller in its process? In a child of _Fork() or clone() there is no collector.
 static int profile_check(const prof_t *profile)
 {
     if (!gp_process_is_open())
@@ -69,7 +69,7 @@ static uint64_t profile_thread_clock_ns(const prof_t *profile)
 {
     const gp_thread_t *thread = profile->thread;
     if (thread == NULL || thread->index != profile->thread_index)
-        return profile->thread_final_ns; // it ended, and its block may be another thread's
+        return profile->thread_final_ns; // the thread ended; its block may be another's
     uint64_t final_ns = atomic_load_explicit(&thread->cpu.final_ns, memory_order_relaxed);
     return final_ns != 0 ? final_ns : gp_cpu_time_thread(profile->thread_tid);
 }
@@ -96,7 +96,7 @@ static void profile_thread_ledger(const prof_t *profile, uint64_t now, gp_ledger
     sum->blocked_ns = sum->slice_ns - sum->cpu_ns;
 }
 
-// Of the process, what no signal could reach. Caller holds the drain lock.
+// Time of the process that no signal could reach. Caller holds the drain lock.
 static uint64_t profile_unsampled_ns(const prof_t *profile)
 {
     return profile->options.scope == PROF_SCOPE_PROCESS ? gp_unsampled_ns() : 0;
@@ -221,7 +221,7 @@ static int profile_begin_run(prof_t *profile, gp_thread_t *thread, prof_coro_t *
     return 0;
 }
 
-// Of exact mode only the accounts are wanted.
+// Exact mode needs samples for the accounts only.
 static unsigned profile_frequency_of(const prof_t *profile)
 {
     enum { EXACT_HZ = 10 };
@@ -315,8 +315,8 @@ int prof_resume(prof_t *profile)
     return error;
 }
 
-// Of the present run. A thread that comes within reach while it lasts is sampled with what it used before: that makes
-// no time of it.
+// The ledger of the present run. A thread that comes within reach during it is sampled with its time before: this makes
+// no time of the run.
 static void profile_running_ledger(prof_t *profile, gp_ledger_t *ledger)
 {
     profile_scope_ledger(profile, ledger);

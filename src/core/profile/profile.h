@@ -13,8 +13,8 @@
 // slice.
 void gp_profile_ledger(prof_t *profile, gp_ledger_t *ledger);
 
-// prof_stop() in two steps. The first: nothing after it is in the profile. It returns as prof_stop() does. The second,
-// on any thread that may wait for the collector.
+// prof_stop() in two steps. The first: nothing after it is in the profile. Returns as prof_stop() does. The second, on
+// any thread that may wait for the collector.
 int gp_profile_cut(prof_t *profile, enum gp_cut from);
 void gp_profile_settle(prof_t *profile);
 
@@ -24,8 +24,8 @@ extern const gp_sink_t gp_profile_sink;
 // A copy of what a profile has so far; the samples taken before this call are in it. NULL and errno on failure.
 gp_snapshot_t *gp_profile_snapshot(prof_t *profile);
 
-// A snapshot with nothing but the locations that samples had of late, as nodes that hang together in no way, and the
-// modules of these and earlier ones; NULL when memory is short. Takes the drain lock.
+// A snapshot of nothing but the locations of late samples, as nodes without connection, and the modules of these and
+// earlier ones; NULL when memory is short. Takes the drain lock.
 //   since: without so many first ones; see gp_modules_latest().
 gp_snapshot_t *gp_profile_latest(uint32_t since);
 
@@ -37,6 +37,5 @@ void gp_profile_snapshot_free(gp_snapshot_t *snapshot); // NULL is accepted
 void gp_profiles_before_fork(void);
 void gp_profiles_in_child(void);
 
-// A coroutine that the calling thread runs leaves the profiles that it was born into, but not those that it has
-// started; and the trace that it was born with.
+// The calling thread's coroutine leaves the trace and the profiles it was born into, but not profiles it has started.
 void gp_profile_detach(prof_coro_t *coro);

@@ -62,7 +62,7 @@ void gp_profiles_each_broad(void (*visit)(prof_t *profile));
 
 // Does a running profile look at the wall clock? Any thread, no lock needed.
 bool gp_profiles_want_waits(void);
-void gp_profiles_count_wall(int change); // one more or one less of them runs
+void gp_profiles_count_wall(int change); // wall-clock profiles more or less
 
 // Hand a sample to all profiles with it in their scope; see gp_sink_t.
 void gp_profiles_take(const gp_sample_t *sample, gp_thread_t *thread, const gp_stack_t *stack, const gp_share_t *shares,

@@ -73,7 +73,7 @@ static int snapshot_copy_module(gp_snapshot_t *snapshot, gp_module_info_t *copy,
     return 0;
 }
 
-// Those that the snapshot's locations are in, by id. A process may have very many others.
+// Copy the modules of the snapshot's locations, by id. A process may have very many others.
 //   all_used: those that any location was ever in.
 static int snapshot_copy_modules(gp_snapshot_t *snapshot, bool all_used)
 {

@@ -23,7 +23,7 @@
 enum {
     LOOK_MS = 500,
     BLIND_HZ = 100,  // until it is known what a signal takes
-    BLIND_MS = 300,  // of the program's CPU time, after which that is measured: not in programs that end at once
+    BLIND_MS = 300,  // of the program's CPU time, before the first measurement: not in programs that end at once
     MEAN_S = 2,      // of rates
     REPAY_S = 5,     // what was taken too much is saved within about so long
     CREDIT_S = 2,    // what was not taken may be taken later for so long
@@ -87,7 +87,7 @@ bool gp_budget_spent_by_hooks(double *percent, double *switches_per_s)
         return false;
     gp_cost_read(&cost);
     double base_ns = (double)gp_cost_base_ns(&cost), program_ns = (double)cost.program_ns;
-    base_ns -= (double)cost.rest_ns; // they take it while it is recorded
+    base_ns -= (double)cost.rest_ns; // hooks cost only while recording
     program_ns -= (double)cost.rest_ns;
     double hooks_ns = budget_since(
         cost.hook_ns, atomic_load_explicit(&gp_thread_orphan_counters[GP_COUNTER_REST_HOOK_NS], memory_order_relaxed));
@@ -143,7 +143,7 @@ static void budget_begin_anew(uint64_t now_ns)
         state.hz = BLIND_HZ;
 }
 
-// What it costs to record: the means do not change while that rests.
+// Means of the cost of recording: they do not change while recording rests.
 static void budget_take_means(double seconds)
 {
     double share = state.duty.phase == GP_DUTY_RESTS ? 0 : budget_clamp(seconds / MEAN_S, 0, 1);
@@ -170,7 +170,7 @@ static void budget_note(unsigned wanted)
     atomic_store_explicit(&lowered_to, is_lowered ? (unsigned)state.hz : 0, memory_order_relaxed);
 }
 
-// What hooks leave out, so that the rest of what they do is exact within the budget. every: see gp_spawn_every.
+// Set how much hooks leave out, so the rest of their work is exact within the budget. every: see gp_spawn_every.
 static void budget_set_sparing(uint32_t every)
 {
     atomic_store_explicit(&gp_spawn_every, every, memory_order_relaxed);
@@ -276,7 +276,7 @@ static void budget_look(uint64_t now_ns)
         .may = (uint64_t)(state.base * gp_budget_ppm() / 1e6),
         .is_at_least = budget_has_no_means_left(GP_BUDGET_LEAST_HZ),
     };
-    if (part.cost > part.may && (gp_rest_is_now() || budget_is_last_resort())) // it rests for what it takes too much
+    if (part.cost > part.may && (gp_rest_is_now() || budget_is_last_resort())) // rests to save
         part.cost = part.may;
     double may = (double)gp_budget_share(&part, now_ns, gp_timers_engine());
     budget_adapt(may);

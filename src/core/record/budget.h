@@ -4,11 +4,11 @@
 //
 // Model: twice a second the cost so far (collect/cost.h) is compared with what it may be, and the rate of samples
 // changed in proportion; what was taken too much is saved in the seconds that follow. Samples are weighted by the time
-// that passed, so that a changing rate changes no weight. Below GP_BUDGET_LEAST_HZ the rate does not fall: there
-// rounds come later, up to GP_BUDGET_SLOW_MAX times, unless the user says how soon all is to be written; where hooks
-// still take too much, recording rests for a part of the time (duty.h); where it must not, that is counted. Processes
-// with a budget know of each other (budget_share.h): what some take too much at their lowest rate, the others save.
-// Collector only, but for what says so.
+// passed: a changing rate changes no weight. Below GP_BUDGET_LEAST_HZ the rate does not fall: there rounds come later,
+// up to GP_BUDGET_SLOW_MAX times, unless the user says how soon all is to be written; where hooks still take too much,
+// recording rests for a part of the time (duty.h); where it must not, that is counted. Processes with a budget know of
+// each other (budget_share.h): what some take too much at their lowest rate, the others save. Collector only, but for
+// what says so.
 #pragma once
 
 #include <stdbool.h>

@@ -78,7 +78,7 @@ typedef struct sums {
     unsigned live;
     unsigned free, end;     // the first free row, and that behind the last
     bool is_there;          // the row of this process
-    uint64_t too_much, may; // of the others at their lowest rate; of the others that have means left
+    uint64_t too_much, may; // excess of the others at their lowest rate; shares of those with means left
 } sums_t;
 
 static void budget_share_add(sums_t *sums, const row_t *row, unsigned number, uint64_t now_ns)
@@ -120,7 +120,7 @@ static void budget_share_write_row(int fd, const sums_t *sums, const gp_budget_p
         mine = sums->free < GP_BUDGET_SHARE_ROWS ? sums->free : sums->end;
     if (mine < GP_BUDGET_SHARE_ROWS &&
         pwrite(fd, &row, sizeof(row), budget_share_place_of(mine)) != (ssize_t)sizeof(row))
-        return; // a full disk: the others do not know of this one
+        return; // a full disk: the others do not know of this process
 }
 
 static void budget_share_write_head(int fd, enum gp_engine engine, uint64_t now_ns)

@@ -44,7 +44,7 @@ static int census_walk_language(gp_thread_t *thread, unsigned *flags)
                             : 0;
 }
 
-// On the thread that stands there, which goes nowhere meanwhile.
+// The stand's thread goes nowhere meanwhile.
 static void census_look_at_stand(const gp_census_stand_t *stand, prof_coro_t *coro, look_t *look)
 {
     const prof_coro_t *on = coro;
@@ -63,7 +63,7 @@ static void census_look_at_stand(const gp_census_stand_t *stand, prof_coro_t *co
                                                GP_UNWIND_DEPTH_DEFAULT, &look->walked);
 }
 
-// What sleeps was on the CPU when it was sampled there.
+// A sleeper was on the CPU when it was sampled there.
 static void census_not_before_it_ran(look_t *look, uint64_t slice)
 {
     uint64_t ticks;
@@ -96,7 +96,7 @@ static void census_look_at_running(const census_t *census, prof_coro_t *coro, lo
         look->state = GP_CENSUS_BLOCKED;
         look->depth = depth;
         census_not_before_it_ran(look, since);
-    } else if (coro->kind == GP_CORO_THREAD) { // on it since its last switch, if there ever was one: it may have slept
+    } else if (coro->kind == GP_CORO_THREAD) { // on it since its last switch, if any: it may have slept
         uint64_t cpu_ns = gp_cpu_time_thread(tid), before_ns = look->thread->cpu.start_ns;
         look->most_ns = cpu_ns > before_ns ? cpu_ns - before_ns : 1;
     }
@@ -150,7 +150,7 @@ static void census_look_at(const census_t *census, prof_coro_t *coro, uint64_t i
         census_look_at_waiting(coro, look);
 }
 
-// What was walked, as locations. stack->depth 0 = nothing is known.
+// The walked stack, as locations. stack->depth 0 = nothing is known.
 static void census_locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp_stack_t *stack)
 {
     *stack = (gp_stack_t){.locs = locs};

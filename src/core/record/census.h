@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The census: every live coroutine at one moment, with its state, how long it has been in it, its trace and its stack.
+// The census: every live coroutine at one moment, with its state and how long it has lasted, its trace and its stack.
 //
-// Model: the collector's thread takes it, from outside: coroutines that wait are walked from the registers that their
-// switch left (src/core/collect/parked.h), those on a sleeping thread from where it sleeps. One at work has the stack
-// of its thread's latest sample. No thread is stopped; a coroutine that was switched while it was looked at is looked
-// at again. What the program does meanwhile makes the census of thousands of coroutines a matter of milliseconds, not
-// of one instant: each has the time at which it was looked at. It is written as a capture file of its own, with one
-// reader and one symbolizer for both, and into the session's capture now and then, so that a capture has the coroutines
-// that were alive at its end.
+// Model: the collector's thread takes it, from outside: waiting coroutines are walked from the registers left by their
+// switch (src/core/collect/parked.h), those on a sleeping thread from where it sleeps. A coroutine at work has the
+// stack of its thread's latest sample. No thread is stopped; a coroutine that was switched while it was looked at is
+// looked at again. The program goes on, so the census of thousands of coroutines is a matter of milliseconds, not of
+// one instant: each has its own time. A census is a capture file of its own, with one reader and one symbolizer for
+// both; now and then it is written into the session's capture, too, for the coroutines alive at its end.
 #pragma once
 
 #include "record/recording.h"
 
 typedef struct gp_census_stand { // where a thread stands while the census is taken, of which outsiders know less
     int tid;
-    bool is_fatal; // a fatal signal came in there; else it waits, and its caller goes on there
+    bool is_fatal; // a fatal signal came in there; else the caller waits, and goes on there
     gp_unwind_regs_t regs;
 } gp_census_stand_t;
 
@@ -24,10 +23,10 @@ typedef struct gp_census_seen { // one coroutine
     enum gp_census_state state;
     uint64_t state_ns;   // for so long
     unsigned flags;      // enum gp_census_flag
-    gp_thread_t *thread; // that has it, or that has it as its own stack; NULL = none
+    gp_thread_t *thread; // with the coroutine on it, or as its own stack; NULL = none
     uint64_t trace[2];
     gp_stack_t stack;      // depth 0 = not known
-    uint32_t stack_age_us; // of one at work: how long before `ticks` it was there, as sampled; 0 = it is there
+    uint32_t stack_age_us; // at work: how long before `ticks` it was sampled there; 0 = it is there
 } gp_census_seen_t;
 
 typedef void gp_census_visit_t(const gp_census_seen_t *seen, void *argument);

@@ -14,7 +14,7 @@ enum { SHARE = 100, PART = 8, FREE_BYTES = 1 << 20 };
 
 static uint64_t next_ns, next_held_ns; // CLOCK_MONOTONIC
 static uint64_t looked;                // ticks: the look before
-static uint64_t held_bytes;            // of censuses that were taken for that
+static uint64_t held_bytes;            // of censuses of held threads
 static bool is_held;
 
 // Doublings since HELD_NS; -1 = it has not lasted as long.

@@ -28,7 +28,7 @@
 #include "signal/mask.h"
 #include "signal/ticks.h"
 
-// What the program asks for.
+// The program's request.
 static struct {
     pthread_mutex_t turn; // one at a time
     int pid;              // the lock is this process': a forked child's is new

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What may ask for a census: the program, by prof_coro_dump(); the command, by `greenprof coroutines PID`; and the
-// program's death by a fatal signal, where GREENPROF_CENSUS names a file for it. The collector's thread answers all of
-// them.
+// Requests for a census come from the program, by prof_coro_dump(); from the command, by `greenprof coroutines PID`;
+// and from the program's death by a fatal signal, where GREENPROF_CENSUS names a file for it. The collector's thread
+// answers all of them.
 #pragma once
 
 // Begin, at load. GREENPROF_CENSUS: path of the file that a fatal signal leaves; %p is the process id.

@@ -42,7 +42,7 @@ static bool closing_read_asked(asked_t *asked)
     return gp_recording_path(text + used, getpid(), asked->name, sizeof(asked->name));
 }
 
-// A background process that writes to a terminal may be stopped (tostop): that is not worth a line.
+// A background process may be stopped by writing to a terminal (tostop): a line is not worth this.
 static bool closing_is_unwelcome(int fd)
 {
     struct termios settings;
@@ -80,7 +80,7 @@ static const char *closing_trouble(const gp_recording_t *recording, const gp_clo
     return closing->is_whole ? NULL : "the end of it is not written: the disk is too slow";
 }
 
-// What the budget did: the rate that it came to, and what no rate changes.
+// The budget's effect: the rate it came to, and the cost that no rate changes.
 static int closing_budget_note(const gp_closing_t *closing, char *text, size_t size)
 {
     unsigned hz = gp_budget_lowered_to();

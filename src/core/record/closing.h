@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The line on standard error that `greenprof run` ends with: file, samples, losses, next command; or that nothing could
-// be recorded.
+// The last line of `greenprof run`, on standard error: file, samples, losses, next command; or that nothing could be
+// recorded.
 //
 // Model: `run` becomes the program, so there is nothing left of it that could say it; the program's process does, as it
-// exits. GREENPROF_SAY has what that needs: which file standard error was, and how the user called the capture. It is
-// written only where standard error is still that file, is at once ready to take it, and by the process that `run`
-// became: not by its children, and not into what the program has put in the place of standard error. No descriptor is
-// kept: a reader of a pipe sees its end when the program's own descriptors are closed. Of a program that is killed the
-// command says it (tools/greenprof/run/run_watch.c).
+// exits. GREENPROF_SAY has what that needs: which file standard error was, and how the user called the capture. The
+// line is written only where standard error is still that file and at once ready to take it, and by the process into
+// which `run` turned: not by its children, and not into the program's replacement of standard error. No descriptor is
+// kept: a reader of a pipe sees its end when the program's own descriptors are closed. After a kill the command says it
+// (tools/greenprof/run/run_watch.c).
 #pragma once
 
 #include "capture/write/closing_line.h"
@@ -32,7 +32,7 @@ void gp_closing_say(const gp_recording_t *recording, const gp_closing_t *closing
 // Say that nothing is recorded, and why: a negative errno value. The thread that loads the library.
 void gp_closing_say_failed(int error);
 
-// Say that nothing is recorded, as the process is in a sandbox that kills: by getpid() and write(), and no other system
+// Say that nothing is recorded, as the process is in a deadly sandbox: by getpid() and write(), and no other system
 // call.
 void gp_closing_say_sandboxed(void);
 

@@ -10,7 +10,7 @@
 #include "base/main_file.h"
 #include "settings.h"
 
-// Programs that start other programs and are not of interest themselves, and those that scripts ask a small thing of.
+// Programs that start other programs and are of no interest themselves, and helpers of scripts for small things.
 static const char *const launchers[] = {
     "sh",    "bash",   "dash",      "zsh",     "ksh",     "fish",      "busybox",  "env",      "nice",     "nohup",
     "time",  "setsid", "timeout",   "sudo",    "su",      "xargs",     "taskset",  "chrt",     "ionice",   "stdbuf",

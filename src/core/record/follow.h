@@ -6,7 +6,7 @@
 //   all       all
 //   exec      the program's own process, whatever it becomes by exec; none of its children
 //   none      the program itself until it becomes another by exec
-// GREENPROF_FOLLOW_NAME: moreover, only those with an executable name that matches this pattern (fnmatch(3)).
+// GREENPROF_FOLLOW_NAME: moreover, only those with an executable name by this pattern (fnmatch(3)).
 #pragma once
 
 #include <stdbool.h>

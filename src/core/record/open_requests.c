@@ -18,7 +18,7 @@ enum {
     TRACE_BITS = 12,        // of a trace's number here
     LASTING_NS = 200000000, // of a span: coroutines are looked at for such only
     WAIT_NS = 5000000,      // of a wait that is sampled before its end,
-    WAIT_PART = 4,          // or this part of what it has lasted
+    WAIT_PART = 4,          // or this part of the wait so far
     WALKS_NS = 20000000,    // for these samples at a time: rings fill meanwhile
 };
 
@@ -133,7 +133,7 @@ static void open_requests_take_activity(prof_coro_t *coro, void *argument)
     open_requests_report_wait(recording, &mark);
 }
 
-// Returns up to which moment. What is wanted stays so until there is time for it.
+// Returns up to which moment. A wish stays until there is time for it.
 static uint64_t open_requests_take_spans(gp_recording_t *recording)
 {
     uint64_t ticks = gp_ticks(), begun_ns = gp_clock_ns(CLOCK_MONOTONIC);

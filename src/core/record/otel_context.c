@@ -16,7 +16,7 @@
 #include "trace/context.h"
 #include "trace/span.h"
 
-// Samples are not needed for it, but that switches are reported; as for those that listen to spans.
+// No samples are needed, only reports of switches; as for listeners to spans.
 enum { SHOWING_HZ = 100 };
 
 static prof_otel_publish_t *publish_context;
@@ -36,7 +36,7 @@ static void otel_context_say(const char *what)
     (void)!write(STDERR_FILENO, text, len < (int)sizeof(text) ? (size_t)len : sizeof(text) - 1);
 }
 
-// It is beside this library.
+// Load the library from beside this one.
 static void *otel_context_load(void)
 {
     char path[PATH_MAX];

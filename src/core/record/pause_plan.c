@@ -8,7 +8,7 @@ enum {
     REST_LEAST_MS = 500, // a shorter one costs more than it saves
     DEBT_PART = 4,       // of older debt, what one rest saves
     HOOKS_PART = 2,      // of the budget, what hooks take at least: else rests save little
-    LONG_MS = 10000,     // of a rest, after which it ends if it saves little:
+    LONG_MS = 10000,     // of a rest that ends then if it saves little:
     SAVES_PART = 4,      // of what it would if nothing cost anything and the program did as much as in windows
     ENDS_MS = 8,         // some samples (GP_TIMERS_SOON_NS), and again while they are waited for:
     ENDS_MOST_MS = 500,
@@ -29,7 +29,7 @@ static double pause_plan_window_ns(const gp_duty_look_t *look)
     return pause_plan_clamp(CYCLE_MS * look->may / look->cost, WINDOW_LEAST_MS, WINDOW_MOST_MS) * MS;
 }
 
-// What the budget is in some time, ns.
+// The budget for some time, ns.
 static double pause_plan_budget_of(const gp_duty_look_t *look, unsigned ms)
 {
     return look->may * ms / 1e3;
@@ -59,7 +59,7 @@ static bool pause_plan_is_rested(const gp_duty_t *duty, const gp_duty_look_t *lo
     return look->credit_ns >= duty->goal_ns || (lasted_ns >= LONG_MS * MS && saves_little);
 }
 
-// Do threads that had to wait for a processor lack the sample that settles their accounts?
+// Do threads kept waiting for a processor lack the sample to settle their accounts?
 static bool pause_plan_ends_on(const gp_duty_t *duty, const gp_duty_look_t *look)
 {
     return look->is_unsettled && look->now_ns - duty->since_ns < ENDS_MOST_MS * MS;

@@ -26,7 +26,7 @@ enum event {
     TURN,    // the next part is to begin
     FULL,    // the file is as large as it may be
     ASKED,   // its end was asked for by a command
-    ENDS,    // the program ends or becomes another one; or believes that it does, and goes on
+    ENDS,    // the program ends or becomes another; or means to, and goes on
     EVENTS,
 };
 
@@ -38,7 +38,7 @@ void gp_record_ask_nothing(gp_record_t *record)
     atomic_store_explicit(&record->ending, GP_ENDING_NOT, memory_order_release);
 }
 
-// Take back the requests that the round has done; that for a flush, if all is on its way.
+// Take back the requests that the round has done; a flush, if all is on its way.
 static void record_state_answer(gp_record_t *record, bool is_written)
 {
     if (record->flushes && is_written)

@@ -13,7 +13,7 @@
 // back what is over (session.c).
 enum gp_record_state {
     GP_RECORD_ABSENT,  // there is none
-    GP_RECORD_MEMORY,  // one goes on, without a file: that of a forked child, which may never need one
+    GP_RECORD_MEMORY,  // a recording goes on, without a file: a forked child may never need one
     GP_RECORD_OPEN,    // one goes on
     GP_RECORD_TURNING, // the same; the end of a part is not handed over yet
     GP_RECORD_LAST,    // its last is reported, not handed over yet
@@ -30,8 +30,8 @@ typedef struct gp_record {
     _Atomic int ending;          // enum gp_record_ending that is asked for, by any thread
     _Atomic bool flushing;       // what there is, is to be written: asked for by any thread
     _Atomic bool is_sandboxed;   // a sandbox of the program's ends it
-    enum gp_record_ending ends;  // of these, what the present round is to do: what is asked for while it is on its way
-    bool flushes;                // is the next one's, as this one has taken some of what came before already
+    enum gp_record_ending ends;  // of these, the present round's: requests during a round are
+    bool flushes;                // left to the next one, as this one has taken some of the records before
     bool is_out;                 // all that was reported is handed over
     uint64_t now, last_flush_ns; // CLOCK_MONOTONIC: the present round's end, and the last that reported
     unsigned frequency;
@@ -49,7 +49,7 @@ static inline void gp_record_set_state(gp_record_t *record, enum gp_record_state
     atomic_store_explicit(&record->state, (int)state, memory_order_release);
 }
 
-// Is there one that is not taken back yet? Any thread.
+// Is there a recording not taken back yet? Any thread.
 static inline bool gp_record_is_there(const gp_record_t *record)
 {
     enum gp_record_state state = gp_record_state_of(record);

@@ -239,7 +239,7 @@ static void recording_write_origin(gp_recording_t *recording, const prof_coro_t 
     record->region = coro->region_kind;
 }
 
-// Of a thread's own stack, which may be met before its thread: in the next part of a recording.
+// The index of a thread's own stack, which may be met before its thread: in the next part of a recording.
 static uint32_t recording_thread_index_of(prof_coro_t *coro)
 {
     const gp_thread_t *thread =
@@ -271,7 +271,7 @@ void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id
     recording_write_origin(recording, coro, id);
 }
 
-// What a language calls it. A name that is too long keeps both ends: pools number their threads.
+// Name a thread as a language does. A name that is too long keeps both ends: pools number their threads.
 static bool recording_name_by_language(gp_thread_t *thread)
 {
     enum { SIZE = sizeof(thread->name), END = 9, GAP = 2, FRONT = SIZE - 1 - END - GAP };

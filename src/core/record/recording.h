@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every capture that this process writes about itself begins with, and what its records refer to: definitions of
-// modules, threads, coroutines, traces and stacks, each written before the first record that needs it.
+// The beginning of every capture of this process, and the definitions for its records: modules, threads, coroutines,
+// traces and stacks, each written before the first record that needs it.
 //
 // Model: a recording is a writer and what it has been told. gp_recording_begin(), gp_writer_open(), records in any
 // order, gp_writer_hand_over(). Caller holds the drain lock everywhere. Signals: not safe.
@@ -20,10 +20,9 @@ typedef struct gp_recording {
     const struct gp_not_known *told; // the latest fact that is written (not_known.h)
     uint32_t *site_stacks;           // by number of a creation site (coro/spawn.h): its stack, 0 = not written
     size_t site_room;
-    uint32_t budget_ppm;   // what it may cost, millionths; 0 = there is no budget
-    uint64_t ledgers_lost; // reports of ledgers that there was no room for, and that are not made again
-    // It writes each coroutine once by itself; else coroutines remember that they are written, which is for one
-    // recording.
+    uint32_t budget_ppm;   // millionths of CPU time it may cost; 0 = there is no budget
+    uint64_t ledgers_lost; // reports of ledgers without room, and not made again
+    // A one-shot recording (census): coroutines are not marked as written, which only the capture may do.
     bool is_brief;
     uint64_t part; // of the recording, in the highest 16 bits, which ids never reach: see gp_recording_has_coro()
 } gp_recording_t;
@@ -48,7 +47,7 @@ static inline bool gp_recording_has_coro(const gp_recording_t *recording, const 
 // ns since the start.
 uint64_t gp_recording_since(const gp_recording_t *recording, uint64_t ticks);
 
-// One text about the process (capture/format.h lists the keys).
+// A text about the process (capture/format.h lists the keys).
 void gp_recording_text(gp_recording_t *recording, const char *key, const char *value, size_t value_len);
 
 // The texts about the process; those of its labels, which only a capture has, no census.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a process is called by whoever runs it, for its capture: labels of its environment, and its control group.
+// Names of a process from its surroundings, for its capture: labels of its environment, and its control group.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

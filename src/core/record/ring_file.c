@@ -38,8 +38,8 @@ static _Atomic bool is_there;            // at the path
 static gp_ring_file_t *mapped;           // NULL = there is none
 static bool is_kept;                     // it is in use; else rings are about to leave it
 
-// May its blocks come to be those of a copy as well (cp --reflink, which cp tries first), so that writing to them again
-// takes new ones? Nothing is copied: there is nothing in it yet.
+// May a copy of the file share its blocks (cp --reflink, which cp tries first), so writing to them again takes new
+// ones? Nothing is copied: there is nothing in it yet.
 static bool ring_file_may_share(int fd)
 {
     struct file_clone_range nothing = {.src_fd = fd};
@@ -145,7 +145,7 @@ int gp_ring_file_begin(const char *capture)
     return 0;
 }
 
-// What finds the file after a kill sees stores in their order.
+// A reader of the file after a kill sees stores in their order.
 static void ring_file_set_later(uint64_t *word, uint64_t value)
 {
     atomic_signal_fence(memory_order_seq_cst);
@@ -169,14 +169,14 @@ void gp_ring_file_note(const gp_recording_t *recording)
     for (; thread != NULL; thread = thread->next) {
         if (!thread->ring.keeps)
             continue;
-        // What was handed over before is written.
+        // The hand-over before is written.
         gp_ring_release(&thread->ring, before->positions[thread->slot]);
         note->positions[thread->slot] = atomic_load_explicit(&thread->ring.read, memory_order_relaxed);
     }
     ring_file_set_later(&header->latest, header->latest + 1);
 }
 
-// The store of the latest note. What was in it is of two notes ago, and in the capture.
+// The store of the latest note. Its old content is of two notes ago, and in the capture.
 static gp_ring_file_store_t *ring_file_store_now(void)
 {
     uint64_t latest = mapped->header.latest;

@@ -206,7 +206,7 @@ static bool rotation_name_part(const place_t *place, unsigned long number, char 
 static bool rotation_remove_oldest(const place_t *place, const look_t *found, uint64_t bytes)
 {
     char name[NAME_MAX + 1];
-    if (keep != 0 && found->count >= keep) // with the one that comes there are `keep`
+    if (keep != 0 && found->count >= keep) // with the coming one there are `keep`
         return rotation_name_part(place, found->first, name) && unlinkat(place->fd, name, 0) == 0;
     return keep_bytes != 0 && found->oldest[0] != '\0' && found->bytes + bytes > keep_bytes &&
            unlinkat(place->fd, found->oldest, 0) == 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A recording in parts: a capture that has the size or the age that was asked for (GREENPROF_ROTATE) is put aside, and
-// another one takes its place. A service records for as long as it runs, on a bounded part of the disk.
+// A recording in parts: a capture with the size or the age of GREENPROF_ROTATE is put aside, and another one takes its
+// place. A service records for as long as it runs, on a bounded part of the disk.
 //
-// Model: the capture at FILE is always the latest part. One that is put aside is called NAME-0001.greenprof for
-// NAME.greenprof, numbers rising over restarts of the service; of these the latest GREENPROF_KEEP are kept. Each part
+// Model: the capture at FILE is always the latest part. A part put aside is called NAME-0001.greenprof for
+// NAME.greenprof, numbers rising over restarts of the service; the latest GREENPROF_KEEP of these are kept. Each part
 // is a capture of its own: the parts' times and counters add up to those of one file. Collector only, under the drain
 // lock.
 #pragma once
@@ -15,7 +15,7 @@
 
 enum { GP_ROTATION_PATH_SIZE = 4096 };
 
-// What holds where GREENPROF_ROTATE says nothing, from the next capture on.
+// The default for GREENPROF_ROTATE, from the next capture on.
 void gp_rotation_suggest(uint64_t bytes, unsigned keep_count);
 
 // The first part, or the next one, begins.
@@ -24,9 +24,8 @@ void gp_rotation_begin(uint64_t now_ns);
 // Is it time for the next part? bytes: that the present one has, about.
 bool gp_rotation_is_due(uint64_t bytes, uint64_t now_ns);
 
-// What the writer's present part is to be called, and remove parts that are too much beside it: those that this process
-// put aside, and those that say of themselves that they were (capture/write/writer_file.h). Returns false where no name
-// is left.
+// Name the writer's present part, and remove surplus parts beside it: those put aside by this process, and those marked
+// as put aside (capture/write/writer_file.h). Returns false where no name is left.
 bool gp_rotation_make_room(const gp_writer_t *writer, char aside[GP_ROTATION_PATH_SIZE]);
 
 // How many parts were put aside by this process.

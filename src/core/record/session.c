@@ -177,7 +177,7 @@ static void session_put_aside(gp_thread_t *thread)
     gp_ring_file_put_aside(thread, &record.recording);
 }
 
-// Of a recording that is over while the program goes on.
+// The sink of a finished recording while the program goes on.
 static const gp_sink_t finished_sink = {.round = session_finished_round};
 
 static const gp_sink_t session_sink = {
@@ -197,7 +197,7 @@ static const gp_sink_t session_sink = {
     .after_round = session_after_round,
 };
 
-// A reader of a pipe that stalls may never go on; a disk that is busy does.
+// A stalled reader of a pipe may never go on; a busy disk does.
 static uint64_t session_ending_limit_ns(void)
 {
     return record.recording.writer.is_regular ? 3000000000u : 1000000000u;
@@ -220,7 +220,7 @@ static void session_end(int how)
         late = gp_writing_wait(&record.recording.writer, waited < limit_ns ? limit_ns - waited : 0);
         waited = gp_clock_ns(CLOCK_MONOTONIC) - start;
     }
-    // What is flushed after it, as the program goes on for a while, is another matter.
+    // Later flushes, as the program goes on for a while, are another matter.
     bool is_told = atomic_load_explicit(&record.ending, memory_order_acquire) == GP_ENDING_NOT;
     atomic_store_explicit(&is_kept, is_told && late == 0, memory_order_release);
     if (is_told && late == 0)
@@ -364,7 +364,7 @@ int gp_session_start(void)
     if (error == 0 && !gp_writer_is_busy(&record.recording.writer)) // else that has been said
         gp_ring_file_note(&record.recording);
     gp_drain_leave();
-    pthread_sigmask(SIG_SETMASK, &old, NULL); // the interposed one: where it was blocked before, it is no more
+    pthread_sigmask(SIG_SETMASK, &old, NULL); // the interposed one: a signal blocked before is so no more
     if (error != 0)
         gp_closing_say_failed(error);
     return error;

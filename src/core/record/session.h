@@ -36,13 +36,13 @@ void gp_session_status(gp_session_latest_t *status);
 // just now.
 int gp_session_descriptor(void);
 
-// What the process does, for the capture if there is one. In a forked child, after sampling was set up anew, under the
+// Events of the process, for the capture if there is one. In a forked child, after sampling was set up anew, under the
 // sampler lock; before an exec; and at exit() or _exit(), which may come from a signal handler.
 void gp_session_in_child(void);
 void gp_session_before_exec(void);
 void gp_session_ending(void);
 
-// What ends the recording next is that the process may not go on with it: a sandbox of the program's.
+// A sandbox of the program's ends the recording next.
 void gp_session_sandboxed(void);
 
 // Wake the writing thread.

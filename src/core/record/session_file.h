@@ -19,7 +19,7 @@ typedef struct gp_session_wish {     // beyond the environment; all zero = nothi
     char path[GP_CONTROL_PATH_SIZE]; // "" = GREENPROF_OUTPUT; no file that is there is replaced then
 } gp_session_wish_t;
 
-// What holds from now on, for the children as well.
+// Set the wish from now on, for the children as well.
 void gp_session_set_wish(const gp_session_wish_t *wish);
 
 // Samples a second.

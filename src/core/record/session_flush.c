@@ -22,8 +22,8 @@ static uint64_t flush_ns;
 static bool keeps_rings; // where they outlive the process: a kill is to take next to nothing
 static int rings_error;
 
-// What happens right after a round is taken by the next one, and written then. Where it is to be written soon, it is
-// looked four times as often: a busy machine may let the threads wait for some milliseconds each.
+// Events right after a round are taken by the next one, and written then. Where it is to be written soon, it is looked
+// four times as often: a busy machine may let the threads wait for some milliseconds each.
 void gp_session_flush_set(void)
 {
     bool is_thrifty = gp_budget_ppm() != 0; // half as often, unless the user says how often

@@ -7,7 +7,7 @@
 
 #include "record/recording.h"
 
-// Take it from what the recording that begins was asked for.
+// Take the flush times from the settings of the recording that begins.
 void gp_session_flush_set(void);
 
 // Between two hand-overs to the writer.

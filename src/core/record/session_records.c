@@ -37,7 +37,7 @@ static void session_records_begin_ledger(prof_coro_t *coro, uint64_t id)
     memcpy(gp_coro_told(coro)->trace, gp_coro_context(coro)->birth_trace, sizeof(gp_coro_told(coro)->trace));
 }
 
-// The thread that has this stack as its own, ended or not; NULL = none.
+// The thread with this as its own stack, ended or not; NULL = none.
 static gp_thread_t *session_records_own_thread(prof_coro_t *coro, uint64_t id)
 {
     gp_thread_t *own =
@@ -81,6 +81,7 @@ bool gp_session_report_ledger(gp_recording_t *recording, prof_coro_t *coro, uint
         .waiting_ns = more.waiting_ns,
         .spawned = more.spawned,
         .longest_ns = more.longest_ns,
+        .gil_ns = more.gil_ns,
     };
     gp_coro_told(coro)->reported = *now;
     return true;
@@ -127,7 +128,7 @@ void gp_session_report_name(gp_recording_t *recording, prof_coro_t *coro, uint64
         gp_recording_coro(recording, coro, id, 0);
 }
 
-// A wait that goes on: the ledger has it, too, so that all of it is taken back there where it turns out to have no end.
+// A wait that goes on: the ledger has it, too, so all of it can be taken back there where it turns out to have no end.
 static void session_records_take_lasting(gp_recording_t *recording, prof_coro_t *coro, uint64_t id)
 {
     gp_ledger_t ledger;
@@ -207,7 +208,7 @@ void gp_session_take_delay(gp_recording_t *recording, const gp_delay_mark_t *mar
     record->trace = trace;
 }
 
-// Of a slice that goes on the thread's own clock tells, as far as it was not settled.
+// The thread's own clock tells of an open slice, as far as it was not settled.
 static void session_records_set_open_times(gp_activity_record_t *record, const gp_activity_mark_t *mark)
 {
     uint64_t off_ns = mark->off_ns, blocked_ns = mark->blocked_ns;
@@ -221,7 +222,7 @@ static void session_records_set_open_times(gp_activity_record_t *record, const g
         off_ns += open_ns > used_ns ? open_ns - used_ns : 0;
         blocked_ns += gp_open_sleep_ns(thread, mark->coro, mark->left);
     }
-    gp_activity_set_times(record, off_ns, blocked_ns);
+    gp_activity_set_times(record, off_ns, blocked_ns, mark->gil_ns);
 }
 
 static void session_records_write_activity(gp_recording_t *recording, const gp_activity_mark_t *mark,
@@ -288,7 +289,7 @@ void gp_session_take_open_span(gp_recording_t *recording, const gp_span_mark_t *
     session_records_write_span(recording, mark, GP_CHUNK_OPEN_SPANS);
 }
 
-// It lived while recording rested: nothing is known of it but that.
+// Did the coroutine live only while recording rested? Then nothing else is known of it.
 static bool session_records_is_unknown(const gp_ledger_t *ledger)
 {
     return (ledger->switches | ledger->slice_ns | ledger->cpu_ns | ledger->ready_ns | ledger->parked_ns |

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What happens, as records of this process' capture. Collector only, under the drain lock.
+// Events as records of this process' capture. Collector only, under the drain lock.
 #pragma once
 
 #include "collect/sink.h"
 #include "record/recording.h"
 
-// Of the sink: see collect/sink.h.
+// The sink's functions: see collect/sink.h.
 void gp_session_take_sample(gp_recording_t *recording, const gp_sample_t *sample, gp_thread_t *thread,
                             const gp_stack_t *stack, const gp_share_t *shares, size_t count);
 void gp_session_take_hog(gp_recording_t *recording, const gp_hog_mark_t *mark, gp_thread_t *thread,
@@ -20,7 +20,7 @@ void gp_session_take_coro_over(gp_recording_t *recording, prof_coro_t *coro);
 void gp_session_take_open_span(gp_recording_t *recording, const gp_span_mark_t *mark);
 void gp_session_take_thread(gp_recording_t *recording, gp_thread_t *thread);
 
-// What a coroutine is in the middle of.
+// The last activity of a coroutine.
 void gp_session_take_last_activity(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, uint64_t now);
 
 // The same where it goes on.
@@ -30,12 +30,12 @@ void gp_session_take_open_activity(gp_recording_t *recording, const gp_activity_
 // one.
 bool gp_session_read_ledger(prof_coro_t *coro, uint64_t id, uint64_t now, gp_ledger_t *ledger);
 
-// What the ledger of a coroutine has more than was reported. Returns false where there is no room for it: it is more
-// the next time.
+// Report the growth of a coroutine's ledger since the last report. Returns false where there is no room for it: it is
+// more the next time.
 bool gp_session_report_ledger(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, const gp_ledger_t *now);
 
 // The same where there is no next time, or it would be said of another trace: counted where there is no room.
 void gp_session_report_last_ledger(gp_recording_t *recording, prof_coro_t *coro, uint64_t id, const gp_ledger_t *last);
 
-// One that was renamed since it was written is written again, whatever it does.
+// Write a renamed coroutine again, whatever it does.
 void gp_session_report_name(gp_recording_t *recording, prof_coro_t *coro, uint64_t id);

@@ -247,7 +247,7 @@ static void session_report_take_parked(prof_coro_t *coro, void *least_ticks)
     gp_parked_take(coro, *(const uint64_t *)least_ticks);
 }
 
-// Waits that go on: samples of what they were so far.
+// Waits that go on: samples of their time so far.
 static void session_report_write_waits(gp_recording_t *recording, uint64_t now)
 {
     uint64_t least_ticks = is_last ? 0 : gp_ticks_from_ns(LONG_WAIT_NS);
@@ -263,7 +263,7 @@ typedef struct moment {
     uint64_t ticks;
 } moment_t;
 
-// What goes on when the process ends. Called once all rings are empty, or nearly so.
+// Activities open when the process ends. Called once all rings are empty, or nearly so.
 static void session_report_take_open_activity(prof_coro_t *coro, void *argument)
 {
     const moment_t *now = argument;
@@ -301,7 +301,7 @@ void gp_session_report_before_rest(gp_recording_t *recording)
     next_rest_ns = now + took * PARKED_SHARE;
 }
 
-// What is alive, now and then: a capture has it for its end, or for shortly before where the process was killed.
+// Live coroutines, now and then: a capture has them for its end, or for shortly before where the process was killed.
 static void session_report_write_census(gp_recording_t *recording, uint64_t now)
 {
     if (!gp_census_is_due(now) && !is_last)
@@ -378,7 +378,7 @@ void gp_session_report_all(void)
     gp_session_open_report_all(true);
 }
 
-// What it has done so far is in the capture of the parent, or of an earlier time, or in none.
+// The coroutine's time so far is in the capture of the parent, or of an earlier time, or in none.
 static void session_report_forget_coro(prof_coro_t *coro, void *unused)
 {
     (void)unused;
@@ -408,7 +408,7 @@ void gp_session_report_in_child(void)
     start_process_ns = start_own_ns = 0;
 }
 
-// What has been counted so far is of an earlier part or capture; but a rest that goes on is of this one, too.
+// Counts so far are of an earlier part or capture; but a rest that goes on is of this one, too.
 static void session_report_count_from(const uint64_t counters[GP_COUNTER_COUNT])
 {
     memcpy(before, counters, sizeof(before));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is reported every time that a capture is written: ledgers, waits, threads, counters, what is alive. Looking at
-// all of them takes time, so each is done as often as its price allows, in pieces. Collector only, under the drain
-// lock.
+// Regular reports of a capture: ledgers, waits, threads, counters, live coroutines. Looking at all of them takes time,
+// so each is done as often as its price allows, in pieces. Collector only, under the drain lock.
 #pragma once
 
 #include <stdbool.h>
@@ -14,17 +13,17 @@
 
 typedef enum gp_report_how {
     GP_REPORT_NEWS,
-    GP_REPORT_TURN, // the last of this file: another one goes on with what is open
+    GP_REPORT_TURN, // the last of this file: the next one goes on with open activities
     GP_REPORT_LAST, // of the recording, with what is open
 } gp_report_how_t;
 
 void gp_session_report(gp_recording_t *recording, uint64_t now, gp_report_how_t how);
 
-// A thread that sleeps while a coroutine has it: the ledger of that has what was so far as preempted, until it wakes
-// up. Report it as what it is, if there is enough of it or it is wanted; then the sleep is sampled up to now as well.
+// A thread asleep with a coroutine on it: the coroutine's ledger has this time as preempted, until it wakes up. Report
+// this time as sleep, if it is long or wanted; then the sleep is sampled up to now as well.
 void gp_session_report_sleep(gp_recording_t *recording, gp_thread_t *thread, bool is_wanted);
 
-// Hand over what there is, and what it refers to. Returns false where what was handed over before is not written yet.
+// Hand over all records, and all they refer to. Returns false where what was handed over before is not written yet.
 bool gp_session_hand_over(gp_recording_t *recording);
 
 // Give the writing thread some time. The lock is not held meanwhile.
@@ -40,13 +39,13 @@ void gp_session_count_refused(const gp_recording_t *recording, uint64_t counters
 // The process' CPU time counts from now on.
 void gp_session_report_start(void);
 
-// The same for a capture that begins in a process that has done something already: nothing of that is reported.
+// The same for a capture begun later in a process: nothing from before is reported.
 void gp_session_report_anew(void);
 
 // The next file goes on where the last report ended.
 void gp_session_report_turn(void);
 
-// What is looked at is looked at so often, where its price allows; at most every 200 ms, which is what it begins with.
+// Set how often all is looked at, where its price allows; at most every 200 ms, the initial value.
 void gp_session_report_within(uint64_t ns);
 
 // Recording is about to rest: what goes on now is reported as far as it went, where its price allows.
@@ -55,7 +54,7 @@ void gp_session_report_before_rest(gp_recording_t *recording);
 // Let the next report have everything, whatever it costs.
 void gp_session_report_all(void);
 
-// What was counted since the capture began.
+// Counts since the capture began.
 void gp_session_counters(uint64_t counters[GP_COUNTER_COUNT]);
 
 // In a forked child: nothing has been reported, and its CPU time counts from its start.

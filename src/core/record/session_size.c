@@ -18,7 +18,7 @@ enum {
 
 static bool is_refused; // the next part, by the file system
 
-// Bytes that the file has with what waits, and with what is written at its end.
+// Bytes of the file with pending records, and with the records at its end.
 static uint64_t session_size_expected_bytes(const gp_recording_t *recording)
 {
     const gp_writer_t *writer = &recording->writer;

@@ -26,7 +26,7 @@ static uint64_t span_listen_to_unix_ns(uint64_t ticks)
                                  : anchor_unix_ns - gp_ticks_to_ns(anchor_ticks - ticks);
 }
 
-// One anchor for as long as it holds: spans that lie within each other must do so by the other clock.
+// An anchor is kept as long as it holds: spans that lie within each other must do so by the other clock.
 static void span_listen_drop_anchor(bool modules_changed)
 {
     (void)modules_changed;

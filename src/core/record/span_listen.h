@@ -10,7 +10,7 @@
 // Called on the collector's thread, under the drain lock: it must not wait. `service`, `host` and `pid` are not set.
 typedef void gp_span_listener_t(void *context, const prof_span_record_t *span);
 
-// Hear of the spans of requests that begin from now on and that the policy chooses; NULL = of no more.
+// Hear of spans of future requests that the policy chooses; NULL = of no more.
 // Returns 0; -EBUSY where there is a listener already; what gp_sampler_acquire() says.
 int gp_span_listen(gp_span_listener_t *listener, void *context);
 

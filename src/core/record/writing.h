@@ -2,8 +2,8 @@
 // The thread that writes the capture: the disk, or the reader of a pipe, may take its time, and no other thread waits
 // for it.
 //
-// Model: gp_writer_hand_over(), then gp_writing_begin(). One capture a process. Threads: begin and after_fork under the
-// producer's lock; wait from anywhere.
+// Model: gp_writer_hand_over(), then gp_writing_begin(). Each process has one capture. Threads: begin and after_fork
+// under the producer's lock; wait from anywhere.
 #pragma once
 
 #include "capture/write/writer.h"

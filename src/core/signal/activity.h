@@ -17,19 +17,19 @@ extern _Atomic bool gp_activity_wanted;
 
 enum { GP_ACTIVITIES_PER_SECOND = 5000 };
 
-// What a thread may tell from now on. Signals: safe.
+// Set how many activities a second a thread may tell from now on. Signals: safe.
 void gp_activity_set_most(uint32_t per_second);
 
 // A thread's sampling starts. Signals: safe.
 void gp_activity_begin(gp_thread_t *thread);
 
-// Another epoch begins, and with it the activity of a coroutine that was there before.
+// Another epoch begins, and with it another activity of an older coroutine.
 void gp_activity_begin_with_epoch(prof_coro_t *coro);
 
-// The activity of a coroutine that runs on this thread ends here, and another one begins. Signals: not safe.
+// The activity of the thread's running coroutine ends here, and the next begins. Signals: not safe.
 void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now);
 
-// The last activity of a coroutine that is over, or of a process that is. Returns false where that is not known.
+// The last activity of a coroutine at its end, or at the process' end. Returns false where it is not known.
 bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark);
 
 // The same of one that may go on meanwhile: false also where it is being switched at this moment. Threads: any.

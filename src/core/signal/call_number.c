@@ -35,7 +35,7 @@ enum {
 
 static const uint8_t syscall_instruction[SYSCALL_BYTES] = {0x0f, 0x05};
 
-// What a register has. Two that are equal have the same.
+// The value of a register, as far as it is known; equal ones stand for equal values.
 typedef struct value {
     enum {
         OPAQUE,   // below REGISTERS, what that register had where the block begins
@@ -342,7 +342,7 @@ typedef struct search {
     gp_unwind_cursor_t cursor;
     gp_stack_memory_t stack;
     unsigned reg;  // what is looked for: it has the number before the instruction
-    unsigned live; // registers that have now what they had then
+    unsigned live; // registers unchanged since then
 } search_t;
 
 static answer_t call_number_read_value(search_t *search, const block_t *block, uint64_t *number)
@@ -370,7 +370,7 @@ static answer_t call_number_read_value(search_t *search, const block_t *block, u
     return block->is_function && value.of < REGISTERS ? FROM_CALLER : UNKNOWN;
 }
 
-// One frame. `size` is that of the instruction before the cursor's pc.
+// Search a frame. `size` is that of the instruction before the cursor's pc.
 static answer_t call_number_search_frame(search_t *search, const gp_row_t *row, size_t size, uint64_t *number)
 {
     uintptr_t at = search->cursor.regs.reg[GP_REG_PC] - size;
@@ -384,7 +384,7 @@ static answer_t call_number_search_frame(search_t *search, const gp_row_t *row, 
     return call_number_read_value(search, &block, number);
 }
 
-// Bytes of the call that has `pc` as its return address; 0 = it is none that is known.
+// Bytes of the call with return address `pc`; 0 = no known form of call.
 static size_t call_number_bytes(uintptr_t pc, const gp_row_t *row)
 {
     const uint8_t *code = (const uint8_t *)pc;

@@ -3,10 +3,10 @@
 // the code before it, or not known.
 //
 // Model: the function's code is decoded from its beginning, so that instructions and jumps are what they are. From the
-// last place that anything jumps to up to the system call there is one way, along which it is followed where the number
-// comes from: a constant; a register or a word of the stack which still has it; or one that the function was given by
-// its caller, and then the same is done there (glibc's cancellable calls since 2.41, three calls deep). What cannot be
-// followed so is not known. Code without unwind rows has no known beginning: there the instruction before must say it.
+// last jump target up to the system call there is one way. Along it the number is followed to its source: a constant; a
+// register or a word of the stack that still has it; or an argument from the caller, where the same is done again
+// (glibc's cancellable calls since 2.41, three calls deep). A number that cannot be followed so is not known. Code
+// without unwind rows has no known beginning: there the instruction before must say it.
 #pragma once
 
 #include <stdbool.h>

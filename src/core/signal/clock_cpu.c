@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Clock engine `cpu`: a POSIX timer on a thread's CPU clock that signals that thread (SIGEV_THREAD_ID).
+// Clock engine `cpu`: a POSIX timer on a thread's CPU clock, with signals to this very thread (SIGEV_THREAD_ID).
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -51,7 +51,7 @@ static int clock_cpu_arm(gp_timer_t *timer, pid_t tid, int signal_number)
     return 0;
 }
 
-// What a sandbox refuses, another call does.
+// Where a sandbox refuses one call, another does.
 static void clock_cpu_disarm(gp_timer_t *timer)
 {
     if (timer->armed && timer_delete(*clock_cpu_id_of(timer)) != 0 && clock_cpu_set(timer, 0) != 0)

@@ -8,9 +8,9 @@
 
 // Changing a timer's interval costs 1-20 us (it reprograms the hardware timer; on virtual machines that leaves the
 // guest), so at low rates it is done once in 8 ms. Within such a block the interval is constant but arbitrary. At high
-// rates blocks must be short: the handler's own time delays a program that works by the CPU clock, so that samples
-// which hit the end of a slice push the next slice away, and keep hitting that end until the next draw. Measured with
-// slices of 0.4 and 0.1 ms at 5000 Hz: the short one got 5.6 % too much with 8 samples a block, nothing with one.
+// rates blocks must be short: the handler's own time delays a program that works by the CPU clock. Samples at the end
+// of a slice then push the next slice away, and keep hitting this end until the next draw. Measured with slices of 0.4
+// and 0.1 ms at 5000 Hz: the short one got 5.6 % too much with 8 samples a block, nothing with one.
 enum {
     REDRAW_NS = 8000000,
     REDRAW_STEP_NS = 125000, // a sample a block for each of these in the period: 8 at 1000 Hz, 1 at 5000
@@ -90,7 +90,7 @@ uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer)
     if (engine == NULL)
         return 0;
     uint64_t slowed_ns = atomic_load_explicit(&timer->slowed_ns, memory_order_relaxed);
-    // What is under way was drawn from the period before, where that has just become shorter.
+    // The interval under way is from the period before, which may have been longer.
     uint64_t drawn_ns = atomic_load_explicit(&timer->drawn_ns, memory_order_relaxed);
     uint64_t period_ns = drawn_ns > timer->period_ns ? drawn_ns : timer->period_ns;
     uint64_t gap_ns = engine->gap_periods * (slowed_ns + period_ns);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Clock engines: what makes a thread receive the sampling signal after so much of its time.
 //
-// Model: one engine is chosen when sampling starts; each thread gets a timer of it that signals that very thread. A
+// Model: one engine is chosen when sampling starts; each thread gets a timer of it, with signals to this very thread. A
 // thread that cannot have one (no descriptor is left) gets one of the engine `cpu`, which needs none. The interval is
-// drawn anew, uniformly from [0.5, 1.5) periods, every few samples, so that work in lock-step with the period is
-// sampled at every phase; samples are weighted by the CPU time that really passed, so the period itself is no weight.
+// drawn anew, uniformly from [0.5, 1.5) periods, every few samples: work in lock-step with the period is sampled at
+// every phase. Samples are weighted by the CPU time really passed, so the period itself is no weight.
 //   perf       software task-clock: on-CPU time of the thread, kernel time included, any rate up to ~20 kHz
 //   cpu        timer on the thread's CPU clock: at most the kernel's tick (250/s at HZ=250)
-//   monotonic  a thread of greenprof's own, by CLOCK_MONOTONIC, signals threads that run: any rate; costs that thread's
+//   monotonic  a thread of greenprof's own, by CLOCK_MONOTONIC, signals running threads: any rate; costs this thread's
 //              time, also while all others wait
 // An engine is its file, clock_NAME.c, and a row of model/engines.h.
 // setitimer() is no engine: it survives exec and kills the next program.
@@ -28,8 +28,8 @@ typedef struct gp_clock_engine {
     // Start what timers need beside themselves; NULL = nothing. Returns 0 or a negative errno value. Before arm(),
     // under the sampler's lock. Not in a handler. Idempotent.
     int (*start)(void);
-    // Give thread `tid` of this process a timer that signals it. Returns 0 or a negative errno value: ESRCH where it
-    // has ended meanwhile, ENOTSUP where it cannot be by this signal. Not in a handler.
+    // Give thread `tid` of this process a timer with signals to this thread. Returns 0 or a negative errno value: ESRCH
+    // where it has ended meanwhile, ENOTSUP where it cannot be by this signal. Not in a handler.
     int (*arm)(gp_timer_t *timer, pid_t tid, int signal_number);
     // Take it away. Any thread. Not in a handler. Idempotent.
     void (*disarm)(gp_timer_t *timer);
@@ -67,7 +67,7 @@ extern _Atomic bool gp_clock_goes_on;
 // Is it the descriptor of an event by which a thread of this process is sampled? Signals: safe; changes errno.
 bool gp_clock_perf_owns(int fd);
 
-// Is there no such thread of this process? Changes errno. Not in a handler.
+// Has the thread ended? Changes errno. Not in a handler.
 bool gp_clock_has_ended(pid_t tid);
 
 // All of them, in order of preference, ended by NULL.
@@ -95,8 +95,9 @@ uint64_t gp_timer_longest_gap_ns(const gp_timer_t *timer);
 // Is this too much for one sample of the period? Signals: safe.
 bool gp_timer_is_costly(const gp_timer_t *timer, uint64_t cost_ns);
 
-// What a sample took of the thread's CPU time, ns. Where the mean is too much, the intervals grow: some engines count
-// the handler's own time, and a handler that takes longer than its interval would be all that runs. Signals: safe.
+// Charge a sample's cost in the thread's CPU time, ns. Where the mean is too much, the intervals grow: some engines
+// count the handler's own time, so a handler that takes longer than its interval would leave the program none. Signals:
+// safe.
 void gp_timer_charge(gp_timer_t *timer, uint64_t cost_ns);
 
 // Count a sample and draw a new interval when it is due. Signals: safe. Cost: a system call at the end of
@@ -106,5 +107,5 @@ void gp_timer_tick(gp_timer_t *timer, const gp_clock_engine_t *engine);
 // The next interval, ns.
 uint64_t gp_timer_draw(gp_timer_t *timer);
 
-// What is beyond the interval in force of `used_ns`. Signals: safe.
+// The part of `used_ns` beyond the interval in force. Signals: safe.
 uint64_t gp_timer_beyond_ns(const gp_timer_t *timer, uint64_t used_ns);

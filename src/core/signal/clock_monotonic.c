@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Clock engine `monotonic`: timers on the wall clock. No kernel timer: it would interrupt calls that wait, after they
-// have waited. What is armed here is sent by the pacer, a thread of greenprof's own (collect/pacer.h), to threads
-// that run.
+// have waited. The pacer, a thread of greenprof's own (collect/pacer.h), sends the signals, to threads that run.
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,8 +25,8 @@ static void clock_monotonic_set_interval(gp_timer_t *timer, uint64_t ns)
     atomic_store_explicit(&gp_paced(timer)->interval_ns, ns, memory_order_relaxed);
 }
 
-// Timers are parts of blocks that are never unmapped. In one order with the pacer's leaving it out: either that one
-// sees that it is armed, or this one that it is not listed any more.
+// Timers are parts of blocks that are never unmapped. seq_cst on both sides: either the pacer, about to leave this
+// timer out, sees it armed, or we see it no longer listed.
 static void clock_monotonic_enlist(gp_timer_t *timer)
 {
     gp_paced_t *paced = gp_paced(timer);
@@ -64,7 +63,7 @@ static void clock_monotonic_disarm(gp_timer_t *timer)
 {
     if (!timer->armed)
         return;
-    // In one order with the pacer's: either it sees that nothing is due, or this sees that it is at it.
+    // seq_cst on both sides: either the pacer sees due_ns == 0, or we see that it is sending.
     atomic_store_explicit(&gp_paced(timer)->due_ns, 0, memory_order_seq_cst);
     struct timespec pause = {.tv_nsec = PAUSE_NS};
     while (atomic_load_explicit(&gp_clock_pacing, memory_order_seq_cst) == timer)
@@ -102,9 +101,9 @@ static uint64_t clock_monotonic_overdue_ns(const gp_timer_t *timer, uint64_t use
     return !atomic_load_explicit(&timer->sent, memory_order_relaxed) ? 0 : late_ns < used_ns ? late_ns : used_ns;
 }
 
-// What the pacer saw at work may have gone to sleep before the signal came; or it was about to wake up, and had to wait
-// for a processor. Then it is in the call that it waits in: a sample would show that, not what it does. A thread that
-// has not slept since the sample before was kept from its processor: what it does is that call.
+// A thread that the pacer saw at work may have gone to sleep before the signal came; or it was about to wake up, and
+// had to wait for a processor. Then it is in its waiting call, and a sample would show this call instead of its work. A
+// thread without a sleep since the sample before was kept from its processor: its work is this call.
 static bool clock_monotonic_is_late(gp_timer_t *timer, const ucontext_t *context)
 {
     gp_paced_t *paced = gp_paced(timer);

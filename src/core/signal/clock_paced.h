@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the engine `monotonic` shares with the pacer, which sends its signals.
+// State that the engine `monotonic` shares with the pacer, the sender of its signals.
 #pragma once
 
 #include "signal/clock_engine.h"
@@ -10,8 +10,8 @@ typedef struct gp_paced {    // the engine's state of a timer
     _Atomic uint64_t interval_ns;
     _Atomic pid_t tid;
     _Atomic int signal_number;
-    _Atomic uint64_t sent_cpu_ns; // its thread's CPU clock when one was sent that no handler has got yet
-    uint64_t sent_ns, lost_ns;    // pacer only: when it sent one; how long it waits before it sends the next one
+    _Atomic uint64_t sent_cpu_ns;          // its thread's CPU clock when one was sent that no handler has got yet
+    uint64_t sent_ns, lost_ns;             // pacer only: when it last sent; how long it waits before the next
     _Atomic uint64_t seen_ns, seen_cpu_ns; // when its thread was last looked at, and its CPU clock then
     uint64_t sleeps;         // handler only: voluntary context switches of its thread when it was there last
     _Atomic bool listed;     // there, or in the pacer's queue
@@ -25,8 +25,8 @@ static inline gp_paced_t *gp_paced(gp_timer_t *timer)
     return (gp_paced_t *)timer->state;
 }
 
-// Timers that were armed and that the pacer has not taken into its queue yet, by `next`. Any thread puts them in, the
-// pacer takes all. Acquire to read.
+// Timers armed, but not yet in the pacer's queue, by `next`. Any thread puts them in, the pacer takes all. Acquire to
+// read.
 extern _Atomic(gp_timer_t *) gp_clock_armed;
 
 // The timer that the pacer is at. disarm() waits until it has left it.

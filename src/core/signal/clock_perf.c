@@ -33,9 +33,9 @@ static int clock_perf_close_event(int fd)
 }
 
 // Is the descriptor still what we opened? A host that closes every descriptor may have reused the number. Asked of the
-// descriptor itself: a process that gave up its user's rights may not look into its own /proc, and there may be none.
-// A sandbox may refuse to answer, with any errno value or as if it had: then it is asked in another way, and where that
-// is refused, too, a number up there is what it was.
+// descriptor itself: a process that gave up its user's rights may not look into its own /proc, and there may be none. A
+// sandbox may refuse to answer, with any errno value or as if it had: then another call asks, and where this is
+// refused, too, a high number is taken for ours.
 static bool clock_perf_is_there(const event_t *event)
 {
     struct f_owner_ex owner;
@@ -108,7 +108,7 @@ static int clock_perf_arm(gp_timer_t *timer, pid_t tid, int signal_number)
     return 0;
 }
 
-// What a sandbox refuses, another call does: each of these ends the signals.
+// Where a sandbox refuses one call, another does: each of these ends the signals.
 static void clock_perf_disarm(gp_timer_t *timer)
 {
     event_t event = *clock_perf_event_of(timer);

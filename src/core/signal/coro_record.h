@@ -26,8 +26,8 @@ enum gp_coro_owner {
     GP_OWNER_STUBS,
 };
 
-// What a bucket of the region table, or a link in it, leads to: the number of a record, and which of its links goes on
-// from there in the lowest bit; 0 = the end.
+// A bucket of the region table, or a link in it: the number of a record and, in the lowest bit, which of its links goes
+// on from there; 0 = the end.
 typedef _Atomic uint32_t gp_region_link_t;
 
 // Where a coroutine that switches away will go on.
@@ -56,7 +56,7 @@ struct prof_coro {
     _Atomic uint64_t unsampled_from; // its present wait is in samples up to here
     _Atomic uint64_t longest_ticks;  // longest slice
     _Atomic uintptr_t park_pc;       // where it will go on, while it does not run; 0 = not known
-    // What is left of it once it is retired; written by the registry.
+    // Remains of a retired record; written by the registry.
     union {
         _Atomic uintptr_t park_sp;
         _Atomic uint64_t final_id; // the id it had; there before `id` is 0. No stack holds such an address
@@ -70,8 +70,8 @@ struct prof_coro {
     uint64_t birth_ticks;    // constant while live
     _Atomic uint64_t off_ns; // of its slices, what it was not on the CPU; may be a little below zero. See slice.h
     _Atomic uint64_t begun;  // ticks: less the time between sampling epochs, when it was born
-    // Of its waits, those of which it is known when it became ready, that from its birth until it was switched to first
-    // included; and of that, it was runnable.
+    // Ticks in waits whose ready moment was reported (from birth to the first switch counts too); and the runnable part
+    // of these.
     _Atomic uint64_t told_ticks, ready_wait_ticks;
 
     // Birth, constant while live.
@@ -92,13 +92,12 @@ struct prof_coro {
 
 _Static_assert(sizeof(struct prof_coro) == 192 && offsetof(struct prof_coro, begun) == 128, "three cache lines");
 
-// What few coroutines need, or only while a capture is written, lies beside the records: in arrays of the same chunk,
-// zero until a coroutine's part is written first. So it is there for every record as long as the record is, without an
-// allocation, for the handler and for stale pointers as well; and as long as it is zero it takes no memory, because
-// the kernel gives a page only to what is written. Therefore nothing writes a zero over a zero there
-// (gp_coro_change()).
+// Fields that few coroutines need, or only while a capture is written, lie beside the records: in arrays of the same
+// chunk, zero until a coroutine's part is written first. So they are there as long as the record is, without an
+// allocation, for the handler and for stale pointers as well; and zeros take no memory, because the kernel gives a page
+// only to what is written. Therefore nothing writes a zero over a zero there (gp_coro_change()).
 
-// Its trace, its span, and its scope.
+// Trace, span and scope of a coroutine.
 typedef struct gp_coro_context {
     // Innermost request profile that covers it; NULL = none. Changed under the registry's lock.
     _Atomic(gp_scope_t *) scope;
@@ -113,7 +112,7 @@ typedef struct gp_coro_context {
 // As a member of its scope. Registry's lock, but for `longest_before`.
 typedef struct gp_coro_member {
     struct prof_coro *next, *prev; // in the scope
-    gp_ledger_t at_entry;          // its ledger when it came into its scope
+    gp_ledger_t at_entry;          // the ledger on entry into the scope
     uint64_t longest_before;       // its longest slice until then
 } gp_coro_member_t;
 
@@ -122,8 +121,8 @@ typedef struct gp_coro_timeline {
     _Atomic uint64_t waker; // id of the coroutine that set `ready_ticks`
     _Atomic uint64_t start; // ticks at which its present activity began, 0 = with its birth or the epoch; and then:
     _Atomic uint64_t slice; // slice_ticks
-    _Atomic uint64_t off_ns, blocked_ns; // as in the record, and beside it
-    _Atomic uint32_t thread;             // index of the thread
+    _Atomic uint64_t off_ns, blocked_ns, gil_ns; // as in the record, and beside it
+    _Atomic uint32_t thread;                     // index of the thread
 } gp_coro_timeline_t;
 
 // The capture's, see src/core/record/session.c.
@@ -144,18 +143,18 @@ typedef struct gp_coro_label {
     _Atomic uint32_t name_seq;
 } gp_coro_label_t;
 
-// What coroutines of some kinds have.
+// Fields of some kinds only.
 typedef struct gp_coro_rare {
     uintptr_t object; // of its language, for gp_language_t.walk_parked(); 0 = none. Or set before it runs
     _Atomic(struct gp_thread *) thread; // of a thread's own stack: the thread's block
     // Exact mode's, see src/core/exact/exact_stack.h; kept when the record is reused.
     struct gp_exact_stack *exact_stack;
-    // Of samples that were found to be its (GP_CORO_POLLED), or another's than the thread's; modulo 2^64. Collector
-    // only.
+    // Time of samples found to be this coroutine's (GP_CORO_POLLED), or another's than the thread's; modulo 2^64.
+    // Collector only.
     _Atomic uint64_t polled_cpu_ns, polled_slice_ns;
     _Atomic uint64_t spawned; // coroutines it created. Registry's lock
-    // Of one without a stack: asked by the collector whether it is over, while it waits; NULL = it is not. `subject` is
-    // the hook's.
+    // For a coroutine without a stack: while it waits, the collector asks this whether it is over; NULL = it is not.
+    // `subject` is the hook's.
     bool (*_Atomic is_gone)(const struct prof_coro *coro);
     uintptr_t subject;
 } gp_coro_rare_t;
@@ -165,7 +164,7 @@ enum {
     GP_CORO_CHUNKS = 1 << 16, // 67 million coroutines at a time: 13 GB of records
 };
 
-// One mapping, never returned. It has nothing that is written for itself: that would be a page.
+// A mapping, never returned. No field is written for the chunk itself: it would cost a page.
 typedef struct gp_coro_chunk {
     struct prof_coro records[GP_CORO_PIECE];
     gp_coro_context_t contexts[GP_CORO_PIECE];
@@ -175,6 +174,7 @@ typedef struct gp_coro_chunk {
     gp_coro_label_t labels[GP_CORO_PIECE];
     gp_coro_rare_t rare[GP_CORO_PIECE];
     _Atomic uint64_t blocked_ns[GP_CORO_PIECE]; // of `off_ns`, its thread slept in the kernel
+    _Atomic uint64_t gil_ns[GP_CORO_PIECE];     // and it waited for an interpreter's lock: gil_wait.h
 } gp_coro_chunk_t;
 
 // By their records' numbers / GP_CORO_PIECE; append-only, none at 0.
@@ -225,6 +225,11 @@ static inline gp_coro_rare_t *gp_coro_rare(const struct prof_coro *coro)
 static inline _Atomic uint64_t *gp_coro_blocked_ns(const struct prof_coro *coro)
 {
     return &gp_coro_chunk(coro)->blocked_ns[coro->number % GP_CORO_PIECE];
+}
+
+static inline _Atomic uint64_t *gp_coro_gil_ns(const struct prof_coro *coro)
+{
+    return &gp_coro_chunk(coro)->gil_ns[coro->number % GP_CORO_PIECE];
 }
 
 // Set a word of these.

@@ -36,7 +36,7 @@ void gp_edge_keep_epoch(uint64_t now)
     gp_edge_store(&past[epoch % EPOCHS].recorded, edge_recorded_up_to(epoch - 1) + (end > start ? end - start : 0));
 }
 
-// Of an epoch that is over: its end; 0 = not known any more.
+// The end of a past epoch; 0 = not known any more.
 static uint64_t edge_end_of(uint32_t epoch)
 {
     uint32_t now = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
@@ -89,7 +89,8 @@ void gp_edge_touch_anew(prof_coro_t *coro, uint32_t epoch)
     atomic_store_explicit(&coro->epoch, epoch, memory_order_release);
 }
 
-// It was idle; or over, and is switched to once more, to be cleared away: the time between was no wait.
+// Skip the time of an idle coroutine, or of one that is over and switched to once more, to be cleared away: it was no
+// wait.
 static void edge_skip_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now)
 {
     uint64_t since = gp_edge_load(&coro->since), from = gp_edge_load(&coro->unsampled_from);

@@ -5,11 +5,11 @@
 // between edges is either a slice, added to `slice_ticks`, or a wait: what is left of the time since `begun`
 // (gp_edge_waited()). So the parts sum to the wall clock by construction, and a wait costs no addition. A wait during
 // which prof_coro_ready() was called is parked up to then and ready from then on; one called while it still runs (a
-// yield) makes all of it ready. What a loop finds ready when it looks for events, and has not looked for long, may have
-// been ready all that time (gp_edge_looked()): so much of the wait stays undivided; where it is not called, all of it
-// does. A coroutine that was never switched to has never parked: it is ready from its birth on. What existed before
-// sampling started is taken to have been waiting since then; what was waiting when sampling ended, up to then. One that
-// is over does not wait: the time after its last edge belongs to nothing.
+// yield) makes all of it ready. A coroutine that a loop finds ready, after it has not looked for events for long, may
+// have been ready all the while (gp_edge_looked()): this much of the wait stays undivided; without gp_edge_looked(),
+// all of it. A coroutine that was never switched to has never parked: it is ready from its birth on. A coroutine older
+// than sampling is taken to have been waiting since sampling started; one still waiting when sampling ended, up to
+// then. After its last edge a coroutine does not wait: this time belongs to nothing.
 //
 // So `ready_ticks` is one of: 0, not known; birth_ticks, never switched to, and one more where prof_coro_ready() was
 // called; ticks of prof_coro_ready(); GP_EDGE_OVER; GP_EDGE_LEFT; GP_EDGE_IDLE.
@@ -21,7 +21,7 @@
 #include "signal/thread.h"
 #include "signal/ticks.h"
 
-// What every switch reads of the process is in one place, which is one cache line, or two.
+// All that a switch reads of the process is in one place, which is one cache line, or two.
 #define GP_SWITCH_WORD __attribute__((section("gp_switch_words")))
 
 // Sampling epoch: raised whenever sampling starts, so that threads and coroutines begin their accounts anew.
@@ -32,11 +32,11 @@ extern _Atomic uint64_t gp_edge_epoch_over;  // when it ended, and sampling with
 // The present epoch is over, at `now`. Caller holds the sampler's lock.
 void gp_edge_end_epoch(uint64_t now);
 
-// Another epoch begins: keep of the one before what coroutines that were left in it need. The same.
+// Another epoch begins: keep facts of the last one for coroutines left in it. The same.
 void gp_edge_keep_epoch(uint64_t now);
 
-// What was recorded, ticks, of the epochs before the present one since `since` in `epoch`; of one long ago, and
-// UINT64_MAX, the epochs after it.
+// Ticks recorded from `since` in `epoch` to the end of the epoch before the present one; where `epoch` is long ago, and
+// `since` UINT64_MAX, those of the epochs after it.
 uint64_t gp_edge_recorded_since(uint32_t epoch, uint64_t since);
 
 // A slice at least this long is kept (see hog.h). Ticks.
@@ -70,14 +70,14 @@ static inline uint64_t gp_edge_waited_until(uint64_t since, uint64_t begun, uint
     return waited > 0 ? (uint64_t)waited : 0; // read amidst a switch, or processors' counters differ by a few ticks
 }
 
-// Ticks that it waited, up to its last edge.
+// Ticks of waiting, up to the coroutine's last edge.
 static inline uint64_t gp_edge_waited(prof_coro_t *coro)
 {
     return gp_edge_waited_until(gp_edge_load(&coro->since), gp_edge_load(&coro->begun),
                                 gp_edge_load(&coro->slice_ticks));
 }
 
-#define GP_EDGE_OVER UINT64_MAX // it is over: its last wait, and one that it is woken from after all, do not count
+#define GP_EDGE_OVER UINT64_MAX       // over: the last wait, and one from which it is woken after all, do not count
 #define GP_EDGE_LEFT (UINT64_MAX - 1) // the same, but that it may come back: then it was a wait
 
 #define GP_EDGE_IDLE (UINT64_MAX - 2) // in its pool: until it is switched to again it does not wait
@@ -125,14 +125,14 @@ static inline int gp_edge_is_reported(prof_coro_t *coro)
     return atomic_load_explicit(&coro->is_reported, memory_order_relaxed) != 0;
 }
 
-// On-CPU time of a coroutine that runs, as of `now`, taken that it had the CPU since its account was settled; ns.
+// On-CPU time of a running coroutine at `now`, ns, as if it had the CPU ever since its account was settled.
 static inline uint64_t gp_edge_cpu_ns(prof_coro_t *coro, uint64_t now)
 {
     uint64_t ticks = gp_edge_load(&coro->slice_ticks) + now - gp_edge_load(&coro->since);
     return gp_ticks_to_ns(ticks) - gp_edge_load(&coro->off_ns);
 }
 
-// Up to when its account has the slice that it is in: its beginning, where it was not settled since.
+// Ticks up to which the account has the present slice: its beginning, where it was not settled since.
 static inline uint64_t gp_edge_settled(prof_coro_t *coro)
 {
     uint64_t since = gp_edge_load(&coro->since), settled = gp_edge_load(&coro->settled);
@@ -172,7 +172,7 @@ static inline void gp_edge_end_slice(prof_coro_t *coro, uint64_t ticks)
         gp_edge_store(&coro->longest_ticks, ticks);
 }
 
-// It waits from `now` on.
+// The coroutine waits from `now` on.
 static inline void gp_edge_wait(prof_coro_t *coro, uint64_t now, const gp_park_t *park)
 {
     atomic_store_explicit(&coro->park_pc, park->pc, memory_order_relaxed);
@@ -193,8 +193,8 @@ __attribute__((always_inline)) static inline void gp_edge_leave(prof_coro_t *cor
     gp_edge_wait(coro, now, park);
 }
 
-// The calling thread's loop, which had not looked for events since `from`, has looked at `at`, and found some: `at` is
-// what the coroutines that they wake are ready from. A look that slept until an event came is not late.
+// The calling thread's loop, which had not looked for events since `from`, has looked at `at`, and found some:
+// coroutines woken by it are ready from `at` on. A look that slept until an event came is not late.
 static inline void gp_edge_looked(gp_thread_t *thread, uint64_t from, uint64_t at)
 {
     thread->loop.is_late = at - from >= gp_edge_load(&gp_edge_hog_ticks);
@@ -217,11 +217,11 @@ static inline void gp_edge_ready_by_look(prof_coro_t *coro)
 #define GP_EDGE_ALIGNS
 #endif
 
-// What is not in every switch: `ready_ticks` is not 0, or the wait that ends at `now` ends an activity of the timeline,
+// The rare part of a switch: `ready_ticks` is not 0, or the wait that ends at `now` ends an activity of the timeline,
 // or is sampled.
 GP_EDGE_ALIGNS void gp_edge_end_wait(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now);
 
-// It runs from `now` on, which is not before it was settled last.
+// The coroutine runs from `now` on, which is not before it was settled last.
 static inline void gp_edge_run(prof_coro_t *coro, uint64_t now)
 {
     gp_edge_store(&coro->since, now);

@@ -29,7 +29,7 @@ _Atomic bool gp_more_stack_of_go;
 void (*gp_handler_kick)(void);
 
 enum {
-    HANDLER_STACK_BYTES = 8 << 10, // the walk, rows that are read anew, and calls that are made again included
+    HANDLER_STACK_BYTES = 8 << 10, // the walk, reading of new rows, and calls to be made again included
     HANDLER_BYTES_MAX = 2048,      // above the walk, which is limited by its own test
     PAGE = 4096,
     POPPED_BYTES = 512,            // more than an epilogue pops, and than a row reaches below where its frame ends
@@ -57,8 +57,8 @@ typedef struct found { // what one signal found
     gp_poll_answer_t polled;
 } found_t;
 
-// A thread that existed before sampling started: its block was made by others, it learns of it here. Its alternate
-// stack is put into the context that the kernel restores on return.
+// A thread older than sampling: others made its block, and it learns of the block here. Its alternate stack is put into
+// the context that the kernel restores on return.
 //   roomy: set to whether the handler is on such a stack already; else it is on the thread's, which may be small.
 static gp_thread_t *handler_adopt(ucontext_t *context, bool *roomy)
 {
@@ -149,8 +149,7 @@ static void handler_find_stack(gp_thread_t *thread, found_t *found)
     }
     handler_ask_runtime(thread, found);
     handler_find_bounds(thread, found, &lo);
-    // In an epilogue, the rows say that a register already popped is where it was: below the stack pointer. It still
-    // is.
+    // In an epilogue, the rows still place a register already popped where it was: below the stack pointer.
     found->lo = found->registers.sp - lo > POPPED_BYTES ? found->registers.sp - POPPED_BYTES : lo;
 }
 
@@ -307,7 +306,7 @@ static void handler_record(gp_thread_t *thread, found_t *found, uint64_t weight_
         gp_handler_kick(); // an unknown stack is better known soon
 }
 
-// What this sample took. Ticks tell for next to nothing that it was cheap; otherwise the thread may just have been
+// Charge this sample's cost. Ticks tell for next to nothing that it was cheap; otherwise the thread may just have been
 // preempted, which only its CPU clock knows.
 static void handler_charge(gp_thread_t *thread, const found_t *found)
 {
@@ -319,7 +318,7 @@ static void handler_charge(gp_thread_t *thread, const found_t *found)
         gp_thread_count(thread, GP_COUNTER_SLOWED);
 }
 
-// What the hooks of switches, of spans and the like take of the program's threads: the share of samples that hit them.
+// Count the hooks' share of the program's threads (switches, spans and the like): by the samples that hit them.
 static void handler_count_own(gp_thread_t *thread, uintptr_t pc, uint64_t weight_ns)
 {
     uintptr_t bytes = atomic_load_explicit(&gp_handler_own_bytes, memory_order_relaxed);
@@ -371,7 +370,7 @@ static uint64_t handler_take_sample(gp_thread_t *thread, int number, ucontext_t 
     return found.cpu_ns;
 }
 
-// What the handler took, the redraw of the interval included.
+// Count the handler's cost, the redraw of the interval included.
 //   cpu_ns: of the thread's CPU clock as it began; 0 = it was not read.
 static void handler_count_cost(gp_thread_t *thread, uint64_t begun, uint64_t cpu_ns)
 {
@@ -472,8 +471,8 @@ static void handler_run_call(void *argument)
     handler_run(call->info, call->context);
 }
 
-// Run on the thread's stack of ours: another one is in force, so nothing is on it. All signals are blocked until this
-// one has left it. Returns false where the thread is not known.
+// Run on the thread's stack of ours: another one is in force, so nothing is on it. All signals are blocked until the
+// handler has left the stack. Returns false where the thread is not known.
 __attribute__((noinline)) static bool handler_run_elsewhere(siginfo_t *info, void *context)
 {
     gp_thread_t *thread = gp_thread_self;

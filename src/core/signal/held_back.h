@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Time in which the sampling signal was blocked, by system calls that no hook sees: a mask of the program's own, of a
-// handler that it has installed so, or one that a handler writes into the context to which it returns.
+// Time in which the sampling signal was blocked by system calls that no hook sees: by the program's own mask, by the
+// mask of a handler, or by a handler through the context to which it returns.
 //
 // Model: the signal then comes when it is let through, where the code has nothing to do with the time that has passed.
 // A sample is taken for one of these if it stands right where a mask has just ended, and its signal was due before. So

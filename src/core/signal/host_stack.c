@@ -20,8 +20,8 @@ static bool host_stack_holds(const stack_t *stack, uintptr_t address)
 }
 
 // Put `stack` in force, and into the context that the kernel restores it from. The kernel refuses to change a stack
-// that the stack pointer is on: so that is what it was before the signal, for the length of one system call. Nothing
-// may be delivered meanwhile, nor until the return, which restores the mask.
+// that the stack pointer is on: so for one system call the stack pointer is back where it was before the signal.
+// Nothing may be delivered meanwhile, nor until the return, which restores the mask.
 static void host_stack_force(ucontext_t *context, stack_t stack)
 {
 #if defined(__x86_64__)

@@ -7,9 +7,9 @@
 // greenprof no signal comes then: the program blocks them all.
 //
 // So the first handler that ends sigsuspend() and returns from a stack which the program has just set leaves ours in
-// its place (gp_host_stack_leave()), without as much as a call on it. The program is told that its own is there. It is
-// there again at its next sigaltstack(), at the end of the next handler, or at a sample some CPU time later: a stack
-// that is set once, for crashes, is away for the shortest of these.
+// its place (gp_host_stack_leave()), without as much as a call on it. The program is told that its stack is there. The
+// program's stack is there again at its next sigaltstack(), at the end of the next handler, or at a sample some CPU
+// time later: a stack set once, for crashes, is away for the shortest of these.
 #pragma once
 
 #include <signal.h>
@@ -24,7 +24,7 @@
 // (collect/shield.h); 0 = the program has shown none yet.
 extern _Atomic size_t gp_host_stack_small;
 
-// What is done about such a stack (gp_shield_raise()): called at each sample that finds one in force.
+// The mending of such a stack (gp_shield_raise()): called at each sample that finds one in force.
 extern void (*_Atomic gp_host_stack_met_small)(void);
 
 // sigaltstack() itself: the program's is interposed (../process/host_stack_call.c). Returns 0, or -1 and errno.
@@ -45,8 +45,8 @@ static inline void gp_host_stack_is_set(gp_thread_t *thread, bool is_fresh)
 //   was_awaited: it has ended sigsuspend().
 void gp_host_stack_leave(gp_thread_t *thread, ucontext_t *context, bool was_awaited);
 
-// What a handler of the program's returns through: the above, and gp_restart_forget(). The calling thread has a block.
-// Called by gp_restart_restorer. Signals: safe.
+// A handler of the program's returns through this: gp_host_stack_leave(), then gp_restart_forget(). The calling thread
+// has a block. Called by gp_restart_restorer. Signals: safe.
 void gp_host_stack_return(ucontext_t *context);
 
 // A sample has interrupted `context`. Signals: safe. Cost: some loads, but for a moment.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One x86-64 instruction: its length and its fields. Knows every encoding that compilers and assemblers emit.
+// An x86-64 instruction: its length and its fields. Knows every encoding that compilers and assemblers emit.
 //
 // Signals: safe. Cost: ~5 ns.
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, appendix A.

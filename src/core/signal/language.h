@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A language runtime inside the process (CPython): its frames stand for the native ones of its interpreter.
 //
-// Model: a runtime hook registers one gp_language_t. The handler asks it for the frames of the thread that it has
-// interrupted; a frame is one word, marked by GP_LANGUAGE_FRAME, that only the hook understands. The collector has it
-// turned into a location (module GP_MODULE_LANGUAGE, see model/location.h) while what it names still exists: the hook
-// puts what dies off until the rings have been drained once more.
+// Model: a runtime hook registers one gp_language_t. The handler asks it for the frames of the interrupted thread; a
+// frame is one word, marked by GP_LANGUAGE_FRAME, for the hook alone to understand. The collector has it turned into a
+// location (module GP_MODULE_LANGUAGE, see model/location.h) while what it names still exists: the hook puts what dies
+// off until the rings have been drained once more.
 //
 // Order of calls: gp_language_register() once, then everything else in any order; never taken back.
 #pragma once
@@ -78,7 +78,7 @@ typedef struct gp_language {
     size_t (*walk_parked)(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags);
     // The same of a thread that sleeps in a system call.
     size_t (*walk_asleep)(const struct gp_thread *thread, uintptr_t *frames, size_t max, unsigned *flags);
-    // What it calls a thread that it has met before the core has. Returns false: nothing.
+    // The language's name for a thread that the core has not met yet. Returns false: nothing.
     //   name: [GP_CORO_NAME_SIZE]
     bool (*thread_name)(int tid, char *name);
     // A name for a coroutine that has none, from its stack (gp_loc_t[depth], innermost first); NULL = this does not
@@ -90,8 +90,8 @@ typedef struct gp_language {
 // -ENOTSUP.
 extern int (*_Atomic gp_language_attach)(void);
 
-// Has `greenprof detach` left the process? What the language makes meanwhile is not remembered; attached to again, it
-// is met as what was there before the first time.
+// Has `greenprof detach` left the process? Objects that the language makes meanwhile are not remembered; after the next
+// attach they count as older than greenprof.
 extern _Atomic bool gp_language_is_left;
 
 // In a process that runs already: have the interpreter do so soon, on a thread of its own, as far as captures need it.

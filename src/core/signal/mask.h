@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Signal masks as they are, beside those that the program sees.
+// Signal masks in force, beside those that the program believes in.
 //
 // A thread that blocks the sampling signal would not be sampled, so the program's calls leave it unblocked
 // (src/core/process/host_mask.c); what it believes is kept here.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Stacks that a thread runs on beside its own, and that are no coroutines as greenprof shows them: the segments of
-// split stacks (gcc -fsplit-stack, gccgo), and the goroutines of Go, which is seen as threads. What is found on them is
-// the thread's.
+// Stacks that a thread runs on beside its own, and no coroutines to greenprof: the segments of split stacks (gcc
+// -fsplit-stack, gccgo), and the goroutines of Go, seen as threads. Samples on them are the thread's.
 //
 // A thread with split stacks says so where its C library keeps its own things: %fs:0x70, the end of the present
-// segment. Source: glibc, sysdeps/x86_64/nptl/tls.h, __private_ss; gcc, libgcc/config/i386/morestack.S. Go has its
-// heap, which its stacks are in, at a place of its own. Source: Go, runtime/malloc.go, arenaHints.
+// segment. Source: glibc, sysdeps/x86_64/nptl/tls.h, __private_ss; gcc, libgcc/config/i386/morestack.S. Go's heap, with
+// its stacks, is at a place of its own. Source: Go, runtime/malloc.go, arenaHints.
 #pragma once
 
 #include <stdatomic.h>
@@ -15,7 +14,7 @@
 // There is a module that Go's linker has made. Set by the collector (collect/modules.c).
 extern _Atomic bool gp_more_stack_of_go __attribute__((visibility("hidden")));
 
-// Is it one of these? Asked of a stack pointer that is on no known stack. Signals: safe. Cost: 1 ns.
+// Is `sp` on such a stack? Asked of a stack pointer that is on no known stack. Signals: safe. Cost: 1 ns.
 static inline bool gp_more_stack_at(uintptr_t sp)
 {
     enum { SLACK = 4096, SEGMENT_MAX = 1 << 30, GO_SHIFT = 32, GO_AT = 0xc0 };

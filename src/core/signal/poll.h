@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Runtimes without a hook: which coroutine runs is read, at each sample, from what the runtime itself keeps.
 //
-// Model: a variable of the runtime, the thread's own or the whole program's, has the address of what begins with that
-// of the object of the coroutine that runs, and that tells which stack it is on. The handler only loads words, on the
-// thread that may write them; it calls nothing. A runtime sets its variable a moment before or after it changes stacks:
-// what does not agree with the stack pointer is dropped and counted. Identity, stack and nothing else travel with the
-// sample; records and names are the collector's (src/core/collect/polled.h).
+// Model: a variable of the runtime, the thread's own or the whole program's, points to a word with the address of the
+// running coroutine's object, which tells its stack. The handler only loads words, on the thread that may write them;
+// it calls nothing. A runtime sets its variable a moment before or after it changes stacks: what does not agree with
+// the stack pointer is dropped and counted. Identity, stack and nothing else travel with the sample; records and names
+// are the collector's (src/core/collect/polled.h).
 //
 // Order of calls: gp_poll_add() before there are other threads, then gp_poll_ask().
 #pragma once
@@ -53,7 +53,7 @@ enum gp_poll_result {
 // Which coroutine runs on the calling thread? Signals: safe. Cost: a load where nothing is polled, else ~10 loads.
 enum gp_poll_result gp_poll_ask(uintptr_t sp, gp_poll_answer_t *answer);
 
-// What tells uses of an object apart; 0 = not known. Signals: safe.
+// A word by which uses of an object differ; 0 = not known. Signals: safe.
 uint64_t gp_poll_identity(const gp_poll_layout_t *layout, uintptr_t object);
 
 // Poll one more runtime. The layout stays. Returns false where there is no room. Signals: not safe.

@@ -42,8 +42,8 @@ static bucket_t *region_bucket_of(unsigned k, uintptr_t block)
     return &buckets[line << LINE_LOG2 | (place & ((1u << LINE_LOG2) - 1))];
 }
 
-// The younger one is right where stacks were reused; but a region that was only found, a whole mapping perhaps, never
-// hides one that was announced.
+// The younger of two is right where stacks were reused; but a region that was only found, a whole mapping perhaps,
+// never hides an announced one.
 static bool region_outranks(const prof_coro_t *coro, uint64_t id, const prof_coro_t *best, uint64_t best_id)
 {
     if (best != NULL && (coro->kind == GP_CORO_FOUND) != (best->kind == GP_CORO_FOUND))
@@ -79,7 +79,7 @@ prof_coro_t *gp_region_find(uintptr_t address, uint64_t *id)
             unsigned k = (unsigned)__builtin_ctzll(mask);
             best = region_find_in_bucket(region_bucket_of(k, address >> k), address, best, id);
         }
-        // What was found is right whatever happened meanwhile; only a miss may be an accident.
+        // A find is right whatever happened meanwhile; only a miss may be an accident.
         if (best != NULL || tries == GP_REGION_TRIES)
             return best;
         atomic_thread_fence(memory_order_acquire);

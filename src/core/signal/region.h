@@ -22,8 +22,8 @@ enum {
 // Threads: any. Signals: safe. Cost: ~10 ns a class in use.
 prof_coro_t *gp_region_find(uintptr_t address, uint64_t *id);
 
-// Changes with every change of the table; odd while a writer is at work. What was found when it had the same even value
-// is what would be found now.
+// Changes with every change of the table; odd while a writer is at work. A find at an even value holds as long as the
+// value is the same.
 extern _Atomic uint64_t gp_region_version __attribute__((visibility("hidden")));
 
 // Link and unlink a record with lo < hi. Caller holds the registry's lock. Cost: O(1).

@@ -36,7 +36,7 @@ void gp_rest_end(uint64_t cpu_ns)
     rest_store(&over, now);
     rest_store(&ticks, rest_load(&ticks) + rest_since(now, rest_load(&began)));
     rest_store(&cpu_sum_ns, rest_load(&cpu_sum_ns) + rest_since(cpu_ns, rest_load(&began_cpu_ns)));
-    // Release: what sees that it is over sees when.
+    // Release: a reader that sees the end sees its time.
     atomic_store_explicit(&gp_rest_is_on, false, memory_order_release);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Rests of a recording: for a while nothing is sampled and no switch is seen, because its budget is spent.
 //
-// Model: a rest is what a process is in while nothing is profiled, but that the recording goes on: threads and
-// coroutines that end, spans and changes of traces are still told to the collector. A rest lies between two sampling
-// epochs (edge.h). What went on meanwhile is not known: the ledger has nothing of it, and what lies across one says so.
+// Model: a rest is the state of a process in which nothing is profiled while the recording goes on: ends of threads and
+// coroutines, spans and changes of traces are still told to the collector. A rest lies between two sampling epochs
+// (edge.h). Nothing is known of the time in between: the ledger leaves it out, and spans of time across a rest are
+// marked.
 //
 // Threads: begun and ended under the sampler's lock; read by any. Signals: safe.
 #pragma once

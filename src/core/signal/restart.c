@@ -18,8 +18,7 @@
 
 static const uint8_t syscall_instruction[] = {0x0f, 0x05};
 
-// The signals that are delivered as soon as this one's handler returns, one bit each. All where the kernel does not
-// say.
+// Signals delivered as soon as this handler returns, one bit each. All where the kernel does not say.
 static uint64_t restart_others_waiting(const ucontext_t *context)
 {
     uint64_t pending = 0, blocked;
@@ -43,7 +42,7 @@ static bool restart_one_interrupts(uint64_t signals)
     return false;
 }
 
-// Those that the kernel makes again after a handler with SA_RESTART.
+// Calls that the kernel makes again after a handler with SA_RESTART.
 static bool restart_is_made_again(uint64_t number)
 {
     switch (number) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Let a system call that our signal ended with EINTR go on, as if nothing had happened.
 //
-// Threads are signalled only while they run: one that ends a wait came on the way into it, before any
-// time of it had passed. So the call can be made again with the arguments it had: they are all still in the registers.
-// (One that was woken for nothing, as by an event that another thread took, waits its whole timeout once more where a
-// sample hits it just then.) The number is not: call_number.h proves it by the code. A call that is not known, or is no
-// wait (model/wait_calls.h), is left alone.
+// Threads are signalled only while they run: one that ends a wait came on the way into it, before any time of it had
+// passed. So the call can be made again with its arguments, all still in the registers. (A thread woken for nothing, as
+// when another one took the event, waits its whole timeout once more where a sample hits it just then.) An
+// unknown call, or one that does not wait (model/wait_calls.h), is left alone.
 #pragma once
 
 #include <stdbool.h>
@@ -21,15 +20,15 @@ void gp_restart_call(ucontext_t *context);
 bool gp_restart_is_call(const ucontext_t *context);
 
 #if defined(__x86_64__)
-// A handler of the program's is about to return to `context`. If that handler interrupted a system call, a sample taken
-// before the thread leaves the kernel must not restart it; if we had already decided to restart it, undo that. And it
-// may have been on an alternate stack that is not to be touched for a moment: host_stack.h. Called by
-// gp_restart_restorer. Signals: safe.
+// A handler of the program's is about to return to `context`. If this handler interrupted a system call, a sample taken
+// before the thread leaves the kernel must not restart it; a restart already decided is undone. And it may have been on
+// an alternate stack that is not to be touched for a moment: host_stack.h. Called by gp_restart_restorer. Signals:
+// safe.
 void gp_restart_forget(ucontext_t *context);
 
 // The same context: did that handler end sigsuspend()? Before it is forgotten. Signals: safe.
 bool gp_restart_is_suspended(const ucontext_t *context);
 
-// What the program's handlers return to, in place of glibc's: gp_host_stack_return(), then rt_sigreturn.
+// The return address of the program's handlers, in place of glibc's: gp_host_stack_return(), then rt_sigreturn.
 void gp_restart_restorer(void);
 #endif

@@ -41,8 +41,8 @@ gp_restart_restorer:
     movq (%rbp), %rax // host_stack.fresh
     testq %rax, %rax
     jz 1f
-    // What the handler has left below is not to be touched (host_stack.h): on to our own alternate stack, without signals
-    // until the return, which restores the mask. Nothing walks from there.
+    // The stack below, which the handler has left, is not to be touched (host_stack.h): on to our own alternate stack,
+    // without signals until the return, which restores the mask. Nothing walks from there.
     movl $2, %edi // SIG_SETMASK
     leaq all_signals(%rip), %rsi
     xorl %edx, %edx

@@ -2,17 +2,17 @@
 // Ring of records from one thread to the collector.
 //
 // Producers: the thread itself and its SIGPROF handler, which interrupts it: a record is reserved with one
-// compare-and-swap, filled, then committed. Consumer: the collector. It reads a record only when its header is
-// committed, zeroes what it has read, then moves the tail; a reserved record that is not committed yet holds it up.
-// Memory outside [tail, head) is always zero.
+// compare-and-swap, filled, then committed. Consumer: the collector. The collector reads a record once its header is
+// committed, zeroes it, then moves the tail; a reserved record holds it up until it is committed. Memory outside [tail,
+// head) is always zero.
 //
 // The memory of a ring may be a file's (src/core/record/ring_file.h), for when the process is killed. Such a ring
 // keeps what was read until it is released: [tail, read) is in no capture yet, or may not be.
 //
-// It turns from its own memory to the file's, and back, while its thread goes on: from a position on, where its memory
-// begins, and which is so far ahead that a producer gets there only when the tail has moved (gp_ring_turn()). So what
-// sees that tail sees where the memory is, too. The collector fills what is in between with padding, as a producer of
-// its own (src/core/coro/thread_rings.h).
+// A ring turns from its own memory to the file's, and back, while its thread goes on: from a position on where its
+// memory begins, so far ahead that a producer gets there only when the tail has moved (gp_ring_turn()). So what sees
+// that tail sees where the memory is, too. The collector fills what is in between with padding, as a producer of its
+// own (src/core/coro/thread_rings.h).
 //
 // An empty ring goes back to where its memory begins (gp_ring_rewind()), so that no more of it comes into use than what
 // waits at a time.
@@ -92,9 +92,9 @@ static inline void *gp_ring_reserve(gp_ring_t *ring, uint32_t bytes)
     return header;
 }
 
-// Have the memory of the next record, of about `bytes`, brought to this processor: the collector, which has read and
-// cleared what was there before, may run on another one, and each line of its cache takes as long as ~60 ns to come,
-// for which an atomic exchange waits. Nothing waits for this, and it may be for nothing. Signals: safe. Cost: ~2 ns.
+// Prefetch the memory of the next record, of about `bytes`, into this processor's cache: the collector, which has read
+// and cleared the old content, may run on another processor, and an atomic exchange waits ~60 ns for each line from
+// there. Nothing waits for this, and it may be for nothing. Signals: safe. Cost: ~2 ns.
 static inline void gp_ring_expect(const gp_ring_t *ring, uint32_t bytes)
 {
     unsigned char *at = (unsigned char *)gp_ring_at(ring, atomic_load_explicit(&ring->head, memory_order_relaxed));
@@ -126,7 +126,7 @@ static inline gp_ring_header_t *gp_ring_peek(gp_ring_t *ring)
     uint64_t read = atomic_load_explicit(&ring->read, memory_order_relaxed);
     gp_ring_header_t *header = gp_ring_at(ring, read);
     if (ring->keeps && read == atomic_load_explicit(&ring->head, memory_order_relaxed))
-        return NULL; // what is there is the oldest of what is kept, perhaps
+        return NULL; // the oldest record kept is there, perhaps
     // Acquire: partner of the release in gp_ring_commit().
     if (!atomic_load_explicit(&header->committed, memory_order_acquire))
         return NULL;
@@ -186,7 +186,7 @@ static inline bool gp_ring_is_pressed(gp_ring_t *ring)
     return gp_ring_unread(ring) > ring->capacity / 2 || gp_ring_fill(ring) > ring->capacity / 4 * 3;
 }
 
-// What is kept gives way to what comes. Collector only.
+// Old records, kept so far, give way to new ones. Collector only.
 static inline void gp_ring_relieve(gp_ring_t *ring)
 {
     gp_ring_release(ring, atomic_load_explicit(&ring->read, memory_order_relaxed));
@@ -202,7 +202,7 @@ static inline uint64_t gp_ring_turn(gp_ring_t *ring, unsigned char *file)
     if (file != NULL)
         gp_ring_owner_of(file)->tail = from; // which may take a while: it is a file's
     atomic_store_explicit(file != NULL ? &ring->file_from : &ring->own_from, from, memory_order_relaxed);
-    // Release: partner of the acquire in gp_ring_is_file(). What finds no file is not behind the turn.
+    // Release: partner of the acquire in gp_ring_is_file(). A reader that finds no file is not behind the turn.
     if (file != NULL)
         atomic_store_explicit(&ring->file, file, memory_order_release);
     return from;
@@ -230,7 +230,7 @@ static inline bool gp_ring_may_rewind(const gp_ring_t *ring)
            tail == atomic_load_explicit(&ring->head, memory_order_relaxed) && !gp_ring_is_file(ring, tail);
 }
 
-// Go on where the memory begins, unless there is a record again. What is passed over is zero, and stays so. Collector
+// Go on where the memory begins, unless there is a record again. Memory passed over is zero, and stays so. Collector
 // only, and nothing else may give the ring's memory back meanwhile.
 static inline void gp_ring_rewind(gp_ring_t *ring)
 {
@@ -246,7 +246,7 @@ static inline void gp_ring_rewind(gp_ring_t *ring)
 }
 
 // Bring the head nearer to the turn, by padding, none of which is behind it: half of the ring at most, where there is
-// room for nearly as much again. What is there is to be read then. Collector only.
+// room for nearly as much again. Records there are to be read then. Collector only.
 static inline void gp_ring_hasten(gp_ring_t *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), start = gp_ring_start(ring), bytes;

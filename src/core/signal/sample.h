@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the handler and switches write into records of a ring (model/ring_record.h) besides their fields.
+// Words of the handler and of switches in records of a ring (model/ring_record.h) besides their fields.
 #pragma once
 
 #include <assert.h>

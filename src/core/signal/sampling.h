@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the collector's side tells the sampling signal's handler, and the way back: switches, and the wake-up.
+// Switches from the collector's side to the sampling signal's handler, and the way back: the wake-up.
 #pragma once
 
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What readers outside of the process see of a thread: the thread context record of OpenTelemetry.
+// A thread as readers outside of the process see it: the thread context record of OpenTelemetry.
 //
 // They stop the thread first: within it, the order of the stores alone counts.
 // Source: OTEP 4947, "Thread-Local Context Record".

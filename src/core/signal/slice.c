@@ -48,7 +48,7 @@ void gp_slice_new_epoch(void)
     gp_edge_keep_epoch(now);
     gp_edge_store(&gp_edge_epoch_ticks, now);
     atomic_fetch_add_explicit(&gp_edge_epoch, 1, memory_order_release);
-    // In this order: what is of the epoch before sees that it is over until it sees that there is another.
+    // Number first, then `over`: a thread still in the old epoch must find that one ended, never open.
     atomic_store_explicit(&gp_edge_epoch_over, UINT64_MAX, memory_order_release);
 }
 
@@ -122,10 +122,10 @@ void gp_slice_note_stop(uint64_t ns)
     gp_coro_add(&gp_slice_stopped_ns, ns);
 }
 
-// Of the time since `from`, at most `most_ns`.
+// Stopped time since `from`, at most `most_ns`.
 static uint64_t slice_stopped_since(uint64_t from, uint64_t most_ns)
 {
-    // Acquire: its length is the one of this stop, or of a later one.
+    // Acquire: the length is of this stop, or of a later one.
     uint64_t end = atomic_load_explicit(&stop_end, memory_order_acquire), ns = gp_edge_load(&stop_ns);
     return end <= from ? 0 : ns < most_ns ? ns : most_ns;
 }
@@ -202,8 +202,8 @@ static __attribute__((noinline)) void slice_end_long_slice(gp_thread_t *thread, 
     }
 }
 
-// When the switch was is not known. What CPU time there was since the last settlement is taken to have been the
-// other's; before that the thread slept.
+// When the switch was is not known. The moment of the switch is not known. CPU time since the last settlement is taken
+// to be the other's; before it the thread slept.
 void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint64_t now, uint64_t cpu_ns)
 {
     prof_coro_t *before = slice_current_of(thread);
@@ -235,7 +235,7 @@ prof_coro_t *gp_slice_prepare(gp_thread_t *thread, uintptr_t sp, uint64_t now)
     if ((int64_t)(now - gp_edge_load(&from->since)) >= gp_slice_longest(thread, from) ||
         gp_slice_is_pending(thread, from))
         slice_end_long_slice(thread, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
-    gp_thread_tell_at_once(thread); // that has been on its own stack for long may leave it
+    gp_thread_tell_at_once(thread); // after long on its own stack it may leave it
     return from;
 }
 

@@ -27,7 +27,7 @@ extern uint64_t gp_slice_window_ticks;
 // The process was stopped: for how long in all, ns. Nothing ran meanwhile.
 extern _Atomic uint64_t gp_slice_stopped_ns;
 
-// It was stopped for `ns`, up to now. Collector only.
+// The process was stopped for `ns`, up to now. Collector only.
 void gp_slice_note_stop(uint64_t ns);
 
 // Once ticks are calibrated and it is known what a hog is, before sampling starts. Signals: not safe.

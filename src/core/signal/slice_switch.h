@@ -12,7 +12,7 @@
 extern int64_t gp_slice_long_ticks __attribute__((visibility("hidden")));
 extern int64_t gp_slice_long_root_ticks __attribute__((visibility("hidden")));
 
-// What is not in every switch, before it: the thread's accounts are begun, the hint corrected, a long slice settled.
+// The rare part of a switch, before it: the thread's accounts are begun, the hint corrected, a long slice settled.
 // Returns the coroutine that is switched away from.
 prof_coro_t *gp_slice_prepare(gp_thread_t *thread, uintptr_t sp, uint64_t now) __attribute__((cold));
 
@@ -99,8 +99,8 @@ static inline void gp_slice_go(gp_thread_t *thread, prof_coro_t *to, uint64_t to
     gp_slice_leave(thread);
 }
 
-// The switch of most is two edges, and nothing else. What is known of it before the clock is read: nothing that comes
-// after that is begun by the processor until it is done, so what can come before does.
+// The switch of most is two edges, and nothing else. Facts for it, gathered before the clock is read: the processor
+// begins nothing behind the reading until it is done, so as much as possible comes before.
 typedef struct gp_slice_plain {
     prof_coro_t *from, *to;
     uint64_t since;  // when the wait of `to` began
@@ -129,7 +129,7 @@ __attribute__((always_inline)) static inline bool gp_slice_is_plain(gp_thread_t 
     uint64_t wait = now - plain->since;
     plain->ticks = now - gp_edge_load(&plain->from->since);
     plain->left = thread->wait.left;
-    if (plain->to->kind != GP_CORO_THREAD) // which waits while its coroutines run: that is their time
+    if (plain->to->kind != GP_CORO_THREAD) // a thread's own wait is its coroutines' time
         plain->left -= (int64_t)wait;
     return plain->ticks < (uint64_t)plain->longest && wait < thread->activity.least && plain->left >= 0;
 }

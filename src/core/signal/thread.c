@@ -18,8 +18,8 @@ _Atomic int gp_thread_wakes;
 
 void gp_thread_tell_first(gp_thread_t *thread)
 {
-    // In one order with what gp_news_doze() does: either that one sees what is told, or this one, or
-    // gp_thread_tell_at_once(), that it is to be woken up.
+    // seq_cst on both sides: either gp_news_doze() sees the bit, or we (or gp_thread_tell_at_once()) see that the
+    // collector is to be woken up.
     atomic_fetch_or(&gp_thread_told[thread->slot / 64], 1ull << thread->slot % 64);
     if (atomic_load(&gp_thread_wakes) == GP_THREAD_WAKES_ANY)
         gp_thread_wake_collector();
@@ -31,8 +31,8 @@ void gp_thread_wake_collector(void)
         gp_handler_kick();
 }
 
-// Blocks by thread id, live or not. One thread at a time changes a chain; readers take no lock: they look again where
-// a chain was changed meanwhile, as a block that is taken over by another thread moves to that one's chain.
+// Blocks by thread id, live or not. A thread at a time changes a chain. Readers take no lock: where a chain has changed
+// meanwhile they look again, as a block taken over by another thread moves to another chain.
 enum { BUCKETS = 1 << 15, TRIES = 4 };
 static _Atomic(gp_thread_t *) buckets[BUCKETS];
 static _Atomic uint32_t changes; // odd: one is under way

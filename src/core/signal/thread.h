@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What greenprof keeps of one thread. Blocks are mapped once and reused, never unmapped.
+// State of one thread. Blocks are mapped once and reused, never unmapped.
 //
 // Written by the thread itself and its handler unless a field says otherwise.
 #pragma once
@@ -35,14 +35,14 @@ typedef struct gp_timer {
     _Atomic uint64_t drawn_ns;    // the period that the present interval was drawn from
     _Atomic uint64_t set_ns;      // the same, or the interval itself where it was set by others
     _Atomic uint64_t interval_ns; // that was drawn last
-    _Atomic uint64_t slowed_ns;   // shortest interval that bears that, where it is longer than the period; else 0
+    _Atomic uint64_t slowed_ns;   // shortest interval to bear its cost, where longer than the period; else 0
     uint32_t random;              // state of the generator that draws it
     uint64_t state[11];           // the engine's own; zero before the first arm(), and kept when it is prepared anew
 } gp_timer_t;
 
-// Where a thread recently switched to, by page: right as long as the table of regions has not changed. Pages, so that
-// a stack which was carved out of another one is not taken for that. Here and not in a thread-local of its own: a
-// process that loads the library late (Python) has room for next to none.
+// Where a thread recently switched to, by page: right as long as the table of regions has not changed. Pages, so that a
+// stack carved out of another one is not taken for the latter. Here and not in a thread-local of its own: a process
+// that loads the library late (Python) has room for next to none.
 typedef struct gp_recent_switch {
     uint64_t version, id;
     uintptr_t lo, hi; // within one page
@@ -72,7 +72,8 @@ typedef struct gp_thread {
     _Alignas(64) prof_coro_t *root; // record of the thread's own stack
     _Atomic(prof_coro_t *) current;
     _Atomic uint64_t current_id;
-    // Exact mode's stack of it; NULL since another one runs or its account changed, other than by the passing of time.
+    // Exact mode's stack of it; NULL since another coroutine runs or the account changed, other than by the passing of
+    // time.
     _Atomic(struct gp_exact_stack *) exact_ready;
 
     // Accounting, see slice.c.
@@ -120,7 +121,7 @@ typedef struct gp_thread {
     gp_timer_t timer; // changed under the sampler's lock, and by the handler's redraw
     gp_ring_t ring;
     _Atomic uint64_t counters[GP_COUNTER_COUNT];
-    _Atomic(prof_coro_t *) sharer; // the last that was switched to of those that share a stack by copying; NULL = none
+    _Atomic(prof_coro_t *) sharer; // the last switched to among sharers of a stack by copying; NULL = none
     _Atomic uint64_t sharer_id;
     _Atomic uint64_t unknown_sp; // a stack pointer on no known stack, for the collector to look up; 0 = none
 
@@ -139,6 +140,7 @@ typedef struct gp_thread {
     uint32_t spare_span;      // number + 1 of a free slot for a span; its own, kept for the next thread. 0 = none
 
     gp_thread_exact_t exact; // beside exact_ready
+    gp_thread_gil_t gil;
 
     // Registry and collector only.
     stack_t alternate_stack;
@@ -175,7 +177,7 @@ extern _Atomic(gp_thread_t *) gp_thread_blocks[GP_THREADS_MAX];
 extern _Atomic uint64_t gp_thread_told[GP_THREADS_MAX / 64];
 extern _Atomic bool gp_thread_tells_birth; // threads call gp_thread_tell() as they begin
 
-// What wakes the collector up.
+// Reasons to wake the collector up.
 enum gp_thread_wakes {
     GP_THREAD_WAKES_NONE,
     GP_THREAD_WAKES_AT_ONCE, // what is told at once: it looks at no thread
@@ -190,7 +192,7 @@ gp_thread_t *gp_thread_find(pid_t tid);
 // Give a block the id under which it is found. Caller holds the registry's lock.
 void gp_thread_set_tid(gp_thread_t *thread, pid_t tid);
 
-// What gp_thread_tell() does where the collector does not know yet.
+// The slow path of gp_thread_tell(): the collector does not know yet.
 void gp_thread_tell_first(gp_thread_t *thread);
 
 // Wake the collector up, unless that was done since it began to look at no thread.
@@ -201,8 +203,8 @@ void gp_thread_wake_collector(void);
 // call where all has been at rest for long.
 static inline void gp_thread_tell(gp_thread_t *thread)
 {
-    // Acquire and release: partner of the exchange in src/core/collect/news.c. Either that one sees what is told, or
-    // this one sees that it was there.
+    // Acquire and release: partner of the exchange in src/core/collect/news.c. Either the collector sees the news, or
+    // we see that it took them.
     if (!atomic_exchange_explicit(&thread->has_news, true, memory_order_acq_rel))
         gp_thread_tell_first(thread);
 }
@@ -221,9 +223,8 @@ static inline void gp_thread_tell_at_once(gp_thread_t *thread)
 static inline void gp_thread_commit(gp_thread_t *thread, void *record, enum gp_ring_type type)
 {
     gp_ring_commit(record, type);
-    // In one order with the exchange in gp_ring_reserve(), the one in src/core/collect/news.c, and what
-    // src/core/collect/collector.c asks after it: either this one sees that it has to be told, or the collector that
-    // there is a record, complete or not, and it comes again.
+    // seq_cst here, in gp_ring_reserve(), in src/core/collect/news.c, and in the look of src/core/collect/collector.c
+    // after it: either we see that the collector has to be told, or it sees a record, complete or not, and comes again.
     if (__builtin_expect(!atomic_load(&thread->has_news), 0))
         gp_thread_tell(thread);
 }

@@ -64,7 +64,7 @@ static inline void gp_thread_cpu_reset(gp_thread_cpu_t *cpu)
     atomic_store_explicit(&cpu->final_ns, 0, memory_order_relaxed);
 }
 
-// A language's state of this thread, and the frame at which those of the coroutine that it shares its stack with begin;
+// A language's state of this thread, and the frame at which the frames of a coroutine on the thread's own stack begin;
 // for gp_language_t.walk_asleep(); 0 = none is known.
 typedef struct gp_thread_language {
     _Atomic uintptr_t state, base;
@@ -81,11 +81,28 @@ typedef struct gp_thread_ended { // by its hook: a coroutine that is over, while
     uint64_t id;
 } gp_thread_ended_t;
 
+typedef struct gp_thread_gil {  // waits for an interpreter's lock, see gil_wait.h
+    _Atomic uint64_t ticks;     // so far, those that are over
+    _Atomic uint64_t late_ns;   // of these, it waited for a processor
+    _Atomic uint64_t since;     // ticks; 0 = it does not wait
+    uint64_t untold, from;      // ticks that no sample has, and when they began; and whose they are:
+    uint64_t coro_id, trace[2]; // of the same
+    uint64_t longest;           // of them, ticks; meanwhile the lock was held by:
+    uint32_t holder;            // index of a thread; 0 = not known
+} gp_thread_gil_t;
+
+static inline void gp_thread_gil_reset(gp_thread_gil_t *gil)
+{
+    atomic_store_explicit(&gil->since, 0, memory_order_relaxed);
+    atomic_store_explicit(&gil->late_ns, 0, memory_order_relaxed);
+    gil->untold = 0;
+}
+
 struct gp_exact_stack;
 
 typedef struct gp_thread_exact {            // src/core/exact
     _Atomic(struct gp_exact_stack *) stack; // of the last event, a hint
-    _Atomic(struct gp_exact_stack *) busy;  // of an event that another one, or a slow one, is taken in beside
+    _Atomic(struct gp_exact_stack *) busy;  // of the event amid which another, or a slow one, is taken in
 } gp_thread_exact_t;
 
 static inline void gp_thread_exact_reset(gp_thread_exact_t *exact)
@@ -97,6 +114,7 @@ static inline void gp_thread_exact_reset(gp_thread_exact_t *exact)
 typedef struct gp_thread_look { // src/core/collect/sleepers.c; zeros where a thread begins
     uint64_t ticks, cpu_ns;     // when it was last looked at
     uint64_t slice, asleep;     // the slice in which it was found asleep, and since when without CPU time; or 0
+    uint64_t gil;               // gp_gil_waited() then
 } gp_thread_look_t;
 
 typedef struct gp_thread_off { // of an ordinary thread, see src/core/collect/thread_off.h; zeros where a thread begins

@@ -102,7 +102,8 @@ static bool transfer_read_segments(const form_t *form, const gp_transfer_call_t 
     return out->count <= SEGMENTS_MAX;
 }
 
-// The segment that byte `done` is in, and the sum of all. `*which` is their count where it is behind the last.
+// The segment that byte `done` is in, and the sum of all. `*which` is the number of segments where the byte is behind
+// the last.
 static bool transfer_find_segment(const segments_t *segments, uint64_t done, size_t *which, struct iovec *rest,
                                   uint64_t *sum)
 {
@@ -124,7 +125,7 @@ static bool transfer_find_segment(const segments_t *segments, uint64_t done, siz
     return true;
 }
 
-// What the call asked for; 0 = not known.
+// Bytes that the call asked for; 0 = not known.
 static uint64_t transfer_asked_of(const form_t *form, const gp_transfer_call_t *call)
 {
     struct msghdr header;
@@ -253,14 +254,14 @@ static bool transfer_is_cut_items(const form_t *form, const gp_transfer_call_t *
         transfer_forget_restart((int)call->arguments[0]);
     if (!transfer_waits((int)call->arguments[0]))
         return false;
-    if (form->way == IN) // what is left of its time, as the kernel has written it
+    if (form->way == IN) // the rest of the timeout, as written by the kernel
         return call->arguments[4] == 0 ||
                (gp_peek(call->arguments[4], &left, sizeof(left)) && (left.tv_sec != 0 || left.tv_nsec != 0));
     return gp_peek(of_last.arguments[1], &last, sizeof(last)) &&
            last.msg_len == transfer_asked_of(transfer_form_of(SYS_sendmsg), &of_last);
 }
 
-// What is read: a stream, if all of it is waited for, and nothing comes with it that another call would lose.
+// Is a reading call cut? From a stream, with all of it waited for, and nothing beside it that another call would lose.
 static bool transfer_is_cut_in(const form_t *form, const gp_transfer_call_t *call, uint64_t flags)
 {
     struct msghdr header;

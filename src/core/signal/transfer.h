@@ -7,9 +7,9 @@
 // with what it returns, or without where it fails, the sum goes back to the program, behind its own call. A signal of
 // the program's ends it as it would have ended the first one: what is done so far is returned.
 //
-// What ends early by itself does not go on: what does not block; a message, a pipe or a terminal that is read from; a
-// file's end. Where the kernel does not tell one from the other (a peer that has gone), going on changes nothing: the
-// call fails or finds nothing, and the sum is what it was.
+// Calls that end early by themselves do not go on: non-blocking ones; reads of a message, a pipe or a terminal; reads
+// at a file's end. Where the kernel does not tell one from the other (a peer that has gone), going on changes nothing:
+// the call fails or finds nothing, and the sum is what it was.
 #pragma once
 
 #include <stdbool.h>

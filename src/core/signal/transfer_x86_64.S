@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gp_transfer_go: see transfer.h. The stack pointer is at a gp_transfer_t. Behind it all registers are as behind the
-// program's own system call. The rules say so, for the unwinders that meet it: the program's, and the one that cancels a
-// thread here.
+// program's own system call. The rules describe this to both unwinders here: the program's, and the one that cancels
+// a thread.
     .macro GP_AT register, offset // DW_CFA_expression: breg7 + offset, as two bytes of signed LEB128
     .cfi_escape 0x10, \register, 3, 0x77, ((\offset) & 0x7f) | 0x80, (\offset) >> 7
     .endm

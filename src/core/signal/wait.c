@@ -79,7 +79,7 @@ static void wait_adapt(gp_thread_t *thread, uint64_t now)
     thread->wait.count = 0;
 }
 
-// What the wait stands for, ticks; moves the clock on.
+// Ticks that the wait stands for; moves the clock on.
 static uint64_t wait_weigh(gp_thread_t *thread, uint64_t wait)
 {
     if (wait >= 2 * thread->wait.period) {
@@ -102,7 +102,7 @@ typedef struct ended_wait {
     bool blind, is_new;
 } ended_wait_t;
 
-// Coroutines of a language that share the thread's stack: the one that goes on has its frames back by now.
+// Coroutines of a language on the thread's stack: the next one to run has its frames back by now.
 static size_t wait_walk_language(gp_thread_t *thread, unsigned *flags)
 {
     const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Samples of waiting: where a coroutine was parked, with how long.
 //
-// Model: all waits of the coroutines that a thread resumes, laid end to end, are a clock. It is cut into periods of
-// `wait_period`, and one point is drawn in each, uniformly. A wait of at least two periods is kept out of that clock
-// and sampled with its own length as weight; any other is sampled with the weight of one period for each point that
-// falls into it. So the expected weight of every wait is its length: the points have density 1 / period everywhere,
-// whatever came before. The period is doubled when more samples come than asked for, halved when far fewer do; that
-// depends on the past only and leaves the expectation as it is. (Cost of the common case, a short wait without a point:
-// one subtraction.)
+// Model: all waits of the coroutines that a thread resumes, laid end to end, are a clock. The clock is cut into periods
+// of `wait_period`, with one point drawn in each, uniformly. A wait of at least two periods is kept out of this clock
+// and sampled with its own length as weight; any other is sampled with the weight of one period for each point inside.
+// So the expected weight of every wait is its length: the points have density 1 / period everywhere, whatever came
+// before. The period is doubled when more samples come than asked for, halved when far fewer do: by the past only,
+// so the expectation stays as it is. (Cost of the common case, a short wait without a point: one
+// subtraction.)
 //
 // The stack is walked from where the coroutine parked, by the thread that resumes it, right before it goes on: until
 // then the stack does not change. The walk runs on the spare stack, not on the switching coroutine's stack, which may
@@ -19,8 +19,8 @@
 // Samples per second and thread to aim at, and the shortest period that gives them; from the sampler's frequency.
 void gp_wait_set_frequency(unsigned hz);
 
-// One more, or one less, user of waits in samples: wall-clock profiles, a capture. While there is none, the
-// clock goes on and nothing is walked. Signals: safe.
+// Add or remove a user of waits in samples: wall-clock profiles, a capture. While there is none, the clock goes on and
+// nothing is walked. Signals: safe.
 void gp_wait_want(int change);
 
 // Begin a thread's clock. Signals: safe.

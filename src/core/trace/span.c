@@ -175,7 +175,7 @@ __attribute__((always_inline)) static inline uint64_t span_begin(const beginning
     if (slot == NULL)
         return 0;
     if (gp_thread_self != NULL)
-        gp_ring_expect(&gp_thread_self->ring, sizeof(gp_span_mark_t)); // for its end, or that of one within it
+        gp_ring_expect(&gp_thread_self->ring, sizeof(gp_span_mark_t)); // for its end, or an inner one's
     uint64_t generation = atomic_load_explicit(&slot->generation, memory_order_relaxed) + 1;
     uint64_t handle = gp_span_handle(number, generation);
     span_fill_slot(slot, handle, what, kind, name);
@@ -206,14 +206,14 @@ static prof_span_t *span_skip_request(prof_coro_t *coro)
     return (prof_span_t *)(uintptr_t)handle;
 }
 
-// What is open on the coroutine; NULL: nothing, or what it inherited is over.
+// The span open on the coroutine; NULL: nothing, or what it inherited is over.
 static gp_span_slot_t *span_current(prof_coro_t *coro)
 {
     return gp_span_slot_open(gp_edge_load(&gp_coro_context(coro)->span));
 }
 
-// Does the coroutine work for a request that is not recorded? What a pool's coroutine inherited from the one that
-// spawned it ends where a request of its own begins.
+// Does the coroutine work for a request that is not recorded? A pool's coroutine inherits this from its spawner only
+// until a request of its own begins.
 static bool span_is_skipped(prof_coro_t *coro, prof_span_kind_t kind, uint32_t flags)
 {
     uint64_t handle = gp_edge_load(&gp_coro_context(coro)->span);
@@ -222,7 +222,7 @@ static bool span_is_skipped(prof_coro_t *coro, prof_span_kind_t kind, uint32_t f
     return gp_span_is_unrecorded(handle) && !(flags & PROF_SPAN_REMOTE_PARENT) && (gp_span_is_own || !is_request);
 }
 
-// One that is over is still the parent: a thread may begin its work when what has started it has ended.
+// A span that is over is still the parent: a thread may begin its work after its starter has ended.
 static void span_find_parent(beginning_t *what)
 {
     uint64_t around = gp_edge_load(&gp_coro_context(what->coro)->span), id = what->options->parent_id;
@@ -233,7 +233,7 @@ static void span_find_parent(beginning_t *what)
     what->sets_trace = !what->has_parent || handle != around;
 }
 
-// Of a caller that knows of fewer.
+// Options of an older caller, with fewer fields, made whole.
 static const prof_span_options_t *span_whole(const prof_span_options_t *options, prof_span_options_t *full)
 {
     *full = (prof_span_options_t)PROF_SPAN_OPTIONS_INIT;

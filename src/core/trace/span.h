@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Spans that are open in this process.
 //
-// Model: each is a slot of a type-stable pool; a handle is its number and its generation, which the end raises: so one
-// that is over is recognised, and of two that end it one does. A coroutine's `span` is the handle of what is open on
-// it; coroutines that it spawns inherit the word, and find out that the span is over when they use it. A span that is
-// over goes through the ring of the thread that ended it to the sinks.
+// Model: each is a slot of a type-stable pool; a handle is its number and its generation, which the end raises: so a
+// span that is over is recognised, and one of two enders wins. A coroutine's `span` is the handle of the span open on
+// it; spawned coroutines inherit the word, and find out about its end when they use it. A finished span goes through
+// the ring of the thread that ended it to the sinks.
 //
 // Threads: any. Signals: not safe, but the handler may interrupt: it reads none of this.
 #pragma once
@@ -26,8 +26,8 @@ uint64_t gp_span_shown_id(prof_coro_t *coro);
 void gp_span_begin_implicit(prof_coro_t *coro);
 void gp_span_end_implicit(prof_coro_t *coro);
 
-// Where a span begins that is worth its record only if it takes long: noted before, begun after. On one coroutine; what
-// is begun in between is beside it. Cost: that of the counter and ~5 ns to note.
+// Where a span begins that is worth its record only if it takes long: noted before, begun after. On one coroutine;
+// spans begun in between are beside it. Cost: that of the counter and ~5 ns to note.
 typedef struct gp_span_since {
     uint64_t ticks;
     prof_coro_t *coro; // that the thread runs, as far as is known without looking; NULL = where time goes is not known

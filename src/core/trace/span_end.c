@@ -14,7 +14,7 @@
 #include "trace/span_past.h"
 #include "trace/span_watch.h"
 
-// What is open around a span; of what was, another thread may have ended the innermost.
+// The span open around a span; another thread may have ended the innermost.
 static uint64_t span_end_around(const gp_span_slot_t *slot)
 {
     if (gp_span_is_unrecorded(slot->outer) || gp_span_slot_open(slot->outer) != NULL)
@@ -31,7 +31,7 @@ static void span_end_restore_trace(prof_coro_t *coro, const gp_span_slot_t *slot
         gp_trace_change(coro, slot->outer_trace);
 }
 
-// What was open around a span that is taken goes on.
+// The span around one that is taken goes on.
 static void span_end_restore(prof_coro_t *coro, const gp_span_slot_t *slot)
 {
     if (slot->sets_trace)
@@ -40,7 +40,7 @@ static void span_end_restore(prof_coro_t *coro, const gp_span_slot_t *slot)
     gp_shown_update(gp_thread_self, coro);
 }
 
-// It ends elsewhere: what is open on its coroutine is what was around it, unless that has begun another one meanwhile.
+// A span ends elsewhere: the outer span is open on its coroutine again, unless one was begun there meanwhile.
 static void span_end_restore_from_outside(const gp_span_slot_t *slot, uint64_t handle)
 {
     if (gp_span_is_known(slot))
@@ -94,7 +94,7 @@ static bool span_end_on(prof_coro_t *coro, uint64_t handle, uint64_t now)
     return span_end_one(handle, coro, true, 0, now);
 }
 
-// Ended elsewhere, what is left of it here may be that it is still called open.
+// A span ended elsewhere may still be called open here.
 static void span_end_drop_stale(prof_coro_t *coro)
 {
     uint64_t at = gp_edge_load(&gp_coro_context(coro)->span);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ids of spans and of the traces that they begin: random, different in each process; in the one that made it, an id
+// The ids of spans and of the traces that they begin: random, different in each process; in its own process, an id
 // tells the handle of its span.
 //
 // Threads: any. Signals: safe.
@@ -9,7 +9,7 @@
 
 uint64_t gp_span_id_of(uint64_t handle);
 
-// Of any number, which may be no id of this process.
+// The handle of any number, which may be no id of this process.
 uint64_t gp_span_id_handle(uint64_t id);
 
 void gp_span_id_new_trace(uint64_t trace[2]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is said of a span that ends, or is open: a mark, as the collector and the sinks take it.
+// A mark tells the collector and the sinks of a span that ends, or is open.
 //
 // Threads: any. Signals: safe.
 #pragma once
@@ -10,12 +10,11 @@
 // as it may hide a preemption (gp_slice_settle_open()). Ticks.
 uint64_t gp_span_edge_now(void);
 
-// Note in the slot, at its `begun`, where the time of its coroutine went so far, as one that runs knows without asking
-// the kernel: mostly what tells, which is evaluated at the end only. Preemption since the latest edge may not be known
-// yet.
+// Note in the slot, at its `begun`, where the time of its coroutine went so far, without asking the kernel: mostly raw
+// words, evaluated at the end only. Preemption since the latest edge may not be known yet.
 void gp_span_mark_begin(gp_span_slot_t *slot);
 
-// Is the record of its coroutine still that of this one? It is for the collector when it is over.
+// Is the span's coroutine still in its record? For the collector also when the coroutine is over.
 bool gp_span_is_known(const gp_span_slot_t *slot);
 
 // Is `coro`, the calling coroutine, that of the span?
@@ -28,6 +27,6 @@ static inline bool gp_span_is_own(const gp_span_slot_t *slot, prof_coro_t *coro)
 void gp_span_mark_fill(gp_span_mark_t *mark, const gp_span_slot_t *slot, uint64_t now);
 
 // Put a span that was taken into the calling thread's ring, or count it as lost.
-//   coro:       that ends it; NULL = none is known.
+//   coro:       on which it ends; NULL = none is known.
 //   more_flags: besides its own.
 void gp_span_mark_send(const gp_span_slot_t *slot, prof_coro_t *coro, unsigned more_flags, uint64_t now);

@@ -55,7 +55,8 @@ static bool span_past_read(past_t *past, uint64_t id, gp_span_parent_t *parent)
     return atomic_load_explicit(&past->id, memory_order_relaxed) == id;
 }
 
-// Open in the process that forked this one: its id tells no handle here. Rare, and as long as there are slots.
+// Find a span open in the process that forked this one: its id tells no handle here. Rare, and as long as there are
+// slots.
 static bool span_past_find_inherited(uint64_t id, gp_span_parent_t *parent)
 {
     uint32_t count = gp_span_slot_process() != 1 ? gp_span_slot_count() : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Spans that are over and whose id was told: a span that names one as its parent is in its trace.
+// Finished spans with a told id: a span that names one as its parent is in its trace.
 //
-// Model: a bounded table by id. What ends later takes the place of what ended first, of those that share a set. Of a
-// process that has forked, children know what it knew, and what was open then.
+// Model: a bounded table by id. A later end takes the place of the earliest in its set. Children of a forked process
+// know its finished and open spans.
 //
 // Threads: any. Signals: not safe.
 #pragma once
@@ -12,7 +12,7 @@
 
 struct gp_span_slot;
 
-typedef struct gp_span_parent { // what a span takes from the one in which it nests
+typedef struct gp_span_parent { // a span's inheritance from the one around it
     uint64_t id, request, trace[2];
     bool is_chosen;
 } gp_span_parent_t;

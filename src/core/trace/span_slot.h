@@ -22,8 +22,8 @@ enum {
     GP_SPAN_SLOT_INDEX_BITS = GP_SPAN_SLOT_CHUNK_LOG2 + 10, // spans that may be open at a time: 262,144
 };
 
-// A handle is a generation, the number of a slot, and a zero bit; with a one, it stands for a request that is not
-// recorded, on the coroutine with that id.
+// A handle is a generation, the number of a slot, and a zero bit; with a one, it stands for an unrecorded request, on
+// the coroutine with this id.
 #define GP_SPAN_UNRECORDED(coro_id) ((uint64_t)(coro_id) << 1 | 1)
 
 static inline bool gp_span_is_unrecorded(uint64_t handle)
@@ -34,12 +34,13 @@ static inline bool gp_span_is_unrecorded(uint64_t handle)
 typedef struct gp_span_slot {
     _Atomic uint64_t generation; // odd: the span is open
     _Atomic uint32_t next;       // of the free ones, its number + 1
-    gp_span_t span; // as its mark will have it, but for what its end adds: end, times, end_coro_id and flags
+    gp_span_t span;              // the mark's fields, but for those set at the end: end, times, end_coro_id and flags
     bool sets_trace;
     bool has_words;       // which of the two below
     _Atomic bool is_told; // its id was
     uint16_t field_count;
     _Atomic uint16_t flags, text_len; // of `text`; written with release
+    _Atomic uint32_t renames;         // of the span; odd: its texts are being moved
     uint32_t process;                 // gp_span_slot_process(), as it began
     prof_coro_t *coro;
     uint64_t outer_trace[2];
@@ -93,13 +94,13 @@ static inline gp_span_slot_t *gp_span_slot_at(uint32_t number)
     return &chunk[number & ((1u << GP_SPAN_SLOT_CHUNK_LOG2) - 1)];
 }
 
-// From those that no thread keeps for itself, and back to them. NULL: memory is short, or there are as many as there
-// may be, and it is counted.
+// Slots of no thread: take one, and give it back. NULL: memory is short, or there are as many as there may be, and it
+// is counted.
 gp_span_slot_t *gp_span_slot_take_shared(uint32_t *number);
 void gp_span_slot_share(uint32_t number);
 
-// Take a free slot, which is of no span until its generation is odd: mostly the one that the thread gave back last,
-// which no other one may take. Spans are not for signal handlers. NULL: as above.
+// Take a free slot, which is of no span until its generation is odd: mostly the one given back last by this thread, and
+// reserved for it. Spans are not for signal handlers. NULL: as above.
 static inline gp_span_slot_t *gp_span_slot_take(uint32_t *number)
 {
     gp_thread_t *thread = gp_thread_self;
@@ -125,7 +126,7 @@ static inline gp_span_slot_t *gp_span_slot_open(uint64_t handle)
     return generation == gp_span_handle_generation(handle) && (generation & 1) ? slot : NULL;
 }
 
-// Take a span: of all that end it, one does.
+// Claim the end of a span: one caller gets it.
 static inline bool gp_span_slot_claim(gp_span_slot_t *slot, uint64_t handle)
 {
     uint64_t generation = gp_span_handle_generation(handle);
@@ -144,7 +145,7 @@ static inline void gp_span_slot_give_back(uint64_t handle)
         gp_span_slot_share(number);
 }
 
-// How many slots there may be, and one of them; NULL: it is not mapped.
+// The number of slots, and a slot; NULL: it is not mapped.
 uint32_t gp_span_slot_count(void);
 const gp_span_slot_t *gp_span_slot_nth(uint32_t number);
 

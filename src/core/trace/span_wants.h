@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What wants spans: a capture, those that listen, readers outside; and what watches requests.
+// Takers of spans: a capture, listeners, readers outside; and the watch of requests.
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #include "greenprof/trace.h"
 
-// What wants spans. The policy chooses requests for those that listen; a capture has all of them, and all are shown to
+// Takers of spans. The policy chooses requests for those that listen; a capture has all of them, and all are shown to
 // readers outside of the process.
 enum gp_span_taker { GP_SPANS_CAPTURED = 1, GP_SPANS_HEARD = 2, GP_SPANS_SHOWN = 4, GP_SPANS_BY_ANY = 7 };
 
@@ -21,7 +21,7 @@ bool gp_spans_are_wanted(unsigned takers);
 typedef bool gp_span_policy_t(prof_span_kind_t kind, const char *name);
 extern gp_span_policy_t *_Atomic gp_span_policy;
 
-// Called where a request begins that goes to those that listen, and where it ends: for profiles of single requests.
+// Called at begin and end of a request for listeners: for profiles of single requests.
 typedef struct gp_request_end {
     uint64_t trace[2], id;
     uint64_t duration_ns;

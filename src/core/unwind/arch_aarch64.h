@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the walker must know about aarch64. Source: DWARF for the Arm 64-bit Architecture (AADWARF64).
+// The walker's knowledge of aarch64. Source: DWARF for the Arm 64-bit Architecture (AADWARF64).
 #pragma once
 
 #include <stdbool.h>

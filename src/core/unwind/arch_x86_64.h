@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the walker must know about x86-64. Source: System V psABI, "DWARF Register Number Mapping".
+// The walker's knowledge of x86-64. Source: System V psABI, "DWARF Register Number Mapping".
 #pragma once
 
 #include <stdbool.h>

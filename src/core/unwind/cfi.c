@@ -43,7 +43,7 @@ enum cfa_op {
 
 enum { REMEMBER_MAX = 6 }; // gcc and clang nest two deep; assembly by hand was seen with three
 
-// What remember_state saves.
+// The state that remember_state saves.
 typedef struct frame_state {
     bool cfa_is_expr, ra_signed;
     uint8_t cfa_reg;

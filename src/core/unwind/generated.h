@@ -2,12 +2,12 @@
 // Code that no module has: just-in-time compilers made it.
 //
 // There are no rows for such code. Where it keeps frame pointers (node, Java, BEAM, .NET), a walk follows these as long
-// as the words beside them lead into executable memory. Which memory that is, nothing can ask for in a signal handler:
-// the collector reads it out of /proc/self/maps when a walk has met code that is not known, now and again.
+// as the words beside them lead into executable memory. A signal handler cannot ask which memory this is: the collector
+// reads it out of /proc/self/maps when a walk has met unknown code, now and again.
 //
-// Two tables take turns: gp_generated_look() fills the one that is not current, then makes it current. What a handler
-// reads meanwhile may be out of date: such code is never read, and the frame pointers decide where a walk goes.
-// Producer: one thread at a time. Consumers: any thread, handlers included.
+// Two tables take turns: gp_generated_look() fills the one that is not current, then makes it current. A handler may
+// read stale entries meanwhile: such code is never read, and the frame pointers decide where a walk goes. Producer: one
+// thread at a time. Consumers: any thread, handlers included.
 #pragma once
 
 #include <stdbool.h>

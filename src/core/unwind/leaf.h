@@ -4,10 +4,10 @@
 
 #include "unwind/step.h"
 
-// Step out of an interrupted frame without rows by finding the call that led into it: the return
-// address right at the stack pointer of a routine that has pushed nothing, or the first one further
-// up with a call instruction that leads to code a little before the interrupted pc. The frame pointer is
-// taken to be the caller's still. Returns GP_STEP_LOST where no such call is found. Signals: safe.
+// Step out of an interrupted frame without rows by finding the call into it: the return address right at the
+// stack pointer of a routine without pushed words, or the first one further up with a call instruction to code
+// a little before the interrupted pc. The frame pointer is taken to be the caller's still. Returns GP_STEP_LOST where
+// no such call is found. Signals: safe.
 // Cost: bounded, ~1 us.
 enum gp_step gp_step_leaf(gp_frame_t *frame, gp_stack_memory_t *stack);
 

@@ -18,8 +18,8 @@ static int32_t leaf_x86_64_read_i32(const uint8_t *at)
     return value;
 }
 
-// Code that may be read: a word found on the stack may lead into a module that is just being
-// unloaded, so only modules that never are, or the interrupted one, will do.
+// Code that may be read: a word on the stack may lead into a module just being unloaded, so only permanent modules, or
+// the interrupted one, will do.
 static bool leaf_x86_64_in_text(uintptr_t address, uintptr_t pc)
 {
     gp_unwind_module_t module;

@@ -103,7 +103,7 @@ static void memo_prepend(gp_memo_t *memo, const gp_memo_use_t *use, unsigned cou
     memo->start = met - count;
 }
 
-// Is there room for `count` frames before the old one that was met, and do they belong there?
+// Is there room for `count` frames before the old frame met, and do they belong there?
 static bool memo_can_prepend(const gp_memo_t *memo, const gp_memo_use_t *use, unsigned count)
 {
     return use->run != NULL && !use->gap && count <= (unsigned)(use->run - memo->chain[memo->current]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the last walk of a stack saw, so that the next one need only compare.
+// A memo of a stack's last walk: the next one need only compare.
 //
 // Model: between two samples most of a stack stays as it was. A memo holds, for one stack, the chain of frames that its
 // last walk found by simple rows: where each return address (and saved frame pointer) stood and what it was. A simple
@@ -7,13 +7,13 @@
 // same three registers, every further frame with words that still compare equal is proven, in any order and without a
 // look at a row. A word that differs ends the proof there.
 //
-// Not covered by the words are the rows themselves. A memo ends with the cache's epoch; and a frame
-// that was reached by the row of a module that may be unloaded is unlinked: it can be met, never
-// proven, so that row is looked up, and its module checked, on every walk.
+// Not covered by the words are the rows themselves. A memo ends with the cache's epoch. A frame reached by the row of a
+// module that may be unloaded is unlinked: it can be met, never proven, so every walk looks its row up, and checks its
+// module.
 //
 // Memos live in a fixed pool, chosen by where the stack ends (a walk's lower bound moves with the stack pointer) and
-// owned by try-lock for the time of a walk: a walk that does not get it (a handler that interrupted a walk, two stacks
-// with one memo) does without. Signals: safe.
+// owned by try-lock for the time of a walk: a walk without it (a handler that interrupted a walk, two stacks with one
+// memo) does without. Signals: safe.
 #pragma once
 
 #include <stdatomic.h>
@@ -28,8 +28,8 @@ enum {
     GP_MEMO_HEADROOM = 24, // frames by which a stack may grow before its leaf end is no longer kept
 };
 
-// A frame as its callee's row found it: two words of the stack, and what they made of it. Where the frame pointer was
-// not restored its pair repeats the return address's, so that a comparison needs no branch.
+// A frame as its callee's row found it: two words of the stack, and their values. Where the frame pointer was not
+// restored its pair repeats the return address's, so that a comparison needs no branch.
 typedef struct gp_memo_frame {
     uintptr_t ra_at; // address of the word
     uintptr_t ra;    // as it stands in memory, authentication code included
@@ -43,7 +43,7 @@ typedef struct gp_memo {
     unsigned epoch;
     uintptr_t stack_end; // 0 = none's
     unsigned start, end; // valid frames: chain[current][start..end)
-    unsigned current;    // which chain is read; the other one is written
+    unsigned current;    // the chain that is read; the other is written
     _Atomic bool taken;  // written before anything is read: a page that is read first is found twice by the kernel
     gp_memo_frame_t chain[2][GP_MEMO_FRAMES];
 } gp_memo_t;

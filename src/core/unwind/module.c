@@ -51,8 +51,8 @@ const void *gp_module_fixed_get(size_t index)
     return index < fixed_count ? fixed[index] : NULL;
 }
 
-// The number of a descriptor in a slot: the next one there has another number, so that a row that names the former one
-// is not taken for its own.
+// The number of a descriptor in a slot: the next one there has another number, so a row with the former one is not
+// taken for its own.
 static int module_number_of(uint32_t at, uint32_t version)
 {
     return (int)((at | version / 2 * SLOTS) & INT32_MAX);
@@ -92,7 +92,7 @@ static bool module_same_module(const gp_unwind_module_t *module, const gp_locati
 }
 
 // Nothing of `module` itself is read: it may be on its way out.
-//   next: what is there now, where that is its place
+//   next: the module there now, at the same place
 static bool module_is_gone(const gp_unwind_module_t *module, const gp_unwind_module_t *next)
 {
     gp_location_t now;
@@ -100,7 +100,7 @@ static bool module_is_gone(const gp_unwind_module_t *module, const gp_unwind_mod
                               !gp_module_locate(module->where.lo, &now) || !module_same_place(&module->where, &now));
 }
 
-// Put a parsed module where no other one is, or one that is not loaded any more. The release pairs with
+// Put a parsed module into an empty slot, or into that of an unloaded module. The release pairs with
 // module_read_slot()'s acquire. Returns the descriptor's number or GP_MODULE_UNLISTED.
 static int module_publish(const gp_unwind_module_t *module)
 {

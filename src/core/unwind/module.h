@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Loaded modules as the walker sees them: where their code is and where their unwind tables are.
 //
-// Model: gp_module_locate() asks the loader (lock-free) which mapping holds an address. What must be parsed from the
-// module's headers is kept in a table of descriptors, so that a row can name its module by a number. A module of the
-// startup set is never unloaded ("fixed"); the rows of any other are trusted only after gp_module_check() found the
-// very same module still in place. The descriptor of a module that is gone gives its slot to a new one, with another
-// number: a process that loads and unloads plugins for ever needs no more room than those that are loaded at once.
+// Model: gp_module_locate() asks the loader (lock-free) which mapping holds an address. Parsed headers of modules are
+// kept in a table of descriptors: a row can name its module by a number. A module of the startup set is never unloaded
+// ("fixed"); the rows of any other are trusted only after gp_module_check() found the very same module still in place.
+// The descriptor of a gone module gives its slot to a new one, with another number: a process that loads and unloads
+// plugins for ever needs room only for those loaded at once.
 //
-// Descriptor table: each thread that parses a new module produces (handlers too); each slot is a sequence lock that is
-// tried and never waited for, and a reader copies what it holds. Signals: everything here is safe unless it says
-// otherwise.
+// Descriptor table: each thread that parses a new module produces (handlers too); each slot is a sequence lock, tried
+// and never waited for, and a reader copies its content. Signals: everything here is safe unless it says otherwise.
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +21,7 @@ enum {
     GP_MODULE_NONE = -2,
 };
 
-// What the loader says about an address.
+// The loader's answer about an address.
 typedef struct gp_location {
     uintptr_t lo, hi;     // the module's mapping
     const void *link_map; // identifies the load, as far as the allocator lets it
@@ -54,8 +53,8 @@ typedef struct gp_image { // its program headers
     uintptr_t bias; // what is added to their addresses
 } gp_image_t;
 
-// The main program. Where there are gaps between its segments the loader has a mapping for each, and the program's
-// headers are in one of them: all of it is one location here. Written by gp_module_fixed_prepare(), once.
+// The main program. Where there are gaps between its segments the loader has a mapping for each, with the program's
+// headers in one of them: here the program is one location. Written by gp_module_fixed_prepare(), once.
 typedef struct gp_program {
     const void *link_map; // NULL: not known
     gp_image_t image;

@@ -77,8 +77,8 @@ static bool packed_row_eval_at(const gp_row_t *row, uintptr_t pc, uintptr_t sp, 
     return gp_expr_eval(row->base + row->cfa_offset, row->expr_limit, &regs, &nothing, NULL, cfa) == GP_EXPR_OK;
 }
 
-// A PLT's expression is stack pointer + constant once the pc is known. Rather than reason about
-// operations, evaluate it at stack pointers that differ in every bit that matters.
+// A PLT's expression is stack pointer + constant once the pc is known. Instead of reasoning about operations, evaluate
+// it at stack pointers that differ in every important bit.
 static bool packed_row_is_sp_relative(const gp_row_t *row, uintptr_t pc, int64_t *offset)
 {
     static const uintptr_t probe[] = {0x7ffe12345008, 0x7ffe12345670, 0x10000000ff8, 0x5a5a5a5a5a58};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What must be done outside any handler.
+// Preparations outside any handler.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdatomic.h>

@@ -167,7 +167,7 @@ static void prepare_debug_frame_read_module(const module_file_t *file)
     if (bytes == NULL)
         return;
     const ElfW(Shdr) *section = prepare_debug_frame_find_section(bytes, len);
-    // What is indexed stays mapped for good: a handler may be reading it.
+    // An indexed file stays mapped for good: a handler may be reading it.
     if (section == NULL || !prepare_debug_frame_index_section(file, bytes + section->sh_offset, section->sh_size))
         munmap((void *)(uintptr_t)bytes, len);
 }

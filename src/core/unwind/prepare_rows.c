@@ -2,8 +2,8 @@
 // Rows of functions that were seen to run, put into the cache before a handler asks for them.
 //
 // Model: a handler computes the row of a leaf by running the function's program up to it, 1 to 10 us in a large
-// function whose row begins late. A function that was interrupted once will be so again, elsewhere: its program is run
-// once, from end to end, and each block of code that a single row holds for gets its row.
+// function whose row begins late. A function interrupted once will be so again, elsewhere: its program is run once,
+// from end to end, and each block of code with a single row gets this row.
 #include <string.h>
 
 #include "unwind/prepare_tables.h"
@@ -25,7 +25,7 @@ typedef struct preparation {
 static uintptr_t seen_blocks[SEEN], seen_functions[SEEN];
 static unsigned seen_epoch;
 
-// Was `key` noted before? It is now.
+// Note `key`. Was it noted before?
 static bool prepare_rows_note(uintptr_t *seen, uintptr_t key)
 {
     uintptr_t *at = &seen[key * 0x9e3779b97f4a7c15u >> 52];
@@ -60,7 +60,7 @@ void gp_unwind_prepare_leaf(uintptr_t pc)
         memset(seen_functions, 0, sizeof(seen_functions));
         seen_epoch = preparation.epoch;
     }
-    // A module that may be unloaded is read where its code runs at that moment: in the handler alone.
+    // A module that may be unloaded is read only where its code runs at this moment: in the handler.
     if (prepare_rows_note(seen_blocks, pc / GP_CACHE_BLOCK) || !gp_addr_plausible(pc) ||
         !gp_module_locate(pc, &where) || !gp_module_is_fixed(where.link_map) ||
         gp_module_find(pc, &module) == GP_MODULE_NONE || !gp_fde_find(&module.eh, pc, &section, &fde) ||

@@ -73,7 +73,7 @@ static gp_packed_row_t resolve_compute(const gp_unwind_module_t *module, uintptr
     return gp_row_pack(&row, pc);
 }
 
-// What resolve_compute() finds, where it was put down and is that plain. Returns 0 where it is not: at a place that
+// The result of resolve_compute(), where it was put down and is as plain. Returns 0 where it is not: at a place that
 // coroutines start at, for a return address with no call before it, or with another row behind it.
 static gp_packed_row_t resolve_find_prepared(uintptr_t pc, bool is_return, bool *by_block)
 {
@@ -86,7 +86,7 @@ static gp_packed_row_t resolve_find_prepared(uintptr_t pc, bool is_return, bool 
     return range.row;
 }
 
-// Where the row of `pc` belongs in the cache. Returns false where that place is a block's that has more than one row.
+// Where the row of `pc` belongs in the cache. Returns false where this place belongs to a block with more than one row.
 static bool resolve_find_place(uintptr_t pc, bool is_return, bool by_block, uint64_t *hash)
 {
     uint64_t of_block = gp_cache_hash_of_block(pc);
@@ -128,8 +128,8 @@ gp_packed_row_t gp_resolve(uintptr_t pc, bool is_return, uint32_t *slot, uint32_
     return row;
 }
 
-// A word that was found rather than read by a rule may point into a module that another thread is unloading: the loader
-// forgets a module only after it is unmapped. Ask the kernel whether its code can still be read.
+// A word found on the stack, not read by a rule, may point into a module just being unloaded: the loader forgets a
+// module only after it is unmapped. Ask the kernel whether its code can still be read.
 static bool resolve_is_readable(uintptr_t at, size_t len)
 {
     uint8_t bytes[16];

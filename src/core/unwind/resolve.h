@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What governs the frame at a program counter, computed afresh: the walk's slow half, run once per cached pc.
+// The rule for the frame at a program counter, computed afresh: the walk's slow half, run once per cached pc.
 #pragma once
 
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 // share one 64-bit word, so a reader sees either a whole row or none of it.
 //
 // Where one row holds for an aligned block of code, all interrupted program counters in it share a slot: a leaf is
-// interrupted anywhere. Return addresses, of which there are few, have each its own.
+// interrupted anywhere. Return addresses, being few, have a slot each.
 //
 // A slot's other half is not covered by that word. `next` guesses the slot of the caller's row; a wrong guess costs a
 // bucket search, never a wrong row, for the guessed slot's tag and bucket are compared. `module` matters for volatile
@@ -48,13 +48,13 @@ static inline uint64_t gp_cache_hash(uint64_t key)
     return (key << 16) * 0x9e3779b97f4bu; // 2^48 divided by the golden ratio, odd
 }
 
-// Of an interrupted pc or a return address, by itself.
+// The hash of an interrupted pc or a return address, by itself.
 static inline uint64_t gp_cache_hash_of(uintptr_t pc, bool is_return)
 {
     return gp_cache_hash(gp_arch_key(pc - is_return, is_return));
 }
 
-// Of all interrupted program counters in the block of `pc`.
+// The hash of all interrupted program counters in the block of `pc`.
 static inline uint64_t gp_cache_hash_of_block(uintptr_t pc)
 {
     return gp_cache_hash(gp_arch_block_key(pc | (GP_CACHE_BLOCK - 1)));

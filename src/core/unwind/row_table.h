@@ -44,7 +44,7 @@ extern __attribute__((visibility("hidden"))) uint32_t gp_table_steps[GP_TABLE_ST
 extern __attribute__((visibility("hidden"))) gp_row_table_t gp_row_tables[GP_TABLES_MAX];
 extern __attribute__((visibility("hidden"))) _Atomic unsigned gp_row_table_count;
 
-// What holds for the code [lo, hi).
+// A row and its code [lo, hi).
 typedef struct gp_row_range {
     uintptr_t lo, hi;
     uintptr_t text_lo; // where the module's code begins

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The stack that a walk may read.
 //
-// Model: [lo, hi) is where a stack is said to be. What of it the walk may read at once is [seen_lo, seen_hi): all of it
-// where the bounds are kept by what owns the stack, else the pages that the kernel was asked for in this walk. A page
-// that is not there ends the walk as the stack's end does. Nothing is remembered from one walk to the next: any other
-// thread may unmap a stack.
+// Model: [lo, hi) is where a stack is said to be. The walk may read [seen_lo, seen_hi) at once: all of it where the
+// stack's owner keeps the bounds, else the pages confirmed by the kernel in this walk. A page that is not there ends
+// the walk as the stack's end does. Nothing is remembered from one walk to the next: any other thread may unmap a
+// stack.
 #pragma once
 
 #include <stdbool.h>

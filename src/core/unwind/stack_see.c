@@ -6,7 +6,7 @@
 
 #include "unwind/stack_read.h"
 
-// A system call that reads 8 bytes there, and then refuses what it was asked to do.
+// A system call that reads 8 bytes there, and then refuses its other arguments.
 static bool stack_see_is_mapped(uintptr_t page)
 {
     int saved_errno = errno;

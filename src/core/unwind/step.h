@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One frame at a time, the slow and complete way.
+// A step by one frame, the slow and complete way.
 #pragma once
 
 #include <stdbool.h>

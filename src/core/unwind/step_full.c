@@ -34,9 +34,9 @@ static enum gp_step step_full_find_cfa(const gp_row_t *row, const gp_regfile_t *
     return GP_STEP_OK;
 }
 
-// gcc forgets, in the epilogue of a function that realigned its stack, to say that registers which
-// it saved relative to the frame pointer have been popped. While they are saved the frame pointer
-// is this frame's own: between its stack pointer and its CFA.
+// gcc forgets, in the epilogue of a function with a realigned stack, to say that registers saved relative to the frame
+// pointer have been popped. While they are saved the frame pointer is this frame's own: between its stack pointer and
+// its CFA.
 static bool step_full_already_popped(const gp_row_t *row, const gp_rule_t *rule, const gp_regfile_t *regs,
                                      uintptr_t cfa)
 {
@@ -103,8 +103,8 @@ static bool step_full_sp_ok(const gp_unwind_cursor_t *caller, const gp_unwind_cu
            sp <= stack->hi && sp % sizeof sp == 0;
 }
 
-// _Unwind_RaiseException and _Unwind_Resume write the landing pad over their own return address,
-// some fifty instructions before they go there: then it is no call of theirs that stands before it.
+// _Unwind_RaiseException and _Unwind_Resume write the landing pad over their own return address, some fifty
+// instructions before they go there: the instruction before it is then no call of theirs.
 static bool step_full_is_overwritten(const gp_row_t *row, uintptr_t ra)
 {
     return row->regs[GP_REG_EH_DATA].kind == GP_RULE_OFFSET && !row->signal_frame && !gp_call_may_enter(ra, row->start);

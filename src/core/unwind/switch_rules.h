@@ -33,6 +33,6 @@ typedef struct gp_switch_routine {
 // Add a routine, which stays. Returns 0 or -ENOSPC. Threads: one at a time; walks may run meanwhile. Signals: not safe.
 int gp_switch_routine_add(const gp_switch_routine_t *routine);
 
-// The packed row that the code around `pc` obeys, or 0 where it is no such routine.
+// The packed row for the code around `pc`, or 0 where it is no such routine.
 //   [lo, hi): the code that may be read. Signals: safe. Cost: ~0.1 us.
 gp_packed_row_t gp_switch_rule(uintptr_t pc, uintptr_t lo, uintptr_t hi);

@@ -2,9 +2,9 @@
 // Stack walking without frame pointers, usable in a signal handler.
 //
 // Model: a walk starts from the registers of an interrupted (or parked) context and the bounds [lo, hi) of the stack
-// that its stack pointer is on. It finds each caller through unwind rows that are read from .eh_frame once per program
-// counter and cached; it never reads outside [lo, hi), nor what is not there
-// if that is in doubt, never goes backwards, takes no lock, allocates nothing.
+// that its stack pointer is on. Each caller is found through unwind rows, read from .eh_frame once per program counter
+// and cached. A walk never reads outside [lo, hi), nor memory in doubt before asking, never goes backwards, takes no
+// lock, allocates nothing.
 //
 // Order of calls: gp_unwind_init() once, outside any handler, before the first walk; everything else in any order.
 #pragma once
@@ -18,7 +18,7 @@ enum {
     GP_UNWIND_STEPS_MAX = 65536,   // frames walked at most: bounds the handler at well under a millisecond
 };
 
-// What a walk can say about its result, or-ed together.
+// A walk's remarks on its result, or-ed together.
 enum gp_unwind_flag {
     GP_UNWIND_TRUNCATED = 1u << 0,  // deeper than max frames: the root end is kept, the leaf frame too
     GP_UNWIND_INCOMPLETE = 1u << 1, // gave up before the stack's bottom: no row, no frame pointer to trust
@@ -44,9 +44,9 @@ typedef struct gp_unwind_regs {
 // Returns 0 or a negative errno value. Threads: any. Signals: not safe. Cost: one mmap.
 int gp_unwind_init(void);
 
-// Touch the startup modules' tables that walks read, 4 MiB of them at most, so that a handler need not be the first to;
-// once walks have met many stacks, the memory for these too (2.8 MiB). After gp_unwind_init(), now and again. Threads:
-// one that nothing waits for. Signals: not safe. Cost: nothing once done, else up to 1 ms.
+// Touch the startup modules' tables for walks, 4 MiB of them at most, before a handler has to; once walks have met many
+// stacks, their memory too (2.8 MiB). After gp_unwind_init(), now and again. Threads: one that nothing waits for.
+// Signals: not safe. Cost: nothing once done, else up to 1 ms.
 void gp_unwind_warm(void);
 
 // Touch writable memory that a handler will write to, which others may do meanwhile. Threads: any. Signals: not safe.
@@ -78,10 +78,10 @@ void gp_unwind_prefetch(uintptr_t pc, uintptr_t hi);
 size_t gp_unwind_walk(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
                       unsigned *flags);
 
-// Walk a parked coroutine's stack. As gp_unwind_walk(), except that regs->pc is the return address
-// at which it will go on, so frames[0] is that address - 1. regs->gp may be NULL, or give the
-// callee-saved registers too. Returns the number of frames stored: 0 for a coroutine that has not
-// run yet. Threads: any, as long as the coroutine stays parked. Signals: safe.
+// Walk a parked coroutine's stack. Like gp_unwind_walk(), except for regs->pc, the return address at which the
+// coroutine will go on: frames[0] is regs->pc - 1. regs->gp may be NULL, or give the callee-saved registers too.
+// Returns the number of frames stored: 0 for a coroutine that has not run yet. Threads: any, as long as the coroutine
+// stays parked. Signals: safe.
 size_t gp_unwind_walk_parked(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi, uintptr_t *frames, size_t max,
                              unsigned *flags);
 

@@ -41,7 +41,8 @@ static size_t walk_unroll(gp_walk_t *w)
     return max;
 }
 
-// What the walk may read at once. A stack pointer at a page's beginning may be a stack's end, with nothing behind it.
+// Memory that the walk may read at once. A stack pointer at a page's beginning may be a stack's end, with nothing
+// behind it.
 static gp_stack_memory_t walk_stack_of(const gp_unwind_regs_t *regs, uintptr_t lo, uintptr_t hi)
 {
     gp_stack_memory_t stack = gp_stack_of(lo, hi & ~(uintptr_t)(sizeof(uintptr_t) - 1));

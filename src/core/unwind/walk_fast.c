@@ -62,7 +62,7 @@ static inline bool walk_fast_is_simple(gp_packed_row_t row)
 }
 
 // Try the slot that followed `from` the last time: its load need not wait for the return address, which is only
-// compared. Returns false where it holds another row, or one that takes more than a glance.
+// compared. Returns false where the slot holds another row, or a row in need of more than a glance.
 static inline bool walk_fast_guess(uint32_t from, uintptr_t pc, gp_packed_row_t *row, uint32_t *slot)
 {
     uint32_t at = atomic_load_explicit(&gp_row_cache[from].next, memory_order_relaxed);
@@ -78,7 +78,7 @@ GP_UNSANITIZED static inline bool walk_fast_unchanged(const gp_memo_frame_t *fra
     return ((gp_stack_word(frame->ra_at) ^ frame->ra) | (gp_stack_word(frame->fp_at) ^ frame->fp_word)) == 0;
 }
 
-// Are the words that led to a frame in the part of the stack that begins at `lo`? The walk that found it may have begun
+// Are the words on the way to a frame in the part of the stack from `lo` on? The walk that found it may have begun
 // further down.
 static inline bool walk_fast_is_above(const gp_memo_frame_t *frame, uintptr_t lo)
 {
@@ -219,7 +219,7 @@ static uintptr_t walk_fast_next_meeting(const gp_memo_use_t *use, uintptr_t sp)
 }
 
 // Step by rows from w->frame and its row w->row, until a row is special, an old frame may be met or the output is full.
-// `*at` is the memo's view of w->frame. Where a step was taken, w->row is that of the frame that was reached.
+// `*at` is the memo's view of w->frame. After a step, w->row is the row of the new frame.
 static void walk_fast_run_rows(gp_walk_t *w, gp_memo_frame_t *at)
 {
     const gp_stack_memory_t stack = w->stack;

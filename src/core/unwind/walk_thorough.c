@@ -19,8 +19,8 @@ static void walk_thorough_set(gp_unwind_cursor_t *cursor, unsigned reg, uintptr_
     cursor->regs.known |= 1ull << reg;
 }
 
-// The latest registers that are known in full: those that the walk started from unless it has
-// met a signal frame, or already followed them, since.
+// The latest registers known in full: the walk's first ones unless it has met a signal frame, or already followed them,
+// since.
 static const gp_unwind_cursor_t *walk_thorough_base(gp_walk_t *w)
 {
     const gp_unwind_regs_t *regs = w->start;
@@ -112,8 +112,8 @@ static enum gp_step walk_thorough_step_fallback(gp_walk_t *w)
     return gp_step_fallback(&w->frame, &w->stack);
 }
 
-// No code at the pc: a bottom that was forged with a number that is no address, code that a JIT
-// made, or the walk went wrong. Only an interrupted pc is code for certain.
+// No code at the pc: a bottom forged with a number instead of an address, code that a JIT made, or the walk went wrong.
+// Only an interrupted pc is code for certain.
 static enum gp_step walk_thorough_step_no_code(gp_walk_t *w)
 {
     if (w->frame.exact || gp_generated_has(w->frame.pc - 1))

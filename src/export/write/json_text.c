@@ -6,7 +6,7 @@
 
 #include "export/write/text.h"
 
-// What goes before any value or key.
+// Begin a value or key: the comma and line break before it.
 static void json_text_begin(gp_json_t *json)
 {
     if (json->comma)

@@ -47,7 +47,7 @@ void gp_json_microseconds(gp_json_t *json, uint64_t ns);
 void gp_json_raw(gp_json_t *json, const char *text, size_t len);
 
 void gp_json_null(gp_json_t *json);
-void gp_json_minus_one(gp_json_t *json); // what some formats say for "none"
+void gp_json_minus_one(gp_json_t *json); // "none" in some formats
 
 // Key and value at once.
 void gp_json_key_text(gp_json_t *json, const char *key, const char *text);

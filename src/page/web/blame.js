@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What made what wait: long slices and their victims, what ended waits, coroutines that nothing resumed.
+// Causes of waits: long slices and their victims, wakers, coroutines that nothing resumed.
 "use strict";
 
 const BLAME_GROUPS = [["", "names"], ["coroutine", "coroutines"], ["endpoint", "endpoints"]];
@@ -59,7 +59,7 @@ class BlameView {
     }
 
     /**
-     * What the selection takes; kept until that changes.
+     * The model of the selection; kept until the selection changes.
      * @returns {BlameModel}
      */
     model() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What made what wait: delays by long slices, waits by what ended them, waits that nothing ended.
+// Causes of waits, as data: delays by long slices, waits by their wakers, waits that nothing ended.
 "use strict";
 
 /** @typedef {{from: number, to: number, total: number, longest: number, count: number}} DelayPair from, to: groups; ns */

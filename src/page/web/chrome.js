@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is around the views: title, totals, tabs, weights and states. Filters, help and menus have files of their own.
+// The frame around the views: title, totals, tabs, weights and states. Filters, help and menus have files of their own.
 "use strict";
 
 /** Why a weight cannot be chosen. @type {Record<string, string>} */
@@ -156,7 +156,7 @@ class Chrome {
     }
 }
 
-/** What the whole file has of each weight. */
+/** The sum of each weight over the whole file. */
 class WeightSums {
     /** @param {App} app */
     constructor(app) {

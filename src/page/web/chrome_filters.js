@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The filters: a pill for each that is in force, and a control that adds one from what the data has, heaviest first.
+// The filters: a pill for each active one, and a control that adds one from the values in the data, heaviest first.
 "use strict";
 
 /**
@@ -160,7 +160,7 @@ class FilterBar {
     }
 }
 
-/** What is to be chosen from: dimensions, and the values of one with their weights. */
+/** The menu of filters: dimensions, and the values of one with their weights. */
 class FilterAdder {
     /** @param {App} app */
     constructor(app) {

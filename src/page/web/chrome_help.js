@@ -24,7 +24,7 @@ class Help {
                             "The address holds all that is chosen: a copy of it opens exactly this." }), close);
         this.dialog.showModal();
         close.focus();
-        this.dialog.scrollTop = 0; // it stands below what is to be read first
+        this.dialog.scrollTop = 0; // the focus stands below the first lines to read
     }
 
     /** A sentence that goes away by itself. @param {string} text */

@@ -2,7 +2,7 @@
 // The flame graph: which stacks took the time. Here its parts are put together: panes, search, table, details, keys and menus.
 "use strict";
 
-/** What may stand at the root. @type {[string, string][]} */
+/** Kinds of frames at the root. @type {[string, string][]} */
 const FLAME_ROOTS = [["", "nothing"], ["coroutine", "coroutine"], ["entry", "entry function"], ["trace", "trace"],
                      ["thread", "thread"], ["endpoint", "endpoint"]];
 
@@ -78,7 +78,7 @@ class FlameView {
             : "Nothing is left under these filters. Take one away with a click on it, undo (u), or reset.";
     }
 
-    /** Of a diff: how its sides are compared. @param {Weights} weights @returns {DiffRule | null} */
+    /** How the sides of a diff are compared. @param {Weights} weights @returns {DiffRule | null} */
     diffOf(weights) {
         if (this.app.store.head.sides.length < 2)
             return null;
@@ -142,7 +142,7 @@ class FlameView {
         pane.show({ weights, sizes, root, zoom, down, diff, room, matches: this.search.find(tree, sizes, zoom) });
     }
 
-    /** What a child is called in the hash: its name, and its place where another child has the same name. @param {Tree} tree @param {number} node */
+    /** A child's name in the hash: with its place, where another child has the same name. @param {Tree} tree @param {number} node */
     linkName(tree, node) {
         const { store, trees } = this.app, links = TreeLinks.of(tree), frame = tree.frame[node], name = trees.nameOf(tree, frame);
         for (let other = links.first[tree.parent[node]]; other > 0; other = links.next[other])
@@ -158,7 +158,7 @@ class FlameView {
     }
 
     /**
-     * The node that the hash zooms to; where its stack ends earlier under these filters, the last that there is.
+     * The node that the hash zooms to; where its stack ends earlier under these filters, the last one.
      * @param {FlamePane} pane @param {Tree} tree @param {Float64Array} sizes
      */
     zoomedNode(pane, tree, sizes) {
@@ -268,7 +268,7 @@ class FlameView {
             this.app.set({ search: "" });
     }
 
-    /** One box out. */
+    /** Zoom one box out. */
     out() {
         const { zoom, root } = this.pane.shown;
         if (zoom !== root)
@@ -282,7 +282,7 @@ class FlameView {
 
     /** @returns {Record<string, [string, () => void]>} */
     makeKeys() {
-        /** What needs a box. @type {Record<string, [string, () => void]>} */
+        /** Keys that need a box. @type {Record<string, [string, () => void]>} */
         const boxes = {
             ArrowLeft: ["the box to the left", () => this.walk(-1, 0)],
             ArrowRight: ["the box to the right", () => this.walk(1, 0)],

@@ -59,7 +59,7 @@ class FlameControls {
                   this.legend);
     }
 
-    /** What the colours of a diff mean. */
+    /** The meaning of a diff's colours. */
     drawLegend() {
         const { dark } = this.app.looks;
         if (this.legendDark === dark)
@@ -110,7 +110,7 @@ class FlameControls {
         this.input.select();
     }
 
-    /** What is typed is one step of undo. */
+    /** Typed text is one step of undo. */
     typed() {
         const { app } = this, steps = app.before.length;
         app.set({ search: this.input.value });

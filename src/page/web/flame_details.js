@@ -5,9 +5,9 @@
 /**
  * How the time of each node divides into states.
  * @typedef {object} NodeStates
- * @property {number[]} there states that there are
+ * @property {number[]} there the states in the data
  * @property {Float64Array} sums ns by node, and for each by `there`; empty where there is one state
- * @property {Uint8Array} major by node: the state that most of its time was spent in
+ * @property {Uint8Array} major by node: the state of most of its time
  */
 
 class FlameDetails {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What two sides' samples say, and whether chance may explain it: the rule of `greenprof diff`.
+// The difference of two sides' samples, and whether chance may explain it: the rule of `greenprof diff`.
 "use strict";
 
 /**
@@ -58,7 +58,7 @@ class DiffRule {
         this.critical = criticalZ(2 * DiffRule.functionsOf(store));
     }
 
-    /** What times of a side are multiplied by: --per second, --per trace. @param {Store} store @param {number} side @returns {number} */
+    /** The factor of a side's times: --per second, --per trace. @param {Store} store @param {number} side @returns {number} */
     static perOf(store, side) {
         const [of, by] = store.head.sides[side]?.per ?? [0, 0];
         return of > 0 ? by / of : 1;

@@ -161,7 +161,7 @@ class FlameFunctions {
         }
     }
 
-    /** What of each node's sum is not its children's. @param {Tree} tree @param {Float64Array} sums */
+    /** The part of each node's sum that is not its children's. @param {Tree} tree @param {Float64Array} sums */
     static ownOf(tree, sums) {
         const own = sums.slice();
         for (let i = 1; i < tree.count; i++)

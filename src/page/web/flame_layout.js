@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the boxes of a flame graph lie: from the zoomed node downwards, only what is wide enough to be seen. Typed arrays, row by row
-// from left to right; no object is made of a box.
+// Places of a flame graph's boxes: from the zoomed node downwards, only boxes wide enough to be seen. Typed arrays, row by row from left to
+// right; no object is made of a box.
 "use strict";
 
 const NARROWEST = 0.5; // CSS pixels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How boxes look: by state, or, of a diff, by change; matches, the focus and where a stack was spawned are marked by more than colour.
+// The look of boxes: by state, or, in a diff, by change; matches, the focus and where a stack was spawned are marked by more than colour.
 "use strict";
 
 const FLAME_ROW = 18; // CSS pixels

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One flame graph: a canvas as high as can be seen, which stays where it is while what it shows is scrolled. The flame view has one;
-// a sandwich has two of them.
+// A flame graph: a canvas as high as can be seen, which stays in place while its boxes are scrolled. The flame view has one; a sandwich has
+// two of them.
 "use strict";
 
 /**
- * What a pane shows.
+ * Content of a pane.
  * @typedef {object} FlameContent
  * @property {Weights} weights
  * @property {Float64Array} sizes widths by node, ns (of a diff: what its sides are compared by)
@@ -194,7 +194,7 @@ class FlamePane {
         return -1;
     }
 
-    /** What is drawn. @returns {FlameBox[]} */
+    /** The drawn boxes. @returns {FlameBox[]} */
     get boxes() {
         if (!this.content)
             return [];

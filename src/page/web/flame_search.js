@@ -73,7 +73,7 @@ class FlameSearch {
     }
 
     /**
-     * What matches beyond the nodes that a tree has.
+     * Matches in rows that go on below the nodes of a tree.
      * @param {App} app @param {Tree} tree @param {Uint8Array} frames @param {Uint8Array} flags of find()
      */
     static beyond(app, { search, beyond, rowNode }, frames, flags) {

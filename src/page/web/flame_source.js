@@ -9,20 +9,20 @@ class FlameSource {
         this.element = el("section", { class: "panel", "aria-label": "source", hidden: true });
     }
 
-    /** What the page has of a frame's file: parts of it, in order. @param {number} frame */
+    /** The parts of a frame's file that the page has, in order. @param {number} frame */
     partsOf(frame) {
         const { head, frame: { name, file } } = this.view.app.store;
         return frame < 0 || frame >= name.length ? [] : head.sources.filter((part) => part.file === head.files[file[frame]]);
     }
 
-    /** The line that a frame was on; where that is not known, its function's. @param {number} frame */
+    /** The line of a frame; where it is not known, its function's. @param {number} frame */
     lineOf(frame) {
         const { at, line } = this.view.app.store.frame;
         return at[frame] || line[frame];
     }
 
     /**
-     * What the lines of a file took, under the filters of what is shown; filters of frames do not matter to it.
+     * Times of a file's lines, under the filters in force other than those of frames.
      * @param {number} file @returns {{sum: number, lines: Map<number, {self: number, total: number}>}} ns; total: once a stack
      */
     linesOf(file) {

@@ -39,7 +39,7 @@ class HeatmapView {
         this.hovered = null;
         /** Columns of a drag. @type {{from: number, to: number, moved: boolean} | null} */
         this.drag = null;
-        /** What was drawn, CSS pixels of the canvas. @type {HeatBox[]} */
+        /** The drawn boxes, CSS pixels of the canvas. @type {HeatBox[]} */
         this.boxes = [];
         this.grid = { columns: 0, per: 1, rows: 0, width: 1, height: 1, cell: 1, line: 1, columnNs: 1 };
         this.counts = new Float64Array(0);
@@ -116,7 +116,7 @@ class HeatmapView {
         this.list();
     }
 
-    /** Counts of what is drawn: several columns are one where there are more of them than pixels. */
+    /** Counts as drawn: several columns are one where there are more columns than pixels. */
     measure() {
         const { heat } = this.store.head, { count } = this.store.heat;
         if (!heat)
@@ -135,7 +135,7 @@ class HeatmapView {
         this.cursor = { column: Math.min(this.cursor.column, columns - 1), row: Math.min(this.cursor.row, rows - 1) };
     }
 
-    /** The cell that is looked at first: of the longest delays, that of the most coroutines. */
+    /** The cell to look at first: among the longest delays, the one of the most coroutines. */
     worst() {
         const { columns, rows } = this.grid, { counts } = this;
         let cell = { column: 0, row: 0 };
@@ -242,7 +242,7 @@ class HeatmapView {
         return to > 1e13 ? `${shortTime(from)} or more` : `${shortTime(from)} to ${shortTime(to)}`;
     }
 
-    /** What is beside it: of the range, else of the cursor's column. */
+    /** The lists beside the map: of the range, else of the cursor's column. */
     list() {
         const { grid, cursor } = this, range = rangeOf(this.store, this.app.selection);
         this.lists.show(range?.from ?? cursor.column * grid.columnNs, range?.to ?? (cursor.column + 1) * grid.columnNs);

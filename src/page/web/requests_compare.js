@@ -39,19 +39,19 @@
  */
 
 /**
- * @typedef {object} Lever a function that shortens requests if it takes less
+ * @typedef {object} Lever a function whose shortening shortens requests
  * @property {string} name
- * @property {number} share of latency that is under it
- * @property {number} self share of latency that is in it
- * @property {number} present share of requests that have it on their path
+ * @property {number} share of latency under it
+ * @property {number} self share of latency in it
+ * @property {number} present share of requests with it on their path
  * @property {number} gain ns: mean of what 1 ms less in it saves at most
  */
 
 const LESS_NS = 1e6;
 
 /**
- * The difference of two means over its standard error. Where one side is a single request, its scatter is taken to be that of the other;
- * NaN where that one has none, as of a function that it does not have at all.
+ * The difference of two means over its standard error. Where one side is a single request, the other's scatter is taken for both;
+ * NaN where the other has none, as with a function that it lacks.
  * @param {number} n @param {number} sum @param {number} squares @param {number} m @param {number} otherSum @param {number} otherSquares
  */
 function welch(n, sum, squares, m, otherSum, otherSquares) {
@@ -177,7 +177,7 @@ class Comparison {
     }
 
     /**
-     * Functions by how sure it is that the slow ones spend another time in them. What all of the latency lies under is left out.
+     * Functions, the surest differences between slow requests and the rest first. Functions above all of the latency are left out.
      * @param {Measured} slow @param {Measured} rest @returns {Difference[]}
      */
     differences(slow, rest) {

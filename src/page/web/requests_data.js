@@ -146,8 +146,8 @@ class Requests {
     }
 
     /**
-     * Requests that a selection takes: by trace, by coroutines that worked for them, by the part of the time that they lie in
-     * (also in part), and, where that is asked for, by endpoint and latency.
+     * Requests that a selection takes: by trace, by coroutines at work for them, by the part of the time they lie in
+     * (also in part), and, if wanted, by endpoint and latency.
      * @param {Selection} selection @param {boolean} [narrow] by endpoint @param {boolean} [lasting] by latency
      * @returns {number[]}
      */
@@ -213,7 +213,7 @@ class Requests {
     }
 
     /**
-     * What a request's latency is made of, by state; the last number is what is not known.
+     * A request's latency by state; the last number is the unknown rest.
      * @param {number} request @returns {Float64Array}
      */
     states(request) {
@@ -228,7 +228,7 @@ class Requests {
     }
 
     /**
-     * What a request's latency is made of, the longest first.
+     * The parts of a request's latency, the longest first.
      * @param {number} request @returns {Part[]}
      */
     parts(request) {

@@ -141,7 +141,7 @@ class LatencyChart {
     }
 
     /**
-     * What a bin has; without one, what all have.
+     * Say in words what a bin has; without one, what all have.
      * @param {number} bin
      */
     say(bin) {

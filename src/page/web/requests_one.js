@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One request: why it took that long, what it used, its critical path and its spans.
+// A single request: why it took so long, its resources, its critical path and its spans.
 "use strict";
 
 /** @typedef {{span: number, level: number}} SpanLine */
@@ -109,7 +109,7 @@ class OneRequest {
     }
 
     /**
-     * What its thread ran while it was ready.
+     * Coroutines that its thread ran while it was ready.
      * @param {number} request
      */
     keptWaiting(request) {

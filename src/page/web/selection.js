@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What of the data is looked at: the weight, the filters and how stacks are put together. The URL's hash holds it, so that a link
-// reopens the view.
+// The selected part of the data: the weight, the filters and how stacks are put together. The URL's hash holds it, so that a link reopens
+// the view.
 "use strict";
 
 /**
@@ -15,15 +15,15 @@
 const WEIGHTS = {
     cpu: { name: "cpu", text: "CPU", what: "time on the CPU", states: [STATE.running] },
     wall: { name: "wall", text: "Wall", what: "wall clock time: on the CPU, ready, parked and blocked",
-            states: [0, 1, 2, 3, 4, 5] },
+            states: [0, 1, 2, 3, 4, 5, 6] },
     parked: { name: "parked", text: "Parked", what: "time parked: waiting for something to happen", states: [STATE.parked, STATE.waiting] },
     ready: { name: "ready", text: "Ready", what: "time ready to run, but not running", states: [STATE.ready, STATE.preempted] },
-    blocked: { name: "blocked", text: "Blocked", what: "time for which a coroutine held its thread asleep in the kernel",
-               states: [STATE.blocked] },
+    blocked: { name: "blocked", text: "Blocked", what: "time for which a coroutine held its thread asleep in the kernel, also for the lock of an interpreter",
+               states: [STATE.blocked, STATE.gil] },
     delay: { name: "delay", text: "Victims' time", what: "time for which others were ready and had to wait, at the stacks that kept them waiting",
-             states: [0, 1, 2, 3, 4, 5] },
+             states: [0, 1, 2, 3, 4, 5, 6] },
     path: { name: "path", text: "Critical path", what: "latency of requests, each nanosecond at the stack that it was spent in",
-            states: [0, 1, 2, 3, 4, 5] },
+            states: [0, 1, 2, 3, 4, 5, 6] },
 };
 
 /** How each key of a selection stands in the URL's hash. */
@@ -109,7 +109,7 @@ function regexOf(text) {
 }
 
 /**
- * What a selection takes of the rows: one byte a label, one a state, and a range of ticks.
+ * The rows of a selection: one byte a label, one a state, and a range of ticks.
  * @typedef {object} Filter
  * @property {Uint8Array} labels by label: 1 = taken
  * @property {Uint8Array} states by state

@@ -25,17 +25,17 @@ class TimelineView {
         this.kept = null;
         this.waiting = /** @type {number | null} a frame that is asked for */ (null);
         this.onlySeen = false;
-        /** What was brought into sight already: a coroutine's row, a request's time. */
+        /** The last brought into sight: a coroutine's row, a request's time. */
         this.revealed = -1;
         this.shownFor = "";
         this.shown = { from: 0, to: 0 };
-        /** What the URL says of it, and until it says so. @type {{text: string, waiting: ReturnType<typeof setTimeout> | undefined}} */
+        /** The URL's text, and the timer until the URL has it. @type {{text: string, waiting: ReturnType<typeof setTimeout> | undefined}} */
         this.sight = { text: "", waiting: undefined };
-        /** What is under the pointer, and what was chosen. @type {{hovered: TimelineFocus | null, pinned: TimelineFocus | null}} */
+        /** The thing under the pointer, and the chosen one. @type {{hovered: TimelineFocus | null, pinned: TimelineFocus | null}} */
         this.focus = { hovered: null, pinned: null };
         /** A range while it is dragged. @type {{from: number, to: number} | null} */
         this.dragged = null;
-        /** What was drawn, CSS pixels of the canvas. @type {TimelineBox[]} */
+        /** The drawn boxes, CSS pixels of the canvas. @type {TimelineBox[]} */
         this.boxes = [];
         /** @type {TimelineMarks["spans"]} */
         this.spans = [];
@@ -246,7 +246,7 @@ class TimelineView {
         context.restore();
     }
 
-    /** What changes with the pointer: arrows, the path, the range. */
+    /** Everything that changes with the pointer: arrows, the path, the range. */
     paintOverlay() {
         const { marks, place } = this;
         if (!marks || !place)
@@ -282,7 +282,7 @@ class TimelineView {
         context.strokeRect(1, Math.max(AXIS_HEIGHT, marks.yOf(row)), place.scale.left + place.scale.width - 2, place.rowHeight - 1);
     }
 
-    /** What is not within the chosen request is pale. @param {CanvasRenderingContext2D} context */
+    /** Times outside of the chosen request are pale. @param {CanvasRenderingContext2D} context */
     shadeOutside(context) {
         const request = chosenRequest(this.store, this.app.selection), { place } = this;
         if (request < 0 || !place)
@@ -296,7 +296,7 @@ class TimelineView {
         context.globalAlpha = 1;
     }
 
-    /** What is at a point of the canvas. @param {number} x @param {number} y CSS pixels @returns {TimelineFocus | null} */
+    /** The thing at a point of the canvas. @param {number} x @param {number} y CSS pixels @returns {TimelineFocus | null} */
     focusAt(x, y) {
         const { place } = this, row = place && y >= AXIS_HEIGHT ? Math.floor((y - AXIS_HEIGHT + place.scroll) / place.rowHeight) : -1;
         if (!place || row < 0 || row >= place.rows.count || place.rows.kind[row] === ROW.head)

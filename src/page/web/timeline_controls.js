@@ -18,7 +18,7 @@ function rangeOf(store, selection) {
         : { from: Number(selection.from || 0), to: selection.to === "" ? activitiesOf(store).until : Number(selection.to) };
 }
 
-/** What a state's name does not say. @type {Record<number, string>} */
+/** Additions to the names of states. @type {Record<number, string>} */
 const LEGEND_NOTES = { [STATE.running]: ", or asleep in the kernel: it held its thread", [STATE.waiting]: ": ready or parked, which is not known" };
 
 class TimelineControls {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the timeline says in words: what is under the pointer or chosen, a long slice's victims, the segments of a critical path.
+// The timeline's words: on the thing under the pointer or chosen, a long slice's victims, the segments of a critical path.
 "use strict";
 
 /**
- * What the details tell of: an activity's part, a span, a long slice or a coroutine.
+ * The subject of the details: an activity's part, a span, a long slice or a coroutine.
  * @typedef {{kind: "activity" | "span" | "hog" | "coro", number: number, state: number}} TimelineFocus
  */
 
@@ -103,7 +103,7 @@ class TimelineDetails {
     }
 
     /**
-     * What stays while something is chosen: tables.
+     * Tables that stay while something is chosen.
      * @param {number} request -1: none @param {number[]} segments @param {TimelineFocus | null} focus
      */
     showTables(request, segments, focus) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Activities by coroutine and by thread: what ran at a moment is found by binary search, what happened within a pixel by the difference
-// of two running sums, so that a million activities cost no more than the pixels that they are drawn on.
+// Activities by coroutine and by thread: binary search finds the one of a moment, the difference of two running sums all within a pixel, so
+// that a million activities cost no more than the pixels they are drawn on.
 "use strict";
 
 /**
@@ -150,7 +150,7 @@ class ActivityIndex {
     }
 
     /**
-     * What an activity was in, in order of time. `share`: of running, how much of it ran.
+     * The states of an activity, in order of time. `share`: the part of a running state in which it really ran.
      * @param {number} i @returns {{state: number, from: number, to: number, share: number}[]}
      */
     partsOf(i) {
@@ -191,7 +191,7 @@ class ActivityIndex {
             (at + 1 === first[thread + 1] || activity.start[list[at + 1]] >= activity.start[i] + activity.active[i]);
     }
 
-    /** Activity that a thread was in at a moment: the one that began last; -1 where there is none. @param {number} thread @param {number} ns */
+    /** A thread's activity at a moment: the last to begin; -1 where there is none. @param {number} thread @param {number} ns */
     onThread(thread, ns) {
         const { activity } = this.store, { first, list } = this.threads;
         let found = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is drawn with the rows of the timeline: the axis, spans, long slices, arrows, a critical path.
+// Marks drawn with the rows of the timeline: the axis, spans, long slices, arrows, a critical path.
 "use strict";
 
 const AXIS_HEIGHT = 22;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rows of the timeline, painted. What is wider than a few pixels is a box. All the rest is what it covers of each pixel: a pixel's column
-// is as high, in each state, as the share of the pixel's time that was spent in that state.
+// Rows of the timeline, painted. Parts wider than a few pixels are boxes. All others are columns, a pixel wide: in each state as high as
+// the state's share of the pixel's time.
 "use strict";
 
 const BOX_WIDTH = 4;     // CSS pixels from which on a part has a box of its own
@@ -92,7 +92,7 @@ class TimelinePainter {
         }
     }
 
-    /** What stands in a box: its coroutine on a thread's row, else its state. @param {TimelineBox} box */
+    /** The text of a box: its coroutine on a thread's row, else its state. @param {TimelineBox} box */
     textOf(box) {
         const { activity, head } = this.store, length = timeText(box.length);
         return box.onThread ? this.store.coroText(activity.coro[box.activity])
@@ -117,7 +117,7 @@ class TimelinePainter {
         this.flush(y - top, height, name);
     }
 
-    /** End of the activities from i on that begin and end within one pixel; i where that one does not. @param {number} i @param {number} last */
+    /** End of the activities from i on that begin and end within one pixel; i where there is none. @param {number} i @param {number} last */
     merged(i, last) {
         const { index, scale, perNs } = this, { activity } = this.store;
         if (activity.start[i] < scale.from)

@@ -12,7 +12,7 @@ class TimelinePointer {
         this.canvas = canvas;
         /** Fingers, or the button. @type {Map<number, {x: number, y: number}>} */
         this.down = new Map();
-        /** What a drag began with. @type {{x: number, pan: boolean, moved: boolean, from: number, to: number} | null} */
+        /** The state at the beginning of a drag. @type {{x: number, pan: boolean, moved: boolean, from: number, to: number} | null} */
         this.drag = null;
         canvas.addEventListener("pointerdown", (event) => this.press(event));
         canvas.addEventListener("pointermove", (event) => this.move(event));

@@ -5,7 +5,7 @@
 const ROW = { head: 0, thread: 1, coro: 2 };
 
 /**
- * What coroutines are sorted by: the value that stands in the selection, ascending.
+ * Sort keys of coroutines: by the value in the selection, ascending.
  * @type {Record<string, (store: Store, coro: number) => number>}
  */
 const TIMELINE_SORTS = {
@@ -99,7 +99,7 @@ function corosOfThread(store, selection) {
 }
 
 /**
- * Coroutines that worked for the requests, the endpoint or the latencies that are chosen, or for their traces.
+ * Coroutines that worked for the chosen requests, endpoint or latencies, or for their traces.
  * @param {Store} store @param {Selection} selection @returns {Uint8Array | null} null: it asks for none
  */
 function corosOfRequests(store, selection) {
@@ -214,7 +214,7 @@ function sortedCoros(store, sort) {
     return down ? order.reverse() : order;
 }
 
-/** Threads that a coroutine that is taken ran on. @param {TimelineRows} rows @param {Selection} selection @param {Uint8Array} taken */
+/** Add threads that a taken coroutine ran on. @param {TimelineRows} rows @param {Selection} selection @param {Uint8Array} taken */
 function addThreads(rows, selection, taken) {
     const { store } = rows, { first, list } = activitiesOf(store).threads, shown = [];
     for (let thread = 0; thread + 1 < first.length; thread++) {

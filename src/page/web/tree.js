@@ -17,7 +17,7 @@
  * @property {Float64Array} squares of a diff: sum of the squares of the samples' weights, ns², with all below
  * @property {Float64Array} baseSquares
  * @property {Uint8Array} state of the heaviest rows of the node itself: what it is coloured by
- * @property {number} sum of all rows that were taken, ns
+ * @property {number} sum of all taken rows, ns
  * @property {number} baseSum
  * @property {number} count samples
  */
@@ -129,7 +129,7 @@ class Trees {
         tree.reserve(this.store.nodeCount);
         const { coro } = this.store.label, { rowNode } = tree, taken = this.focusedBy(shape.focus);
         const places = new TreePlaces(this, tree, shape, TreePlaces.keptFrames(this.store, shape), count);
-        /** By group: what its stacks stand below, and whether it spawned them. @type {{node: number, spawned: boolean}[]} */
+        /** By group: the node above its stacks, and whether it spawned them. @type {{node: number, spawned: boolean}[]} */
         const bases = [];
         if (!groups && places.language === null) {
             const all = places.all();
@@ -174,7 +174,7 @@ class Trees {
         };
     }
 
-    /** As wholeStacks(), of stacks that are cut or joined. Those that are left out are at NONE. @param {Tree} tree @param {Shape} shape */
+    /** As wholeStacks(), of stacks that are cut or joined. Stacks left out are at NONE. @param {Tree} tree @param {Shape} shape */
     cutStacks(tree, shape) {
         const paths = this.pathsOf(shape);
         return (/** @type {number} */ node, /** @type {number} */ above, /** @type {number} */ root) => {
@@ -236,7 +236,7 @@ class Trees {
     }
 
     /**
-     * What becomes of a node's stack: its frames, root first; null where it is left out.
+     * The stack that a node's becomes: its frames, root first; null where it is left out.
      * @param {Shape} shape @returns {(node: number, coro: number) => number[] | null}
      */
     pathsOf(shape) {

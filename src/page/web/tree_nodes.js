@@ -46,7 +46,7 @@ class Tree {
         return node;
     }
 
-    /** Add a child that there is not yet, and that child() need not find. @param {number} parent @param {number} frame */
+    /** Add a child, known to be new, that child() need not find. @param {number} parent @param {number} frame */
     append(parent, frame) {
         const node = this.count++;
         if (node === this.parent.length)
@@ -85,7 +85,7 @@ class Tree {
             this.slots[this.slotOf(this.parent[node], this.frame[node])] = node;
     }
 
-    /** No node is added any more. What is nearly full is not copied. */
+    /** No node is added any more. Nearly full arrays are not copied. */
     seal() {
         const { count, parent, frame, depth } = this, copies = 2 * count < parent.length;
         this.parent = copies ? parent.slice(0, count) : parent.subarray(0, count);

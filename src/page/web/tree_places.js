@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where stacks stand in a tree that keeps callers above callees: each node of the store is placed once, below the place of its parent,
-// so that a shape costs as much as there are nodes, not as there are frames on all stacks.
+// Places of stacks in a tree that keeps callers above callees: each node of the store is placed once, below the place of its parent, so a
+// shape costs by the number of nodes, not by the frames on all stacks.
 "use strict";
 
 /** Entries of all memos together: 4 bytes each. */
@@ -27,7 +27,7 @@ class TreePlaces {
         this.stack = new Uint32Array(0);
     }
 
-    /** What place() needs besides. */
+    /** Prepare for place(). */
     prepare() {
         this.alone = this.groups === 1 ? this.aloneNodes() : new Uint8Array(this.store.nodeCount);
         this.stack = new Uint32Array(this.store.depth.reduce((most, one) => Math.max(most, one), 0) + 1);
@@ -92,7 +92,7 @@ class TreePlaces {
      */
     all() {
         const { tree, store: { nodeCount, node: { frame }, functionOf, end } } = this, places = new Uint32Array(nodeCount);
-        /** By frame: the last place that has such a child, and that child. */
+        /** By frame: the last place that has such a child, and the child. */
         const placeOf = new Int32Array(functionOf.length).fill(-1), childOf = new Uint32Array(functionOf.length);
         /** By place: the first of the store's nodes that stand there. By node of the store: the next one; 0 = none. */
         const first = new Uint32Array(nodeCount), next = new Uint32Array(nodeCount), left = new Uint32Array(nodeCount);

@@ -201,7 +201,7 @@ class PrunedTree {
     }
 
     /**
-     * Of rows that go on below their nodes: whether there is a frame of some on the way, where there is none up to the node.
+     * Whether a row that goes on below its node has one of some frames on the way down, where there is none up to the node.
      * @param {Uint8Array} below by node of the store: 1 = it is such a frame's, or below one
      * @returns {(row: number) => boolean}
      */

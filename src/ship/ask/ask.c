@@ -25,8 +25,8 @@ char *gp_ask_shown(const char *text)
 
 enum { IDS_AT_ONCE = 8000 }; // of a query of at most 256 KiB, which is what a server takes unless it was told otherwise
 
-// Squares of the weights. A row of one sample has them by its weight; one of several that an older shipper sent is
-// taken for samples that are alike.
+// Squares of the weights. A row of one sample has them by its weight; an older shipper's row of several is taken for
+// samples that are alike.
 #define SQUARE        "toFloat64(weight_ns) * weight_ns"
 #define SQUARES       "sum(if(samples = 1, " SQUARE ", if(squares_ns2 > 0, squares_ns2, " SQUARE " / greatest(samples, 1))))"
 #define SQUARES_ALIKE "sum(" SQUARE " / greatest(samples, 1))"

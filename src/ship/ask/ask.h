@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a ClickHouse has of many hosts, as one capture: so every command that reads captures can ask a store.
+// A ClickHouse's rows of many hosts, as one capture: so every command that reads captures can ask a store.
 //
-// Model: the samples that the filters choose are added up by the store, in one pass over its rows, by stack, state and
-// what else is asked for, and become a capture in a temporary file: functions with the names that the shipping hosts
-// resolved, a coroutine for each name, times at the grain of the shipper. Weights are as sampled: they add up to the
-// nanosecond, and no exact time stands beside them. A sample of it may stand for many, of which it says how many they
-// were and how far their weights differ. A tenant's question never sees another's rows: the tenant is in every WHERE.
+// Model: the store adds up the samples chosen by the filters, in one pass over its rows, by stack, state and other keys
+// asked for. They become a capture in a temporary file: functions with the names that the shipping hosts resolved, a
+// coroutine for each name, times at the grain of the shipper. Weights are as sampled: they add up to the nanosecond,
+// and no exact time stands beside them. A sample may stand for many: it says for how many, and how far their weights
+// differ. A tenant's question never sees another's rows: the tenant is in every WHERE.
 //
 // Threads: one at a time. Signals: not safe.
 #pragma once
@@ -14,17 +14,17 @@
 #include "ship/send/clickhouse/clickhouse.h"
 
 typedef struct gp_ask {
-    // What stands for the coroutine of a sample: NULL = one for all; "coroutine" = its name; "service", "host",
+    // The owner that stands for a sample's coroutine: NULL = one for all; "coroutine" = its name; "service", "host",
     // "version", "endpoint".
     const char *by;
-    // Of critical paths the endpoint stands for the coroutine, whose name is the first frame of its stacks. Delays are
-    // those of long slices: the coroutine that waited, of the store a coroutine with the stacks of the one that ran.
+    // In critical paths the endpoint stands for the coroutine, whose name is the first frame of its stacks. Delays are
+    // of long slices: each coroutine's wait, with the stacks of the one that ran.
     enum gp_row_measure measure;
     bool with_traces; // samples apart by trace
     bool with_times;  // and by the shipper's grain; else all of them are at the beginning
     bool with_errors; // how far weights differ is asked for; else samples of one row are taken for alike
     bool with_hosts;  // the capture says how many hosts have samples: its text "hosts"
-    bool is_wall;     // what the capture shows by default
+    bool is_wall;     // the capture's default view
     // Besides those of the URL: service, host, version, endpoint, trace, label (KEY=VALUE or KEY:VALUE), from, to.
     const gp_row_pair_t *filters; // [filter_count]; the same name twice: either
     size_t filter_count;
@@ -51,7 +51,7 @@ typedef struct gp_ask_requests {
     uint64_t limit;               // the first so many in that order; 0 = all
     const gp_row_pair_t *filters; // [filter_count], as in gp_ask_t
     size_t filter_count;
-    // Called once with all requests, then with each endpoint. What they return but 0 ends the reading.
+    // Called once with all requests, then with each endpoint. A result other than 0 ends the reading.
     int (*take_requests)(void *context, const gp_ask_request_t *requests, size_t count);
     int (*take_endpoint)(void *context, const gp_ask_endpoint_t *endpoint);
     void *context;
@@ -67,7 +67,7 @@ typedef struct gp_ask_delays {
     unsigned limit;               // the longest so many
     const gp_row_pair_t *filters; // [filter_count], as in gp_ask_t
     size_t filter_count;
-    int (*take)(void *context, const gp_ask_delay_t *delay); // what it returns but 0 ends the reading
+    int (*take)(void *context, const gp_ask_delay_t *delay); // a result other than 0 ends the reading
     void *context;
 } gp_ask_delays_t;
 
@@ -77,9 +77,9 @@ bool gp_ask_is_url(const char *text);
 // The URL as it may be shown: without a password. To be freed; NULL: memory is short.
 char *gp_ask_shown(const char *url);
 
-// Ask for spans: those that the filters of the URL choose, of the traces that begin so.
+// Ask for the spans chosen by the URL's filters, of the traces that begin so.
 //   trace: a beginning of the 32 hex digits; NULL = all.
-//   take:  called with each; what it points to is there as long as the call. What it returns but 0 ends the reading.
+//   take:  called with each; pointers are valid during the call. A result other than 0 ends the reading.
 // Returns 0, take's, or a negative errno value and what is wrong.
 int gp_ask_spans(const char *url, const char *trace, int (*take)(void *context, const gp_ask_span_t *span),
                  void *context, char error[GP_FLEET_ERROR_SIZE]);

@@ -22,7 +22,7 @@ enum {
     DELAYS_MAX = 1000000, // records: above it, one stands for several
 };
 
-typedef struct known { // what has a number: functions (name, file), coroutines, traces, stacks
+typedef struct known { // numbered things: functions (name, file), coroutines, traces, stacks
     const uint8_t *text[2];
     size_t len[2];
 } known_t;
@@ -33,7 +33,7 @@ typedef struct table {
     gp_index_t index;
 } table_t;
 
-typedef struct stack { // what a stack of the store is in the capture
+typedef struct stack { // a stack of the store, in the capture
     gp_loc_t *locs;    // [depth], root first
     size_t depth;
 } stack_t;
@@ -52,7 +52,7 @@ typedef struct capture {
     gp_writer_t writer;
     table_t functions, coros, traces, stacks; // stacks: by their ids in the store, and what stands above them
     table_t bare;                             // ids of stacks whose names have come, and
-    stack_t *frames;                          // what these are, by number less 1
+    stack_t *frames;                          // by number less 1
     size_t frames_room;
     gp_arena_t arena;
     uint64_t first_s, last_s; // grains of samples, since 1970
@@ -438,7 +438,7 @@ static int ask_capture_look_at_times(capture_t *capture, const row_t *row)
     return 0;
 }
 
-// The capture is as long as the time that was chosen: that is what its time is compared with.
+// The capture is as long as the chosen time: rates come from this length.
 static int ask_capture_find_span(capture_t *capture)
 {
     const gp_ask_answer_t *answer = capture->answer;

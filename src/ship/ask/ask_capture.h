@@ -25,13 +25,13 @@ extern const char gp_ask_of_stacks[];
 typedef struct gp_ask_answer {
     gp_ask_bytes_t samples; // GP_ASK_ROW
     gp_ask_bytes_t stacks;  // gp_ask_of_stacks
-    uint64_t from_s, to_s;  // what was asked for, since 1970; 0 = from the first sample, to the last one
+    uint64_t from_s, to_s;  // as asked for, since 1970; 0 = from the first sample, to the last one
     uint64_t hosts;         // 0 = not asked for
 } gp_ask_answer_t;
 
 // The stacks that the samples refer to, in order, each once; to be freed. Returns 0, -EBADMSG, -ENOMEM.
 int gp_ask_stack_ids(const gp_ask_answer_t *answer, uint64_t **ids, size_t *count);
 
-// Write the capture. group: coroutines are what an answer was divided into, not coroutines. Returns 0, -EBADMSG for an
-// answer that is cut off or that cannot be, or another negative errno value.
+// Write the capture. group: coroutines are the groups of an answer. Returns 0, -EBADMSG for an answer that is cut off
+// or impossible, or another negative errno value.
 int gp_ask_write(const gp_ask_answer_t *answer, const char *path, const gp_ask_t *ask);

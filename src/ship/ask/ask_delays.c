@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which coroutines kept a thread while which others were ready, by service.
+// Delays by service: coroutines that kept a thread while others were ready.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -86,7 +86,7 @@ static int ask_question_put_moment(FILE *query, gp_question_t *question, const c
     return 0;
 }
 
-// What spans have in another table.
+// A condition on spans by a value in another table.
 static int ask_question_put_elsewhere(FILE *query, const gp_question_t *question, const char *key, const char *table,
                                       const gp_row_pair_t *filter)
 {
@@ -200,7 +200,7 @@ int gp_question_measure(gp_question_t *question, enum gp_row_measure measure)
     return 0;
 }
 
-// Add what has come to what is there.
+// Append an answer to the bytes so far.
 static int ask_question_add(gp_ask_bytes_t *all, gp_http_answer_t *answer)
 {
     if (all->len == 0) {

@@ -3,9 +3,9 @@
 // src/ship/ask/ask*.c.
 //
 // Model: columns that come back as they are stand in ship/rows/row.h, to be read by GP_ASK_FIELD, GP_ASK_VALUE and
-// GP_ASK_LIST. What a question adds up is a list of its own, ASKED(C) with lines C(type, expression, where it goes):
+// GP_ASK_LIST. Sums of a question are a list of their own, ASKED(C) with lines C(type, expression, where it goes):
 // ASKED(GP_ASK_SELECT) is the text for gp_question_ask(), ASKED(GP_ASK_TAKE) reads a row. In both cases `reader` is the
-// gp_ask_reader_t *. One look at gp_ask_result() at the end of a row is enough.
+// gp_ask_reader_t *. A single look at gp_ask_result() at the end of a row is enough.
 #pragma once
 
 #include <errno.h>

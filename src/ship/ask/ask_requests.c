@@ -89,7 +89,7 @@ static int ask_requests_by_path(const void *left, const void *right)
     C(UInt8, "state", state)                                                                                           \
     C(UInt64, "sum(weight_ns)", ns)
 
-// Give each request what its trace has of its process.
+// Give each request the paths of its trace in its process.
 static int ask_requests_read_paths(const gp_ask_bytes_t *answer, gp_ask_request_t *requests, size_t count)
 {
     gp_ask_request_t **sorted = calloc(count + 1, sizeof(*sorted)), key = {.process.id = 0};

@@ -109,7 +109,7 @@ static int followed_make_labels(gp_followed_t *followed, const gp_labels_t *own)
     return result == 0 && given != NULL ? gp_labels_add_list(labels, given) : result;
 }
 
-// The first of these labels that there is.
+// The first of these labels with a value.
 static const char *followed_label(const gp_labels_t *labels, const char *first, const char *second, const char *third)
 {
     const char *const keys[] = {first, second, third};
@@ -206,7 +206,7 @@ void gp_followed_look(gp_followed_t *followed)
     gp_reader_part_t part = {.from = 0};
     if (!followed->is_looked_at)
         gp_reader_read_part(followed->fd, &part, &handlers, &followed->known, &summary, error);
-    if (part.to > followed->size) // it has grown up to that end
+    if (part.to > followed->size) // the file has grown up to that end
         followed->size = part.to;
     followed->is_looked_at = true;
 }

@@ -12,7 +12,7 @@
 
 typedef struct gp_followed {
     const char *path; // in `names`
-    gp_arena_t names; // it may be renamed while a group waits that has the name before
+    gp_arena_t names; // a waiting group may have a name from before a renaming
     int fd;           // -1: not open
     dev_t device;     // of the file that was opened
     ino_t inode;
@@ -20,13 +20,13 @@ typedef struct gp_followed {
     uint64_t id;       // of the capture: a hash of its header
     uint64_t start_ns; // of the capture: CLOCK_REALTIME
     uint64_t at;       // the byte up to which all has arrived
-    bool is_done;      // it ended, and all of it has arrived; or it is no capture
+    bool is_done;      // ended, and all of it has arrived; or no capture
     bool is_looked_at; // for its end, where nothing is new
     bool is_seen;      // in this round
     bool has_no_name;  // another file has the path
-    bool is_awaited;   // it was named, is not there, and that has been said
-    bool is_in_group;  // of what is on its way
-    bool is_asked_for; // the store was asked what it has of it
+    bool is_awaited;   // was named, is missing, and was told to be
+    bool is_in_group;  // which is on its way
+    bool is_asked_for; // the store was asked for its pieces
     gp_known_t known;
     gp_labels_t labels; // of its process
     size_t metas_used;  // of which they were made
@@ -49,6 +49,6 @@ void gp_followed_look(gp_followed_t *followed);
 // Is nothing but the critical paths of its requests left?
 bool gp_followed_has_paths(const gp_followed_t *followed);
 
-// Close the file, and keep what tells it from others.
+// Close the file, and keep its identity.
 void gp_followed_close(gp_followed_t *followed);
 void gp_followed_free(gp_followed_t *followed);

@@ -32,7 +32,7 @@ gp_followed_t *gp_following_find(const gp_following_t *following, uint64_t id)
     return NULL;
 }
 
-// One that was put aside while it is followed, by its new name.
+// A followed capture that was put aside, by its new name.
 static gp_followed_t *following_find_renamed(const gp_following_t *following, const char *path,
                                              const struct stat *status)
 {
@@ -41,7 +41,7 @@ static gp_followed_t *following_find_renamed(const gp_following_t *following, co
         gp_followed_t *followed = following->captures[i];
         if (followed->fd < 0 || followed->inode != status->st_ino || followed->device != status->st_dev ||
             (stat(followed->path, &former) == 0 && former.st_ino == status->st_ino && former.st_dev == status->st_dev))
-            continue; // another one, or another name of the same
+            continue; // another file, or another name of the same
         const char *renamed = gp_arena_text(&followed->names, path, strlen(path));
         if (renamed == NULL)
             return NULL;
@@ -107,7 +107,7 @@ static void following_open_capture(gp_following_t *following, gp_followed_t *fol
 // Look at a file: whether it is new, another one than before, or has grown.
 static void following_look_at(gp_following_t *following, const char *path, bool is_named)
 {
-    struct stat status = {0}; // of one that was named, and is not there yet
+    struct stat status = {0}; // of a named capture that is still missing
     gp_followed_t *followed = following_find_path(following, path);
     if (stat(path, &status) < 0 && !is_named)
         return;
@@ -138,7 +138,7 @@ static void following_look_at(gp_following_t *following, const char *path, bool 
         }
     }
     followed->size = (uint64_t)status.st_size;
-    if (following->journal != NULL && followed->id != 0) // it is there still
+    if (following->journal != NULL && followed->id != 0) // still there
         gp_journal_arrived(following->journal, following->destination, followed->id);
 }
 
@@ -186,7 +186,7 @@ static int following_count_span(void *context, const gp_span_record_t *span, con
     return 0;
 }
 
-// Of a file that was removed: what has not arrived will not.
+// Count the spans of a removed file that have not arrived, and will not.
 static void following_count_lost(const gp_following_t *following, const gp_followed_t *followed)
 {
     static const gp_reader_handlers_t handlers = {.span = following_count_span};

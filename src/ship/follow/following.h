@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The captures that are followed for one destination: those of the folders and files that were named, as they come,
-// grow, are put aside under another name, and go.
+// The captures followed for one destination: of the named folders and files, as they come, grow, are put aside under
+// another name, and go.
 #pragma once
 
 #include "ship/follow/followed.h"
@@ -23,7 +23,7 @@ bool gp_following_is_capture(const char *name);
 // Look for what is new, and how far the others have grown.
 void gp_following_look_around(gp_following_t *following);
 
-// The one with that id, which is open or done; NULL = none.
+// The capture with this id, open or done; NULL = none.
 gp_followed_t *gp_following_find(const gp_following_t *following, uint64_t id);
 
 void gp_following_free(gp_following_t *following);

@@ -31,7 +31,7 @@ enum {
 #define SECOND_NS UINT64_C(1000000000)
 #define BEGUN_NS  (10 * SECOND_NS)
 
-typedef struct plan {   // what the URL says
+typedef struct plan {   // by the URL
     char url[URL_SIZE]; // without the options of a consumer
     gp_fleet_url_t parsed;
     uint64_t grain_ns, interval_ns, rate;
@@ -137,8 +137,8 @@ int prof_ship_check(const char *url, uint64_t *id, char error[GP_HERE_ERROR_SIZE
     return result;
 }
 
-// The program's descriptors are not this thread's, nor are this one's the program's: a child by fork has none of its
-// connections, and what the program closes is closed. Where the kernel cannot (before 5.9), they are shared.
+// Part the descriptors of this thread from the program's: a child by fork has none of this thread's connections, and
+// descriptors that the program closes are closed. Where the kernel cannot (before 5.9), they are shared.
 static void here_part_descriptors(void)
 {
     if (syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_UNSHARE) != 0)
@@ -185,7 +185,7 @@ static int here_see_end(void *context, const gp_end_record_t *end)
 
 enum fate {
     GROWS,  // a process may write to it; or has just begun it, and has its header still to write
-    UNSEEN, // it is over, but was written to since it was looked at last
+    UNSEEN, // over, but written to since the last look
     LEFT,
 };
 
@@ -208,7 +208,7 @@ static enum fate here_fate_of(int fd, uint64_t last_look_ns)
     return written_ns < last_look_ns || life.pid == (uint32_t)getpid() ? LEFT : UNSEEN;
 }
 
-// Of all captures in a folder, the fate that keeps it. Those that are left are removed, if they are to be.
+// The fate of a folder: the captures' that keeps it longest. Captures that are left are removed, if they are to be.
 static enum fate here_each_capture(int folder, bool removes, uint64_t last_look_ns)
 {
     enum fate worst = LEFT;
@@ -320,7 +320,7 @@ static int here_is_folder_name(const struct dirent *entry)
     return strncmp(entry->d_name, "ship-", 5) == 0;
 }
 
-// What earlier processes left for this destination.
+// Take over the folders that earlier processes left for this destination.
 static void here_adopt(const gp_here_t *here, const plan_t *plan, uint64_t id)
 {
     struct dirent **entries;

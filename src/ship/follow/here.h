@@ -3,7 +3,7 @@
 // is one of a destination. Nothing else of it is exported.
 //
 // Model: the captures of a process, and of its children by fork, are in one folder; in it is a folder "to-ID" for each
-// destination, with the journal. What a process leaves there when it ends is sent by the next one for the same
+// destination, with the journal. Captures left there when a process ends are sent by the next one for the same
 // destination. Order of calls: check -> run, on a thread of its own. Signals: not safe; all are blocked in `run`.
 #pragma once
 
@@ -25,7 +25,7 @@ enum { GP_HERE_ERROR_SIZE = 256 };
 // Returns 0, -EINVAL, -ENOMEM.
 typedef int prof_ship_check_t(const char *url, uint64_t *id, char error[GP_HERE_ERROR_SIZE]);
 
-// Send what earlier processes left, then follow until it is told to finish or to stop. What has arrived is removed.
+// Send captures that earlier processes left, then follow until told to finish or to stop. Arrived captures are removed.
 // Returns 0; -EBUSY where another process ships from the folder; -EAGAIN where something is left.
 typedef int prof_ship_run_t(const gp_here_t *here);
 

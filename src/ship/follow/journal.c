@@ -203,7 +203,7 @@ static void journal_forget_all(gp_journal_t *journal)
         journal->groups[i].count = 0;
 }
 
-// One line without its end. Returns -EBADMSG for what is none.
+// Apply a line without its end. Returns -EBADMSG for other bytes.
 static int journal_apply(gp_journal_t *journal, char *line, size_t len)
 {
     char sum[HEAD];
@@ -253,8 +253,8 @@ static int journal_read_all(int fd, char **text, size_t *len)
     return *text != NULL ? 0 : -ENOMEM;
 }
 
-// Whole lines count; behind the last good one there may be a torn one.
-//   is_new: set, where what it knew of before is lost, or it is the first one.
+// Load the journal. Whole lines count; a torn one may be behind the last.
+//   is_new: set, where former knowledge is lost, or there was none.
 static int journal_load(gp_journal_t *journal, bool *is_new)
 {
     char *text = NULL;
@@ -295,7 +295,7 @@ static int journal_append(gp_journal_t *journal, const line_t *line)
 {
     if (line->error != 0)
         return line->error;
-    // What an attempt before has left is overwritten, and does not count: it has no line end, or no right checksum.
+    // The rest of a failed attempt is overwritten, and does not count: it has no line end, or no right checksum.
     if (ftruncate(journal->fd, (off_t)journal->bytes) < 0 || lseek(journal->fd, (off_t)journal->bytes, SEEK_SET) < 0)
         return -errno;
     int result = journal_write_whole(journal->fd, line->text, line->len);

@@ -69,7 +69,7 @@ typedef struct place { // in a capture
     uint64_t doubt_to; // of the piece from there to here some has; 0 = there is none
 } place_t;
 
-// Of a capture that the journal does not know, because that is new: is the store to be asked what it has?
+// Is the store to be asked what it has of a capture? The journal may not know it because the journal is new.
 static bool shipment_is_to_ask(const gp_shipper_t *shipper, const gp_shipment_t *shipment,
                                const gp_followed_t *followed)
 {
@@ -84,7 +84,7 @@ static int shipment_by_place(const void *left, const void *right)
     return a->from != b->from ? a->from < b->from ? -1 : 1 : a->to < b->to ? -1 : a->to > b->to;
 }
 
-// Those of this capture, in their order. Returns whether each begins where the one before ends.
+// Pieces of this capture, in their order. Returns whether each begins where the one before ends.
 static bool shipment_chain(gp_arrived_t *arrived, uint64_t capture, uint64_t *to)
 {
     size_t kept = 0;
@@ -103,7 +103,7 @@ static bool shipment_chain(gp_arrived_t *arrived, uint64_t capture, uint64_t *to
     return true;
 }
 
-// The end of the piece from `from` on that has this number: that of a chunk, or of the critical paths.
+// The end of the piece from `from` on with this number: the end of a chunk, or of the critical paths.
 static uint64_t shipment_end_of(const gp_followed_t *followed, uint64_t from, uint64_t batch)
 {
     static const gp_reader_handlers_t none = {0};
@@ -161,7 +161,7 @@ static int shipment_ask(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_follo
 
 // --- making a group
 
-// Of a capture that is gone nothing can be sent any more: did that piece arrive?
+// Has a piece of a lost capture arrived? Nothing more can be sent of it.
 static int shipment_ask_for_gone(gp_shipper_t *shipper, gp_shipment_t *shipment, const gp_journal_piece_t *piece)
 {
     bool has_arrived = false;
@@ -310,7 +310,7 @@ static void shipment_count_spans(const gp_shipper_t *shipper, const gp_batch_t *
                               batch->spans_read, memory_order_relaxed);
 }
 
-// It may have grown since it was looked at; but what is to come to an end does not follow it for ever.
+// Let a capture have grown since the last look; but a shipment that is to come to an end does not follow it for ever.
 static void shipment_look_at_size(const gp_shipper_t *shipper, gp_followed_t *followed)
 {
     const gp_ship_state_t *state = shipper->options->state_now;
@@ -352,7 +352,7 @@ static void shipment_renew_symbolizer(gp_shipper_t *shipper)
     shipper->symbolizer = fresh;
 }
 
-// Take units. What was taken is paid for before the next.
+// Take units. They are paid for before the next are taken.
 static void shipment_take_units(gp_limit_t *limit, uint64_t units)
 {
     uint64_t now = gp_now_ns(), from = limit->free_ns > now ? limit->free_ns : now;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What goes to one destination: its place in each capture, and the group of pieces that is on its way.
+// The way to one destination: its place in each capture, and the group of pieces that is on its way.
 //
-// Model: a group is made of what is new, a piece of each capture that has grown; it is written down before it is sent,
-// and what was written down is made again after a restart. Threads: the shipper's. Signals: not safe.
+// Model: a group has a piece of each capture that has grown. A group is written down before it is sent, and made again
+// from this after a restart. Threads: the shipper's. Signals: not safe.
 #pragma once
 
 #include "ship/follow/following.h"
@@ -38,7 +38,7 @@ typedef struct gp_shipment { // to one destination
     bool in_doubt;     // the group may have arrived
     bool is_over;      // once: nothing is left, or it is given up
     bool has_failed;
-    char error[GP_FLEET_ERROR_SIZE]; // of the store, as it was asked what it has
+    char error[GP_FLEET_ERROR_SIZE]; // of the store, when asked for its pieces
 } gp_shipment_t;
 
 typedef struct gp_shipper {

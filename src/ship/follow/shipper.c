@@ -76,7 +76,7 @@ static void shipper_failed_to_make(gp_shipper_t *shipper, gp_shipment_t *shipmen
         shipper_failed(shipper, shipment, shipper->options->state, result, strerror(-result));
 }
 
-// Send one group. Returns whether there was one, and it has arrived.
+// Send a group. Returns whether there was one, and has arrived.
 static bool shipper_step(gp_shipper_t *shipper, gp_shipment_t *shipment)
 {
     char error[GP_FLEET_ERROR_SIZE] = "";
@@ -93,7 +93,7 @@ static bool shipper_step(gp_shipper_t *shipper, gp_shipment_t *shipment)
         return false;
     }
     result = gp_journal_end(shipper->journal, shipment->id);
-    if (result < 0) { // it has arrived; asked again, the destination says so
+    if (result < 0) { // the group has arrived; asked again, the destination says so
         shipment->in_doubt = true;
         shipper_failed(shipper, shipment, shipper->options->state, result, strerror(-result));
         return false;
@@ -131,7 +131,7 @@ static void shipper_wait_until(const gp_shipper_t *shipper, uint32_t bell, uint6
         gp_futex_wait(&shipper->options->state_now->bell, bell, until_ns - now);
 }
 
-// Send all that is there, or give up. What is on its way when it is told to finish is tried once more.
+// Send all that is there, or give up. A group that is on its way at the order to finish is tried once more.
 static void shipper_ship_once(gp_shipper_t *shipper)
 {
     for (bool is_over = false; !is_over && !shipper_is_stopped(shipper);) {
@@ -153,7 +153,7 @@ static void shipper_ship_once(gp_shipper_t *shipper)
     }
 }
 
-// What is written from now on, it may not have seen when it is over.
+// Note the time of the last look: files written later may not have been seen.
 static void shipper_note_last_look(const gp_ship_options_t *options)
 {
     struct timespec now;
@@ -216,7 +216,7 @@ static void shipper_ship_on(gp_shipper_t *shipper)
         shipper_finish(shipper);
 }
 
-// What makes a destination another one: where it is and whose rows they are, no password, no way to get there.
+// The identity of a destination: its place and the owner of its rows, no password, no way to get there.
 uint64_t gp_ship_destination_id(const gp_fleet_url_t *url)
 {
     const char *cluster = gp_fleet_url_option(url, "cluster"), *tenant = gp_fleet_url_option(url, "tenant");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Captures to destinations: follows files, makes pieces of what is new, sends them, and remembers what has arrived.
+// Captures to destinations: follows files, makes pieces of new parts, sends them, and remembers which have arrived.
 //
-// Model: each destination has its own place in each capture, so that one that is away holds up no other. A round looks
-// into the folders, takes a piece of each capture that has grown, writes down the group, sends it, writes down that it
-// has arrived. A group that failed is sent again before anything else.
+// Model: each destination has its own place in each capture, so that none holds up another. A round looks into the
+// folders, takes a piece of each capture that has grown, writes down the group, sends it, writes down its arrival. A
+// group that failed is sent again before anything else.
 //
 // Threads: one. Signals: not safe; `order` is looked at between steps.
 // Memory: GP_KNOWN_MAX bytes a capture at most, symbols (GP_SYMBOLIZER_KEPT_MAX) and one group. Disk: the journal.
@@ -21,5 +21,5 @@ int gp_ship(const gp_ship_options_t *options);
 
 enum { GP_SHIP_BUSY = 3 };
 
-// What makes a destination another one: where it is and whose rows they are, no password, no way to get there.
+// The identity of a destination: its place and the owner of its rows, no password, no way to get there.
 uint64_t gp_ship_destination_id(const gp_fleet_url_t *url);

@@ -103,7 +103,7 @@ static int known_add_location(gp_known_t *known, frames_t *frames, gp_loc_t loc)
     if (module != NULL)
         frame.module = module->path;
     if (module != NULL && name.symbol->outer == NULL && strstr(name.symbol->function, "+0x") != NULL) {
-        frame.address = GP_LOC_OFFSET(loc); // it has no name
+        frame.address = GP_LOC_OFFSET(loc); // no name
         frame.build = known_hex(known, module);
         if (frame.build == NULL)
             return -ENOMEM;

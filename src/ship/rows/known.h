@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What rows need of a capture: names of coroutines and of stacks, ids of traces, sums of requests.
+// Facts of a capture that rows need: names of coroutines and of stacks, ids of traces, sums of requests.
 //
 // Model: its definitions are bounded (facts/facts.h). They are dropped, with what is made of them, when they are more
 // than GP_KNOWN_MAX bytes (gp_known_trim()), and read again from the file when a record refers to them.
@@ -33,7 +33,7 @@ static inline void gp_known_clear(gp_known_table_t *table)
     gp_table_free(&table->table);
 }
 
-// What coroutines did for a trace since the request of it that ended last: differences modulo 2^64, as the records.
+// Sums of a trace since its latest request ended: differences modulo 2^64, as the records.
 typedef struct gp_known_sum {
     uint64_t cpu_ns, slice_ns, blocked_ns, ready_ns, parked_ns, waiting_ns;
     bool has_history; // all of it: the file was read again for it, or there is none
@@ -54,7 +54,7 @@ typedef struct gp_known {
     uint64_t sums_from, sums_from_ns; // they are of what is behind that byte, and is known for what begins then
 } gp_known_t;
 
-// Of a trace, in the table of what is wanted.
+// The kind of a trace's number in the table of wanted ids.
 #define GP_KNOWN_SUM (1ull << 61)
 
 // Ledgers and requests to the sums of their traces, where these are wanted. The context is the gp_known_t.
@@ -63,10 +63,10 @@ extern const gp_reader_handlers_t gp_known_sums;
 // Begin with a zeroed one. Returns 0 or -ENOMEM.
 int gp_known_begin(gp_known_t *known, gp_symbolizer_t *symbolizer);
 
-// A copy of a text that is shared by all that ask for the same, as long as what is dropped. NULL when memory is short.
+// A shared copy of a text, which lives until coroutines, traces and stacks are dropped. NULL when memory is short.
 const char *gp_known_text(gp_known_t *known, const char *text);
 
-// What a coroutine does rather than what it is called: names often have a number in them. As a text of those above.
+// A coroutine's purpose rather than its name, which often has a number in it. A shared text, as above.
 const char *gp_known_coro(gp_known_t *known, uint64_t id);
 
 // The row of a stack, named by now; NULL when memory is short.

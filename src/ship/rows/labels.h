@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Labels of a process: what its rows can be asked by.
+// Labels of a process, by which its rows can be asked for.
 //
-// Model: from the weakest source to the strongest, each label of a later one replaces that of an earlier: the shipper's
-// environment and its pod (downward API files), the process' cgroup (container, pod, unit), the environment that
-// the process had (which its capture has). Of each: OTEL_RESOURCE_ATTRIBUTES (k=v,k=v, %XX), OTEL_SERVICE_NAME,
-// GREENPROF_LABELS. service and version: service.name, service.version of OpenTelemetry, or a label of that name;
-// tenant: a label.
+// Model: sources from the weakest to the strongest, each replacing labels of the former: the shipper's environment and
+// its pod (downward API files), the process' cgroup (container, pod, unit), the process' environment (kept in its
+// capture). Each environment gives OTEL_RESOURCE_ATTRIBUTES (k=v,k=v, %XX), OTEL_SERVICE_NAME, GREENPROF_LABELS.
+// service and version: service.name, service.version of OpenTelemetry, or a label of that name; tenant: a label.
 //
 // Threads: one at a time. Signals: not safe.
 #pragma once
@@ -32,7 +31,8 @@ int gp_labels_add_list(gp_labels_t *labels, const char *list);
 // Lines of /proc/PID/cgroup: cgroup, unit, container, pod.
 int gp_labels_add_cgroup(gp_labels_t *labels, const char *text);
 
-// Of this process: its environment, the files of a pod's downward API (/etc/podinfo/labels, namespace, name).
+// Add labels of this process: its environment, the files of a pod's downward API (/etc/podinfo/labels, namespace,
+// name).
 //   folder: "/etc/podinfo"; $GREENPROF_PODINFO may name another one.
 int gp_labels_add_own(gp_labels_t *labels);
 

@@ -203,7 +203,7 @@ static int piece_want(gp_known_table_t *wanted, const gp_table_t *table, uint64_
     return id == 0 || gp_table_find(table, id) != GP_INDEX_NONE ? 0 : gp_known_put(wanted, kind | id, 1);
 }
 
-// What the rows refer to and is not known.
+// Ids in the rows without a known definition.
 static int piece_find_wanted(const gp_piece_t *piece, gp_known_table_t *wanted)
 {
     const gp_facts_t *facts = &piece->known->facts;
@@ -225,7 +225,7 @@ static int piece_find_wanted(const gp_piece_t *piece, gp_known_table_t *wanted)
     return result == 0 ? gp_piece_want_sums(piece, wanted) : result;
 }
 
-// Read definitions before the piece: those that are wanted, and what is always kept where that was never read.
+// Read definitions before the piece: the wanted ones, and, where never read, the ones that are always kept.
 static int piece_read_before(gp_piece_t *piece, int fd, uint64_t from, bool is_first, char *error)
 {
     gp_known_table_t wanted = {0};

@@ -3,7 +3,7 @@
 //
 // Model: gp_piece_make() reads whole chunks from a place on, at most as many bytes as asked for, or exactly as many as
 // once before. Samples are summed up by (grain, trace, coroutine, state, stack) as they come; then ids become names.
-// What a record refers to and is not known any more is read again from the file's beginning on.
+// Definitions that were dropped since are read again from the file's beginning on.
 //
 // Order of calls: make -> use `batch` -> free, before the capture's next. Threads: one at a time. Signals: not safe.
 // Memory: 64 bytes a row, at most GP_BATCH_ROWS_MAX of them; stacks as gp_known_t.
@@ -23,7 +23,7 @@ typedef struct gp_piece_options {
 typedef struct gp_piece_row { // of one stack, trace and coroutine of the capture
     uint64_t bucket;          // grains since 1970
     uint64_t coro_id;
-    uint64_t hog_id; // coroutine whose stack it is, where it is not its own; 0 = its own
+    uint64_t hog_id; // another coroutine that the stack is of; 0 = its own stack
     uint64_t weight_ns;
     double squares_ns2;
     uint32_t trace, stack_id, samples;
@@ -66,7 +66,7 @@ int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, u
 int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size, const gp_piece_options_t *options,
                         char error[GP_READER_ERROR_SIZE]);
 
-// It has arrived: requests that end later have what is in it, too.
+// After the acknowledgement: add this piece's ledgers to the sums of requests still open.
 void gp_piece_keep_sums(gp_piece_t *piece);
 
 void gp_piece_free(gp_piece_t *piece);
@@ -87,7 +87,7 @@ static inline uint32_t gp_piece_trace_number(const uint8_t trace[16])
     return number;
 }
 
-// A span that no other of its process is around, and that has ended.
+// A span without another of its process around it, and with an end.
 static inline bool gp_piece_is_request(const gp_span_record_t *span)
 {
     return (span->parent_id == 0 || span->flags & GP_SPAN_REMOTE_PARENT) && !(span->flags & GP_SPAN_OPEN);

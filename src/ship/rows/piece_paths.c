@@ -56,7 +56,7 @@ static int piece_paths_name_endpoints(const walk_t *walk)
     return result;
 }
 
-// Those that have a row of their own: with a span that has ended.
+// Requests with a row of their own: with a span that has ended.
 static bool *piece_paths_choose(const gp_requests_t *requests)
 {
     bool *chosen = calloc(requests->count + 1, sizeof(*chosen));
@@ -82,7 +82,7 @@ static int piece_paths_walk_paths(gp_piece_t *piece, const gp_dataset_t *dataset
     return result;
 }
 
-// What one coroutine waited for a long slice, divided among the stacks that the slice was seen with.
+// The wait of one coroutine for a long slice, divided among the slice's sampled stacks.
 static int piece_paths_add_delay(gp_piece_t *piece, const gp_dataset_t *dataset, const gp_dataset_delay_t *delay)
 {
     const gp_dataset_hog_t *hog = &dataset->hogs.items[delay->hog];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all coroutines did for a request: the sum of the ledger's records of its trace, up to the first look at all
+// The work of all coroutines for a request: the sum of the ledger's records of its trace, up to the first look at all
 // coroutines after its end. They are written in the same go as the span, so that a capture need not have ended.
 #include <errno.h>
 
@@ -82,7 +82,7 @@ static int piece_sums_on_ledger(void *context, const gp_ledger_record_t *record)
 
 const gp_reader_handlers_t gp_known_sums = {.span = piece_sums_on_span, .ledger = piece_sums_on_ledger};
 
-// Did it begin before what is kept does, and was it not read again for that already?
+// Did a request begin before the kept sums do, without a reading again for it?
 static bool piece_sums_lacks_history(const gp_piece_t *piece, const gp_row_request_t *request, uint32_t trace)
 {
     const gp_known_t *known = piece->known;
@@ -126,8 +126,8 @@ static void piece_sums_set_times(gp_row_request_t *request, const gp_known_sum_t
     request->is_whole = true;
 }
 
-// Of several requests of one trace one after the other each has what came since the one before; of those that end in
-// one piece, none can be told from the others.
+// Sums of a request. Where requests of a trace follow one another, each has the sums since the one before; requests
+// that end in the same piece cannot be told apart.
 static int piece_sums_make_whole(gp_piece_t *piece, size_t number)
 {
     gp_row_request_t *request = &piece->requests[number];
@@ -160,7 +160,7 @@ int gp_piece_make_whole(gp_piece_t *piece)
     return result;
 }
 
-// What a request has is not the next one's of its trace.
+// Keep the sums of a trace for its next request, without a former request's.
 static int piece_sums_keep_sum(gp_known_t *known, const gp_known_entry_t *entry)
 {
     const gp_known_sum_t *mine = (const gp_known_sum_t *)(uintptr_t)entry->value;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What leaves a host: rows, made of one piece of one capture, together a batch.
+// Rows, which leave a host: made of one piece of one capture, together a batch.
 //
 // Model: a batch stands for the bytes [from, to) of a capture, or, where `is_paths` says so, for the critical paths of
-// the requests of a capture that has ended, and for the delays of coroutines that had to wait for long slices. Its id
-// is a hash of these, so that the same piece makes a batch of the same id, whoever makes it and how often. Weights are
-// as sampled, in nanoseconds, unscaled: they add up to the capture's samples whatever the pieces are. A row of samples
-// is the sum of all samples that agree in everything but the weight.
+// the requests of an ended capture, and for the delays of coroutines by long slices. Its id is a hash of these, so that
+// the same piece makes a batch of the same id, whoever makes it and how often. Weights are as sampled, in nanoseconds,
+// unscaled: they add up to the capture's samples whatever the pieces are. A row of samples is the sum of all samples
+// that agree in everything but the weight.
 //
 // Texts are UTF-8 or whatever the program used, ended by NUL, never NULL ("" = not known), and live as long as the
 // batch.
@@ -26,7 +26,7 @@
 enum { GP_ROW_DAY_S = 86400, GP_ROW_S_NS = 1000000000 };
 
 enum gp_row_measure {
-    GP_ROW_TIME = 0,          // what was sampled
+    GP_ROW_TIME = 0,          // sampled time
     GP_ROW_CRITICAL_PATH = 1, // which part of a request's latency
     GP_ROW_VICTIM_TIME = 2,   // how long the coroutine was ready while the stack, which is another's, kept its thread
 };
@@ -175,13 +175,13 @@ typedef struct gp_row_span {
     GP_TIMES_COLUMNS(FIELD)                                                                                            \
     VALUE(1, UInt64, "batch", batch->id)
 
-typedef struct gp_row_request { // a span that no other of its process is around
+typedef struct gp_row_request { // a span without another of its process around it
     uint64_t start_ns, latency_ns;
     uint8_t trace[16];
     uint64_t span;
     const char *endpoint; // "rest_dispatch GET /servers"
     gp_row_times_t times; // see `is_whole`
-    bool is_whole;        // times of all its coroutines; else of the one on which it began
+    bool is_whole;        // times of all its coroutines; else only of its first coroutine
     bool has_failed;
 } gp_row_request_t;
 
@@ -232,9 +232,8 @@ typedef struct gp_batch {
     VALUE(1, UInt32, "spans", row->span_count)                                                                         \
     VALUE(1, DateTime, "sent", now_s)
 
-// The tables, all named greenprof_NAME: the type of a row, the rows of a batch, the day of one (0: any number of days
-// goes in one statement), how a ClickHouse keeps them, and by what it finds them. Parts are by day where there is a
-// day.
+// The tables, all named greenprof_NAME: the type of a row, the rows of a batch, a row's day (0: any number of days goes
+// in one statement), how a ClickHouse keeps the rows, and by what it finds them. Parts are by day where there is one.
 #define GP_ROW_TABLES(TABLE)                                                                                           \
     TABLE(SAMPLES, samples, gp_row_sample_t, batch->samples, batch->sample_count, row->time_s / GP_ROW_DAY_S,          \
           "MergeTree", "(tenant, service, time, stack)")                                                               \
@@ -254,4 +253,4 @@ static inline uint64_t gp_batch_id(uint64_t capture_id, uint64_t from, uint64_t 
     return gp_hash_more(gp_hash_more(gp_hash_u64(capture_id), from), to);
 }
 
-enum { GP_BATCH_ROWS_MAX = 1000000 }; // of one table: what a store takes as one piece
+enum { GP_BATCH_ROWS_MAX = 1000000 }; // of a table: as many as a store takes at once

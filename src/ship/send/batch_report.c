@@ -192,7 +192,7 @@ static uint32_t batch_report_label_number(batch_builder_t *builder, const gp_row
     return number + 1;
 }
 
-// The frames of a row: those of its stack, and what it did instead of running.
+// The frames of a row: its stack's, and one for its state, unless it ran.
 static const uint32_t *batch_report_row_frames(batch_builder_t *builder, const gp_row_sample_t *row, uint32_t *depth)
 {
     uint32_t *stack = batch_report_stack_frames(builder, row->stack);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A part of a batch as a report, which every exporter can write: how batches become OTLP profiles and pprof.
 //
-// Model: rows [from, to) of a batch's samples have one time. A report has those of one measure: CPU time is that of the
-// samples that ran; of the others the stack ends in what the coroutine did instead ("[parked]").
+// Model: rows [from, to) of a batch's samples have one time. A report has the rows of one measure. CPU time has the
+// samples that ran; the others' stacks end in the coroutine's state ("[parked]").
 //
 // Threads: one at a time. Signals: not safe.
 #pragma once

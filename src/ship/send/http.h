@@ -37,8 +37,8 @@ typedef struct gp_http_request {
     const void *body;
     size_t body_len;
     bool gzip; // compress the body: Content-Encoding: gzip
-    // Send the body only when the other end has begun to handle the request (Expect: 100-continue), however long that
-    // takes: a request that is given up while it waits in a queue can then not be carried out later.
+    // Send the body only when the other end has begun to handle the request (Expect: 100-continue), however late: a
+    // request given up while it waits in a queue can then not be carried out later.
     bool wait_for_continue;
     size_t answer_max; // bytes, 0 = 64 KiB; more fails with -EMSGSIZE
 } gp_http_request_t;
@@ -52,7 +52,7 @@ typedef struct gp_http_answer { // zero-initialized = empty
 // Returns NULL and errno.
 gp_http_t *gp_http_create(const gp_http_options_t *options);
 
-// What that errno value says.
+// The text of a negative errno value.
 const char *gp_http_why(int error);
 
 // Send a request and wait for the answer. Returns 0 for an answer of any status; a negative errno value and what is
@@ -65,8 +65,7 @@ int gp_http_send(gp_http_t *http, const gp_http_request_t *request, gp_http_answ
 // 0 = it has not. An hour at most.
 uint64_t gp_http_not_before_ns(const gp_http_t *http);
 
-// What a status means for what was sent: 0 for 2xx, -EACCES for 401 and 403, -EAGAIN for 408, 429 and 5xx, -EINVAL for
-// others.
+// The result for a status: 0 for 2xx, -EACCES for 401 and 403, -EAGAIN for 408, 429 and 5xx, -EINVAL for others.
 int gp_http_result(long status);
 
 // Bytes sent and received so far, headers included.

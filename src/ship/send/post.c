@@ -99,7 +99,7 @@ bool gp_post_is_due(gp_post_t *post)
     return post->part++ >= post->progress[post->at].parts;
 }
 
-// What the receiver says of a failure, in one line.
+// The receiver's words about a failure, in one line.
 static void post_explain(const gp_http_answer_t *answer, char *error)
 {
     char text[SHOWN_MAX] = "";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What destinations share that are no store: a batch goes as one or more requests, its parts, in a fixed order.
+// Posts to destinations that are no store: a batch goes as one or more requests, its parts, in a fixed order.
 //
 // Model: such a receiver cannot say what it has. A post remembers how many parts of each batch of the group in flight
-// have been taken, so that a failure in the middle has only the rest sent again; what a crash, or an answer that was
-// lost, leaves unknown is sent again. Where a receiver says when to come again (Retry-After), nothing is sent before.
+// have been taken, and after a failure sends the rest; parts in doubt, after a crash or a lost answer, are sent again.
+// Where a receiver says when to come again (Retry-After), nothing is sent before.
 //
 // Order of calls: open -> (begin -> is_due, send...) for each batch -> done -> close. Threads: one at a time.
 // Signals: not safe.

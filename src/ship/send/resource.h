@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known of a process, as attributes of OpenTelemetry's resources.
+// The facts of a process, as attributes of OpenTelemetry's resources.
 #pragma once
 
 #include "ship/rows/row.h"

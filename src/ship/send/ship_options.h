@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a shipment is told: where it reads and where it sends, and what became of it while it runs.
+// Options of a shipment: sources and destinations, and its state while it runs.
 #pragma once
 
 #include <stdatomic.h>
@@ -9,9 +9,9 @@
 
 enum gp_ship_order { GP_SHIP_ON, GP_SHIP_FINISH, GP_SHIP_STOP };
 
-// What it is told, and what became of it, while it runs. All zero to begin with.
+// Orders to a running shipper, and its results. All zero to begin with.
 typedef struct gp_ship_state {
-    _Atomic uint32_t order; // enum gp_ship_order. FINISH: send what is there, then end; what fails is left
+    _Atomic uint32_t order; // enum gp_ship_order. FINISH: send the rest, then end; failed groups are left
     _Atomic uint32_t
         bell; // a futex: changed, and woken, when there is something to look at before the interval is over
     _Atomic uint32_t heard;         // a futex: the bell, as it was before the latest round after which nothing was left
@@ -42,5 +42,5 @@ typedef struct gp_ship_options {
     gp_ship_state_t *state_now;
     bool never_asks;        // the journal is in the captures' own folder, and cannot be lost without them
     uint64_t *last_look_ns; // out: when it began to look for the last time, since 1970; NULL = nothing is told
-    bool drops_removed;     // a capture that was removed is read no further, so that it takes no room on the disk
+    bool drops_removed;     // a removed capture is read no further, so that it takes no room on the disk
 } gp_ship_options_t;

@@ -64,7 +64,7 @@ static int url_parse_authority(gp_fleet_url_t *url, const char *at, const char *
     }
     for (const char *c = host; c < end; c++)
         colon = *c == ':' ? c : *c == ']' || *c == ',' ? NULL : colon;
-    // Of several hosts each may have its port: they stay in the host.
+    // Several hosts may each have a port: ports stay in the host.
     bool several = memchr(host, ',', (size_t)(end - host)) != NULL;
     if (colon != NULL && !several) {
         char *rest = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks the form of the page's scripts, and that they do nothing that the page must not: node check_lint.js FOLDER
+// Checks the form of the page's scripts, and forbidden actions of theirs: node check_lint.js FOLDER
 //
 // A rule on code is a function (node, report) that sees each node of the syntax tree; a rule on text sees a file's lines.
 "use strict";
@@ -98,7 +98,7 @@ function walk(node, visit) {
 }
 
 /**
- * Functions, classes, constants and methods that no other code names, and local names that hide those of the page.
+ * Functions, classes, constants and methods that no other code names, and local names equal to the page's.
  * @param {any[]} sources @param {(node: any, text: string) => void} report
  */
 function checkNames(sources, report) {

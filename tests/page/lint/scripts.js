@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the checks of the page's scripts share: the files of order.txt, TypeScript, and how problems are reported.
+// The common part of checks of the page's scripts: the files of order.txt, TypeScript, and how problems are reported.
 "use strict";
 
 const fs = require("fs");

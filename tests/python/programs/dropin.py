@@ -63,7 +63,7 @@ def decorated():
 
 assert decorated() == 10 and decorated.__name__ == "decorated"
 
-# Of generators and coroutine functions, the body is profiled, not what makes them; their users are left out.
+# Bodies of generators and coroutine functions are profiled, not their making; their users are left out.
 def user_work():
     work(30)
 
@@ -129,7 +129,7 @@ exact.dump_stats(fifo)
 assert os.read(reader, 1) == b"{" and not os.path.isfile(fifo)
 assert not [name for name in os.listdir(directory) if name.startswith(".")]
 
-# One that is over is written by another thread, and is a new one after that.
+# A finished profile is written by another thread, and is a new one after that.
 for mode in ("sample", "exact"):
     profile = greenprof.Profile(mode=mode)
     for _ in range(2):
@@ -158,7 +158,7 @@ for mode in ("sample", "exact"):
         pass
     greenprof.flush(0)
 
-# What the program asked threads to come to do goes on.
+# The program's own hooks for threads to come go on.
 hook = lambda *event: None
 threading.setprofile(hook)
 first, second = (greenprof.Profile(mode="exact", scope="process") for _ in range(2))
@@ -173,7 +173,7 @@ second.snapshot_stats()
 assert "work" in {function[2] for function in second.stats} and threading.getprofile() is hook
 threading.setprofile(None)
 
-# Of the thread, of the process, and several at once.
+# Profiles of the thread, of the process, and several at once.
 other = threading.Thread(target=work, args=(200,))
 whole, mine = greenprof.Profile(scope="process"), greenprof.Profile(scope="thread")
 whole.start()

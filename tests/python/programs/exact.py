@@ -32,7 +32,7 @@ def burn(ms):
         pass
 
 
-# What cProfile counts, in one thread: recursion, generators, built-in functions, exceptions, methods.
+# Calls as cProfile counts them, in one thread: recursion, generators, built-in functions, exceptions, methods.
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 
@@ -145,7 +145,7 @@ assert calls(stats, "nested") == sum(n % 5 + 1 for n in range(1000)), calls(stat
 assert stats["nested"][0] == 1000, stats["nested"]
 assert len(deep) == 10
 
-# The process: threads that are there, and threads that come.
+# The process: present threads, and threads to come.
 ready, go = threading.Event(), threading.Event()
 
 

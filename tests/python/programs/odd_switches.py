@@ -49,7 +49,7 @@ def one():
         foreign.switch()
     except greenlet.error:
         after_refusal()
-    dead = greenlet.greenlet(lambda: None)  # its parent is this one
+    dead = greenlet.greenlet(lambda: None)  # a child of this one
     dead.switch()
     after_the_end()
     greenlet.greenlet(two).switch(dead)

@@ -66,7 +66,7 @@ class Request:
         self.work()
 
     def do(self):
-        if self.number < 0:  # the first that needs the hub: what the hub does for others is not its own
+        if self.number < 0:  # the first user of the hub: work of the hub for others is not its own
             in_hub(Request(self.number - 100).for_others)
             wait(spawn(Request(self.number - 200).helper))
         for _ in range(self.random.randrange(3)):
@@ -182,7 +182,7 @@ def serve(numbers):
         way.end()
 
 
-# One profile after the other and many at once, on two threads with a hub each.
+# Profiles one after the other and many at once, on two threads with a hub each.
 def bursts(first, step):
     at = first
     while at < count:

@@ -29,7 +29,7 @@ class Unfit:
         raise ValueError("unfit")
 
 
-# What is wrong is refused, whether it would be recorded or not.
+# Wrong arguments are refused, whether the span would be recorded or not.
 assert "external_command" in refuses(ValueError, span, "none", "x")
 refuses(ValueError, span, None, "x")
 refuses(TypeError, span, "task")

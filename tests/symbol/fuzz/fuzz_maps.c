@@ -17,7 +17,7 @@ long __wrap_syscall(long number, ...);
 ssize_t __wrap_read(int fd, void *to, size_t bytes);
 ssize_t __real_read(int fd, void *to, size_t bytes);
 
-// Of the calls that reading makes by number one opens the file, and one closes it.
+// Calls by number during reading: one opens the file, and one closes it.
 long __wrap_syscall(long number, ...)
 {
     return number == SYS_openat ? FAKE : 0;

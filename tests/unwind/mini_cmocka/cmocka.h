@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The few macros of cmocka that these tests use, for processors that Debian has no cross-built cmocka for.
+// The few macros of cmocka for these tests, for processors without a cross-built cmocka in Debian.
 #ifndef MINI_CMOCKA_H
 #define MINI_CMOCKA_H
 

@@ -84,7 +84,7 @@ static void *add(enum gp_chunk_type type, size_t bytes)
     return record;
 }
 
-// What waits is written; with the records themselves to `raw`.
+// Write the waiting records; with the records themselves to `raw`.
 static void flush(void)
 {
     for (unsigned type = 0; type < GP_CHUNK_TYPES && raw != NULL; type++)
@@ -225,7 +225,7 @@ static void take_sample(uint32_t thread, request_t *request)
         print(&stacks[number], thread, now_ns[thread], weight);
 }
 
-// What one thread did since the round before.
+// The work of a thread since the round before.
 static void take_round(uint32_t thread)
 {
     request_t *request = NULL;

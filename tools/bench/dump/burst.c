@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Requests beside a burst of dumps: burst DIRECTORY REQUESTS DUMPS THREADS
-// A thread serves requests of 200 us each, one a millisecond, with a profile around each. First so many alone, then
-// beside others that dump DUMPS profiles with symbols that were not read before, THREADS at a time, as long as these
-// take. Output, in us: median and 99th percentile alone; the same during the burst; how long the burst took; how many
-// requests fell into it.
+// Requests beside a burst of dumps: burst DIRECTORY REQUESTS DUMPS THREADS A thread serves requests of 200 us each, one
+// a millisecond, with a profile around each. First so many alone, then beside THREADS threads that dump DUMPS profiles
+// with symbols not read before, as long as these take. Output, in us: median and 99th percentile alone; the same during
+// the burst; how long the burst took; how many requests fell into it.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What tools/bench/run is made of: processes that work in turns, figures, and one module per benchmark."""
+"""The parts of tools/bench/run: processes that work in turns, figures, and one module per benchmark."""

@@ -146,7 +146,7 @@ def read(bench, capture, raw, frames):
 
 
 def memory(bench, capture):
-    """What each choice, and each format that keeps coroutines or moments apart, takes at most."""
+    """Peak memory of each choice, and of each format that keeps coroutines or moments apart."""
     trace = f"{1:032x}"
     traces = subprocess.run([export(bench, capture)[0], "report", capture, "--by", "trace", "-n", "1"],
                             capture_output=True, text=True, check=True).stdout.split()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""12. Spans into files, and requests while their spans go to a Redis: one that answers, one that is stopped, and where there is none."""
+"""12. Spans into files, and requests while their spans go to a Redis: one that answers, a stopped one, and a missing one."""
 import os
 import shutil
 import signal

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""15. What `greenprof attach` leaves behind: a process that was attached to, worked, and was detached from, beside one
-that was never attached to; and another of the latter, which says how far two processes of one program differ."""
+"""15. Remains of `greenprof attach`: a process that was attached to, worked, and was detached from, beside an untouched one;
+and beside it another untouched one, which says how far two processes of one program differ."""
 import os
 import shutil
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""7. What exact mode costs a call of an instrumented function: enter and exit together."""
+"""7. The cost of exact mode to a call of an instrumented function: enter and exit together."""
 from . import table
 from .rounds import Comparison
 

@@ -15,7 +15,7 @@ UNITS = ("ns of CPU a sample", "ns", "us", "ms", "s of CPU", "s", "% of its time
 UNIT = "|".join(map(re.escape, UNITS))
 NUMBER = re.compile(rf"(?<![\w.<>=-])([-+]?\d+(?:\.\d+)?)(?: ±\d+(?:\.\d+)?)? ({UNIT})(?![\w/])")
 BOUND = re.compile(r"[<>]= \S+ \S+")
-LABEL_COLUMNS = 50  # what table.py pads labels to
+LABEL_COLUMNS = 50  # padding of labels by table.py
 HIGHER_IS_BETTER = re.compile(r"faster than|of its time")
 TURNS_TO_TELL = 5
 CHANCE = 1 / 200  # of a figure that is called worse though nothing changed
@@ -25,7 +25,7 @@ Verdict = collections.namedtuple("Verdict", "before after low middle high word")
 
 
 def of_table(text):
-    """What harness/table.py prints: a label, a number with its unit, and more of them in notes."""
+    """Figures that harness/table.py printed: a label, a number with its unit, and more of them in notes."""
     found, parent = [], ""
     for line in text.splitlines():
         line = BOUND.sub(lambda match: " " * len(match[0]), line)
@@ -110,7 +110,7 @@ def chance_of_being_higher(before, after):
 
 
 def judge(label, before, after):
-    """What became of a figure: lists of values, one a turn. The ratio's quartiles are those of the turns."""
+    """Judge the change of a figure: lists of values, one a turn. The ratio's quartiles are over the turns."""
     a, b = statistics.median(before), statistics.median(after)
     ratios = [mine / other for other, mine in zip(before, after)] if min(before + after) > 0 else []
     spread = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else [None] * 3

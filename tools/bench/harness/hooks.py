@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""7. What a hooked runtime's switch costs, beside the bare runtime."""
+"""7. The cost of a hooked runtime's switch, beside the bare runtime."""
 import collections
 import os
 import shutil

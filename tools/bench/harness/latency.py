@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""14. What a client sees: latencies of the demo service's requests, under `greenprof run` and without, in turns.
+"""14. A client's view: latencies of the demo service's requests, under `greenprof run` and without, in turns.
 
-Turns are short: what else the machine does lasts for seconds, and meets them all. A process' percentile is that of all
+Turns are short: what else the machine does lasts for seconds, and meets them all. A process' percentile is over all
 its requests; its CPU time is that of all its threads, the collector too."""
 import os
 import random
@@ -40,7 +40,7 @@ class Service:
             self.port = file.read().strip()
 
     def latencies_ms(self, requests):
-        """Of so many requests."""
+        """Latencies of so many requests."""
         asked = "".join(PATHS[i % len(PATHS)] + "\n" for i in range(requests))
         done = subprocess.run([self.load, self.port, str(CLIENTS)], input=asked, capture_output=True, text=True, check=True)
         rows = [line.split("\t") for line in done.stdout.splitlines()]
@@ -49,7 +49,7 @@ class Service:
         return [float(row[0]) * 1e3 for row in rows]
 
     def cpu_ms(self):
-        """Of all its threads: none ends while it answers."""
+        """CPU time of all the service's threads: none ends while it answers."""
         spent = 0
         for thread in os.listdir(f"/proc/{self.process.pid}/task"):
             with open(f"/proc/{self.process.pid}/task/{thread}/schedstat", encoding="ascii") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""8. What the ledger costs a switch: about five million of them a second, with work in between, and in a tight loop."""
+"""8. The cost of the ledger to a switch: about five million switches a second, with work in between, and in a tight loop."""
 from . import switch, table
 from .rounds import Comparison
 

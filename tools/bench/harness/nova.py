@@ -32,7 +32,7 @@ def worker(bench, prefix=()):
 
 
 def variants(bench):
-    """Those that share a process differ by nothing else."""
+    """Variants of a worker. The ones in the same process differ by nothing else."""
     greenprof = os.path.join(bench.build, "tools/greenprof/greenprof")
     mine = worker(bench)
     return {"without greenprof": (worker(bench), AT_REST),
@@ -47,7 +47,7 @@ class Times(Progress):
 
 
 def others_percent(comparison, name):
-    """Of a turn's CPU time, what threads but the program's took."""
+    """The part of a turn's CPU time that threads other than the program's took."""
     return Estimate.of_generations([[100 * block.figures[0] / block.cpu for block in blocks] for blocks in comparison.blocks[name]])
 
 

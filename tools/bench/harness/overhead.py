@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""3. What profiling costs a program that does what services do, and how much of its CPU time the profile reports."""
+"""3. The cost of profiling to a program that works like a service, and how much of its CPU time the profile reports."""
 import os
 import re
 import subprocess
@@ -36,7 +36,7 @@ def peer(bench, hz, path, probed=False, errors=None):
 
 
 def start(bench, hz):
-    """What the programs say at their end is of no interest here."""
+    """Start the variants, whose last words are of no interest here."""
     quiet = {"errors": subprocess.DEVNULL}
     variants = {
         "nothing": (bench.plain(PROGRAM, **quiet), 0),
@@ -65,7 +65,7 @@ def compare(bench, hz):
 
 
 def solo(bench, worker):
-    """One long block. Returns the true CPU ns, the collector's share of it, and us inside a handler."""
+    """Run a single long block. Returns the true CPU ns, the collector's share of it, and us inside a handler."""
     amount = amount_for(worker, 1000 * SOLO_S * min(1.0, bench.effort))
     before, block = worker.block(1), worker.block(amount)
     inside = worker.gathered()[0] / 1e3

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """11. The HTML page of a large profile: opening it, beside Speedscope; filters, searches and zooms.
 
-What counts is CPU time: of the tab's process until the profile is seen, and of its main thread for all that a change brings about,
+CPU time counts: of the tab's process until the profile is seen, and of its main thread for all that a change brings about,
 layout and painting included. Beside it stands the time on the clock.
 """
 import functools
@@ -99,13 +99,13 @@ def changed(browser, selection):
     return browser.cpu_ms() - before, clock
 
 
-# What takes all other filters and shapes away
+# A patch that takes all other filters and shapes away
 ALL = {key: "" for key in ("coro", "name", "entry", "spawn", "trace", "endpoint", "thread", "state", "from", "to", "search", "focus", "hide", "hideModule",
                            "native", "collapse", "root", "stitch", "invert", "sandwich", "zoom", "weight")}
 
 
 def changes(sandwiched):
-    """What is timed: {name: (bound in ms, selections)}. A shape is new each time where it can be: kept ones cost less."""
+    """The timed changes: {name: (bound in ms, selections)}. A shape is new each time where it can be: kept ones cost less."""
     words = ("parse", "commit", "visit", "flush", "merge", "lookup", "encode", "render", "fetch")
     traces = [f"{i + 1:032x}" for i in range(TURNS)]
 
@@ -150,7 +150,7 @@ def zooms(browser):
 
 
 def use_page_of(build):
-    """The page that is measured is that of the sources that a build tree was made from."""
+    """Measure the page of the sources from which a build tree was made."""
     try:
         with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as file:
             source = next(line.split("=", 1)[1].strip() for line in file if line.startswith("CMAKE_HOME_DIRECTORY"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a part that takes minutes says on standard error meanwhile: it prints its figures at its end."""
+"""Progress of a part that takes minutes, on standard error: its figures are printed at its end."""
 import time
 
 from . import table

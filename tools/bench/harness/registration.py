@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""5. What announcing a coroutine costs."""
+"""5. The cost of announcing a coroutine."""
 from . import table
 from .rounds import Comparison, Estimate
 
 BATCH = 1 << 16
 MEMORY = 6  # of register_many's kinds
-MILLION = 16 * BATCH  # what register_many.c has room for
+MILLION = 16 * BATCH  # register_many.c has room for as many
 
 
 def run(bench):

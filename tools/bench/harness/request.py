@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""4. What a profile per request costs, in a program where the sampler already runs."""
+"""4. The cost of a profile per request, in a program where the sampler already runs."""
 from . import table
 from .rounds import Estimate
 

@@ -130,7 +130,7 @@ class Comparison:
         return self._paired(name, base, lambda cpu, other: 100 * (cpu / other - 1))
 
     def signals_per_second(self, name):
-        """What the probe counted, per second of the thread's CPU time."""
+        """Signals that the probe counted, per second of the thread's CPU time."""
         blocks = [block for generation in self.blocks[name] for block in generation]
         signals = sum(block.signals for block in blocks)
         if signals == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""2. What a sample costs beyond an empty SIGPROF handler driven by the same timer."""
+"""2. The cost of a sample beyond an empty SIGPROF handler driven by the same timer."""
 import statistics
 import subprocess
 
@@ -24,7 +24,7 @@ def run(bench):
 
 
 def engines(bench):
-    """What the kernel takes for a signal, by what drives it. The cpu engine comes at the kernel's tick at most."""
+    """The kernel's cost of a signal, by the engine that drives it. The cpu engine comes at the kernel's tick at most."""
     comparison = Comparison(
         lambda: {engine: (bench.empty("sample_work", 1000, engine=engine), 0) for engine in ENGINES},
         BLOCK_MS, bench.rounds(100))
@@ -67,7 +67,7 @@ def collector(bench, hz, arguments):
 
 
 def first_seconds(bench):
-    """What is dearest: a process' first samples, where every row is new and every page of memory is touched first."""
+    """The dearest samples: a process' first ones, where every row is new and every page of memory is touched first."""
     programs = [("sample_work", ("--depth", 50), "50 frames")]
     if bench.has("service_work"):
         programs.append(("service_work", (), "service"))

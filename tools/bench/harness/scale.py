@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an event costs while very many coroutines live, or requests are in flight, beside a thousand of them."""
+"""The cost of an event while very many coroutines live, or requests are in flight, beside a thousand of them."""
 import os
 import shutil
 
@@ -35,7 +35,7 @@ def coroutines(bench, sampling):
     for label, amount, which, per in (("a switch", SWITCHES, 3, "ns"), ("created and destroyed", PAIRS, 4, "ns")):
         both(bench, label + how, few, many, amount, which, per)
     if sampling:
-        few.block(SLEEP_MS, 5)  # what was created and destroyed is still being put away
+        few.block(SLEEP_MS, 5)  # destroyed coroutines are still being put away
         sleeping = [idle(worker) for worker in (few, many)]
         table.figure(f"idle, {FEW} coroutines", sleeping[0], "us of CPU a second", digits=0)
         table.figure(f"idle, {MANY} coroutines", sleeping[1], "us of CPU a second", digits=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""10. What a span costs the thread that begins and ends it."""
+"""10. The cost of a span to the thread that begins and ends it."""
 from . import table
 from .rounds import Estimate
 

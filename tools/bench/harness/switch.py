@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""1. What a coroutine switch costs: greenprof absent, resting, sampling."""
+"""1. The cost of a coroutine switch: greenprof absent, resting, sampling."""
 from . import table
 from .rounds import Comparison
 
@@ -32,7 +32,7 @@ def show(comparison, bases, floors=None):
             table.figure("    beyond a hook that reads the counter", own, "ns", bound=COUNTER_BOUND)
 
 
-# What is compared with what: glibc's own function, called past the interposed one in the same process.
+# Bases of comparison: glibc's own function, called past the interposed one in the same process.
 UCONTEXT_BASES = {
     "ucontext, linked, resting": "ucontext, linked, glibc's own",
     "ucontext, preloaded, resting": "ucontext, preloaded, glibc's own",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Figures, one a line, with the bound that must hold beside those that have one."""
+"""Figures, one a line, each with the bound that must hold, if it has one."""
 import sys
 
-measured = {}  # label -> Estimate; one that stands below another has that one's label first: "whole / part"
+measured = {}  # label -> Estimate; a part's label begins with that of its whole: "whole / part"
 _above = ""
 _to_stderr = False
 

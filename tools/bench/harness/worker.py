@@ -67,7 +67,7 @@ class Bench:
         return Worker([greenprof, "run", "-F", hz, "-o", self.capture_path(), "--", *command])
 
     def under(self, command):
-        """Any command line that speaks as worker.h says; what it says beside that is of no interest."""
+        """Any command line that speaks as worker.h says; its other words are of no interest."""
         return Worker(command, errors=subprocess.DEVNULL)
 
     def core(self):

@@ -19,7 +19,7 @@ from eventlet import patcher  # noqa: E402
 from nova.scheduler import host_manager  # noqa: E402
 
 HOSTS, AT_ONCE = 8, 8
-SETTLE_S = 0.06  # what was sampled last is taken in by then
+SETTLE_S = 0.06  # the last samples are taken in by then
 LINGER_S = 0.6  # and greenprof's sampler ends
 FOLDER = sys.argv[1]
 sleep = patcher.original("time").sleep  # of the thread: no green one runs meanwhile

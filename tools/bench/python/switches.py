@@ -21,7 +21,7 @@ BUILT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../build
 
 
 def find_greenprof():
-    """It is imported later."""
+    """Make greenprof importable; the import comes later."""
     if importlib.util.find_spec("greenprof") is None:
         sys.path.append(BUILT)
     if importlib.util.find_spec("greenprof") is None:

@@ -11,7 +11,7 @@ import time
 from profilers import PROFILERS, Nothing
 from programs import PROGRAMS
 
-SETTLE_S = 0.06  # what was sampled last is taken in by then
+SETTLE_S = 0.06  # the last samples are taken in by then
 
 
 def pin():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What does a frame cost? Frame pointers, greenprof, libunwind and gperftools climb the same stack
-// in the same run. Prints nanoseconds per frame and the ratios that count; asserts nothing.
+// The cost of a frame. Frame pointers, greenprof, libunwind and gperftools climb the same stack in the same run. Prints
+// nanoseconds per frame and the ratios that count; asserts nothing.
 //
 // usage: bench_unwind [ROUNDS]
 #define _GNU_SOURCE
@@ -56,7 +56,7 @@ static size_t walk_greenprof(const ucontext_t *context, uintptr_t *frames, size_
     return gp_unwind_walk(&regs, stack_lo, stack_hi, frames, max, &flags);
 }
 
-// The same, but every walk of a stack that it has not seen before: other bounds, another memo.
+// The same, but every walk is of a new stack: other bounds, another memo.
 static size_t walk_greenprof_new(const ucontext_t *context, uintptr_t *frames, size_t max)
 {
     static uintptr_t turn;

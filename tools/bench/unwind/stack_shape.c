@@ -31,7 +31,7 @@ static __attribute__((noinline)) void last(leaf_t leaf, void *arg)
     __asm__ volatile("");
 }
 
-// One return address a callee, as a program has, not one indirect call for all.
+// Each callee has its return address, as in a program, not an indirect call for all.
 static inline __attribute__((always_inline)) void dispatch(unsigned depth, leaf_t leaf, void *arg)
 {
     switch (depth % 8) {

@@ -66,7 +66,7 @@ static const gp_target_module_t *attach_present_core(const gp_target_modules_t *
     return core;
 }
 
-// One that was carried there has no file, but for the one that it is a copy of.
+// A carried core has no file there, but the one here that it is a copy of.
 static void attach_know_file(gp_target_modules_t *modules, const char *core)
 {
     for (size_t i = 0; i < modules->count; i++)
@@ -272,7 +272,7 @@ static void attach_wait_for(const gp_target_t *target, uint64_t ns)
     } while (!is_interrupted && now.tv_sec < end.tv_sec + (now.tv_nsec < end.tv_nsec) && gp_target_is_there(target));
 }
 
-// What was begun, and is of no use: the process is left as 'greenprof detach' leaves it.
+// Undo a failed attach: the process is left as 'greenprof detach' leaves it.
 static void attach_take_back(const gp_target_t *target, const char *subject)
 {
     char core[PATH_MAX];
@@ -326,7 +326,7 @@ static int attach_record(const gp_target_t *target, const gp_arguments_t *argume
         gp_control_print_capture(reply, "");
         return gp_finish_stdout();
     }
-    printf("the process has ended: greenprof report "); // and with it what knows how many samples there are
+    printf("the process has ended: greenprof report "); // nobody knows the number of samples any more
     gp_print_text(reply->path);
     printf("\n");
     return gp_finish_stdout();

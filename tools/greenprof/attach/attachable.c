@@ -16,7 +16,7 @@
 
 enum { TEXT_SIZE = 4096, STATUS_SIZE = 16384 };
 
-// Refuse what cannot be attached to, each with its sentence: first what is no running process of its own.
+// Refuse a process, each reason with its sentence: first one that is no running process of its own.
 int gp_attachable_kind(pid_t pid, const char *subject)
 {
     char text[STATUS_SIZE];

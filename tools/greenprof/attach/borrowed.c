@@ -29,9 +29,9 @@ enum {
     GLIBC_SIGNAL = 33,    // by which all threads change their user: who asks for that waits for all
 };
 
-// How long is waited: for a place where a thread may be borrowed; for a thread to stop, which takes a processor, and
-// one that sleeps in the kernel, uninterruptible, does not; for a lock that the borrowed one needs, and for one that
-// the new one needs; for the latter's end.
+// Patience: for a place where a thread may be borrowed; for a thread to stop, which takes a processor (and asleep in
+// the kernel, uninterruptible, it does not); for a lock of the borrowed thread's; for one of the new thread's; for its
+// end.
 #define PATIENCE_NS 10000000000ull
 #define STOP_NS     10000000000ull
 #define BORROWED_NS 1000000000ull
@@ -83,7 +83,7 @@ static int borrowed_try_thread(gp_borrowed_t *borrowed, const gp_safe_places_t *
     if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) != 0)
         return -EAGAIN;
     int error = gp_thread_stop_wait_asked(tid, STOP_NS);
-    if (error != 0) // one that does not stop goes on when this process ends
+    if (error != 0) // a thread that does not stop goes on when this process ends
         return error == -ESRCH ? -EAGAIN : error;
     if (!gp_thread_call_save(&borrowed->call)) {
         ptrace(PTRACE_DETACH, tid, 0, 0);
@@ -95,7 +95,7 @@ static int borrowed_try_thread(gp_borrowed_t *borrowed, const gp_safe_places_t *
     return -EAGAIN;
 }
 
-// One that is stopped already, and stays so where it may not be borrowed. Returns as borrowed_try_thread().
+// Try a thread that is stopped already, and stays so where it may not be borrowed. Returns as borrowed_try_thread().
 static int borrowed_try_held(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
 {
     if (!gp_thread_call_save(&borrowed->call) || !borrowed_is_at_safe_place(borrowed, places) ||
@@ -120,7 +120,7 @@ static int borrowed_visit(pid_t tid, void *argument)
     return state == 'S' || state == 'R' ? borrowed_try_thread(search->borrowed, search->places) : -EAGAIN;
 }
 
-// One round through the threads. Returns as borrowed_try_thread().
+// Go once through all threads. Returns as borrowed_try_thread().
 static int borrowed_try_all(gp_borrowed_t *borrowed, const gp_safe_places_t *places)
 {
     search_t search = {borrowed, places};
@@ -174,7 +174,8 @@ static int borrowed_block_signals(const gp_borrowed_t *borrowed)
     return ptrace(PTRACE_SETSIGMASK, borrowed->call.tid, sizeof(mask), &mask) == 0 ? 0 : -errno;
 }
 
-// What a call returns to in the end: 0 while somebody waits there for it; a return otherwise, and one more.
+// Take the new thread. Its last call returns to 0 while somebody waits there for it; else to a return instruction, and
+// by it once more.
 static int borrowed_take_new(gp_borrowed_t *borrowed, pid_t tid)
 {
     gp_thread_call_t *call = &borrowed->call;
@@ -193,7 +194,7 @@ static void borrowed_give_back(gp_borrowed_t *borrowed)
 {
     pid_t tid = borrowed->call.tid;
     if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 && ptrace(PTRACE_CONT, tid, 0, 0) == 0)
-        gp_thread_stop_wait_asked(tid, STOP_NS); // it cannot be let go as it is
+        gp_thread_stop_wait_asked(tid, STOP_NS); // only a stopped thread can be let go
     borrowed_let_go(borrowed);
 }
 

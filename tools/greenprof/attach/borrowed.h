@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A thread in another process, to call functions there: what `greenprof attach` loads the core with.
+// A thread in another process, to call functions there: by it `greenprof attach` loads the core.
 //
-// Model: one of the program's threads is stopped (PTRACE_SEIZE, PTRACE_INTERRUPT); the others run on. It must be at a
-// place where a thread can be created (safe_place.h). On a stack of its own, every signal but those of faults blocked,
-// it creates one more, and is let go at once: all its registers, the extended state too, and its mask are as they were.
-// A system call that was interrupted is begun again, also those that the kernel ends with EINTR. The new thread makes
-// the calls. So nothing of the program's ever waits for the loader, or for what it runs as a library starts: another
-// thread that is in it may wait for any thread of the program's.
+// Model: one of the program's threads is stopped (PTRACE_SEIZE, PTRACE_INTERRUPT); the others run on. The borrowed
+// thread must be at a place where a thread can be created (safe_place.h). On a stack of its own, every signal but those
+// of faults blocked, it creates one more, and is let go at once: all its registers, the extended state too, and its
+// mask are as they were. An interrupted system call is begun again, also where the kernel ends it with EINTR. The new
+// thread makes the calls. So nothing of the program's ever waits for the loader, or for what it runs as a library
+// starts: another thread that is in it may wait for any thread of the program's.
 //
 // Should even creating it wait for a lock that another thread has, the thread is let go after a second.
 //
@@ -23,15 +23,15 @@
 
 typedef struct gp_borrowed gp_borrowed_t;
 
-// Have a thread created there, as soon as there is one that may be borrowed for it.
+// Have a thread created in the process, as soon as another may be borrowed for it.
 //   modules:    of the process; they stay there until the thread is given back.
-//   is_carried: the core has to be carried there: what a filter of system calls must let through.
+//   is_carried: the core has to be carried there, which a filter of system calls must let through.
 //   subject:    for messages.
 // Returns NULL where there is none, with a message.
 gp_borrowed_t *gp_borrow(const gp_target_modules_t *modules, bool is_carried, const char *subject);
 
-// Let it end. One in the middle of a call that waits for the loader's lock ends at once; any other ends once that call
-// is over. Returns 0 or a negative errno value (-ESRCH: it has ended).
+// Let the thread end: at once where it waits for the loader's lock, else when its call is over. Returns 0 or a negative
+// errno value (-ESRCH: it has ended).
 int gp_borrowed_return(gp_borrowed_t *borrowed);
 
 // Copy a text, or bytes, into its memory, where they stay until the thread is given back; the room of a text is one's

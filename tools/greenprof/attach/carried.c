@@ -41,7 +41,7 @@ static int carried_fill(const gp_carried_t *carried, gp_borrowed_t *borrowed, co
     }
     int error = done < 0 ? (int)done : got < 0 ? -errno : 0;
     close(from);
-    // From here on it is what was written. One that cannot be sealed is no memfd of ours any more.
+    // From here on the file is as written. A file that cannot be sealed is no memfd of ours any more.
     if (error == 0)
         error = (int)carried_call(borrowed, SYS_fcntl, (uint64_t)carried->fd, F_ADD_SEALS,
                                   F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);

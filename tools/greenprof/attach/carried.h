@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The core, carried into a process that has no file of it: one in a container, with another root directory.
+// The core, carried into a process without a file of it: in a container, with another root directory.
 //
-// Model: the new thread (borrowed.h) makes a file without a name (memfd_create), writes the library's bytes into it,
-// which this process puts into its memory, seals it, and loads it from its own /proc. The descriptor is closed then;
-// the mappings are those of "/memfd:libgreenprof-core.so.0". This process opens nothing of the other's.
+// Model: the new thread (borrowed.h) makes a file without a name (memfd_create), and writes the library's bytes into
+// it, from memory that this process fills. The thread seals the file, and loads it from its own /proc. The descriptor
+// is closed then; the mappings are those of "/memfd:libgreenprof-core.so.0". This process opens nothing of the other's.
 #pragma once
 
 #include "borrowed.h"

@@ -26,7 +26,7 @@ typedef struct filters {
     int mode, count; // 0, 0 = it is under none
 } filters_t;
 
-// Of a process or of a thread, "task/TID/status". Before Linux 5.9 the count is 0. Returns whether it is there.
+// Read the filters of a process, or of a thread, "task/TID/status". Before Linux 5.9 the count is 0. False: it is gone.
 static bool filter_read_filters(pid_t pid, const char *name, filters_t *filters)
 {
     char text[TEXT_SIZE];

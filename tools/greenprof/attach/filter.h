@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// May what is under a filter of system calls (seccomp) be attached to? A call that a filter does not know mostly ends
-// the process, at once: nothing is tried in it.
+// May a process under a filter of system calls (seccomp) be attached to? A call unknown to the filter mostly ends the
+// process, at once: nothing is tried in it.
 //
 // Model: the kernel shows root the filters of a stopped thread; they are run here, for every call that comes of
-// attaching (filter_calls.h). Where it does not, a container's filter is known by that this process is under it as
-// well, and so is the container's first one: then the calls are made in a child of this process. Source: seccomp(2),
-// ptrace(2) PTRACE_SECCOMP_GET_FILTER, proc_pid_status(5) Seccomp, Seccomp_filters.
+// attaching (filter_calls.h). Where it does not, a container's filter is known if this process and the container's
+// first one are under it as well: then the calls are made in a child of this process. Source: seccomp(2), ptrace(2)
+// PTRACE_SECCOMP_GET_FILTER, proc_pid_status(5) Seccomp, Seccomp_filters.
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 // Returns 0 or EXIT_FAILED, with a message.
 int gp_filter_look(pid_t pid, const char *subject);
 
-// Judge the filters of a thread that is stopped by ptrace; it goes on as it was.
+// Judge the filters of a thread stopped by ptrace, which goes on as it was.
 //   code_at:    of the instruction that makes system calls.
 //   is_carried: the core has to be carried there.
 // Returns 0 or EXIT_FAILED, with a message.

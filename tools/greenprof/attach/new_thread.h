@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// One more thread in another process, created by a thread there that is stopped.
+// A new thread in another process, created by a stopped thread there.
 //
-// Model: the one that is stopped calls pthread_create(). What the new one is to do is sched_yield(): in there it is
-// stopped, and may be made to call something else. Let go, it ends, as it does should this process be killed before.
+// Model: the stopped thread calls pthread_create(). The new one starts in sched_yield(): there it is stopped, and may
+// be made to call something else. Let go, it ends, as it does should this process be killed before.
 #pragma once
 
 #include "target_modules.h"

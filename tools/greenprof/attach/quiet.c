@@ -30,7 +30,7 @@ enum {
 #define COME_OUT_NS 100000000ull   // for those in an allocator to be out of it
 #define LIMIT_NS    500000000ull   // they are stopped for so long at most,
 #define REST_NS     500000000ull   // and run for so long
-#define LET_GO_NS   10000000000ull // one that did not stop cannot be let go before it does
+#define LET_GO_NS   10000000000ull // a thread that did not stop cannot be let go before it does
 
 typedef struct held {
     pid_t tid;
@@ -108,7 +108,7 @@ static known_t *quiet_known(pid_t tid)
     return NULL;
 }
 
-// Room for one that computes; and the processor first for those that are greenprof's, where that is permitted.
+// Add a thread that computes; greenprof's own get the processor first instead, where permitted.
 static int quiet_add(pid_t tid, void *unused)
 {
     char name[GP_THREAD_NAME_SIZE];
@@ -136,7 +136,7 @@ static size_t quiet_processors(pid_t pid)
     return sched_getaffinity(pid, sizeof(set), &set) == 0 ? (size_t)CPU_COUNT(&set) : CPU_SETSIZE;
 }
 
-// From the list's end: one that cannot be stopped leaves it.
+// Ask threads from the list's end on to stop: an unstoppable one leaves the list.
 static void quiet_ask_from(size_t first)
 {
     for (size_t i = quiet.count; i-- > first;) {
@@ -159,7 +159,7 @@ static void quiet_let_go(const held_t *held)
 {
     int status;
     quiet_restart_call(held->tid);
-    if (ptrace(PTRACE_DETACH, held->tid, 0, 0) != 0) // it has ended: it is ours to be taken notice of
+    if (ptrace(PTRACE_DETACH, held->tid, 0, 0) != 0) // ended: ours to be reaped
         waitpid(held->tid, &status, __WALL | WNOHANG);
 }
 
@@ -176,8 +176,8 @@ static bool quiet_step(held_t *held)
     return held->is_stopped;
 }
 
-// One in an allocator, or in a hook or the handler of greenprof's, is out of it after some microseconds, unless it
-// waits. One that does not stop again is seen to later.
+// Let a thread in an allocator, or in a hook or the handler of greenprof's, come out of it: some microseconds, unless
+// it waits. A thread that does not stop again is seen to later.
 static void quiet_let_come_out(held_t *held, uint64_t until_ns)
 {
     while (held->guess == GP_LOCK_BRIEF && quiet_now_ns() < until_ns && quiet_step(held)) {
@@ -188,9 +188,9 @@ static void quiet_let_come_out(held_t *held, uint64_t until_ns)
     held->is_judged = held->is_stopped;
 }
 
-// Threads that have stopped and may hold a lock. First, while all others are stopped, those with a lock that is held
-// briefly give it back, one after the other; what does not, goes on, and is looked at again later. Those in the loader
-// go on for good: others queue up for its lock.
+// Judge stopped threads that may hold a lock. First, while all others are stopped, holders of a brief lock give it
+// back, one after the other, or go on and are looked at again later. Threads in the loader go on for good: others queue
+// up for its lock.
 static void quiet_judge_all(void)
 {
     uint64_t until = quiet_now_ns() + COME_OUT_NS;
@@ -254,7 +254,7 @@ static void quiet_hold_more(void)
     quiet_hold_from(first);
 }
 
-// Stop those that compute, if there are many.
+// Stop the threads that compute, if there are many.
 static void quiet_begin(void)
 {
     size_t enough = CROWD * quiet_processors(quiet.pid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The processors for what greenprof does in a crowded process: its threads that compute are stopped for a moment.
+// The processors for greenprof's work in a crowded process, whose computing threads are stopped for a moment.
 //
 // Model: where hundreds of threads share two processors, each gets a hundredth of one, and so do the thread that is
 // borrowed and greenprof's own: what takes 50 ms takes as many seconds. So those that are running or wait for a
@@ -7,8 +7,8 @@
 // also where they wake up meanwhile; so are greenprof's own, which are named after it. Where less threads compute than
 // some for each processor, nothing is stopped.
 //
-// One that may hold a lock that greenprof needs (safe_place.h) goes on at once, and is stopped later. Should another
-// one hold up what is waited for: after half a second all go on for as long. The kernel lets them go where this process
+// A possible holder of a lock that greenprof needs (safe_place.h) goes on at once, and is stopped later. Should another
+// thread hold greenprof up, all go on after half a second, for as long. The kernel lets them go where this process
 // ends. Signals to this process wait meanwhile.
 //
 // There is one at most. Nothing is said where threads cannot be stopped: it takes longer then. Where it is permitted,
@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-// Stop those that compute, if there are many.
+// Stop the threads that compute, if there are many.
 void gp_quiet_begin(pid_t pid);
 
 // The core is loaded now: its locks count, too.
@@ -34,7 +34,7 @@ int gp_quiet_look_ms(int most_ms);
 // Is this one stopped by us, or about to be?
 bool gp_quiet_holds(pid_t tid);
 
-// One that is held and has stopped is the caller's from here on.
+// Take a held and stopped thread over: it is the caller's from here on.
 void gp_quiet_give(pid_t tid);
 
 // Let all go, as they were. Nothing where there is nothing to be done.

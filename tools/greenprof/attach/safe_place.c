@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-#define CORE_NAME "libgreenprof" // it has locks of its own
+#define CORE_NAME "libgreenprof" // has locks of its own
 
 typedef struct gp_unsafe_range {
     uint64_t lo, hi;
@@ -20,7 +20,7 @@ typedef struct gp_unsafe_range {
 
 enum { FRAMES_MAX = 1024, UNKNOWN_BYTES = 64, GLANCE_BYTES = 2048, PIECE_BYTES = 16384 };
 
-// Of any module: what has the allocator's locks. C++'s own are there for those that do not call malloc().
+// Functions of any module that hold an allocator's locks. C++'s own are there for allocators without malloc().
 static const char *const allocators[] = {
     "malloc",
     "calloc",
@@ -53,7 +53,7 @@ static const char *const allocators[] = {
     "_ZdlPvSt11align_val_t",
 };
 
-// Of the C library: what has a lock that pthread_create() takes, or is in the middle of what must not be met there.
+// Functions of the C library that hold a lock of pthread_create(), or are in a state which it must not meet.
 static const char *const holders[] = {
     "dl_iterate_phdr",
     "dlopen",
@@ -96,8 +96,8 @@ static const char *const holders[] = {
     "setgroups",
 };
 
-// What a greenlet's own part of the thread's stack begins with. Above it is what other greenlets have left there, which
-// are switched away from: where they are is no matter of locks.
+// The first function of a greenlet's own part of the thread's stack. Above it other greenlets, switched away from, have
+// left their frames: where they are is no matter of locks.
 #define GREENLET_MODULE "_greenlet"
 static const char *const greenlet_begin = "_ZN8greenlet12UserGreenlet13g_initialstubEPv";
 
@@ -154,7 +154,7 @@ static int safe_place_add_functions(gp_safe_places_t *places, const gp_target_mo
     return error;
 }
 
-// Of a greenlet that does not tell, a thread is borrowed only where it waits.
+// Note where greenlets begin. In a greenlet that does not tell, a thread is borrowed only where it waits.
 static void safe_place_add_begins(gp_safe_places_t *places, const gp_target_modules_t *modules,
                                   const gp_target_module_t *module)
 {
@@ -224,7 +224,7 @@ int gp_safe_places_read(gp_safe_places_t *places, const gp_target_modules_t *mod
             error = unread != 0 ? unread
                                 : safe_place_add_functions(places, modules, module, holders,
                                                            sizeof(holders) / sizeof(holders[0]), GP_LOCK_LONG);
-        // Of what is no ELF file, or gone from the disk, nothing is known: data mostly.
+        // Other files, no ELF files or gone from the disk, are not known: data mostly.
     }
     safe_place_measure(places);
     return places->space != NULL ? error : -ENOMEM;
@@ -292,9 +292,9 @@ static bool safe_place_read_memory(pid_t tid, uint64_t address, void *bytes, siz
     return address != 0 && process_vm_readv(tid, &mine, 1, &theirs, 1, 0) == (ssize_t)size;
 }
 
-// In a restartable sequence, the kernel lets a thread that was interrupted begin anew: one that makes calls meanwhile
-// would go on in the middle. There is none within a system call. Where the kernel cannot say, there may be one anywhere
-// else (before Linux 5.13). Source: rseq(2), ptrace(2) PTRACE_GET_RSEQ_CONFIGURATION.
+// A thread interrupted in a restartable sequence begins it anew: made to make calls meanwhile, it would go on in the
+// middle. There is none within a system call. Where the kernel cannot say, there may be one anywhere else (before Linux
+// 5.13). Source: rseq(2), ptrace(2) PTRACE_GET_RSEQ_CONFIGURATION.
 static bool safe_place_is_in_sequence(pid_t tid, long call)
 {
     struct __ptrace_rseq_configuration configuration = {0};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Where a stopped thread of another process may be made to call pthread_create(): not amid anything that holds a lock
-// of the loader's, of an allocator, of fork() or of the lists of threads, and not in a restartable sequence (rseq(2)).
+// Safe places, where a stopped thread of another process may be made to call pthread_create(): not where it holds a
+// lock of the loader's, of an allocator, of fork() or of the lists of threads, and not in a restartable sequence
+// (rseq(2)).
 //
-// Model: the stack is walked (libunwind, by the process' own unwind tables). A thread that sleeps in a system call by
-// which something is waited for is at such a place where no frame speaks against it; one that runs, only where the walk
-// came to its end besides, or to where a greenlet begins. In a signal handler it never is: that may have interrupted
-// anything.
+// Model: the stack is walked (libunwind, by the process' own unwind tables). A thread that sleeps in a waiting system
+// call is at such a place where no frame speaks against it; a running one, only where the walk came to its end besides,
+// or to where a greenlet begins. A signal handler never is such a place: it may have interrupted anything.
 #pragma once
 
 #include <stdbool.h>
@@ -33,8 +33,8 @@ enum gp_lock_guess {
     GP_LOCK_LONG,  // the loader's, for one
 };
 
-// May a stopped thread hold such a lock? At a glance: it may where any word at its stack's end could be an address in
-// what takes them.
+// May a stopped thread hold such a lock? At a glance: any word at its stack's end could be an address in a function
+// that takes one.
 enum gp_lock_guess gp_may_hold_lock(const gp_safe_places_t *places, pid_t tid);
 
 // Is a stopped thread at one?

@@ -30,8 +30,8 @@ static gp_target_module_t *target_modules_module_of(gp_target_modules_t *modules
     return module->path != NULL ? module : NULL;
 }
 
-// What paths in /proc/PID/maps begin with for us, and not for the process: its root directory, which lies below that of
-// its mount namespace after chroot(2). "" = nothing.
+// The prefix of paths in /proc/PID/maps for us, but not for the process: its root directory, which lies below its mount
+// namespace's after chroot(2). "" = nothing.
 static void target_modules_read_root(pid_t pid, char root[GP_TARGET_PATH_SIZE])
 {
     char path[64];
@@ -120,9 +120,8 @@ bool gp_target_module_is(const gp_target_modules_t *modules, const gp_target_mod
            memcmp(mapped, stored, PAGE_BYTES) == 0;
 }
 
-// What is mapped there, whatever is by its name now; root may. Else by its name: a file that was replaced since is
-// named
-// "... (deleted)", and is not there. Source: proc_pid_map_files(5).
+// Map the file that is mapped there, whatever has its name now, where root may. Else by its name: a file replaced since
+// is named "... (deleted)", and is not there. Source: proc_pid_map_files(5).
 static int target_modules_map_file(const gp_target_modules_t *modules, const gp_target_module_t *module,
                                    gp_elf_image_t *image)
 {
@@ -138,7 +137,7 @@ static int target_modules_map_file(const gp_target_modules_t *modules, const gp_
     return error == -ENOENT ? -ESTALE : error;
 }
 
-// What is added to addresses as linked.
+// The difference of addresses to those as linked.
 static uint64_t target_modules_bias_of(const gp_target_module_t *module, const gp_elf_image_t *image)
 {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)image->bytes;

@@ -35,7 +35,7 @@ void gp_target_path(pid_t pid, const char *name, char path[GP_TARGET_ENTRY_SIZE]
     closedir(entries);
 }
 
-// Its root directory is ours, too: what links there lead to is no more than what they lead to here.
+// Is the process' root directory ours, too? Then links lead to the same places there as here.
 static bool target_root_is_our_root(int root)
 {
     struct stat ours, theirs;

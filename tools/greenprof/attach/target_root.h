@@ -17,7 +17,7 @@ int gp_target_root_open(pid_t pid, const char *path, int flags);
 // The same for a regular file that is read, and nothing else is opened. Returns as gp_regular_file_open().
 int gp_target_root_read(pid_t pid, const char *path);
 
-// Does it have the file that is ours by this path: the same one, or one of the same bytes?
+// Does the process have our file by this path: the same one, or one of the same bytes?
 bool gp_target_root_has_copy(pid_t pid, const char *path);
 
 // Does it have /proc?

@@ -91,7 +91,7 @@ static bool thread_call_waits_for_lock(pid_t tid)
     return got > 0 && strtol(text, NULL, 10) == SYS_futex;
 }
 
-// As gp_thread_stop_wait(). What the call needs may be held by a thread that is stopped.
+// As gp_thread_stop_wait(), with looks at stopped threads: one may hold a lock that the call needs.
 static int thread_call_wait_for_stop(const gp_thread_call_t *call, uint64_t begin_ns, int *status)
 {
     int error;
@@ -111,7 +111,7 @@ static int thread_call_stop_in_the_middle(const gp_thread_call_t *call, int *sta
     int error = gp_thread_stop_wait(call->tid, STOP_NS, status);
     return error != 0                         ? error
            : gp_thread_stop_is_asked(*status) ? -ETIMEDOUT
-                                              : 0; // it may have come to its end just now
+                                              : 0; // the call may have come to its end just now
 }
 
 static bool thread_call_is_fault(int number)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A thread of another process that is stopped by ptrace(2), and made to call something there.
+// A thread of another process, stopped by ptrace(2) and made to call functions there.
 //
 // Model: gp_thread_call_save() at the stop, calls, gp_thread_call_restore(). A call returns to address 0, and that
-// fault is its end. One that waits for a lock for too long, which another thread has that may wait for this one, is
-// given up: the thread is stopped in the middle of it. One that has not had the processor for so long is waited for.
+// fault is its end. A call that waits for a lock for too long is given up, as the lock's holder may wait for this
+// thread: it is stopped in the middle of the call. A call without the processor for so long is waited for.
 //
 // x86-64 only. Source: ptrace(2).
 #pragma once
@@ -20,7 +20,7 @@ typedef struct gp_thread_call {
     pid_t tid;
     uint64_t syscall_at; // a system call instruction in its C library
     uint64_t top;        // where a call finds its return address: 8 below a multiple of 16
-    uint64_t limit_ns;   // for a call that waits for a lock; one that computes, or reads a file, has six times as long
+    uint64_t limit_ns;   // for a call that waits for a lock; computing, or reading a file, it has six times as long
     pid_t made;          // the thread that the latest call has made, stopped by us, too; 0 = none
     struct user_regs_struct saved;
     unsigned char state[GP_THREAD_CALL_STATE_BYTES];
@@ -28,11 +28,12 @@ typedef struct gp_thread_call {
     uint64_t mask;
 } gp_thread_call_t;
 
-// Note what it is at, and have it be there again. Save returns whether that could be read.
+// Save the thread's state, and restore it. Save returns whether the state could be read.
 bool gp_thread_call_save(gp_thread_call_t *call);
 void gp_thread_call_restore(const gp_thread_call_t *call);
 
-// Let it run until a system call of this number is over, and note what it is at. Returns 0 or a negative errno value.
+// Let the thread run until a system call of this number is over, and note its state. Returns 0 or a negative errno
+// value.
 int gp_thread_call_until(gp_thread_call_t *call, long number);
 
 // Call a function with three arguments. Returns 0, -EFAULT where the call did not come back in order,

@@ -105,7 +105,7 @@ void gp_thread_stop_drop_samples(void)
     drops_samples = true;
 }
 
-// Of a perf event, or of a timer. Source: sigaction(2), src/core/signal/clock_*.c.
+// Is a signal a sample, of a perf event or of a timer? Source: sigaction(2), src/core/signal/clock_*.c.
 static bool thread_stop_is_sample(pid_t tid, int number)
 {
     siginfo_t info;
@@ -119,7 +119,7 @@ static bool thread_stop_is_sample(pid_t tid, int number)
         return false;
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)tid, info.si_fd);
     ssize_t length = readlink(path, link, sizeof(link) - 1);
-    return length < 0 || strstr(link, "[perf_event]") != NULL; // it may be closed by now
+    return length < 0 || strstr(link, "[perf_event]") != NULL; // may be closed by now
 }
 
 int gp_thread_stop_wait_asked(pid_t tid, uint64_t limit_ns)

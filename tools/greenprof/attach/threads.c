@@ -16,7 +16,7 @@ int gp_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
     return error;
 }
 
-// A set of that size has all processors of most machines; of the others it counts as one.
+// A cpu_set_t has room for the processors of most machines; larger machines count as one processor.
 void gp_threads_allow(void)
 {
     cpu_set_t set;

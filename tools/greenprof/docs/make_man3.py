@@ -72,7 +72,7 @@ class Header:
 
     @staticmethod
     def blocks(lines):
-        """What empty lines separate, but for those within braces."""
+        """Blocks between empty lines, other than lines within braces."""
         block, depth = [], 0
         for line in lines:
             if line or depth > 0:

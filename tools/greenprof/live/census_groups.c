@@ -10,7 +10,7 @@ static int census_groups_compare(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-// What runs was there a moment ago, the others are there: they are not together.
+// The key of a group. Running coroutines were there a moment ago, the others are there now: they are kept apart.
 static uint64_t census_groups_key_of(const gp_census_entry_t *entry)
 {
     bool is_alone = entry->stack == 0 || entry->record->state == GP_CENSUS_RUNNING;

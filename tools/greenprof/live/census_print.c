@@ -17,7 +17,7 @@ static const char *const state_names[GP_CENSUS_STATES] = {
 
 enum { OLD_MS = 100 }; // of a census, when the capture goes on: a reader is told
 
-// What is done with each frame of a stack, innermost first. file: "" where there is none.
+// Called with each frame of a stack, innermost first. file: "" where there is none.
 typedef void frame_visit_t(void *context, const char *function, const char *file, uint32_t line);
 
 static void census_print_visit_stack(const gp_source_t *source, uint32_t stack, frame_visit_t *visit, void *context)

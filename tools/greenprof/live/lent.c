@@ -12,7 +12,7 @@
 
 enum { LINK_SIZE = 40 };
 
-// By its descriptor: what is opened is what was judged.
+// Open again by the descriptor: the opened file is the judged one.
 static int lent_open_again(int fd, int flags)
 {
     char path[LINK_SIZE];
@@ -24,7 +24,7 @@ static int lent_open_again(int fd, int flags)
     return again;
 }
 
-// One that is there already. Returns -1 and errno; EMLINK stands for what is not this user's file alone.
+// Open an existing file. Returns -1 and errno; EMLINK: it is not this user's file alone.
 static int lent_open_existing(const char *path)
 {
     struct stat status;

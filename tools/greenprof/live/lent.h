@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The file of a capture, lent to a process that has another root directory.
 //
-// Model: this process makes the file, and sends a descriptor of it along by which nothing can be done but append to it,
-// and cut it off. No descriptor of a directory is ever lent, nor one that can be read: whatever else is in a container
-// can take it from the process. A file that was there belongs to who asks, is a regular one, and has no other name.
+// Model: this process makes the file, and sends a descriptor of it along, good only for appending to the file and
+// cutting it off. No descriptor of a directory is ever lent, nor one that can be read: whatever else is in a container
+// can take it from the process. An existing file must be the asking user's, a regular one, and without another name.
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 typedef struct gp_lent {
     int fd;       // -1 = none
-    bool is_made; // it was not there before
+    bool is_made; // was not there before
     char path[GP_CONTROL_PATH_SIZE];
 } gp_lent_t;
 
@@ -21,7 +21,7 @@ typedef struct gp_lent {
 // with a message.
 int gp_lend(gp_lent_t *lent, const char *path, int own_pid);
 
-// Close it; of one that is not used, nothing is left. Nothing where fd is -1.
+// Close the file; an unused one that was made here is removed. Nothing where fd is -1.
 void gp_lent_end(gp_lent_t *lent, bool is_used);
 
 // A descriptor of the capture that a process has sent: is it one of a file? Open that for reading. Returns -1 and errno

@@ -39,7 +39,7 @@ static bool live_census_find_marker_in(int directory, void *argument)
         census->directory = directory;
         return true;
     }
-    char name[24]; // of a process that has ended; this one has its number now
+    char name[24]; // of an ended process, whose number is now ours
     snprintf(name, sizeof(name), "%d", target->own_pid);
     unlinkat(directory, name, 0);
     return false;

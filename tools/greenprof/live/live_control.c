@@ -209,7 +209,7 @@ static ssize_t live_control_send_request(int socket, const gp_control_request_t 
     return sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-// One packet, and what comes back. place: a descriptor to send along, -1 = none. Returns as
+// Send a packet, and wait for its reply. place: a descriptor to send along, -1 = none. Returns as
 // live_control_wait_for_reply().
 static int live_control_exchange(const meeting_t *meeting, const char *subject, const gp_control_request_t *request,
                                  int place, gp_control_reply_t *reply, int *fd)

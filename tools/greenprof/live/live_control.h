@@ -17,12 +17,12 @@ bool gp_control_is_there(const struct gp_target *target);
 // Ask, and wait for the answer.
 //   subject: for messages.
 //   fd:      of the rows, -1 = none came; the caller closes it. NULL where none is expected.
-// Returns 0 or EXIT_FAILED, with a message. What the process itself has to say against it is in reply->error.
+// Returns 0 or EXIT_FAILED, with a message. The process' own objection is in reply->error.
 int gp_control_ask(pid_t pid, const char *subject, const gp_control_request_t *request, gp_control_reply_t *reply,
                    int *fd);
 
 // Say what reply->error means. Returns EXIT_FAILED.
 int gp_control_refused(const char *subject, const gp_control_request_t *request, const gp_control_reply_t *reply);
 
-// What the counters say is missing: the drops, without signals that were not meant to be samples.
+// The losses that the counters show: the drops, without signals not meant to be samples.
 uint64_t gp_control_lost(const gp_control_reply_t *reply);

@@ -110,8 +110,8 @@ static bool live_target_differ(pid_t pid, const char *name)
            (mine.st_dev != theirs.st_dev || mine.st_ino != theirs.st_ino);
 }
 
-// Of the clock since boot, in a process' name space of times. Those of its children, which the kernel shows, are the
-// same unless it has just made another one for them. Returns whether it is known. Source: time_namespaces(7).
+// The offset of the clock since boot in a process' time namespace. The kernel shows its children's, which is the same
+// unless it has just made another one for them. Returns whether it is known. Source: time_namespaces(7).
 static bool live_target_boot_offset_ns(const char *pid, int64_t *ns)
 {
     char path[64], text[256] = "";
@@ -175,7 +175,7 @@ typedef struct look {
     void *argument;
 } look_t;
 
-// One of ours is tidied up besides.
+// Look at a place of our own, which is tidied up besides.
 static bool live_target_look_at_ours(int directory, void *argument)
 {
     const look_t *look = argument;
@@ -226,7 +226,7 @@ bool gp_target_each_place(const gp_target_t *target, gp_census_place_look_t *loo
     const char *runtime = live_target_runtime_of(target, text, ENVIRONMENT_SIZE);
     found = (runtime != NULL && live_target_look_in(target, runtime, target->uid, look, argument)) ||
             live_target_look_in(target, NULL, target->uid, look, argument);
-    // A service that gave its rights up after it was started has its place among those of the user it was.
+    // A service that gave up its rights after its start has its place among the former user's.
     if (!found && geteuid() != target->uid)
         found = (runtime != NULL && live_target_look_in(target, runtime, geteuid(), look, argument)) ||
                 live_target_look_in(target, NULL, geteuid(), look, argument);

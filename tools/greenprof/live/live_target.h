@@ -30,7 +30,7 @@ bool gp_target_is_stopped(const gp_target_t *target);
 // that is another number than here.
 bool gp_target_began_at(const gp_target_t *target, uint64_t ticks);
 
-// Does a path mean another file to it? It has another mount namespace, or another root directory in this one.
+// Does a path mean another file to the process, in another mount namespace, or with another root directory in this one?
 bool gp_target_has_other_root(const gp_target_t *target);
 
 // Does it know users by other numbers, in a user name space of its own?

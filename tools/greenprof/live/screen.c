@@ -58,7 +58,7 @@ static void screen_on_end(int number)
     sigaddset(&signals, number);
     raise(number);
     sigprocmask(SIG_UNBLOCK, &signals, NULL); // here it comes in
-    sigaction(number, &mine, NULL);           // it was stopped, and goes on
+    sigaction(number, &mine, NULL);           // stopped before, now goes on
     screen_take();
     errno = saved;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A terminal that shows one page after the other in the same place, and is as it was once that is over: at exit, and
-// also where a signal ends or stops the command.
+// A terminal that shows one page after the other in the same place, and is as before afterwards: at exit, and also
+// where a signal ends or stops the command.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ void gp_screen_size(size_t *lines, size_t *columns);
 void gp_screen_page_begin(void);
 void gp_screen_page_end(void);
 
-// What ends a line: what stood behind it is gone.
+// The end of a line: it clears the rest.
 extern const char gp_screen_line_end[];
 
 // Wait for a key, `limit_ms` at most. Returns it, or 0: there was none; a new size counts as none.

@@ -33,7 +33,8 @@ static const struct {
 
 static bool top_print_is_loss(int counter)
 {
-    return losses[counter].sentence != NULL && gp_counter_lost((unsigned)counter) != GP_LOST_NO_SAMPLE;
+    enum gp_lost lost = gp_counter_lost((unsigned)counter);
+    return lost != GP_LOST_ASIDE && lost != GP_LOST_NO_SAMPLE;
 }
 
 static const char *top_print_state_of(const gp_top_row_t *row)
@@ -60,7 +61,7 @@ static void top_print_put(bool is_known, int width, int decimals, double value)
         printf("%*s ", width, "-");
 }
 
-// Of the time that is recorded.
+// Put a share of the recorded time.
 static void top_print_put_share(const gp_top_t *top, uint64_t ns)
 {
     top_print_put(!top_print_is_unknown(top), 6, 1, top_print_share(ns, top->recorded_ns));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof top` shows, as a page and as JSON.
+// The output of `greenprof top`, as a page and as JSON.
 #pragma once
 
 #include "top_rows.h"

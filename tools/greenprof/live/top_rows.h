@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof top` knows at one moment: the ledgers of all live coroutines, and what they did since the moment
-// before.
+// The rows of `greenprof top` at a moment: the ledgers of all live coroutines, and their work since the moment before.
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +11,7 @@
 typedef struct gp_top_row {
     gp_control_row_t now;
     gp_control_row_t change; // of the ledger: since the moment before, or since it began
-    bool is_blocked;         // it has its thread, and had no CPU time
+    bool is_blocked;         // has its thread, and had no CPU time
 } gp_top_row_t;
 
 typedef struct gp_top {

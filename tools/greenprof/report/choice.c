@@ -141,7 +141,7 @@ static int choice_find_traces(const gp_texts_t *texts, const gp_dataset_t *datas
 {
     prof_trace_id_t id;
     for (size_t i = 0; i < texts->count; i++) {
-        prof_trace_parse(texts->items[i], &id); // it has been checked
+        prof_trace_parse(texts->items[i], &id); // checked before
         uint32_t number = gp_dataset_trace_find(dataset, id.bytes);
         if (number == GP_INDEX_NONE)
             return gp_fail(path, "has no trace %s", texts->items[i]);
@@ -185,7 +185,7 @@ static long choice_match_names(const char *text, const gp_dataset_t *dataset, gp
     char name[256];
     regex_t regex;
     long found = 0;
-    if (regcomp(&regex, text, REG_EXTENDED | REG_NOSUB) != 0) // it has been checked
+    if (regcomp(&regex, text, REG_EXTENDED | REG_NOSUB) != 0) // checked before
         return -1;
     for (uint32_t i = 0; i < dataset->facts.coros.count; i++) {
         gp_report_coro_label(dataset, i, symbolizer, true, name, sizeof(name));

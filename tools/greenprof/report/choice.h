@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What --trace, --coroutine, --name, --thread, --from and --to choose in a capture.
+// The choice by --trace, --coroutine, --name, --thread, --from and --to in a capture.
 #pragma once
 
 #include "options.h"
@@ -7,7 +7,7 @@
 
 typedef struct gp_chosen { // zero-initialized = everything
     gp_selection_t selection;
-    bool *coros, *traces, *threads; // what the selection points to
+    bool *coros, *traces, *threads; // pointed to by the selection
 } gp_chosen_t;
 
 // Check what can be checked without a capture.

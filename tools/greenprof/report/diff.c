@@ -32,7 +32,7 @@ static void diff_choose_base(gp_arguments_t *base)
         choice->threads = given->threads;
     if (given->names.count > 0)
         choice->names = given->names;
-    if (given->from != NULL || given->to != NULL) { // one of them is a span of its own
+    if (given->from != NULL || given->to != NULL) { // either is a span of its own
         choice->from = given->from;
         choice->to = given->to;
     }

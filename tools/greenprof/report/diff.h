@@ -4,7 +4,7 @@
 // Model: each side is a report. A function is told by its name and the name of its file, so that the same one is found
 // in another build. A value is CPU time in the unit that was asked for. The standard error comes from the samples' own
 // weights: they are taken as independent, which overstates it where a coroutine's samples are scaled to its exact time.
-// It says whether chance in sampling explains a change, not whether the two runs did the same work.
+// The error says whether chance in sampling explains a change, not whether the two runs did the same work.
 #pragma once
 
 #include "base/index.h"
@@ -20,7 +20,7 @@ typedef struct gp_weights { // of a function or a node, on one side
     double squares_ns2;
 } gp_weights_t;
 
-typedef struct gp_change {                     // what is shown of it
+typedef struct gp_change {                     // as shown
     double value[GP_SIDES], difference, error; // error: 0 = none can be told
     double z;
     bool is_significant;

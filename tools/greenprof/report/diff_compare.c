@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the two sides' samples say of each function, and how sure that is.
+// The change of each function, by the two sides' samples, and how sure it is.
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -82,9 +82,9 @@ static int diff_compare_charge_rows(gp_diff_t *diff, size_t which)
     return 0;
 }
 
-// Variance of a side's value. Of a share p of a whole that is known exactly:
+// Variance of a side's value. For a share p of an exactly known whole:
 //   ((1-p)^2 * squares within + p^2 * squares outside) / whole^2.
-// Where the whole is what the samples add up to, and no share is asked for, the variance is that of a sum: the squares.
+// Where the whole is the sum of the samples, and no share is asked for, the variance is a sum's: the squares.
 static double diff_compare_variance(const gp_diff_t *diff, size_t which, const gp_weights_t *weights)
 {
     const gp_diff_side_t *side = &diff->sides[which];

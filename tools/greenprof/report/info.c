@@ -172,7 +172,7 @@ static void info_print_part(const char *what, uint64_t ns)
     printf(" s");
 }
 
-// What greenprof measured of itself. Captures of older versions have its threads alone.
+// greenprof's measure of its own cost. Captures of older versions have its threads alone.
 static void info_print_own_cost(const gp_dataset_t *dataset)
 {
     const uint64_t *counters = dataset->facts.counters;

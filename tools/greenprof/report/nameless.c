@@ -110,8 +110,8 @@ static bool nameless_find_lister(const char *path, char package[PACKAGE_SIZE])
     return found;
 }
 
-// The Debian package that has a file, by any of its names: that of the link which the loader followed, its own, and
-// both where /lib is a link to /usr/lib, which packages and the loader may leave out or not.
+// The Debian package of a file, by any of its names: the link's that the loader followed, its own, and both where /lib
+// is a link to /usr/lib, which packages and the loader may leave out or not.
 static bool nameless_find_package(const char *path, char package[PACKAGE_SIZE])
 {
     static const char usr[] = "/usr";
@@ -143,7 +143,7 @@ static bool nameless_has_symbols(const char *path)
     return found;
 }
 
-// It has been warned of, or is not there: no package helps.
+// The reason why no package helps: the file was warned of, or is missing. NULL = there is none.
 static const char *nameless_obstacle(const gp_source_t *source, const char *path)
 {
     uint32_t next = 0;

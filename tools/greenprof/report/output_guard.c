@@ -7,7 +7,7 @@
 
 #include "message.h"
 
-// What is half written when a signal ends the command is taken away.
+// The half-written file, removed when a signal ends the command.
 static char *volatile half_written;
 
 static void output_guard_clean_up(int signal_number)

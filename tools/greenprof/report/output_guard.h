@@ -4,15 +4,15 @@
 
 #include "export/output.h"
 
-// Open an output, have it written, give it its name. SIGHUP, SIGINT and SIGTERM are held while the
-// temporary file comes and goes, and take it away in between.
-//   write: returns 0, or what is returned then; nothing is left behind.
+// Open an output, have it written, and name it. SIGHUP, SIGINT and SIGTERM are held while the temporary file comes and
+// goes, and remove it in between.
+//   write: returns 0, or an error to return; then nothing is left behind.
 // Returns 0, what `write` returned, or a negative errno value.
 int gp_output_guarded(const char *path, int (*write)(gp_output_t *output, void *context), void *context);
 
 // The same for what is written by the name of `output->temporary`.
 int gp_output_guarded_named(const char *path, int (*write)(gp_output_t *output, void *context), void *context);
 
-// Is an output one of the files that are read, by whatever name? It would replace it.
+// Is an output one of the files that are read, by whatever name? The output would replace it.
 // Returns 0, or EXIT_FAILED with a message.
 int gp_output_check(const char *path, const char *const *inputs, size_t count);

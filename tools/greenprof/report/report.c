@@ -46,7 +46,7 @@ static int report_set_sorts(gp_sorts_t *sorts, const char *keys, bool of_groups)
     return status;
 }
 
-typedef struct tables { // what is to be printed
+typedef struct tables { // to be printed
     gp_sorts_t sorts;
     gp_restriction_list_t rows, callers, callees;
     bool print_callers, print_callees;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where endpoints gain most: the stacks that have most of their critical paths, and on how many requests' paths they
-// are.
+// Gains of endpoints: the stacks that have most of their critical paths, and on how many requests' paths they are.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,7 +36,7 @@ static bool report_gains_same_gain(const void *owner, uint32_t number, const voi
            a->segment.flags == b->segment.flags;
 }
 
-// What ran meanwhile makes the time for which a coroutine was ready or preempted, not the stack that it was at.
+// Others that ran meanwhile make the time for which a coroutine was ready or preempted, not the stack it was at.
 static bool report_gains_is_others_doing(const gp_path_segment_t *segment)
 {
     return segment->state == GP_KIND_READY || segment->state == GP_KIND_PREEMPTED;

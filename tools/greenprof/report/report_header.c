@@ -13,6 +13,7 @@
 #include "report/losses.h"
 #include "report/report_words.h"
 #include "tables.h"
+#include "verdict.h"
 
 enum { FEW = 50 }; // samples, by chance as many more or less as not to tell
 
@@ -76,7 +77,7 @@ static void report_header_print_latency(const gp_source_t *source, const gp_repo
                                  "with waits too short to be recorded one by one: divided in proportion");
 }
 
-// What ordinary threads slept is known, whether there are stacks of it or not.
+// Sleeps of ordinary threads are known, whether there are stacks of them or not.
 static void report_header_print_sleeps_of_threads(const gp_dataset_t *dataset)
 {
     uint64_t slept_ns = 0;
@@ -95,8 +96,8 @@ static void report_header_print_sleeps_of_threads(const gp_dataset_t *dataset)
     }
 }
 
-// The self-audit: what the kernel says the CPU time was, and what the samples add up to. Of a part
-// of which the kernel says nothing, the samples alone.
+// The self-audit: the kernel's CPU time, and the sum of the samples. For a part without the kernel's time, the samples
+// alone.
 static void report_header_print_audit(const gp_source_t *source, const gp_report_t *report)
 {
     static const char *const names[] = {
@@ -198,7 +199,7 @@ void gp_report_print_counters(const gp_dataset_t *dataset)
             printf("  %10" PRIu64 " %s\n", dataset->facts.counters[i], gp_counter_sentence(i));
 }
 
-// What no rate of samples changes.
+// The cost of hooks beyond the budget, which no rate of samples changes.
 static void report_header_print_hooks_beyond(const gp_dataset_t *dataset, const char *budget)
 {
     uint64_t own = gp_losses_own_in_threads(dataset), program = dataset->facts.totals.process_cpu_ns;
@@ -258,7 +259,7 @@ static void report_header_print_losses(const gp_source_t *source)
     gp_report_print_counters(source->dataset);
 }
 
-// Of a fleet: how many processors it would keep busy in the chosen time.
+// The number of processors that a fleet keeps busy in the chosen time.
 static void report_header_print_cores(const gp_source_t *source, const gp_report_t *report)
 {
     uint64_t hosts = gp_source_hosts(source);
@@ -290,6 +291,8 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     report_header_print_cores(source, report);
     gp_report_print_budget(dataset);
     gp_census_print_held(source, true);
+    if (source->options.by == GP_BY_NONE && report->measure != GP_MEASURE_DELAY)
+        gp_explain_print_first(source);
     report_header_print_losses(source);
     gp_nameless_print(source, report);
     if (!dataset->summary.ended)

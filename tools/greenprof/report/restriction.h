@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What limits a table, as in pstats' `stats 10`, `stats .1`, `stats name`: a number of rows, a
-// fraction of them, or a regular expression (POSIX extended) that the rows' names must match.
+// Restrictions of a table, as in pstats' `stats 10`, `stats .1`, `stats name`: a number of rows, a fraction of them, or
+// a regular expression (POSIX extended) that the rows' names must match.
 #pragma once
 
 #include <regex.h>
@@ -47,8 +47,8 @@ size_t gp_restriction_apply(const gp_restriction_t *restriction, uint32_t *rows,
 size_t gp_restrictions_apply(gp_restrictions_t restrictions, uint32_t *rows, size_t count, gp_restriction_name_t name,
                              const void *context);
 
-// The latest regular expression that has left nothing of the rows that there were; NULL = none has. It lives as long as
-// the restriction.
+// The latest regular expression that has left none of the rows before it; NULL = none has. Lives as long as the
+// restriction.
 const char *gp_restriction_left_none(void);
 
 // Say in the words of pstats that a list was reduced from `before` to `after`.

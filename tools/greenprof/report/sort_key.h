@@ -14,7 +14,7 @@ typedef enum gp_sort {
     GP_SORT_PRIMITIVE_CALLS,
     GP_SORT_STANDARD_NAME,
     GP_SORT_TIME,
-    // Of coroutines and traces only: columns of their tables.
+    // Columns of the tables of coroutines and traces only.
     GP_SORT_WALL,
     GP_SORT_CPU,
     GP_SORT_BLOCKED,
@@ -22,6 +22,7 @@ typedef enum gp_sort {
     GP_SORT_READY,
     GP_SORT_PARKED,
     GP_SORT_WAITING,
+    GP_SORT_GIL,
     GP_SORT_LONGEST,
     GP_SORT_SWITCHES,
 } gp_sort_t;

@@ -43,7 +43,7 @@ static int source_compile(const gp_texts_t *texts, regex_t **compiled, size_t *c
     *compiled = calloc(texts->count + 1, sizeof(**compiled));
     for (size_t i = 0; i < texts->count && *compiled != NULL; i++) {
         if (regcomp(&(*compiled)[i], texts->items[i], REG_EXTENDED | REG_NOSUB) != 0)
-            return -ENOMEM; // it has been checked
+            return -ENOMEM; // checked before
         ++*count;
     }
     return *compiled != NULL ? 0 : -ENOMEM;
@@ -142,10 +142,12 @@ static int source_load(gp_source_t *source, gp_captures_t *captures, const gp_ar
         return status;
     bool is_delay = arguments->by != NULL && strcmp(arguments->by, "victim-time") == 0;
     bool is_page = source->options.wants & GP_WANT_PAGE;
-    bool spans = is_page || arguments->command == &gp_commands[GP_COMMAND_TRACE];
+    bool is_explained = arguments->command == &gp_commands[GP_COMMAND_EXPLAIN] ||
+                        (arguments->command == &gp_commands[GP_COMMAND_REPORT] && arguments->by == NULL);
+    bool spans = is_page || is_explained || arguments->command == &gp_commands[GP_COMMAND_TRACE];
     bool is_plain = source->options.by == GP_BY_NONE && !(source->options.wants & ~(unsigned)GP_WANT_ADDRESSES);
-    unsigned keep = (spans ? GP_KEEP_SPANS : GP_KEEP_REQUESTS) | (is_delay || is_page ? GP_KEEP_HOGS : 0u) |
-                    (is_plain ? GP_KEEP_PLAIN : 0u) |
+    unsigned keep = (spans ? GP_KEEP_SPANS : GP_KEEP_REQUESTS) |
+                    (is_delay || is_page || is_explained ? GP_KEEP_HOGS : 0u) | (is_plain ? GP_KEEP_PLAIN : 0u) |
                     (is_page || source->options.by == GP_BY_CRITICAL_PATH ? GP_KEEP_WORKS : 0u);
     source->dataset = gp_dataset_load_captures(captures, keep, windowed ? &window : NULL, error);
     gp_progress_end();
@@ -167,7 +169,7 @@ static int source_load(gp_source_t *source, gp_captures_t *captures, const gp_ar
                               : is_wall ? GP_MEASURE_WALL
                                         : GP_MEASURE_CPU;
     if (is_page)
-        source->options.by = GP_BY_NONE; // it has all; what was asked for is shown first
+        source->options.by = GP_BY_NONE; // the page has all; the chosen view is shown first
     return 0;
 }
 
@@ -258,7 +260,7 @@ static void source_put_choice(FILE *out, const gp_option_t *option, const char *
     fprintf(out, "%s--%s %s", ftell(out) > 0 ? " " : "", option->name, value);
 }
 
-// What was chosen, for messages. Returns NULL when memory is short.
+// The chosen part, for messages. Returns NULL when memory is short.
 static char *source_choice_text(const gp_arguments_t *arguments)
 {
     char *text = NULL;
@@ -290,7 +292,7 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
     source->path = arguments->operands[0];
     source->options.wants = wants;
     source->options.by =
-        wants & GP_WANT_TIMELINE ? GP_BY_NONE : source_by_of(arguments->by); // it has no stacks to group
+        wants & GP_WANT_TIMELINE ? GP_BY_NONE : source_by_of(arguments->by); // a timeline has no stacks to group
     source->options.stitch = arguments->stitch;
     bool is_root =
         arguments->by != NULL && (strcmp(arguments->by, "coroutine") == 0 || strcmp(arguments->by, "trace") == 0);
@@ -363,7 +365,7 @@ static bool source_has_activity(const gp_report_t *report)
            gp_timeline_each_activity(report->timeline, source_stop_at_one, NULL) == -ECANCELED;
 }
 
-// Of coroutines and traces the ledger knows what is theirs, samples or none.
+// Does the ledger know the share of the chosen coroutines and traces, samples or none?
 static bool source_has_share(const gp_source_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where `report`, `export` and their kind take their data from: a capture file, and the options
-// that choose a part of it.
+// The source of the data of `report`, `export` and their kind: a capture file, and the options that choose a part of
+// it.
 #pragma once
 
 #include "choice.h"
@@ -9,7 +9,7 @@
 
 typedef struct gp_source {
     const char *path; // for messages
-    char *paths;      // what it points to, where several captures are read as one
+    char *paths;      // backs `path`, where several captures are read as one
     gp_dataset_t *dataset;
     gp_symbolizer_t *symbolizer;
     gp_report_options_t options;
@@ -18,7 +18,7 @@ typedef struct gp_source {
     bool *requests_chosen;    // bool[requests->count]
     bool has_stored_paths;    // samples are those of critical paths, by endpoint, as a store has them
     gp_path_sums_t path_sums; // of the report of critical paths that was made last
-    regex_t *focus, *ignore;  // what options.stacks points to
+    regex_t *focus, *ignore;  // pointed to by options.stacks
     const char *root_by;      // --by; NULL = none
     bool with_source;         // --source
     char *choice;             // the options that choose a part, as they were given; "" = all of it
@@ -35,8 +35,7 @@ int gp_source_open(gp_source_t *source, const gp_arguments_t *arguments, unsigne
 // Returns 0 or an exit status, with a message. Free in both cases.
 int gp_source_open_captures(gp_captures_t *captures, const gp_arguments_t *arguments, const char *what, unsigned wants);
 
-// How many hosts a store's samples are of; 0 = it is no store's, or it was not asked. Of these CPU time is shown as
-// cores.
+// The number of hosts of a store's samples, whose CPU time is then shown as cores; 0 = no store's, or it was not asked.
 uint64_t gp_source_hosts(const gp_source_t *source);
 
 // Make a report. Returns NULL and errno.

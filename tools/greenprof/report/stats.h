@@ -51,7 +51,7 @@ typedef struct gp_stats { // zero-initialized = empty
 // Add the functions of a report. Returns 0 or -ENOMEM.
 int gp_stats_add_report(gp_stats_t *stats, const gp_report_t *report);
 
-// Order the functions; before that nothing can be printed. Of equal ones the longer comes first, then by name.
+// Order the functions; before that nothing can be printed. Among equal ones the longer comes first, then by name.
 int gp_stats_sort(gp_stats_t *stats, const gp_sorts_t *sorts);
 
 void gp_stats_free(gp_stats_t *stats);

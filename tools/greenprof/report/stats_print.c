@@ -16,7 +16,7 @@ static const char *stats_print_name_of(const void *context, uint32_t row)
     return ((const gp_stats_t *)context)->items[row].text;
 }
 
-typedef struct print_list { // what is left of the functions
+typedef struct print_list { // functions that are left
     uint32_t *rows;
     size_t count;
     size_t width; // of the column of names
@@ -153,8 +153,8 @@ static void stats_print_relatives(size_t width, const gp_stat_t *stat, relative_
     }
 }
 
-// What samples had on top, in this function and with no caller: with it the sum of a function's callers is its own
-// time. pstats has no such line, since in what it shows every call but the first has a caller.
+// Samples with this function on top and no caller: with them the sum of a function's callers is its own time. pstats
+// has no such line, since in its profiles every call but the first has a caller.
 static void stats_print_rest(size_t width, const gp_stat_t *stat)
 {
     double own_s = stat->own_s, total_s = stat->total_s;

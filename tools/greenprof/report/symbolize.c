@@ -73,7 +73,7 @@ static int symbolize_count(modules_t *modules, const gp_arguments_t *arguments, 
     int status = gp_source_open(&source, arguments, GP_WANT_ADDRESSES), result = 0;
     if (status != 0)
         return status;
-    source.options.measure = GP_MEASURE_WALL; // what waited counts as well
+    source.options.measure = GP_MEASURE_WALL; // waiting stacks count as well
     gp_report_t *report = gp_source_report(&source, &source.options);
     if (report == NULL)
         status = gp_source_fail(&source, errno);

@@ -120,7 +120,7 @@ static int symbolize_store_append_old(json_t *row, const frame_t *old)
     return result | json_array_append(json_object_get(row, "inlined"), old->inlined);
 }
 
-// What is known of a frame's address; NULL: nothing, or it has a name.
+// The symbol of a frame's address; NULL: unknown, or the frame has a name.
 static const gp_symbol_t *symbolize_store_symbol_of(store_t *store, const frame_t *frame)
 {
     const char *build = json_string_value(frame->build), *module = json_string_value(frame->module);
@@ -141,7 +141,7 @@ static const gp_symbol_t *symbolize_store_symbol_of(store_t *store, const frame_
     return gp_nameless_frame(&found) ? NULL : symbol;
 }
 
-// Add a symbol, what it is inlined into before it.
+// Append a symbol, behind the functions it is inlined into.
 static int symbolize_store_append_symbol(json_t *row, const gp_symbol_t *symbol, const frame_t *old)
 {
     const gp_symbol_t *chain[CHAIN_MAX];

@@ -10,7 +10,7 @@ typedef struct gp_table_options {
     gp_restrictions_t restrictions;
 } gp_table_options_t;
 
-// What the capture is, how much it holds, and what is missing: above every table.
+// The header above every table: the capture, how much it holds, and what is missing.
 void gp_report_print_header(const gp_source_t *source, const gp_report_t *report);
 
 // Its part that says what is missing, and a clock engine's name.
@@ -33,9 +33,8 @@ int gp_report_print_slices(const gp_source_t *source);
 // The table by request, and that of endpoints. Returns 0 or -ENOMEM.
 int gp_report_print_requests(const gp_source_t *source, const gp_table_options_t *options);
 
-// Above the functions of critical paths: what states and coroutines have of it and, of a single request, the path
-// itself. What is shown besides the rows is collected while these are made: begin, make the report with the options,
-// print, free.
+// The part above the functions of critical paths: by state and by coroutine and, for a single request, the path itself.
+// Its data come while the rows are made: begin, make the report with the options, print, free.
 typedef struct gp_shown_paths gp_shown_paths_t;
 // Returns NULL when memory is short.
 gp_shown_paths_t *gp_shown_paths_begin(const gp_source_t *source, gp_report_options_t *options);

@@ -117,7 +117,7 @@ uint64_t gp_moment_resolve(const gp_moment_t *moment, uint64_t start_ns, uint64_
         return at < end_ns ? end_ns - at : 0;
     case GP_MOMENT_OF_DAY:
         at += time_text_midnight_before(start_ns);
-        if (at < start_ns && at + DAY_NS <= start_ns + end_ns) // it went on past midnight
+        if (at < start_ns && at + DAY_NS <= start_ns + end_ns) // the capture went on past midnight
             at += DAY_NS;
         break;
     case GP_MOMENT_ABSOLUTE:

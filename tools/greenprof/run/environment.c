@@ -27,7 +27,7 @@ static const struct setting {
 
 enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
 
-// What a text that is not valid must be; NULL where it is valid. Until the next call.
+// The words behind "must be" for an invalid text; NULL where it is valid. Until the next call.
 static const char *environment_wanted(const struct setting *setting, const char *text)
 {
     static char range[64];

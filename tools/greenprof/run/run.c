@@ -18,7 +18,7 @@
 #include "run_watch.h"
 #include "store/slow.h"
 
-// What slow requests are made of; as much as the shortest of them needs, on a bounded disk.
+// Bounds of the capture that slow requests are made of: as much as the shortest of them needs, on a bounded disk.
 static void run_set_bounds(void)
 {
     setenv("GREENPROF_ROTATE", "1m", 0);
@@ -62,7 +62,7 @@ static void run_make_name(const gp_arguments_t *arguments, char name[PATH_MAX])
         snprintf(name, PATH_MAX, "%s.greenprof", slash != NULL ? slash + 1 : program);
 }
 
-// What the library needs to say the last word; see src/core/record/closing.h.
+// Tell the library what it needs for the closing line; see src/core/record/closing.h.
 static void run_set_last_word(const gp_arguments_t *arguments, const char *name)
 {
     struct stat status;

@@ -43,7 +43,7 @@ int gp_run_aside(void (*work)(int program, void *context), void *context, const 
     int program = run_aside_would_be_its_child() ? -ECHILD : (int)syscall(SYS_pidfd_open, getpid(), 0);
     if (program < 0)
         return program == -ECHILD ? program : -errno;
-    // Of the process between, nothing is left to the program: no signal, and no time among that of its children.
+    // The process between leaves nothing to the program: no signal, and no time among that of its children.
     sigaction(SIGCHLD, &ignore, &old);
     pid_t between = fork();
     if (between == 0) {

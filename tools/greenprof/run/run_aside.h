@@ -5,8 +5,8 @@
 
 #include "options.h"
 
-// Begin one. It has no descriptors but standard error and `program`, which can be read once the program has ended, and
-// shows no arguments of the program's. It ends when `work` returns.
+// Begin a process aside: without descriptors but standard error and `program`, which can be read once the program has
+// ended, and without the program's arguments. The process ends when `work` returns.
 // Returns 0; -ECHILD where it would be the program's child, as that is the first process of a container or adopts
 // others; another negative errno value. The program notices nothing in any case.
 int gp_run_aside(void (*work)(int program, void *context), void *context, const gp_arguments_t *arguments);

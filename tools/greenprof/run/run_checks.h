@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof run` checks and prepares before it becomes the program.
+// Checks and preparations of `greenprof run`, before it becomes the program.
 #pragma once
 
 #include <limits.h>
@@ -12,8 +12,8 @@ enum { GP_RUN_SESSION_SIZE = 33 };
 // Returns 0 or an exit status, with a message.
 int gp_run_output_path(const char *output, const char *program, char path[PATH_MAX]);
 
-// Put away what is at the capture's place from an earlier run, right before the program is started: should nothing be
-// recorded, it must not pass for new. It is FILE.old from then on.
+// Put away the capture of an earlier run, right before the program is started: should nothing be recorded, it must not
+// pass for new. The old one is FILE.old from then on.
 //   path: as gp_run_output_path() made it.
 // Returns 0 or an exit status, with a message.
 int gp_run_put_old_away(const char *path);

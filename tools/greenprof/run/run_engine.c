@@ -44,7 +44,7 @@ static int run_engine_try_cpu(void)
     return 0;
 }
 
-// What keeps users from it, where it is the usual thing.
+// The usual reason why users may not use it.
 static const char *run_engine_perf_reason(char *text, size_t size)
 {
     int level;

@@ -114,7 +114,7 @@ static size_t run_last_word_of_killed(char *line, const char *name, const facts_
     if (facts->has_end && facts->end.reason == GP_END_FAILED)
         return gp_closing_line_failed(line, name, "not all of it", strerror((int)facts->end.error));
     if (facts->has_end && facts->end.reason != GP_END_EXEC && facts->end.reason != GP_END_TURNED)
-        return 0; // it was killed as it ended
+        return 0; // killed at its end
     if (!facts->has_counters)
         return gp_closing_line_failed(line, name, "nothing", "the program was killed before the first write");
     return gp_closing_line(line, name, facts->samples, &facts->lost,
@@ -129,7 +129,7 @@ size_t gp_run_last_word(char line[GP_CLOSING_LINE_SIZE], const char *file, const
         return 0;
     if (number > 0)
         return run_last_word_of_killed(line, name, &facts, number);
-    if (facts.has_end || !facts.has_counters) // it has said what there is to say
+    if (facts.has_end || !facts.has_counters) // all was said
         return 0;
     snprintf(note, sizeof(note), "%s%s", facts.not_known,
              number == 0 ? "the program left by a system call of its own: what came after the last write is missing"

@@ -13,8 +13,8 @@ enum { GP_RUN_UNKNOWN_SIGNAL = -1 };
 // Make the closing line.
 //   file:   the capture.
 //   name:   of it, as the user has it.
-//   pid:    of the program: a capture of another process is none of it.
-//   signal: that the program was killed by; 0: it ended by itself; GP_RUN_UNKNOWN_SIGNAL where the kernel does not say
+//   pid:    of the program: another process' capture does not count.
+//   signal: by which the program was killed; 0: it ended by itself; GP_RUN_UNKNOWN_SIGNAL where the kernel does not say
 //           how it ended.
 // Returns its length. 0: there is nothing to be said, or the program has said it.
 size_t gp_run_last_word(char line[GP_CLOSING_LINE_SIZE], const char *file, const char *name, pid_t pid, int signal);

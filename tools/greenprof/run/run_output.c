@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// run: where the capture goes, whether it can be written there, and what is there already.
+// run: the place of the capture, whether it can be written there, and a file that is there already.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

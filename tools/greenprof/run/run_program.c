@@ -33,7 +33,7 @@ int gp_run_find_program(const char *program, char path[PATH_MAX])
         return run_program_is_program_file(path) && access(path, X_OK) == 0 ? 0 : EXIT_NOT_EXECUTABLE;
     }
     if (search == NULL)
-        search = "/bin:/usr/bin"; // what execvp() takes then
+        search = "/bin:/usr/bin"; // execvp()'s default
     for (const char *at = search; program[0] != '\0'; at++) {
         size_t len = strcspn(at, ":");
         char candidate[PATH_MAX];
@@ -124,7 +124,7 @@ static int run_program_check_file(const char *path, bool follow_script)
 {
     char interpreter[PATH_MAX];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) // what may be executed need not be readable
+    if (fd < 0) // an executable file need not be readable
         return 0;
     int status = run_program_check_rights(path, fd);
     bool script = status == 0 && run_program_script_interpreter(fd, interpreter);

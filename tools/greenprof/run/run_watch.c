@@ -45,7 +45,7 @@ static bool run_watch_ask_kernel(const watch_t *watch, int *status)
     return true;
 }
 
-// Of a process that has not been waited for: the last word of /proc/PID/stat.
+// Ask the last word of /proc/PID/stat for the status of a process that has not been waited for.
 static bool run_watch_ask_zombie(const watch_t *watch, int *status)
 {
     char path[64], text[1024];

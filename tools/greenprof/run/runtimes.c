@@ -25,7 +25,7 @@ typedef struct runtime {
     const char *symbol; // a name that the file has
     const char *wrap;   // for what is linked in: greenprof-wrap-NAME
     const char *except; // pattern of programs that have the name for something else; NULL = none
-    const char *also;   // another name that tells it from what has the first one, too; NULL = none
+    const char *also;   // a second name, where other libraries have the first, too; NULL = none
 } runtime_t;
 
 // Generated from what the runtimes' folders declare (greenprof_runtime() in cmake/runtime.cmake).
@@ -49,7 +49,7 @@ enum { UNHOOKED_MAX = 16 };
 typedef struct findings {
     bool library[COUNT], wrapped[COUNT]; // the runtime is there; its link-time hook is there, too
     char where[COUNT][256];
-    char unhooked[UNHOOKED_MAX][256]; // what no hook knows, as sentences
+    char unhooked[UNHOOKED_MAX][256]; // unhooked runtimes, as sentences
     int unhooked_count;
     char program[PATH_MAX];
     bool in_load_order;       // the objects are looked at as the loader searches them; and then:
@@ -84,7 +84,7 @@ static void runtimes_look_at(findings_t *findings, const char *path, const char 
         if (findings->library[i] || !here || strncmp(name, "libc.so", 7) == 0 ||
             (runtime->except != NULL && fnmatch(runtime->except, name, 0) == 0))
             continue;
-        // Of two names that end alike, a string table has the longer one only.
+        // A string table has only the longer of two names that end alike.
         snprintf(wrapped, sizeof(wrapped), "__wrap_%s", runtime->symbol);
         findings->wrapped[i] = runtimes_has_name(bytes, size, wrapped);
         if (!findings->wrapped[i] && (!runtimes_has_name(bytes, size, runtime->symbol) ||
@@ -213,7 +213,7 @@ static bool runtimes_shared_is_there(const findings_t *findings, const char *sym
     return false;
 }
 
-// A runtime that is linked in without its link-time hook, and is shown among those that can be patched.
+// Is a runtime linked in without its link-time hook, and shown among the ones that can be patched?
 static bool runtimes_is_patched(const findings_t *findings, const runtime_t *runtime)
 {
     const char *refused;
@@ -251,7 +251,7 @@ static int runtimes_show_patches(const findings_t *findings)
     return shown;
 }
 
-// What is read at samples, where no patch makes it unnecessary.
+// Show variables that are read at samples, where no patch makes it needless.
 static int runtimes_show_polled(const findings_t *findings)
 {
     const char *slash = strrchr(findings->program, '/'), *name = slash != NULL ? slash + 1 : findings->program;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What `greenprof runtimes` knows, for others.
+// The knowledge of `greenprof runtimes`, for others.
 #pragma once
 
 #include "facts/dataset.h"
 
-// Why a stack was not announced, and what would name it, as far as the capture's modules tell: those that are still
-// there are searched for runtimes that are linked in without their hook.
+// The reason why a stack was not announced, and what would name it, as far as the capture's modules tell: the ones
+// still there are searched for runtimes linked in without their hook.
 //   text: "no hook: link with greenprof-wrap-libaco or call prof_coro_create()".
 // Returns `text`. Cost: reads the modules.
 const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t size);

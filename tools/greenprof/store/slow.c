@@ -117,7 +117,7 @@ void gp_slow_wish_free(gp_slow_wish_t *wish)
 
 // --- shipping
 
-// What has arrived is of no use to another process.
+// Ship, with a journal that is removed: it is of no use to another process.
 static int slow_ship(const gp_slow_wish_t *wish, gp_ship_options_t *options)
 {
     static const char *const names[] = {"ship.journal", "ship.journal.new", "ship.lock"};
@@ -162,7 +162,7 @@ static void slow_look(int number)
     struct pollfd event = {.fd = program, .events = POLLIN};
     int saved = errno;
     (void)number;
-    if (poll(&event, 1, 0) == 1) { // it has ended: the end of its captures is still to be read
+    if (poll(&event, 1, 0) == 1) { // ended: the end of its captures is still to be read
         atomic_store_explicit(&shipping.order, GP_SHIP_FINISH, memory_order_release);
         atomic_fetch_add_explicit(&shipping.bell, 1, memory_order_release);
     }
@@ -196,7 +196,7 @@ int gp_slow_follow(gp_slow_wish_t *wish, const char *output, const gp_arguments_
     follower.since_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     if (gp_run_replace_pid(output, file) < 0)
         return gp_fail(output, "%s", strerror(ENAMETOOLONG));
-    char *slash = strrchr(file, '/'); // it is absolute
+    char *slash = strrchr(file, '/'); // always absolute
     strcpy(follower.name, slash + 1);
     slash[slash == file] = '\0';
     strcpy(follower.directory, file);

@@ -13,9 +13,9 @@ typedef struct gp_slow_wish {
     char directory[PATH_MAX]; // absolute
 } gp_slow_wish_t;
 
-// Understand "over=250ms,stuck=5s,keep=100,DIRECTORY", and check that the directory can be written to.
+// Understand "over=250ms,stuck=5s,keep=100,DIRECTORY", and check the right to write into the directory.
 //   command: for messages.
-//   now:     whether all that is open is told, unless it says otherwise.
+//   now:     whether all open requests are told, unless `text` says otherwise.
 // Returns 0 or an exit status, with a message. Free in both cases.
 int gp_slow_wish(gp_slow_wish_t *wish, const char *text, const char *command, bool now);
 void gp_slow_wish_free(gp_slow_wish_t *wish);
@@ -24,7 +24,7 @@ void gp_slow_wish_free(gp_slow_wish_t *wish);
 // Returns 0 or an exit status, with a message.
 int gp_slow_once(const gp_slow_wish_t *wish, const char *capture);
 
-// Leave a process behind that follows the captures of the program which this process becomes, until it has ended.
+// Leave a process behind, which follows the captures of the program in this process' place until the program's end.
 //   output: as gp_run_output_path() made it.
 // Returns 0 or an exit status, with a message.
 int gp_slow_follow(gp_slow_wish_t *wish, const char *output, const gp_arguments_t *arguments);

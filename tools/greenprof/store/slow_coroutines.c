@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a process does that hangs: all of its coroutines, with their states and stacks.
+// A hanging process: all of its coroutines, with their states and stacks.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static bool slow_coroutines_read_header(const char *path, gp_file_header_t *head
     return is_read;
 }
 
-// Where the capture is another host's, or another container's, a process of that number is another one.
+// Is a census of the capture's process? On another host, or in another container, the same number is another process.
 static bool slow_coroutines_is_of_capture(const char *census, const char *capture)
 {
     gp_file_header_t asked, known;

@@ -19,7 +19,7 @@ bool gp_store_is_url(const char *operand)
     return gp_ask_is_url(operand);
 }
 
-// What --by divides a store's samples into, as only a store can; else NULL.
+// The group of --by, as only a store can divide its samples; else NULL.
 static const char *store_group_of(const gp_arguments_t *arguments)
 {
     for (size_t i = 0; arguments->by != NULL && i < sizeof(groups) / sizeof(groups[0]); i++)

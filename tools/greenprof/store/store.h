@@ -6,7 +6,7 @@
 
 bool gp_store_is_url(const char *operand);
 
-// Whether the options that are about stores have one, and the others are what a store can answer.
+// Check whether options for stores have one, and whether a store can answer the others.
 // Returns 0 or EXIT_USAGE, with a message.
 int gp_store_check(const gp_arguments_t *arguments);
 
@@ -15,7 +15,7 @@ int gp_store_check(const gp_arguments_t *arguments);
 // Returns a descriptor of the capture, or -1 with a message.
 int gp_store_open(const gp_arguments_t *arguments, int operand, unsigned wants);
 
-typedef struct gp_store_filters { // what options choose in a store
+typedef struct gp_store_filters { // as chosen by options
     struct gp_row_pair *items;    // [count]; to be freed, the texts are the arguments'
     size_t count;
 } gp_store_filters_t;

@@ -31,7 +31,8 @@ static void store_requests_print_path(const gp_ask_request_t *request)
 {
     static const char *const words[GP_KIND_COUNT] = {
         [GP_KIND_CPU] = "running",     [GP_KIND_PREEMPTED] = "preempted", [GP_KIND_PARKED] = "parked",
-        [GP_KIND_WAITING] = "waiting", [GP_KIND_READY] = "ready",         [GP_KIND_BLOCKED] = "blocked"};
+        [GP_KIND_WAITING] = "waiting", [GP_KIND_READY] = "ready",         [GP_KIND_BLOCKED] = "blocked",
+        [GP_KIND_GIL] = "gil"};
     uint64_t left[GP_KIND_COUNT], whole = 0;
     char text[96] = "-";
     size_t len = 0;
@@ -133,7 +134,7 @@ static int store_requests_print_endpoint(void *context, const gp_ask_endpoint_t 
     return 0;
 }
 
-// What the store sorts by; by latency without a column of its own.
+// The order of a store's rows; by latency without a column of its own.
 static const char *store_requests_order_of(const gp_sorts_t *sorts)
 {
     static const char *const columns[] = {

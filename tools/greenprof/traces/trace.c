@@ -13,7 +13,7 @@
 
 enum { DIGITS = 32 };
 
-// What of the ways to write is asked for: one at most.
+// The forms of output, of which one at most is asked for.
 typedef struct way {
     const char *name;
     size_t offset; // of its flag
@@ -175,7 +175,7 @@ static int trace_show(const gp_arguments_t *arguments, const way_t *way)
                          .view = {.set = &sources.spans, .sources = (const char *const *)names, .source_count = count}};
     int status =
         gp_trace_sources_open(&sources, arguments, names, count, has_digits && !trace_is_short(digits) ? digits : NULL);
-    if (status == 0 && id == NULL) // that there is none of that id says enough
+    if (status == 0 && id == NULL) // a missing trace with this id says enough
         status = trace_check_spans(&sources.spans, names[0]);
     if (status == 0) {
         request.view.trace = id != NULL ? trace_find_trace(&sources.spans, id, has_digits ? digits : NULL)

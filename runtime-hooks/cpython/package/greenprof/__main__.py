@@ -32,7 +32,7 @@ def parse():
 
 
 def check_output(parser, options):
-    """What would be found out when the program has run, and its profile is lost."""
+    """Errors that would be found out only when the program has run, and its profile is lost."""
     import pstats
     if options.sort not in pstats.Stats().get_sort_arg_defs():
         parser.error(f"-s {options.sort}: the keys are {', '.join(sorted(pstats.Stats.sort_arg_dict_default, key=str))}")
@@ -53,7 +53,7 @@ def load(options):
     import runpy
     name = options.program[0]
     if options.module:
-        # What `python3 -m` does before it runs the code.
+        # As `python3 -m` does before it runs the code.
         sys.argv[:] = options.program
         sys.path.insert(0, "")
         if importlib.util.find_spec(name) is None:

@@ -80,7 +80,7 @@ class _Shared:
 
 
 def _begin_once(statement, begin):
-    """The span of a statement that is about to be executed: a new one, or that of another listener of the same execution."""
+    """The span of a statement about to be executed: a new one, or another listener's of the same execution."""
     told = _statement.get()
     if told is not None and told[0] == statement and told[1].id is not None and told[1].id == greenprof.current_span():
         return _Shared(told[1])
@@ -199,7 +199,7 @@ def _osprofiler():
             points = self.__dict__.get("greenprof_points")
             if name.endswith("-start") and points and points[-1] is not None and points[-1].id:
                 self._trace_stack[-1] = str(uuid.UUID(int=points[-1].id))
-            with _quietly():  # what its driver writes
+            with _quietly():  # its driver's statements
                 return original(self, name, info)
         return notify
 

@@ -77,7 +77,7 @@ static int file_append(const gp_held_t *file, const gp_reply_bytes_t *lines)
     return 0;
 }
 
-// Is it this trace's file that cannot be had, and not all of them? Then it does not hold the others up.
+// Is only this trace's file out of reach, not all of them? Then it does not hold the others up.
 static bool file_is_of_trace(int directory, int error)
 {
     return error == -ELOOP || error == -ENOTDIR || error == -EISDIR || error == -ENXIO || error == -EFBIG ||

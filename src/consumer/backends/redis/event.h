@@ -10,5 +10,5 @@
 
 void gp_redis_event(gp_reply_bytes_t *into, const prof_span_record_t *span, bool is_stop);
 
-// What `osprofiler trace list --error-trace` reads of a trace with a span that failed.
+// The entry that `osprofiler trace list --error-trace` reads of a trace with a failed span.
 void gp_redis_error_mark(gp_reply_bytes_t *into, const prof_span_record_t *span);

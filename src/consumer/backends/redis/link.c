@@ -214,7 +214,7 @@ static int link_take_replies(gp_redis_link_t *link, size_t *count, bool (*take)(
         if (!take(context, &link->reply))
             return -ECONNABORTED;
     }
-    return link_unread(link) > 0 ? -EPROTO : 0; // it says more than it was asked
+    return link_unread(link) > 0 ? -EPROTO : 0; // answers more than was asked
 }
 
 static int link_exchange(gp_redis_link_t *link, const gp_reply_bytes_t *request, size_t count, uint64_t deadline_ns,

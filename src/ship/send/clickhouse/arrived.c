@@ -23,7 +23,7 @@ static bool arrived_next_number(const char **at, uint64_t *number)
     return is_there;
 }
 
-// Numbers of batches that are not among those that are known.
+// Batches with rows, none of which is known as arrived.
 static int arrived_take_open(const char *at, gp_arrived_t *arrived, gp_known_table_t *known)
 {
     for (uint64_t batch; arrived_next_number(&at, &batch);) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a ClickHouse has of a process: for a shipper that has lost its journal.
+// A ClickHouse's batches of a process: for a shipper that has lost its journal.
 #pragma once
 
 #include "ship/send/clickhouse/clickhouse.h"

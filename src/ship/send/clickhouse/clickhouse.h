@@ -15,8 +15,8 @@ enum { GP_CLICKHOUSE_HOSTS_MAX = 64 };
 typedef struct gp_clickhouse {
     gp_http_t *http;
     char *database, *cluster; // cluster: "" = none
-    // The servers that the URL names, "name" or "name:port". Questions and rows go to that at `at`; where that is away,
-    // to the next.
+    // The servers of the URL, "name" or "name:port". Questions and rows go to the one at `at`; where it is away, to the
+    // next.
     const char *host[GP_CLICKHOUSE_HOSTS_MAX];
     size_t host_count, at;
     char *hosts; // as in the URL, ',' made NUL
@@ -40,11 +40,11 @@ int gp_clickhouse_ask(gp_clickhouse_t *clickhouse, const char *query, size_t mos
 int gp_clickhouse_ask_text(gp_clickhouse_t *clickhouse, const char *query, char *text, size_t size,
                            char error[GP_FLEET_ERROR_SIZE]);
 
-// Wait until no statement with a query_id that begins like this runs on any server: an earlier attempt, of a process
-// that is gone or of an answer that was lost. Returns -EAGAIN where that cannot be known now.
+// Wait until no statement with such a query_id prefix runs on any server: an earlier attempt, whose process or answer
+// was lost. Returns -EAGAIN where this cannot be known now.
 int gp_clickhouse_settle(gp_clickhouse_t *clickhouse, const char *query_id_prefix, char error[GP_FLEET_ERROR_SIZE]);
 
-// The same for all statements of shippers that run now: of those that begin later, none is waited for.
+// The same for all statements of shippers that run now; later ones are not waited for.
 int gp_clickhouse_settle_all(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE]);
 
 // Put rows into a table of the chosen server, or, where nothing listens there, of the next.

@@ -58,7 +58,7 @@ static int schema_run(gp_clickhouse_t *clickhouse, const statement_t *statement,
     return gp_clickhouse_ask_text(clickhouse, statement->text, answer, sizeof(answer), error);
 }
 
-// What is asked on a cluster: all servers' parts together. It has no rows of its own.
+// The table that questions go to on a cluster: all servers' parts together, without rows of its own.
 static int schema_make_whole(gp_clickhouse_t *clickhouse, const gp_schema_table_info_t *table, char *error)
 {
     const char *database = clickhouse->database, *cluster = clickhouse->cluster;
@@ -151,7 +151,7 @@ static int schema_add_new_column(gp_clickhouse_t *clickhouse, const gp_schema_ta
     return result == 0 && !has ? schema_remake_whole(clickhouse, table, error) : result;
 }
 
-// Columns that are newer than the version that the store has. The part of each server first: the whole asks for them.
+// Add the columns that a store of this version lacks. The part of each server first: the whole asks for them.
 static int schema_add_new_columns(gp_clickhouse_t *clickhouse, unsigned version, char *error)
 {
     int result = 0;

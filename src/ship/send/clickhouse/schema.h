@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The tables of a ClickHouse: made and migrated by the columns that stand beside what they are of (ship/rows/row.h).
+// The tables of a ClickHouse: made and migrated by the columns beside each kind of row (ship/rows/row.h).
 //
-// Model: greenprof_versions has the number of each step that was taken. A step is one or more statements that may be
-// repeated without harm (IF NOT EXISTS), so that two shippers may take it at once, and one that died may be followed by
-// another. Columns are only ever added, at the end, with a default; older shippers leave them out.
+// Model: greenprof_versions has the number of each step that was taken. A step is one or more statements, harmless to
+// repeat (IF NOT EXISTS), so two shippers may take it at once, or one after another has died. Columns are only ever
+// added, at the end, with a default; older shippers leave them out.
 #pragma once
 
 #include <stdio.h>
@@ -44,13 +44,12 @@ typedef struct gp_schema_table_info {
 
 extern const gp_schema_table_info_t gp_schema_tables[GP_TABLES];
 
-// Bring the tables to this version: make those that are missing, and add columns to those that are there, on every
-// server of the cluster where there is one. This version is that of the latest column. A store of a later version is
-// left as it is. Returns as gp_clickhouse_ask().
+// Bring the tables to this version, which is the latest column's: make missing tables, and add missing columns, on
+// every server of a cluster. A store of a later version is left as it is. Returns as gp_clickhouse_ask().
 int gp_schema_make(gp_clickhouse_t *clickhouse, char error[GP_FLEET_ERROR_SIZE]);
 
-// ", NAME, NAME..." of all that is read of a table, in the order of its columns; where a store of this version does not
-// have one yet, what stands for none.
+// ", NAME, NAME..." of all columns to be read of a table, in their order; for a column missing in a store of this
+// version, its default.
 void gp_schema_put_read(FILE *text, enum gp_schema_table table, unsigned version);
 
 // The version that a store has, 0 = none.

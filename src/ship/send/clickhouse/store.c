@@ -20,7 +20,7 @@ enum { STACKS_KEPT_MAX = 1 << 20, PROCESS_AGAIN_S = 60, ID_SIZE = 96, QUERY_SIZE
 typedef struct store {
     gp_clickhouse_t *clickhouse;
     bool is_ready;              // the tables are there
-    bool is_settled;            // nothing runs there that began before this
+    bool is_settled;            // no earlier shipper's statement runs there
     gp_known_table_t stacks;    // by tenant and id: sent
     gp_known_table_t processes; // when they were sent, seconds since 1970
     gp_block_t block;
@@ -109,7 +109,7 @@ static int store_batch_has_arrived(store_t *store, enum gp_schema_table table, u
     return result;
 }
 
-// Of a group, in this database: another shipper may send the same batches to another database of the server.
+// The prefix of a group's query_ids in this database: another shipper may send the same batches to another one.
 static void store_make_prefix(const store_t *store, char prefix[ID_SIZE], const gp_batch_t *batches)
 {
     const char *database = store->clickhouse->database;
@@ -265,7 +265,7 @@ static int store_send(void *destination, const gp_batch_t *batches, size_t count
     return store_result_for_shipper(result);
 }
 
-// What a shipper before this one began is waited for, once; into tables that are not there it began nothing.
+// Wait, once, for statements of a shipper before this one; into missing tables it began none.
 static int store_settle(store_t *store, char *error)
 {
     unsigned version = 0;

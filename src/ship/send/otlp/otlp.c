@@ -2,8 +2,8 @@
 // OpenTelemetry over HTTP: otlp+http://host[:port][/path][?signals=profiles|traces&...], to any collector.
 //
 // Model: a batch is one request to /v1development/profiles for each moment and each of CPU time, the wall clock,
-// latency and delays that it has rows of, then one to /v1/traces for every so many spans. What a receiver refuses of a
-// request that it takes (partial success) is counted and told once; it would refuse it again. Source:
+// latency and delays that it has rows of, then one to /v1/traces for every so many spans. Refused parts of a request
+// that is taken (partial success) are counted and told once, as they would be refused again. Source:
 // opentelemetry.io/docs/specs/otlp, OTLP/HTTP.
 #include <errno.h>
 #include <stdio.h>
@@ -214,7 +214,7 @@ static int otlp_send_otlp(void *destination, const gp_batch_t *batches, size_t c
 {
     otlp_http_t *otlp = destination;
     int result = 0;
-    (void)again; // it cannot be asked
+    (void)again; // a receiver cannot be asked
     for (size_t i = 0; i < count && result == 0; i++)
         result = otlp_send_batch(otlp, &batches[i], error);
     if (result == 0)

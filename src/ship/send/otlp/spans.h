@@ -6,8 +6,8 @@
 #include "export/write/text.h"
 #include "ship/rows/row.h"
 
-// Put the spans [from, to) together. Those without a trace, which OpenTelemetry does not know, and those that have not
-// ended are left out.
+// Put the spans [from, to) together. Spans without a trace, which OpenTelemetry does not know, or without an end are
+// left out.
 //   resource: key, value, ..., NULL.
 // Returns how many spans it has.
 size_t gp_otlp_spans(const gp_batch_t *batch, size_t from, size_t to, const char *const *resource, gp_text_t *data);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Pyroscope: pyroscope+http://host[:port][/path][?tenant=T&...], its /ingest with pprof.
 //
-// Model: a batch is one request for each moment and each of CPU time, the wall clock, latency and delays that it has
-// rows of: an application "SERVICE.cpu{host=...,version=...,...}" has one profile of that moment. Coroutines and traces
-// are left out: every value of a label makes a series of its own there. Source: grafana.com/docs/pyroscope, "Server
-// HTTP API".
+// Model: a batch is one request for each moment and each measure (CPU time, the wall clock, latency, delays) with rows:
+// an application "SERVICE.cpu{host=...,version=...,...}" has one profile of this moment. Coroutines and traces are left
+// out: every value of a label makes a series of its own there. Source: grafana.com/docs/pyroscope, "Server HTTP API".
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -199,7 +198,7 @@ static int pyroscope_send_pyroscope(void *destination, const gp_batch_t *batches
 {
     pyroscope_t *pyroscope = destination;
     int result = 0;
-    (void)again; // it cannot be asked
+    (void)again; // a receiver cannot be asked
     for (size_t i = 0; i < count && result == 0; i++)
         result = pyroscope_send_batch(pyroscope, &batches[i], error);
     if (result == 0)
