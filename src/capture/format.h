@@ -258,7 +258,8 @@ typedef struct gp_ledger_record {
     uint64_t waiting_ns; // 72 ready or parked, unknown which
     uint64_t spawned;    // 80 coroutines it created
     uint64_t longest_ns; // 88 its longest slice so far
-} gp_ledger_record_t;    // 96
+    uint64_t gil_ns;     // 96 of the time off the CPU, waiting for the lock of an interpreter
+} gp_ledger_record_t;    // 104
 #define GP_FIELDS_ledger(F) F(ledger, time_ns, TIME) F(ledger, coro_id, CORO) F(ledger, trace, TRACE)
 
 typedef struct gp_hog_stack {
@@ -310,7 +311,8 @@ typedef struct gp_activity_record {
     uint32_t has_times;  // 68 1 = the next two are known
     uint64_t cpu_ns;     // 72 of slice_ns, on the CPU
     uint64_t blocked_ns; // 80 and its thread slept in the kernel; the rest it was preempted
-} gp_activity_record_t;  // 88
+    uint64_t gil_ns;     // 88 of the time off the CPU, waiting for the lock of an interpreter
+} gp_activity_record_t;  // 96
 // clang-format off
 #define GP_FIELDS_activity(F)                                                                                          \
     F(activity, coro_id, CORO) F(activity, waker_id, CORO) F(activity, trace, TRACE) F(activity, thread, THREAD)       \
@@ -320,13 +322,16 @@ typedef struct gp_activity_record {
 
 // Set the times of an activity.
 //   off_ns: the slices' time off the CPU; may be a little below zero. blocked_ns: the sleeping part of off_ns.
-static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_t off_ns, uint64_t blocked_ns)
+//   gil_ns: the part of off_ns that was a wait for an interpreter's lock.
+static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_t off_ns, uint64_t blocked_ns,
+                                         uint64_t gil_ns)
 {
     uint64_t off = (int64_t)off_ns > 0 ? off_ns : 0;
     off = off < activity->slice_ns ? off : activity->slice_ns;
     activity->has_times = 1;
     activity->cpu_ns = activity->slice_ns - off;
     activity->blocked_ns = (int64_t)blocked_ns > 0 ? (blocked_ns < off ? blocked_ns : off) : 0;
+    activity->gil_ns = (int64_t)gil_ns > 0 ? (gil_ns < off ? gil_ns : off) : 0;
 }
 
 // The unfinished activity of a coroutine of an open request. An activity of the same coroutine that ends after its

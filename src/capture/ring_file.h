@@ -25,7 +25,7 @@
 
 #define GP_RING_FILE_SUFFIX  ".rings"
 #define GP_RING_FILE_MAGIC   "GRNRING\n" // 8 bytes, no NUL; written last
-#define GP_RING_FILE_VERSION (3u + GP_SPAN_LAYOUT)
+#define GP_RING_FILE_VERSION (4u + GP_SPAN_LAYOUT)
 
 enum {
     GP_RING_FILE_SLOTS = 64,            // threads at a time

