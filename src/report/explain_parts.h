@@ -24,7 +24,7 @@ typedef struct gp_explaining {
 // A new finding, at the end; NULL: there are enough.
 gp_finding_t *gp_explain_add(gp_explaining_t *explaining, const char *kind, uint64_t cost_ns);
 
-// The code that a path is about: the innermost function that is the program's own, else the innermost of all.
+// The code of a path: the innermost function of the program's own, else the innermost of all.
 //   path: gp_loc_t[depth], root first.
 // Returns its level on the path.
 uint32_t gp_explain_place(const gp_explaining_t *explaining, const gp_loc_t *path, uint32_t depth,

@@ -39,7 +39,7 @@ typedef struct run { // in one parent, by time
     uint64_t count, failed, spent_ns, from_ns, to_ns;
 } run_t;
 
-// One after the other: what is asked for at once costs as much as the longest.
+// Serial calls alone add up: calls at once cost as much as the longest.
 static bool explain_spans_is_serial(const run_t *run)
 {
     return run->spent_ns <= (run->to_ns - run->from_ns) / 10 * 11 + 1;
