@@ -39,6 +39,18 @@ const char *gp_explain_code(const gp_finding_t *finding, char *text, size_t size
 // "1.234 s", "56.7 ms". Returns `text`.
 const char *gp_explain_time(uint64_t ns, char text[32]);
 
+// An operation of a group, and the stacks in which the samples of each group's operations were for longest.
+typedef struct gp_span_code {
+    uint32_t coro, group; // numbers
+    uint64_t from_ns, to_ns;
+} gp_span_code_t;
+
+// Reads the capture once more. Returns 0 or a negative errno value.
+//   spans:  gp_span_code_t[count], in any order; they are sorted.
+//   stacks: uint32_t[groups], to be set; 0 = no sample tells.
+int gp_explain_span_code(const gp_explaining_t *explaining, gp_span_code_t *spans, size_t count, uint32_t *stacks,
+                         size_t groups); // explain_span_code.c
+
 // Each adds what it finds. Return 0 or a negative errno value.
 int gp_explain_slices(gp_explaining_t *explaining);  // explain_slices.c
 int gp_explain_machine(gp_explaining_t *explaining); // explain_time.c

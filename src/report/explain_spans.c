@@ -76,12 +76,13 @@ static const char *explain_spans_statement(const gp_dataset_span_t *span)
     return NULL;
 }
 
-static void explain_spans_say(gp_explaining_t *explaining, const repeated_t *repeated)
+static void explain_spans_say(gp_explaining_t *explaining, const repeated_t *repeated, uint32_t stack)
 {
     bool is_retry = repeated->failed * 2 > repeated->spans;
     const char *statement = explain_spans_statement(repeated->span);
     char spent[32], code[384] = "";
-    const gp_facts_stack_t *site = &explaining->dataset->facts.stacks.items[repeated->span->stack];
+    const gp_facts_stack_t *site =
+        &explaining->dataset->facts.stacks.items[repeated->span->stack != 0 ? repeated->span->stack : stack];
     gp_finding_t *finding = gp_explain_add(explaining, is_retry ? "retries" : "repeated-call", repeated->spared_ns);
     gp_loc_t *path = finding != NULL ? malloc(((size_t)site->depth + 1) * sizeof(*path)) : NULL;
     if (finding == NULL || path == NULL)
@@ -129,29 +130,64 @@ static size_t explain_spans_gather(const gp_explaining_t *explaining, const uint
     return count;
 }
 
+static bool explain_spans_counts(const gp_explaining_t *explaining, const repeated_t *repeated)
+{
+    return repeated->spared_ns >= LEAST_NS && repeated->spared_ns >= explaining->latency_ns / 100 * LEAST_PERCENT;
+}
+
+// The group of an operation: its number, or `count`.
+static size_t explain_spans_group_of(const gp_dataset_t *dataset, const repeated_t *all, size_t count,
+                                     const gp_dataset_span_t *span)
+{
+    size_t at = 0;
+    while (at < count && !(explain_spans_is_alike(all[at].span, span) &&
+                           explain_spans_is_alike(all[at].parent, &dataset->spans.items[span->parent])))
+        at++;
+    return at;
+}
+
+static int explain_spans_say_all(gp_explaining_t *explaining, const uint32_t *order, size_t spans,
+                                 const repeated_t *all, size_t count)
+{
+    const gp_dataset_t *dataset = explaining->dataset;
+    uint32_t stacks[ALIKE_MAX] = {0};
+    gp_span_code_t *items = calloc(spans + 1, sizeof(*items));
+    size_t kept = 0;
+    for (size_t i = 0; i < spans && items != NULL; i++) {
+        const gp_dataset_span_t *span = &dataset->spans.items[order[i]];
+        size_t group = explain_spans_group_of(dataset, all, count, span);
+        if (group < count)
+            items[kept++] = (gp_span_code_t){span->coro, (uint32_t)group, span->is.start, span->is.end};
+    }
+    int result = items != NULL ? gp_explain_span_code(explaining, items, kept, stacks, count) : -ENOMEM;
+    for (size_t i = 0; i < count && result == 0; i++)
+        explain_spans_say(explaining, &all[i], stacks[i]);
+    free(items);
+    return result;
+}
+
 int gp_explain_spans(gp_explaining_t *explaining)
 {
     const gp_dataset_t *dataset = explaining->dataset;
     uint32_t *order = calloc(dataset->spans.count + 1, sizeof(*order));
     repeated_t *all = calloc(ALIKE_MAX, sizeof(*all));
-    size_t spans = 0;
-    if (order == NULL || all == NULL) {
-        free(order);
-        free(all);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < dataset->spans.count; i++)
+    size_t spans = 0, count = 0, kept = 0;
+    int result = order != NULL && all != NULL ? 0 : -ENOMEM;
+    for (size_t i = 0; i < dataset->spans.count && result == 0; i++)
         if (dataset->spans.items[i].parent != GP_INDEX_NONE &&
             (explaining->trace == 0 || dataset->spans.items[i].trace == explaining->trace))
             order[spans++] = (uint32_t)i;
     sorted_spans = dataset->spans.items;
     if (spans > 0)
         qsort(order, spans, sizeof(*order), explain_spans_by_parent);
-    size_t count = explain_spans_gather(explaining, order, spans, all);
+    if (spans > 0)
+        count = explain_spans_gather(explaining, order, spans, all);
     for (size_t i = 0; i < count; i++)
-        if (all[i].spared_ns >= LEAST_NS && all[i].spared_ns >= explaining->latency_ns / 100 * LEAST_PERCENT)
-            explain_spans_say(explaining, &all[i]);
+        if (explain_spans_counts(explaining, &all[i]))
+            all[kept++] = all[i];
+    if (kept > 0)
+        result = explain_spans_say_all(explaining, order, spans, all, kept);
     free(order);
     free(all);
-    return 0;
+    return result;
 }

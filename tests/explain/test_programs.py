@@ -77,6 +77,14 @@ class Programs(helpers.InFolder):
     def test_healthy_eventlet(self):
         self.assertEqual(findings(self.python("greens.py", "none", "eventlet")), [])
 
+    def test_queries_again_and_again(self):
+        helpers.need(imports("greenprof"), "the package greenprof was not built")
+        self.check(self.python("queries.py", "again", "eventlet"), "repeated-call", "ask|load_orders")
+
+    def test_healthy_queries(self):
+        helpers.need(imports("greenprof"), "the package greenprof was not built")
+        self.assertEqual(findings(self.python("queries.py", "none", "eventlet")), [])
+
     def test_a_process_that_runs(self):
         path = self.path("live.greenprof")
         command = [GREENPROF, "run", "-q", "--control", "-o", path, "--", PYTHON, "-B", os.path.join(HERE, "tasks.py"), "computes", "100"]
