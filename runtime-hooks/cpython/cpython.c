@@ -26,6 +26,7 @@
 #include "interpreter/api.h"
 #include "interpreter/code_objects.h"
 #include "interpreter/frame_walk.h"
+#include "interpreter/gil.h"
 #include "interpreter/known.h"
 #include "interpreter/layout_trial.h"
 #include "not_known.h"
@@ -193,6 +194,7 @@ static bool cpython_look(void)
     cpython_find_generators();
     gp_cpython_runtime.code_type = (uintptr_t)code_type;
     gp_cpython_runtime.thread_state(); // its own lazily bound symbols are bound now, not in the handler
+    gp_gil_watch(seen.runtime);
     gp_cpython_code_watch((void (**)(void *))(void *)(code_type + GP_PY_TYPE_DEALLOC));
     // Release: partner of the acquires by the handler and the collector.
     atomic_store_explicit(&gp_language, &language, memory_order_release);

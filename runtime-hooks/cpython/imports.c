@@ -10,13 +10,18 @@
 #include "interpreter/api.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/inittab.h"
+#include "settings.h"
 #include "signal/language.h"
 
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count);
 
+typedef gp_py_t *find_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords);
+
 typedef gp_py_t *one_t(gp_py_t *self, gp_py_t *argument);
 
 static fastcall_t *real_create;
+static find_t *real_find;
+static bool looks_for_servers; // the program was started by `greenprof run`, and has met none yet
 static one_t *real_exec, *real_create_builtin, *real_exec_builtin; // some builds have all modules in the program
 
 // A module that initialises itself in two phases has nothing in it after the first.
@@ -65,6 +70,45 @@ static gp_py_t *imports_on_create_builtin(gp_py_t *self, gp_py_t *spec)
     return module;
 }
 
+// Modules of web servers and of frameworks: greenprof.servers looks at them before they are found.
+static bool imports_is_server(const char *name)
+{
+    static const char *const names[] = {
+        "aiohttp.web_protocol",  "cheroot.wsgi",     "django.core.handlers.base",
+        "eventlet.wsgi",         "flask.ctx",        "gevent.pywsgi",
+        "gunicorn.workers.base", "hypercorn.utils",  "starlette.routing",
+        "uvicorn.config",        "werkzeug.serving", "wsgiref.handlers",
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+// Where the package is not there, there are no requests.
+static void imports_meet_servers(void)
+{
+    gp_py_t *error[3];
+    looks_for_servers = false;
+    gp_py.error_fetch(&error[0], &error[1], &error[2]);
+    gp_py_t *module = gp_py.import_module("greenprof.servers");
+    if (module == NULL)
+        gp_py.error_clear();
+    gp_py.drop(module);
+    gp_py.error_restore(error[0], error[1], error[2]);
+}
+
+// FrozenImporter asks for each module that is imported for the first time, by its whole name.
+static gp_py_t *imports_on_find(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *keywords)
+{
+    const char *name = looks_for_servers && count > 0 && gp_py_type(args[0]) == gp_py.text_type && gp_cpython_is_main()
+                           ? gp_py.utf8(args[0], NULL)
+                           : NULL;
+    if (name != NULL && imports_is_server(name))
+        imports_meet_servers();
+    return real_find(self, args, count, keywords);
+}
+
 static one_t *imports_wrap_one(void *definition, const char *name, one_t *mine)
 {
     return (one_t *)(uintptr_t)gp_py_replace_method(gp_py_method_of(definition, name), GP_PY_O,
@@ -84,9 +128,22 @@ static void imports_wrap(void *definition)
     real_exec_builtin = imports_wrap_one(definition, "exec_builtin", imports_on_exec_builtin);
 }
 
+// definition: of _imp
+static void imports_wrap_find(void *definition)
+{
+    gp_py_method_t *find = gp_py_method_of(definition, "find_frozen");
+    if (real_find != NULL || find == NULL || find->flags != (GP_PY_FASTCALL | GP_PY_KEYWORDS))
+        return;
+    looks_for_servers = true;
+    real_find = (find_t *)(uintptr_t)find->function;
+    find->function = (void *)(uintptr_t)imports_on_find;
+}
+
 static void imports_made(void *definition)
 {
     imports_wrap(definition);
+    if (gp_setting_is(GP_SETTING_REQUESTS, "1"))
+        imports_wrap_find(definition);
     if (__atomic_load_n(&prof_exact_active, __ATOMIC_RELAXED) != 0) // of the capture
         atomic_load_explicit(&gp_language, memory_order_acquire)->count_calls(true);
 }

@@ -126,6 +126,7 @@ typedef struct gp_dataset {
     GP_TABLE(gp_call_count_t) calls;       // exact mode: the last record of each pair of functions
     GP_TABLE(gp_census_record_t) census;   // of the latest one in the file, as it was written
     uint32_t census_number;
+    bool has_gil;     // a thread waited for the lock of its interpreter
     bool has_sleeps;  // samples of threads that sleep on their own stacks
     bool tells_ready; // samples: something reported that a coroutine had become ready, other than by its birth
     uint64_t sampled_ns, samples;           // on-CPU samples within the window

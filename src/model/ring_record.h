@@ -27,6 +27,7 @@ enum gp_ring_type {
     GP_RING_DELAY = 6,      // gp_delay_mark_t
     GP_RING_ACTIVITY = 7,   // gp_activity_mark_t
     GP_RING_SPAN = 8,       // gp_span_mark_t
+    GP_RING_GIL = 9,        // gp_sample_t, of waits for an interpreter's lock
 };
 
 typedef struct gp_ring_header {
@@ -107,6 +108,7 @@ typedef struct gp_activity_mark { // a coroutine was active, then waited: see sr
     uint64_t slice_ticks;      // of [start, left), on its thread
     uint64_t off_ns;           // of these, it was not on the CPU; may be a little below zero
     uint64_t blocked_ns;       // and of that, it slept
+    uint64_t gil_ns;           // of off_ns, it waited for an interpreter's lock
     uint64_t settled;          // up to when that is known: left, or earlier where the slice goes on. Ticks
     uint64_t ready;            // ticks; 0 = not reported
     uint64_t waker;            // id of the coroutine that made it ready, 0 = not known
@@ -124,6 +126,6 @@ typedef struct gp_span_mark { // a span is over: see src/core/trace/span.h
 } gp_span_mark_t;
 
 static_assert(sizeof(gp_ring_header_t) == 8 && sizeof(gp_ring_owner_t) == 48 && sizeof(gp_sample_t) == 88 &&
-                  sizeof(gp_activity_mark_t) == 120 && sizeof(gp_span_mark_t) == 176 &&
-                  offsetof(gp_span_mark_t, text) == 172,
-              "ring files of version 3 have this layout");
+                  sizeof(gp_activity_mark_t) == 128 && sizeof(gp_span_mark_t) == sizeof(gp_span_t) + 24 &&
+                  offsetof(gp_span_mark_t, text) == sizeof(gp_span_t) + 20,
+              "ring files of version 4 have this layout, but for the span's");

@@ -58,6 +58,8 @@
     X(SPANS, "LIBRARY[,...]", 0, 0, NULL,                                                                              \
       "Libraries with calls that become spans of the request that makes them: sqlite, libpq, libcurl, hiredis; all; "  \
       "none. Unset: all. libcurl-headers, only where it is named: the trace goes with libcurl's requests.")                                                                                                  \
+    X(REQUESTS, "0|1", 0, 0, "1",                                                                                         \
+      "Python programs: 1 makes each request of a web server a span, where the package greenprof can be imported.")     \
     X(CONTROL, "0|1|stopped", 0, 0, "0",                                                                               \
       "1: greenprof start, stop, dump, status and top can be used on the process, by its user and root. stopped: the " \
       "same, and nothing is recorded before it is started.")                                                           \

@@ -16,6 +16,7 @@ static void test_nothing_is_recorded_unless_wanted(void **state)
     assert_null(prof_span_begin(PROF_SPAN_REQUEST, "x", NULL));
     assert_int_equal(prof_span_set(NULL, "k", "v"), 0);
     assert_int_equal(prof_span_fail(NULL, "t", "m"), 0);
+    assert_int_equal(prof_span_rename(NULL, "x"), 0);
     assert_int_equal(prof_span_id(NULL), 0);
     assert_int_equal(prof_span_end(NULL), 0);
     assert_int_equal(listen(), 0);
@@ -129,6 +130,37 @@ static void test_fields_are_bounded(void **state)
     assert_int_equal(it->mark.field_count, 1);
     assert_int_equal(it->mark.span.name_len + it->mark.fields_len, GP_SPAN_TEXT_MAX);
     assert_int_equal(strlen(it->text + 4), GP_SPAN_KEY_MAX);
+}
+
+static void test_another_name(void **state)
+{
+    static const char *const names[] = {"GET /servers/{id}", "GET", "the longest of these names by far"};
+    char text[3000];
+    (void)state;
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    prof_span_t *span = prof_span_begin(PROF_SPAN_REST_DISPATCH, "GET /servers/7", NULL);
+    assert_int_equal(prof_span_set(span, "first", "1"), 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_int_equal(prof_span_rename(span, names[i]), 0);
+    assert_int_equal(prof_span_set(span, "second", "2"), 0);
+    assert_int_equal(prof_span_rename(span, NULL), -EINVAL);
+    assert_int_equal(prof_span_rename(span, ""), -EINVAL);
+    prof_span_end(span);
+    assert_int_equal(prof_span_rename(span, "over"), -EINVAL);
+    const heard_t *it = find(names[2]);
+    static const char fields[] = "first\0"
+                                 "1\0second\0"
+                                 "2";
+    assert_int_equal(it->mark.field_count, 2);
+    assert_int_equal(it->mark.fields_len, sizeof(fields));
+    assert_memory_equal(it->text + it->mark.span.name_len, fields, sizeof(fields));
+    span = prof_span_begin(PROF_SPAN_TASK, "full", NULL);
+    assert_int_equal(prof_span_set(span, "k", text), 0);
+    assert_int_equal(prof_span_rename(span, "fill"), 0);
+    assert_int_equal(prof_span_rename(span, "filled"), -ENOSPC);
+    prof_span_end(span);
+    assert_int_equal(find("fill")->mark.field_count, 1);
 }
 
 static void test_trace_set_is_a_request(void **state)
@@ -331,6 +363,7 @@ int main(void)
         cmocka_unit_test_setup(test_one_that_is_over_is_refused, set_up),
         cmocka_unit_test_setup(test_missing_ends_are_repaired, set_up),
         cmocka_unit_test_setup(test_fields_are_bounded, set_up),
+        cmocka_unit_test_setup(test_another_name, set_up),
         cmocka_unit_test_setup(test_trace_set_is_a_request, set_up),
         cmocka_unit_test_setup(test_trace_set_within_a_span, set_up),
         cmocka_unit_test_setup(test_policy, set_up),

@@ -47,6 +47,7 @@ bool gp_py_find(void)
         {"PyInstanceMethod_New", offsetof(gp_py_api_t, instance_method)},
         {"PyObject_SetAttrString", offsetof(gp_py_api_t, set_attr)},
         {"PyObject_Call", offsetof(gp_py_api_t, call_with)},
+        {"PyImport_ImportModule", offsetof(gp_py_api_t, import_module)},
         {"PyCFunction_NewEx", offsetof(gp_py_api_t, function_new)},
         {"PyObject_CallFunctionObjArgs", offsetof(gp_py_api_t, call)},
         {"PyObject_CallMethod", offsetof(gp_py_api_t, call_method)},

@@ -49,6 +49,7 @@ typedef struct gp_py_api {
     gp_py_t *(*capsule_new)(void *, const char *, void (*)(gp_py_t *));
     gp_py_t *(*instance_method)(gp_py_t *); // that binds, where a built-in function does not
     int (*set_attr)(gp_py_t *, const char *, gp_py_t *);
+    gp_py_t *(*import_module)(const char *);
     gp_py_t *(*call_with)(gp_py_t *, gp_py_t *, gp_py_t *); // PyObject_Call
     gp_py_t *(*call)(gp_py_t *, ...);                       // PyObject_CallFunctionObjArgs: ended by NULL
     gp_py_t *(*call_method)(gp_py_t *, const char *, const char *, ...);

@@ -9,6 +9,7 @@
 #include "collect/spawn_locate.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/function_sites.h"
+#include "interpreter/gil.h"
 #include "interpreter/lines.h"
 #include "interpreter/peek_text.h"
 #include "signal/handler.h"
@@ -273,7 +274,7 @@ static bool code_objects_ends_with(const char *text, const char *end)
 bool gp_cpython_is_own_file(const char *file)
 {
     static const char *const files[] = {"/greenprof/__main__.py", "/greenprof/__init__.py", "/greenprof/wsgi.py",
-                                        "<greenprof>"};
+                                        "/greenprof/servers.py", "<greenprof>"};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (code_objects_ends_with(file, files[i]))
             return true;
@@ -326,6 +327,8 @@ static uint64_t code_objects_locate(uintptr_t frame)
 {
     uintptr_t address = gp_cpython_word_code(frame);
     code_t *code = *code_objects_link(address);
+    if (gp_gil_word_thread(frame) != 0)
+        return gp_gil_locate(gp_gil_word_thread(frame));
     if (code == NULL)
         code = code_objects_read_code(address);
     // -Wanalyzer-malloc-leak: the table keeps what was read

@@ -246,6 +246,17 @@ static PyObject *spans_span_set(PyObject *self, PyObject *const *args, Py_ssize_
     Py_RETURN_NONE;
 }
 
+static PyObject *spans_span_rename(PyObject *self, PyObject *name)
+{
+    const span_t *me = stable_struct(self);
+    PyObject *bytes = spans_bytes_of(name);
+    if (bytes == NULL)
+        return NULL;
+    prof_span_rename(me->span, PyBytes_AsString(bytes)); // takes NULL
+    Py_DECREF(bytes);
+    Py_RETURN_NONE;
+}
+
 static void spans_fail_with(prof_span_t *span, PyObject *type, PyObject *message)
 {
     PyObject *type_bytes = type != NULL ? spans_bytes_of(type) : NULL,
@@ -326,6 +337,7 @@ static PyMethodDef span_methods[] = {
     {"begin", spans_span_begin, METH_NOARGS, "Begin it; as a context manager does. Returns the span."},
     {"end", spans_span_end, METH_NOARGS, "End it, on any green thread, task and thread."},
     {"set", FAST(spans_span_set), METH_FASTCALL, "set(key, value): add a field; its value is str(value)."},
+    {"rename", spans_span_rename, METH_O, "rename(name): call it so; a request by its route, once that is known."},
     {"fail", FAST(spans_span_fail), METH_VARARGS | METH_KEYWORDS,
      "fail(error=None, message=None): it failed; the error is an exception, or what to call it."},
     {"another", spans_span_another, METH_NOARGS, "One of the same arguments, which has not begun."},

@@ -125,6 +125,13 @@ void gp_samples_take_wait(gp_thread_t *thread, const gp_sample_t *sample)
     samples_hand_on(sample, GP_RING_WAIT, thread, &stack);
 }
 
+static void samples_take_gil(gp_thread_t *thread, const gp_sample_t *sample)
+{
+    gp_stack_t stack;
+    gp_samples_locate(sample, sample_locs, &stack);
+    samples_hand_on(sample, GP_RING_GIL, thread, &stack);
+}
+
 static uint64_t samples_taken;
 
 void gp_samples_leave_late(uint64_t counters[GP_COUNTER_COUNT])
@@ -158,6 +165,9 @@ void gp_samples_drain(gp_thread_t *thread)
             break;
         case GP_RING_WAIT:
             gp_samples_take_wait(thread, record);
+            break;
+        case GP_RING_GIL:
+            samples_take_gil(thread, record);
             break;
         case GP_RING_HOG:
             samples_take_hog(thread, record);

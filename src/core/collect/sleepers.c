@@ -16,6 +16,7 @@
 #include "coro/registry.h"
 #include "coro/task.h"
 #include "signal/edge.h"
+#include "signal/gil_wait.h"
 #include "signal/language.h"
 #include "signal/scope_record.h"
 #include "signal/slice.h"
@@ -75,11 +76,12 @@ static uint64_t sleepers_unseen_ns(gp_thread_t *thread, uint64_t since, uint64_t
     uint64_t start = gp_edge_load(&gp_edge_epoch_ticks); // before it, recording may have rested
     from = from > start ? from : start;
     uint64_t wall = now > from ? gp_ticks_to_ns(now - from) : 0, used = cpu_ns - thread->look.cpu_ns;
+    uint64_t gil_ns = gp_gil_waited_since(thread, now, &thread->look.gil); // which has samples of its own
     bool first = thread->look.ticks == 0;
     thread->look.ticks = now;
     thread->look.cpu_ns = cpu_ns;
     // `used` may be from before this slice as well: then it was hardly asleep in it.
-    return first || wall < used + GP_AWAKE_NS ? 0 : wall;
+    return first || wall < used + gil_ns + GP_AWAKE_NS || gp_gil_is_waited_for(thread) ? 0 : wall - gil_ns;
 }
 
 static bool sleepers_is_live(const gp_thread_t *thread)

@@ -56,7 +56,8 @@ void gp_thread_off_note(gp_thread_t *thread)
     if (!gp_thread_off_is_ordinary(thread) ||
         !gp_task_run_delay(atomic_load_explicit(&thread->tid, memory_order_relaxed), &delay_ns))
         return;
-    uint64_t kernel_ns = delay_ns + stops_ns, account_ns = thread_off_settled_preempted_ns(thread->root);
+    uint64_t late_ns = gp_edge_load(&thread->gil.late_ns), kernel_ns = delay_ns + stops_ns - late_ns,
+             account_ns = thread_off_settled_preempted_ns(thread->root);
     if (!thread->off.is_known) // the account is not told by the kernel which of its time was before
         thread->off.base_ns = thread_off_not_below_zero(account_ns) - kernel_ns;
     else if (thread->off.epoch != epoch || kernel_ns < thread->off.kernel_ns)

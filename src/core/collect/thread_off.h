@@ -6,7 +6,8 @@
 // the collector reads that as it looks at threads, and when it writes ledgers. A process that was stopped shows in the
 // collector's own waits, which end much too late. The sum of both since the first reading replaces the account's; the
 // rest of the time off the CPU is sleep. Threads with coroutines keep their accounts: their own stacks are where loops
-// wait. Where the kernel does not count (no /proc), accounts stay as they are.
+// wait. Waits for an interpreter's lock (gil_wait.h) keep all of their time. Where the kernel does not count (no
+// /proc), accounts stay as they are.
 //
 // Collector only, under the drain lock, unless a declaration says otherwise. Signals: not safe.
 // Source: Linux, Documentation/scheduler/sched-stats.rst: /proc/PID/task/TID/schedstat.

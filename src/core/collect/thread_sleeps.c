@@ -13,6 +13,7 @@
 #include "collect/thread_off.h"
 #include "coro/own_memory.h"
 #include "signal/edge.h"
+#include "signal/gil_wait.h"
 
 enum {
     ROUND_LOOKS = 32,          // 0.3 ms each 5 ms
@@ -28,6 +29,7 @@ typedef struct gp_thread_sleep {
     uint64_t ticks, cpu_ns; // of the last look
     uint64_t began;         // the look at which the present sleep was first seen
     uint64_t pause;         // ticks until the next look
+    uint64_t gil;           // gp_gil_waited() at the last look
     uint64_t depth;         // of the stack of the sleep; 0 = it did not sleep
     unsigned flags;
     uintptr_t frames[FRAMES_MAX];
@@ -72,6 +74,7 @@ static void thread_sleeps_first_look(gp_thread_t *thread, uint64_t now, uint64_t
     thread->sleep->thread = thread->index;
     thread->sleep->ticks = now;
     thread->sleep->cpu_ns = cpu_ns;
+    thread->sleep->gil = gp_gil_waited(thread, now);
     thread->sleep->depth = thread->sleep->pause = 0;
     gp_thread_off_note(thread);
 }
@@ -120,18 +123,23 @@ static void thread_sleeps_hand_on(gp_thread_t *thread, const gp_thread_sleep_t *
 static void thread_sleeps_walk(gp_thread_t *thread, gp_thread_sleep_t *sleep)
 {
     static uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT]; // guarded by the drain lock
-    int depth = gp_sleepers_walk(thread, thread->root, gp_edge_load(&thread->root->since), frames,
-                                 GP_UNWIND_DEPTH_DEFAULT, &sleep->flags);
+    int depth = gp_gil_is_waited_for(thread)
+                    ? 0
+                    : gp_sleepers_walk(thread, thread->root, gp_edge_load(&thread->root->since), frames,
+                                       GP_UNWIND_DEPTH_DEFAULT, &sleep->flags);
     sleep->depth = depth > 0 && depth <= FRAMES_MAX ? (uint64_t)depth : 0;
     memcpy(sleep->frames, frames, sleep->depth * sizeof(frames[0]));
 }
 
 // The time since the last look; `is_same`: the thread slept all the while.
-static uint64_t thread_sleeps_since_last_ns(gp_thread_sleep_t *sleep, uint64_t now, uint64_t cpu_ns, bool *is_same)
+static uint64_t thread_sleeps_since_last_ns(const gp_thread_t *thread, gp_thread_sleep_t *sleep, uint64_t now,
+                                            uint64_t cpu_ns, bool *is_same)
 {
     uint64_t start = gp_edge_load(&gp_edge_epoch_ticks); // before it, recording may have rested
     uint64_t from = sleep->ticks > start ? sleep->ticks : start;
     uint64_t ns = now > from ? gp_ticks_to_ns(now - from) : 0;
+    uint64_t gil_ns = gp_gil_waited_since(thread, now, &sleep->gil); // which has samples of its own
+    ns = ns > gil_ns ? ns - gil_ns : 0;
     *is_same = cpu_ns == sleep->cpu_ns;
     sleep->ticks = now;
     sleep->cpu_ns = cpu_ns;
@@ -154,7 +162,7 @@ static void thread_sleeps_hand_on_preempted(gp_thread_t *thread, const gp_thread
 static void thread_sleeps_look(gp_thread_t *thread, gp_thread_sleep_t *sleep, uint64_t now, uint64_t cpu_ns)
 {
     bool is_same;
-    uint64_t ns = thread_sleeps_since_last_ns(sleep, now, cpu_ns, &is_same);
+    uint64_t ns = thread_sleeps_since_last_ns(thread, sleep, now, cpu_ns, &is_same);
     if (!is_same) {
         gp_thread_off_note(thread);
         thread_sleeps_hand_on_preempted(thread, sleep, now);
@@ -202,7 +210,7 @@ void gp_thread_sleeps_close(gp_thread_t *thread)
     uint64_t now = is_live ? gp_ticks() : thread->end_ticks;
     uint64_t cpu_ns =
         is_live ? gp_cpu_time_thread(tid) : atomic_load_explicit(&thread->cpu.final_ns, memory_order_relaxed);
-    uint64_t used = cpu_ns - sleep->cpu_ns, ns = thread_sleeps_since_last_ns(sleep, now, cpu_ns, &is_same);
+    uint64_t used = cpu_ns - sleep->cpu_ns, ns = thread_sleeps_since_last_ns(thread, sleep, now, cpu_ns, &is_same);
     // A thread that woke up only to end: the sleep has the whole rest.
     bool is_whole = is_same || (!is_live && used < LAST_WORK_NS);
     thread_sleeps_hand_on(thread, sleep, is_whole ? now : now - thread_sleeps_ticks_of(ns - ns / 2),

@@ -13,9 +13,10 @@ void gp_ledger_begin(prof_coro_t *coro, uint64_t now)
     _Atomic uint64_t *const sums[] = {&coro->ready_ticks,  &coro->off_ns,     &coro->switches,
                                       &coro->slice_ticks,  &coro->told_ticks, &coro->ready_wait_ticks,
                                       &coro->longest_ticks},
-                            *const beside[] = {&rare->spawned,    &rare->polled_cpu_ns,  &rare->polled_slice_ns,
-                                               &timeline->waker,  &timeline->start,      &timeline->slice,
-                                               &timeline->off_ns, &timeline->blocked_ns, gp_coro_blocked_ns(coro)};
+                            *const beside[] = {&rare->spawned,           &rare->polled_cpu_ns,  &rare->polled_slice_ns,
+                                               &timeline->waker,         &timeline->start,      &timeline->slice,
+                                               &timeline->off_ns,        &timeline->blocked_ns, &timeline->gil_ns,
+                                               gp_coro_blocked_ns(coro), gp_coro_gil_ns(coro)};
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
         gp_edge_store(sums[i], 0);
     for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
@@ -79,6 +80,7 @@ static void coro_ledger_to_ledger(const gp_ledger_words_t *words, uint64_t slice
         .waiting_ns = gp_ticks_to_ns(blind),
         .parked_ns = gp_ticks_to_ns(waited > ready + blind ? waited - ready - blind : 0),
         .switches = words->switches,
+        .gil_ns = words->gil_ns,
     };
 }
 
@@ -150,8 +152,12 @@ int gp_ledger_give(const gp_ledger_t *ledger, prof_ledger_t *out)
         .longest_ns = ledger->longest_ns,
         .switches = ledger->switches,
         .spawned = ledger->spawned,
+        .gil_ns = gp_ledger_kind_ns(ledger, GP_KIND_GIL),
     };
-    full.wall_ns = full.cpu_ns + full.blocked_ns + full.preempted_ns + full.ready_ns + full.parked_ns + full.waiting_ns;
+    if (out->size < sizeof(full)) // of a program that was built before it was told apart
+        full.blocked_ns += full.gil_ns;
+    full.wall_ns = full.cpu_ns + full.blocked_ns + full.preempted_ns + full.ready_ns + full.parked_ns +
+                   full.waiting_ns + (out->size < sizeof(full) ? 0 : full.gil_ns);
     memcpy(out, &full, out->size);
     return 0;
 }

@@ -159,6 +159,7 @@ static void threads_reset_block(gp_thread_t *thread, prof_coro_t *root)
     gp_thread_cpu_reset(&thread->cpu);
     gp_thread_language_reset(&thread->language);
     gp_thread_exact_reset(&thread->exact);
+    gp_thread_gil_reset(&thread->gil);
     atomic_store_explicit(&thread->exact_ready, NULL, memory_order_relaxed);
     thread->look = (gp_thread_look_t){0};
     thread->off = (gp_thread_off_t){0};

@@ -82,8 +82,10 @@ static uint32_t call_tree_crowded_child(gp_call_tree_t *tree, uint32_t parent)
 static uint32_t call_tree_crowded_leaf(gp_call_tree_t *tree, uint32_t parent, gp_loc_t leaf)
 {
     uint32_t full = call_tree_crowded_child(tree, parent);
-    if (full == 0 || GP_LOC_MODULE(leaf) != GP_MODULE_PSEUDO || GP_LOC_OFFSET(leaf) < GP_PSEUDO_PARKED ||
-        GP_LOC_OFFSET(leaf) > GP_PSEUDO_BLOCKED)
+    bool is_told = leaf == GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_GIL) ||
+                   (GP_LOC_MODULE(leaf) == GP_MODULE_PSEUDO && GP_LOC_OFFSET(leaf) >= GP_PSEUDO_PARKED &&
+                    GP_LOC_OFFSET(leaf) <= GP_PSEUDO_BLOCKED);
+    if (full == 0 || !is_told)
         return full;
     uint32_t node = call_tree_child(tree, full, leaf, GP_CALL_TREE_NODES_MAX - RESERVED);
     if (node != 0)

@@ -140,6 +140,7 @@ typedef struct gp_thread {
     uint32_t spare_span;      // number + 1 of a free slot for a span; its own, kept for the next thread. 0 = none
 
     gp_thread_exact_t exact; // beside exact_ready
+    gp_thread_gil_t gil;
 
     // Registry and collector only.
     stack_t alternate_stack;

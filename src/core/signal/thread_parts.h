@@ -81,6 +81,23 @@ typedef struct gp_thread_ended { // by its hook: a coroutine that is over, while
     uint64_t id;
 } gp_thread_ended_t;
 
+typedef struct gp_thread_gil {  // waits for an interpreter's lock, see gil_wait.h
+    _Atomic uint64_t ticks;     // so far, those that are over
+    _Atomic uint64_t late_ns;   // of these, it waited for a processor
+    _Atomic uint64_t since;     // ticks; 0 = it does not wait
+    uint64_t untold, from;      // ticks that no sample has, and when they began; and whose they are:
+    uint64_t coro_id, trace[2]; // of the same
+    uint64_t longest;           // of them, ticks; meanwhile the lock was held by:
+    uint32_t holder;            // index of a thread; 0 = not known
+} gp_thread_gil_t;
+
+static inline void gp_thread_gil_reset(gp_thread_gil_t *gil)
+{
+    atomic_store_explicit(&gil->since, 0, memory_order_relaxed);
+    atomic_store_explicit(&gil->late_ns, 0, memory_order_relaxed);
+    gil->untold = 0;
+}
+
 struct gp_exact_stack;
 
 typedef struct gp_thread_exact {            // src/core/exact
@@ -97,6 +114,7 @@ static inline void gp_thread_exact_reset(gp_thread_exact_t *exact)
 typedef struct gp_thread_look { // src/core/collect/sleepers.c; zeros where a thread begins
     uint64_t ticks, cpu_ns;     // when it was last looked at
     uint64_t slice, asleep;     // the slice in which it was found asleep, and since when without CPU time; or 0
+    uint64_t gil;               // gp_gil_waited() then
 } gp_thread_look_t;
 
 typedef struct gp_thread_off { // of an ordinary thread, see src/core/collect/thread_off.h; zeros where a thread begins

@@ -15,9 +15,15 @@ typedef union written { // a mark that goes to no ring
 // Copy what a slot says, unless it is over by then. Fields added meanwhile may be missing.
 static bool span_open_copy_open(const gp_span_slot_t *slot, uint64_t generation, uint64_t now, written_t *written)
 {
+    uint32_t renames = atomic_load_explicit(&slot->renames, memory_order_acquire);
     uint16_t text_len = atomic_load_explicit(&slot->text_len, memory_order_acquire);
+    if (renames % 2 != 0)
+        return false; // until the next look
     gp_span_mark_fill(&written->mark, slot, now);
     memcpy(written->mark.text, slot->text, text_len);
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(&slot->renames, memory_order_relaxed) != renames)
+        return false;
     unsigned texts = 0;
     for (uint16_t i = written->mark.span.name_len; i < text_len; i++)
         texts += written->mark.text[i] == '\0';

@@ -40,6 +40,7 @@ typedef struct gp_span_slot {
     _Atomic bool is_told; // its id was
     uint16_t field_count;
     _Atomic uint16_t flags, text_len; // of `text`; written with release
+    _Atomic uint32_t renames;         // of the span; odd: its texts are being moved
     uint32_t process;                 // gp_span_slot_process(), as it began
     prof_coro_t *coro;
     uint64_t outer_trace[2];

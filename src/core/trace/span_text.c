@@ -54,6 +54,31 @@ int prof_span_set(prof_span_t *span, const char *key, const char *value)
     return gp_span_text_add_field(slot, key, value != NULL ? value : "");
 }
 
+int prof_span_rename(prof_span_t *span, const char *name)
+{
+    uint64_t handle = (uintptr_t)span;
+    if (handle == 0 || gp_span_is_unrecorded(handle))
+        return 0;
+    gp_span_slot_t *slot = gp_span_slot_open(handle);
+    if (slot == NULL || name == NULL || name[0] == '\0')
+        return -EINVAL;
+    uint16_t text_len = atomic_load_explicit(&slot->text_len, memory_order_relaxed), before = slot->span.name_len;
+    size_t len = gp_span_text_cut(name, GP_SPAN_NAME_MAX), fields_len = text_len - before;
+    if (len + fields_len > GP_SPAN_TEXT_MAX) {
+        gp_span_count(GP_COUNTER_CUT_FIELDS);
+        return -ENOSPC;
+    }
+    // As a sequence lock's writer: partner of span_open_copy_open().
+    atomic_fetch_add_explicit(&slot->renames, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    memmove(slot->text + len, slot->text + before, fields_len);
+    memcpy(slot->text, name, len);
+    slot->span.name_len = (uint16_t)len;
+    atomic_store_explicit(&slot->text_len, (uint16_t)(len + fields_len), memory_order_release);
+    atomic_fetch_add_explicit(&slot->renames, 1, memory_order_release);
+    return 0;
+}
+
 int prof_span_fail(prof_span_t *span, const char *type, const char *message)
 {
     uint64_t handle = (uintptr_t)span;

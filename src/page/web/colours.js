@@ -11,6 +11,7 @@ const STATE_LOOKS = [
     { hue: 285, text: "ready", dark: 34, stripes: true },
     { hue: 180, text: "waiting", dark: 22 },
     { hue: 120, text: "blocked", dark: 23, dots: true },
+    { hue: 330, text: "gil", dark: 27, dots: true },
 ];
 
 /** @param {string} text */

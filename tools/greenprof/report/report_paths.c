@@ -32,8 +32,8 @@ typedef struct part {
 static const char *report_paths_state_of(const gp_report_t *report, const gp_report_row_t *row)
 {
     static const char *const states[] = {
-        "ready",        "parked",   "waiting", "blocked", "preempted", "not started", "at another request",
-        "not recorded", "not known"};
+        "ready",        "parked",    "waiting", "blocked", "preempted", "not started", "at another request",
+        "not recorded", "not known", "gil"};
     for (uint32_t back = 1; back <= 2 && back < row->depth; back++) {
         const char *leaf = report->frames[row->frames[row->depth - back]].function;
         for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
@@ -182,7 +182,8 @@ const char *gp_report_path_state(const gp_path_segment_t *segment)
 {
     static const char *const texts[GP_KIND_COUNT] = {
         [GP_KIND_CPU] = "running",     [GP_KIND_PREEMPTED] = "preempted", [GP_KIND_PARKED] = "parked",
-        [GP_KIND_WAITING] = "waiting", [GP_KIND_READY] = "ready",         [GP_KIND_BLOCKED] = "blocked"};
+        [GP_KIND_WAITING] = "waiting", [GP_KIND_READY] = "ready",         [GP_KIND_BLOCKED] = "blocked",
+        [GP_KIND_GIL] = "gil"};
     return segment->flags & (GP_PATH_UNRECORDED | GP_PATH_UNKNOWN) ? "unknown" : texts[segment->state];
 }
 

@@ -322,6 +322,45 @@ class Context(collections.namedtuple("Context", "trace parent_id parent_uuid tra
         return span(kind, name, trace=self.trace, remote_parent=self.parent_id, profile=self.profile, **fields)
 
 
+class _Request:
+    """A request that a server is working for, its span open: called by its route once that is known."""
+    __slots__ = ("span", "method", "template", "is_named", "status", "is_complete", "is_over")
+
+    def __init__(self, span, method, is_named=False):
+        self.span, self.method, self.is_named = span, method, is_named
+        self.template = self.status = None
+        self.is_complete = self.is_over = False
+
+    def route(self, template):
+        if template and not self.is_over:
+            self.template = template
+            if not self.is_named:
+                self.span.rename(f"{self.method} {template}")
+
+    def answer(self, status, reason=""):
+        self.status = code = str(status)
+        self.span.set("http.status_code", code)
+        if code.startswith("5"):
+            self.span.fail(f"HTTP {code}", reason)
+
+    def end(self, *exception):
+        """exception: as of __exit__(); without one, and with no whole response, the client has gone."""
+        if self.is_over:
+            return
+        self.is_over = True
+        if self.template:
+            self.span.set("http.route", self.template)
+        if not self.is_complete and not any(exception):
+            self.span.fail("ClientGone", "the response was not sent to its end")
+        self.span.__exit__(*(exception or (None, None, None)))
+
+
+def _begin_request(context, name, method, is_named=False):
+    begin = context.span if context is not None else functools.partial(span, remote_parent=0)
+    return _Request(begin("rest_dispatch", name).begin(), method, is_named)
+
+
+_request = contextvars.ContextVar("greenprof_request", default=None)  # the _Request that is worked for
 _incoming = contextvars.ContextVar("greenprof_incoming", default=None)  # Context of the request that is worked for
 _policy = None  # as set_policy() had it
 _requests = itertools.count()

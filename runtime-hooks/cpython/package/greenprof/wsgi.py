@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """A profile of every request of a WSGI application, one file each; or each request as a span."""
-import functools
 import itertools
 import os
 import re
@@ -83,39 +82,47 @@ class Tracing:
     """Wrap a WSGI application: each request is a greenprof.span, in the trace and below the caller's span that its headers
     name (W3C's, OSProfiler's, greenprof's own), from the call to the end of the response.
 
-    name: what a request is called, from the environ; default: its method and path. Few different ones are best: routes
+    name: what a request is called, from the environ; default: its method and path, and where greenprof.servers knows the
+          framework, its route. Few different ones are best
 
     Inside a Middleware it is within the profile; around one, the profile is within it.
     """
 
-    def __init__(self, application, name=lambda environ: f"{environ.get('REQUEST_METHOD', '')} {environ.get('PATH_INFO', '')}"):
+    def __init__(self, application, name=None):
         self.application, self.name = application, name
 
     def __call__(self, environ, start_response):
+        around = environ.get("greenprof.request")  # the server's, under `greenprof run`
+        if around is not None:
+            if self.name is not None:
+                around.is_named = True
+                around.span.rename(self.name(environ))
+            return self.application(environ, start_response)
         context = _context(environ)
+        method = environ.get("REQUEST_METHOD", "")
+        name = self.name(environ) if self.name is not None else f"{method} {environ.get('PATH_INFO', '')}"
+        request = environ["greenprof.request"] = greenprof._begin_request(context, name, method, self.name is not None)
         greenprof._incoming.set(context)
-        begin = context.span if context is not None else functools.partial(greenprof.span, remote_parent=0)
-        span = begin("rest_dispatch", self.name(environ))
-        span.__enter__()
+        greenprof._request.set(request)
 
         def note_status(status, *more):
-            code = status.split(" ", 1)[0]
-            span.set("http.status_code", code)
-            if code.startswith("5"):
-                span.fail(f"HTTP {code}", status.partition(" ")[2])
+            code, _, reason = status.partition(" ")
+            request.answer(code, reason)
             return start_response(status, *more)
 
-        def end():
+        def end(*exception):
             greenprof._incoming.set(None)
-            span.__exit__(None, None, None)
+            greenprof._request.set(None)
+            request.end(*exception)
 
         try:
             body = self.application(environ, note_status)
-            whole = isinstance(body, (list, tuple))
-            return (_Whole if whole else _Stream)(body, end)
+            if isinstance(body, (list, tuple)):
+                request.is_complete = True  # the server has all of it
+                return _Whole(body, end)
+            return _Stream(body, end, request)
         except BaseException as error:
-            greenprof._incoming.set(None)
-            span.__exit__(type(error), error, error.__traceback__)
+            end(type(error), error, error.__traceback__)
             raise
 
 
@@ -171,11 +178,18 @@ class _Whole(_Closing, list):
 
 
 class _Stream(_Closing):
-    def __init__(self, body, end):
-        self.body, self.iterator, self.end = body, iter(body), end
+    def __init__(self, body, end, request=None):
+        self.body, self.iterator, self.end, self.request = body, iter(body), end, request
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        return next(self.iterator)
+        try:
+            return next(self.iterator)
+        except BaseException as error:
+            if self.request is not None:
+                self.request.is_complete = isinstance(error, StopIteration)
+                if not self.request.is_complete:
+                    self.end(type(error), error, error.__traceback__)
+            raise

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""Requests of web servers that know nothing of greenprof: which there are, by which name, how long, and how they ended."""
+import glob
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+import support
+
+support.require_package()
+
+NAP = 0.02   # of programs/servers.py
+FAILED = 16  # enum gp_span_flag
+
+
+def can_connect(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+        return True
+    except OSError:
+        return False
+
+
+class Server:
+    """A server under `greenprof run`. ask() says the status and the seconds that a request took."""
+
+    def __init__(self, kind, **environment):
+        self.directory = tempfile.TemporaryDirectory(prefix="greenprof-servers-")
+        self.port, = support.helpers.free_ports(1)
+        output = os.path.join(self.directory.name, "x.greenprof")
+        program = os.path.join(support.PROGRAMS, "servers.py")
+        self.process = subprocess.Popen(
+            [support.GREENPROF, "run", "-q", "-o", output, "--", support.PYTHON, "-B", program, kind, str(self.port)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **environment})
+        support.helpers.until(lambda: can_connect(self.port), "the server", self.process, pause=0.05)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.directory.cleanup()
+
+    def ask(self, path, headers={}, leave=False):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        begun = time.monotonic()
+        connection.request("GET", path, headers=headers)
+        its_socket = connection.sock
+        answer = connection.getresponse()
+        answer.read(1 if leave else None)
+        took = time.monotonic() - begun
+        if leave:
+            its_socket.shutdown(socket.SHUT_RDWR)
+        answer.close()
+        connection.close()
+        return answer.status, took
+
+    def requests(self):
+        """{name: [(latency, has failed, trace, fields)]} of all that ended."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(60)
+        found = {}
+        for capture in glob.glob(os.path.join(self.directory.name, "x.greenprof*")):
+            for line in support.helpers.run([os.environ["LIST_SPANS"], capture]).stdout.splitlines():
+                span = json.loads(line)
+                if span["is_root"]:
+                    found.setdefault(span["name"], []).append(((span["end_ns"] - span["start_ns"]) / 1e9, bool(span["flags"] & FAILED),
+                                                               span["trace"], dict(span["fields"])))
+        return found
+
+
+class Plain(unittest.TestCase):
+    """Servers without a framework: requests are called by their paths."""
+
+    def check(self, kind):
+        with Server(kind) as server:
+            took = {path: server.ask(path)[1] for path in ("/plain", "/plain", "/stream", "/fail")}
+            self.assertEqual(server.ask("/raise")[0], 500)
+            trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+            server.ask("/plain", {"traceparent": f"00-{trace}-00f067aa0ba902b7-01"})
+            server.ask("/long", leave=True)
+            time.sleep(1)  # for the server to meet the end of the connection
+            found = server.requests()
+        self.assertEqual({name: len(all_) for name, all_ in found.items()},
+                         {"GET /plain": 3, "GET /stream": 1, "GET /fail": 1, "GET /raise": 1, "GET /long": 1})
+        self.assertEqual([failed for name in ("/plain", "/stream", "/fail", "/raise", "/long") for _, failed, *_ in found["GET " + name]],
+                         [False, False, False, False, True, True, True])
+        self.assertIn(trace, [request[2] for request in found["GET /plain"]])
+        for path, seconds in took.items():
+            latency, _, _, fields = found["GET " + path][-1 if path != "/plain" else 1]
+            self.assertLessEqual(latency, seconds + 0.001)
+            self.assertGreaterEqual(latency, 0.7 * NAP)
+            self.assertEqual(fields["http.status_code"], "503" if path == "/fail" else "200")
+        self.assertEqual(found["GET /long"][0][3]["error.type"], "ClientGone")
+
+    def test_wsgiref(self):
+        self.check("wsgiref")
+
+    def test_gunicorn(self):
+        support.require("gunicorn")
+        for worker in "sync", "gthread":
+            with self.subTest(worker):
+                self.check("gunicorn-" + worker)
+
+    def test_gunicorn_on_green_threads(self):
+        support.require("gunicorn", "eventlet", "gevent")
+        for worker in "eventlet", "gevent":
+            with self.subTest(worker):
+                self.check("gunicorn-" + worker)
+
+    def test_eventlet(self):
+        support.require("eventlet")
+        self.check("eventlet")
+
+    def test_gevent(self):
+        support.require("gevent")
+        self.check("gevent")
+
+    def test_cheroot(self):
+        support.require("cheroot")
+        self.check("cheroot")
+
+    def test_werkzeug(self):
+        support.require("werkzeug")
+        self.check("werkzeug")
+
+    def test_uvicorn(self):
+        support.require("uvicorn")
+        self.check("uvicorn")
+
+    def test_hypercorn(self):
+        support.require("hypercorn")
+        self.check("hypercorn")
+
+    def test_aiohttp(self):
+        support.require("aiohttp")
+        self.check("aiohttp")
+
+
+class Routes(unittest.TestCase):
+    """Frameworks: requests are called by the template of their route."""
+
+    def check(self, kind, user, item):
+        with Server(kind) as server:
+            for path in "/users/anne", "/users/bert", "/api/items/7", "/api/items/8":
+                self.assertEqual(server.ask(path)[0], 200)
+            self.assertEqual(server.ask("/none/such")[0], 404)
+            found = server.requests()
+        self.assertEqual({name: len(all_) for name, all_ in found.items()}, {f"GET {user}": 2, f"GET {item}": 2, "GET /none/such": 1})
+        self.assertEqual(found[f"GET {user}"][0][3]["http.route"], user)
+
+    def test_starlette(self):
+        support.require("uvicorn", "starlette")
+        self.check("uvicorn+starlette", "/users/{id}", "/api/items/{n:int}")
+
+    def test_flask(self):
+        support.require("flask")
+        self.check("werkzeug+flask", "/users/<id>", "/api/items/<int:n>")
+
+    def test_django(self):
+        support.require("django")
+        self.check("wsgiref+django", "/users/<id>", "/api/items/<int:n>")
+
+    def test_aiohttp(self):
+        support.require("aiohttp")
+        self.check("aiohttp", "/users/{id}", "/api/items/{n}")
+
+
+class Guest(unittest.TestCase):
+    def test_switched_off(self):
+        with Server("wsgiref", GREENPROF_REQUESTS="0") as server:
+            server.ask("/plain")
+            self.assertEqual(server.requests(), {})
+
+    def test_without_a_server(self):
+        """A program that imports none of them has nothing of greenprof's package in it."""
+        script = "import sys, asyncio, http.client; print([name for name in sys.modules if name.startswith('greenprof')], len(sys.meta_path))"
+        with tempfile.TemporaryDirectory() as directory:
+            run = (support.GREENPROF, "run", "-q", "-o", os.path.join(directory, "x.greenprof"), "--")
+            plain, under = (support.helpers.run([*before, support.PYTHON, "-c", script]).stdout for before in ((), run))
+        self.assertEqual(under, plain)
+
+    def test_own_tracing(self):
+        """Where the program says itself what its requests are called, each is one request, called so."""
+        script = """if True:
+            import greenprof.wsgi, io, wsgiref.handlers
+            def site(environ, start_response):
+                start_response("200 OK", [])
+                return [b"."]
+            site = greenprof.wsgi.Tracing(site, name=lambda environ: "mine")
+            environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/x"}
+            wsgiref.handlers.SimpleHandler(io.BytesIO(), io.BytesIO(), io.StringIO(), environ).run(site)"""
+        with tempfile.TemporaryDirectory() as directory:
+            output = os.path.join(directory, "x.greenprof")
+            support.helpers.run([support.GREENPROF, "run", "-q", "-o", output, "--", support.PYTHON, "-c", script])
+            text = support.command("report", output, "--by", "request")
+        self.assertEqual(re.findall(r"\bok .* rest_dispatch (.*)", text), ["mine"])
+
+
+if __name__ == "__main__":
+    support.helpers.main(at_once=3)
