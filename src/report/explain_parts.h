@@ -26,7 +26,7 @@ gp_finding_t *gp_explain_add(gp_explaining_t *explaining, const char *kind, uint
 
 // The code of a path: the innermost function of the program's own, else the innermost of all.
 //   path: gp_loc_t[depth], root first.
-// Returns its level on the path.
+// Returns its level on the path; UINT32_MAX = it is not its own.
 uint32_t gp_explain_place(const gp_explaining_t *explaining, const gp_loc_t *path, uint32_t depth,
                           gp_finding_t *finding);
 

@@ -65,7 +65,7 @@ static size_t explain_slices_gather(const gp_explaining_t *explaining, explained
         uint32_t level = gp_explain_place(explaining, slice->path, slice->depth, &place->code);
         while (at < count && !explain_slices_is_same(&places[at], place))
             at++;
-        if (at == count && level + 1 < slice->depth)
+        if (at == count && level < UINT32_MAX && level + 1 < slice->depth)
             explain_slices_name_call(explaining, slice, place);
         count += at == count;
         explain_slices_add(&places[at], slice);

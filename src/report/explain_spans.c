@@ -71,16 +71,32 @@ static void explain_spans_take_run(const gp_explaining_t *explaining, repeated_t
 static const char *explain_spans_statement(const gp_dataset_span_t *span)
 {
     for (uint32_t i = 0; i < span->field_count; i++)
-        if (strcmp(span->fields[i].key, "db.statement") == 0)
+        if (strcmp(span->fields[i].key, "db.statement") == 0 || strcmp(span->fields[i].key, "statement") == 0)
             return span->fields[i].value;
     return NULL;
+}
+
+// " of F (FILE:LINE), called by G (FILE:LINE),": what makes the call is often a function for all of its kind.
+static void explain_spans_name_code(const gp_explaining_t *explaining, const gp_loc_t *path, uint32_t depth,
+                                    gp_finding_t *finding, char *text, size_t size)
+{
+    gp_finding_t caller = {.line = 0};
+    char code[384], calls[384];
+    uint32_t level = gp_explain_place(explaining, path, depth, finding);
+    if (finding->function[0] == '\0')
+        return;
+    gp_explain_code(finding, code, sizeof(code));
+    if (level < depth && gp_explain_place(explaining, path, level, &caller) != UINT32_MAX)
+        snprintf(text, size, " of %s, called by %s,", code, gp_explain_code(&caller, calls, sizeof(calls)));
+    else
+        snprintf(text, size, " of %s", code);
 }
 
 static void explain_spans_say(gp_explaining_t *explaining, const repeated_t *repeated, uint32_t stack)
 {
     bool is_retry = repeated->failed * 2 > repeated->spans;
     const char *statement = explain_spans_statement(repeated->span);
-    char spent[32], code[384] = "";
+    char spent[32], code[800] = "";
     const gp_facts_stack_t *site =
         &explaining->dataset->facts.stacks.items[repeated->span->stack != 0 ? repeated->span->stack : stack];
     gp_finding_t *finding = gp_explain_add(explaining, is_retry ? "retries" : "repeated-call", repeated->spared_ns);
@@ -89,18 +105,16 @@ static void explain_spans_say(gp_explaining_t *explaining, const repeated_t *rep
         return;
     for (uint32_t i = 0; i < site->depth; i++)
         path[i] = site->frames[site->depth - 1 - i];
-    gp_explain_place(explaining, path, site->depth, finding);
+    explain_spans_name_code(explaining, path, site->depth, finding, code, sizeof(code));
     free(path);
-    if (finding->function[0] != '\0')
-        gp_explain_code(finding, code, sizeof(code));
     finding->times = repeated->spans;
     snprintf(finding->sentence, sizeof(finding->sentence),
-             "%.80s%s%.120s%s%s%s runs %.0f times, one after the other, in each \"%.80s\"%s: %s, %.0f %% of the "
+             "%.80s%s%.120s%s%s runs %.0f times, one after the other, in each \"%.80s\"%s: %s, %.0f %% of the "
              "requests' time%s",
              repeated->span->name, statement != NULL ? " (" : "", statement != NULL ? statement : "",
-             statement != NULL ? ")" : "", code[0] != '\0' ? " of " : "", code,
-             (double)repeated->spans / (double)repeated->parents, repeated->parent->name,
-             is_retry ? ", and most of them fail" : "", gp_explain_time(repeated->spent_ns, spent),
+             statement != NULL ? ")" : "", code, (double)repeated->spans / (double)repeated->parents,
+             repeated->parent->name, is_retry ? ", and most of them fail" : "",
+             gp_explain_time(repeated->spent_ns, spent),
              explaining->latency_ns > 0 ? (double)repeated->spent_ns * 100 / (double)explaining->latency_ns : 0,
              is_retry ? "" : "; one call for all of them would spare most of it");
     snprintf(finding->hurt, sizeof(finding->hurt), "%" PRIu64 " of %zu requests or parts of them", repeated->parents,
