@@ -40,7 +40,7 @@ PYTHON = REPORT + ["runtime-hooks/cpython/package"]
 AREAS = {
     "unwind": ["core/unwind"], "core": HOST, "symbol": ["symbol", "library/dump.c", "=tools/greenprof"], "wire": ["wire", "library/context.c"],
     "capture": ["capture", "capture/killed", "report"], "tree": ["traces", "=tools/greenprof"], "command": ["tools/greenprof"],
-    "formats": REPORT, "export": REPORT, "page": REPORT, "otel": HOST, "exact": REPORT, "ledger": REPORT, "waits": REPORT,
+    "formats": REPORT, "export": REPORT, "page": REPORT, "otel": HOST, "exact": REPORT, "ledger": REPORT, "explain": REPORT, "waits": REPORT,
     "census": REPORT, "control": REPORT, "control.rounds": RUN, "integration": REPORT, "runtimes": REPORT, "growth": RUN,
     "libraries": REPORT, "python": PYTHON, "consumer": HOST, "demo": PYTHON + ["tools/demo-service"],
     "stress": RUN, "foreign": RUN, "suites": RUN, "fleet": RUN + ["ship/follow", "ship/ask"], "fleet.ship": ["ship/follow", "ship/ask", "=tools/greenprof"],

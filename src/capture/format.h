@@ -94,6 +94,8 @@ typedef struct gp_packed_column {
 //   how   PACKED: written in columns; PLAIN: as it is
 //   turn  in which a writer writes it: 0 definitions, 1 stacks (they refer to functions), 2 what refers to
 //         all of these, 3 the end
+// Beside a struct of one size, GP_FIELDS_name(F) has its fields that are numbers or moments of one capture, by what
+// they mean (capture/several/captures_records.c): F(name, field, meaning).
 // clang-format off
 #define GP_RECORDS_OF_ONE_SIZE(X)                                                                                      \
     X( 3, THREADS, thread, PLAIN, 0)                                                                                   \
@@ -171,6 +173,8 @@ typedef struct gp_thread_record {
     uint64_t coro_id;  // 32 the id under which its own stack is charged
     char name[24];     // 40 NUL-terminated
 } gp_thread_record_t;  // 64
+#define GP_FIELDS_thread(F)                                                                                            \
+    F(thread, index, THREAD) F(thread, coro_id, CORO) F(thread, start_ns, TIME) F(thread, end_ns, TIME_IF_SET)
 
 typedef struct gp_coro_record {
     uint64_t id;          //  0 1, 2, ...: never reused in a file
@@ -183,6 +187,8 @@ typedef struct gp_coro_record {
     uint32_t thread;      // 52 thread index for GP_CORO_THREAD, else 0
     char name[48];        // 56 NUL-terminated, "" when it has none; renamed: the record comes again
 } gp_coro_record_t;       // 104
+#define GP_FIELDS_coro(F)                                                                                              \
+    F(coro, id, CORO) F(coro, parent_id, CORO) F(coro, entry, LOC) F(coro, thread, THREAD) F(coro, birth_ns, TIME)
 
 // The origin of a coroutine; one of unknown origin has no record.
 typedef struct gp_origin_record {
@@ -190,12 +196,14 @@ typedef struct gp_origin_record {
     uint32_t stack_id; //  8 stack of its creator, gp_coro_record_t.parent_id, at that moment; 0 = not known
     uint32_t region;   // 12 of GP_CORO_FOUND: enum gp_region_kind bits; else 0
 } gp_origin_record_t;  // 16
+#define GP_FIELDS_origin(F) F(origin, coro_id, CORO) F(origin, stack_id, STACK)
 
 typedef struct gp_trace_record {
     uint32_t index;    // 0 1, 2, ...; 0 in a sample means no trace
     uint32_t reserved; // 4
     uint8_t id[16];    // 8 the trace id, first byte first as in its hex form
 } gp_trace_record_t;   // 24
+#define GP_FIELDS_trace(F)
 
 typedef struct gp_stack_record {
     uint32_t id;     // 0 1, 2, ...: never reused in a file; 0 in a sample = no stack
@@ -212,6 +220,9 @@ typedef struct gp_sample_record {
     uint32_t trace;     // 32 trace index
     uint32_t kind;      // 36 enum gp_sample_kind
 } gp_sample_record_t;   // 40
+#define GP_FIELDS_sample(F)                                                                                            \
+    F(sample, time_ns, TIME)                                                                                           \
+    F(sample, coro_id, CORO) F(sample, thread, THREAD) F(sample, stack_id, STACK) F(sample, trace, TRACE)
 
 // The sample of the same time, coroutine, stack, trace and kind is the sum of several: a store's answer has such.
 typedef struct gp_sum_record {
@@ -224,6 +235,7 @@ typedef struct gp_sum_record {
     uint32_t kind;      // 40
     uint32_t reserved;  // 44
 } gp_sum_record_t;      // 48
+#define GP_FIELDS_sum(F) F(sum, time_ns, TIME) F(sum, coro_id, CORO) F(sum, stack_id, STACK) F(sum, trace, TRACE)
 
 enum gp_ledger_flag {
     GP_LEDGER_WHOLE = 1, // of a thread that never had a coroutine: its whole life, also what it sleeps on its own stack
@@ -248,6 +260,7 @@ typedef struct gp_ledger_record {
     uint64_t longest_ns; // 88 its longest slice so far
     uint64_t gil_ns;     // 96 of the time off the CPU, waiting for the lock of an interpreter
 } gp_ledger_record_t;    // 104
+#define GP_FIELDS_ledger(F) F(ledger, time_ns, TIME) F(ledger, coro_id, CORO) F(ledger, trace, TRACE)
 
 typedef struct gp_hog_stack {
     uint32_t stack_id;  // 0
@@ -265,6 +278,8 @@ typedef struct gp_hog_record { // a slice of at least the threshold
     uint32_t stack_count;      // 40
     uint32_t reserved;         // 44
 } gp_hog_record_t;             // 48, then gp_hog_stack_t[stack_count]
+#define GP_FIELDS_hog(F)                                                                                               \
+    F(hog, id, HOG) F(hog, start_ns, TIME) F(hog, coro_id, CORO) F(hog, thread, THREAD) F(hog, trace, TRACE)
 
 typedef struct gp_delay_record { // a coroutine that was ready while a hog kept its thread
     uint64_t hog_id;             //  0
@@ -273,9 +288,12 @@ typedef struct gp_delay_record { // a coroutine that was ready while a hog kept 
     uint32_t trace;              // 24 the victim's trace index
     uint32_t unseen_us;          // 28 of delay_ns, when it was ready at most: its loop had not looked
 } gp_delay_record_t;             // 32
+#define GP_FIELDS_delay(F) F(delay, hog_id, HOG) F(delay, coro_id, CORO) F(delay, trace, TRACE)
 
 typedef gp_call_count_t gp_call_record_t; // a later record of the same caller and callee replaces it
 static_assert(sizeof(gp_call_record_t) == 96, "a record keeps its layout");
+#define GP_FIELDS_call(F)                                                                                              \
+    F(call, caller, CALLED) F(call, callee, CALLED) F(call, caller_loc, LOC) F(call, callee_loc, LOC)
 
 // The timeline: a coroutine was active in [start_ns, left_ns), then waited in [left_ns, end_ns). Active is: it ran, or
 // waited for a short time only; slice_ns of it were slices. Activities of a coroutine adjoin, but come in no order.
@@ -295,6 +313,12 @@ typedef struct gp_activity_record {
     uint64_t blocked_ns; // 80 and its thread slept in the kernel; the rest it was preempted
     uint64_t gil_ns;     // 88 of the time off the CPU, waiting for the lock of an interpreter
 } gp_activity_record_t;  // 96
+// clang-format off
+#define GP_FIELDS_activity(F)                                                                                          \
+    F(activity, coro_id, CORO) F(activity, waker_id, CORO) F(activity, trace, TRACE) F(activity, thread, THREAD)       \
+    F(activity, start_ns, TIME) F(activity, left_ns, TIME) F(activity, end_ns, TIME)                                   \
+    F(activity, ready_ns, TIME_IF_SET)
+// clang-format on
 
 // Set the times of an activity.
 //   off_ns: the slices' time off the CPU; may be a little below zero. blocked_ns: the sleeping part of off_ns.
@@ -313,6 +337,7 @@ static inline void gp_activity_set_times(gp_activity_record_t *activity, uint64_
 // The unfinished activity of a coroutine of an open request. An activity of the same coroutine that ends after its
 // start_ns replaces it, and so does a later open one. Readers need these while a capture has no end.
 typedef gp_activity_record_t gp_open_activity_record_t;
+#define GP_FIELDS_open_activity GP_FIELDS_activity
 
 // An operation with a beginning and an end (greenprof/trace.h). Its times are those of `coro_id` between the two.
 typedef struct gp_span_record {
@@ -338,6 +363,11 @@ typedef struct gp_span_record {
     uint16_t field_count; // 122
     uint32_t fields_len;  // 124
 } gp_span_record_t;       // 128, then the name, then the fields, each a key, NUL, a value, NUL; padding to 8
+// clang-format off
+#define GP_FIELDS_span(F)                                                                                              \
+    F(span, coro_id, CORO) F(span, end_coro_id, CORO) F(span, start_ns, TIME) F(span, end_ns, TIME)                    \
+    F(span, trace, TRACE) F(span, thread, THREAD) F(span, stack_id, STACK)
+// clang-format on
 
 // A span as it was while it was open, for when the process is killed: greenprof recover makes spans of those that have
 // no span record, of each the latest.
@@ -356,6 +386,7 @@ typedef struct gp_census_record {
     uint16_t flags;        // 42 enum gp_census_flag
     uint32_t stack_age_us; // 44 of a running one: how long before time_ns it was sampled there; 0 = still there
 } gp_census_record_t;      // 48
+#define GP_FIELDS_census(F)
 
 typedef struct gp_counters_record {
     uint64_t time_ns;        // 0
@@ -382,3 +413,4 @@ typedef struct gp_end_record {
     uint32_t reason;  // 8 enum gp_end_reason
     uint32_t error;   // 12 GP_END_FAILED: errno value
 } gp_end_record_t;    // 16
+#define GP_FIELDS_end(F)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The ring file (CAPTURE.rings), slot by slot: what a process that is to lose nothing when it is killed has beside its
-// capture while it runs. Version 3.
+// capture while it runs.
 //
 // The file is mapped memory of the process, as new as the kill: a header, a table of frames, and the rings of threads.
 // Records of rings go to the capture in hand-overs; before the first chunk of one is written, a note is made of which
@@ -25,7 +25,7 @@
 
 #define GP_RING_FILE_SUFFIX  ".rings"
 #define GP_RING_FILE_MAGIC   "GRNRING\n" // 8 bytes, no NUL; written last
-#define GP_RING_FILE_VERSION 4u
+#define GP_RING_FILE_VERSION (4u + GP_SPAN_LAYOUT)
 
 enum {
     GP_RING_FILE_SLOTS = 64,            // threads at a time

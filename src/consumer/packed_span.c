@@ -2,9 +2,13 @@
 #include "consumer/packed_span.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/index.h"
+#include "model/span.h"
 
 #define STACK "\001stack"
 
@@ -27,6 +31,38 @@ static bool packed_span_add_text(gp_packed_span_t *into, const char *text, size_
     into->text[into->text_len + len] = '\0';
     into->text_len += (uint32_t)len + 1;
     return true;
+}
+
+// Numbers without a place in the block are fields, as the stack is: no text has such a key.
+#define IS_ALIKE(shown) (offsetof(prof_span_record_t, shown) < ALIKE_AT + ALIKE_LEN)
+
+static void packed_span_add_number(gp_packed_span_t *into, const char *key, uint64_t number)
+{
+    char text[24];
+    if (number == 0)
+        return;
+    packed_span_add_text(into, key, strlen(key));
+    packed_span_add_text(into, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, number));
+    into->field_count++;
+}
+
+static void packed_span_add_numbers(gp_packed_span_t *into, const prof_span_record_t *span)
+{
+#define ADD(field, shown, key)                                                                                         \
+    if (!IS_ALIKE(shown))                                                                                              \
+        packed_span_add_number(into, "\001" key, span->shown);
+    GP_SPAN_SHOWN(ADD)
+}
+
+static bool packed_span_is_number(prof_span_record_t *span, const char *key, const char *value)
+{
+#define TAKE(field, shown, its_key)                                                                                    \
+    if (!IS_ALIKE(shown) && strcmp(key, "\001" its_key) == 0) {                                                        \
+        span->shown = strtoull(value, NULL, 10);                                                                       \
+        return true;                                                                                                   \
+    }
+    GP_SPAN_SHOWN(TAKE)
+    return false;
 }
 
 // As a field with a key that no text has: spool files of both forms can be read.
@@ -56,6 +92,7 @@ void gp_packed_make(gp_packed_span_t *into, const prof_span_record_t *span)
     memset(into, 0, sizeof(*into));
     memcpy((char *)into + ALIKE_AT, (const char *)span + ALIKE_AT, ALIKE_LEN);
     packed_span_add_text(into, span->name, strnlen(span->name, GP_PACKED_TEXT_MAX / 4));
+    packed_span_add_numbers(into, span);
     packed_span_add_stack(into, span->stack);
     packed_span_add_fields(into, span);
     into->bytes = ((uint32_t)sizeof(*into) + into->text_len + 7) & ~7u;
@@ -98,7 +135,7 @@ void gp_packed_read(const gp_packed_span_t *packed, prof_span_record_t *span, pr
         at = value + strlen(value) + 1;
         if (strcmp(key, STACK) == 0)
             span->stack = value;
-        else
+        else if (!packed_span_is_number(span, key, value))
             fields[span->field_count++] = (prof_field_t){.key = key, .value = value};
     }
 }

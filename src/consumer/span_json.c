@@ -81,7 +81,8 @@ void gp_span_json_members(gp_reply_bytes_t *into, const prof_span_record_t *span
     span_json_put_json(into, ",\"service\":", span->service);
     span_json_put_json(into, ",\"host\":", span->host);
     span_json_put_number(into, ",\"pid\":", names->pid);
-    span_json_put_number(into, ",\"coroutine\":", span->coroutine_id);
+#define PUT(field, shown, key) span_json_put_number(into, ",\"" key "\":", span->shown);
+    GP_SPAN_SHOWN(PUT)
     span_json_put_number(into, ",\"start_unix_ns\":", span->start_unix_ns);
     span_json_put_number(into, ",\"end_unix_ns\":", span->end_unix_ns);
     gp_bytes_text(into, ",");

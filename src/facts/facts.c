@@ -265,14 +265,18 @@ static int facts_on_counters(void *context, const gp_counters_record_t *record, 
     return 0;
 }
 
-static int facts_on_end(void *context, const gp_end_record_t *end)
-{
-    gp_facts_t *facts = context;
-    facts->end = *end;
-    facts->ended = true;
-    gp_facts_seen_at(facts, end->time_ns);
-    return 0;
-}
+#define ON_LAST(name, is_there)                                                                                        \
+    static int facts_on_##name(void *context, const gp_##name##_record_t *record)                                      \
+    {                                                                                                                  \
+        gp_facts_t *facts = context;                                                                                   \
+        facts->name = *record;                                                                                         \
+        facts->is_there = true;                                                                                        \
+        gp_facts_seen_at(facts, record->time_ns);                                                                      \
+        return 0;                                                                                                      \
+    }
+GP_FACTS_LAST(ON_LAST)
+
+#define HANDLER(name, is_there) .name = facts_on_##name,
 
 const gp_reader_handlers_t gp_facts_handlers = {
     .header = facts_on_header,
@@ -285,5 +289,5 @@ const gp_reader_handlers_t gp_facts_handlers = {
     .trace = facts_on_trace,
     .stack = facts_on_stack,
     .counters = facts_on_counters,
-    .end = facts_on_end,
+    GP_FACTS_LAST(HANDLER) // the last ones
 };

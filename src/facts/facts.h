@@ -50,6 +50,9 @@ typedef struct gp_facts_meta { // a text of the capture: "cmdline", "hostname", 
     size_t value_len; // "cmdline" has NULs between its arguments
 } gp_facts_meta_t;
 
+// Records of which the last one is kept as it is: X(name, is there one?), both are fields of gp_facts_t.
+#define GP_FACTS_LAST(X) X(end, ended)
+
 typedef struct gp_facts {
     gp_file_header_t header;
     const char *exe; // "" when unknown
@@ -62,9 +65,13 @@ typedef struct gp_facts {
     GP_TABLE(gp_facts_stack_t) stacks;
     gp_counters_record_t totals; // of the last counters record; zeros when there was none
     uint64_t counters[GP_COUNTER_COUNT];
-    uint64_t end_ns;     // the latest time seen
-    gp_end_record_t end; // with `ended`
-    bool has_header, ended, is_bounded;
+#define GP_FACTS_MEMBER(name, is_there)                                                                                \
+    gp_##name##_record_t name;                                                                                         \
+    bool is_there;
+    GP_FACTS_LAST(GP_FACTS_MEMBER)
+#undef GP_FACTS_MEMBER
+    uint64_t end_ns; // the latest time seen
+    bool has_header, is_bounded;
     uint32_t frames_most; // innermost ones of a stack that are kept; 0 = all
     gp_arena_t kept;      // texts of what stays
     gp_arena_t passing;   // of what gp_facts_drop() drops

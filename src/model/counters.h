@@ -3,7 +3,8 @@
 // neither ever changes.
 //   lost       what the count is a loss of, as the last line of a run, status and top say it: SIGNAL = dropped, and its
 //              sample with it; NO_SAMPLE = dropped, and there was none to take
-//   sentence   stands behind the number in reports; NULL = not shown by itself
+//              ASIDE = none, and no line of reports: only the table of all counters in the page has it
+//   sentence   stands behind the number
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +14,8 @@
 // INCOMPLETE, OUTSIDE, POLL_MISFIT and HELD_BACK are samples that are kept.
 // clang-format off
 #define GP_COUNTERS(X)                                                                                                 \
-    X( 0, SIGNALS, signals, NOTHING, NULL)                                                                                   \
-    X( 1, SAMPLES, samples, NOTHING, NULL)                                                                                   \
+    X( 0, SIGNALS, signals, ASIDE, "signals of the sampler that arrived: samples taken and dropped")                   \
+    X( 1, SAMPLES, samples, ASIDE, "samples taken on the CPU")                                                         \
     X( 2, DROP_RING_FULL, drop_ring_full, SIGNAL, "dropped, the collector could not keep up")                               \
     X( 3, DROP_REENTERED, drop_reentered, SIGNAL, "dropped, signal inside the handler")                                     \
     X( 4, DROP_FOREIGN, drop_foreign, NO_SAMPLE, "dropped, signal of another timer")                                           \
@@ -26,9 +27,10 @@
     X(10, OUTSIDE, outside, NOTHING, "on an unknown stack")                                                                  \
     X(11, TIMER_FAILED, timer_failed, NOTHING, "threads without a timer")                                                    \
     X(12, LOST_MARKS, lost_marks, NOTHING, "trace changes lost: times per trace are approximate")                            \
-    X(13, UNSAMPLED_NS, unsampled_ns, NOTHING, NULL) /* CPU time of threads that no signal can reach, in no profile */       \
+    X(13, UNSAMPLED_NS, unsampled_ns, ASIDE,                                                                           \
+      "nanoseconds of CPU time on threads that no sampling signal can reach: in no profile")                           \
     X(14, UNWRITTEN, unwritten, SAMPLES, "not in the capture: it could not be written fast enough")                          \
-    X(15, WAIT_SAMPLES, wait_samples, NOTHING, NULL) /* put into a ring */                                                   \
+    X(15, WAIT_SAMPLES, wait_samples, ASIDE, "samples taken of what waited")                                           \
     X(16, LOST_WAITS, lost_waits, OTHERS, "samples of waiting lost, the collector could not keep up")                       \
     X(17, LOST_HOGS, lost_hogs, OTHERS, "long slices, or delays by them, lost")                                             \
     X(18, LOST_CALLS, lost_calls, NOTHING, "calls lost, memory was short: numbers of calls are too low")                     \
@@ -62,22 +64,23 @@
     X(42, UNWRITTEN_LEDGERS, unwritten_ledgers, COROUTINES,                                                                     \
       "coroutines' times, up to their end or a change of trace, not in the capture")                                   \
     X(43, UNWRITTEN_STACKS, unwritten_stacks, OTHERS, "stacks and trace ids that records of the capture are without")       \
-    X(44, HANDLER_NS, handler_ns, NOTHING, NULL)   /* CPU time inside the sampling handler */                                \
-    X(45, DELIVERY_NS, delivery_ns, NOTHING, NULL) /* of its signals, beside the handler; by calibration, 0 = not known */   \
-    X(46, HOOK_NS, hook_ns, NOTHING, NULL)         /* of the hooks of switches, spans and the like; an estimate */           \
+    X(44, HANDLER_NS, handler_ns, ASIDE, "nanoseconds of CPU time inside the sampling handler")                        \
+    X(45, DELIVERY_NS, delivery_ns, ASIDE, "nanoseconds of CPU time that its signals took besides, by calibration")    \
+    X(46, HOOK_NS, hook_ns, ASIDE, "nanoseconds of CPU time in the hooks of switches, spans and the like: an estimate")\
     X(47, RATE_LOWERED, rate_lowered, NOTHING, "times that samples became fewer, to stay within the budget")                 \
     X(48, BUDGET_MISSED, budget_missed, NOTHING,                                                                             \
       "times that the budget was not kept: the lowest rate, the hooks of switches and the threads take more")    \
-    X(49, SWITCHES, switches, NOTHING, NULL)       /* of coroutines, as their hooks saw them */                              \
+    X(49, SWITCHES, switches, ASIDE, "switches of coroutines, as their hooks saw them")                                \
     X(50, INTERNED_ANEW, interned_anew, NOTHING,                                                                             \
       "times that a full table of stacks or traces was begun anew: those seen again are in the capture twice")                      \
     X(51, SPAWNS_LEFT_OUT, spawns_left_out, NOTHING,                                                                         \
       "coroutines whose place of creation was left out, to stay within the budget: --stitch cannot show it")           \
     X(52, RESTS, rests, NOTHING, "times that recording rested, to stay within the budget: what went on then is not known")    \
-    X(53, REST_NS, rest_ns, NOTHING, NULL)         /* how long it did, together */                                           \
-    X(54, REST_CPU_NS, rest_cpu_ns, NOTHING, NULL) /* CPU time of the process meanwhile, in no profile */ \
-    X(55, REST_HOOK_NS, rest_hook_ns, NOTHING, NULL) /* of HOOK_NS, what hooks took meanwhile */ \
-    X(56, PENDING_NS, pending_ns, NOTHING, NULL) /* CPU time since a thread's last sample: in totals, in no sample */ \
+    X(53, REST_NS, rest_ns, ASIDE, "nanoseconds for which recording rested, together")                                 \
+    X(54, REST_CPU_NS, rest_cpu_ns, ASIDE, "nanoseconds of CPU time of the process meanwhile, in no profile")          \
+    X(55, REST_HOOK_NS, rest_hook_ns, ASIDE, "nanoseconds in hooks meanwhile, of hook_ns")                             \
+    X(56, PENDING_NS, pending_ns, ASIDE,                                                                               \
+      "nanoseconds of CPU time since each thread's last sample: in the totals, in no sample")                          \
     X(57, DROP_CRAMPED, drop_cramped, SIGNAL, "dropped, the program's alternate signal stack had no room")              \
     X(58, HELD_BACK, held_back, NOTHING, "until then the program blocked the sampling signal: [signal blocked]")
 // clang-format on
@@ -90,6 +93,7 @@ enum gp_counter { GP_COUNTERS(GP_COUNTER_ID) GP_COUNTER_COUNT = GP_COUNTERS(GP_C
 
 enum gp_lost {
     GP_LOST_NOTHING,
+    GP_LOST_ASIDE,
     GP_LOST_NO_SAMPLE,
     GP_LOST_SIGNAL,
     GP_LOST_SAMPLES,

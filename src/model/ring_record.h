@@ -126,6 +126,6 @@ typedef struct gp_span_mark { // a span is over: see src/core/trace/span.h
 } gp_span_mark_t;
 
 static_assert(sizeof(gp_ring_header_t) == 8 && sizeof(gp_ring_owner_t) == 48 && sizeof(gp_sample_t) == 88 &&
-                  sizeof(gp_activity_mark_t) == 128 && sizeof(gp_span_mark_t) == 184 &&
-                  offsetof(gp_span_mark_t, text) == 180,
-              "ring files of version 4 have this layout");
+                  sizeof(gp_activity_mark_t) == 128 && sizeof(gp_span_mark_t) == sizeof(gp_span_t) + 24 &&
+                  offsetof(gp_span_mark_t, text) == sizeof(gp_span_t) + 20,
+              "ring files of version 4 have this layout, but for the span's");

@@ -25,11 +25,11 @@ const gp_span_flag_name_t gp_span_flag_names[] = {
 void gp_span_publish(const gp_span_t *span, uint64_t start_unix_ns, uint64_t end_unix_ns,
                      struct prof_span_record *record)
 {
+#define SHOW(field, shown, key) .shown = span->field,
     *record = (prof_span_record_t){
         .size = sizeof(*record),
         .id = span->id,
         .parent_id = span->parent_id,
-        .coroutine_id = span->coro_id,
         .start_unix_ns = start_unix_ns,
         .end_unix_ns = end_unix_ns,
         .cpu_ns = span->times.cpu_ns,
@@ -41,6 +41,7 @@ void gp_span_publish(const gp_span_t *span, uint64_t start_unix_ns, uint64_t end
         .switches = span->times.switches,
         .kind = span->kind,
         .flags = span->flags,
+        GP_SPAN_SHOWN(SHOW) // numbers
     };
     memcpy(record->trace.bytes, span->trace, sizeof(span->trace));
 }

@@ -29,7 +29,20 @@ typedef struct gp_span {
     uint16_t name_len;
 } gp_span_t;
 
-static_assert(sizeof(gp_span_t) == 160, "it is in ring files");
+#define GP_SPAN_LAYOUT 0u // raised with each change of the struct, which is in ring files
+static_assert(sizeof(gp_span_t) == 160 && GP_SPAN_LAYOUT == 0, "both change together");
+
+// Fields that captures keep: X(field, field of gp_span_record_t).
+// clang-format off
+#define GP_SPAN_KEPT(X)                                                                                                \
+    X(id, id) X(parent_id, parent_id) X(coro_id, coro_id) X(end_coro_id, end_coro_id)                                  \
+    X(times.cpu_ns, cpu_ns) X(times.slice_ns, slice_ns) X(times.blocked_ns, blocked_ns) X(times.ready_ns, ready_ns)    \
+    X(times.parked_ns, parked_ns) X(times.waiting_ns, waiting_ns) X(times.switches, switches)                          \
+    X(thread, thread) X(kind, kind) X(flags, flags) X(name_len, name_len)
+// clang-format on
+
+// Numbers that consumers get, besides moments and times: X(field, uint64_t of prof_span_record_t, key in JSON).
+#define GP_SPAN_SHOWN(X) X(coro_id, coroutine_id, "coroutine")
 
 enum gp_tree_flag {              // besides enum gp_span_flag, what a tree of spans finds out about one
     GP_TREE_CRITICAL = 1 << 16,  // on the critical path of its root

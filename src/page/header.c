@@ -64,11 +64,10 @@ static void header_put_counters(const gp_report_t *report, gp_json_t *json)
     for (uint32_t i = 0; i < report->counter_count; i++) {
         if (report->counters[i] == 0 || gp_counter_name(i) == NULL)
             continue;
-        const char *sentence = gp_counter_sentence(i);
         gp_json_open(json, '[');
         gp_json_text(json, gp_counter_name(i));
         gp_json_uint(json, report->counters[i]);
-        gp_json_text(json, sentence != NULL ? sentence : "");
+        gp_json_text(json, gp_counter_meaning(i));
         gp_json_bool(json, gp_losses_are_told(report->counters, report->process_cpu_ns, i));
         gp_json_close(json, ']');
     }

@@ -12,11 +12,16 @@ const char *gp_counter_name(uint32_t counter)
     return counter < GP_COUNTER_COUNT ? keys[counter] : NULL;
 }
 
-const char *gp_counter_sentence(uint32_t counter)
+const char *gp_counter_meaning(uint32_t counter)
 {
 #define SENTENCE(number, id, key, lost, sentence) [number] = sentence,
     static const char *const sentences[] = {GP_COUNTERS(SENTENCE)};
     return counter < GP_COUNTER_COUNT ? sentences[counter] : NULL;
+}
+
+const char *gp_counter_sentence(uint32_t counter)
+{
+    return gp_counter_lost(counter) != GP_LOST_ASIDE ? gp_counter_meaning(counter) : NULL;
 }
 
 const char *gp_basis_name(gp_basis_t basis)

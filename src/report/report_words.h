@@ -12,6 +12,9 @@ const char *gp_counter_name(uint32_t counter);
 // The text of a counter in reports: "too deep: [truncated]", ...; NULL = nothing by itself.
 const char *gp_counter_sentence(uint32_t counter);
 
+// The same of any counter.
+const char *gp_counter_meaning(uint32_t counter);
+
 // "cpu", "wall", "delay" or "latency"; and in words: "CPU time", "wall-clock time", "delays of others", "latency of
 // requests".
 const char *gp_measure_name(gp_measure_t measure);

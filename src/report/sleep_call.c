@@ -6,7 +6,8 @@
 
 gp_sleep_call_t gp_sleep_call(const char *function)
 {
-    static const char *const loops[] = {"epoll_wait", "epoll_pwait", "epoll_pwait2", "io_uring_enter"};
+    static const char *const loops[] = {"epoll_wait", "epoll_pwait", "epoll_pwait2", "io_uring_enter",
+                                        "Selector.select"};
     static const char *const many[] = {"poll",  "ppoll",     "select",         "pselect",
                                        "futex", "cond_wait", "cond_timedwait", "cond_clockwait"};
     for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++)

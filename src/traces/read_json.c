@@ -185,7 +185,8 @@ static uint32_t read_json_flags(const json_t *flags)
 
 void gp_json_times(gp_tree_span_t *span, const json_t *object)
 {
-    span->record.coroutine_id = gp_json_number(object, "coroutine");
+#define READ(field, shown, key) span->record.shown = gp_json_number(object, key);
+    GP_SPAN_SHOWN(READ)
     span->record.cpu_ns = gp_json_number(object, "cpu_ns");
     span->record.ready_ns = gp_json_number(object, "ready_ns");
     span->record.parked_ns = gp_json_number(object, "parked_ns");

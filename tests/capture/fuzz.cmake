@@ -25,7 +25,7 @@ foreach(room model report export page symbol)
 endforeach()
 greenprof_fuzz_parts(capture PARTS ${fuzz_parts} HEADERS ${fuzz_headers} gp_export
   INCLUDES ${CMAKE_CURRENT_SOURCE_DIR} ${tools} ${PROJECT_BINARY_DIR}/src/export/generated
-           ${PROJECT_BINARY_DIR}/src/ship/generated)
+           ${PROJECT_BINARY_DIR}/src/ship/generated ${PROJECT_BINARY_DIR}/tools/greenprof/generated)
 
 set(libraries_capture ${GREENPROF_D_OBJECT}) # the only target that reaches names
 function(fuzz_target name corpus)

@@ -81,7 +81,7 @@ class Completion(unittest.TestCase):
 
     def check_all(self):
         self.assertEqual(set(COMMANDS) - set(self.complete("greenprof ")), set())
-        self.assertEqual(self.complete("greenprof exp"), ["export"])
+        self.assertEqual(self.complete("greenprof expo"), ["export"])
         for command in COMMANDS:
             options = options_of(command)
             self.assertEqual({word for word in self.complete(f"greenprof {command} --") if word.startswith("--")}, set(options), command)
@@ -93,7 +93,7 @@ class Completion(unittest.TestCase):
         self.assertGreater(len(formats), 8)
         self.assertEqual(sorted(self.complete("greenprof export --format ")), sorted(formats))
         self.assertEqual(sorted(self.complete("greenprof report --sort cum")), ["cumtime", "cumulative"])
-        self.assertEqual(sorted(self.complete("greenprof help re")), ["recover", "report"])
+        self.assertEqual(sorted(self.complete("greenprof help re")), ["record", "recover", "report"])
         self.assertIn("one.greenprof", self.complete("greenprof report o"))
 
 
@@ -151,7 +151,7 @@ class Zsh(Completion):
             text = file.read()
         for command in COMMANDS:
             self.assertRegex(text, rf"(?m)^    '{command}:")
-            block = re.search(rf"(?ms)^  {command}\)\n(.*?)^    ;;", text)[1]
+            block = re.search(rf"(?ms)^  {command}(?:\|\w+)?\)\n(.*?)^    ;;", text)[1]
             # Every line is one option, or the last one the operands.
             found = {long: letter for letter, long in re.findall(r"(?m)^      (?:'[^']*'\{-(\w)\+?,|(?:'\*')?)(--[\w-]+)", block)}
             self.assertEqual(found, {long: letter or "" for long, (letter, _) in options_of(command).items()}, command)

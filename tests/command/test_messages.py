@@ -5,7 +5,7 @@ usage: test_messages.py GREENPROF MAKE_CAPTURE RECORDER.so WORK-DIRECTORY
 """
 import glob, json, os, re, stat, subprocess, unittest
 
-from support import Command, SCRIPT, main, run
+from support import Command, GREENPROF, SCRIPT, main, run
 
 BLIND = """
 module 1 /opt/app/server 0102 0x1000 0x9000 0x0
@@ -167,10 +167,36 @@ class Misspelt(Command):
     def test_commands(self):
         self.assertIn("unknown command 'reprot'; did you mean 'report'?", self.said("reprot"))
         self.assertIn("unknown command 'flamgraph'; did you mean 'flamegraph'?", self.said("help", "flamgraph"))
-        for other, ours in ("record", "run"), ("view", "flamegraph"):  # of perf, py-spy, samply
+        for other, ours in (("profile", "run"), ("serve", "view"), ("list", "trace list"), ("version", "--version"), ("-v", "--version"),
+                            ("stacks", "coroutines"), ("speedscope", "export --format speedscope"), ("recrod", "record")):
             self.assertIn(f"unknown command '{other}'; did you mean '{ours}'?", self.said(other))
-        for word in ("x", "frobnicate", "", "a" * 1000, "serve", "list"):
+        for word in ("x", "frobnicate", "", "a" * 1000, "/etc", "/etc/passwd", "none.greenprof"):
             self.assertNotIn("did you mean", self.said(word))
+
+    def test_what_stands_in_place_of_a_command(self):
+        for word, ours in (("/bin/true", "run"), (self.capture, "report"), ("123", "attach")):
+            self.assertIn(f"unknown command '{word}'; did you mean 'greenprof {ours} {word}'?", self.said(word))
+
+    def test_outputs_of_another_command(self):
+        for name, words in (("x.svg", "'greenprof flamegraph FILE -o OUT.svg' makes a picture"), ("x.PNG", "flamegraph FILE -o OUT.svg' makes a picture"),
+                            ("x.html", "'greenprof flamegraph FILE -o OUT.html' makes a page"), ("x.pb.gz", "'greenprof export FILE -o OUT.pb.gz' makes pprof")):
+            for arguments in (("run",), ("record",), ("merge",), ("recover",), ("attach",), ("start",), ("dump",)):
+                operands = [self.capture, self.capture] if arguments[0] == "merge" else ["1"]
+                self.assertIn(f"-o {name}: a capture is written, FILE.greenprof; ", said := self.said(*arguments, "-o", self.path(name), *operands).replace(self.path(""), ""))
+                self.assertIn(words, said)
+        for arguments in (("view", self.capture), ("flamegraph", self.capture), ("diff", self.capture, self.capture)):
+            self.assertRegex(self.said(*arguments, "-o", self.path("x.png")), r"x\.png: .* written as \.html")
+        self.assertIn("no format has the suffix", self.said("export", self.capture, "-o", self.path("x.png")))
+        self.assertEqual(os.listdir(self.path("")), ["test.greenprof"])
+
+    def test_other_word_of_run(self):
+        self.assertEqual(run("record", "--help").stdout, run("run", "--help").stdout)
+        self.assertIn("'greenprof record' is the same", run("help", "record").stdout)
+
+    def test_process_by_option(self):
+        self.expect(1, "no such process", "attach", "-p", str(2**22 + 1))
+        for command in ("attach", "top", "status", "coroutines", "start", "stop", "dump", "detach"):
+            self.assertIn("-p 1 and '2': one of them is enough", self.said(command, "--pid", "1", "2"))
 
     def test_options(self):
         self.assertIn("Did you mean '--engine'?\n", self.said("run", "--enigne", "cpu", "true"))
@@ -178,17 +204,64 @@ class Misspelt(Command):
         for arguments, ours in ((("run", "--rate", "5", "true"), "frequency"), (("report", self.capture, "--top", "5"), "rows"),
                                 (("report", self.capture, "--limit", "5"), "rows"), (("report", self.capture, "--wall"), "clock")):
             self.assertIn(f"Did you mean '--{ours}'?\n", self.said(*arguments))
+        for arguments, ours in ((("run", "-p", "5"), "greenprof attach PID"), (("run", "-d", "5", "x"), "timeout SECONDS greenprof run PROGRAM"),
+                                (("record", "--duration", "5", "x"), "timeout SECONDS greenprof run PROGRAM"), (("report", "--self", "x"), "--sort tottime")):
+            self.assertIn(f"Did you mean '{ours}'?\n", self.said(*arguments))
         for arguments in (("report", "--frobnicate"), ("report", self.capture, "--rate", "5"), ("report", "-Z"), ("report", "--sort"), ("run", "--" + "a" * 1000)):
             self.assertNotIn("Did you mean", self.said(*arguments))
 
     def test_formats(self):
         self.assertIn("Did you mean 'speedscope'?\n", self.said("export", self.capture, "-f", "spedscope"))
         self.assertIn("Did you mean 'chrome'?\n", self.said("export", self.capture, "-f", "perfetto"))
-        self.assertNotIn("Did you mean", self.said("export", self.capture, "-f", "svg"))
+        self.assertIn("Did you mean 'flamegraph'?\n", self.said("export", self.capture, "-f", "svg"))
+        self.assertNotIn("Did you mean", self.said("export", self.capture, "-f", "xyzzy"))
 
     def test_runtimes_of_what_is_no_program(self):
         self.assertFalse(os.stat("/etc/passwd").st_mode & stat.S_IXUSR)
         self.expect(1, "^greenprof: /etc/passwd: is not a program\n$", "runtimes", "/etc/passwd")
+
+
+class View(Command):
+    """The page is beside the capture, and the browser is told of it."""
+
+    def opened(self, *arguments, browser='echo "$1" >"$OPENED"', stdin=None, **variables):
+        program = self.path("browser")
+        with open(program, "w") as file:
+            file.write("#!/bin/sh\n" + browser + "\n")
+        os.chmod(program, 0o755)
+        environment = {**os.environ, "BROWSER": program, "OPENED": self.path("opened"), **variables}
+        result = run("view", *arguments, env={name: value for name, value in environment.items() if value}, stdin=stdin)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def test_page(self):
+        page = self.capture + ".html"
+        self.assertEqual(self.opened(self.capture), page + "\n")
+        with open(self.path("opened")) as file:
+            self.assertEqual(file.read(), os.path.realpath(page) + "\n")
+        with open(page) as file:
+            self.assertIn("<html", file.read())
+
+    def test_without_a_browser(self):
+        for arguments in ({"browser": "exit 1"}, {"BROWSER": "/nowhere/browser"}, {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}):
+            self.assertEqual(self.opened(self.capture, **arguments), self.capture + ".html: open it in a browser\n")
+
+    def test_places(self):
+        self.assertEqual(self.opened(self.capture, "-o", self.path("x.html")), self.path("x.html") + "\n")
+        with open(self.capture, "rb") as file:
+            made = self.opened("-", TMPDIR=self.path(""), stdin=file)
+        self.assertRegex(made, "/greenprof-[^/]{6}/greenprof.html\n$")
+        self.assertIn("a browser reads a file", run("view", self.capture, "-o", "-").stderr)
+
+    def test_terminal(self):
+        """A graph is not for the eye on a terminal; a table is."""
+        main, side = os.openpty()
+        for command, status in (("flamegraph", 2), ("report", 0)):
+            result = subprocess.run([GREENPROF, command, self.capture], stdout=side, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertEqual("standard output is a terminal" in result.stderr, status == 2)
+        os.close(side)
+        os.close(main)
 
 
 if __name__ == "__main__":

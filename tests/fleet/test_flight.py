@@ -37,7 +37,7 @@ class Flight(unittest.TestCase):
         """Until what follows the program has ended, too: it has standard error open."""
         out, error = process.communicate(timeout=300)
         self.assertEqual(process.returncode, 0, error)
-        self.assertRegex(error, r"^greenprof: \S+: \d+ samples, none lost; .*next: greenprof report \S+\n$")
+        self.assertRegex(error, r"^greenprof: \S+: \d+ samples, none lost; .*next: greenprof explain \S+\n$")
         self.assertEqual([name for name in os.listdir(self.slow) if name[0] == "."], [])
         return out
 

@@ -15,7 +15,7 @@ import termios
 
 import check
 
-LINE = r"greenprof: {0}: \d+ samples, (none|\d+) lost(; [^;\n]*)?; next: greenprof report {0}\n"
+LINE = r"greenprof: {0}: \d+ samples, (none|\d+) lost(; [^;\n]*)?; next: greenprof explain {0}\n"
 FAILED = r"greenprof: {0}: not all of it is recorded: [^\n]+\n"
 SHELL = "/bin/sh"
 WORK_AND_WAIT = "import signal\nfor i in range(3000000): pass\nsignal.pause()"
@@ -52,11 +52,11 @@ class Messages(check.Case):
         following = error.rstrip("\n").partition("next: greenprof ")[2].split()
         shown = subprocess.run([check.GREENPROF, *following], cwd=self.directory, capture_output=True, text=True)
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
-        self.assertRegex(shown.stdout, r"samples +\d+")  # one that comes while the end is written is in the line alone
+        self.assertRegex(shown.stdout, r"^\S+: \d+\.\d+ s, of it CPU time \d")
 
     def test_line_has_the_name_as_a_shell_takes_it(self):
         _, error = self.run_it(SHELL, "-c", ":", output="a b's.greenprof")
-        self.assertIn("next: greenprof report 'a b'\\''s.greenprof'\n", error)
+        self.assertIn("next: greenprof explain 'a b'\\''s.greenprof'\n", error)
         process = self.start(SHELL, "-c", ":", output="%p.greenprof")
         self.says(self.finish(process)[1], LINE, f"{process.pid}.greenprof")
 

@@ -70,7 +70,7 @@ class Parts(check.Case):
         output = os.path.join(self.directory, "capture.greenprof")
         done = check.greenprof("run", "--rotate", "1s", "-o", output, "--", check.program("parts"), 2.5)
         self.assertEqual(done.returncode, 0)
-        self.assertIn(f" samples, none lost; the last of {len(self.parts())} parts; next: greenprof report {output}\n",
+        self.assertIn(f" samples, none lost; the last of {len(self.parts())} parts; next: greenprof explain {output}\n",
                       done.stderr.decode())
 
     def test_requests_are_whole(self):

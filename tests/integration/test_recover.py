@@ -61,7 +61,7 @@ class Recover(check.Case):
                 self.assertEqual(file.read(), before)
             recovered = path.replace(".greenprof", OUT_SUFFIX)
             self.assertRegex(said, rf"^{recovered}: \d\.\d{{3}} s, \d+ samples, [12] spans? open(; the last \d+ bytes .*)?; "
-                                   rf"of them \d+ samples and \d+ ended spans are from {path}.rings; next: greenprof report {recovered}\n$")
+                                   rf"of them \d+ samples and \d+ ended spans are from {path}.rings; next: greenprof explain {recovered}\n$")
             self.assertEqual(os.stat(recovered).st_mode & 0o777, 0o600)
             capture = self.check_recovered(recovered)
             from_rings = int(re.search(r"; of them (\d+) samples", said)[1])

@@ -102,7 +102,7 @@ class NotKnown(shares.Shares):
             program = self.compile(f"with_{name}", PROGRAM, "-Wl,--no-as-needed", library, f"-Wl,-rpath,{os.path.dirname(library)}")
             with self.subTest(name):
                 line, _ = self.record(program)
-                self.assertRegex(line, rf"none lost; {said}[^;]*; next: greenprof report")
+                self.assertRegex(line, rf"none lost; {said}[^;]*; next: greenprof explain")
                 told = check.greenprof("runtimes", program).stdout.decode()
                 self.assertRegex(told, rf"(?m)^not known +{re.escape(file)}: {said}")
                 self.assertNotRegex(told, r"interposed|CPython +\S+: frames")

@@ -9,6 +9,8 @@ int gp_command_run(const gp_arguments_t *arguments);
 int gp_command_report(const gp_arguments_t *arguments);
 int gp_command_export(const gp_arguments_t *arguments);
 int gp_command_flamegraph(const gp_arguments_t *arguments);
+int gp_command_explain(const gp_arguments_t *arguments);
+int gp_command_view(const gp_arguments_t *arguments);
 int gp_command_merge(const gp_arguments_t *arguments);
 int gp_command_recover(const gp_arguments_t *arguments);
 int gp_command_diff(const gp_arguments_t *arguments);

@@ -73,6 +73,8 @@ int gp_help_command(const gp_command_t *command)
     printf("usage: greenprof %s %s%s%s\n\n", command->name, first ? "[OPTION...] " : "", command->synopsis,
            first ? "" : " [OPTION...]");
     printf("%c%s.\n\n", command->what[0] - 'a' + 'A', command->what + 1);
+    if (command->also != NULL)
+        printf("'greenprof %s' is the same.\n\n", command->also);
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
         if (gp_option_applies(option, command))
             help_print_option(option);

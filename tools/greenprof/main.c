@@ -5,6 +5,8 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "attach/threads.h"
 #include "base/memory.h"
@@ -14,14 +16,21 @@
 #include "nearest.h"
 #include "progress.h"
 #include "report/output_guard.h"
+#include "report/output_kind.h"
 #include "run/environment.h"
 #include "symbol/symfs.h"
 
 static const char *main_nearest_command(const char *word)
 {
     gp_nearest_t nearest = {.word = word};
-    for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
+    const char *meaning = gp_nearest_meaning("", word);
+    if (meaning != NULL)
+        return meaning;
+    for (const gp_command_t *command = gp_commands; command->name != NULL; command++) {
         gp_nearest_try(&nearest, command->name);
+        if (command->also != NULL)
+            gp_nearest_try(&nearest, command->also);
+    }
     return nearest.name;
 }
 
@@ -44,6 +53,8 @@ static int (*const runners[GP_COMMAND_COUNT])(const gp_arguments_t *) = {
     [GP_COMMAND_REPORT] = gp_command_report,
     [GP_COMMAND_EXPORT] = gp_command_export,
     [GP_COMMAND_FLAMEGRAPH] = gp_command_flamegraph,
+    [GP_COMMAND_EXPLAIN] = gp_command_explain,
+    [GP_COMMAND_VIEW] = gp_command_view,
     [GP_COMMAND_MERGE] = gp_command_merge,
     [GP_COMMAND_RECOVER] = gp_command_recover,
     [GP_COMMAND_SHIP] = gp_command_ship,
@@ -92,6 +103,8 @@ static int main_run(const gp_command_t *command, int argc, char **argv)
         main_name_standard_input(&arguments);
     if (status == 0 && !arguments.help)
         status = main_use_symfs(&arguments.symfs);
+    if (status == 0 && !arguments.help)
+        status = gp_output_kind_check(&arguments);
     if (status == 0 && !arguments.help && arguments.output != NULL && command->hint == GP_HINT_CAPTURE)
         status =
             gp_output_check(arguments.output, (const char *const *)arguments.operands, (size_t)arguments.operand_count);
@@ -102,6 +115,31 @@ static int main_run(const gp_command_t *command, int argc, char **argv)
         gp_warn(command->name, "memory was short: functions may lack names and lines");
     gp_options_free(&arguments);
     return status;
+}
+
+// A capture, a process or a program in place of the command: its command is meant.
+static const char *main_command_for(const char *word)
+{
+    const char *end = strrchr(word, '.');
+    if (word[0] != '\0' && word[strspn(word, "0123456789")] == '\0')
+        return "attach";
+    if (end != NULL && strcmp(end, ".greenprof") == 0 && access(word, F_OK) == 0)
+        return "report";
+    struct stat status;
+    bool is_program = strchr(word, '/') != NULL && stat(word, &status) == 0 && S_ISREG(status.st_mode);
+    return is_program && access(word, X_OK) == 0 ? "run" : NULL;
+}
+
+static int main_unknown_command(const char *word)
+{
+    const char *command = main_command_for(word), *near = main_nearest_command(word);
+    gp_say("greenprof: unknown command '%s'", word);
+    if (command != NULL)
+        gp_say("; did you mean 'greenprof %s %s'?", command, word);
+    else if (near != NULL)
+        gp_say("; did you mean '%s'?", near);
+    fputs("\nTry 'greenprof --help'.\n", stderr);
+    return EXIT_USAGE;
 }
 
 // Large tables grow and go while a capture is read: what is freed goes back to the system, instead
@@ -131,10 +169,5 @@ int main(int argc, char **argv)
     const gp_command_t *command = gp_command_find(argv[1]);
     if (command != NULL)
         return main_run(command, argc - 1, argv + 1);
-    const char *near = main_nearest_command(argv[1]);
-    gp_say("greenprof: unknown command '%s'", argv[1]);
-    if (near != NULL)
-        fprintf(stderr, "; did you mean '%s'?", near);
-    fputs("\nTry 'greenprof --help'.\n", stderr);
-    return EXIT_USAGE;
+    return main_unknown_command(argv[1]);
 }

@@ -29,28 +29,141 @@ static size_t nearest_distance(const char *a, size_t a_len, const char *b, size_
     return rows[a_len][b_len];
 }
 
-// Names of perf, py-spy, samply and others, and the names here.
-static bool nearest_is_synonym(const char *word, const char *name)
+// What perf, py-spy, samply and others call it, and what it is here: of any command, or of the one before the word.
+static const char *const meanings[][3] = {
+    {"", "profile", "run"},
+    {"", "exec", "run"},
+    {"", "python", "run -- python3"},
+    {"", "python3", "run -- python3"},
+    {"", "open", "view"},
+    {"", "show", "view"},
+    {"", "web", "view"},
+    {"", "ui", "view"},
+    {"", "serve", "view"},
+    {"", "load", "view"},
+    {"", "html", "view"},
+    {"", "annotate", "flamegraph FILE --source -o FILE.html"},
+    {"", "svg", "flamegraph"},
+    {"", "flame", "flamegraph"},
+    {"", "graph", "flamegraph"},
+    {"", "script", "export"},
+    {"", "convert", "export"},
+    {"", "speedscope", "export --format speedscope"},
+    {"", "firefox", "export --format firefox"},
+    {"", "perfetto", "export --format chrome"},
+    {"", "pprof", "export --format pprof"},
+    {"", "pstats", "export --format pstats"},
+    {"", "collapse", "export --format folded"},
+    {"", "stat", "info"},
+    {"", "stats", "report"},
+    {"", "functions", "report"},
+    {"", "hot", "report"},
+    {"", "requests", "report --by request"},
+    {"", "slow", "report --by request"},
+    {"", "blame", "report --by victim-time"},
+    {"", "threads", "report --by coroutine"},
+    {"", "compare", "diff"},
+    {"", "combine", "merge"},
+    {"", "join", "merge"},
+    {"", "repair", "recover"},
+    {"", "salvage", "recover"},
+    {"", "symbols", "symbolize"},
+    {"", "addr2line", "symbolize"},
+    {"", "upload", "ship"},
+    {"", "push", "ship"},
+    {"", "list", "trace list"},
+    {"", "ls", "trace list"},
+    {"", "dump-stacks", "coroutines"},
+    {"", "stacks", "coroutines"},
+    {"", "backtrace", "coroutines"},
+    {"", "bt", "coroutines"},
+    {"", "ps", "coroutines"},
+    {"", "fibers", "coroutines"},
+    {"", "greenlets", "coroutines"},
+    {"", "tasks", "coroutines"},
+    {"", "watch", "top"},
+    {"", "live", "top"},
+    {"", "monitor", "top"},
+    {"", "pid", "attach"},
+    {"", "languages", "runtimes"},
+    {"", "supported", "runtimes"},
+    {"", "version", "--version"},
+    {"", "-v", "--version"},
+    {"", "man", "help"},
+    {"*", "rate", "frequency"},
+    {"*", "hz", "frequency"},
+    {"*", "freq", "frequency"},
+    {"*", "limit", "rows"},
+    {"*", "top", "rows"},
+    {"*", "lines", "rows"},
+    {"*", "head", "rows"},
+    {"*", "count", "rows"},
+    {"*", "wall", "clock"},
+    {"*", "wallclock", "clock"},
+    {"*", "timeout", "duration"},
+    {"*", "seconds", "duration"},
+    {"*", "outfile", "output"},
+    {"*", "out-file", "output"},
+    {"*", "grep", "focus"},
+    {"*", "match", "focus"},
+    {"*", "include", "focus"},
+    {"*", "exclude", "ignore"},
+    {"*", "hide", "ignore"},
+    {"*", "since", "from"},
+    {"*", "start", "from"},
+    {"*", "until", "to"},
+    {"*", "end", "to"},
+    {"*", "max-depth", "depth"},
+    {"*", "subprocesses", "follow"},
+    {"*", "children", "follow"},
+    {"*", "fork", "follow"},
+    {"*", "request", "trace"},
+    {"*", "group-by", "by"},
+    {"*", "silent", "quiet"},
+    {"format", "perfetto", "chrome"},
+    {"format", "svg", "flamegraph"},
+    {"format", "page", "html"},
+    {"format", "prof", "pstats"},
+    {"format", "collapsed", "folded"},
+    {"format", "protobuf", "pprof"},
+    {"run", "p", "greenprof attach PID"},
+    {"run", "pid", "greenprof attach PID"},
+    {"run", "d", "timeout SECONDS greenprof run PROGRAM"},
+    {"run", "duration", "timeout SECONDS greenprof run PROGRAM"},
+    {"run", "timeout", "timeout SECONDS greenprof run PROGRAM"},
+    {"run", "format", "greenprof export FILE --format FORMAT"},
+    {"run", "f", "greenprof export FILE --format FORMAT"},
+    {"run", "r", "-F HZ"},
+    {"run", "gil", "--clock wall"},
+    {"report", "p", "greenprof top PID"},
+    {"report", "pid", "greenprof top PID"},
+    {"report", "l", "-n ROWS"},
+    {"report", "o", "greenprof report FILE > OUT"},
+    {"report", "output", "greenprof report FILE > OUT"},
+    {"report", "format", "greenprof export FILE --format FORMAT"},
+    {"report", "html", "greenprof view FILE"},
+    {"report", "self", "--sort tottime"},
+    {"report", "cumulative", "--sort cumtime"},
+    {"report", "requests", "--by request"},
+    {"report", "coroutines", "--by coroutine"},
+    {"export", "svg", "greenprof flamegraph FILE -o OUT.svg"},
+    {"export", "html", "greenprof flamegraph FILE -o OUT.html"},
+    {"flamegraph", "f", "greenprof export FILE --format FORMAT"},
+    {"flamegraph", "format", "greenprof export FILE --format FORMAT"},
+};
+
+const char *gp_nearest_meaning(const char *of, const char *word)
 {
-    static const char *const words[][2] = {
-        {"record", "run"},
-        {"profile", "run"},
-        {"stat", "info"},
-        {"view", "flamegraph"},
-        {"dump-stacks", "coroutines"},
-        {"ps", "coroutines"},
-        {"rate", "frequency"},
-        {"hz", "frequency"},
-        {"limit", "rows"},
-        {"top", "rows"},
-        {"wall", "clock"},
-        {"timeout", "duration"},
-        {"perfetto", "chrome"},
-    };
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strcmp(words[i][0], word) == 0 && strcmp(words[i][1], name) == 0)
-            return true;
-    return false;
+    for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+        if (strcmp(meanings[i][0], of) == 0 && strcmp(meanings[i][1], word) == 0)
+            return meanings[i][2];
+    return NULL;
+}
+
+static bool nearest_is_synonym(const gp_nearest_t *nearest, const char *name)
+{
+    const char *meaning = nearest->of != NULL ? gp_nearest_meaning(nearest->of, nearest->word) : NULL;
+    return meaning != NULL && strcmp(meaning, name) == 0;
 }
 
 void gp_nearest_try(gp_nearest_t *nearest, const char *name)
@@ -58,7 +171,7 @@ void gp_nearest_try(gp_nearest_t *nearest, const char *name)
     size_t word_len = strlen(nearest->word), len = strlen(name);
     if (word_len == 0 || word_len > LETTERS_MAX || len > LETTERS_MAX)
         return;
-    bool is_synonym = nearest_is_synonym(nearest->word, name);
+    bool is_synonym = nearest_is_synonym(nearest, name);
     bool is_exchanged = nearest->word[0] == name[1] && nearest->word[1] == name[0];
     if (!is_synonym && nearest->word[0] != name[0] && !is_exchanged)
         return; // nobody mistypes the first letter, but for its neighbour

@@ -6,6 +6,7 @@
 
 typedef struct gp_nearest { // the best so far; begin with {word}
     const char *word;
+    const char *of;   // what it is a word of, see below; NULL = only its spelling counts
     const char *name; // NULL = none is near
     size_t distance;
 } gp_nearest_t;
@@ -13,3 +14,8 @@ typedef struct gp_nearest { // the best so far; begin with {word}
 // Look whether a name is nearer than the ones before: at most a third of its letters changed, left out, added or
 // exchanged with their neighbour, the first one unchanged; or the name here for other tools' word.
 void gp_nearest_try(gp_nearest_t *nearest, const char *name);
+
+// What a word that other profilers have is here: a name, or a whole command.
+//   of: "" = a command, "format", "*" = an option of any command, or the command that it is an option of.
+// Returns NULL where it is not known.
+const char *gp_nearest_meaning(const char *of, const char *word);

@@ -11,6 +11,7 @@
 
 const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
     [GP_COMMAND_RUN] = {.name = "run",
+                        .also = "record",
                         .synopsis = "[--] PROGRAM [ARGUMENT...]",
                         .what = "run a program and record where its CPU time goes",
                         .missing = "missing PROGRAM",
@@ -141,6 +142,20 @@ const gp_command_t gp_commands[GP_COMMAND_COUNT + 1] = {
                          .operands_min = 1,
                          .operands_max = INT32_MAX,
                          .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_VIEW] = {.name = "view",
+                         .synopsis = "FILE...",
+                         .what = "write a capture as a page, and open it in a browser",
+                         .missing = "missing FILE",
+                         .operands_min = 1,
+                         .operands_max = INT32_MAX,
+                         .hint = GP_HINT_CAPTURE},
+    [GP_COMMAND_EXPLAIN] = {.name = "explain",
+                            .synopsis = "FILE|PID [REQUEST]",
+                            .what = "say in sentences what made a program slow, and where",
+                            .missing = "missing FILE or PID",
+                            .operands_min = 1,
+                            .operands_max = 2,
+                            .hint = GP_HINT_CAPTURE},
     [GP_COMMAND_HELP] = {.name = "help",
                          .synopsis = "[COMMAND]",
                          .what = "show the options of a command",
@@ -160,7 +175,8 @@ enum {
     REPORT = GP_OPTION_OF(GP_COMMAND_REPORT),
     EXPORT = GP_OPTION_OF(GP_COMMAND_EXPORT),
     FLAMEGRAPH = GP_OPTION_OF(GP_COMMAND_FLAMEGRAPH),
-    WRITING = EXPORT | FLAMEGRAPH,
+    VIEW = GP_OPTION_OF(GP_COMMAND_VIEW),
+    WRITING = EXPORT | FLAMEGRAPH | VIEW,
     DIFF = GP_OPTION_OF(GP_COMMAND_DIFF),
     TABLES = REPORT | DIFF,
     READING = REPORT | WRITING | DIFF,
@@ -178,8 +194,10 @@ enum {
     TOP = GP_OPTION_OF(GP_COMMAND_TOP),
     SYMBOLIZE = GP_OPTION_OF(GP_COMMAND_SYMBOLIZE),
     SHIP = GP_OPTION_OF(GP_COMMAND_SHIP),
-    EVERY = RUN | READING | MERGE | RECOVER | INFO | TRACE | COROUTINES | ATTACH | DETACH | START | STOP | DUMP |
-            STATUS | TOP | SHIP | SYMBOLIZE | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
+    EXPLAIN = GP_OPTION_OF(GP_COMMAND_EXPLAIN),
+    LIVE = EXPLAIN | ATTACH | DETACH | START | STOP | DUMP | STATUS | TOP | COROUTINES, // takes a PID
+    EVERY = EXPLAIN | RUN | READING | MERGE | RECOVER | INFO | TRACE | COROUTINES | ATTACH | DETACH | START | STOP |
+            DUMP | STATUS | TOP | SHIP | SYMBOLIZE | GP_OPTION_OF(GP_COMMAND_RUNTIMES) | GP_OPTION_OF(GP_COMMAND_HELP),
 };
 
 const gp_option_t gp_options[] = {
@@ -251,8 +269,11 @@ const gp_option_t gp_options[] = {
 
     {EXPORT, 'f', "format", "FORMAT", TEXT(format), .hint = GP_HINT_FORMAT,
      .what = "What to write; without it the suffix of OUT says so. One of:"},
-    {WRITING, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
+    {EXPORT | FLAMEGRAPH, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
      .what = "File to write; '-', the default, is standard output."},
+
+    {VIEW, 'o', "output", "OUT.html", TEXT(output), .hint = GP_HINT_FILE,
+     .what = "Page to write (default: FILE.html beside it, or in TMPDIR where that cannot be written)."},
 
     {MERGE, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE, .what = "Capture to write."},
     {RECOVER, 'o', "output", "OUT", TEXT(output), .hint = GP_HINT_FILE,
@@ -355,11 +376,11 @@ const gp_option_t gp_options[] = {
      .what = "Only coroutines with a name that matches this extended regular expression."},
     {READING, 0, "thread", "NAME|TID", TEXTS(choice.threads), .chooses = true,
      .what = "Only what ran on threads of this name or thread id."},
-    {READING, 0, "from", "TIME", TEXT(choice.from), .chooses = true,
+    {READING | EXPLAIN, 0, "from", "TIME", TEXT(choice.from), .chooses = true,
      .what = "Only from this moment on: seconds since the start, negative ones before the end, a "
              "date and time (2026-11-21T12:00:00Z; without a zone it is local), a time of day, or "
              "@SECONDS since 1970."},
-    {READING, 0, "to", "TIME", TEXT(choice.to), .chooses = true, .what = "Only what is before this moment."},
+    {READING | EXPLAIN, 0, "to", "TIME", TEXT(choice.to), .chooses = true, .what = "Only what is before this moment."},
     {READING, 0, "focus", "REGEX", REGEX(focus), .chooses = true,
      .what = "Only stacks in which the name, file or module of a function matches this extended "
              "regular expression; of several each must match."},
@@ -369,7 +390,7 @@ const gp_option_t gp_options[] = {
      .what = "CPU time, or the wall clock: on the CPU, off it, ready and parked, each marked by the "
              "last frame (default: what the capture was made for)."},
 
-    {READING | TRACE | COROUTINES | SYMBOLIZE | SHIP, 0, "symfs", "DIR", TEXTS(symfs), .hint = GP_HINT_FILE,
+    {READING | EXPLAIN | TRACE | COROUTINES | SYMBOLIZE | SHIP, 0, "symfs", "DIR", TEXTS(symfs), .hint = GP_HINT_FILE,
      .what = "A directory that stands for the root directory of the profiled processes: of a container, /proc/PID/root "
              "or its unpacked image. Files that are not at their paths here, or are other builds, are looked for below "
              "it, and so are their debug files and /tmp/perf-PID.map."},
@@ -422,7 +443,16 @@ const gp_option_t gp_options[] = {
     {SHIP, 0, "bytes-per-second", "BYTES", NUMBER(bytes_per_second), .hi = INT64_MAX,
      .what = "At most that many bytes a second on average, to each destination; 0, the default, is any number."},
 
+    {EXPLAIN, 'j', "json", NULL, FLAG(json), .what = "Write JSON."},
+    {EXPLAIN, 0, "fail-on", "NAME>VALUE[,...]", TEXT(fail_on),
+     .what = "Exit with status 3 where one of these holds, for tests: victim>1s, what others waited for long slices; "
+             "p99>250ms, the latency of requests; findings>0, but for what the machine did; a kind of finding, by what "
+             "it cost (held-loop>100ms) or "
+             "how many there are (growing>0)."},
+
     {INFO, 'v', "verbose", NULL, FLAG(verbose), .what = "List threads and modules, too."},
+
+    {LIVE, 'p', "pid", "PID", TEXT(pid), .what = "The process: the same as PID without an option."},
 
     {EVERY, 'h', "help", NULL, FLAG(help), .what = "Show this help."},
     {0},
@@ -432,7 +462,7 @@ const gp_option_t gp_options[] = {
 const gp_command_t *gp_command_find(const char *name)
 {
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
-        if (strcmp(command->name, name) == 0)
+        if (strcmp(command->name, name) == 0 || (command->also != NULL && strcmp(command->also, name) == 0))
             return command;
     return NULL;
 }

@@ -162,9 +162,18 @@ static void options_set_standards(gp_arguments_t *arguments)
             *(uint64_t *)((char *)arguments + option->offset) = option->standard;
 }
 
-static int options_check_operands(const gp_arguments_t *arguments)
+static int options_check_operands(gp_arguments_t *arguments)
 {
+    static char *pid[2];
     const gp_command_t *command = arguments->command;
+    if (arguments->pid != NULL && arguments->operand_count > 0)
+        return gp_usage_error(command->name, "-p %s and '%s': one of them is enough", arguments->pid,
+                              arguments->operands[0]);
+    if (arguments->pid != NULL) {
+        pid[0] = (char *)(uintptr_t)arguments->pid;
+        arguments->operands = pid;
+        arguments->operand_count = 1;
+    }
     if (arguments->operand_count < command->operands_min)
         return gp_usage_error(command->name, "%s", command->missing);
     if (arguments->operand_count > command->operands_max)
@@ -176,10 +185,19 @@ static int options_check_operands(const gp_arguments_t *arguments)
 static void options_suggest_option(const gp_command_t *command, const char *argument)
 {
     char word[TITLE_SIZE];
-    if (strncmp(argument, "--", 2) != 0 || optopt != 0)
+    bool is_long = strncmp(argument, "--", 2) == 0;
+    if (is_long && optopt != 0)
         return;
-    snprintf(word, sizeof(word), "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
-    gp_nearest_t nearest = {.word = word};
+    if (is_long)
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
+    else
+        snprintf(word, sizeof(word), "%c", optopt);
+    const char *meaning = gp_nearest_meaning(command->name, word);
+    if (meaning != NULL)
+        fprintf(stderr, "Did you mean '%s'?\n", meaning);
+    if (meaning != NULL || !is_long)
+        return;
+    gp_nearest_t nearest = {.word = word, .of = "*"};
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
         if (gp_option_applies(option, command))
             gp_nearest_try(&nearest, option->name);

@@ -2,10 +2,10 @@
 // The commands and their options, as tables: command lines are parsed by them, and help texts,
 // manual pages and shell completions are made from them.
 //
-// Model: an option is a row of gp_options (option_table.c) and a field of gp_arguments_t. Commands
-// that take an option of the same name and meaning share its row; where the meaning differs there
-// is a row for each. To add an option: a field and a row; one that stands for a variable of the library
-// (model/variables.h) names it there, is checked as it is, and is handed on by run.
+// Model: an option is a row of gp_options (option_table.c), and the row's kind and field, TEXT(output), are a field of
+// gp_arguments_t as well. Commands that take an option of the same name and meaning share its row; where the meaning
+// differs there is a row for each. An option that stands for a variable of the library (model/variables.h) names it in
+// its row, is checked as it is, and is handed on by run.
 #pragma once
 
 #include <stdbool.h>
@@ -33,6 +33,8 @@ typedef enum gp_command_id {
     GP_COMMAND_TOP,
     GP_COMMAND_SYMBOLIZE,
     GP_COMMAND_SHIP,
+    GP_COMMAND_VIEW,
+    GP_COMMAND_EXPLAIN,
     GP_COMMAND_HELP,
     GP_COMMAND_COUNT,
 } gp_command_id_t;
@@ -50,6 +52,7 @@ typedef enum gp_hint {
 
 typedef struct gp_command {
     const char *name;
+    const char *also;               // what other profilers call it, which does as well; NULL = nothing
     const char *synopsis;           // behind the name, without options: "FILE"
     const char *what;               // a line, begins with a small letter, without full stop
     const char *missing;            // the message where operands are missing: "missing FILE"
@@ -61,7 +64,7 @@ typedef struct gp_command {
 // By gp_command_id_t; the entry GP_COMMAND_COUNT has no name.
 extern const gp_command_t gp_commands[GP_COMMAND_COUNT + 1];
 
-// Find a command by its name. NULL when there is none.
+// Find a command by its name, or by the other one. NULL when there is none.
 const gp_command_t *gp_command_find(const char *name);
 
 typedef struct gp_texts { // the values of an option that may come several times
@@ -80,48 +83,18 @@ typedef struct gp_arguments {
     const gp_command_t *command;
     char **operands; // ended by NULL
     int operand_count;
-    bool help;
-    bool native;
-    // run
-    uint64_t frequency_hz, depth, flush_ms, keep;
-    const char *engine, *follow, *follow_name, *max_size, *rotate, *patch, *slow, *budget, *memory_limit, *keep_size,
-        *rotate_signal;
-    bool exact, quiet, control, stopped;
-    // what is written
-    const char *output, *format;
-    // what is read
-    gp_choice_t choice;
-    gp_texts_t service, host, version, endpoint, label; // of a store
-    gp_texts_t focus, ignore;
-    gp_texts_t symfs;
-    bool stitch, source;
-    const char *clock, *by;
-    // report
-    const char *sort;
-    uint64_t rows;
-    gp_texts_t restrictions, callers, callees;
-    // diff
-    gp_choice_t base_choice;
-    const char *per, *order;
-    // info
-    bool verbose;
-    // coroutines, trace
-    uint64_t members;
-    bool json;
-    // symbolize
-    const char *debuginfod;
-    // attach
-    uint64_t duration_s;
-    // top
-    uint64_t interval_ms;
-    bool once;
-    // ship
-    gp_texts_t to;
-    const char *state, *grain, *interval;
-    uint64_t rate, bytes_per_second;
-    bool dry_run, no_traces, with_info;
-    // trace
-    bool html, dot, chrome, rally, slowest;
+    gp_choice_t choice, base_choice;
+#define FLAG(field)   bool field;
+#define TEXT(field)   const char *field;
+#define TEXTS(field)  gp_texts_t field;
+#define REGEX(field)  gp_texts_t field;
+#define NUMBER(field) uint64_t field;
+#include "option_fields.h" // made of the rows
+#undef FLAG
+#undef TEXT
+#undef TEXTS
+#undef REGEX
+#undef NUMBER
 } gp_arguments_t;
 
 typedef enum gp_option_kind {

@@ -24,6 +24,8 @@
 
 typedef struct gp_reader_handlers {
     GP_RECORDS_OF_ONE_SIZE(GP_HANDLER)
+    // Records of one size that have no handler above; NULL = not interested.
+    int (*other)(void *context, enum gp_chunk_type type, const void *record);
     // Called once, before any record.
     int (*header)(void *context, const gp_file_header_t *header);
     // Called for every whole chunk, before its records.

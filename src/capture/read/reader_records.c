@@ -133,9 +133,9 @@ static int reader_records_open_span_record(records_t *records)
         const gp_##name##_record_t *record = reader_records_take(records, sizeof(*record));                            \
         if (record == NULL)                                                                                            \
             return -EBADMSG;                                                                                           \
-        if (records->handlers->name == NULL)                                                                           \
-            return 0;                                                                                                  \
-        return records->handlers->name(records->context, record);                                                      \
+        if (records->handlers->name != NULL)                                                                           \
+            return records->handlers->name(records->context, record);                                                  \
+        return records->handlers->other != NULL ? records->handlers->other(records->context, number, record) : 0;      \
     }
 GP_RECORDS_OF_ONE_SIZE(RECORD_OF_ONE_SIZE)
 
@@ -181,13 +181,17 @@ static int reader_records_parse(const struct record_type *type, records_t *recor
 
 static bool reader_records_are_wanted(uint16_t type, const gp_reader_handlers_t *handlers)
 {
-#define CASE(number, id, name, how, turn)                                                                              \
+#define WANTED(number, id, name, how, turn)                                                                            \
     case number:                                                                                                       \
         return handlers->name != NULL;
+#define WANTED_OR_OTHER(number, id, name, how, turn)                                                                   \
+    case number:                                                                                                       \
+        return handlers->name != NULL || handlers->other != NULL;
     if (type == GP_CHUNK_SAMPLES && handlers->samples != NULL)
         return true;
     switch (type) {
-        GP_RECORDS(CASE)
+        GP_RECORDS_OF_ONE_SIZE(WANTED_OR_OTHER)
+        GP_RECORDS_WITH_TAIL(WANTED)
     default:
         return true;
     }

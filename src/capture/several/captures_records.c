@@ -28,48 +28,12 @@ typedef struct shape { // of a record type
     field_t fields[FIELDS_MAX]; // up to the first plain one
 } shape_t;
 
-#define SHAPE(type, ...)                                                                                               \
-    {                                                                                                                  \
-        sizeof(gp_##type##_record_t),                                                                                  \
-        {                                                                                                              \
-            __VA_ARGS__                                                                                                \
-        }                                                                                                              \
-    }
-#define FIELD(type, name, m)                                                                                           \
-    {                                                                                                                  \
-        offsetof(gp_##type##_record_t, name), m                                                                        \
-    }
-
-#define ACTIVITY                                                                                                       \
-    SHAPE(activity, FIELD(activity, coro_id, CORO), FIELD(activity, waker_id, CORO), FIELD(activity, trace, TRACE),    \
-          FIELD(activity, thread, THREAD), FIELD(activity, start_ns, TIME), FIELD(activity, left_ns, TIME),            \
-          FIELD(activity, end_ns, TIME), FIELD(activity, ready_ns, TIME_IF_SET))
-
-static const shape_t shapes[] = {
-    [GP_CHUNK_THREADS] = SHAPE(thread, FIELD(thread, index, THREAD), FIELD(thread, coro_id, CORO),
-                               FIELD(thread, start_ns, TIME), FIELD(thread, end_ns, TIME_IF_SET)),
-    [GP_CHUNK_COROS] = SHAPE(coro, FIELD(coro, id, CORO), FIELD(coro, parent_id, CORO), FIELD(coro, entry, LOC),
-                             FIELD(coro, thread, THREAD), FIELD(coro, birth_ns, TIME)),
-    [GP_CHUNK_ORIGINS] = SHAPE(origin, FIELD(origin, coro_id, CORO), FIELD(origin, stack_id, STACK)),
-    [GP_CHUNK_SAMPLES] =
-        SHAPE(sample, FIELD(sample, time_ns, TIME), FIELD(sample, coro_id, CORO), FIELD(sample, thread, THREAD),
-              FIELD(sample, stack_id, STACK), FIELD(sample, trace, TRACE)),
-    [GP_CHUNK_SUMS] = SHAPE(sum, FIELD(sum, time_ns, TIME), FIELD(sum, coro_id, CORO), FIELD(sum, stack_id, STACK),
-                            FIELD(sum, trace, TRACE)),
-    [GP_CHUNK_LEDGER] =
-        SHAPE(ledger, FIELD(ledger, time_ns, TIME), FIELD(ledger, coro_id, CORO), FIELD(ledger, trace, TRACE)),
-    [GP_CHUNK_HOGS] = SHAPE(hog, FIELD(hog, id, HOG), FIELD(hog, start_ns, TIME), FIELD(hog, coro_id, CORO),
-                            FIELD(hog, thread, THREAD), FIELD(hog, trace, TRACE)),
-    [GP_CHUNK_DELAYS] =
-        SHAPE(delay, FIELD(delay, hog_id, HOG), FIELD(delay, coro_id, CORO), FIELD(delay, trace, TRACE)),
-    [GP_CHUNK_ACTIVITIES] = ACTIVITY,
-    [GP_CHUNK_OPEN_ACTIVITIES] = ACTIVITY,
-    [GP_CHUNK_SPANS] = SHAPE(span, FIELD(span, coro_id, CORO), FIELD(span, end_coro_id, CORO),
-                             FIELD(span, start_ns, TIME), FIELD(span, end_ns, TIME), FIELD(span, trace, TRACE),
-                             FIELD(span, thread, THREAD), FIELD(span, stack_id, STACK)),
-    [GP_CHUNK_CALLS] = SHAPE(call, FIELD(call, caller, CALLED), FIELD(call, callee, CALLED),
-                             FIELD(call, caller_loc, LOC), FIELD(call, callee_loc, LOC)),
-};
+// clang-format off
+#define FIELD(type, name, meaning) {offsetof(gp_##type##_record_t, name), meaning},
+#define SHAPE(number, id, name, how, turn)                                                                             \
+    [GP_CHUNK_##id] = {sizeof(gp_##name##_record_t), {GP_FIELDS_##name(FIELD) {0, PLAIN}}},
+static const shape_t shapes[] = {GP_RECORDS_OF_ONE_SIZE(SHAPE) SHAPE(, HOGS, hog, , ) SHAPE(, SPANS, span, , )};
+// clang-format on
 
 static uint32_t captures_records_narrow(const gp_captures_pass_t *pass, meaning_t meaning, uint32_t number)
 {
@@ -158,19 +122,11 @@ static int captures_records_pass_fixed(const gp_captures_pass_t *pass, enum gp_c
     return captures_records_pass_on(pass, type, copied, count * shape->bytes);
 }
 
-#define PASS_FIXED(name, type)                                                                                         \
-    static int captures_records_on_##name(void *context, const gp_##name##_record_t *record)                           \
-    {                                                                                                                  \
-        return captures_records_pass_fixed(context, type, record, 1);                                                  \
-    }
-
-PASS_FIXED(thread, GP_CHUNK_THREADS)
-PASS_FIXED(coro, GP_CHUNK_COROS)
-PASS_FIXED(origin, GP_CHUNK_ORIGINS)
-PASS_FIXED(sum, GP_CHUNK_SUMS)
-PASS_FIXED(ledger, GP_CHUNK_LEDGER)
-PASS_FIXED(delay, GP_CHUNK_DELAYS)
-PASS_FIXED(call, GP_CHUNK_CALLS)
+// A census is left out: a moment of one process.
+static int captures_records_on_other(void *context, enum gp_chunk_type type, const void *record)
+{
+    return type != GP_CHUNK_CENSUS ? captures_records_pass_fixed(context, type, record, 1) : 0;
+}
 
 static uint64_t captures_records_no_earlier(uint64_t ns, uint64_t least_ns)
 {
@@ -400,30 +356,24 @@ static int captures_records_on_end(void *context, const gp_end_record_t *end)
     return 0;
 }
 
-// A kind of record that is new to captures belongs here, too ("samples" is another way to be given them); a census is
-// left out.
-_Static_assert(sizeof(gp_reader_handlers_t) == 26 * sizeof(int (*)(void)),
+// A record with a tail that is new to captures belongs here, too ("samples" is another way to be given them).
+#define ONE(number, id, name, how, turn) +1
+_Static_assert(sizeof(gp_reader_handlers_t) == (14 GP_RECORDS_OF_ONE_SIZE(ONE)) * sizeof(int (*)(void)),
                "every kind of record, and `sample_words` and `kept`, and not `chunk`");
 
 const gp_reader_handlers_t gp_captures_handlers = {
     .meta = captures_records_on_meta,
     .module = captures_records_on_module,
     .function = captures_records_on_function,
-    .thread = captures_records_on_thread,
-    .coro = captures_records_on_coro,
-    .origin = captures_records_on_origin,
     .trace = captures_records_on_trace,
     .stack = captures_records_on_stack,
     .samples = captures_records_on_samples,
-    .sum = captures_records_on_sum,
-    .ledger = captures_records_on_ledger,
     .hog = captures_records_on_hog,
     .span = captures_records_on_span,
     .open_span = captures_records_on_open_span,
-    .delay = captures_records_on_delay,
     .activity = captures_records_on_activity,
     .open_activity = captures_records_on_open_activity,
     .counters = captures_records_on_counters,
     .end = captures_records_on_end,
-    .call = captures_records_on_call,
+    .other = captures_records_on_other,
 };

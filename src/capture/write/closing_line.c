@@ -87,7 +87,7 @@ size_t gp_closing_line(char line[GP_CLOSING_LINE_SIZE], const char *name, uint64
     char quotes[GP_CLOSING_NAME_SIZE * 2], losses[256];
     closing_line_put_losses(losses, sizeof(losses), lost);
     return closing_line_cut(snprintf(line, GP_CLOSING_LINE_SIZE,
-                                     "greenprof: %s: %" PRIu64 " samples, %s%s%s; next: greenprof report %s\n", name,
+                                     "greenprof: %s: %" PRIu64 " samples, %s%s%s; next: greenprof explain %s\n", name,
                                      samples, losses, note != NULL ? "; " : "", note != NULL ? note : "",
                                      closing_line_quoted(name, quotes, sizeof(quotes))));
 }

@@ -15,15 +15,6 @@ const UNKNOWN_FRAMES = [
     ["[other functions]", "functions of a language that were too many to be named"],
 ];
 
-/** Counters that reports do not explain. @type {Record<string, string>} */
-const COUNTER_MEANINGS = {
-    signals: "signals of the sampler that arrived: samples taken and dropped",
-    samples: "samples taken on the CPU",
-    wait_samples: "samples taken of what waited",
-    unsampled_ns: "nanoseconds of CPU time on threads that no sampling signal can reach: in no profile",
-    pending_ns: "nanoseconds of CPU time since each thread's last sample: in the totals, in no sample",
-};
-
 class AboutView {
     /** @param {App} app */
     constructor(app) {
@@ -131,7 +122,7 @@ class AboutView {
         const rows = sorted.map(([name, value, meaning, isLoss]) =>
             el("tr", {}, el("td", { class: isLoss ? "left warn key" : "left key", text: (isLoss ? "loss: " : "") + name }),
                el("td", { text: countText(value) }),
-               el("td", { class: "left", text: meaning || (COUNTER_MEANINGS[name] ?? "") })));
+               el("td", { class: "left", text: meaning })));
         return [el("h2", { text: "Losses and counters" }),
                 ...not_known.map((text) => el("p", { class: "warn", text: `Not known: ${text}.` })),
                 el("p", { class: "losses", text: losses === 0 ? `${none} counter of losses is above 0.`

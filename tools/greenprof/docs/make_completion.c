@@ -8,7 +8,17 @@
 static void make_completion_put_commands(FILE *out, const char *separator)
 {
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++)
-        fprintf(out, "%s%s", command > gp_commands ? separator : "", command->name);
+        fprintf(out, "%s%s%s%s", command > gp_commands ? separator : "", command->name,
+                command->also != NULL ? separator : "", command->also != NULL ? command->also : "");
+}
+
+// A command's names, as a pattern or a list.
+static const char *make_completion_names(const gp_command_t *command, const char *separator)
+{
+    static char names[64];
+    snprintf(names, sizeof(names), "%s%s%s", command->name, command->also != NULL ? separator : "",
+             command->also != NULL ? command->also : "");
+    return names;
 }
 
 static bool make_completion_is_repeatable(const gp_option_t *option)
@@ -63,7 +73,7 @@ static void make_completion_bash_value(FILE *out, const gp_option_t *option)
 
 static void make_completion_bash_command(FILE *out, const gp_command_t *command)
 {
-    fprintf(out, "    %s)\n        case $previous in\n", command->name);
+    fprintf(out, "    %s)\n        case $previous in\n", make_completion_names(command, " | "));
     for (const gp_option_t *option = gp_options; option->name != NULL; option++)
         if (gp_option_applies(option, command) && option->kind != GP_OPTION_FLAG)
             make_completion_bash_value(out, option);
@@ -221,7 +231,7 @@ void gp_docs_zsh(FILE *out)
           "  case $command in\n",
           out);
     for (const gp_command_t *command = gp_commands; command->name != NULL; command++) {
-        fprintf(out, "  %s)\n    _arguments -s -S \\\n", command->name);
+        fprintf(out, "  %s)\n    _arguments -s -S \\\n", make_completion_names(command, "|"));
         for (const gp_option_t *option = gp_options; option->name != NULL; option++)
             if (gp_option_applies(option, command))
                 make_completion_zsh_option(out, option);
@@ -234,7 +244,8 @@ void gp_docs_zsh(FILE *out)
 
 static void make_completion_fish_option(FILE *out, const gp_command_t *command, const gp_option_t *option)
 {
-    fprintf(out, "complete -c greenprof -n '__fish_seen_subcommand_from %s' -l %s", command->name, option->name);
+    fprintf(out, "complete -c greenprof -n '__fish_seen_subcommand_from %s' -l %s", make_completion_names(command, " "),
+            option->name);
     if (option->letter != '\0')
         fprintf(out, " -s %c", option->letter);
     if (make_completion_has_words(option)) {
@@ -253,7 +264,7 @@ static void make_completion_fish_option(FILE *out, const gp_command_t *command, 
 
 static void make_completion_fish_operands(FILE *out, const gp_command_t *command)
 {
-    fprintf(out, "complete -c greenprof -n '__fish_seen_subcommand_from %s' ", command->name);
+    fprintf(out, "complete -c greenprof -n '__fish_seen_subcommand_from %s' ", make_completion_names(command, " "));
     switch (command->hint) {
     case GP_HINT_CAPTURE:
         fputs("-k -x -a '(__fish_complete_suffix .greenprof)'\n", out);

@@ -2,11 +2,10 @@
 #include "census_held.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "census_print.h"
 #include "print.h"
-#include "report/sleep_call.h"
+#include "report/long_slices.h"
 
 enum { LEAST_NS = 1000000000, SHOWN = 3, AT_ONCE_NS = 1000000 };
 
@@ -14,17 +13,6 @@ static uint32_t census_held_stack_of(const gp_dataset_t *dataset, const gp_censu
 {
     uint32_t stack = gp_dataset_stack_find(dataset, record->stack_id);
     return stack != GP_INDEX_NONE ? stack : 0;
-}
-
-bool gp_census_sleeps_as_loops_do(const gp_source_t *source, uint32_t coro, uint32_t stack)
-{
-    const gp_dataset_t *dataset = source->dataset;
-    const gp_facts_stack_t *at = &dataset->facts.stacks.items[stack];
-    gp_census_frame_t frame;
-    if (strcmp(dataset->facts.coros.items[coro].record.name, "[hub]") == 0)
-        return true;
-    return at->depth > 0 && GP_LOC_MODULE(at->frames[0]) != GP_MODULE_LANGUAGE &&
-           gp_census_innermost(source, stack, &frame) && gp_sleep_call(frame.function) != GP_SLEEP_OTHER;
 }
 
 static bool census_held_is_of_thread(const gp_dataset_t *dataset, uint32_t coro)
@@ -69,7 +57,7 @@ static bool census_held_is_holder(const gp_source_t *source, const gp_census_rec
         return false;
     uint32_t stack = census_held_stack_of(dataset, record);
     holder->has_frame = gp_census_innermost(source, stack, &holder->frame);
-    return runs || (holder->has_frame && !gp_census_sleeps_as_loops_do(source, holder->coro, stack));
+    return runs || (holder->has_frame && !gp_sleeps_as_loops_do(dataset, source->symbolizer, holder->coro, stack));
 }
 
 // in_header: of a report, else of the census itself.

@@ -4,11 +4,6 @@
 
 #include "report/source.h"
 
-// A coroutine that sleeps on its thread may be the loop, which waits for something to do: is it, or does it sleep where
-// loops do?
-//   stack: number; 0 = not known.
-bool gp_census_sleeps_as_loops_do(const gp_source_t *source, uint32_t coro, uint32_t stack);
-
 // A line for each that had kept its thread from others for a second or more when it was looked at, three at most; none
 // where the program ended by itself. in_header: of a report, else at the head of the census itself.
 void gp_census_print_held(const gp_source_t *source, bool in_header);

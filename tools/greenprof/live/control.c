@@ -175,7 +175,7 @@ static int control_copy_capture(int fd, const gp_control_reply_t *reply, const c
 }
 
 // The capture, by the descriptor that the process sends: root opens nothing by a name from a process.
-static int control_take_capture(const gp_arguments_t *arguments, const gp_control_request_t *request,
+static int control_take_capture(const gp_arguments_t *arguments, const gp_control_request_t *request, bool wants_file,
                                 gp_control_reply_t *reply, int *fd)
 {
     pid_t pid = 0;
@@ -185,7 +185,7 @@ static int control_take_capture(const gp_arguments_t *arguments, const gp_contro
         status = gp_control_ask(pid, subject, request, reply, fd);
     if (status == 0 && reply->error != 0)
         status = gp_control_refused(subject, request, reply);
-    if (status == 0 && (arguments->output == NULL && arguments->slow == NULL))
+    if (status == 0 && !wants_file)
         return 0;
     if (status == 0 && *fd < 0)
         return gp_fail(subject, "its capture is being written just now: try again");
@@ -201,12 +201,28 @@ static bool control_is_name_of(const char *path, int fd)
            named.st_ino == ours.st_ino;
 }
 
+static const char *control_name_of(const gp_control_reply_t *reply, int fd, char by_descriptor[64])
+{
+    snprintf(by_descriptor, 64, "/proc/self/fd/%d", fd);
+    return control_is_name_of(reply->path, fd) ? reply->path : by_descriptor;
+}
+
+int gp_control_open_capture(const gp_arguments_t *arguments, char path[GP_CONTROL_PATH_SIZE], int *fd)
+{
+    gp_control_request_t request = gp_control_request(GP_CONTROL_DUMP);
+    gp_control_reply_t reply;
+    char by_descriptor[64];
+    int status = control_take_capture(arguments, &request, true, &reply, fd);
+    if (status == 0)
+        snprintf(path, GP_CONTROL_PATH_SIZE, "%s", control_name_of(&reply, *fd, by_descriptor));
+    return status;
+}
+
 static int control_use_capture(const gp_arguments_t *arguments, const gp_slow_wish_t *wish, gp_control_reply_t *reply,
                                int fd)
 {
     char by_descriptor[64];
-    snprintf(by_descriptor, sizeof(by_descriptor), "/proc/self/fd/%d", fd);
-    const char *name = control_is_name_of(reply->path, fd) ? reply->path : by_descriptor;
+    const char *name = control_name_of(reply, fd, by_descriptor);
     int status = arguments->slow != NULL ? gp_slow_once(wish, name) : 0;
     if (status != 0 || arguments->output == NULL)
         return status;
@@ -227,7 +243,8 @@ int gp_command_dump(const gp_arguments_t *arguments)
     gp_slow_wish_t wish = {0};
     int status = arguments->slow != NULL ? gp_slow_wish(&wish, arguments->slow, "dump", true) : 0;
     if (status == 0)
-        status = control_take_capture(arguments, &request, &reply, &fd);
+        status = control_take_capture(arguments, &request, arguments->output != NULL || arguments->slow != NULL, &reply,
+                                      &fd);
     if (status == 0)
         status = control_use_capture(arguments, &wish, &reply, fd);
     if (fd >= 0)

@@ -21,6 +21,11 @@ void gp_control_warn_of_rings(const gp_control_reply_t *reply);
 // "12 samples: greenprof report FILE"
 void gp_control_print_capture(const gp_control_reply_t *reply, const char *what);
 
+// Have a process write what it has so far, and open its capture.
+//   path: set to a name that opens it, as long as *fd, which the caller closes, is open.
+// Returns 0 or an exit status, with a message.
+int gp_control_open_capture(const gp_arguments_t *arguments, char path[GP_CONTROL_PATH_SIZE], int *fd);
+
 // An enum gp_control_state in words.
 const char *gp_control_state_name(uint32_t state);
 

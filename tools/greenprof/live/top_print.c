@@ -33,7 +33,8 @@ static const struct {
 
 static bool top_print_is_loss(int counter)
 {
-    return losses[counter].sentence != NULL && gp_counter_lost((unsigned)counter) != GP_LOST_NO_SAMPLE;
+    enum gp_lost lost = gp_counter_lost((unsigned)counter);
+    return lost != GP_LOST_ASIDE && lost != GP_LOST_NO_SAMPLE;
 }
 
 static const char *top_print_state_of(const gp_top_row_t *row)

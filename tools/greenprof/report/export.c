@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "export/formats.h"
+#include "export.h"
 #include "message.h"
 #include "nearest.h"
 #include "output_guard.h"
@@ -23,7 +23,7 @@ static int export_unknown_format(const gp_arguments_t *arguments)
     else
         fputs("which --format?", stderr);
     fputs(" (known:", stderr);
-    gp_nearest_t nearest = {.word = arguments->format != NULL ? arguments->format : ""};
+    gp_nearest_t nearest = {.of = "format", .word = arguments->format != NULL ? arguments->format : ""};
     for (const gp_exporter_t *exporter = gp_exporter_table(); exporter->name; exporter++) {
         fprintf(stderr, " %s", exporter->name);
         gp_nearest_try(&nearest, exporter->name);
@@ -68,9 +68,9 @@ static int export_source(const gp_source_t *source, const gp_exporter_t *exporte
     return 0;
 }
 
-static int export(const gp_arguments_t *arguments, const gp_exporter_t *exporter)
+int gp_export_write(const gp_arguments_t *arguments, const gp_exporter_t *exporter, const char *output)
 {
-    const char *output = arguments->output ? arguments->output : "-";
+    output = output != NULL ? output : "-";
     gp_source_t source;
     if (exporter->binary && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
         return gp_fail("standard output", "is a terminal and %s is binary; name a file with -o", exporter->name);
@@ -90,7 +90,18 @@ int gp_command_export(const gp_arguments_t *arguments)
         exporter = gp_exporter_find(arguments->format);
     else if (arguments->output != NULL)
         exporter = gp_exporter_of_file(arguments->output);
-    return exporter != NULL ? export(arguments, exporter) : export_unknown_format(arguments);
+    return exporter != NULL ? gp_export_write(arguments, exporter, arguments->output)
+                            : export_unknown_format(arguments);
+}
+
+// A page of numbers and marks is for no terminal.
+static int export_refuse_terminal(const gp_arguments_t *arguments)
+{
+    const char *output = arguments->output != NULL ? arguments->output : "-";
+    if (strcmp(output, "-") != 0 || !isatty(STDOUT_FILENO))
+        return 0;
+    return gp_usage_error("flamegraph", "standard output is a terminal: name a file, -o OUT.html or -o OUT.svg, or let "
+                                        "'greenprof view' open the page");
 }
 
 int gp_command_flamegraph(const gp_arguments_t *arguments)
@@ -101,5 +112,6 @@ int gp_command_flamegraph(const gp_arguments_t *arguments)
     if (exporter != page && exporter != graph)
         return gp_usage_error("flamegraph", "%s: a flame graph is written as .html, a page, or as .svg",
                               arguments->output);
-    return export(arguments, exporter);
+    int status = export_refuse_terminal(arguments);
+    return status != 0 ? status : gp_export_write(arguments, exporter, arguments->output);
 }

@@ -88,7 +88,7 @@ static void recover_print_what(const job_t *job)
     if (left_out > 0)
         printf("; the last %" PRIu64 " bytes were half written and are left out", left_out);
     recover_print_rings(job);
-    printf("; next: greenprof report %s\n", job->output);
+    printf("; next: greenprof explain %s\n", job->output);
 }
 
 static int recover(job_t *job, bool is_asked)

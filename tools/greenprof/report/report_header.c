@@ -13,6 +13,7 @@
 #include "report/losses.h"
 #include "report/report_words.h"
 #include "tables.h"
+#include "verdict.h"
 
 enum { FEW = 50 }; // samples, by chance as many more or less as not to tell
 
@@ -290,6 +291,8 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     report_header_print_cores(source, report);
     gp_report_print_budget(dataset);
     gp_census_print_held(source, true);
+    if (source->options.by == GP_BY_NONE && report->measure != GP_MEASURE_DELAY)
+        gp_explain_print_first(source);
     report_header_print_losses(source);
     gp_nameless_print(source, report);
     if (!dataset->summary.ended)

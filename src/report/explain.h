@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What a capture says in sentences: findings, ordered by what they cost users.
+//
+// Model: a finding is a sentence with its number, the code that it is about, who was hurt, how sure that is, and the
+// command that shows it. Caveats come first: losses and missing names that could change the rest. None is made
+// without its evidence, so that there may be none at all.
+//
+// Order of calls: make -> any use -> free. Threads: one at a time. Signals: not safe.
+#pragma once
+
+#include "report/build.h"
+
+enum { GP_FINDING_TEXT = 1024, GP_FINDINGS_MAX = 32 };
+
+typedef enum gp_finding_rank {
+    GP_FINDING_CAVEAT, // what could change the rest
+    GP_FINDING_FAULT,
+    GP_FINDING_MACHINE, // what no code of the program is to blame for
+    GP_FINDING_NOTE,    // where time goes, which need be no fault
+} gp_finding_rank_t;
+
+typedef struct gp_finding {
+    const char *kind; // "held-loop", ...: as in JSON and in conditions; never changes
+    gp_finding_rank_t rank;
+    uint64_t cost_ns;               // what it cost, by which findings are ordered
+    uint64_t times;                 // how often
+    uint32_t line;                  // 0 = not known
+    char function[256], file[256];  // "" = it is about no code
+    char sentence[GP_FINDING_TEXT]; // without a full stop
+    char hurt[160], sure[240];      // "" = nothing to say
+    char show[320];                 // what stands behind "greenprof COMMAND FILE"; its first word is the command
+} gp_finding_t;
+
+typedef struct gp_findings {
+    gp_finding_t *items; // [count], the order in which they are told
+    size_t count;
+    uint64_t victim_ns;   // delays by long slices, together; 0 = none
+    bool is_victim_known; // something told when coroutines became ready
+    uint64_t p99_ns;      // of the latency of requests; 0 = there are none
+    size_t requests;
+} gp_findings_t;
+
+// Make them. Returns NULL and errno.
+//   dataset: with GP_KEEP_HOGS and GP_KEEP_SPANS.
+//   trace:  number of the trace that is asked about; 0 = all.
+gp_findings_t *gp_explain(const gp_dataset_t *dataset, gp_symbolizer_t *symbolizer, uint32_t trace);
+// NULL is allowed.
+void gp_findings_free(gp_findings_t *findings);

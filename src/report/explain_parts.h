@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The parts of gp_explain(). Private to src/report/explain*.c.
+#pragma once
+
+#include "report/explain.h"
+#include "report/long_slices.h"
+#include "report/requests.h"
+
+typedef struct gp_explaining {
+    const gp_dataset_t *dataset;
+    gp_symbolizer_t *symbolizer;
+    uint32_t trace; // 0 = all
+    gp_findings_t *findings;
+    gp_long_slices_t slices;
+    gp_requests_t *requests;
+    uint64_t latency_ns;           // of the requests, together
+    uint64_t first_request_ns;     // when the first of them began; UINT64_MAX = there are none
+    uint64_t early_cpu_ns, cpu_ns; // sampled before that, and in all
+    uint64_t nameless_ns;          // of cpu_ns, in functions without names
+    const char *nameless_module;   // of one of these
+    uint64_t *stack_ns;            // uint64_t[stacks]: of cpu_ns
+} gp_explaining_t;
+
+// A new finding, at the end; NULL: there are enough.
+gp_finding_t *gp_explain_add(gp_explaining_t *explaining, const char *kind, uint64_t cost_ns);
+
+// The code that a path is about: the innermost function that is the program's own, else the innermost of all.
+//   path: gp_loc_t[depth], root first.
+// Returns its level on the path.
+uint32_t gp_explain_place(const gp_explaining_t *explaining, const gp_loc_t *path, uint32_t depth,
+                          gp_finding_t *finding);
+
+// Have a finding be about the same code as another one.
+void gp_explain_about(gp_finding_t *finding, const gp_finding_t *code);
+
+// "F (FILE:LINE)", with the end of FILE alone. Returns `text`.
+const char *gp_explain_code(const gp_finding_t *finding, char *text, size_t size);
+
+// "1.234 s", "56.7 ms". Returns `text`.
+const char *gp_explain_time(uint64_t ns, char text[32]);
+
+// Each adds what it finds. Return 0 or a negative errno value.
+int gp_explain_slices(gp_explaining_t *explaining);  // explain_slices.c
+int gp_explain_machine(gp_explaining_t *explaining); // explain_time.c
+int gp_explain_start(gp_explaining_t *explaining);
+int gp_explain_hot(gp_explaining_t *explaining);
+int gp_explain_spans(gp_explaining_t *explaining);  // explain_spans.c
+int gp_explain_growth(gp_explaining_t *explaining); // explain_growth.c
+int gp_explain_losses(gp_explaining_t *explaining); // explain_losses.c

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// Findings in words, as JSON, and as an exit status.
+#include "verdict.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "explain_conditions.h"
+#include "export/write/json_text.h"
+#include "live/control.h"
+#include "message.h"
+#include "print.h"
+
+enum { EXIT_FOUND = 3, JSON_VERSION = 1, EXAMINED_MOST = 5000000 };
+
+static const char *const rank_names[] = {[GP_FINDING_CAVEAT] = "caveat",
+                                         [GP_FINDING_FAULT] = "finding",
+                                         [GP_FINDING_MACHINE] = "machine",
+                                         [GP_FINDING_NOTE] = "note"};
+
+// The command's first word, the capture, then the options.
+static void verdict_print_command(const gp_finding_t *finding, const char *path)
+{
+    size_t word = strcspn(finding->show, " ");
+    printf("greenprof %.*s ", (int)word, finding->show);
+    gp_print_text(path);
+    gp_print_text(finding->show + word);
+}
+
+static void verdict_print_sentence(const gp_finding_t *finding)
+{
+    char first[2] = {finding->sentence[0], '\0'};
+    bool begins_with_code = finding->function[0] != '\0';
+    if (!begins_with_code && first[0] >= 'a' && first[0] <= 'z')
+        first[0] = (char)(first[0] - 'a' + 'A');
+    printf("%s", first);
+    gp_print_text(finding->sentence + 1);
+    printf(".");
+}
+
+static void verdict_print_finding(const gp_finding_t *finding, size_t number, const char *path)
+{
+    if (number > 0)
+        printf("\n%2zu. ", number);
+    else
+        printf("\n%s ", finding->rank == GP_FINDING_CAVEAT ? " ! " : " - ");
+    verdict_print_sentence(finding);
+    printf("\n");
+    if (finding->hurt[0] != '\0')
+        printf("    hurt:  %s\n", finding->hurt);
+    if (finding->sure[0] != '\0')
+        printf("    sure:  %s\n", finding->sure);
+    if (finding->line != 0)
+        printf("    code:  %s:%" PRIu32 "\n", finding->file, finding->line);
+    printf("    shown: ");
+    verdict_print_command(finding, path);
+    printf("\n");
+}
+
+static void verdict_print_totals(const gp_source_t *source, const gp_findings_t *findings)
+{
+    const gp_dataset_t *dataset = source->dataset;
+    gp_print_text(dataset->facts.exe[0] != '\0' ? dataset->facts.exe : source->path);
+    printf(": ");
+    gp_print_seconds(dataset->facts.end_ns, 0);
+    printf(" s, of it CPU time ");
+    gp_print_seconds(gp_dataset_exact_ns(dataset), 0);
+    printf(" s");
+    if (findings->requests > 0) {
+        printf("; %zu request%s, p99 ", findings->requests, findings->requests == 1 ? "" : "s");
+        gp_print_ms(findings->p99_ns, 0);
+        printf(" ms");
+    }
+    if (findings->victim_ns > 0) {
+        printf("; others waited ");
+        gp_print_seconds(findings->victim_ns, 0);
+        printf(" s for long slices");
+    }
+    printf("\n");
+}
+
+static void verdict_print(const gp_source_t *source, const gp_findings_t *findings)
+{
+    size_t number = 0;
+    bool is_said = false;
+    verdict_print_totals(source, findings);
+    for (size_t i = 0; i < findings->count; i++) {
+        const gp_finding_t *finding = &findings->items[i];
+        bool is_numbered = finding->rank == GP_FINDING_FAULT || finding->rank == GP_FINDING_MACHINE;
+        if (!is_said && finding->rank > GP_FINDING_FAULT)
+            printf("\nNothing stands out in the program.\n");
+        is_said |= finding->rank >= GP_FINDING_FAULT;
+        number += is_numbered;
+        verdict_print_finding(finding, is_numbered ? number : 0, source->path);
+    }
+    if (!is_said)
+        printf("\nNothing stands out in the program.\n");
+}
+
+static void verdict_json_finding(gp_json_t *json, const gp_finding_t *finding, const char *path)
+{
+    char command[1024];
+    size_t word = strcspn(finding->show, " ");
+    snprintf(command, sizeof(command), "greenprof %.*s %s%s", (int)word, finding->show, path, finding->show + word);
+    gp_json_open(json, '{');
+    gp_json_key_text(json, "kind", finding->kind);
+    gp_json_key_text(json, "rank", rank_names[finding->rank]);
+    gp_json_key_text(json, "sentence", finding->sentence);
+    gp_json_key_uint(json, "cost_ns", finding->cost_ns);
+    gp_json_key_uint(json, "times", finding->times);
+    gp_json_key_text(json, "function", finding->function);
+    gp_json_key_text(json, "file", finding->file);
+    gp_json_key_uint(json, "line", finding->line);
+    gp_json_key_text(json, "hurt", finding->hurt);
+    gp_json_key_text(json, "sure", finding->sure);
+    gp_json_key_text(json, "command", command);
+    gp_json_close(json, '}');
+    gp_json_line(json);
+}
+
+// What is not known is null.
+static void verdict_json_known(gp_json_t *json, const char *key, bool is_known, uint64_t value)
+{
+    gp_json_key(json, key);
+    if (is_known)
+        gp_json_uint(json, value);
+    else
+        gp_json_null(json);
+}
+
+static void verdict_print_json(const gp_source_t *source, const gp_findings_t *findings)
+{
+    gp_json_t json = {.out = stdout};
+    gp_json_open(&json, '{');
+    gp_json_key_uint(&json, "version", JSON_VERSION);
+    gp_json_key_text(&json, "file", source->path);
+    gp_json_key_text(&json, "program", source->dataset->facts.exe);
+    gp_json_key_uint(&json, "duration_ns", source->dataset->facts.end_ns);
+    gp_json_key_uint(&json, "requests", findings->requests);
+    verdict_json_known(&json, "p99_ns", findings->requests > 0, findings->p99_ns);
+    verdict_json_known(&json, "victim_ns", findings->is_victim_known, findings->victim_ns);
+    gp_json_key(&json, "findings");
+    gp_json_open(&json, '[');
+    gp_json_line(&json);
+    for (size_t i = 0; i < findings->count; i++)
+        verdict_json_finding(&json, &findings->items[i], source->path);
+    gp_json_close(&json, ']');
+    gp_json_close(&json, '}');
+    printf("\n");
+}
+
+gp_findings_t *gp_explain_source(const gp_source_t *source, const char *trace)
+{
+    prof_trace_id_t id;
+    uint32_t number =
+        trace != NULL && prof_trace_parse(trace, &id) == 0 ? gp_dataset_trace_find(source->dataset, id.bytes) : 0;
+    return gp_explain(source->dataset, source->symbolizer, number != GP_INDEX_NONE ? number : 0);
+}
+
+void gp_explain_print_first(const gp_source_t *source)
+{
+    const gp_dataset_t *dataset = source->dataset;
+    if (source->choice[0] != '\0' || dataset->samples_read + dataset->activities_read > EXAMINED_MOST)
+        return;
+    gp_findings_t *findings = gp_explain_source(source, NULL);
+    for (size_t i = 0; findings != NULL && i < findings->count; i++) {
+        if (findings->items[i].rank != GP_FINDING_FAULT && findings->items[i].rank != GP_FINDING_MACHINE)
+            continue;
+        printf("  verdict    ");
+        verdict_print_sentence(&findings->items[i]);
+        printf(" 'greenprof explain' has more\n");
+        break;
+    }
+    gp_findings_free(findings);
+}
+
+static int verdict_tell(const gp_source_t *source, const gp_arguments_t *arguments, const char *trace)
+{
+    gp_findings_t *findings = gp_explain_source(source, trace);
+    if (findings == NULL)
+        return gp_source_fail(source, errno);
+    if (arguments->json)
+        verdict_print_json(source, findings);
+    else
+        verdict_print(source, findings);
+    int holds = arguments->fail_on != NULL ? gp_explain_conditions(arguments->fail_on, findings, source->path) : 0;
+    gp_findings_free(findings);
+    int status = gp_finish_stdout();
+    if (status != 0 || holds < 0)
+        return EXIT_FAILED;
+    return holds > 0 ? EXIT_FOUND : 0;
+}
+
+static int verdict_file(const gp_arguments_t *arguments, char *path)
+{
+    gp_arguments_t changed = *arguments;
+    char *operands[] = {path, NULL}, *trace = arguments->operand_count > 1 ? arguments->operands[1] : NULL;
+    const char *traces[] = {trace};
+    gp_source_t source;
+    changed.operands = operands;
+    changed.operand_count = 1;
+    if (trace != NULL)
+        changed.choice.traces = (gp_texts_t){traces, 1};
+    int status = gp_source_open(&source, &changed, 0);
+    if (status != 0)
+        return status;
+    status = verdict_tell(&source, arguments, trace);
+    gp_source_warn_changed(&source);
+    gp_source_close(&source);
+    return status;
+}
+
+int gp_command_explain(const gp_arguments_t *arguments)
+{
+    char path[GP_CONTROL_PATH_SIZE];
+    uint64_t pid;
+    int fd = -1;
+    int status = arguments->fail_on != NULL ? gp_explain_conditions_check(arguments->fail_on) : 0;
+    if (status != 0)
+        return status;
+    if (access(arguments->operands[0], F_OK) == 0 || !gp_parse_number(arguments->operands[0], 1, INT32_MAX, &pid))
+        return verdict_file(arguments, arguments->operands[0]);
+    status = gp_control_open_capture(arguments, path, &fd);
+    if (status == 0)
+        status = verdict_file(arguments, path);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
