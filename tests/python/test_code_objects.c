@@ -110,7 +110,7 @@ static void test_main_interpreter_ends(void **unused)
     assert_int_equal(codes[6].times, 1);
 }
 
-// What stands for texts, bytes and code objects that say something.
+// Stand-ins for texts, bytes and code objects with names.
 typedef struct text {
     uint64_t references;
     void *type;
@@ -162,7 +162,7 @@ static void free_told(void *freed)
     (void)freed;
 }
 
-// One address is two functions of another interpreter, one after the other: a sample means the one of its time.
+// An address is two functions of another interpreter in turn: a sample means the function of its time.
 static void test_another_is_known_by_its_time(void **unused)
 {
     static gp_cpython_layout_t layout = {.code_first_line = offsetof(told_t, first_line),

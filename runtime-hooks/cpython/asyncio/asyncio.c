@@ -63,7 +63,7 @@ static gp_py_t *asyncio_better_name(gp_py_t *name, gp_py_t *coroutine)
     return name;
 }
 
-// What a method of a task says, be it written in C or in Python. New reference; NULL = it has none.
+// A method's answer, of a task in C or in Python. New reference; NULL = it has none.
 static gp_py_t *asyncio_ask(gp_py_t *task, method_t *method, const char *name)
 {
     if (gp_py.is_subtype(gp_py_type(task), task_type))

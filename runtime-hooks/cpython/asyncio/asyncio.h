@@ -27,13 +27,13 @@ void gp_asyncio_enter(void);
 // Is it none of greenprof's affairs? Then the others are not called.
 bool gp_asyncio_is_left(void);
 
-// One has been made by the current coroutine. Returns whether it was not known.
+// A task has been made by the current coroutine. Returns whether the task is new.
 bool gp_asyncio_add(gp_py_t *task);
 
-// It has another name.
+// A task has another name.
 void gp_asyncio_named(gp_py_t *task);
 
-// It is over, or is being freed.
+// A task is over, or is being freed.
 void gp_asyncio_forget(const void *task);
 
 // The frame that is current, and those below it, are not the task's. outer: for the end of the step.

@@ -146,7 +146,7 @@ static gp_py_t *python_tasks_on_set_name(gp_py_t *function, gp_py_t *const *args
     return result;
 }
 
-// Of a module, or a type. Calls from Python code come to it, too.
+// Hook a function of a module or a type, also for calls from Python code.
 static void python_tasks_hook_function(gp_py_t *where, const char *name, int which, gp_py_vectorcall_t *mine)
 {
     gp_py_t *function = gp_py.get_attr(where, name); // NULL = half imported

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tasks of asyncio that are written in Python: asyncio's own (asyncio.tasks._PyTask, which nest_asyncio puts in the
-// place of Task) and those of others that tell asyncio which one is current, as its documentation asks them to.
+// Tasks of asyncio in Python: asyncio's own (asyncio.tasks._PyTask, which nest_asyncio puts in the place of Task), and
+// tasks of other libraries, as asyncio's documentation describes them.
 //
 // Model: such a task is registered once it is made, and says when it enters and leaves a step. These calls are hooked:
 // functions of _asyncio up to 3.13, of asyncio.tasks from 3.14 on.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What is known of code objects, and of those that could not wait for their samples to be resolved: code of a
-// sub-interpreter, which frees what it has made itself or not at all. What is asked of it is copied as it dies.
+// Copies of dead code objects whose samples are not resolved yet: code of a sub-interpreter, which frees its objects
+// itself or not at all. The dying thread copies name, file and lines.
 //
-// Model: the dying thread makes a grave; the collector buries it for a round, in which samples that are no younger than
-// the death mean it, and younger ones what is at the address by then.
+// Model: the dying thread makes a grave; the collector buries it for a round, in which samples from before the
+// death mean it, and later ones the address's next object.
 #pragma once
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ void gp_code_grave_free(gp_code_t *grave);
 void gp_code_graves_bury(gp_code_t *grave, uint64_t at);
 bool gp_code_graves_are_any(void);
 
-// What an address meant at that time, as far as those that are buried say; NULL = they do not.
+// The grave of the object at an address at that time; NULL = none.
 gp_code_t *gp_code_graves_find(uintptr_t address, uint64_t ticks);
 
 // All samples that mean those of deaths before `upto` have been resolved.

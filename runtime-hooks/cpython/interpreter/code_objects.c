@@ -64,8 +64,8 @@ static bool code_objects_is_finalizing(void)
     return gp_cpython_runtime.is_finalizing != NULL && gp_cpython_runtime.is_finalizing();
 }
 
-// Objects belong to the interpreter that made them, and are freed by it or not at all. Those of the main one may wait.
-// As it ends it ends the others as well (3.13 says that it does so first), and at last there is no thread state to ask.
+// Objects belong to the interpreter that made them, and are freed by it or not at all. The main one's may wait. Its
+// end ends the others as well (in 3.13 while finalizing), and at last there is no thread state to ask.
 static bool code_objects_may_wait(void)
 {
     bool is_last = code_objects_is_finalizing() && (gp_py.current_state == NULL || gp_py.current_state() == NULL);
@@ -104,7 +104,7 @@ static void code_objects_abandon_all(void)
     atomic_store_explicit(&put_freed, upto, memory_order_release);
 }
 
-// Interpreters that end at once meet here at each of thousands of deaths: one that is kept out lets the other go on.
+// Interpreters ending together meet here at each of thousands of deaths: the second one yields to the first.
 static bool code_objects_enter(void)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -345,7 +345,7 @@ static gp_code_t *code_objects_read_code(uintptr_t address)
     return code;
 }
 
-// What an address meant at that time. NULL = not known.
+// The code object of an address at that time; NULL = not known.
 static gp_code_t *code_objects_find(uintptr_t address, uint64_t ticks)
 {
     gp_code_t *code = gp_code_graves_find(address, ticks);

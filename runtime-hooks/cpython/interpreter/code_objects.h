@@ -4,8 +4,8 @@
 // Model: the collector reads an unknown code object once and keeps what it says. A code object that dies while sampling
 // runs is put into limbo by CPython's thread: its memory stays as it is until the collector has drained all rings and
 // forgotten the address. So an address never means two functions, however fast the allocator reuses it, and neither
-// side waits. An object that cannot wait (of a sub-interpreter) is freed at once: its address is put into limbo with a
-// copy of what it says (code_graves.h); without one, samples that name it are of an unknown function. The limbo is a
+// side waits. An object of a sub-interpreter cannot wait and is freed at once: its address is put into limbo with a
+// copy (code_graves.h); without a copy, its samples are of an unknown function. The limbo is a
 // ring: CPython's thread (which holds the interpreter lock) puts in and frees, the collector moves `scanned`.
 #pragma once
 

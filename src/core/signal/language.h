@@ -71,7 +71,8 @@ typedef struct gp_language {
     // Below: the collector only, drain lock held.
     void (*before_drain)(void);
     void (*after_drain)(void);
-    // The location of a frame word, of a sample of that time; GP_LOC_OWN = a frame that is not to be shown; GP_LOC_CUT = nor are its callers.
+    // The location of a frame word at that time; GP_LOC_OWN = a frame that is not to be shown; GP_LOC_CUT = nor are its
+    // callers.
     gp_loc_t (*locate)(uintptr_t frame, uint64_t ticks);
     // Frames, as of walk(), of a coroutine without a stack of its own that waits. Its object may be freed meanwhile:
     // whether the coroutine was left alone is for the caller to find out.
