@@ -71,8 +71,9 @@ static uint32_t cpython_generation(void)
     return atomic_load_explicit(&gp_cpython_code_generation, memory_order_acquire);
 }
 
-static const gp_language_t language = {
+static gp_language_t language = {
     .name = "cpython",
+    .number = GP_LANGUAGE_CPYTHON,
     .walk = gp_cpython_walk,
     .generation = cpython_generation,
     .thread_name = gp_thread_names_waiting,
@@ -196,6 +197,7 @@ static bool cpython_look(void)
     gp_cpython_runtime.thread_state(); // its own lazily bound symbols are bound now, not in the handler
     gp_gil_watch(seen.runtime);
     gp_cpython_code_watch((void (**)(void *))(void *)(code_type + GP_PY_TYPE_DEALLOC));
+    gp_language_add(&language);
     // Release: partner of the acquires by the handler and the collector.
     atomic_store_explicit(&gp_language, &language, memory_order_release);
     return true;

@@ -13,6 +13,7 @@
 #include "coro/announce.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
+#include "ruby_frames.h"
 #include "ruby_names.h"
 #include "signal/region.h"
 
@@ -91,6 +92,7 @@ void gp_ruby_transfer(const uintptr_t *arguments, const gp_park_t *park)
     prof_coro_t *over = NULL;
     if (thread != NULL)
         over = gp_thread_coro_at(thread, park->sp, &id, &outside);
+    gp_ruby_note_switch(arguments[0], arguments[1]);
     gp_switch_to_stack((uintptr_t)to->stack_pointer, park);
     gp_coro_ends(over, id);
 }

@@ -47,7 +47,7 @@ static prof_coro_t *nothing_runs(void)
     return NULL;
 }
 
-static const gp_language_t slow_language = {
+static gp_language_t slow_language = {
     .name = "slow",
     .walk = walk,
     .unreported = unreported,
@@ -71,6 +71,7 @@ static prof_t *start(unsigned hz)
     prof_t *profile = prof_start(&options);
     if (profile == NULL)
         skip(); // the kernel grants this machine no such clock
+    atomic_store(&gp_languages, &slow_language);
     atomic_store(&gp_language, &slow_language);
     return profile;
 }
@@ -78,6 +79,7 @@ static prof_t *start(unsigned hz)
 static void stop_it(prof_t *profile)
 {
     atomic_store(&gp_language, NULL);
+    atomic_store(&gp_languages, NULL);
     prof_stop(profile);
     prof_free(profile);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "interpreter/frame_walk.h"
 
-#include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "interpreter/awaits.h"
 #include "interpreter/task_step.h"
+#include "signal/mapped.h"
 #include "signal/thread.h"
 #include "unwind/arch.h"
 #include "unwind/unwind.h"
@@ -33,8 +33,7 @@ typedef struct walk {
     uintptr_t base;                 // of a task's step: the walk ends before this frame; 0 = at the outermost one
     uintptr_t chunks_lo, chunks_hi; // all chunks lie within
     uintptr_t chunk, data, top;     // the chunk that the walk has reached: used part [data, top)
-    uintptr_t pages[4];             // found mapped in this walk
-    unsigned next_page;
+    gp_mapped_t mapped;             // found so in this walk
     uintptr_t *frames;
     size_t max, count; // count may pass max: see frame_walk_keep()
 } walk_t;
@@ -59,24 +58,9 @@ static bool frame_walk_is_address(uintptr_t word)
     return word >= PAGE && word % 8 == 0 && word < (uintptr_t)1 << ADDRESS_BITS;
 }
 
-// Is the page of `address` mapped? A system call that reads 8 bytes there and then fails tells. Cost: ~140 ns.
-static bool frame_walk_page_is_mapped(walk_t *walk, uintptr_t address)
-{
-    uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
-    if (page == 0 || address > UINTPTR_MAX / 2) // page 0 is what an unused place of the list holds
-        return false;
-    for (unsigned i = 0; i < sizeof(walk->pages) / sizeof(walk->pages[0]); i++)
-        if (walk->pages[i] == page)
-            return true;
-    if (syscall(SYS_rt_sigprocmask, -1, page, NULL, 8) == 0 || errno != EINVAL)
-        return false;
-    walk->pages[walk->next_page++ % (sizeof(walk->pages) / sizeof(walk->pages[0]))] = page;
-    return true;
-}
-
 static bool frame_walk_is_mapped(walk_t *walk, uintptr_t address, size_t bytes)
 {
-    return frame_walk_page_is_mapped(walk, address) && frame_walk_page_is_mapped(walk, address + bytes - 1);
+    return gp_is_mapped(&walk->mapped, address, bytes);
 }
 
 // Is all of it on the stack that the signal came in on, and there?
@@ -114,7 +98,7 @@ static bool frame_walk_survey_chunks(walk_t *walk)
             return false;
         uintptr_t size = frame_walk_word_at(chunk + GP_CPYTHON_CHUNK_SIZE), end = chunk + size;
         if (!is_known &&
-            (size < GP_CPYTHON_CHUNK_DATA || size >> ADDRESS_BITS != 0 || !frame_walk_page_is_mapped(walk, end - 1)))
+            (size < GP_CPYTHON_CHUNK_DATA || size >> ADDRESS_BITS != 0 || !frame_walk_is_mapped(walk, end - 1, 1)))
             return false;
         walk->chunks_lo = chunk < walk->chunks_lo ? chunk : walk->chunks_lo;
         walk->chunks_hi = end > walk->chunks_hi ? end : walk->chunks_hi;
@@ -422,7 +406,7 @@ static bool frame_walk_read_next(uintptr_t from, void *to, size_t bytes)
     uintptr_t greenlet = gp_step_here.waiting & ~(uintptr_t)GP_STEP_IS_GREENLET;
     bool is_sure = gp_cpython_runtime.layout->frame_is_entry != GP_CPYTHON_NONE;
     uintptr_t there = is_sure ? from : gp_cpython_of_greenlet(greenlet, from);
-    walk_t walk = {.next_page = 0};
+    walk_t walk = {.count = 0};
     return (is_sure || frame_walk_is_mapped(&walk, there, bytes)) && gp_cpython_read_own(there, to, bytes);
 }
 

@@ -199,9 +199,7 @@ static bool collector_drain(gp_thread_t *thread)
 static bool collector_drain_all(void)
 {
     bool is_any = false;
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-    if (language != NULL)
-        language->before_drain();
+    gp_language_before_drain();
     gp_news_take();
     uint32_t slot = 0;
     for (gp_thread_t *thread; (thread = gp_thread_set_next(&gp_news, &slot)) != NULL;) {
@@ -210,8 +208,7 @@ static bool collector_drain_all(void)
             gp_thread_set_remove(&gp_news, thread);
         is_any = is_any || !is_held_up;
     }
-    if (language != NULL)
-        language->after_drain();
+    gp_language_after_drain();
     gp_generated_look();
     return is_any;
 }

@@ -23,7 +23,7 @@ static gp_loc_t samples_locate_frame(void *context, uintptr_t word)
     const gp_sample_t *sample = context;
     if (!gp_language_is_frame(word))
         return gp_modules_locate(word);
-    gp_loc_t loc = atomic_load_explicit(&gp_language, memory_order_acquire)->locate(word, sample->ticks);
+    gp_loc_t loc = gp_language_of(gp_language_number(word))->locate(word, sample->ticks);
     if (frame_table != NULL)
         gp_frame_table_note(frame_table, word, loc);
     return loc;

@@ -225,9 +225,7 @@ void gp_census_each(const gp_census_stand_t *stand, gp_census_visit_t *visit, vo
     };
     gp_coro_cursor_t cursor = {0};
     for (bool more = true; more;) {
-        const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
-        if (language != NULL)
-            language->before_drain(); // it forgets what is not true any more
+        gp_language_before_drain(); // what is not true any more is forgotten
         more = gp_coro_piece(&cursor, census_count_one, &census);
         between(argument);
     }

@@ -188,30 +188,54 @@ static void handler_read_trace(prof_coro_t *coro, uint64_t trace[2])
 // Frames of a language runtime, where its code is on this stack.
 static size_t handler_walk_language(gp_thread_t *thread, const found_t *found, unsigned *flags)
 {
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    const gp_language_t *language = atomic_load_explicit(&gp_languages, memory_order_acquire);
     if (language == NULL)
         return 0;
     gp_language_place_t place = {.pc = found->registers.pc,
                                  .sp = found->registers.sp,
                                  .stack_hi = found->hi,
                                  .in_doubt = found->registers.doubt != GP_UNWIND_SURE};
-    return language->walk(&place, thread->language_frames,
-                          atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
+    size_t depth = 0, max = atomic_load_explicit(&gp_handler_depth, memory_order_relaxed);
+    for (; language != NULL && depth == 0; language = atomic_load_explicit(&language->next, memory_order_acquire))
+        depth = language->walk(&place, thread->language_frames, max, flags);
+    return depth;
+}
+
+// By how many the loops of the native walk are more than the runs of the language's frames: one is being entered, or
+// left.
+static ptrdiff_t handler_odd_loops(const gp_thread_t *thread, const gp_language_t *language, size_t native,
+                                   size_t of_language)
+{
+    ptrdiff_t odd = 0;
+    for (size_t i = 0; i < native; i++)
+        odd += language->is_loop(thread->frames[i]);
+    for (size_t i = 0; i < of_language; i++)
+        odd -= (thread->language_frames[i] & GP_LANGUAGE_ENTRY) != 0;
+    return odd;
 }
 
 // Put the language's frames where the native frames of its interpreter's loop are.
-static size_t handler_mix(gp_thread_t *thread, size_t native, size_t of_language)
+static size_t handler_mix(gp_thread_t *thread, size_t native, size_t of_language, bool is_whole)
 {
-    const gp_language_t *language = atomic_load_explicit(&gp_language, memory_order_acquire);
+    const gp_language_t *language = gp_language_of(gp_language_number(thread->language_frames[0]));
     size_t max = atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), depth = 0, at = 0;
+    bool may_be_odd = is_whole && language->is_own != NULL;
+    ptrdiff_t odd = may_be_odd ? handler_odd_loops(thread, language, native, of_language) : 0;
     for (size_t i = 0; i < native && depth < max; i++) {
-        if (!language->is_loop(thread->frames[i])) {
+        bool is_loop = language->is_loop(thread->frames[i]);
+        if (!is_loop && (language->is_own == NULL || !language->is_own(thread->frames[i])))
             thread->mixed_frames[depth++] = thread->frames[i];
+        if (!is_loop || odd > 0) {
+            odd -= is_loop;
             continue;
         }
         for (bool entry = false; !entry && at < of_language && depth < max; at++) {
             entry = thread->language_frames[at] & GP_LANGUAGE_ENTRY;
             thread->mixed_frames[depth++] = thread->language_frames[at];
+            if (entry && odd < 0) {
+                odd++;
+                entry = false;
+            }
         }
     }
     while (at < of_language && depth < max) // the native walk ended early
@@ -247,7 +271,7 @@ static size_t handler_walk(gp_thread_t *thread, found_t *found, unsigned *flags)
         depth = gp_unwind_walk(&found->registers, found->lo, found->hi, thread->frames,
                                atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
     if (mixed)
-        depth = handler_mix(thread, depth, of_language);
+        depth = handler_mix(thread, depth, of_language, !(*flags & (GP_UNWIND_INCOMPLETE | GP_UNWIND_TRUNCATED)));
     if ((*flags & GP_UNWIND_INCOMPLETE) && depth <= 1 && found->in_window) {
         *flags |= GP_SAMPLE_SWITCHING;
         gp_thread_count(thread, GP_COUNTER_SWITCHING);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A language runtime inside the process (CPython): its frames stand for the native ones of its interpreter.
+// Language runtimes inside the process (CPython, Ruby): their frames stand for the native ones of their interpreters.
 //
-// Model: a runtime hook registers one gp_language_t. The handler asks it for the frames of the interrupted thread; a
-// frame is one word, marked by GP_LANGUAGE_FRAME, for the hook alone to understand. The collector has it turned into a
-// location (module GP_MODULE_LANGUAGE, see model/location.h) while what it names still exists: the hook puts what dies
-// off until the rings have been drained once more.
+// Model: a runtime hook adds one gp_language_t to a list. The handler asks each in turn for the frames of the
+// interrupted thread, until one has any; a frame is one word, marked by GP_LANGUAGE_FRAME and its language's number,
+// and else for the hook alone to understand. The collector has it turned into a location (module GP_MODULE_LANGUAGE,
+// see model/location.h) while what it names still exists: the hook puts what dies off until the rings have been drained
+// once more, or has copied it before. Where two languages are on one stack, the first one's
+// frames are shown.
 //
-// Order of calls: gp_language_register() once, then everything else in any order; never taken back.
+// Order of calls: gp_language_add() once a language, then everything else in any order; never taken back.
 #pragma once
 
 #include <stdatomic.h>
@@ -20,6 +22,18 @@
 // The outermost frame of one run of the interpreter's loop: the next one further out belongs to a native frame of the
 // loop further out.
 #define GP_LANGUAGE_ENTRY (1ull << 62)
+
+// Whose a frame word is. CPython's have 61 bits to themselves; others have this mark, and below it two bits of their
+// number less 1: 59 bits are left.
+enum gp_language_number { GP_LANGUAGE_CPYTHON, GP_LANGUAGE_RUBY, GP_LANGUAGE_NUMBERS_MAX = 5 };
+#define GP_LANGUAGE_OTHER           (1ull << 61)
+#define GP_LANGUAGE_OWN_BITS        59
+#define GP_LANGUAGE_WORD_OF(number) (GP_LANGUAGE_FRAME | GP_LANGUAGE_OTHER | ((number)-1ull) << GP_LANGUAGE_OWN_BITS)
+
+static inline unsigned gp_language_number(uintptr_t word)
+{
+    return word & GP_LANGUAGE_OTHER ? 1 + (unsigned)(word >> GP_LANGUAGE_OWN_BITS & 3) : GP_LANGUAGE_CPYTHON;
+}
 
 typedef struct gp_language_place { // where a signal came in
     uintptr_t pc, sp;
@@ -43,16 +57,32 @@ static inline const void *gp_language_running(gp_language_place_of_running_t pla
 
 typedef struct gp_language {
     const char *name;
+    enum gp_language_number number;
+    struct gp_language *_Atomic next; // added later
+    bool
+        is_of_stack; // walk() gives the frames of a coroutine with a stack of its own, too, when that is about to go on
     // Frames of the calling thread, interrupted at `place`.
     //   frames: uintptr_t[max], innermost first, each marked; of a stack deeper than `max` the leaf and the root end.
     //   flags:  enum gp_unwind_flag bits are or-ed in.
     // Returns how many were stored; 0 = none of the language's code is on this stack. Signals: safe, bounded work.
     size_t (*walk)(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags);
 
-    // Counts up: with another number, the same frame words may mean something else. Signals: safe.
-    uint32_t (*generation)(void);
     // Is this program counter in the interpreter's loop? Signals: safe.
     bool (*is_loop)(uintptr_t pc);
+    // Is it elsewhere in the interpreter, and to be left out beside its frames? NULL = nothing is. Signals: safe.
+    bool (*is_own)(uintptr_t pc);
+
+    // The collector only, drain lock held. NULL = nothing is to be done.
+    void (*before_drain)(void);
+    void (*after_drain)(void);
+    // The location of a frame word at that time; GP_LOC_OWN = a frame that is not to be shown; GP_LOC_CUT = nor are its
+    // callers.
+    gp_loc_t (*locate)(uintptr_t frame, uint64_t ticks);
+
+    // Below: of gp_language alone, which has coroutines that share a stack.
+
+    // Counts up: with another number, the same frame words may mean something else. Signals: safe.
+    uint32_t (*generation)(void);
     // The coroutine that runs on the calling thread, with its id, where the switch to it has not been reported yet;
     // NULL = the one that was reported last, and `*id` is left alone. Signals: safe.
     struct prof_coro *(*unreported)(uint64_t *id);
@@ -69,11 +99,6 @@ typedef struct gp_language {
     bool (*calls_are_taken)(void);
 
     // Below: the collector only, drain lock held.
-    void (*before_drain)(void);
-    void (*after_drain)(void);
-    // The location of a frame word at that time; GP_LOC_OWN = a frame that is not to be shown; GP_LOC_CUT = nor are its
-    // callers.
-    gp_loc_t (*locate)(uintptr_t frame, uint64_t ticks);
     // Frames, as of walk(), of a coroutine without a stack of its own that waits. Its object may be freed meanwhile:
     // whether the coroutine was left alone is for the caller to find out.
     size_t (*walk_parked)(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags);
@@ -99,8 +124,22 @@ extern _Atomic bool gp_language_is_left;
 // NULL = there is none.
 extern void (*_Atomic gp_language_attach_soon)(void);
 
-// NULL = no language is known in this process. Acquire to read.
+// The first of all that are known in this process, from which `next` leads to the others; NULL = there is none.
+// Acquire to read.
+extern gp_language_t *_Atomic gp_languages;
+
+// The language whose coroutines share a stack; NULL = there is none. Acquire to read.
 extern const gp_language_t *_Atomic gp_language;
+
+// Add a language, whose number no other has. Threads: any. Signals: not safe.
+void gp_language_add(gp_language_t *language);
+
+// The language of a number, as a frame word gives it; NULL = it is not known here. Signals: safe.
+const gp_language_t *gp_language_of(unsigned number);
+
+// All of them. The collector, drain lock held.
+void gp_language_before_drain(void);
+void gp_language_after_drain(void);
 
 // Switches are not reported: unreported() finds the running coroutine at each sample, and times are as good as the
 // samples.

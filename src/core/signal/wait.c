@@ -117,6 +117,18 @@ static size_t wait_walk_language(gp_thread_t *thread, unsigned *flags)
                           flags);
 }
 
+// Walk a coroutine with a stack of its own.
+static size_t wait_walk_stack(gp_thread_t *thread, const gp_unwind_regs_t *regs, uintptr_t hi, unsigned *flags)
+{
+    const gp_language_place_t place = {.sp = regs->sp, .stack_hi = hi, .in_doubt = true};
+    size_t depth = 0, max = atomic_load_explicit(&gp_handler_depth, memory_order_relaxed);
+    const gp_language_t *language = atomic_load_explicit(&gp_languages, memory_order_acquire);
+    for (; language != NULL && depth == 0; language = atomic_load_explicit(&language->next, memory_order_acquire))
+        if (language->is_of_stack)
+            depth = language->walk(&place, thread->parked_frames, max, flags);
+    return depth > 0 ? depth : gp_unwind_walk_parked(regs, regs->sp, hi, thread->parked_frames, max, flags);
+}
+
 static size_t wait_walk(gp_thread_t *thread, prof_coro_t *coro, unsigned *flags)
 {
     uintptr_t lo = atomic_load_explicit(&coro->lo, memory_order_relaxed);
@@ -132,8 +144,7 @@ static size_t wait_walk(gp_thread_t *thread, prof_coro_t *coro, unsigned *flags)
         return wait_walk_language(thread, flags);
     if (regs.pc == 0 || regs.sp < lo || regs.sp >= hi)
         return 0; // it has not run yet, or has no stack of its own
-    return gp_unwind_walk_parked(&regs, regs.sp, hi, thread->parked_frames,
-                                 atomic_load_explicit(&gp_handler_depth, memory_order_relaxed), flags);
+    return wait_walk_stack(thread, &regs, hi, flags);
 }
 
 static void wait_record(void *argument)
