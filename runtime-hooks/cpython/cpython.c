@@ -32,8 +32,8 @@
 #include "not_known.h"
 #include "pools/pool_calls.h"
 #include "pools/thread_names.h"
-#include "signal/edge.h"
 #include "signal/handler.h"
+#include "signal/ledger_edges.h"
 
 static int (*is_initialized)(void);
 static bool has_api;
@@ -44,7 +44,7 @@ static bool is_attached; // by the package: there are profiles of requests, and 
 static void cpython_enter(void)
 {
     static uint32_t looked; // sampling epoch
-    uint32_t epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    uint32_t epoch = atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed);
     if (!gp_greenlet_enter())
         gp_asyncio_enter();
     if (is_attached && looked != epoch && gp_py_has_lock()) {

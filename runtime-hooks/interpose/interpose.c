@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "coro/stubs.h"
+#include "coro/hook_returns.h"
 #include "process/loader_hook.h"
 
 enum { PLACES = 256, PATH_BYTES = 512 }; // of a path: this runs on stacks of the program's
@@ -145,7 +145,7 @@ void *gp_interpose_resolve(void **slot, const char *name, uintptr_t caller)
     if (original == NULL && other != NULL)
         original = dlsym(RTLD_NEXT, other);
     if (original != NULL) {
-        gp_stubs_found(slot, original);
+        gp_hook_returns_found(slot, original);
         return original;
     }
     original = interpose_in_scope_of(caller, name);

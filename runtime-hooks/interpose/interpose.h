@@ -2,8 +2,8 @@
 // Common parts of the hooks: stubs that stand in for a runtime's functions, and some knowledge of stacks.
 //
 // A stub has the name of the runtime's function, is found before it by the dynamic linker, and jumps on to it with
-// every argument register as it was; while profiles run it calls its hook first (coro/stubs.h says which). No stub
-// returns by itself, so functions that return twice, or never, or on another stack, are as good as any.
+// every argument register as it was; while profiles run it calls its hook first (coro/hook_returns.h says which). No
+// stub returns by itself, so functions that return twice, or never, or on another stack, are as good as any.
 // greenprof_runtime() (cmake/runtime.cmake) makes the stubs of stub_x86_64.inc.
 //
 // The original is what the dynamic linker would have bound without us: the next one in the global scope, else the one

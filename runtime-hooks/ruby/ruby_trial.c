@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/loaded.h"
-#include "coro/own_memory.h"
+#include "coro/helper_memory.h"
 #include "interface.h"
 #include "interpose/interpose.h"
 #include "not_known.h"

@@ -13,7 +13,7 @@
 #include "coro/announce.h"
 #include "coro/threads.h"
 #include "interpose/interpose.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/region.h"
 #include "unwind/unwind.h"
 
@@ -85,10 +85,10 @@ void gp_ucontext_leave(const ucontext_t *target, const gp_park_t *park)
     prof_coro_t *from = thread != NULL ? gp_thread_coro_at(thread, park->sp, &id, &outside) : NULL;
     gp_ucontext_switch(target, park);
     if (from == NULL || from->kind != GP_CORO_ANNOUNCED || gp_region_holds(from, id, ucontext_saved_sp(target)) ||
-        atomic_load_explicit(&gp_edge_left_returns, memory_order_relaxed))
+        atomic_load_explicit(&gp_ledger_edge_left_returns, memory_order_relaxed))
         return;
     if (atomic_load_explicit(&from->id, memory_order_relaxed) == id)
-        gp_edge_store(&from->ready_ticks, GP_EDGE_LEFT);
+        gp_ledger_edge_store(&from->ready_ticks, GP_EDGE_LEFT);
 }
 
 void gp_ucontext_set(const uintptr_t *arguments, const gp_park_t *park)

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum gp_filter_need {
+enum gp_seccomp_need {
     GP_CALL_VITAL,    // a process that is profiled cannot go on without it
     GP_CALL_ALLOWED,  // attaching needs it; may fail afterwards
     GP_CALL_LOADED,   // attaching needs it, and nothing else does
@@ -157,14 +157,14 @@ enum { GP_CALL_FD = INT_MAX, GP_CALL_POINTER = 0x10000, GP_CALL_BYTES = 4096 };
 // clang-format on
 
 typedef struct gp_filter_call {
-    enum gp_filter_need need;
+    enum gp_seccomp_need need;
     long number;
     const char *name;
     uint64_t arguments[6];
-} gp_filter_call_t;
+} gp_seccomp_call_t;
 
 // The rows, GP_FILTER_CALL_ROWS of them.
-extern const gp_filter_call_t gp_filter_calls[];
+extern const gp_seccomp_call_t gp_seccomp_calls[];
 
 #define GP_FILTER_CALL_ONE(need, name, ...) +1
 enum { GP_FILTER_CALL_ROWS = GP_FILTER_CALLS(GP_FILTER_CALL_ONE) };

@@ -37,8 +37,8 @@ void gp_spool_begin(gp_spool_t *spool, const char *directory, const char *url, u
 
 static void spool_close_all(gp_spool_t *spool)
 {
-    gp_held_close(&spool->file);
-    gp_held_close(&spool->directory);
+    gp_kept_fd_close(&spool->file);
+    gp_kept_fd_close(&spool->directory);
     spool->sent_at = spool->end = spool->spans = 0;
 }
 
@@ -49,9 +49,9 @@ static int spool_open_directory(gp_spool_t *spool)
         close(fd);
         return -EACCES;
     }
-    gp_held_close(&spool->directory);
+    gp_kept_fd_close(&spool->directory);
     if (fd >= 0)
-        spool->directory = gp_held_keep(fd);
+        spool->directory = gp_kept_fd_keep(fd);
     return fd < 0 ? fd : 0;
 }
 
@@ -72,14 +72,15 @@ static int spool_open_file(gp_spool_t *spool, int flags)
 static bool spool_has_file(gp_spool_t *spool)
 {
     struct stat status;
-    const gp_held_t before = spool->file;
-    if (before.fd < 0 || gp_held_is_there(&before))
+    const gp_kept_fd_t before = spool->file;
+    if (before.fd < 0 || gp_kept_fd_is_there(&before))
         return before.fd >= 0;
     spool->file.fd = -1;
-    int fd = gp_held_is_there(&spool->directory) || spool_open_directory(spool) == 0 ? spool_open_file(spool, 0) : -1;
+    int fd =
+        gp_kept_fd_is_there(&spool->directory) || spool_open_directory(spool) == 0 ? spool_open_file(spool, 0) : -1;
     if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == before.device && status.st_ino == before.inode &&
         (uint64_t)status.st_size >= spool->end) {
-        spool->file = gp_held_keep(fd);
+        spool->file = gp_kept_fd_keep(fd);
         return true;
     }
     if (fd >= 0)
@@ -118,7 +119,7 @@ static int spool_make(gp_spool_t *spool)
     spool_name_file(spool);
     int fd = spool_open_file(spool, O_CREAT | O_EXCL);
     if (fd >= 0)
-        spool->file = gp_held_keep(fd);
+        spool->file = gp_kept_fd_keep(fd);
     spool->sent_at = spool->end = FIRST;
     error = fd >= 0 ? spool_write_header(spool) : fd;
     if (error == 0)
@@ -139,7 +140,7 @@ int gp_spool_put(gp_spool_t *spool, gp_packed_span_t *packed)
     gp_packed_sign(packed);
     error = spool_write_all(spool->file.fd, packed, packed->bytes, spool->end);
     if (error != 0) {
-        if (gp_held_is_there(&spool->file))
+        if (gp_kept_fd_is_there(&spool->file))
             (void)!ftruncate(spool->file.fd, (off_t)spool->end);
         return error;
     }
@@ -177,7 +178,7 @@ static void spool_empty(gp_spool_t *spool)
 {
     spool->sent_at = spool->end = FIRST;
     spool->spans = 0;
-    if (gp_held_is_there(&spool->file))
+    if (gp_kept_fd_is_there(&spool->file))
         (void)!ftruncate(spool->file.fd, FIRST);
 }
 
@@ -189,7 +190,7 @@ void gp_spool_take(gp_spool_t *spool, size_t bytes, size_t spans)
     spool->spans -= spans < spool->spans ? spans : spool->spans;
     if (spool->sent_at >= spool->end)
         spool_empty(spool);
-    if (gp_held_is_there(&spool->file))
+    if (gp_kept_fd_is_there(&spool->file))
         spool_write_header(spool);
 }
 
@@ -212,7 +213,7 @@ static bool spool_adopt_file(gp_spool_t *spool, const char *name)
         return false;
     if (fstat(fd, &stat) == 0 && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
         spool_is_header_right(spool, &header, (uint64_t)stat.st_size)) {
-        spool->file = gp_held_keep(fd);
+        spool->file = gp_kept_fd_keep(fd);
         spool->sent_at = header.sent_at;
         spool->end = (uint64_t)stat.st_size;
         spool->identity = header.identity;
@@ -246,7 +247,7 @@ bool gp_spool_adopt(gp_spool_t *spool)
 
 void gp_spool_end(gp_spool_t *spool)
 {
-    if (spool->sent_at >= spool->end && spool_has_file(spool) && gp_held_is_there(&spool->directory))
+    if (spool->sent_at >= spool->end && spool_has_file(spool) && gp_kept_fd_is_there(&spool->directory))
         unlinkat(spool->directory.fd, spool->name, 0);
     spool_close_all(spool);
 }

@@ -12,7 +12,7 @@
 // Threads: the consumer's. Signals: not safe.
 #pragma once
 
-#include "base/held.h"
+#include "base/kept_fd.h"
 #include "consumer/packed_span.h"
 #include "model/identity.h"
 
@@ -20,7 +20,7 @@ typedef struct gp_spool {
     const char *path; // of the directory; NULL: nothing is spooled
     uint64_t url_hash, limit_bytes;
     gp_identity_t identity; // of the process that made its spans
-    gp_held_t directory, file;
+    gp_kept_fd_t directory, file;
     uint64_t sent_at, end; // bytes; what is between them waits
     uint64_t spans;        // that wait; of an adopted one, not known
     char name[128];

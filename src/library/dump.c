@@ -13,7 +13,7 @@
 #include "export/formats.h"
 #include "export/output.h"
 #include "interface.h"
-#include "report/build.h"
+#include "report/report_options.h"
 #include "symbolizer_cache.h"
 
 typedef struct job {

@@ -18,7 +18,7 @@
 #include "consumer/url.h"
 #include "interface.h"
 #include "settings.h"
-#include "ship/follow/here.h"
+#include "ship/follow/in_process.h"
 
 enum { OPEN_MAX_COUNT = 8, PARTS_KEPT = 3, TAKE_OVER_S = 5, FOLDER_SIZE = 512 };
 enum { NONE, RUNS, OVER }; // its thread
@@ -30,7 +30,7 @@ enum { NONE, RUNS, OVER }; // its thread
 typedef struct shipping {
     char url[GP_URL_MAX];
     gp_ship_state_t state;
-    gp_here_t here;
+    gp_in_process_t here;
     _Atomic uint32_t phase;
     _Atomic int32_t thread; // its number
     _Atomic bool is_open;
@@ -272,12 +272,12 @@ static int shipping_begin(shipping_t *shipping, const char *url)
         return error;
     strcpy(shipping->url, url);
     memcpy(&shipping->state, &none, sizeof(none));
-    shipping->here = (gp_here_t){.size = sizeof(shipping->here),
-                                 .url = shipping->url,
-                                 .spool = spool,
-                                 .folder = folder,
-                                 .capture = is_own_capture ? NULL : capture,
-                                 .state = &shipping->state};
+    shipping->here = (gp_in_process_t){.size = sizeof(shipping->here),
+                                       .url = shipping->url,
+                                       .spool = spool,
+                                       .folder = folder,
+                                       .capture = is_own_capture ? NULL : capture,
+                                       .state = &shipping->state};
     atomic_store_explicit(&shipper, getpid(), memory_order_relaxed);
     error = shipping_start_thread(shipping);
     if (error == 0)

@@ -96,7 +96,7 @@ typedef struct gp_delay_mark { // and this coroutine was ready meanwhile
     uint64_t trace[2];
     uint64_t hog_start; // ticks: which slice of this thread
     uint64_t delay_ticks;
-    uint64_t unseen_ticks; // of them: when it was at most ready, see src/core/signal/edge.h
+    uint64_t unseen_ticks; // of them: when it was at most ready, see src/core/signal/ledger_edges.h
 } gp_delay_mark_t;
 
 typedef struct gp_activity_mark { // a coroutine was active, then waited: see src/core/signal/activity.h

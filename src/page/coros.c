@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "page/page.h"
-#include "report/build.h"
+#include "report/report_options.h"
 
 enum { FLAG_THREAD = 1, FLAG_FOLDED = 2 };
 enum { ENTRY_SIZE = 4096 }; // bytes of a first function's name; the rest is cut off

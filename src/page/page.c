@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "page/html.h"
-#include "report/build.h"
+#include "report/report_options.h"
 
 void gp_page_note(gp_page_writer_t *writer, const char *format, ...)
 {

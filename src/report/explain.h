@@ -8,7 +8,7 @@
 // Order of calls: make -> any use -> free. Threads: one at a time. Signals: not safe.
 #pragma once
 
-#include "report/build.h"
+#include "report/report_options.h"
 
 enum { GP_FINDING_TEXT = 1024, GP_FINDINGS_MAX = 32 };
 

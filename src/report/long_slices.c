@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/build.h"
+#include "report/report_options.h"
 #include "report/sleep_call.h"
 
 enum { NAMES = 4 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/report_pass.h"
+#include "report/sample_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -304,7 +304,7 @@ void gp_builder_free(gp_builder_t *builder)
     free(builder->frames);
     free(builder->rows);
     free(builder->calls);
-    gp_pass_free(builder->pass);
+    gp_sample_rows_free(builder->pass);
     gp_page_free(builder->report.page);
     free(builder->paths);
     free(builder->locs);

@@ -2,7 +2,7 @@
 // The common part of the report builders. Private to src/report/report_*.c.
 #pragma once
 
-#include "report/build.h"
+#include "report/report_options.h"
 
 typedef struct gp_builder_loc { // frames of a location: an inlined function and those around it
     gp_loc_t loc;
@@ -41,7 +41,7 @@ typedef struct gp_builder {
     gp_builder_path_t *paths;
     size_t path_count, paths_capacity;
     gp_index_t path_index;
-    struct gp_pass *pass; // maker of a capture's rows, or NULL
+    struct gp_sample_rows *pass; // maker of a capture's rows, or NULL
     gp_builder_loc_t *locs;
     size_t loc_count, loc_capacity;
     gp_index_t loc_index;

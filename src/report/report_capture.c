@@ -2,9 +2,9 @@
 #include "report/losses.h"
 #include "report/report_calls.h"
 #include "report/report_names.h"
-#include "report/report_pass.h"
 #include "report/report_path.h"
 #include "report/report_timeline.h"
+#include "report/sample_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 struct gp_making { // a report, while it is made
     gp_builder_t *builder;
-    gp_pass_t *pass;
+    gp_sample_rows_t *pass;
     gp_path_rows_t *paths; // of critical paths
     const gp_dataset_t *dataset;
     const gp_report_options_t *options; // as the pass has them
@@ -30,7 +30,7 @@ static int report_capture_add_unsampled(capture_report_t *from)
         if (scaling->exact_ns[kind] == 0 || scaling->sampled_ns[kind] > 0 || filtered)
             continue;
         gp_builder_row_begin(from->builder);
-        result = gp_pass_add_leaf(from->pass, kind);
+        result = gp_sample_rows_add_leaf(from->pass, kind);
         if (result == 0)
             result = gp_builder_row_end(from->builder, scaling->exact_ns[kind], 0, 0);
     }
@@ -41,7 +41,7 @@ static int report_capture_label_hog(capture_report_t *from, const gp_dataset_hog
 {
     if (from->options->page == NULL)
         return 0;
-    from->builder->row_tick = gp_pass_tick(from->pass, hog->start_ns);
+    from->builder->row_tick = gp_sample_rows_tick(from->pass, hog->start_ns);
     from->builder->row_label = gp_report_label(from->dataset, from->builder, hog->coro, hog->trace, hog->thread);
     return from->builder->row_label != 0 ? 0 : -ENOMEM;
 }
@@ -59,9 +59,9 @@ static int report_capture_add_hog(capture_report_t *from, const gp_dataset_hog_t
         before += hog->stacks[i].weight_ns;
         uint64_t upto = (uint64_t)((unsigned __int128)delay_ns * before / weight_ns);
         gp_builder_row_begin(from->builder);
-        result = gp_pass_add_creators(from->pass, hog->coro);
+        result = gp_sample_rows_add_creators(from->pass, hog->coro);
         if (result == 0)
-            result = gp_pass_add_stack(from->pass, &stacks[hog->stacks[i].stack_id]);
+            result = gp_sample_rows_add_stack(from->pass, &stacks[hog->stacks[i].stack_id]);
         if (result == 0)
             result = gp_builder_row_passes(from->builder, &from->options->stacks, 0);
         if (result > 0)
@@ -110,7 +110,7 @@ static int report_capture_begin_rows(capture_report_t *from, gp_reading_t *readi
         return from->paths != NULL ? 0 : -errno;
     }
     if (from->options->measure != GP_MEASURE_DELAY)
-        gp_pass_begin_reading(from->pass, reading);
+        gp_sample_rows_begin_reading(from->pass, reading);
     return from->options->wants & GP_WANT_TIMELINE ? gp_report_timeline_begin(from->pass, reading) : 0;
 }
 
@@ -119,13 +119,13 @@ static int report_capture_add_rows(capture_report_t *from)
     const gp_stack_filter_t *stacks = &from->options->stacks;
     bool samples = !report_capture_has_own_rows(from);
     int result = from->paths != NULL ? gp_report_paths_add(from->paths)
-                 : samples           ? gp_pass_end_reading(from->pass)
+                 : samples           ? gp_sample_rows_end_reading(from->pass)
                                      : report_capture_add_hogs(from);
     if (result == 0 && samples)
         result = report_capture_add_unsampled(from);
     if (result == 0 && (stacks->focus_count > 0 || stacks->ignore_count > 0))
         result = gp_builder_drop_unused_frames(from->builder);
-    return result == 0 && samples ? gp_pass_finish(from->pass) : result;
+    return result == 0 && samples ? gp_sample_rows_finish(from->pass) : result;
 }
 
 // The frame of a function that was called: the outermost one at its first instruction.
@@ -175,7 +175,7 @@ static gp_basis_t report_capture_basis_of(const capture_report_t *from, uint64_t
 // The filter has left a part of an exact time, as large as the samples say.
 static gp_report_t *report_capture_finish(capture_report_t *from)
 {
-    const gp_pass_t *pass = from->pass;
+    const gp_sample_rows_t *pass = from->pass;
     bool filtered = from->options->stacks.focus_count > 0 || from->options->stacks.ignore_count > 0;
     bool delays = from->options->measure == GP_MEASURE_DELAY, own = report_capture_has_own_rows(from);
     uint64_t scope = own ? 0 : gp_scaling_exact_ns(&pass->scaling);
@@ -253,7 +253,7 @@ gp_making_t *gp_report_begin(const gp_dataset_t *dataset, const gp_report_option
     from->builder = gp_builder_create(&dataset->facts, symbolizer, options->wants);
     from->dataset = dataset;
     if (from->builder != NULL)
-        from->pass = gp_pass_create(from->builder, dataset, options);
+        from->pass = gp_sample_rows_create(from->builder, dataset, options);
     from->options = from->pass != NULL ? &from->pass->options : NULL;
     int result = from->pass != NULL ? report_capture_begin_rows(from, reading) : -ENOMEM;
     if (result == 0)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/helpers.h"
-#include "report/report_pass.h"
+#include "report/sample_rows.h"
 
 enum { SEEN = 1 << 14 }; // frames met lately: most are in other stacks, too
 
@@ -25,7 +25,7 @@ static void report_expect_add_stack(locs_t *locs, const gp_facts_stack_t *stack)
 }
 
 // Modules with many of them are begun while these are put in order.
-static void report_expect_begin_modules(const gp_pass_t *pass, const locs_t *locs)
+static void report_expect_begin_modules(const gp_sample_rows_t *pass, const locs_t *locs)
 {
     uint32_t *counts = calloc(pass->dataset->facts.modules.count + 1, sizeof(*counts)), number = GP_INDEX_NONE;
     for (size_t i = 0; i < locs->count && counts != NULL; i++) {
@@ -45,7 +45,7 @@ static int report_expect_compare_locs(const void *left, const void *right)
 }
 
 // Hand over the addresses of the module that the first location is in. Returns how many locations have it.
-static size_t report_expect_module(const gp_pass_t *pass, gp_loc_t *locs, size_t count)
+static size_t report_expect_module(const gp_sample_rows_t *pass, gp_loc_t *locs, size_t count)
 {
     uint32_t module = GP_LOC_MODULE(locs[0]), number = gp_facts_module_number(&pass->builder->names, locs[0]);
     size_t upto = 0, kept = 0;
@@ -57,7 +57,7 @@ static size_t report_expect_module(const gp_pass_t *pass, gp_loc_t *locs, size_t
     return upto;
 }
 
-void gp_pass_expect(const gp_pass_t *pass)
+void gp_sample_rows_expect(const gp_sample_rows_t *pass)
 {
     const gp_dataset_t *dataset = pass->dataset;
     const gp_selection_t *chosen = &pass->options.selection;

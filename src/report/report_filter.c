@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/report_pass.h"
+#include "report/sample_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void report_filter_renumber(const uint32_t *frames, uint32_t depth, const
 
 int gp_builder_drop_unused_frames(gp_builder_t *builder)
 {
-    gp_pass_t *pass = builder->pass;
+    gp_sample_rows_t *pass = builder->pass;
     uint32_t *numbers = calloc(builder->frame_count + 1, sizeof(*numbers)); // new number plus 1
     size_t kept = 0;
     if (numbers == NULL)

@@ -3,19 +3,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/report_pass.h"
+#include "report/sample_rows.h"
 
 typedef struct heaviest {
-    gp_pass_t *pass;
+    gp_sample_rows_t *pass;
     double *ns; // by coroutine
 } heaviest_t;
 
 static int report_heaviest_take_samples(void *context, const gp_sample_record_t *samples, size_t count)
 {
     heaviest_t *heaviest = context;
-    gp_pass_sample_t seen;
+    gp_sample_rows_sample_t seen;
     for (size_t i = 0; i < count; i++) {
-        int result = gp_pass_look(heaviest->pass, &samples[i], &seen);
+        int result = gp_sample_rows_look(heaviest->pass, &samples[i], &seen);
         if (result < 0)
             return result;
         if (result > 0 && seen.path != GP_INDEX_NONE)
@@ -27,7 +27,7 @@ static int report_heaviest_take_samples(void *context, const gp_sample_record_t 
 // Sums are enough, unless threads or functions were chosen.
 static int report_heaviest_weigh(heaviest_t *heaviest)
 {
-    gp_pass_t *pass = heaviest->pass;
+    gp_sample_rows_t *pass = heaviest->pass;
     const gp_dataset_t *dataset = pass->dataset;
     const gp_report_options_t *options = &pass->options;
     const gp_reader_handlers_t handlers = {.samples = report_heaviest_take_samples};
@@ -58,7 +58,7 @@ static void report_heaviest_mark(const heaviest_t *heaviest)
     }
 }
 
-int gp_pass_find_heaviest(gp_pass_t *pass)
+int gp_sample_rows_find_heaviest(gp_sample_rows_t *pass)
 {
     size_t count = pass->dataset->facts.coros.count + 1;
     heaviest_t heaviest = {.pass = pass, .ns = calloc(count, sizeof(double))};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/report_pass.h"
+#include "report/sample_rows.h"
 
 // Ticks: enough to choose a part of the time, few enough for rows of many samples each.
 enum { TICKS_MAX = 1000, TICKS_MIN = 10, ROWS_WANTED = 2000000 };
@@ -67,7 +67,7 @@ static int report_page_add_spawns(gp_page_t *page, gp_report_t *report)
         if (stack == 0)
             continue;
         gp_builder_row_begin(builder);
-        result = gp_pass_add_stack(builder->pass, &dataset->facts.stacks.items[stack]);
+        result = gp_sample_rows_add_stack(builder->pass, &dataset->facts.stacks.items[stack]);
         uint32_t path = result == 0 ? gp_builder_path(builder) : GP_INDEX_NONE;
         if (path == GP_INDEX_NONE)
             return -ENOMEM;

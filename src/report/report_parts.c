@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/report_pass.h"
+#include "report/sample_rows.h"
 
 typedef struct part { // while it is handed out
-    const gp_pass_t *pass;
-    gp_pass_weights_t weights;
+    const gp_sample_rows_t *pass;
+    gp_sample_rows_weights_t weights;
     gp_report_row_t *rows;
     gp_arena_t arena;
     size_t last;    // number of the last part that is not empty
@@ -17,8 +17,8 @@ typedef struct part { // while it is handed out
 } part_t;
 
 // A path below the root frame of its group.
-static int report_parts_set_frames(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena,
-                                   gp_report_row_t *row)
+static int report_parts_set_frames(const gp_sample_rows_t *pass, const gp_sample_rows_weight_t *weight,
+                                   gp_arena_t *arena, gp_report_row_t *row)
 {
     const gp_builder_path_t *path = &pass->builder->paths[weight->path];
     uint32_t root = pass->group_count > 0 ? pass->groups[weight->group].root : GP_INDEX_NONE;
@@ -37,7 +37,7 @@ static int report_parts_set_frames(const gp_pass_t *pass, const gp_pass_weight_t
     return 0;
 }
 
-static int report_parts_make_row(const gp_pass_t *pass, const gp_pass_weight_t *weight, gp_arena_t *arena,
+static int report_parts_make_row(const gp_sample_rows_t *pass, const gp_sample_rows_weight_t *weight, gp_arena_t *arena,
                                  gp_report_row_t *row)
 {
     *row = (gp_report_row_t){
@@ -51,10 +51,10 @@ static int report_parts_make_row(const gp_pass_t *pass, const gp_pass_weight_t *
 }
 
 // All rows, as the builder's.
-static int report_parts_add_rows(gp_pass_t *pass)
+static int report_parts_add_rows(gp_sample_rows_t *pass)
 {
     gp_builder_t *builder = pass->builder;
-    const gp_pass_weights_t *weights = &pass->weights;
+    const gp_sample_rows_weights_t *weights = &pass->weights;
     gp_report_row_t *rows = realloc(builder->rows, (builder->row_count + weights->count + 1) * sizeof(*rows));
     if (rows == NULL)
         return -ENOMEM;
@@ -69,16 +69,16 @@ static int report_parts_add_rows(gp_pass_t *pass)
         builder->report.sampled_ns += row->weight_ns;
         builder->report.samples += row->samples;
     }
-    gp_pass_weights_free(&pass->weights);
+    gp_sample_rows_weights_free(&pass->weights);
     return 0;
 }
 
-int gp_pass_finish(gp_pass_t *pass)
+int gp_sample_rows_finish(gp_sample_rows_t *pass)
 {
     gp_report_t *report = &pass->builder->report;
     if (pass->spill.count == 0)
         return report_parts_add_rows(pass);
-    gp_pass_weights_free(&pass->weights);
+    gp_sample_rows_weights_free(&pass->weights);
     report->in_parts = true;
     report->rooted = pass->options.by != GP_BY_NONE;
     report->sampled_ns += gp_whole_ns(pass->sums.kept_ns);
@@ -133,7 +133,7 @@ static order_key_t *report_parts_put_in_order(order_key_t *keys, order_key_t *sp
 // The heaviest first, or rows of a stack together; equal rows keep their order.
 static int report_parts_sort_rows(part_t *part, size_t count)
 {
-    bool is_together = gp_pass_is_together(part->pass);
+    bool is_together = gp_sample_rows_is_together(part->pass);
     order_key_t *keys = malloc((2 * count + 1) * sizeof(*keys));
     gp_report_row_t *rows = malloc((count + 1) * sizeof(*rows));
     if (keys == NULL || rows == NULL) {
@@ -157,9 +157,9 @@ static int report_parts_sort_rows(part_t *part, size_t count)
 static int report_parts_take_weights(void *context, const void *bytes, size_t len)
 {
     part_t *part = context;
-    const gp_pass_weight_t *weights = bytes;
+    const gp_sample_rows_weight_t *weights = bytes;
     for (size_t i = 0; i < len / sizeof(*weights); i++)
-        if (gp_pass_weigh(&part->weights, &weights[i]) < 0)
+        if (gp_sample_rows_weigh(&part->weights, &weights[i]) < 0)
             return -ENOMEM;
     return 0;
 }
@@ -186,8 +186,8 @@ static int report_parts_first_part(part_t *part, gp_rows_taker_t *take, void *co
 
 static int report_parts_next_part(part_t *part, size_t number, gp_rows_taker_t *take, void *context)
 {
-    const gp_pass_t *pass = part->pass;
-    int result = gp_spill_read(&pass->spill, number, sizeof(gp_pass_weight_t), report_parts_take_weights, part);
+    const gp_sample_rows_t *pass = part->pass;
+    int result = gp_spill_read(&pass->spill, number, sizeof(gp_sample_rows_weight_t), report_parts_take_weights, part);
     if (result == 0)
         part->rows = calloc(part->weights.count + 1, sizeof(*part->rows));
     if (result == 0 && part->rows == NULL)
@@ -214,7 +214,7 @@ static void report_parts_drop(part_t *part)
     part->arena = (gp_arena_t){0};
 }
 
-static int report_parts_each_part(const gp_pass_t *pass, gp_rows_taker_t *take, void *context)
+static int report_parts_each_part(const gp_sample_rows_t *pass, gp_rows_taker_t *take, void *context)
 {
     part_t part = {.pass = pass};
     int result = report_parts_first_part(&part, take, context);
@@ -226,7 +226,7 @@ static int report_parts_each_part(const gp_pass_t *pass, gp_rows_taker_t *take, 
         result = report_parts_next_part(&part, i, take, context);
         report_parts_drop(&part);
     }
-    gp_pass_weights_free(&part.weights);
+    gp_sample_rows_weights_free(&part.weights);
     return result;
 }
 

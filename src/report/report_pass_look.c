@@ -2,18 +2,18 @@
 // The facts of a sample: its coroutine, whether it is chosen, and the path of its stack.
 #include <errno.h>
 
-#include "report/report_pass.h"
+#include "report/sample_rows.h"
 
 // The frames of a stack, with the frames above it and the leaf of its state, as a path of the builder's.
-static int report_pass_look_make_path(gp_pass_t *pass, uint32_t coro, const gp_facts_stack_t *stack, uint32_t kind,
-                                      uint32_t *path)
+static int report_pass_look_make_path(gp_sample_rows_t *pass, uint32_t coro, const gp_facts_stack_t *stack,
+                                      uint32_t kind, uint32_t *path)
 {
     gp_builder_row_begin(pass->builder);
-    int result = gp_pass_add_creators(pass, coro);
+    int result = gp_sample_rows_add_creators(pass, coro);
     if (result == 0 && (kind == GP_KIND_CPU || stack->id != 0))
-        result = gp_pass_add_stack(pass, stack);
+        result = gp_sample_rows_add_stack(pass, stack);
     if (result == 0 && !(stack->depth > 0 && gp_kind_is_told(stack->frames[0])))
-        result = gp_pass_add_leaf(pass, kind);
+        result = gp_sample_rows_add_leaf(pass, kind);
     if (result == 0)
         result = gp_builder_row_passes(pass->builder, &pass->options.stacks, 0);
     if (result == 0)
@@ -29,16 +29,16 @@ static int report_pass_look_make_path(gp_pass_t *pass, uint32_t coro, const gp_f
 
 static bool report_pass_look_same_stitched(const void *owner, uint32_t number, const void *key)
 {
-    const gp_pass_stitched_t *a = &((const gp_pass_t *)owner)->stitched[number], *b = key;
+    const gp_sample_rows_stitched_t *a = &((const gp_sample_rows_t *)owner)->stitched[number], *b = key;
     return a->stitch == b->stitch && a->slot == b->slot;
 }
 
 // Where the path of a coroutine's stack and kind stands. Returns NULL when memory is short.
-static uint32_t *report_pass_look_path_place(gp_pass_t *pass, uint32_t coro, uint32_t slot)
+static uint32_t *report_pass_look_path_place(gp_sample_rows_t *pass, uint32_t coro, uint32_t slot)
 {
     if (pass->stitches.of_coro == NULL || pass->stitches.of_coro[coro] == 0)
         return &pass->paths[slot];
-    const gp_pass_stitched_t key = {.stitch = pass->stitches.of_coro[coro], .slot = slot};
+    const gp_sample_rows_stitched_t key = {.stitch = pass->stitches.of_coro[coro], .slot = slot};
     uint64_t hash = gp_hash_u64((uint64_t)key.stitch << 32 | slot);
     uint32_t number = gp_index_find(&pass->stitched_index, hash, report_pass_look_same_stitched, pass, &key);
     if (number != GP_INDEX_NONE)
@@ -50,7 +50,7 @@ static uint32_t *report_pass_look_path_place(gp_pass_t *pass, uint32_t coro, uin
     return &pass->stitched[pass->stitched_count++].path;
 }
 
-static uint32_t report_pass_look_thread_number(gp_pass_t *pass, uint32_t index)
+static uint32_t report_pass_look_thread_number(gp_sample_rows_t *pass, uint32_t index)
 {
     if (pass->last_thread != index) {
         pass->last_thread = index;
@@ -60,8 +60,8 @@ static uint32_t report_pass_look_thread_number(gp_pass_t *pass, uint32_t index)
 }
 
 // Is the sample's owner selected? Sets its numbers.
-static bool report_pass_look_is_chosen(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen,
-                                       uint32_t *thread)
+static bool report_pass_look_is_chosen(gp_sample_rows_t *pass, const gp_sample_record_t *sample,
+                                       gp_sample_rows_sample_t *seen, uint32_t *thread)
 {
     const gp_selection_t *selection = &pass->options.selection;
     const gp_dataset_t *dataset = pass->dataset;
@@ -82,7 +82,7 @@ static bool report_pass_look_is_chosen(gp_pass_t *pass, const gp_sample_record_t
     return *thread != GP_INDEX_NONE && selection->threads[*thread];
 }
 
-int gp_pass_look(gp_pass_t *pass, const gp_sample_record_t *sample, gp_pass_sample_t *seen)
+int gp_sample_rows_look(gp_sample_rows_t *pass, const gp_sample_record_t *sample, gp_sample_rows_sample_t *seen)
 {
     const gp_dataset_t *dataset = pass->dataset;
     uint32_t thread;

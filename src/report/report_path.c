@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "report/critical_path.h"
-#include "report/path_keepers.h"
 #include "report/report_names.h"
-#include "report/report_pass.h"
+#include "report/sample_rows.h"
+#include "report/thread_blockers.h"
 
 enum { LABEL_SIZE = 256 };
 
@@ -23,7 +23,7 @@ typedef struct path_row {
 } path_row_t;
 
 struct gp_path_rows {
-    gp_pass_t *pass;
+    gp_sample_rows_t *pass;
     const gp_requests_t *requests;
     bool single;                 // a single request: coroutines have their numbers
     bool apart;                  // for a page: rows are apart by request and coroutine, and have labels
@@ -220,9 +220,9 @@ static int report_path_add_stack(const path_rows_t *rows, const path_row_t *row)
     const gp_dataset_t *dataset = rows->pass->dataset;
     gp_builder_t *builder = rows->pass->builder;
     gp_loc_t entry = dataset->facts.coros.items[row->coro].record.entry;
-    int result = gp_pass_add_creators(rows->pass, row->coro);
+    int result = gp_sample_rows_add_creators(rows->pass, row->coro);
     if (result < 0 || row->stack != GP_INDEX_NONE)
-        return result < 0 ? result : gp_pass_add_stack(rows->pass, &dataset->facts.stacks.items[row->stack]);
+        return result < 0 ? result : gp_sample_rows_add_stack(rows->pass, &dataset->facts.stacks.items[row->stack]);
     if (row->flags & GP_PATH_NOT_STARTED)
         return gp_builder_row_pseudo(builder, "[not started]");
     if (row->flags & GP_PATH_UNRECORDED)
@@ -242,7 +242,7 @@ static int report_path_add_leaf(const path_rows_t *rows, const path_row_t *row)
     char text[LABEL_SIZE], label[LABEL_SIZE];
     const gp_facts_stack_t *stack = row->stack != GP_INDEX_NONE ? &dataset->facts.stacks.items[row->stack] : NULL;
     bool is_told = row->flags != 0 || (stack != NULL && stack->depth > 0 && gp_kind_is_told(stack->frames[0]));
-    int result = is_told ? 0 : gp_pass_add_leaf(rows->pass, row->state);
+    int result = is_told ? 0 : gp_sample_rows_add_leaf(rows->pass, row->state);
     if (result < 0 || row->keeper == GP_INDEX_NONE)
         return result;
     report_path_coro_text(rows, row->keeper, label, sizeof(label));
@@ -317,7 +317,7 @@ static size_t report_path_count_chosen(const gp_requests_t *requests, const bool
     return count;
 }
 
-gp_path_rows_t *gp_report_paths_begin(gp_pass_t *pass, gp_reading_t *reading)
+gp_path_rows_t *gp_report_paths_begin(gp_sample_rows_t *pass, gp_reading_t *reading)
 {
     const gp_requests_t *requests = pass->options.requests;
     const bool *chosen = pass->options.requests_chosen;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/report_pass.h"
+#include "report/sample_rows.h"
 #include "report/sorter.h"
 
 typedef struct chosen_activity { // as it is sorted
@@ -15,7 +15,7 @@ typedef struct chosen_activity { // as it is sorted
 
 // The tables that activities are made with, each time they are asked for.
 struct gp_timeline_source {
-    gp_pass_t *pass;
+    gp_sample_rows_t *pass;
     gp_sorter_t activities;
     uint32_t *tracks;     // number of a coroutine in the dataset -> of its track, or GP_NO_TRACK
     const char **traces;  // number of a trace in the dataset -> its id, NULL until it is asked for
@@ -234,7 +234,7 @@ static void report_timeline_free(gp_timeline_source_t *source)
     free(source);
 }
 
-int gp_report_timeline_begin(gp_pass_t *pass, gp_reading_t *reading)
+int gp_report_timeline_begin(gp_sample_rows_t *pass, gp_reading_t *reading)
 {
     static const gp_reader_handlers_t handlers = {.activity = report_timeline_take_activity};
     const gp_dataset_t *dataset = pass->dataset;
@@ -258,7 +258,7 @@ int gp_report_timeline_begin(gp_pass_t *pass, gp_reading_t *reading)
     return 0;
 }
 
-int gp_report_timeline_end(gp_pass_t *pass)
+int gp_report_timeline_end(gp_sample_rows_t *pass)
 {
     gp_timeline_source_t *source = pass->timeline;
     source->timeline->pid = pass->dataset->facts.header.pid;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/strata.h"
+#include "report/weights_by_coroutine.h"
 
 // Exact CPU time of the process, or of threads; 0 = not known: what threads did in rests is in their time.
 static uint64_t scaling_exact_of_threads(const gp_dataset_t *dataset, const bool *threads)
@@ -35,41 +35,42 @@ static uint64_t scaling_exact_of_kind(const gp_dataset_t *dataset, const gp_sele
     return total;
 }
 
-static void scaling_add_shares(gp_strata_t *strata, const gp_dataset_t *dataset, const gp_selection_t *selection,
-                               enum gp_sample_kind kind)
+static void scaling_add_shares(gp_weights_by_coroutine_t *strata, const gp_dataset_t *dataset,
+                               const gp_selection_t *selection, enum gp_sample_kind kind)
 {
     for (size_t i = 0; i < dataset->shares.count; i++) {
         const gp_dataset_share_t *share = &dataset->shares.items[i];
         if (!gp_selection_has_share(selection, share))
             continue;
-        gp_strata_add_exact(strata, share->coro, gp_dataset_share_ns(dataset, share, kind));
+        gp_weights_by_coroutine_add_exact(strata, share->coro, gp_dataset_share_ns(dataset, share, kind));
         if (!gp_scaling_is_loop(dataset, share->coro, kind))
-            gp_strata_add_samples(strata, share->coro, &share->sampled[kind]);
+            gp_weights_by_coroutine_add_samples(strata, share->coro, &share->sampled[kind]);
     }
 }
 
-static void scaling_add_threads(gp_strata_t *strata, const gp_dataset_t *dataset, const bool *threads)
+static void scaling_add_threads(gp_weights_by_coroutine_t *strata, const gp_dataset_t *dataset, const bool *threads)
 {
     for (size_t i = 0; i < dataset->facts.threads.count; i++)
         if (threads[i])
-            gp_strata_add_exact(strata, (uint32_t)i, dataset->facts.threads.items[i].cpu_ns);
+            gp_weights_by_coroutine_add_exact(strata, (uint32_t)i, dataset->facts.threads.items[i].cpu_ns);
     for (size_t i = 0; i < dataset->thread_sums.count; i++) {
         const gp_dataset_thread_sum_t *sum = &dataset->thread_sums.items[i];
         uint32_t thread = gp_dataset_thread_find(dataset, sum->index);
         if (thread != GP_INDEX_NONE && threads[thread])
-            gp_strata_add_samples(strata, thread, &sum->sampled);
+            gp_weights_by_coroutine_add_samples(strata, thread, &sum->sampled);
     }
 }
 
 // The factors of a kind, which together make its exact time of its samples.
-static int scaling_make_factors(gp_scaling_t *scaling, const gp_strata_t *strata, enum gp_sample_kind kind)
+static int scaling_make_factors(gp_scaling_t *scaling, const gp_weights_by_coroutine_t *strata,
+                                enum gp_sample_kind kind)
 {
     double *factors = calloc(strata->count + 1, sizeof(*factors));
     double sum = 0;
     if (factors == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < strata->count; i++) {
-        factors[i] = gp_strata_factor(strata, (uint32_t)i);
+        factors[i] = gp_weights_by_coroutine_factor(strata, (uint32_t)i);
         sum += factors[i] * (double)strata->each[i].sampled_ns;
     }
     for (size_t i = 0; i < strata->count && sum > 0; i++)
@@ -81,18 +82,19 @@ static int scaling_make_factors(gp_scaling_t *scaling, const gp_strata_t *strata
 static int scaling_scale_kind(gp_scaling_t *scaling, const gp_dataset_t *dataset, const gp_selection_t *selection,
                               enum gp_sample_kind kind)
 {
-    gp_strata_t strata;
+    gp_weights_by_coroutine_t strata;
     if (scaling->exact_ns[kind] == 0)
         return 0;
-    if (gp_strata_init(&strata, scaling->by_thread ? dataset->facts.threads.count : dataset->facts.coros.count) < 0)
+    if (gp_weights_by_coroutine_init(&strata, scaling->by_thread ? dataset->facts.threads.count
+                                                                 : dataset->facts.coros.count) < 0)
         return -ENOMEM;
     if (scaling->by_thread)
         scaling_add_threads(&strata, dataset, selection->threads);
     else
         scaling_add_shares(&strata, dataset, selection, kind);
-    gp_strata_divide(&strata, scaling->exact_ns[kind]);
+    gp_weights_by_coroutine_divide(&strata, scaling->exact_ns[kind]);
     int result = scaling_make_factors(scaling, &strata, kind);
-    gp_strata_free(&strata);
+    gp_weights_by_coroutine_free(&strata);
     return result;
 }
 

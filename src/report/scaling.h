@@ -5,7 +5,7 @@
 // is not known, samples stay as they are. Threads: immutable after gp_scaling_init().
 #pragma once
 
-#include "report/build.h"
+#include "report/report_options.h"
 
 typedef struct gp_scaling {             // zero-initialized may be freed
     uint64_t exact_ns[GP_KIND_COUNT];   // of what was chosen; 0 = not known

@@ -497,10 +497,10 @@ void gp_symbolizer_refresh(gp_symbolizer_t *symbolizer)
 }
 
 static void symbolizer_look_at_nameless(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module,
-                                        gp_nameless_t *nameless)
+                                        gp_missing_symbols_t *nameless)
 {
     char place[GP_DEBUG_PATH_SIZE] = "";
-    *nameless = (gp_nameless_t){.path = module->path};
+    *nameless = (gp_missing_symbols_t){.path = module->path};
     nameless->why = module->changed ? GP_NAMELESS_CHANGED : module->unsure ? GP_NAMELESS_UNSURE : module->error;
     if (nameless->why == 0 && module->dwarf != NULL)
         nameless->count = gp_dwarf_missing(module->dwarf, place);
@@ -511,16 +511,16 @@ static void symbolizer_look_at_nameless(gp_symbolizer_t *symbolizer, const gp_el
 }
 
 static void symbolizer_look_at_folded(gp_symbolizer_t *symbolizer, const gp_elf_module_t *module,
-                                      gp_nameless_t *nameless)
+                                      gp_missing_symbols_t *nameless)
 {
     if (module->folded == 0)
         return;
-    *nameless = (gp_nameless_t){.path = module->path, .why = GP_NAMELESS_FOLDED, .count = module->folded};
+    *nameless = (gp_missing_symbols_t){.path = module->path, .why = GP_NAMELESS_FOLDED, .count = module->folded};
     nameless->example = module->folded_one->shown;
     nameless->other = gp_demangle(&symbolizer->arena, module->folded_one->twin);
 }
 
-bool gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, gp_nameless_t *nameless)
+bool gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, gp_missing_symbols_t *nameless)
 {
     nameless->why = 0;
     pthread_mutex_lock(&symbolizer->lock);

@@ -123,12 +123,12 @@ typedef struct gp_nameless {
     size_t count;        // of GP_NAMELESS_SPLIT: files; of GP_NAMELESS_FOLDED: functions
     const char *example; // where the first file should be; the name that the first function has
     const char *other;   // a second candidate
-} gp_nameless_t;
+} gp_missing_symbols_t;
 
 // Go through those modules.
 //   next: 0 at first; updated. A module may come twice, the second time with GP_NAMELESS_FOLDED.
 // Returns false when there are no more.
-bool gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, gp_nameless_t *nameless);
+bool gp_symbolizer_nameless(gp_symbolizer_t *symbolizer, uint32_t *next, gp_missing_symbols_t *nameless);
 
 // Kept answers grow with each new address, without end where code is compiled anew all the time: beyond this many
 // bytes, or modules, an owner that goes on asking takes another symbolizer.

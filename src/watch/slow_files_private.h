@@ -3,7 +3,7 @@
 #pragma once
 
 #include "export/write/json_text.h"
-#include "report/build.h"
+#include "report/report_options.h"
 #include "report/requests.h"
 #include "watch/slow_files.h"
 #include "watch/slow_parts.h"

@@ -34,7 +34,7 @@ function(fuzz_target name corpus)
 endfunction()
 fuzz_target(capture corpus)
 fuzz_target(payload corpus_payload ${writer})
-fuzz_target(texts corpus_texts ${tools}/report/time_text.c ${tools}/report/restriction.c)
+fuzz_target(texts corpus_texts ${tools}/report/time_text.c ${tools}/report/row_limit.c)
 fuzz_target(options corpus_options ${tools}/options.c ${tools}/run/environment.c ${tools}/option_table.c ${tools}/report/sort_key.c ${tools}/nearest.c)
 
 set(recovery ${PROJECT_SOURCE_DIR}/src/capture/killed/ring_known.c ${PROJECT_SOURCE_DIR}/src/capture/killed/ring_walk.c ${PROJECT_SOURCE_DIR}/src/capture/killed/recovery_rings.c

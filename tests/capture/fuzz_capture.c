@@ -13,7 +13,7 @@
 
 #include "facts/dataset.h"
 #include "fuzz.h"
-#include "report/build.h"
+#include "report/report_options.h"
 
 static void export_all(const gp_dataset_t *dataset, gp_by_t by, unsigned wants)
 {

@@ -8,7 +8,7 @@
 #include "export/write/text.h"
 #include "fuzz.h"
 #include "greenprof/trace.h"
-#include "report/restriction.h"
+#include "report/row_limit.h"
 #include "report/tables.h"
 #include "report/time_text.h"
 
@@ -55,13 +55,13 @@ static int repetitions(const char *text)
 static void check_restriction(const char *text)
 {
     uint32_t rows[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-    gp_restriction_t restriction;
+    gp_row_limit_t restriction;
     if (strlen(text) > 64 || repetitions(text) > REPETITIONS_MAX)
         return;
-    gp_restriction_parse(&restriction, text);
-    if (gp_restriction_apply(&restriction, rows, 8, name_of, text) > 8)
+    gp_row_limit_parse(&restriction, text);
+    if (gp_row_limit_apply(&restriction, rows, 8, name_of, text) > 8)
         abort();
-    gp_restriction_free(&restriction);
+    gp_row_limit_free(&restriction);
 }
 
 // A repaired text is UTF-8, and not longer than was said.

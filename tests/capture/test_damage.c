@@ -17,7 +17,7 @@
 
 #include "capture/read/reader.h"
 #include "capture/write/writer.h"
-#include "report/build.h"
+#include "report/report_options.h"
 
 enum {
     FLUSHES = 12,

@@ -29,7 +29,7 @@
 enum { CODE_MAX = 512, BURN_MS = 30 };
 
 static const struct call {
-    enum gp_filter_need need;
+    enum gp_seccomp_need need;
     long number;
     const char *name;
 } calls[] = {

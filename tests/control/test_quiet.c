@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which threads of a crowded process are stopped while greenprof begins there, and all go on. BUSY is busy.c's program.
-#include "attach/quiet.h"
+#include "attach/pause_others.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -133,13 +133,13 @@ static void test_those_that_compute_are_stopped(void **state)
     program_t program = begin((const char *[]){"0", "6", "0", "0", "0"});
     unsigned long failures;
     (void)state;
-    gp_quiet_begin(program.pid);
+    gp_pause_others_begin(program.pid);
     assert_int_equal(stopped(&program), COMPUTING);
-    assert_false(gp_quiet_holds(program.pid)); // it sleeps
+    assert_false(gp_pause_others_holds(program.pid)); // it sleeps
     unsigned long first = rounds(&program, &failures);
     pause_ms(1);
     assert_int_equal(rounds(&program, &failures), first);
-    gp_quiet_end();
+    gp_pause_others_end();
     check_going(&program);
     end(&program);
 }
@@ -148,11 +148,11 @@ static void test_few_are_left_alone(void **state)
 {
     program_t program = begin((const char *[]){"0", "3", "0", "0", "0"});
     (void)state;
-    gp_quiet_begin(program.pid);
+    gp_pause_others_begin(program.pid);
     assert_int_equal(stopped(&program), 0);
-    gp_quiet_look();
-    assert_int_equal(gp_quiet_look_ms(200), 200);
-    gp_quiet_end();
+    gp_pause_others_look();
+    assert_int_equal(gp_pause_others_look_ms(200), 200);
+    gp_pause_others_end();
     check_going(&program);
     end(&program);
 }
@@ -162,12 +162,12 @@ static void test_holder_of_lock_goes_on(void **state)
     program_t program = begin((const char *[]){"0", "6", "0", "0", "1"});
     unsigned long failures;
     (void)state;
-    gp_quiet_begin(program.pid);
+    gp_pause_others_begin(program.pid);
     assert_int_equal(stopped(&program), COMPUTING);
     unsigned long first = rounds(&program, &failures);
     while (rounds(&program, &failures) == first) // its own
         ;
-    gp_quiet_end();
+    gp_pause_others_end();
     check_going(&program);
     end(&program);
 }
@@ -178,10 +178,10 @@ static void test_all_kinds_go_on(void **state)
     program_t program = begin((const char *[]){"4", "4", "4", "4", "0"});
     (void)state;
     for (int i = 0; i < 20; i++) {
-        gp_quiet_begin(program.pid);
+        gp_pause_others_begin(program.pid);
         pause_ms(25);
-        gp_quiet_look();
-        gp_quiet_end();
+        gp_pause_others_look();
+        gp_pause_others_end();
         check_going(&program);
     }
     end(&program);
@@ -191,14 +191,14 @@ static void test_nothing_is_stopped_for_long(void **state)
 {
     program_t program = begin((const char *[]){"0", "6", "0", "0", "0"});
     (void)state;
-    gp_quiet_begin(program.pid);
+    gp_pause_others_begin(program.pid);
     pause_ms(PAST_LIMIT_MS);
-    gp_quiet_look();
+    gp_pause_others_look();
     check_going(&program);
     pause_ms(PAST_LIMIT_MS);
-    gp_quiet_look();
+    gp_pause_others_look();
     assert_int_equal(stopped(&program), COMPUTING); // again
-    gp_quiet_end();
+    gp_pause_others_end();
     check_going(&program);
     end(&program);
 }
@@ -209,10 +209,10 @@ static void test_signals_wait(void **state)
     const struct sigaction action = {.sa_handler = on_signal};
     (void)state;
     sigaction(SIGINT, &action, NULL);
-    gp_quiet_begin(program.pid);
+    gp_pause_others_begin(program.pid);
     raise(SIGINT);
     assert_int_equal(interrupts, 0);
-    gp_quiet_end();
+    gp_pause_others_end();
     assert_int_equal(interrupts, 1);
     end(&program);
 }
@@ -225,7 +225,7 @@ static void test_killed(void **state)
     (void)state;
     pid_t child = fork();
     if (child == 0) {
-        gp_quiet_begin(program.pid);
+        gp_pause_others_begin(program.pid);
         _exit(stopped(&program) == COMPUTING && kill(getpid(), SIGKILL) == 0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -239,9 +239,9 @@ static void test_that_ends_meanwhile(void **state)
     program_t program = begin((const char *[]){"0", "6", "0", "0", "0"});
     int status;
     (void)state;
-    gp_quiet_begin(program.pid);
+    gp_pause_others_begin(program.pid);
     kill(program.pid, SIGKILL);
-    gp_quiet_end();
+    gp_pause_others_end();
     pid_t ended; // stopped threads are this process' to wait for, too, and before it
     while ((ended = waitpid(-1, &status, __WALL)) != program.pid)
         assert_true(ended > 0);

@@ -5,7 +5,7 @@
 
 #include "cmocka_all.h"
 #include "coro/registry.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 
 enum { MANY = 4 * GP_CORO_PIECE, STACK = 65536, BYTES_MAX = 200 };
 
@@ -62,11 +62,11 @@ static void records_have_numbers_and_parts_of_their_own(void **state)
     assert_ptr_equal(gp_coro_numbered(coro->number), coro);
     assert_ptr_equal(gp_coro_numbered(next->number), next);
     gp_coro_add(gp_coro_blocked_ns(coro), 5);
-    assert_int_equal(gp_edge_load(gp_coro_blocked_ns(next)), 0);
+    assert_int_equal(gp_ledger_edge_load(gp_coro_blocked_ns(next)), 0);
     prof_coro_destroy(coro);
     prof_coro_t *again = make(MANY);
     assert_ptr_equal(again, coro);
-    assert_int_equal(gp_edge_load(gp_coro_blocked_ns(again)), 0);
+    assert_int_equal(gp_ledger_edge_load(gp_coro_blocked_ns(again)), 0);
 }
 
 static int is_sampling(void)
@@ -88,10 +88,10 @@ static void a_retired_one_says_which_it_was_and_when(void **state)
     assert_ptr_equal(gp_coro_next_retired(list), first);
     assert_null(gp_coro_next_retired(first));
     assert_int_equal(first->id, 0);
-    assert_int_equal(gp_edge_load(&first->final_id), first_id);
-    assert_int_equal(gp_edge_load(&second->final_id), second_id);
-    assert_in_range(gp_edge_load(&first->final_ticks), before, gp_edge_load(&second->final_ticks));
-    assert_true(gp_edge_load(&second->final_ticks) <= gp_ticks());
+    assert_int_equal(gp_ledger_edge_load(&first->final_id), first_id);
+    assert_int_equal(gp_ledger_edge_load(&second->final_id), second_id);
+    assert_in_range(gp_ledger_edge_load(&first->final_ticks), before, gp_ledger_edge_load(&second->final_ticks));
+    assert_true(gp_ledger_edge_load(&second->final_ticks) <= gp_ticks());
     gp_coro_recycle(list);
     assert_ptr_equal(make(MANY + 4), second);
     assert_ptr_equal(make(MANY + 5), first);

@@ -5,10 +5,10 @@
 #include "coro/registry.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
-#include "signal/edge.h"
 #include "signal/handler.h"
+#include "signal/ledger_edges.h"
 #include "signal/slice.h"
-#include "signal/wait.h"
+#include "signal/wait_samples.h"
 
 enum { STACK_LO = 0x20000000, STACK_BYTES = 65536 };
 
@@ -33,11 +33,11 @@ static int setup(void **state)
     gp_ticks_scale.mult = 1ull << 32;
     gp_handler_kick = nothing;
     gp_handler_sampling = true;
-    gp_edge_left_returns = false;
+    gp_ledger_edge_left_returns = false;
     gp_coro_set_draining(NULL); // records that are retired stay as they were
-    gp_wait_set_frequency(1000);
+    gp_wait_samples_set_frequency(1000);
     gp_slice_new_epoch();
-    gp_wait_begin(thread);
+    gp_wait_samples_begin(thread);
     coro = make();
     now = coro->birth_ticks;
     return 0;
@@ -61,13 +61,13 @@ static gp_ledger_t read_after(uint64_t ns)
 static void enter_after(uint64_t ns)
 {
     now += ns;
-    gp_edge_enter(thread, coro, coro->id, now);
+    gp_ledger_edge_enter(thread, coro, coro->id, now);
 }
 
 static void leave_after(uint64_t ns)
 {
     now += ns;
-    gp_edge_leave(coro, now, &(gp_park_t){0});
+    gp_ledger_edge_leave(coro, now, &(gp_park_t){0});
 }
 
 static void check(gp_ledger_t ledger, uint64_t slice, uint64_t ready, uint64_t parked, uint64_t waiting)
@@ -81,10 +81,10 @@ static void check(gp_ledger_t ledger, uint64_t slice, uint64_t ready, uint64_t p
 static void one_that_has_not_started_is_ready(void **state)
 {
     (void)state;
-    assert_true(gp_edge_is_new(coro));
+    assert_true(gp_ledger_edge_is_new(coro));
     check(read_after(1000), 0, 1000, 0, 0);
     enter_after(500);
-    assert_false(gp_edge_is_new(coro));
+    assert_false(gp_ledger_edge_is_new(coro));
     leave_after(70);
     check(read_after(30), 70, 1500, 0, 30); // and nothing was reported: the next wait is not divided
 }
@@ -103,10 +103,10 @@ static void a_report_before_the_start_divides_later_waits(void **state)
 static void nothing_is_known_of_the_time_before_sampling(void **state)
 {
     (void)state;
-    gp_edge_end_epoch(now);
+    gp_ledger_edge_end_epoch(now);
     gp_slice_new_epoch();
-    now = gp_edge_load(&gp_edge_epoch_ticks);
-    assert_false(gp_edge_is_new(coro));
+    now = gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks);
+    assert_false(gp_ledger_edge_is_new(coro));
     check(read_after(1000), 0, 0, 0, 1000);
 }
 
@@ -121,7 +121,7 @@ static void what_is_over_does_not_wait(void **state)
     leave_after(30);
     gp_coro_ends(coro, coro->id);
     check(read_after(1000), 100, 10, 0, 0);
-    assert_int_equal(gp_edge_waited(coro), 10);
+    assert_int_equal(gp_ledger_edge_waited(coro), 10);
 }
 
 static void an_end_may_be_told_while_it_runs(void **state)
@@ -129,7 +129,7 @@ static void an_end_may_be_told_while_it_runs(void **state)
     (void)state;
     enter_after(0);
     gp_coro_ends(coro, coro->id + 1); // an earlier coroutine of this record
-    assert_false(gp_edge_is_over(coro));
+    assert_false(gp_ledger_edge_is_over(coro));
     gp_coro_ends(coro, coro->id);
     check(read_after(40), 40, 0, 0, 0);
     leave_after(30);
@@ -141,12 +141,12 @@ static void what_left_may_come_back(void **state)
     (void)state;
     enter_after(0);
     leave_after(70);
-    gp_edge_store(&coro->ready_ticks, GP_EDGE_LEFT);
+    gp_ledger_edge_store(&coro->ready_ticks, GP_EDGE_LEFT);
     check(read_after(1000), 70, 0, 0, 0);
-    assert_false(gp_edge_left_returns);
+    assert_false(gp_ledger_edge_left_returns);
     enter_after(500);
     leave_after(30);
-    assert_true(gp_edge_left_returns);
+    assert_true(gp_ledger_edge_left_returns);
     check(read_after(1), 100, 0, 0, 1501); // it had only been parked
 }
 
@@ -170,7 +170,7 @@ static void what_is_idle_does_not_wait(void **state)
     prof_coro_active = 1;
     prof_coro_ready(coro); // work came before it has left
     prof_coro_active = 0;
-    assert_false(gp_edge_is_over(coro));
+    assert_false(gp_ledger_edge_is_over(coro));
 }
 
 static void samples_skip_the_time_in_the_pool(void **state)
@@ -187,8 +187,8 @@ static void samples_skip_the_time_in_the_pool(void **state)
 // Ticks of slices in the activity that has not ended, beside its length so far.
 static void slices_fit_the_activity(void)
 {
-    uint64_t slices = gp_edge_load(&coro->slice_ticks) - gp_edge_load(&gp_coro_timeline(coro)->slice);
-    assert_true(slices <= gp_edge_load(&coro->since) - gp_edge_load(&gp_coro_timeline(coro)->start));
+    uint64_t slices = gp_ledger_edge_load(&coro->slice_ticks) - gp_ledger_edge_load(&gp_coro_timeline(coro)->slice);
+    assert_true(slices <= gp_ledger_edge_load(&coro->since) - gp_ledger_edge_load(&gp_coro_timeline(coro)->start));
 }
 
 static void activities_end_where_idling_is_long(void **state)
@@ -198,14 +198,14 @@ static void activities_end_where_idling_is_long(void **state)
     enter_after(0);
     gp_coro_idles(coro);
     leave_after(1000);
-    uint64_t start = gp_edge_load(&gp_coro_timeline(coro)->start);
+    uint64_t start = gp_ledger_edge_load(&gp_coro_timeline(coro)->start);
     enter_after(50); // too short to be shown
-    assert_int_equal(gp_edge_load(&gp_coro_timeline(coro)->start), start);
+    assert_int_equal(gp_ledger_edge_load(&gp_coro_timeline(coro)->start), start);
     gp_coro_idles(coro);
     leave_after(20);
     slices_fit_the_activity();
     enter_after(500);
-    assert_int_equal(gp_edge_load(&gp_coro_timeline(coro)->start), now);
+    assert_int_equal(gp_ledger_edge_load(&gp_coro_timeline(coro)->start), now);
     leave_after(20);
     slices_fit_the_activity();
     thread->activity.least = INT64_MAX;

@@ -2,7 +2,7 @@
 // Memory of exact mode: bounded, whatever is loaded, unloaded and called.
 #include "cmocka_all.h"
 #include "collect/modules.h"
-#include "coro/own_memory.h"
+#include "coro/helper_memory.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "exact/exact_site.h"

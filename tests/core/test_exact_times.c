@@ -44,13 +44,13 @@ static void settled_meanwhile(void **state)
     gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED};
     prof_coro_t *coro = gp_coro_new(&birth);
     assert_non_null(coro);
-    gp_edge_store(&coro->since, gp_ticks());
-    gp_edge_store(&coro->settled, gp_edge_load(&coro->since));
+    gp_ledger_edge_store(&coro->since, gp_ticks());
+    gp_ledger_edge_store(&coro->settled, gp_ledger_edge_load(&coro->since));
     uint64_t before = event_of(thread, coro, true);
     assert_in_range(before, 0, 1000000000);
-    gp_edge_store(&coro->off_ns, SLEPT_NS + gp_ticks_to_ns(gp_ticks() - gp_edge_load(&coro->since)));
+    gp_ledger_edge_store(&coro->off_ns, SLEPT_NS + gp_ticks_to_ns(gp_ticks() - gp_ledger_edge_load(&coro->since)));
     assert_int_equal(event_of(thread, coro, false), before);
-    gp_edge_store(&coro->since, gp_edge_load(&coro->since) - gp_ticks_from_ns(2 * SLEPT_NS));
+    gp_ledger_edge_store(&coro->since, gp_ledger_edge_load(&coro->since) - gp_ticks_from_ns(2 * SLEPT_NS));
     assert_in_range(event_of(thread, coro, true), before + 1, 1000000000);
     gp_coro_retire(coro);
 }
@@ -70,7 +70,7 @@ static void preempted_on_the_way_back(void **state)
     preemptions = 1;
     assert_true(gp_exact_charge_time(stack, thread, false, 0));
     assert_true(settlements >= 2);
-    assert_true(stack->last_ticks - gp_edge_load(&coro->settled) <= gp_exact_gap_ticks);
+    assert_true(stack->last_ticks - gp_ledger_edge_load(&coro->settled) <= gp_exact_gap_ticks);
 }
 
 // Events take the fast way, which looks at no account, only as long as the stack is ready.

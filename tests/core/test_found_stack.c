@@ -8,7 +8,7 @@
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "model/kinds.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/region.h"
 
 enum { STACK = 64 << 10, MANY = 200, LOOKS = 16 };
@@ -95,7 +95,7 @@ static void one_that_runs_stays(void **state)
     prof_coro_t *coro = find(make_stack(space, 0), &id);
     munmap(space, 2 * MANY * STACK);
     for (unsigned i = 1; i <= LOOKS; i++) {
-        gp_edge_store(&coro->settled, i);
+        gp_ledger_edge_store(&coro->settled, i);
         look(1);
     }
     assert_int_equal(coro->id, id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The cost of hooks: which of their calls are timed, and how the times count beside counts and samples.
 #include "collect/cost.h"
-#include "coro/hook_time.h"
+#include "coro/hook_cost.h"
 
 #include "cmocka_all.h"
 
@@ -12,7 +12,7 @@ static void test_every_so_many_calls(void **state)
     (void)state;
     unsigned timed = 0;
     for (int i = 0; i < GP_HOOK_TIMED_EVERY * 3; i++)
-        timed += gp_hook_time_begin() != 0;
+        timed += gp_hook_cost_begin() != 0;
     assert_int_equal(timed, 3);
 }
 
@@ -20,21 +20,21 @@ static void test_every_so_many_calls(void **state)
 static void test_beyond_switches(void **state)
 {
     (void)state;
-    gp_hook_time_in_child();
-    gp_hook_time_note(gp_ticks_from_ns(1000), 1);
-    assert_in_range(gp_hook_time_more_ns(), 968 * GP_HOOK_TIMED_EVERY, 970 * GP_HOOK_TIMED_EVERY);
-    gp_hook_time_in_child();
-    gp_hook_time_note(gp_ticks_from_ns(10), 1);
-    assert_true(gp_hook_time_more_ns() < 0);
-    gp_hook_time_in_child();
-    gp_hook_time_note(gp_ticks_from_ns(1000ull * MS), 0); // was preempted
-    assert_true(gp_hook_time_more_ns() < (int64_t)MS * GP_HOOK_TIMED_EVERY);
-    gp_hook_time_in_child();
-    assert_int_equal(gp_hook_time_more_ns(), 0);
-    gp_hook_time_note_read(1, 0); // less than the clock takes
-    assert_int_equal(gp_hook_time_more_ns(), 0);
-    gp_hook_time_note_read(gp_ticks_from_ns(MS / 100), 0);
-    assert_in_range(gp_hook_time_more_ns(), (MS / 100 - 2000) * GP_HOOK_TIMED_EVERY, MS / 100 * GP_HOOK_TIMED_EVERY);
+    gp_hook_cost_in_child();
+    gp_hook_cost_note(gp_ticks_from_ns(1000), 1);
+    assert_in_range(gp_hook_cost_more_ns(), 968 * GP_HOOK_TIMED_EVERY, 970 * GP_HOOK_TIMED_EVERY);
+    gp_hook_cost_in_child();
+    gp_hook_cost_note(gp_ticks_from_ns(10), 1);
+    assert_true(gp_hook_cost_more_ns() < 0);
+    gp_hook_cost_in_child();
+    gp_hook_cost_note(gp_ticks_from_ns(1000ull * MS), 0); // was preempted
+    assert_true(gp_hook_cost_more_ns() < (int64_t)MS * GP_HOOK_TIMED_EVERY);
+    gp_hook_cost_in_child();
+    assert_int_equal(gp_hook_cost_more_ns(), 0);
+    gp_hook_cost_note_read(1, 0); // less than the clock takes
+    assert_int_equal(gp_hook_cost_more_ns(), 0);
+    gp_hook_cost_note_read(gp_ticks_from_ns(MS / 100), 0);
+    assert_in_range(gp_hook_cost_more_ns(), (MS / 100 - 2000) * GP_HOOK_TIMED_EVERY, MS / 100 * GP_HOOK_TIMED_EVERY);
 }
 
 static void test_cost(void **state)

@@ -64,7 +64,7 @@ static void what_ends_during_a_round_is_in_the_capture(void **state)
     gp_session_ending();
     assert_true(is_over);
     __real_gp_collector_sync_within(UINT64_MAX / 2);
-    assert_int_equal(gp_coro_told(late)->ledger_id, late_id);
+    assert_int_equal(gp_coro_written(late)->ledger_id, late_id);
     assert_int_equal(ledgers_after_end, 0);
 }
 

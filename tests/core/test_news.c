@@ -6,7 +6,7 @@
 
 #include "cmocka_all.h"
 #include "collect/collector.h"
-#include "collect/news.h"
+#include "collect/ready_threads.h"
 #include "collect/sampler.h"
 #include "coro/threads.h"
 
@@ -56,10 +56,10 @@ static bool is_in(const gp_thread_set_t *set, const gp_thread_t *thread)
 static bool come_once(met_t *met, gp_thread_t *thread)
 {
     uint64_t waits = atomic_load(&met->waits);
-    gp_news_take();
-    if (is_in(&gp_news, thread)) {
+    gp_ready_threads_take();
+    if (is_in(&gp_ready_threads, thread)) {
         if (drain(thread))
-            gp_thread_set_remove(&gp_news, thread);
+            gp_thread_set_remove(&gp_ready_threads, thread);
         return true;
     }
     return !(waits & 1) || !gp_ring_has_begun(&thread->ring) || atomic_load(&met->waits) != waits;
@@ -90,7 +90,7 @@ static void collector_comes_again_for_what_is_being_written(void **state)
     gp_thread_t *thread = gp_thread_self;
     void *record = gp_ring_reserve(&thread->ring, BYTES);
     assert_non_null(record);
-    gp_thread_tell(thread);
+    gp_thread_notify(thread);
     gp_collector_sync();
     assert_true(gp_ring_unread(&thread->ring) >= BYTES);
     gp_ring_commit(record, GP_RING_PAD); // as where gp_thread_commit() looked before the collector took note

@@ -12,7 +12,7 @@
 #include "capture/write/writer.h"
 #include "cmocka_all.h"
 #include "collect/collector.h"
-#include "collect/parked.h"
+#include "collect/waiting_stack.h"
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "greenprof/coro.h"
@@ -43,12 +43,12 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
 }
 
 // Called for each coroutine in a census.
-void __real_gp_parked_trace(prof_coro_t *coro, uint64_t trace[2]);
-void __wrap_gp_parked_trace(prof_coro_t *coro, uint64_t trace[2]);
-void __wrap_gp_parked_trace(prof_coro_t *coro, uint64_t trace[2])
+void __real_gp_waiting_stack_trace(prof_coro_t *coro, uint64_t trace[2]);
+void __wrap_gp_waiting_stack_trace(prof_coro_t *coro, uint64_t trace[2]);
+void __wrap_gp_waiting_stack_trace(prof_coro_t *coro, uint64_t trace[2])
 {
     look();
-    __real_gp_parked_trace(coro, trace);
+    __real_gp_waiting_stack_trace(coro, trace);
 }
 
 // Called for each coroutine when the ledger is written for the last time.
@@ -61,12 +61,12 @@ void __wrap_gp_ledger_read(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
 }
 
 // Called for each coroutine when its wait is looked at.
-void __real_gp_parked_take(prof_coro_t *coro, uint64_t least_ticks);
-void __wrap_gp_parked_take(prof_coro_t *coro, uint64_t least_ticks);
-void __wrap_gp_parked_take(prof_coro_t *coro, uint64_t least_ticks)
+void __real_gp_waiting_stack_take(prof_coro_t *coro, uint64_t least_ticks);
+void __wrap_gp_waiting_stack_take(prof_coro_t *coro, uint64_t least_ticks);
+void __wrap_gp_waiting_stack_take(prof_coro_t *coro, uint64_t least_ticks)
 {
     look();
-    __real_gp_parked_take(coro, least_ticks);
+    __real_gp_waiting_stack_take(coro, least_ticks);
 }
 
 void *__real_gp_writer_add(gp_writer_t *writer, enum gp_chunk_type type, size_t bytes);

@@ -8,16 +8,16 @@
 #include <cmocka.h>
 
 #include "collect/collector.h"
-#include "collect/parked.h"
 #include "collect/sampler.h"
+#include "collect/waiting_stack.h"
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
 #include "exact/recorder.h"
 #include "greenprof/coro.h"
 #include "greenprof/prof.h"
-#include "signal/edge.h"
 #include "signal/handler.h"
+#include "signal/ledger_edges.h"
 #include "signal/rest.h"
 #include "signal/slice.h"
 
@@ -50,25 +50,25 @@ static int teardown(void **state)
 static void enter_after(uint64_t ns)
 {
     now += ns;
-    gp_edge_enter(thread, coro, coro->id, now);
+    gp_ledger_edge_enter(thread, coro, coro->id, now);
 }
 
 static void leave_after(uint64_t ns)
 {
     now += ns;
-    gp_edge_leave(coro, now, &(gp_park_t){.pc = 1});
+    gp_ledger_edge_leave(coro, now, &(gp_park_t){.pc = 1});
 }
 
 static void rest_after(uint64_t ns)
 {
     now += ns;
-    gp_edge_end_epoch(now);
+    gp_ledger_edge_end_epoch(now);
 }
 
 static void resume(void)
 {
     gp_slice_new_epoch();
-    now = gp_edge_load(&gp_edge_epoch_ticks);
+    now = gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks);
 }
 
 static void check_after(uint64_t ns, uint64_t slice, uint64_t ready, uint64_t parked, uint64_t waiting)
@@ -105,7 +105,7 @@ static void a_slice_counts_as_far_as_it_was_settled(void **state)
 {
     (void)state;
     enter_after(10);
-    gp_edge_store(&coro->settled, now + 60);
+    gp_ledger_edge_store(&coro->settled, now + 60);
     rest_after(70);
     check_after(5000, 70, 10, 0, 0);
     resume();
@@ -129,7 +129,7 @@ static void a_slice_across_a_rest_is_no_longer_than_was_recorded(void **state)
 {
     (void)state;
     enter_after(10);
-    gp_edge_store(&coro->settled, now + 300);
+    gp_ledger_edge_store(&coro->settled, now + 300);
     rest_after(300);
     assert_int_equal(longest_after(5000), 300);
     resume();
@@ -137,7 +137,7 @@ static void a_slice_across_a_rest_is_no_longer_than_was_recorded(void **state)
     enter_after(0);
     assert_int_equal(longest_after(100), 300);
     assert_int_equal(longest_after(250), 350);
-    gp_edge_store(&coro->settled, now + 50);
+    gp_ledger_edge_store(&coro->settled, now + 50);
     rest_after(50);
     assert_int_equal(longest_after(5000), 400);
     resume();
@@ -152,11 +152,11 @@ static void what_was_reported_stays_divided(void **state)
     __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELAXED);
     enter_after(10);
     leave_after(70);
-    gp_edge_store(&coro->ready_ticks, now + 100);
+    gp_ledger_edge_store(&coro->ready_ticks, now + 100);
     enter_after(130);
     leave_after(0);
     check_after(0, 70, 40, 100, 0);
-    gp_edge_store(&coro->ready_ticks, now + 25);
+    gp_ledger_edge_store(&coro->ready_ticks, now + 25);
     rest_after(30); // it could run for 5 then
     resume();
     check_after(0, 70, 40, 130, 0); // known when it is met again
@@ -165,7 +165,7 @@ static void what_was_reported_stays_divided(void **state)
     leave_after(0);
     rest_after(30);
     resume();
-    gp_edge_store(&coro->ready_ticks, now + 50); // reported in this window
+    gp_ledger_edge_store(&coro->ready_ticks, now + 50); // reported in this window
     enter_after(60);
     check_after(0, 70, 55, 205, 60);
     leave_after(0);
@@ -212,11 +212,11 @@ static void what_was_born_in_a_rest_is_met_after_it(void **state)
 {
     gp_coro_birth_t birth = {.kind = GP_CORO_ANNOUNCED};
     (void)state;
-    gp_edge_end_epoch(gp_ticks());
+    gp_ledger_edge_end_epoch(gp_ticks());
     prof_coro_t *former = coro;
     coro = gp_coro_new(&birth);
     now = coro->birth_ticks;
-    assert_false(gp_edge_is_current(coro));
+    assert_false(gp_ledger_edge_is_current(coro));
     check_after(100, 0, 0, 0, 0);
     resume();
     check_after(30, 0, 0, 0, 30);

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "coro/otel_thread_context.h"
 #include "coro/registry.h"
-#include "coro/shown.h"
 #include "greenprof/coro.h"
 #include "greenprof/prof.h"
 #include "trace/context.h"
@@ -32,10 +32,10 @@ static void read_context(prof_coro_t *coro, uint64_t trace[2], uint64_t *span_id
     *span_id = gp_span_shown_id(coro);
 }
 
-static const gp_shown_source_t source = {.pointer = pointer, .read = read_context};
+static const gp_otel_thread_source_t source = {.pointer = pointer, .read = read_context};
 static prof_t *profile;
 
-static const gp_shown_record_t *shown(void)
+static const gp_otel_thread_record_t *shown(void)
 {
     return pointers[own];
 }
@@ -63,7 +63,7 @@ static void assert_shown(const prof_trace_id_t *trace, uint64_t span)
 static int start(void **state)
 {
     (void)state;
-    gp_shown_begin(&source); // nothing samples yet
+    gp_otel_thread_begin(&source); // nothing samples yet
     profile = prof_start(NULL);
     gp_spans_want(GP_SPANS_SHOWN, true);
     prof_trace_clear();
@@ -146,11 +146,11 @@ static void test_nothing_is_shown_while_switches_are_not_seen(void **state)
     prof_trace_id_t trace = trace_of(4);
     prof_trace_set(&trace);
     assert_true(is_valid());
-    gp_shown_pause();
+    gp_otel_thread_pause();
     assert_false(is_valid());
     prof_span_t *span = prof_span_begin(PROF_SPAN_DATABASE, "unseen", NULL);
     assert_false(is_valid());
-    gp_shown_resume();
+    gp_otel_thread_resume();
     prof_span_end(span);
     assert_shown(&trace, prof_span_current());
     prof_trace_clear();

@@ -14,7 +14,7 @@
 #include "signal/hog.h"
 #include "signal/sample.h"
 #include "signal/slice.h"
-#include "signal/wait.h"
+#include "signal/wait_samples.h"
 
 static int faked;
 static uint64_t wall_ns = 1000000000, cpu_ns = 500000000;
@@ -79,7 +79,7 @@ static int setup(void **state)
     gp_ticks_scale.counter = false; // ticks are nanoseconds of the faked clock
     gp_ticks_scale.mult = 1ull << 32;
     gp_slice_init();
-    gp_wait_set_frequency(1000);
+    gp_wait_samples_set_frequency(1000);
     gp_handler_kick = nothing;
     gp_handler_sampling = true;
     a = prof_coro_create(NULL, 0, "a"); // no stacks: the hint alone says which coroutine runs
@@ -87,7 +87,7 @@ static int setup(void **state)
     gp_slice_new_epoch();
     thread->cpu.start_ns = cpu_ns;
     gp_slice_settle_now(thread);
-    root_before_ns = gp_edge_settled_cpu_ns(thread->root);
+    root_before_ns = gp_ledger_edge_settled_cpu_ns(thread->root);
     return 0;
 }
 
@@ -107,7 +107,7 @@ static void to(prof_coro_t *coro)
 
 static uint64_t root_cpu_ns(void)
 {
-    return gp_edge_settled_cpu_ns(thread->root) - root_before_ns;
+    return gp_ledger_edge_settled_cpu_ns(thread->root) - root_before_ns;
 }
 
 static void short_slices_are_exact(void **state)
@@ -120,8 +120,8 @@ static void short_slices_are_exact(void **state)
         run(7000);
     }
     to(NULL);
-    assert_int_equal(gp_edge_settled_cpu_ns(a), 3000000);
-    assert_int_equal(gp_edge_settled_cpu_ns(b), 7000000);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), 3000000);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(b), 7000000);
     assert_int_equal(a->switches, 1000);
     gp_slice_settle_now(thread);
     assert_int_equal(root_cpu_ns(), 0);
@@ -138,8 +138,8 @@ static void preemption_is_nobodys_time(void **state)
     run(5000);
     to(NULL);
     gp_slice_settle_now(thread);
-    assert_int_equal(gp_edge_settled_cpu_ns(a), 2000);
-    assert_int_equal(gp_edge_settled_cpu_ns(b), 5000);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), 2000);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(b), 5000);
 }
 
 static void loop_that_waits_gets_nothing_for_it(void **state)
@@ -153,7 +153,7 @@ static void loop_that_waits_gets_nothing_for_it(void **state)
         to(NULL);
     }
     gp_slice_settle_now(thread);
-    assert_int_equal(gp_edge_settled_cpu_ns(a), 1000000);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), 1000000);
     assert_int_equal(root_cpu_ns(), 200000);
 }
 
@@ -172,8 +172,8 @@ static void short_waits_are_taken_back_from_the_loop(void **state)
     to(NULL);
     gp_slice_settle_now(thread);
     // The sum is exact; what the loop waited is not in it, and the coroutine has what it used.
-    assert_int_equal(gp_edge_settled_cpu_ns(a) + root_cpu_ns(), 100 * 12000 + 1000000);
-    assert_in_range(gp_edge_settled_cpu_ns(a), 2000000 - GP_SLICE_ROOT_PENDING_NS, 2000000);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a) + root_cpu_ns(), 100 * 12000 + 1000000);
+    assert_in_range(gp_ledger_edge_settled_cpu_ns(a), 2000000 - GP_SLICE_ROOT_PENDING_NS, 2000000);
 }
 
 // The hint is corrected at the next look: by then the other has run for a while, after a sleep of the one before.
@@ -189,14 +189,14 @@ static void unseen_switch_is_charged_by_the_cpu_clock(void **state)
     gp_slice_correct(thread, b, b->id, wall_ns, cpu_ns);
     gp_slice_settle(thread, wall_ns, cpu_ns);
     thread->busy = false;
-    assert_int_equal(gp_edge_settled_cpu_ns(a), 1000);
-    assert_int_equal(gp_edge_settled_cpu_ns(b), 400000);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), 1000);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(b), 400000);
     assert_int_equal(a->slice_ticks, 3001000);
     run(5000);
     to(NULL);
     gp_slice_settle_now(thread);
     assert_int_equal(b->slice_ticks, 405000);
-    assert_int_equal(gp_edge_settled_cpu_ns(b), 405000);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(b), 405000);
     assert_int_equal(root_cpu_ns(), 0);
 }
 
@@ -214,7 +214,7 @@ static void thread_stands_in_for_who_is_gone(void **state)
     to(NULL);
     gp_slice_settle_now(thread);
     assert_int_equal(root_cpu_ns(), 7000);
-    assert_int_equal(gp_edge_settled_cpu_ns(b), 2000);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(b), 2000);
 }
 
 static void resting_time_is_not_counted(void **state)
@@ -237,7 +237,7 @@ static prof_coro_t *keeper;
 
 static void rest(uint64_t ns)
 {
-    gp_edge_end_epoch(gp_ticks());
+    gp_ledger_edge_end_epoch(gp_ticks());
     run(ns);
     gp_slice_new_epoch();
     thread->cpu.start_ns = cpu_ns;
@@ -283,16 +283,16 @@ static void what_a_late_look_finds_may_have_been_ready(void **state)
     take_delays(b, &unseen);
     gp_ledger_read(b, wall_ns, &before);
     run(20000000);
-    gp_edge_looked(thread, wall_ns, wall_ns);
+    gp_ledger_edge_looked(thread, wall_ns, wall_ns);
     uint64_t looked = wall_ns;
     to(a);
     run(40000000);
     to(NULL);
-    gp_edge_looked(thread, looked, wall_ns);
+    gp_ledger_edge_looked(thread, looked, wall_ns);
     prof_coro_ready(b);
-    gp_edge_ready_by_look(b);
+    gp_ledger_edge_ready_by_look(b);
     run(3000000);
-    gp_edge_looked(thread, wall_ns, wall_ns); // once more, before it comes to b
+    gp_ledger_edge_looked(thread, wall_ns, wall_ns); // once more, before it comes to b
     to(b);
     to(NULL);
     gp_ledger_read(b, wall_ns, &after);
@@ -304,9 +304,9 @@ static void what_a_late_look_finds_may_have_been_ready(void **state)
     to(a);
     run(9000000);
     to(NULL);
-    gp_edge_looked(thread, wall_ns - 9000000, wall_ns); // not late
+    gp_ledger_edge_looked(thread, wall_ns - 9000000, wall_ns); // not late
     prof_coro_ready(b);
-    gp_edge_ready_by_look(b);
+    gp_ledger_edge_ready_by_look(b);
     to(b);
     to(NULL);
     __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELAXED);
@@ -357,19 +357,19 @@ static void an_edge_settles_what_is_open(void **state)
     to(a);
     run(GP_SLICE_LONG_NS - 2);
     assert_int_equal(gp_slice_settle_open(thread, wall_ns), wall_ns);
-    assert_int_equal(gp_edge_settled_cpu_ns(a), 0); // not yet
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), 0); // not yet
     sleep_for(4000000);
     assert_int_equal(gp_slice_settle_open(thread, wall_ns), wall_ns);
-    assert_int_equal(gp_edge_settled_cpu_ns(a), GP_SLICE_LONG_NS - 2);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), GP_SLICE_LONG_NS - 2);
     run(1000);
-    assert_int_equal(gp_edge_cpu_ns(a, wall_ns), GP_SLICE_LONG_NS - 2 + 1000);
+    assert_int_equal(gp_ledger_edge_cpu_ns(a, wall_ns), GP_SLICE_LONG_NS - 2 + 1000);
     thread->busy = true; // amid a switch
     sleep_for(4000000);
     assert_int_equal(gp_slice_settle_open(thread, wall_ns), wall_ns);
     thread->busy = false;
-    assert_int_equal(gp_edge_settled_cpu_ns(a), GP_SLICE_LONG_NS - 2);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), GP_SLICE_LONG_NS - 2);
     to(NULL);
-    assert_int_equal(gp_edge_settled_cpu_ns(a), GP_SLICE_LONG_NS - 2 + 1000);
+    assert_int_equal(gp_ledger_edge_settled_cpu_ns(a), GP_SLICE_LONG_NS - 2 + 1000);
 }
 
 static void an_edge_begins_the_accounts_of_a_thread(void **state)
@@ -381,7 +381,7 @@ static void an_edge_begins_the_accounts_of_a_thread(void **state)
     thread->cpu.start_ns = cpu_ns;
     run(300);
     gp_slice_settle_open(thread, wall_ns);
-    assert_int_equal(thread->epoch, gp_edge_epoch);
+    assert_int_equal(thread->epoch, gp_ledger_edge_epoch);
     assert_int_equal(root_cpu_ns(), 300); // no hook has said since then which one runs
 }
 

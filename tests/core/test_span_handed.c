@@ -10,7 +10,7 @@
 
 #include "coro/registry.h"
 #include "greenprof/coro.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 
 static void *end_it(void *span)
 {
@@ -157,11 +157,11 @@ static void test_spawned_inherit(void **state)
     prof_span_t *root = prof_span_begin(PROF_SPAN_REQUEST, "root", NULL);
     uint64_t id = prof_span_id(root);
     prof_coro_t *coro = prof_coro_create(stacks[0], sizeof(stacks[0]), "worker");
-    assert_true(gp_edge_load(&gp_coro_context(coro)->span) == (uintptr_t)root);
+    assert_true(gp_ledger_edge_load(&gp_coro_context(coro)->span) == (uintptr_t)root);
     prof_span_end(root);
     assert_true(id != 0);
     prof_coro_t *later = prof_coro_create(stacks[1], sizeof(stacks[1]), "later");
-    assert_int_equal(gp_edge_load(&gp_coro_context(later)->span), 0);
+    assert_int_equal(gp_ledger_edge_load(&gp_coro_context(later)->span), 0);
     prof_coro_destroy(coro);
     prof_coro_destroy(later);
 }

@@ -6,7 +6,7 @@
 
 #include "cmocka_all.h"
 #include "collect/sampler.h"
-#include "coro/stubs.h"
+#include "coro/hook_returns.h"
 #include "greenprof/coro.h"
 
 enum { STACK_BYTES = 64 << 10, SWITCHES = 10 };
@@ -93,7 +93,7 @@ static void an_original_is_found_at_any_time(void **state)
     gp_stub_t first = __start_gp_stubs[0];
     void *resolver = *first.original, *next = *first.next, *hooked, *original = NULL;
     assert_int_equal(gp_sampler_acquire(100), 0);
-    gp_stubs_found(first.original, &original);
+    gp_hook_returns_found(first.original, &original);
     hooked = *first.next;
     gp_sampler_release(100);
     assert_true(gp_sampler_end_unused());
@@ -101,7 +101,7 @@ static void an_original_is_found_at_any_time(void **state)
     assert_ptr_equal(*first.next, &original);
 
     *first.original = *first.next = resolver; // as if it had been read right before
-    gp_stubs_found(first.original, &original);
+    gp_hook_returns_found(first.original, &original);
     assert_ptr_equal(*first.next, &original);
     *first.original = resolver;
     *first.next = next;

@@ -11,10 +11,10 @@
 #include "capture/ring_file.h"
 #include "cmocka_all.h"
 #include "collect/collector.h"
-#include "collect/look_pace.h"
-#include "collect/news.h"
+#include "collect/ready_threads.h"
 #include "collect/sampler.h"
-#include "collect/sleepers.h"
+#include "collect/scan_pace.h"
+#include "collect/sleep_scan.h"
 #include "coro/registry.h"
 #include "coro/thread_rings.h"
 #include "coro/threads.h"
@@ -119,10 +119,10 @@ static void chains_keep_all_their_blocks(void **state)
 static void forget_news(void)
 {
     uint32_t slot = 0;
-    gp_news_take();
-    for (gp_thread_t *thread; (thread = gp_thread_set_next(&gp_news, &slot)) != NULL;) {
-        gp_thread_set_remove(&gp_news, thread);
-        gp_thread_set_remove(&gp_news_lookers, thread);
+    gp_ready_threads_take();
+    for (gp_thread_t *thread; (thread = gp_thread_set_next(&gp_ready_threads, &slot)) != NULL;) {
+        gp_thread_set_remove(&gp_ready_threads, thread);
+        gp_thread_set_remove(&gp_ready_threads_lookers, thread);
     }
 }
 
@@ -139,21 +139,21 @@ static void the_collector_comes_to_threads_with_news(void **state)
     gp_thread_t *told = blocks[BLOCKS / 3];
     bool as_told[4];
     forget_news();
-    gp_thread_tell(told);
-    gp_thread_tell(told);
+    gp_thread_notify(told);
+    gp_thread_notify(told);
     protect_others(told, PROT_NONE);
-    gp_news_take();
-    as_told[0] = is_alone(&gp_news, told) && is_alone(&gp_news_lookers, told);
-    gp_thread_set_remove(&gp_news_lookers, told);
-    gp_news_take();
-    as_told[1] = is_alone(&gp_news, told) && is_alone(&gp_news_lookers, NULL);
-    gp_thread_tell(told); // before its ring was emptied: it is to be looked at again
-    gp_news_take();
-    as_told[2] = is_alone(&gp_news, told) && is_alone(&gp_news_lookers, told);
-    gp_thread_set_remove(&gp_news, told);
-    gp_thread_set_remove(&gp_news_lookers, told);
-    gp_news_take();
-    as_told[3] = is_alone(&gp_news, NULL) && is_alone(&gp_news_lookers, NULL);
+    gp_ready_threads_take();
+    as_told[0] = is_alone(&gp_ready_threads, told) && is_alone(&gp_ready_threads_lookers, told);
+    gp_thread_set_remove(&gp_ready_threads_lookers, told);
+    gp_ready_threads_take();
+    as_told[1] = is_alone(&gp_ready_threads, told) && is_alone(&gp_ready_threads_lookers, NULL);
+    gp_thread_notify(told); // before its ring was emptied: it is to be looked at again
+    gp_ready_threads_take();
+    as_told[2] = is_alone(&gp_ready_threads, told) && is_alone(&gp_ready_threads_lookers, told);
+    gp_thread_set_remove(&gp_ready_threads, told);
+    gp_thread_set_remove(&gp_ready_threads_lookers, told);
+    gp_ready_threads_take();
+    as_told[3] = is_alone(&gp_ready_threads, NULL) && is_alone(&gp_ready_threads_lookers, NULL);
     protect_others(NULL, PROT_READ | PROT_WRITE);
     for (int i = 0; i < 4; i++)
         assert_true(as_told[i]);
@@ -168,11 +168,11 @@ static void clocks_are_read_of_threads_with_coroutines(void **state)
     bool found = false;
     thread->root->since = gp_ticks() - gp_ticks_from_ns(1000000000);
     clocks_read = 0;
-    assert_false(gp_sleepers_look(thread, &found));
+    assert_false(gp_sleep_scan_look(thread, &found));
     assert_int_equal(clocks_read, 0);
     thread->current = coro;
     thread->current_id = coro->id;
-    assert_true(gp_sleepers_look(thread, &found));
+    assert_true(gp_sleep_scan_look(thread, &found));
     assert_true(clocks_read > 0);
     thread->current = thread->root;
     thread->current_id = thread->root_id;
@@ -188,7 +188,7 @@ static bool is_asked(gp_thread_t *thread, prof_coro_t *coro, uint64_t asleep, ui
     thread->look.ticks = look;
     thread->look.asleep = look - asleep * ms;
     clocks_read = 0;
-    assert_true(gp_sleepers_look(thread, &found));
+    assert_true(gp_sleep_scan_look(thread, &found));
     return clocks_read > 0;
 }
 
@@ -207,7 +207,7 @@ static void what_sleeps_on_is_left_alone(void **state)
     assert_true(is_asked(thread, coro, 32000, 750));
     assert_false(is_asked(thread, coro, 3200000, 500));
     coro->since++; // another slice
-    assert_true(gp_sleepers_look(thread, &found));
+    assert_true(gp_sleep_scan_look(thread, &found));
     assert_true(clocks_read > 0);
     thread->current = thread->root;
     thread->current_id = thread->root_id;
@@ -229,36 +229,36 @@ static void a_thread_that_leaves_its_rest_wakes_the_collector(void **state)
     forget_news();
     gp_handler_kick = count_kick;
     kicks = 0;
-    gp_thread_tell_at_once(thread); // it does not rest
+    gp_thread_notify_at_once(thread); // it does not rest
     assert_int_equal(kicks, 0);
-    assert_false(gp_news_doze(false)); // as there is a thread to be looked at
-    gp_thread_set_remove(&gp_news_lookers, thread);
-    assert_true(gp_news_doze(false));
-    gp_thread_tell(thread); // of a sample: that can wait
+    assert_false(gp_ready_threads_doze(false)); // as there is a thread to be looked at
+    gp_thread_set_remove(&gp_ready_threads_lookers, thread);
+    assert_true(gp_ready_threads_doze(false));
+    gp_thread_notify(thread); // of a sample: that can wait
     assert_int_equal(kicks, 0);
-    gp_thread_tell_at_once(thread); // of which it told before
+    gp_thread_notify_at_once(thread); // of which it told before
     assert_int_equal(kicks, 1);
-    gp_thread_tell_at_once(thread);
+    gp_thread_notify_at_once(thread);
     assert_int_equal(kicks, 1);
-    assert_false(gp_news_doze(true));
-    gp_thread_set_remove(&gp_news_lookers, thread);
-    assert_true(gp_news_doze(true));
-    gp_thread_tell(thread); // its next round is far
+    assert_false(gp_ready_threads_doze(true));
+    gp_thread_set_remove(&gp_ready_threads_lookers, thread);
+    assert_true(gp_ready_threads_doze(true));
+    gp_thread_notify(thread); // its next round is far
     assert_int_equal(kicks, 2);
-    gp_thread_tell(thread);
-    gp_thread_tell_at_once(thread);
+    gp_thread_notify(thread);
+    gp_thread_notify_at_once(thread);
     assert_int_equal(kicks, 2);
     gp_handler_kick = kick;
     forget_news();
 }
 
 // Are so many intervals between half and one and a half of `mean_ns`, and that on average? The same ones each time.
-static void assert_pace(gp_look_pace_t *pace, uint64_t least_ns, uint64_t mean_ns)
+static void assert_pace(gp_scan_pace_t *pace, uint64_t least_ns, uint64_t mean_ns)
 {
     enum { COUNT = 10000 };
     uint64_t sum = 0;
     for (int i = 0; i < COUNT; i++) {
-        uint64_t next = gp_look_pace_next_ns(pace, least_ns);
+        uint64_t next = gp_scan_pace_next_ns(pace, least_ns);
         assert_in_range(next, mean_ns / 2, mean_ns + mean_ns / 2);
         sum += next;
     }
@@ -268,26 +268,26 @@ static void assert_pace(gp_look_pace_t *pace, uint64_t least_ns, uint64_t mean_n
 static void looks_are_seldom_where_none_sleeps(void **state)
 {
     (void)state;
-    gp_look_pace_t pace = {0};
+    gp_scan_pace_t pace = {0};
     uint64_t half_s = 500000000;
     assert_pace(&pace, 0, GP_LOOK_NS);
-    gp_look_pace_note(&pace, half_s, false);
+    gp_scan_pace_note(&pace, half_s, false);
     assert_pace(&pace, 0, GP_LOOK_NS);
-    gp_look_pace_note(&pace, half_s, false);
+    gp_scan_pace_note(&pace, half_s, false);
     assert_pace(&pace, 0, 2 * GP_LOOK_NS);
-    gp_look_pace_note(&pace, 20 * half_s, false);
+    gp_scan_pace_note(&pace, 20 * half_s, false);
     assert_pace(&pace, 0, GP_LOOK_SELDOM_NS);
     assert_pace(&pace, 10 * GP_LOOK_NS, 10 * GP_LOOK_NS);
-    gp_look_pace_note(&pace, GP_LOOK_SELDOM_NS, true);
+    gp_scan_pace_note(&pace, GP_LOOK_SELDOM_NS, true);
     assert_pace(&pace, 0, GP_LOOK_NS);
-    gp_look_pace_note(&pace, 20 * half_s, false);
-    gp_look_pace_hasten(&pace);
+    gp_scan_pace_note(&pace, 20 * half_s, false);
+    gp_scan_pace_hasten(&pace);
     for (int i = 0; i < GP_LOOK_QUICK_LOOKS; i++) {
         assert_pace(&pace, 0, GP_LOOK_NS);
-        gp_look_pace_note(&pace, GP_LOOK_NS, false);
+        gp_scan_pace_note(&pace, GP_LOOK_NS, false);
     }
     assert_pace(&pace, 0, GP_LOOK_SELDOM_NS);
-    gp_look_pace_reset(&pace);
+    gp_scan_pace_reset(&pace);
     assert_pace(&pace, 0, GP_LOOK_NS);
 }
 

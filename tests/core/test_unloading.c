@@ -7,7 +7,7 @@
 
 #include "cmocka_all.h"
 #include "collect/modules.h"
-#include "collect/parked.h"
+#include "collect/waiting_stack.h"
 #include "unwind/unwind.h"
 
 enum { LOADS = 3000, WORDS = 512 };
@@ -52,7 +52,7 @@ static void walk_while_it_comes_and_goes(bool exact)
     is_over = false;
     assert_int_equal(pthread_create(&loader, NULL, load_again_and_again, NULL), 0);
     for (; !is_over; walks++)
-        gp_parked_walk_from(&regs, exact, (uintptr_t)(stack + WORDS), frames, 16, &flags);
+        gp_waiting_stack_walk_from(&regs, exact, (uintptr_t)(stack + WORDS), frames, 16, &flags);
     pthread_join(loader, NULL);
     assert_true(walks > 0);
 }

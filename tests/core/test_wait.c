@@ -6,11 +6,11 @@
 
 #include "cmocka_all.h"
 #include "coro/threads.h"
-#include "signal/edge.h"
 #include "signal/handler.h"
+#include "signal/ledger_edges.h"
 #include "signal/sample.h"
 #include "signal/slice.h"
-#include "signal/wait.h"
+#include "signal/wait_samples.h"
 
 enum { HZ = 1000, ROUNDS = 40 };
 
@@ -37,9 +37,9 @@ static void drain(void)
 // Let the coroutine run, and the clock of waits begin.
 static void begin(uint64_t now)
 {
-    gp_edge_enter(thread, coro, coro->id, now);
+    gp_ledger_edge_enter(thread, coro, coro->id, now);
     drain();
-    gp_wait_begin(thread);
+    gp_wait_samples_begin(thread);
     thread->wait.window = now;
     sampled = samples = 0;
 }
@@ -52,10 +52,10 @@ static int setup(void **state)
     gp_handler_kick = nothing;
     gp_handler_sampling = true;
     gp_slice_new_epoch();
-    gp_wait_set_frequency(HZ);
-    gp_wait_want(1);
+    gp_wait_samples_set_frequency(HZ);
+    gp_wait_samples_want(1);
     coro = prof_coro_create(NULL, 0, "waiter");
-    gp_wait_begin(thread);
+    gp_wait_samples_begin(thread);
     return 0;
 }
 
@@ -69,9 +69,9 @@ static int teardown(void **state)
 // A wait of `ns`, then a slice of 1 us.
 static void wait_for(uint64_t *now, uint64_t ns)
 {
-    gp_edge_leave(coro, *now, &(gp_park_t){0});
+    gp_ledger_edge_leave(coro, *now, &(gp_park_t){0});
     *now += ns;
-    gp_edge_enter(thread, coro, coro->id, *now);
+    gp_ledger_edge_enter(thread, coro, coro->id, *now);
     *now += 1000;
     drain();
 }
@@ -80,12 +80,12 @@ static void wait_for(uint64_t *now, uint64_t ns)
 static void check(const char *what, uint64_t (*next)(unsigned i), unsigned count)
 {
     double sum = 0, squares = 0;
-    uint64_t now = gp_edge_load(&gp_edge_epoch_ticks) + 1000000;
+    uint64_t now = gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks) + 1000000;
     begin(now);
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t truth = 0;
         sampled = 0;
-        gp_wait_begin(thread);
+        gp_wait_samples_begin(thread);
         thread->wait.window = now;
         for (unsigned i = 0; i < count; i++) {
             uint64_t ns = next(i);
@@ -155,7 +155,7 @@ static void weights_are_unbiased(void **state)
 static void long_waits_weigh_what_they_last(void **state)
 {
     (void)state;
-    uint64_t now = gp_edge_load(&gp_edge_epoch_ticks) + 1000000, truth = 0;
+    uint64_t now = gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks) + 1000000, truth = 0;
     begin(now);
     for (unsigned i = 0; i < 100; i++) { // few enough for all to be sampled
         uint64_t ns = long_ones(i);
@@ -172,12 +172,12 @@ static void many_waits_make_the_period_grow(void **state)
     (void)state;
     enum { WAITS = 400000 };
     const uint64_t wait_ns = 10000000, apart_ns = 1000;
-    uint64_t now = gp_edge_load(&gp_edge_epoch_ticks) + 2 * wait_ns, truth = 0;
+    uint64_t now = gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks) + 2 * wait_ns, truth = 0;
     begin(now);
     uint64_t before = thread->wait.period;
     for (unsigned i = 0; i < WAITS; i++) { // each began long before the one before it ended
-        gp_edge_leave(coro, now - wait_ns, &(gp_park_t){0});
-        gp_edge_enter(thread, coro, coro->id, now);
+        gp_ledger_edge_leave(coro, now - wait_ns, &(gp_park_t){0});
+        gp_ledger_edge_enter(thread, coro, coro->id, now);
         now += apart_ns;
         truth += wait_ns;
         drain();

@@ -12,8 +12,8 @@
 
 #include "capture_script.h"
 #include "export/function_table.h"
-#include "report/build.h"
 #include "report/report_entry.h"
+#include "report/report_options.h"
 
 static const char script[] = "meta exe /opt/app/server\n"
                              "module 1 /opt/app/server 0102 0x1000 0x9000 0x0\n"

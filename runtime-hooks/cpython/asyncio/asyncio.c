@@ -129,7 +129,7 @@ static void asyncio_mark_ready(gp_py_t *task)
         return;
     prof_coro_ready(found->coro);
     if (gp_step_here.task == NULL) // the loop does, for what it has found
-        gp_edge_ready_by_look(found->coro);
+        gp_ledger_edge_ready_by_look(found->coro);
 }
 
 static void asyncio_begin_with(gp_task_step_t *outer, gp_py_t *task, gp_py_t *coroutine)
@@ -347,7 +347,7 @@ void gp_asyncio_enter(void)
     const gp_task_step_t *step = &gp_step_here;
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
     gp_thread_t *thread = step->coro != NULL && asyncio_is_sampling() ? gp_thread_attach() : NULL;
-    if (thread != NULL && (thread->epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) ||
+    if (thread != NULL && (thread->epoch != atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed) ||
                            step->coro != atomic_load_explicit(&thread->current, memory_order_relaxed)))
         gp_switch_to(step->coro, step->coro_id, &park);
 }

@@ -2,7 +2,7 @@
 #include "greenlet/greenlet.h"
 #include "greenlet/greenlet_run.h"
 
-#include "coro/hook_time.h"
+#include "coro/hook_cost.h"
 #include "coro/registry.h"
 #include "greenlet/greenlet_native.h"
 #include "greenlet/greenlet_records.h"
@@ -38,7 +38,7 @@ static gp_py_t *greenlet_on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
     if (greenlet == NULL || atomic_load_explicit(&gp_language_is_left, memory_order_relaxed) ||
         greenlet_is_left_for_later())
         return greenlet;
-    uint64_t begun = gp_hook_time_begin();
+    uint64_t begun = gp_hook_cost_begin();
     static gp_py_t *last_type;
     if (type != last_type) { // a library's own kind, the first of which comes before any is woken
         last_type = type;
@@ -51,7 +51,7 @@ static gp_py_t *greenlet_on_new(gp_py_t *type, gp_py_t *args, gp_py_t *keywords)
     const gp_greenlet_t *found = is_hub ? gp_greenlet_find(greenlet) : NULL;
     if (found != NULL && found->coro != NULL)
         found->coro->is_loop = 1;
-    gp_hook_time_end(begun, 0);
+    gp_hook_cost_end(begun, 0);
     return greenlet;
 }
 
@@ -64,9 +64,9 @@ static void greenlet_on_dealloc(gp_py_t *greenlet)
         return;
     }
     if (!gp_greenlet_api.is_active(greenlet)) {
-        uint64_t begun = gp_hook_time_begin();
+        uint64_t begun = gp_hook_cost_begin();
         gp_coro_retire(gp_greenlet_take(greenlet));
-        gp_hook_time_end(begun, 0);
+        gp_hook_cost_end(begun, 0);
         real_dealloc(greenlet);
         return;
     }

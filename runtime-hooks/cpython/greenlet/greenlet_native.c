@@ -211,7 +211,7 @@ static uint64_t timed_since; // ticks: of the call in progress, where it is time
 __attribute__((noinline, cold)) static void *greenlet_native_switch_timed(void *result, void *native,
                                                                           g_switch_t *theirs)
 {
-    gp_hook_time_end(timed_since, 1);
+    gp_hook_cost_end(timed_since, 1);
     return theirs(result, native);
 }
 
@@ -229,7 +229,7 @@ static inline bool greenlet_native_switch_plainly(void **native, gp_py_t *to)
     const void *const *state = *gp_greenlet_here.state;
     if (greenlet_native_word_of(state[1], start_word) == NULL)
         return false;
-    if (__builtin_expect(gp_hook_time_is_next(), 0))
+    if (__builtin_expect(gp_hook_cost_is_next(), 0))
         timed_since = gp_ticks_counter();
     return gp_plain_switch(state, to, greenlet_native_stack_pointer());
 }
@@ -241,7 +241,7 @@ __attribute__((flatten)) static void *greenlet_native_on_main_switch(void *resul
     gp_py_t *to = ((gp_py_t **)native)[main_word];
     if (__builtin_expect(!greenlet_native_switch_plainly(native, to), 0))
         return greenlet_native_switch_anyhow(result, native, to, main_switch);
-    if (__builtin_expect(gp_hook_time_count(), 0))
+    if (__builtin_expect(gp_hook_cost_count(), 0))
         return greenlet_native_switch_timed(result, native, main_switch);
     return main_switch(result, native);
 }
@@ -251,7 +251,7 @@ __attribute__((flatten)) static void *greenlet_native_on_other_switch(void *resu
     gp_py_t *to = ((gp_py_t **)native)[greenlet_word];
     if (__builtin_expect(!greenlet_native_switch_plainly(native, to), 0))
         return greenlet_native_switch_anyhow(result, native, to, other_switch);
-    if (__builtin_expect(gp_hook_time_count(), 0))
+    if (__builtin_expect(gp_hook_cost_count(), 0))
         return greenlet_native_switch_timed(result, native, other_switch);
     return other_switch(result, native);
 }

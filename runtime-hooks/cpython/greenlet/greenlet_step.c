@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "coro/hook_time.h"
+#include "coro/hook_cost.h"
 #include "coro/switch.h"
 #include "greenlet/greenlet_run.h"
 #include "interpreter/frame_walk.h"
@@ -19,7 +19,7 @@ void gp_step_begin(gp_task_step_t *outer, const gp_greenlet_t *record, uintptr_t
     gp_park_t park = {
         .sp = (uintptr_t)__builtin_frame_address(0)}; // no place to go on: a stepping task is walked from its frames
     bool sampling = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) != 0;
-    uint64_t begun = sampling ? gp_hook_time_begin() : 0;
+    uint64_t begun = sampling ? gp_hook_cost_begin() : 0;
     *outer = gp_step_here;
     gp_step_here = (gp_task_step_t){
         .task = record->object,
@@ -35,19 +35,19 @@ void gp_step_begin(gp_task_step_t *outer, const gp_greenlet_t *record, uintptr_t
     atomic_signal_fence(memory_order_seq_cst);
     gp_step_here.waiting = 0;
     greenlet_step_set_base(gp_step_here.base);
-    gp_hook_time_end(begun, 1);
+    gp_hook_cost_end(begun, 1);
 }
 
 void gp_step_end(const gp_task_step_t *outer)
 {
     gp_park_t park = {.sp = (uintptr_t)__builtin_frame_address(0)};
     bool sampling = __atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) != 0;
-    uint64_t begun = sampling ? gp_hook_time_begin() : 0;
+    uint64_t begun = sampling ? gp_hook_cost_begin() : 0;
     gp_greenlet_t next = gp_greenlet_running(outer);
     if (sampling)
         gp_switch_to(next.coro, next.coro_id, &park);
     atomic_signal_fence(memory_order_seq_cst);
     gp_step_here = *outer;
     greenlet_step_set_base(outer->base);
-    gp_hook_time_end(begun, 1);
+    gp_hook_cost_end(begun, 1);
 }

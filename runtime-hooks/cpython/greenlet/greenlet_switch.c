@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reports switches of greenlets to the core, however they are seen, and which coroutine the running greenlet is.
-#include "coro/hook_time.h"
+#include "coro/hook_cost.h"
 #include "coro/registry.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
@@ -54,7 +54,7 @@ static void greenlet_switch_sync_hint(void)
         return;
     prof_coro_t *coro = gp_greenlet_record_here(current).coro;
     if (thread != NULL &&
-        (thread->epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) ||
+        (thread->epoch != atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed) ||
          (coro != NULL ? coro : thread->root) != atomic_load_explicit(&thread->current, memory_order_relaxed)))
         gp_greenlet_switch_to(current);
     else if (!gp_language_is_read())
@@ -64,7 +64,7 @@ static void greenlet_switch_sync_hint(void)
 
 bool gp_greenlet_is_entered(void)
 {
-    bool is_new = gp_greenlet_here.epoch != atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    bool is_new = gp_greenlet_here.epoch != atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed);
     return gp_greenlet_api.sees ? gp_greenlet_here.state != NULL && !(is_new && gp_greenlet_is_sampling())
                                 : gp_greenlet_is_traced();
 }
@@ -97,7 +97,7 @@ bool gp_greenlet_enter(void)
     else if (!gp_greenlet_is_traced())
         gp_greenlet_trace();
     if (gp_greenlet_is_sampling()) {
-        gp_greenlet_here.epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+        gp_greenlet_here.epoch = atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed);
         greenlet_switch_sync_hint();
     }
     gp_py.error_restore(error[0], error[1], error[2]);
@@ -192,29 +192,29 @@ void gp_greenlet_leaving(gp_py_t *from, bool is_over, gp_py_t *to)
 {
     if (gp_language_is_read())
         return;
-    uint64_t begun = gp_hook_time_begin();
+    uint64_t begun = gp_hook_cost_begin();
     bool is_known = from == gp_greenlet_here.last &&
-                    gp_greenlet_here.epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+                    gp_greenlet_here.epoch == atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed);
     if (__builtin_expect(!is_known || !gp_cpython_parked_is_known(), 0))
         greenlet_switch_catch_up(to != from ? to : NULL);
     if (to != NULL && to != from)
         greenlet_switch_go_on(to);
     if (is_over)
         greenlet_switch_end(from, to != NULL);
-    gp_hook_time_end(begun, 1);
+    gp_hook_cost_end(begun, 1);
 }
 
 void gp_greenlet_starting(gp_py_t *to)
 {
     if (!greenlet_switch_is_booked())
         return;
-    uint64_t begun = gp_hook_time_begin();
+    uint64_t begun = gp_hook_cost_begin();
     gp_greenlet_t record = gp_greenlet_record_here(to);
     if (record.coro != NULL && gp_thread_self != NULL)
         record.coro->hook_mark = gp_thread_self->index + 1;
     // The frames are the starter's.
     greenlet_switch_tell_ahead(to, record.coro, record.coro_id, GP_STEP_HAS_NOT_BEGUN);
-    gp_hook_time_end(begun, 1);
+    gp_hook_cost_end(begun, 1);
 }
 
 void gp_greenlet_switched(void)

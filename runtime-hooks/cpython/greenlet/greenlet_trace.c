@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "greenlet/greenlet_trace.h"
 
-#include "coro/hook_time.h"
+#include "coro/hook_cost.h"
 #include "coro/registry.h"
 #include "greenlet/greenlet_native.h"
 #include "greenlet/greenlet_records.h"
@@ -71,10 +71,10 @@ static gp_py_t *greenlet_trace_on_switch(gp_py_t *unused, gp_py_t **args, ptrdif
     }
     bool sampling = gp_greenlet_is_sampling();
     if (sampling) {
-        uint64_t begun = gp_hook_time_begin();
+        uint64_t begun = gp_hook_cost_begin();
         gp_greenlet_switch_to(target);
         greenlet_trace_end_if_over(gp_py.tuple_item(pair, 0));
-        gp_hook_time_end(begun, 1);
+        gp_hook_cost_end(begun, 1);
     }
     if (!sampling && tracing && !gp_rest_is_now())
         greenlet_trace_stop_tracing();

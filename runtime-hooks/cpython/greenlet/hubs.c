@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "coro/hook_time.h"
+#include "coro/hook_cost.h"
 #include "coro/switch.h"
 #include "greenlet/greenlet_records.h"
 #include "greenlet/greenlet_run.h"
@@ -85,10 +85,10 @@ static gp_py_t *hubs_on_pop(gp_py_t *self, gp_py_t *heap)
     gp_py_t *const *pair = gp_py_pair(item);
     if (pair == NULL || gp_py_type(pair[1]) != timer_type)
         return item;
-    uint64_t begun = gp_hook_time_begin();
+    uint64_t begun = gp_hook_cost_begin();
     gp_hub_here.hub = hubs_running();
     gp_hub_here.ready_ticks = hubs_ticks_at(hubs_number(pair[0]));
-    gp_hook_time_end(begun, 0);
+    gp_hook_cost_end(begun, 0);
     return item;
 }
 
@@ -189,9 +189,9 @@ static void hubs_callback_is_run(gp_py_t *callback)
 {
     if (callback == NULL || !gp_greenlet_is_sampling())
         return;
-    uint64_t begun = gp_hook_time_begin();
+    uint64_t begun = gp_hook_cost_begin();
     prof_coro_ready(hubs_woken_by(callback));
-    gp_hook_time_end(begun, 0);
+    gp_hook_cost_end(begun, 0);
 }
 
 static gp_py_t *hubs_on_run_callback(gp_py_t *loop, gp_py_t *args, gp_py_t *keywords)
@@ -212,7 +212,7 @@ static void hubs_timer_is_started(gp_py_t *timer, gp_py_t *callback)
 {
     if (callback == NULL || !gp_greenlet_is_sampling())
         return;
-    uint64_t begun = gp_hook_time_begin();
+    uint64_t begun = gp_hook_cost_begin();
     prof_coro_t *coro = hubs_woken_by(callback);
     gp_py_t *at = coro != NULL ? gp_py.get_attr_of(timer, at_name) : NULL; // of libev: when it is due, CLOCK_MONOTONIC
     if (at != NULL)
@@ -220,7 +220,7 @@ static void hubs_timer_is_started(gp_py_t *timer, gp_py_t *callback)
     else if (coro != NULL)
         gp_py.error_clear();
     gp_py.drop(at);
-    gp_hook_time_end(begun, 0);
+    gp_hook_cost_end(begun, 0);
 }
 
 static gp_py_t *hubs_on_timer_start(gp_py_t *timer, gp_py_t *args, gp_py_t *keywords)

@@ -5,7 +5,7 @@
 #include "greenlet/hubs.h"
 #include "interpreter/api.h"
 #include "interpreter/task_step.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/sleeps.h"
 
 typedef gp_py_t *fastcall_t(gp_py_t *self, gp_py_t *const *args, ptrdiff_t count, gp_py_t *names);
@@ -14,7 +14,7 @@ static fastcall_t *real_poll;
 
 static __thread struct {
     uint64_t ticks; // when this thread's loop looked last
-    uint32_t epoch; // of signal/edge.h: what was before sampling stopped is not known
+    uint32_t epoch; // of signal/ledger_edges.h: what was before sampling stopped is not known
 } last_look __attribute__((tls_model("initial-exec")));
 
 // Is it the loop that runs? Not what it runs: a green thread, or a task, may have an epoll of its own.
@@ -31,8 +31,8 @@ typedef struct look {
 static look_t loop_look_begin(void)
 {
     uint64_t now = gp_ticks(), last = last_look.ticks;
-    bool is_old = last != 0 && last_look.epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) &&
-                  now - last >= gp_edge_load(&gp_edge_hog_ticks);
+    bool is_old = last != 0 && last_look.epoch == atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed) &&
+                  now - last >= gp_ledger_edge_load(&gp_ledger_edge_hog_ticks);
     return (look_t){.may_be_late = is_old, .sleeps = is_old ? gp_sleeps() : 0};
 }
 
@@ -42,9 +42,9 @@ static void loop_look_end(const look_t *look)
     bool is_late = look->may_be_late && gp_sleeps() == look->sleeps;
     uint64_t now = gp_ticks();
     if (thread != NULL)
-        gp_edge_looked(thread, is_late ? last_look.ticks : now, now);
+        gp_ledger_edge_looked(thread, is_late ? last_look.ticks : now, now);
     last_look.ticks = now;
-    last_look.epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    last_look.epoch = atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed);
     if (gp_hub_here.hub != NULL) {
         gp_hub_here.ready_ticks = now;
         gp_hub_here.polls = true;

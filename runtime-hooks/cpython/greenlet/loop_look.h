@@ -3,7 +3,7 @@
 //
 // Model: both ask select.epoll.poll(), of which the C function is hooked. Where that has slept, an event ended the
 // sleep, and came then. Where it has not, the events may have been there since the look before: what a loop that was
-// kept from looking finds is not known to have come late (gp_edge_looked()).
+// kept from looking finds is not known to have come late (gp_ledger_edge_looked()).
 //
 // Caller holds the interpreter lock everywhere.
 #pragma once

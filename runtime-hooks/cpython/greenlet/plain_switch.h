@@ -11,7 +11,7 @@
 // ~10 ns.
 #pragma once
 
-#include "coro/hook_time.h"
+#include "coro/hook_cost.h"
 #include "coro/switch.h"
 #include "greenlet/hubs.h"
 #include "greenlet/walk_parked.h"
@@ -28,7 +28,7 @@ typedef struct gp_plain_switch {
 __attribute__((always_inline)) static inline bool gp_plain_switch_from(const void *from)
 {
     return from == gp_greenlet_here.last && from != gp_hub_here.hub && gp_step_here.task == NULL &&
-           gp_word32_is(&gp_edge_epoch, gp_greenlet_here.epoch) && gp_cpython_parked_is_known() &&
+           gp_word32_is(&gp_ledger_edge_epoch, gp_greenlet_here.epoch) && gp_cpython_parked_is_known() &&
            !gp_word_is_true(&gp_language_reads);
 }
 

@@ -52,7 +52,7 @@ static _Atomic bool resting; // nothing that was sampled is left in the rings
 static atomic_flag busy = ATOMIC_FLAG_INIT;
 static void (*real_dealloc)(void *code);
 
-extern _Atomic uint32_t gp_edge_epoch;
+extern _Atomic uint32_t gp_ledger_edge_epoch;
 
 static uintptr_t code_objects_limbo_at(uint64_t at)
 {
@@ -221,7 +221,7 @@ static void code_objects_forget_freed(uint64_t upto)
 
 void gp_cpython_code_before_drain(void)
 {
-    uint32_t now = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
+    uint32_t now = atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_acquire);
     bool was_lost = atomic_exchange_explicit(&lost, false, memory_order_acq_rel);
     bool was_resting = atomic_load_explicit(&resting, memory_order_relaxed);
     if ((now != epoch && was_resting) || was_lost) // deaths were not counted while nothing was sampled

@@ -150,7 +150,7 @@ static int gil_on_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const 
     gp_gil_wait_begin(thread, since);
     int result = pthread_cond_timedwait(cond, mutex, until);
     gp_gil_wait_t wait = {.now = gp_ticks(), .goes_on = result == ETIMEDOUT && gil_is_locked(lock)};
-    wait.late = gil_late(thread, wait.now, gp_edge_load(&given), result == ETIMEDOUT ? until : NULL);
+    wait.late = gil_late(thread, wait.now, gp_ledger_edge_load(&given), result == ETIMEDOUT ? until : NULL);
     wait.holder = gil_holder(lock, since, wait.now);
     gil_over(thread, &wait);
     return result;
@@ -165,7 +165,7 @@ static int gil_on_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
     gp_gil_wait_begin(thread, gp_ticks());
     int result = pthread_cond_wait(cond, mutex);
     gp_gil_wait_t wait = {.now = gp_ticks()};
-    wait.late = gil_late(thread, wait.now, gp_edge_load(&switched), NULL);
+    wait.late = gil_late(thread, wait.now, gp_ledger_edge_load(&switched), NULL);
     gil_over(thread, &wait);
     return result;
 }
@@ -176,7 +176,7 @@ static int gil_on_signal(pthread_cond_t *cond)
         !atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
         return pthread_cond_signal(cond);
     uint64_t now = gp_ticks();
-    gp_edge_store((uintptr_t)cond == lock ? &given : &switched, now);
+    gp_ledger_edge_store((uintptr_t)cond == lock ? &given : &switched, now);
     if ((uintptr_t)cond == lock)
         gives[give_count++ % GIVES] = (give_t){now, gp_thread_self != NULL ? gp_thread_self->index : 0};
     return pthread_cond_signal(cond);

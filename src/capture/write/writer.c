@@ -408,5 +408,5 @@ void gp_writer_close(gp_writer_t *writer)
 {
     gp_writer_flush(writer);
     gp_writer_abandon(writer);
-    gp_held_close(&writer->directory);
+    gp_kept_fd_close(&writer->directory);
 }

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/held.h"
+#include "base/kept_fd.h"
 #include "capture/format.h"
 #include "capture/write/compress.h"
 
@@ -35,7 +35,8 @@ typedef struct gp_writer {
     dev_t device;      // the descriptor's file: hosts close descriptors they do not know
     ino_t inode;
     char path[4096];
-    gp_held_t directory; // of the path; kept from one file to the next, as the program's root may be another one then
+    gp_kept_fd_t
+        directory;       // of the path; kept from one file to the next, as the program's root may be another one then
     uint64_t bytes;      // written so far, whole chunks
     uint64_t last_chunk; // where the last of them begins; 0 = there is none but the header's
     uint64_t max_bytes;  // limit of the file; 0 = none. Set before it is opened

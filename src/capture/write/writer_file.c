@@ -26,20 +26,20 @@ static const char part_mark[] = "user.greenprof.part";
 
 enum { MARK_SIZE = 320 };
 
-gp_held_t gp_writer_file_directory(const char *path)
+gp_kept_fd_t gp_writer_file_directory(const char *path)
 {
     char directory[PATH_ROOM] = ".";
     const char *slash = strrchr(path, '/');
     if (slash != NULL)
         snprintf(directory, sizeof(directory), "%.*s", slash == path ? 1 : (int)(slash - path), path);
     int fd = gp_descriptor_open(AT_FDCWD, directory, O_PATH | O_DIRECTORY, 0);
-    return fd >= 0 ? gp_held_keep(fd) : GP_HELD_NONE;
+    return fd >= 0 ? gp_kept_fd_keep(fd) : GP_HELD_NONE;
 }
 
-int gp_writer_file_at(const gp_held_t *directory, const char *path, const char **name)
+int gp_writer_file_at(const gp_kept_fd_t *directory, const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');
-    bool is_folder = slash != NULL && slash[1] == '\0', is_held = !is_folder && gp_held_is_there(directory);
+    bool is_folder = slash != NULL && slash[1] == '\0', is_held = !is_folder && gp_kept_fd_is_there(directory);
     *name = is_held && slash != NULL ? slash + 1 : path;
     return is_held ? directory->fd : AT_FDCWD;
 }
@@ -55,9 +55,9 @@ void gp_writer_file_set_path(gp_writer_t *writer, const char *path)
     size_t len = writer_file_directory_len(path);
     bool is_same = len == writer_file_directory_len(writer->path) && memcmp(writer->path, path, len) == 0;
     if (!is_same || writer->lent != 0)
-        gp_held_close(&writer->directory);
+        gp_kept_fd_close(&writer->directory);
     snprintf(writer->path, sizeof(writer->path), "%s", path);
-    if (writer->lent == 0 && !gp_held_is_there(&writer->directory))
+    if (writer->lent == 0 && !gp_kept_fd_is_there(&writer->directory))
         writer->directory = gp_writer_file_directory(path);
 }
 
@@ -189,7 +189,7 @@ static int writer_file_make_directory(gp_writer_t *writer)
     directory[slash - writer->path] = '\0';
     if (mkdir(directory, 0700) != 0 && errno != EEXIST)
         return -1;
-    gp_held_close(&writer->directory); // the former, removed one
+    gp_kept_fd_close(&writer->directory); // the former, removed one
     writer->directory = gp_writer_file_directory(writer->path);
     return 0;
 }

@@ -8,15 +8,15 @@
 
 #include <stddef.h>
 
-#include "base/held.h"
+#include "base/kept_fd.h"
 #include "capture/write/writer.h"
 
 // Open the directory of a path, out of the host's way; GP_HELD_NONE where it cannot be had.
-gp_held_t gp_writer_file_directory(const char *path);
+gp_kept_fd_t gp_writer_file_directory(const char *path);
 
 // Where to look for a path: the directory, then set `name` to the name in it; where it is not held, AT_FDCWD and
 // `path`.
-int gp_writer_file_at(const gp_held_t *directory, const char *path, const char **name);
+int gp_writer_file_at(const gp_kept_fd_t *directory, const char *path, const char **name);
 
 // Set the writer's path, and hold its directory; that of the path before is kept where it is the same.
 void gp_writer_file_set_path(gp_writer_t *writer, const char *path);

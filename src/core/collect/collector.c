@@ -9,23 +9,23 @@
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "collect/children_unprofiled.h"
 #include "collect/cost.h"
 #include "collect/cpu_time.h"
+#include "collect/cpu_without_sample.h"
 #include "collect/found_stack.h"
 #include "collect/functions.h"
 #include "collect/hog_samples.h"
-#include "collect/left_children.h"
-#include "collect/looks.h"
 #include "collect/modules.h"
-#include "collect/news.h"
 #include "collect/polled.h"
+#include "collect/ready_threads.h"
+#include "collect/ring_drain.h"
 #include "collect/sampler.h"
-#include "collect/samples.h"
 #include "collect/thread_off.h"
 #include "collect/thread_sleeps.h"
 #include "collect/thread_timers.h"
-#include "collect/unsampled.h"
-#include "coro/hook_time.h"
+#include "collect/wait_scan.h"
+#include "coro/hook_cost.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/scope.h"
@@ -135,13 +135,13 @@ static bool collector_take_from_gone(gp_thread_t *thread)
 static void collector_find_exited(void)
 {
     gp_thread_t *thread = atomic_load_explicit(&gp_thread_list, memory_order_acquire);
-    gp_thread_own_let_go();
+    gp_thread_helper_let_go();
     for (; thread != NULL; thread = thread->next) {
         if (atomic_load_explicit(&thread->state, memory_order_acquire) == GP_THREAD_LIVE && collector_is_gone(thread) &&
             collector_take_from_gone(thread)) {
             prof_coro_t *root = thread->root; // the block is this thread's until it is drained
             gp_timers_disarm(thread);
-            gp_thread_tell(thread);
+            gp_thread_notify(thread);
             gp_coro_retire(root);
         }
     }
@@ -186,7 +186,7 @@ static bool collector_drain(gp_thread_t *thread)
     // Acquire: partner of the release in gp_thread_detach(): what an exited thread left is complete.
     int state = atomic_load_explicit(&thread->state, memory_order_acquire);
     collector_warm_ring(&thread->ring);
-    gp_samples_drain(thread);
+    gp_ring_drain_drain(thread);
     collector_relieve(thread);
     gp_thread_ring_rewind(thread);
     collector_look_up_unknown(thread);
@@ -200,12 +200,12 @@ static bool collector_drain_all(void)
 {
     bool is_any = false;
     gp_language_before_drain();
-    gp_news_take();
+    gp_ready_threads_take();
     uint32_t slot = 0;
-    for (gp_thread_t *thread; (thread = gp_thread_set_next(&gp_news, &slot)) != NULL;) {
+    for (gp_thread_t *thread; (thread = gp_thread_set_next(&gp_ready_threads, &slot)) != NULL;) {
         bool is_held_up = collector_drain(thread); // perhaps for ever: a signal handler may jump out of what writes
         if (!is_held_up)
-            gp_thread_set_remove(&gp_news, thread);
+            gp_thread_set_remove(&gp_ready_threads, thread);
         is_any = is_any || !is_held_up;
     }
     gp_language_after_drain();
@@ -292,7 +292,7 @@ static bool collector_is_kicked(uint32_t seen_kicks, uint64_t ns)
     uint64_t since = gp_clock_ns(CLOCK_MONOTONIC);
     bool is_woken = gp_futex(&kicks, FUTEX_WAIT, seen_kicks, &time) == 0 || errno != ETIMEDOUT;
     gp_thread_off_slept(since, ns);
-    gp_news_wake();
+    gp_ready_threads_wake();
     return is_woken;
 }
 
@@ -301,18 +301,18 @@ static bool collector_wait_for_look(uint32_t seen_kicks, bool is_idle, uint64_t 
 {
     gp_look_t look;
     if (collector_is_hurried())
-        gp_looks_hurry();
-    gp_looks_plan(is_idle, &look);
+        gp_wait_scan_hurry();
+    gp_wait_scan_plan(is_idle, &look);
     if (look.dozes && is_idle)
         *all = collector_idle_ns(*all, collector_until_look_ns());
     uint64_t left = *all - *waited, slow = atomic_load_explicit(&slowness, memory_order_relaxed);
-    uint64_t next = look.dozes ? left : gp_looks_next_ns(slow), step = next < left ? next : left;
+    uint64_t next = look.dozes ? left : gp_wait_scan_next_ns(slow), step = next < left ? next : left;
     if (collector_is_kicked(seen_kicks, step)) {
         if (look.dozes) // a thread may leave its rest and sleep right after
-            gp_looks_hasten();
+            gp_wait_scan_hasten();
         return true;
     }
-    gp_looks_look(&look, step, gp_collector_drain);
+    gp_wait_scan_look(&look, step, gp_collector_drain);
     *waited += step;
     return false;
 }
@@ -327,10 +327,10 @@ static void collector_wait_for_next(uint32_t seen_kicks, uint64_t most_ns)
         gp_thread_off_slept(since, UINT64_MAX);
         return;
     }
-    bool looks = sampling && gp_looks_are_wanted(), is_woken = false;
+    bool looks = sampling && gp_wait_scan_are_wanted(), is_woken = false;
     uint64_t all = collector_until_round_ns(sampling, most_ns);
     if (!looks && collector_is_hurried())
-        gp_looks_hurry();
+        gp_wait_scan_hurry();
     if (!looks)
         is_woken = all > 0 && collector_is_kicked(seen_kicks, all);
     for (uint64_t waited = 0; looks && !is_woken && waited < all;)
@@ -389,7 +389,7 @@ static void *collector_collect(void *unused)
             gp_coro_set_draining(collector_is_sampling);
         }
         GP_SINKS_CALL(after_round);
-        if (!gp_thread_own_may_stay())
+        if (!gp_thread_helper_may_stay())
             break;
         if (!is_forked) // a child has what its parent touched, to be copied where it is written
             gp_unwind_warm();
@@ -481,16 +481,16 @@ void gp_collector_counters(uint64_t counters[GP_COUNTER_COUNT])
     for (; thread != NULL; thread = thread->next) {
         collector_add_counters(thread, counters);
         if (atomic_load_explicit(&gp_handler_sampling, memory_order_relaxed))
-            gp_unsampled_add(thread, counters);
+            gp_cpu_without_sample_add(thread, counters);
     }
     counters[GP_COUNTER_OTHER_FUNCTIONS] += gp_functions_unnamed();
     counters[GP_COUNTER_LOST_MODULES] += gp_modules_lost();
     collector_add_rests(counters);
     counters[GP_COUNTER_HOOK_NS] =
-        gp_cost_hooks_ns(counters[GP_COUNTER_HOOK_NS], counters[GP_COUNTER_SWITCHES], gp_hook_time_more_ns(),
+        gp_cost_hooks_ns(counters[GP_COUNTER_HOOK_NS], counters[GP_COUNTER_SWITCHES], gp_hook_cost_more_ns(),
                          counters[GP_COUNTER_SAMPLES], gp_cpu_time_process() - counters[GP_COUNTER_REST_CPU_NS]);
     counters[GP_COUNTER_DELIVERY_NS] = counters[GP_COUNTER_SIGNALS] * gp_cost_delivery_ns();
-    counters[GP_COUNTER_UNPROFILED_CHILDREN] = gp_left_children();
+    counters[GP_COUNTER_UNPROFILED_CHILDREN] = gp_children_unprofiled();
     void (*add)(uint64_t counters[GP_COUNTER_COUNT]) = atomic_load_explicit(&others_counters, memory_order_acquire);
     if (add != NULL)
         add(counters);
@@ -502,14 +502,14 @@ void gp_collector_after_fork(void)
     atomic_store_explicit(&wanted, 0, memory_order_relaxed);
     atomic_store_explicit(&done, 0, memory_order_relaxed);
     memset(gp_counters_gone, 0, sizeof(gp_counters_gone));
-    gp_hook_time_in_child();
+    gp_hook_cost_in_child();
     gp_drain_after_fork();
     atomic_store_explicit(&look_by, 0, memory_order_relaxed);
-    gp_news_forget();
+    gp_ready_threads_forget();
     gp_thread_sleeps_after_fork();
-    gp_samples_after_fork();
-    gp_left_children_in_child();
-    gp_looks_after_fork();
+    gp_ring_drain_after_fork();
+    gp_children_unprofiled_in_child();
+    gp_wait_scan_after_fork();
     idle_rounds = 0;
     is_forked = true;
 }

@@ -6,7 +6,7 @@
 
 #include "collect/counter_sums.h"
 #include "collect/cpu_time.h"
-#include "coro/hook_time.h"
+#include "coro/hook_cost.h"
 #include "coro/threads.h"
 #include "signal/handler.h"
 #include "signal/rest.h"
@@ -74,9 +74,9 @@ void gp_cost_read(gp_cost_t *cost)
     gp_counters_sum(which, sums, sizeof(which) / sizeof(which[0]));
     *cost = (gp_cost_t){
         .handler_ns = sums[0],
-        .hook_ns = gp_cost_hooks_ns(sums[1], sums[3], gp_hook_time_more_ns(), sums[4], program_ns - rests.cpu_ns),
+        .hook_ns = gp_cost_hooks_ns(sums[1], sums[3], gp_hook_cost_more_ns(), sums[4], program_ns - rests.cpu_ns),
         .delivery_ns = sums[2] * gp_cost_delivery_ns(),
-        .own_ns = gp_thread_own_cpu_ns(),
+        .own_ns = gp_thread_helper_cpu_ns(),
         .program_ns = program_ns,
         .rest_ns = rests.cpu_ns,
         .switches = sums[3],

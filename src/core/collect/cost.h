@@ -3,7 +3,7 @@
 //
 // Model: four parts. The handler measures its own time. A signal's cost beside the handler (the timer's interrupt,
 // delivery, return) is measured once, on a thread of greenprof's own. Hooks are timed where they take more than a
-// switch (coro/hook_time.h), else counted, and corrected by the share of samples in greenprof's code in the program's
+// switch (coro/hook_cost.h), else counted, and corrected by the share of samples in greenprof's code in the program's
 // threads. And its own threads have CPU clocks. The sums are counters of captures; what the program's caches lose to it
 // is in none of them.
 #pragma once
@@ -38,7 +38,7 @@ void gp_cost_begin(void);
 void gp_cost_read(gp_cost_t *cost);
 
 // Cost of hooks, from hit_ns of samples in greenprof's code, all samples, and switches.
-//   more_ns: see gp_hook_time_more_ns().
+//   more_ns: see gp_hook_cost_more_ns().
 uint64_t gp_cost_hooks_ns(uint64_t hit_ns, uint64_t switches, int64_t more_ns, uint64_t samples, uint64_t sampled_ns);
 
 // A signal's cost beside the handler, ns; 0 = it was not measured.

@@ -19,7 +19,7 @@ uint64_t gp_cpu_time_process(void)
     uint64_t standing = atomic_load_explicit(&standing_ns, memory_order_relaxed);
     if (standing != 0)
         return standing;
-    uint64_t own = gp_thread_own_cpu_ns(), all = gp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t own = gp_thread_helper_cpu_ns(), all = gp_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     return all > own ? all - own : 0;
 }
 

@@ -10,7 +10,7 @@
 #include "coro/registry.h"
 #include "model/kinds.h"
 #include "not_known.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/region.h"
 #include "signal/ticks.h"
 
@@ -150,7 +150,7 @@ static bool found_stack_look(found_t *found)
     prof_coro_t *coro = found->coro;
     if (atomic_load_explicit(&coro->id, memory_order_acquire) != found->id)
         return false; // another coroutine's by now
-    uint64_t edge = gp_edge_load(&coro->since) + gp_edge_load(&coro->settled);
+    uint64_t edge = gp_ledger_edge_load(&coro->since) + gp_ledger_edge_load(&coro->settled);
     found->idle = edge == found->edge ? found->idle + 1 : 0;
     found->edge = edge;
     if (found->idle < IDLE_LOOKS || found_stack_is_mapped(coro->lo, coro->hi))

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "coro/own_memory.h"
+#include "coro/helper_memory.h"
 #include "signal/ticks.h"
 
 enum {
@@ -23,7 +23,7 @@ typedef struct gp_hog_buffer {
     gp_loc_t locs[LOCS_MAX];
     uint64_t latest_ticks;
     gp_stack_t latest;
-    gp_loc_t latest_locs[GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE]; // as many as gp_samples_locate() gives
+    gp_loc_t latest_locs[GP_UNWIND_DEPTH_DEFAULT + GP_RING_STACK_MORE]; // as many as gp_ring_drain_locate() gives
 } gp_hog_buffer_t;
 
 static gp_hog_buffer_t *hog_samples_buffer_of(gp_thread_t *thread)

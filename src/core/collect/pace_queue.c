@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "coro/own_memory.h"
+#include "coro/helper_memory.h"
 
 enum {
     FIRST_ROOM = 4096 / sizeof(gp_pace_entry_t),

@@ -192,7 +192,7 @@ static void *pacer_pace(void *unused)
         // Acquire: partner of the release in pacer_wake().
         uint32_t seen = atomic_load_explicit(&changes, memory_order_acquire);
         uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
-        if (!gp_thread_own_may_stay()) {
+        if (!gp_thread_helper_may_stay()) {
             is_away = true;
             runs_in = 0;
             return NULL;

@@ -10,7 +10,7 @@
 #include "coro/coro_name.h"
 #include "coro/registry.h"
 #include "model/kinds.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/poll.h"
 
 enum {

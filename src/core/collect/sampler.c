@@ -5,29 +5,29 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collect/children_unprofiled.h"
 #include "collect/collector.h"
 #include "collect/cost.h"
 #include "collect/cpu_time.h"
-#include "collect/left_children.h"
 #include "collect/pacer.h"
 #include "collect/sampling_signal.h"
 #include "collect/shield.h"
 #include "collect/thread_timers.h"
+#include "coro/hook_returns.h"
+#include "coro/otel_thread_context.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
-#include "coro/shown.h"
-#include "coro/stubs.h"
 #include "coro/switch.h"
 #include "coro/task.h"
 #include "coro/threads.h"
 #include "greenprof/coro.h"
 #include "settings.h"
-#include "signal/edge.h"
 #include "signal/handler.h"
 #include "signal/hog.h"
+#include "signal/ledger_edges.h"
 #include "signal/rest.h"
 #include "signal/slice.h"
-#include "signal/wait.h"
+#include "signal/wait_samples.h"
 #include "unwind/unwind.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -68,7 +68,7 @@ static int sampler_start_locked(gp_thread_t *self, unsigned hz)
     gp_cost_begin();
     gp_hog_set_threshold((uint64_t)(gp_setting_number(GP_SETTING_HOG_MS) * 1e6));
     gp_slice_init();
-    gp_wait_set_frequency(hz);
+    gp_wait_samples_set_frequency(hz);
     gp_handler_kick = gp_collector_kick;
     gp_clock_pacer = &gp_pacer;
     gp_slice_new_epoch();
@@ -77,25 +77,25 @@ static int sampler_start_locked(gp_thread_t *self, unsigned hz)
         return error;
     // Release: partner of the acquire in handle().
     atomic_store_explicit(&gp_handler_sampling, true, memory_order_release);
-    gp_shown_resume();
+    gp_otel_thread_resume();
     gp_coro_set_draining(NULL); // again: the collector may just have found that nothing samples
     gp_timers_give_all();
     gp_cpu_time_stand_at(0);
     if (gp_ticks_scale.counter)
         atomic_fetch_and_explicit(&gp_switch_special, ~(uint32_t)GP_SWITCH_RESTS, memory_order_relaxed);
     __atomic_store_n(&prof_coro_active, 1, __ATOMIC_RELEASE);
-    gp_stubs_hook(true);
+    gp_hook_returns_hook(true);
     return 0;
 }
 
 static void sampler_stop_locked(void)
 {
     __atomic_store_n(&prof_coro_active, 0, __ATOMIC_RELEASE);
-    gp_stubs_hook(false);
+    gp_hook_returns_hook(false);
     atomic_fetch_or_explicit(&gp_switch_special, GP_SWITCH_RESTS, memory_order_relaxed);
     atomic_store_explicit(&gp_handler_sampling, false, memory_order_release);
-    gp_edge_end_epoch(gp_ticks());
-    gp_shown_pause();
+    gp_ledger_edge_end_epoch(gp_ticks());
+    gp_otel_thread_pause();
     gp_timers_stop();
 }
 
@@ -143,7 +143,7 @@ static void sampler_change_frequency(unsigned hz, bool at_once)
 {
     if (hz == gp_timers_frequency() || hz == 0)
         return;
-    gp_wait_set_frequency(hz);
+    gp_wait_samples_set_frequency(hz);
     gp_timers_change(hz, at_once);
 }
 
@@ -203,7 +203,7 @@ int gp_sampler_acquire(unsigned hz)
     if (self == NULL)
         return -ENOMEM;
     gp_sampler_enter();
-    gp_left_children_begin();
+    gp_children_unprofiled_begin();
     if (gp_timers_frequency() == 0)
         error =
             sampler_start_locked(self, sampler_limited(hz > sampler_highest_wanted() ? hz : sampler_highest_wanted()));
@@ -361,7 +361,7 @@ void gp_sampler_begin_here(void)
     if (self == NULL)
         return;
     self->cpu.start_ns = self->cpu.sample_ns = gp_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    gp_edge_end_epoch(0); // nor did anything wait
+    gp_ledger_edge_end_epoch(0); // nor did anything wait
     gp_slice_new_epoch();
 }
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "collect/parked.h"
-#include "collect/samples.h"
+#include "collect/ring_drain.h"
+#include "collect/waiting_stack.h"
 #include "coro/spawn.h"
 
 bool gp_spawn_is_locating;
@@ -20,7 +20,7 @@ void gp_spawn_locate(void)
         gp_stack_t stack;
         walked.sample = (gp_sample_t){.depth = site->depth, .flags = site->flags};
         memcpy(walked.sample.frames, site->frames, site->depth * sizeof(site->frames[0]));
-        gp_samples_locate(&walked.sample, locs, &stack);
+        gp_ring_drain_locate(&walked.sample, locs, &stack);
         memcpy(site->locs, stack.locs, stack.depth * sizeof(locs[0]));
         site->loc_flags = stack.flags;
         site->loc_depth = (uint32_t)stack.depth;

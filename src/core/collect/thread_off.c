@@ -8,7 +8,7 @@
 #include "collect/open_sleep.h"
 #include "coro/coro_ledger.h"
 #include "coro/task.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/slice.h"
 
 enum {
@@ -27,7 +27,7 @@ static struct {
 
 bool gp_thread_off_is_ordinary(const gp_thread_t *thread)
 {
-    return gp_edge_load(&thread->root->switches) == 0 &&
+    return gp_ledger_edge_load(&thread->root->switches) == 0 &&
            atomic_load_explicit(&thread->current, memory_order_relaxed) == thread->root;
 }
 
@@ -43,20 +43,20 @@ static uint64_t thread_off_settled_preempted_ns(prof_coro_t *root)
         uint64_t settled = atomic_load_explicit(&root->settled, memory_order_acquire);
         uint64_t off_ns = atomic_load_explicit(&root->off_ns, memory_order_acquire);
         uint64_t blocked_ns = atomic_load_explicit(gp_coro_blocked_ns(root), memory_order_acquire);
-        if (gp_edge_load(&root->settled) == settled && gp_edge_load(&root->off_ns) == off_ns)
+        if (gp_ledger_edge_load(&root->settled) == settled && gp_ledger_edge_load(&root->off_ns) == off_ns)
             return off_ns - blocked_ns;
     }
-    return gp_edge_load(&root->off_ns) - gp_edge_load(gp_coro_blocked_ns(root));
+    return gp_ledger_edge_load(&root->off_ns) - gp_ledger_edge_load(gp_coro_blocked_ns(root));
 }
 
 void gp_thread_off_note(gp_thread_t *thread)
 {
-    uint64_t delay_ns, stops_ns = gp_edge_load(&gp_slice_stopped_ns);
-    uint32_t epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed);
+    uint64_t delay_ns, stops_ns = gp_ledger_edge_load(&gp_slice_stopped_ns);
+    uint32_t epoch = atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed);
     if (!gp_thread_off_is_ordinary(thread) ||
         !gp_task_run_delay(atomic_load_explicit(&thread->tid, memory_order_relaxed), &delay_ns))
         return;
-    uint64_t late_ns = gp_edge_load(&thread->gil.late_ns), kernel_ns = delay_ns + stops_ns - late_ns,
+    uint64_t late_ns = gp_ledger_edge_load(&thread->gil.late_ns), kernel_ns = delay_ns + stops_ns - late_ns,
              account_ns = thread_off_settled_preempted_ns(thread->root);
     if (!thread->off.is_known) // the account is not told by the kernel which of its time was before
         thread->off.base_ns = thread_off_not_below_zero(account_ns) - kernel_ns;

@@ -5,15 +5,15 @@
 
 #include "collect/cpu_time.h"
 #include "collect/hog_samples.h"
-#include "collect/looks.h"
-#include "collect/news.h"
-#include "collect/parked.h"
-#include "collect/samples.h"
-#include "collect/sleepers.h"
+#include "collect/ready_threads.h"
+#include "collect/ring_drain.h"
+#include "collect/sleep_scan.h"
 #include "collect/thread_off.h"
-#include "coro/own_memory.h"
-#include "signal/edge.h"
+#include "collect/wait_scan.h"
+#include "collect/waiting_stack.h"
+#include "coro/helper_memory.h"
 #include "signal/gil_wait.h"
+#include "signal/ledger_edges.h"
 
 enum {
     ROUND_LOOKS = 32,          // 0.3 ms each 5 ms
@@ -52,7 +52,7 @@ void gp_thread_sleeps_after_fork(void)
 void gp_thread_sleeps_begin_round(bool is_wanted)
 {
     if (is_wanted && !is_on)
-        gp_news_look_at_all();
+        gp_ready_threads_look_at_all();
     is_on = is_wanted;
     if (looks_left > 0)
         first_slot = 0; // all had their turn
@@ -101,22 +101,22 @@ static gp_sample_buffer_t *thread_sleeps_fill(gp_thread_t *thread, const gp_thre
     buffer.sample = (gp_sample_t){
         .coro = root,
         .coro_id = thread->root_id,
-        .slice = gp_edge_load(&root->since),
+        .slice = gp_ledger_edge_load(&root->since),
         .ticks = at,
         .weight_ns = weight_ns,
         .depth = sleep->depth,
         .flags = sleep->flags,
-        .scope = gp_parked_scope(root),
+        .scope = gp_waiting_stack_scope(root),
     };
     memcpy(buffer.sample.frames, sleep->frames, sleep->depth * sizeof(sleep->frames[0]));
-    gp_parked_trace(root, buffer.sample.trace);
+    gp_waiting_stack_trace(root, buffer.sample.trace);
     return &buffer;
 }
 
 static void thread_sleeps_hand_on(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t at, uint64_t weight_ns)
 {
     if (sleep->depth > 0 && weight_ns > 0)
-        gp_samples_take_sleep(thread, &thread_sleeps_fill(thread, sleep, at, weight_ns)->sample);
+        gp_ring_drain_take_sleep(thread, &thread_sleeps_fill(thread, sleep, at, weight_ns)->sample);
 }
 
 // Where does it sleep now, if it does?
@@ -125,8 +125,8 @@ static void thread_sleeps_walk(gp_thread_t *thread, gp_thread_sleep_t *sleep)
     static uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT]; // guarded by the drain lock
     int depth = gp_gil_is_waited_for(thread)
                     ? 0
-                    : gp_sleepers_walk(thread, thread->root, gp_edge_load(&thread->root->since), frames,
-                                       GP_UNWIND_DEPTH_DEFAULT, &sleep->flags);
+                    : gp_sleep_scan_walk(thread, thread->root, gp_ledger_edge_load(&thread->root->since), frames,
+                                         GP_UNWIND_DEPTH_DEFAULT, &sleep->flags);
     sleep->depth = depth > 0 && depth <= FRAMES_MAX ? (uint64_t)depth : 0;
     memcpy(sleep->frames, frames, sleep->depth * sizeof(frames[0]));
 }
@@ -135,7 +135,7 @@ static void thread_sleeps_walk(gp_thread_t *thread, gp_thread_sleep_t *sleep)
 static uint64_t thread_sleeps_since_last_ns(const gp_thread_t *thread, gp_thread_sleep_t *sleep, uint64_t now,
                                             uint64_t cpu_ns, bool *is_same)
 {
-    uint64_t start = gp_edge_load(&gp_edge_epoch_ticks); // before it, recording may have rested
+    uint64_t start = gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks); // before it, recording may have rested
     uint64_t from = sleep->ticks > start ? sleep->ticks : start;
     uint64_t ns = now > from ? gp_ticks_to_ns(now - from) : 0;
     uint64_t gil_ns = gp_gil_waited_since(thread, now, &sleep->gil); // which has samples of its own
@@ -151,11 +151,11 @@ static uint64_t thread_sleeps_since_last_ns(const gp_thread_t *thread, gp_thread
 static void thread_sleeps_hand_on_preempted(gp_thread_t *thread, const gp_thread_sleep_t *sleep, uint64_t now)
 {
     uint64_t ticks, untold_ns = gp_thread_off_untold(thread);
-    gp_stack_t latest = gp_hog_latest(thread, gp_edge_load(&thread->root->since), &ticks);
+    gp_stack_t latest = gp_hog_latest(thread, gp_ledger_edge_load(&thread->root->since), &ticks);
     if (untold_ns < PREEMPTED_NS || (sleep->depth == 0 && latest.depth == 0))
         return;
     gp_sample_buffer_t *buffer = thread_sleeps_fill(thread, sleep, now, untold_ns);
-    gp_samples_take_preempted(thread, &buffer->sample, sleep->depth > 0 ? NULL : &latest);
+    gp_ring_drain_take_preempted(thread, &buffer->sample, sleep->depth > 0 ? NULL : &latest);
     gp_thread_off_told(thread, untold_ns);
 }
 
@@ -186,7 +186,7 @@ bool gp_thread_sleeps_look(gp_thread_t *thread, uint64_t now)
         return false;
     if (!gp_thread_sleeps_is_due(thread, now))
         return true;
-    gp_looks_drain();
+    gp_wait_scan_drain();
     if (atomic_load_explicit(&thread->state, memory_order_acquire) != GP_THREAD_LIVE)
         return true;
     if (--looks_left == 0)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Where ordinary threads sleep (without coroutines), for sinks that look at the wall clock of threads too.
 //
-// Model: as in sleepers.h the collector looks at a thread from outside. The thread's CPU clock tells two cases apart. A
-// clock that stood still since the last look: the thread sleeps the same sleep, which has all of the time. A clock that
-// went on: the last sleep is over, and another may have begun; each has half of the time, which is right on average,
-// whether a sleep lasts for many looks or there are many sleeps between two looks. So a long sleep may be looked at
-// less and less often: minutes of sleep cost a look a second. A round looks at so many threads at most; the others are
-// first in the next one, and lose nothing but detail. Nothing is done to the thread.
+// Model: as in sleep_scan.h the collector looks at a thread from outside. The thread's CPU clock tells two cases apart.
+// A clock that stood still since the last look: the thread sleeps the same sleep, which has all of the time. A clock
+// that went on: the last sleep is over, and another may have begun; each has half of the time, which is right on
+// average, whether a sleep lasts for many looks or there are many sleeps between two looks. So a long sleep may be
+// looked at less and less often: minutes of sleep cost a look a second. A round looks at so many threads at most; the
+// others are first in the next one, and lose nothing but detail. Nothing is done to the thread.
 //
 // Caller holds the drain lock everywhere. Collector only. Signals: not safe.
 #pragma once

@@ -6,15 +6,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collect/cpu_without_sample.h"
 #include "collect/perf_probe.h"
 #include "collect/sampling_signal.h"
-#include "collect/unsampled.h"
 #include "coro/lock.h"
 #include "coro/task.h"
 #include "coro/threads.h"
 #include "greenprof/coro.h"
 #include "signal/clock_engine.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/mask.h"
 #include "signal/slice.h"
 
@@ -103,7 +103,7 @@ static void thread_timers_on_exit_of(gp_thread_t *thread)
     gp_mask_change(SIG_BLOCK, &signals, NULL); // for good: the thread ends
     gp_lock(&timer_lock);
     if (frequency != 0)
-        gp_unsampled_keep(thread);
+        gp_cpu_without_sample_keep(thread);
     gp_timer_disarm(&thread->timer);
     if (frequency != 0)
         gp_slice_settle_now(thread);
@@ -141,7 +141,7 @@ void gp_timers_stop(void)
     gp_lock(&timer_lock);
     frequency = 0;
     for (; thread != NULL; thread = thread->next) {
-        gp_unsampled_keep(thread);
+        gp_cpu_without_sample_keep(thread);
         gp_timer_disarm(&thread->timer);
         thread->timer.refused = false;
     }
@@ -274,7 +274,7 @@ void gp_timers_sample_soon(void)
 static uint64_t thread_timers_unsettled_ns(gp_thread_t *thread)
 {
     prof_coro_t *coro;
-    if (thread->epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed))
+    if (thread->epoch == atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed))
         return gp_slice_open_ns(thread, &coro);
     uint64_t now_ns = gp_clock_ns(gp_thread_clock(atomic_load_explicit(&thread->tid, memory_order_relaxed)));
     return now_ns > thread->cpu.start_ns ? now_ns - thread->cpu.start_ns : 0;
@@ -294,7 +294,7 @@ bool gp_timers_any_is_unsettled(uint64_t ns)
 
 void gp_timers_give_missing(void)
 {
-    if (engine->start != NULL && gp_thread_own_may_stay())
+    if (engine->start != NULL && gp_thread_helper_may_stay())
         engine->start(); // where it could not be begun again
     gp_task_each(thread_timers_arm_task, NULL);
 }
@@ -315,7 +315,7 @@ void gp_timers_before_exec(void)
     gp_lock(&timer_lock);
     leaving = true;
     if (frequency != 0 && self != NULL) {
-        gp_unsampled_keep(self);
+        gp_cpu_without_sample_keep(self);
         gp_timer_disarm(&self->timer);
         gp_sampling_signal_take_off(gp_sampling_signal());
     }

@@ -8,15 +8,15 @@
 #include <sys/socket.h>
 
 #include "base/descriptors.h"
-#include "control/answer.h"
 #include "control/keys.h"
+#include "control/requests.h"
 #include "control/socket.h"
 #include "signal/ticks.h"
 
 #define PATIENCE_NS 5000000000ull // for a request
 
 typedef struct client {
-    gp_held_t held;
+    gp_kept_fd_t held;
     uint64_t until_ns;
     bool is_greeted; // it was sent the nonce
     uint8_t nonce[GP_CONTROL_NONCE_BYTES];
@@ -27,7 +27,7 @@ static unsigned count;
 
 static void clients_let_go(unsigned i)
 {
-    gp_held_close(&clients[i].held);
+    gp_kept_fd_close(&clients[i].held);
     clients[i] = clients[--count];
 }
 
@@ -65,10 +65,10 @@ static int clients_accept_one(void)
 void gp_control_clients_accept(void)
 {
     int fd = -1;
-    while (count < GP_CONTROL_CLIENTS && gp_held_is_there(&gp_control_listener) && (fd = clients_accept_one()) >= 0)
+    while (count < GP_CONTROL_CLIENTS && gp_kept_fd_is_there(&gp_control_listener) && (fd = clients_accept_one()) >= 0)
         if (clients_may_ask(fd))
             clients[count++] = (client_t){
-                .held = gp_held_keep(fd),
+                .held = gp_kept_fd_keep(fd),
                 .until_ns = gp_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS,
             };
         else
@@ -172,7 +172,7 @@ void gp_control_clients_serve(const struct pollfd *events, unsigned listed)
 {
     uint64_t now = gp_clock_ns(CLOCK_MONOTONIC);
     for (unsigned i = listed; i-- > 0;) { // from the last one on: the last takes the place of a leaving one
-        bool is_there = events[i].revents != 0 && gp_held_is_there(&clients[i].held);
+        bool is_there = events[i].revents != 0 && gp_kept_fd_is_there(&clients[i].held);
         bool stays = is_there && clients_serve(&clients[i]);
         if ((events[i].revents != 0 && !stays) || now >= clients[i].until_ns)
             clients_let_go(i);

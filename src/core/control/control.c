@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "base/own_thread.h"
-#include "control/answer.h"
 #include "control/clients.h"
 #include "control/keys.h"
+#include "control/requests.h"
 #include "control/socket.h"
 #include "control/toggle.h"
 #include "coro/threads.h"
@@ -56,9 +56,9 @@ static void control_open_all(void)
 
 static void control_look_at_bell(const struct pollfd *event)
 {
-    if (event->revents & (POLLNVAL | POLLERR | POLLHUP) || !gp_held_is_there(&gp_control_bell))
+    if (event->revents & (POLLNVAL | POLLERR | POLLHUP) || !gp_kept_fd_is_there(&gp_control_bell))
         gp_control_bell_open(); // the host closed it
-    if (gp_control_listener.fd >= 0 && !gp_held_is_there(&gp_control_listener))
+    if (gp_control_listener.fd >= 0 && !gp_kept_fd_is_there(&gp_control_listener))
         gp_control_socket_open(); // and this
     unsigned toggles = gp_control_toggle_take();
     if (toggles % 2 != 0)
@@ -69,7 +69,7 @@ static void control_look_at_bell(const struct pollfd *event)
 
 static void control_look_at_listener(void)
 {
-    if (!gp_held_is_there(&gp_control_listener))
+    if (!gp_kept_fd_is_there(&gp_control_listener))
         gp_control_socket_open(); // the host closed it
     gp_control_clients_accept();
 }
@@ -113,7 +113,7 @@ static void control_detach(void)
     gp_control_bell_forget();
     gp_control_keys_forget();
     gp_control_detached();
-    gp_thread_own_be_named(false);
+    gp_thread_helper_be_named(false);
     attached = NULL;
     atomic_store_explicit(&is_running, false, memory_order_release);
 }
@@ -148,7 +148,7 @@ static void *control_serve(void *unused)
     if (!is_away || is_new)
         control_begin_serving();
     is_away = is_new = false;
-    while (!gp_control_is_to_detach() && gp_thread_own_may_stay()) {
+    while (!gp_control_is_to_detach() && gp_thread_helper_may_stay()) {
         control_serve_once();
         if (atomic_load_explicit(&is_unwanted, memory_order_acquire))
             gp_control_detach();
@@ -195,12 +195,12 @@ int gp_control_attach(const gp_control_attachment_t *attachment)
     atomic_store_explicit(&is_unwanted, false, memory_order_relaxed);
     attached = attachment;
     int error = gp_control_socket_open();
-    gp_thread_own_be_named(true);
+    gp_thread_helper_be_named(true);
     if (error == 0)
         control_begin();
     if (is_running)
         return 0;
-    gp_thread_own_be_named(false);
+    gp_thread_helper_be_named(false);
     gp_control_socket_remove();
     gp_control_socket_forget();
     attached = NULL;
@@ -250,7 +250,7 @@ void gp_control_after_failed_exec(void)
 
 bool gp_control_owns(int fd)
 {
-    return (fd == gp_control_listener.fd && gp_held_is_there(&gp_control_listener)) || gp_control_bell_owns(fd);
+    return (fd == gp_control_listener.fd && gp_kept_fd_is_there(&gp_control_listener)) || gp_control_bell_owns(fd);
 }
 
 void gp_control_wake(void)

@@ -18,7 +18,7 @@ enum {
     TRIES = 5,
 };
 
-gp_held_t gp_control_listener = {.fd = -1};
+gp_kept_fd_t gp_control_listener = {.fd = -1};
 
 static char path[GP_PLACE_SIZE + GP_CONTROL_SOCKET_NAME_SIZE]; // "" = there is none
 static int path_pid;                                           // which made it
@@ -60,16 +60,16 @@ static int socket_try_to_open(void)
     int fd = socket_listen_in(directory, name);
     close(directory);
     if (fd >= 0)
-        gp_control_listener = gp_held_keep(fd);
+        gp_control_listener = gp_kept_fd_keep(fd);
     else
         path[0] = '\0';
-    return fd < 0 ? fd : gp_held_is_there(&gp_control_listener) ? 0 : -EBADF;
+    return fd < 0 ? fd : gp_kept_fd_is_there(&gp_control_listener) ? 0 : -EBADF;
 }
 
 // A host that closes all descriptors may do so in the middle of it.
 int gp_control_socket_open(void)
 {
-    gp_held_close(&gp_control_listener);
+    gp_kept_fd_close(&gp_control_listener);
     int error = gp_settings_are_refused() ? -EPERM : socket_try_to_open();
     for (int i = 1; i < TRIES && error != 0 && error != -EPERM && error != -ENAMETOOLONG; i++)
         error = socket_try_to_open();
@@ -87,5 +87,5 @@ void gp_control_socket_remove(void)
 void gp_control_socket_forget(void)
 {
     path[0] = '\0';
-    gp_held_close(&gp_control_listener);
+    gp_kept_fd_close(&gp_control_listener);
 }

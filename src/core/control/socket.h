@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#include "base/held.h"
+#include "base/kept_fd.h"
 
-extern gp_held_t gp_control_listener; // fd -1 = there is none
+extern gp_kept_fd_t gp_control_listener; // fd -1 = there is none
 
 // Make the socket, in the place of an older one. Returns 0, or a negative errno value: there is none.
 int gp_control_socket_open(void);

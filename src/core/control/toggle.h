@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-#include "base/held.h"
+#include "base/kept_fd.h"
 
-extern gp_held_t gp_control_bell; // the end that is read; fd -1 = there is none
+extern gp_kept_fd_t gp_control_bell; // the end that is read; fd -1 = there is none
 
 // Is the signal a valid one that the program does not handle? Then have it. At load.
 void gp_control_toggle_begin(void);

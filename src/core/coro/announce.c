@@ -117,6 +117,6 @@ void prof_coro_name(prof_coro_t *coro, const char *name)
     gp_lock(&gp_registry_lock);
     gp_coro_name_set(coro, name);
     // The capture gets the name with the coroutine's next record. Release: partner of gp_recording_coro().
-    atomic_store_explicit(&gp_coro_told(coro)->written_id, 0, memory_order_release);
+    atomic_store_explicit(&gp_coro_written(coro)->written_id, 0, memory_order_release);
     gp_unlock(&gp_registry_lock);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Reading the ledger that src/core/signal/edge.h keeps: where a coroutine's time went, up to any moment.
+// Reading the ledger that src/core/signal/ledger_edges.h keeps: where a coroutine's time went, up to any moment.
 //
 // Threads: any; the parts of one reading may be a switch apart where the coroutine runs meanwhile. Signals: safe.
 #pragma once
 
 #include <stdbool.h>
 
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 
 // A new record: it waits from `now` (ticks) on.
 void gp_ledger_begin(prof_coro_t *coro, uint64_t now);
@@ -21,23 +21,23 @@ void gp_ledger_read_closed(prof_coro_t *coro, uint64_t now, gp_ledger_t *ledger)
 
 // Raw words of a reading, for later: a reading hardly ever wanted costs a few loads.
 typedef struct gp_ledger_words {
-    uint64_t since, begun, slice_ticks, off_ns, told_ticks, ready_wait_ticks, switches; // as in prof_coro_t
-    uint64_t blocked_ns, polled_slice_ns, gil_ns;                                       // as beside it
+    uint64_t since, begun, slice_ticks, off_ns, ready_known_ticks, ready_wait_ticks, switches; // as in prof_coro_t
+    uint64_t blocked_ns, polled_slice_ns, gil_ns;                                              // as beside it
 } gp_ledger_words_t;
 
 static inline void gp_ledger_read_words(prof_coro_t *coro, gp_ledger_words_t *words)
 {
     *words = (gp_ledger_words_t){
-        .since = gp_edge_load(&coro->since),
-        .begun = gp_edge_load(&coro->begun),
-        .slice_ticks = gp_edge_load(&coro->slice_ticks),
-        .off_ns = gp_edge_load(&coro->off_ns),
-        .told_ticks = gp_edge_load(&coro->told_ticks),
-        .ready_wait_ticks = gp_edge_load(&coro->ready_wait_ticks),
-        .switches = gp_edge_load(&coro->switches),
-        .blocked_ns = gp_edge_load(gp_coro_blocked_ns(coro)),
-        .polled_slice_ns = gp_edge_load(&gp_coro_rare(coro)->polled_slice_ns),
-        .gil_ns = gp_edge_load(gp_coro_gil_ns(coro)),
+        .since = gp_ledger_edge_load(&coro->since),
+        .begun = gp_ledger_edge_load(&coro->begun),
+        .slice_ticks = gp_ledger_edge_load(&coro->slice_ticks),
+        .off_ns = gp_ledger_edge_load(&coro->off_ns),
+        .ready_known_ticks = gp_ledger_edge_load(&coro->ready_known_ticks),
+        .ready_wait_ticks = gp_ledger_edge_load(&coro->ready_wait_ticks),
+        .switches = gp_ledger_edge_load(&coro->switches),
+        .blocked_ns = gp_ledger_edge_load(gp_coro_blocked_ns(coro)),
+        .polled_slice_ns = gp_ledger_edge_load(&gp_coro_rare(coro)->polled_slice_ns),
+        .gil_ns = gp_ledger_edge_load(gp_coro_gil_ns(coro)),
     };
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "coro/lock.h"
 
-#include "coro/checker.h"
+#include "coro/tsan_hints.h"
 #include "signal/ticks.h"
 
 pthread_mutex_t gp_registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -28,8 +28,8 @@ bool gp_lock_until(pthread_mutex_t *lock, const struct timespec *until)
 {
     gp_locks_held++;
     atomic_signal_fence(memory_order_seq_cst); // as in gp_lock()
-    bool is_taken = gp_checker_is_there() ? lock_try_until(lock, until)
-                                          : pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, until) == 0;
+    bool is_taken = gp_tsan_hints_is_there() ? lock_try_until(lock, until)
+                                             : pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, until) == 0;
     gp_locks_held -= !is_taken;
     return is_taken;
 }

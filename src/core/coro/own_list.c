@@ -31,7 +31,7 @@ bool gp_thread_may_be_own(pid_t tid)
     return atomic_load_explicit(&beginning, memory_order_acquire) > 0 || gp_thread_is_own(tid);
 }
 
-void gp_thread_own_let_go(void)
+void gp_thread_helper_let_go(void)
 {
     int saved = errno;
     for (int i = 0; i < GP_OWN_LIST_MAX; i++) {
@@ -42,9 +42,9 @@ void gp_thread_own_let_go(void)
     errno = saved;
 }
 
-int gp_thread_own_count(void)
+int gp_thread_helper_count(void)
 {
-    gp_thread_own_let_go();
+    gp_thread_helper_let_go();
     // First: a thread that puts its id there meanwhile is counted twice rather than not at all.
     int count = atomic_load_explicit(&beginning, memory_order_acquire);
     for (int i = 0; i < GP_OWN_LIST_MAX; i++)
@@ -63,7 +63,7 @@ void gp_own_list_change(pid_t from, pid_t to)
 
 void gp_own_list_begins(int more)
 {
-    // Release: partner of the acquire in gp_thread_own_count(), which finds the id then.
+    // Release: partner of the acquire in gp_thread_helper_count(), which finds the id then.
     atomic_fetch_add_explicit(&beginning, more, memory_order_release);
 }
 

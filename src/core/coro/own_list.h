@@ -14,10 +14,10 @@ bool gp_thread_is_own(pid_t tid);
 bool gp_thread_may_be_own(pid_t tid);
 
 // The kernel's count of threads, those just beginning or leaving included; one that begins may be counted twice.
-int gp_thread_own_count(void);
+int gp_thread_helper_count(void);
 
 // Forget those that are gone: now and then, as their ids come again.
-void gp_thread_own_let_go(void);
+void gp_thread_helper_let_go(void);
 
 // Entry i: an id; 0 = none. Negative: that thread leaves. Such an entry stays until the kernel has let the thread go, a
 // little after its last instruction: the kernel counts the thread, and it is not one of the program's.

@@ -6,10 +6,10 @@
 
 #include "coro/coro_ledger.h"
 #include "coro/coro_name.h"
-#include "coro/own_memory.h"
+#include "coro/helper_memory.h"
 #include "coro/scope.h"
-#include "signal/edge.h"
 #include "signal/language.h"
+#include "signal/ledger_edges.h"
 #include "signal/region.h"
 #include "signal/slice.h"
 #include "signal/ticks.h"
@@ -61,12 +61,12 @@ static void registry_inherit(prof_coro_t *coro, prof_coro_t *spawner)
     gp_coro_context_t *own = gp_coro_context(coro), *from = spawner != NULL ? gp_coro_context(spawner) : &none;
     gp_scope_inherit(coro, atomic_load_explicit(&from->scope, memory_order_relaxed));
     for (int i = 0; i < 2; i++) {
-        uint64_t word = gp_edge_load(&from->trace[i]);
+        uint64_t word = gp_ledger_edge_load(&from->trace[i]);
         if (own->birth_trace[i] != word)
             own->birth_trace[i] = word;
         gp_coro_change(&own->trace[i], word);
     }
-    gp_coro_change(&own->span, gp_edge_load(&from->span));
+    gp_coro_change(&own->span, gp_ledger_edge_load(&from->span));
     coro->parent_id = spawner != NULL ? spawner->id : 0;
     if (spawner != NULL)
         gp_coro_add(&gp_coro_rare(spawner)->spawned, 1);
@@ -93,12 +93,12 @@ static void registry_add_ledger(prof_coro_t *coro, uint64_t now, gp_ledger_t *su
 static void registry_void_wait_locked(prof_coro_t *coro)
 {
     gp_ledger_t told, rest;
-    // Acquire: partner of the release in gp_edge_leave().
-    if (coro->kind == GP_CORO_THREAD || gp_edge_is_over(coro) ||
-        (atomic_load_explicit(&coro->running, memory_order_acquire) && gp_edge_is_current(coro)))
+    // Acquire: partner of the release in gp_ledger_edge_leave().
+    if (coro->kind == GP_CORO_THREAD || gp_ledger_edge_is_over(coro) ||
+        (atomic_load_explicit(&coro->running, memory_order_acquire) && gp_ledger_edge_is_current(coro)))
         return;
     gp_ledger_read(coro, totals_asked, &told);
-    gp_edge_store(&coro->ready_ticks, GP_EDGE_OVER);
+    gp_ledger_edge_store(&coro->ready_ticks, GP_EDGE_OVER);
     gp_ledger_read(coro, totals_asked, &rest);
     gp_ledger_subtract(&told, &rest);
     gp_ledger_add(&gone, &told);
@@ -111,7 +111,7 @@ static void registry_retire_locked(prof_coro_t *coro)
         return;
     if (coro->lo != coro->hi)
         gp_region_remove(coro);
-    gp_edge_store(&coro->final_id, id);
+    gp_ledger_edge_store(&coro->final_id, id);
     atomic_store_explicit(&coro->id, 0, memory_order_release);
     uint64_t now = gp_ticks();
     // Release: partner of the fence in the walk of a parked stack, which then sees that it is retired.
@@ -141,7 +141,7 @@ static void registry_fill(prof_coro_t *coro, const gp_coro_birth_t *birth)
     registry_fill_rare(gp_coro_rare(coro), birth->object);
     coro->birth_ticks = gp_ticks();
     gp_ledger_begin(coro, coro->birth_ticks);
-    gp_edge_store(&coro->ready_ticks, birth->kind == GP_CORO_ANNOUNCED ? coro->birth_ticks : 0);
+    gp_ledger_edge_store(&coro->ready_ticks, birth->kind == GP_CORO_ANNOUNCED ? coro->birth_ticks : 0);
     coro->spawn_site = (uint16_t)birth->spawn_site;
     coro->region_kind = (uint8_t)birth->region_kind;
     gp_coro_name_set(coro, birth->name);
@@ -187,7 +187,7 @@ prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry)
     gp_lock(&gp_registry_lock);
     prof_coro_t *coro = gp_region_overlap(lo, hi);
     if (coro != NULL && (coro->lo != lo || coro->hi != hi || coro->entry != 0 || coro->switches != 0 ||
-                         gp_edge_settled_cpu_ns(coro) != 0))
+                         gp_ledger_edge_settled_cpu_ns(coro) != 0))
         coro = NULL;
     if (coro != NULL) {
         coro->entry = entry;
@@ -200,7 +200,7 @@ prof_coro_t *gp_coro_adopt(uintptr_t lo, uintptr_t hi, uintptr_t entry)
 void gp_coro_ends(prof_coro_t *coro, uint64_t id)
 {
     if (coro != NULL && coro->kind == GP_CORO_ANNOUNCED && atomic_load_explicit(&coro->id, memory_order_acquire) == id)
-        gp_edge_store(&coro->ready_ticks, GP_EDGE_OVER);
+        gp_ledger_edge_store(&coro->ready_ticks, GP_EDGE_OVER);
 }
 
 void gp_coro_idles(prof_coro_t *coro)
@@ -208,7 +208,7 @@ void gp_coro_idles(prof_coro_t *coro)
     gp_lock(&gp_registry_lock);
     gp_scope_quit(coro);
     gp_unlock(&gp_registry_lock);
-    gp_edge_store(&coro->ready_ticks, GP_EDGE_IDLE);
+    gp_ledger_edge_store(&coro->ready_ticks, GP_EDGE_IDLE);
 }
 
 void gp_coro_forsake(prof_coro_t *coro, uint64_t id)

@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 #include "coro/coro_ledger.h"
+#include "coro/helper_memory.h"
 #include "coro/lock.h"
-#include "coro/own_memory.h"
 #include "signal/ticks.h"
 
 enum { SLOTS_PER_CHUNK = 1024, CHUNKS_MAX = 4096 };

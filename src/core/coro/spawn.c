@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "coro/helper_memory.h"
 #include "coro/lock.h"
-#include "coro/own_memory.h"
 #include "signal/language.h"
 #include "signal/spare_stack.h"
 #include "signal/thread.h"

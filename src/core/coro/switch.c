@@ -6,12 +6,12 @@
 #include <errno.h>
 
 #include "coro/coro_ledger.h"
+#include "coro/otel_thread_context.h"
 #include "coro/registry.h"
-#include "coro/shown.h"
 #include "coro/threads.h"
 #include "signal/activity.h"
-#include "signal/edge.h"
 #include "signal/handler.h"
+#include "signal/ledger_edges.h"
 #include "signal/region.h"
 #include "signal/slice_switch.h"
 
@@ -39,7 +39,7 @@ __attribute__((noinline, cold)) static void switch_any(prof_coro_t *to, uint64_t
     }
     gp_slice_enter(thread);
     gp_slice_switch(thread, &park, to, to_id, now != 0 ? now : gp_ticks());
-    gp_shown_update(thread, to);
+    gp_otel_thread_update(thread, to);
 }
 
 #if defined(__x86_64__)
@@ -89,7 +89,7 @@ __attribute__((noinline, cold)) static void switch_specially(prof_coro_t *to, ui
         return;
     }
     gp_slice_switch_plainly(thread, &plain, &park, to_id, now);
-    gp_shown_update(thread, to);
+    gp_otel_thread_update(thread, to);
 }
 
 // The common case calls nothing, and jumps to what is for the others: no register need be saved. `to` is a coroutine.
@@ -254,21 +254,22 @@ void prof_coro_ready(prof_coro_t *coro)
 {
     if (coro == NULL || !__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED))
         return;
-    if (gp_edge_load(&coro->ready_ticks) == GP_EDGE_IDLE && !atomic_load_explicit(&coro->running, memory_order_relaxed))
+    if (gp_ledger_edge_load(&coro->ready_ticks) == GP_EDGE_IDLE &&
+        !atomic_load_explicit(&coro->running, memory_order_relaxed))
         return; // its wait does not count
     gp_thread_t *thread = gp_thread_self;
     uint64_t waker = thread != NULL ? atomic_load_explicit(&thread->current_id, memory_order_relaxed) : 0;
     if (atomic_load_explicit(&gp_activity_wanted, memory_order_relaxed))
-        gp_edge_store(&gp_coro_timeline(coro)->waker, waker);
+        gp_ledger_edge_store(&gp_coro_timeline(coro)->waker, waker);
     // A coroutine never switched to was ready all the time; a tick later means that this was reported.
     bool runs = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0;
-    gp_edge_store(&coro->ready_ticks, !runs && gp_edge_is_new(coro) ? coro->birth_ticks + 1 : gp_ticks());
+    gp_ledger_edge_store(&coro->ready_ticks, !runs && gp_ledger_edge_is_new(coro) ? coro->birth_ticks + 1 : gp_ticks());
 }
 
 void prof_coro_unseen(prof_coro_t *coro)
 {
     if (coro != NULL)
-        gp_edge_store(&coro->ready_ticks, 0);
+        gp_ledger_edge_store(&coro->ready_ticks, 0);
 }
 
 prof_coro_t *prof_coro_current(void)
@@ -290,7 +291,7 @@ static prof_coro_t *switch_settled(prof_coro_t *coro, uintptr_t sp)
 uint64_t prof_coro_cpu_ns(prof_coro_t *coro)
 {
     coro = switch_settled(coro, (uintptr_t)__builtin_frame_address(0));
-    return coro != NULL ? gp_edge_settled_cpu_ns(coro) : 0;
+    return coro != NULL ? gp_ledger_edge_settled_cpu_ns(coro) : 0;
 }
 
 uint64_t prof_coro_switches(prof_coro_t *coro)

@@ -19,7 +19,7 @@ extern _Atomic bool gp_switch_meets_early __attribute__((visibility("hidden")));
 // Why a switch is not what most are; 0 = nothing of that. Each bit is written by one that knows.
 enum {
     GP_SWITCH_RESTS = 1,   // nothing is sampled, or the processor's counter is not the clock: by the sampler
-    GP_SWITCH_SHOWN = 2,   // to readers outside of the process: coro/shown.c
+    GP_SWITCH_SHOWN = 2,   // to readers outside of the process: coro/otel_thread_context.c
     GP_SWITCH_SHARERS = 4, // a coroutine shared a stack before: prof_coro_create_shared()
 };
 extern _Atomic uint32_t gp_switch_special __attribute__((visibility("hidden")));

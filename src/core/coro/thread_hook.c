@@ -8,11 +8,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "coro/checker.h"
 #include "coro/main_stack.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
 #include "coro/threads.h"
+#include "coro/tsan_hints.h"
 #include "signal/mask.h"
 
 typedef int create_t(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -76,7 +76,7 @@ void gp_thread_own_stack(uintptr_t *lo, uintptr_t *hi)
 static bool thread_hook_is_called_by_checker(void)
 {
     Dl_info first, own;
-    return gp_checker_is_there() && dladdr(dlsym(RTLD_DEFAULT, "pthread_create"), &first) != 0 &&
+    return gp_tsan_hints_is_there() && dladdr(dlsym(RTLD_DEFAULT, "pthread_create"), &first) != 0 &&
            dladdr(&real_create, &own) != 0 && first.dli_fbase != own.dli_fbase;
 }
 

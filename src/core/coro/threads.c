@@ -10,12 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "coro/last_thread.h"
+#include "coro/exit_of_last_thread.h"
+#include "coro/helper_memory.h"
 #include "coro/main_stack.h"
-#include "coro/own_memory.h"
+#include "coro/otel_thread_context.h"
 #include "coro/process_id.h"
 #include "coro/registry.h"
-#include "coro/shown.h"
 #include "coro/thread_rings.h"
 #include "signal/host_stack.h"
 #include "signal/mask.h"
@@ -56,7 +56,7 @@ static void threads_on_thread_exit(void *value)
     if (gp_process_is_left())
         return;
     gp_thread_detach();
-    if (!gp_last_thread_is_this())
+    if (!gp_exit_of_last_thread_is_this())
         return;
     if (++calls >= PTHREAD_DESTRUCTOR_ITERATIONS)
         exit(0);
@@ -183,11 +183,11 @@ static gp_thread_t *threads_new_block(pid_t tid, uintptr_t lo, uintptr_t hi, boo
         thread->index = ++last_index;
         gp_thread_set_tid(thread, tid);
         gp_thread_ring_begin(thread);
-        // Partner of the acquire in gp_thread_find(), and of gp_news_look_at_all(): either the latter sees the thread,
-        // or we see its request.
+        // Partner of the acquire in gp_thread_find(), and of gp_ready_threads_look_at_all(): either the latter sees the
+        // thread, or we see its request.
         atomic_store(&thread->state, GP_THREAD_LIVE);
-        if (atomic_load(&gp_thread_tells_birth))
-            gp_thread_tell_at_once(thread);
+        if (atomic_load(&gp_thread_notifies_birth))
+            gp_thread_notify_at_once(thread);
     }
     gp_unlock(&gp_registry_lock);
     if (thread == NULL || thread == known)
@@ -213,7 +213,7 @@ static void threads_settle_in(gp_thread_t *thread)
     pthread_once(&exit_key_once, threads_make_exit_key);
     pthread_setspecific(exit_key, thread);
     if (!thread->keyed)
-        gp_last_thread_begins();
+        gp_exit_of_last_thread_begins();
     thread->keyed = true;
 }
 
@@ -312,10 +312,10 @@ void gp_thread_detach(void)
     if (gp_host_stack_change(NULL, &now) == 0 && now.ss_sp == thread->alternate_stack.ss_sp)
         gp_host_stack_change(&off, NULL);
     gp_memo_forget_own();
-    gp_shown_end_thread(thread);
+    gp_otel_thread_end_thread(thread);
     gp_thread_self = NULL;
     if (thread->keyed)
-        gp_last_thread_ends();
+        gp_exit_of_last_thread_ends();
     thread->end_ticks = gp_ticks();
     atomic_store_explicit(&thread->cpu.final_ns, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID), memory_order_relaxed);
     prof_coro_t *root = thread->root;
@@ -324,7 +324,7 @@ void gp_thread_detach(void)
     if (prof_coro_active || gp_rest_is_now() || gp_ring_unread(&thread->ring) > 0) {
         // Release: partner of the acquire in the collector, which drains the ring one last time.
         atomic_store_explicit(&thread->state, GP_THREAD_EXITED, memory_order_release);
-        gp_thread_tell(thread);
+        gp_thread_notify(thread);
     } else {
         gp_lock(&gp_registry_lock);
         threads_give_block(thread);
@@ -362,13 +362,13 @@ void gp_thread_after_fork(void)
     atomic_store_explicit(&free_count, 0, memory_order_relaxed);
     for (; thread != NULL; thread = thread->next) {
         atomic_store_explicit(&thread->has_news, false, memory_order_relaxed);
-        atomic_store_explicit(&gp_thread_told[thread->slot / 64], 0, memory_order_relaxed);
+        atomic_store_explicit(&gp_thread_notified[thread->slot / 64], 0, memory_order_relaxed);
         memset(thread->counters, 0, sizeof(thread->counters));
         if (thread != self)
             threads_give_block(thread);
     }
     gp_memo_forget_others();
-    gp_last_thread_after_fork(self != NULL && self->keyed);
+    gp_exit_of_last_thread_after_fork(self != NULL && self->keyed);
     if (self == NULL)
         return;
     if (gp_ring_fill(&self->ring) > 0)

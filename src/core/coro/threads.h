@@ -60,28 +60,28 @@ int gp_thread_create_unseen(pthread_t *thread, const pthread_attr_t *attr, void 
 void gp_thread_hides_what_it_creates(void);
 
 // Start a thread of greenprof's own: all signals blocked, never sampled. Returns 0 or a negative errno value.
-//   run: may return GP_THREAD_RETURNS (base/own_thread.h) where it is asked to end (gp_thread_own_may_stay()).
+//   run: may return GP_THREAD_RETURNS (base/own_thread.h) where it is asked to end (gp_thread_helper_may_stay()).
 //   staying: it does not end when it is asked to.
 int gp_thread_start_own(void *(*run)(void *), void *argument, void *pthread_out);
 int gp_thread_start_staying(void *(*run)(void *), void *argument, void *pthread_out);
 
 // Note which processors and what priority the program has: threads of greenprof's own have no more. As it is loaded.
-void gp_thread_own_note(void);
+void gp_thread_helper_note(void);
 
 // Whether threads that begin from now on are to have the processor as soon as they want it, where others want it, too.
-void gp_thread_own_hurry(bool is_urgent);
+void gp_thread_helper_hurry(bool is_urgent);
 
 // Whether threads that begin from now on are named GP_OWN_NAME (model/own_name.h).
-void gp_thread_own_be_named(bool are_named);
+void gp_thread_helper_be_named(bool are_named);
 
 // Have they other capabilities than the calling thread? Signals: safe. Cost: a system call for each.
-bool gp_thread_own_differ(void);
+bool gp_thread_helper_differ(void);
 
 // How many of them stay.
-int gp_thread_own_staying(void);
+int gp_thread_helper_staying(void);
 
 // May threads of greenprof's own go on? Where not, each ends as soon as it has nothing left to do.
-bool gp_thread_own_may_stay(void);
+bool gp_thread_helper_may_stay(void);
 
 // End all of them but the caller; let new ones begin, and ended ones return.
 //   wake: called now and then, until all have ended: wakes those that wait.
@@ -91,7 +91,7 @@ bool gp_thread_end_own(void (*wake)(void));
 void gp_thread_let_own_begin(void);
 
 // CPU time of greenprof's own threads so far, those that ended included, ns.
-uint64_t gp_thread_own_cpu_ns(void);
+uint64_t gp_thread_helper_cpu_ns(void);
 
 // A function of greenprof's through which threads or coroutines of the program start: its frame is not shown, but what
 // it calls is the program's.

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "exact/exact_memory.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 
 // The thread that runs `coro` now, or NULL: it is parked.
 static gp_thread_t *exact_collect_runner_of(const prof_coro_t *coro, uint64_t id)
@@ -35,7 +35,8 @@ static void exact_collect_read_clocks(const gp_exact_stack_t *stack, uint64_t no
     gp_thread_t *thread = exact_collect_is_current(stack->thread, stack)
                               ? stack->thread
                               : exact_collect_runner_of(stack->coro, stack->coro_id);
-    uint64_t account_ns = thread != NULL ? gp_edge_cpu_ns(stack->coro, now) : gp_edge_settled_cpu_ns(stack->coro);
+    uint64_t account_ns =
+        thread != NULL ? gp_ledger_edge_cpu_ns(stack->coro, now) : gp_ledger_edge_settled_cpu_ns(stack->coro);
     *ticks = now;
     *cpu_ns = account_ns;
 }

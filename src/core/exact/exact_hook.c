@@ -77,7 +77,7 @@ static void exact_hook_note_unknown(gp_thread_t *thread, uintptr_t sp)
 {
     if (atomic_exchange_explicit(&thread->unknown_sp, sp, memory_order_relaxed) != 0)
         return;
-    gp_thread_tell(thread);
+    gp_thread_notify(thread);
     gp_collector_kick();
 }
 

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "coro/own_memory.h"
+#include "coro/helper_memory.h"
 
 enum {
     CLASS_MIN = 8, // 256 bytes

@@ -13,7 +13,7 @@ static uint64_t exact_time_settle(gp_thread_t *thread, prof_coro_t *coro, bool o
     uint64_t now = gp_ticks();
     if (on_alternate_stack || atomic_load_explicit(&thread->busy, memory_order_relaxed))
         return now;
-    for (int i = 0; i < SETTLE_TRIES && now > gp_edge_settled(coro) + gp_exact_gap_ticks; i++) {
+    for (int i = 0; i < SETTLE_TRIES && now > gp_ledger_edge_settled(coro) + gp_exact_gap_ticks; i++) {
         gp_slice_settle_now(thread);
         now = gp_ticks();
     }
@@ -23,7 +23,7 @@ static uint64_t exact_time_settle(gp_thread_t *thread, prof_coro_t *coro, bool o
 bool gp_exact_charge_time(gp_exact_stack_t *stack, gp_thread_t *thread, bool on_alternate_stack, uint64_t now)
 {
     prof_coro_t *coro = stack->coro;
-    uint64_t settled = gp_edge_settled(coro), from = stack->last_ticks;
+    uint64_t settled = gp_ledger_edge_settled(coro), from = stack->last_ticks;
     if (now == 0 || !gp_ticks_scale.counter)
         now = gp_ticks();
     if (now > (settled > from ? settled : from) + gp_exact_gap_ticks)
@@ -34,7 +34,7 @@ bool gp_exact_charge_time(gp_exact_stack_t *stack, gp_thread_t *thread, bool on_
         gp_exact_hint = stack;
     }
     atomic_signal_fence(memory_order_seq_cst);
-    uint64_t cpu_ns = on_alternate_stack ? gp_edge_settled_cpu_ns(coro) : gp_edge_cpu_ns(coro, now);
+    uint64_t cpu_ns = on_alternate_stack ? gp_ledger_edge_settled_cpu_ns(coro) : gp_ledger_edge_cpu_ns(coro, now);
     bool is_steady = !on_alternate_stack && (int64_t)(cpu_ns - gp_exact_stack_cpu_ns(stack)) >= 0;
     gp_exact_span_t span = gp_exact_stack_span(stack, now, cpu_ns);
     for (uint32_t i = 0, depth = gp_exact_depth(stack); i < stack->link_count; i++)

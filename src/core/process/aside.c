@@ -48,8 +48,8 @@ static bool aside_is_alone(void)
 {
     struct stat tasks;
     struct timespec pause = {.tv_nsec = PAUSE_NS};
-    for (int i = 0, seen = 0; i < TRIES && gp_thread_own_staying() == 0; i++) {
-        int own = gp_thread_own_count();
+    for (int i = 0, seen = 0; i < TRIES && gp_thread_helper_staying() == 0; i++) {
+        int own = gp_thread_helper_count();
         if (stat("/proc/self/task", &tasks) != 0)
             return false;
         int others = (int)tasks.st_nlink - 3 - own; // "." and "..", and the caller
@@ -89,10 +89,10 @@ static bool aside_claim(void)
 
 static bool aside_applies(gp_aside_for_t what)
 {
-    if (!gp_process_is_open() || gp_locks_held != 0 || gp_thread_own_count() == 0)
+    if (!gp_process_is_open() || gp_locks_held != 0 || gp_thread_helper_count() == 0)
         return false;
     pid_t tid = (pid_t)syscall(SYS_gettid);
-    if (what == GP_ASIDE_ALL && !atomic_load_explicit(&is_behind, memory_order_relaxed) && !gp_thread_own_differ())
+    if (what == GP_ASIDE_ALL && !atomic_load_explicit(&is_behind, memory_order_relaxed) && !gp_thread_helper_differ())
         return false;
     return !gp_thread_is_own(tid) && (what == GP_ASIDE_ALL || (what == GP_ASIDE_FIRST && tid == getpid()) ||
                                       (what == GP_ASIDE_ALONE && aside_is_alone()));

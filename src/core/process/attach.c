@@ -58,7 +58,7 @@ static void process_attach_begin(void)
 // Threads that belong to nothing else have nothing to do any more. A program with one thread is to have one again.
 static void attach_end_threads(void)
 {
-    if (gp_thread_own_staying() > 0)
+    if (gp_thread_helper_staying() > 0)
         return;
     gp_thread_end_own(gp_aside_wake);
     gp_thread_let_own_begin();

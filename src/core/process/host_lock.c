@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "coro/own_memory.h"
+#include "coro/helper_memory.h"
 #include "greenprof/prof.h"
 
 // The variables of the library that has this function.

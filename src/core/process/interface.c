@@ -167,7 +167,7 @@ static const gp_core_threads_t threads = {
     .size = sizeof(threads),
     .start_staying = interface_start_thread,
     .start = interface_start_helper,
-    .may_stay = gp_thread_own_may_stay,
+    .may_stay = gp_thread_helper_may_stay,
     .wake_by = gp_aside_wake_by,
     .at_end = gp_process_at_end,
 };

@@ -9,7 +9,7 @@
 #include "process/sandbox.h"
 #include "record/budget.h"
 #include "record/census_service.h"
-#include "record/closing.h"
+#include "record/closing_line.h"
 #include "record/follow.h"
 #include "record/otel_context.h"
 #include "record/session.h"
@@ -45,7 +45,7 @@ static bool load_is_too_strict(void)
         return false;
     gp_process_leave();
     if (can_say)
-        gp_closing_say_sandboxed();
+        gp_closing_line_say_sandboxed();
     return true;
 }
 

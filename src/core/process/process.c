@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "collect/children_unprofiled.h"
 #include "collect/collector.h"
-#include "collect/left_children.h"
 #include "collect/sampler.h"
 #include "collect/thread_timers.h"
 #include "control/control.h"
@@ -290,7 +290,7 @@ void gp_process_init(void)
         return;
     is_ready = true;
     gp_process_claim();
-    gp_thread_own_note();
+    gp_thread_helper_note();
     gp_sink_add(&gp_profile_sink);
     gp_sink_add(&gp_exact_sink);
     gp_ticks_begin();

@@ -57,7 +57,7 @@ static bool rehearsal_rehearse_by_use(part_t *part)
     return true;
 }
 
-static bool rehearsal_is_to_be_made(const gp_filter_call_t *call)
+static bool rehearsal_is_to_be_made(const gp_seccomp_call_t *call)
 {
     switch (call->number) {
     case SYS_clone:
@@ -72,7 +72,7 @@ static bool rehearsal_is_to_be_made(const gp_filter_call_t *call)
 }
 
 // As it is without a filter: no file, no memory is where the arguments point to.
-static bool rehearsal_is_answered(const gp_filter_call_t *call, long result)
+static bool rehearsal_is_answered(const gp_seccomp_call_t *call, long result)
 {
     bool is_nothing = call->number == SYS_munmap || // of none of its pages, or to no waiter
                       (call->number == SYS_futex && call->arguments[1] == (FUTEX_WAKE | FUTEX_PRIVATE_FLAG));
@@ -85,11 +85,11 @@ static void rehearsal_rehearse(part_t *part)
     const uint64_t all = UINT64_MAX;
     bool goes = true;
     for (int i = 0; i < GP_FILTER_CALL_ROWS; i++) {
-        const uint64_t *a = gp_filter_calls[i].arguments;
+        const uint64_t *a = gp_seccomp_calls[i].arguments;
         atomic_store_explicit(&part->at, i, memory_order_relaxed);
-        if (rehearsal_is_to_be_made(&gp_filter_calls[i]))
-            goes = rehearsal_is_answered(&gp_filter_calls[i],
-                                         syscall(gp_filter_calls[i].number, a[0], a[1], a[2], a[3], a[4], a[5])) &&
+        if (rehearsal_is_to_be_made(&gp_seccomp_calls[i]))
+            goes = rehearsal_is_answered(&gp_seccomp_calls[i],
+                                         syscall(gp_seccomp_calls[i].number, a[0], a[1], a[2], a[3], a[4], a[5])) &&
                    goes;
     }
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
@@ -102,7 +102,7 @@ static bool rehearsal_has_made(const part_t *part, long number)
 {
     bool is_made = false;
     for (int i = 0; i < atomic_load_explicit(&part->at, memory_order_relaxed); i++)
-        is_made |= gp_filter_calls[i].number == number;
+        is_made |= gp_seccomp_calls[i].number == number;
     return is_made;
 }
 

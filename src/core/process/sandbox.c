@@ -68,7 +68,7 @@ static bool sandbox_may_be_entered(const entry_t *entry)
 
 #if defined(__x86_64__)
 
-static bool sandbox_bears(enum gp_filter_need need, uint32_t word)
+static bool sandbox_bears(enum gp_seccomp_need need, uint32_t word)
 {
     uint32_t action = word & SECCOMP_RET_ACTION_FULL;
     if (action == SECCOMP_RET_ERRNO)
@@ -87,12 +87,12 @@ static verdict_t sandbox_judge(const entry_t *entry)
         return SANDBOX_KILLS;
     bool is_read = gp_peek((uintptr_t)entry->program.filter, code, bytes);
     for (size_t i = 0; i < GP_FILTER_CALL_ROWS && is_read && verdict != SANDBOX_KILLS; i++) {
-        struct seccomp_data data = {.nr = (int)gp_filter_calls[i].number,
+        struct seccomp_data data = {.nr = (int)gp_seccomp_calls[i].number,
                                     .arch = AUDIT_ARCH_X86_64,
                                     .instruction_pointer = (uintptr_t)gp_sandbox_enter};
-        memcpy(data.args, gp_filter_calls[i].arguments, sizeof(gp_filter_calls[i].arguments));
-        if (!sandbox_bears(gp_filter_calls[i].need, gp_bpf_run(code, count, &data)))
-            verdict = gp_filter_calls[i].need == GP_CALL_ASKED ? SANDBOX_TAKES_PERF : SANDBOX_KILLS;
+        memcpy(data.args, gp_seccomp_calls[i].arguments, sizeof(gp_seccomp_calls[i].arguments));
+        if (!sandbox_bears(gp_seccomp_calls[i].need, gp_bpf_run(code, count, &data)))
+            verdict = gp_seccomp_calls[i].need == GP_CALL_ASKED ? SANDBOX_TAKES_PERF : SANDBOX_KILLS;
     }
     munmap(code, bytes);
     return verdict;

@@ -14,7 +14,7 @@
 
 // Is the process, as it is loaded, under a filter that kills for a call of greenprof's? Threads: the only one. Cost:
 // reads a file of /proc; with a filter, a fork and a hundred system calls.
-//   can_say: set to whether gp_closing_say_sandboxed() makes none of them.
+//   can_say: set to whether gp_closing_line_say_sandboxed() makes none of them.
 bool gp_sandbox_kills_already(bool *can_say);
 
 // Is prctl() with these arguments a way into a sandbox?

@@ -5,9 +5,9 @@
 
 #include "collect/collector.h"
 #include "collect/cpu_time.h"
+#include "collect/cpu_without_sample.h"
 #include "collect/open_sleep.h"
 #include "collect/sampler.h"
-#include "collect/unsampled.h"
 #include "coro/announce.h"
 #include "coro/coro_ledger.h"
 #include "coro/process_id.h"
@@ -99,7 +99,7 @@ static void profile_thread_ledger(const prof_t *profile, uint64_t now, gp_ledger
 // Time of the process that no signal could reach. Caller holds the drain lock.
 static uint64_t profile_unsampled_ns(const prof_t *profile)
 {
-    return profile->options.scope == PROF_SCOPE_PROCESS ? gp_unsampled_ns() : 0;
+    return profile->options.scope == PROF_SCOPE_PROCESS ? gp_cpu_without_sample_ns() : 0;
 }
 
 // Running total of a profile's scope. Caller has settled its own slice.

@@ -6,7 +6,7 @@
 
 #include "coro/scope.h"
 #include "signal/ticks.h"
-#include "signal/wait.h"
+#include "signal/wait_samples.h"
 
 enum { FIRST_PROFILES = 128 };
 
@@ -87,7 +87,7 @@ bool gp_profiles_want_waits(void)
 void gp_profiles_count_wall(int change)
 {
     atomic_fetch_add_explicit(&wall_profiles, change, memory_order_relaxed);
-    gp_wait_want(change);
+    gp_wait_samples_want(change);
 }
 
 void gp_profile_list(prof_t *profile)

@@ -6,9 +6,9 @@
 
 #include "collect/collector.h"
 #include "collect/cost.h"
-#include "collect/looks.h"
 #include "collect/sampler.h"
 #include "collect/thread_timers.h"
+#include "collect/wait_scan.h"
 #include "coro/spawn.h"
 #include "exact/recorder.h"
 #include "model/budget.h"
@@ -211,7 +211,7 @@ static void budget_adapt(double may)
     else
         state.hz = budget_clamp((state.hz < wanted ? state.hz : wanted) * step, least, wanted);
     gp_sampler_limit((unsigned)(state.hz + 0.5));
-    gp_looks_stretch((unsigned)budget_clamp(wanted / state.hz, 1, STRETCH_MAX));
+    gp_wait_scan_stretch((unsigned)budget_clamp(wanted / state.hz, 1, STRETCH_MAX));
     budget_note(wanted);
     if (budget_has_no_means_left(least) && state.cost > may && state.credit_ns < 0 && !budget_is_last_resort())
         budget_count(GP_COUNTER_BUDGET_MISSED);
@@ -309,7 +309,7 @@ static void budget_keep_to(uint32_t ppm)
     gp_collector_look_by(0);
     if (ppm == 0 && before != 0) {
         gp_sampler_limit(PROF_FREQUENCY_MAX_HZ);
-        gp_looks_stretch(1);
+        gp_wait_scan_stretch(1);
         budget_slow_down(1);
         budget_set_sparing(1);
         gp_sampler_resume();

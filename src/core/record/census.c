@@ -5,13 +5,13 @@
 
 #include "collect/cpu_time.h"
 #include "collect/hog_samples.h"
-#include "collect/parked.h"
-#include "collect/samples.h"
-#include "collect/sleepers.h"
+#include "collect/ring_drain.h"
+#include "collect/sleep_scan.h"
+#include "collect/waiting_stack.h"
 #include "coro/registry.h"
-#include "signal/edge.h"
 #include "signal/handler.h"
 #include "signal/language.h"
+#include "signal/ledger_edges.h"
 
 enum { TRIES = 3 }; // at a coroutine that is switched meanwhile
 
@@ -59,8 +59,8 @@ static void census_look_at_stand(const gp_census_stand_t *stand, prof_coro_t *co
         look->depth = census_walk_language(look->thread, &look->walked);
     }
     if (look->depth == 0 && stand->regs.sp >= lo && stand->regs.sp < hi)
-        look->depth = (int)gp_parked_walk_from(&stand->regs, stand->is_fatal, hi, walk.sample.frames,
-                                               GP_UNWIND_DEPTH_DEFAULT, &look->walked);
+        look->depth = (int)gp_waiting_stack_walk_from(&stand->regs, stand->is_fatal, hi, walk.sample.frames,
+                                                      GP_UNWIND_DEPTH_DEFAULT, &look->walked);
 }
 
 // A sleeper was on the CPU when it was sampled there.
@@ -77,7 +77,7 @@ static void census_not_before_it_ran(look_t *look, uint64_t slice)
 // (census_take_sampled()).
 static void census_look_at_running(const census_t *census, prof_coro_t *coro, look_t *look)
 {
-    uint64_t since = gp_edge_load(&coro->since);
+    uint64_t since = gp_ledger_edge_load(&coro->since);
     pid_t tid = look->thread != NULL ? atomic_load_explicit(&look->thread->tid, memory_order_relaxed) : 0;
     look->state = GP_CENSUS_RUNNING;
     look->depth = tid == 0 && coro->kind != GP_CORO_THREAD ? -EAGAIN : 0; // no thread has it any more
@@ -91,7 +91,8 @@ static void census_look_at_running(const census_t *census, prof_coro_t *coro, lo
         census_look_at_stand(census->stand, coro, look);
         return;
     }
-    int depth = gp_sleepers_walk(look->thread, coro, since, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
+    int depth =
+        gp_sleep_scan_walk(look->thread, coro, since, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
     if (depth >= 0) {
         look->state = GP_CENSUS_BLOCKED;
         look->depth = depth;
@@ -104,36 +105,36 @@ static void census_look_at_running(const census_t *census, prof_coro_t *coro, lo
 
 static void census_look_at_waiting(prof_coro_t *coro, look_t *look)
 {
-    uint64_t ready = gp_edge_ready(coro);
-    look->state = gp_edge_is_reported(coro) ? GP_CENSUS_PARKED : GP_CENSUS_WAITING;
+    uint64_t ready = gp_ledger_edge_ready(coro);
+    look->state = gp_ledger_edge_is_reported(coro) ? GP_CENSUS_PARKED : GP_CENSUS_WAITING;
     if (ready > gp_ticks()) {
         look->state = GP_CENSUS_PARKED; // until then, as far as is known
-    } else if (gp_edge_is_new(coro)) {
+    } else if (gp_ledger_edge_is_new(coro)) {
         look->state = GP_CENSUS_NEW;
     } else if (ready != 0) {
         look->state = GP_CENSUS_READY;
         look->since = ready > look->since ? ready : look->since;
     }
-    look->depth = gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
+    look->depth = gp_waiting_stack_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked);
 }
 
 static void census_look_at(const census_t *census, prof_coro_t *coro, uint64_t id, look_t *look)
 {
     *look = (look_t){.since = coro->birth_ticks};
     if (coro->kind == GP_CORO_THREAD)
-        look->thread = gp_sleepers_thread_of(coro, id);
+        look->thread = gp_sleep_scan_thread_of(coro, id);
     if (!census->sampling || coro->kind == GP_CORO_POLLED) { // a language knows where its coroutines wait all the same
         look->depth = gp_coro_rare(coro)->object != 0
-                          ? gp_parked_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked)
+                          ? gp_waiting_stack_walk(coro, walk.sample.frames, GP_UNWIND_DEPTH_DEFAULT, &look->walked)
                           : 0;
         return;
     }
-    bool is_current = gp_edge_is_current(coro);
-    // Acquire: partner of the release in gp_edge_leave().
+    bool is_current = gp_ledger_edge_is_current(coro);
+    // Acquire: partner of the release in gp_ledger_edge_leave().
     bool runs = is_current && atomic_load_explicit(&coro->running, memory_order_acquire) != 0;
-    uint64_t epoch_ticks = gp_edge_load(&gp_edge_epoch_ticks);
+    uint64_t epoch_ticks = gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks);
     if (is_current)
-        look->since = gp_edge_load(&coro->since);
+        look->since = gp_ledger_edge_load(&coro->since);
     if (look->since < epoch_ticks) {
         look->since = epoch_ticks;
         look->flags |= GP_CENSUS_AT_LEAST;
@@ -141,7 +142,7 @@ static void census_look_at(const census_t *census, prof_coro_t *coro, uint64_t i
     if (coro->kind == GP_CORO_THREAD)
         runs = look->thread != NULL && atomic_load_explicit(&look->thread->current, memory_order_relaxed) == coro;
     else if (runs)
-        look->thread = gp_sleepers_thread_of(coro, id);
+        look->thread = gp_sleep_scan_thread_of(coro, id);
     if (runs)
         census_look_at_running(census, coro, look);
     else if (coro->kind == GP_CORO_THREAD)
@@ -158,8 +159,8 @@ static void census_locate(prof_coro_t *coro, uint64_t id, const look_t *look, gp
         return;
     walk.sample.depth = (uint64_t)look->depth;
     walk.sample.flags = look->walked;
-    gp_samples_locate(&walk.sample, locs, stack);
-    gp_samples_name(coro, id, stack);
+    gp_ring_drain_locate(&walk.sample, locs, stack);
+    gp_ring_drain_name(coro, id, stack);
 }
 
 // At work: where its thread was when it was sampled last, if that is of the same slice.
@@ -168,7 +169,7 @@ static void census_take_sampled(gp_census_seen_t *seen)
     uint64_t ticks;
     if (seen->state != GP_CENSUS_RUNNING || seen->stack.depth > 0 || seen->thread == NULL)
         return;
-    gp_stack_t stack = gp_hog_latest(seen->thread, gp_edge_load(&seen->coro->since), &ticks);
+    gp_stack_t stack = gp_hog_latest(seen->thread, gp_ledger_edge_load(&seen->coro->since), &ticks);
     uint64_t age_ns = seen->ticks > ticks ? gp_ticks_to_ns(seen->ticks - ticks) : 0;
     if (stack.depth == 0 || age_ns > SAMPLED_MOST_NS)
         return;
@@ -178,9 +179,9 @@ static void census_take_sampled(gp_census_seen_t *seen)
 
 static bool census_is_over(prof_coro_t *coro)
 {
-    // Acquire: partner of the release in gp_edge_leave().
-    bool runs = atomic_load_explicit(&coro->running, memory_order_acquire) != 0 && gp_edge_is_current(coro);
-    return !runs && gp_edge_is_over(coro);
+    // Acquire: partner of the release in gp_ledger_edge_leave().
+    bool runs = atomic_load_explicit(&coro->running, memory_order_acquire) != 0 && gp_ledger_edge_is_current(coro);
+    return !runs && gp_ledger_edge_is_over(coro);
 }
 
 static void census_count_one(prof_coro_t *coro, void *argument)
@@ -188,8 +189,8 @@ static void census_count_one(prof_coro_t *coro, void *argument)
     const census_t *census = argument;
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire);
     look_t look;
-    bool idles = census_is_over(coro) && gp_edge_load(&coro->ready_ticks) == GP_EDGE_IDLE;
-    if ((census_is_over(coro) && !idles) || gp_parked_is_forsaken(coro, true))
+    bool idles = census_is_over(coro) && gp_ledger_edge_load(&coro->ready_ticks) == GP_EDGE_IDLE;
+    if ((census_is_over(coro) && !idles) || gp_waiting_stack_is_forsaken(coro, true))
         return;
     census_look_at(census, coro, id, &look);
     for (int i = 1; i < TRIES && look.depth == -EAGAIN; i++)
@@ -209,7 +210,7 @@ static void census_count_one(prof_coro_t *coro, void *argument)
         seen.state_ns = look.most_ns;
     census_locate(coro, id, &look, &seen.stack);
     census_take_sampled(&seen);
-    gp_parked_trace(coro, seen.trace);
+    gp_waiting_stack_trace(coro, seen.trace);
     if (id != 0 && atomic_load_explicit(&coro->id, memory_order_acquire) == id) // else it is over
         census->visit(&seen, census->argument);
 }

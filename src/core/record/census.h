@@ -2,9 +2,9 @@
 // The census: every live coroutine at one moment, with its state and how long it has lasted, its trace and its stack.
 //
 // Model: the collector's thread takes it, from outside: waiting coroutines are walked from the registers left by their
-// switch (src/core/collect/parked.h), those on a sleeping thread from where it sleeps. A coroutine at work has the
-// stack of its thread's latest sample. No thread is stopped; a coroutine that was switched while it was looked at is
-// looked at again. The program goes on, so the census of thousands of coroutines is a matter of milliseconds, not of
+// switch (src/core/collect/waiting_stack.h), those on a sleeping thread from where it sleeps. A coroutine at work has
+// the stack of its thread's latest sample. No thread is stopped; a coroutine that was switched while it was looked at
+// is looked at again. The program goes on, so the census of thousands of coroutines is a matter of milliseconds, not of
 // one instant: each has its own time. A census is a capture file of its own, with one reader and one symbolizer for
 // both; now and then it is written into the session's capture, too, for the coroutines alive at its end.
 #pragma once

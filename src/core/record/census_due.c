@@ -2,10 +2,10 @@
 #include "record/census_due.h"
 
 #include "capture/format.h"
-#include "collect/news.h"
+#include "collect/ready_threads.h"
 #include "record/session_records.h"
 #include "record/session_report.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 
 enum { SHARE = 100, PART = 8, FREE_BYTES = 1 << 20 };
 
@@ -27,9 +27,9 @@ static int census_due_doublings(uint64_t since, uint64_t now)
 static bool census_due_holds_longer(gp_thread_t *thread, uint64_t now)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_acquire);
-    if (coro == NULL || coro == thread->root || !gp_edge_is_current(coro))
+    if (coro == NULL || coro == thread->root || !gp_ledger_edge_is_current(coro))
         return false;
-    uint64_t since = gp_edge_load(&coro->since);
+    uint64_t since = gp_ledger_edge_load(&coro->since);
     return census_due_doublings(since, now) > census_due_doublings(since, looked);
 }
 
@@ -37,8 +37,8 @@ static void census_due_look_at_threads(void)
 {
     uint64_t now = gp_ticks();
     gp_thread_t *thread;
-    gp_news_take();
-    for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_news_lookers, &slot)) != NULL;)
+    gp_ready_threads_take();
+    for (uint32_t slot = 0; (thread = gp_thread_set_next(&gp_ready_threads_lookers, &slot)) != NULL;)
         is_held = is_held || census_due_holds_longer(thread, now);
     looked = now;
 }

@@ -82,7 +82,7 @@ int gp_census_write(const char *path, const gp_census_stand_t *stand)
     if (error == 0)
         error = gp_writer_write(&recording.writer);
     gp_recording_abandon(&recording);
-    gp_held_close(&recording.writer.directory);
+    gp_kept_fd_close(&recording.writer.directory);
     if (error == 0 && !direct && rename(aside, path) != 0)
         error = -errno;
     if (error != 0 && !direct)

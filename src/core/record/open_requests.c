@@ -4,13 +4,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "collect/parked.h"
+#include "collect/waiting_stack.h"
 #include "coro/coro_ledger.h"
 #include "coro/threads.h"
 #include "record/session_records.h"
 #include "record/session_report.h"
 #include "signal/activity.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "trace/span.h"
 
 enum {
@@ -39,7 +39,7 @@ static uint32_t open_requests_number_of(const uint64_t trace[2])
 static bool open_requests_is_wanted(prof_coro_t *coro)
 {
     uint64_t trace[2];
-    gp_parked_trace(coro, trace);
+    gp_waiting_stack_trace(coro, trace);
     uint32_t number = open_requests_number_of(trace);
     return (trace[0] | trace[1]) != 0 && (wanted[number / 64] >> (number % 64) & 1);
 }
@@ -79,11 +79,11 @@ static void open_requests_take_wait(prof_coro_t *coro, void *unused)
     if (!open_requests_is_wanted(coro))
         return;
     is_cut = is_cut || gp_clock_ns(CLOCK_MONOTONIC) > walks_until_ns;
-    if (is_cut || gp_parked_is_forsaken(coro, true))
+    if (is_cut || gp_waiting_stack_is_forsaken(coro, true))
         return;
-    uint64_t now = gp_ticks(), since = gp_edge_load(&coro->since), least_wait = gp_ticks_from_ns(WAIT_NS);
+    uint64_t now = gp_ticks(), since = gp_ledger_edge_load(&coro->since), least_wait = gp_ticks_from_ns(WAIT_NS);
     uint64_t part = now > since ? (now - since) / WAIT_PART : 0;
-    gp_parked_take(coro, part > least_wait ? part : least_wait);
+    gp_waiting_stack_take(coro, part > least_wait ? part : least_wait);
 }
 
 static void open_requests_take_sleeps(gp_recording_t *recording)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "collect/sampler.h"
-#include "coro/shown.h"
+#include "coro/otel_thread_context.h"
 #include "model/identity.h"
 #include "otel/otel.h"
 #include "settings.h"
@@ -27,7 +27,7 @@ static void otel_context_read_context(prof_coro_t *coro, uint64_t trace[2], uint
     *span_id = gp_span_shown_id(coro);
 }
 
-static gp_shown_source_t source = {.read = otel_context_read_context};
+static gp_otel_thread_source_t source = {.read = otel_context_read_context};
 
 static void otel_context_say(const char *what)
 {
@@ -69,7 +69,7 @@ static const char *otel_context_start(void)
     publish_context = (prof_otel_publish_t *)(uintptr_t)dlsym(library, "prof_otel_publish");
     if (source.pointer == NULL || publish_context == NULL)
         return "another version of " GP_OTEL_LIBRARY;
-    gp_shown_begin(&source);
+    gp_otel_thread_begin(&source);
     int error = gp_sampler_acquire_patiently(SHOWING_HZ);
     if (error == 0)
         error = otel_context_publish();
@@ -90,6 +90,6 @@ void gp_otel_context_start(void)
 
 void gp_otel_context_in_child(void)
 {
-    if (atomic_load_explicit(&gp_shown_is_on, memory_order_relaxed))
+    if (atomic_load_explicit(&gp_otel_thread_is_on, memory_order_relaxed))
         otel_context_publish();
 }

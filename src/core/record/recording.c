@@ -257,7 +257,7 @@ void gp_recording_coro(gp_recording_t *recording, prof_coro_t *coro, uint64_t id
         return;
     // Before the name is read. Acquire: partner of the release in prof_coro_name(), which asks for the record anew.
     if (!recording->is_brief)
-        atomic_exchange_explicit(&gp_coro_told(coro)->written_id, id | recording->part, memory_order_acq_rel);
+        atomic_exchange_explicit(&gp_coro_written(coro)->written_id, id | recording->part, memory_order_acq_rel);
     gp_coro_name_get(coro, name);
     record->id = id;
     record->parent_id = coro->parent_id;

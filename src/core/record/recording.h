@@ -41,7 +41,7 @@ void gp_recording_turn(gp_recording_t *recording, unsigned frequency_hz, uint64_
 static inline bool gp_recording_has_coro(const gp_recording_t *recording, const prof_coro_t *coro, uint64_t id)
 {
     return !recording->is_brief &&
-           atomic_load_explicit(&gp_coro_told(coro)->written_id, memory_order_relaxed) == (id | recording->part);
+           atomic_load_explicit(&gp_coro_written(coro)->written_id, memory_order_relaxed) == (id | recording->part);
 }
 
 // ns since the start.

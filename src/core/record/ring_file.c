@@ -17,7 +17,7 @@
 #include "base/descriptors.h"
 #include "capture/ring_file.h"
 #include "capture/write/writer_file.h"
-#include "collect/samples.h"
+#include "collect/ring_drain.h"
 #include "coro/thread_rings.h"
 #include "coro/threads.h"
 #include "signal/ticks.h"
@@ -32,11 +32,11 @@ _Static_assert(sizeof(gp_ring_file_t) % 4096 == 0 && sizeof(gp_ring_file_header_
 #define FILE_BYTES (STORES_AT + 2 * (size_t)GP_RING_FILE_STORE_BYTES)
 
 static char path[4096];
-static gp_held_t directory = {.fd = -1}; // of the path: the program's root may be another one when it ends
-static struct stat own;                  // the file
-static _Atomic bool is_there;            // at the path
-static gp_ring_file_t *mapped;           // NULL = there is none
-static bool is_kept;                     // it is in use; else rings are about to leave it
+static gp_kept_fd_t directory = {.fd = -1}; // of the path: the program's root may be another one when it ends
+static struct stat own;                     // the file
+static _Atomic bool is_there;               // at the path
+static gp_ring_file_t *mapped;              // NULL = there is none
+static bool is_kept;                        // it is in use; else rings are about to leave it
 
 // May a copy of the file share its blocks (cp --reflink, which cp tries first), so writing to them again takes new
 // ones? Nothing is copied: there is nothing in it yet.
@@ -131,17 +131,17 @@ int gp_ring_file_begin(const char *capture)
         return 0; // a pipe has nothing to recover
     if (snprintf(path, sizeof(path), "%s" GP_RING_FILE_SUFFIX, capture) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    gp_held_close(&directory);
+    gp_kept_fd_close(&directory);
     directory = gp_writer_file_directory(path);
     int error = ring_file_make();
     if (error != 0) {
-        gp_held_close(&directory);
+        gp_kept_fd_close(&directory);
         return error;
     }
     is_there = is_kept = true;
     gp_thread_keep_rings((unsigned char *)mapped + sizeof(*mapped), GP_RING_FILE_SLOTS);
     ring_file_set_header(&mapped->header);
-    gp_samples_note_frames(mapped->frames);
+    gp_ring_drain_note_frames(mapped->frames);
     return 0;
 }
 
@@ -220,7 +220,7 @@ void gp_ring_file_put_aside(gp_thread_t *thread, const gp_recording_t *recording
 
 void gp_ring_file_round(void)
 {
-    if (!gp_thread_turn_rings(gp_samples_drain) || is_kept || mapped == NULL)
+    if (!gp_thread_turn_rings(gp_ring_drain_drain) || is_kept || mapped == NULL)
         return;
     munmap(mapped, FILE_BYTES);
     mapped = NULL;
@@ -237,14 +237,14 @@ void gp_ring_file_unlink(void)
     if (fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_dev == own.st_dev &&
         status.st_ino == own.st_ino)
         unlinkat(at, name, 0);
-    gp_held_close(&directory);
+    gp_kept_fd_close(&directory);
 }
 
 bool gp_ring_file_end(void)
 {
     if (is_kept) {
         gp_ring_file_unlink();
-        gp_samples_note_frames(NULL);
+        gp_ring_drain_note_frames(NULL);
         gp_thread_keep_rings(NULL, 0);
     }
     is_kept = false;
@@ -258,6 +258,6 @@ void gp_ring_file_in_child(void)
         munmap(mapped, FILE_BYTES);
     mapped = NULL;
     is_there = is_kept = false;
-    gp_held_close(&directory);
-    gp_samples_note_frames(NULL);
+    gp_kept_fd_close(&directory);
+    gp_ring_drain_note_frames(NULL);
 }

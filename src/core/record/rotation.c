@@ -107,7 +107,7 @@ static place_t rotation_find_place(const gp_writer_t *writer)
 {
     const char *slash = strrchr(writer->path, '/'), *name = slash != NULL ? slash + 1 : writer->path;
     size_t len = strlen(name);
-    bool is_held = gp_held_is_there(&writer->directory);
+    bool is_held = gp_kept_fd_is_there(&writer->directory);
     bool has_suffix = len > strlen(SUFFIX) && strcmp(name + len - strlen(SUFFIX), SUFFIX) == 0;
     return (place_t){
         .fd = is_held ? gp_descriptor_open(writer->directory.fd, ".", O_RDONLY | O_DIRECTORY, 0) : -1,

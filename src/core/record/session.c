@@ -7,8 +7,8 @@
 
 #include "base/futex.h"
 #include "collect/collector.h"
+#include "collect/ring_drain.h"
 #include "collect/sampler.h"
-#include "collect/samples.h"
 #include "collect/sampling_signal.h"
 #include "collect/thread_off.h"
 #include "collect/thread_timers.h"
@@ -18,7 +18,7 @@
 #include "coro/threads.h"
 #include "record/budget.h"
 #include "record/census_service.h"
-#include "record/closing.h"
+#include "record/closing_line.h"
 #include "record/follow.h"
 #include "record/record_state.h"
 #include "record/ring_file.h"
@@ -34,7 +34,7 @@
 #include "settings.h"
 #include "signal/activity.h"
 #include "signal/slice.h"
-#include "signal/wait.h"
+#include "signal/wait_samples.h"
 #include "trace/span.h"
 
 static const gp_sink_t session_sink, finished_sink;
@@ -42,7 +42,7 @@ static const gp_sink_t session_sink, finished_sink;
 static gp_record_t record = {.recording = {.writer = GP_WRITER_INIT}};
 static bool was_started;            // there was a recording
 static bool is_asked, was_switched; // its end was asked for by a command, or any change was
-static gp_closing_t finished;       // the last word on one that is over
+static gp_closing_line_t finished;  // the last word on one that is over
 static gp_session_latest_t latest;  // what the latest one came to
 static _Atomic bool closing;        // the last word is to be said
 static _Atomic bool is_kept;        // what ended the capture is in the file
@@ -58,12 +58,12 @@ static bool session_wants_threads(void)
 }
 
 // Samples that are missing, and need not be: of an idle thread, or by another timer, there are none.
-static gp_closing_t session_last_word(void)
+static gp_closing_line_t session_last_word(void)
 {
     uint64_t counters[GP_COUNTER_COUNT];
     gp_session_counters(counters);
     gp_session_count_refused(&record.recording, counters);
-    gp_closing_t last = {
+    gp_closing_line_t last = {
         .samples = counters[GP_COUNTER_SAMPLES],
         .lost = gp_losses_of(counters, GP_COUNTER_COUNT),
         .parts = gp_rotation_count(),
@@ -80,8 +80,8 @@ static void session_say_last_word(void)
 {
     if (!atomic_exchange_explicit(&closing, false, memory_order_acquire))
         return;
-    const gp_closing_t last = session_last_word();
-    gp_closing_say(&record.recording, &last);
+    const gp_closing_line_t last = session_last_word();
+    gp_closing_line_say(&record.recording, &last);
 }
 
 void gp_session_sandboxed(void)
@@ -132,7 +132,7 @@ static void session_after_round(void)
     session_keep_latest(error);
     bool is_left = gp_ring_file_end();
     gp_recording_abandon(&record.recording);
-    gp_held_close(&record.recording.writer.directory);
+    gp_kept_fd_close(&record.recording.writer.directory);
     atomic_store_explicit(&record.recording.writer.error, error, memory_order_relaxed);
     gp_record_set_state(&record, GP_RECORD_LEAVING);
     atomic_store_explicit(&gp_spawn_wanted, false, memory_order_relaxed);
@@ -140,7 +140,7 @@ static void session_after_round(void)
     gp_spans_want(GP_SPANS_CAPTURED, false);
     gp_sink_replace(&session_sink, &finished_sink);
     gp_drain_leave();
-    gp_wait_want(-1);
+    gp_wait_samples_want(-1);
     gp_session_calls_stop();
     gp_sampler_release_patiently(record.frequency);
     gp_session_rings_leave(is_left);
@@ -151,7 +151,7 @@ static void session_finished_round(void)
 {
     gp_ring_file_round();
     if (atomic_exchange_explicit(&closing, false, memory_order_acquire))
-        gp_closing_say(&record.recording, &finished);
+        gp_closing_line_say(&record.recording, &finished);
 }
 
 // Sinks have no context: what each takes goes to the one recording.
@@ -344,7 +344,7 @@ static int session_start(bool is_late)
         return error;
     }
     session_take_part(is_late);
-    gp_wait_want(1);
+    gp_wait_samples_want(1);
     atomic_store_explicit(&gp_spawn_wanted, true, memory_order_relaxed);
     gp_spans_want(GP_SPANS_CAPTURED, true);
     gp_session_calls_start();
@@ -366,7 +366,7 @@ int gp_session_start(void)
     gp_drain_leave();
     pthread_sigmask(SIG_SETMASK, &old, NULL); // the interposed one: a signal blocked before is so no more
     if (error != 0)
-        gp_closing_say_failed(error);
+        gp_closing_line_say_failed(error);
     return error;
 }
 

@@ -9,7 +9,7 @@
 #include "collect/collector.h"
 #include "coro/threads.h"
 #include "record/budget.h"
-#include "record/closing.h"
+#include "record/closing_line.h"
 #include "record/ring_file.h"
 #include "record/session_file.h"
 #include "record/session_records.h"
@@ -35,7 +35,7 @@ void gp_session_flush_set(void)
         most_ns *= 2;
     uint64_t round_ns = within_ns / 4 < most_ns ? within_ns / 4 : most_ns;
     gp_collector_set_round(round_ns);
-    gp_thread_own_hurry(round_ns < GP_COLLECTOR_ROUND_NS);
+    gp_thread_helper_hurry(round_ns < GP_COLLECTOR_ROUND_NS);
     gp_session_report_within(round_ns);
     flush_ns = round_ns < GP_COLLECTOR_ROUND_NS ? round_ns : within_ns - round_ns;
     gp_budget_let_slow_down(!is_asked_for);
@@ -56,7 +56,7 @@ void gp_session_rings_make(gp_recording_t *recording, bool is_late)
     rings_error = !has_path ? 0 : recording->writer.lent != 0 ? -EXDEV : gp_ring_file_begin(path);
     gp_drain_leave();
     if (rings_error != 0 && !is_late) // else the command says it
-        gp_closing_say_no_rings(rings_error);
+        gp_closing_line_say_no_rings(rings_error);
 }
 
 int gp_session_rings_error(void)

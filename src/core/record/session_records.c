@@ -6,13 +6,13 @@
 #include "capture/write/ring_to_records.h"
 #include "collect/cpu_time.h"
 #include "collect/open_sleep.h"
-#include "collect/sleepers.h"
+#include "collect/sleep_scan.h"
 #include "collect/thread_off.h"
 #include "coro/coro_ledger.h"
 #include "coro/coro_name.h"
 #include "record/span_listen.h"
 #include "signal/activity.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/rest.h"
 #include "signal/slice.h"
 #include "signal/ticks.h"
@@ -29,12 +29,12 @@ static gp_ring_clock_t session_records_ring_clock(const gp_recording_t *recordin
 // From here on, what the coroutine did is reported under `trace`.
 static void session_records_begin_ledger(prof_coro_t *coro, uint64_t id)
 {
-    if (gp_coro_told(coro)->ledger_id == id)
+    if (gp_coro_written(coro)->ledger_id == id)
         return;
-    gp_coro_told(coro)->ledger_id = id;
-    gp_coro_told(coro)->reported = (gp_ledger_t){0};
-    gp_coro_told(coro)->is_whole = gp_coro_told(coro)->is_over = false;
-    memcpy(gp_coro_told(coro)->trace, gp_coro_context(coro)->birth_trace, sizeof(gp_coro_told(coro)->trace));
+    gp_coro_written(coro)->ledger_id = id;
+    gp_coro_written(coro)->reported = (gp_ledger_t){0};
+    gp_coro_written(coro)->is_whole = gp_coro_written(coro)->is_over = false;
+    memcpy(gp_coro_written(coro)->trace, gp_coro_context(coro)->birth_trace, sizeof(gp_coro_written(coro)->trace));
 }
 
 // The thread with this as its own stack, ended or not; NULL = none.
@@ -47,11 +47,11 @@ static gp_thread_t *session_records_own_thread(prof_coro_t *coro, uint64_t id)
 
 bool gp_session_read_ledger(prof_coro_t *coro, uint64_t id, uint64_t now, gp_ledger_t *ledger)
 {
-    gp_thread_t *thread = coro->kind == GP_CORO_THREAD ? gp_sleepers_thread_of(coro, id) : NULL;
+    gp_thread_t *thread = coro->kind == GP_CORO_THREAD ? gp_sleep_scan_thread_of(coro, id) : NULL;
     if (thread == NULL || !gp_thread_off_read(thread, now, ledger))
         return false;
     session_records_begin_ledger(coro, id);
-    gp_coro_told(coro)->is_whole = true;
+    gp_coro_written(coro)->is_whole = true;
     return true;
 }
 
@@ -59,18 +59,18 @@ bool gp_session_report_ledger(gp_recording_t *recording, prof_coro_t *coro, uint
 {
     gp_ledger_t more = *now;
     session_records_begin_ledger(coro, id);
-    gp_ledger_subtract(&more, &gp_coro_told(coro)->reported);
+    gp_ledger_subtract(&more, &gp_coro_written(coro)->reported);
     if (more.cpu_ns == 0 && more.slice_ns == 0 && more.ready_ns == 0 && more.parked_ns == 0 && more.waiting_ns == 0)
         return true;
     gp_recording_coro(recording, coro, id, 0);
-    uint32_t trace = gp_recording_trace(recording, gp_coro_told(coro)->trace);
+    uint32_t trace = gp_recording_trace(recording, gp_coro_written(coro)->trace);
     gp_ledger_record_t *record = gp_writer_add(&recording->writer, GP_CHUNK_LEDGER, sizeof(*record));
     if (record == NULL)
         return false;
     *record = (gp_ledger_record_t){
         .coro_id = id,
         .trace = trace,
-        .flags = gp_coro_told(coro)->is_whole ? GP_LEDGER_WHOLE : 0,
+        .flags = gp_coro_written(coro)->is_whole ? GP_LEDGER_WHOLE : 0,
         .cpu_ns = more.cpu_ns,
         .switches = more.switches,
         .time_ns = gp_recording_since(recording, gp_ticks()),
@@ -83,7 +83,7 @@ bool gp_session_report_ledger(gp_recording_t *recording, prof_coro_t *coro, uint
         .longest_ns = more.longest_ns,
         .gil_ns = more.gil_ns,
     };
-    gp_coro_told(coro)->reported = *now;
+    gp_coro_written(coro)->reported = *now;
     return true;
 }
 
@@ -102,7 +102,7 @@ static void session_records_report_last_of_thread(gp_recording_t *recording, gp_
     gp_ledger_read(root, thread->end_ticks, &ledger);
     if (!gp_thread_off_apply(thread, &ledger) || !gp_recording_has_coro(recording, root, thread->root_id))
         return;
-    gp_coro_told(root)->is_whole = gp_coro_told(root)->is_over = true;
+    gp_coro_written(root)->is_whole = gp_coro_written(root)->is_over = true;
     gp_session_report_last_ledger(recording, root, thread->root_id, &ledger);
 }
 
@@ -124,7 +124,7 @@ void gp_session_take_thread(gp_recording_t *recording, gp_thread_t *thread)
 
 void gp_session_report_name(gp_recording_t *recording, prof_coro_t *coro, uint64_t id)
 {
-    if (gp_coro_told(coro)->ledger_id == id && coro->kind != GP_CORO_THREAD)
+    if (gp_coro_written(coro)->ledger_id == id && coro->kind != GP_CORO_THREAD)
         gp_recording_coro(recording, coro, id, 0);
 }
 
@@ -214,7 +214,7 @@ static void session_records_set_open_times(gp_activity_record_t *record, const g
     uint64_t off_ns = mark->off_ns, blocked_ns = mark->blocked_ns;
     uint64_t open_ns = gp_ticks_to_ns(mark->left - mark->settled);
     if (open_ns > GP_SLICE_LONG_NS) {
-        gp_thread_t *thread = gp_sleepers_thread_of(mark->coro, mark->coro_id);
+        gp_thread_t *thread = gp_sleep_scan_thread_of(mark->coro, mark->coro_id);
         prof_coro_t *current = NULL;
         uint64_t used_ns = thread != NULL ? gp_slice_open_ns(thread, &current) : 0;
         if (current != mark->coro)
@@ -263,9 +263,9 @@ void gp_session_take_trace_mark(gp_recording_t *recording, const gp_trace_mark_t
     gp_thread_t *thread = session_records_own_thread(mark->coro, mark->coro_id);
     session_records_begin_ledger(mark->coro, mark->coro_id);
     if (thread != NULL && gp_thread_off_apply(thread, &ledger))
-        gp_coro_told(mark->coro)->is_whole = true;
+        gp_coro_written(mark->coro)->is_whole = true;
     gp_session_report_last_ledger(recording, mark->coro, mark->coro_id, &ledger);
-    memcpy(gp_coro_told(mark->coro)->trace, mark->trace, sizeof(mark->trace));
+    memcpy(gp_coro_written(mark->coro)->trace, mark->trace, sizeof(mark->trace));
 }
 
 static void session_records_write_span(gp_recording_t *recording, const gp_span_mark_t *mark, enum gp_chunk_type type)
@@ -299,13 +299,13 @@ static bool session_records_is_unknown(const gp_ledger_t *ledger)
 void gp_session_take_coro_over(gp_recording_t *recording, prof_coro_t *coro)
 {
     gp_ledger_t ledger;
-    uint64_t id = gp_edge_load(&coro->final_id), ticks = gp_edge_load(&coro->final_ticks);
+    uint64_t id = gp_ledger_edge_load(&coro->final_id), ticks = gp_ledger_edge_load(&coro->final_ticks);
     gp_span_tell_coro_over(coro);
     gp_ledger_read(coro, ticks, &ledger);
     if (session_records_is_unknown(&ledger) && gp_rest_overlaps(coro->birth_ticks))
         return;
     gp_session_report_name(recording, coro, id);
-    if (gp_coro_told(coro)->ledger_id != id || !gp_coro_told(coro)->is_over)
+    if (gp_coro_written(coro)->ledger_id != id || !gp_coro_written(coro)->is_over)
         gp_session_report_last_ledger(recording, coro, id, &ledger);
     gp_session_take_last_activity(recording, coro, id, ticks);
 }

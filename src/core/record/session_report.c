@@ -7,10 +7,10 @@
 #include "collect/collector.h"
 #include "collect/cpu_time.h"
 #include "collect/open_sleep.h"
-#include "collect/parked.h"
-#include "collect/samples.h"
-#include "collect/sleepers.h"
+#include "collect/ring_drain.h"
+#include "collect/sleep_scan.h"
 #include "collect/thread_sleeps.h"
+#include "collect/waiting_stack.h"
 #include "coro/coro_ledger.h"
 #include "coro/registry.h"
 #include "coro/spawn.h"
@@ -23,7 +23,7 @@
 #include "record/session_records.h"
 #include "record/writing.h"
 #include "signal/activity.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/rest.h"
 #include "trace/span.h"
 
@@ -59,8 +59,8 @@ static struct { // by the latest record of counters
 // A thread that only sleeps has its time now and then.
 static bool session_report_is_worth_a_record(prof_coro_t *coro, uint64_t id, const gp_ledger_t *ledger)
 {
-    const gp_ledger_t *told = &gp_coro_told(coro)->reported;
-    return is_last || gp_coro_told(coro)->ledger_id != id || ledger->cpu_ns != told->cpu_ns ||
+    const gp_ledger_t *told = &gp_coro_written(coro)->reported;
+    return is_last || gp_coro_written(coro)->ledger_id != id || ledger->cpu_ns != told->cpu_ns ||
            ledger->slice_ns - told->slice_ns >= LONG_WAIT_NS;
 }
 
@@ -80,23 +80,23 @@ static void session_report_live(prof_coro_t *coro, void *argument)
         return;
     }
     if (is_last) {
-        gp_parked_is_forsaken(coro, false); // no round follows, in which a retired one would be reported
+        gp_waiting_stack_is_forsaken(coro, false); // no round follows, in which a retired one would be reported
         gp_ledger_read(coro, now, &ledger);
         gp_session_report_last_ledger(recording, coro, id, &ledger);
         return;
     }
     gp_ledger_read_closed(coro, now, &ledger);
-    if (gp_coro_told(coro)->ledger_id == id && ledger.switches == gp_coro_told(coro)->reported.switches &&
-        ledger.cpu_ns == gp_coro_told(coro)->reported.cpu_ns) {
+    if (gp_coro_written(coro)->ledger_id == id && ledger.switches == gp_coro_written(coro)->reported.switches &&
+        ledger.cpu_ns == gp_coro_written(coro)->reported.cpu_ns) {
         gp_ledger_t open;
         gp_ledger_read(coro, now, &open);
-        uint64_t told = gp_coro_told(coro)->reported.ready_ns + gp_coro_told(coro)->reported.parked_ns +
-                        gp_coro_told(coro)->reported.waiting_ns;
+        uint64_t told = gp_coro_written(coro)->reported.ready_ns + gp_coro_written(coro)->reported.parked_ns +
+                        gp_coro_written(coro)->reported.waiting_ns;
         if (open.ready_ns + open.parked_ns + open.waiting_ns - told < LONG_WAIT_NS)
             return;
-        if (!gp_parked_is_forsaken(coro, true))
+        if (!gp_waiting_stack_is_forsaken(coro, true))
             ledger = open;
-        else if (gp_edge_load(&coro->id) != id)
+        else if (gp_ledger_edge_load(&coro->id) != id)
             return; // retired
     }
     gp_session_report_ledger(recording, coro, id, &ledger);
@@ -119,7 +119,7 @@ void gp_session_count_refused(const gp_recording_t *recording, uint64_t counters
 void gp_session_counters(uint64_t counters[GP_COUNTER_COUNT])
 {
     gp_collector_counters(counters);
-    gp_samples_leave_late(counters);
+    gp_ring_drain_leave_late(counters);
     for (int i = 0; i < GP_COUNTER_COUNT; i++)
         counters[i] -= before[i] < counters[i] ? before[i] : counters[i];
 }
@@ -137,7 +137,7 @@ static void session_report_write_counters(gp_recording_t *recording)
     if (record == NULL)
         return;
     uint64_t process_ns = reached.process_ns = gp_cpu_time_process();
-    reached.own_ns = gp_thread_own_cpu_ns();
+    reached.own_ns = gp_thread_helper_cpu_ns();
     record->time_ns = gp_recording_since(recording, gp_ticks());
     record->process_cpu_ns = process_ns > start_process_ns ? process_ns - start_process_ns : 0;
     record->own_cpu_ns = reached.own_ns - start_own_ns;
@@ -191,7 +191,7 @@ static void session_report_scan(gp_recording_t *recording, void (*visit)(prof_co
 static bool session_report_is_at_rest(gp_thread_t *thread, prof_coro_t *coro)
 {
     uint64_t trace[2];
-    gp_parked_trace(coro, trace);
+    gp_waiting_stack_trace(coro, trace);
     return coro == thread->root && (trace[0] | trace[1]) == 0;
 }
 
@@ -203,7 +203,7 @@ void gp_session_report_sleep(gp_recording_t *recording, gp_thread_t *thread, boo
         session_report_is_at_rest(thread, coro))
         return;
     if (is_last || is_wanted)
-        gp_sleepers_look_now(thread);
+        gp_sleep_scan_look_now(thread);
     gp_ledger_t ledger;
     if (gp_session_read_ledger(coro, id, now, &ledger)) {
         if (is_wanted)
@@ -211,8 +211,8 @@ void gp_session_report_sleep(gp_recording_t *recording, gp_thread_t *thread, boo
         return;
     }
     gp_ledger_read(coro, now, &ledger);
-    uint64_t since = gp_edge_load(&coro->since), open_ns = now > since ? gp_ticks_to_ns(now - since) : 0;
-    uint64_t told_ns = gp_coro_told(coro)->ledger_id == id ? gp_coro_told(coro)->reported.slice_ns : 0;
+    uint64_t since = gp_ledger_edge_load(&coro->since), open_ns = now > since ? gp_ticks_to_ns(now - since) : 0;
+    uint64_t told_ns = gp_coro_written(coro)->ledger_id == id ? gp_coro_written(coro)->reported.slice_ns : 0;
     uint64_t more_ns = ledger.slice_ns > told_ns ? ledger.slice_ns - told_ns : 0;
     if (!is_last && !is_wanted && more_ns < LONG_WAIT_NS && (more_ns < SLEEP_NS || more_ns < open_ns / 4))
         return;
@@ -244,7 +244,7 @@ static void session_report_write_ledger(gp_recording_t *recording, uint64_t now)
 
 static void session_report_take_parked(prof_coro_t *coro, void *least_ticks)
 {
-    gp_parked_take(coro, *(const uint64_t *)least_ticks);
+    gp_waiting_stack_take(coro, *(const uint64_t *)least_ticks);
 }
 
 // Waits that go on: samples of their time so far.
@@ -278,8 +278,8 @@ static void session_report_take_before_rest(prof_coro_t *coro, void *argument)
     const moment_t *now = argument;
     gp_activity_mark_t mark;
     uint64_t id = atomic_load_explicit(&coro->id, memory_order_acquire), trace[2];
-    gp_parked_trace(coro, trace);
-    gp_parked_take(coro, gp_ticks_from_ns(SHORT_WAIT_NS));
+    gp_waiting_stack_trace(coro, trace);
+    gp_waiting_stack_take(coro, gp_ticks_from_ns(SHORT_WAIT_NS));
     if (id == 0 || (trace[0] | trace[1]) == 0 || !gp_activity_last(coro, id, now->ticks, &mark))
         return;
     mark.is_open = false;
@@ -382,12 +382,12 @@ void gp_session_report_all(void)
 static void session_report_forget_coro(prof_coro_t *coro, void *unused)
 {
     (void)unused;
-    gp_coro_told(coro)->written_id = 0;
-    uint64_t id = gp_coro_told(coro)->ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
-    gp_coro_told(coro)->is_whole = gp_coro_told(coro)->is_over = false;
-    if (!gp_session_read_ledger(coro, id, gp_ticks(), &gp_coro_told(coro)->reported))
-        gp_ledger_read(coro, gp_ticks(), &gp_coro_told(coro)->reported);
-    gp_parked_trace(coro, gp_coro_told(coro)->trace);
+    gp_coro_written(coro)->written_id = 0;
+    uint64_t id = gp_coro_written(coro)->ledger_id = atomic_load_explicit(&coro->id, memory_order_relaxed);
+    gp_coro_written(coro)->is_whole = gp_coro_written(coro)->is_over = false;
+    if (!gp_session_read_ledger(coro, id, gp_ticks(), &gp_coro_written(coro)->reported))
+        gp_ledger_read(coro, gp_ticks(), &gp_coro_written(coro)->reported);
+    gp_waiting_stack_trace(coro, gp_coro_written(coro)->trace);
 }
 
 static void session_report_begin(void)
@@ -452,8 +452,8 @@ void gp_session_report_anew(void)
             session_report_forget_thread(thread);
     session_report_begin();
     gp_collector_counters(counters);
-    gp_samples_leave_late(counters);
+    gp_ring_drain_leave_late(counters);
     session_report_count_from(counters);
     start_process_ns = gp_cpu_time_process();
-    start_own_ns = gp_thread_own_cpu_ns();
+    start_own_ns = gp_thread_helper_cpu_ns();
 }

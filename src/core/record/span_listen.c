@@ -7,7 +7,7 @@
 #include "collect/collector.h"
 #include "collect/sampler.h"
 #include "record/span_stack.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/ticks.h"
 #include "trace/span.h"
 
@@ -75,13 +75,13 @@ static void span_listen_tell(const gp_span_mark_t *mark)
 // When it stopped: one that was over, or idle, when it was switched away from has done nothing since.
 static uint64_t span_listen_last_ticks(prof_coro_t *coro)
 {
-    uint64_t since = gp_edge_load(&coro->since), retired = gp_edge_load(&coro->final_ticks);
-    return gp_edge_is_over(coro) && since < retired ? since : retired;
+    uint64_t since = gp_ledger_edge_load(&coro->since), retired = gp_ledger_edge_load(&coro->final_ticks);
+    return gp_ledger_edge_is_over(coro) && since < retired ? since : retired;
 }
 
 void gp_span_tell_coro_over(prof_coro_t *coro)
 {
-    gp_span_coro_over(coro, gp_edge_load(&coro->final_id), span_listen_last_ticks(coro), span_listen_tell);
+    gp_span_coro_over(coro, gp_ledger_edge_load(&coro->final_id), span_listen_last_ticks(coro), span_listen_tell);
 }
 
 static const gp_sink_t listening_sink = {

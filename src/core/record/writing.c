@@ -20,7 +20,7 @@ static void *writing_write_on(void *argument)
     gp_writer_t *writer = argument;
     for (;;) {
         while (!gp_writer_is_busy(writer)) {
-            if (!gp_thread_own_may_stay() && !gp_collector_runs()) { // none that hands anything over
+            if (!gp_thread_helper_may_stay() && !gp_collector_runs()) { // none that hands anything over
                 atomic_store_explicit(&running, false, memory_order_release);
                 return NULL;
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "signal/activity.h"
 
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/sampling.h"
 
 enum {
@@ -46,23 +46,23 @@ static void activity_fill(gp_activity_mark_t *mark, prof_coro_t *coro, uint64_t 
 {
     gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
     gp_coro_context_t *context = gp_coro_context(coro);
-    uint64_t epoch = gp_edge_load(&gp_edge_epoch_ticks);
+    uint64_t epoch = gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks);
     mark->coro = coro;
     mark->coro_id = id;
     for (int i = 0; i < 2; i++)
-        mark->trace[i] = gp_edge_load(&context->trace[i]);
-    mark->left = gp_edge_load(&coro->since);
-    mark->start = gp_edge_load(&timeline->start);
+        mark->trace[i] = gp_ledger_edge_load(&context->trace[i]);
+    mark->left = gp_ledger_edge_load(&coro->since);
+    mark->start = gp_ledger_edge_load(&timeline->start);
     if (mark->start == 0) {
         mark->start = coro->birth_ticks > epoch ? coro->birth_ticks : epoch;
         mark->start = mark->start < mark->left ? mark->start : mark->left; // another epoch has just begun
     }
-    mark->slice_ticks = gp_edge_load(&coro->slice_ticks) - gp_edge_load(&timeline->slice);
-    mark->off_ns = gp_edge_load(&coro->off_ns) - gp_edge_load(&timeline->off_ns);
-    mark->blocked_ns = gp_edge_load(gp_coro_blocked_ns(coro)) - gp_edge_load(&timeline->blocked_ns);
-    mark->gil_ns = gp_edge_load(gp_coro_gil_ns(coro)) - gp_edge_load(&timeline->gil_ns);
+    mark->slice_ticks = gp_ledger_edge_load(&coro->slice_ticks) - gp_ledger_edge_load(&timeline->slice);
+    mark->off_ns = gp_ledger_edge_load(&coro->off_ns) - gp_ledger_edge_load(&timeline->off_ns);
+    mark->blocked_ns = gp_ledger_edge_load(gp_coro_blocked_ns(coro)) - gp_ledger_edge_load(&timeline->blocked_ns);
+    mark->gil_ns = gp_ledger_edge_load(gp_coro_gil_ns(coro)) - gp_ledger_edge_load(&timeline->gil_ns);
     mark->settled = mark->left;
-    mark->waker = gp_edge_load(&timeline->waker);
+    mark->waker = gp_ledger_edge_load(&timeline->waker);
     mark->thread = atomic_load_explicit(&timeline->thread, memory_order_relaxed);
 }
 
@@ -71,20 +71,20 @@ void gp_activity_begin_with_epoch(prof_coro_t *coro)
     gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
     bool wanted = atomic_load_explicit(&gp_activity_wanted, memory_order_relaxed);
     gp_coro_change(&timeline->start, 0);
-    gp_coro_change(&timeline->slice, wanted ? gp_edge_load(&coro->slice_ticks) : 0);
-    gp_coro_change(&timeline->off_ns, wanted ? gp_edge_load(&coro->off_ns) : 0);
-    gp_coro_change(&timeline->blocked_ns, wanted ? gp_edge_load(gp_coro_blocked_ns(coro)) : 0);
-    gp_coro_change(&timeline->gil_ns, wanted ? gp_edge_load(gp_coro_gil_ns(coro)) : 0);
+    gp_coro_change(&timeline->slice, wanted ? gp_ledger_edge_load(&coro->slice_ticks) : 0);
+    gp_coro_change(&timeline->off_ns, wanted ? gp_ledger_edge_load(&coro->off_ns) : 0);
+    gp_coro_change(&timeline->blocked_ns, wanted ? gp_ledger_edge_load(gp_coro_blocked_ns(coro)) : 0);
+    gp_coro_change(&timeline->gil_ns, wanted ? gp_ledger_edge_load(gp_coro_gil_ns(coro)) : 0);
 }
 
 static void activity_begin_anew(gp_thread_t *thread, prof_coro_t *coro, uint64_t now, uint64_t slice_ticks)
 {
     gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
-    gp_edge_store(&timeline->start, now);
-    gp_edge_store(&timeline->slice, slice_ticks);
-    gp_coro_change(&timeline->off_ns, gp_edge_load(&coro->off_ns));
-    gp_coro_change(&timeline->blocked_ns, gp_edge_load(gp_coro_blocked_ns(coro)));
-    gp_coro_change(&timeline->gil_ns, gp_edge_load(gp_coro_gil_ns(coro)));
+    gp_ledger_edge_store(&timeline->start, now);
+    gp_ledger_edge_store(&timeline->slice, slice_ticks);
+    gp_coro_change(&timeline->off_ns, gp_ledger_edge_load(&coro->off_ns));
+    gp_coro_change(&timeline->blocked_ns, gp_ledger_edge_load(gp_coro_blocked_ns(coro)));
+    gp_coro_change(&timeline->gil_ns, gp_ledger_edge_load(gp_coro_gil_ns(coro)));
     atomic_store_explicit(&timeline->thread, thread->index, memory_order_relaxed);
 }
 
@@ -102,26 +102,27 @@ static void activity_tell(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, u
     mark->ready = ready;
     mark->is_open = mark->is_waiting = false;
     gp_thread_commit(thread, mark, GP_RING_ACTIVITY);
-    activity_begin_anew(thread, coro, now, gp_edge_load(&coro->slice_ticks));
+    activity_begin_anew(thread, coro, now, gp_ledger_edge_load(&coro->slice_ticks));
     activity_adapt(thread, now);
     if (gp_ring_is_pressed(&thread->ring))
         gp_handler_kick();
 }
 
 // Parked up to when the loop did not look any more, either of both up to when it did, then ready.
-static void activity_tell_in_parts(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
+static void activity_tell_in_parts(gp_thread_t *thread, prof_coro_t *coro, uint64_t id,
+                                   const gp_ledger_edge_wait_t *wait)
 {
     gp_coro_timeline_t *timeline = gp_coro_timeline(coro);
-    uint64_t waker = gp_edge_load(&timeline->waker), unseen = wait->ready - wait->unseen;
-    gp_edge_store(&timeline->waker, 0);
+    uint64_t waker = gp_ledger_edge_load(&timeline->waker), unseen = wait->ready - wait->unseen;
+    gp_ledger_edge_store(&timeline->waker, 0);
     if (unseen > wait->since)
         activity_tell(thread, coro, id, unseen, unseen);
     activity_tell(thread, coro, id, 0, wait->ready);
-    gp_edge_store(&timeline->waker, waker);
+    gp_ledger_edge_store(&timeline->waker, waker);
     activity_tell(thread, coro, id, wait->ready, wait->now);
 }
 
-void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
+void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_ledger_edge_wait_t *wait)
 {
     if (wait->unseen == 0)
         activity_tell(thread, coro, id, wait->ready, wait->now);
@@ -131,8 +132,8 @@ void gp_activity_over(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const
 
 void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
 {
-    uint64_t slice = gp_edge_load(&coro->slice_ticks), since = gp_edge_load(&coro->since);
-    if (thread->activity.least == INT64_MAX || !gp_edge_is_current(coro) ||
+    uint64_t slice = gp_ledger_edge_load(&coro->slice_ticks), since = gp_ledger_edge_load(&coro->since);
+    if (thread->activity.least == INT64_MAX || !gp_ledger_edge_is_current(coro) ||
         !atomic_load_explicit(&coro->running, memory_order_relaxed) || now <= since)
         return;
     gp_activity_mark_t *mark = gp_ring_reserve(&thread->ring, sizeof(*mark));
@@ -151,19 +152,19 @@ void gp_activity_cut(gp_thread_t *thread, prof_coro_t *coro, uint64_t now)
 
 bool gp_activity_last(prof_coro_t *coro, uint64_t id, uint64_t now, gp_activity_mark_t *mark)
 {
-    if (!gp_edge_is_current(coro))
+    if (!gp_ledger_edge_is_current(coro))
         return false; // it has done nothing since sampling started, or that is over
     activity_fill(mark, coro, id);
-    mark->ready = gp_edge_ready(coro);
+    mark->ready = gp_ledger_edge_ready(coro);
     mark->ready = mark->ready < now ? mark->ready : now; // a timer to come
     mark->is_open = true;
     mark->is_waiting = atomic_load_explicit(&coro->running, memory_order_acquire) == 0;
     if (!mark->is_waiting) {
         mark->slice_ticks += now > mark->left ? now - mark->left : 0;
-        mark->settled = gp_edge_settled(coro) < now ? gp_edge_settled(coro) : now;
+        mark->settled = gp_ledger_edge_settled(coro) < now ? gp_ledger_edge_settled(coro) : now;
         mark->left = now;
     }
-    mark->end = mark->is_waiting && gp_edge_is_over(coro) ? mark->left : now;
+    mark->end = mark->is_waiting && gp_ledger_edge_is_over(coro) ? mark->left : now;
     return mark->start <= mark->left && mark->left <= mark->end;
 }
 

@@ -23,7 +23,7 @@ typedef struct gp_clock_engine {
     const char *name;
     enum gp_engine id;
     // A sample is overdue after so many periods, or after so many ns where that is longer. Collector: is it worth to
-    // ask why? See collect/unsampled.h.
+    // ask why? See collect/cpu_without_sample.h.
     unsigned gap_periods, gap_min_ns;
     // Start what timers need beside themselves; NULL = nothing. Returns 0 or a negative errno value. Before arm(),
     // under the sampler's lock. Not in a handler. Idempotent.

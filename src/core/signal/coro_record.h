@@ -43,14 +43,15 @@ struct prof_coro {
     _Alignas(64) _Atomic uint64_t id; // never reused in a process; 0 = free or retired
     _Atomic uintptr_t lo, hi;         // the stack region [lo, hi); lo == hi: it has none of its own
 
-    // The ledger, see src/core/signal/edge.h; written by the thread that runs it or switches to it, read by others.
+    // The ledger, see src/core/signal/ledger_edges.h; written by the thread that runs it or switches to it, read by
+    // others.
     _Atomic uint64_t since;          // ticks of its last edge: when it was switched to, away from, or born
     _Atomic uint8_t running;         // which of the two
     _Atomic uint8_t is_reported;     // it was ever reported to have become ready, other than by its birth
     uint8_t kind;                    // enum gp_coro_kind; constant while live
     uint8_t region_kind;             // of an unannounced stack: enum gp_region_kind bits; constant while live
     _Atomic uint32_t epoch;          // sampling epoch for which those and `ready_ticks` hold
-    _Atomic uint64_t ready_ticks;    // since when it could run, or that it is over: see edge.h; 0 = unknown
+    _Atomic uint64_t ready_ticks;    // since when it could run, or that it is over: see ledger_edges.h; 0 = unknown
     _Atomic uint64_t slice_ticks;    // of slices that are over, in all
     _Atomic uint64_t settled;        // ticks up to which `off_ns` has the slice in progress, where that is later
     _Atomic uint64_t unsampled_from; // its present wait is in samples up to here
@@ -72,7 +73,7 @@ struct prof_coro {
     _Atomic uint64_t begun;  // ticks: less the time between sampling epochs, when it was born
     // Ticks in waits whose ready moment was reported (from birth to the first switch counts too); and the runnable part
     // of these.
-    _Atomic uint64_t told_ticks, ready_wait_ticks;
+    _Atomic uint64_t ready_known_ticks, ready_wait_ticks;
 
     // Birth, constant while live.
     uint64_t parent_id;
@@ -126,14 +127,14 @@ typedef struct gp_coro_timeline {
 } gp_coro_timeline_t;
 
 // The capture's, see src/core/record/session.c.
-typedef struct gp_coro_told {
+typedef struct gp_coro_written {
     _Atomic uint64_t written_id; // id under which its record is in the capture file
     uint64_t ledger_id;          // id for which the fields below hold
     gp_ledger_t reported;        // what of its ledger is in the capture
     uint64_t trace[2];           // under which the rest will be
     bool is_whole;               // an ordinary thread's: `reported` has its off-CPU time, divided (thread_off.h)
     bool is_over;                // and all of it: the thread has ended
-} gp_coro_told_t;
+} gp_coro_written_t;
 
 enum { GP_CORO_NAME_WORDS = 6 };
 
@@ -170,7 +171,7 @@ typedef struct gp_coro_chunk {
     gp_coro_context_t contexts[GP_CORO_PIECE];
     gp_coro_member_t members[GP_CORO_PIECE];
     gp_coro_timeline_t timelines[GP_CORO_PIECE];
-    gp_coro_told_t told[GP_CORO_PIECE];
+    gp_coro_written_t told[GP_CORO_PIECE];
     gp_coro_label_t labels[GP_CORO_PIECE];
     gp_coro_rare_t rare[GP_CORO_PIECE];
     _Atomic uint64_t blocked_ns[GP_CORO_PIECE]; // of `off_ns`, its thread slept in the kernel
@@ -207,7 +208,7 @@ static inline gp_coro_timeline_t *gp_coro_timeline(const struct prof_coro *coro)
     return &gp_coro_chunk(coro)->timelines[coro->number % GP_CORO_PIECE];
 }
 
-static inline gp_coro_told_t *gp_coro_told(const struct prof_coro *coro)
+static inline gp_coro_written_t *gp_coro_written(const struct prof_coro *coro)
 {
     return &gp_coro_chunk(coro)->told[coro->number % GP_CORO_PIECE];
 }

@@ -17,7 +17,7 @@ static prof_coro_t *gil_wait_owner(gp_thread_t *thread, uint64_t *id)
 {
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
     *id = atomic_load_explicit(&thread->current_id, memory_order_relaxed);
-    if (coro != NULL && gp_edge_load(&coro->id) == *id)
+    if (coro != NULL && gp_ledger_edge_load(&coro->id) == *id)
         return coro;
     *id = thread->root_id;
     return thread->root;
@@ -30,7 +30,7 @@ static void gil_wait_keep(gp_thread_t *thread, uint64_t since, uint64_t ticks, u
     uint64_t id, trace[2];
     prof_coro_t *coro = gil_wait_owner(thread, &id);
     for (int i = 0; i < 2; i++)
-        trace[i] = gp_edge_load(&gp_coro_context(coro)->trace[i]);
+        trace[i] = gp_ledger_edge_load(&gp_coro_context(coro)->trace[i]);
     gp_coro_add(gp_coro_gil_ns(coro), gp_ticks_to_ns(ticks));
     if (gil->untold == 0 || gil->coro_id != id || gil->trace[0] != trace[0] || gil->trace[1] != trace[1]) {
         gil->untold = gil->longest = 0;
@@ -51,8 +51,8 @@ bool gp_gil_wait_end(gp_thread_t *thread, const gp_gil_wait_t *wait)
     uint64_t now = wait->now;
     gp_thread_gil_t *gil = &thread->gil;
     uint64_t since = atomic_load_explicit(&gil->since, memory_order_relaxed);
-    uint64_t over = gp_edge_load(&gp_edge_epoch_over), upto = now < over ? now : over,
-             epoch = gp_edge_load(&gp_edge_epoch_ticks), from = since > epoch ? since : epoch;
+    uint64_t over = gp_ledger_edge_load(&gp_ledger_edge_epoch_over), upto = now < over ? now : over,
+             epoch = gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks), from = since > epoch ? since : epoch;
     gp_coro_add(&gil->ticks, now - since);
     gp_coro_add(&gil->late_ns, gp_ticks_to_ns(wait->late));
     atomic_store_explicit(&gil->since, 0, memory_order_release);

@@ -10,7 +10,7 @@
 // gp_gil_wait_sample(). Threads: the waiting one, unless a declaration says otherwise. Signals: not safe.
 #pragma once
 
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/thread.h"
 
 // `now`: ticks, as everywhere in here. Cost: a store.

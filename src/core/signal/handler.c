@@ -311,7 +311,7 @@ static void handler_record(gp_thread_t *thread, found_t *found, uint64_t weight_
     sample->ticks = found->now;
     sample->weight_ns = weight_ns - thread->cpu.carried_ns;
     sample->off_ns = found->off_ns;
-    sample->slice = gp_edge_load(&found->coro->since);
+    sample->slice = gp_ledger_edge_load(&found->coro->since);
     sample->coro = found->coro;
     sample->coro_id = found->coro_id;
     handler_read_trace(found->coro, sample->trace);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "signal/hog.h"
 
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/sample.h"
 
 enum { ROOT_SHARE = 10 }; // of a loop, a delay below this share of the threshold is the end of its sleep
 
-_Atomic uint64_t gp_edge_hog_ticks = UINT64_MAX;
+_Atomic uint64_t gp_ledger_edge_hog_ticks = UINT64_MAX;
 
 void gp_hog_set_threshold(uint64_t ns)
 {
-    gp_edge_store(&gp_edge_hog_ticks, gp_ticks_from_ns(ns));
+    gp_ledger_edge_store(&gp_ledger_edge_hog_ticks, gp_ticks_from_ns(ns));
 }
 
 static void hog_copy_trace(uint64_t trace[2], prof_coro_t *coro)
@@ -73,7 +73,7 @@ static uint64_t hog_overlap(const gp_hog_t *hog, uint64_t from, uint64_t to)
     return end > begin ? end - begin - (awake > asleep ? awake - asleep : 0) : 0;
 }
 
-void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_edge_wait_t *wait)
+void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp_ledger_edge_wait_t *wait)
 {
     unsigned count = thread->hog.count < GP_HOGS ? thread->hog.count : GP_HOGS;
     uint64_t from = wait->ready - wait->unseen;
@@ -83,7 +83,7 @@ void gp_hog_victim(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, const gp
             return; // and so did all before it
         overlap_t with = {hog_overlap(hog, from, wait->now), hog_overlap(hog, from, wait->ready)};
         bool is_loop = hog->coro == thread->root || hog->coro->is_loop;
-        uint64_t least = is_loop ? gp_edge_load(&gp_edge_hog_ticks) / ROOT_SHARE : 0;
+        uint64_t least = is_loop ? gp_ledger_edge_load(&gp_ledger_edge_hog_ticks) / ROOT_SHARE : 0;
         if (with.all > least && hog->coro != coro)
             hog_blame(thread, hog, coro, id, &with);
     }

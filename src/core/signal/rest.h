@@ -3,8 +3,8 @@
 //
 // Model: a rest is the state of a process in which nothing is profiled while the recording goes on: ends of threads and
 // coroutines, spans and changes of traces are still told to the collector. A rest lies between two sampling epochs
-// (edge.h). Nothing is known of the time in between: the ledger leaves it out, and spans of time across a rest are
-// marked.
+// (ledger_edges.h). Nothing is known of the time in between: the ledger leaves it out, and spans of time across a rest
+// are marked.
 //
 // Threads: begun and ended under the sampler's lock; read by any. Signals: safe.
 #pragma once

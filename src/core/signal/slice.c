@@ -3,7 +3,7 @@
 
 #include "signal/activity.h"
 #include "signal/sleeps.h"
-#include "signal/wait.h"
+#include "signal/wait_samples.h"
 
 enum { SETTLE_TRIES = 3 };
 
@@ -16,7 +16,7 @@ static _Atomic uint64_t stop_end, stop_ns; // the latest stop; ticks at which it
 // Every long slice for hog.h is one here.
 static int64_t slice_ticks_below_hogs(uint64_t ns)
 {
-    uint64_t ticks = gp_ticks_from_ns(ns), hog = gp_edge_load(&gp_edge_hog_ticks);
+    uint64_t ticks = gp_ticks_from_ns(ns), hog = gp_ledger_edge_load(&gp_ledger_edge_hog_ticks);
     return (int64_t)(ticks < hog ? ticks : hog);
 }
 
@@ -45,18 +45,18 @@ void gp_slice_nest(void)
 void gp_slice_new_epoch(void)
 {
     uint64_t now = gp_ticks();
-    gp_edge_keep_epoch(now);
-    gp_edge_store(&gp_edge_epoch_ticks, now);
-    atomic_fetch_add_explicit(&gp_edge_epoch, 1, memory_order_release);
+    gp_ledger_edge_keep_epoch(now);
+    gp_ledger_edge_store(&gp_ledger_edge_epoch_ticks, now);
+    atomic_fetch_add_explicit(&gp_ledger_edge_epoch, 1, memory_order_release);
     // Number first, then `over`: a thread still in the old epoch must find that one ended, never open.
-    atomic_store_explicit(&gp_edge_epoch_over, UINT64_MAX, memory_order_release);
+    atomic_store_explicit(&gp_ledger_edge_epoch_over, UINT64_MAX, memory_order_release);
 }
 
 // A coroutine destroyed by others while the hint still names it: the thread stands in for it from when it began on.
 __attribute__((noinline)) static void slice_stand_in(gp_thread_t *thread)
 {
     uint64_t since = atomic_load_explicit(&thread->slice_start, memory_order_relaxed);
-    gp_edge_enter(thread, thread->root, thread->root_id, since);
+    gp_ledger_edge_enter(thread, thread->root, thread->root_id, since);
     gp_slice_set_current(thread, thread->root, thread->root_id);
 }
 
@@ -72,13 +72,13 @@ static inline prof_coro_t *slice_current_of(gp_thread_t *thread)
 // A coarse point: `current` runs, and is settled up to `now`.
 static void slice_begin_interval(gp_thread_t *thread, prof_coro_t *current, uint64_t now, uint64_t cpu_ns)
 {
-    gp_edge_store(&current->settled, now);
+    gp_ledger_edge_store(&current->settled, now);
     atomic_store_explicit(&thread->coarse_cpu_ns, cpu_ns, memory_order_relaxed);
     atomic_store_explicit(&thread->coarse_ticks, now, memory_order_relaxed);
     atomic_store_explicit(&thread->slice_start, now, memory_order_relaxed);
-    thread->coarse_root_ticks = gp_edge_load(&thread->root->slice_ticks);
+    thread->coarse_root_ticks = gp_ledger_edge_load(&thread->root->slice_ticks);
     if (current == thread->root) // will be added when the slice ends
-        thread->coarse_root_ticks += now - gp_edge_load(&current->since);
+        thread->coarse_root_ticks += now - gp_ledger_edge_load(&current->since);
     thread->root_limit_ticks =
         (int64_t)thread->coarse_root_ticks + __atomic_load_n(&root_pending_ticks, __ATOMIC_RELAXED);
 }
@@ -88,14 +88,14 @@ static void slice_begin_interval(gp_thread_t *thread, prof_coro_t *current, uint
 static uint64_t slice_sleeps_before(const gp_thread_t *thread, const prof_coro_t *coro)
 {
     uint64_t sleeps = gp_sleeps();
-    if (thread->start_ticks >= gp_edge_load(&gp_edge_epoch_ticks))
+    if (thread->start_ticks >= gp_ledger_edge_load(&gp_ledger_edge_epoch_ticks))
         return 0;
     return coro == thread->root ? sleeps - 2 : sleeps;
 }
 
 void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
 {
-    uint32_t epoch = atomic_load_explicit(&gp_edge_epoch, memory_order_acquire);
+    uint32_t epoch = atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_acquire);
     if (thread->epoch == epoch)
         return;
     thread->epoch = epoch;
@@ -105,19 +105,19 @@ void gp_slice_begin(gp_thread_t *thread, uintptr_t sp)
     bool outside;
     prof_coro_t *coro = gp_thread_coro_at(thread, sp, &id, &outside);
     gp_slice_set_current(thread, coro, id);
-    gp_edge_touch(coro);
-    uint64_t since = gp_edge_load(&coro->since); // long ago: charged by the CPU clock
+    gp_ledger_edge_touch(coro);
+    uint64_t since = gp_ledger_edge_load(&coro->since); // long ago: charged by the CPU clock
     atomic_store_explicit(&gp_coro_timeline(coro)->thread, thread->index, memory_order_relaxed);
     atomic_store_explicit(&coro->running, 1, memory_order_release);
     slice_begin_interval(thread, coro, since, thread->cpu.start_ns);
     atomic_store_explicit(&thread->voluntary_switches, slice_sleeps_before(thread, coro), memory_order_relaxed);
-    gp_wait_begin(thread);
+    gp_wait_samples_begin(thread);
     gp_activity_begin(thread);
 }
 
 void gp_slice_note_stop(uint64_t ns)
 {
-    gp_edge_store(&stop_ns, ns);
+    gp_ledger_edge_store(&stop_ns, ns);
     atomic_store_explicit(&stop_end, gp_ticks(), memory_order_release);
     gp_coro_add(&gp_slice_stopped_ns, ns);
 }
@@ -126,7 +126,7 @@ void gp_slice_note_stop(uint64_t ns)
 static uint64_t slice_stopped_since(uint64_t from, uint64_t most_ns)
 {
     // Acquire: the length is of this stop, or of a later one.
-    uint64_t end = atomic_load_explicit(&stop_end, memory_order_acquire), ns = gp_edge_load(&stop_ns);
+    uint64_t end = atomic_load_explicit(&stop_end, memory_order_acquire), ns = gp_ledger_edge_load(&stop_ns);
     return end <= from ? 0 : ns < most_ns ? ns : most_ns;
 }
 
@@ -154,14 +154,14 @@ static int64_t slice_unsettled_cpu_ns(gp_thread_t *thread, prof_coro_t *current,
 {
     uint64_t coarse_cpu_ns = atomic_load_explicit(&thread->coarse_cpu_ns, memory_order_relaxed);
     int64_t before = slice_ns_between(atomic_load_explicit(&thread->coarse_ticks, memory_order_relaxed),
-                                      gp_edge_settled(current)); // of slices since the last coarse point
+                                      gp_ledger_edge_settled(current)); // of slices since the last coarse point
     return (int64_t)(cpu_ns - coarse_cpu_ns) - before - thread->debt_ns;
 }
 
 // Take `ns` off the accounts of slices since the last coarse point: first of the thread's own.
 static void slice_take_back(gp_thread_t *thread, int64_t ns)
 {
-    int64_t root = slice_ns_between(thread->coarse_root_ticks, gp_edge_load(&thread->root->slice_ticks));
+    int64_t root = slice_ns_between(thread->coarse_root_ticks, gp_ledger_edge_load(&thread->root->slice_ticks));
     int64_t back = ns < root ? ns : root;
     gp_coro_add(&thread->root->off_ns, (uint64_t)back);
     thread->debt_ns = ns - back;
@@ -170,7 +170,7 @@ static void slice_take_back(gp_thread_t *thread, int64_t ns)
 uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
 {
     prof_coro_t *current = slice_current_of(thread);
-    uint64_t settled = gp_edge_settled(current);
+    uint64_t settled = gp_ledger_edge_settled(current);
     int64_t wall = slice_ns_between(settled, now), used = slice_unsettled_cpu_ns(thread, current, cpu_ns);
     thread->debt_ns = 0;
     if (used < 0) {
@@ -187,11 +187,11 @@ uint64_t gp_slice_settle(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
 static __attribute__((noinline)) void slice_end_long_slice(gp_thread_t *thread, uint64_t now, uint64_t cpu_ns)
 {
     int64_t used = slice_unsettled_cpu_ns(thread, slice_current_of(thread), cpu_ns);
-    uint64_t settled = gp_edge_settled(slice_current_of(thread));
+    uint64_t settled = gp_ledger_edge_settled(slice_current_of(thread));
     gp_slice_settle(thread, now, cpu_ns);
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    uint64_t since = gp_edge_load(&coro->since), ran = used > 0 ? gp_ticks_from_ns((uint64_t)used) : 0;
-    if (now > since && now - since >= gp_edge_load(&gp_edge_hog_ticks)) {
+    uint64_t since = gp_ledger_edge_load(&coro->since), ran = used > 0 ? gp_ticks_from_ns((uint64_t)used) : 0;
+    if (now > since && now - since >= gp_ledger_edge_load(&gp_ledger_edge_hog_ticks)) {
         const gp_hog_t hog = {.coro = coro,
                               .coro_id = atomic_load_explicit(&thread->current_id, memory_order_relaxed),
                               .start = since,
@@ -208,12 +208,12 @@ void gp_slice_correct(gp_thread_t *thread, prof_coro_t *coro, uint64_t id, uint6
 {
     prof_coro_t *before = slice_current_of(thread);
     int64_t used = slice_unsettled_cpu_ns(thread, before, cpu_ns);
-    uint64_t settled = gp_edge_settled(before), ran = used > 0 ? gp_ticks_from_ns((uint64_t)used) : 0;
+    uint64_t settled = gp_ledger_edge_settled(before), ran = used > 0 ? gp_ticks_from_ns((uint64_t)used) : 0;
     uint64_t at = now > settled + ran ? now - ran : settled;
     slice_end_long_slice(thread, at, cpu_ns - (used > 0 ? (uint64_t)used : 0));
-    gp_edge_leave(before, at, &(gp_park_t){0});
+    gp_ledger_edge_leave(before, at, &(gp_park_t){0});
     atomic_store_explicit(&coro->park_pc, 0, memory_order_relaxed); // it has gone on since
-    gp_edge_enter(thread, coro, id, at);
+    gp_ledger_edge_enter(thread, coro, id, at);
     gp_slice_set_current(thread, coro, id);
 }
 
@@ -232,16 +232,16 @@ prof_coro_t *gp_slice_prepare(gp_thread_t *thread, uintptr_t sp, uint64_t now)
     gp_slice_begin(thread, sp);
     slice_correct_current(thread, sp, now);
     prof_coro_t *from = slice_current_of(thread);
-    if ((int64_t)(now - gp_edge_load(&from->since)) >= gp_slice_longest(thread, from) ||
+    if ((int64_t)(now - gp_ledger_edge_load(&from->since)) >= gp_slice_longest(thread, from) ||
         gp_slice_is_pending(thread, from))
         slice_end_long_slice(thread, now, gp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
-    gp_thread_tell_at_once(thread); // after long on its own stack it may leave it
+    gp_thread_notify_at_once(thread); // after long on its own stack it may leave it
     return from;
 }
 
 void gp_slice_settle_now(gp_thread_t *thread)
 {
-    if (gp_edge_load(&gp_edge_epoch_over) != UINT64_MAX)
+    if (gp_ledger_edge_load(&gp_ledger_edge_epoch_over) != UINT64_MAX)
         return; // what has passed since then is not recorded
     gp_slice_enter(thread);
     uint64_t now = gp_ticks();
@@ -276,5 +276,7 @@ uint64_t gp_slice_open_ns(gp_thread_t *thread, prof_coro_t **coro)
                                       atomic_load_explicit(&thread->slice_start, memory_order_relaxed));
     pid_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     int64_t open = (int64_t)(gp_clock_ns(gp_thread_clock(tid)) - coarse) - before;
-    return thread->epoch == atomic_load_explicit(&gp_edge_epoch, memory_order_relaxed) && open > 0 ? (uint64_t)open : 0;
+    return thread->epoch == atomic_load_explicit(&gp_ledger_edge_epoch, memory_order_relaxed) && open > 0
+               ? (uint64_t)open
+               : 0;
 }

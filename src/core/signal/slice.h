@@ -11,7 +11,7 @@
 // stays out while `busy` is set). Signals: safe.
 #pragma once
 
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 
 enum {
     GP_SLICE_LONG_NS = 200000,         // a coroutine's slice from which on the CPU clock (~0.6 us) is read

@@ -46,8 +46,8 @@ static inline bool gp_slice_is_live(gp_thread_t *thread, prof_coro_t *current)
 static inline bool gp_slice_is_settled(gp_thread_t *thread, uint64_t now, int64_t ticks)
 {
     prof_coro_t *current = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    return gp_word32_is(&gp_edge_epoch, thread->epoch) && gp_slice_is_live(thread, current) &&
-           (int64_t)(now - gp_edge_settled(current)) < ticks;
+    return gp_word32_is(&gp_ledger_edge_epoch, thread->epoch) && gp_slice_is_live(thread, current) &&
+           (int64_t)(now - gp_ledger_edge_settled(current)) < ticks;
 }
 
 // The common case of gp_thread_coro_at(): the hint names a live coroutine, and `sp` is on its stack or it has none.
@@ -71,14 +71,14 @@ __attribute__((always_inline)) static inline int64_t gp_slice_longest(const gp_t
 // Or do short slices of the thread's own stack add up to what may hide one?
 __attribute__((always_inline)) static inline bool gp_slice_is_pending(const gp_thread_t *thread, prof_coro_t *coro)
 {
-    return coro == thread->root && (int64_t)gp_edge_load(&coro->slice_ticks) >= thread->root_limit_ticks;
+    return coro == thread->root && (int64_t)gp_ledger_edge_load(&coro->slice_ticks) >= thread->root_limit_ticks;
 }
 
 // Does the slice of `from`, the thread's current coroutine, end with nothing but its edge, if it is short enough?
 __attribute__((always_inline)) static inline bool gp_slice_ends_plainly(gp_thread_t *thread, uintptr_t sp,
                                                                         prof_coro_t *from)
 {
-    return gp_word32_is(&gp_edge_epoch, thread->epoch) && gp_slice_is_hint_right(thread, from, sp) &&
+    return gp_word32_is(&gp_ledger_edge_epoch, thread->epoch) && gp_slice_is_hint_right(thread, from, sp) &&
            !gp_word8_is(&from->running, 0) && !gp_slice_is_pending(thread, from);
 }
 
@@ -115,7 +115,7 @@ __attribute__((always_inline)) static inline bool gp_slice_may_be_plain(gp_threa
 {
     plain->from = atomic_load_explicit(&thread->current, memory_order_relaxed);
     plain->to = to;
-    plain->since = gp_edge_load(&to->since);
+    plain->since = gp_ledger_edge_load(&to->since);
     if (!gp_slice_begins_plainly(thread, to, plain->since) || !gp_slice_ends_plainly(thread, sp, plain->from))
         return false;
     plain->longest = gp_slice_longest(thread, plain->from);
@@ -127,7 +127,7 @@ __attribute__((always_inline)) static inline bool gp_slice_is_plain(gp_thread_t 
                                                                     gp_slice_plain_t *plain)
 {
     uint64_t wait = now - plain->since;
-    plain->ticks = now - gp_edge_load(&plain->from->since);
+    plain->ticks = now - gp_ledger_edge_load(&plain->from->since);
     plain->left = thread->wait.left;
     if (plain->to->kind != GP_CORO_THREAD) // a thread's own wait is its coroutines' time
         plain->left -= (int64_t)wait;
@@ -142,10 +142,10 @@ __attribute__((always_inline)) static inline void gp_slice_switch_plainly(gp_thr
 {
     prof_coro_t *to = plain->to, *from = plain->from;
     __asm__("" : "+r"(to), "+r"(from)); // addresses that were loaded from are not kept for the stores
-    gp_edge_end_slice(from, plain->ticks);
-    gp_edge_wait(from, now, park);
+    gp_ledger_edge_end_slice(from, plain->ticks);
+    gp_ledger_edge_wait(from, now, park);
     thread->wait.left = plain->left; // each time: what is loaded is found faster among stores that are always the same
-    gp_edge_run(to, now);
+    gp_ledger_edge_run(to, now);
     gp_slice_go(thread, to, to_id, now);
 }
 
@@ -155,9 +155,9 @@ static inline void gp_slice_switch(gp_thread_t *thread, const gp_park_t *park, p
 {
     prof_coro_t *from = atomic_load_explicit(&thread->current, memory_order_relaxed);
     if (!gp_slice_ends_plainly(thread, park->sp, from) ||
-        now - gp_edge_load(&from->since) >= (uint64_t)gp_slice_longest(thread, from))
+        now - gp_ledger_edge_load(&from->since) >= (uint64_t)gp_slice_longest(thread, from))
         from = gp_slice_prepare(thread, park->sp, now);
-    gp_edge_leave(from, now, park);
-    gp_edge_enter(thread, to, to_id, now);
+    gp_ledger_edge_leave(from, now, park);
+    gp_ledger_edge_enter(thread, to, to_id, now);
     gp_slice_go(thread, to, to_id, now);
 }

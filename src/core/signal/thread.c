@@ -12,15 +12,15 @@ _Atomic bool gp_thread_nested;
 _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 
 _Atomic(gp_thread_t *) gp_thread_blocks[GP_THREADS_MAX];
-_Atomic uint64_t gp_thread_told[GP_THREADS_MAX / 64];
-_Atomic bool gp_thread_tells_birth;
+_Atomic uint64_t gp_thread_notified[GP_THREADS_MAX / 64];
+_Atomic bool gp_thread_notifies_birth;
 _Atomic int gp_thread_wakes;
 
-void gp_thread_tell_first(gp_thread_t *thread)
+void gp_thread_notify_first(gp_thread_t *thread)
 {
-    // seq_cst on both sides: either gp_news_doze() sees the bit, or we (or gp_thread_tell_at_once()) see that the
-    // collector is to be woken up.
-    atomic_fetch_or(&gp_thread_told[thread->slot / 64], 1ull << thread->slot % 64);
+    // seq_cst on both sides: either gp_ready_threads_doze() sees the bit, or we (or gp_thread_notify_at_once()) see
+    // that the collector is to be woken up.
+    atomic_fetch_or(&gp_thread_notified[thread->slot / 64], 1ull << thread->slot % 64);
     if (atomic_load(&gp_thread_wakes) == GP_THREAD_WAKES_ANY)
         gp_thread_wake_collector();
 }

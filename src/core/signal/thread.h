@@ -10,9 +10,9 @@
 
 #include "model/counters.h"
 #include "signal/coro_record.h"
+#include "signal/otel_thread_record.h"
 #include "signal/region.h"
 #include "signal/ring.h"
-#include "signal/shown_record.h"
 #include "signal/thread_parts.h"
 #include "unwind/unwind.h"
 
@@ -63,7 +63,7 @@ typedef struct gp_thread {
     uint32_t index; // never reused in a process
     uint32_t slot;  // of the block in gp_thread_blocks, constant
     _Atomic bool in_handler;
-    _Atomic bool has_news; // gp_thread_tell() was called since the collector took note of the last call
+    _Atomic bool has_news; // gp_thread_notify() was called since the collector took note of the last call
     bool adopted;          // the thread has set its own pointer to this block
     bool keyed;            // and will give it back when it ends
 
@@ -83,7 +83,7 @@ typedef struct gp_thread {
         slice_start;          // ticks at which the current coroutine was switched to, or its account was settled last
     int64_t root_limit_ticks; // slice_ticks of the thread's own stack with which the CPU clock is read next
 
-    // Waits in samples, see wait.c; by the thread itself.
+    // Waits in samples, see wait_samples.c; by the thread itself.
     struct {
         int64_t left;           // ticks of waiting until the next sampled point
         uint64_t period;        // ticks of waiting a sample stands for
@@ -108,7 +108,7 @@ typedef struct gp_thread {
         uint32_t left, random; // until the next one; generator
     } spawn;
     gp_thread_hogs_t hog;       // see hog.c
-    gp_thread_loop_t loop;      // see edge.h
+    gp_thread_loop_t loop;      // see ledger_edges.h
     unsigned char *spare_stack; // top of a stack for work that a coroutine's stack may be too small for
 
     gp_thread_cpu_t cpu;
@@ -135,9 +135,9 @@ typedef struct gp_thread {
     gp_thread_language_t language;
     gp_thread_ended_t ended;
 
-    gp_shown_record_t shown;  // src/core/coro/shown.h
-    void *volatile *shown_at; // the thread-local that points to it; NULL = not yet
-    uint32_t spare_span;      // number + 1 of a free slot for a span; its own, kept for the next thread. 0 = none
+    gp_otel_thread_record_t shown; // src/core/coro/otel_thread_context.h
+    void *volatile *shown_at;      // the thread-local that points to it; NULL = not yet
+    uint32_t spare_span;           // number + 1 of a free slot for a span; its own, kept for the next thread. 0 = none
 
     gp_thread_exact_t exact; // beside exact_ready
     gp_thread_gil_t gil;
@@ -174,8 +174,8 @@ extern _Atomic uint64_t gp_thread_orphan_counters[GP_COUNTER_COUNT];
 
 // The same by slot: what is in here stays. Acquire to read. And the bits of those that have news for the collector.
 extern _Atomic(gp_thread_t *) gp_thread_blocks[GP_THREADS_MAX];
-extern _Atomic uint64_t gp_thread_told[GP_THREADS_MAX / 64];
-extern _Atomic bool gp_thread_tells_birth; // threads call gp_thread_tell() as they begin
+extern _Atomic uint64_t gp_thread_notified[GP_THREADS_MAX / 64];
+extern _Atomic bool gp_thread_notifies_birth; // threads call gp_thread_notify() as they begin
 
 // Reasons to wake the collector up.
 enum gp_thread_wakes {
@@ -192,8 +192,8 @@ gp_thread_t *gp_thread_find(pid_t tid);
 // Give a block the id under which it is found. Caller holds the registry's lock.
 void gp_thread_set_tid(gp_thread_t *thread, pid_t tid);
 
-// The slow path of gp_thread_tell(): the collector does not know yet.
-void gp_thread_tell_first(gp_thread_t *thread);
+// The slow path of gp_thread_notify(): the collector does not know yet.
+void gp_thread_notify_first(gp_thread_t *thread);
 
 // Wake the collector up, unless that was done since it began to look at no thread.
 void gp_thread_wake_collector(void);
@@ -201,20 +201,20 @@ void gp_thread_wake_collector(void);
 // Let the collector come to this thread in its next round: there is something in its ring, it may run coroutines, or it
 // has ended. Threads that have not told it anything cost the collector nothing. Signals: safe. Cost: ~6 ns; a system
 // call where all has been at rest for long.
-static inline void gp_thread_tell(gp_thread_t *thread)
+static inline void gp_thread_notify(gp_thread_t *thread)
 {
-    // Acquire and release: partner of the exchange in src/core/collect/news.c. Either the collector sees the news, or
-    // we see that it took them.
+    // Acquire and release: partner of the exchange in src/core/collect/ready_threads.c. Either the collector sees the
+    // news, or we see that it took them.
     if (!atomic_exchange_explicit(&thread->has_news, true, memory_order_acq_rel))
-        gp_thread_tell_first(thread);
+        gp_thread_notify_first(thread);
 }
 
 // The same where that cannot wait for a round: the thread may be about to sleep where only looks find it. Signals:
 // safe. Cost: ~7 ns; a system call where the collector looks at no thread, as all are at rest.
-static inline void gp_thread_tell_at_once(gp_thread_t *thread)
+static inline void gp_thread_notify_at_once(gp_thread_t *thread)
 {
-    gp_thread_tell(thread);
-    if (atomic_load(&gp_thread_wakes) != GP_THREAD_WAKES_NONE) // in one order with what gp_thread_tell_first() does
+    gp_thread_notify(thread);
+    if (atomic_load(&gp_thread_wakes) != GP_THREAD_WAKES_NONE) // in one order with what gp_thread_notify_first() does
         gp_thread_wake_collector();
 }
 
@@ -223,10 +223,11 @@ static inline void gp_thread_tell_at_once(gp_thread_t *thread)
 static inline void gp_thread_commit(gp_thread_t *thread, void *record, enum gp_ring_type type)
 {
     gp_ring_commit(record, type);
-    // seq_cst here, in gp_ring_reserve(), in src/core/collect/news.c, and in the look of src/core/collect/collector.c
-    // after it: either we see that the collector has to be told, or it sees a record, complete or not, and comes again.
+    // seq_cst here, in gp_ring_reserve(), in src/core/collect/ready_threads.c, and in the look of
+    // src/core/collect/collector.c after it: either we see that the collector has to be told, or it sees a record,
+    // complete or not, and comes again.
     if (__builtin_expect(!atomic_load(&thread->has_news), 0))
-        gp_thread_tell(thread);
+        gp_thread_notify(thread);
 }
 
 // The current coroutine where that is sure to have `sp` on its stack, as it mostly has; NULL: gp_thread_coro_at() is to

@@ -39,7 +39,7 @@ typedef struct gp_late_look { // of a thread's loop for events; ticks
     uint64_t from, at;        // since when it had not looked, and when it did; 0 = none
 } gp_late_look_t;
 
-typedef struct gp_thread_loop { // edge.h
+typedef struct gp_thread_loop { // ledger_edges.h
     gp_late_look_t late[GP_LATE_LOOKS];
     unsigned late_count; // in all
     bool is_late;        // was the last look of all?
@@ -111,7 +111,7 @@ static inline void gp_thread_exact_reset(gp_thread_exact_t *exact)
     atomic_store_explicit(&exact->busy, NULL, memory_order_relaxed);
 }
 
-typedef struct gp_thread_look { // src/core/collect/sleepers.c; zeros where a thread begins
+typedef struct gp_thread_look { // src/core/collect/sleep_scan.c; zeros where a thread begins
     uint64_t ticks, cpu_ns;     // when it was last looked at
     uint64_t slice, asleep;     // the slice in which it was found asleep, and since when without CPU time; or 0
     uint64_t gil;               // gp_gil_waited() then

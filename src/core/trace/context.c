@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "coro/coro_ledger.h"
+#include "coro/otel_thread_context.h"
 #include "coro/registry.h"
-#include "coro/shown.h"
 #include "greenprof/coro.h"
 #include "greenprof/trace.h"
 #include "signal/activity.h"
@@ -88,7 +88,7 @@ int prof_trace_set(const prof_trace_id_t *id)
     gp_span_end_implicit(coro);
     gp_trace_change(coro, trace);
     gp_span_begin_implicit(coro);
-    gp_shown_update(gp_thread_self, coro);
+    gp_otel_thread_update(gp_thread_self, coro);
     return 0;
 }
 
@@ -97,7 +97,7 @@ static void context_clear(prof_coro_t *coro)
     static const uint64_t none[2];
     gp_span_end_implicit(coro);
     gp_trace_change(coro, none);
-    gp_shown_update(gp_thread_self, coro);
+    gp_otel_thread_update(gp_thread_self, coro);
 }
 
 void prof_trace_clear(void)
@@ -125,7 +125,7 @@ void prof_coro_idle(void)
     if (coro == NULL)
         return;
     context_clear(coro);
-    gp_edge_store(&gp_coro_context(coro)->span, 0);
+    gp_ledger_edge_store(&gp_coro_context(coro)->span, 0);
     if (coro->kind != GP_CORO_THREAD)
         gp_coro_idles(coro);
 }

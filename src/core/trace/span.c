@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "coro/otel_thread_context.h"
 #include "coro/registry.h"
-#include "coro/shown.h"
 #include "coro/spawn.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "signal/rest.h"
 #include "signal/slice_switch.h"
 #include "trace/context.h"
@@ -86,7 +86,7 @@ static inline bool span_read_parent(uint64_t handle, gp_span_parent_t *parent)
 uint64_t gp_span_shown_id(prof_coro_t *coro)
 {
     gp_span_parent_t span;
-    uint64_t handle = gp_edge_load(&gp_coro_context(coro)->span);
+    uint64_t handle = gp_ledger_edge_load(&gp_coro_context(coro)->span);
     if (handle == 0 || gp_span_is_unrecorded(handle))
         return 0;
     if (gp_span_slot_process() == 1)
@@ -130,7 +130,7 @@ static void span_fill_slot(gp_span_slot_t *slot, uint64_t handle, const beginnin
     atomic_store_explicit(&slot->is_told, false, memory_order_relaxed);
     slot->process = gp_span_slot_process();
     slot->coro = what->coro;
-    slot->outer = gp_edge_load(&gp_coro_context(what->coro)->span);
+    slot->outer = gp_ledger_edge_load(&gp_coro_context(what->coro)->span);
     slot->request = what->has_parent ? what->parent.request : handle;
     unsigned flags = (options->flags & PROF_SPAN_REMOTE_PARENT ? GP_SPAN_REMOTE_PARENT : 0) |
                      (options->flags & PROF_SPAN_PROFILE ? GP_SPAN_ASKED : 0);
@@ -187,8 +187,8 @@ __attribute__((always_inline)) static inline uint64_t span_begin(const beginning
     span_mark_start(slot, what);
     // Release: partner of the acquire in gp_span_slot_open().
     atomic_store_explicit(&slot->generation, generation, memory_order_release);
-    gp_edge_store(&gp_coro_context(what->coro)->span, handle);
-    gp_shown_update(gp_thread_self, what->coro);
+    gp_ledger_edge_store(&gp_coro_context(what->coro)->span, handle);
+    gp_otel_thread_update(gp_thread_self, what->coro);
     return handle;
 }
 
@@ -202,21 +202,21 @@ static bool span_is_for_listeners(prof_span_kind_t kind, const char *name, uint3
 static prof_span_t *span_skip_request(prof_coro_t *coro)
 {
     uint64_t handle = GP_SPAN_UNRECORDED(atomic_load_explicit(&coro->id, memory_order_relaxed));
-    gp_edge_store(&gp_coro_context(coro)->span, handle);
+    gp_ledger_edge_store(&gp_coro_context(coro)->span, handle);
     return (prof_span_t *)(uintptr_t)handle;
 }
 
 // The span open on the coroutine; NULL: nothing, or what it inherited is over.
 static gp_span_slot_t *span_current(prof_coro_t *coro)
 {
-    return gp_span_slot_open(gp_edge_load(&gp_coro_context(coro)->span));
+    return gp_span_slot_open(gp_ledger_edge_load(&gp_coro_context(coro)->span));
 }
 
 // Does the coroutine work for a request that is not recorded? A pool's coroutine inherits this from its spawner only
 // until a request of its own begins.
 static bool span_is_skipped(prof_coro_t *coro, prof_span_kind_t kind, uint32_t flags)
 {
-    uint64_t handle = gp_edge_load(&gp_coro_context(coro)->span);
+    uint64_t handle = gp_ledger_edge_load(&gp_coro_context(coro)->span);
     bool is_request = kind == PROF_SPAN_REQUEST || kind == PROF_SPAN_REST_DISPATCH || kind == PROF_SPAN_RPC_DISPATCH;
     bool gp_span_is_own = handle == GP_SPAN_UNRECORDED(atomic_load_explicit(&coro->id, memory_order_relaxed));
     return gp_span_is_unrecorded(handle) && !(flags & PROF_SPAN_REMOTE_PARENT) && (gp_span_is_own || !is_request);
@@ -225,7 +225,7 @@ static bool span_is_skipped(prof_coro_t *coro, prof_span_kind_t kind, uint32_t f
 // A span that is over is still the parent: a thread may begin its work after its starter has ended.
 static void span_find_parent(beginning_t *what)
 {
-    uint64_t around = gp_edge_load(&gp_coro_context(what->coro)->span), id = what->options->parent_id;
+    uint64_t around = gp_ledger_edge_load(&gp_coro_context(what->coro)->span), id = what->options->parent_id;
     uint64_t handle = id != 0 ? gp_span_id_handle(id) : around;
     bool is_open = span_read_parent(handle, &what->parent) && (id == 0 || id == what->parent.id);
     what->has_parent = !(what->options->flags & PROF_SPAN_REMOTE_PARENT) &&
@@ -288,7 +288,7 @@ void gp_span_note(gp_span_since_t *since)
     if (__builtin_expect(!is_settled, 0) && !span_settle_noted(thread, since))
         return;
     prof_coro_t *coro = atomic_load_explicit(&thread->current, memory_order_relaxed);
-    bool runs = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0 && gp_edge_is_current(coro);
+    bool runs = atomic_load_explicit(&coro->running, memory_order_relaxed) != 0 && gp_ledger_edge_is_current(coro);
     since->coro = runs ? coro : NULL;
     gp_ledger_read_words(coro, &since->words);
 }
@@ -329,7 +329,7 @@ void gp_span_begin_implicit(prof_coro_t *coro)
     prof_span_options_t options = PROF_SPAN_OPTIONS_INIT;
     uint32_t takers = atomic_load_explicit(&wanted, memory_order_relaxed);
     if (takers == 0 || !span_are_recorded() || span_current(coro) != NULL ||
-        gp_span_is_unrecorded(gp_edge_load(&gp_coro_context(coro)->span)))
+        gp_span_is_unrecorded(gp_ledger_edge_load(&gp_coro_context(coro)->span)))
         return;
     beginning_t what = {.options = &options, .coro = coro};
     what.is_chosen = span_is_for_listeners(PROF_SPAN_REQUEST, "", 0);

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "coro/announce.h"
+#include "coro/otel_thread_context.h"
 #include "coro/registry.h"
-#include "coro/shown.h"
 #include "greenprof/trace.h"
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "trace/context.h"
 #include "trace/span.h"
 #include "trace/span_mark.h"
@@ -36,8 +36,8 @@ static void span_end_restore(prof_coro_t *coro, const gp_span_slot_t *slot)
 {
     if (slot->sets_trace)
         span_end_restore_trace(coro, slot);
-    gp_edge_store(&gp_coro_context(coro)->span, span_end_around(slot));
-    gp_shown_update(gp_thread_self, coro);
+    gp_ledger_edge_store(&gp_coro_context(coro)->span, span_end_around(slot));
+    gp_otel_thread_update(gp_thread_self, coro);
 }
 
 // A span ends elsewhere: the outer span is open on its coroutine again, unless one was begun there meanwhile.
@@ -76,7 +76,7 @@ static bool span_end_one(uint64_t handle, prof_coro_t *coro, bool is_on_it, unsi
 // Is `handle` open on the coroutine, perhaps with others within it?
 static bool span_end_is_around(prof_coro_t *coro, uint64_t handle)
 {
-    uint64_t at = gp_edge_load(&gp_coro_context(coro)->span);
+    uint64_t at = gp_ledger_edge_load(&gp_coro_context(coro)->span);
     for (gp_span_slot_t *slot; (slot = gp_span_slot_open(at)) != NULL && gp_span_is_own(slot, coro);
          at = span_end_around(slot))
         if (at == handle)
@@ -86,7 +86,7 @@ static bool span_end_is_around(prof_coro_t *coro, uint64_t handle)
 
 static bool span_end_on(prof_coro_t *coro, uint64_t handle, uint64_t now)
 {
-    for (uint64_t at; (at = gp_edge_load(&gp_coro_context(coro)->span)) != handle;) {
+    for (uint64_t at; (at = gp_ledger_edge_load(&gp_coro_context(coro)->span)) != handle;) {
         if (!span_end_one(at, coro, true, GP_SPAN_REPAIRED, now))
             break;
         gp_span_count(GP_COUNTER_UNBALANCED_SPANS);
@@ -97,15 +97,15 @@ static bool span_end_on(prof_coro_t *coro, uint64_t handle, uint64_t now)
 // A span ended elsewhere may still be called open here.
 static void span_end_drop_stale(prof_coro_t *coro)
 {
-    uint64_t at = gp_edge_load(&gp_coro_context(coro)->span);
+    uint64_t at = gp_ledger_edge_load(&gp_coro_context(coro)->span);
     if (at != 0 && !gp_span_is_unrecorded(at) && gp_span_slot_open(at) == NULL)
-        gp_edge_store(&gp_coro_context(coro)->span, 0);
+        gp_ledger_edge_store(&gp_coro_context(coro)->span, 0);
 }
 
 // The slot of what is open on the coroutine, and its own, with nothing within it: as most are that end. Else NULL.
 static gp_span_slot_t *span_end_innermost(prof_coro_t *coro, uint64_t handle)
 {
-    if (coro == NULL || gp_edge_load(&gp_coro_context(coro)->span) != handle)
+    if (coro == NULL || gp_ledger_edge_load(&gp_coro_context(coro)->span) != handle)
         return NULL;
     gp_span_slot_t *slot = gp_span_slot_open(handle);
     return slot != NULL && gp_span_is_own(slot, coro) ? slot : NULL;
@@ -135,15 +135,15 @@ int prof_span_end(prof_span_t *span)
     if (!gp_span_is_unrecorded(handle))
         return span_end_recorded(handle);
     prof_coro_t *coro = gp_coro_of_caller((uintptr_t)__builtin_frame_address(0));
-    if (coro != NULL && gp_edge_load(&gp_coro_context(coro)->span) == handle)
-        gp_edge_store(&gp_coro_context(coro)->span, 0);
+    if (coro != NULL && gp_ledger_edge_load(&gp_coro_context(coro)->span) == handle)
+        gp_ledger_edge_store(&gp_coro_context(coro)->span, 0);
     return 0;
 }
 
 void gp_span_end_implicit(prof_coro_t *coro)
 {
     span_end_drop_stale(coro);
-    uint64_t at = gp_edge_load(&gp_coro_context(coro)->span);
+    uint64_t at = gp_ledger_edge_load(&gp_coro_context(coro)->span);
     const gp_span_slot_t *slot = gp_span_slot_open(at);
     if (slot != NULL && gp_span_is_own(slot, coro) && gp_span_is_implicit(slot))
         span_end_on(coro, at, gp_span_edge_now());

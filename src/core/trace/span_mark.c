@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "coro/coro_ledger.h"
-#include "signal/edge.h"
 #include "signal/handler.h"
+#include "signal/ledger_edges.h"
 #include "signal/rest.h"
 #include "signal/slice.h"
 #include "signal/slice_switch.h"
@@ -22,14 +22,14 @@ uint64_t gp_span_edge_now(void)
 
 static inline bool span_mark_runs(prof_coro_t *coro)
 {
-    return atomic_load_explicit(&coro->running, memory_order_relaxed) != 0 && gp_edge_is_current(coro);
+    return atomic_load_explicit(&coro->running, memory_order_relaxed) != 0 && gp_ledger_edge_is_current(coro);
 }
 
 static void span_mark_read_times(prof_coro_t *coro, uint64_t now, gp_ledger_t *times)
 {
     gp_ledger_read(coro, now, times);
     if (span_mark_runs(coro))
-        times->cpu_ns = gp_edge_cpu_ns(coro, now);
+        times->cpu_ns = gp_ledger_edge_cpu_ns(coro, now);
 }
 
 void gp_span_mark_begin(gp_span_slot_t *slot)
@@ -108,7 +108,7 @@ static bool span_mark_is_nothing(const gp_ledger_t *times)
 bool gp_span_is_known(const gp_span_slot_t *slot)
 {
     uint64_t id = atomic_load_explicit(&slot->coro->id, memory_order_relaxed);
-    return id == slot->span.coro_id || (id == 0 && gp_edge_load(&slot->coro->final_id) == slot->span.coro_id);
+    return id == slot->span.coro_id || (id == 0 && gp_ledger_edge_load(&slot->coro->final_id) == slot->span.coro_id);
 }
 
 // Within each of its callers, as nearly all that an end of a span does is in here.

@@ -2,7 +2,7 @@
 // Spans that are open, as the collector sees them.
 #include <string.h>
 
-#include "signal/edge.h"
+#include "signal/ledger_edges.h"
 #include "trace/span.h"
 #include "trace/span_mark.h"
 #include "trace/span_watch.h"
@@ -57,7 +57,7 @@ void gp_span_each_open(uint64_t now, void (*take)(void *context, const gp_span_m
 void gp_span_coro_over(prof_coro_t *coro, uint64_t id, uint64_t ticks, void (*take)(const gp_span_mark_t *mark))
 {
     static written_t written; // the drain lock
-    uint64_t handle = gp_edge_load(&gp_coro_context(coro)->span);
+    uint64_t handle = gp_ledger_edge_load(&gp_coro_context(coro)->span);
     gp_span_slot_t *slot = gp_span_slot_open(handle);
     if (slot == NULL || slot->coro != coro || slot->span.coro_id != id || !gp_span_is_implicit(slot) ||
         !span_open_copy_open(slot, gp_span_handle_generation(handle), ticks, &written) ||

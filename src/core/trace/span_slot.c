@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "trace/span_slot.h"
 
-#include "coro/own_memory.h"
+#include "coro/helper_memory.h"
 #include "signal/thread.h"
 
 enum {

@@ -3,7 +3,7 @@
 
 #include "ship/follow/shipment.h"
 
-static void ship_dry_capture(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed)
+static void ship_dry_capture(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_one_capture_t *followed)
 {
     FILE *out = shipper->options->out;
     size_t pieces = 0, rows = 0;
@@ -21,7 +21,7 @@ static void ship_dry_capture(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_
         rows += gp_shipment_rows(batch);
         from = batch->to;
         gp_shipment_free_group(shipment);
-        gp_known_trim(&followed->known, false);
+        gp_capture_names_trim(&followed->known, false);
     }
     fprintf(out, "  in all: %zu pieces, %zu rows of %" PRIu64 " samples, %" PRIu64 " ns\n", pieces, rows, samples,
             weight_ns);

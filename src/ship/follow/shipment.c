@@ -19,7 +19,7 @@ enum {
 
 void gp_shipment_look_around(gp_shipment_t *shipment)
 {
-    gp_following_look_around(&shipment->following);
+    gp_captures_watched_look_around(&shipment->following);
 }
 
 void gp_shipment_free_group(gp_shipment_t *shipment)
@@ -31,7 +31,7 @@ void gp_shipment_free_group(gp_shipment_t *shipment)
     shipment->count = 0;
 }
 
-int gp_shipment_take(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed, uint64_t from,
+int gp_shipment_take(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_one_capture_t *followed, uint64_t from,
                      uint64_t to)
 {
     char error[GP_READER_ERROR_SIZE] = "";
@@ -43,7 +43,7 @@ int gp_shipment_take(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed
                      : gp_piece_make(piece, &followed->known, followed->fd, from, to, PIECE_BYTES,
                                      &shipper->piece_options, error);
     if (result == 0)
-        result = gp_followed_process(followed, &shipper->labels, shipment->tenant, shipper->options->with_info);
+        result = gp_one_capture_process(followed, &shipper->labels, shipment->tenant, shipper->options->with_info);
     if (result < 0 || piece->batch.to == from) {
         gp_piece_free(piece);
         if (result < 0)
@@ -71,7 +71,7 @@ typedef struct place { // in a capture
 
 // Is the store to be asked what it has of a capture? The journal may not know it because the journal is new.
 static bool shipment_is_to_ask(const gp_shipper_t *shipper, const gp_shipment_t *shipment,
-                               const gp_followed_t *followed)
+                               const gp_one_capture_t *followed)
 {
     uint64_t start_s = followed->known.facts.header.start_realtime_ns / 1000000000;
     return shipment->kind->arrived != NULL && !shipper->options->never_asks && followed->at == 0 &&
@@ -104,7 +104,7 @@ static bool shipment_chain(gp_arrived_t *arrived, uint64_t capture, uint64_t *to
 }
 
 // The end of the piece from `from` on with this number: the end of a chunk, or of the critical paths.
-static uint64_t shipment_end_of(const gp_followed_t *followed, uint64_t from, uint64_t batch)
+static uint64_t shipment_end_of(const gp_one_capture_t *followed, uint64_t from, uint64_t batch)
 {
     static const gp_reader_handlers_t none = {0};
     char error[GP_READER_ERROR_SIZE];
@@ -120,7 +120,7 @@ static uint64_t shipment_end_of(const gp_followed_t *followed, uint64_t from, ui
     return gp_batch_id(followed->id, from, from + 1) == batch ? from + 1 : 0;
 }
 
-static int shipment_refuse(gp_shipper_t *shipper, gp_followed_t *followed, const char *what)
+static int shipment_refuse(gp_shipper_t *shipper, gp_one_capture_t *followed, const char *what)
 {
     shipper->options->say(followed->path,
                           "the journal does not know it, and the store has %s; not sent, as that could count it twice",
@@ -128,7 +128,7 @@ static int shipment_refuse(gp_shipper_t *shipper, gp_followed_t *followed, const
     return -ENOTUNIQ;
 }
 
-static int shipment_find_place(gp_shipper_t *shipper, gp_followed_t *followed, gp_arrived_t *arrived, place_t *place)
+static int shipment_find_place(gp_shipper_t *shipper, gp_one_capture_t *followed, gp_arrived_t *arrived, place_t *place)
 {
     *place = (place_t){0};
     if (!shipment_chain(arrived, followed->id, &place->to))
@@ -145,7 +145,7 @@ static int shipment_find_place(gp_shipper_t *shipper, gp_followed_t *followed, g
 
 // Ask it; the last piece of the group is of that capture. Returns 0; -ENOTUNIQ where it cannot be known, which was
 // said; else what `error` of the shipment has words for.
-static int shipment_ask(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed, place_t *place)
+static int shipment_ask(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_one_capture_t *followed, place_t *place)
 {
     gp_arrived_t arrived = {0};
     const gp_batch_t *batch = &shipment->batches[shipment->count - 1];
@@ -183,7 +183,7 @@ static int shipment_take_pending(gp_shipper_t *shipper, gp_shipment_t *shipment,
 {
     int result = 0;
     for (size_t i = 0; i < count && result >= 0; i++) {
-        gp_followed_t *followed = gp_following_find(&shipment->following, pieces[i].capture);
+        gp_one_capture_t *followed = gp_captures_watched_find(&shipment->following, pieces[i].capture);
         if (followed == NULL || followed->fd < 0)
             result = shipment_ask_for_gone(shipper, shipment, &pieces[i]);
         else
@@ -194,22 +194,22 @@ static int shipment_take_pending(gp_shipper_t *shipper, gp_shipment_t *shipment,
     return result < 0 ? result : 0;
 }
 
-static bool shipment_has_paths(gp_followed_t *followed)
+static bool shipment_has_paths(gp_one_capture_t *followed)
 {
     if (followed->fd < 0 || followed->is_done)
         return false;
     if (followed->at == followed->size && !followed->known.facts.ended)
-        gp_followed_look(followed);
-    return gp_followed_has_paths(followed);
+        gp_one_capture_look(followed);
+    return gp_one_capture_has_paths(followed);
 }
 
-static bool shipment_has_more(gp_followed_t *followed)
+static bool shipment_has_more(gp_one_capture_t *followed)
 {
     return followed->fd >= 0 && !followed->is_done && (followed->size > followed->at || shipment_has_paths(followed));
 }
 
 // Take what is new of one capture. Returns as gp_shipment_take().
-static int shipment_take_next(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed)
+static int shipment_take_next(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_one_capture_t *followed)
 {
     uint64_t from = followed->at, to = followed->at == followed->size ? followed->at + 1 : 0;
     int result = gp_shipment_take(shipper, shipment, followed, from, to);
@@ -229,7 +229,7 @@ static int shipment_take_next(gp_shipper_t *shipper, gp_shipment_t *shipment, gp
     return shipment_has_more(followed) ? gp_shipment_take(shipper, shipment, followed, place.to, place.doubt_to) : 0;
 }
 
-static void shipment_give_up(gp_shipper_t *shipper, gp_followed_t *followed)
+static void shipment_give_up(gp_shipper_t *shipper, gp_one_capture_t *followed)
 {
     shipper->has_failed = true;
     followed->is_done = true;
@@ -238,10 +238,10 @@ static void shipment_give_up(gp_shipper_t *shipper, gp_followed_t *followed)
 // Pieces of captures that have grown, of each one in turn. Returns 0, or why the store does not say what it has.
 static int shipment_take_new(gp_shipper_t *shipper, gp_shipment_t *shipment)
 {
-    gp_following_t *following = &shipment->following;
+    gp_captures_watched_t *following = &shipment->following;
     size_t rows = 0, at = shipment->next;
     for (size_t i = 0; i < following->count && rows < GROUP_ROWS && shipment->count < GP_JOURNAL_GROUP_MAX; i++) {
-        gp_followed_t *followed = following->captures[(at + i) % following->count];
+        gp_one_capture_t *followed = following->captures[(at + i) % following->count];
         if (!shipment_has_more(followed))
             continue;
         int result = shipment_take_next(shipper, shipment, followed);
@@ -311,7 +311,7 @@ static void shipment_count_spans(const gp_shipper_t *shipper, const gp_batch_t *
 }
 
 // Let a capture have grown since the last look; but a shipment that is to come to an end does not follow it for ever.
-static void shipment_look_at_size(const gp_shipper_t *shipper, gp_followed_t *followed)
+static void shipment_look_at_size(const gp_shipper_t *shipper, gp_one_capture_t *followed)
 {
     const gp_ship_state_t *state = shipper->options->state_now;
     struct stat status;
@@ -320,13 +320,13 @@ static void shipment_look_at_size(const gp_shipper_t *shipper, gp_followed_t *fo
         followed->size = (uint64_t)status.st_size;
 }
 
-static void shipment_finish_capture(const gp_shipper_t *shipper, gp_followed_t *followed)
+static void shipment_finish_capture(const gp_shipper_t *shipper, gp_one_capture_t *followed)
 {
     shipment_look_at_size(shipper, followed);
     bool is_done = followed->known.facts.ended && followed->at >= followed->size && !shipment_has_paths(followed);
-    gp_known_trim(&followed->known, false);
+    gp_capture_names_trim(&followed->known, false);
     if (is_done) {
-        gp_followed_close(followed);
+        gp_one_capture_close(followed);
         followed->is_done = true;
     }
 }
@@ -341,9 +341,9 @@ static void shipment_renew_symbolizer(gp_shipper_t *shipper)
     if (fresh == NULL)
         return;
     for (size_t i = 0; i < shipper->count; i++) {
-        gp_following_t *following = &shipper->shipments[i].following;
+        gp_captures_watched_t *following = &shipper->shipments[i].following;
         for (size_t j = 0; j < following->count; j++) {
-            gp_known_trim(&following->captures[j]->known, true);
+            gp_capture_names_trim(&following->captures[j]->known, true);
             following->captures[j]->known.names.symbolizer = fresh;
         }
         following->symbolizer = fresh;

@@ -5,7 +5,7 @@
 // from this after a restart. Threads: the shipper's. Signals: not safe.
 #pragma once
 
-#include "ship/follow/following.h"
+#include "ship/follow/captures_watched.h"
 #include "ship/follow/journal.h"
 #include "ship/rows/piece.h"
 #include "ship/send/destination.h"
@@ -25,11 +25,11 @@ typedef struct gp_shipment { // to one destination
     gp_fleet_url_t url;
     uint64_t id;
     const char *tenant; // NULL = the label's
-    gp_following_t following;
+    gp_captures_watched_t following;
     size_t next; // capture that a group begins with
     gp_piece_t *pieces;
     gp_batch_t *batches;
-    gp_followed_t **owners;
+    gp_one_capture_t **owners;
     size_t count; // of the group
     gp_backoff_t backoff;
     gp_limit_t rows, bytes;
@@ -62,7 +62,7 @@ void gp_shipment_look_around(gp_shipment_t *shipment);
 
 // Take a piece [from, to) of a capture into the group; to = 0: what there is. Returns 1 when there was something, 0, or
 // a negative errno value, which was said.
-int gp_shipment_take(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_followed_t *followed, uint64_t from,
+int gp_shipment_take(gp_shipper_t *shipper, gp_shipment_t *shipment, gp_one_capture_t *followed, uint64_t from,
                      uint64_t to);
 
 // Make a group, where there is none, and write it down. Returns whether there is one to send; `result`: 0, or a

@@ -262,7 +262,7 @@ static int shipper_open_shipment(const gp_shipper_t *shipper, gp_shipment_t *shi
 static void shipper_close_shipment(gp_shipment_t *shipment)
 {
     gp_shipment_free_group(shipment);
-    gp_following_free(&shipment->following);
+    gp_captures_watched_free(&shipment->following);
     if (shipment->destination != NULL)
         shipment->kind->close(shipment->destination);
     gp_fleet_url_free(&shipment->url);
@@ -294,10 +294,10 @@ static int shipper_open_all(gp_shipper_t *shipper)
         return result == -EBUSY ? GP_SHIP_BUSY : 1;
     }
     for (size_t i = 0; i < shipper->count; i++)
-        shipper->shipments[i].following = (gp_following_t){.options = options,
-                                                           .journal = shipper->journal,
-                                                           .symbolizer = shipper->symbolizer,
-                                                           .destination = shipper->shipments[i].id};
+        shipper->shipments[i].following = (gp_captures_watched_t){.options = options,
+                                                                  .journal = shipper->journal,
+                                                                  .symbolizer = shipper->symbolizer,
+                                                                  .destination = shipper->shipments[i].id};
     return 0;
 }
 

@@ -138,7 +138,7 @@ static int piece_add_request(gp_piece_t *piece, const gp_span_record_t *span, co
         .start_ns = row->start_ns,
         .latency_ns = row->end_ns - row->start_ns,
         .span = span->id,
-        .endpoint = gp_known_text(piece->known, text),
+        .endpoint = gp_capture_names_text(piece->known, text),
         .times = row->times,
         .has_failed = span->flags & GP_SPAN_FAILED,
     };
@@ -146,7 +146,8 @@ static int piece_add_request(gp_piece_t *piece, const gp_span_record_t *span, co
         gp_grow(&piece->requests, &piece->request_capacity, piece->request_count, sizeof(request)) < 0)
         return -ENOMEM;
     piece->requests[piece->request_count++] = request;
-    return span->trace == 0 ? 0 : gp_known_put(&piece->known->endpoints, span->trace, (uintptr_t)request.endpoint);
+    return span->trace == 0 ? 0
+                            : gp_capture_names_put(&piece->known->endpoints, span->trace, (uintptr_t)request.endpoint);
 }
 
 // Numbers of traces become ids when all of the piece is read: until then, they are kept in the first bytes.
@@ -198,13 +199,13 @@ static const gp_reader_handlers_t handlers = {
     .hog = piece_on_hog,
 };
 
-static int piece_want(gp_known_table_t *wanted, const gp_table_t *table, uint64_t kind, uint64_t id)
+static int piece_want(gp_capture_names_table_t *wanted, const gp_table_t *table, uint64_t kind, uint64_t id)
 {
-    return id == 0 || gp_table_find(table, id) != GP_INDEX_NONE ? 0 : gp_known_put(wanted, kind | id, 1);
+    return id == 0 || gp_table_find(table, id) != GP_INDEX_NONE ? 0 : gp_capture_names_put(wanted, kind | id, 1);
 }
 
 // Ids in the rows without a known definition.
-static int piece_find_wanted(const gp_piece_t *piece, gp_known_table_t *wanted)
+static int piece_find_wanted(const gp_piece_t *piece, gp_capture_names_table_t *wanted)
 {
     const gp_facts_t *facts = &piece->known->facts;
     int result = 0;
@@ -228,36 +229,37 @@ static int piece_find_wanted(const gp_piece_t *piece, gp_known_table_t *wanted)
 // Read definitions before the piece: the wanted ones, and, where never read, the ones that are always kept.
 static int piece_read_before(gp_piece_t *piece, int fd, uint64_t from, bool is_first, char *error)
 {
-    gp_known_table_t wanted = {0};
+    gp_capture_names_table_t wanted = {0};
     gp_reader_part_t part = {.max = from};
     gp_reader_summary_t summary;
     int result = piece_find_wanted(piece, &wanted);
     if (result == 0 && (wanted.count > 0 || is_first) && from > 0) {
         gp_facts_t *facts = &piece->known->facts;
-        const gp_taker_t sums = {&gp_known_sums, piece->known, NULL}, takers = {&gp_facts_handlers, facts, &sums};
+        const gp_taker_t sums = {&gp_capture_names_sums, piece->known, NULL},
+                         takers = {&gp_facts_handlers, facts, &sums};
         bool ended = facts->ended;
         facts->wanted = &wanted.table;
         result = gp_reader_take_part(fd, &part, &takers, &summary, error);
         facts->wanted = NULL;
         facts->ended = ended;
     }
-    gp_known_clear(&wanted);
+    gp_capture_names_clear(&wanted);
     return result;
 }
 
 static int piece_number_stack(gp_piece_t *piece, uint32_t stack_id, uint32_t *number)
 {
-    const gp_row_stack_t *row = gp_known_row(piece->known, stack_id);
+    const gp_row_stack_t *row = gp_capture_names_row(piece->known, stack_id);
     if (row == NULL)
         return -ENOMEM;
     uint64_t key = row->id != 0 ? row->id : UINT64_MAX;
-    const uint64_t *found = gp_known_get(&piece->stack_numbers, key);
+    const uint64_t *found = gp_capture_names_get(&piece->stack_numbers, key);
     if (found != NULL) {
         *number = (uint32_t)*found;
         return 0;
     }
     if (gp_grow(&piece->stacks, &piece->stack_capacity, piece->stack_count, sizeof(*row)) < 0 ||
-        gp_known_put(&piece->stack_numbers, key, piece->stack_count) < 0)
+        gp_capture_names_put(&piece->stack_numbers, key, piece->stack_count) < 0)
         return -ENOMEM;
     *number = (uint32_t)piece->stack_count;
     piece->stacks[piece->stack_count++] = *row;
@@ -267,11 +269,11 @@ static int piece_number_stack(gp_piece_t *piece, uint32_t stack_id, uint32_t *nu
 // NULL when memory is short.
 static const char *piece_name_coro(gp_piece_t *piece, uint64_t id)
 {
-    const uint64_t *found = gp_known_get(&piece->coro_names, id);
+    const uint64_t *found = gp_capture_names_get(&piece->coro_names, id);
     if (found != NULL)
         return (const char *)(uintptr_t)*found;
-    const char *name = gp_known_coro(piece->known, id);
-    return name != NULL && gp_known_put(&piece->coro_names, id, (uintptr_t)name) == 0 ? name : NULL;
+    const char *name = gp_capture_names_coro(piece->known, id);
+    return name != NULL && gp_capture_names_put(&piece->coro_names, id, (uintptr_t)name) == 0 ? name : NULL;
 }
 
 static const uint8_t *piece_trace_id(const gp_piece_t *piece, uint32_t index)
@@ -285,7 +287,7 @@ static const uint8_t *piece_trace_id(const gp_piece_t *piece, uint32_t index)
 static int piece_name_row(gp_piece_t *piece, const gp_piece_row_t *row, gp_row_sample_t *sample)
 {
     const uint8_t *trace = piece_trace_id(piece, row->trace);
-    const uint64_t *endpoint = row->trace != 0 ? gp_known_get(&piece->known->endpoints, row->trace) : NULL;
+    const uint64_t *endpoint = row->trace != 0 ? gp_capture_names_get(&piece->known->endpoints, row->trace) : NULL;
     *sample = (gp_row_sample_t){
         .time_s = row->bucket * piece->grain_ns / 1000000000,
         .endpoint = endpoint != NULL ? (const char *)(uintptr_t)*endpoint : "",
@@ -425,7 +427,7 @@ int gp_piece_name(gp_piece_t *piece, int fd, uint64_t from, bool is_first, char 
     return result;
 }
 
-int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, uint64_t to, uint64_t max,
+int gp_piece_make(gp_piece_t *piece, gp_capture_names_t *known, int fd, uint64_t from, uint64_t to, uint64_t max,
                   const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE])
 {
     bool is_first = !known->facts.has_header;
@@ -452,9 +454,9 @@ void gp_piece_free(gp_piece_t *piece)
     free(piece->stacks);
     free(piece->spans);
     free(piece->requests);
-    gp_known_clear(&piece->stack_numbers);
-    gp_known_clear(&piece->coro_names);
-    gp_known_clear(&piece->sums);
+    gp_capture_names_clear(&piece->stack_numbers);
+    gp_capture_names_clear(&piece->coro_names);
+    gp_capture_names_clear(&piece->sums);
     gp_arena_free(&piece->arena);
     *piece = (gp_piece_t){0};
 }

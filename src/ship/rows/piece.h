@@ -6,13 +6,13 @@
 // Definitions that were dropped since are read again from the file's beginning on.
 //
 // Order of calls: make -> use `batch` -> free, before the capture's next. Threads: one at a time. Signals: not safe.
-// Memory: 64 bytes a row, at most GP_BATCH_ROWS_MAX of them; stacks as gp_known_t.
+// Memory: 64 bytes a row, at most GP_BATCH_ROWS_MAX of them; stacks as gp_capture_names_t.
 #pragma once
 
 #include <string.h>
 
 #include "model/span_kind.h"
-#include "ship/rows/known.h"
+#include "ship/rows/capture_names.h"
 #include "ship/rows/row.h"
 
 typedef struct gp_piece_options {
@@ -33,7 +33,7 @@ typedef struct gp_piece_row { // of one stack, trace and coroutine of the captur
 
 typedef struct gp_piece { // zero-initialized = empty
     gp_batch_t batch;
-    gp_known_t *known;
+    gp_capture_names_t *known;
     const gp_piece_options_t *options;
     uint64_t grain_ns, shift_ns; // shift: start of the capture since 1970
     gp_piece_row_t *rows;
@@ -47,10 +47,10 @@ typedef struct gp_piece { // zero-initialized = empty
     size_t span_count, span_capacity;
     gp_row_request_t *requests;
     size_t request_count, request_capacity;
-    gp_known_table_t stack_numbers; // by the row's id
-    gp_known_table_t coro_names;    // by coroutine, to const char *
-    gp_known_table_t sums;          // by trace, to gp_known_sum_t *: of its ledger's records
-    uint64_t ledger_ns;             // the latest of them
+    gp_capture_names_table_t stack_numbers; // by the row's id
+    gp_capture_names_table_t coro_names;    // by coroutine, to const char *
+    gp_capture_names_table_t sums;          // by trace, to gp_capture_names_sum_t *: of its ledger's records
+    uint64_t ledger_ns;                     // the latest of them
     gp_arena_t arena;
     uint64_t samples_read, weight_read; // for self-checks: equal to the sums of `samples`
 } gp_piece_t;
@@ -58,13 +58,13 @@ typedef struct gp_piece { // zero-initialized = empty
 // Read [from, to) of a capture, or, with to = 0, whole chunks from `from` on up to about `max` bytes.
 //   fd: its position is changed.
 // piece->batch.to is set; equal to `from` when there is nothing new. Returns 0 or a negative errno value.
-int gp_piece_make(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t from, uint64_t to, uint64_t max,
+int gp_piece_make(gp_piece_t *piece, gp_capture_names_t *known, int fd, uint64_t from, uint64_t to, uint64_t max,
                   const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE]);
 
 // Critical paths and delays of a capture that has ended: the piece [size, size + 1). All of the capture is summed up
 // for it. Returns as gp_piece_make(); -EOVERFLOW where they are too many rows.
-int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size, const gp_piece_options_t *options,
-                        char error[GP_READER_ERROR_SIZE]);
+int gp_piece_make_paths(gp_piece_t *piece, gp_capture_names_t *known, int fd, uint64_t size,
+                        const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE]);
 
 // After the acknowledgement: add this piece's ledgers to the sums of requests still open.
 void gp_piece_keep_sums(gp_piece_t *piece);
@@ -95,5 +95,5 @@ static inline bool gp_piece_is_request(const gp_span_record_t *span)
 
 // Sums by trace (piece_sums.c): a record; what is wanted of before the piece; times of requests, when that was read.
 int gp_piece_add_ledger(void *piece, const gp_ledger_record_t *record);
-int gp_piece_want_sums(const gp_piece_t *piece, gp_known_table_t *wanted);
+int gp_piece_want_sums(const gp_piece_t *piece, gp_capture_names_table_t *wanted);
 int gp_piece_make_whole(gp_piece_t *piece);

@@ -47,11 +47,11 @@ static int piece_paths_name_endpoints(const walk_t *walk)
         const gp_request_t *request = &walk->requests->items[i];
         uint32_t trace = walk->dataset->facts.traces.items[request->trace].index;
         char text[ENDPOINT_SIZE];
-        const char *endpoint = gp_known_text(
+        const char *endpoint = gp_capture_names_text(
             walk->piece->known, gp_endpoint_text(&walk->requests->endpoints[request->endpoint], text, sizeof(text)));
         if (endpoint == NULL)
             return -ENOMEM;
-        result = trace != 0 ? gp_known_put(&walk->piece->known->endpoints, trace, (uintptr_t)endpoint) : 0;
+        result = trace != 0 ? gp_capture_names_put(&walk->piece->known->endpoints, trace, (uintptr_t)endpoint) : 0;
     }
     return result;
 }
@@ -114,8 +114,8 @@ static int piece_paths_add_delay(gp_piece_t *piece, const gp_dataset_t *dataset,
     return gp_piece_add_row(piece, &row);
 }
 
-int gp_piece_make_paths(gp_piece_t *piece, gp_known_t *known, int fd, uint64_t size, const gp_piece_options_t *options,
-                        char error[GP_READER_ERROR_SIZE])
+int gp_piece_make_paths(gp_piece_t *piece, gp_capture_names_t *known, int fd, uint64_t size,
+                        const gp_piece_options_t *options, char error[GP_READER_ERROR_SIZE])
 {
     *piece = (gp_piece_t){.known = known, .options = options, .grain_ns = options->grain_ns};
     bool is_first = !known->facts.has_header;

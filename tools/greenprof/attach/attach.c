@@ -13,18 +13,18 @@
 #include <unistd.h>
 
 #include "attachable.h"
-#include "borrowed.h"
-#include "carried.h"
+#include "borrow_thread.h"
 #include "command.h"
-#include "filter.h"
+#include "copy_library.h"
 #include "live/control.h"
 #include "live/live_control.h"
 #include "live/live_keys.h"
 #include "live/live_target.h"
 #include "message.h"
+#include "pause_others.h"
 #include "print.h"
-#include "quiet.h"
 #include "run/run_checks.h"
+#include "seccomp.h"
 #include "target_modules.h"
 #include "target_root.h"
 #include "thread_stop.h"
@@ -87,7 +87,7 @@ static void attach_rename_in(char text[TEXT_SIZE], const char *name, const char 
 }
 
 //   path_text: of the core, as the process knows it.
-static int attach_say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
+static int attach_say_dlerror(gp_borrow_thread_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
                               const char *core, const char *subject)
 {
     const char *const name = "dlerror";
@@ -95,8 +95,8 @@ static int attach_say_dlerror(gp_borrowed_t *borrowed, const gp_target_modules_t
     char text[TEXT_SIZE] = "";
     uint64_t address = 0;
     if (gp_target_functions(modules, gp_target_module_named(modules, "libc.so.6"), &name, 1, &function) == 0 &&
-        function.address != 0 && gp_borrowed_call(borrowed, function.address, 0, 0, &address) == 0 && address != 0)
-        gp_borrowed_read_text(borrowed, address, text, sizeof(text));
+        function.address != 0 && gp_borrow_thread_call(borrowed, function.address, 0, 0, &address) == 0 && address != 0)
+        gp_borrow_thread_read_text(borrowed, address, text, sizeof(text));
     attach_rename_in(text, path_text, core);
     return gp_fail(subject, "%s cannot be loaded into it: %s", core, text[0] != '\0' ? text : "dlopen() failed");
 }
@@ -111,43 +111,43 @@ static int attach_say_call(const char *subject, int error)
 }
 
 // As attach_say_dlerror().
-static int attach_load_from(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
+static int attach_load_from(gp_borrow_thread_t *borrowed, const gp_target_modules_t *modules, const char *path_text,
                             const char *core, const char *subject)
 {
     static const char *const names[] = {"dlopen", "__libc_dlopen_mode"}; // the latter before glibc 2.34
     gp_target_function_t functions[2];
-    uint64_t handle = 0, path = gp_borrowed_text(borrowed, path_text);
+    uint64_t handle = 0, path = gp_borrow_thread_text(borrowed, path_text);
     int error = gp_target_functions(modules, gp_target_module_named(modules, "libc.so.6"), names, 2, functions);
     uint64_t open_at = functions[0].address != 0 ? functions[0].address : functions[1].address;
     if (error != 0 || open_at == 0 || path == 0)
         return gp_fail(subject, "its C library has no dlopen() that is known");
-    error = gp_borrowed_call(borrowed, open_at, path, RTLD_NOW_GLOBAL, &handle);
+    error = gp_borrow_thread_call(borrowed, open_at, path, RTLD_NOW_GLOBAL, &handle);
     if (error != 0)
         return attach_say_call(subject, error);
     return handle != 0 ? 0 : attach_say_dlerror(borrowed, modules, path_text, core, subject);
 }
 
-static int attach_load(gp_borrowed_t *borrowed, const gp_target_modules_t *modules, bool is_carried, const char *core,
-                       const char *subject)
+static int attach_load(gp_borrow_thread_t *borrowed, const gp_target_modules_t *modules, bool is_carried,
+                       const char *core, const char *subject)
 {
-    gp_carried_t carried;
+    gp_copy_library_t carried;
     if (!is_carried)
         return attach_load_from(borrowed, modules, core, core, subject);
     int status = gp_carry(&carried, borrowed, core, subject);
     if (status == 0)
         status = attach_load_from(borrowed, modules, carried.path, core, subject);
-    gp_carried_close(&carried, borrowed);
+    gp_copy_library_close(&carried, borrowed);
     return status;
 }
 
 // settings: NULL = take back what was begun.
-static int attach_begin(gp_borrowed_t *borrowed, pid_t pid, const char *core_file, const char *settings,
+static int attach_begin(gp_borrow_thread_t *borrowed, pid_t pid, const char *core_file, const char *settings,
                         const char *subject)
 {
     const char *const name = "prof_core_attach";
     gp_target_modules_t modules;
     gp_target_function_t function = {0};
-    uint64_t result = 0, text = settings != NULL ? gp_borrowed_text(borrowed, settings) : 0;
+    uint64_t result = 0, text = settings != NULL ? gp_borrow_thread_text(borrowed, settings) : 0;
     int error = gp_target_modules_read(pid, &modules);
     attach_know_file(&modules, core_file);
     const gp_target_module_t *core = error == 0 ? attach_present_core(&modules) : NULL;
@@ -156,7 +156,7 @@ static int attach_begin(gp_borrowed_t *borrowed, pid_t pid, const char *core_fil
     gp_target_modules_free(&modules);
     if (error != 0 || function.address == 0 || (text == 0 && settings != NULL))
         return gp_fail(subject, "the greenprof in it is another version, which cannot be attached to");
-    error = gp_borrowed_call(borrowed, function.address, text, 0, &result);
+    error = gp_borrow_thread_call(borrowed, function.address, text, 0, &result);
     if (error != 0)
         return attach_say_call(subject, error);
     return (int)result == 0 ? 0 : gp_fail(subject, "control of it does not begin: %s", strerror(-(int)result));
@@ -170,16 +170,16 @@ static int attach_inject(pid_t pid, const gp_target_modules_t *modules, const ch
     bool is_loaded = attach_present_core(modules) != NULL;
     bool is_carried = !is_loaded && !gp_target_root_has_copy(modules->pid, core);
     gp_thread_stop_hold_signals();
-    gp_quiet_begin(pid);
-    gp_borrowed_t *borrowed = gp_borrow(modules, is_carried, subject);
+    gp_pause_others_begin(pid);
+    gp_borrow_thread_t *borrowed = gp_borrow(modules, is_carried, subject);
     int status = borrowed != NULL ? 0 : EXIT_FAILED;
     if (status == 0 && !is_loaded)
         status = attach_load(borrowed, modules, is_carried, core, subject);
-    gp_quiet_is_loaded();
+    gp_pause_others_is_loaded();
     if (status == 0)
         status = attach_begin(borrowed, pid, core, settings, subject);
     if (borrowed != NULL)
-        gp_borrowed_return(borrowed);
+        gp_borrow_thread_return(borrowed);
     gp_thread_stop_let_signals_go();
     return status;
 }
@@ -194,7 +194,7 @@ static int attach(const gp_target_t *target, const gp_arguments_t *arguments, co
     if (status == 0)
         status = gp_attachable_program(target->pid, subject);
     if (status == 0)
-        status = gp_filter_look(target->pid, subject);
+        status = gp_seccomp_look(target->pid, subject);
     int error = status == 0 ? gp_target_modules_read(target->pid, &modules) : 0;
     if (error != 0)
         status = gp_fail(subject, "may not be looked at: %s", strerror(-error));
@@ -215,7 +215,7 @@ static int attach_wait_for_socket(const gp_target_t *target, const char *subject
     for (int waited = 0; waited < REACH_MS; waited += STEP_MS) {
         if (gp_control_is_there(target))
             return 0;
-        gp_quiet_look();
+        gp_pause_others_look();
         if (!gp_target_is_there(target))
             return gp_fail(subject, "the process has ended");
         nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
@@ -236,7 +236,7 @@ static int attach_ask_to_leave(const gp_target_t *target, const char *subject, g
     if (status != 0 || reply->error != 0)
         return status != 0 ? status : gp_control_refused(subject, &request, reply);
     for (int waited = 0; waited < SOCKET_MS && gp_control_is_there(target); waited += STEP_MS) {
-        gp_quiet_look();
+        gp_pause_others_look();
         nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
     }
     return 0;
@@ -251,9 +251,9 @@ static int attach_detach(pid_t pid, const char *subject, gp_control_reply_t *rep
         return status;
     gp_thread_stop_drop_samples();
     if (gp_control_is_there(&target))
-        gp_quiet_begin(pid);
+        gp_pause_others_begin(pid);
     status = attach_ask_to_leave(&target, subject, reply);
-    gp_quiet_end();
+    gp_pause_others_end();
     return status;
 }
 
@@ -349,7 +349,7 @@ int gp_command_attach(const gp_arguments_t *arguments)
         status = gp_fail(subject, "the process is stopped, by a signal or a debugger: it cannot be attached to");
     if (status == 0)
         status = attach_begin_recording(&target, arguments, &request, &reply);
-    gp_quiet_end();
+    gp_pause_others_end();
     attach_hurry(false);
     if (status != 0)
         return status;

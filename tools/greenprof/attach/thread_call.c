@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "quiet.h"
+#include "pause_others.h"
 #include "thread_stop.h"
 
 enum {
@@ -98,7 +98,7 @@ static int thread_call_wait_for_stop(const gp_thread_call_t *call, uint64_t begi
     uint64_t waited;
     do {
         error = gp_thread_stop_wait(call->tid, LOOK_NS, status);
-        gp_quiet_look();
+        gp_pause_others_look();
         waited = thread_call_now_ns() - begin_ns;
     } while (error == -ETIMEDOUT &&
              (waited < call->limit_ns || (waited < TIMES * call->limit_ns && !thread_call_waits_for_lock(call->tid))));

@@ -41,7 +41,7 @@ static bool census_groups_is_chosen(const gp_selection_t *selection, const gp_ce
            (selection->traces == NULL || selection->traces[entry->trace]);
 }
 
-static void census_groups_add(gp_census_groups_t *groups, const gp_source_t *source, const gp_census_record_t *record)
+static void census_groups_add(gp_census_groups_t *groups, const gp_input_t *source, const gp_census_record_t *record)
 {
     const gp_dataset_t *dataset = source->dataset;
     uint32_t trace = gp_dataset_trace_index_find(dataset, record->trace);
@@ -62,7 +62,7 @@ static void census_groups_add(gp_census_groups_t *groups, const gp_source_t *sou
         groups->states[record->state]++;
 }
 
-int gp_census_groups_make(gp_census_groups_t *groups, const gp_source_t *source)
+int gp_census_groups_make(gp_census_groups_t *groups, const gp_input_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
     memset(groups, 0, sizeof(*groups));

@@ -2,7 +2,7 @@
 // The live coroutines of a capture's latest census, those that stand at the same place together.
 #pragma once
 
-#include "report/source.h"
+#include "report/input.h"
 
 typedef struct gp_census_entry {
     const gp_census_record_t *record;
@@ -24,5 +24,5 @@ typedef struct gp_census_groups {
 } gp_census_groups_t;
 
 // Group what is chosen. Returns 0 or -ENOMEM. Free in both cases.
-int gp_census_groups_make(gp_census_groups_t *groups, const gp_source_t *source);
+int gp_census_groups_make(gp_census_groups_t *groups, const gp_input_t *source);
 void gp_census_groups_free(gp_census_groups_t *groups);

@@ -47,7 +47,7 @@ typedef struct holder {
     gp_census_frame_t frame;
 } holder_t;
 
-static bool census_held_is_holder(const gp_source_t *source, const gp_census_record_t *record, holder_t *holder)
+static bool census_held_is_holder(const gp_input_t *source, const gp_census_record_t *record, holder_t *holder)
 {
     const gp_dataset_t *dataset = source->dataset;
     holder->coro = gp_dataset_coro_find(dataset, record->coro_id);
@@ -61,8 +61,8 @@ static bool census_held_is_holder(const gp_source_t *source, const gp_census_rec
 }
 
 // in_header: of a report, else of the census itself.
-static void census_held_print_holder(const gp_source_t *source, const gp_census_record_t *record,
-                                     const holder_t *holder, bool in_header)
+static void census_held_print_holder(const gp_input_t *source, const gp_census_record_t *record, const holder_t *holder,
+                                     bool in_header)
 {
     char name[256];
     gp_report_coro_label(source->dataset, holder->coro, source->symbolizer, true, name, sizeof(name));
@@ -82,7 +82,7 @@ static void census_held_print_holder(const gp_source_t *source, const gp_census_
 }
 
 // The place where a program hangs when it is killed, or left: for this its capture is read.
-void gp_census_print_held(const gp_source_t *source, bool in_header)
+void gp_census_print_held(const gp_input_t *source, bool in_header)
 {
     const gp_dataset_t *dataset = source->dataset;
     size_t count = 0;

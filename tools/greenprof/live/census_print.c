@@ -20,7 +20,7 @@ enum { OLD_MS = 100 }; // of a census, when the capture goes on: a reader is tol
 // Called with each frame of a stack, innermost first. file: "" where there is none.
 typedef void frame_visit_t(void *context, const char *function, const char *file, uint32_t line);
 
-static void census_print_visit_stack(const gp_source_t *source, uint32_t stack, frame_visit_t *visit, void *context)
+static void census_print_visit_stack(const gp_input_t *source, uint32_t stack, frame_visit_t *visit, void *context)
 {
     const gp_facts_stack_t *found = &source->dataset->facts.stacks.items[stack];
     gp_namer_t namer = {.facts = &source->dataset->facts, .symbolizer = source->symbolizer};
@@ -64,7 +64,7 @@ static void census_print_take_first(void *context, const char *function, const c
     frame->line = line;
 }
 
-bool gp_census_innermost(const gp_source_t *source, uint32_t stack, gp_census_frame_t *frame)
+bool gp_census_innermost(const gp_input_t *source, uint32_t stack, gp_census_frame_t *frame)
 {
     *frame = (gp_census_frame_t){.line = 0};
     census_print_visit_stack(source, stack, census_print_take_first, frame);
@@ -81,7 +81,7 @@ static void census_print_count(size_t count, const char *what)
     printf("%zu %s%s", count, what, count == 1 ? "" : "s");
 }
 
-static bool census_print_any_polled(const gp_census_groups_t *groups, const gp_source_t *source)
+static bool census_print_any_polled(const gp_census_groups_t *groups, const gp_input_t *source)
 {
     for (size_t i = 0; i < groups->entry_count; i++)
         if (source->dataset->facts.coros.items[groups->entries[i].coro].record.kind == GP_CORO_POLLED)
@@ -100,7 +100,7 @@ static uint64_t census_print_time_of(const gp_census_groups_t *groups)
 }
 
 // A capture without an end has the census before it.
-static void census_print_age(const gp_census_groups_t *groups, const gp_source_t *source)
+static void census_print_age(const gp_census_groups_t *groups, const gp_input_t *source)
 {
     uint64_t time_ns = census_print_time_of(groups), end_ns = source->dataset->facts.end_ns;
     if (groups->entry_count == 0 || end_ns < time_ns + OLD_MS * 1000000ull)
@@ -112,7 +112,7 @@ static void census_print_age(const gp_census_groups_t *groups, const gp_source_t
     printf(" s.\n");
 }
 
-static void census_print_overview(const gp_census_groups_t *groups, const gp_source_t *source)
+static void census_print_overview(const gp_census_groups_t *groups, const gp_input_t *source)
 {
     const char *separator = ": ";
     census_print_count(groups->entry_count - groups->threads, "coroutine");
@@ -146,7 +146,7 @@ static const char *census_print_missing_stack(const gp_census_entry_t *entry)
     }
 }
 
-static void census_print_entry(const gp_source_t *source, const gp_census_entry_t *entry)
+static void census_print_entry(const gp_input_t *source, const gp_census_entry_t *entry)
 {
     const gp_census_record_t *record = entry->record;
     char name[256], trace[48];
@@ -177,7 +177,7 @@ static void census_print_sampled(const gp_census_group_t *group)
     printf(" ms before]\n");
 }
 
-static void census_print_group(const gp_census_group_t *group, const gp_source_t *source, uint64_t members)
+static void census_print_group(const gp_census_group_t *group, const gp_input_t *source, uint64_t members)
 {
     size_t shown = members != 0 && members < group->count ? (size_t)members : group->count;
     printf("\n");
@@ -199,7 +199,7 @@ static void census_print_group(const gp_census_group_t *group, const gp_source_t
         printf("  ... and %zu more\n", group->count - shown);
 }
 
-void gp_census_print(const gp_census_groups_t *groups, const gp_source_t *source, uint64_t rows, uint64_t members)
+void gp_census_print(const gp_census_groups_t *groups, const gp_input_t *source, uint64_t rows, uint64_t members)
 {
     size_t shown = rows != 0 && rows < groups->group_count ? (size_t)rows : groups->group_count;
     census_print_overview(groups, source);
@@ -221,7 +221,7 @@ static void census_print_json_frame(void *context, const char *function, const c
     gp_json_close(json, '}');
 }
 
-static void census_print_json_entry(gp_json_t *json, const gp_source_t *source, const gp_census_entry_t *entry)
+static void census_print_json_entry(gp_json_t *json, const gp_input_t *source, const gp_census_entry_t *entry)
 {
     const gp_dataset_t *dataset = source->dataset;
     const gp_census_record_t *record = entry->record;
@@ -262,7 +262,7 @@ static void census_print_json_entry(gp_json_t *json, const gp_source_t *source, 
     gp_json_close(json, '}');
 }
 
-void gp_census_print_json(const gp_census_groups_t *groups, const gp_source_t *source)
+void gp_census_print_json(const gp_census_groups_t *groups, const gp_input_t *source)
 {
     gp_json_t json = {.out = stdout};
     gp_json_open(&json, '{');

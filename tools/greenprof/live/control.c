@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/write/closing_line.h"
+#include "capture/write/end_summary.h"
 #include "command.h"
 #include "control.h"
 #include "export/write/json_text.h"
@@ -101,7 +101,7 @@ void gp_control_warn_of_rings(const gp_control_reply_t *reply)
     char line[GP_CLOSING_LINE_SIZE];
     if (reply->rings_error == 0)
         return;
-    size_t length = gp_closing_line_no_rings(line, reply->path, -reply->rings_error);
+    size_t length = gp_end_summary_no_rings(line, reply->path, -reply->rings_error);
     fwrite(line, 1, length, stderr);
 }
 

@@ -12,7 +12,7 @@
 #include "message.h"
 #include "report/output_guard.h"
 
-static int coroutines_show(const gp_source_t *source, const gp_arguments_t *arguments)
+static int coroutines_show(const gp_input_t *source, const gp_arguments_t *arguments)
 {
     gp_census_groups_t groups;
     int status = 0;
@@ -35,16 +35,16 @@ int gp_coroutines_show(const gp_arguments_t *arguments, char *path, const char *
 {
     gp_arguments_t changed = *arguments;
     char *operands[] = {path, NULL};
-    gp_source_t source;
+    gp_input_t source;
     changed.operands = operands;
     changed.operand_count = 1;
-    int status = gp_source_open(&source, &changed, GP_WANT_LABELS);
+    int status = gp_input_open(&source, &changed, GP_WANT_LABELS);
     if (status != 0)
         return status;
     source.path = subject;
     status = coroutines_show(&source, arguments);
-    gp_source_warn_changed(&source);
-    gp_source_close(&source);
+    gp_input_warn_changed(&source);
+    gp_input_close(&source);
     return status;
 }
 

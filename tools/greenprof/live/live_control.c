@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/quiet.h"
+#include "attach/pause_others.h"
 #include "lent.h"
 #include "live/control_place.h"
 #include "live/control_sign.h"
@@ -128,9 +128,9 @@ static int live_control_wait_for_reply(const meeting_t *meeting, gp_control_repl
 {
     struct pollfd event = {.fd = meeting->socket, .events = POLLIN};
     int waited = 0;
-    for (int step; poll(&event, 1, step = gp_quiet_look_ms(LOOK_MS)) <= 0;) {
+    for (int step; poll(&event, 1, step = gp_pause_others_look_ms(LOOK_MS)) <= 0;) {
         waited += step;
-        gp_quiet_look();
+        gp_pause_others_look();
         if (!gp_target_is_there(meeting->target))
             return gp_fail(subject, "the process ended before it answered");
         if (gp_target_is_stopped(meeting->target))

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/quiet.h"
+#include "attach/pause_others.h"
 #include "attach/target_root.h"
 #include "live/census_place.h"
 #include "live/control_place.h"
@@ -96,7 +96,7 @@ bool gp_target_is_stopped(const gp_target_t *target)
     char text[TEXT_SIZE];
     const char *name_end = gp_target_read(target->pid, "stat", text, sizeof(text), NULL) ? strrchr(text, ')') : NULL;
     // By us it is for a moment only.
-    return !gp_quiet_holds(target->pid) && name_end != NULL &&
+    return !gp_pause_others_holds(target->pid) && name_end != NULL &&
            (strncmp(name_end, ") T", 3) == 0 || strncmp(name_end, ") t", 3) == 0);
 }
 

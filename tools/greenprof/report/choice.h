@@ -3,7 +3,7 @@
 #pragma once
 
 #include "options.h"
-#include "report/build.h"
+#include "report/report_options.h"
 
 typedef struct gp_chosen { // zero-initialized = everything
     gp_selection_t selection;

@@ -16,7 +16,7 @@
 #include "page/html.h"
 #include "print.h"
 #include "report/report_words.h"
-#include "restrictions.h"
+#include "row_limits.h"
 #include "store/store.h"
 
 // The base is chosen as the file is, but for what --base-... says.
@@ -62,14 +62,14 @@ static int diff_open_side(gp_diff_side_t *side, const gp_arguments_t *arguments,
     char *operands[] = {file, NULL};
     one.operands = operands;
     one.operand_count = 1;
-    int status = gp_source_open(&side->source, &one, arguments->output != NULL ? GP_WANT_PAGE : 0);
+    int status = gp_input_open(&side->source, &one, arguments->output != NULL ? GP_WANT_PAGE : 0);
     if (status != 0)
         return status;
-    side->report = gp_source_report(&side->source, &side->source.options);
+    side->report = gp_input_report(&side->source, &side->source.options);
     if (side->report == NULL)
-        return gp_source_fail(&side->source, errno);
-    gp_source_warn_changed(&side->source);
-    int part = gp_source_check_part(&side->source, side->report);
+        return gp_input_fail(&side->source, errno);
+    gp_input_warn_changed(&side->source);
+    int part = gp_input_check_part(&side->source, side->report);
     if (part != 0)
         return part;
     return side->report->samples > 0 ? 0 : gp_fail(file, "there are no samples to compare");
@@ -87,7 +87,7 @@ static int diff_check_clocks(const gp_diff_side_t sides[GP_SIDES])
 }
 
 // How many traces what was chosen worked for.
-static size_t diff_count_traces(const gp_source_t *source)
+static size_t diff_count_traces(const gp_input_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
     bool *seen = calloc(dataset->facts.traces.count + 1, sizeof(*seen));
@@ -215,7 +215,7 @@ static const char *diff_order_of(const gp_arguments_t *arguments)
                                                      : "own";
 }
 
-static int diff_print_table(const gp_diff_t *diff, const gp_arguments_t *arguments, gp_restrictions_t restrictions)
+static int diff_print_table(const gp_diff_t *diff, const gp_arguments_t *arguments, gp_row_limits_t restrictions)
 {
     uint32_t *rows = calloc(diff->function_count + 1, sizeof(*rows));
     size_t count = diff->function_count;
@@ -244,7 +244,7 @@ static int diff_write_page(gp_output_t *output, void *context)
     return gp_page_write(diff->sides[GP_BASE].report, diff->sides[GP_FILE].report, output->file);
 }
 
-static int diff_show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_restrictions_t restrictions)
+static int diff_show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_row_limits_t restrictions)
 {
     if (arguments->output != NULL) {
         int result = gp_output_guarded(arguments->output, diff_write_page, diff);
@@ -260,8 +260,8 @@ static int diff_show(gp_diff_t *diff, const gp_arguments_t *arguments, gp_restri
         result = diff_print_table(diff, arguments, restrictions);
     if (result < 0)
         return gp_fail("diff", "not enough memory");
-    if (gp_restriction_left_none() != NULL)
-        return gp_fail("diff", "no row matches '%s'", gp_restriction_left_none());
+    if (gp_row_limit_left_none() != NULL)
+        return gp_fail("diff", "no row matches '%s'", gp_row_limit_left_none());
     return gp_finish_stdout();
 }
 

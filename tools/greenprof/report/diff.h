@@ -9,9 +9,9 @@
 
 #include "base/index.h"
 #include "base/memory.h"
-#include "report/build.h"
-#include "restrictions.h"
-#include "source.h"
+#include "input.h"
+#include "report/report_options.h"
+#include "row_limits.h"
 
 enum { GP_BASE, GP_FILE, GP_SIDES };
 
@@ -27,7 +27,7 @@ typedef struct gp_change {                     // as shown
 } gp_change_t;
 
 typedef struct gp_diff_side {
-    gp_source_t source;
+    gp_input_t source;
     gp_report_t *report;
     double squares_ns2;  // of all samples
     double factor;       // value of a nanosecond
@@ -68,6 +68,6 @@ void gp_diff_print_header(const gp_diff_t *diff);
 void gp_diff_print_change(const gp_change_t *change);
 
 // After gp_diff_compare(): compare whole stacks instead of functions, and print them. Returns 0 or -ENOMEM.
-int gp_diff_print_stacks(gp_diff_t *diff, const char *order, gp_restrictions_t restrictions);
+int gp_diff_print_stacks(gp_diff_t *diff, const char *order, gp_row_limits_t restrictions);
 
 void gp_diff_free(gp_diff_t *diff);

@@ -160,7 +160,7 @@ void gp_diff_free(gp_diff_t *diff)
     for (size_t i = 0; i < GP_SIDES; i++) {
         free(diff->sides[i].functions);
         gp_report_free(diff->sides[i].report);
-        gp_source_close(&diff->sides[i].source);
+        gp_input_close(&diff->sides[i].source);
     }
     free(diff->functions);
     gp_index_free(&diff->function_index);

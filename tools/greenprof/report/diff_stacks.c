@@ -102,7 +102,7 @@ static const char *diff_stacks_name_of(const void *context, uint32_t row)
     return ((const stack_t *)context)[row].name;
 }
 
-static int diff_stacks_print(const stacks_t *stacks, gp_restrictions_t restrictions)
+static int diff_stacks_print(const stacks_t *stacks, gp_row_limits_t restrictions)
 {
     uint32_t *rows = calloc(stacks->count + 1, sizeof(*rows));
     if (rows == NULL)
@@ -122,7 +122,7 @@ static int diff_stacks_print(const stacks_t *stacks, gp_restrictions_t restricti
     return 0;
 }
 
-int gp_diff_print_stacks(gp_diff_t *diff, const char *order, gp_restrictions_t restrictions)
+int gp_diff_print_stacks(gp_diff_t *diff, const char *order, gp_row_limits_t restrictions)
 {
     stacks_t stacks = {.diff = diff};
     by_name = strcmp(order, "name") == 0;

@@ -7,11 +7,11 @@
 
 #include "command.h"
 #include "export.h"
+#include "input.h"
 #include "message.h"
 #include "nearest.h"
 #include "output_guard.h"
 #include "progress.h"
-#include "source.h"
 
 static int export_unknown_format(const gp_arguments_t *arguments)
 {
@@ -45,14 +45,14 @@ static int export_write_report(gp_output_t *output, void *context)
     return request->exporter->write(request->report, output->file);
 }
 
-static int export_source(const gp_source_t *source, const gp_exporter_t *exporter, const char *output)
+static int export_source(const gp_input_t *source, const gp_exporter_t *exporter, const char *output)
 {
-    gp_report_t *report = gp_source_report(source, &source->options);
+    gp_report_t *report = gp_input_report(source, &source->options);
     if (report == NULL)
-        return gp_source_fail(source, errno);
-    int status = gp_source_check_part(source, report);
+        return gp_input_fail(source, errno);
+    int status = gp_input_check_part(source, report);
     if (report->is_unknown && strcmp(exporter->name, "json") != 0) // JSON has a place for unknown values
-        status = gp_fail(source->path, "delays are not known: %s", gp_source_unknown_ready);
+        status = gp_fail(source->path, "delays are not known: %s", gp_input_unknown_ready);
     if (status != 0) {
         gp_report_free(report);
         return status;
@@ -71,15 +71,15 @@ static int export_source(const gp_source_t *source, const gp_exporter_t *exporte
 int gp_export_write(const gp_arguments_t *arguments, const gp_exporter_t *exporter, const char *output)
 {
     output = output != NULL ? output : "-";
-    gp_source_t source;
+    gp_input_t source;
     if (exporter->binary && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
         return gp_fail("standard output", "is a terminal and %s is binary; name a file with -o", exporter->name);
-    int status = gp_source_open(&source, arguments, exporter->wants);
+    int status = gp_input_open(&source, arguments, exporter->wants);
     if (status != 0)
         return status;
     status = export_source(&source, exporter, output);
-    gp_source_warn_changed(&source);
-    gp_source_close(&source);
+    gp_input_warn_changed(&source);
+    gp_input_close(&source);
     return status;
 }
 

@@ -5,10 +5,10 @@
 
 #include "capture/write/writer.h"
 #include "command.h"
+#include "input.h"
 #include "message.h"
 #include "output_guard.h"
 #include "progress.h"
-#include "source.h"
 
 static int merge_write_records(void *context, enum gp_chunk_type type, const void *records, size_t bytes)
 {
@@ -39,12 +39,12 @@ static int merge_into(gp_output_t *output, void *context)
     gp_captures_t captures = {0};
     if (output->temporary == NULL)
         return gp_fail(arguments->output, "is not a regular file");
-    int status = gp_source_open_captures(&captures, arguments, "merging", GP_WANT_LABELS);
+    int status = gp_input_open_captures(&captures, arguments, "merging", GP_WANT_LABELS);
     if (status == 0)
         status = merge_write_merged(&captures, output->temporary, arguments->output);
     gp_progress_end();
     for (size_t i = 0; i < captures.count && status == 0; i++)
-        gp_source_warn_damage(captures.inputs[i].path, &captures.inputs[i].summary);
+        gp_input_warn_damage(captures.inputs[i].path, &captures.inputs[i].summary);
     gp_captures_free(&captures);
     return status;
 }

@@ -10,7 +10,7 @@
 #include "command.h"
 #include "message.h"
 #include "print.h"
-#include "restrictions.h"
+#include "row_limits.h"
 #include "store/store.h"
 
 static const char *report_known_keys(char *text, size_t size, bool of_groups)
@@ -91,9 +91,9 @@ static void report_print_title(const gp_report_t *report, const gp_stats_t *stat
     printf(" seconds\n\n");
 }
 
-static int report_print_functions(const gp_source_t *source, const gp_report_t *report, const tables_t *tables)
+static int report_print_functions(const gp_input_t *source, const gp_report_t *report, const tables_t *tables)
 {
-    gp_stats_t stats = {.cores_s = gp_source_hosts(source) > 0 ? (double)report->duration_ns / 1e9 : 0};
+    gp_stats_t stats = {.cores_s = gp_input_hosts(source) > 0 ? (double)report->duration_ns / 1e9 : 0};
     if (report->is_unknown)
         return gp_report_print_slices(source);
     int result = gp_stats_add_report(&stats, report);
@@ -111,7 +111,7 @@ static int report_print_functions(const gp_source_t *source, const gp_report_t *
     return result;
 }
 
-static int report_print_table(const gp_source_t *source, const gp_report_t *report, const gp_group_sum_t *sums,
+static int report_print_table(const gp_input_t *source, const gp_report_t *report, const gp_group_sum_t *sums,
                               const tables_t *tables)
 {
     gp_table_options_t options = {tables->sorts, gp_restriction_list_items(&tables->rows)};
@@ -132,18 +132,18 @@ static int report_print_table(const gp_source_t *source, const gp_report_t *repo
     return report_print_functions(source, report, tables);
 }
 
-static int report_print(const gp_source_t *source, const tables_t *tables, int *status)
+static int report_print(const gp_input_t *source, const tables_t *tables, int *status)
 {
     gp_group_sums_t sums = {0};
     bool is_path = source->options.by == GP_BY_CRITICAL_PATH || source->has_stored_paths;
     gp_report_options_t options = source->options;
     gp_shown_paths_t *shown = is_path ? gp_shown_paths_begin(source, &options) : NULL;
-    gp_report_t *report = shown != NULL ? gp_source_report(source, &options)
+    gp_report_t *report = shown != NULL ? gp_input_report(source, &options)
                           : is_path     ? NULL
-                                        : gp_source_report_sums(source, &sums);
+                                        : gp_input_report_sums(source, &sums);
     int result = report != NULL ? 0 : -errno;
     if (report != NULL) {
-        *status = gp_source_check_part(source, report);
+        *status = gp_input_check_part(source, report);
         if (*status == 0) {
             gp_report_print_header(source, report);
             if (is_path)
@@ -161,7 +161,7 @@ static int report_print(const gp_source_t *source, const tables_t *tables, int *
 int gp_command_report(const gp_arguments_t *arguments)
 {
     tables_t tables = {0};
-    gp_source_t source;
+    gp_input_t source;
     int status = report_prepare(&tables, arguments);
     const char *of_store =
         arguments->by != NULL && arguments->operand_count == 1 && gp_store_is_url(arguments->operands[0])
@@ -176,15 +176,15 @@ int gp_command_report(const gp_arguments_t *arguments)
         return status != 0 ? status : gp_finish_stdout();
     }
     if (status == 0)
-        status = gp_source_open(&source, arguments, 0);
+        status = gp_input_open(&source, arguments, 0);
     if (status == 0) {
         int result = report_print(&source, &tables, &status);
         if (result < 0)
-            status = gp_source_fail(&source, -result);
-        else if (status == 0 && gp_restriction_left_none() != NULL)
-            status = gp_fail(source.path, "no row matches '%s'", gp_restriction_left_none());
-        gp_source_warn_changed(&source);
-        gp_source_close(&source);
+            status = gp_input_fail(&source, -result);
+        else if (status == 0 && gp_row_limit_left_none() != NULL)
+            status = gp_fail(source.path, "no row matches '%s'", gp_row_limit_left_none());
+        gp_input_warn_changed(&source);
+        gp_input_close(&source);
     }
     report_free_tables(&tables);
     return status != 0 ? status : gp_finish_stdout();

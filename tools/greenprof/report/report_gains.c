@@ -82,7 +82,7 @@ static int report_gains_by_time(const void *left, const void *right)
     return a->ns > b->ns ? -1 : a->ns < b->ns;
 }
 
-static void report_gains_print_gain(const gp_source_t *source, const gains_t *gains, const gain_t *gain)
+static void report_gains_print_gain(const gp_input_t *source, const gains_t *gains, const gain_t *gain)
 {
     uint64_t count = gains->chosen[gain->endpoint], total = gains->total[gain->endpoint];
     char ms[32], text[NAME_SIZE];
@@ -95,7 +95,7 @@ static void report_gains_print_gain(const gp_source_t *source, const gains_t *ga
     printf("]\n");
 }
 
-void gp_gains_print(const gp_source_t *source, gp_gains_t *gains)
+void gp_gains_print(const gp_input_t *source, gp_gains_t *gains)
 {
     if (gains->count > 0)
         qsort(gains->items, gains->count, sizeof(*gains->items), report_gains_by_time);

@@ -128,7 +128,7 @@ static void report_groups_print_columns(const group_t *group)
 }
 
 // For a stack that no hook announced.
-static void report_groups_print_hint(const gp_source_t *source, const gp_facts_coro_t *coro)
+static void report_groups_print_hint(const gp_input_t *source, const gp_facts_coro_t *coro)
 {
     static const gp_dataset_t *asked;
     static char hint[HINT_SIZE];
@@ -139,7 +139,7 @@ static void report_groups_print_hint(const gp_source_t *source, const gp_facts_c
     printf(" (%s)", gp_runtimes_hint_of(coro, hint, text, sizeof(text)));
 }
 
-static void report_groups_print_coroutine(const gp_source_t *source, const group_t *group)
+static void report_groups_print_coroutine(const gp_input_t *source, const group_t *group)
 {
     const gp_facts_coro_t *coro = &source->dataset->facts.coros.items[group->number];
     const gp_dataset_coro_t *sums = &source->dataset->coros.items[group->number];
@@ -157,7 +157,7 @@ static void report_groups_print_coroutine(const gp_source_t *source, const group
 }
 
 // From the beginning of a trace's first request to the end of its last.
-static void report_groups_print_latency(const gp_source_t *source, uint32_t trace)
+static void report_groups_print_latency(const gp_input_t *source, uint32_t trace)
 {
     const gp_requests_t *requests = source->requests;
     uint64_t end_ns = 0;
@@ -175,7 +175,7 @@ static void report_groups_print_latency(const gp_source_t *source, uint32_t trac
     printf(" %9s", text + !first->is_about);
 }
 
-static void report_groups_print_trace(const gp_source_t *source, const group_t *group)
+static void report_groups_print_trace(const gp_input_t *source, const group_t *group)
 {
     char label[NAME_SIZE];
     report_groups_print_columns(group);
@@ -224,16 +224,16 @@ static bool report_groups_any_polled(const group_t *groups, const uint32_t *rows
 
 typedef struct layout {
     const char *columns; // behind those that all tables have
-    void (*print)(const gp_source_t *, const group_t *);
+    void (*print)(const gp_input_t *, const group_t *);
 } layout_t;
 
-static int report_groups_print_groups(const gp_source_t *source, const gp_table_options_t *options, group_t *groups,
+static int report_groups_print_groups(const gp_input_t *source, const gp_table_options_t *options, group_t *groups,
                                       size_t count, const layout_t *layout)
 {
     uint32_t *rows = calloc(count + 1, sizeof(*rows));
     const gp_dataset_t *dataset = source->dataset;
     uint64_t chosen_ns = dataset->windowed ? dataset->window.to_ns - dataset->window.from_ns : dataset->facts.end_ns;
-    double cores_s = gp_source_hosts(source) > 0 ? (double)chosen_ns / 1e9 : 0; // of a store, to divide by
+    double cores_s = gp_input_hosts(source) > 0 ? (double)chosen_ns / 1e9 : 0; // of a store, to divide by
     if (rows == NULL)
         return -ENOMEM;
     sorting = options;
@@ -262,7 +262,7 @@ static int report_groups_print_groups(const gp_source_t *source, const gp_table_
 }
 
 // Sum up what was chosen of every (coroutine, trace) pair, per coroutine or per trace.
-static void report_groups_add_up(const gp_source_t *source, const gp_group_sum_t *sums, group_t *groups, bool by_trace)
+static void report_groups_add_up(const gp_input_t *source, const gp_group_sum_t *sums, group_t *groups, bool by_trace)
 {
     const gp_dataset_t *dataset = source->dataset;
     for (size_t i = 0; i < dataset->shares.count && exact; i++) {
@@ -312,7 +312,7 @@ static bool report_groups_is_polled(const gp_dataset_t *dataset, uint32_t coro, 
     return kind == GP_CORO_POLLED || (kind == GP_CORO_THREAD && any && dataset->coros.items[coro].ledger.switches == 0);
 }
 
-static size_t report_groups_keep_used(const gp_source_t *source, group_t *groups, size_t count, bool by_trace)
+static size_t report_groups_keep_used(const gp_input_t *source, group_t *groups, size_t count, bool by_trace)
 {
     char name[NAME_SIZE];
     size_t kept = 0;
@@ -336,7 +336,7 @@ static size_t report_groups_keep_used(const gp_source_t *source, group_t *groups
     return kept;
 }
 
-static int report_groups_print_table(const gp_source_t *source, const gp_group_sum_t *sums,
+static int report_groups_print_table(const gp_input_t *source, const gp_group_sum_t *sums,
                                      const gp_table_options_t *options, bool by_trace)
 {
     static const layout_t layouts[] = {
@@ -367,12 +367,12 @@ static int report_groups_print_table(const gp_source_t *source, const gp_group_s
     return result;
 }
 
-int gp_report_print_coroutines(const gp_source_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options)
+int gp_report_print_coroutines(const gp_input_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options)
 {
     return report_groups_print_table(source, sums, options, false);
 }
 
-int gp_report_print_traces(const gp_source_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options)
+int gp_report_print_traces(const gp_input_t *source, const gp_group_sum_t *sums, const gp_table_options_t *options)
 {
     return report_groups_print_table(source, sums, options, true);
 }

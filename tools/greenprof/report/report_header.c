@@ -6,9 +6,9 @@
 #include <time.h>
 
 #include "live/census_held.h"
+#include "missing_symbols.h"
 #include "model/budget.h"
 #include "model/rested_words.h"
-#include "nameless.h"
 #include "print.h"
 #include "report/losses.h"
 #include "report/report_words.h"
@@ -43,7 +43,7 @@ static void report_header_print_part(const char *what, uint64_t ns, uint64_t of_
 }
 
 // Critical paths add up to the latencies; what is not known of them is said.
-static void report_header_print_latency(const gp_source_t *source, const gp_report_t *report)
+static void report_header_print_latency(const gp_input_t *source, const gp_report_t *report)
 {
     const gp_path_sums_t *sums = &source->path_sums;
     if (source->has_stored_paths) {
@@ -98,7 +98,7 @@ static void report_header_print_sleeps_of_threads(const gp_dataset_t *dataset)
 
 // The self-audit: the kernel's CPU time, and the sum of the samples. For a part without the kernel's time, the samples
 // alone.
-static void report_header_print_audit(const gp_source_t *source, const gp_report_t *report)
+static void report_header_print_audit(const gp_input_t *source, const gp_report_t *report)
 {
     static const char *const names[] = {
         [GP_MEASURE_CPU] = "CPU time ",
@@ -108,7 +108,7 @@ static void report_header_print_audit(const gp_source_t *source, const gp_report
     };
     printf("  %s  ", names[report->measure]);
     if (report->is_unknown) {
-        printf("not known: %s\n", gp_source_unknown_ready);
+        printf("not known: %s\n", gp_input_unknown_ready);
         return;
     }
     gp_print_seconds(report->total_ns, 0);
@@ -248,7 +248,7 @@ void gp_report_print_budget(const gp_dataset_t *dataset)
 }
 
 // Losses are counted for the whole process.
-static void report_header_print_losses(const gp_source_t *source)
+static void report_header_print_losses(const gp_input_t *source)
 {
     bool any = source->dataset->facts.counters[GP_COUNTER_UNSAMPLED_NS] > 0 ||
                gp_facts_meta(&source->dataset->facts, GP_NOT_KNOWN_KEY) != NULL;
@@ -260,16 +260,16 @@ static void report_header_print_losses(const gp_source_t *source)
 }
 
 // The number of processors that a fleet keeps busy in the chosen time.
-static void report_header_print_cores(const gp_source_t *source, const gp_report_t *report)
+static void report_header_print_cores(const gp_input_t *source, const gp_report_t *report)
 {
-    uint64_t hosts = gp_source_hosts(source);
+    uint64_t hosts = gp_input_hosts(source);
     double cores = report->duration_ns > 0 ? (double)report->total_ns / (double)report->duration_ns : 0;
     if (hosts > 0)
         printf("  cores      %.3f kept busy in that time, of %" PRIu64 " host%s: %.3f each\n", cores, hosts,
                hosts == 1 ? "" : "s", cores / (double)hosts);
 }
 
-void gp_report_print_header(const gp_source_t *source, const gp_report_t *report)
+void gp_report_print_header(const gp_input_t *source, const gp_report_t *report)
 {
     const gp_dataset_t *dataset = source->dataset;
     gp_print_text(dataset->facts.exe[0] ? dataset->facts.exe : report->title);
@@ -294,7 +294,7 @@ void gp_report_print_header(const gp_source_t *source, const gp_report_t *report
     if (source->options.by == GP_BY_NONE && report->measure != GP_MEASURE_DELAY)
         gp_explain_print_first(source);
     report_header_print_losses(source);
-    gp_nameless_print(source, report);
+    gp_missing_symbols_print(source, report);
     if (!dataset->summary.ended)
         printf("  the capture has no end: the program still runs, was killed, or left by a system call of its own\n");
     else if (dataset->facts.end.reason == GP_END_STOPPED)

@@ -9,7 +9,7 @@
 
 #include "print.h"
 #include "report/critical_path.h"
-#include "report/path_keepers.h"
+#include "report/thread_blockers.h"
 #include "tables.h"
 
 enum { NAME_SIZE = 256, CALLERS_MAX = 4, PARTS_SHOWN = 20 };
@@ -87,7 +87,7 @@ static int64_t report_paths_add_up(const gp_report_t *report, bool single, part_
 
 // How many requests an endpoint has, of those that were chosen; 0 = not known.
 //   frame: as in rows: "[rest_dispatch GET /servers]".
-static uint64_t report_paths_requests_of(const gp_source_t *source, const char *frame)
+static uint64_t report_paths_requests_of(const gp_input_t *source, const char *frame)
 {
     const gp_requests_t *requests = source->requests;
     char text[NAME_SIZE];
@@ -100,7 +100,7 @@ static uint64_t report_paths_requests_of(const gp_source_t *source, const char *
     return count;
 }
 
-static int report_paths_print_parts(const gp_source_t *source, const gp_report_t *report)
+static int report_paths_print_parts(const gp_input_t *source, const gp_report_t *report)
 {
     bool single = source->path_sums.requests == 1, per_request = !single && source->requests != NULL;
     part_t *parts = calloc((size_t)report->row_count + 1, sizeof(*parts));
@@ -187,7 +187,7 @@ const char *gp_report_path_state(const gp_path_segment_t *segment)
     return segment->flags & (GP_PATH_UNRECORDED | GP_PATH_UNKNOWN) ? "unknown" : texts[segment->state];
 }
 
-void gp_report_print_path_stack(const gp_source_t *source, const gp_path_segment_t *segment)
+void gp_report_print_path_stack(const gp_input_t *source, const gp_path_segment_t *segment)
 {
     const gp_dataset_t *dataset = source->dataset;
     const gp_facts_stack_t *stack =
@@ -206,7 +206,7 @@ void gp_report_print_path_stack(const gp_source_t *source, const gp_path_segment
     }
 }
 
-static void report_paths_print_coro(const gp_source_t *source, uint32_t coro, int width)
+static void report_paths_print_coro(const gp_input_t *source, uint32_t coro, int width)
 {
     char text[NAME_SIZE];
     size_t len = gp_report_coro_label(source->dataset, coro, source->symbolizer, false, text, sizeof(text));
@@ -215,7 +215,7 @@ static void report_paths_print_coro(const gp_source_t *source, uint32_t coro, in
         putchar(' ');
 }
 
-static void report_paths_print_segment(const gp_source_t *source, const gp_path_segment_t *segment, uint64_t start_ns,
+static void report_paths_print_segment(const gp_input_t *source, const gp_path_segment_t *segment, uint64_t start_ns,
                                        uint64_t latency_ns, const gp_path_ready_t *ready)
 {
     gp_print_ms(segment->from_ns - start_ns, 10);
@@ -264,7 +264,7 @@ static gp_path_ready_t *report_paths_find_keepers(const gp_dataset_t *dataset, c
     return ready;
 }
 
-static int report_paths_print_segments(const gp_source_t *source, const gp_request_t *request, const path_t *path,
+static int report_paths_print_segments(const gp_input_t *source, const gp_request_t *request, const path_t *path,
                                        size_t most)
 {
     uint32_t *numbers = calloc(path->count + 1, sizeof(*numbers));
@@ -299,7 +299,7 @@ static int report_paths_print_segments(const gp_source_t *source, const gp_reque
     return 0;
 }
 
-static void report_paths_print_request(const gp_source_t *source, const gp_request_t *request)
+static void report_paths_print_request(const gp_input_t *source, const gp_request_t *request)
 {
     char text[NAME_SIZE], trace[64];
     gp_report_trace_label(source->dataset, request->trace, true, trace, sizeof(trace));
@@ -310,7 +310,7 @@ static void report_paths_print_request(const gp_source_t *source, const gp_reque
     printf(" s after the start of the capture\n\n");
 }
 
-gp_shown_paths_t *gp_shown_paths_begin(const gp_source_t *source, gp_report_options_t *options)
+gp_shown_paths_t *gp_shown_paths_begin(const gp_input_t *source, gp_report_options_t *options)
 {
     path_t *path = calloc(1, sizeof(*path));
     size_t chosen = 0;
@@ -327,7 +327,7 @@ gp_shown_paths_t *gp_shown_paths_begin(const gp_source_t *source, gp_report_opti
     return NULL;
 }
 
-int gp_shown_paths_print(const gp_shown_paths_t *shown, const gp_source_t *source, const gp_report_t *report,
+int gp_shown_paths_print(const gp_shown_paths_t *shown, const gp_input_t *source, const gp_report_t *report,
                          size_t segments)
 {
     uint32_t number = 0;

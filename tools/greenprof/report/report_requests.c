@@ -64,7 +64,7 @@ static const char *report_requests_status_of(const gp_dataset_t *dataset, const 
     return flags & GP_SPAN_FAILED ? "failed" : flags & GP_SPAN_REPAIRED ? "repaired" : "ok";
 }
 
-static void report_requests_print_request(const gp_source_t *source, const request_row_t *row)
+static void report_requests_print_request(const gp_input_t *source, const request_row_t *row)
 {
     static const enum gp_sample_kind kinds[] = {
         GP_KIND_CPU,    GP_KIND_BLOCKED, GP_KIND_PREEMPTED, GP_KIND_READY,
@@ -125,7 +125,7 @@ static int report_requests_print_endpoints(const gp_requests_t *requests)
     return 0;
 }
 
-static size_t report_requests_fill_rows(const gp_source_t *source, request_row_t *rows, int *result)
+static size_t report_requests_fill_rows(const gp_input_t *source, request_row_t *rows, int *result)
 {
     const gp_requests_t *requests = source->requests;
     char text[NAME_SIZE];
@@ -143,8 +143,8 @@ static size_t report_requests_fill_rows(const gp_source_t *source, request_row_t
     return count;
 }
 
-static void report_requests_print_rows(const gp_source_t *source, const gp_table_options_t *options,
-                                       request_row_t *rows, uint32_t *numbers, size_t count)
+static void report_requests_print_rows(const gp_input_t *source, const gp_table_options_t *options, request_row_t *rows,
+                                       uint32_t *numbers, size_t count)
 {
     sorting = options;
     qsort(rows, count, sizeof(*rows), report_requests_compare);
@@ -164,7 +164,7 @@ static void report_requests_print_rows(const gp_source_t *source, const gp_table
     printf("\n");
 }
 
-int gp_report_print_requests(const gp_source_t *source, const gp_table_options_t *options)
+int gp_report_print_requests(const gp_input_t *source, const gp_table_options_t *options)
 {
     size_t most = source->requests->count;
     request_row_t *rows = calloc(most + 1, sizeof(*rows));

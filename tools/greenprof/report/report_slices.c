@@ -73,7 +73,7 @@ static void report_slices_print_places(const gp_long_slices_t *slices, const pla
     printf("\n");
 }
 
-int gp_report_print_slices(const gp_source_t *source)
+int gp_report_print_slices(const gp_input_t *source)
 {
     gp_reading_t reading = {.count = 0};
     gp_long_slices_t slices;

@@ -8,7 +8,7 @@
 #include "base/index.h"
 #include "base/memory.h"
 #include "export/function_table.h"
-#include "restriction.h"
+#include "row_limit.h"
 #include "sort_key.h"
 
 typedef struct gp_stat_caller {
@@ -58,6 +58,6 @@ void gp_stats_free(gp_stats_t *stats);
 
 // Print a table as print_stats(), print_callers() and print_callees() of pstats do, without the
 // lines above "Ordered by". Each returns 0 or -ENOMEM.
-int gp_stats_print(const gp_stats_t *stats, gp_restrictions_t restrictions);
-int gp_stats_print_callers(const gp_stats_t *stats, gp_restrictions_t restrictions);
-int gp_stats_print_callees(const gp_stats_t *stats, gp_restrictions_t restrictions);
+int gp_stats_print(const gp_stats_t *stats, gp_row_limits_t restrictions);
+int gp_stats_print_callers(const gp_stats_t *stats, gp_row_limits_t restrictions);
+int gp_stats_print_callees(const gp_stats_t *stats, gp_row_limits_t restrictions);

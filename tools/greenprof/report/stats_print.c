@@ -31,7 +31,7 @@ static void stats_print_order(const gp_stats_t *stats)
 }
 
 // pstats' get_print_list(): where nothing is left nothing is said.
-static int stats_print_make_list(const gp_stats_t *stats, gp_restrictions_t restrictions, print_list_t *list)
+static int stats_print_make_list(const gp_stats_t *stats, gp_row_limits_t restrictions, print_list_t *list)
 {
     size_t *counts = calloc(restrictions.count + 1, sizeof(*counts));
     *list = (print_list_t){
@@ -45,13 +45,13 @@ static int stats_print_make_list(const gp_stats_t *stats, gp_restrictions_t rest
         list->rows[i] = stats->order[i];
     for (size_t i = 0; i < restrictions.count; i++) {
         counts[i] = list->count;
-        list->count = gp_restriction_apply(&restrictions.items[i], list->rows, list->count, stats_print_name_of, stats);
+        list->count = gp_row_limit_apply(&restrictions.items[i], list->rows, list->count, stats_print_name_of, stats);
     }
     counts[restrictions.count] = list->count;
     if (list->count > 0) {
         stats_print_order(stats);
         for (size_t i = 0; i < restrictions.count; i++)
-            gp_restriction_print(&restrictions.items[i], counts[i], counts[i + 1]);
+            gp_row_limit_print(&restrictions.items[i], counts[i], counts[i + 1]);
         printf("\n");
     }
     if (list->count < stats->count) {
@@ -96,7 +96,7 @@ static void stats_print_row(const gp_stat_t *stat, double cores_s)
     printf("\n");
 }
 
-int gp_stats_print(const gp_stats_t *stats, gp_restrictions_t restrictions)
+int gp_stats_print(const gp_stats_t *stats, gp_row_limits_t restrictions)
 {
     print_list_t list;
     if (stats_print_make_list(stats, restrictions, &list) < 0)
@@ -197,7 +197,7 @@ static size_t stats_print_find_callees(const gp_stats_t *stats, uint32_t number,
     return count;
 }
 
-static int stats_print_calls(const gp_stats_t *stats, gp_restrictions_t restrictions, const char *title,
+static int stats_print_calls(const gp_stats_t *stats, gp_row_limits_t restrictions, const char *title,
                              const char *arrow, size_t (*find)(const gp_stats_t *, uint32_t, relative_t *))
 {
     print_list_t list;
@@ -222,12 +222,12 @@ static int stats_print_calls(const gp_stats_t *stats, gp_restrictions_t restrict
     return 0;
 }
 
-int gp_stats_print_callers(const gp_stats_t *stats, gp_restrictions_t restrictions)
+int gp_stats_print_callers(const gp_stats_t *stats, gp_row_limits_t restrictions)
 {
     return stats_print_calls(stats, restrictions, "was called by...", "<-", stats_print_find_callers);
 }
 
-int gp_stats_print_callees(const gp_stats_t *stats, gp_restrictions_t restrictions)
+int gp_stats_print_callees(const gp_stats_t *stats, gp_row_limits_t restrictions)
 {
     return stats_print_calls(stats, restrictions, "called...", "->", stats_print_find_callees);
 }

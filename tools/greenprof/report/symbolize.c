@@ -12,11 +12,11 @@
 #include "base/memory.h"
 #include "command.h"
 #include "debuginfod.h"
+#include "input.h"
 #include "message.h"
-#include "nameless.h"
+#include "missing_symbols.h"
 #include "print.h"
 #include "progress.h"
-#include "source.h"
 #include "symbol/elf_file.h"
 #include "symbolize_store.h"
 
@@ -60,7 +60,7 @@ static int symbolize_count_frame(modules_t *modules, const gp_report_t *report, 
     module_t *module = symbolize_find_module(modules, frame->module, build);
     if (module == NULL)
         return -ENOMEM;
-    bool nameless = gp_nameless_frame(frame);
+    bool nameless = gp_missing_symbols_frame(frame);
     module->places += is_first;
     module->nameless += is_first && nameless;
     module->nameless_now += !is_first && nameless;
@@ -69,20 +69,20 @@ static int symbolize_count_frame(modules_t *modules, const gp_report_t *report, 
 
 static int symbolize_count(modules_t *modules, const gp_arguments_t *arguments, bool is_first)
 {
-    gp_source_t source;
-    int status = gp_source_open(&source, arguments, GP_WANT_ADDRESSES), result = 0;
+    gp_input_t source;
+    int status = gp_input_open(&source, arguments, GP_WANT_ADDRESSES), result = 0;
     if (status != 0)
         return status;
     source.options.measure = GP_MEASURE_WALL; // waiting stacks count as well
-    gp_report_t *report = gp_source_report(&source, &source.options);
+    gp_report_t *report = gp_input_report(&source, &source.options);
     if (report == NULL)
-        status = gp_source_fail(&source, errno);
+        status = gp_input_fail(&source, errno);
     for (uint32_t i = 0; report != NULL && i < report->frame_count && result == 0; i++)
         result = symbolize_count_frame(modules, report, &report->frames[i], is_first);
     if (result < 0)
-        status = gp_source_fail(&source, -result);
+        status = gp_input_fail(&source, -result);
     gp_report_free(report);
-    gp_source_close(&source);
+    gp_input_close(&source);
     return status;
 }
 

@@ -11,7 +11,7 @@
 #include "debuginfod.h"
 #include "export/write/text.h"
 #include "message.h"
-#include "nameless.h"
+#include "missing_symbols.h"
 #include "ship/send/clickhouse/clickhouse.h"
 #include "symbol/debug_file.h"
 #include "symbol/symbolizer.h"
@@ -138,7 +138,7 @@ static const gp_symbol_t *symbolize_store_symbol_of(store_t *store, const frame_
     if (symbol == NULL)
         return NULL;
     const gp_report_frame_t found = {.function = symbol->function, .module = module};
-    return gp_nameless_frame(&found) ? NULL : symbol;
+    return gp_missing_symbols_frame(&found) ? NULL : symbol;
 }
 
 // Append a symbol, behind the functions it is inlined into.

@@ -62,7 +62,7 @@ static void verdict_print_finding(const gp_finding_t *finding, size_t number, co
     printf("\n");
 }
 
-static void verdict_print_totals(const gp_source_t *source, const gp_findings_t *findings)
+static void verdict_print_totals(const gp_input_t *source, const gp_findings_t *findings)
 {
     const gp_dataset_t *dataset = source->dataset;
     gp_print_text(dataset->facts.exe[0] != '\0' ? dataset->facts.exe : source->path);
@@ -84,7 +84,7 @@ static void verdict_print_totals(const gp_source_t *source, const gp_findings_t 
     printf("\n");
 }
 
-static void verdict_print(const gp_source_t *source, const gp_findings_t *findings)
+static void verdict_print(const gp_input_t *source, const gp_findings_t *findings)
 {
     size_t number = 0;
     bool is_said = false;
@@ -133,7 +133,7 @@ static void verdict_json_known(gp_json_t *json, const char *key, bool is_known, 
         gp_json_null(json);
 }
 
-static void verdict_print_json(const gp_source_t *source, const gp_findings_t *findings)
+static void verdict_print_json(const gp_input_t *source, const gp_findings_t *findings)
 {
     gp_json_t json = {.out = stdout};
     gp_json_open(&json, '{');
@@ -154,7 +154,7 @@ static void verdict_print_json(const gp_source_t *source, const gp_findings_t *f
     printf("\n");
 }
 
-gp_findings_t *gp_explain_source(const gp_source_t *source, const char *trace)
+gp_findings_t *gp_explain_source(const gp_input_t *source, const char *trace)
 {
     prof_trace_id_t id;
     uint32_t number =
@@ -162,7 +162,7 @@ gp_findings_t *gp_explain_source(const gp_source_t *source, const char *trace)
     return gp_explain(source->dataset, source->symbolizer, number != GP_INDEX_NONE ? number : 0);
 }
 
-void gp_explain_print_first(const gp_source_t *source)
+void gp_explain_print_first(const gp_input_t *source)
 {
     const gp_dataset_t *dataset = source->dataset;
     if (source->choice[0] != '\0' || dataset->samples_read + dataset->activities_read > EXAMINED_MOST)
@@ -179,11 +179,11 @@ void gp_explain_print_first(const gp_source_t *source)
     gp_findings_free(findings);
 }
 
-static int verdict_tell(const gp_source_t *source, const gp_arguments_t *arguments, const char *trace)
+static int verdict_tell(const gp_input_t *source, const gp_arguments_t *arguments, const char *trace)
 {
     gp_findings_t *findings = gp_explain_source(source, trace);
     if (findings == NULL)
-        return gp_source_fail(source, errno);
+        return gp_input_fail(source, errno);
     if (arguments->json)
         verdict_print_json(source, findings);
     else
@@ -201,17 +201,17 @@ static int verdict_file(const gp_arguments_t *arguments, char *path)
     gp_arguments_t changed = *arguments;
     char *operands[] = {path, NULL}, *trace = arguments->operand_count > 1 ? arguments->operands[1] : NULL;
     const char *traces[] = {trace};
-    gp_source_t source;
+    gp_input_t source;
     changed.operands = operands;
     changed.operand_count = 1;
     if (trace != NULL)
         changed.choice.traces = (gp_texts_t){traces, 1};
-    int status = gp_source_open(&source, &changed, 0);
+    int status = gp_input_open(&source, &changed, 0);
     if (status != 0)
         return status;
     status = verdict_tell(&source, arguments, trace);
-    gp_source_warn_changed(&source);
-    gp_source_close(&source);
+    gp_input_warn_changed(&source);
+    gp_input_close(&source);
     return status;
 }
 

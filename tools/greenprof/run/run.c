@@ -62,7 +62,7 @@ static void run_make_name(const gp_arguments_t *arguments, char name[PATH_MAX])
         snprintf(name, PATH_MAX, "%s.greenprof", slash != NULL ? slash + 1 : program);
 }
 
-// Tell the library what it needs for the closing line; see src/core/record/closing.h.
+// Tell the library what it needs for the closing line; see src/core/record/closing_line.h.
 static void run_set_last_word(const gp_arguments_t *arguments, const char *name)
 {
     struct stat status;

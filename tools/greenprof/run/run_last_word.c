@@ -110,15 +110,15 @@ static size_t run_last_word_of_killed(char *line, const char *name, const facts_
 {
     char note[sizeof(facts->not_known) + 128];
     if (facts->has_end && facts->end.reason == GP_END_FULL)
-        return gp_closing_line_failed(line, name, "not all of it", GP_CLOSING_FULL);
+        return gp_end_summary_failed(line, name, "not all of it", GP_CLOSING_FULL);
     if (facts->has_end && facts->end.reason == GP_END_FAILED)
-        return gp_closing_line_failed(line, name, "not all of it", strerror((int)facts->end.error));
+        return gp_end_summary_failed(line, name, "not all of it", strerror((int)facts->end.error));
     if (facts->has_end && facts->end.reason != GP_END_EXEC && facts->end.reason != GP_END_TURNED)
         return 0; // killed at its end
     if (!facts->has_counters)
-        return gp_closing_line_failed(line, name, "nothing", "the program was killed before the first write");
-    return gp_closing_line(line, name, facts->samples, &facts->lost,
-                           run_last_word_killed_by(facts->not_known, number, note, sizeof(note)));
+        return gp_end_summary_failed(line, name, "nothing", "the program was killed before the first write");
+    return gp_end_summary(line, name, facts->samples, &facts->lost,
+                          run_last_word_killed_by(facts->not_known, number, note, sizeof(note)));
 }
 
 size_t gp_run_last_word(char line[GP_CLOSING_LINE_SIZE], const char *file, const char *name, pid_t pid, int number)
@@ -134,5 +134,5 @@ size_t gp_run_last_word(char line[GP_CLOSING_LINE_SIZE], const char *file, const
     snprintf(note, sizeof(note), "%s%s", facts.not_known,
              number == 0 ? "the program left by a system call of its own: what came after the last write is missing"
                          : "the end of it is missing");
-    return gp_closing_line(line, name, facts.samples, &facts.lost, note);
+    return gp_end_summary(line, name, facts.samples, &facts.lost, note);
 }

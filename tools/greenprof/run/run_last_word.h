@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "capture/write/closing_line.h"
+#include "capture/write/end_summary.h"
 
 enum { GP_RUN_UNKNOWN_SIGNAL = -1 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // run: the closing line of a program that cannot say it.
 //
-// Model: `run` becomes the program, and a program that ends in order says the line (src/core/record/closing.h). A
+// Model: `run` becomes the program, and a program that ends in order says the line (src/core/record/closing_line.h). A
 // killed program, or one that leaves by a system call of its own as Go's do, cannot. So `run` leaves a process behind
 // that waits for the program's end: no child of the program's, in a session of its own, with no descriptor but standard
 // error. The process ends with the program, in silence where the program ended in order; and before, where standard

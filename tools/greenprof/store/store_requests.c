@@ -14,14 +14,14 @@
 #include "model/kinds.h"
 #include "print.h"
 #include "progress.h"
-#include "report/restrictions.h"
+#include "report/row_limits.h"
 #include "report/tables.h"
 #include "ship/ask/ask.h"
 #include "store.h"
 
 typedef struct printing {
     const char *shown; // the URL
-    gp_restrictions_t restrictions;
+    gp_row_limits_t restrictions;
     bool limited;    // only so many were asked for
     bool has_header; // of endpoints
 } printing_t;

@@ -13,7 +13,7 @@
 #include "export/formats.h"
 #include "export/write/text.h"
 #include "message.h"
-#include "report/build.h"
+#include "report/report_options.h"
 #include "store/store.h"
 #include "trace_store.h"
 
@@ -44,14 +44,14 @@ static int trace_sources_read_capture(gp_trace_sources_t *sources, const gp_argu
 {
     gp_arguments_t changed = *arguments;
     char *operands[] = {name, NULL};
-    gp_source_t *captures = realloc(sources->captures, (sources->capture_count + 1) * sizeof(*captures));
+    gp_input_t *captures = realloc(sources->captures, (sources->capture_count + 1) * sizeof(*captures));
     if (captures == NULL)
         return gp_fail(name, "%s", strerror(ENOMEM));
     sources->captures = captures;
     changed.operands = operands;
     changed.operand_count = 1;
-    gp_source_t *source = &captures[sources->capture_count];
-    int status = gp_source_open(source, &changed, 0);
+    gp_input_t *source = &captures[sources->capture_count];
+    int status = gp_input_open(source, &changed, 0);
     if (status != 0)
         return status;
     sources->capture_count++;
@@ -132,18 +132,18 @@ int gp_trace_sources_work(gp_trace_sources_t *sources, const gp_tree_trace_t *tr
 {
     int status = 0;
     for (size_t i = 0; i < sources->capture_count && status == 0; i++) {
-        const gp_source_t *source = &sources->captures[i];
+        const gp_input_t *source = &sources->captures[i];
         uint32_t number = trace_sources_find_trace(source->dataset, trace->id);
         int result = number == 0 ? 0
                                  : gp_spans_take_work(&sources->spans, (uint32_t)(trace - sources->spans.traces),
                                                       source->dataset, number);
-        status = result == 0 ? 0 : gp_source_fail(source, -result);
+        status = result == 0 ? 0 : gp_input_fail(source, -result);
     }
     return status;
 }
 
 // The stacks of a trace as folded lines, each below the frame of its span. Returns NULL and errno.
-static char *trace_sources_fold(const gp_source_t *source, const bool *traces)
+static char *trace_sources_fold(const gp_input_t *source, const bool *traces)
 {
     gp_report_options_t options = source->options;
     char *text = NULL;
@@ -151,7 +151,7 @@ static char *trace_sources_fold(const gp_source_t *source, const bool *traces)
     options.by = GP_BY_SPAN;
     options.measure = GP_MEASURE_WALL;
     options.selection = (gp_selection_t){.traces = traces};
-    gp_report_t *report = gp_source_report(source, &options);
+    gp_report_t *report = gp_input_report(source, &options);
     if (report == NULL)
         return NULL;
     FILE *out = open_memstream(&text, &size);
@@ -166,7 +166,7 @@ static char *trace_sources_fold(const gp_source_t *source, const bool *traces)
     return NULL;
 }
 
-static int trace_sources_profile_capture(gp_trace_sources_t *sources, const gp_source_t *source,
+static int trace_sources_profile_capture(gp_trace_sources_t *sources, const gp_input_t *source,
                                          const gp_tree_trace_t *trace)
 {
     uint32_t number = trace_sources_find_trace(source->dataset, trace->id);
@@ -176,7 +176,7 @@ static int trace_sources_profile_capture(gp_trace_sources_t *sources, const gp_s
         traces[number] = true;
         char *folded = trace_sources_fold(source, traces);
         if (folded == NULL)
-            status = gp_source_fail(source, errno);
+            status = gp_input_fail(source, errno);
         else if (gp_spans_take_profile(&sources->spans, (uint32_t)(trace - sources->spans.traces), folded) < 0)
             status = gp_fail(source->path, "%s", strerror(ENOMEM));
         free(folded);
@@ -190,13 +190,13 @@ int gp_trace_sources_profile(gp_trace_sources_t *sources, const gp_tree_trace_t 
     int status = 0;
     for (size_t i = 0; i < sources->capture_count && status == 0; i++) {
         status = trace_sources_profile_capture(sources, &sources->captures[i], trace);
-        gp_source_warn_changed(&sources->captures[i]);
+        gp_input_warn_changed(&sources->captures[i]);
     }
     return status;
 }
 
 // Functions from the outermost, a line each. Returns the set's, or NULL when memory is short.
-static const char *trace_sources_stack_text(gp_spans_t *set, const gp_source_t *source, const gp_facts_stack_t *stack)
+static const char *trace_sources_stack_text(gp_spans_t *set, const gp_input_t *source, const gp_facts_stack_t *stack)
 {
     gp_text_t text = {0};
     for (size_t i = stack->depth; i > 0; i--) {
@@ -211,7 +211,7 @@ static const char *trace_sources_stack_text(gp_spans_t *set, const gp_source_t *
     return kept;
 }
 
-static int trace_sources_stacks_of(gp_spans_t *set, const gp_source_t *source, const gp_tree_trace_t *trace)
+static int trace_sources_stacks_of(gp_spans_t *set, const gp_input_t *source, const gp_tree_trace_t *trace)
 {
     const gp_dataset_t *dataset = source->dataset;
     uint32_t number = trace_sources_find_trace(dataset, trace->id);
@@ -241,7 +241,7 @@ int gp_trace_sources_stacks(gp_trace_sources_t *sources, const gp_tree_trace_t *
 void gp_trace_sources_close(gp_trace_sources_t *sources)
 {
     for (size_t i = 0; i < sources->capture_count; i++)
-        gp_source_close(&sources->captures[i]);
+        gp_input_close(&sources->captures[i]);
     free(sources->captures);
     gp_spans_free(&sources->spans);
 }

@@ -2,12 +2,12 @@
 // The sources of `greenprof trace`: captures, JSON, directories, Redis, stores.
 #pragma once
 
-#include "report/source.h"
+#include "report/input.h"
 #include "traces/sources.h"
 
 typedef struct gp_trace_sources { // zero-initialized = empty
     gp_spans_t spans;             // linked
-    gp_source_t *captures;        // open, for their stacks
+    gp_input_t *captures;         // open, for their stacks
     size_t capture_count;
 } gp_trace_sources_t;
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/held.h"
+#include "base/kept_fd.h"
 #include "consumer/backends.h"
 #include "consumer/directory.h"
 #include "consumer/span_json.h"
@@ -59,12 +59,12 @@ static int file_open_file(int folder, const prof_span_record_t *span)
 }
 
 // All of it, or nothing.
-static int file_append(const gp_held_t *file, const gp_reply_bytes_t *lines)
+static int file_append(const gp_kept_fd_t *file, const gp_reply_bytes_t *lines)
 {
     off_t before = lseek(file->fd, 0, SEEK_END);
     size_t len = 0;
-    while (len < lines->len) {                  // after a part of it, the next attempt says why
-        bool is_there = gp_held_is_there(file); // else the program has closed it
+    while (len < lines->len) {                     // after a part of it, the next attempt says why
+        bool is_there = gp_kept_fd_is_there(file); // else the program has closed it
         ssize_t written = is_there ? write(file->fd, lines->data + len, lines->len - len) : -1;
         if (written <= 0) {
             int error = !is_there ? -EBADF : written < 0 ? -errno : -ENOSPC;
@@ -91,12 +91,12 @@ static int file_write_trace(int directory, const prof_span_record_t *span, const
     int opened = gp_directory_open(directory, trace);
     if (opened < 0)
         return opened;
-    gp_held_t folder = gp_held_keep(opened);
+    gp_kept_fd_t folder = gp_kept_fd_keep(opened);
     int fd = file_open_file(folder.fd, span);
-    gp_held_t file = fd >= 0 ? gp_held_keep(fd) : GP_HELD_NONE;
+    gp_kept_fd_t file = fd >= 0 ? gp_kept_fd_keep(fd) : GP_HELD_NONE;
     int error = fd < 0 ? fd : file_append(&file, lines);
-    gp_held_close(&file);
-    gp_held_close(&folder);
+    gp_kept_fd_close(&file);
+    gp_kept_fd_close(&folder);
     return error;
 }
 
@@ -136,9 +136,9 @@ static int file_send_files(void *state, const prof_span_record_t *spans, size_t 
     int opened = gp_directory_open(AT_FDCWD, files->directory);
     if (opened < 0)
         return opened;
-    gp_held_t directory = gp_held_keep(opened);
+    gp_kept_fd_t directory = gp_kept_fd_keep(opened);
     int result = file_write_all(files, directory.fd, spans, count);
-    gp_held_close(&directory);
+    gp_kept_fd_close(&directory);
     return result;
 }
 

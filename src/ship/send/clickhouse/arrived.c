@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ship/rows/known.h"
+#include "ship/rows/capture_names.h"
 #include "ship/send/clickhouse/schema.h"
 
 enum { QUERY_SIZE = 2048, TENANT_SIZE = 512, ANSWER_MAX = 256 << 20 };
@@ -24,26 +24,26 @@ static bool arrived_next_number(const char **at, uint64_t *number)
 }
 
 // Batches with rows, none of which is known as arrived.
-static int arrived_take_open(const char *at, gp_arrived_t *arrived, gp_known_table_t *known)
+static int arrived_take_open(const char *at, gp_arrived_t *arrived, gp_capture_names_table_t *known)
 {
     for (uint64_t batch; arrived_next_number(&at, &batch);) {
-        if (gp_known_get(known, batch) != NULL)
+        if (gp_capture_names_get(known, batch) != NULL)
             continue;
         if (gp_grow(&arrived->open, &arrived->open_capacity, arrived->open_count, sizeof(*arrived->open)) < 0 ||
-            gp_known_put(known, batch, 1) < 0)
+            gp_capture_names_put(known, batch, 1) < 0)
             return -ENOMEM;
         arrived->open[arrived->open_count++] = batch;
     }
     return 0;
 }
 
-static int arrived_take_pieces(const char *at, gp_arrived_t *arrived, gp_known_table_t *known)
+static int arrived_take_pieces(const char *at, gp_arrived_t *arrived, gp_capture_names_table_t *known)
 {
     for (gp_arrived_piece_t piece; arrived_next_number(&at, &piece.from);) {
         if (!arrived_next_number(&at, &piece.to) || !arrived_next_number(&at, &piece.batch))
             return -EBADMSG;
         if (gp_grow(&arrived->pieces, &arrived->capacity, arrived->count, sizeof(piece)) < 0 ||
-            gp_known_put(known, piece.batch, 1) < 0)
+            gp_capture_names_put(known, piece.batch, 1) < 0)
             return -ENOMEM;
         arrived->pieces[arrived->count++] = piece;
     }
@@ -80,7 +80,7 @@ int gp_clickhouse_arrived(gp_clickhouse_t *clickhouse, const gp_row_process_t *p
 {
     static const enum gp_schema_table tables[] = {GP_TABLE_SAMPLES, GP_TABLE_REQUESTS, GP_TABLE_SPANS};
     char tenant[TENANT_SIZE];
-    gp_known_table_t known = {0}; // numbers of batches
+    gp_capture_names_table_t known = {0}; // numbers of batches
     gp_http_answer_t answer = {0};
     int result = gp_clickhouse_quote(tenant, tenant + sizeof(tenant), process->tenant) != NULL ? 0 : -EINVAL;
     if (result == 0)
@@ -94,7 +94,7 @@ int gp_clickhouse_arrived(gp_clickhouse_t *clickhouse, const gp_row_process_t *p
             result = arrived_take_open(answer.text, arrived, &known);
     }
     gp_http_answer_free(&answer);
-    gp_known_clear(&known);
+    gp_capture_names_clear(&known);
     if (result < 0 && error[0] == '\0')
         snprintf(error, GP_FLEET_ERROR_SIZE, "what it has: %s", strerror(-result));
     return result;

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "ship/rows/known.h"
+#include "ship/rows/capture_names.h"
 #include "ship/send/clickhouse/arrived.h"
 #include "ship/send/clickhouse/block.h"
 #include "ship/send/destination.h"
@@ -19,10 +19,10 @@ enum { STACKS_KEPT_MAX = 1 << 20, PROCESS_AGAIN_S = 60, ID_SIZE = 96, QUERY_SIZE
 
 typedef struct store {
     gp_clickhouse_t *clickhouse;
-    bool is_ready;              // the tables are there
-    bool is_settled;            // no earlier shipper's statement runs there
-    gp_known_table_t stacks;    // by tenant and id: sent
-    gp_known_table_t processes; // when they were sent, seconds since 1970
+    bool is_ready;                      // the tables are there
+    bool is_settled;                    // no earlier shipper's statement runs there
+    gp_capture_names_table_t stacks;    // by tenant and id: sent
+    gp_capture_names_table_t processes; // when they were sent, seconds since 1970
     gp_block_t block;
 } store_t;
 
@@ -30,8 +30,8 @@ static void store_close(void *destination)
 {
     store_t *store = destination;
     gp_clickhouse_close(store->clickhouse);
-    gp_known_clear(&store->stacks);
-    gp_known_clear(&store->processes);
+    gp_capture_names_clear(&store->stacks);
+    gp_capture_names_clear(&store->processes);
     gp_block_free(&store->block);
     free(store);
 }
@@ -176,14 +176,14 @@ static int store_send_processes(store_t *store, const gp_batch_t *batches, size_
     bool *chosen = calloc(count, sizeof(*chosen));
     int result = chosen != NULL ? 0 : -ENOMEM;
     for (size_t b = 0; b < count && result == 0; b++) {
-        const uint64_t *sent = gp_known_get(&store->processes, batches[b].process->id);
+        const uint64_t *sent = gp_capture_names_get(&store->processes, batches[b].process->id);
         chosen[b] = sent == NULL || batches[b].is_last || store_now_s() - *sent >= PROCESS_AGAIN_S;
     }
     if (result == 0)
         result = store_send_replaced(store, GP_TABLE_PROCESSES, batches, count, chosen, error);
     for (size_t b = 0; b < count && result == 0; b++)
         if (chosen[b])
-            result = gp_known_put(&store->processes, batches[b].process->id, store_now_s());
+            result = gp_capture_names_put(&store->processes, batches[b].process->id, store_now_s());
     free(chosen);
     return result;
 }
@@ -198,7 +198,7 @@ static uint64_t store_stack_key(const gp_batch_t *batch, const gp_row_stack_t *s
 static int store_choose_stacks(store_t *store, const gp_batch_t *batches, size_t count, gp_batch_t *chosen,
                                gp_arena_t *arena)
 {
-    gp_known_table_t seen = {0}; // within these batches
+    gp_capture_names_table_t seen = {0}; // within these batches
     int result = 0;
     for (size_t b = 0; b < count && result == 0; b++) {
         gp_row_stack_t *stacks = gp_arena_alloc(arena, (batches[b].stack_count + 1) * sizeof(*stacks));
@@ -207,14 +207,14 @@ static int store_choose_stacks(store_t *store, const gp_batch_t *batches, size_t
             result = -ENOMEM;
         for (size_t i = 0; i < batches[b].stack_count && result == 0; i++) {
             uint64_t key = store_stack_key(&batches[b], &batches[b].stacks[i]);
-            if (batches[b].stacks[i].id == 0 || gp_known_get(&store->stacks, key) != NULL ||
-                gp_known_get(&seen, key) != NULL)
+            if (batches[b].stacks[i].id == 0 || gp_capture_names_get(&store->stacks, key) != NULL ||
+                gp_capture_names_get(&seen, key) != NULL)
                 continue;
             stacks[chosen[b].stack_count++] = batches[b].stacks[i];
-            result = gp_known_put(&seen, key, 1);
+            result = gp_capture_names_put(&seen, key, 1);
         }
     }
-    gp_known_clear(&seen);
+    gp_capture_names_clear(&seen);
     return result;
 }
 
@@ -226,10 +226,10 @@ static int store_send_stacks(store_t *store, const gp_batch_t *batches, size_t c
     if (result == 0)
         result = store_send_replaced(store, GP_TABLE_STACKS, chosen, count, NULL, error);
     if (store->stacks.count > STACKS_KEPT_MAX)
-        gp_known_clear(&store->stacks);
+        gp_capture_names_clear(&store->stacks);
     for (size_t b = 0; b < count && result == 0; b++)
         for (size_t i = 0; i < chosen[b].stack_count && result == 0; i++)
-            result = gp_known_put(&store->stacks, store_stack_key(&chosen[b], &chosen[b].stacks[i]), 1);
+            result = gp_capture_names_put(&store->stacks, store_stack_key(&chosen[b], &chosen[b].stacks[i]), 1);
     free(chosen);
     gp_arena_free(&arena);
     return result;

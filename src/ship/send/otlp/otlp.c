@@ -12,16 +12,16 @@
 
 #include "export/formats.h"
 #include "export/otlp_fields.h"
-#include "ship/send/batch_report.h"
+#include "ship/send/batch_to_report.h"
 #include "ship/send/destination.h"
+#include "ship/send/http_batches.h"
 #include "ship/send/otlp/spans.h"
-#include "ship/send/post.h"
 #include "ship/send/resource.h"
 
 enum { DEFAULT_PORT = 4318, SPANS_MAX = 5000, MESSAGE_MAX = 128 };
 
 typedef struct otlp_http {
-    gp_post_t post;
+    gp_http_batches_t post;
     char profiles[GP_POST_URL_SIZE], traces[GP_POST_URL_SIZE];
     bool wants_profiles, wants_traces;
     char *shown;
@@ -42,7 +42,7 @@ static void otlp_close_otlp(void *destination)
     if (otlp->refused > 0)
         fprintf(stderr, "greenprof: %s: %llu samples and spans were refused in all\n", otlp->shown,
                 (unsigned long long)otlp->refused);
-    gp_post_close(&otlp->post);
+    gp_http_batches_close(&otlp->post);
     free(otlp->shown);
     free(otlp);
 }
@@ -63,7 +63,7 @@ static int otlp_open_otlp(void **destination, const gp_fleet_url_t *given, char 
     gp_fleet_url_t url = *given;
     if (url.port == 0)
         url.port = DEFAULT_PORT;
-    int result = otlp != NULL ? gp_post_open(&otlp->post, &url, names, error) : -ENOMEM;
+    int result = otlp != NULL ? gp_http_batches_open(&otlp->post, &url, names, error) : -ENOMEM;
     if (result == 0) {
         otlp->shown = strdup(given->shown);
         result =
@@ -142,7 +142,7 @@ static int otlp_send_body(otlp_http_t *otlp, const char *url, const void *body, 
     static const char *const headers[] = {"Content-Type: application/x-protobuf", NULL};
     const gp_http_request_t request = {.url = url, .headers = headers, .body = body, .body_len = len, .gzip = true};
     gp_http_answer_t answer;
-    int result = gp_post_send(&otlp->post, &request, &answer, error);
+    int result = gp_http_batches_send(&otlp->post, &request, &answer, error);
     if (result == 0)
         otlp_read_partial_success(otlp, &answer);
     gp_http_answer_free(&answer);
@@ -157,7 +157,7 @@ static int otlp_send_profile(otlp_http_t *otlp, const gp_report_t *report, char 
     int result = stream != NULL ? gp_otlp_write(report, stream) : -ENOMEM;
     if (stream != NULL && fclose(stream) != 0 && result == 0)
         result = -ENOMEM;
-    result = result == 0 ? otlp_send_body(otlp, otlp->profiles, body, len, error) : gp_post_fail(error, result);
+    result = result == 0 ? otlp_send_body(otlp, otlp->profiles, body, len, error) : gp_http_batches_fail(error, result);
     free(body);
     return result;
 }
@@ -166,13 +166,13 @@ static int otlp_send_samples(otlp_http_t *otlp, const gp_batch_t *batch, const c
 {
     int result = 0;
     for (gp_batch_part_t part = {0}; result == 0 && gp_batch_next_part(batch, &part);) {
-        if (!gp_post_is_due(&otlp->post))
+        if (!gp_http_batches_is_due(&otlp->post))
             continue;
-        gp_report_t *report = gp_batch_report(batch, &part, true, resource);
+        gp_report_t *report = gp_batch_to_report(batch, &part, true, resource);
         if (report == NULL && errno == 0)
             continue;
-        result = report != NULL ? otlp_send_profile(otlp, report, error) : gp_post_fail(error, -ENOMEM);
-        gp_batch_report_free(report);
+        result = report != NULL ? otlp_send_profile(otlp, report, error) : gp_http_batches_fail(error, -ENOMEM);
+        gp_batch_to_report_free(report);
     }
     return result;
 }
@@ -183,10 +183,10 @@ static int otlp_send_spans(otlp_http_t *otlp, const gp_batch_t *batch, const cha
     for (size_t from = 0; from < batch->span_count && result == 0; from += SPANS_MAX) {
         size_t to = batch->span_count - from < SPANS_MAX ? batch->span_count : from + SPANS_MAX;
         gp_text_t data = {0};
-        if (!gp_post_is_due(&otlp->post))
+        if (!gp_http_batches_is_due(&otlp->post))
             continue;
         if (gp_otlp_spans(batch, from, to, resource, &data) > 0)
-            result = data.failed ? gp_post_fail(error, -ENOMEM)
+            result = data.failed ? gp_http_batches_fail(error, -ENOMEM)
                                  : otlp_send_body(otlp, otlp->traces, data.data, data.len, error);
         gp_text_free(&data);
     }
@@ -196,11 +196,11 @@ static int otlp_send_spans(otlp_http_t *otlp, const gp_batch_t *batch, const cha
 static int otlp_send_batch(otlp_http_t *otlp, const gp_batch_t *batch, char *error)
 {
     gp_fleet_resource_t resource;
-    int result = gp_post_begin(&otlp->post, batch);
+    int result = gp_http_batches_begin(&otlp->post, batch);
     if (result == 0)
         result = gp_fleet_resource_make(&resource, batch->process);
     if (result < 0)
-        return gp_post_fail(error, result);
+        return gp_http_batches_fail(error, result);
     if (otlp->wants_profiles)
         result = otlp_send_samples(otlp, batch, resource.pairs, error);
     if (result == 0 && otlp->wants_traces)
@@ -218,7 +218,7 @@ static int otlp_send_otlp(void *destination, const gp_batch_t *batches, size_t c
     for (size_t i = 0; i < count && result == 0; i++)
         result = otlp_send_batch(otlp, &batches[i], error);
     if (result == 0)
-        gp_post_done(&otlp->post);
+        gp_http_batches_done(&otlp->post);
     return result;
 }
 

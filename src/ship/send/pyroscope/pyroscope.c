@@ -13,15 +13,15 @@
 #include "export/formats.h"
 #include "export/write/text.h"
 #include "report/report_words.h"
-#include "ship/send/batch_report.h"
+#include "ship/send/batch_to_report.h"
 #include "ship/send/destination.h"
-#include "ship/send/post.h"
+#include "ship/send/http_batches.h"
 #include "ship/send/resource.h"
 
 enum { DEFAULT_PORT = 4040, NAME_SIZE = 2048, TENANT_SIZE = 256 };
 
 typedef struct pyroscope {
-    gp_post_t post;
+    gp_http_batches_t post;
     char *tenant; // NULL = that of the process
 } pyroscope_t;
 
@@ -36,7 +36,7 @@ static gp_http_t *pyroscope_http(const void *destination)
 static void pyroscope_close_pyroscope(void *destination)
 {
     pyroscope_t *pyroscope = destination;
-    gp_post_close(&pyroscope->post);
+    gp_http_batches_close(&pyroscope->post);
     free(pyroscope->tenant);
     free(pyroscope);
 }
@@ -48,7 +48,7 @@ static int pyroscope_open_pyroscope(void **destination, const gp_fleet_url_t *gi
     gp_fleet_url_t url = *given;
     if (url.port == 0)
         url.port = DEFAULT_PORT;
-    int result = pyroscope != NULL ? gp_post_open(&pyroscope->post, &url, names, error) : -ENOMEM;
+    int result = pyroscope != NULL ? gp_http_batches_open(&pyroscope->post, &url, names, error) : -ENOMEM;
     if (result == 0 && tenant != NULL) {
         pyroscope->tenant = strdup(tenant);
         result = pyroscope->tenant != NULL ? 0 : -ENOMEM;
@@ -166,10 +166,10 @@ static int pyroscope_send_profile(pyroscope_t *pyroscope, const gp_batch_t *batc
         result = pyroscope_make_form(report, &form);
     if (result < 0) {
         gp_text_free(&form);
-        return gp_post_fail(error, result);
+        return gp_http_batches_fail(error, result);
     }
     const gp_http_request_t request = {.url = url, .headers = headers, .body = form.data, .body_len = form.len};
-    result = gp_post_send(&pyroscope->post, &request, &answer, error);
+    result = gp_http_batches_send(&pyroscope->post, &request, &answer, error);
     gp_http_answer_free(&answer);
     gp_text_free(&form);
     return result;
@@ -177,18 +177,18 @@ static int pyroscope_send_profile(pyroscope_t *pyroscope, const gp_batch_t *batc
 
 static int pyroscope_send_batch(pyroscope_t *pyroscope, const gp_batch_t *batch, char *error)
 {
-    int result = gp_post_begin(&pyroscope->post, batch);
+    int result = gp_http_batches_begin(&pyroscope->post, batch);
     if (result < 0)
-        return gp_post_fail(error, result);
+        return gp_http_batches_fail(error, result);
     for (gp_batch_part_t part = {0}; result == 0 && gp_batch_next_part(batch, &part);) {
-        if (!gp_post_is_due(&pyroscope->post))
+        if (!gp_http_batches_is_due(&pyroscope->post))
             continue;
-        gp_report_t *report = gp_batch_report(batch, &part, false, NULL);
+        gp_report_t *report = gp_batch_to_report(batch, &part, false, NULL);
         if (report == NULL && errno == 0)
             continue;
-        result =
-            report != NULL ? pyroscope_send_profile(pyroscope, batch, report, error) : gp_post_fail(error, -ENOMEM);
-        gp_batch_report_free(report);
+        result = report != NULL ? pyroscope_send_profile(pyroscope, batch, report, error)
+                                : gp_http_batches_fail(error, -ENOMEM);
+        gp_batch_to_report_free(report);
     }
     return result;
 }
@@ -202,7 +202,7 @@ static int pyroscope_send_pyroscope(void *destination, const gp_batch_t *batches
     for (size_t i = 0; i < count && result == 0; i++)
         result = pyroscope_send_batch(pyroscope, &batches[i], error);
     if (result == 0)
-        gp_post_done(&pyroscope->post);
+        gp_http_batches_done(&pyroscope->post);
     return result;
 }
 
