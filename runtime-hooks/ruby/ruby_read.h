@@ -16,4 +16,4 @@ size_t gp_ruby_symbol(uint64_t id, char *text, size_t size);
 uint32_t gp_ruby_line(const gp_ruby_function_t *function, uint32_t place);
 
 // See gp_language_t.
-gp_loc_t gp_ruby_locate(uintptr_t frame);
+gp_loc_t gp_ruby_locate(uintptr_t frame, uint64_t ticks);

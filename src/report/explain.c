@@ -78,7 +78,7 @@ uint32_t gp_explain_place(const gp_explaining_t *explaining, const gp_loc_t *pat
         if (is_own)
             return i;
     }
-    return depth > 0 ? depth - 1 : 0;
+    return UINT32_MAX;
 }
 
 void gp_explain_about(gp_finding_t *finding, const gp_finding_t *code)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a capture says in sentences: findings, ordered by what they cost users.
+// Findings of a capture, in sentences, ordered by their cost to users.
 //
-// Model: a finding is a sentence with its number, the code that it is about, who was hurt, how sure that is, and the
-// command that shows it. Caveats come first: losses and missing names that could change the rest. None is made
-// without its evidence, so that there may be none at all.
+// Model: a finding is a sentence with its number, its code, who was hurt, how sure it is, and the command that shows
+// it. Caveats come first: losses and missing names that could change the rest. None is made without its evidence, so
+// that there may be none at all.
 //
 // Order of calls: make -> any use -> free. Threads: one at a time. Signals: not safe.
 #pragma once

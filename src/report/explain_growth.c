@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Coroutines that grow in number, by the place at which they are spawned: a leak, or work that is never done.
+// Growing numbers of coroutines, by the place that spawns them: a leak, or work without an end.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void explain_growth_count_born(const gp_dataset_t *dataset, spawned_t *si
     }
 }
 
-// Of those that are left: which part of the time since the first one was made they are of.
+// Which part of the time since the first one the living ones come from.
 static void explain_growth_divide(const gp_dataset_t *dataset, const uint32_t *coros, spawned_t *site)
 {
     uint64_t time_ns = dataset->facts.end_ns > site->first_ns ? dataset->facts.end_ns - site->first_ns + 1 : 1;
@@ -87,7 +87,7 @@ static int explain_growth_by_site(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-// Those that are left, by site. Returns how many.
+// The living ones, by site. Returns how many.
 static size_t explain_growth_gather(const gp_dataset_t *dataset, uint32_t *coros)
 {
     size_t count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a capture lacks, where that could change the answer.
+// Losses and missing names, where they could change the answer.
 #include <inttypes.h>
 #include <stdio.h>
 

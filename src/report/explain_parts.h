@@ -24,9 +24,9 @@ typedef struct gp_explaining {
 // A new finding, at the end; NULL: there are enough.
 gp_finding_t *gp_explain_add(gp_explaining_t *explaining, const char *kind, uint64_t cost_ns);
 
-// The code that a path is about: the innermost function that is the program's own, else the innermost of all.
+// The code of a path: the innermost function of the program's own, else the innermost of all.
 //   path: gp_loc_t[depth], root first.
-// Returns its level on the path.
+// Returns its level on the path; UINT32_MAX = it is not its own.
 uint32_t gp_explain_place(const gp_explaining_t *explaining, const gp_loc_t *path, uint32_t depth,
                           gp_finding_t *finding);
 
@@ -38,6 +38,18 @@ const char *gp_explain_code(const gp_finding_t *finding, char *text, size_t size
 
 // "1.234 s", "56.7 ms". Returns `text`.
 const char *gp_explain_time(uint64_t ns, char text[32]);
+
+// An operation of a group, and the stacks in which the samples of each group's operations were for longest.
+typedef struct gp_span_code {
+    uint32_t coro, group; // numbers
+    uint64_t from_ns, to_ns;
+} gp_span_code_t;
+
+// Reads the capture once more. Returns 0 or a negative errno value.
+//   spans:  gp_span_code_t[count], in any order; they are sorted.
+//   stacks: uint32_t[groups], to be set; 0 = no sample tells.
+int gp_explain_span_code(const gp_explaining_t *explaining, gp_span_code_t *spans, size_t count, uint32_t *stacks,
+                         size_t groups); // explain_span_code.c
 
 // Each adds what it finds. Return 0 or a negative errno value.
 int gp_explain_slices(gp_explaining_t *explaining);  // explain_slices.c

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Code that keeps its thread while others wait for it: by computing, or by a call that sleeps.
+// Code that keeps its thread while others wait: by computing, or by a sleeping call.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static size_t explain_slices_gather(const gp_explaining_t *explaining, explained
         uint32_t level = gp_explain_place(explaining, slice->path, slice->depth, &place->code);
         while (at < count && !explain_slices_is_same(&places[at], place))
             at++;
-        if (at == count && level + 1 < slice->depth)
+        if (at == count && level < UINT32_MAX && level + 1 < slice->depth)
             explain_slices_name_call(explaining, slice, place);
         count += at == count;
         explain_slices_add(&places[at], slice);
@@ -92,7 +92,7 @@ static int explain_slices_count_victims(const gp_explaining_t *explaining, expla
     return last != NULL ? 0 : -ENOMEM;
 }
 
-// What of its slices it ran or slept: for the rest the machine did not give it a processor.
+// The share of its slices in which it ran or slept: for the rest the machine gave it no processor.
 static double explain_slices_own_share(const explained_place_t *place)
 {
     double own = (double)(place->cpu_ns + place->blocked_ns);
@@ -182,9 +182,10 @@ static void explain_slices_say(gp_explaining_t *explaining, explained_place_t *p
     for (size_t i = 0; i < count && said < SHOWN; i++) {
         const explained_place_t *place = &places[i];
         bool sleeps = place->blocked_ns > place->cpu_ns;
+        double own_ns = (double)place->delay_ns * explain_slices_own_share(place);
         if (!explain_slices_is_its_own(place) || place->code.function[0] == '\0')
             continue;
-        if (explaining->findings->is_victim_known && place->delay_ns >= least_ns) {
+        if (explaining->findings->is_victim_known && own_ns >= (double)least_ns) {
             explain_slices_say_known(explaining, place, sleeps);
             said++;
         } else if (!explaining->findings->is_victim_known && place->slice_ns >= least_ns && place->others > 0) {

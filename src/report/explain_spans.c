@@ -39,7 +39,7 @@ typedef struct run { // in one parent, by time
     uint64_t count, failed, spent_ns, from_ns, to_ns;
 } run_t;
 
-// One after the other: what is asked for at once costs as much as the longest.
+// Serial calls alone add up: calls at once cost as much as the longest.
 static bool explain_spans_is_serial(const run_t *run)
 {
     return run->spent_ns <= (run->to_ns - run->from_ns) / 10 * 11 + 1;
@@ -71,35 +71,50 @@ static void explain_spans_take_run(const gp_explaining_t *explaining, repeated_t
 static const char *explain_spans_statement(const gp_dataset_span_t *span)
 {
     for (uint32_t i = 0; i < span->field_count; i++)
-        if (strcmp(span->fields[i].key, "db.statement") == 0)
+        if (strcmp(span->fields[i].key, "db.statement") == 0 || strcmp(span->fields[i].key, "statement") == 0)
             return span->fields[i].value;
     return NULL;
 }
 
-static void explain_spans_say(gp_explaining_t *explaining, const repeated_t *repeated)
+// " of F (FILE:LINE), called by G (FILE:LINE),": what makes the call is often a function for all of its kind.
+static void explain_spans_name_code(const gp_explaining_t *explaining, const gp_loc_t *path, uint32_t depth,
+                                    gp_finding_t *finding, char *text, size_t size)
+{
+    gp_finding_t caller = {.line = 0};
+    char code[384], calls[384];
+    uint32_t level = gp_explain_place(explaining, path, depth, finding);
+    if (finding->function[0] == '\0')
+        return;
+    gp_explain_code(finding, code, sizeof(code));
+    if (level < depth && gp_explain_place(explaining, path, level, &caller) != UINT32_MAX)
+        snprintf(text, size, " of %s, called by %s,", code, gp_explain_code(&caller, calls, sizeof(calls)));
+    else
+        snprintf(text, size, " of %s", code);
+}
+
+static void explain_spans_say(gp_explaining_t *explaining, const repeated_t *repeated, uint32_t stack)
 {
     bool is_retry = repeated->failed * 2 > repeated->spans;
     const char *statement = explain_spans_statement(repeated->span);
-    char spent[32], code[384] = "";
-    const gp_facts_stack_t *site = &explaining->dataset->facts.stacks.items[repeated->span->stack];
+    char spent[32], code[800] = "";
+    const gp_facts_stack_t *site =
+        &explaining->dataset->facts.stacks.items[repeated->span->stack != 0 ? repeated->span->stack : stack];
     gp_finding_t *finding = gp_explain_add(explaining, is_retry ? "retries" : "repeated-call", repeated->spared_ns);
     gp_loc_t *path = finding != NULL ? malloc(((size_t)site->depth + 1) * sizeof(*path)) : NULL;
     if (finding == NULL || path == NULL)
         return;
     for (uint32_t i = 0; i < site->depth; i++)
         path[i] = site->frames[site->depth - 1 - i];
-    gp_explain_place(explaining, path, site->depth, finding);
+    explain_spans_name_code(explaining, path, site->depth, finding, code, sizeof(code));
     free(path);
-    if (finding->function[0] != '\0')
-        gp_explain_code(finding, code, sizeof(code));
     finding->times = repeated->spans;
     snprintf(finding->sentence, sizeof(finding->sentence),
-             "%.80s%s%.120s%s%s%s runs %.0f times, one after the other, in each \"%.80s\"%s: %s, %.0f %% of the "
+             "%.80s%s%.120s%s%s runs %.0f times, one after the other, in each \"%.80s\"%s: %s, %.0f %% of the "
              "requests' time%s",
              repeated->span->name, statement != NULL ? " (" : "", statement != NULL ? statement : "",
-             statement != NULL ? ")" : "", code[0] != '\0' ? " of " : "", code,
-             (double)repeated->spans / (double)repeated->parents, repeated->parent->name,
-             is_retry ? ", and most of them fail" : "", gp_explain_time(repeated->spent_ns, spent),
+             statement != NULL ? ")" : "", code, (double)repeated->spans / (double)repeated->parents,
+             repeated->parent->name, is_retry ? ", and most of them fail" : "",
+             gp_explain_time(repeated->spent_ns, spent),
              explaining->latency_ns > 0 ? (double)repeated->spent_ns * 100 / (double)explaining->latency_ns : 0,
              is_retry ? "" : "; one call for all of them would spare most of it");
     snprintf(finding->hurt, sizeof(finding->hurt), "%" PRIu64 " of %zu requests or parts of them", repeated->parents,
@@ -129,29 +144,64 @@ static size_t explain_spans_gather(const gp_explaining_t *explaining, const uint
     return count;
 }
 
+static bool explain_spans_counts(const gp_explaining_t *explaining, const repeated_t *repeated)
+{
+    return repeated->spared_ns >= LEAST_NS && repeated->spared_ns >= explaining->latency_ns / 100 * LEAST_PERCENT;
+}
+
+// The group of an operation: its number, or `count`.
+static size_t explain_spans_group_of(const gp_dataset_t *dataset, const repeated_t *all, size_t count,
+                                     const gp_dataset_span_t *span)
+{
+    size_t at = 0;
+    while (at < count && !(explain_spans_is_alike(all[at].span, span) &&
+                           explain_spans_is_alike(all[at].parent, &dataset->spans.items[span->parent])))
+        at++;
+    return at;
+}
+
+static int explain_spans_say_all(gp_explaining_t *explaining, const uint32_t *order, size_t spans,
+                                 const repeated_t *all, size_t count)
+{
+    const gp_dataset_t *dataset = explaining->dataset;
+    uint32_t stacks[ALIKE_MAX] = {0};
+    gp_span_code_t *items = calloc(spans + 1, sizeof(*items));
+    size_t kept = 0;
+    for (size_t i = 0; i < spans && items != NULL; i++) {
+        const gp_dataset_span_t *span = &dataset->spans.items[order[i]];
+        size_t group = explain_spans_group_of(dataset, all, count, span);
+        if (group < count)
+            items[kept++] = (gp_span_code_t){span->coro, (uint32_t)group, span->is.start, span->is.end};
+    }
+    int result = items != NULL ? gp_explain_span_code(explaining, items, kept, stacks, count) : -ENOMEM;
+    for (size_t i = 0; i < count && result == 0; i++)
+        explain_spans_say(explaining, &all[i], stacks[i]);
+    free(items);
+    return result;
+}
+
 int gp_explain_spans(gp_explaining_t *explaining)
 {
     const gp_dataset_t *dataset = explaining->dataset;
     uint32_t *order = calloc(dataset->spans.count + 1, sizeof(*order));
     repeated_t *all = calloc(ALIKE_MAX, sizeof(*all));
-    size_t spans = 0;
-    if (order == NULL || all == NULL) {
-        free(order);
-        free(all);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < dataset->spans.count; i++)
+    size_t spans = 0, count = 0, kept = 0;
+    int result = order != NULL && all != NULL ? 0 : -ENOMEM;
+    for (size_t i = 0; i < dataset->spans.count && result == 0; i++)
         if (dataset->spans.items[i].parent != GP_INDEX_NONE &&
             (explaining->trace == 0 || dataset->spans.items[i].trace == explaining->trace))
             order[spans++] = (uint32_t)i;
     sorted_spans = dataset->spans.items;
     if (spans > 0)
         qsort(order, spans, sizeof(*order), explain_spans_by_parent);
-    size_t count = explain_spans_gather(explaining, order, spans, all);
+    if (spans > 0)
+        count = explain_spans_gather(explaining, order, spans, all);
     for (size_t i = 0; i < count; i++)
-        if (all[i].spared_ns >= LEAST_NS && all[i].spared_ns >= explaining->latency_ns / 100 * LEAST_PERCENT)
-            explain_spans_say(explaining, &all[i]);
+        if (explain_spans_counts(explaining, &all[i]))
+            all[kept++] = all[i];
+    if (kept > 0)
+        result = explain_spans_say_all(explaining, order, spans, all, kept);
     free(order);
     free(all);
-    return 0;
+    return result;
 }

@@ -9,7 +9,7 @@
 
 enum { LEAST_NS = 100000000, STARVED_PERCENT = 25, START_PERCENT = 30, HOT_PERCENT = 40, BUSY_PERCENT = 50 };
 
-// What threads and coroutines could have run, and others ran: other processes, or a limit of the cgroup.
+// Threads and coroutines could run, and others ran: other processes, or a limit of the cgroup.
 int gp_explain_machine(gp_explaining_t *explaining)
 {
     const gp_dataset_t *dataset = explaining->dataset;

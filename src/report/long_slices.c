@@ -55,7 +55,7 @@ static uint64_t long_slices_weight_of(const gp_long_slices_t *slices, const gp_d
     return weight_ns;
 }
 
-// The function on this level that has more than `half_ns`, of those that the levels before have led to; NULL = none.
+// The function on this level with more than `half_ns`, among stacks that the levels before have led to; NULL = none.
 static const char *long_slices_step_in(const gp_long_slices_t *slices, const gp_dataset_hog_t *hog, uint32_t level,
                                        uint64_t half_ns, bool *is_on)
 {
@@ -98,7 +98,7 @@ static int long_slices_write_place(gp_long_slice_t *slice, const char *const nam
     return out != NULL && fclose(out) == 0 ? 0 : -ENOMEM;
 }
 
-// The path that more than half of the slice's time is on.
+// The path of more than half of the slice's time.
 static int long_slices_find_place(const gp_long_slices_t *slices, gp_long_slice_t *slice)
 {
     const char *names[NAMES] = {0}, *name;

@@ -156,6 +156,11 @@ end 30000000 0
         self.assertEqual((head["weight"], head["root"]), ("cpu", "coroutine"))
         self.assertEqual(head["command"], f"greenprof flamegraph {self.capture} -o {self.path('out.html')} --by coroutine")
 
+    def test_counters_have_meanings(self):
+        head, _, _ = self.page(self.make("counted", HEAD + "counters 1 1 0 " + 64 * "7 " + "\nend 9 0\n"))
+        self.assertGreater(len(head["counters"]), 50)
+        self.assertEqual([name for name, _, meaning, _ in head["counters"] if not meaning], [])
+
     def test_sources(self):
         """Lines are there when they are asked for and can be read; what a name leads to is looked at with care."""
         os.mkfifo(self.path("pipe.py"))

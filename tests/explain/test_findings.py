@@ -72,13 +72,15 @@ class Findings(helpers.InFolder):
         lines = ledger(2, cpu=10 * MS, trace=1) + f"span 1 0 2 2 0 {900 * MS} 1 3 0 GET /servers\n"
         for i in range(count):
             start = MS if at_once else MS + i * milliseconds * MS
+            lines += f"sample {start + MS // 2} {MS} 2 1 2 1\n" if milliseconds > 1 else ""
             lines += f"span {10 + i} 1 2 2 {start} {start + milliseconds * MS} 1 6 {flags} sqlite SELECT\n"
         return lines
 
     def test_same_call_again_and_again(self):
         finding, = findings(self.make(self.spans(30, 20)))
         self.assertEqual((finding["kind"], finding["times"]), ("repeated-call", 30))
-        self.assertIn('sqlite SELECT runs 30 times, one after the other, in each "GET /servers": 600.0 ms, 67 % of the requests\' time', finding["sentence"])
+        self.assertEqual((finding["function"], finding["line"]), ("handle", 13))
+        self.assertIn('sqlite SELECT of handle (api.py:13) runs 30 times, one after the other, in each "GET /servers": 600.0 ms, 67 % of the requests\' time', finding["sentence"])
 
     def test_calls_that_fail_and_are_made_again(self):
         finding, = findings(self.make(self.spans(4, 100, flags=16)))

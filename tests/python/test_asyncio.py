@@ -15,8 +15,10 @@ def numbers(text):
 
 
 class Shares(measured.Case):
+    PROGRAM = ("task_shares.py",)
+
     def test_each_task_has_its_own_time_and_awaits(self):
-        run = support.Run("task_shares.py", hz=2000)
+        run = support.Run(*self.PROGRAM, hz=2000)
         truth = numbers(run.output)
         workers, chains = {}, set()
         for stack, weight in run.folded("--by", "coroutine").stacks:
@@ -34,10 +36,16 @@ class Shares(measured.Case):
             self.near(f"share of {name}", share, true, 0.01, samples=run.samples())
 
 
+class SharesOfPythonTasks(Shares):
+    PROGRAM = ("python_tasks.py", "task_shares.py")
+
+
 class Waits(measured.Case):
+    PROGRAM = ("task_waits.py",)
+
     @classmethod
     def setUpClass(cls):
-        cls.run_ = support.Run("task_waits.py", options=["--clock", "wall"])
+        cls.run_ = support.Run(*cls.PROGRAM, options=["--clock", "wall"])
         cls.truth = numbers(cls.run_.output)
         cls.folded = cls.run_.folded("--clock", "wall", "--by", "coroutine")
 
@@ -57,12 +65,17 @@ class Waits(measured.Case):
         self.at_least("blocks", waited_for.cumulative()["blocks"], 0.8 * self.truth["ready"])
 
 
+class WaitsOfPythonTasks(Waits):
+    PROGRAM = ("python_tasks.py", "task_waits.py")
+
+
 class Requests(measured.Case):
     COUNT = 12
+    PROGRAM = ("task_requests.py",)
 
     def check(self, mode):
         with tempfile.TemporaryDirectory() as directory:
-            for line in support.python("task_requests.py", self.COUNT, directory, mode).splitlines():
+            for line in support.python(*self.PROGRAM, self.COUNT, directory, mode).splitlines():
                 number, truth, total = line.split()
                 self.check_request(directory, number, float(truth), float(total), mode)
 
@@ -92,6 +105,10 @@ class Requests(measured.Case):
     def test_overlapping_requests_exact(self):
         support.require_package()
         self.check("exact")
+
+
+class RequestsOfPythonTasks(Requests):
+    PROGRAM = ("python_tasks.py", "task_requests.py")
 
 
 class Programs(measured.Case):

@@ -19,7 +19,8 @@ SUITE = test_suites.SUITE
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "python_truth.py")
 PYTHONS = {"trixie": ["python3.13"], "sid": ["python3.14", "python3.15", "python3.13"]}[SUITE]
 PACKAGED = [python for python in PYTHONS if SUITE != "sid" or python != "python3.13"]  # greenlet is, and for the first one gevent
-KINDS = {"plain": PYTHONS, "asyncio": PYTHONS, "calls": PYTHONS, "forks": PYTHONS, "greenlet": PACKAGED, "eventlet": PACKAGED, "gevent": PYTHONS[:1]}
+KINDS = {"plain": PYTHONS, "interpreters": PYTHONS, "asyncio": PYTHONS, "python_tasks": PYTHONS, "calls": PYTHONS, "forks": PYTHONS,
+         "greenlet": PACKAGED, "eventlet": PACKAGED, "gevent": PYTHONS[:1]}
 RUNS = [(kind, python) for kind, pythons in KINDS.items() for python in pythons]
 SCRIPT = r"""
 exec 3>&1 >&2
@@ -103,7 +104,7 @@ class Python(check.Case):
             self.assertEqual(int(found[1]), int(calls), function)
 
 
-CHECKS = {"plain": Python.check_shares, "calls": Python.check_calls, "forks": Python.check_forks}
+CHECKS = {"plain": Python.check_shares, "interpreters": Python.check_shares, "calls": Python.check_calls, "forks": Python.check_forks}
 for _kind, _python in RUNS:
     setattr(Python, f"test_{_kind}_{_python.replace('.', '_')}",
             lambda self, kind=_kind, python=_python: CHECKS.get(kind, Python.check_tasks)(self, kind, python))

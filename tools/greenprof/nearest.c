@@ -29,7 +29,8 @@ static size_t nearest_distance(const char *a, size_t a_len, const char *b, size_
     return rows[a_len][b_len];
 }
 
-// What perf, py-spy, samply and others call it, and what it is here: of any command, or of the one before the word.
+// Words of perf, py-spy, samply and others, and their meaning here: of any command, or of the command in the first
+// column.
 static const char *const meanings[][3] = {
     {"", "profile", "run"},
     {"", "exec", "run"},

@@ -15,7 +15,7 @@ typedef struct gp_nearest { // the best so far; begin with {word}
 // exchanged with their neighbour, the first one unchanged; or the name here for other tools' word.
 void gp_nearest_try(gp_nearest_t *nearest, const char *name);
 
-// What a word that other profilers have is here: a name, or a whole command.
-//   of: "" = a command, "format", "*" = an option of any command, or the command that it is an option of.
+// The meaning of another profiler's word: a name, or a whole command.
+//   of: "" = a command, "format", "*" = an option of any command, or the command of the option.
 // Returns NULL where it is not known.
 const char *gp_nearest_meaning(const char *of, const char *word);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "asyncio/asyncio_probe.h"
+#include "asyncio/python_tasks.h"
 #include "coro/registry.h"
 #include "coro/switch.h"
 #include "coro/threads.h"
@@ -29,7 +30,7 @@ static dealloc_t *real_dealloc;
 static call_t *real_step;
 static method_t *real_wakeup, *real_set_name, *get_name, *get_coro, *is_done;
 static gp_py_vectorcall_t *real_call_soon;
-static gp_py_t *qualname, *is_true;
+static gp_py_t *qualname, *is_true, *task_type;
 
 static bool asyncio_is_sampling(void)
 {
@@ -62,9 +63,30 @@ static gp_py_t *asyncio_better_name(gp_py_t *name, gp_py_t *coroutine)
     return name;
 }
 
+// A method's answer, of a task in C or in Python. New reference; NULL = it has none.
+static gp_py_t *asyncio_ask(gp_py_t *task, method_t *method, const char *name)
+{
+    if (gp_py.is_subtype(gp_py_type(task), task_type))
+        return method(task, NULL);
+    gp_py_t *result = gp_py.call_method(task, name, NULL);
+    if (result == NULL)
+        gp_py.error_clear();
+    return result;
+}
+
+static gp_py_t *asyncio_coroutine_of(gp_py_t *task)
+{
+    return asyncio_ask(task, get_coro, "get_coro");
+}
+
 static gp_py_t *asyncio_name_of(gp_py_t *task)
 {
-    gp_py_t *coroutine = get_coro(task, NULL), *name = asyncio_better_name(get_name(task, NULL), coroutine);
+    gp_py_t *coroutine = asyncio_coroutine_of(task), *name = asyncio_ask(task, get_name, "get_name");
+    if (name != NULL && !gp_py.is_subtype(gp_py_type(name), gp_py.text_type)) { // what is no task says anything
+        gp_py.drop(name);
+        name = NULL;
+    }
+    name = asyncio_better_name(name, coroutine);
     gp_py.drop(coroutine);
     return name;
 }
@@ -87,13 +109,13 @@ static void asyncio_add_as(gp_py_t *task, prof_coro_t *spawner, gp_py_t *corouti
 
 static void asyncio_add(gp_py_t *task, prof_coro_t *spawner)
 {
-    gp_py_t *name = asyncio_name_of(task), *coroutine = get_coro(task, NULL);
+    gp_py_t *name = asyncio_name_of(task), *coroutine = asyncio_coroutine_of(task);
     asyncio_add_as(task, spawner, coroutine, name);
     gp_py.drop(name);
     gp_py.drop(coroutine);
 }
 
-static void asyncio_forget(gp_py_t *task)
+void gp_asyncio_forget(const void *task)
 {
     prof_coro_t *coro = gp_greenlet_take(task);
     if (coro != NULL)
@@ -117,21 +139,57 @@ static void asyncio_begin_with(gp_task_step_t *outer, gp_py_t *task, gp_py_t *co
     gp_step_begin(outer, &record, (uintptr_t)coroutine);
 }
 
-static void asyncio_begin(gp_task_step_t *outer, gp_py_t *task)
+void gp_asyncio_named(gp_py_t *task)
+{
+    const gp_greenlet_t *found = gp_cpython_is_main() ? gp_greenlet_find(task) : NULL;
+    gp_py_t *name = found != NULL ? asyncio_name_of(task) : NULL;
+    if (name != NULL)
+        prof_coro_name(found->coro, gp_py.utf8(name, NULL));
+    gp_py.drop(name);
+}
+
+static bool asyncio_has_not_begun(gp_py_t *coroutine)
+{
+    const gp_cpython_runtime_t *runtime = &gp_cpython_runtime;
+    if (coroutine == NULL || (uintptr_t)gp_py_type(coroutine) != runtime->generator_types[0])
+        return false;
+    const signed char *frame = (signed char *)coroutine + runtime->generator_frame;
+    return frame[GP_CPYTHON_GENERATOR_STATE] == runtime->layout->generator_created;
+}
+
+void gp_asyncio_begin(gp_task_step_t *outer, gp_py_t *task)
 {
     if (gp_greenlet_find(task) == NULL)
         asyncio_add(task, NULL); // older than the hook
-    gp_py_t *coroutine = asyncio_is_sampling() ? get_coro(task, NULL) : NULL;
+    gp_py_t *coroutine = asyncio_is_sampling() ? asyncio_coroutine_of(task) : NULL;
+    if (!gp_py.is_subtype(gp_py_type(task), task_type) && asyncio_has_not_begun(coroutine))
+        gp_asyncio_named(task); // it may have got its name since it was made
     asyncio_begin_with(outer, task, coroutine);
     gp_py.drop(coroutine);
 }
 
-static void asyncio_end(const gp_task_step_t *outer, gp_py_t *task)
+// A task in Python asks for its next step itself where it awaits nothing.
+static void asyncio_look_at_waiter(gp_py_t *task)
+{
+    gp_py_t *waiter = asyncio_is_sampling() && !gp_py.is_subtype(gp_py_type(task), task_type)
+                          ? gp_py.get_attr(task, "_fut_waiter")
+                          : gp_py.true_object;
+    if (waiter == NULL)
+        gp_py.error_clear();
+    else if (waiter == gp_py.none)
+        asyncio_mark_ready(task);
+    if (waiter != gp_py.true_object)
+        gp_py.drop(waiter);
+}
+
+void gp_asyncio_end(const gp_task_step_t *outer, gp_py_t *task)
 {
     gp_step_end(outer);
-    gp_py_t *done = is_done(task, NULL);
+    gp_py_t *done = asyncio_ask(task, is_done, "done");
     if (done == is_true) // waits for nothing any more, however long its object is kept
-        asyncio_forget(task);
+        gp_asyncio_forget(task);
+    else
+        asyncio_look_at_waiter(task);
     gp_py.drop(done);
 }
 
@@ -139,15 +197,15 @@ static void asyncio_end_with(gp_py_t *result, const gp_task_step_t *outer, gp_py
 {
     gp_py_t *error[3];
     if (result != NULL) {
-        asyncio_end(outer, task);
+        gp_asyncio_end(outer, task);
         return;
     }
     gp_py.error_fetch(&error[0], &error[1], &error[2]); // SystemExit and the like go through the loop
-    asyncio_end(outer, task);
+    gp_asyncio_end(outer, task);
     gp_py.error_restore(error[0], error[1], error[2]);
 }
 
-static bool asyncio_is_left(void)
+bool gp_asyncio_is_left(void)
 {
     return atomic_load_explicit(&gp_language_is_left, memory_order_relaxed) || !gp_cpython_is_main();
 }
@@ -161,9 +219,9 @@ static gp_py_t *asyncio_on_step(gp_py_t *step, gp_py_t *args, gp_py_t *keywords)
 {
     gp_py_t *task = asyncio_task_of_step(step);
     gp_task_step_t outer;
-    if (task == NULL || asyncio_is_left())
+    if (task == NULL || gp_asyncio_is_left())
         return real_step(step, args, keywords);
-    asyncio_begin(&outer, task);
+    gp_asyncio_begin(&outer, task);
     gp_py_t *result = real_step(step, args, keywords);
     asyncio_end_with(result, &outer, task);
     return result;
@@ -172,9 +230,9 @@ static gp_py_t *asyncio_on_step(gp_py_t *step, gp_py_t *args, gp_py_t *keywords)
 static gp_py_t *asyncio_on_wakeup(gp_py_t *task, gp_py_t *future)
 {
     gp_task_step_t outer;
-    if (asyncio_is_left())
+    if (gp_asyncio_is_left())
         return real_wakeup(task, future);
-    asyncio_begin(&outer, task);
+    gp_asyncio_begin(&outer, task);
     gp_py_t *result = real_wakeup(task, future);
     asyncio_end_with(result, &outer, task);
     return result;
@@ -187,7 +245,10 @@ static gp_py_t *asyncio_task_of_callback(gp_py_t *callback)
         return asyncio_task_of_step(callback);
     if (gp_py_type(callback) == steps.builtin_type && gp_py_definition(callback) == steps.wakeup)
         return *(gp_py_t **)(void *)((char *)callback + GP_PY_BUILTIN_SELF);
-    return NULL;
+    if (gp_py_type(callback) != gp_py.bound_type)
+        return NULL;
+    gp_py_t *self = gp_py_bound_self(callback); // a task in Python has two methods that nobody else calls
+    return gp_py.is_subtype(gp_py_type(self), task_type) ? NULL : self;
 }
 
 static gp_py_t *asyncio_on_call_soon(gp_py_t *function, gp_py_t *const *args, size_t count, gp_py_t *names)
@@ -238,13 +299,23 @@ static int asyncio_init_eagerly(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
     int error = real_init(task, args, keywords);
     asyncio_end_with(error == 0 ? task : NULL, &outer, task);
     if (error != 0)
-        asyncio_forget(task);
+        gp_asyncio_forget(task);
     return error;
+}
+
+bool gp_asyncio_add(gp_py_t *task)
+{
+    if (gp_greenlet_find(task) != NULL) // a task that has begun while it was made is registered twice
+        return false;
+    asyncio_look_for_loop();
+    asyncio_add(task, gp_greenlet_spawner());
+    asyncio_mark_ready(task);
+    return true;
 }
 
 static int asyncio_on_init(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
 {
-    if (asyncio_is_left())
+    if (gp_asyncio_is_left())
         return real_init(task, args, keywords);
     asyncio_look_for_loop();
     if (keywords != NULL && gp_py.dict_get(keywords, "eager_start") == is_true)
@@ -259,18 +330,15 @@ static int asyncio_on_init(gp_py_t *task, gp_py_t *args, gp_py_t *keywords)
 
 static void asyncio_on_dealloc(gp_py_t *task)
 {
-    asyncio_forget(task);
+    gp_asyncio_forget(task);
     real_dealloc(task);
 }
 
 static gp_py_t *asyncio_on_set_name(gp_py_t *task, gp_py_t *value)
 {
     gp_py_t *result = real_set_name(task, value);
-    const gp_greenlet_t *found = result != NULL && gp_cpython_is_main() ? gp_greenlet_find(task) : NULL;
-    gp_py_t *name = found != NULL ? asyncio_name_of(task) : NULL;
-    if (name != NULL)
-        prof_coro_name(found->coro, gp_py.utf8(name, NULL));
-    gp_py.drop(name);
+    if (result != NULL)
+        gp_asyncio_named(task);
     return result;
 }
 
@@ -329,6 +397,7 @@ static void asyncio_hook(gp_py_t *module, gp_py_t *type)
                    *set_name = asyncio_find_method(type, "set_name", GP_PY_O);
     qualname = gp_py.text("__qualname__");
     is_true = gp_py.true_object;
+    task_type = type;
     if (name != NULL && coro != NULL && done != NULL && set_name != NULL && qualname != NULL &&
         gp_asyncio_probe(module, &steps)) {
         get_name = (method_t *)(uintptr_t)name->function;
@@ -345,6 +414,7 @@ static void asyncio_hook(gp_py_t *module, gp_py_t *type)
             (method_t *)(uintptr_t)asyncio_replace(&set_name->function, (void *)(uintptr_t)asyncio_on_set_name);
         asyncio_replace_init(type);
         asyncio_replace_wrapped_init(type);
+        gp_python_tasks_hook(module);
     } else {
         static gp_not_known_t fact;
         gp_not_known_tell(&fact, "asyncio: not known in this version of Python, tasks are not told apart");

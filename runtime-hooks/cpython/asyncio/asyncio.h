@@ -11,6 +11,7 @@
 #pragma once
 
 #include "interpreter/api.h"
+#include "interpreter/task_step.h"
 
 // Hook the module _asyncio. Idempotent.
 void gp_asyncio_hook(gp_py_t *module);
@@ -20,3 +21,21 @@ void gp_asyncio_look(void);
 
 // The calling thread is about to use its current coroutine: make sure that it is known. The lock is not needed.
 void gp_asyncio_enter(void);
+
+// For tasks that are written in Python (python_tasks.h).
+
+// Is it none of greenprof's affairs? Then the others are not called.
+bool gp_asyncio_is_left(void);
+
+// A task has been made by the current coroutine. Returns whether the task is new.
+bool gp_asyncio_add(gp_py_t *task);
+
+// A task has another name.
+void gp_asyncio_named(gp_py_t *task);
+
+// A task is over, or is being freed.
+void gp_asyncio_forget(const void *task);
+
+// The frame that is current, and those below it, are not the task's. outer: for the end of the step.
+void gp_asyncio_begin(gp_task_step_t *outer, gp_py_t *task);
+void gp_asyncio_end(const gp_task_step_t *outer, gp_py_t *task);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "interpreter/code_objects.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/index.h"
 #include "collect/functions.h"
 #include "collect/spawn_locate.h"
+#include "interpreter/api.h"
+#include "interpreter/code_graves.h"
 #include "interpreter/frame_walk.h"
 #include "interpreter/function_sites.h"
 #include "interpreter/gil.h"
@@ -23,24 +26,14 @@ enum {
     BUCKETS = 8192,
     LINES_MAX = 1 << 20,
     HEAD_SIZE = 256,
-    IS_FREED = 1, // of an address in limbo: what was there could not wait, and is not known
+    TRIES = 1000,
+    IS_FREED = 1, // of an address in limbo: what was there could not wait
 };
 
 #define REFERENCES_MAX                                                                                                 \
     (1ull << 33) // of a live object, the immortal ones of 3.12 included: else it is a free block's link
 
-typedef struct code {
-    uintptr_t address;
-    uint32_t function, first_line;
-    uint64_t fixed; // code_objects_locate()'s answer for every line; 0 = none
-    bool hidden;
-    bool in_site; // of creation: see gp_spawn_locate()
-    uint8_t *lines;
-    size_t lines_len;
-    struct code *next; // in the bucket of its address
-} code_t;
-
-static code_t *codes[BUCKETS];
+static gp_code_t *codes[BUCKETS];
 static struct {
     uintptr_t frame;
     uint64_t loc;
@@ -49,10 +42,11 @@ static uint32_t epoch; // sampling epoch for which `codes` holds
 _Atomic uint32_t gp_cpython_code_generation;
 
 static _Atomic uintptr_t limbo[LIMBO_MAX];
-static _Atomic uint64_t put, scanned; // see code_objects.h
-static _Atomic uint64_t put_freed;    // up to here, some of limbo are freed
-static _Atomic uint64_t freed;        // under `busy`
-static uint64_t draining_up_to;
+static gp_code_t *graves_of[LIMBO_MAX]; // of what is freed: what it was, NULL = not known; taken by the collector
+static _Atomic uint64_t put, scanned;   // see code_objects.h
+static _Atomic uint64_t put_freed;      // up to here, some of limbo are freed
+static _Atomic uint64_t freed;          // under `busy`
+static uint64_t draining_up_to, buried_up_to;
 static _Atomic bool lost;    // an address was freed without waiting: what it meant is not known any more
 static _Atomic bool resting; // nothing that was sampled is left in the rings
 static atomic_flag busy = ATOMIC_FLAG_INIT;
@@ -70,11 +64,12 @@ static bool code_objects_is_finalizing(void)
     return gp_cpython_runtime.is_finalizing != NULL && gp_cpython_runtime.is_finalizing();
 }
 
-// Objects belong to the interpreter that made them, and are freed by it or not at all. The main one's may wait: the
-// others end before it does.
+// Objects belong to the interpreter that made them, and are freed by it or not at all. The main one's may wait. Its
+// end ends the others as well (in 3.13 while finalizing), and at last there is no thread state to ask.
 static bool code_objects_may_wait(void)
 {
-    return code_objects_is_finalizing() || gp_cpython_is_main();
+    bool is_last = code_objects_is_finalizing() && (gp_py.current_state == NULL || gp_py.current_state() == NULL);
+    return is_last || gp_cpython_is_main();
 }
 
 // Take some objects that nothing asks for any more, up to the first waiting one if the caller may not free it.
@@ -109,15 +104,27 @@ static void code_objects_abandon_all(void)
     atomic_store_explicit(&put_freed, upto, memory_order_release);
 }
 
-// Returns false where there is no room.
-static bool code_objects_put_into_limbo(uintptr_t word)
+// Interpreters ending together meet here at each of thousands of deaths: the second one yields to the first.
+static bool code_objects_enter(void)
 {
-    if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
+    for (int i = 0; i < TRIES; i++) {
+        if (!atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
+            return true;
+        sched_yield();
+    }
+    return false;
+}
+
+// Returns false where there is no room.
+static bool code_objects_put_into_limbo(uintptr_t word, gp_code_t *grave)
+{
+    if (!code_objects_enter())
         return false;
     uint64_t at = atomic_load_explicit(&put, memory_order_relaxed);
     bool full = at - freed >= LIMBO_MAX;
     if (!full) {
         atomic_store_explicit(&limbo[at % LIMBO_MAX], word, memory_order_relaxed);
+        graves_of[at % LIMBO_MAX] = grave;
         if (word & IS_FREED)
             atomic_store_explicit(&put_freed, at + 1, memory_order_relaxed);
         // Release: partner of the acquires by the collector.
@@ -127,7 +134,7 @@ static bool code_objects_put_into_limbo(uintptr_t word)
     return !full;
 }
 
-// Holds the interpreter lock. Sub-interpreters with locks of their own may meet here: the second one does not wait.
+// Holds the interpreter lock. Sub-interpreters with locks of their own may meet here.
 static void code_objects_on_dealloc(void *code)
 {
     static bool is_ending; // the main interpreter
@@ -142,10 +149,13 @@ static void code_objects_on_dealloc(void *code)
         real_dealloc(code);
         return;
     }
-    bool waits = code_objects_may_wait(),
-         is_put = is_asked_for && code_objects_put_into_limbo((uintptr_t)code | (waits ? 0 : IS_FREED));
-    if (!is_put)
+    bool waits = code_objects_may_wait();
+    gp_code_t *grave = is_asked_for && !waits ? gp_code_grave_make(code) : NULL;
+    bool is_put = is_asked_for && code_objects_put_into_limbo((uintptr_t)code | (waits ? 0 : IS_FREED), grave);
+    if (!is_put) {
         atomic_store_explicit(&lost, true, memory_order_release);
+        gp_code_grave_free(grave);
+    }
     if (!is_put || !waits)
         real_dealloc(code);
     code_objects_free_waiting(waits);
@@ -159,15 +169,15 @@ void gp_cpython_code_watch(void (**slot)(void *code))
 }
 
 // Where a code object is linked in, or would be.
-static code_t **code_objects_link(uintptr_t address)
+static gp_code_t **code_objects_link(uintptr_t address)
 {
-    code_t **link = &codes[gp_hash_u64(address) % BUCKETS];
+    gp_code_t **link = &codes[gp_hash_u64(address) % BUCKETS];
     while (*link != NULL && (*link)->address != address)
         link = &(*link)->next;
     return link;
 }
 
-static void code_objects_forget(code_t *code)
+static void code_objects_forget(gp_code_t *code)
 {
     // -Wanalyzer-use-after-free: the bucket begins with another one, once one was forgotten.
     if (code->in_site) // before its address is free: partner of the acquire in gp_cpython_spawn_site()
@@ -193,17 +203,20 @@ static bool code_objects_has_freed(void)
 }
 
 // Addresses in this round's samples may mean the freed objects, or the new ones in their place.
-static void code_objects_forget_freed(void)
+static void code_objects_forget_freed(uint64_t upto)
 {
-    if (!code_objects_has_freed())
-        return;
-    for (uint64_t i = atomic_load_explicit(&scanned, memory_order_relaxed); i < draining_up_to; i++) {
-        uintptr_t word = code_objects_limbo_at(i), address = word & ~(uintptr_t)IS_FREED;
-        code_t *code = word & IS_FREED ? *code_objects_link(address) : NULL;
+    for (; buried_up_to < upto; buried_up_to++) {
+        uintptr_t word = code_objects_limbo_at(buried_up_to), address = word & ~(uintptr_t)IS_FREED;
+        gp_code_t *code = word & IS_FREED ? *code_objects_link(address) : NULL;
+        gp_code_t *grave = graves_of[buried_up_to % LIMBO_MAX];
+        graves_of[buried_up_to % LIMBO_MAX] = NULL;
         if (code != NULL)
             code_objects_forget(code);
+        if (grave != NULL)
+            gp_code_graves_bury(grave, buried_up_to);
+        if (word & IS_FREED)
+            memset(cache, 0, sizeof(cache));
     }
-    memset(cache, 0, sizeof(cache));
 }
 
 void gp_cpython_code_before_drain(void)
@@ -215,7 +228,8 @@ void gp_cpython_code_before_drain(void)
         code_objects_forget_all();
     epoch = now;
     draining_up_to = atomic_load_explicit(&put, memory_order_acquire);
-    code_objects_forget_freed();
+    buried_up_to = atomic_load_explicit(&scanned, memory_order_relaxed);
+    code_objects_forget_freed(draining_up_to);
     if (atomic_load_explicit(&gp_handler_sampling, memory_order_acquire))
         atomic_store_explicit(&resting, false, memory_order_release);
 }
@@ -226,7 +240,7 @@ void gp_cpython_code_after_drain(void)
     gp_spawn_locate(); // a site may name a dead object
     uint64_t from = atomic_load_explicit(&scanned, memory_order_relaxed);
     for (uint64_t i = from; i < draining_up_to; i++) {
-        code_t *code = *code_objects_link(code_objects_limbo_at(i) & ~(uintptr_t)IS_FREED);
+        gp_code_t *code = *code_objects_link(code_objects_limbo_at(i) & ~(uintptr_t)IS_FREED);
         if (code != NULL) {
             code_objects_forget(code);
             any = true;
@@ -234,6 +248,7 @@ void gp_cpython_code_after_drain(void)
     }
     if (any)
         memset(cache, 0, sizeof(cache));
+    gp_code_graves_clear(draining_up_to);
     // Release: partner of the acquire in code_objects_free_waiting().
     atomic_store_explicit(&scanned, draining_up_to, memory_order_release);
     if (!atomic_load_explicit(&gp_handler_sampling, memory_order_acquire) && !gp_rest_is_now())
@@ -281,16 +296,26 @@ bool gp_cpython_is_own_file(const char *file)
     return false;
 }
 
-// greenprof's own package is not shown, nor what started the program for `python3 -m greenprof`.
-static void code_objects_look_at_file(code_t *code, const char *file)
+// greenprof's own package is not shown, nor what started the program for `python3 -m greenprof`, nor what a task in
+// Python has between its loop and its coroutine, where one in C has nothing.
+static void code_objects_look_at_file(gp_code_t *code, const char *name, const char *file)
 {
     if (code_objects_ends_with(file, "/greenprof/__main__.py"))
         code->fixed = GP_LOC_CUT;
     else
-        code->hidden = gp_cpython_is_own_file(file);
+        code->hidden = gp_cpython_is_own_file(file) || (code_objects_ends_with(file, "/asyncio/tasks.py") &&
+                                                        code_objects_ends_with(name, "__step_run_and_handle_result"));
 }
 
-static void code_objects_read_lines(code_t *code, uintptr_t bytes)
+static void code_objects_name(gp_code_t *code, const char *name, size_t name_len, const char *file, size_t file_len)
+{
+    code->function = gp_functions_number(name, name_len, file, file_len, code->first_line);
+    if (gp_functions_is_other(code->function)) // lines of many files: they would say nothing
+        code->fixed = GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(code->function, 0));
+    code_objects_look_at_file(code, name, file);
+}
+
+static void code_objects_read_lines(gp_code_t *code, uintptr_t bytes)
 {
     uint64_t length = 0;
     if (!gp_peek(bytes + GP_CPYTHON_OBJECT_SIZE, &length, sizeof(length)) || length > LINES_MAX)
@@ -300,7 +325,7 @@ static void code_objects_read_lines(code_t *code, uintptr_t bytes)
         code->lines_len = length;
 }
 
-static code_t *code_objects_read_code(uintptr_t address)
+static gp_code_t *code_objects_read_code(uintptr_t address)
 {
     const gp_cpython_layout_t *layout = gp_cpython_runtime.layout;
     unsigned char head[HEAD_SIZE];
@@ -309,31 +334,40 @@ static code_t *code_objects_read_code(uintptr_t address)
         return NULL;
     int name_len = gp_cpython_peek_text(layout, code_objects_field(head, layout->code_name), name, sizeof(name));
     int file_len = gp_cpython_peek_text(layout, code_objects_field(head, layout->code_file), file, sizeof(file));
-    code_t *code = name_len >= 0 && file_len >= 0 ? calloc(1, sizeof(*code)) : NULL;
+    gp_code_t *code = name_len >= 0 && file_len >= 0 ? calloc(1, sizeof(*code)) : NULL;
     if (code == NULL)
         return NULL;
     code->address = address;
     code->first_line = (uint32_t)code_objects_field(head, layout->code_first_line);
-    code->function = gp_functions_number(name, (size_t)name_len, file, (size_t)file_len, code->first_line);
-    if (gp_functions_is_other(code->function)) // lines of many files: they would say nothing
-        code->fixed = GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(code->function, 0));
-    code_objects_look_at_file(code, file);
+    code_objects_name(code, name, (size_t)name_len, file, (size_t)file_len);
     code_objects_read_lines(code, code_objects_field(head, layout->code_lines));
     *code_objects_link(address) = code;
     return code;
 }
 
-static uint64_t code_objects_locate(uintptr_t frame)
+// The code object of an address at that time; NULL = not known.
+static gp_code_t *code_objects_find(uintptr_t address, uint64_t ticks)
 {
-    uintptr_t address = gp_cpython_word_code(frame);
-    code_t *code = *code_objects_link(address);
-    if (gp_gil_word_thread(frame) != 0)
-        return gp_gil_locate(gp_gil_word_thread(frame));
+    gp_code_t *code = gp_code_graves_find(address, ticks);
+    if (code != NULL) {
+        if (code->function == 0)
+            code_objects_name(code, code->name, code->name_len, code->name + code->name_len + 1, code->file_len);
+        return code;
+    }
+    code = *code_objects_link(address);
     if (code == NULL)
         code = code_objects_read_code(address);
     // -Wanalyzer-malloc-leak: the table keeps what was read
     if (code != NULL)
         code->in_site |= gp_spawn_is_locating;
+    return code;
+}
+
+static uint64_t code_objects_locate(uintptr_t frame, uint64_t ticks)
+{
+    if (gp_gil_word_thread(frame) != 0)
+        return gp_gil_locate(gp_gil_word_thread(frame));
+    const gp_code_t *code = code_objects_find(gp_cpython_word_code(frame), ticks);
     if (code == NULL || code->function == 0)
         return GP_LOC(GP_MODULE_PSEUDO, GP_PSEUDO_UNKNOWN);
     if (code->hidden || code->fixed != 0)
@@ -343,12 +377,16 @@ static uint64_t code_objects_locate(uintptr_t frame)
     return GP_LOC(GP_MODULE_LANGUAGE, GP_LANGUAGE_OFFSET(code->function, line));
 }
 
-uint64_t gp_cpython_code_locate(uintptr_t frame)
+uint64_t gp_cpython_code_locate(uintptr_t frame, uint64_t ticks)
 {
     frame &= ~(uintptr_t)GP_LANGUAGE_ENTRY;
-    size_t slot = (frame * 0x9e3779b97f4a7c15ull) >> 52; // 4096 slots
+    size_t slot = (frame * 0x9e3779b97f4a7c15ull) >> 52;                       // 4096 slots
+    if (atomic_load_explicit(&put_freed, memory_order_acquire) > buried_up_to) // since the round began
+        code_objects_forget_freed(atomic_load_explicit(&put, memory_order_acquire));
+    if (gp_code_graves_are_any())
+        return code_objects_locate(frame, ticks);
     if (cache[slot].frame != frame || gp_spawn_is_locating) {
-        cache[slot].loc = code_objects_locate(frame);
+        cache[slot].loc = code_objects_locate(frame, ticks);
         cache[slot].frame = frame;
     }
     return cache[slot].loc;

@@ -20,10 +20,10 @@ void gp_samples_note_frames(gp_frame_place_t *table)
 
 static gp_loc_t samples_locate_frame(void *context, uintptr_t word)
 {
-    (void)context;
+    const gp_sample_t *sample = context;
     if (!gp_language_is_frame(word))
         return gp_modules_locate(word);
-    gp_loc_t loc = gp_language_of(gp_language_number(word))->locate(word);
+    gp_loc_t loc = gp_language_of(gp_language_number(word))->locate(word, sample->ticks);
     if (frame_table != NULL)
         gp_frame_table_note(frame_table, word, loc);
     return loc;
@@ -31,7 +31,7 @@ static gp_loc_t samples_locate_frame(void *context, uintptr_t word)
 
 void gp_samples_locate(const gp_sample_t *sample, gp_loc_t *locs, gp_stack_t *stack)
 {
-    gp_locator_t locator = {.locate = samples_locate_frame};
+    gp_locator_t locator = {.locate = samples_locate_frame, .context = (void *)(uintptr_t)sample};
     gp_thread_entry_code(locator.entry);
     gp_ring_stack(sample, &locator, locs, stack);
     if (stack->flags & GP_STACK_INCOMPLETE && sample->depth > 0)

@@ -75,8 +75,9 @@ typedef struct gp_language {
     // The collector only, drain lock held. NULL = nothing is to be done.
     void (*before_drain)(void);
     void (*after_drain)(void);
-    // The location of a frame word; GP_LOC_OWN = a frame that is not to be shown; GP_LOC_CUT = nor are its callers.
-    gp_loc_t (*locate)(uintptr_t frame);
+    // The location of a frame word at that time; GP_LOC_OWN = a frame that is not to be shown; GP_LOC_CUT = nor are its
+    // callers.
+    gp_loc_t (*locate)(uintptr_t frame, uint64_t ticks);
 
     // Below: of gp_language alone, which has coroutines that share a stack.
 

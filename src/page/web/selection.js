@@ -18,7 +18,7 @@ const WEIGHTS = {
             states: [0, 1, 2, 3, 4, 5, 6] },
     parked: { name: "parked", text: "Parked", what: "time parked: waiting for something to happen", states: [STATE.parked, STATE.waiting] },
     ready: { name: "ready", text: "Ready", what: "time ready to run, but not running", states: [STATE.ready, STATE.preempted] },
-    blocked: { name: "blocked", text: "Blocked", what: "time for which a coroutine held its thread asleep in the kernel, also for the lock of an interpreter",
+    blocked: { name: "blocked", text: "Blocked", what: "time for which a coroutine held its thread asleep, or at the interpreter's lock",
                states: [STATE.blocked, STATE.gil] },
     delay: { name: "delay", text: "Victims' time", what: "time for which others were ready and had to wait, at the stacks that kept them waiting",
              states: [0, 1, 2, 3, 4, 5, 6] },

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """CPU time of known amount in each kind of Python code. Prints EXPECT lines: function, seconds; and TASK lines: coroutine,
-function, which belong together. Argument: plain, asyncio, greenlet, eventlet, gevent, calls or forks."""
+function, which belong together. Argument: plain, interpreters, asyncio, python_tasks, greenlet, eventlet, gevent, calls or forks."""
 import collections
 import sys
 import threading
@@ -117,6 +117,60 @@ def run_asyncio():
     asyncio.run(gathers())
 
 
+async def third():
+    for _ in range(10):
+        await inner("third", 10)
+
+
+async def fourth():
+    for _ in range(10):
+        await inner("fourth", 20)
+
+
+async def tasks_in_python():
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(lambda loop, coroutine, **more: asyncio.tasks._PyTask(coroutine, loop=loop, **more))
+    await asyncio.gather(loop.create_task(third()), loop.create_task(fourth()))
+
+
+def run_python_tasks():
+    global asyncio
+    import asyncio
+    tasks.update([("third", "third"), ("fourth", "fourth")])
+    asyncio.run(tasks_in_python())
+
+
+IN_INTERPRETER = """
+import sys, time
+def {name}():
+    begin = time.thread_time_ns()
+    while time.thread_time_ns() < begin + 200000000:
+        for _ in range(200):
+            pass
+    return time.thread_time_ns() - begin
+def generator():
+    yield {name}()
+print("EXPECT {name}", sum(generator()) / 1e9, flush=True)
+"""
+
+
+def interpreters():
+    """Each with a lock of its own, on a thread of its own; they end with all that was sampled of them."""
+    import _interpreters
+
+    def run(name):
+        interpreter = _interpreters.create()
+        assert _interpreters.exec(interpreter, IN_INTERPRETER.format(name=name)) is None
+        _interpreters.destroy(interpreter)
+    threads = [threading.Thread(target=run, args=(name,)) for name in ("one", "another")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    _interpreters.exec(_interpreters.create(), "import threading")  # is left to the end
+    deep(3)
+
+
 def run_greenlet():
     global pause
     import greenlet
@@ -197,7 +251,7 @@ def forks():
 
 kind = sys.argv[1]
 pause = None
-{"plain": plain, "calls": calls, "forks": forks}.get(kind, globals().get("run_" + kind))()
+{"plain": plain, "interpreters": interpreters, "calls": calls, "forks": forks}.get(kind, globals().get("run_" + kind))()
 for function, ns in booked.items():
     print("EXPECT", function, ns / 1e9)
 for task, function in sorted(tasks):

@@ -79,7 +79,7 @@ int gp_explain_conditions_check(const char *conditions)
     }
 }
 
-// Of a kind: what such findings cost, or how many there are.
+// Cost of the findings of a kind, or their number.
 static double explain_conditions_of_kind(const condition_t *condition, const gp_findings_t *findings)
 {
     bool any = strcmp(condition->name, "findings") == 0;

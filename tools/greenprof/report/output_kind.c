@@ -7,7 +7,7 @@
 #include "export/formats.h"
 #include "message.h"
 
-// What is written is a capture, or a census, which this program reads again.
+// Does the command write a capture?
 static bool output_kind_is_capture(const gp_command_t *command)
 {
     static const gp_command_id_t writers[] = {GP_COMMAND_RUN,     GP_COMMAND_ATTACH, GP_COMMAND_START,

@@ -29,7 +29,7 @@ static int report_slices_by_time(const void *left, const void *right)
     return a > b ? -1 : a < b;
 }
 
-// Those of one place after the other. Returns how many places.
+// Slices of a place become neighbours. Returns how many places.
 static size_t report_slices_sum_up(const gp_long_slices_t *slices, place_t *places)
 {
     size_t count = 0;

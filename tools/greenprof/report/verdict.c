@@ -123,7 +123,7 @@ static void verdict_json_finding(gp_json_t *json, const gp_finding_t *finding, c
     gp_json_line(json);
 }
 
-// What is not known is null.
+// The unknown is null.
 static void verdict_json_known(gp_json_t *json, const char *key, bool is_known, uint64_t value)
 {
     gp_json_key(json, key);

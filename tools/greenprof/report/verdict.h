@@ -9,6 +9,6 @@
 //   trace: the request that is asked about, as prof_trace_parse() reads it; NULL = all.
 gp_findings_t *gp_explain_source(const gp_source_t *source, const char *trace);
 
-// A line of a report's header: the finding that cost most, where there is one; none of a part of a capture, and none of
-// a capture so large that it would take as long as the report.
+// A line of a report's header: the most costly finding, if any. Nothing is said of a part of a capture, nor of a
+// capture so large as to double the report's time.
 void gp_explain_print_first(const gp_source_t *source);
