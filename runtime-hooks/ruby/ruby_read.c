@@ -166,7 +166,7 @@ static gp_loc_t ruby_read_locate(uintptr_t frame)
 
 gp_loc_t gp_ruby_locate(uintptr_t frame, uint64_t ticks)
 {
-    (void)ticks;
+    (void)ticks; // a word never means something else
     static struct {
         uintptr_t frame;
         gp_loc_t loc;

@@ -37,14 +37,9 @@ static inline bool gp_cpython_is_main(void)
     return gp_cpython_runtime.interpreter() == gp_cpython_runtime.main_interpreter();
 }
 
-// A frame word: two marks, one of other languages, the instruction's index plus 1 (17 bits where addresses have 47,
-// else 16; all ones = beyond), the code object's address / 8.
-#if defined(__x86_64__)
-enum { GP_CPYTHON_CODE_BITS = 44 };
-#else
-enum { GP_CPYTHON_CODE_BITS = 45 };
-#endif
-enum { GP_CPYTHON_INDEX_MAX = (1 << (61 - GP_CPYTHON_CODE_BITS)) - 1 };
+// A frame word: two marks, one of other languages, the instruction's index plus 1 (16 bits, all ones = beyond), the
+// code object's address / 8.
+enum { GP_CPYTHON_CODE_BITS = 45, GP_CPYTHON_INDEX_MAX = (1 << 16) - 1 };
 
 static inline uintptr_t gp_cpython_word_code(uintptr_t word)
 {

@@ -99,6 +99,7 @@ typedef struct gp_language {
     bool (*calls_are_taken)(void);
 
     // Below: the collector only, drain lock held.
+
     // Frames, as of walk(), of a coroutine without a stack of its own that waits. Its object may be freed meanwhile:
     // whether the coroutine was left alone is for the caller to find out.
     size_t (*walk_parked)(uintptr_t object, uintptr_t *frames, size_t max, unsigned *flags);
