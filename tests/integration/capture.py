@@ -12,6 +12,7 @@ MAGIC = b"GRNPROF\n"
 CHUNK_MAGIC = 0x4B435047
 META, MODULES, THREADS, COROS, TRACES, STACKS, SAMPLES, LEDGER, COUNTERS, END = range(1, 11)
 HOGS, ORIGINS, SPANS = 12, 18, 19
+LEDGER_BYTES = 104
 # The list that the program is made of: number, ID, key, what is lost.
 with open(os.path.join(os.path.dirname(__file__), "../../src/model/counters.h")) as counters_list:
     LISTED = re.findall(r"X\( ?(\d+), \w+, (?:drop_)?(\w+), (\w+),", counters_list.read())
@@ -43,7 +44,7 @@ def decompress(data):
 
 
 def unpack(data):
-    """Packed columns back into records."""
+    """Packed columns back into records, with their size."""
     count, record_bytes, _ = struct.unpack_from("<IHH", data)
     words = record_bytes // 4
     at = 8 + 8 * words
@@ -63,7 +64,12 @@ def unpack(data):
         records[word::words] = column
     if at != len(data):
         raise ValueError("bad columns")
-    return records.tobytes()
+    return records.tobytes(), record_bytes
+
+
+def widen(data, record_bytes, now_bytes):
+    """Records of an earlier version, which are shorter, with zeros at their ends."""
+    return b"".join(data[at:at + record_bytes].ljust(now_bytes, b"\0") for at in range(0, len(data), record_bytes))
 
 
 class Capture:
@@ -96,7 +102,12 @@ class Capture:
             expected = sequence + 1
             payload = data[at + 24:at + 24 + length]
             payload = decompress(payload) if flags & ZSTD else payload
-            self._read_payload(kind, unpack(payload) if flags & PACKED else payload)
+            record_bytes = 0
+            if flags & PACKED:
+                payload, record_bytes = unpack(payload)
+            if kind == LEDGER and 0 < record_bytes < LEDGER_BYTES:
+                payload = widen(payload, record_bytes, LEDGER_BYTES)
+            self._read_payload(kind, payload)
             at += 24 + (length + 7 & ~7)
         self.whole &= at == len(data)
 

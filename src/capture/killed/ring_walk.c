@@ -9,6 +9,7 @@
 
 // More than any version writes: a hostile file takes no more memory and time than this.
 enum { PART_BYTES_MAX = 1 << 22, FILE_BYTES_MAX = 64 << 20 };
+enum { VERSION_WITHOUT_GIL = 3, WIDENED_BYTES_MAX = 16384 };
 
 static int ring_walk_read_whole(int fd, void *to, size_t bytes)
 {
@@ -37,11 +38,12 @@ static bool ring_walk_is_known(const gp_ring_file_header_t *header)
 {
     uint32_t ring = header->ring_bytes, owner = header->owner_bytes;
     return memcmp(header->magic, GP_RING_FILE_MAGIC, sizeof(header->magic)) == 0 &&
-           header->version == GP_RING_FILE_VERSION && header->header_bytes == sizeof(gp_ring_file_t) &&
-           header->slots == GP_RING_FILE_SLOTS && ring >= 4096 && ring <= PART_BYTES_MAX && (ring & (ring - 1)) == 0 &&
-           owner >= sizeof(gp_ring_owner_t) && owner <= PART_BYTES_MAX && owner % 8 == 0 &&
-           header->store_bytes >= sizeof(gp_ring_file_store_t) && header->store_bytes <= PART_BYTES_MAX &&
-           header->store_bytes % 8 == 0 && ring_walk_bytes_of(header) <= FILE_BYTES_MAX;
+           (header->version == GP_RING_FILE_VERSION || header->version == VERSION_WITHOUT_GIL) &&
+           header->header_bytes == sizeof(gp_ring_file_t) && header->slots == GP_RING_FILE_SLOTS && ring >= 4096 &&
+           ring <= PART_BYTES_MAX && (ring & (ring - 1)) == 0 && owner >= sizeof(gp_ring_owner_t) &&
+           owner <= PART_BYTES_MAX && owner % 8 == 0 && header->store_bytes >= sizeof(gp_ring_file_store_t) &&
+           header->store_bytes <= PART_BYTES_MAX && header->store_bytes % 8 == 0 &&
+           ring_walk_bytes_of(header) <= FILE_BYTES_MAX;
 }
 
 int gp_ring_walk_load(int fd, gp_ring_file_t **file, size_t *bytes)
@@ -123,6 +125,23 @@ static bool ring_walk_fits(const gp_ring_header_t *record)
     }
 }
 
+// A record of version 3 as it is now: without waits for interpreters' locks. Returns NULL where it is too long.
+static const gp_ring_header_t *ring_walk_widen(const gp_ring_header_t *record, unsigned char room[WIDENED_BYTES_MAX])
+{
+    uint32_t type = atomic_load_explicit(&record->committed, memory_order_relaxed);
+    size_t at =
+        type == GP_RING_ACTIVITY ? offsetof(gp_activity_mark_t, gil_ns) : offsetof(gp_span_mark_t, span.times.gil_ns);
+    if (type != GP_RING_ACTIVITY && type != GP_RING_SPAN)
+        return record;
+    if (record->bytes < at || record->bytes > WIDENED_BYTES_MAX - sizeof(uint64_t))
+        return NULL;
+    memcpy(room, record, at);
+    memset(room + at, 0, sizeof(uint64_t));
+    memcpy(room + at + sizeof(uint64_t), (const unsigned char *)record + at, record->bytes - at);
+    ((gp_ring_header_t *)(void *)room)->bytes += sizeof(uint64_t);
+    return (const void *)room;
+}
+
 typedef struct stretch { // of a ring's records
     const gp_ring_owner_t *owner;
     const unsigned char *data;
@@ -131,6 +150,7 @@ typedef struct stretch { // of a ring's records
     uint64_t lo, hi;     // positions [lo, hi) are of interest
     uint64_t noted;      // the note's hand-over ends here
     const bool *has;
+    bool is_narrow; // the file's version is 3
 } stretch_t;
 
 // The committed records, the oldest first. A record begun and never completed says how long it is, or is the last.
@@ -138,6 +158,7 @@ static void ring_walk_stretch(const stretch_t *stretch, gp_ring_visit_t *visit, 
 {
     const gp_ring_owner_t *owner = stretch->owner;
     uint64_t at = stretch->at, end = at + stretch->bytes;
+    _Alignas(8) unsigned char room_of_one[WIDENED_BYTES_MAX];
     while (end - at >= sizeof(gp_ring_header_t) && end - at <= stretch->bytes) {
         uint64_t offset = (at - stretch->from) & stretch->mask;
         uint64_t room = stretch->mask - offset < end - at ? stretch->mask - offset + 1 : end - at;
@@ -147,8 +168,10 @@ static void ring_walk_stretch(const stretch_t *stretch, gp_ring_visit_t *visit, 
         bool is_new =
             stretch->has == NULL || at >= stretch->noted || !stretch->has[ring_walk_chunk_of(record->committed)];
         int whose = at < owner->since;
-        gp_ring_taken_t taken = {record, owner->index[whose], owner->root_id[whose], owner->tids[whose]};
-        if (is_new && at >= stretch->lo && at < stretch->hi && taken.thread != 0 && ring_walk_fits(record))
+        const gp_ring_header_t *whole = stretch->is_narrow ? ring_walk_widen(record, room_of_one) : record;
+        gp_ring_taken_t taken = {whole, owner->index[whose], owner->root_id[whose], owner->tids[whose]};
+        if (is_new && at >= stretch->lo && at < stretch->hi && taken.thread != 0 && whole != NULL &&
+            ring_walk_fits(whole))
             visit(context, &taken);
         at += record->bytes;
     }
@@ -168,6 +191,7 @@ static void ring_walk_ring(const gp_ring_walk_t *walk, uint32_t slot, const bool
         .hi = UINT64_MAX,
         .noted = walk->note->positions[slot],
         .has = has,
+        .is_narrow = walk->file->header.version == VERSION_WITHOUT_GIL,
     };
     if (owner->tail % 8 == 0)
         ring_walk_stretch(&stretch, visit, context);
@@ -187,6 +211,7 @@ static void ring_walk_block(const gp_ring_walk_t *walk, const gp_ring_file_block
         .hi = ring_walk_owner_of(walk, block->slot)->tail,
         .noted = walk->note->positions[block->slot],
         .has = has,
+        .is_narrow = walk->file->header.version == VERSION_WITHOUT_GIL,
     };
     ring_walk_stretch(&stretch, visit, context);
 }
