@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SPAN_NS = 200000, SPANS_MAX = 1 << 20 };
+enum { SPAN_NS = 1000000, SPANS_MAX = 1 << 20 };
 
 typedef struct done {
     _Atomic uint64_t count;
