@@ -108,15 +108,16 @@ static void explain_spans_say(gp_explaining_t *explaining, const repeated_t *rep
     explain_spans_name_code(explaining, path, site->depth, finding, code, sizeof(code));
     free(path);
     finding->times = repeated->spans;
-    snprintf(finding->sentence, sizeof(finding->sentence),
-             "%.80s%s%.120s%s%s runs %.0f times, one after the other, in each \"%.80s\"%s: %s, %.0f %% of the "
-             "requests' time%s",
-             repeated->span->name, statement != NULL ? " (" : "", statement != NULL ? statement : "",
-             statement != NULL ? ")" : "", code, (double)repeated->spans / (double)repeated->parents,
-             repeated->parent->name, is_retry ? ", and most of them fail" : "",
-             gp_explain_time(repeated->spent_ns, spent),
-             explaining->latency_ns > 0 ? (double)repeated->spent_ns * 100 / (double)explaining->latency_ns : 0,
-             is_retry ? "" : "; one call for all of them would spare most of it");
+    snprintf(
+        finding->sentence, sizeof(finding->sentence),
+        "%.80s%s%.120s%s%.500s runs %" PRIu64 " times, one after the other, in each \"%.80s\"%s: %s, %u %% of the "
+        "requests' time%s",
+        repeated->span->name, statement != NULL ? " (" : "", statement != NULL ? statement : "",
+        statement != NULL ? ")" : "", code, (repeated->spans + repeated->parents / 2) / repeated->parents,
+        repeated->parent->name, is_retry ? ", and most of them fail" : "", gp_explain_time(repeated->spent_ns, spent),
+        explaining->latency_ns > 0 ? (unsigned)((double)repeated->spent_ns * 100 / (double)explaining->latency_ns + 0.5)
+                                   : 0,
+        is_retry ? "" : "; one call for all of them would spare most of it");
     snprintf(finding->hurt, sizeof(finding->hurt), "%" PRIu64 " of %zu requests or parts of them", repeated->parents,
              explaining->findings->requests);
     snprintf(finding->sure, sizeof(finding->sure), "exact: each call is recorded");

@@ -28,6 +28,14 @@ def can_connect(port):
         return False
 
 
+
+def need(*modules):
+    """Skip the test where a module is missing."""
+    for module in modules:
+        if subprocess.run([support.PYTHON, "-c", f"import {module}"], capture_output=True).returncode != 0:
+            raise unittest.SkipTest(f"{module} is not installed")
+
+
 class Server:
     """A server under `greenprof run`. ask() says the status and the seconds that a request took."""
 
@@ -110,43 +118,43 @@ class Plain(unittest.TestCase):
         self.check("wsgiref")
 
     def test_gunicorn(self):
-        support.require("gunicorn")
+        need("gunicorn")
         for worker in "sync", "gthread":
             with self.subTest(worker):
                 self.check("gunicorn-" + worker)
 
     def test_gunicorn_on_green_threads(self):
-        support.require("gunicorn", "eventlet", "gevent")
+        need("gunicorn", "eventlet", "gevent")
         for worker in "eventlet", "gevent":
             with self.subTest(worker):
                 self.check("gunicorn-" + worker)
 
     def test_eventlet(self):
-        support.require("eventlet")
+        need("eventlet")
         self.check("eventlet")
 
     def test_gevent(self):
-        support.require("gevent")
+        need("gevent")
         self.check("gevent")
 
     def test_cheroot(self):
-        support.require("cheroot")
+        need("cheroot")
         self.check("cheroot")
 
     def test_werkzeug(self):
-        support.require("werkzeug")
+        need("werkzeug")
         self.check("werkzeug")
 
     def test_uvicorn(self):
-        support.require("uvicorn")
+        need("uvicorn")
         self.check("uvicorn")
 
     def test_hypercorn(self):
-        support.require("hypercorn")
+        need("hypercorn")
         self.check("hypercorn")
 
     def test_aiohttp(self):
-        support.require("aiohttp")
+        need("aiohttp")
         self.check("aiohttp")
 
 
@@ -163,19 +171,19 @@ class Routes(unittest.TestCase):
         self.assertEqual(found[f"GET {user}"][0][3]["http.route"], user)
 
     def test_starlette(self):
-        support.require("uvicorn", "starlette")
+        need("uvicorn", "starlette")
         self.check("uvicorn+starlette", "/users/{id}", "/api/items/{n:int}")
 
     def test_flask(self):
-        support.require("flask")
+        need("flask")
         self.check("werkzeug+flask", "/users/<id>", "/api/items/<int:n>")
 
     def test_django(self):
-        support.require("django")
+        need("django")
         self.check("wsgiref+django", "/users/<id>", "/api/items/<int:n>")
 
     def test_aiohttp(self):
-        support.require("aiohttp")
+        need("aiohttp")
         self.check("aiohttp", "/users/{id}", "/api/items/{n}")
 
 

@@ -14,5 +14,6 @@ for made in unittest.mock.Mock(), unittest.mock.Mock(get_loop=None):  # may be r
     asyncio.tasks._unregister_task(made)
     asyncio.tasks._py_register_task(made)
     asyncio.tasks._py_unregister_task(made)
+del made  # else it is ready until the end
 del sys.argv[0]
 runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), sys.argv[0]), run_name="__main__")
