@@ -185,10 +185,18 @@ static void missing_symbols_print_widest(const gp_input_t *source, const nameles
     missing_symbols_print_remedy(source, nameless->paths[widest]);
 }
 
-// Whether its own functions have names or not, those of the language do not.
+static bool missing_symbols_has_language(const gp_report_t *report)
+{
+    for (uint32_t i = 0; i < report->frame_count; i++)
+        if (!report->frames[i].pseudo && report->frames[i].module[0] == '\0')
+            return true;
+    return false;
+}
+
+// Whether the interpreter's own functions have names or not, those of the language have none.
 static void missing_symbols_print_interpreter(const nameless_t *nameless)
 {
-    if (nameless->interpreter == NULL ||
+    if (nameless->interpreter == NULL || missing_symbols_has_language(nameless->report) ||
         (double)nameless->interpreted_ns * 100 < (double)nameless->report->total_ns * WORTH_PERCENT)
         return;
     printf("  no names   %s's functions are not named yet%s: %.1f %% of it is in the interpreter\n",
