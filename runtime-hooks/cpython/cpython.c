@@ -89,6 +89,7 @@ static gp_language_t language = {
     .count_calls = cpython_count_calls,
     .calls_are_taken = gp_call_events_are_taken,
     .unreported = gp_greenlet_unreported,
+    .follow = gp_gil_follow,
 };
 
 static bool cpython_find_loop(void)

@@ -22,6 +22,7 @@ OF_PYTHON = {
     # Hooks of greenlets, tasks, code objects: objects once seen are forgotten when they are freed.
     "greenlet_on_new", "greenlet_on_dealloc", "asyncio_on_dealloc", "code_objects_on_dealloc",
     "asyncio_on_init", "asyncio_on_step", "asyncio_on_wakeup", "asyncio_on_set_name",
+    "python_tasks_on_register", "python_tasks_on_enter", "python_tasks_on_leave",
     "greenlet_trace_settrace", "greenlet_trace_gettrace",
     "hubs_on_pop", "loop_look_on_poll",
     "imports_on_create", "imports_on_create_builtin", "imports_on_exec", "imports_on_exec_builtin",  # of modules

@@ -182,13 +182,25 @@ static int gil_on_signal(pthread_cond_t *cond)
     return pthread_cond_signal(cond);
 }
 
-void gp_gil_watch(const void *runtime)
+void gp_gil_follow(bool is_attached)
 {
-    static const gp_redirection_t list[] = {
+    static const gp_redirection_t in[] = {
         {"pthread_cond_timedwait", (void *)(uintptr_t)gil_on_timedwait},
         {"pthread_cond_wait", (void *)(uintptr_t)gil_on_wait},
         {"pthread_cond_signal", (void *)(uintptr_t)gil_on_signal},
     };
+    static const gp_redirection_t out[] = {
+        {"pthread_cond_timedwait", (void *)(uintptr_t)pthread_cond_timedwait},
+        {"pthread_cond_wait", (void *)(uintptr_t)pthread_cond_wait},
+        {"pthread_cond_signal", (void *)(uintptr_t)pthread_cond_signal},
+    };
+    if (runtime_bytes != 0)
+        gp_redirect((const void *)gp_cpython_runtime.loop, // NOLINT(performance-no-int-to-ptr)
+                    is_attached ? in : out, sizeof(in) / sizeof(in[0]));
+}
+
+void gp_gil_watch(const void *runtime)
+{
     Dl_info info;
     ElfW(Sym) *symbol = NULL;
     if (runtime_bytes != 0 || runtime == NULL || dladdr1(runtime, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 ||
@@ -196,6 +208,5 @@ void gp_gil_watch(const void *runtime)
         return;
     runtime_lo = (uintptr_t)runtime;
     runtime_bytes = symbol->st_size;
-    gp_redirect((const void *)gp_cpython_runtime.loop, list, // NOLINT(performance-no-int-to-ptr)
-                sizeof(list) / sizeof(list[0]));
+    gp_gil_follow(true);
 }

@@ -8,11 +8,15 @@
 // Source: Python/ceval_gil.c (.h in 3.11), Include/internal/pycore_gil.h.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // Once, where the walker is registered. Idempotent.
 //   runtime: &_PyRuntime
 void gp_gil_watch(const void *runtime);
+
+// See gp_language_t.
+void gp_gil_follow(bool is_attached);
 
 // Samples have a word in front of their frames: the index of the thread that had the lock. 0 = it is another word.
 uint32_t gp_gil_word_thread(uintptr_t word);

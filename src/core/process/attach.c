@@ -50,6 +50,7 @@ static void process_attach_begin(void)
     atomic_store_explicit(&gp_language_is_left, false, memory_order_relaxed);
     attach_shield_handlers();
     gp_got_take();
+    gp_language_follow(true);
     void (*attach_soon)(void) = atomic_load_explicit(&gp_language_attach_soon, memory_order_acquire);
     if (attach_soon != NULL)
         attach_soon();
@@ -67,6 +68,7 @@ static void attach_end_threads(void)
 static void attach_end(void)
 {
     gp_got_give_back();
+    gp_language_follow(false);
     atomic_store_explicit(&gp_language_is_left, true, memory_order_relaxed);
     if (gp_sampler_end_unused())
         attach_end_threads();

@@ -34,6 +34,13 @@ const gp_language_t *gp_language_of(unsigned number)
     return language;
 }
 
+void gp_language_follow(bool is_attached)
+{
+    for (const gp_language_t *language = language_after(NULL); language != NULL; language = language_after(language))
+        if (language->follow != NULL)
+            language->follow(is_attached);
+}
+
 void gp_language_before_drain(void)
 {
     for (const gp_language_t *language = language_after(NULL); language != NULL; language = language_after(language))

@@ -72,6 +72,9 @@ typedef struct gp_language {
     // Is it elsewhere in the interpreter, and to be left out beside its frames? NULL = nothing is. Signals: safe.
     bool (*is_own)(uintptr_t pc);
 
+    // `greenprof attach` begins again, or `detach` ends: calls are led here, or to where they went. NULL = no call is.
+    void (*follow)(bool is_attached);
+
     // The collector only, drain lock held. NULL = nothing is to be done.
     void (*before_drain)(void);
     void (*after_drain)(void);
@@ -138,6 +141,8 @@ void gp_language_add(gp_language_t *language);
 // The language of a number, as a frame word gives it; NULL = it is not known here. Signals: safe.
 const gp_language_t *gp_language_of(unsigned number);
 
+// All of them, by the thread that attaches or detaches.
+void gp_language_follow(bool is_attached);
 // All of them. The collector, drain lock held.
 void gp_language_before_drain(void);
 void gp_language_after_drain(void);
