@@ -2,6 +2,7 @@
 #include "report/explain.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,11 @@ gp_finding_t *gp_explain_add(gp_explaining_t *explaining, const char *kind, uint
 
 const char *gp_explain_time(uint64_t ns, char text[32])
 {
+    uint64_t hundredths = (ns + 5000000) / 10000000, tenths = (ns + 50000) / 100000; // whatever the locale's point
     if (ns >= 1000000000)
-        snprintf(text, 32, "%.2f s", (double)ns / 1e9);
+        snprintf(text, 32, "%" PRIu64 ".%02u s", hundredths / 100, (unsigned)(hundredths % 100));
     else
-        snprintf(text, 32, "%.1f ms", (double)ns / 1e6);
+        snprintf(text, 32, "%" PRIu64 ".%u ms", tenths / 10, (unsigned)(tenths % 10));
     return text;
 }
 

@@ -16,9 +16,10 @@ static void explain_losses_say_lost(gp_explaining_t *explaining, uint64_t lost, 
         return;
     finding->rank = GP_FINDING_CAVEAT;
     finding->times = lost;
+    unsigned thousandths = (unsigned)((lost * 1000 + (lost + kept) / 2) / (lost + kept));
     snprintf(finding->sentence, sizeof(finding->sentence),
-             "%" PRIu64 " of %" PRIu64 " %s were lost (%.1f %%): shares below may be wrong by as much", lost,
-             lost + kept, what, (double)lost * 100 / (double)(lost + kept));
+             "%" PRIu64 " of %" PRIu64 " %s were lost (%u.%u %%): shares below may be wrong by as much", lost,
+             lost + kept, what, thousandths / 10, thousandths % 10);
     snprintf(finding->show, sizeof(finding->show), "info");
 }
 

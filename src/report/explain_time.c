@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where time went that no code below is to blame for: the machine, the start, and the CPU.
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,9 @@ int gp_explain_start(gp_explaining_t *explaining)
     snprintf(finding->sentence, sizeof(finding->sentence),
              "%s of the %s of CPU time is start-up, before the first request: what serving takes is behind it",
              gp_explain_time(explaining->early_cpu_ns, early), gp_explain_time(explaining->cpu_ns, all));
-    snprintf(finding->show, sizeof(finding->show), "report --from %.3f", (double)explaining->first_request_ns / 1e9);
+    uint64_t from_ms = (explaining->first_request_ns + 500000) / 1000000;
+    snprintf(finding->show, sizeof(finding->show), "report --from %" PRIu64 ".%03u", from_ms / 1000,
+             (unsigned)(from_ms % 1000));
     return 0;
 }
 
