@@ -112,8 +112,8 @@ PROF_API prof_span_t *prof_span_begin(prof_span_kind_t kind, const char *name, c
 // Calls on the same span must not overlap. Returns 0; -EINVAL for one that is over, or no key; -ENOSPC.
 PROF_API int prof_span_set(prof_span_t *span, const char *key, const char *value);
 
-// Give a span another name: a request is called by its route once that is known. Returns as prof_span_set(), whose
-// rules hold.
+// Give a span another name: a request is called by its route once that is known. Rules and results
+// are those of prof_span_set().
 PROF_API int prof_span_rename(prof_span_t *span, const char *name);
 
 // Say that the operation failed: sets the fields error.type and error.message. NULL = none of that. As prof_span_set().

@@ -51,8 +51,8 @@ void *gp_interpose_find(const char *name);
 bool gp_hook_mapping(uintptr_t address, uintptr_t *lo, uintptr_t *hi);
 
 // Move a callback's park outward, from where its caller goes on to where the caller's own caller does: for callbacks
-// called through a helper, whose frame is gone when the switch happens. Returns false, and changes nothing, where the
-// helper's frame is not a plain one. Signals: safe. Cost: ~10 ns where it was met before.
+// called through a helper with a frame that is gone when the switch happens. Returns false, and changes nothing, where
+// the helper's frame is not a plain one. Signals: safe. Cost: ~10 ns where it was met before.
 bool gp_hook_park_outward(gp_park_t *park);
 
 // A coroutine is over: its thread, on its stack at `sp`, is about to leave the stack for good, or has told so already.

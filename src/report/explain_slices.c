@@ -16,7 +16,7 @@ enum {
     MACHINE_PERCENT = 10,
 };
 
-typedef struct explained_place { // of slices whose code is the same
+typedef struct explained_place { // of slices with the same code
     gp_finding_t code;           // function, file and line are set
     char call[128];              // the innermost function, where it is another one: what slept
     uint64_t delay_ns, unseen_ns, delays, slices, slice_ns, longest_ns;
@@ -131,7 +131,7 @@ static void explain_slices_say_known(gp_explaining_t *explaining, const explaine
              place->coros == 1 ? "" : "s", place->delays, place->delays == 1 ? "" : "s", place->slices,
              place->slices == 1 ? "" : "s");
     if (place->unseen_ns * 10 > place->delay_ns)
-        snprintf(finding->sure, sizeof(finding->sure), "at most: %s of it the loop had not looked for who was ready",
+        snprintf(finding->sure, sizeof(finding->sure), "at most: %s of it the loop had not looked for ready coroutines",
                  gp_explain_time(place->unseen_ns, delay));
     else
         snprintf(finding->sure, sizeof(finding->sure), "the waits are exact, the code is sampled");
@@ -143,7 +143,7 @@ static void explain_slices_say_known(gp_explaining_t *explaining, const explaine
     snprintf(finding->show, sizeof(finding->show), "report --by victim-time");
 }
 
-// Nothing told who was ready: how long it kept the thread while others waited is what there is.
+// Nothing told which coroutines were ready: known is only how long this one kept the thread while others waited.
 static void explain_slices_say_unknown(gp_explaining_t *explaining, const explained_place_t *place, bool sleeps)
 {
     char time[32], code[384];

@@ -123,7 +123,7 @@ static int long_slices_find_place(const gp_long_slices_t *slices, gp_long_slice_
     return has_memory ? long_slices_write_place(slice, names) : -ENOMEM;
 }
 
-// --- who waited meanwhile, and what the slice itself did
+// --- the coroutines that waited meanwhile, and what the slice itself did
 
 // The first slice of `thread` that begins at `from_ns` or later.
 static size_t long_slices_first_from(const gp_long_slices_t *slices, uint32_t thread, uint64_t from_ns)

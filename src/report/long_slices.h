@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Long slices, by the code that most of each was in: what they ran, and who waited meanwhile.
+// Long slices, by the code that most of each was in: what they ran, and which coroutines waited meanwhile.
 //
 // Model: of a slice the path is followed from the root of its stacks on, into the function that has more than half of
-// its time, as long as there is one: the names on it are its place. Delays say who was ready meanwhile, where the
-// runtime tells; activities say who waited at all, and whether the slice ran, slept or did not get a processor.
+// its time, as long as there is one: the names on it are its place. Delays say which were ready meanwhile, where
+// the runtime tells; activities say which waited at all, and whether the slice ran, slept or did not get a processor.
 //
 // Order of calls: begin -> the reading is read -> end -> any use -> free. The dataset has GP_KEEP_HOGS. Threads: one at
 // a time. Signals: not safe.
@@ -26,7 +26,7 @@ typedef struct gp_long_slice {
 typedef struct gp_long_slices {
     const gp_dataset_t *dataset;
     gp_symbolizer_t *symbolizer;
-    uint32_t trace;         // whose delays count: number; 0 = all
+    uint32_t trace;         // the one with the delays that count: number; 0 = all
     gp_long_slice_t *items; // by thread, then by beginning: those of a thread do not overlap
     size_t count;
 } gp_long_slices_t;

@@ -247,7 +247,7 @@ static gp_py_t *asyncio_task_of_callback(gp_py_t *callback)
         return *(gp_py_t **)(void *)((char *)callback + GP_PY_BUILTIN_SELF);
     if (gp_py_type(callback) != gp_py.bound_type)
         return NULL;
-    gp_py_t *self = gp_py_bound_self(callback); // a task in Python has two methods that nobody else calls
+    gp_py_t *self = gp_py_bound_self(callback); // a task in Python has two methods for the loop alone
     return gp_py.is_subtype(gp_py_type(self), task_type) ? NULL : self;
 }
 

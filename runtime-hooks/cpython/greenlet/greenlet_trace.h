@@ -2,8 +2,8 @@
 // Switches as greenlet tells them to a callable set with greenlet.settrace(): where they cannot be seen in greenlet's
 // own functions, or GREENPROF_GREENLETS=trace is set.
 //
-// Model: each thread has its callable, which calls the program's own tracer, and hides from the program, whose
-// settrace() and gettrace() show its own only.
+// Model: each thread has its callable, which calls the program's own tracer and stays hidden: settrace() and
+// gettrace() show the program's own only.
 //
 // Order of calls: gp_greenlet_trace_hook() once. Caller holds the interpreter lock everywhere.
 #pragma once

@@ -111,7 +111,7 @@ static bool hubs_is_gevents(gp_py_t *type)
     return last_is;
 }
 
-// Is the greenlet eventlet's hub, whose function is bound to a BaseHub?
+// Is the greenlet eventlet's hub: is its function bound to a BaseHub?
 static bool hubs_is_eventlets(gp_py_t *args)
 {
     static gp_py_t *hub;
@@ -137,7 +137,7 @@ static bool hubs_is_switch(gp_py_t *callback)
     return is;
 }
 
-// The same of a bound method, whose name is its function's: few functions are asked again and again.
+// The same of a bound method, named as its function: few functions are asked again and again.
 static bool hubs_is_bound_switch(gp_py_t *method)
 {
     static gp_py_t *last[2]; // last seen with another name, and with this one; kept alive

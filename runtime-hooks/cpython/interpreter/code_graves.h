@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Copies of dead code objects whose samples are not resolved yet: code of a sub-interpreter, which frees its objects
-// itself or not at all. The dying thread copies name, file and lines.
+// Copies of dead code objects with samples that are not resolved yet: code of a sub-interpreter, which frees its
+// objects itself or not at all. The dying thread copies name, file and lines.
 //
 // Model: the dying thread makes a grave; the collector buries it for a round, in which samples from before the
 // death mean it, and later ones the address's next object.

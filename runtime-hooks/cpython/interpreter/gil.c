@@ -70,7 +70,7 @@ static bool gil_is_locked(uintptr_t cond)
     return __atomic_load_n((const int *)(cond - LOCKED), __ATOMIC_RELAXED) == 1; // NOLINT(performance-no-int-to-ptr)
 }
 
-// Who has it: a thread that cannot end while the caller has the lock's mutex. 0 = nobody, or it is not known.
+// The thread with the lock, which cannot end while the caller has the lock's mutex. 0 = none, or it is not known.
 static uint32_t gil_taken_by(uintptr_t cond)
 {
     // NOLINTBEGIN(performance-no-int-to-ptr)
@@ -156,7 +156,7 @@ static int gil_on_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const 
     return result;
 }
 
-// In drop_gil(), whose caller goes on once another thread has the lock.
+// In drop_gil(): its caller goes on once another thread has the lock.
 static int gil_on_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
     gp_thread_t *thread = gil_waiting_thread(cond, mutex);

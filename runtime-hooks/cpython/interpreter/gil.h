@@ -3,9 +3,9 @@
 //
 // Model: take_gil() waits on a condition variable, 5 ms at a time, and drop_gil() on another one until the thread that
 // has asked gets it. Both lie in _PyRuntime, where nothing else is waited for, in the same order in each version: so a
-// call from the interpreter's own code with such an address is a wait for the lock. Who has it meanwhile is beside it.
-// Interpreters with a lock of their own (3.12 on) have theirs elsewhere: these waits stay sleeps.
-// Source: Python/ceval_gil.c (.h in 3.11), Include/internal/pycore_gil.h.
+// call from the interpreter's own code with such an address is a wait for the lock. The thread that has the lock
+// meanwhile is beside it. Interpreters with a lock of their own (3.12 on) have theirs elsewhere: these waits stay
+// sleeps. Source: Python/ceval_gil.c (.h in 3.11), Include/internal/pycore_gil.h.
 #pragma once
 
 #include <stdbool.h>

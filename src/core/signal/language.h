@@ -132,10 +132,10 @@ extern void (*_Atomic gp_language_attach_soon)(void);
 // Acquire to read.
 extern gp_language_t *_Atomic gp_languages;
 
-// The language whose coroutines share a stack; NULL = there is none. Acquire to read.
+// The language with coroutines that share a stack; NULL = there is none. Acquire to read.
 extern const gp_language_t *_Atomic gp_language;
 
-// Add a language, whose number no other has. Threads: any. Signals: not safe.
+// Add a language, with a number of its own. Threads: any. Signals: not safe.
 void gp_language_add(gp_language_t *language);
 
 // The language of a number, as a frame word gives it; NULL = it is not known here. Signals: safe.

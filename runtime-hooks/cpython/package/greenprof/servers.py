@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Requests of web servers, without a line in the program: `greenprof run -- python3 app.py` imports this as the program
-imports the first server or framework that is named below; so does who wants the same without `greenprof run`.
+imports the first server or framework that is named below; so does a program that wants the same without `greenprof run`.
 
     wsgiref, werkzeug, gunicorn, eventlet.wsgi, gevent.pywsgi, cheroot      their WSGI application goes through wsgi.Tracing
     uvicorn, hypercorn                                                      their ASGI application through Asgi
