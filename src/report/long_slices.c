@@ -112,13 +112,13 @@ static int long_slices_find_place(const gp_long_slices_t *slices, gp_long_slice_
         is_on[i] = hog->stacks[i].weight_ns > 0;
         deepest = depth > deepest ? depth : deepest;
     }
-    slice->path = malloc((deepest + 1) * sizeof(*slice->path));
-    while (is_on != NULL && slice->path != NULL &&
-           (name = long_slices_step_in(slices, hog, slice->depth, half_ns, is_on)) != NULL) {
-        slice->path[slice->depth] = long_slices_loc_at(slices, hog, slice->depth, is_on);
+    gp_loc_t *path = malloc((deepest + 1) * sizeof(*path));
+    bool has_memory = is_on != NULL && path != NULL;
+    while (has_memory && (name = long_slices_step_in(slices, hog, slice->depth, half_ns, is_on)) != NULL) {
+        path[slice->depth] = long_slices_loc_at(slices, hog, slice->depth, is_on);
         names[slice->depth++ % NAMES] = name;
     }
-    bool has_memory = is_on != NULL && slice->path != NULL;
+    slice->path = path;
     free(is_on);
     return has_memory ? long_slices_write_place(slice, names) : -ENOMEM;
 }
@@ -213,6 +213,7 @@ static int long_slices_find_all(gp_long_slices_t *slices)
         *slice = sums[i];
         slice->hog = hog;
         result = long_slices_find_place(slices, slice);
+        // -Wanalyzer-malloc-leak: the slice has the path, gp_long_slices_free() frees it
         if (result == 0 && slice->depth > 0 &&
             long_slices_waits_at(dataset, slices->symbolizer, slice->path[slice->depth - 1])) {
             long_slices_drop(slice); // most of it the loop slept, or was woken late

@@ -79,8 +79,10 @@ int gp_report_print_slices(const gp_input_t *source)
     gp_long_slices_t slices;
     int result = gp_long_slices_begin(&slices, source->dataset, source->symbolizer, 0, &reading);
     place_t *places = calloc(slices.count + 1, sizeof(*places));
-    if (result == 0 && places == NULL)
-        result = -ENOMEM;
+    if (places == NULL) {
+        gp_long_slices_free(&slices);
+        return -ENOMEM;
+    }
     if (result == 0)
         result = gp_dataset_read(source->dataset, &reading);
     if (result == 0 && slices.count > 0)
