@@ -35,7 +35,10 @@ def work(function, slept):
         function()
         wall, cpu = time.monotonic() - begin, time.thread_time() - ran
     delay = delay_of_this_thread(fd) - delay
-    print("GIL", name, wall, cpu, slept, delay, flush=True)
+    lines.append(("GIL", name, wall, cpu, slept, delay))
+
+
+lines = []  # threads that print at once share a line
 
 
 def main():
@@ -48,6 +51,8 @@ def main():
     is_over = True
     for thread in burners:
         thread.join()
+    for line in lines:
+        print(*line)
 
 
 main()
