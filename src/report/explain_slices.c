@@ -12,6 +12,7 @@ enum {
     LEAST_NS = 50000000, // of delays: less is noise of the machine
     SHARE = 100,         // or this part of the time
     SHOWN = 5,
+    START_NS = 20000000,    // after a thread was first seen
     OWN_LEAST_NS = 5000000, // of a slice, on average
     MACHINE_PERCENT = 10,
 };
@@ -53,6 +54,18 @@ static void explain_slices_name_call(const gp_explaining_t *explaining, const gp
         snprintf(place->call, sizeof(place->call), "%s", name);
 }
 
+// Is it start-up: the first slice of a thread on its own stack? Coroutines that it makes meanwhile have no loop yet.
+static bool explain_slices_is_start(const gp_dataset_t *dataset, const gp_dataset_hog_t *hog)
+{
+    for (size_t i = 0; i < dataset->facts.threads.count; i++) {
+        const gp_thread_record_t *thread = &dataset->facts.threads.items[i];
+        if (thread->index == hog->thread)
+            return hog->start_ns <= thread->start_ns + START_NS &&
+                   dataset->facts.coros.items[hog->coro].record.id == thread->coro_id;
+    }
+    return false;
+}
+
 // Returns how many places there are.
 static size_t explain_slices_gather(const gp_explaining_t *explaining, explained_place_t *places, size_t *of_slice)
 {
@@ -61,6 +74,8 @@ static size_t explain_slices_gather(const gp_explaining_t *explaining, explained
         const gp_long_slice_t *slice = &explaining->slices.items[i];
         explained_place_t *place = &places[count];
         size_t at = 0;
+        if (explain_slices_is_start(explaining->dataset, slice->hog))
+            continue;
         *place = (explained_place_t){.slices = 0};
         uint32_t level = gp_explain_place(explaining, slice->path, slice->depth, &place->code);
         while (at < count && !explain_slices_is_same(&places[at], place))

@@ -68,6 +68,15 @@ class Findings(helpers.InFolder):
             self.assertIn("\nNothing stands out in the program.\n", explain(path).stdout)
             self.assertNotIn("verdict", helpers.run([GREENPROF, "report", path]).stdout)
 
+    def test_start_up(self):
+        """The first slice of a thread's own stack has no loop yet; a later one has, and so has a coroutine's."""
+        def one(coro, start):
+            lines = ledger(coro, cpu=90 * MS) + ledger(3, parked=MS)
+            return self.make(lines + f"hog 1 {coro} 0 1 {start} {90 * MS} 1:{90 * MS}\ndelay 1 3 0 {90 * MS}\n")
+        self.assertEqual(findings(one(1, MS)), [])
+        for coro, start in ((1, 100 * MS), (2, MS)):
+            self.assertEqual([finding["kind"] for finding in findings(one(coro, start))], ["held-loop"])
+
     def spans(self, count, milliseconds, flags=0, at_once=False):
         lines = ledger(2, cpu=10 * MS, trace=1) + f"span 1 0 2 2 0 {900 * MS} 1 3 0 GET /servers\n"
         for i in range(count):
