@@ -9,6 +9,7 @@
 #include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "lua/lua_table.h"
+#include "lua_frames.h"
 #include "lua_hook.h"
 #include "patch/hooks.h"
 #include "signal/region.h"
@@ -129,7 +130,7 @@ static void lua_add_entry(void)
 }
 
 static int lua_resume_known(resume_t *real, lua_State *coroutine, lua_State *from, int arguments, int *results,
-                            const gp_park_t *park)
+                            const gp_park_t *park, gp_lua_entry_t *entry)
 {
     gp_thread_t *thread = NULL;
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_lua_is_known(coroutine))
@@ -146,6 +147,8 @@ static int lua_resume_known(resume_t *real, lua_State *coroutine, lua_State *fro
         gp_coro_retire(call.coro); // there is no memory to remember it
         return real(coroutine, from, arguments, results);
     }
+    if (entry != NULL)
+        entry->is_apart = true;
     int status = lua_run(&call, coroutine);
     if (status != YIELDED) {
         lua_forget(coroutine);
@@ -154,6 +157,17 @@ static int lua_resume_known(resume_t *real, lua_State *coroutine, lua_State *fro
     gp_lua_learn((uintptr_t)coroutine);
     // Release: partner of the acquires in lua_table.c.
     atomic_store_explicit(&known->is_active, false, memory_order_release);
+    return status;
+}
+
+static int lua_resume_entered(resume_t *real, bool is_program, lua_State *coroutine, lua_State *from, int arguments,
+                              int *results, const gp_park_t *park)
+{
+    gp_lua_entry_t entry;
+    bool is_entered = gp_lua_enter(&entry, (const void *)(uintptr_t)real, (uintptr_t)coroutine, is_program);
+    int status = lua_resume_known(real, coroutine, from, arguments, results, park, is_entered ? &entry : NULL);
+    if (is_entered)
+        gp_lua_leave(&entry);
     return status;
 }
 
@@ -170,7 +184,7 @@ int lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *result
 {
     resume_t *real = GP_ORIGINAL(resume_t, "lua_resume");
     gp_park_t park = CALLERS_PARK();
-    return lua_resume_known(real, coroutine, from, arguments, results, &park);
+    return lua_resume_entered(real, false, coroutine, from, arguments, results, &park);
 }
 
 // Lua linked into the program: patched (../patch).
@@ -180,5 +194,5 @@ void *gp_patch_real_lua_resume;
 int gp_patch_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results)
 {
     gp_park_t park = CALLERS_PARK();
-    return lua_resume_known(GP_PATCHED(resume_t, lua_resume), coroutine, from, arguments, results, &park);
+    return lua_resume_entered(GP_PATCHED(resume_t, lua_resume), true, coroutine, from, arguments, results, &park);
 }

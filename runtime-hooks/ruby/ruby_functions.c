@@ -7,7 +7,7 @@
 
 enum {
     PROBES = 16,
-    OBJECT_BYTES = GP_RUBY_OBJECT_WORDS * GP_RUBY_WORD,
+    OBJECT_BYTES = GP_RUBY_OBJECT_WORDS * GP_LOOK_WORD,
     IS_EMBEDDED = 1 << 13, // RARRAY_EMBED_FLAG
     ARRAY_EMBEDDED = 16,
     ARRAY_POINTER = 32,
@@ -27,12 +27,6 @@ enum {
     ENTRIES_MAX = 256,
 };
 
-GP_UNSANITIZED static void ruby_functions_copy(char *to, uintptr_t from, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        to[i] = ((const volatile char *)from)[i]; // NOLINT(performance-no-int-to-ptr)
-}
-
 GP_UNSANITIZED static bool ruby_functions_is_same(const char *text, uintptr_t at, size_t bytes)
 {
     size_t i = 0;
@@ -41,27 +35,27 @@ GP_UNSANITIZED static bool ruby_functions_is_same(const char *text, uintptr_t at
     return i == bytes;
 }
 
-static bool ruby_functions_read_text(gp_ruby_look_t *look, uintptr_t string, gp_ruby_text_t *text)
+static bool ruby_functions_read_text(gp_look_t *look, uintptr_t string, gp_ruby_text_t *text)
 {
     uintptr_t words[GP_RUBY_OBJECT_WORDS];
-    if (!gp_ruby_may_read(look, string, sizeof(words)))
+    if (!gp_look_may_read(look, string, sizeof(words)))
         return false;
     for (int i = 0; i < GP_RUBY_OBJECT_WORDS; i++)
-        words[i] = gp_ruby_word(string + (uintptr_t)i * GP_RUBY_WORD);
-    return gp_ruby_string_text(words, string, text) && gp_ruby_is_address(text->at) &&
+        words[i] = gp_look_word(string + (uintptr_t)i * GP_LOOK_WORD);
+    return gp_ruby_string_text(words, string, text) && gp_look_is_address(text->at) &&
            (look->is_sure || gp_is_mapped(&look->mapped, text->at, text->len + 1));
 }
 
 // A path is a string, or an array that begins with it.
-static bool ruby_functions_read_path(gp_ruby_look_t *look, uintptr_t object, gp_ruby_text_t *text)
+static bool ruby_functions_read_path(gp_look_t *look, uintptr_t object, gp_ruby_text_t *text)
 {
-    if (!gp_ruby_may_read(look, object, OBJECT_BYTES))
+    if (!gp_look_may_read(look, object, OBJECT_BYTES))
         return false;
-    uintptr_t flags = gp_ruby_word(object);
+    uintptr_t flags = gp_look_word(object);
     if ((flags & GP_RUBY_TYPE_MASK) != GP_RUBY_ARRAY)
         return ruby_functions_read_text(look, object, text);
-    uintptr_t first = flags & IS_EMBEDDED ? object + ARRAY_EMBEDDED : gp_ruby_word(object + ARRAY_POINTER);
-    return gp_ruby_may_read(look, first, GP_RUBY_WORD) && ruby_functions_read_text(look, gp_ruby_word(first), text);
+    uintptr_t first = flags & IS_EMBEDDED ? object + ARRAY_EMBEDDED : gp_look_word(object + ARRAY_POINTER);
+    return gp_look_may_read(look, first, GP_LOOK_WORD) && ruby_functions_read_text(look, gp_look_word(first), text);
 }
 
 // Cut a path to its end where it is too long.
@@ -74,7 +68,7 @@ static size_t ruby_functions_cut(gp_ruby_text_t *text, size_t size)
     return text->len;
 }
 
-static bool ruby_functions_has_path(gp_ruby_look_t *look, const gp_ruby_function_t *function)
+static bool ruby_functions_has_path(gp_look_t *look, const gp_ruby_function_t *function)
 {
     gp_ruby_text_t path;
     return ruby_functions_read_path(look, function->key.path, &path) &&
@@ -82,7 +76,7 @@ static bool ruby_functions_has_path(gp_ruby_look_t *look, const gp_ruby_function
            ruby_functions_is_same(function->path, path.at, path.len);
 }
 
-static bool ruby_functions_is(gp_ruby_look_t *look, const gp_ruby_function_t *function, const gp_ruby_key_t *key)
+static bool ruby_functions_is(gp_look_t *look, const gp_ruby_function_t *function, const gp_ruby_key_t *key)
 {
     return function->key.object == key->object && function->key.serial == key->serial &&
            function->key.body == key->body && function->key.code == key->code && function->key.label == key->label &&
@@ -91,42 +85,42 @@ static bool ruby_functions_is(gp_ruby_look_t *look, const gp_ruby_function_t *fu
 }
 
 // The value of a class's variable; 0 = it has none, or too many.
-static uintptr_t ruby_functions_variable(gp_ruby_look_t *look, uintptr_t class, uint64_t name)
+static uintptr_t ruby_functions_variable(gp_look_t *look, uintptr_t class, uint64_t name)
 {
-    uintptr_t extension = gp_ruby_word(class + CLASS_EXTENSION), table, entries, count;
+    uintptr_t extension = gp_look_word(class + CLASS_EXTENSION), table, entries, count;
     uint16_t at = gp_ruby_runtime.layout->class_variables;
-    if (!gp_ruby_may_read(look, extension + at, GP_RUBY_WORD))
+    if (!gp_look_may_read(look, extension + at, GP_LOOK_WORD))
         return 0;
-    table = gp_ruby_word(extension + at);
-    if (!gp_ruby_may_read(look, table, TABLE_BYTES))
+    table = gp_look_word(extension + at);
+    if (!gp_look_may_read(look, table, TABLE_BYTES))
         return 0;
-    count = gp_ruby_word(table + TABLE_BOUND);
-    entries = gp_ruby_word(table + TABLE_ENTRIES);
+    count = gp_look_word(table + TABLE_BOUND);
+    entries = gp_look_word(table + TABLE_ENTRIES);
     for (uintptr_t i = 0; i < count && i < ENTRIES_MAX; i++, entries += ENTRY_BYTES)
-        if (!gp_ruby_may_read(look, entries, ENTRY_BYTES))
+        if (!gp_look_may_read(look, entries, ENTRY_BYTES))
             return 0;
-        else if (gp_ruby_word(entries + ENTRY_NAME) == name)
-            return gp_ruby_word(entries + ENTRY_VALUE);
+        else if (gp_look_word(entries + ENTRY_NAME) == name)
+            return gp_look_word(entries + ENTRY_VALUE);
     return 0;
 }
 
 // The type of a class or module, else 0.
-static unsigned ruby_functions_type_of(gp_ruby_look_t *look, uintptr_t class, bool *is_singleton)
+static unsigned ruby_functions_type_of(gp_look_t *look, uintptr_t class, bool *is_singleton)
 {
-    uintptr_t flags = gp_ruby_may_read(look, class, OBJECT_BYTES) ? gp_ruby_word(class) : 0;
+    uintptr_t flags = gp_look_may_read(look, class, OBJECT_BYTES) ? gp_look_word(class) : 0;
     unsigned type = flags & GP_RUBY_TYPE_MASK;
     *is_singleton = type == CLASS && flags & IS_SINGLETON;
     return type == CLASS || type == MODULE || type == INNER_CLASS ? type : 0;
 }
 
 // Copy what the class or module of a method is called, unless it has no name.
-static void ruby_functions_describe_class(gp_ruby_look_t *look, gp_ruby_function_t *function, uintptr_t class)
+static void ruby_functions_describe_class(gp_look_t *look, gp_ruby_function_t *function, uintptr_t class)
 {
     gp_ruby_text_t name;
     bool is_singleton;
     unsigned type = ruby_functions_type_of(look, class, &is_singleton);
     if (type == INNER_CLASS) {
-        class = gp_ruby_word(class + INNER_OF);
+        class = gp_look_word(class + INNER_OF);
         type = ruby_functions_type_of(look, class, &is_singleton);
     }
     function->is_singleton = is_singleton;
@@ -138,11 +132,11 @@ static void ruby_functions_describe_class(gp_ruby_look_t *look, gp_ruby_function
         !ruby_functions_read_text(look, ruby_functions_variable(look, class, gp_ruby_runtime.classpath), &name))
         return;
     function->class_len = (uint32_t)(name.len < sizeof(function->class) ? name.len : sizeof(function->class));
-    ruby_functions_copy(function->class, name.at, function->class_len);
+    gp_look_copy(function->class, name.at, function->class_len);
 }
 
 // Copy what a function is called. False: it cannot be read.
-static bool ruby_functions_describe(gp_ruby_look_t *look, gp_ruby_function_t *function, const gp_ruby_key_t *key)
+static bool ruby_functions_describe(gp_look_t *look, gp_ruby_function_t *function, const gp_ruby_key_t *key)
 {
     gp_ruby_text_t label = {0}, path = {0};
     function->key = *key;
@@ -153,13 +147,13 @@ static bool ruby_functions_describe(gp_ruby_look_t *look, gp_ruby_function_t *fu
     label.len = label.len < sizeof(function->label) ? label.len : sizeof(function->label);
     function->label_len = (uint32_t)label.len;
     function->path_len = (uint32_t)ruby_functions_cut(&path, sizeof(function->path));
-    ruby_functions_copy(function->label, label.at, label.len);
-    ruby_functions_copy(function->path, path.at, path.len);
+    gp_look_copy(function->label, label.at, label.len);
+    gp_look_copy(function->path, path.at, path.len);
     return true;
 }
 
 // Returns the number of a new function, 0 = there is no room, or it cannot be read.
-static uint32_t ruby_functions_make(gp_ruby_look_t *look, const gp_ruby_key_t *key, enum gp_ruby_kind kind,
+static uint32_t ruby_functions_make(gp_look_t *look, const gp_ruby_key_t *key, enum gp_ruby_kind kind,
                                     const gp_ruby_method_t *method)
 {
     gp_ruby_table_t *table = gp_ruby_runtime.table;
@@ -169,10 +163,10 @@ static uint32_t ruby_functions_make(gp_ruby_look_t *look, const gp_ruby_key_t *k
         gp_ruby_function_t *function = &table->functions[number];
         function->kind = kind;
         function->class_len = 0;
-        function->id = method->entry != 0 ? gp_ruby_word(method->definition + GP_RUBY_DEFINITION_ID) : 0;
+        function->id = method->entry != 0 ? gp_look_word(method->definition + GP_RUBY_DEFINITION_ID) : 0;
         look->is_sure = false;
         if (method->entry != 0 && gp_ruby_runtime.classpath != 0)
-            ruby_functions_describe_class(look, function, gp_ruby_word(method->entry + GP_RUBY_METHOD_OWNER));
+            ruby_functions_describe_class(look, function, gp_look_word(method->entry + GP_RUBY_METHOD_OWNER));
         is_made = ruby_functions_describe(look, function, key);
         look->is_sure = was_sure;
     }
@@ -182,7 +176,7 @@ static uint32_t ruby_functions_make(gp_ruby_look_t *look, const gp_ruby_key_t *k
     return is_made ? number : 0;
 }
 
-uint32_t gp_ruby_function_number(gp_ruby_look_t *look, const gp_ruby_key_t *key, enum gp_ruby_kind kind,
+uint32_t gp_ruby_function_number(gp_look_t *look, const gp_ruby_key_t *key, enum gp_ruby_kind kind,
                                  const gp_ruby_method_t *method)
 {
     gp_ruby_table_t *table = gp_ruby_runtime.table;

@@ -26,7 +26,7 @@ enum {
     IS_FINISH = 0x20,
 
     IMEMO_SVAR = 2,
-    OBJECT_BYTES = GP_RUBY_OBJECT_WORDS * GP_RUBY_WORD,
+    OBJECT_BYTES = GP_RUBY_OBJECT_WORDS * GP_LOOK_WORD,
 };
 
 gp_ruby_runtime_t gp_ruby_runtime;
@@ -37,7 +37,7 @@ static __thread uintptr_t ruby_walk_next __attribute__((tls_model("initial-exec"
 typedef struct walk {
     const gp_ruby_layout_t *layout;
     uintptr_t stack, end; // the context's frames, and what they work on
-    gp_ruby_look_t look;
+    gp_look_t look;
 } walk_t;
 
 static inline bool ruby_walk_is_imemo(uintptr_t flags, unsigned type)
@@ -48,15 +48,15 @@ static inline bool ruby_walk_is_imemo(uintptr_t flags, unsigned type)
 // The method that a scope's word is of, or none.
 static bool ruby_walk_read_method(walk_t *walk, uintptr_t word, bool may_be_variables, gp_ruby_method_t *method)
 {
-    if (!gp_ruby_may_read(&walk->look, word, OBJECT_BYTES))
+    if (!gp_look_may_read(&walk->look, word, OBJECT_BYTES))
         return false;
-    uintptr_t flags = gp_ruby_word(word);
+    uintptr_t flags = gp_look_word(word);
     if (may_be_variables && ruby_walk_is_imemo(flags, IMEMO_SVAR))
-        return ruby_walk_read_method(walk, gp_ruby_word(word + GP_RUBY_WORD), false, method);
+        return ruby_walk_read_method(walk, gp_look_word(word + GP_LOOK_WORD), false, method);
     if (!ruby_walk_is_imemo(flags, GP_RUBY_IMEMO_METHOD))
         return false;
-    uintptr_t definition = gp_ruby_word(word + GP_RUBY_METHOD_DEFINITION);
-    if (!gp_ruby_may_read(&walk->look, definition, GP_RUBY_DEFINITION_SERIAL + GP_RUBY_WORD))
+    uintptr_t definition = gp_look_word(word + GP_RUBY_METHOD_DEFINITION);
+    if (!gp_look_may_read(&walk->look, definition, GP_RUBY_DEFINITION_SERIAL + GP_LOOK_WORD))
         return false;
     *method = (gp_ruby_method_t){word, definition};
     return true;
@@ -65,19 +65,19 @@ static bool ruby_walk_read_method(walk_t *walk, uintptr_t word, bool may_be_vari
 // Scopes lie on the context's stack; those that a closure keeps, elsewhere.
 static bool ruby_walk_is_scope(walk_t *walk, uintptr_t ep)
 {
-    bool is_here = ep >= walk->stack + 2 * GP_RUBY_WORD && ep < walk->end && ep % GP_RUBY_WORD == 0;
-    return is_here || (gp_ruby_is_address(ep) && ep % GP_RUBY_WORD == 0 &&
-                       gp_is_mapped(&walk->look.mapped, ep - 2 * GP_RUBY_WORD, 3 * GP_RUBY_WORD));
+    bool is_here = ep >= walk->stack + 2 * GP_LOOK_WORD && ep < walk->end && ep % GP_LOOK_WORD == 0;
+    return is_here || (gp_look_is_address(ep) && ep % GP_LOOK_WORD == 0 &&
+                       gp_is_mapped(&walk->look.mapped, ep - 2 * GP_LOOK_WORD, 3 * GP_LOOK_WORD));
 }
 
 // The method that a frame's scope belongs to.
 static bool ruby_walk_find_method(walk_t *walk, uintptr_t ep, gp_ruby_method_t *method)
 {
     for (int i = 0; i < SCOPES_MAX; i++) {
-        bool is_local = gp_ruby_word(ep) & IS_LOCAL;
-        if (ruby_walk_read_method(walk, gp_ruby_word(ep - 2 * GP_RUBY_WORD), is_local, method))
+        bool is_local = gp_look_word(ep) & IS_LOCAL;
+        if (ruby_walk_read_method(walk, gp_look_word(ep - 2 * GP_LOOK_WORD), is_local, method))
             return true;
-        ep = gp_ruby_word(ep - GP_RUBY_WORD) & ~(uintptr_t)3;
+        ep = gp_look_word(ep - GP_LOOK_WORD) & ~(uintptr_t)3;
         if (is_local || !ruby_walk_is_scope(walk, ep))
             return false;
     }
@@ -89,19 +89,19 @@ static bool ruby_walk_find_method(walk_t *walk, uintptr_t ep, gp_ruby_method_t *
 static bool ruby_walk_read_iseq(walk_t *walk, uintptr_t iseq, gp_ruby_key_t *key)
 {
     const gp_ruby_layout_t *layout = walk->layout;
-    if (!gp_ruby_may_read(&walk->look, iseq, OBJECT_BYTES) ||
-        !ruby_walk_is_imemo(gp_ruby_word(iseq), GP_RUBY_IMEMO_ISEQ))
+    if (!gp_look_may_read(&walk->look, iseq, OBJECT_BYTES) ||
+        !ruby_walk_is_imemo(gp_look_word(iseq), GP_RUBY_IMEMO_ISEQ))
         return false;
-    uintptr_t body = gp_ruby_word(iseq + layout->iseq_body);
-    if (!ruby_walk_is_imemo(gp_ruby_word(iseq), GP_RUBY_IMEMO_ISEQ) ||
-        !gp_ruby_may_read(&walk->look, body, layout->body_bytes))
+    uintptr_t body = gp_look_word(iseq + layout->iseq_body);
+    if (!ruby_walk_is_imemo(gp_look_word(iseq), GP_RUBY_IMEMO_ISEQ) ||
+        !gp_look_may_read(&walk->look, body, layout->body_bytes))
         return false;
     key->object = iseq;
     key->body = body;
-    key->code = gp_ruby_word(body + BODY_CODE);
-    key->label = gp_ruby_word(body + layout->body_label);
-    key->path = gp_ruby_word(body + layout->body_path);
-    key->first_line = gp_ruby_word(body + layout->body_first_line);
+    key->code = gp_look_word(body + BODY_CODE);
+    key->label = gp_look_word(body + layout->body_label);
+    key->path = gp_look_word(body + layout->body_path);
+    key->first_line = gp_look_word(body + layout->body_first_line);
     return true;
 }
 
@@ -109,13 +109,13 @@ static uintptr_t ruby_walk_code_frame(walk_t *walk, uintptr_t frame, uintptr_t e
 {
     gp_ruby_key_t key = {0};
     gp_ruby_method_t method = {0};
-    if (!ruby_walk_read_iseq(walk, gp_ruby_word(frame + FRAME_ISEQ), &key))
+    if (!ruby_walk_read_iseq(walk, gp_look_word(frame + FRAME_ISEQ), &key))
         return 0;
     if (ruby_walk_find_method(walk, ep, &method))
-        key.serial = gp_ruby_word(method.definition + GP_RUBY_DEFINITION_SERIAL);
-    bool is_block_method = method.entry != 0 && gp_ruby_word(ep) & IS_BLOCK_METHOD;
-    uintptr_t place = (gp_ruby_word(frame + FRAME_PC) - key.code) / GP_RUBY_WORD; // just-in-time code leaves it behind
-    if (place > gp_ruby_word(key.body) >> CODE_WORDS_SHIFT)
+        key.serial = gp_look_word(method.definition + GP_RUBY_DEFINITION_SERIAL);
+    bool is_block_method = method.entry != 0 && gp_look_word(ep) & IS_BLOCK_METHOD;
+    uintptr_t place = (gp_look_word(frame + FRAME_PC) - key.code) / GP_LOOK_WORD; // just-in-time code leaves it behind
+    if (place > gp_look_word(key.body) >> CODE_WORDS_SHIFT)
         place = GP_RUBY_PLACE_UNKNOWN;
     return gp_ruby_function_number(&walk->look, &key, is_block_method ? GP_RUBY_BLOCK_METHOD : GP_RUBY_CODE, &method) |
            place << GP_RUBY_NUMBER_BITS;
@@ -127,7 +127,7 @@ static uintptr_t ruby_walk_c_frame(walk_t *walk, uintptr_t ep)
     if (!ruby_walk_find_method(walk, ep, &method))
         return 0;
     const gp_ruby_key_t key = {.object = method.definition,
-                               .serial = gp_ruby_word(method.definition + GP_RUBY_DEFINITION_SERIAL)};
+                               .serial = gp_look_word(method.definition + GP_RUBY_DEFINITION_SERIAL)};
     return gp_ruby_function_number(&walk->look, &key, GP_RUBY_C, &method);
 }
 
@@ -136,13 +136,13 @@ static uintptr_t ruby_walk_c_frame(walk_t *walk, uintptr_t ep)
 static uintptr_t ruby_walk_frame(walk_t *walk, uintptr_t frame, uintptr_t *flags)
 {
     *flags = 0;
-    uintptr_t ep = gp_ruby_word(frame + FRAME_EP), word;
+    uintptr_t ep = gp_look_word(frame + FRAME_EP), word;
     if (!ruby_walk_is_scope(walk, ep))
         return 0;
-    *flags = gp_ruby_word(ep);
+    *flags = gp_look_word(ep);
     if ((*flags & TYPE_OF_FRAME) == TYPE_C)
         word = ruby_walk_c_frame(walk, ep);
-    else if (gp_ruby_word(frame + FRAME_ISEQ) != 0 && (*flags & TYPE_OF_FRAME) != TYPE_BLOCK_IN_C)
+    else if (gp_look_word(frame + FRAME_ISEQ) != 0 && (*flags & TYPE_OF_FRAME) != TYPE_BLOCK_IN_C)
         word = ruby_walk_code_frame(walk, frame, ep);
     else
         return 0;
@@ -164,7 +164,7 @@ static bool ruby_walk_is_here(const walk_t *walk, const gp_language_place_t *pla
 
 static uintptr_t ruby_walk_context(void)
 {
-    return gp_ruby_word((uintptr_t)__builtin_thread_pointer() + (uintptr_t)gp_ruby_runtime.context);
+    return gp_look_word((uintptr_t)__builtin_thread_pointer() + (uintptr_t)gp_ruby_runtime.context);
 }
 
 void gp_ruby_note_switch(uintptr_t from, uintptr_t to)
@@ -180,12 +180,12 @@ void gp_ruby_note_switch(uintptr_t from, uintptr_t to)
 static uintptr_t ruby_walk_begin(walk_t *walk, const gp_language_place_t *place)
 {
     uintptr_t context = place->pc == 0 ? ruby_walk_next : ruby_walk_context(); // 0: of a wait that is over
-    if (!gp_ruby_may_read(&walk->look, context, 3 * GP_RUBY_WORD)) // a thread that is over leaves behind where it was
+    if (!gp_look_may_read(&walk->look, context, 3 * GP_LOOK_WORD)) // a thread that is over leaves behind where it was
         return 0;
-    walk->stack = gp_ruby_word(context);
-    uintptr_t words = gp_ruby_word(context + GP_RUBY_WORD), frame = gp_ruby_word(context + 2 * GP_RUBY_WORD);
-    walk->end = walk->stack + words * GP_RUBY_WORD;
-    if (!gp_ruby_is_address(walk->stack) || walk->stack % GP_RUBY_WORD != 0 || words > STACK_WORDS_MAX ||
+    walk->stack = gp_look_word(context);
+    uintptr_t words = gp_look_word(context + GP_LOOK_WORD), frame = gp_look_word(context + 2 * GP_LOOK_WORD);
+    walk->end = walk->stack + words * GP_LOOK_WORD;
+    if (!gp_look_is_address(walk->stack) || walk->stack % GP_LOOK_WORD != 0 || words > STACK_WORDS_MAX ||
         frame < walk->stack || frame >= walk->end || (walk->end - frame) % walk->layout->frame_bytes != 0 ||
         !ruby_walk_is_here(walk, place))
         return 0;

@@ -194,7 +194,8 @@ static size_t handler_walk_language(gp_thread_t *thread, const found_t *found, u
     gp_language_place_t place = {.pc = found->registers.pc,
                                  .sp = found->registers.sp,
                                  .stack_hi = found->hi,
-                                 .in_doubt = found->registers.doubt != GP_UNWIND_SURE};
+                                 .in_doubt = found->registers.doubt != GP_UNWIND_SURE,
+                                 .gp = found->registers.gp};
     size_t depth = 0, max = atomic_load_explicit(&gp_handler_depth, memory_order_relaxed);
     for (; language != NULL && depth == 0; language = atomic_load_explicit(&language->next, memory_order_acquire))
         depth = language->walk(&place, thread->language_frames, max, flags);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Language runtimes inside the process (CPython, Ruby): their frames stand for the native ones of their interpreters.
+// Language runtimes inside the process (CPython, Ruby, Lua): their frames stand for the native ones of their
+// interpreters.
 //
 // Model: a runtime hook adds one gp_language_t to a list. The handler asks each in turn for the frames of the
 // interrupted thread, until one has any; a frame is one word, marked by GP_LANGUAGE_FRAME and its language's number,
@@ -25,7 +26,7 @@
 
 // Whose a frame word is. CPython's have 61 bits to themselves; others have this mark, and below it two bits of their
 // number less 1: 59 bits are left.
-enum gp_language_number { GP_LANGUAGE_CPYTHON, GP_LANGUAGE_RUBY, GP_LANGUAGE_NUMBERS_MAX = 5 };
+enum gp_language_number { GP_LANGUAGE_CPYTHON, GP_LANGUAGE_RUBY, GP_LANGUAGE_LUA, GP_LANGUAGE_NUMBERS_MAX = 5 };
 #define GP_LANGUAGE_OTHER           (1ull << 61)
 #define GP_LANGUAGE_OWN_BITS        59
 #define GP_LANGUAGE_WORD_OF(number) (GP_LANGUAGE_FRAME | GP_LANGUAGE_OTHER | ((number)-1ull) << GP_LANGUAGE_OWN_BITS)
@@ -37,8 +38,9 @@ static inline unsigned gp_language_number(uintptr_t word)
 
 typedef struct gp_language_place { // where a signal came in
     uintptr_t pc, sp;
-    uintptr_t stack_hi; // end of the stack that it is on
-    bool in_doubt;      // not all of it may be there
+    uintptr_t stack_hi;  // end of the stack that it is on
+    bool in_doubt;       // not all of it may be there
+    const uintptr_t *gp; // all general registers in DWARF order; NULL = not known
 } gp_language_place_t;
 
 struct prof_coro;
