@@ -351,6 +351,33 @@ static spot_t luajit_trace_spot(gp_lua_walk_t *walk, uintptr_t global, uintptr_t
     return spot;
 }
 
+// The frame before, and where it is.
+static spot_t luajit_before(const spot_t *spot)
+{
+    uintptr_t link = gp_look_word(spot->frame);
+    if ((link & FRAME_TYPE) == FRAME_LUA) {
+        uintptr_t moved = gp_look_is_address(link) ? gp_look_byte(link - 4 + 1) : 0;
+        return (spot_t){spot->frame - (2 + moved) * WORD, link};
+    }
+    spot_t before = {.frame = spot->frame - (link & ~(uintptr_t)FRAME_KIND)};
+    if ((link & FRAME_KIND) == FRAME_CONTINUATION)
+        before.pc = gp_look_word(spot->frame - 2 * WORD);
+    else if ((link & FRAME_KIND) == FRAME_VARARG)
+        before.pc = spot->pc;
+    return before;
+}
+
+// Is it a frame whose link has been written, too?
+static bool luajit_is_linked(gp_look_t *look, uintptr_t state, uintptr_t frame)
+{
+    const spot_t spot = {.frame = frame};
+    if (!luajit_is_function_frame(look, state, frame))
+        return false;
+    spot_t outer = luajit_before(&spot);
+    return outer.frame <= frame && (outer.frame <= gp_look_word(state + STATE_STACK) + WORD ||
+                                    luajit_is_function_frame(look, state, outer.frame));
+}
+
 // Where a running state is.
 static spot_t luajit_spot(gp_lua_walk_t *walk, uintptr_t global, uintptr_t state)
 {
@@ -363,7 +390,7 @@ static spot_t luajit_spot(gp_lua_walk_t *walk, uintptr_t global, uintptr_t state
         spot.pc = gp_look_word(machine + MACHINE_PC);
     if (gp == NULL || !gp_lua_is_loop(walk->place->pc))
         return spot;
-    if (luajit_is_function_frame(&walk->look, state, gp[GP_RDX] - WORD))
+    if (luajit_is_linked(&walk->look, state, gp[GP_RDX] - WORD))
         spot = (spot_t){.frame = gp[GP_RDX] - WORD, .pc = gp[GP_RBX]};
     return spot;
 }
@@ -384,30 +411,31 @@ static void luajit_put(gp_lua_walk_t *walk, uintptr_t function, const spot_t *sp
     gp_lua_put_c(walk, gp_look_word(function + FUNCTION_CODE), &caller);
 }
 
-// The frame before, and where it is.
-static spot_t luajit_before(const spot_t *spot)
+// How many frames behind the leaf there is no room for.
+static size_t luajit_count_skipped(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
 {
-    uintptr_t link = gp_look_word(spot->frame);
-    if ((link & FRAME_TYPE) == FRAME_LUA) {
-        uintptr_t moved = gp_look_is_address(link) ? gp_look_byte(link - 4 + 1) : 0;
-        return (spot_t){spot->frame - (2 + moved) * WORD, link};
+    enum { SLOTS = 2 }; // of a frame, at least
+    size_t count = 0, room = walk->max - walk->depth;
+    if ((spot.frame - gp_look_word(state + STATE_STACK)) / WORD / SLOTS <= room)
+        return 0;
+    for (; count < FRAMES_MAX && luajit_is_frame(&walk->look, state, spot.frame); count++) {
+        spot_t before = luajit_before(&spot);
+        if (before.frame >= spot.frame)
+            break;
+        spot = before;
     }
-    spot_t before = {.frame = spot->frame - (link & ~(uintptr_t)FRAME_KIND)};
-    if ((link & FRAME_KIND) == FRAME_CONTINUATION)
-        before.pc = gp_look_word(spot->frame - 2 * WORD);
-    else if ((link & FRAME_KIND) == FRAME_VARARG)
-        before.pc = spot->pc;
-    return before;
+    return count > room ? count - room : 0;
 }
 
 static void luajit_state(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
 {
     bool is_copy = false;
+    walk->skip = luajit_count_skipped(walk, state, spot);
+    if (walk->skip > 0)
+        *walk->flags |= GP_UNWIND_TRUNCATED;
     for (size_t i = 0; i < FRAMES_MAX && luajit_is_frame(&walk->look, state, spot.frame); i++) {
         uintptr_t link = gp_look_word(spot.frame), function = luajit_value(spot.frame - WORD);
         spot_t before = luajit_before(&spot);
-        if (before.frame >= spot.frame)
-            return;
         bool is_function = function != state && luajit_is_function_frame(&walk->look, state, spot.frame);
         if (is_function && !is_copy)
             luajit_put(walk, function, &spot,
@@ -416,6 +444,8 @@ static void luajit_state(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
         is_copy = (link & FRAME_KIND) == FRAME_VARARG && (link & FRAME_TYPE) != FRAME_LUA;
         if (walk->depth > 0 && ((link & FRAME_KIND) == FRAME_IN_C || (link & FRAME_KIND) == FRAME_IN_C_PROTECTED))
             walk->frames[walk->depth - 1] |= GP_LANGUAGE_ENTRY;
+        if (before.frame >= spot.frame) // the first of a coroutine
+            return;
         spot = before;
     }
 }
@@ -425,6 +455,8 @@ static void luajit_state(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
 static uintptr_t luajit_resumer(gp_lua_walk_t *walk, uintptr_t state, uintptr_t *end)
 {
     uintptr_t machine = luajit_machine(state), before = machine;
+    if (machine == 0 && gp_lua_is_loop(walk->place->pc)) // it yields just now
+        before = machine = walk->place->sp;
     for (size_t i = 0; i < STATES_MAX && luajit_may_read_machine(walk, before); i++) {
         machine = before;
         before = gp_look_word(machine + MACHINE_BEFORE) & ~(uintptr_t)3;

@@ -306,7 +306,7 @@ static uint32_t plain_line_54(uintptr_t proto, uint32_t pc)
         line = gp_look_half(full + (uintptr_t)(at - 1) * 8 + 4);
     }
     for (; from <= pc; from++)
-        line += (uint32_t)(int8_t)gp_look_byte(lines + from);
+        line += (uint32_t)(int32_t)(int8_t)gp_look_byte(lines + from);
     return line;
 }
 
@@ -407,8 +407,7 @@ static const gp_lua_entry_t *plain_walk(const layout_t *layout, gp_lua_walk_t *w
     frame = gp_look_word(state + layout->state_frame);
     if (!gp_look_may_read(&walk->look, frame, 9 * WORD))
         return NULL;
-    if (walk->max - walk->depth < FRAMES_MAX)
-        walk->skip = plain_count_skipped(layout, walk, state, frame);
+    walk->skip = plain_count_skipped(layout, walk, state, frame);
     if (walk->skip > 0)
         *walk->flags |= GP_UNWIND_TRUNCATED;
     bool is_leaf = true;

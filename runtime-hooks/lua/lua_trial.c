@@ -146,15 +146,23 @@ static bool trial_is_right(uintptr_t word, int level)
            trial_is_text(function->source, function->source_len, "=greenprof");
 }
 
-// LuaJIT's running state, its state of the machine and its traces are where words of the global state are as they must
-// be now.
+// Are these the two instructions by which functions in C are called? The running state is behind them.
+static bool trial_is_calling(uintptr_t at)
+{
+    enum { CALL_C = 95, CALL_C_WRAPPED };
+    uint8_t first = gp_look_byte(at), second = gp_look_byte(at + WORD / 2);
+    return first == CALL_C && (second == CALL_C || second == CALL_C_WRAPPED);
+}
+
+// LuaJIT's running state, and what it is at, are where words of the global state are as they must be now.
 static bool trial_find_globals(uintptr_t state)
 {
     enum { STATE_GLOBAL = 16, IN_C = -2 };
     uintptr_t global = gp_look_word(state + STATE_GLOBAL), main = 0;
     gp_lua_runtime.current = gp_lua_runtime.state = gp_lua_runtime.base = 0;
     for (uint16_t at = WORD; at < GLOBAL_WORDS * WORD; at += WORD) {
-        if (gp_look_word(global + at) == state && main != 0) {
+        if (main != 0 && gp_lua_runtime.current == 0 && gp_look_word(global + at) == state &&
+            trial_is_calling(global + at - WORD)) {
             gp_lua_runtime.current = at;
             gp_lua_runtime.base = (uint16_t)(at + WORD);
         } else if (main == 0 && gp_look_word(global + at) == trial_state &&

@@ -5,6 +5,13 @@
 gp_lua_runtime_t gp_lua_runtime;
 __thread gp_lua_entry_t *gp_lua_calls __attribute__((tls_model("initial-exec")));
 
+// Is it a function in C that no Lua has called? It is the program's, as the native frames are that it was called by.
+static bool lua_walk_is_of_host(uintptr_t word)
+{
+    const gp_lua_function_t *function = &gp_lua_runtime.table->functions[gp_lua_word_function(word)];
+    return gp_lua_word_function(word) != 0 && function->is_c && function->name_len == 0;
+}
+
 size_t gp_lua_walk(const gp_language_place_t *place, uintptr_t *frames, size_t max, unsigned *flags)
 {
     // Acquire: partner of the release in lua_trial.c.
@@ -15,6 +22,8 @@ size_t gp_lua_walk(const gp_language_place_t *place, uintptr_t *frames, size_t m
         return 0;
     while (entry != NULL)
         entry = dialect->walk(&walk, entry);
+    if (walk.depth > 0 && lua_walk_is_of_host(frames[walk.depth - 1]))
+        walk.depth--;
     if (walk.depth > 0)
         frames[walk.depth - 1] |= GP_LANGUAGE_ENTRY;
     return walk.depth;
