@@ -40,6 +40,7 @@ endmacro()
 #                   a program linked with libgreenprof before its runtime would take them for the runtime's own.
 # Linked into a program, patched as it starts (patch/targets.h):
 #   PATCH           NAME=HOOK: functions for which a stub is made; NAME: SOURCES define gp_patch_NAME (patch/hooks.h)
+#   PATCH_NAME      its word for GREENPROF_PATCH, which another runtime right before it may have as well; else NAME
 #   PATCH_OPTIONAL  the same; the others are of use without it
 #   PATCH_UNLESS    names of programs in which it is hooked in a better way, or that have another runtime; two at most
 #   PATCH_CODE      header with GP_CODE_NAME for each of these: the code by which it is found where names are gone; and
@@ -57,7 +58,7 @@ endmacro()
 #   FORMS           "FILE|HAS|LACKS LACKS|WHAT IS NOT SEEN": objects of that file name (pattern, empty = any) which define
 #                   the function HAS (empty = none tells), and none of LACKS
 function(greenprof_runtime name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "LIBC;PORTABLE;WRAP_FROM_WITHIN" "TITLE;OBJECT;HOW;PATCH_CODE;LINKED_TITLE;EXCEPT;ALSO;POLL"
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "LIBC;PORTABLE;WRAP_FROM_WITHIN" "TITLE;OBJECT;HOW;PATCH_CODE;PATCH_NAME;LINKED_TITLE;EXCEPT;ALSO;POLL"
     "SYMBOLS;SOURCES;STUBS;WRAPPERS;PATCH;PATCH_OPTIONAL;PATCH_UNLESS;WRAP_SWITCHES;WRAP_MAKERS;WRAP_SOURCES;FORMS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "greenprof_runtime(${name}): ${ARG_UNPARSED_ARGUMENTS}")
@@ -162,7 +163,10 @@ macro(greenprof_rows)
     endforeach()
   endif()
   if(ARG_PATCH)
-    set(row "{.name = \"${name}\", .title = \"${patch_title}\", .unless = {")
+    if(NOT ARG_PATCH_NAME)
+      set(ARG_PATCH_NAME ${name})
+    endif()
+    set(row "{.name = \"${ARG_PATCH_NAME}\", .title = \"${patch_title}\", .unless = {")
     set_property(GLOBAL APPEND PROPERTY GREENPROF_PATCH_UNLESS ${ARG_PATCH_UNLESS})
     foreach(symbol ${ARG_PATCH_UNLESS})
       string(APPEND row "\"${symbol}\", ")

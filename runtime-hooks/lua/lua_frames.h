@@ -91,6 +91,7 @@ typedef struct gp_lua_dialect {
     bool (*local)(uintptr_t proto, int reg, uint32_t pc, gp_lua_text_t *name);
     bool (*takes_self)(uintptr_t proto);
     void (*describe)(uintptr_t proto, gp_lua_description_t *description);
+    bool (*is_state)(uintptr_t state);       // does it look like a state of this layout?
     uintptr_t (*top_proto)(uintptr_t state); // the function on top of the stack
     uint16_t debug_line, debug_first_line;   // of lua_Debug
 } gp_lua_dialect_t;

@@ -515,6 +515,16 @@ static bool luajit_takes_self(uintptr_t proto)
            gp_look_byte(name.at) == 's' && gp_look_byte(name.at + 1) == 'e' && gp_look_byte(name.at + 2) == 'l';
 }
 
+static bool luajit_is_state(uintptr_t state)
+{
+    uintptr_t stack = gp_look_word(state + STATE_STACK), base = gp_look_word(state + STATE_BASE);
+    uintptr_t top = gp_look_word(state + STATE_TOP), max = gp_look_word(state + STATE_MAX);
+    gp_look_t look = {0};
+    return gp_look_byte(state + TYPE) == TYPE_STATE && gp_look_is_address(stack) && stack < base && base <= top &&
+           top < max && max - stack < 1 << 16 && stack % WORD == 0 && top % WORD == 0 &&
+           gp_look_may_read(&look, stack, WORD) && gp_look_may_read(&look, gp_look_word(state + STATE_GLOBAL), WORD);
+}
+
 static uintptr_t luajit_top_proto(uintptr_t state)
 {
     gp_look_t look = {.is_sure = true};
@@ -530,6 +540,7 @@ const gp_lua_dialect_t gp_luajit_dialect = {
     .local = luajit_local,
     .takes_self = luajit_takes_self,
     .describe = luajit_describe,
+    .is_state = luajit_is_state,
     .top_proto = luajit_top_proto,
     .debug_line = 40,
     .debug_first_line = 48,

@@ -290,9 +290,10 @@ static bool plain_decode_older(const layout_t *layout, const operations_t *all, 
     return true;
 }
 
-// Source of the sum: each byte is a difference of lines, with a sign.
+// Each byte is a difference of lines, with a sign.
 static uint32_t plain_line_54(uintptr_t proto, uint32_t pc)
 {
+    enum { SIGN = 0x80 };
     uint32_t line = gp_look_half(proto + layout_54.first_line), from = 0;
     uint32_t count = gp_look_half(proto + layout_54.full_lines_size);
     uintptr_t full = gp_look_word(proto + layout_54.full_lines), lines = gp_look_word(proto + layout_54.lines);
@@ -306,7 +307,7 @@ static uint32_t plain_line_54(uintptr_t proto, uint32_t pc)
         line = gp_look_half(full + (uintptr_t)(at - 1) * 8 + 4);
     }
     for (; from <= pc; from++)
-        line += (uint32_t)(int32_t)(int8_t)gp_look_byte(lines + from);
+        line += (uint32_t)((gp_look_byte(lines + from) ^ SIGN) - SIGN);
     return line;
 }
 
@@ -436,11 +437,25 @@ static bool plain_takes_self(const layout_t *layout, uintptr_t proto)
            gp_look_byte(name.at) == 's' && gp_look_byte(name.at + 1) == 'e' && gp_look_byte(name.at + 2) == 'l';
 }
 
+static bool plain_is_state(const layout_t *layout, uintptr_t state)
+{
+    gp_look_t look = {0};
+    return gp_look_byte(state + OBJECT_TAG) == THREAD &&
+           gp_look_may_read(&look, gp_look_word(state + layout->state_top) - VALUE_BYTES, VALUE_BYTES) &&
+           gp_look_may_read(&look, gp_look_word(state + layout->state_frame), layout->frame_pc + WORD);
+}
+
 static uintptr_t plain_top_proto(const layout_t *layout, uintptr_t state)
 {
     uintptr_t value = gp_look_word(state + layout->state_top) - VALUE_BYTES;
-    bool is_lua = gp_look_byte(value + VALUE_TAG) == layout->tag_lua;
-    return is_lua ? gp_look_word(gp_look_word(value) + layout->closure_proto) : 0;
+    gp_look_t look = {0};
+    uintptr_t closure = gp_look_word(value), proto = 0;
+    if (gp_look_byte(value + VALUE_TAG) == layout->tag_lua &&
+        gp_look_may_read(&look, closure, layout->closure_proto + WORD))
+        proto = gp_look_word(closure + layout->closure_proto);
+    bool is_proto =
+        gp_look_may_read(&look, proto, layout->source + WORD) && gp_look_byte(proto + OBJECT_TAG) == layout->proto_tag;
+    return is_proto ? proto : 0;
 }
 
 static bool plain_decode_51(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
@@ -475,6 +490,10 @@ static bool plain_decode_53(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *
     {                                                                                                                  \
         plain_describe(&layout_##number, proto, description);                                                          \
     }                                                                                                                  \
+    static bool plain_is_state_##number(uintptr_t state)                                                               \
+    {                                                                                                                  \
+        return plain_is_state(&layout_##number, state);                                                                \
+    }                                                                                                                  \
     static uintptr_t plain_top_proto_##number(uintptr_t state)                                                         \
     {                                                                                                                  \
         return plain_top_proto(&layout_##number, state);                                                               \
@@ -482,7 +501,7 @@ static bool plain_decode_53(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *
 #define PLAIN_ROW(number)                                                                                              \
     .walk = plain_walk_##number, .code_size = plain_code_size_##number, .decode = plain_decode_##number,               \
     .local = plain_local_##number, .takes_self = plain_takes_self_##number, .describe = plain_describe_##number,       \
-    .top_proto = plain_top_proto_##number
+    .is_state = plain_is_state_##number, .top_proto = plain_top_proto_##number
 
 PLAIN(51)
 PLAIN(53)

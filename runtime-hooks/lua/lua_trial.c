@@ -18,7 +18,17 @@
 
 typedef int function_t(uintptr_t state);
 
-enum { ROOM = 64, KNOWN_MAX = 16, LEVELS = 4, DEBUG_BYTES = 1024, GLOBAL_WORDS = 256, MORE_WORDS = 4096, WORD = 8 };
+enum {
+    ROOM = 64,
+    KNOWN_MAX = 16,
+    LEVELS = 4,
+    DEBUG_BYTES = 1024,
+    GLOBAL_WORDS = 256,
+    CODE_MIN = 8,
+    CODE_MAX = 64,
+    MORE_WORDS = 4096,
+    WORD = 8
+};
 
 static const char chunk[] = "local look = ...\n"
                             "local module = {}\n"
@@ -259,6 +269,9 @@ static void trial_run_chunk(uintptr_t state)
     bool is_jit = tried == &gp_luajit_dialect;
     uintptr_t runs = state, proto;
     trial_state = state;
+    why = "does not keep its state where it says";
+    if (!tried->is_state(state))
+        return;
     if (is_jit && lua.open_jit != NULL) {
         lua.push_function(state, lua.open_jit, 0);
         lua.call(state, 0, 0, 0, 0, 0);
@@ -267,7 +280,8 @@ static void trial_run_chunk(uintptr_t state)
         runs = lua.new_thread(state);
     entry.state = runs;
     why = "does not load what is loaded";
-    if (lua.load(runs, chunk, sizeof(chunk) - 1, "=greenprof", NULL) != 0 || (proto = tried->top_proto(runs)) == 0)
+    if (lua.load(runs, chunk, sizeof(chunk) - 1, "=greenprof", NULL) != 0 || (proto = tried->top_proto(runs)) == 0 ||
+        tried->code_size(proto) < CODE_MIN || tried->code_size(proto) > CODE_MAX)
         return;
     gp_lua_meet(tried, proto);
     lua.push_function(runs, trial_look, 0);

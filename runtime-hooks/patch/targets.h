@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "patch/elf_symbols.h"
 
@@ -19,7 +20,7 @@ typedef struct gp_patch_function {
 } gp_patch_function_t;
 
 typedef struct gp_patch_runtime {
-    const char *name;  // in GREENPROF_PATCH
+    const char *name;  // in GREENPROF_PATCH; the one before may have the same
     const char *title; // as `greenprof runtimes` calls it
     // Names of programs in which it is hooked in a better way, or that have another runtime; NULL = no more.
     const char *unless[3];
@@ -34,6 +35,12 @@ extern const gp_patch_runtime_t gp_patch_runtimes[]; // ended by a NULL name
 //   request: GREENPROF_PATCH: names and `auto`, separated by commas; NULL = nothing is.
 //   by_name: stored: it is asked for by its name, not by `auto`.
 bool gp_patch_is_requested(const char *request, const gp_patch_runtime_t *runtime, bool *by_name);
+
+// Has the one before the same name?
+static inline bool gp_patch_is_more(const gp_patch_runtime_t *runtime)
+{
+    return runtime > gp_patch_runtimes && strcmp(runtime->name, runtime[-1].name) == 0;
+}
 
 // Does every word of a request mean something? Else `*word` is set to the first that does not.
 bool gp_patch_request_is_known(const char *request, const char **word);

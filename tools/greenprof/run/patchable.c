@@ -51,7 +51,8 @@ static int patchable_refuse_word(const char *word)
     char names[256] = "";
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL; runtime++) {
         size_t len = strlen(names);
-        snprintf(names + len, sizeof(names) - len, ", %s", runtime->name);
+        if (!gp_patch_is_more(runtime))
+            snprintf(names + len, sizeof(names) - len, ", %s", runtime->name);
     }
     return gp_usage_error("run", "--patch: unknown runtime '%.*s'; use auto, none%s", (int)strcspn(word, ","), word,
                           names);

@@ -342,7 +342,7 @@ const char *gp_runtimes_hint(const gp_dataset_t *dataset, char *text, size_t siz
     for (const gp_patch_runtime_t *runtime = gp_patch_runtimes; runtime->name != NULL && len < size; runtime++) {
         const char *refused;
         gp_patchable_t patchable = gp_patchable(dataset->facts.exe, runtime, &refused);
-        if (patchable <= GP_PATCHABLE_REFUSED && patchable != GP_PATCHABLE_UNKNOWN)
+        if ((patchable <= GP_PATCHABLE_REFUSED && patchable != GP_PATCHABLE_UNKNOWN) || gp_patch_is_more(runtime))
             continue;
         bool by_patch = patchable > GP_PATCHABLE_REFUSED;
         len += (size_t)snprintf(text + len, size - len, "%s%s%s", any ? " or " : "",
