@@ -71,6 +71,7 @@ typedef struct gp_lua_walk {
     const gp_language_place_t *place;
     uintptr_t *frames;
     size_t max, depth, skip; // skip: frames behind the leaf
+    bool is_begun;           // the running state has been looked at
     unsigned *flags;
     gp_look_t look;
 } gp_lua_walk_t;

@@ -480,7 +480,9 @@ static const gp_lua_entry_t *luajit_walk(gp_lua_walk_t *walk, const gp_lua_entry
         !gp_look_may_read(&walk->look, global + (uintptr_t)(gp_lua_runtime.state & ~7), WORD))
         return NULL;
     uintptr_t current = gp_look_word(global + gp_lua_runtime.current);
-    bool is_running = walk->depth == 0;
+    bool is_running = !walk->is_begun;
+    const gp_lua_entry_t *next = walk->is_begun ? gp_lua_outer(walk, entry) : entry;
+    walk->is_begun = true;
     if (is_running && luajit_is(&walk->look, current, TYPE_STATE, STATE_BYTES))
         state = current;
     for (int i = 0; i < STATES_MAX && state != 0; i++) {
@@ -497,9 +499,9 @@ static const gp_lua_entry_t *luajit_walk(gp_lua_walk_t *walk, const gp_lua_entry
     }
     if (end == 0)
         return NULL;
-    while (entry != NULL && ((uintptr_t)entry < end || entry->state == last))
-        entry = gp_lua_outer(walk, entry);
-    return entry;
+    while (next != NULL && ((uintptr_t)next < end || next->state == last))
+        next = gp_lua_outer(walk, next);
+    return next;
 }
 
 static void luajit_describe(uintptr_t proto, gp_lua_description_t *description)

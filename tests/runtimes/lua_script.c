@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     lua_pushstring(state, argv[2]);
     lua_rawseti(state, -2, 1);
     lua_setglobal(state, "arg");
-    if (luaL_dofile(state, argv[1]) != LUA_OK) {
+    if (luaL_dofile(state, argv[1]) != 0) {
         fprintf(stderr, "%s\n", lua_tostring(state, -1));
         return 1;
     }

@@ -32,6 +32,7 @@ class Row:
     extra: tuple = (0,)   # how many more there may be: the runtime's own
     switches: bool = True # are they told? else the stack pointer at samples decides, and their number is not known
     in_step_too: bool = True # is their number exact at the high rate as well?
+    options: tuple = ()   # of `greenprof run`
 
 
 SHARED = {
@@ -51,7 +52,9 @@ SHARED = {
     "pcl": Row("pcl", SHAPE + (r"libpcl\.so", r"co_exit", SWAP), ENTRIES, extra=(1,)),
     # The idle thread is entered when nothing else can run.
     "st": Row("st", SHAPE + (r"libst\.so",), ENTRIES, extra=(0, 1)),
-    "lua": Row("lua", (r"lua_resume$",), {name: rf"shares\.lua:{line}" for line, name in enumerate(shares.WORKERS, 2)}),
+    # Its functions in C are called by Lua's.
+    "lua": Row("lua", (r"lua_resume$", r"alpha|beta|gamma|idle"),
+               {name: rf"shares\.lua:{line}" for line, name in enumerate(shares.WORKERS, 2)}, options=("--native",)),
 }
 
 LINKED = {
@@ -88,7 +91,7 @@ class Runtimes(shares.Shares):
     def hold(self, row, seconds, rounds, **options):
         known = row.switches and (not options.get("in_step") or row.in_step_too)
         self.check_shares([*row.program.split(), seconds, rounds], row.bottoms, names=row.names, extra=row.extra,
-                          switches=(rounds, rounds + SPARE) if known else None, **options)
+                          switches=(rounds, rounds + SPARE) if known else None, **{"options": row.options, **options})
 
 
 def add(name, row):

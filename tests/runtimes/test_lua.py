@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""Lua's functions by name: in Debian's interpreters, which have Lua linked in, and in a program with the shared library."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from shares import check
+import shares
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+
+
+class Case(shares.Shares):
+    def command(self, name, *options):
+        """An interpreter, or the program that is linked with the shared library: "shared 5.3"."""
+        if name.startswith("shared "):
+            path = check.program("lua_script" + name.split()[1].replace("5.4", ""))
+            check.need(os.path.exists(path), f"{os.path.basename(path)} was not built: the library or its headers are not installed")
+            return [path]
+        return [self.installed(name), *options]
+
+    def speedscope(self, run):
+        out = os.path.join(self.directory, "out.json")
+        check.greenprof("export", run.output, "--format", "speedscope", "-o", out, check=True)
+        with open(out) as file:
+            return json.load(file)["shared"]["frames"]
+
+
+class Functions(Case):
+    def check_functions_of(self, *command, hz=1000, is_apart=False):
+        command = self.command(*command)
+        run = self.profile([*command, os.path.join(HERE, "functions.lua"), "1.5"], hz=hz, status=7)
+        self.assertEqual(run.stderr, "")
+        self.without_own(run)
+        folded = run.folded()
+        self.check_functions(folded, run.truth, len(run.capture().samples))
+        booked = sum(run.truth.functions.values())
+        roots = ("main chunk", "body") if is_apart else ("main chunk",)
+        self.at_least("seconds that reach the script's root",
+                      sum(seconds for stack, seconds in folded.stacks if stack[0] in roots), 0.99 * booked)
+        stacks = [stack for stack, _ in folded.stacks]
+        self.assertIn(["main chunk", "pcall", "global_one"], [stack[:3] for stack in stacks])
+        self.assertIn(["body", "within"] if is_apart else ["main chunk", "resume", "body", "within"], stacks)
+        self.assertTrue(any(stack[:3] == ["main chunk", "sorts", "table.sort"] for stack in stacks), stacks)
+        self.assertFalse(any(re.search("lua.*[+]0x", frame) for stack in stacks if stack[0] == "main chunk" for frame in stack))
+        return run
+
+    def check_places(self, run):
+        """Each function is said to begin where it does."""
+        with open(os.path.join(HERE, "functions.lua")) as file:
+            lines = file.read().splitlines()
+        seen = {frame["name"]: (os.path.basename(frame.get("file", "")), frame.get("line")) for frame in self.speedscope(run)}
+        for name in ("module.field", "module:method", "plain", "global_one", "sorts", "within", "body"):
+            first = next(at for at, text in enumerate(lines, 1) if re.search(rf"function {re.escape(name)}\(", text))
+            self.assertEqual(seen[name], ("functions.lua", first), seen)
+        self.assertEqual(seen["table.sort"][0], "[C]")
+
+    def test_lua_54(self):
+        self.check_places(self.check_functions_of("lua5.4", is_apart=True))
+
+    def test_lua_53(self):
+        self.check_places(self.check_functions_of("lua5.3"))
+
+    def test_lua_51(self):
+        self.check_places(self.check_functions_of("lua5.1"))
+
+    def test_luajit_interpreter(self):
+        self.check_places(self.check_functions_of("luajit", "-joff"))
+
+    def test_luajit_compiled(self):
+        self.check_places(self.check_functions_of("luajit"))
+
+    def test_shared_54(self):
+        self.check_functions_of("shared 5.4", is_apart=True)
+
+    def test_shared_53(self):
+        self.check_functions_of("shared 5.3")
+
+    def test_shared_51(self):
+        self.check_functions_of("shared 5.1")
+
+    def test_shared_luajit(self):
+        self.check_functions_of("shared jit")
+
+
+class Stacks(Case):
+    PROGRAM = ("local function deep(n) if n == 0 then local x = 0 for i = 1, 4e7 do x = x + i end return x end\n"
+               "return 1 + deep(n - 1) end\ndeep(700)")
+
+    def each(self, *names):
+        for name in names:
+            if shutil.which(name) is not None:
+                with self.subTest(name):
+                    yield shutil.which(name)
+
+    def test_deep(self):
+        """Of a stack that is too deep, the leaf and the root are kept."""
+        for path in self.each("lua5.4", "lua5.3", "lua5.1", "luajit"):
+            run = self.profile([path, "-e", self.PROGRAM], healthy=False)
+            stack = max(run.folded().stacks, key=lambda row: row[1])[0]
+            self.assertEqual((stack.count("deep") > 400, stack[-1]), (True, "deep"))
+            self.assertIn("main chunk", stack[:3])
+
+    def test_stripped(self):
+        """Bytecode without names and lines."""
+        program = ("local load = loadstring or load\nlocal function work() local x = 0 for i = 1, 3e7 do x = x + i end end\n"
+                   "load(string.dump(work, true))()")
+        for path in self.each("lua5.4", "lua5.3", "lua5.1", "luajit"):
+            run = self.profile([path, "-e", program])
+            self.assertEqual(run.stderr, "")
+            self.assertTrue(any(stack[0] == "main chunk" for stack, _ in run.folded().stacks))
+
+    def test_errors(self):
+        """Errors that pass through calls leave no frames behind."""
+        program = ("local function fails(n) if n == 0 then error('no') end fails(n - 1) end\n"
+                   "local function work() local x = 0 for i = 1, 1e7 do x = x + i % 3 end return x end\n"
+                   "for i = 1, 5 do pcall(fails, 30) pcall(coroutine.wrap(fails), 30) work() end\n")
+        for path in self.each("lua5.4", "lua5.3", "lua5.1", "luajit"):
+            stacks = self.profile([path, "-e", program]).folded().stacks
+            self.assertEqual({tuple(stack) for stack, _ in stacks if "work" in stack}, {("main chunk", "work")})
+
+    def test_native(self):
+        """Functions in C of a library stand where Lua calls them, the interpreter's own do not."""
+        run = self.profile([*self.command("shared 5.4"), os.path.join(HERE, "functions.lua"), "0.7"], status=7, options=["--native"])
+        inside = [stack for stack, _ in run.folded().stacks if "sorts" in stack]
+        self.assertTrue(inside)
+        for stack in inside:
+            self.assertFalse(any(frame.startswith("liblua5.4") for frame in stack[stack.index("main chunk"):]), stack)
+            self.assertLess(stack.index("main"), stack.index("main chunk"))
+
+
+class Refused(Case):
+    """What is not as it should be is not read: native frames, and one sentence."""
+
+    def test_another_line(self):
+        """Lua says something else of a frame than what is read there: its lua_getinfo() begins with a return."""
+        library = f"{LIBRARIES}/liblua5.4.so.0"
+        check.need(os.path.exists(library), "there is no shared Lua 5.4")
+        symbols = subprocess.run(["nm", "-D", library], capture_output=True, text=True).stdout
+        at = int(re.search(r"(?m)^([0-9a-f]+) T lua_getinfo\b", symbols)[1], 16)
+        with open(library, "rb") as file:
+            code = bytearray(file.read())
+        code[at:at + 6] = b"\xb8\x01\x00\x00\x00\xc3"
+        with open(os.path.join(self.directory, "liblua5.4.so.0"), "wb") as file:
+            file.write(code)
+        run = self.profile([*self.command("shared 5.4"), os.path.join(HERE, "functions.lua"), "0.3"], status=7,
+                           environment={"LD_LIBRARY_PATH": self.directory})
+        self.assertEqual(run.stderr, "")
+        self.assertIn("Lua 5.4: does not keep its frames where it says, native frames only",
+                      check.greenprof("report", run.output).stdout.decode())
+        self.assertFalse(any("main chunk" in stack for stack, _ in run.folded().stacks))
+
+    def test_older_luajit(self):
+        """Tarantool 2.6 has a LuaJIT with references of 32 bits."""
+        run = self.profile([self.installed("tarantool"), "-e", "local x = 0 for i = 1, 3e7 do x = x + i end os.exit(0)"], healthy=False)
+        self.assertIn("LuaJIT: does not keep its state where it says, native frames only",
+                      check.greenprof("report", run.output).stdout.decode())
+
+
+class Storm(Case):
+    def check_storm(self, *command):
+        run = self.profile([*self.command(*command), os.path.join(HERE, "functions_storm.lua"), "1.2"], hz=10000, healthy=False)
+        self.assertEqual(run.stderr, "")
+        made, seen = int(run.stdout), 0
+        for frame in self.speedscope(run):
+            match = re.fullmatch(r"storm_(\d+)", frame["name"])
+            if match is None:
+                continue
+            n, seen = int(match[1]), seen + 1
+            self.assertTrue(1 <= n <= made, frame)
+            self.assertEqual((frame["file"], frame["line"]), (f"(storm {n})" if n % 2 == 0 else "same", n % 7 + 1), frame)
+        self.assertGreater(seen, 0)
+        self.check_lines(run, made)
+        unnamed, samples = run.capture().counters["unnamed_frames"], len(run.capture().samples)
+        self.at_most("frames without a name", unnamed, 0.01 * samples + 5)
+
+    def check_lines(self, run, made):
+        """Each line is inside of its function."""
+        text = check.greenprof("export", run.output, "--format", "callgrind", check=True).stdout.decode()
+        names, inside, checked = {}, None, 0
+        for line in text.splitlines():
+            match = re.match(r"c?fn=\((\d+)\)(?: (.*))?$", line)
+            if match and match[2]:
+                names[match[1]] = match[2]
+            if match and line.startswith("fn"):
+                inside = re.fullmatch(r"storm_(\d+)", names.get(match[1]) or "")
+            match = re.match(r"(\d+) \d+", line)
+            if match and inside and int(match[1]) != 0:
+                n, checked = int(inside[1]), checked + 1
+                first = n % 7 + 1
+                self.assertTrue(first <= int(match[1]) <= first + n % 5 + 5, (n, line))
+        self.assertGreater(checked, 0)
+        print(f"{self.id()}: {checked} lines of {made} functions")
+
+    def test_lua_54(self):
+        self.check_storm("lua5.4")
+
+    def test_lua_53(self):
+        self.check_storm("lua5.3")
+
+    def test_lua_51(self):
+        self.check_storm("lua5.1")
+
+    def test_luajit(self):
+        self.check_storm("luajit")
+
+    def test_luajit_interpreter(self):
+        self.check_storm("luajit", "-joff")
+
+
+if __name__ == "__main__":
+    check.main()
