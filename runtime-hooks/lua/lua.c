@@ -129,8 +129,8 @@ static void lua_add_entry(void)
         gp_unwind_entry_add((uintptr_t)__start_gp_lua_resume, (uintptr_t)__stop_gp_lua_resume);
 }
 
-static int lua_resume_known(resume_t *real, lua_State *coroutine, lua_State *from, int arguments, int *results,
-                            const gp_park_t *park, gp_lua_entry_t *entry)
+GP_ENTRY_CODE static int lua_resume_known(resume_t *real, lua_State *coroutine, lua_State *from, int arguments,
+                                          int *results, const gp_park_t *park, gp_lua_entry_t *entry)
 {
     gp_thread_t *thread = NULL;
     if (__atomic_load_n(&prof_coro_active, __ATOMIC_RELAXED) && gp_lua_is_known(coroutine))
@@ -160,8 +160,8 @@ static int lua_resume_known(resume_t *real, lua_State *coroutine, lua_State *fro
     return status;
 }
 
-static int lua_resume_entered(resume_t *real, bool is_program, lua_State *coroutine, lua_State *from, int arguments,
-                              int *results, const gp_park_t *park)
+GP_ENTRY_CODE static int lua_resume_entered(resume_t *real, bool is_program, lua_State *coroutine, lua_State *from,
+                                            int arguments, int *results, const gp_park_t *park)
 {
     gp_lua_entry_t entry;
     bool is_entered = gp_lua_enter(&entry, (const void *)(uintptr_t)real, (uintptr_t)coroutine, is_program);
@@ -178,7 +178,7 @@ static int lua_resume_entered(resume_t *real, bool is_program, lua_State *corout
         (gp_park_t){.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)(frame + 2), .fp = frame[0]};       \
     })
 
-PROF_API int lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results);
+PROF_API GP_ENTRY_CODE int lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results);
 
 int lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results)
 {
@@ -188,7 +188,7 @@ int lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *result
 }
 
 // Lua linked into the program: patched (../patch).
-resume_t gp_patch_lua_resume;
+GP_ENTRY_CODE resume_t gp_patch_lua_resume;
 void *gp_patch_real_lua_resume;
 
 int gp_patch_lua_resume(lua_State *coroutine, lua_State *from, int arguments, int *results)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Calls into Lua that come back whatever happens in them: each leaves an entry where the handler finds the state. And
 // the function by which all prototypes are made. Arguments are passed on as they are: their types differ by version.
+#include "coro/threads.h"
 #include "interpose/interpose.h"
 #include "lua_frames.h"
 #include "patch/hooks.h"
@@ -8,7 +9,9 @@
 typedef uintptr_t word_t;
 typedef int call_t(word_t state, word_t b, word_t c, word_t d, word_t e, word_t f);
 
-static int calls_within(call_t *real, bool is_program, word_t state, word_t b, word_t c, word_t d, word_t e, word_t f)
+// Its frame, and those of the functions that call it, are not shown; what is within them is the program's.
+GP_ENTRY_CODE static int calls_within(call_t *real, bool is_program, word_t state, word_t b, word_t c, word_t d,
+                                      word_t e, word_t f)
 {
     gp_lua_entry_t entry;
     if (!gp_lua_enter(&entry, (const void *)(uintptr_t)real, state, is_program))
@@ -18,7 +21,8 @@ static int calls_within(call_t *real, bool is_program, word_t state, word_t b, w
     return status;
 }
 
-static int calls_load(call_t *real, bool is_program, word_t state, word_t b, word_t c, word_t d, word_t e, word_t f)
+GP_ENTRY_CODE static int calls_load(call_t *real, bool is_program, word_t state, word_t b, word_t c, word_t d, word_t e,
+                                    word_t f)
 {
     bool is_known = gp_lua_try((const void *)(uintptr_t)real, is_program);
     int status = real(state, b, c, d, e, f);
@@ -42,12 +46,12 @@ bool gp_lua_enter(gp_lua_entry_t *entry, const void *real, uintptr_t state, bool
 
 // Of shared libraries, and (patched) of the program itself.
 #define CALL(name, through)                                                                                            \
-    PROF_API call_t name;                                                                                              \
+    PROF_API GP_ENTRY_CODE call_t name;                                                                                \
     int name(word_t state, word_t b, word_t c, word_t d, word_t e, word_t f)                                           \
     {                                                                                                                  \
         return through(GP_ORIGINAL(call_t, #name), false, state, b, c, d, e, f);                                       \
     }                                                                                                                  \
-    call_t gp_patch_##name;                                                                                            \
+    GP_ENTRY_CODE call_t gp_patch_##name;                                                                              \
     void *gp_patch_real_##name;                                                                                        \
     int gp_patch_##name(word_t state, word_t b, word_t c, word_t d, word_t e, word_t f)                                \
     {                                                                                                                  \

@@ -17,7 +17,7 @@ function module.field(seconds)
     repeat
         for i = 1, 20000 do x = x * 0.5 + i end
     until os.clock() - start >= seconds
-    book('module.field', os.clock() - start)
+    book('field', os.clock() - start)
     return x
 end
 
@@ -27,7 +27,7 @@ function module:method(seconds)
         local i = 0
         while i < 20000 do i = i + 1; x = x + i end
     until os.clock() - start >= seconds
-    book('module:method', os.clock() - start)
+    book('method', os.clock() - start)
     return x
 end
 
