@@ -32,7 +32,7 @@ class Case(shares.Shares):
 class Functions(Case):
     def check_functions_of(self, *command, hz=1000, is_apart=False):
         command = self.command(*command)
-        run = self.profile([*command, os.path.join(HERE, "functions.lua"), "1.5"], hz=hz, status=7)
+        run = self.profile([*command, os.path.join(HERE, "functions.lua"), "1.0"], hz=hz, status=7)
         self.assertEqual(run.stderr, "")
         self.without_own(run)
         folded = run.folded()
@@ -164,7 +164,7 @@ class Refused(Case):
 
 class Storm(Case):
     def check_storm(self, *command):
-        run = self.profile([*self.command(*command), os.path.join(HERE, "functions_storm.lua"), "1.2"], hz=10000, healthy=False)
+        run = self.profile([*self.command(*command), os.path.join(HERE, "functions_storm.lua"), "0.8"], hz=10000, healthy=False)
         self.assertEqual(run.stderr, "")
         made, seen = int(run.stdout), 0
         for frame in self.speedscope(run):
