@@ -20,13 +20,14 @@ enum {
     STRING_TEXT = 24,
     NAME_MAX = 4096,
     LOCAL_BYTES = 16,
-    LINES_APART = 128, // between two of the lines that 5.4 has in full
+    BEHIND_FUNCTION = UINT16_MAX, // a frame's registers begin there
+    LINES_APART = 128,            // between two of the lines that 5.4 has in full
     WORD = GP_LOOK_WORD,
 };
 
 typedef struct layout { // in bytes
     uint16_t state_frame, state_pc, state_top, state_stack;
-    uint16_t frame_function, frame_pc, frame_before, frame_bytes, frame_status, status_fresh;
+    uint16_t frame_function, frame_base, frame_pc, frame_before, frame_bytes, frame_status, status_fresh;
     uint16_t tag_lua, tag_c, tag_closure_in_c, proto_tag;
     uint16_t closure_proto, closure_code;
     uint16_t constants, code, code_size, children, lines, lines_size, full_lines, full_lines_size;
@@ -38,6 +39,7 @@ static const layout_t layout_51 = {.state_frame = 40,
                                    .state_top = 16,
                                    .state_stack = 80, // the first frame
                                    .frame_function = 8,
+                                   .frame_base = 0,
                                    .frame_pc = 24,
                                    .frame_bytes = 40,
                                    .tag_lua = 6,
@@ -61,6 +63,7 @@ static const layout_t layout_51 = {.state_frame = 40,
                                    .parameters = 113,
                                    .upvalue_count = 112};
 static const layout_t layout_53 = {.state_frame = 32,
+                                   .frame_base = 32,
                                    .state_top = 16,
                                    .frame_pc = 40,
                                    .frame_before = 16,
@@ -86,6 +89,7 @@ static const layout_t layout_53 = {.state_frame = 32,
                                    .first_line = 40,
                                    .parameters = 10};
 static const layout_t layout_54 = {.state_frame = 32,
+                                   .frame_base = BEHIND_FUNCTION,
                                    .state_top = 16,
                                    .frame_pc = 32,
                                    .frame_before = 16,
@@ -380,22 +384,39 @@ static size_t plain_count_skipped(const layout_t *layout, const gp_lua_walk_t *w
     return count > room ? count - room : 0;
 }
 
+static bool plain_decode(const layout_t *layout, uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction);
+
+// Is a frame's function in the register that its caller calls? While a frame is being made, it may be what its memory
+// was before.
+static bool plain_is_called(const layout_t *layout, uintptr_t frame, uintptr_t caller, const gp_lua_site_t *site)
+{
+    gp_lua_instruction_t call;
+    if (!plain_decode(layout, site->proto, site->pc, &call) || call.kind != GP_LUA_CALL)
+        return true;
+    uintptr_t base = layout->frame_base == BEHIND_FUNCTION ? gp_look_word(caller + layout->frame_function) + VALUE_BYTES
+                                                           : gp_look_word(caller + layout->frame_base);
+    return gp_look_word(frame + layout->frame_function) == base + (uintptr_t)call.reg * VALUE_BYTES;
+}
+
 static void plain_put(const layout_t *layout, gp_lua_walk_t *walk, uintptr_t state, uintptr_t frame, bool is_leaf)
 {
     uint32_t pc;
+    gp_lua_site_t site = {0};
     running_t running = plain_running(layout, &walk->look, frame);
+    uintptr_t before = is_leaf || running.in_c != 0 ? plain_before(layout, state, frame) : 0;
+    running_t calling = {0};
+    if (before != 0 && gp_look_may_read(&walk->look, before, layout->frame_pc + WORD))
+        calling = plain_running(layout, &walk->look, before);
+    if (calling.proto != 0 && plain_place(layout, state, before, false, calling.proto, &site.pc))
+        site.proto = calling.proto;
+    if (is_leaf && site.proto != 0 && !plain_is_called(layout, frame, before, &site))
+        return;
     if (running.proto != 0) {
         bool is_there = plain_place(layout, state, frame, is_leaf, running.proto, &pc);
-        if (is_leaf && !is_there)
-            return; // it is being made
-        gp_lua_put_frame(walk, running.proto, is_there ? plain_line(layout, running.proto, pc) : 0);
+        if (!is_leaf || is_there)
+            gp_lua_put_frame(walk, running.proto, is_there ? plain_line(layout, running.proto, pc) : 0);
     } else if (running.in_c != 0) {
-        uintptr_t before = plain_before(layout, state, frame);
-        gp_lua_site_t caller = {0};
-        running_t calling = before != 0 ? plain_running(layout, &walk->look, before) : running;
-        if (calling.proto != 0 && plain_place(layout, state, before, false, calling.proto, &caller.pc))
-            caller.proto = calling.proto;
-        gp_lua_put_c(walk, running.in_c, &caller);
+        gp_lua_put_c(walk, running.in_c, &site);
     }
 }
 
@@ -466,6 +487,13 @@ static bool plain_decode_51(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *
 static bool plain_decode_53(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
 {
     return plain_decode_older(&layout_53, &operations_53, proto, pc, instruction);
+}
+
+static bool plain_decode(const layout_t *layout, uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
+{
+    return layout == &layout_54   ? plain_decode_54(proto, pc, instruction)
+           : layout == &layout_53 ? plain_decode_53(proto, pc, instruction)
+                                  : plain_decode_51(proto, pc, instruction);
 }
 
 // The functions of one version, on its layout.
