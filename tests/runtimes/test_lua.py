@@ -47,8 +47,9 @@ class Functions(Case):
         self.assertIn(["main chunk", "pcall", "global_one"], [stack[:3] for stack in stacks])
         self.assertIn(["body", "within"] if is_apart else ["main chunk", "resume", "body", "within"], stacks)
         self.assertTrue(any(stack[:3] == ["main chunk", "sorts", "table.sort"] for stack in stacks), stacks)
-        nameless = [stack for stack in stacks if stack[0] == "main chunk" and any(re.search("lua.*[+]0x", frame) for frame in stack)]
-        self.assertEqual(nameless, [])
+        nameless = sum(seconds for stack, seconds in folded.stacks  # what C alone calls: finalizers of the library's own
+                       if stack[0] == "main chunk" and any(re.search("lua.*[+]0x", frame) for frame in stack))
+        self.at_most("seconds of functions without a name", nameless, 0.01 * whole)
         return run
 
     def check_places(self, run):
