@@ -10,8 +10,8 @@ typedef uintptr_t word_t;
 typedef int call_t(word_t state, word_t b, word_t c, word_t d, word_t e, word_t f);
 
 // Its frame, and those of the functions that call it, are not shown; what is within them is the program's.
-GP_ENTRY_CODE static int calls_within(call_t *real, bool is_program, word_t state, word_t b, word_t c, word_t d,
-                                      word_t e, word_t f)
+GP_ENTRY_CODE static int lua_calls_within(call_t *real, bool is_program, word_t state, word_t b, word_t c, word_t d,
+                                          word_t e, word_t f)
 {
     gp_lua_entry_t entry;
     if (!gp_lua_enter(&entry, (const void *)(uintptr_t)real, state, is_program))
@@ -21,8 +21,8 @@ GP_ENTRY_CODE static int calls_within(call_t *real, bool is_program, word_t stat
     return status;
 }
 
-GP_ENTRY_CODE static int calls_load(call_t *real, bool is_program, word_t state, word_t b, word_t c, word_t d, word_t e,
-                                    word_t f)
+GP_ENTRY_CODE static int lua_calls_load(call_t *real, bool is_program, word_t state, word_t b, word_t c, word_t d,
+                                        word_t e, word_t f)
 {
     bool is_known = gp_lua_try((const void *)(uintptr_t)real, is_program);
     int status = real(state, b, c, d, e, f);
@@ -44,7 +44,7 @@ bool gp_lua_enter(gp_lua_entry_t *entry, const void *real, uintptr_t state, bool
     return true;
 }
 
-// Of shared libraries, and (patched) of the program itself.
+// The function of shared libraries, and the patched one of the program itself.
 #define CALL(name, through)                                                                                            \
     PROF_API GP_ENTRY_CODE call_t name;                                                                                \
     int name(word_t state, word_t b, word_t c, word_t d, word_t e, word_t f)                                           \
@@ -58,8 +58,8 @@ bool gp_lua_enter(gp_lua_entry_t *entry, const void *real, uintptr_t state, bool
         return through(GP_PATCHED(call_t, name), true, state, b, c, d, e, f);                                          \
     }
 
-CALL(lua_pcallk, calls_within)
-CALL(lua_pcall, calls_within)
-CALL(lua_cpcall, calls_within)
-CALL(lua_load, calls_load)
-CALL(lua_loadx, calls_load)
+CALL(lua_pcallk, lua_calls_within)
+CALL(lua_pcall, lua_calls_within)
+CALL(lua_cpcall, lua_calls_within)
+CALL(lua_load, lua_calls_load)
+CALL(lua_loadx, lua_calls_load)

@@ -2,14 +2,14 @@
 // Frames of Lua and LuaJIT: read by the handler, located by the collector.
 //
 // Model: a lua_State has its frames in a list, or on its stack; no variable says which state runs. So the calls by
-// which a program enters Lua leave an entry on the machine stack that they return to (lua_calls.c); the handler begins
-// at the innermost one. A function is a prototype, or a function written in C. Prototypes have no names, and are freed
-// by the collector of a program that goes on; but each one is made by lua_load(), behind which the hook names all that
-// are new by what their chunk does with them (lua_naming.c). Their records lie in a table by address, and the next
-// prototype at an address takes the record over. The handler gives a function that it meets for the first time a
-// number, and copies what it is called: a frame word is this number and a line, and never means something else.
-//   Writers: threads that load, and handlers; a record is taken by exchange of its address, which is 0 while it is
-//   written. Readers: handlers, of records of prototypes on their own stack; the collector, by the words of samples.
+// which a program enters Lua leave an entry on the machine stack (lua_calls.c); the handler begins at the innermost
+// one. A function is a prototype, or a function written in C. Prototypes have no names, and may be freed as the program
+// goes on. But lua_load() makes each of them, and behind it the hook names all new ones by where their chunk puts them
+// (lua_naming.c). Their records lie in a table by address, and the next prototype at an address takes the record over.
+// The handler gives a function at first sight a number, and copies what it is called: a frame word is this number and a
+// line, and never means something else.
+//   Writers: threads that load, and handlers; the address of a record is 0 while it is written. Readers: handlers, of
+// records of prototypes on their own stack; the collector, by the words of samples.
 #pragma once
 
 #include <stdatomic.h>
@@ -73,7 +73,7 @@ typedef struct gp_lua_walk {
     size_t max, depth, skip; // skip: frames behind the leaf
     bool is_begun;           // the running state has been looked at
     unsigned *flags;
-    gp_look_t look;
+    gp_peeks_t look;
 } gp_lua_walk_t;
 
 typedef struct gp_lua_site { // where a frame's caller is: a prototype, and the number of its instruction
@@ -142,7 +142,7 @@ static inline uint32_t gp_lua_word_line(uintptr_t word)
     return (uint32_t)(word >> GP_LUA_NUMBER_BITS & ((1u << GP_LUA_LINE_BITS) - 1));
 }
 
-// The entry that is live on the stack that a walk is of, from `entry` on outward; NULL = none.
+// `entry`, where it is live on the stack of the walk; else NULL.
 static inline const gp_lua_entry_t *gp_lua_live(const gp_lua_walk_t *walk, const gp_lua_entry_t *entry)
 {
     uintptr_t at = (uintptr_t)entry;
@@ -164,14 +164,14 @@ void gp_lua_put_c(gp_lua_walk_t *walk, uintptr_t function, const gp_lua_site_t *
 // All prototypes of a chunk that was loaded, named. Not for handlers. Cost: ~0.2 us each.
 void gp_lua_meet(const gp_lua_dialect_t *dialect, uintptr_t proto);
 
-// What is in a register, by the code before an instruction: "string.rep". Returns its length, 0 = not known.
+// Tell what is in a register, by the code before an instruction: "string.rep". Returns its length, 0 = not known.
 //   name: [GP_LUA_NAME_SIZE], without NUL
 size_t gp_lua_name_of_register(const gp_lua_dialect_t *dialect, uintptr_t proto, int reg, uint32_t pc, char *name,
                                int deeper);
-// What a closure is called that instruction `pc` makes.
+// The same of the closure made by instruction `pc`.
 size_t gp_lua_name_of_closure(const gp_lua_dialect_t *dialect, uintptr_t proto, uint32_t pc,
                               const gp_lua_instruction_t *closure, char *name);
-// What the function is called that instruction `pc` calls.
+// The same of the function called by instruction `pc`.
 size_t gp_lua_name_of_called(const gp_lua_dialect_t *dialect, uintptr_t proto, uint32_t pc, char *name);
 
 // See gp_language_t.

@@ -24,7 +24,7 @@ static gp_lua_object_t *lua_functions_find(uintptr_t address)
     return NULL;
 }
 
-// Take a record for an address that has none: a free one, else that of another, which is met anew when it runs.
+// Take a record for an address that has none: a free one, else one of another, which is met anew when it runs.
 static gp_lua_object_t *lua_functions_take(uintptr_t address)
 {
     for (uint32_t i = 0; i < PROBES; i++) {

@@ -4,8 +4,8 @@
 // The running state is the global state's; where it is depends on the build, and the trial finds it. In the
 // interpreter's assembly the innermost base and instruction are in registers. A coroutine's stack goes on where it was
 // resumed by the interpreter: the machine stack has one frame of the interpreter beyond the other.
-// Code of a trace runs on the frame that it began with; its snapshots say which instruction, perhaps of a function that
-// it has inlined, a place in it belongs to.
+// Code of a trace runs on the frame of its beginning; its snapshots say to which instruction a place in it belongs,
+// perhaps in an inlined function.
 //
 // Source: LuaJIT 2.1 (2022-03), lj_obj.h (lua_State, global_State, GCproto, GCfunc), lj_frame.h, lj_debug.c
 // (lj_debug_frame, debug_framepc, debug_varname, lj_debug_line), lj_jit.h (GCtrace, SnapShot), lj_bc.h, vm_x64.dasc.
@@ -87,17 +87,17 @@ typedef struct spot { // where a state is
     uintptr_t frame, pc;
 } spot_t;
 
-static uint32_t luajit_short(uintptr_t address)
+static uint32_t lua_jit_short(uintptr_t address)
 {
     return gp_look_byte(address) | (uint32_t)gp_look_byte(address + 1) << 8;
 }
 
-static uintptr_t luajit_value(uintptr_t slot)
+static uintptr_t lua_jit_value(uintptr_t slot)
 {
     return gp_look_word(slot) & (((uintptr_t)1 << VALUE_BITS) - 1);
 }
 
-static bool luajit_string(uintptr_t string, gp_lua_text_t *text)
+static bool lua_jit_string(uintptr_t string, gp_lua_text_t *text)
 {
     *text = (gp_lua_text_t){0};
     if (!gp_look_is_address(string))
@@ -107,13 +107,13 @@ static bool luajit_string(uintptr_t string, gp_lua_text_t *text)
     return true;
 }
 
-static uintptr_t luajit_constant(uintptr_t proto, uint32_t number)
+static uintptr_t lua_jit_constant(uintptr_t proto, uint32_t number)
 {
     return gp_look_word(gp_look_word(proto + PROTO_CONSTANTS) - ((uintptr_t)number + 1) * WORD);
 }
 
 // A text that ends with NUL; returns what is behind it.
-static uintptr_t luajit_text(uintptr_t at, gp_lua_text_t *text)
+static uintptr_t lua_jit_text(uintptr_t at, gp_lua_text_t *text)
 {
     text->at = at;
     for (text->len = 0; text->len < TEXT_MAX && gp_look_byte(at + text->len) != 0;)
@@ -121,18 +121,18 @@ static uintptr_t luajit_text(uintptr_t at, gp_lua_text_t *text)
     return at + text->len + 1;
 }
 
-static bool luajit_upvalue(uintptr_t proto, uint32_t number, gp_lua_text_t *name)
+static bool lua_jit_upvalue(uintptr_t proto, uint32_t number, gp_lua_text_t *name)
 {
     uintptr_t at = gp_look_word(proto + PROTO_UPVALUES);
     if (at == 0)
         return false;
     for (uint32_t i = 0; i <= number; i++)
-        at = luajit_text(at, name);
+        at = lua_jit_text(at, name);
     return true;
 }
 
 // A number of 7 bits a byte, the lowest first.
-static uint32_t luajit_number(uintptr_t *at)
+static uint32_t lua_jit_number(uintptr_t *at)
 {
     enum { BITS = 7, MORE = 0x80, SHIFT_MAX = 28 };
     uint32_t number = 0;
@@ -145,7 +145,7 @@ static uint32_t luajit_number(uintptr_t *at)
     return number;
 }
 
-static bool luajit_local(uintptr_t proto, int reg, uint32_t pc, gp_lua_text_t *name)
+static bool lua_jit_local(uintptr_t proto, int reg, uint32_t pc, gp_lua_text_t *name)
 {
     enum { NAMES = 7, LOCALS_MAX = 4096 }; // below: of what has no name of its own; 0 = the end
     uintptr_t at = gp_look_word(proto + PROTO_LOCALS);
@@ -154,24 +154,24 @@ static bool luajit_local(uintptr_t proto, int reg, uint32_t pc, gp_lua_text_t *n
         uint8_t first = gp_look_byte(at);
         if (first == 0)
             return false;
-        at = first < NAMES ? at + 1 : luajit_text(at, name);
-        from += luajit_number(&at);
+        at = first < NAMES ? at + 1 : lua_jit_text(at, name);
+        from += lua_jit_number(&at);
         if (from > pc)
             return false;
-        uint32_t to = from + luajit_number(&at);
+        uint32_t to = from + lua_jit_number(&at);
         if (pc < to && reg-- == 0)
             return first >= NAMES;
     }
     return false;
 }
 
-static uint32_t luajit_code_size(uintptr_t proto)
+static uint32_t lua_jit_code_size(uintptr_t proto)
 {
     return gp_look_half(proto + PROTO_SIZE);
 }
 
 // 8 bits each of the operation, A, C and B; D is C and B.
-static bool luajit_decode(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in)
+static bool lua_jit_decode(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in)
 {
     enum { MOVE = 18, GET_UPVALUE = 45, SET_UPVALUE, CLOSURE = 51, NEW_TABLE, COPY_TABLE, GET_GLOBAL, SET_GLOBAL };
     enum { GET_FIELD = 57, SET_FIELD = 61, CALL_MORE = 65, CALL, TAIL_CALL_MORE, TAIL_CALL, ITERATE, ITERATE_NEXT };
@@ -184,27 +184,27 @@ static bool luajit_decode(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in
         return true;
     case GET_UPVALUE:
         in->kind = GP_LUA_NAMED;
-        return luajit_upvalue(proto, d, &in->name);
+        return lua_jit_upvalue(proto, d, &in->name);
     case SET_UPVALUE:
         in->kind = GP_LUA_SET_NAMED;
-        luajit_upvalue(proto, (uint32_t)in->reg, &in->name);
+        lua_jit_upvalue(proto, (uint32_t)in->reg, &in->name);
         in->reg = (int)d;
         return in->name.at != 0;
     case GET_GLOBAL:
     case SET_GLOBAL:
         in->kind = (word & 0xff) == GET_GLOBAL ? GP_LUA_NAMED : GP_LUA_SET_NAMED;
-        return luajit_string(luajit_constant(proto, d), &in->name);
+        return lua_jit_string(lua_jit_constant(proto, d), &in->name);
     case GET_FIELD:
     case SET_FIELD:
         in->kind = (word & 0xff) == GET_FIELD ? GP_LUA_FIELD : GP_LUA_SET_FIELD;
-        return luajit_string(luajit_constant(proto, d & 0xff), &in->name);
+        return lua_jit_string(lua_jit_constant(proto, d & 0xff), &in->name);
     case NEW_TABLE:
     case COPY_TABLE:
         in->kind = GP_LUA_NEW;
         return true;
     case CLOSURE:
         in->kind = GP_LUA_CLOSURE;
-        in->child = luajit_constant(proto, d);
+        in->child = lua_jit_constant(proto, d);
         return true;
     case CALL_MORE:
     case CALL:
@@ -221,63 +221,63 @@ static bool luajit_decode(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in
     }
 }
 
-static uint32_t luajit_line(uintptr_t proto, uintptr_t pc)
+static uint32_t lua_jit_line(uintptr_t proto, uintptr_t pc)
 {
     uint32_t first = gp_look_half(proto + PROTO_FIRST_LINE), lines = gp_look_half(proto + PROTO_LINES);
     uintptr_t table = gp_look_word(proto + PROTO_LINE_TABLE), at = (pc - proto - PROTO_BYTES) / 4;
-    if (table == 0 || pc < proto + PROTO_BYTES || at >= luajit_code_size(proto))
+    if (table == 0 || pc < proto + PROTO_BYTES || at >= lua_jit_code_size(proto))
         return 0;
     if (at-- == 0)
         return first;
     if (lines <= UINT8_MAX)
         return first + gp_look_byte(table + at);
-    return first + (lines <= UINT16_MAX ? luajit_short(table + at * 2) : gp_look_half(table + at * 4));
+    return first + (lines <= UINT16_MAX ? lua_jit_short(table + at * 2) : gp_look_half(table + at * 4));
 }
 
-static bool luajit_holds(uintptr_t proto, uintptr_t pc)
+static bool lua_jit_holds(uintptr_t proto, uintptr_t pc)
 {
-    return pc >= proto + PROTO_BYTES && pc - proto - PROTO_BYTES <= (uintptr_t)luajit_code_size(proto) * 4;
+    return pc >= proto + PROTO_BYTES && pc - proto - PROTO_BYTES <= (uintptr_t)lua_jit_code_size(proto) * 4;
 }
 
-static bool luajit_is(gp_look_t *look, uintptr_t object, uint8_t type, size_t bytes)
+static bool lua_jit_is(gp_peeks_t *look, uintptr_t object, uint8_t type, size_t bytes)
 {
     return gp_look_may_read(look, object, bytes) && gp_look_byte(object + TYPE) == type;
 }
 
 // The prototype of a function; 0 = it is written in C.
-static uintptr_t luajit_proto(gp_look_t *look, uintptr_t function)
+static uintptr_t lua_jit_proto(gp_peeks_t *look, uintptr_t function)
 {
     uintptr_t proto = gp_look_word(function + FUNCTION_PC) - PROTO_BYTES;
-    bool is_lua = gp_look_byte(function + FUNCTION_KIND) == 0 && luajit_is(look, proto, TYPE_PROTO, PROTO_BYTES);
+    bool is_lua = gp_look_byte(function + FUNCTION_KIND) == 0 && lua_jit_is(look, proto, TYPE_PROTO, PROTO_BYTES);
     return is_lua ? proto : 0;
 }
 
-static bool luajit_is_frame(gp_look_t *look, uintptr_t state, uintptr_t frame)
+static bool lua_jit_is_frame(gp_peeks_t *look, uintptr_t state, uintptr_t frame)
 {
     uintptr_t stack = gp_look_word(state + STATE_STACK);
     return frame % WORD == 0 && frame > stack && frame < gp_look_word(state + STATE_MAX) &&
            gp_is_mapped(&look->mapped, frame - WORD, 2 * WORD);
 }
 
-static bool luajit_is_function_frame(gp_look_t *look, uintptr_t state, uintptr_t frame)
+static bool lua_jit_is_function_frame(gp_peeks_t *look, uintptr_t state, uintptr_t frame)
 {
-    return luajit_is_frame(look, state, frame) && gp_look_word(frame - WORD) >> VALUE_BITS == VALUE_FUNCTION &&
-           luajit_is(look, luajit_value(frame - WORD), TYPE_FUNCTION, FUNCTION_CODE + WORD);
+    return lua_jit_is_frame(look, state, frame) && gp_look_word(frame - WORD) >> VALUE_BITS == VALUE_FUNCTION &&
+           lua_jit_is(look, lua_jit_value(frame - WORD), TYPE_FUNCTION, FUNCTION_CODE + WORD);
 }
 
-static uintptr_t luajit_machine(uintptr_t state)
+static uintptr_t lua_jit_machine(uintptr_t state)
 {
     return gp_look_word(state + STATE_MACHINE) & ~(uintptr_t)3;
 }
 
-static bool luajit_may_read_machine(const gp_lua_walk_t *walk, uintptr_t machine)
+static bool lua_jit_may_read_machine(const gp_lua_walk_t *walk, uintptr_t machine)
 {
     return machine >= walk->place->sp && machine < walk->place->stack_hi - MACHINE_BYTES - 3 * WORD &&
            machine % WORD == 0;
 }
 
 // The trace that runs, 0 = none or not known.
-static uintptr_t luajit_trace(gp_lua_walk_t *walk, uintptr_t global)
+static uintptr_t lua_jit_trace(gp_lua_walk_t *walk, uintptr_t global)
 {
     int32_t number = (int32_t)gp_look_half(global + gp_lua_runtime.state);
     uintptr_t all = global + gp_lua_runtime.traces;
@@ -287,28 +287,28 @@ static uintptr_t luajit_trace(gp_lua_walk_t *walk, uintptr_t global)
     if (!gp_look_may_read(&walk->look, slot, WORD))
         return 0;
     uintptr_t trace = gp_look_word(slot);
-    return luajit_is(&walk->look, trace, TYPE_TRACE, TRACE_BYTES) ? trace : 0;
+    return lua_jit_is(&walk->look, trace, TYPE_TRACE, TRACE_BYTES) ? trace : 0;
 }
 
 // The snapshot that a place in a trace's code belongs to: the last one before it; outside of the code, the first.
-static uintptr_t luajit_snapshot(gp_lua_walk_t *walk, uintptr_t trace)
+static uintptr_t lua_jit_snapshot(gp_lua_walk_t *walk, uintptr_t trace)
 {
     uintptr_t code = gp_look_word(trace + TRACE_CODE), found = gp_look_word(trace + TRACE_SNAPSHOT), at = found;
-    uint32_t count = luajit_short(trace + TRACE_SNAPSHOTS);
+    uint32_t count = lua_jit_short(trace + TRACE_SNAPSHOTS);
     uintptr_t place = walk->place->pc - code;
     if (count == 0 || !gp_is_mapped(&walk->look.mapped, at, (size_t)count * SNAPSHOT_BYTES))
         return 0;
     for (uint32_t i = 0; i < count && place < gp_look_half(trace + TRACE_CODE_SIZE); i++, at += SNAPSHOT_BYTES)
-        if (luajit_short(at + SNAPSHOT_PLACE) <= place)
+        if (lua_jit_short(at + SNAPSHOT_PLACE) <= place)
             found = at;
     return found;
 }
 
-// The instruction of the bytecode that a trace's code is at, and the prototype of it: that of the trace's frame, or one
-// that the trace has as a constant, as it does of those that it inlines.
-static uintptr_t luajit_inlined(gp_lua_walk_t *walk, uintptr_t trace, uintptr_t of_frame, uintptr_t *pc)
+// The instruction of the bytecode at this place of a trace, and its prototype: the one of the trace's frame, or one
+// among the trace's constants, as inlined ones are.
+static uintptr_t lua_jit_inlined(gp_lua_walk_t *walk, uintptr_t trace, uintptr_t of_frame, uintptr_t *pc)
 {
-    uintptr_t snapshot = luajit_snapshot(walk, trace);
+    uintptr_t snapshot = lua_jit_snapshot(walk, trace);
     if (snapshot == 0)
         return 0;
     uintptr_t map = gp_look_word(trace + TRACE_MAP) + (uintptr_t)gp_look_half(snapshot) * 4;
@@ -317,7 +317,7 @@ static uintptr_t luajit_inlined(gp_lua_walk_t *walk, uintptr_t trace, uintptr_t 
         return 0;
     uintptr_t link = map + (uintptr_t)count * 4;
     *pc = (gp_look_half(link) | (uintptr_t)gp_look_half(link + 4) << 32) >> SNAPSHOT_PC_SHIFT;
-    if (of_frame != 0 && luajit_holds(of_frame, *pc))
+    if (of_frame != 0 && lua_jit_holds(of_frame, *pc))
         return of_frame;
     for (uint32_t i = 0; i < count; i++) {
         uintptr_t reference = gp_look_half(map + (uintptr_t)i * 4) & UINT16_MAX;
@@ -325,34 +325,34 @@ static uintptr_t luajit_inlined(gp_lua_walk_t *walk, uintptr_t trace, uintptr_t 
         if (reference >= CONSTANT_END || !gp_look_may_read(&walk->look, constant, WORD))
             continue;
         uintptr_t function = gp_look_word(constant);
-        uintptr_t proto = luajit_is(&walk->look, function, TYPE_FUNCTION, FUNCTION_CODE + WORD)
-                              ? luajit_proto(&walk->look, function)
+        uintptr_t proto = lua_jit_is(&walk->look, function, TYPE_FUNCTION, FUNCTION_CODE + WORD)
+                              ? lua_jit_proto(&walk->look, function)
                               : 0;
-        if (proto != 0 && luajit_holds(proto, *pc))
+        if (proto != 0 && lua_jit_holds(proto, *pc))
             return proto;
     }
     uintptr_t start = gp_look_word(trace + TRACE_PROTO);
-    return luajit_is(&walk->look, start, TYPE_PROTO, PROTO_BYTES) && luajit_holds(start, *pc) ? start : 0;
+    return lua_jit_is(&walk->look, start, TYPE_PROTO, PROTO_BYTES) && lua_jit_holds(start, *pc) ? start : 0;
 }
 
-static spot_t luajit_trace_spot(gp_lua_walk_t *walk, uintptr_t global, uintptr_t state)
+static spot_t lua_jit_trace_spot(gp_lua_walk_t *walk, uintptr_t global, uintptr_t state)
 {
-    uintptr_t base = gp_look_word(global + gp_lua_runtime.base), trace = luajit_trace(walk, global), pc = 0;
+    uintptr_t base = gp_look_word(global + gp_lua_runtime.base), trace = lua_jit_trace(walk, global), pc = 0;
     spot_t spot = {.frame = base - WORD};
-    if (!luajit_is_function_frame(&walk->look, state, spot.frame))
+    if (!lua_jit_is_function_frame(&walk->look, state, spot.frame))
         return (spot_t){.frame = gp_look_word(state + STATE_BASE) - WORD};
-    uintptr_t of_frame = luajit_proto(&walk->look, luajit_value(spot.frame - WORD));
+    uintptr_t of_frame = lua_jit_proto(&walk->look, lua_jit_value(spot.frame - WORD));
     if (trace == 0)
         return spot;
-    uintptr_t inlined = luajit_inlined(walk, trace, of_frame, &pc);
+    uintptr_t inlined = lua_jit_inlined(walk, trace, of_frame, &pc);
     spot.pc = inlined == of_frame ? pc : gp_look_word(trace + TRACE_PC);
     if (inlined != 0 && inlined != of_frame)
-        gp_lua_put_frame(walk, inlined, luajit_line(inlined, pc));
+        gp_lua_put_frame(walk, inlined, lua_jit_line(inlined, pc));
     return spot;
 }
 
 // The frame before, and where it is.
-static spot_t luajit_before(const spot_t *spot)
+static spot_t lua_jit_before(const spot_t *spot)
 {
     uintptr_t link = gp_look_word(spot->frame);
     if ((link & FRAME_TYPE) == FRAME_LUA) {
@@ -368,58 +368,58 @@ static spot_t luajit_before(const spot_t *spot)
 }
 
 // Is it a frame whose link has been written, too?
-static bool luajit_is_linked(gp_look_t *look, uintptr_t state, uintptr_t frame)
+static bool lua_jit_is_linked(gp_peeks_t *look, uintptr_t state, uintptr_t frame)
 {
     const spot_t spot = {.frame = frame};
-    if (!luajit_is_function_frame(look, state, frame))
+    if (!lua_jit_is_function_frame(look, state, frame))
         return false;
-    spot_t outer = luajit_before(&spot);
+    spot_t outer = lua_jit_before(&spot);
     return outer.frame <= frame && (outer.frame <= gp_look_word(state + STATE_STACK) + WORD ||
-                                    luajit_is_function_frame(look, state, outer.frame));
+                                    lua_jit_is_function_frame(look, state, outer.frame));
 }
 
 // Where a running state is.
-static spot_t luajit_spot(gp_lua_walk_t *walk, uintptr_t global, uintptr_t state)
+static spot_t lua_jit_spot(gp_lua_walk_t *walk, uintptr_t global, uintptr_t state)
 {
     const uintptr_t *gp = walk->place->gp;
-    uintptr_t machine = luajit_machine(state);
+    uintptr_t machine = lua_jit_machine(state);
     spot_t spot = {.frame = gp_look_word(state + STATE_BASE) - WORD};
     if ((int32_t)gp_look_half(global + gp_lua_runtime.state) >= 0)
-        return luajit_trace_spot(walk, global, state);
-    if (luajit_may_read_machine(walk, machine))
+        return lua_jit_trace_spot(walk, global, state);
+    if (lua_jit_may_read_machine(walk, machine))
         spot.pc = gp_look_word(machine + MACHINE_PC);
     if (gp == NULL || !gp_lua_is_loop(walk->place->pc))
         return spot;
-    if (luajit_is_linked(&walk->look, state, gp[GP_RDX] - WORD))
+    if (lua_jit_is_linked(&walk->look, state, gp[GP_RDX] - WORD))
         spot = (spot_t){.frame = gp[GP_RDX] - WORD, .pc = gp[GP_RBX]};
     return spot;
 }
 
-static void luajit_put(gp_lua_walk_t *walk, uintptr_t function, const spot_t *spot, uintptr_t before, uintptr_t pc)
+static void lua_jit_put(gp_lua_walk_t *walk, uintptr_t function, const spot_t *spot, uintptr_t before, uintptr_t pc)
 {
-    uintptr_t proto = luajit_proto(&walk->look, function);
+    uintptr_t proto = lua_jit_proto(&walk->look, function);
     if (proto != 0) {
-        bool is_there = luajit_holds(proto, spot->pc) && spot->pc > proto + PROTO_BYTES;
-        gp_lua_put_frame(walk, proto, is_there ? luajit_line(proto, spot->pc - 4) : 0);
+        bool is_there = lua_jit_holds(proto, spot->pc) && spot->pc > proto + PROTO_BYTES;
+        gp_lua_put_frame(walk, proto, is_there ? lua_jit_line(proto, spot->pc - 4) : 0);
         return;
     }
     gp_lua_site_t caller = {0};
-    if (pc != 0 && luajit_is(&walk->look, before, TYPE_FUNCTION, FUNCTION_CODE + WORD)) {
-        caller.proto = luajit_proto(&walk->look, before);
+    if (pc != 0 && lua_jit_is(&walk->look, before, TYPE_FUNCTION, FUNCTION_CODE + WORD)) {
+        caller.proto = lua_jit_proto(&walk->look, before);
         caller.pc = (uint32_t)((pc - caller.proto - PROTO_BYTES) / 4 - 1);
     }
     gp_lua_put_c(walk, gp_look_word(function + FUNCTION_CODE), &caller);
 }
 
 // How many frames behind the leaf there is no room for.
-static size_t luajit_count_skipped(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
+static size_t lua_jit_count_skipped(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
 {
     enum { SLOTS = 2 }; // of a frame, at least
     size_t count = 0, room = walk->max - walk->depth;
     if ((spot.frame - gp_look_word(state + STATE_STACK)) / WORD / SLOTS <= room)
         return 0;
-    for (; count < FRAMES_MAX && luajit_is_frame(&walk->look, state, spot.frame); count++) {
-        spot_t before = luajit_before(&spot);
+    for (; count < FRAMES_MAX && lua_jit_is_frame(&walk->look, state, spot.frame); count++) {
+        spot_t before = lua_jit_before(&spot);
         if (before.frame >= spot.frame)
             break;
         spot = before;
@@ -427,20 +427,20 @@ static size_t luajit_count_skipped(gp_lua_walk_t *walk, uintptr_t state, spot_t 
     return count > room ? count - room : 0;
 }
 
-static void luajit_state(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
+static void lua_jit_state(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
 {
     bool is_copy = false;
-    walk->skip = luajit_count_skipped(walk, state, spot);
+    walk->skip = lua_jit_count_skipped(walk, state, spot);
     if (walk->skip > 0)
         *walk->flags |= GP_UNWIND_TRUNCATED;
-    for (size_t i = 0; i < FRAMES_MAX && luajit_is_frame(&walk->look, state, spot.frame); i++) {
-        uintptr_t link = gp_look_word(spot.frame), function = luajit_value(spot.frame - WORD);
-        spot_t before = luajit_before(&spot);
-        bool is_function = function != state && luajit_is_function_frame(&walk->look, state, spot.frame);
+    for (size_t i = 0; i < FRAMES_MAX && lua_jit_is_frame(&walk->look, state, spot.frame); i++) {
+        uintptr_t link = gp_look_word(spot.frame), function = lua_jit_value(spot.frame - WORD);
+        spot_t before = lua_jit_before(&spot);
+        bool is_function = function != state && lua_jit_is_function_frame(&walk->look, state, spot.frame);
         if (is_function && !is_copy)
-            luajit_put(walk, function, &spot,
-                       luajit_is_frame(&walk->look, state, before.frame) ? luajit_value(before.frame - WORD) : 0,
-                       before.pc);
+            lua_jit_put(walk, function, &spot,
+                        lua_jit_is_frame(&walk->look, state, before.frame) ? lua_jit_value(before.frame - WORD) : 0,
+                        before.pc);
         is_copy = (link & FRAME_KIND) == FRAME_VARARG && (link & FRAME_TYPE) != FRAME_LUA;
         if (walk->depth > 0 && ((link & FRAME_KIND) == FRAME_IN_C || (link & FRAME_KIND) == FRAME_IN_C_PROTECTED))
             walk->frames[walk->depth - 1] |= GP_LANGUAGE_ENTRY;
@@ -452,28 +452,28 @@ static void luajit_state(gp_lua_walk_t *walk, uintptr_t state, spot_t spot)
 
 // The state by which the interpreter has resumed `state`; 0 = something else has.
 //   end: the outermost frame of the interpreter on the machine stack of `state`
-static uintptr_t luajit_resumer(gp_lua_walk_t *walk, uintptr_t state, uintptr_t *end)
+static uintptr_t lua_jit_resumer(gp_lua_walk_t *walk, uintptr_t state, uintptr_t *end)
 {
-    uintptr_t machine = luajit_machine(state), before = machine;
+    uintptr_t machine = lua_jit_machine(state), before = machine;
     if (machine == 0 && gp_lua_is_loop(walk->place->pc)) // it yields just now
         before = machine = walk->place->sp;
-    for (size_t i = 0; i < STATES_MAX && luajit_may_read_machine(walk, before); i++) {
+    for (size_t i = 0; i < STATES_MAX && lua_jit_may_read_machine(walk, before); i++) {
         machine = before;
         before = gp_look_word(machine + MACHINE_BEFORE) & ~(uintptr_t)3;
     }
     *end = machine;
-    if (!luajit_may_read_machine(walk, machine) || before != 0 ||
+    if (!lua_jit_may_read_machine(walk, machine) || before != 0 ||
         !gp_lua_is_loop(gp_look_word(machine + MACHINE_RETURN)))
         return 0;
     uintptr_t resumer = gp_look_word(machine + MACHINE_BYTES + MACHINE_STATE);
-    return luajit_is(&walk->look, resumer, TYPE_STATE, STATE_BYTES) ? resumer : 0;
+    return lua_jit_is(&walk->look, resumer, TYPE_STATE, STATE_BYTES) ? resumer : 0;
 }
 
-static const gp_lua_entry_t *luajit_walk(gp_lua_walk_t *walk, const gp_lua_entry_t *entry)
+static const gp_lua_entry_t *lua_jit_walk(gp_lua_walk_t *walk, const gp_lua_entry_t *entry)
 {
     uintptr_t state = entry->state, last = state, end = 0;
     walk->look.is_sure = false;
-    if (!luajit_is(&walk->look, state, TYPE_STATE, STATE_BYTES))
+    if (!lua_jit_is(&walk->look, state, TYPE_STATE, STATE_BYTES))
         return NULL;
     uintptr_t global = gp_look_word(state + STATE_GLOBAL);
     if (!gp_look_may_read(&walk->look, global + (uintptr_t)(gp_lua_runtime.current & ~7), 2 * WORD) ||
@@ -483,19 +483,19 @@ static const gp_lua_entry_t *luajit_walk(gp_lua_walk_t *walk, const gp_lua_entry
     bool is_running = !walk->is_begun;
     const gp_lua_entry_t *next = walk->is_begun ? gp_lua_outer(walk, entry) : entry;
     walk->is_begun = true;
-    if (is_running && luajit_is(&walk->look, current, TYPE_STATE, STATE_BYTES))
+    if (is_running && lua_jit_is(&walk->look, current, TYPE_STATE, STATE_BYTES))
         state = current;
     for (int i = 0; i < STATES_MAX && state != 0; i++) {
-        uintptr_t machine = luajit_machine(state);
+        uintptr_t machine = lua_jit_machine(state);
         spot_t spot = {.frame = gp_look_word(state + STATE_BASE) - WORD};
-        if (luajit_may_read_machine(walk, machine))
+        if (lua_jit_may_read_machine(walk, machine))
             spot.pc = gp_look_word(machine + MACHINE_PC);
         if (is_running)
-            spot = luajit_spot(walk, global, state);
-        luajit_state(walk, state, spot);
+            spot = lua_jit_spot(walk, global, state);
+        lua_jit_state(walk, state, spot);
         is_running = false;
         last = state;
-        state = luajit_resumer(walk, state, &end);
+        state = lua_jit_resumer(walk, state, &end);
     }
     if (end == 0)
         return NULL;
@@ -504,46 +504,46 @@ static const gp_lua_entry_t *luajit_walk(gp_lua_walk_t *walk, const gp_lua_entry
     return next;
 }
 
-static void luajit_describe(uintptr_t proto, gp_lua_description_t *description)
+static void lua_jit_describe(uintptr_t proto, gp_lua_description_t *description)
 {
-    luajit_string(gp_look_word(proto + PROTO_SOURCE), &description->source);
+    lua_jit_string(gp_look_word(proto + PROTO_SOURCE), &description->source);
     description->first_line = gp_look_half(proto + PROTO_FIRST_LINE);
 }
 
-static bool luajit_takes_self(uintptr_t proto)
+static bool lua_jit_takes_self(uintptr_t proto)
 {
     gp_lua_text_t name;
-    return gp_look_byte(proto + PROTO_PARAMETERS) > 0 && luajit_local(proto, 0, 1, &name) && name.len == 4 &&
+    return gp_look_byte(proto + PROTO_PARAMETERS) > 0 && lua_jit_local(proto, 0, 1, &name) && name.len == 4 &&
            gp_look_byte(name.at) == 's' && gp_look_byte(name.at + 1) == 'e' && gp_look_byte(name.at + 2) == 'l';
 }
 
-static bool luajit_is_state(uintptr_t state)
+static bool lua_jit_is_state(uintptr_t state)
 {
     uintptr_t stack = gp_look_word(state + STATE_STACK), base = gp_look_word(state + STATE_BASE);
     uintptr_t top = gp_look_word(state + STATE_TOP), max = gp_look_word(state + STATE_MAX);
-    gp_look_t look = {0};
+    gp_peeks_t look = {0};
     return gp_look_byte(state + TYPE) == TYPE_STATE && gp_look_is_address(stack) && stack < base && base <= top &&
            top < max && max - stack < 1 << 16 && stack % WORD == 0 && top % WORD == 0 &&
            gp_look_may_read(&look, stack, WORD) && gp_look_may_read(&look, gp_look_word(state + STATE_GLOBAL), WORD);
 }
 
-static uintptr_t luajit_top_proto(uintptr_t state)
+static uintptr_t lua_jit_top_proto(uintptr_t state)
 {
-    gp_look_t look = {.is_sure = true};
+    gp_peeks_t look = {.is_sure = true};
     uintptr_t slot = gp_look_word(state + STATE_TOP) - WORD;
-    return gp_look_word(slot) >> VALUE_BITS == VALUE_FUNCTION ? luajit_proto(&look, luajit_value(slot)) : 0;
+    return gp_look_word(slot) >> VALUE_BITS == VALUE_FUNCTION ? lua_jit_proto(&look, lua_jit_value(slot)) : 0;
 }
 
 const gp_lua_dialect_t gp_luajit_dialect = {
     .title = "LuaJIT",
-    .walk = luajit_walk,
-    .code_size = luajit_code_size,
-    .decode = luajit_decode,
-    .local = luajit_local,
-    .takes_self = luajit_takes_self,
-    .describe = luajit_describe,
-    .is_state = luajit_is_state,
-    .top_proto = luajit_top_proto,
+    .walk = lua_jit_walk,
+    .code_size = lua_jit_code_size,
+    .decode = lua_jit_decode,
+    .local = lua_jit_local,
+    .takes_self = lua_jit_takes_self,
+    .describe = lua_jit_describe,
+    .is_state = lua_jit_is_state,
+    .top_proto = lua_jit_top_proto,
     .debug_line = 40,
     .debug_first_line = 48,
 };

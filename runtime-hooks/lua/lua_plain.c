@@ -117,7 +117,7 @@ static const layout_t layout_54 = {.state_frame = 32,
                                    .first_line = 44,
                                    .parameters = 10};
 
-static bool plain_string(uintptr_t string, gp_lua_text_t *text)
+static bool lua_plain_string(uintptr_t string, gp_lua_text_t *text)
 {
     *text = (gp_lua_text_t){0};
     if (!gp_look_is_address(string))
@@ -129,19 +129,19 @@ static bool plain_string(uintptr_t string, gp_lua_text_t *text)
     return true;
 }
 
-static bool plain_constant(const layout_t *layout, uintptr_t proto, uint32_t number, gp_lua_text_t *text)
+static bool lua_plain_constant(const layout_t *layout, uintptr_t proto, uint32_t number, gp_lua_text_t *text)
 {
     uintptr_t value = gp_look_word(proto + layout->constants) + (uintptr_t)number * VALUE_BYTES;
-    return (gp_look_byte(value + VALUE_TAG) & 0xf) == STRING && plain_string(gp_look_word(value), text);
+    return (gp_look_byte(value + VALUE_TAG) & 0xf) == STRING && lua_plain_string(gp_look_word(value), text);
 }
 
-static bool plain_upvalue(const layout_t *layout, uintptr_t proto, uint32_t number, gp_lua_text_t *text)
+static bool lua_plain_upvalue(const layout_t *layout, uintptr_t proto, uint32_t number, gp_lua_text_t *text)
 {
     uintptr_t names = gp_look_word(proto + layout->upvalues);
-    return names != 0 && plain_string(gp_look_word(names + (uintptr_t)number * layout->upvalue_bytes), text);
+    return names != 0 && lua_plain_string(gp_look_word(names + (uintptr_t)number * layout->upvalue_bytes), text);
 }
 
-static bool plain_is_environment(const gp_lua_text_t *text)
+static bool lua_plain_is_environment(const gp_lua_text_t *text)
 {
     static const char name[] = "_ENV";
     size_t i = 0;
@@ -151,19 +151,19 @@ static bool plain_is_environment(const gp_lua_text_t *text)
 }
 
 // An access by name of an upvalue, which is the environment's variable, or the field of a table.
-static bool plain_of_upvalue(const layout_t *layout, uintptr_t proto, uint32_t upvalue,
-                             gp_lua_instruction_t *instruction, enum gp_lua_kind named)
+static bool lua_plain_of_upvalue(const layout_t *layout, uintptr_t proto, uint32_t upvalue,
+                                 gp_lua_instruction_t *instruction, enum gp_lua_kind named)
 {
-    if (!plain_upvalue(layout, proto, upvalue, &instruction->table))
+    if (!lua_plain_upvalue(layout, proto, upvalue, &instruction->table))
         return false;
-    if (!plain_is_environment(&instruction->table))
+    if (!lua_plain_is_environment(&instruction->table))
         return true;
     instruction->table = (gp_lua_text_t){0};
     instruction->kind = named;
     return true;
 }
 
-static bool plain_local(const layout_t *layout, uintptr_t proto, int reg, uint32_t pc, gp_lua_text_t *name)
+static bool lua_plain_local(const layout_t *layout, uintptr_t proto, int reg, uint32_t pc, gp_lua_text_t *name)
 {
     uintptr_t local = gp_look_word(proto + layout->locals);
     uint32_t count = gp_look_half(proto + layout->locals_size);
@@ -171,12 +171,13 @@ static bool plain_local(const layout_t *layout, uintptr_t proto, int reg, uint32
         if (gp_look_half(local + WORD) > pc)
             return false;
         if (pc < gp_look_half(local + WORD + 4) && reg-- == 0)
-            return plain_string(gp_look_word(local), name) && gp_look_byte(name->at) != '(';
+            return lua_plain_string(gp_look_word(local), name) && gp_look_byte(name->at) != '(';
     }
     return false;
 }
 
-static void plain_closure(const layout_t *layout, uintptr_t proto, uint32_t number, gp_lua_instruction_t *instruction)
+static void lua_plain_closure(const layout_t *layout, uintptr_t proto, uint32_t number,
+                              gp_lua_instruction_t *instruction)
 {
     instruction->kind = GP_LUA_CLOSURE;
     instruction->child = gp_look_word(gp_look_word(proto + layout->children) + (uintptr_t)number * WORD);
@@ -185,7 +186,7 @@ static void plain_closure(const layout_t *layout, uintptr_t proto, uint32_t numb
 }
 
 // Lua 5.4: 7 bits of the operation, 8 of A, 1 of k, 8 of B, 8 of C.
-static bool plain_decode_54(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in)
+static bool lua_plain_decode_54(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *in)
 {
     enum { MOVE, GET_UPVALUE = 9, SET_UPVALUE, GET_OF_UPVALUE, GET_FIELD = 14, SET_OF_UPVALUE, SET_FIELD = 18 };
     enum { NEW_TABLE = 19, SELF, CALL = 68, TAIL_CALL, ITERATE = 76, CLOSURE = 79 };
@@ -200,30 +201,31 @@ static bool plain_decode_54(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *
         return true;
     case GET_UPVALUE:
         in->kind = GP_LUA_NAMED;
-        return plain_upvalue(layout, proto, b, &in->name);
+        return lua_plain_upvalue(layout, proto, b, &in->name);
     case SET_UPVALUE:
         in->kind = GP_LUA_SET_NAMED;
-        return plain_upvalue(layout, proto, b, &in->name);
+        return lua_plain_upvalue(layout, proto, b, &in->name);
     case GET_OF_UPVALUE:
         in->kind = GP_LUA_FIELD;
-        return plain_constant(layout, proto, c, &in->name) && plain_of_upvalue(layout, proto, b, in, GP_LUA_NAMED);
+        return lua_plain_constant(layout, proto, c, &in->name) &&
+               lua_plain_of_upvalue(layout, proto, b, in, GP_LUA_NAMED);
     case GET_FIELD:
         in->kind = GP_LUA_FIELD;
-        return plain_constant(layout, proto, c, &in->name);
+        return lua_plain_constant(layout, proto, c, &in->name);
     case SELF:
         in->kind = GP_LUA_METHOD;
-        return is_constant && plain_constant(layout, proto, c, &in->name);
+        return is_constant && lua_plain_constant(layout, proto, c, &in->name);
     case SET_OF_UPVALUE:
         in->kind = GP_LUA_SET_FIELD;
         in->from = in->reg;
         in->reg = is_constant ? -1 : (int)c;
-        return plain_constant(layout, proto, b, &in->name) &&
-               plain_of_upvalue(layout, proto, (uint32_t)in->from, in, GP_LUA_SET_NAMED);
+        return lua_plain_constant(layout, proto, b, &in->name) &&
+               lua_plain_of_upvalue(layout, proto, (uint32_t)in->from, in, GP_LUA_SET_NAMED);
     case SET_FIELD:
         in->kind = GP_LUA_SET_FIELD;
         in->from = in->reg;
         in->reg = is_constant ? -1 : (int)c;
-        return plain_constant(layout, proto, b, &in->name);
+        return lua_plain_constant(layout, proto, b, &in->name);
     case NEW_TABLE:
         in->kind = GP_LUA_NEW;
         return true;
@@ -235,7 +237,7 @@ static bool plain_decode_54(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *
         in->kind = GP_LUA_ITERATE;
         return true;
     case CLOSURE:
-        plain_closure(layout, proto, word >> 15, in);
+        lua_plain_closure(layout, proto, word >> 15, in);
         return true;
     default:
         return true;
@@ -252,8 +254,8 @@ enum { NONE = 255, CONSTANT = 256 };
 static const operations_t operations_51 = {4, 5, NONE, 6, 7, NONE, 8, 9, 10, 11, 28, 29, 33, 36};
 static const operations_t operations_53 = {5, NONE, 6, 7, NONE, 8, 9, 10, 11, 12, 36, 37, 41, 44};
 
-static bool plain_decode_older(const layout_t *layout, const operations_t *all, uintptr_t proto, uint32_t pc,
-                               gp_lua_instruction_t *in)
+static bool lua_plain_decode_older(const layout_t *layout, const operations_t *all, uintptr_t proto, uint32_t pc,
+                                   gp_lua_instruction_t *in)
 {
     uint32_t word = gp_look_half(gp_look_word(proto + layout->code) + (uintptr_t)pc * 4);
     uint32_t operation = word & 0x3f, c = word >> 14 & 0x1ff, b = word >> 23;
@@ -264,27 +266,27 @@ static bool plain_decode_older(const layout_t *layout, const operations_t *all, 
     }
     if (operation == all->get_upvalue || operation == all->set_upvalue) {
         in->kind = operation == all->get_upvalue ? GP_LUA_NAMED : GP_LUA_SET_NAMED;
-        return plain_upvalue(layout, proto, b, &in->name);
+        return lua_plain_upvalue(layout, proto, b, &in->name);
     }
     if (operation == all->get_global || operation == all->set_global) {
         in->kind = operation == all->get_global ? GP_LUA_NAMED : GP_LUA_SET_NAMED;
-        return plain_constant(layout, proto, word >> 14, &in->name);
+        return lua_plain_constant(layout, proto, word >> 14, &in->name);
     }
     if (operation == all->get_table || operation == all->self || operation == all->get_of_upvalue) {
         in->kind = operation == all->self ? GP_LUA_METHOD : GP_LUA_FIELD;
-        return c >= CONSTANT && plain_constant(layout, proto, c - CONSTANT, &in->name) &&
-               (operation != all->get_of_upvalue || plain_of_upvalue(layout, proto, b, in, GP_LUA_NAMED));
+        return c >= CONSTANT && lua_plain_constant(layout, proto, c - CONSTANT, &in->name) &&
+               (operation != all->get_of_upvalue || lua_plain_of_upvalue(layout, proto, b, in, GP_LUA_NAMED));
     }
     if (operation == all->set_table || operation == all->set_of_upvalue) {
         in->kind = GP_LUA_SET_FIELD;
         in->from = in->reg;
         in->reg = c < CONSTANT ? (int)c : -1;
-        return b >= CONSTANT && plain_constant(layout, proto, b - CONSTANT, &in->name) &&
+        return b >= CONSTANT && lua_plain_constant(layout, proto, b - CONSTANT, &in->name) &&
                (operation != all->set_of_upvalue ||
-                plain_of_upvalue(layout, proto, (uint32_t)in->from, in, GP_LUA_SET_NAMED));
+                lua_plain_of_upvalue(layout, proto, (uint32_t)in->from, in, GP_LUA_SET_NAMED));
     }
     if (operation == all->closure)
-        plain_closure(layout, proto, word >> 14, in);
+        lua_plain_closure(layout, proto, word >> 14, in);
     else if (operation == all->new_table)
         in->kind = GP_LUA_NEW;
     else if (operation == all->call || operation == all->tail_call)
@@ -295,7 +297,7 @@ static bool plain_decode_older(const layout_t *layout, const operations_t *all, 
 }
 
 // Each byte is a difference of lines, with a sign.
-static uint32_t plain_line_54(uintptr_t proto, uint32_t pc)
+static uint32_t lua_plain_line_54(uintptr_t proto, uint32_t pc)
 {
     enum { SIGN = 0x80 };
     uint32_t line = gp_look_half(proto + layout_54.first_line), from = 0;
@@ -315,12 +317,12 @@ static uint32_t plain_line_54(uintptr_t proto, uint32_t pc)
     return line;
 }
 
-static uint32_t plain_line(const layout_t *layout, uintptr_t proto, uint32_t pc)
+static uint32_t lua_plain_line(const layout_t *layout, uintptr_t proto, uint32_t pc)
 {
     uintptr_t lines = gp_look_word(proto + layout->lines);
     if (lines == 0 || pc >= gp_look_half(proto + layout->lines_size))
         return 0;
-    return layout->full_lines != 0 ? plain_line_54(proto, pc) : gp_look_half(lines + (uintptr_t)pc * 4);
+    return layout->full_lines != 0 ? lua_plain_line_54(proto, pc) : gp_look_half(lines + (uintptr_t)pc * 4);
 }
 
 // The prototype of a frame, or its function written in C, or none: it is being made.
@@ -328,7 +330,7 @@ typedef struct running {
     uintptr_t proto, in_c;
 } running_t;
 
-static running_t plain_running(const layout_t *layout, gp_look_t *look, uintptr_t frame)
+static running_t lua_plain_running(const layout_t *layout, gp_peeks_t *look, uintptr_t frame)
 {
     enum { IS_IN_C = 10 };
     running_t running = {0};
@@ -356,10 +358,9 @@ static running_t plain_running(const layout_t *layout, gp_look_t *look, uintptr_
     return running;
 }
 
-// The number of the instruction that a frame is at: the pc kept is that of the next one. Some instructions do not keep
-// theirs.
-static bool plain_place(const layout_t *layout, uintptr_t state, uintptr_t frame, bool is_leaf, uintptr_t proto,
-                        uint32_t *pc)
+// The number of a frame's instruction: the pc of the next one is kept. Some instructions do not keep theirs.
+static bool lua_plain_place(const layout_t *layout, uintptr_t state, uintptr_t frame, bool is_leaf, uintptr_t proto,
+                            uint32_t *pc)
 {
     bool is_of_state = is_leaf && layout->state_pc != 0;
     uintptr_t next = gp_look_word(is_of_state ? state + layout->state_pc : frame + layout->frame_pc);
@@ -368,7 +369,7 @@ static bool plain_place(const layout_t *layout, uintptr_t state, uintptr_t frame
     return at <= gp_look_half(proto + layout->code_size);
 }
 
-static uintptr_t plain_before(const layout_t *layout, uintptr_t state, uintptr_t frame)
+static uintptr_t lua_plain_before(const layout_t *layout, uintptr_t state, uintptr_t frame)
 {
     if (layout->frame_before != 0)
         return gp_look_word(frame + layout->frame_before);
@@ -376,51 +377,52 @@ static uintptr_t plain_before(const layout_t *layout, uintptr_t state, uintptr_t
 }
 
 // Frames behind the leaf that there is no room for.
-static size_t plain_count_skipped(const layout_t *layout, const gp_lua_walk_t *walk, uintptr_t state, uintptr_t frame)
+static size_t lua_plain_count_skipped(const layout_t *layout, const gp_lua_walk_t *walk, uintptr_t state,
+                                      uintptr_t frame)
 {
     size_t count = 0, room = walk->max - walk->depth;
     for (; frame != 0 && count < FRAMES_MAX; count++)
-        frame = plain_before(layout, state, frame);
+        frame = lua_plain_before(layout, state, frame);
     return count > room ? count - room : 0;
 }
 
-static bool plain_decode(const layout_t *layout, uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction);
+static bool lua_plain_decode(const layout_t *layout, uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction);
 
 // Is a frame's function in the register that its caller calls? While a frame is being made, it may be what its memory
 // was before.
-static bool plain_is_called(const layout_t *layout, uintptr_t frame, uintptr_t caller, const gp_lua_site_t *site)
+static bool lua_plain_is_called(const layout_t *layout, uintptr_t frame, uintptr_t caller, const gp_lua_site_t *site)
 {
     gp_lua_instruction_t call;
-    if (!plain_decode(layout, site->proto, site->pc, &call) || call.kind != GP_LUA_CALL)
+    if (!lua_plain_decode(layout, site->proto, site->pc, &call) || call.kind != GP_LUA_CALL)
         return true;
     uintptr_t base = layout->frame_base == BEHIND_FUNCTION ? gp_look_word(caller + layout->frame_function) + VALUE_BYTES
                                                            : gp_look_word(caller + layout->frame_base);
     return gp_look_word(frame + layout->frame_function) == base + (uintptr_t)call.reg * VALUE_BYTES;
 }
 
-static void plain_put(const layout_t *layout, gp_lua_walk_t *walk, uintptr_t state, uintptr_t frame, bool is_leaf)
+static void lua_plain_put(const layout_t *layout, gp_lua_walk_t *walk, uintptr_t state, uintptr_t frame, bool is_leaf)
 {
     uint32_t pc;
     gp_lua_site_t site = {0};
-    running_t running = plain_running(layout, &walk->look, frame);
-    uintptr_t before = is_leaf || running.in_c != 0 ? plain_before(layout, state, frame) : 0;
+    running_t running = lua_plain_running(layout, &walk->look, frame);
+    uintptr_t before = is_leaf || running.in_c != 0 ? lua_plain_before(layout, state, frame) : 0;
     running_t calling = {0};
     if (before != 0 && gp_look_may_read(&walk->look, before, layout->frame_pc + WORD))
-        calling = plain_running(layout, &walk->look, before);
-    if (calling.proto != 0 && plain_place(layout, state, before, false, calling.proto, &site.pc))
+        calling = lua_plain_running(layout, &walk->look, before);
+    if (calling.proto != 0 && lua_plain_place(layout, state, before, false, calling.proto, &site.pc))
         site.proto = calling.proto;
-    if (is_leaf && site.proto != 0 && !plain_is_called(layout, frame, before, &site))
+    if (is_leaf && site.proto != 0 && !lua_plain_is_called(layout, frame, before, &site))
         return;
     if (running.proto != 0) {
-        bool is_there = plain_place(layout, state, frame, is_leaf, running.proto, &pc);
+        bool is_there = lua_plain_place(layout, state, frame, is_leaf, running.proto, &pc);
         if (!is_leaf || is_there)
-            gp_lua_put_frame(walk, running.proto, is_there ? plain_line(layout, running.proto, pc) : 0);
+            gp_lua_put_frame(walk, running.proto, is_there ? lua_plain_line(layout, running.proto, pc) : 0);
     } else if (running.in_c != 0) {
         gp_lua_put_c(walk, running.in_c, &site);
     }
 }
 
-static const gp_lua_entry_t *plain_walk(const layout_t *layout, gp_lua_walk_t *walk, const gp_lua_entry_t *entry)
+static const gp_lua_entry_t *lua_plain_walk(const layout_t *layout, gp_lua_walk_t *walk, const gp_lua_entry_t *entry)
 {
     uintptr_t state = entry->state, frame, before;
     walk->look.is_sure = false;
@@ -429,13 +431,13 @@ static const gp_lua_entry_t *plain_walk(const layout_t *layout, gp_lua_walk_t *w
     frame = gp_look_word(state + layout->state_frame);
     if (!gp_look_may_read(&walk->look, frame, 9 * WORD))
         return NULL;
-    walk->skip = plain_count_skipped(layout, walk, state, frame);
+    walk->skip = lua_plain_count_skipped(layout, walk, state, frame);
     if (walk->skip > 0)
         *walk->flags |= GP_UNWIND_TRUNCATED;
     bool is_leaf = true;
-    for (size_t i = 0; i < FRAMES_MAX && (before = plain_before(layout, state, frame)) != 0; i++, frame = before) {
+    for (size_t i = 0; i < FRAMES_MAX && (before = lua_plain_before(layout, state, frame)) != 0; i++, frame = before) {
         size_t depth = walk->depth;
-        plain_put(layout, walk, state, frame, is_leaf);
+        lua_plain_put(layout, walk, state, frame, is_leaf);
         if (walk->depth > depth && layout->frame_status != 0 &&
             gp_look_half(frame + layout->frame_status - 2) >> 16 & layout->status_fresh)
             walk->frames[walk->depth - 1] |= GP_LANGUAGE_ENTRY;
@@ -445,31 +447,32 @@ static const gp_lua_entry_t *plain_walk(const layout_t *layout, gp_lua_walk_t *w
     return gp_lua_outer(walk, entry);
 }
 
-static void plain_describe(const layout_t *layout, uintptr_t proto, gp_lua_description_t *description)
+static void lua_plain_describe(const layout_t *layout, uintptr_t proto, gp_lua_description_t *description)
 {
-    plain_string(gp_look_word(proto + layout->source), &description->source);
+    lua_plain_string(gp_look_word(proto + layout->source), &description->source);
     description->first_line = gp_look_half(proto + layout->first_line);
 }
 
-static bool plain_takes_self(const layout_t *layout, uintptr_t proto)
+static bool lua_plain_takes_self(const layout_t *layout, uintptr_t proto)
 {
     gp_lua_text_t name;
-    return gp_look_byte(proto + layout->parameters) > 0 && plain_local(layout, proto, 0, 0, &name) && name.len == 4 &&
-           gp_look_byte(name.at) == 's' && gp_look_byte(name.at + 1) == 'e' && gp_look_byte(name.at + 2) == 'l';
+    return gp_look_byte(proto + layout->parameters) > 0 && lua_plain_local(layout, proto, 0, 0, &name) &&
+           name.len == 4 && gp_look_byte(name.at) == 's' && gp_look_byte(name.at + 1) == 'e' &&
+           gp_look_byte(name.at + 2) == 'l';
 }
 
-static bool plain_is_state(const layout_t *layout, uintptr_t state)
+static bool lua_plain_is_state(const layout_t *layout, uintptr_t state)
 {
-    gp_look_t look = {0};
+    gp_peeks_t look = {0};
     return gp_look_byte(state + OBJECT_TAG) == THREAD &&
            gp_look_may_read(&look, gp_look_word(state + layout->state_top) - VALUE_BYTES, VALUE_BYTES) &&
            gp_look_may_read(&look, gp_look_word(state + layout->state_frame), layout->frame_pc + WORD);
 }
 
-static uintptr_t plain_top_proto(const layout_t *layout, uintptr_t state)
+static uintptr_t lua_plain_top_proto(const layout_t *layout, uintptr_t state)
 {
     uintptr_t value = gp_look_word(state + layout->state_top) - VALUE_BYTES;
-    gp_look_t look = {0};
+    gp_peeks_t look = {0};
     uintptr_t closure = gp_look_word(value), proto = 0;
     if (gp_look_byte(value + VALUE_TAG) == layout->tag_lua &&
         gp_look_may_read(&look, closure, layout->closure_proto + WORD))
@@ -479,57 +482,58 @@ static uintptr_t plain_top_proto(const layout_t *layout, uintptr_t state)
     return is_proto ? proto : 0;
 }
 
-static bool plain_decode_51(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
+static bool lua_plain_decode_51(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
 {
-    return plain_decode_older(&layout_51, &operations_51, proto, pc, instruction);
+    return lua_plain_decode_older(&layout_51, &operations_51, proto, pc, instruction);
 }
 
-static bool plain_decode_53(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
+static bool lua_plain_decode_53(uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
 {
-    return plain_decode_older(&layout_53, &operations_53, proto, pc, instruction);
+    return lua_plain_decode_older(&layout_53, &operations_53, proto, pc, instruction);
 }
 
-static bool plain_decode(const layout_t *layout, uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
+static bool lua_plain_decode(const layout_t *layout, uintptr_t proto, uint32_t pc, gp_lua_instruction_t *instruction)
 {
-    return layout == &layout_54   ? plain_decode_54(proto, pc, instruction)
-           : layout == &layout_53 ? plain_decode_53(proto, pc, instruction)
-                                  : plain_decode_51(proto, pc, instruction);
+    return layout == &layout_54   ? lua_plain_decode_54(proto, pc, instruction)
+           : layout == &layout_53 ? lua_plain_decode_53(proto, pc, instruction)
+                                  : lua_plain_decode_51(proto, pc, instruction);
 }
 
 // The functions of one version, on its layout.
 #define PLAIN(number)                                                                                                  \
-    static const gp_lua_entry_t *plain_walk_##number(gp_lua_walk_t *walk, const gp_lua_entry_t *entry)                 \
+    static const gp_lua_entry_t *lua_plain_walk_##number(gp_lua_walk_t *walk, const gp_lua_entry_t *entry)             \
     {                                                                                                                  \
-        return plain_walk(&layout_##number, walk, entry);                                                              \
+        return lua_plain_walk(&layout_##number, walk, entry);                                                          \
     }                                                                                                                  \
-    static uint32_t plain_code_size_##number(uintptr_t proto)                                                          \
+    static uint32_t lua_plain_code_size_##number(uintptr_t proto)                                                      \
     {                                                                                                                  \
         return gp_look_half(proto + layout_##number.code_size);                                                        \
     }                                                                                                                  \
-    static bool plain_local_##number(uintptr_t proto, int reg, uint32_t pc, gp_lua_text_t *name)                       \
+    static bool lua_plain_local_##number(uintptr_t proto, int reg, uint32_t pc, gp_lua_text_t *name)                   \
     {                                                                                                                  \
-        return plain_local(&layout_##number, proto, reg, pc, name);                                                    \
+        return lua_plain_local(&layout_##number, proto, reg, pc, name);                                                \
     }                                                                                                                  \
-    static bool plain_takes_self_##number(uintptr_t proto)                                                             \
+    static bool lua_plain_takes_self_##number(uintptr_t proto)                                                         \
     {                                                                                                                  \
-        return plain_takes_self(&layout_##number, proto);                                                              \
+        return lua_plain_takes_self(&layout_##number, proto);                                                          \
     }                                                                                                                  \
-    static void plain_describe_##number(uintptr_t proto, gp_lua_description_t *description)                            \
+    static void lua_plain_describe_##number(uintptr_t proto, gp_lua_description_t *description)                        \
     {                                                                                                                  \
-        plain_describe(&layout_##number, proto, description);                                                          \
+        lua_plain_describe(&layout_##number, proto, description);                                                      \
     }                                                                                                                  \
-    static bool plain_is_state_##number(uintptr_t state)                                                               \
+    static bool lua_plain_is_state_##number(uintptr_t state)                                                           \
     {                                                                                                                  \
-        return plain_is_state(&layout_##number, state);                                                                \
+        return lua_plain_is_state(&layout_##number, state);                                                            \
     }                                                                                                                  \
-    static uintptr_t plain_top_proto_##number(uintptr_t state)                                                         \
+    static uintptr_t lua_plain_top_proto_##number(uintptr_t state)                                                     \
     {                                                                                                                  \
-        return plain_top_proto(&layout_##number, state);                                                               \
+        return lua_plain_top_proto(&layout_##number, state);                                                           \
     }
 #define PLAIN_ROW(number)                                                                                              \
-    .walk = plain_walk_##number, .code_size = plain_code_size_##number, .decode = plain_decode_##number,               \
-    .local = plain_local_##number, .takes_self = plain_takes_self_##number, .describe = plain_describe_##number,       \
-    .is_state = plain_is_state_##number, .top_proto = plain_top_proto_##number
+    .walk = lua_plain_walk_##number, .code_size = lua_plain_code_size_##number, .decode = lua_plain_decode_##number,   \
+    .local = lua_plain_local_##number, .takes_self = lua_plain_takes_self_##number,                                    \
+    .describe = lua_plain_describe_##number, .is_state = lua_plain_is_state_##number,                                  \
+    .top_proto = lua_plain_top_proto_##number
 
 PLAIN(51)
 PLAIN(53)

@@ -75,14 +75,14 @@ static gp_language_t language = {
 
 static const char *why; // the trial failed; NULL = it did not
 static const gp_lua_dialect_t *tried;
-static uintptr_t trial_state;
+static uintptr_t lua_trial_state;
 
 typedef struct library {
     void *handle; // NULL: the program itself
     const void *base;
 } library_t;
 
-static void *trial_find(const library_t *library, const char *name)
+static void *lua_trial_find(const library_t *library, const char *name)
 {
     Dl_info info;
     void *found = library->handle != NULL ? dlsym(library->handle, name) : gp_patch_program_function(name);
@@ -91,25 +91,25 @@ static void *trial_find(const library_t *library, const char *name)
     return is_here ? found : NULL;
 }
 
-static const gp_lua_dialect_t *trial_dialect(const library_t *library)
+static const gp_lua_dialect_t *lua_trial_dialect(const library_t *library)
 {
-    if (trial_find(library, "luaJIT_setmode") != NULL)
+    if (lua_trial_find(library, "luaJIT_setmode") != NULL)
         return &gp_luajit_dialect;
     double (*version)(uintptr_t) = NULL;
-    void *found = trial_find(library, "lua_version"), *cpcall = trial_find(library, "lua_cpcall");
+    void *found = lua_trial_find(library, "lua_version"), *cpcall = lua_trial_find(library, "lua_cpcall");
     const double *(*older)(uintptr_t) = NULL;
     int number = cpcall != NULL && found == NULL ? 501 : 0;
     memcpy(&version, &found, sizeof(found));
     memcpy(&older, &found, sizeof(found));
     if (found != NULL)
-        number = trial_find(library, "lua_newuserdatauv") != NULL ? (int)version(0) : (int)*older(0);
+        number = lua_trial_find(library, "lua_newuserdatauv") != NULL ? (int)version(0) : (int)*older(0);
     for (const gp_lua_dialect_t *dialect = gp_lua_dialects; dialect->version != 0; dialect++)
         if (dialect->version == number)
             return dialect;
     return NULL;
 }
 
-static bool trial_find_api(const library_t *library)
+static bool lua_trial_find_api(const library_t *library)
 {
     const struct {
         void *slot;
@@ -126,38 +126,38 @@ static bool trial_find_api(const library_t *library)
         {&lua.resume, "lua_resume", ""},
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        void *found = trial_find(library, all[i].name);
-        found = found == NULL && all[i].or [0] != '\0' ? trial_find(library, all[i].or) : found;
+        void *found = lua_trial_find(library, all[i].name);
+        found = found == NULL && all[i].or [0] != '\0' ? lua_trial_find(library, all[i].or) : found;
         if (found == NULL)
             return false;
         memcpy(all[i].slot, &found, sizeof(found));
     }
-    void *found = trial_find(library, "luaopen_jit");
+    void *found = lua_trial_find(library, "luaopen_jit");
     memcpy(&lua.open_jit, &found, sizeof(found));
     return true;
 }
 
-static bool trial_is_text(const char *text, size_t len, const char *is)
+static bool lua_trial_is_text(const char *text, size_t len, const char *is)
 {
     return len == strlen(is) && memcmp(text, is, len) == 0;
 }
 
 // Is a frame what the API says of the level, and what the chunk is?
-static bool trial_is_right(uintptr_t word, int level)
+static bool lua_trial_is_right(uintptr_t word, int level)
 {
     int32_t debug[DEBUG_BYTES / sizeof(int32_t)] = {0};
     const gp_lua_function_t *function = &gp_lua_runtime.table->functions[gp_lua_word_function(word)];
-    if (!lua.get_stack(trial_state, level + 1, debug) || !lua.get_info(trial_state, "Sl", debug))
+    if (!lua.get_stack(lua_trial_state, level + 1, debug) || !lua.get_info(lua_trial_state, "Sl", debug))
         return false;
     uint32_t line = (uint32_t)debug[tried->debug_line / 4], first_line = (uint32_t)debug[tried->debug_first_line / 4];
     return gp_lua_word_line(word) == line && line == expected[level].line && function->first_line == first_line &&
            first_line == expected[level].first_line && !function->is_c &&
-           trial_is_text(function->name, function->name_len, expected[level].name) &&
-           trial_is_text(function->source, function->source_len, "=greenprof");
+           lua_trial_is_text(function->name, function->name_len, expected[level].name) &&
+           lua_trial_is_text(function->source, function->source_len, "=greenprof");
 }
 
 // Are these the two instructions by which functions in C are called? The running state is behind them.
-static bool trial_is_calling(uintptr_t at)
+static bool lua_trial_is_calling(uintptr_t at)
 {
     enum { CALL_C = 95, CALL_C_WRAPPED };
     uint8_t first = gp_look_byte(at), second = gp_look_byte(at + WORD / 2);
@@ -165,17 +165,17 @@ static bool trial_is_calling(uintptr_t at)
 }
 
 // LuaJIT's running state, and what it is at, are where words of the global state are as they must be now.
-static bool trial_find_globals(uintptr_t state)
+static bool lua_trial_find_globals(uintptr_t state)
 {
     enum { STATE_GLOBAL = 16, IN_C = -2 };
     uintptr_t global = gp_look_word(state + STATE_GLOBAL), main = 0;
     gp_lua_runtime.current = gp_lua_runtime.state = gp_lua_runtime.base = 0;
     for (uint16_t at = WORD; at < GLOBAL_WORDS * WORD; at += WORD) {
         if (main != 0 && gp_lua_runtime.current == 0 && gp_look_word(global + at) == state &&
-            trial_is_calling(global + at - WORD)) {
+            lua_trial_is_calling(global + at - WORD)) {
             gp_lua_runtime.current = at;
             gp_lua_runtime.base = (uint16_t)(at + WORD);
-        } else if (main == 0 && gp_look_word(global + at) == trial_state &&
+        } else if (main == 0 && gp_look_word(global + at) == lua_trial_state &&
                    (int32_t)gp_look_half(global + at - WORD) == IN_C) {
             main = at;
             gp_lua_runtime.state = (uint16_t)(at - WORD);
@@ -184,10 +184,10 @@ static bool trial_find_globals(uintptr_t state)
     return main != 0 && gp_lua_runtime.current != 0;
 }
 
-static bool trial_is_trace(uintptr_t all, uintptr_t proto)
+static bool lua_trial_is_trace(uintptr_t all, uintptr_t proto)
 {
     enum { TYPE = 9, TRACE = 9, PROTO = 64 };
-    gp_look_t look = {0};
+    gp_peeks_t look = {0};
     if (!gp_look_may_read(&look, all, 2 * WORD))
         return false;
     uintptr_t trace = gp_look_word(all + WORD);
@@ -196,21 +196,21 @@ static bool trial_is_trace(uintptr_t all, uintptr_t proto)
 }
 
 // The array of traces, of which the chunk's loop is the first. There may be none: then places in traces are not known.
-static void trial_find_traces(uintptr_t state, uintptr_t proto)
+static void lua_trial_find_traces(uintptr_t state, uintptr_t proto)
 {
     enum { STATE_GLOBAL = 16 };
-    gp_look_t look = {0};
+    gp_peeks_t look = {0};
     uintptr_t global = gp_look_word(state + STATE_GLOBAL);
     gp_lua_runtime.traces = 0;
     for (uint16_t at = WORD; at < MORE_WORDS * WORD && gp_page_is_mapped(&look.mapped, global + at); at += WORD)
-        if (trial_is_trace(gp_look_word(global + at), proto)) {
+        if (lua_trial_is_trace(gp_look_word(global + at), proto)) {
             gp_lua_runtime.traces = at;
             return;
         }
 }
 
 // The interpreter's code is the largest function between this one and the call of the chunk.
-__attribute__((noinline)) static void trial_find_loop(void)
+__attribute__((noinline)) static void lua_trial_find_loop(void)
 {
     enum { STACK_BYTES = 1 << 14 };
     uintptr_t frames[ROOM], *frame = __builtin_frame_address(0);
@@ -238,37 +238,38 @@ __attribute__((noinline)) static void trial_find_loop(void)
 }
 
 // The function written in C, called by the chunk.
-static int trial_look(uintptr_t state)
+static int lua_trial_look(uintptr_t state)
 {
     uintptr_t words[ROOM], here = (uintptr_t)__builtin_frame_address(0);
     unsigned flags = 0;
-    trial_state = tried == &gp_luajit_dialect ? trial_state : state;
+    lua_trial_state = tried == &gp_luajit_dialect ? lua_trial_state : state;
     const gp_language_place_t place = {.pc = here, .sp = here, .stack_hi = UINTPTR_MAX / 2, .in_doubt = true};
     why = "does not keep its state where it says";
-    if (tried == &gp_luajit_dialect && !trial_find_globals(state))
+    if (tried == &gp_luajit_dialect && !lua_trial_find_globals(state))
         return 0;
-    trial_find_loop();
+    lua_trial_find_loop();
     size_t depth = gp_lua_walk(&place, words, ROOM, &flags);
     why = "does not keep its frames where it says";
-    trial_state = state;
+    lua_trial_state = state;
     if (depth < LEVELS + 1)
         return 0;
     const gp_lua_function_t *look = &gp_lua_runtime.table->functions[gp_lua_word_function(words[0])];
-    if (!look->is_c || look->object != (uintptr_t)trial_look || !trial_is_text(look->name, look->name_len, "look"))
+    if (!look->is_c || look->object != (uintptr_t)lua_trial_look ||
+        !lua_trial_is_text(look->name, look->name_len, "look"))
         return 0;
     for (int level = 0; level < LEVELS; level++)
-        if (!trial_is_right(words[level + 1], level))
+        if (!lua_trial_is_right(words[level + 1], level))
             return 0;
     why = NULL;
     return 0;
 }
 
-static void trial_run_chunk(uintptr_t state)
+static void lua_trial_run_chunk(uintptr_t state)
 {
     gp_lua_entry_t entry = {.outer = gp_lua_calls, .state = state};
     bool is_jit = tried == &gp_luajit_dialect;
     uintptr_t runs = state, proto;
-    trial_state = state;
+    lua_trial_state = state;
     why = "does not keep its state where it says";
     if (!tried->is_state(state))
         return;
@@ -284,7 +285,7 @@ static void trial_run_chunk(uintptr_t state)
         tried->code_size(proto) < CODE_MIN || tried->code_size(proto) > CODE_MAX)
         return;
     gp_lua_meet(tried, proto);
-    lua.push_function(runs, trial_look, 0);
+    lua.push_function(runs, lua_trial_look, 0);
     why = "came to no end of its trial";
     gp_lua_calls = &entry;
     if (is_jit)
@@ -293,17 +294,17 @@ static void trial_run_chunk(uintptr_t state)
         lua.call(runs, 1, 0, 0, 0, 0);
     gp_lua_calls = entry.outer;
     if (is_jit && why == NULL)
-        trial_find_traces(state, proto);
+        lua_trial_find_traces(state, proto);
 }
 
-static bool trial_prepare(const library_t *library)
+static bool lua_trial_prepare(const library_t *library)
 {
-    tried = trial_dialect(library);
+    tried = lua_trial_dialect(library);
     why = "its frames are not known";
     if (tried == NULL)
         return false;
     why = "is a build that lacks what is called";
-    if (!trial_find_api(library))
+    if (!lua_trial_find_api(library))
         return false;
     why = "there is no memory";
     if (gp_lua_runtime.table == NULL)
@@ -312,7 +313,7 @@ static bool trial_prepare(const library_t *library)
 }
 
 // The code of the library; of a program that has Lua in it, only the interpreter's loop is told from the program's own.
-static void trial_find_code(const library_t *library)
+static void lua_trial_find_code(const library_t *library)
 {
     const ElfW(Ehdr) *head = library->base;
     if (library->handle == NULL || head == NULL)
@@ -326,15 +327,15 @@ static void trial_find_code(const library_t *library)
 }
 
 // Returns whether all is as it should be.
-static bool trial_run(const library_t *library)
+static bool lua_trial_run(const library_t *library)
 {
     static gp_not_known_t fact;
-    if (trial_prepare(library)) {
+    if (lua_trial_prepare(library)) {
         atomic_store_explicit(&gp_lua_runtime.dialect, tried, memory_order_release);
         uintptr_t state = lua.new_state();
         why = "there is no memory";
         if (state != 0) {
-            trial_run_chunk(state);
+            lua_trial_run_chunk(state);
             lua.close(state);
         }
     }
@@ -343,7 +344,7 @@ static bool trial_run(const library_t *library)
         gp_not_known_tell(&fact, "%s: %s, native frames only", tried != NULL ? tried->title : "Lua", why);
         return false;
     }
-    trial_find_code(library);
+    lua_trial_find_code(library);
     gp_language_add(&language);
     return true;
 }
@@ -355,8 +356,8 @@ static struct {
 
 static const void *proved; // the library; of a program that is patched, the program
 
-// One Lua in a process: the first. Another one's states would be read by the wrong layout.
-static bool trial_is_of_proved(const void *real, bool is_program)
+// The first Lua of a process is the only one: states of another one would be read by the wrong layout.
+static bool lua_trial_is_of_proved(const void *real, bool is_program)
 {
     static _Atomic bool is_taken, is_tried;
     Dl_info info;
@@ -370,7 +371,7 @@ static bool trial_is_of_proved(const void *real, bool is_program)
     if (atomic_exchange_explicit(&is_taken, true, memory_order_acq_rel))
         return false; // being tried
     library.handle = is_program ? NULL : dlopen(map->l_name[0] != '\0' ? map->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
-    bool is_good = (is_program || library.handle != NULL) && trial_run(&library);
+    bool is_good = (is_program || library.handle != NULL) && lua_trial_run(&library);
     if (library.handle != NULL)
         dlclose(library.handle);
     proved = is_good ? library.base : NULL;
@@ -394,7 +395,7 @@ bool gp_lua_try(const void *real, bool is_program)
     if (is_within || i == KNOWN_MAX || first() != gp_core_own_interface())
         return false;
     is_within = true;
-    bool is_good = trial_is_of_proved(real, is_program);
+    bool is_good = lua_trial_is_of_proved(real, is_program);
     is_within = false;
     const void *none = NULL;
     atomic_store_explicit(&known[i].is_good, is_good, memory_order_relaxed);

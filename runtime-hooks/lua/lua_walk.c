@@ -5,7 +5,7 @@
 gp_lua_runtime_t gp_lua_runtime;
 __thread gp_lua_entry_t *gp_lua_calls __attribute__((tls_model("initial-exec")));
 
-// Is it a function in C that no Lua has called? It is the program's, as the native frames are that it was called by.
+// Is it a function in C without a caller in Lua? Then it is the program's, as its native callers are.
 static bool lua_walk_is_of_host(uintptr_t word)
 {
     const gp_lua_function_t *function = &gp_lua_runtime.table->functions[gp_lua_word_function(word)];

@@ -35,7 +35,7 @@ GP_UNSANITIZED static bool ruby_functions_is_same(const char *text, uintptr_t at
     return i == bytes;
 }
 
-static bool ruby_functions_read_text(gp_look_t *look, uintptr_t string, gp_ruby_text_t *text)
+static bool ruby_functions_read_text(gp_peeks_t *look, uintptr_t string, gp_ruby_text_t *text)
 {
     uintptr_t words[GP_RUBY_OBJECT_WORDS];
     if (!gp_look_may_read(look, string, sizeof(words)))
@@ -47,7 +47,7 @@ static bool ruby_functions_read_text(gp_look_t *look, uintptr_t string, gp_ruby_
 }
 
 // A path is a string, or an array that begins with it.
-static bool ruby_functions_read_path(gp_look_t *look, uintptr_t object, gp_ruby_text_t *text)
+static bool ruby_functions_read_path(gp_peeks_t *look, uintptr_t object, gp_ruby_text_t *text)
 {
     if (!gp_look_may_read(look, object, OBJECT_BYTES))
         return false;
@@ -68,7 +68,7 @@ static size_t ruby_functions_cut(gp_ruby_text_t *text, size_t size)
     return text->len;
 }
 
-static bool ruby_functions_has_path(gp_look_t *look, const gp_ruby_function_t *function)
+static bool ruby_functions_has_path(gp_peeks_t *look, const gp_ruby_function_t *function)
 {
     gp_ruby_text_t path;
     return ruby_functions_read_path(look, function->key.path, &path) &&
@@ -76,7 +76,7 @@ static bool ruby_functions_has_path(gp_look_t *look, const gp_ruby_function_t *f
            ruby_functions_is_same(function->path, path.at, path.len);
 }
 
-static bool ruby_functions_is(gp_look_t *look, const gp_ruby_function_t *function, const gp_ruby_key_t *key)
+static bool ruby_functions_is(gp_peeks_t *look, const gp_ruby_function_t *function, const gp_ruby_key_t *key)
 {
     return function->key.object == key->object && function->key.serial == key->serial &&
            function->key.body == key->body && function->key.code == key->code && function->key.label == key->label &&
@@ -85,7 +85,7 @@ static bool ruby_functions_is(gp_look_t *look, const gp_ruby_function_t *functio
 }
 
 // The value of a class's variable; 0 = it has none, or too many.
-static uintptr_t ruby_functions_variable(gp_look_t *look, uintptr_t class, uint64_t name)
+static uintptr_t ruby_functions_variable(gp_peeks_t *look, uintptr_t class, uint64_t name)
 {
     uintptr_t extension = gp_look_word(class + CLASS_EXTENSION), table, entries, count;
     uint16_t at = gp_ruby_runtime.layout->class_variables;
@@ -105,7 +105,7 @@ static uintptr_t ruby_functions_variable(gp_look_t *look, uintptr_t class, uint6
 }
 
 // The type of a class or module, else 0.
-static unsigned ruby_functions_type_of(gp_look_t *look, uintptr_t class, bool *is_singleton)
+static unsigned ruby_functions_type_of(gp_peeks_t *look, uintptr_t class, bool *is_singleton)
 {
     uintptr_t flags = gp_look_may_read(look, class, OBJECT_BYTES) ? gp_look_word(class) : 0;
     unsigned type = flags & GP_RUBY_TYPE_MASK;
@@ -114,7 +114,7 @@ static unsigned ruby_functions_type_of(gp_look_t *look, uintptr_t class, bool *i
 }
 
 // Copy what the class or module of a method is called, unless it has no name.
-static void ruby_functions_describe_class(gp_look_t *look, gp_ruby_function_t *function, uintptr_t class)
+static void ruby_functions_describe_class(gp_peeks_t *look, gp_ruby_function_t *function, uintptr_t class)
 {
     gp_ruby_text_t name;
     bool is_singleton;
@@ -136,7 +136,7 @@ static void ruby_functions_describe_class(gp_look_t *look, gp_ruby_function_t *f
 }
 
 // Copy what a function is called. False: it cannot be read.
-static bool ruby_functions_describe(gp_look_t *look, gp_ruby_function_t *function, const gp_ruby_key_t *key)
+static bool ruby_functions_describe(gp_peeks_t *look, gp_ruby_function_t *function, const gp_ruby_key_t *key)
 {
     gp_ruby_text_t label = {0}, path = {0};
     function->key = *key;
@@ -153,7 +153,7 @@ static bool ruby_functions_describe(gp_look_t *look, gp_ruby_function_t *functio
 }
 
 // Returns the number of a new function, 0 = there is no room, or it cannot be read.
-static uint32_t ruby_functions_make(gp_look_t *look, const gp_ruby_key_t *key, enum gp_ruby_kind kind,
+static uint32_t ruby_functions_make(gp_peeks_t *look, const gp_ruby_key_t *key, enum gp_ruby_kind kind,
                                     const gp_ruby_method_t *method)
 {
     gp_ruby_table_t *table = gp_ruby_runtime.table;
@@ -176,7 +176,7 @@ static uint32_t ruby_functions_make(gp_look_t *look, const gp_ruby_key_t *key, e
     return is_made ? number : 0;
 }
 
-uint32_t gp_ruby_function_number(gp_look_t *look, const gp_ruby_key_t *key, enum gp_ruby_kind kind,
+uint32_t gp_ruby_function_number(gp_peeks_t *look, const gp_ruby_key_t *key, enum gp_ruby_kind kind,
                                  const gp_ruby_method_t *method)
 {
     gp_ruby_table_t *table = gp_ruby_runtime.table;

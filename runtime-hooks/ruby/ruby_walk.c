@@ -37,7 +37,7 @@ static __thread uintptr_t ruby_walk_next __attribute__((tls_model("initial-exec"
 typedef struct walk {
     const gp_ruby_layout_t *layout;
     uintptr_t stack, end; // the context's frames, and what they work on
-    gp_look_t look;
+    gp_peeks_t look;
 } walk_t;
 
 static inline bool ruby_walk_is_imemo(uintptr_t flags, unsigned type)

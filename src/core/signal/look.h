@@ -11,10 +11,10 @@
 
 enum { GP_LOOK_WORD = 8 };
 
-typedef struct gp_look { // of one walk
-    bool is_sure;        // what is read now need not be checked
+typedef struct gp_peeks { // of one walk
+    bool is_sure;         // what is read now need not be checked
     gp_mapped_t mapped;
-} gp_look_t;
+} gp_peeks_t;
 
 GP_UNSANITIZED static inline uintptr_t gp_look_word(uintptr_t address)
 {
@@ -44,7 +44,7 @@ static inline bool gp_look_is_address(uintptr_t word)
     return word >= GP_MAPPED_PAGE && word >> ADDRESS_BITS == 0;
 }
 
-static inline bool gp_look_may_read(gp_look_t *look, uintptr_t address, size_t bytes)
+static inline bool gp_look_may_read(gp_peeks_t *look, uintptr_t address, size_t bytes)
 {
     return gp_look_is_address(address) && address % GP_LOOK_WORD == 0 &&
            (look->is_sure || gp_is_mapped(&look->mapped, address, bytes));
