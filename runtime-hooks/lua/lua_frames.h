@@ -123,6 +123,7 @@ typedef struct gp_lua_functions {
 typedef struct gp_lua_runtime {
     const gp_lua_dialect_t *_Atomic dialect; // NULL = not proved
     gp_lua_functions_t *table;
+    bool is_proved;           // by the trial, which reads with care
     uintptr_t loop, loop_end; // of the interpreter, 0 = not known
     uintptr_t code, code_end; // of its library
     // LuaJIT's, as the trial finds them; 0 = not known.

@@ -529,7 +529,7 @@ static bool lua_jit_is_state(uintptr_t state)
 
 static uintptr_t lua_jit_top_proto(uintptr_t state)
 {
-    gp_peeks_t look = {.is_sure = true};
+    gp_peeks_t look = {.is_sure = gp_lua_runtime.is_proved};
     uintptr_t slot = gp_look_word(state + STATE_TOP) - WORD;
     return gp_look_word(slot) >> VALUE_BITS == VALUE_FUNCTION ? lua_jit_proto(&look, lua_jit_value(slot)) : 0;
 }

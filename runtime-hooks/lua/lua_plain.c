@@ -472,7 +472,7 @@ static bool lua_plain_is_state(const layout_t *layout, uintptr_t state)
 static uintptr_t lua_plain_top_proto(const layout_t *layout, uintptr_t state)
 {
     uintptr_t value = gp_look_word(state + layout->state_top) - VALUE_BYTES;
-    gp_peeks_t look = {0};
+    gp_peeks_t look = {.is_sure = gp_lua_runtime.is_proved};
     uintptr_t closure = gp_look_word(value), proto = 0;
     if (gp_look_byte(value + VALUE_TAG) == layout->tag_lua &&
         gp_look_may_read(&look, closure, layout->closure_proto + WORD))

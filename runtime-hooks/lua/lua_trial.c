@@ -345,6 +345,7 @@ static bool lua_trial_run(const library_t *library)
         return false;
     }
     lua_trial_find_code(library);
+    gp_lua_runtime.is_proved = true;
     gp_language_add(&language);
     return true;
 }
