@@ -64,12 +64,23 @@ static struct { // of Lua's API
     function_t *open_jit;
 } lua;
 
+// Loads between two attachments go unseen: what was known of addresses is forgotten.
+static void lua_trial_follow(bool is_attached)
+{
+    for (size_t i = 0; is_attached && i < GP_LUA_OBJECTS; i++) {
+        _Atomic uintptr_t *address = &gp_lua_runtime.table->objects[i].address;
+        if (atomic_load_explicit(address, memory_order_relaxed) != 0)
+            atomic_store_explicit(address, 0, memory_order_relaxed);
+    }
+}
+
 static gp_language_t language = {
     .name = "lua",
     .number = GP_LANGUAGE_LUA,
     .walk = gp_lua_walk,
     .is_loop = gp_lua_is_loop,
     .is_own = gp_lua_is_own,
+    .follow = lua_trial_follow,
     .locate = gp_lua_locate,
 };
 
