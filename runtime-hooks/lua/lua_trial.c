@@ -213,9 +213,9 @@ static void lua_trial_find_traces(uintptr_t state, uintptr_t proto)
     gp_peeks_t look = {0};
     uintptr_t global = gp_look_word(state + STATE_GLOBAL);
     gp_lua_runtime.traces = 0;
-    for (uint16_t at = WORD; at < MORE_WORDS * WORD && gp_page_is_mapped(&look.mapped, global + at); at += WORD)
+    for (uint32_t at = WORD; at < MORE_WORDS * WORD && gp_page_is_mapped(&look.mapped, global + at); at += WORD)
         if (lua_trial_is_trace(gp_look_word(global + at), proto)) {
-            gp_lua_runtime.traces = at;
+            gp_lua_runtime.traces = (uint16_t)at;
             return;
         }
 }
