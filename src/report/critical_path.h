@@ -7,9 +7,9 @@
 // ready, if the waker worked for the same trace: the waker's doings meanwhile are why the request waited. The way goes
 // as far back as the waker was at work for the trace; the rest of the wait, and waits that others ended, stay with the
 // waiting coroutine. Where a runtime does not name a waker (gevent's joinall()), the way goes on with the last child to
-// end meanwhile, if any, and where a loop ended the wait, with a child over for 1 ms at most, or longer where that was
-// a call to a pool of threads. Where a thread slept, the way goes on with the child on another thread that ended as the
-// sleep did: a call, a thread that was joined. All that follows is marked as inferred.
+// end meanwhile, if any, and where a loop ended the wait, with a child over for 1 ms at most (longer for a call to a
+// pool of threads). Where a thread slept, the way goes on with a child on another thread whose end ended the sleep: a
+// call, a joined thread. All of these ways are marked as inferred.
 //
 // Times are those of the timeline, exact; so is how much of an activity ran, was blocked or preempted, and samples say
 // when (path_fit.c). Stacks are those of samples: of a running coroutine, its next sample, if it stands for the moment;
