@@ -282,7 +282,7 @@ const gp_option_t gp_options[] = {
     {REPORT, 's', "sort", "KEY[,KEY...]", TEXT(sort), .hint = GP_HINT_SORT,
      .what = "Order of the rows: tottime (the default), or several of these keys; a unique "
              "beginning is enough. Of coroutines and traces also a column: wall, cpu, blocked, preempted, ready, "
-             "parked, waiting, gil, longest or switches. Keys:"},
+             "parked, waiting, gil, lock, longest or switches. Keys:"},
     {DIFF, 'o', "output", "OUT.html", TEXT(output), .hint = GP_HINT_FILE,
      .what = "Write a differential flame graph instead of the table: one HTML file in which colour "
              "is change."},

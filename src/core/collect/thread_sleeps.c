@@ -123,7 +123,7 @@ static void thread_sleeps_hand_on(gp_thread_t *thread, const gp_thread_sleep_t *
 static void thread_sleeps_walk(gp_thread_t *thread, gp_thread_sleep_t *sleep)
 {
     static uintptr_t frames[GP_UNWIND_DEPTH_DEFAULT]; // guarded by the drain lock
-    int depth = gp_gil_is_waited_for(thread)
+    int depth = gp_gil_is_waited_for(thread) && !gp_lock_is_waited_for(thread)
                     ? 0
                     : gp_sleep_scan_walk(thread, thread->root, gp_ledger_edge_load(&thread->root->since), frames,
                                          GP_UNWIND_DEPTH_DEFAULT, &sleep->flags);
@@ -166,6 +166,11 @@ static void thread_sleeps_look(gp_thread_t *thread, gp_thread_sleep_t *sleep, ui
     if (!is_same) {
         gp_thread_off_note(thread);
         thread_sleeps_hand_on_preempted(thread, sleep, now);
+    }
+    uint64_t lock_ns = gp_ticks_to_ns(gp_lock_wait_take(thread, now));
+    if (lock_ns > 0) {
+        thread_sleeps_walk(thread, sleep);
+        thread_sleeps_hand_on(thread, sleep, now, lock_ns);
     }
     thread_sleeps_hand_on(thread, sleep, is_same ? now : now - thread_sleeps_ticks_of(ns - ns / 2),
                           is_same ? ns : ns / 2);
