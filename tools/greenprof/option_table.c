@@ -346,8 +346,9 @@ const gp_option_t gp_options[] = {
      .what = "Only processes with this label; several: with all of them."},
 
     {REPORT, 0, "by", NULL, TEXT(by),
-     .choices = "function|coroutine|trace|request|critical-path|victim-time|service|host|version|endpoint",
+     .choices = "function|coroutine|trace|request|lock|critical-path|victim-time|service|host|version|endpoint",
      .what = "What the rows are. request: requests, the slowest first, and percentiles of their latency. "
+             "lock: locks, by how long was waited for each, with the code that held it. "
              "critical-path: functions, by how much of the latency of requests they are: each moment of a "
              "request counts once. victim-time: functions, by how long others were ready and had to "
              "wait while they kept the thread for 10 ms or more (GREENPROF_HOG_MS)."},
