@@ -8,7 +8,7 @@
 
 #include "report/explain_parts.h"
 
-enum { ADJOIN_NS = 100000 }; // between two samples of one wait
+enum { ADJOIN_NS = 1000000 }; // between two samples of one wait
 
 typedef struct one_wait {
     gp_lock_names_t names;

@@ -4,14 +4,16 @@
 What else waits (an event, a queue, a join, an idle pool) is no lock's wait."""
 import concurrent.futures
 import queue
-import sys
 import threading
 import time
 
 import greenprof
 
 HOLD, ROUNDS = 0.03, 12
-plain, again, condition, semaphore = threading.Lock(), threading.RLock(), threading.Condition(), threading.Semaphore(1)
+plain = threading.Lock()
+again = threading.RLock()
+condition = threading.Condition()
+semaphore = threading.Semaphore(1)
 lines = []  # threads that print at once share a line
 
 
@@ -57,24 +59,24 @@ def want_semaphore():
     semaphore.release()
 
 
-def work(function, pause, stop):
+def work(function, pause):
     name = threading.current_thread().name
-    took = 0
+    took, waits = 0, 0
     with greenprof.span("task", name):
         for _ in range(ROUNDS):
             time.sleep(pause)
             begin = time.monotonic()
             function()
-            took += time.monotonic() - begin
-            if stop is not None and stop.is_set():
-                break
-    lines.append(("LOCK", name, took))
+            lasted = time.monotonic() - begin
+            took += lasted
+            waits += lasted > 0.005
+    lines.append(("LOCK", name, took, waits))
 
 
 def pair(kind, hold, want):
     """A holder that sleeps with the lock, and leaves it free for a moment; and one that wants it meanwhile."""
-    return [threading.Thread(target=work, args=(hold, 0.004, None), name=f"holder-{kind}"),
-            threading.Thread(target=work, args=(want, 0.012, None), name=f"victim-{kind}")]
+    return [threading.Thread(target=work, args=(hold, 0.004), name=f"holder-{kind}"),
+            threading.Thread(target=work, args=(want, 0.012), name=f"victim-{kind}")]
 
 
 def others():
